@@ -13,7 +13,7 @@ use windrow_testkit::process::Windrow;
 use crate::figures::{LIMIT, Run};
 use crate::http::closed::{self, Closed, Until};
 use crate::http::report::as_f64;
-use crate::http::{Inserts, Job, Live, Report};
+use crate::http::{Health, Inserts, Job, Live, Report};
 use crate::limit;
 use crate::say;
 use crate::servers::cluster::Cluster;
@@ -64,6 +64,9 @@ const WINDROW: &str = "windrow";
 const KEYED: &str = "windrow, with keys";
 /// Windrow that is told to send each row alone.
 const UNBATCHED: &str = "windrow --batch-rows 1";
+/// The same program and the same clients, which ask for nothing but whether it is there: what its
+/// HTTP alone costs here.
+const HEALTH: &str = "windrow, /healthz";
 /// The database without Windrow.
 const DIRECT: &str = "direct";
 /// The same by prepared statements, where the usual program has none.
@@ -111,6 +114,7 @@ impl Load {
 
     fn round(&self, store: &Store, run: &mut Run, round: u32) -> Result<()> {
         self.gateway(store, run, round, WINDROW, &[])?;
+        self.gateway(store, run, round, HEALTH, &[])?;
         if self.keys {
             self.gateway(store, run, round, KEYED, &[])?;
         }
@@ -139,11 +143,10 @@ impl Load {
         let mut all: Vec<&str> = arguments.to_vec();
         all.extend(self.windrow.iter().map(String::as_str));
         let windrow = servers::windrow(&table.url(), &all)?;
-        let keyed = arm == KEYED;
-        let warm = self.offer(&windrow, Duration::from_secs(1), WARM, keyed)?;
+        let warm = self.offer(&windrow, Duration::from_secs(1), &job(arm, WARM))?;
         let before = (store.cpu_time(), windrow.cpu_time()?);
         let report = say::during(arm, self.time(), || {
-            self.offer(&windrow, self.time(), 0, keyed)
+            self.offer(&windrow, self.time(), &job(arm, 0))
         })?;
         let requests = as_f64(report.requests()).max(1.0);
         let micros = |time: Duration| time.as_secs_f64() * 1e6 / requests;
@@ -157,23 +160,29 @@ impl Load {
         metrics.push(("windrow RSS MiB", rss));
         metrics.push((LIMIT, limit::of_http(self.connections)?));
         run.add_all(round, arm, &metrics);
-        check(&report, &table, warm.successes())?;
+        match arm {
+            HEALTH => succeeded(&report)?,
+            _ => check(&report, &table, warm.successes())?,
+        }
         table.clear()
     }
 
-    fn offer(&self, windrow: &Windrow, time: Duration, first: u64, keyed: bool) -> Result<Report> {
+    fn offer(&self, windrow: &Windrow, time: Duration, job: &Arc<dyn Job>) -> Result<Report> {
         let load = Closed {
             connections: self.connections,
             until: Until::Elapsed(time),
         };
-        let job: Arc<dyn Job> = Arc::new(Inserts::from(first).keyed(keyed));
-        closed::run(windrow.address(), &load, &job, &Arc::new(Live::default()))
+        closed::run(windrow.address(), &load, job, &Arc::new(Live::default()))
     }
 
     fn conclude(&self, run: &mut Run) -> Result<()> {
         let times = |of: &str, run: &Run| -> Result<f64> {
             Ok(run.median(WINDROW, "rows/s")? / run.median(of, "rows/s")?)
         };
+        run.remark(format!(
+            "{:.2} of the requests a second that the same program answers without writing anything",
+            times(HEALTH, run)?
+        ));
         let direct = times(DIRECT, run)?;
         let share = |of: &str, run: &Run| -> Result<f64> {
             let cpu = "database CPU us/row";
@@ -213,6 +222,14 @@ impl Load {
     }
 }
 
+/// What an arm's clients send, their rows from `first` on.
+fn job(arm: &str, first: u64) -> Arc<dyn Job> {
+    match arm {
+        HEALTH => Arc::new(Health),
+        _ => Arc::new(Inserts::from(first).keyed(arm == KEYED)),
+    }
+}
+
 /// The usual metrics of a report.
 pub(super) fn latencies(report: &Report) -> Vec<(&'static str, f64)> {
     vec![
@@ -225,16 +242,21 @@ pub(super) fn latencies(report: &Report) -> Vec<(&'static str, f64)> {
 
 /// Every request must have succeeded, and every row be there.
 pub(super) fn check(report: &Report, table: &Table, before: u64) -> Result<()> {
+    succeeded(report)?;
+    let (told, there) = (report.successes() + before, table.count()?);
+    anyhow::ensure!(
+        told == there,
+        "{told} rows were confirmed, {there} are there"
+    );
+    Ok(())
+}
+
+fn succeeded(report: &Report) -> Result<()> {
     anyhow::ensure!(
         report.successes() == report.requests(),
         "requests failed: {:?}\n{}",
         report.outcomes,
         report.samples.join("\n")
-    );
-    let (told, there) = (report.successes() + before, table.count()?);
-    anyhow::ensure!(
-        told == there,
-        "{told} rows were confirmed, {there} are there"
     );
     Ok(())
 }

@@ -96,6 +96,18 @@ impl Job for Inserts {
     }
 }
 
+/// Asks whether the server is there: a request that writes nothing.
+#[derive(Clone, Copy, Debug)]
+pub struct Health;
+
+impl Job for Health {
+    fn target(&self) -> &str {
+        "GET /healthz"
+    }
+
+    fn body(&self, _connection: usize, _n: u64, _out: &mut Vec<u8>) {}
+}
+
 /// Puts a whole request together; the buffers are used again and again.
 #[derive(Debug)]
 pub struct Writer {

@@ -12,5 +12,5 @@ pub mod open;
 pub mod report;
 pub mod stream;
 
-pub use job::{Inserts, Job};
+pub use job::{Health, Inserts, Job};
 pub use report::{Live, Outcome, Report};

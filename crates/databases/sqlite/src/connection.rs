@@ -15,6 +15,11 @@ const STATEMENTS: usize = 256;
 /// Page cache in KiB. Bounded, because it is not part of the memory budget.
 const CACHE_KIB: i64 = 16 * 1024;
 
+/// Pages of the write-ahead log after which it is brought into the file, which waits for the disk
+/// twice. With SQLite's default of 1,000 each tenth batch of 64 clients does so: on a disk that
+/// takes four milliseconds to sync, an eighth fewer rows were written.
+const LOG_PAGES: i64 = 4000;
+
 /// Bytes to which the write-ahead log is cut back after it has been checkpointed.
 const WAL_BYTES: i64 = 64 << 20;
 
@@ -84,6 +89,7 @@ fn prepare(connection: &Connection, options: &Options) -> rusqlite::Result<()> {
         [],
         |_| Ok(()),
     )?;
+    connection.pragma_update(None, "wal_autocheckpoint", LOG_PAGES)?;
     let synchronous = match options.synchronous {
         Synchronous::Full => "FULL",
         Synchronous::Normal => "NORMAL",

@@ -6,7 +6,7 @@
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-use http::header::{CONTENT_LENGTH, CONTENT_TYPE, HOST, ORIGIN, TRANSFER_ENCODING};
+use http::header::{CONTENT_LENGTH, CONTENT_TYPE, HOST, HeaderName, ORIGIN, TRANSFER_ENCODING};
 use http::request::Parts;
 use http::uri::Authority;
 use http::{HeaderMap, Method, StatusCode, Version};
@@ -14,7 +14,7 @@ use http::{HeaderMap, Method, StatusCode, Version};
 use crate::answers::Refusal;
 use crate::bodies::kind;
 
-const FETCH_SITE: &str = "sec-fetch-site";
+const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 
 /// Refuses what a page of another origin may have sent. `names`: what this server may be called
 /// besides its addresses and `localhost`.
@@ -71,7 +71,8 @@ pub(crate) fn host(head: &Parts) -> Result<Option<Authority>, Refusal> {
     };
     let named =
         Authority::try_from(value.as_bytes()).map_err(|_| bad_host("it is no name and port"))?;
-    if named.as_str().contains('@') || named.host().is_empty() {
+    // Without a user, the host is what stands at the front.
+    if value.as_bytes().contains(&b'@') || value.as_bytes().starts_with(b":") {
         return Err(bad_host("it is no name and port"));
     }
     // A request line with a whole URL names the server itself.
@@ -84,7 +85,7 @@ pub(crate) fn host(head: &Parts) -> Result<Option<Authority>, Refusal> {
 /// 415 with the accepted types.
 pub(crate) fn check_kind(head: &Parts) -> Result<(), Refusal> {
     let writes = [Method::POST, Method::PUT, Method::PATCH].contains(&head.method);
-    if writes && has_body(&head.headers) && !head.headers.contains_key(CONTENT_TYPE) {
+    if writes && !head.headers.contains_key(CONTENT_TYPE) && has_body(&head.headers) {
         return Err(kind::missing());
     }
     Ok(())

@@ -65,6 +65,8 @@ impl<W: Work> Worker<W> {
                 Some(hint) = self.arrivals.hints.recv() => self.hints.push(hint),
                 read = self.arrivals.submissions.recv_many(&mut self.arrived, DRAIN), if self.open => {
                     self.open = read > 0;
+                    // None can leave yet, so those of a whole batch may as well be one turn.
+                    self.company = self.crowded || self.held_until.is_some();
                 }
                 asked = wait(&mut stop) => {
                     stop = None;

@@ -82,7 +82,8 @@ pub(super) struct Worker<W: Work> {
     pub(super) started: Instant,
     /// True in a turn that a timer began.
     pub(super) woken: bool,
-    /// True in a turn that began with the landing of several units.
+    /// True in a turn that began with the landing of several units, or with units that have to
+    /// wait: others will have something to do in the same moment.
     pub(super) company: bool,
     pub(super) jitter: Jitter,
     pub(super) signals: Signals<W>,

@@ -34,12 +34,14 @@ pub fn read(
     spare: usize,
 ) -> Result<(Columns, Vec<Value>), RowError> {
     let expected = guess.map_or(&[][..], |shape| &shape.columns);
-    let mut json = serde_json::Deserializer::from_slice(text);
     let object = Object { expected, spare };
-    object
-        .deserialize(&mut json)
-        .and_then(|read| json.end().map(|()| read))
-        .map_err(|error| json_error(&error))
+    let read = match std::str::from_utf8(text) {
+        // Looked at once as a whole, and not once more for each of its pieces.
+        Ok(text) => object.read(serde_json::Deserializer::from_str(text)),
+        // It says where.
+        Err(_) => object.read(serde_json::Deserializer::from_slice(text)),
+    };
+    read.map_err(|error| json_error(&error))
 }
 
 /// An error of serde_json, with the position taken out of its message.
@@ -66,6 +68,18 @@ pub fn json_error(error: &serde_json::Error) -> RowError {
 struct Object<'s> {
     expected: &'s [Name],
     spare: usize,
+}
+
+impl Object<'_> {
+    /// Reads an object that nothing follows.
+    fn read<'de, R: serde_json::de::Read<'de>>(
+        self,
+        mut json: serde_json::Deserializer<R>,
+    ) -> serde_json::Result<(Columns, Vec<Value>)> {
+        let read = self.deserialize(&mut json)?;
+        json.end()?;
+        Ok(read)
+    }
 }
 
 impl<'de> DeserializeSeed<'de> for Object<'_> {

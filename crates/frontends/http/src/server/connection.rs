@@ -2,10 +2,13 @@
 
 use std::convert::Infallible;
 use std::io;
-use std::pin::{Pin, pin};
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::StreamExt as _;
+use futures_util::future::Either;
+use futures_util::stream::FuturesUnordered;
 use hyper::body::Incoming;
 use hyper::server::conn::http1::{self, Connection};
 use hyper::service::{Service, service_fn};
@@ -13,7 +16,7 @@ use hyper::{Request, Response};
 use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpStream;
-use tokio::time::{Instant, sleep, timeout};
+use tokio::time::{sleep, timeout};
 use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 use windrow_core::Budget;
@@ -124,10 +127,21 @@ async fn supervise<S, H>(
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     H: Service<Request<Incoming>, Response = Response<AnswerBody>, Error = Infallible>,
 {
-    let mut tick = pin!(sleep(watch.period()));
-    let mut stopping = false;
+    // What seldom has anything to say is polled only when it has.
+    let period = watch.period();
+    let tick = || async move {
+        sleep(period).await;
+        Aside::Tick
+    };
+    let stopped = async {
+        stop.cancelled().await;
+        Aside::Stop
+    };
+    let mut aside = FuturesUnordered::new();
+    aside.push(Either::Left(stopped));
+    aside.push(Either::Right(tick()));
     loop {
-        tokio::select! {
+        let said = tokio::select! {
             biased;
             ended = &mut connection => {
                 if let Err(error) = &ended {
@@ -138,30 +152,31 @@ async fn supervise<S, H>(
                 }
                 return;
             }
-            () = stop.cancelled(), if !stopping => {
-                stopping = true;
-                retire(&mut connection);
+            Some(said) = aside.next() => said,
+        };
+        let ruling = match said {
+            Aside::Stop => Ruling::Retire,
+            Aside::Tick => {
+                aside.push(Either::Right(tick()));
+                watch.look(state, budget.is_wanted())
             }
-            () = &mut tick => {
-                tick.as_mut().reset(Instant::now() + watch.period());
-                match watch.look(state, budget.is_wanted()) {
-                    Ruling::Keep => {}
-                    Ruling::Drop => return,
-                    Ruling::Retire => retire(&mut connection),
-                    Ruling::SlowHead => return refuse_head(connection.into_parts().io.into_inner()).await,
-                }
-            }
+        };
+        match ruling {
+            Ruling::Keep => {}
+            Ruling::Drop => return,
+            // The request under way ends, if there is one, and then the connection.
+            Ruling::Retire => Pin::new(&mut connection).graceful_shutdown(),
+            Ruling::SlowHead => return refuse_head(connection.into_parts().io.into_inner()).await,
         }
     }
 }
 
-/// Lets the request under way end, if there is one, and then the connection.
-fn retire<S, H>(connection: &mut Connection<TokioIo<Gate<S>>, H>)
-where
-    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
-    H: Service<Request<Incoming>, Response = Response<AnswerBody>, Error = Infallible>,
-{
-    Pin::new(connection).graceful_shutdown();
+/// What is heard beside a connection.
+enum Aside {
+    /// The server ends.
+    Stop,
+    /// It is time to look after the client.
+    Tick,
 }
 
 /// Reads on for a moment after the last answer. A socket that is closed with bytes unread resets
