@@ -15,6 +15,7 @@
 mod page;
 mod place;
 mod run;
+mod telegraf;
 
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
