@@ -14,6 +14,7 @@
 
 mod page;
 mod place;
+mod quick_start;
 mod run;
 mod telegraf;
 
