@@ -36,8 +36,8 @@ pub enum Way {
     Direct,
     /// Through Windrow.
     Windrow,
-    /// Through PgBouncer: in transaction mode; in session mode where clients prepare and it is older
-    /// than 1.21, which cannot follow that otherwise.
+    /// Through PgBouncer: in transaction mode; in session mode where clients prepare and it is
+    /// older than 1.21, which cannot follow that otherwise.
     #[value(name = "pgbouncer")]
     PgBouncer,
     /// Through a proxy that forwards bytes and does nothing else.

@@ -97,7 +97,7 @@ fn cut(text: &str, most: usize) -> String {
 #[cfg(test)]
 mod tests {
     use bytes::Bytes;
-    use http::StatusCode;
+    use http::{HeaderMap, StatusCode};
 
     use super::*;
 
@@ -120,6 +120,7 @@ mod tests {
     fn failures_are_read_whoever_wrote_them() {
         let answer = |status, body: &'static str| Answer {
             status: StatusCode::from_u16(status).unwrap(),
+            headers: HeaderMap::new(),
             body: Bytes::from_static(body.as_bytes()),
         };
         let own = Failure::of(&answer(

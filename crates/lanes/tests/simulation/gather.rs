@@ -97,7 +97,7 @@ fn flushes_in(micros: f64, jitter: f64) -> Database {
 }
 
 /// Where rows are dear and commits share a flush, many clients are best served by several flights,
-/// and few by one that gathers them. Those who are left of many do not keep the flights of the many.
+/// and few by one that gathers them. Those who are left of many do not keep the many's flights.
 #[test]
 fn who_is_left_of_many_flies_together() {
     for left in [4, 8, 24] {

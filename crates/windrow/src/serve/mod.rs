@@ -2,6 +2,7 @@
 
 mod drain_only;
 mod idempotency;
+mod listen;
 mod opened;
 #[cfg(feature = "postgres")]
 mod pg;
@@ -30,6 +31,7 @@ use windrow_lanes::{Lane, LaneMetrics, LaneStatus};
 use windrow_status::{Sources, StatusPage};
 
 use self::idempotency::RunningKeys;
+use self::listen::cannot_listen;
 use self::pg::{PgLanes, PgServer};
 use self::ready::Ready;
 use self::replicas::{ReplicaWatch, RunningReplicas};
@@ -298,9 +300,8 @@ async fn bind_http(
     services: Services,
     extensions: Vec<Arc<dyn Extension>>,
 ) -> anyhow::Result<Http> {
-    Http::bind(config.clone(), services, extensions)
-        .await
-        .with_context(|| format!("HTTP cannot listen on {}", config.listen))
+    let bound = Http::bind(config.clone(), services, extensions).await;
+    bound.map_err(|error| cannot_listen(&error, "HTTP", config.listen, "--http"))
 }
 
 /// What all lanes are doing, and what the writes of each table share: HTTP first. Beside them what

@@ -21,6 +21,7 @@ use windrow_pgwire::Target;
 
 use self::replicated::Replicated;
 use self::session_lanes::SessionLanes;
+use super::listen::cannot_listen;
 use super::reload::{Reload, TakeRoles};
 use super::shared::Shared;
 use crate::settings::{PgSettings, Settings};
@@ -95,9 +96,10 @@ impl PgServer {
             metrics: PgMetrics::register(shared.registry),
             console: console(&session_lanes, shared.reload, shared.stop),
         };
-        let pg = Pg::bind(config, services)
-            .await
-            .context("the PostgreSQL frontend cannot listen")?;
+        let listen = config.listen;
+        let pg = Pg::bind(config, services).await;
+        let pg =
+            pg.map_err(|error| cannot_listen(&error, "the PostgreSQL frontend", listen, "--pg"))?;
         Ok(Self { pg, session_lanes })
     }
 

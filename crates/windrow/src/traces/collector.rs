@@ -1,11 +1,11 @@
 //! One request to the collector, and what became of it.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use anyhow::Context;
 use bytes::Bytes;
-use http::header::CONTENT_TYPE;
+use http::header::{CONTENT_TYPE, RETRY_AFTER};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 use percent_encoding::percent_decode_str;
 use prost::Message;
@@ -22,6 +22,9 @@ const ANSWER: Duration = Duration::from_secs(10);
 /// The most bytes of an answer that are read.
 const MOST: usize = 64 << 10;
 
+/// The longest that a collector is left alone because it asks for that.
+const LONGEST_REST: Duration = Duration::from_secs(5 * 60);
+
 /// Where spans go: one connection, kept open.
 pub(super) struct Collector {
     client: Client,
@@ -34,6 +37,8 @@ pub(super) struct Refused {
     pub(super) why: String,
     /// They may be taken later.
     pub(super) passing: bool,
+    /// How long the collector asks to be left alone.
+    pub(super) rest: Option<Duration>,
 }
 
 impl Collector {
@@ -99,8 +104,25 @@ impl Collector {
                 self.path
             ),
             passing,
+            rest: asked_rest(&answer.headers, SystemTime::now()),
         })
     }
+}
+
+/// What `Retry-After` asks for: so many seconds, or the time up to a date.
+fn asked_rest(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
+    let text = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
+    let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let rest = match is_number {
+        // What is past u64 is past the longest rest as well.
+        true => Duration::from_secs(text.parse().unwrap_or(u64::MAX)),
+        // A date that is over asks for nothing.
+        false => httpdate::parse_http_date(text)
+            .ok()?
+            .duration_since(now)
+            .unwrap_or_default(),
+    };
+    Some(rest.min(LONGEST_REST))
 }
 
 fn lost(loss: Loss) -> Refused {
@@ -109,7 +131,11 @@ fn lost(loss: Loss) -> Refused {
         Loss::Unanswered(why) => (why, true),
         Loss::TooLarge(why) => (why, false),
     };
-    Refused { why, passing }
+    Refused {
+        why,
+        passing,
+        rest: None,
+    }
 }
 
 /// How many spans a collector says it has not taken.
@@ -136,4 +162,35 @@ fn headers(settings: &TraceSettings) -> anyhow::Result<HeaderMap> {
     let protobuf = HeaderValue::from_static("application/x-protobuf");
     headers.insert(CONTENT_TYPE, protobuf);
     Ok(headers)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rest_is_asked_for_in_seconds_or_by_a_date() {
+        let now = httpdate::parse_http_date("Fri, 31 Dec 1999 23:59:00 GMT").unwrap();
+        let asked = |text: &'static str| {
+            let headers = HeaderMap::from_iter([(RETRY_AFTER, HeaderValue::from_static(text))]);
+            asked_rest(&headers, now).map(|rest| rest.as_secs())
+        };
+        assert_eq!(asked("0"), Some(0));
+        assert_eq!(asked(" 120 "), Some(120));
+        assert_eq!(asked("Fri, 31 Dec 1999 23:59:59 GMT"), Some(59));
+        // The older forms of a date, which have to be read too.
+        assert_eq!(asked("Friday, 31-Dec-99 23:59:59 GMT"), Some(59));
+        assert_eq!(asked("Fri Dec 31 23:59:59 1999"), Some(59));
+        // Over; too long.
+        assert_eq!(asked("Fri, 31 Dec 1999 23:58:00 GMT"), Some(0));
+        let longest = Some(LONGEST_REST.as_secs());
+        assert_eq!(asked("301"), longest);
+        assert_eq!(asked("99999999999999999999999"), longest);
+        assert_eq!(asked("Sat, 01 Jan 2000 23:59:59 GMT"), longest);
+        // No form of it.
+        for odd in ["", "-1", "+5", "1.5", "soon", "5 seconds"] {
+            assert_eq!(asked(odd), None, "{odd:?}");
+        }
+        assert_eq!(asked_rest(&HeaderMap::new(), now), None);
+    }
 }

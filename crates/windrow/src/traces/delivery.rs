@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use tokio::sync::mpsc;
-use tokio::time::{Instant, sleep, sleep_until, timeout};
+use tokio::time::{Instant, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 use tracing::warn;
 use windrow_core::trace::TraceSpan;
@@ -20,7 +20,7 @@ const MOST: usize = 512;
 const GATHER: Duration = Duration::from_secs(1);
 
 /// How often a request is tried, and the rest after the first attempt; each later one is twice as
-/// long.
+/// long. A collector may ask for a longer one, not for a shorter one.
 const ATTEMPTS: u32 = 5;
 const REST: Duration = Duration::from_secs(1);
 
@@ -38,6 +38,8 @@ pub(super) struct Delivery {
     collector: Collector,
     resource: Resource,
     counts: Counts,
+    /// The collector has asked not to be sent anything before.
+    not_before: Instant,
     complained: Option<Instant>,
 }
 
@@ -54,6 +56,7 @@ impl Delivery {
             collector,
             resource,
             counts,
+            not_before: Instant::now(),
             complained: None,
         }
     }
@@ -101,22 +104,22 @@ impl Delivery {
         }
     }
 
-    /// Sends the spans of a request, again and again if need be.
+    /// Sends the spans of a request, again and again if need be. What the collector asked for when
+    /// it refused earlier spans counts for these as well.
     async fn deliver(&mut self) {
-        let mut rest = REST;
-        for _ in 1..ATTEMPTS {
+        let mut rest = Duration::ZERO;
+        for _ in 0..ATTEMPTS {
+            sleep_until(self.not_before.max(Instant::now() + rest)).await;
             if self.attempt().await {
                 return;
             }
-            sleep(rest).await;
-            rest *= 2;
+            rest = REST.max(rest * 2);
         }
-        if !self.attempt().await {
-            self.lose();
-        }
+        self.lose();
     }
 
-    /// Sends what is left, once.
+    /// Sends what is left, once: also to one that has asked to be left alone, for there is no
+    /// later.
     async fn rest(&mut self) {
         loop {
             if !self.batch.is_empty() && !self.attempt().await {
@@ -145,6 +148,9 @@ impl Delivery {
             }
             Err(refused) => {
                 self.complain(&refused.why);
+                if let Some(rest) = refused.rest.filter(|_| refused.passing) {
+                    self.not_before = Instant::now() + rest;
+                }
                 if !refused.passing {
                     self.lose();
                 }

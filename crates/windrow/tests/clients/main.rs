@@ -14,7 +14,9 @@
 
 mod page;
 mod place;
+mod quick_start;
 mod run;
+mod telegraf;
 
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};

@@ -4,10 +4,12 @@ use std::path::Path;
 
 /// The code blocks of a page that are marked with a language.
 pub(crate) fn blocks(page: &str, language: &str) -> Vec<String> {
-    let path = format!(
-        "{}/../../docs/clients/{page}.md",
-        env!("CARGO_MANIFEST_DIR")
-    );
+    blocks_of(&format!("clients/{page}"), language)
+}
+
+/// The same, of any page of docs.
+pub(crate) fn blocks_of(page: &str, language: &str) -> Vec<String> {
+    let path = format!("{}/../../docs/{page}.md", env!("CARGO_MANIFEST_DIR"));
     let text = std::fs::read_to_string(Path::new(&path)).expect("the page is there");
     let mut blocks = Vec::new();
     let mut open: Option<(bool, String)> = None;

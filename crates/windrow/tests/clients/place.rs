@@ -1,6 +1,6 @@
 //! A server with the table of the pages, and Windrow before it.
 
-use std::net::TcpListener;
+use std::net::{SocketAddr, TcpListener};
 
 use windrow_testkit::postgres::{Postgres, psql};
 use windrow_testkit::process::Windrow;
@@ -66,9 +66,20 @@ impl Place {
         ))
     }
 
-    fn number(&self, question: &str) -> u64 {
+    /// The one number that the database answers.
+    pub(crate) fn number(&self, question: &str) -> u64 {
+        self.sql(question).trim().parse().unwrap()
+    }
+
+    /// What the database answers, without Windrow.
+    pub(crate) fn sql(&self, text: &str) -> String {
         let url = format!("postgres://app@127.0.0.1:{}/shop", self.server.port());
-        psql(&url, question).unwrap().trim().parse().unwrap()
+        psql(&url, text).unwrap()
+    }
+
+    /// Where Windrow takes requests.
+    pub(crate) fn http(&self) -> SocketAddr {
+        self.windrow.address()
     }
 
     /// What Windrow said, for a failure.

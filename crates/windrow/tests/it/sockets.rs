@@ -103,3 +103,31 @@ fn a_socket_that_nothing_is_configured_for_is_refused() {
         "{log}"
     );
 }
+
+/// Another gateway that was not ended, or another pooler at its usual port.
+#[test]
+fn an_address_that_is_taken_is_told_with_the_option_for_another() {
+    let taken = listen();
+    let address = taken.local_addr().unwrap().to_string();
+    for (option, other) in [("--http", "--pg"), ("--pg", "--http")] {
+        let arguments = [
+            "serve",
+            "--to",
+            AWAY,
+            option,
+            &address,
+            other,
+            "127.0.0.1:0",
+        ];
+        let output = Command::new(env!("CARGO_BIN_EXE_windrow"))
+            .args(arguments)
+            .output()
+            .unwrap();
+        let told = String::from_utf8_lossy(&output.stderr);
+        assert!(!output.status.success(), "{told}");
+        assert!(
+            told.contains(&address) && told.contains(&format!("another address ({option})")),
+            "{told}"
+        );
+    }
+}

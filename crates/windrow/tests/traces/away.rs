@@ -86,6 +86,49 @@ async fn one_that_is_busy_gets_them_again() {
     assert_eq!((requests.len(), batches.len()), (1, 1));
 }
 
+/// Its own rest after the first attempt, a second, is shorter than what is asked for here.
+async fn comes_back(manner: Manner) {
+    let mut collector = Collector::start(manner).await;
+    let gateway = Gateway::embedded(&traces(&collector.endpoint, 1.0)).await;
+    assert_eq!(gateway.insert("t", r#"{"id": 1}"#, None).await, 201);
+    collector
+        .requests
+        .wait_for(|requests| *requests > 1)
+        .await
+        .unwrap();
+    gateway.stop().await;
+    assert_eq!(collector.early(), 0);
+    let (requests, batches) = sorted(collector.spans());
+    assert_eq!((requests.len(), batches.len()), (1, 1));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_that_says_after_how_many_seconds_is_left_alone_for_them() {
+    let busy = comes_back(Manner::Later(429, 2));
+    tokio::join!(busy, comes_back(Manner::Later(502, 2)));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_that_names_a_date_is_left_alone_until_then() {
+    let busy = comes_back(Manner::LaterByDate(503, 3));
+    tokio::join!(busy, comes_back(Manner::LaterByDate(504, 3)));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_end_does_not_wait_for_one_that_wants_to_be_left_alone() {
+    let mut collector = Collector::start(Manner::Later(503, 3600)).await;
+    let gateway = Gateway::embedded(&traces(&collector.endpoint, 1.0)).await;
+    assert_eq!(gateway.insert("t", r#"{"id": 1}"#, None).await, 201);
+    collector
+        .requests
+        .wait_for(|requests| *requests > 0)
+        .await
+        .unwrap();
+    gateway.stop().await;
+    let (requests, batches) = sorted(collector.spans());
+    assert_eq!((requests.len(), batches.len()), (1, 1));
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn the_log_is_told_once() {
     let mut collector = Collector::start(Manner::Refuses(400)).await;

@@ -1,6 +1,8 @@
 //! A collector that keeps what it gets.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::{Duration, SystemTime};
 
 use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
 use opentelemetry_proto::tonic::common::v1::any_value::Value;
@@ -24,6 +26,10 @@ pub enum Manner {
     Refuses(u16),
     /// Once; then it takes them.
     BusyOnce,
+    /// Once, with this status, and says after how many seconds to come back; then it takes them.
+    Later(u16, u32),
+    /// The same, by a date.
+    LaterByDate(u16, u32),
     /// It reads, and says nothing.
     Silent,
 }
@@ -39,6 +45,10 @@ struct Kept {
     manner: Manner,
     bodies: Mutex<Vec<Vec<u8>>>,
     heads: Mutex<Vec<String>>,
+    /// When it has asked to be asked again.
+    due: Mutex<Option<SystemTime>>,
+    /// How many requests came earlier than that.
+    early: AtomicUsize,
     requests: watch::Sender<usize>,
 }
 
@@ -51,6 +61,8 @@ impl Collector {
             manner,
             bodies: Mutex::default(),
             heads: Mutex::default(),
+            due: Mutex::default(),
+            early: AtomicUsize::default(),
             requests: sender,
         });
         let keeper = Arc::clone(&kept);
@@ -85,11 +97,43 @@ impl Collector {
         self.kept.heads.lock().unwrap().clone()
     }
 
+    /// How many requests came before they were asked for.
+    pub fn early(&self) -> usize {
+        self.kept.early.load(Ordering::Relaxed)
+    }
+
     /// Whether some bytes are in any request.
     pub fn has_seen(&self, what: &str) -> bool {
         let bodies = self.kept.bodies.lock().unwrap();
         let contains = |body: &Vec<u8>| body.windows(what.len()).any(|w| w == what.as_bytes());
         bodies.iter().any(contains)
+    }
+}
+
+impl Kept {
+    /// A status, and the header that asks to come back later.
+    fn answer(&self) -> (u16, String) {
+        let now = SystemTime::now();
+        if self.due.lock().unwrap().is_some_and(|due| now < due) {
+            self.early.fetch_add(1, Ordering::Relaxed);
+        }
+        let is_first = *self.requests.borrow() == 0;
+        let (status, seconds, by_date) = match self.manner {
+            Manner::BusyOnce if is_first => return (503, String::new()),
+            Manner::Later(status, seconds) if is_first => (status, seconds, false),
+            Manner::LaterByDate(status, seconds) if is_first => (status, seconds, true),
+            Manner::Refuses(status) => return (status, String::new()),
+            _ => return (200, String::new()),
+        };
+        let mut due = now + Duration::from_secs(seconds.into());
+        let mut text = seconds.to_string();
+        if by_date {
+            text = httpdate::fmt_http_date(due);
+            // A date has whole seconds.
+            due = httpdate::parse_http_date(&text).unwrap();
+        }
+        *self.due.lock().unwrap() = Some(due);
+        (status, format!("retry-after: {text}\r\n"))
     }
 }
 
@@ -109,12 +153,7 @@ async fn serve(stream: TcpStream, kept: Arc<Kept>) -> std::io::Result<()> {
         });
         let mut body = vec![0; length.expect("a length")];
         stream.read_exact(&mut body).await?;
-        let is_first = *kept.requests.borrow() == 0;
-        let status = match kept.manner {
-            Manner::BusyOnce if is_first => 503,
-            Manner::Takes | Manner::BusyOnce | Manner::Silent => 200,
-            Manner::Refuses(status) => status,
-        };
+        let (status, retry_after) = kept.answer();
         if status == 200 {
             kept.bodies.lock().unwrap().push(body);
         }
@@ -123,7 +162,7 @@ async fn serve(stream: TcpStream, kept: Arc<Kept>) -> std::io::Result<()> {
         if kept.manner == Manner::Silent {
             return std::future::pending().await;
         }
-        let answer = format!("HTTP/1.1 {status} X\r\ncontent-length: 0\r\n\r\n");
+        let answer = format!("HTTP/1.1 {status} X\r\n{retry_after}content-length: 0\r\n\r\n");
         stream.write_all(answer.as_bytes()).await?;
     }
 }

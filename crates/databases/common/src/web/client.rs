@@ -99,6 +99,8 @@ pub struct Ask {
 pub struct Answer {
     /// The status of the answer.
     pub status: StatusCode,
+    /// Its headers.
+    pub headers: HeaderMap,
     /// Its whole body.
     pub body: Bytes,
 }
@@ -270,9 +272,13 @@ async fn converse(
         Some(_) => Trouble::NotSent(error.error().to_string()),
         None => Trouble::Open(error.error().to_string()),
     })?;
-    let status = response.status();
-    match read(response.into_body(), most).await {
-        Ok(body) => Ok(Answer { status, body }),
+    let (head, body) = response.into_parts();
+    match read(body, most).await {
+        Ok(body) => Ok(Answer {
+            status: head.status,
+            headers: head.headers,
+            body,
+        }),
         Err(Unread::TooLarge) => Err(Trouble::TooLarge),
         Err(Unread::Broken(error)) => Err(Trouble::Open(error.to_string())),
     }

@@ -122,26 +122,6 @@ impl<F: Form> Settler<'_, '_, F> {
         duplicates
     }
 
-    /// What a unit is told that has given other rows than its client was told, in a transaction
-    /// that must not be committed for that.
-    pub(crate) fn other_rows(
-        &self,
-        transaction: &SentTransaction,
-        answers: &Answers,
-    ) -> Option<UnitFault<DoneOf<F>>> {
-        let mut statements = transaction.statements.iter().enumerate();
-        statements.find_map(|(at, statement)| {
-            let Sent::Single(item) = statement else {
-                return None;
-            };
-            let fault = F::other_rows(self.batch.write_at(*item)?, answers.types(at)?)?;
-            Some(refusal(
-                self.write_of(Some(statement), &transaction.segment),
-                fault,
-            ))
-        })
-    }
-
     fn rung(&self, mode: &Mode) -> Rung {
         match mode {
             _ if self.batch.units.len() == 1 => Rung::Solo,
@@ -403,7 +383,7 @@ impl<F: Form> Settler<'_, '_, F> {
 
     /// Which write of its unit a statement was. A commit that fails names none: clients who are
     /// told of each statement are told that it was behind the last one, whose answer it follows.
-    fn write_of(&self, statement: Option<&Sent>, segment: &Segment) -> usize {
+    pub(super) fn write_of(&self, statement: Option<&Sent>, segment: &Segment) -> usize {
         match statement {
             Some(Sent::Single(item) | Sent::FollowUp(item)) => {
                 let placed = self.batch.placed.get(*item as usize);

@@ -1,6 +1,8 @@
 //! What writes are told that succeeded, from the answers to their statements.
 
-use super::Settler;
+use windrow_core::UnitFault;
+
+use super::{Settler, refusal};
 use crate::catalog::check::Found;
 use crate::ladder::answers::Answers;
 use crate::ladder::form::{DoneOf, Form, Slots};
@@ -74,6 +76,26 @@ impl<F: Form> Settler<'_, '_, F> {
             (F::rows(done) == 0).then_some(placed.unit)
         });
         missing.collect()
+    }
+
+    /// What a unit is told that has given other rows than its client was told, in a transaction
+    /// that must not be committed for that.
+    pub(crate) fn other_rows(
+        &self,
+        transaction: &SentTransaction,
+        answers: &Answers,
+    ) -> Option<UnitFault<DoneOf<F>>> {
+        let mut statements = transaction.statements.iter().enumerate();
+        statements.find_map(|(at, statement)| {
+            let Sent::Single(item) = statement else {
+                return None;
+            };
+            let fault = F::other_rows(self.batch.write_at(*item)?, answers.types(at)?)?;
+            Some(refusal(
+                self.write_of(Some(statement), &transaction.segment),
+                fault,
+            ))
+        })
     }
 
     /// What the writes of a unit before the failed one were told, where their client is told so.

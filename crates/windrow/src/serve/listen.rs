@@ -1,0 +1,22 @@
+//! An address that cannot be listened on.
+
+use std::io;
+use std::net::SocketAddr;
+
+use anyhow::anyhow;
+
+/// Why a frontend cannot listen, and what to do where somebody else does.
+pub(super) fn cannot_listen(
+    error: &io::Error,
+    who: &str,
+    listen: SocketAddr,
+    option: &str,
+) -> anyhow::Error {
+    let advice = match error.kind() {
+        io::ErrorKind::AddrInUse => {
+            format!("; end the program that listens there, or give another address ({option})")
+        }
+        _ => String::new(),
+    };
+    anyhow!("{who} cannot listen on {listen}: {error}{advice}")
+}
