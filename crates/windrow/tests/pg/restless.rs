@@ -59,7 +59,7 @@ fn lengths(told: &Message) -> Vec<usize> {
 /// Writes until the table changes no more. Gives how many rows.
 fn play(gateway: &Gateway, writer: usize, changing: &AtomicBool) -> usize {
     let mut client = gateway.client();
-    let name = if writer % 2 == 0 { "" } else { "s" };
+    let name = if writer.is_multiple_of(2) { "" } else { "s" };
     let mut prepared = (!name.is_empty()).then(|| prepare(&mut client));
     let mut written = 0;
     while changing.load(Ordering::Relaxed) {
