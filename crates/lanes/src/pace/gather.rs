@@ -9,8 +9,8 @@
 //!
 //! Where clients write when they please (an open load), half as many as were answered come in that
 //! time, whatever the rate: then it is not even tried. Beside other flights that time is shorter,
-//! for their clients come in it too. On an idle lane nobody is waited for: the
-//! first one who comes is all who are expected.
+//! for their clients come in it too. On an idle lane nobody is waited for: the first one who comes
+//! is all who are expected.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -75,6 +75,7 @@ impl Gather {
             0.0 => takes,
             usually => (takes - usually) * WEIGHT,
         };
+        // Half of it with one flight, and beside W so little that two thirds come of an open load.
         let part = took.min(Duration::from_secs_f64(self.usually_takes)) * 2 / (3 * flying + 1);
         self.last = Answered {
             units,

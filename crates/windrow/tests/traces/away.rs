@@ -32,11 +32,7 @@ async fn the_end_does_not_wait_for_one_that_is_silent() {
     let mut collector = Collector::start(Manner::Silent).await;
     let gateway = Gateway::embedded(&traces(&collector.endpoint, 1.0)).await;
     writes(&gateway).await;
-    collector
-        .requests
-        .wait_for(|requests| *requests > 0)
-        .await
-        .unwrap();
+    collector.was_asked(1).await;
     // It waits for an answer now; writes go on.
     for id in 100..105 {
         let row = format!("{{\"id\": {id}}}");
@@ -56,11 +52,7 @@ async fn what_is_refused_is_counted() {
     let mut collector = Collector::start(Manner::Refuses(400)).await;
     let gateway = Gateway::embedded(&traces(&collector.endpoint, 1.0)).await;
     assert_eq!(gateway.insert("t", r#"{"id": 1}"#, None).await, 201);
-    collector
-        .requests
-        .wait_for(|requests| *requests > 0)
-        .await
-        .unwrap();
+    collector.was_asked(1).await;
     let lost = "windrow_trace_spans_total{outcome=\"lost\"}";
     // The gateway hears of it at some time after the collector has said so.
     let counted = async { while gateway.metric(lost).await == "0" {} };
@@ -76,11 +68,7 @@ async fn one_that_is_busy_gets_them_again() {
     let mut collector = Collector::start(Manner::BusyOnce).await;
     let gateway = Gateway::embedded(&traces(&collector.endpoint, 1.0)).await;
     assert_eq!(gateway.insert("t", r#"{"id": 1}"#, None).await, 201);
-    collector
-        .requests
-        .wait_for(|requests| *requests > 1)
-        .await
-        .unwrap();
+    collector.was_asked(2).await;
     gateway.stop().await;
     let (requests, batches) = sorted(collector.spans());
     assert_eq!((requests.len(), batches.len()), (1, 1));
@@ -91,11 +79,7 @@ async fn comes_back(manner: Manner) {
     let mut collector = Collector::start(manner).await;
     let gateway = Gateway::embedded(&traces(&collector.endpoint, 1.0)).await;
     assert_eq!(gateway.insert("t", r#"{"id": 1}"#, None).await, 201);
-    collector
-        .requests
-        .wait_for(|requests| *requests > 1)
-        .await
-        .unwrap();
+    collector.was_asked(2).await;
     gateway.stop().await;
     assert_eq!(collector.early(), 0);
     let (requests, batches) = sorted(collector.spans());
@@ -119,11 +103,7 @@ async fn the_end_does_not_wait_for_one_that_wants_to_be_left_alone() {
     let mut collector = Collector::start(Manner::Later(503, 3600)).await;
     let gateway = Gateway::embedded(&traces(&collector.endpoint, 1.0)).await;
     assert_eq!(gateway.insert("t", r#"{"id": 1}"#, None).await, 201);
-    collector
-        .requests
-        .wait_for(|requests| *requests > 0)
-        .await
-        .unwrap();
+    collector.was_asked(1).await;
     gateway.stop().await;
     let (requests, batches) = sorted(collector.spans());
     assert_eq!((requests.len(), batches.len()), (1, 1));
@@ -142,11 +122,7 @@ async fn the_log_is_told_once() {
         let insert = client.post(windrow.url("/v1/tables/t/rows")).body(body);
         let insert = insert.header("content-type", "application/json").send();
         assert_eq!(insert.await.unwrap().status(), 201);
-        collector
-            .requests
-            .wait_for(|requests| *requests >= id)
-            .await
-            .unwrap();
+        collector.was_asked(id).await;
     }
     windrow.terminate().unwrap();
     let log = tokio::task::spawn_blocking(move || {

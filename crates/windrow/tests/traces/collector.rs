@@ -78,6 +78,12 @@ impl Collector {
         }
     }
 
+    /// Waits until so many requests have come.
+    pub async fn was_asked(&mut self, times: usize) {
+        let asked = self.requests.wait_for(|requests| *requests >= times);
+        asked.await.unwrap();
+    }
+
     /// All spans so far.
     pub fn spans(&self) -> Vec<Span> {
         let requests = self.requests_read().into_iter();

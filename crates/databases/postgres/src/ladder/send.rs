@@ -107,10 +107,10 @@ impl<'s, F: Form> Sender<'s, '_, F> {
             return Ok((statements, true));
         }
         let mut reads = true;
-        let asking = self.asking_check(segment);
+        let (asking, apart) = (self.asking_check(segment), self.batch.is_apart(segment));
         for step in steps {
             reads &= self.reads(&step);
-            self.send_step(segment, step, asking.is_none(), &mut statements)?;
+            self.send_step((segment, apart), step, asking.is_none(), &mut statements)?;
         }
         match asking {
             Some((item, number)) => {
@@ -200,7 +200,7 @@ impl<'s, F: Form> Sender<'s, '_, F> {
 
     fn send_step(
         &mut self,
-        segment: &Segment,
+        (segment, apart): (&Segment, bool),
         step: Step,
         follows_up: bool,
         sent: &mut Vec<Sent>,
@@ -215,7 +215,7 @@ impl<'s, F: Form> Sender<'s, '_, F> {
             return Ok(());
         }
         for item in step.items {
-            let compiled = self.send_single(item, segment)?;
+            let compiled = self.send_single(item, segment.mode == Mode::Fresh, apart)?;
             sent.push(Sent::Single(item));
             let asks = follows_up && compiled.form.follow_up().is_some();
             if asks && let Some(number) = self.prepared.ready(StatementKey::FollowUp) {
@@ -228,10 +228,13 @@ impl<'s, F: Form> Sender<'s, '_, F> {
 
     /// The statement of one write; parsed at this very moment where it is to be fresh, and then in
     /// its client's own text, where another one was made of it: so errors point into it.
-    fn send_single(&mut self, item: u32, segment: &Segment) -> Result<&'s Compiled<F>, Unfit> {
+    fn send_single(
+        &mut self,
+        item: u32,
+        fresh: bool,
+        apart: bool,
+    ) -> Result<&'s Compiled<F>, Unfit> {
         let batch = self.batch;
-        let fresh = segment.mode == Mode::Fresh;
-        let apart = batch.is_apart(segment);
         let anew = fresh || apart;
         let placed = batch.placed.get(item as usize).ok_or(Unfit)?;
         let compiled = batch.compiled(placed).ok_or(Unfit)?;
