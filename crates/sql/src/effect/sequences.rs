@@ -39,14 +39,14 @@ pub fn sequences(text: &str) -> Sequences {
 }
 
 /// A text in which other SQL stands in the place of its questions. `standard`: the session's
-/// `standard_conforming_strings`. `last`: what stands for `lastval()`; `current`: what stands
-/// before and behind the argument of `currval(..)`. `None`: nothing is to be changed, or no query
-/// may stand there.
+/// `standard_conforming_strings`. `last`: what stands for `lastval()`; `current`: what stands for
+/// `currval(..)`, made of its argument. `None`: nothing is to be changed, or no query may stand
+/// there. What stands in FROM, where no expression may, stays as it is.
 pub fn answered(
     text: &str,
     standard: bool,
     last: Option<&str>,
-    current: Option<(&str, &str)>,
+    current: Option<&dyn Fn(&str) -> String>,
 ) -> Option<String> {
     const QUERIES: [&str; 11] = [
         "select", "values", "table", "with", "insert", "update", "delete", "merge", "copy",
@@ -54,34 +54,36 @@ pub fn answered(
     ];
     let tokens = Tokens::of(text, standard).ok()?;
     let words = Words::new(text, &tokens.list);
-    if words.kind(0) != Kind::Open && !words.any(0, &QUERIES) {
-        return None;
-    }
     let place = |at: usize| words.tokens.get(at).copied();
+    let is_query = |at: usize| words.kind(at) == Kind::Open || words.any(at, &QUERIES);
     let (mut out, mut from) = (String::with_capacity(text.len() + 256), 0);
+    let mut in_query = is_query(0);
     for at in 0..words.len() {
+        if words.kind(at) == Kind::Semicolon {
+            in_query = is_query(at + 1);
+        }
         let Some((begin, end)) = words.call_of(at, &["lastval", "currval"]) else {
             continue;
         };
         let start = place(begin)?.start;
-        if start < from {
-            // Within the argument of another question.
+        let in_from = begin > 0
+            && words.any(begin - 1, &["from", "join", "lateral"])
+            && !(begin > 1 && words.is(begin - 2, "distinct"));
+        // Or within the argument of another question.
+        if !in_query || in_from || start < from {
             continue;
         }
         let is_empty = end == at + 2;
         let asks_last = words.identifier(at).as_deref() == Some("lastval");
-        let (before, argument, behind) = match (asks_last, last, current) {
-            (true, Some(last), _) if is_empty => (last, "", ""),
-            (false, _, Some((before, behind))) if !is_empty => {
-                let argument = text.get(place(at + 2)?.start..place(end - 1)?.end)?;
-                (before, argument, behind)
+        let instead = match (asks_last, last, current) {
+            (true, Some(last), _) if is_empty => last.into(),
+            (false, _, Some(current)) if !is_empty => {
+                current(text.get(place(at + 2)?.start..place(end - 1)?.end)?)
             }
             _ => continue,
         };
         out.push_str(text.get(from..start)?);
-        out.push_str(before);
-        out.push_str(argument);
-        out.push_str(behind);
+        out.push_str(&instead);
         from = place(end)?.end;
     }
     if from == 0 {
@@ -155,7 +157,8 @@ mod tests {
 
     #[test]
     fn what_is_known_stands_in_the_place_of_a_question() {
-        let with = |text: &str| answered(text, true, Some("L"), Some(("<", ">")));
+        let current = |argument: &str| format!("<{argument}>");
+        let with = |text: &str| answered(text, true, Some("L"), Some(&current));
         for (text, instead) in [
             ("select lastval() as id, LastVal ( )", "select L as id, L"),
             (
@@ -174,6 +177,14 @@ mod tests {
                 "select currval(pg_get_serial_sequence('t', $1))",
                 "select <pg_get_serial_sequence('t', $1)>",
             ),
+            (
+                "create table t (a int default lastval()); select lastval()",
+                "create table t (a int default lastval()); select L",
+            ),
+            (
+                "select lastval() is distinct from lastval() from lastval()",
+                "select L is distinct from L from lastval()",
+            ),
         ] {
             assert_eq!(with(text).as_deref(), Some(instead), "{text}");
         }
@@ -188,7 +199,7 @@ mod tests {
             assert_eq!(with(not), None, "{not}");
         }
         assert_eq!(
-            answered("select lastval()", true, None, Some(("<", ">"))),
+            answered("select lastval()", true, None, Some(&current)),
             None
         );
     }

@@ -20,6 +20,7 @@ mod many;
 mod notices;
 mod order;
 mod restless;
+mod sequences;
 mod sessions;
 mod spooled;
 mod standings;

@@ -96,19 +96,16 @@ impl Loan {
         }
     }
 
-    /// What sequences gave on it, while its session goes on. `in_transaction`: it has one open.
+    /// Makes the function [`DRAWN`](super::DRAWN) there, if it is not there yet. False: that cannot
+    /// be done. `in_transaction`: the session has one open, with which the function may go again.
     /// Nothing is under way.
     ///
     /// # Errors
     /// The connection broke.
-    pub(crate) async fn drawn(
-        &mut self,
-        sequences: &[String],
-        in_transaction: bool,
-    ) -> Result<Drawn, Broken> {
+    pub(crate) async fn watch(&mut self, in_transaction: bool) -> Result<bool, Broken> {
         // A simple query takes the unnamed statement away.
         self.names.unnamed = None;
-        probe::still(&mut self.wire, sequences, in_transaction).await
+        probe::watch(&mut self.wire, in_transaction).await
     }
 
     /// Makes the connection as new as a reset can, and gives it back: what was left behind on it is

@@ -41,7 +41,7 @@ use database::Database;
 pub(crate) use database::ServerLine;
 pub(crate) use loan::{GivenBack, Loan};
 pub(crate) use names::{Names, StatementKey};
-pub(crate) use probe::Drawn;
+pub(crate) use probe::{DRAWN, Drawn};
 pub(crate) use reports::Report;
 use reports::Reports;
 pub(crate) use state::{emptied, lasts, literal};

@@ -61,25 +61,42 @@ pub(super) async fn generated(wire: &mut Wire, sequences: &[String]) -> Result<F
     })
 }
 
-/// The same while the session goes on. `in_transaction`: there is one, which must not fail by a
-/// question.
-pub(super) async fn still(
-    wire: &mut Wire,
-    sequences: &[String],
-    in_transaction: bool,
-) -> Result<Drawn, Broken> {
-    let questions = questions(sequences);
+/// A function that tells whether a value was taken on this connection: from the sequence of a
+/// number, or from any (0). What it asks is an error where none was. It stays on the connection.
+pub(crate) const DRAWN: &str = "pg_temp.windrow_drawn";
+
+const DRAWN_IS_HERE: &str =
+    "SELECT pg_catalog.to_regprocedure('pg_temp.windrow_drawn(oid)') IS NOT NULL";
+
+const MAKE_DRAWN: &str = "CREATE FUNCTION pg_temp.windrow_drawn(sequence pg_catalog.oid) \
+     RETURNS pg_catalog.bool LANGUAGE plpgsql AS $$ BEGIN \
+     IF sequence OPERATOR(pg_catalog.=) 0 THEN PERFORM pg_catalog.lastval(); \
+     ELSE PERFORM pg_catalog.currval(sequence::pg_catalog.regclass); END IF; \
+     RETURN true; EXCEPTION WHEN OTHERS THEN RETURN false; END $$";
+
+/// Makes [`DRAWN`] where it is missing. `in_transaction`: there is one, which must not fail by that.
+pub(super) async fn watch(wire: &mut Wire, in_transaction: bool) -> Result<bool, Broken> {
+    let is_here = |reply: Option<&Reply>| reply.and_then(|r| r.value.as_deref()) == Some("t");
     if !in_transaction {
-        return Ok(drawn(&ask(wire, &questions).await?));
+        let replies = ask(wire, &[DRAWN_IS_HERE]).await?;
+        if is_here(replies.first()) {
+            return Ok(true);
+        }
+        let replies = ask(wire, &[MAKE_DRAWN]).await?;
+        return Ok(replies.first().is_some_and(|reply| reply.error.is_none()));
     }
-    let guarded = questions.into_iter();
-    let guarded = guarded.flat_map(|question| [question, "ROLLBACK TO windrow_asks".to_owned()]);
-    let mut statements = vec!["SAVEPOINT windrow_asks".to_owned()];
-    statements.extend(guarded);
-    statements.push("RELEASE windrow_asks".to_owned());
-    let replies = ask(wire, &statements).await?;
-    let answers: Vec<Reply> = replies.into_iter().skip(1).step_by(2).collect();
-    Ok(drawn(&answers))
+    let replies = ask(wire, &["SAVEPOINT windrow_asks", DRAWN_IS_HERE]).await?;
+    let mut can = is_here(replies.get(1));
+    if !can {
+        let replies = ask(wire, &[MAKE_DRAWN]).await?;
+        can = replies.first().is_some_and(|reply| reply.error.is_none());
+    }
+    let back: &[&str] = match can {
+        true => &["RELEASE windrow_asks"],
+        false => &["ROLLBACK TO windrow_asks", "RELEASE windrow_asks"],
+    };
+    ask(wire, back).await?;
+    Ok(can)
 }
 
 /// `lastval()` first, then `currval()` of each, with the sequence's number before it.
@@ -196,7 +213,8 @@ fn question(expected: &Settings, role: &str) -> String {
     format!(
         "SELECT CASE \
          WHEN EXISTS (SELECT FROM pg_catalog.pg_depend WHERE refclassid = 'pg_catalog.pg_namespace'::pg_catalog.regclass \
-         AND refobjid = pg_catalog.pg_my_temp_schema()) THEN 1 \
+         AND refobjid = pg_catalog.pg_my_temp_schema() AND objid \
+         IS DISTINCT FROM pg_catalog.to_regprocedure('pg_temp.windrow_drawn(oid)')::pg_catalog.oid) THEN 1 \
          WHEN EXISTS (SELECT FROM pg_catalog.pg_listening_channels()) THEN 2 \
          WHEN EXISTS (SELECT FROM pg_catalog.pg_prepared_statements WHERE from_sql) THEN 3 \
          WHEN EXISTS (SELECT FROM pg_catalog.pg_cursors WHERE is_holdable) THEN 4 \

@@ -114,7 +114,7 @@ pub(crate) fn cannot_tell() -> Fault {
         "what lastval() and currval() say cannot be told in this statement: the value was taken on another server connection",
     )
     .with_hint(Some(
-        "Use INSERT .. RETURNING, or SET windrow.join = off before the INSERT.",
+        "Use INSERT .. RETURNING, SET windrow.join = off before the INSERT, or GRANT TEMPORARY ON DATABASE to the role.",
     ))
 }
 

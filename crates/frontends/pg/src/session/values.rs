@@ -3,7 +3,7 @@
 use smallvec::SmallVec;
 use windrow_calls::{CallDone, Generated};
 
-use crate::pool::Drawn;
+use crate::pool::{DRAWN, Drawn};
 
 /// Sequences of which the newest value is kept; those used longest ago are forgotten first.
 const MOST: usize = 64;
@@ -139,37 +139,51 @@ impl Values {
         self.incomplete
     }
 
-    /// SQL that says what `lastval()` says. The server itself says that its sequence is gone.
-    pub(crate) fn sql_of_last(&self) -> Option<String> {
+    /// SQL that stands for `lastval()`, under that name. `looks`: it asks first whether something
+    /// was taken on the server connection meanwhile ([`DRAWN`](crate::pool::DRAWN)), which the
+    /// server says then. It also says that the sequence is gone.
+    pub(crate) fn sql_of_last(&self, looks: bool) -> Option<String> {
         let Last { value, sequence } = self.last?;
-        Some(match sequence {
-            Some(sequence) => format!(
-                "(SELECT CASE WHEN EXISTS (SELECT FROM pg_catalog.pg_class WHERE oid = {sequence}) \
-                 THEN {value}::pg_catalog.int8 ELSE pg_catalog.lastval() END AS lastval)"
-            ),
-            None => format!("(SELECT {value}::pg_catalog.int8 AS lastval)"),
-        })
+        let taken = |of: u32| format!("WHEN {DRAWN}({of}) THEN pg_catalog.");
+        let newer = if looks {
+            taken(0) + "lastval() "
+        } else {
+            String::new()
+        };
+        let known = match sequence {
+            Some(sequence) => {
+                // setval() there changes what lastval() says.
+                let set = format!("{}currval({sequence}) ", taken(sequence));
+                let set = if looks { &*set } else { "" };
+                format!(
+                    "{set}WHEN EXISTS (SELECT FROM pg_catalog.pg_class WHERE oid = {sequence}) THEN"
+                )
+            }
+            None => "WHEN true THEN".to_owned(),
+        };
+        Some(format!(
+            "CASE {newer}{known} {value}::pg_catalog.int8 ELSE pg_catalog.lastval() END"
+        ))
     }
 
-    /// SQL that says what `currval()` says: what stands before and behind its argument. Of other
-    /// sequences the server says it, and of those whose numbers the SQL `own` gives.
-    pub(crate) fn sql_of_current(&self, own: Option<&str>) -> Option<(String, &'static str)> {
-        const BEHIND: &str = ")::pg_catalog.regclass) AS windrow_asks(s))";
+    /// SQL that stands for `currval(..)` of an argument, under that name. Of sequences that are not
+    /// known here the server says it.
+    pub(crate) fn sql_of_current(&self, looks: bool, argument: &str) -> String {
         if self.by_sequence.is_empty() {
-            return None;
+            return format!("pg_catalog.currval({argument})");
         }
-        let mut cases = String::new();
-        if let Some(own) = own {
-            cases = format!("WHEN s::pg_catalog.oid IN ({own}) THEN pg_catalog.currval(s) ");
-        }
+        let mut sql = format!("CASE ({argument})::pg_catalog.regclass::pg_catalog.oid ");
         for Generated { sequence, value } in &self.by_sequence {
-            let case =
-                format!("WHEN s::pg_catalog.oid = {sequence} THEN {value}::pg_catalog.int8 ");
-            cases.push_str(&case);
+            let known = match looks {
+                true => format!(
+                    "CASE WHEN {DRAWN}({sequence}) THEN pg_catalog.currval({sequence}) \
+                     ELSE {value}::pg_catalog.int8 END"
+                ),
+                false => format!("{value}::pg_catalog.int8"),
+            };
+            sql.push_str(&format!("WHEN {sequence} THEN {known} "));
         }
-        let before =
-            format!("(SELECT CASE {cases}ELSE pg_catalog.currval(s) END AS currval FROM (SELECT (");
-        Some((before, BEHIND))
+        sql + &format!("ELSE pg_catalog.currval({argument}) END")
     }
 
     /// Forgets everything, as DISCARD SEQUENCES does.

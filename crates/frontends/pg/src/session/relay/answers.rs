@@ -7,6 +7,7 @@ use windrow_core::Fault;
 
 use super::expect::{Expect, PreparedAs, Told, What};
 use super::rewrite;
+use super::sequences::Look;
 use super::state::{Relay, fingerprint};
 use crate::codec::{answer, failure};
 use crate::pool::Names;
@@ -244,8 +245,11 @@ impl Relay<'_> {
     /// that may have been elsewhere.
     fn unknown_sequence(&mut self, body: &[u8]) -> Option<Box<Fault>> {
         // The place in the server's source is the same in all languages.
-        let denied = memchr::memmem::find(body, b"Rcurrval_oid\0").is_some();
-        let may_have = denied && self.session.values.is_incomplete();
+        let said_by = |routine: &[u8]| memchr::memmem::find(body, routine).is_some();
+        let denied = said_by(b"Rcurrval_oid\0") || said_by(b"Rlastval\0");
+        let values = &self.session.values;
+        let unseen = self.server_state.look == Look::Cannot && !values.is_empty();
+        let may_have = denied && (values.is_incomplete() || unseen);
         self.session.asks |= may_have;
         may_have.then(|| Box::new(cannot_tell()))
     }
@@ -283,6 +287,10 @@ impl Relay<'_> {
             if self.server_state.settle(self.status, settings) {
                 self.settings = fingerprint(self.session);
             }
+        }
+        if status != b'I' || self.status != b'I' {
+            // A transaction may take the function with it.
+            self.server_state.look = Look::Unknown;
         }
         self.status = status;
     }

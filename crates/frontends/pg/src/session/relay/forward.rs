@@ -27,7 +27,7 @@ impl Relay<'_> {
             match self.session.connection.front(0) {
                 Ok(Front::Whole { tag, total }) => {
                     let waits = self.has_to_reach()
-                        || self.needs_drawn_values(tag, total)
+                        || self.needs_look()
                         || self.waits_for_early(tag, total);
                     if waits || !self.message(tag, total) {
                         return Ok(());
@@ -219,7 +219,7 @@ impl Relay<'_> {
         }
         self.note_bound(bind.portal, &cached);
         let named = named(&cached, &cached.text);
-        let mut instead = self.answerable(&cached, &cached.text, named.as_ref());
+        let mut instead = self.answerable(&cached, &cached.text);
         self.note(&cached, named, Some(bind.portal));
         let mut name = name.into_bytes();
         instead = instead

@@ -75,7 +75,7 @@ impl Relay<'_> {
         match known {
             Some(Verdict::Clean(sequences)) => self.server_state.sequences.note(&sequences),
             Some(Verdict::Takes(sequences)) => {
-                self.server_state.generates();
+                self.server_state.generates = true;
                 self.server_state.sequences.note(&sequences);
             }
             Some(Verdict::Unproven(apart)) => {
@@ -193,7 +193,7 @@ impl Relay<'_> {
                 match verdict {
                     Verdict::Clean(sequences) => self.server_state.sequences.note(&sequences),
                     Verdict::Takes(sequences) => {
-                        self.server_state.generates();
+                        self.server_state.generates = true;
                         self.server_state.sequences.note(&sequences);
                     }
                     Verdict::Unproven(apart) => {

@@ -20,7 +20,6 @@ mod rewrite;
 mod sequences;
 mod server_state;
 mod state;
-mod statement_sequences;
 mod statements;
 mod stay;
 mod used_sequences;
@@ -174,8 +173,8 @@ impl Relay<'_> {
                 Box::pin(self.find_lane()).await;
                 continue;
             }
-            if self.waits_for_drawn_values() {
-                Box::pin(self.ask_for_drawn_values()).await?;
+            if self.waits_for_look() {
+                Box::pin(self.look()).await?;
                 continue;
             }
             if self.may_give_back() {

@@ -46,7 +46,7 @@ impl Relay<'_> {
         let body = self.session.connection.body(0, total);
         let text = body.split_last().map_or(body, |(_, text)| text);
         let named = named(&cached, text);
-        let instead = self.answerable(&cached, text, named.as_ref());
+        let instead = self.answerable(&cached, text);
         let names_one = cached.deallocates.is_some() || names::executed(&cached.text).is_some();
         if names_one && self.queue.is_unsettled() {
             return false;

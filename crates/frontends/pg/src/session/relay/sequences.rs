@@ -1,16 +1,18 @@
 //! What sequences gave to a session that has a server connection: what the connection knows, and
 //! what was taken elsewhere.
 //!
-//! A question for it gets what is known from elsewhere in its place; of all other sequences the
-//! connection knows. Where both may know of one, the connection is asked first.
+//! What was taken elsewhere was taken before: all that a session sends goes through its connection
+//! as long as it has one. So in a question's place stands SQL that looks, at the moment when the
+//! server comes to it, whether something was taken on the connection, and says what is known from
+//! elsewhere if not. No order in which a statement is evaluated needs to be known, nor what its
+//! functions and triggers do. Looking takes a function, because to ask a connection on which nothing
+//! was taken is an error ([`Loan::watch`](crate::pool::Loan::watch)).
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use windrow_sql::{Effect, Reading, Sequences};
 
 use super::state::{Relay, lost};
-use super::statement_sequences::StatementSequences;
 use crate::codec::frame::Front;
 use crate::codec::message::Message;
 use crate::proofs::writes;
@@ -28,13 +30,35 @@ pub(super) fn named(cached: &CachedStatement, text: &[u8]) -> Option<Sequences> 
 
 /// True for a text that asks what sequences gave.
 pub(super) fn asks(cached: &CachedStatement) -> bool {
+    fn asks(effect: &Effect) -> bool {
+        match effect {
+            Effect::Lastval | Effect::Currval(_) | Effect::AsksForGenerated => true,
+            Effect::Several(effects) => effects.iter().any(asks),
+            _ => false,
+        }
+    }
     match &cached.reading {
         Reading::Join(_) => cached.asks(),
-        Reading::Apart(apart) => matches!(
-            &apart.effect,
-            Effect::Lastval | Effect::Currval(_) | Effect::AsksForGenerated
-        ),
+        Reading::Apart(apart) => asks(&apart.effect),
     }
+}
+
+/// True for a text that itself takes nothing from a sequence, whatever else does.
+fn only_reads(cached: &CachedStatement) -> bool {
+    const CALLED: [&str; 3] = ["currval", "lastval", "pg_get_serial_sequence"];
+    let known = |name: &Box<str>| CALLED.contains(&&**name);
+    let names = cached.names();
+    names.is_some_and(|names| !writes(names) && names.called.iter().all(known))
+}
+
+/// Whether questions can look at what was taken on the server connection.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Look {
+    #[default]
+    Unknown,
+    /// They can, as long as nothing is rolled back or discarded.
+    Can,
+    Cannot,
 }
 
 impl Relay<'_> {
@@ -44,7 +68,7 @@ impl Relay<'_> {
         let names = cached.names();
         let asks = cached.effect() == Some(&Effect::AsksForGenerated);
         if named.is_some() || (asks && names.is_none_or(|names| writes(names))) {
-            self.server_state.generates();
+            self.server_state.generates = true;
         }
         if let Some(named) = named {
             self.server_state.sequences.note_named(named);
@@ -65,74 +89,118 @@ impl Relay<'_> {
     }
 
     /// A question with what is known from elsewhere in its place. `None`: the server answers it as
-    /// it is. `named`: what it takes from by name.
-    pub(super) fn answerable(
-        &self,
-        cached: &CachedStatement,
-        text: &[u8],
-        named: Option<&Sequences>,
-    ) -> Option<String> {
-        let (session, server_state) = (&*self.session, &self.server_state);
-        let is_known = !server_state.generates || server_state.sequences.is_known;
-        if !asks(cached) || !is_known || session.values.is_empty() {
+    /// it is.
+    pub(super) fn answerable(&self, cached: &CachedStatement, text: &[u8]) -> Option<String> {
+        let (session, values) = (&*self.session, &self.session.values);
+        let looks = self.server_state.look == Look::Can;
+        // Where it cannot look, nothing may have been taken here, nor be taken by the text itself.
+        let is_known = looks || (!self.server_state.generates && only_reads(cached));
+        if !asks(cached) || !is_known || values.is_empty() {
             return None;
         }
-        let (itself, values) = (StatementSequences::of(cached, named)?, &session.values);
-        let last = values.sql_of_last();
-        let last = last.and_then(|last| itself.last(last, values.last_sequence()));
-        let current = values.sql_of_current(itself.sequences().as_deref());
-        let current = current
-            .as_ref()
-            .map(|(before, behind)| (&**before, *behind));
+        let last = values.sql_of_last(looks);
+        let current = |argument: &str| values.sql_of_current(looks, argument);
         let text = std::str::from_utf8(text).ok()?;
-        windrow_sql::answered(text, session.standard_strings, last.as_deref(), current)
+        windrow_sql::answered(
+            text,
+            session.standard_strings,
+            last.as_deref(),
+            Some(&current),
+        )
     }
 
-    /// True where a message asks what the connection and the session may both know of.
-    pub(super) fn needs_drawn_values(&self, tag: u8, total: usize) -> bool {
-        let (session, server_state) = (&*self.session, &self.server_state);
-        if !server_state.generates
-            || server_state.sequences.is_known
-            || server_state.listens
-            || self.open
-            || self.status == b'E'
-            || session.values.is_empty()
-        {
-            return false;
+    /// True where what begins with the next message asks what was taken elsewhere, and has yet to
+    /// be made able to look.
+    pub(super) fn needs_look(&self) -> bool {
+        let server_state = &self.server_state;
+        server_state.look == Look::Unknown
+            && !server_state.listens
+            && !self.open
+            && self.status != b'E'
+            && !self.session.values.is_empty()
+            && self.asks_ahead()
+    }
+
+    /// True where a message that has come asks, up to the end of its segment.
+    fn asks_ahead(&self) -> bool {
+        let (connection, mut at) = (&self.session.connection, 0);
+        while let Ok(Front::Whole { tag, total }) = connection.front(at) {
+            let message = Message::read(tag, connection.body(at, total));
+            let text = match &message {
+                Message::Query(text) => Some(*text),
+                Message::Parse(parse) => Some(parse.text),
+                _ => None,
+            };
+            let may_ask = text.is_none_or(names_a_question);
+            if may_ask && self.statement_of(&message).is_some_and(|one| asks(&one)) {
+                return true;
+            }
+            if matches!(tag, b'Q' | b'S') {
+                break;
+            }
+            at += total;
         }
-        let message = Message::read(tag, session.connection.body(0, total));
-        self.statement_of(&message)
-            .is_some_and(|cached| asks(&cached))
+        false
     }
 
-    /// True where what comes next waits until the connection has been asked, and that can be done.
-    pub(super) fn waits_for_drawn_values(&mut self) -> bool {
-        let Ok(Front::Whole { tag, total }) = self.session.connection.front(0) else {
-            return false;
-        };
-        self.is_quiet() && self.needs_drawn_values(tag, total)
+    /// True where what comes next waits until it can look, and that can be seen to now.
+    pub(super) fn waits_for_look(&mut self) -> bool {
+        self.is_quiet() && self.needs_look()
     }
 
-    /// Asks the connection what sequences gave there. Nothing is under way.
-    pub(super) async fn ask_for_drawn_values(&mut self) -> Result<(), End> {
+    /// Makes questions able to look. Nothing is under way.
+    pub(super) async fn look(&mut self) -> Result<(), End> {
         let info = Arc::clone(&self.session.info);
         // A cancel request that is on its way must not meet the question.
         info.set_interrupt(Interrupt::Nothing).await;
         if !self.loan.wire.settle() {
             return Err(End::Fatal(lost()));
         }
-        let known = self.session.values.sequences();
-        let mut names: BTreeSet<String> = known.map(|sequence| sequence.to_string()).collect();
-        names.extend(self.drawn_from());
-        let names: Vec<String> = names.into_iter().collect();
-        let drawn = self.loan.drawn(&names, self.status == b'T').await;
-        let drawn = drawn.map_err(|_| End::Fatal(lost()))?;
-        // Of which sequence it is the connection still knows.
-        self.session.values.note_drawn(&drawn);
-        self.server_state.sequences.is_known = true;
+        let can = self.loan.watch(self.status == b'T').await;
+        self.server_state.look = match can.map_err(|_| End::Fatal(lost()))? {
+            true => Look::Can,
+            false => Look::Cannot,
+        };
         self.loan.wire.take_over();
         let key = self.loan.wire.cancel_key();
         info.set_interrupt(Interrupt::Server(key)).await;
         Ok(())
+    }
+}
+
+/// True where the name of a question stands somewhere in a text.
+fn names_a_question(text: &[u8]) -> bool {
+    let named = |at: usize| {
+        let name = at.checked_sub(4).and_then(|from| text.get(from..at + 3));
+        name.is_some_and(|name| {
+            name.eq_ignore_ascii_case(b"currval") || name.eq_ignore_ascii_case(b"lastval")
+        })
+    };
+    memchr::memchr2_iter(b'v', b'V', text).any(named)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::names_a_question;
+
+    #[test]
+    fn the_name_of_a_question_is_seen_anywhere_in_a_text() {
+        for text in [
+            "currval",
+            "select LASTVAL()",
+            "vvlastVal",
+            "select \"currval\"('s')",
+        ] {
+            assert!(names_a_question(text.as_bytes()), "{text}");
+        }
+        for text in [
+            "",
+            "val",
+            "nextval('s')",
+            "insert into t values (1)",
+            "last val",
+        ] {
+            assert!(!names_a_question(text.as_bytes()), "{text}");
+        }
     }
 }

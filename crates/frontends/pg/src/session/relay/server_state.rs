@@ -5,6 +5,7 @@ use std::sync::Arc;
 use windrow_core::{Apart, Name, Op};
 use windrow_sql::{Effect, Names, Reading};
 
+use super::sequences::Look;
 use super::used_sequences::UsedSequences;
 use crate::client::Settings;
 use crate::pool::{emptied, lasts};
@@ -22,6 +23,7 @@ pub(super) struct ServerState {
     pub(super) generates: bool,
     /// Where they may have been taken from.
     pub(super) sequences: UsedSequences,
+    pub(super) look: Look,
     /// The session may listen to channels. What the server tells at any time must not meet a
     /// question of ours.
     pub(super) listens: bool,
@@ -69,7 +71,7 @@ impl ServerState {
         match &cached.reading {
             Reading::Join(parsed) => {
                 if parsed.op == Op::Insert || !parsed.functions.is_empty() {
-                    self.generates();
+                    self.generates = true;
                 }
                 false
             }
@@ -77,16 +79,10 @@ impl ServerState {
         }
     }
 
-    /// Values may be taken from sequences.
-    pub(super) fn generates(&mut self) {
-        self.generates = true;
-        self.sequences.note_more();
-    }
-
     fn note_effect(&mut self, effect: &Effect) -> bool {
         match effect {
             // What the second is is told by its names.
-            Effect::Generates | Effect::Unknown => self.generates(),
+            Effect::Generates | Effect::Unknown => self.generates = true,
             Effect::Set { .. }
             | Effect::ResetAll
             | Effect::DiscardAll
@@ -109,7 +105,9 @@ impl ServerState {
         match tag {
             b"COMMIT" => self.rolled_back = false,
             b"ROLLBACK" => self.rolled_back = true,
+            b"DISCARD TEMP" => self.look = Look::Unknown,
             b"DISCARD ALL" | b"DISCARD SEQUENCES" => {
+                self.look = Look::Unknown;
                 self.generates = false;
                 self.sequences = UsedSequences::default();
             }

@@ -14,8 +14,6 @@ pub(super) struct UsedSequences {
     pub(super) names: BTreeSet<Box<str>>,
     /// There may be others.
     pub(super) others: bool,
-    /// What was taken before is known to the session.
-    pub(super) is_known: bool,
 }
 
 impl UsedSequences {
@@ -39,11 +37,6 @@ impl UsedSequences {
     /// Takes note that it may be any.
     pub(super) fn note_others(&mut self) {
         self.others = true;
-    }
-
-    /// More may have been taken.
-    pub(super) fn note_more(&mut self) {
-        self.is_known = false;
     }
 
     /// True where it may be any.
