@@ -2,7 +2,9 @@
 //! sessions together.
 //!
 //! Whoever needs one takes a slot, in the order of asking. Connections that nothing is under way
-//! on are given up where somebody waits: a lane opens another one when it has work again.
+//! on are given up where somebody waits: a lane opens another one when it has work again. A session
+//! may keep its connection for as long as it likes, so one is not for sessions: without it, those
+//! that keep theirs would end all joined writes.
 
 use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -30,8 +32,12 @@ pub struct ConnectionSlots {
     most: usize,
     wait: Duration,
     free: Arc<Semaphore>,
-    /// Those who wait for one, and the news of one more.
+    /// Those that sessions may have of them.
+    free_for_sessions: Arc<Semaphore>,
+    most_for_sessions: usize,
+    /// Those who wait for one, sessions who wait for other sessions, and the news of one more.
     waiting: AtomicUsize,
+    waiting_for_sessions: AtomicUsize,
     wanted: Notify,
     holders: Mutex<Vec<Weak<dyn IdleConnections>>>,
 }
@@ -41,13 +47,15 @@ pub struct ConnectionSlots {
 pub struct ConnectionSlot {
     since: Instant,
     _permit: OwnedSemaphorePermit,
+    _of_sessions: Option<OwnedSemaphorePermit>,
 }
 
 impl ConnectionSlot {
-    fn of(permit: OwnedSemaphorePermit) -> Self {
+    fn of(permit: OwnedSemaphorePermit, of_sessions: Option<OwnedSemaphorePermit>) -> Self {
         Self {
             since: Instant::now(),
             _permit: permit,
+            _of_sessions: of_sessions,
         }
     }
 
@@ -58,15 +66,28 @@ impl ConnectionSlot {
 }
 
 impl ConnectionSlots {
-    /// `most` at once; whoever waits for longer than `wait` is told so.
+    /// `most` at once, for sessions alone; whoever waits for longer than `wait` is told so.
     pub fn new(database: impl Into<Name>, most: usize, wait: Duration) -> Arc<Self> {
+        Self::with(database.into(), most, most, wait)
+    }
+
+    /// `most` at once, of lanes and sessions; one is for lanes, unless there is but one.
+    pub fn shared(database: impl Into<Name>, most: usize, wait: Duration) -> Arc<Self> {
+        Self::with(database.into(), most, most.saturating_sub(1).max(1), wait)
+    }
+
+    fn with(database: Name, most: usize, most_for_sessions: usize, wait: Duration) -> Arc<Self> {
         let most = most.clamp(1, Semaphore::MAX_PERMITS);
+        let most_for_sessions = most_for_sessions.clamp(1, most);
         Arc::new(Self {
-            database: database.into(),
+            database,
             most,
             wait,
             free: Arc::new(Semaphore::new(most)),
+            free_for_sessions: Arc::new(Semaphore::new(most_for_sessions)),
+            most_for_sessions,
             waiting: AtomicUsize::default(),
+            waiting_for_sessions: AtomicUsize::default(),
             wanted: Notify::new(),
             holders: Mutex::default(),
         })
@@ -84,31 +105,61 @@ impl ConnectionSlots {
         holders.push(holder);
     }
 
-    /// A slot, as soon as there is one, in the order of asking. Cancel safe.
+    /// A slot for a lane, as soon as there is one, in the order of asking. Cancel safe.
     ///
     /// # Errors
     /// [`FaultClass::Overloaded`] (53300) where none became free in time.
     pub async fn take(&self) -> Result<ConnectionSlot, Fault> {
-        if let Ok(permit) = Arc::clone(&self.free).try_acquire_owned() {
-            return Ok(ConnectionSlot::of(permit));
-        }
-        let _waiting = Waiting::new(self);
-        self.ask_for_one();
-        let acquired = timeout(self.wait, Arc::clone(&self.free).acquire_owned()).await;
-        let acquired = acquired.ok().and_then(Result::ok);
-        let permit = acquired
-            .ok_or_else(|| self.occupied(&format!("within {:?} (server_wait)", self.wait)))?;
-        Ok(ConnectionSlot::of(permit))
+        let permit = timeout(self.wait, self.acquire()).await.ok().flatten();
+        let permit = permit.ok_or_else(|| self.occupied_for_so_long(self.most))?;
+        Ok(ConnectionSlot::of(permit, None))
     }
 
-    /// As [`ConnectionSlots::take`], without waiting for others.
+    /// The same for a session.
+    ///
+    /// # Errors
+    /// The same.
+    pub async fn take_for_session(&self) -> Result<ConnectionSlot, Fault> {
+        let both = async {
+            let of_sessions = self.acquire_for_session().await?;
+            Some((self.acquire().await?, of_sessions))
+        };
+        let both = timeout(self.wait, both).await.ok().flatten();
+        let (permit, of_sessions) =
+            both.ok_or_else(|| self.occupied_for_so_long(self.most_for_sessions))?;
+        Ok(ConnectionSlot::of(permit, Some(of_sessions)))
+    }
+
+    /// As [`ConnectionSlots::take_for_session`], without waiting for others.
     ///
     /// # Errors
     /// The same, where none is free now.
-    pub fn take_now(&self) -> Result<ConnectionSlot, Fault> {
+    pub fn take_for_session_now(&self) -> Result<ConnectionSlot, Fault> {
+        let of_sessions = Arc::clone(&self.free_for_sessions).try_acquire_owned();
         let permit = Arc::clone(&self.free).try_acquire_owned();
-        let permit = permit.map_err(|_| self.occupied("at this moment"))?;
-        Ok(ConnectionSlot::of(permit))
+        match (permit, of_sessions) {
+            (Ok(permit), Ok(of_sessions)) => Ok(ConnectionSlot::of(permit, Some(of_sessions))),
+            _ => Err(self.occupied("at this moment", self.most_for_sessions)),
+        }
+    }
+
+    async fn acquire(&self) -> Option<OwnedSemaphorePermit> {
+        if let Ok(permit) = Arc::clone(&self.free).try_acquire_owned() {
+            return Some(permit);
+        }
+        let _waiting = Waiting::new(&self.waiting, &self.wanted);
+        self.ask_for_one();
+        Arc::clone(&self.free).acquire_owned().await.ok()
+    }
+
+    /// No lane can help who waits here.
+    async fn acquire_for_session(&self) -> Option<OwnedSemaphorePermit> {
+        if let Ok(permit) = Arc::clone(&self.free_for_sessions).try_acquire_owned() {
+            return Some(permit);
+        }
+        let _waiting = Waiting::new(&self.waiting_for_sessions, &self.wanted);
+        let free = Arc::clone(&self.free_for_sessions);
+        free.acquire_owned().await.ok()
     }
 
     /// Has connections without slots closed that are beyond what is free. For who has taken a
@@ -134,7 +185,7 @@ impl ConnectionSlots {
         }
     }
 
-    /// True while somebody waits.
+    /// True while somebody waits whom a lane can help.
     pub fn is_wanted(&self) -> bool {
         self.waiting.load(Ordering::SeqCst) > 0
     }
@@ -144,21 +195,29 @@ impl ConnectionSlots {
         self.free.available_permits()
     }
 
-    /// Waits until somebody waits for a slot. Cancel safe.
+    /// Waits until somebody waits for a slot whom a session can help. Cancel safe.
     pub async fn wanted(&self) {
         let wanted = self.wanted.notified();
         tokio::pin!(wanted);
         wanted.as_mut().enable();
         // Who began to wait before the listening is counted already.
-        if !self.is_wanted() {
+        if !self.is_wanted() && self.waiting_for_sessions.load(Ordering::SeqCst) == 0 {
             wanted.await;
         }
     }
 
-    fn occupied(&self, when: &str) -> Fault {
+    fn occupied_for_so_long(&self, most: usize) -> Fault {
+        self.occupied(&format!("within {:?} (server_wait)", self.wait), most)
+    }
+
+    fn occupied(&self, when: &str, most: usize) -> Fault {
+        let all = match most < self.most {
+            true => format!("{most} that sessions may have"),
+            false => most.to_string(),
+        };
         let text = format!(
-            "no server connection became free {when}: all {} of database \"{}\" are in use (max_server_connections)",
-            self.most, self.database
+            "no server connection became free {when}: all {all} of database \"{}\" are in use (max_server_connections)",
+            self.database
         );
         let hint = "Transactions, temporary tables, LISTEN, session locks, unproven code and the like keep a server connection; SHOW CLIENTS at the console says who does, and unproven = \"reset\" lets those of unproven code go.";
         Fault::new(FaultClass::Overloaded, "53300", text).with_hint(Some(hint))
@@ -184,18 +243,18 @@ impl fmt::Debug for ConnectionSlots {
 }
 
 /// Counts one that waits, as long as it does.
-struct Waiting<'a>(&'a ConnectionSlots);
+struct Waiting<'a>(&'a AtomicUsize);
 
 impl<'a> Waiting<'a> {
-    fn new(slots: &'a ConnectionSlots) -> Self {
-        slots.waiting.fetch_add(1, Ordering::SeqCst);
-        slots.wanted.notify_waiters();
-        Self(slots)
+    fn new(waiting: &'a AtomicUsize, wanted: &Notify) -> Self {
+        waiting.fetch_add(1, Ordering::SeqCst);
+        wanted.notify_waiters();
+        Self(waiting)
     }
 }
 
 impl Drop for Waiting<'_> {
     fn drop(&mut self) {
-        self.0.waiting.fetch_sub(1, Ordering::SeqCst);
+        self.0.fetch_sub(1, Ordering::SeqCst);
     }
 }

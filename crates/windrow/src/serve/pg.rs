@@ -69,7 +69,8 @@ impl PgServer {
                     connection_limit::of(database, &config.databases, config.connect_timeout).await
                 }
             };
-            let connection_slots = ConnectionSlots::new(&*database.name, most, config.server_wait);
+            let connection_slots =
+                ConnectionSlots::shared(&*database.name, most, config.server_wait);
             if let Some(database) = config.databases.get_mut(at) {
                 database.connection_slots = Some(connection_slots);
             }

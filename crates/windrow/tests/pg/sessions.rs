@@ -75,6 +75,34 @@ fn lanes_and_sessions_share_one_bound() {
 }
 
 #[test]
+fn sessions_that_keep_their_connections_end_no_joined_writes() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("windrow.toml");
+    std::fs::write(
+        &file,
+        "[pg]\nmax_server_connections = 3\nserver_wait = \"1s\"\n",
+    )
+    .unwrap();
+    let options = ["--config", file.to_str().unwrap()];
+    let gateway = Gateway::with(Postgres::builder(), &options);
+    gateway.exec(TABLE);
+    let mut writer = gateway.client();
+    let mut others: Vec<Client> = (0..4).map(|_| gateway.client()).collect();
+    // Two get a connection, and keep it; the others are told that there are no more.
+    let told: Vec<_> = others
+        .iter_mut()
+        .map(|one| one.query("begin").unwrap())
+        .collect();
+    let told = told.iter().filter(|answer| sqlstate(answer).is_none());
+    assert_eq!(told.count(), 2);
+    for id in 0..20 {
+        let insert = format!("insert into readings (id, note) values ({id}, 'x')");
+        let answer = writer.query(&insert).unwrap();
+        assert_eq!(sqlstate(&answer), None, "{answer:?}");
+    }
+}
+
+#[test]
 fn settings_that_several_share_are_joined() {
     let gateway = Gateway::start();
     gateway.exec(TABLE);

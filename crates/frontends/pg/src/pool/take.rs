@@ -21,11 +21,11 @@ use crate::metrics::PgMetrics;
 impl Database {
     /// A connection in the state that is wanted. Whoever waits is served in the order of asking.
     pub(super) async fn take(self: &Arc<Self>, who: &Who) -> Result<Loan, Fault> {
-        let slot = match self.slots.take_now() {
+        let slot = match self.slots.take_for_session_now() {
             Ok(slot) => slot,
             Err(_) => {
                 let _waiting = Waiting::new(&self.metrics);
-                self.slots.take().await?
+                self.slots.take_for_session().await?
             }
         };
         self.occupy(slot, who).await
@@ -33,7 +33,7 @@ impl Database {
 
     /// As [`Database::take`], without waiting for others.
     pub(super) async fn take_now(self: &Arc<Self>, who: &Who) -> Result<Loan, Fault> {
-        self.occupy(self.slots.take_now()?, who).await
+        self.occupy(self.slots.take_for_session_now()?, who).await
     }
 
     async fn occupy(self: &Arc<Self>, slot: ConnectionSlot, who: &Who) -> Result<Loan, Fault> {
