@@ -26,7 +26,7 @@ const EXAMPLES: [(&str, &[&str]); 20] = [
         &[
             "windrow load flights.csv --to sqlite:shop.db -t flights --create --null NA",
             "windrow load *.parquet --to postgres://app@db/shop -t flights --rejects bad",
-            "unzip -p flights.zip | \\\n    windrow load - --format csv --to sqlite:shop.db -t flights --create",
+            "zcat flights*.gz | windrow load - --format csv --to sqlite:shop.db -t flights",
         ],
     ),
     (
