@@ -14,6 +14,7 @@ mod port;
 mod portion;
 mod skip;
 mod window;
+mod zip;
 
 pub use self::fault::SourceFault;
 pub use self::input::IDENTIFYING_BYTES;

@@ -9,7 +9,7 @@ const EXAMPLES: [(&str, &[&str]); 20] = [
         &[
             "windrow serve",
             "windrow serve --to postgres://app@localhost/shop --pg 6432",
-            "windrow load flights.csv --to postgres://app@localhost/shop --table flights --create",
+            "windrow load flights.csv --to postgres://app@db/shop --table flights --create",
         ],
     ),
     (
@@ -24,16 +24,16 @@ const EXAMPLES: [(&str, &[&str]); 20] = [
     (
         "load",
         &[
-            "windrow load flights.csv --to sqlite:shop.db --table flights --create --null NA",
-            "windrow load *.parquet --to postgres://app@localhost/shop --table flights --rejects bad",
-            "unzip -p flights.zip | windrow load - --format csv --to sqlite:shop.db --table flights",
+            "windrow load flights.csv --to sqlite:shop.db -t flights --create --null NA",
+            "windrow load *.parquet --to postgres://app@db/shop -t flights --rejects bad",
+            "zcat flights*.gz | windrow load - --format csv --to sqlite:shop.db -t flights",
         ],
     ),
     (
         "move",
         &[
-            "windrow move --from sqlite:shop.db --source pending --destination final --create",
-            "windrow move --from postgres://app@db/shop --source pending --destination 'final_{tenant}' --create",
+            "windrow move --from sqlite:shop.db --source pending \\\n    --destination final --create",
+            "windrow move --from postgres://app@db/shop --source pending \\\n    --destination 'final_{tenant}' --create",
         ],
     ),
     (
@@ -50,12 +50,14 @@ const EXAMPLES: [(&str, &[&str]); 20] = [
     ),
     (
         "replica",
-        &["windrow replica check --to postgres://app@db/shop --replica mysql://app@reports/shop"],
+        &[
+            "windrow replica check --to postgres://app@db/shop \\\n    --replica mysql://app@reports/shop",
+        ],
     ),
     (
         "replica add",
         &[
-            "windrow replica add reports --to postgres://app@db/shop --replica mysql://app@reports/shop",
+            "windrow replica add reports --to postgres://app@db/shop \\\n    --replica mysql://app@reports/shop",
         ],
     ),
     (
@@ -68,7 +70,7 @@ const EXAMPLES: [(&str, &[&str]); 20] = [
     (
         "replica check",
         &[
-            "windrow replica check --to postgres://app@db/shop --replica mysql://app@reports/shop --repair",
+            "windrow replica check --to postgres://app@db/shop \\\n    --replica mysql://app@reports/shop --repair",
         ],
     ),
     (
@@ -168,18 +170,22 @@ mod tests {
         }
     }
 
-    /// Each example is a command line that can be read.
+    /// Each example is a command line that can be read, and copied from a terminal of 80 columns:
+    /// what that would break would be two commands.
     #[test]
     fn examples_are_command_lines() {
         let command = on_one_screen(Cli::command());
         let examples = EXAMPLES.iter().flat_map(|(_, examples)| *examples);
         for example in examples {
-            let windrow = example.split(" | ").last().unwrap_or(example);
+            let longest = example.lines().map(|line| line.chars().count()).max();
+            assert!(longest <= Some(78), "{example}");
+            let example = example.replace("\\\n   ", "");
+            let windrow = example.split(" | ").last().unwrap_or(&example);
             let Some(words) = windrow.strip_prefix("windrow ") else {
                 continue;
             };
             let words = words.split(" > ").next().unwrap_or(words).replace('\'', "");
-            let words = std::iter::once("windrow").chain(words.split(' '));
+            let words = std::iter::once("windrow").chain(words.split_whitespace());
             let read = command.clone().try_get_matches_from(words);
             assert!(
                 read.is_ok(),

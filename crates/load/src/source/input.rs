@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::decode;
 use super::fault::SourceFault;
+use super::zip::Member;
 
 /// Bytes that tell what a file is.
 const HEAD: usize = 512;
@@ -53,6 +54,7 @@ impl<R: Read> Read for Counted<R> {
 enum Packing {
     Gzip,
     Zstd,
+    Zip,
 }
 
 impl Packing {
@@ -62,6 +64,7 @@ impl Packing {
         match head {
             [0x1f, 0x8b, ..] => Some(Self::Gzip),
             [0x28, 0xb5, 0x2f, 0xfd, ..] => Some(Self::Zstd),
+            [b'P', b'K', 3, 4, ..] | [b'P', b'K', 5, 6, ..] => Some(Self::Zip),
             [first, 0x2a, 0x4d, 0x18, ..] if first & 0xf0 == 0x50 => Some(Self::Zstd),
             _ => None,
         }
@@ -72,6 +75,7 @@ impl Packing {
         match extension.to_ascii_lowercase().as_str() {
             "gz" => Some(Self::Gzip),
             "zst" | "zstd" => Some(Self::Zstd),
+            "zip" => Some(Self::Zip),
             _ => None,
         }
     }
@@ -80,22 +84,26 @@ impl Packing {
         match self {
             Self::Gzip => "gzip",
             Self::Zstd => "zstd",
+            Self::Zip => "zip",
         }
     }
 
+    /// What is unpacked from front to back, as all but zip is.
     fn unpack(self, packed: Box<dyn Read + Send>) -> io::Result<Box<dyn Read + Send>> {
         Ok(match self {
-            Self::Gzip => Box::new(Unpack {
-                inner: flate2::bufread::MultiGzDecoder::new(BufReader::with_capacity(
-                    128 << 10,
-                    packed,
-                )),
-                packing: self,
-            }),
-            Self::Zstd => Box::new(Unpack {
-                inner: zstd::Decoder::new(packed)?,
-                packing: self,
-            }),
+            Self::Gzip => {
+                let packed = BufReader::with_capacity(128 << 10, packed);
+                self.told(flate2::bufread::MultiGzDecoder::new(packed))
+            }
+            Self::Zstd => self.told(zstd::Decoder::new(packed)?),
+            Self::Zip => packed,
+        })
+    }
+
+    fn told(self, inner: impl Read + Send + 'static) -> Box<dyn Read + Send> {
+        Box::new(Unpack {
+            inner,
+            packing: self,
         })
     }
 }
@@ -200,13 +208,32 @@ impl Input {
                 packing.as_str()
             )));
         }
-        if let Some(packing) = packing {
-            input.file = None;
+        let file = match packing {
+            Some(_) => input.file.take(),
+            None => None,
+        };
+        if packing == Some(Packing::Zip) {
+            input.open_member(file)?;
+            input.peek(head)?;
+        } else if let Some(packing) = packing {
             let packed = std::mem::replace(&mut input.reader, Box::new(io::empty()));
             input.reader = packing.unpack(packed).map_err(|error| input.io(error))?;
             input.peek(head)?;
         }
         Ok(input)
+    }
+
+    /// Reads the one file of a zip archive, and is called by both names from then on.
+    fn open_member(&mut self, file: Option<File>) -> Result<(), SourceFault> {
+        let Some(file) = file else {
+            return Err(self.form("this is a zip archive, which begins to be read at its end: name it as a file, or: unzip -p FILE | windrow load -"));
+        };
+        let member = Member::of(file).map_err(|reason| self.form(reason))?;
+        self.name = format!("{}/{}", self.name, member.name);
+        self.read.store(0, Ordering::Relaxed);
+        let read = Arc::clone(&self.read);
+        self.reader = Packing::Zip.told(member.unpack(|inner| Counted { inner, read }));
+        Ok(())
     }
 
     /// Reads the first bytes, and puts them back.

@@ -8,7 +8,7 @@ use super::options::{Format, Options};
 use super::port::Source;
 use super::window::Window;
 
-/// Opens a file, or standard input for `-`. Archives of gzip and zstd are unpacked on the way.
+/// Opens a file, or standard input for `-`. Archives of gzip, zstd and zip are unpacked on the way.
 ///
 /// # Errors
 /// [`SourceFault`]: it cannot be opened, is empty, or its beginning makes no sense; the options
@@ -57,14 +57,13 @@ fn format(input: &Input, options: &Options) -> Result<Format, SourceFault> {
         return Ok(format);
     }
     for (mark, what) in [
-        (&b"PK\x03\x04"[..], "a zip archive"),
-        (b"BZh", "a bzip2 archive"),
+        (&b"BZh"[..], "a bzip2 archive"),
         (b"\xfd7zXZ\0", "an xz archive"),
         (b"SQLite format 3\0", "an SQLite database"),
     ] {
         if input.head.starts_with(mark) {
             return Err(input.form(format!(
-                "this is {what}; files of CSV, NDJSON and Parquet are read, the first two packed with gzip or zstd too{}", match what { "a zip archive" => ": unzip -p FILE | windrow load -", _ => "" }
+                "this is {what}; files of CSV, NDJSON and Parquet are read, the first two packed with gzip, zstd or zip too"
             )));
         }
     }

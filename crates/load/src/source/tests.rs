@@ -400,6 +400,62 @@ fn archives_are_unpacked_by_what_they_are() {
     assert_eq!(fields("x", &two, &Options::default()), expected);
 }
 
+/// A zip archive of these files.
+fn zipped(files: &[(&str, &str)]) -> Vec<u8> {
+    let mut writer = zip::ZipWriter::new(std::io::Cursor::new(Vec::new()));
+    for (name, text) in files {
+        let options = zip::write::SimpleFileOptions::default();
+        let options = options.compression_method(match text.len() {
+            0..8 => zip::CompressionMethod::Stored,
+            _ => zip::CompressionMethod::Deflated,
+        });
+        writer.start_file(*name, options).unwrap();
+        writer.write_all(text.as_bytes()).unwrap();
+    }
+    writer.finish().unwrap().into_inner()
+}
+
+#[test]
+fn a_zip_archive_of_one_file_is_unpacked() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("flights.zip");
+    let name = path.display().to_string();
+    let opened = |bytes: &[u8]| {
+        std::fs::write(&path, bytes).unwrap();
+        open(&name, &Options::default())
+    };
+    let beside = ("__MACOSX/._a.tsv", "rubbish");
+    for text in ["a\tb\n1\t2\n", "a\n1\n"] {
+        let mut source = opened(&zipped(&[("a.tsv", text), beside])).unwrap();
+        let (rows, bad, fault) = read_all(&mut *source, ALL);
+        assert_eq!((rows.len(), bad.len(), fault), (1, 0, None), "{text}");
+        assert_eq!(names(&*source)[0], "a", "{text}");
+    }
+    let refused = |found: Result<Box<dyn Source>, SourceFault>| found.err().unwrap().to_string();
+    let two = refused(opened(&zipped(&[("a.csv", "a\n1\n"), ("b.csv", "a\n2\n")])));
+    assert!(
+        two.contains("holds 2 files") && two.contains("unzip -p FILE a.csv"),
+        "{two}"
+    );
+    let none = refused(opened(&zipped(&[])));
+    assert!(none.ends_with("holds no file"), "{none}");
+    let whole = zipped(&[("a.csv", "a\n1\n")]);
+    let cut = refused(opened(&whole[..whole.len() - 30]));
+    assert!(cut.contains("is damaged"), "{cut}");
+    // A row that is not what was packed.
+    let at = whole
+        .windows(4)
+        .position(|bytes| bytes == b"a\n1\n")
+        .unwrap();
+    let mut other = whole;
+    other[at + 2] = b'7';
+    let damaged = match opened(&other) {
+        Ok(mut source) => read_all(&mut *source, ALL).2.unwrap(),
+        Err(fault) => fault.to_string(),
+    };
+    assert!(damaged.contains("its checksum differs"), "{damaged}");
+}
+
 #[test]
 fn a_cut_archive_is_told_and_its_whole_rows_are_read() {
     let mut text = String::from("a,b\n");

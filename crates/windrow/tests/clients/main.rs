@@ -45,7 +45,7 @@ pages! {
     python: Python joins [380, 380, 380, 0];
     node: Node joins [380];
     go: Go joins [380];
-    java: Java joins [380];
+    java: Java joins [380, 380];
     php: Php joins [100, 100];
     perl: Perl joins [149];
     ruby: Ruby joins [380, 380];

@@ -102,18 +102,25 @@ impl Runtime {
                 command
             }
             Self::Go => go(folder),
-            Self::Java => {
-                let mut command = Command::new("java");
-                let drivers = target().join("java/lib/*");
-                command.arg("-cp").arg(drivers).arg(file);
-                command
-            }
+            Self::Java => java(file, folder),
             Self::Php => with("php".into()),
             Self::Perl => with("perl".into()),
             Self::Ruby => with("ruby".into()),
             Self::Shell => with("sh".into()),
         }
     }
+}
+
+/// Compiled beforehand: Hibernate does not find classes that `java` compiles by itself.
+fn java(file: &Path, folder: &Path) -> Command {
+    let drivers = target().join("java/lib/*");
+    let mut compiler = Command::new("javac");
+    let compiled = compiler.arg("-cp").arg(&drivers).arg(file).status();
+    assert!(compiled.unwrap().success(), "it does not compile");
+    let classes = std::env::join_paths([folder, &drivers]).unwrap();
+    let mut command = Command::new("java");
+    command.arg("-cp").arg(classes).arg("Orders");
+    command
 }
 
 /// Go's modules are those of the drivers' programs.

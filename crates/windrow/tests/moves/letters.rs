@@ -16,6 +16,7 @@ fn each_refused_row_is_kept_with_its_own_reason() {
         "{}",
         told.err
     );
+    assert!(!told.err.contains("--create"), "{}", told.err);
     let letters = sql(
         &db,
         "select source, destination, key, \"row\"->>'id', code, \"constraint\", rejected_at > now() - interval '1 hour' from windrow_rejected order by 4",
@@ -38,7 +39,8 @@ fn rows_whose_tenant_has_no_table_or_no_name_are_kept() {
     sql(&db, &format!("create table pending (id int primary key, tenant text);
         create table final_a (like pending);
         insert into pending values (1, 'a'), (2, 'b'), (3, null), (4, ''), (5, '{long}'), (6, 'a'), (7, 'b')"));
-    move_rows(db.url(), "pending", "final_{tenant}", &[]).ends(3);
+    let told = move_rows(db.url(), "pending", "final_{tenant}", &[]).ends(3);
+    assert!(told.err.contains("with --create"), "{}", told.err);
     assert_eq!(
         sql(
             &db,

@@ -19,7 +19,7 @@ use crate::command::status_page::OnStatusPage;
 3 it came to the end, and some rows were refused; 130 it was interrupted.\nSee docs/load.md."
 )]
 pub(crate) struct Load {
-    /// Files of CSV, TSV, NDJSON or Parquet, packed with gzip or zstd or not; `-` is standard
+    /// Files of CSV, TSV, NDJSON or Parquet, packed with gzip, zstd or zip or not; `-` is standard
     /// input
     #[arg(required = true, value_name = "FILE")]
     files: Vec<String>,

@@ -94,6 +94,11 @@ impl Move {
         self.follow
     }
 
+    /// Whether rows can have destinations that are not there, and stay without.
+    pub(super) fn makes_no_tables(&self) -> bool {
+        !self.create && self.destination.contains('{')
+    }
+
     /// Of what, into what.
     pub(super) fn what(&self) -> String {
         format!("{} into {}", self.source, self.destination)

@@ -91,7 +91,11 @@ async fn to_the_end(args: &Move, told_at_end: &mut Told) -> anyhow::Result<ExitC
         told_at_end.set(name, count);
     }
     if outcome.is_ok() || counted != Counted::default() {
-        telemetry::say(&sentence(counted, started.elapsed().as_secs_f64()));
+        let mut text = sentence(counted, started.elapsed().as_secs_f64());
+        if counted.rejected > 0 && args.makes_no_tables() {
+            text.push_str("; with --create tables that are not there are made");
+        }
+        telemetry::say(&text);
     }
     outcome?;
     Ok(match counted.rejected {
