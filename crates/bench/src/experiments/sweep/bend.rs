@@ -9,6 +9,9 @@ pub(super) struct Cell {
     pub(super) rate: f64,
 }
 
+pub(super) const RATE: &str = "rows/s";
+pub(super) const RELATIVE: &str = "times batch 1, concurrency 2";
+
 /// What a doubling of the batch must bring at least.
 const WORTH: f64 = 1.1;
 

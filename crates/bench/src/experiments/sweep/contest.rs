@@ -4,139 +4,21 @@
 //! luckiest of them. Beside them the same batches and flights are written directly: what is lost
 //! there is pace's, what else is lost through Windrow is the cost of its own.
 
-use std::sync::Arc;
-use std::time::Duration;
+use anyhow::Result;
 
-use anyhow::{Context, Result, ensure};
-
-use super::bend::Cell;
-use super::library::{self, Found, Library};
-use super::place::Place;
-use super::rows::Rows;
-use super::{RATE, RELATIVE, Sweep};
+use super::bend::{RATE, RELATIVE};
+use crate::figures::Run;
 use crate::figures::curve::Mark;
-use crate::figures::{LIMIT, Run};
 
-const WINDROW: &str = "windrow";
-const POINT: &str = "pace's point, directly";
-const BEST: &str = "best cell, once more";
+pub(super) const WINDROW: &str = "windrow";
+pub(super) const POINT: &str = "pace's point, directly";
+pub(super) const BEST: &str = "best cell, once more";
 
-const ROWS: &str = "mean batch, rows";
-const FLIGHTS: &str = "mean flights";
-const MOST_ROWS: &str = "largest batch that pace allows, rows";
-const MOST_FLIGHTS: &str = "flights that pace allows";
-const SHARE: &str = "of the best cell's rows/s";
-
-/// A turn is so many cells long: large batches are few.
-const CELLS: u32 = 2;
-
-/// Rows a second of the three, each the mean of its turns.
-#[derive(Clone, Copy, Debug, Default)]
-struct Sums {
-    windrow: f64,
-    point: f64,
-    best: f64,
-}
-
-impl Sweep {
-    pub(super) fn contest(
-        &self,
-        place: &Place,
-        rows: &Arc<Rows>,
-        cells: &[Cell],
-        (run, round): (&mut Run, u32),
-    ) -> Result<()> {
-        let best = cells
-            .iter()
-            .max_by(|one, two| one.rate.total_cmp(&two.rate));
-        let best = best.context("no cell was measured")?;
-        let base = cells
-            .iter()
-            .find(|cell| (cell.batch, cell.connections) == (1, 2));
-        let base = base
-            .context("the cell that all is relative to was not measured")?
-            .rate;
-        let limit = library::limit(rows, Duration::from_millis(self.cell_ms))?;
-        let library = Library::open(place, self.streams)?;
-        let found = self.through(&library, (place, rows), Duration::from_millis(self.find_ms))?;
-        let (batch, flights) = (whole(found.rows), whole(found.flights));
-        let mut sums = Sums::default();
-        let mut found = Vec::new();
-        for turn in 0..self.turns {
-            let mut order = [WINDROW, POINT, BEST];
-            if turn % 2 == 1 {
-                order.reverse();
-            }
-            for arm in order {
-                match arm {
-                    WINDROW => {
-                        let warm_up = Duration::from_millis(self.warm_up_ms);
-                        let one = self.through(&library, (place, rows), warm_up)?;
-                        sums.windrow += one.rate;
-                        found.push(one);
-                    }
-                    POINT => {
-                        let of = (batch, flights);
-                        sums.point += self.cell(place, rows, of, self.turn_ms())?;
-                    }
-                    _ => {
-                        let of = (best.batch, best.connections);
-                        sums.best += self.cell(place, rows, of, self.turn_ms())?;
-                    }
-                }
-            }
-        }
-        library.close();
-        let turns = f64::from(self.turns);
-        let mean = |of: fn(&Found) -> f64| found.iter().map(of).sum::<f64>() / turns;
-        let told = |sum: f64| {
-            let rate = sum / turns;
-            [
-                (RATE, rate),
-                (RELATIVE, rate / base),
-                (SHARE, sum / sums.best),
-            ]
-        };
-        let mut windrow = told(sums.windrow).to_vec();
-        windrow.extend([
-            (ROWS, mean(|found| found.rows)),
-            (FLIGHTS, mean(|found| found.flights)),
-            (MOST_ROWS, mean(|found| found.most_rows)),
-            (MOST_FLIGHTS, mean(|found| found.most_flights)),
-            (LIMIT, limit),
-        ]);
-        run.add_all(round, WINDROW, &windrow);
-        let at = |batch: u32, flights: u32| [(ROWS, batch.into()), (FLIGHTS, flights.into())];
-        let point = [&told(sums.point)[..], &at(batch, flights)].concat();
-        run.add_all(round, POINT, &point);
-        let again = [&told(sums.best)[..], &at(best.batch, best.connections)].concat();
-        run.add_all(round, BEST, &again);
-        Ok(())
-    }
-
-    fn turn_ms(&self) -> u64 {
-        self.cell_ms * u64::from(CELLS)
-    }
-
-    /// Rows through Windrow's library into the emptied table, measured behind a while.
-    fn through(
-        &self,
-        library: &Library,
-        (place, rows): (&Place, &Arc<Rows>),
-        before: Duration,
-    ) -> Result<Found> {
-        self.make_ready(place)?;
-        let time = Duration::from_millis(self.turn_ms());
-        let found = library.write(rows, (before, time))?;
-        let there = place.count()?;
-        ensure!(
-            found.written == there,
-            "{} rows were written through Windrow, {there} are there",
-            found.written
-        );
-        Ok(found)
-    }
-}
+pub(super) const ROWS: &str = "mean batch, rows";
+pub(super) const FLIGHTS: &str = "mean flights";
+pub(super) const MOST_ROWS: &str = "largest batch that pace allows, rows";
+pub(super) const MOST_FLIGHTS: &str = "flights that pace allows";
+pub(super) const SHARE: &str = "of the best cell's rows/s";
 
 /// A number of rows or flights, one at least.
 #[expect(
@@ -144,7 +26,7 @@ impl Sweep {
     clippy::cast_sign_loss,
     reason = "a mean of small numbers"
 )]
-fn whole(mean: f64) -> u32 {
+pub(super) fn whole(mean: f64) -> u32 {
     mean.round().max(1.0) as u32
 }
 

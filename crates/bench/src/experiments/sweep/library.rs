@@ -16,6 +16,9 @@ use crate::http::report::as_f64;
 /// How often is looked at what is under way.
 const LOOK: Duration = Duration::from_millis(5);
 
+/// How long the first batch may take.
+const PATIENCE: Duration = Duration::from_secs(30);
+
 /// Rows that a stream takes at once.
 const PORTION: u64 = 500;
 
@@ -73,7 +76,7 @@ impl Library {
             for stream in streams {
                 found.written += stream.await??;
             }
-            ensure!(found.rate > 0.0, "no row was written within {time:?}");
+            ensure!(found.rate > 0.0, "no row was written within {PATIENCE:?}");
             Ok(found)
         })
     }
@@ -84,7 +87,9 @@ impl Library {
         let (took, last) = loop {
             tokio::time::sleep(LOOK).await;
             let (took, status) = (start.elapsed(), self.writer.status());
-            if took >= time {
+            // A measurement of a moment may be shorter than a batch.
+            let landed = status.succeeded > first.succeeded || took >= PATIENCE;
+            if took >= time && landed {
                 break (took, status);
             }
             seen.push(status);

@@ -14,12 +14,14 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow, ensure};
 
-use self::bend::Cell;
+use self::bend::{Cell, RATE, RELATIVE};
+use self::contest::{BEST, FLIGHTS, MOST_FLIGHTS, MOST_ROWS, POINT, ROWS, SHARE, WINDROW, whole};
+use self::library::{Found, Library};
 use self::place::{Place, Writer};
 use self::rows::Rows;
-use crate::figures::Run;
 use crate::figures::curve::{self, Mark, Scale};
 use crate::figures::plot::Names;
+use crate::figures::{LIMIT, Run};
 use crate::servers::{Kind, Store};
 
 /// Settings of the experiment.
@@ -59,8 +61,6 @@ pub struct Sweep {
     pub rounds: u32,
 }
 
-const RATE: &str = "rows/s";
-const RELATIVE: &str = "times batch 1, concurrency 2";
 const BEND: &str = "rows of a batch at the bend";
 
 /// What others have published, of a CockroachDB of four nodes: relative throughput by batch size.
@@ -280,6 +280,117 @@ fn arm(batch: u32, connections: u32) -> String {
 
 fn connected(connections: u32) -> String {
     format!("concurrency {connections}")
+}
+
+/// A turn is so many cells long: large batches are few.
+const CELLS: u32 = 2;
+
+/// Rows a second of the three, each the mean of its turns.
+#[derive(Clone, Copy, Debug, Default)]
+struct Sums {
+    windrow: f64,
+    point: f64,
+    best: f64,
+}
+
+impl Sweep {
+    fn contest(
+        &self,
+        place: &Place,
+        rows: &Arc<Rows>,
+        cells: &[Cell],
+        (run, round): (&mut Run, u32),
+    ) -> Result<()> {
+        let best = cells
+            .iter()
+            .max_by(|one, two| one.rate.total_cmp(&two.rate));
+        let best = best.context("no cell was measured")?;
+        let base = cells
+            .iter()
+            .find(|cell| (cell.batch, cell.connections) == (1, 2));
+        let base = base
+            .context("the cell that all is relative to was not measured")?
+            .rate;
+        let limit = library::limit(rows, Duration::from_millis(self.cell_ms))?;
+        let library = Library::open(place, self.streams)?;
+        let found = self.through(&library, (place, rows), Duration::from_millis(self.find_ms))?;
+        let (batch, flights) = (whole(found.rows), whole(found.flights));
+        let mut sums = Sums::default();
+        let mut found = Vec::new();
+        for turn in 0..self.turns {
+            let mut order = [WINDROW, POINT, BEST];
+            if turn % 2 == 1 {
+                order.reverse();
+            }
+            for arm in order {
+                match arm {
+                    WINDROW => {
+                        let warm_up = Duration::from_millis(self.warm_up_ms);
+                        let one = self.through(&library, (place, rows), warm_up)?;
+                        sums.windrow += one.rate;
+                        found.push(one);
+                    }
+                    POINT => {
+                        let of = (batch, flights);
+                        sums.point += self.cell(place, rows, of, self.turn_ms())?;
+                    }
+                    _ => {
+                        let of = (best.batch, best.connections);
+                        sums.best += self.cell(place, rows, of, self.turn_ms())?;
+                    }
+                }
+            }
+        }
+        library.close();
+        let turns = f64::from(self.turns);
+        let mean = |of: fn(&Found) -> f64| found.iter().map(of).sum::<f64>() / turns;
+        let told = |sum: f64| {
+            let rate = sum / turns;
+            [
+                (RATE, rate),
+                (RELATIVE, rate / base),
+                (SHARE, sum / sums.best),
+            ]
+        };
+        let mut windrow = told(sums.windrow).to_vec();
+        windrow.extend([
+            (ROWS, mean(|found| found.rows)),
+            (FLIGHTS, mean(|found| found.flights)),
+            (MOST_ROWS, mean(|found| found.most_rows)),
+            (MOST_FLIGHTS, mean(|found| found.most_flights)),
+            (LIMIT, limit),
+        ]);
+        run.add_all(round, WINDROW, &windrow);
+        let at = |batch: u32, flights: u32| [(ROWS, batch.into()), (FLIGHTS, flights.into())];
+        let point = [&told(sums.point)[..], &at(batch, flights)].concat();
+        run.add_all(round, POINT, &point);
+        let again = [&told(sums.best)[..], &at(best.batch, best.connections)].concat();
+        run.add_all(round, BEST, &again);
+        Ok(())
+    }
+
+    fn turn_ms(&self) -> u64 {
+        self.cell_ms * u64::from(CELLS)
+    }
+
+    /// Rows through Windrow's library into the emptied table, measured behind a while.
+    fn through(
+        &self,
+        library: &Library,
+        (place, rows): (&Place, &Arc<Rows>),
+        before: Duration,
+    ) -> Result<Found> {
+        self.make_ready(place)?;
+        let time = Duration::from_millis(self.turn_ms());
+        let found = library.write(rows, (before, time))?;
+        let there = place.count()?;
+        ensure!(
+            found.written == there,
+            "{} rows were written through Windrow, {there} are there",
+            found.written
+        );
+        Ok(found)
+    }
 }
 
 /// When a cell is measured: the same time for all of its connections. With a time of its own, one
