@@ -230,7 +230,7 @@ impl Gate {
         psql(&self.direct.url(), sql)
     }
 
-    /// A metric of Windrow's lane for single rows.
+    /// A metric of Windrow's lane that writes.
     ///
     /// # Errors
     /// There is no Windrow here, or it has no such metric.
@@ -270,14 +270,14 @@ impl Gate {
     }
 }
 
-/// A metric of the lane for single rows, among all.
+/// A metric of the lane in which it is largest: the one that writes.
 fn lane(text: &str, metric: &str) -> Result<f64> {
-    let mut values = text.lines().filter_map(|line| {
-        line.strip_prefix(metric)?
-            .strip_prefix("{lane=\"default\"} ")
+    let values = text.lines().filter_map(|line| {
+        let labelled = line.strip_prefix(metric)?.strip_prefix("{lane=\"")?;
+        labelled.split_once("\"} ")?.1.trim().parse::<f64>().ok()
     });
-    let value = values.next().and_then(|value| value.trim().parse().ok());
-    value.with_context(|| format!("/metrics has no {metric} of the lane `default`"))
+    let value = values.reduce(f64::max);
+    value.with_context(|| format!("/metrics has no {metric} of a lane"))
 }
 
 #[cfg(test)]
@@ -298,9 +298,9 @@ mod tests {
     }
 
     #[test]
-    fn a_metric_is_of_the_lane_for_single_rows() {
+    fn a_metric_is_of_the_lane_that_writes() {
         let text =
-            "windrow_flights_limit{lane=\"other\"} 9\nwindrow_flights_limit{lane=\"default\"} 2\n";
+            "windrow_flights_limit{lane=\"other\"} 1\nwindrow_flights_limit{lane=\"default\"} 2\n";
         assert!((lane(text, "windrow_flights_limit").unwrap() - 2.0).abs() < 1e-9);
         let error = lane(text, "windrow_flights").unwrap_err().to_string();
         assert!(error.contains("no windrow_flights of"), "{error}");
