@@ -10,11 +10,17 @@ use windrow_bench::awake::Awake;
 use windrow_bench::experiments::{
     batch_api::BatchApi, bulk::Bulk, files::Files, forms::Forms, gateway::Gateway,
     latency::Latency, load::Load, low_load::LowLoad, moves::Moves, outage::Outage,
-    overload::Overload, poison::Poison, replicas::Replicas, soak::Soak, spool::Spool, sweep::Sweep,
+    overload::Overload, pace::Pace, poison::Poison, replicas::Replicas, soak::Soak, spool::Spool,
+    sweep::Sweep,
 };
 use windrow_bench::figures::{Again, Compare, undisturbed};
 use windrow_bench::servers::forward;
 use windrow_bench::weather::Stations;
+
+/// As in `windrow`: its library is measured in this process.
+#[cfg(not(target_env = "msvc"))]
+#[global_allocator]
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
 /// Measures Windrow from outside. Starts what it needs: `windrow` (a release build, or what
 /// WINDROW_BIN names) and a private PostgreSQL server.
@@ -75,6 +81,9 @@ enum Experiment {
     /// PgBouncer, by number of clients, at fixed rates, with bad rows, and with thousands
     /// connected.
     Gateway(Gateway),
+    /// Clients of PostgreSQL beside neighbours that come and go: what Windrow finds by itself,
+    /// against bounds of its flights.
+    Pace(Pace),
     /// Two stored runs side by side, and which differences are larger than the noise.
     Compare(Compare),
     /// Forwards connections to an address, for the experiment `gateway`.
@@ -116,6 +125,7 @@ impl Experiment {
             Self::Spool(e) => e.run(report),
             Self::Soak(e) => e.run(report),
             Self::Gateway(e) => e.run(report),
+            Self::Pace(e) => e.run(report),
             Self::Compare(e) => e.run(),
             Self::Weather(e) => e.run(),
             Self::Forward { to } => forward::forward(*to),

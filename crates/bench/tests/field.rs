@@ -14,6 +14,7 @@ use std::path::{Path, PathBuf};
 use windrow_bench::experiments::batch_api::BatchApi;
 use windrow_bench::experiments::forms::Forms;
 use windrow_bench::experiments::gateway::Gateway;
+use windrow_bench::experiments::pace::Pace;
 use windrow_bench::experiments::sweep::Sweep;
 use windrow_bench::pg::Mode;
 use windrow_bench::servers::Kind;
@@ -66,7 +67,8 @@ fn a_sweep_has_all_cells_and_the_point_of_pace() {
             cell_ms: 20,
             warm_up_ms: 1,
             find_ms: 100,
-            bodies: 2,
+            streams: 2,
+            turns: 1,
             rounds: 2,
         };
         sweep.run(root.path()).unwrap();
@@ -81,8 +83,10 @@ fn a_sweep_has_all_cells_and_the_point_of_pace() {
                 );
             }
         }
-        assert!(has("windrow", "largest batch that pace found, rows"));
-        assert!(has("windrow", "of the best cell's rows/s"));
+        assert!(has("windrow", "largest batch that pace allows, rows"));
+        for arm in ["windrow", "pace's point, directly", "best cell, once more"] {
+            assert!(has(arm, "of the best cell's rows/s"), "{arm}");
+        }
         shown(
             root.path(),
             1,
@@ -105,7 +109,8 @@ fn a_sweep_without_what_all_is_relative_to_is_refused() {
         cell_ms: 1,
         warm_up_ms: 1,
         find_ms: 1,
-        bodies: 1,
+        streams: 1,
+        turns: 1,
         rounds: 1,
     };
     let error = sweep.run(root.path()).unwrap_err().to_string();
@@ -198,8 +203,8 @@ fn each_way_is_measured_under_each_load() {
     gateway.run(root.path()).unwrap();
     let measured = measured(root.path());
     let arms: BTreeSet<&str> = measured.iter().map(|(arm, _)| arm.as_str()).collect();
-    // Three closed loads, a rate, two kinds of bad rows; silent clients through Windrow only.
-    assert_eq!(arms.len(), 2 * (3 + 1 + 2) + 1, "{arms:?}");
+    // Three closed loads, a rate, two kinds of bad rows, silent clients.
+    assert_eq!(arms.len(), 2 * (3 + 1 + 2 + 1), "{arms:?}");
     for arm in &arms {
         for metric in [
             "rows/s",
@@ -212,4 +217,31 @@ fn each_way_is_measured_under_each_load() {
         }
     }
     shown(root.path(), 3, &["Windrow loses"]);
+}
+
+#[test]
+fn pace_is_told_relative_to_the_best_bound() {
+    let root = tempfile::tempdir().unwrap();
+    let pace = Pace {
+        seconds: 0.3,
+        clients: 3,
+        flights: vec![1, 2],
+        warm_up_ms: 10,
+        rounds: 2,
+    };
+    pace.run(root.path()).unwrap();
+    let measured = measured(root.path());
+    for arm in ["pace", "1 flight", "up to 2 flights"] {
+        for metric in ["rows/s", "rows/s, 5: two CPU burners, one who syncs"] {
+            let figure = (arm.to_owned(), metric.to_owned());
+            assert!(measured.contains(&figure), "{figure:?}");
+        }
+    }
+    let share = "of the best bound's rows/s".to_owned();
+    assert!(measured.contains(&("pace".to_owned(), share)));
+    let words = [
+        "Rows a second while neighbours come and go",
+        "asked: 0.9 or more",
+    ];
+    shown(root.path(), 1, &words);
 }

@@ -1,5 +1,6 @@
-//! The pages of runs against their raw figures: the numbers are those of `raw.csv`, and each dot
-//! stands where its number belongs. All is computed here once more, from the files alone.
+//! The pages and summaries of runs against their raw figures: the numbers are those of `raw.csv`,
+//! and each dot stands where its number belongs. All is computed here once more, from the files
+//! alone.
 
 #![expect(
     clippy::indexing_slicing,
@@ -109,6 +110,37 @@ fn check(folder: &Path) -> usize {
     checked
 }
 
+/// Looks at the table of a run's summary; says how many numbers it looked at.
+fn check_summary(folder: &Path) -> usize {
+    let summary = fs::read_to_string(folder.join("summary.md")).unwrap();
+    let raw = raw(folder);
+    let mut lines = summary.lines().skip_while(|line| !line.starts_with("| | "));
+    let cells = |line: &str| -> Vec<String> {
+        let inner = line.trim_matches('|').split('|');
+        inner.map(|cell| cell.trim().to_owned()).collect()
+    };
+    let metrics = cells(lines.next().unwrap());
+    let mut checked = 0;
+    for line in lines.skip(1).take_while(|line| line.starts_with('|')) {
+        let row = cells(line);
+        let arm = &row[0];
+        for (metric, shown) in metrics.iter().zip(&row).skip(1) {
+            match raw[metric].get(arm) {
+                None => assert_eq!(shown, "", "{arm}, {metric}"),
+                Some(values) => {
+                    let [_, middle, _] = spread(values);
+                    assert!(
+                        is_shown(shown, middle),
+                        "{arm}, {metric}: {shown}, not {middle}"
+                    );
+                    checked += 1;
+                }
+            }
+        }
+    }
+    checked
+}
+
 #[test]
 fn a_page_shows_the_medians_of_the_raw_figures_and_their_spread() {
     let root = tempfile::tempdir().unwrap();
@@ -126,15 +158,17 @@ fn a_page_shows_the_medians_of_the_raw_figures_and_their_spread() {
     run.published("three", "rows/s", 2e5);
     let folder = run.store(root.path()).unwrap();
     assert_eq!(check(&folder), 27);
+    assert_eq!(check_summary(&folder), 9);
 }
 
 #[test]
-fn the_pages_of_all_stored_runs_show_their_raw_figures() {
+fn the_pages_and_summaries_of_all_stored_runs_show_their_raw_figures() {
     let runs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../benchmarks/runs");
     for entry in fs::read_dir(runs).unwrap() {
         let folder = entry.unwrap().path();
         if folder.join("raw.csv").exists() {
-            assert!(check(&folder) > 0, "{}", folder.display());
+            let (page, summary) = (check(&folder), check_summary(&folder));
+            assert_eq!(page, summary * 3, "{}", folder.display());
         }
     }
 }

@@ -14,6 +14,9 @@ use crate::pgclient::Address;
 use crate::postgres::{Account, free_port, scratch};
 use crate::procfs;
 
+/// Clients that it takes.
+pub const MOST_CLIENTS: usize = 12_000;
+
 /// How long a start may take.
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -137,7 +140,7 @@ fn ini(target: &Address, port: u16, pooling: Pooling, folder: &Path) -> String {
         "[databases]\n{database} = host={ip} port={target_port} dbname={database} user={role}\n\
          [pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = {port}\nunix_socket_dir =\n\
          auth_type = any\npool_mode = {mode}\ndefault_pool_size = {pool}\n\
-         max_client_conn = 12000\nlogfile = {log}\n",
+         max_client_conn = {MOST_CLIENTS}\nlogfile = {log}\n",
         database = target.database,
         ip = target.socket.ip(),
         target_port = target.socket.port(),

@@ -55,4 +55,5 @@ pub use statement::Statement;
 pub use table::{Outcome, Table};
 pub use windrow_core::{Fault, FaultClass, Limits, OnConflict, Returned, Row, RowDone, Value};
 pub use windrow_database::Synchronous;
+pub use windrow_lanes::LaneStatus;
 pub use writer::{Writer, WriterBuilder};

@@ -5,7 +5,7 @@ use std::time::Duration;
 use prometheus_client::registry::Registry;
 use windrow_core::{Budget, Fault, Intake, Limits, RowWrite, Secret};
 use windrow_database::{Options, Synchronous};
-use windrow_lanes::{Lane, LaneMetrics};
+use windrow_lanes::{Lane, LaneMetrics, LaneStatus};
 
 use crate::databases;
 use crate::statement::Statement;
@@ -136,6 +136,13 @@ impl Writer {
     #[must_use]
     pub fn table(&self, statement: Statement) -> Table {
         Table::new(self.intake.clone(), statement.into_shape())
+    }
+
+    /// What it is doing at this moment: what waits, what is under way, what was found to be best,
+    /// and counters. Cheap.
+    #[must_use]
+    pub fn status(&self) -> LaneStatus {
+        self.lane.status()
     }
 
     /// Finishes all that was accepted and closes the database. Rows written later through a

@@ -12,6 +12,7 @@ pub mod moves;
 pub mod outage;
 pub mod outcomes;
 pub mod overload;
+pub mod pace;
 pub mod poison;
 pub mod replicas;
 pub mod soak;

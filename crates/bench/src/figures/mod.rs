@@ -88,6 +88,14 @@ impl Run {
             .with_context(|| format!("{metric} of {arm} was not measured"))
     }
 
+    /// What was measured in one round; the last, where there was more.
+    pub fn of_round(&self, round: u32, arm: &str, metric: &str) -> Option<f64> {
+        let is_it = |figure: &&Figure| {
+            (figure.round, &*figure.arm, &*figure.metric) == (round, arm, metric)
+        };
+        Some(self.figures.iter().rfind(is_it)?.value)
+    }
+
     /// The medians of arms with their spread, each at its size. Arms that were not measured are
     /// left out.
     pub fn curve(&self, name: &str, metric: &str, arms: &[(f64, String)]) -> Curve {

@@ -1,5 +1,7 @@
 //! A closed loop: each connection makes its next call when the last one is answered.
 
+use std::cell::RefCell;
+use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -68,25 +70,25 @@ impl Clients {
             .sessions
             .drain(..busy.min(self.sessions.len()))
             .collect();
+        // One for all of them: thousands of histograms would fit into no cache.
+        let report = Rc::new(RefCell::new(Report::new()?));
         let calls: Vec<_> = active
             .into_iter()
             .enumerate()
             .map(|(number, session)| {
-                let job = Arc::clone(job);
+                let (job, report) = (Arc::clone(job), Rc::clone(&report));
                 self.tasks
-                    .spawn_local(calls(session, number, start, time, job))
+                    .spawn_local(calls(session, number, (start, time), job, report))
             })
             .collect();
-        let mut report = Report::new()?;
         let sessions = self.tasks.block_on(&self.runtime, async {
             let mut sessions = Vec::with_capacity(calls.len());
             for call in calls {
-                let (session, seen) = call.await.context("a client panicked")??;
-                report.merge(&seen)?;
-                sessions.push(session);
+                sessions.push(call.await.context("a client panicked")??);
             }
             anyhow::Ok(sessions)
         })?;
+        let mut report = report.borrow().clone();
         report.elapsed = start.elapsed();
         self.sessions.splice(0..0, sessions);
         Ok(report)
@@ -96,11 +98,10 @@ impl Clients {
 async fn calls(
     mut session: Session,
     number: usize,
-    start: Instant,
-    time: Duration,
+    (start, time): (Instant, Duration),
     job: Arc<dyn Job>,
-) -> Result<(Session, Report)> {
-    let mut report = Report::new()?;
+    report: Rc<RefCell<Report>>,
+) -> Result<Session> {
     let mut request = Vec::new();
     for n in 0.. {
         let begun = Instant::now();
@@ -109,8 +110,8 @@ async fn calls(
         }
         job::call(&*job, number, n, &mut request);
         let told = session.exchange(&request).await?;
-        report.add(told, begun.elapsed());
+        report.borrow_mut().add(told, begun.elapsed());
         job.told(number, n, told);
     }
-    Ok((session, report))
+    Ok(session)
 }

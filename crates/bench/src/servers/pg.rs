@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail, ensure};
 use windrow_testkit::pgbouncer::{self, PgBouncer, Pooling};
 use windrow_testkit::pgclient::Address;
 use windrow_testkit::postgres::{Postgres, psql};
@@ -12,6 +12,7 @@ use windrow_testkit::procfs;
 
 use super::forward::Forwarder;
 use crate::figures::Run;
+use crate::http::connection::Connection;
 use crate::reading::POSTGRES_TABLE;
 
 /// Connections that the server takes: enough for the most clients that come directly.
@@ -118,6 +119,23 @@ impl Way {
             Self::Forward => "forward",
         }
     }
+
+    /// Whether there is room for so many clients, of whom `busy` write, with prepared statements or
+    /// not.
+    ///
+    /// # Errors
+    /// It is not installed.
+    pub fn has_room(self, all: usize, busy: usize, prepares: bool) -> Result<bool> {
+        Ok(match self {
+            Self::Direct | Self::Forward => all <= SESSIONS,
+            Self::Windrow => true,
+            // In session mode each client that has written keeps a connection.
+            Self::PgBouncer => {
+                let sessions = prepares && matches!(pooling_of_prepared()?, Pooling::Session(_));
+                all <= pgbouncer::MOST_CLIENTS && !(sessions && busy > SESSIONS)
+            }
+        })
+    }
 }
 
 /// How PgBouncer shares connections among clients that prepare their statements: in transaction
@@ -212,6 +230,27 @@ impl Gate {
         psql(&self.direct.url(), sql)
     }
 
+    /// A metric of Windrow's lane that writes.
+    ///
+    /// # Errors
+    /// There is no Windrow here, or it has no such metric.
+    pub fn lane(&self, metric: &str) -> Result<f64> {
+        let Running::Windrow(windrow) = &self.running else {
+            bail!("only Windrow has lanes");
+        };
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()?;
+        let text = runtime.block_on(async {
+            let mut connection = Connection::open(windrow.address()).await?;
+            let request = b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n";
+            let (status, body) = connection.exchange(request).await?;
+            ensure!(status == 200, "GET /metrics is answered {status}");
+            Ok(String::from_utf8_lossy(body).into_owned())
+        })?;
+        lane(&text, metric)
+    }
+
     /// How many rows there are.
     ///
     /// # Errors
@@ -228,5 +267,42 @@ impl Gate {
     pub fn connections(&self) -> Result<u64> {
         let sql = "select count(*) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()";
         self.exec(sql)?.parse().context("a count")
+    }
+}
+
+/// A metric of the lane in which it is largest: the one that writes.
+fn lane(text: &str, metric: &str) -> Result<f64> {
+    let values = text.lines().filter_map(|line| {
+        let labelled = line.strip_prefix(metric)?.strip_prefix("{lane=\"")?;
+        labelled.split_once("\"} ")?.1.trim().parse::<f64>().ok()
+    });
+    let value = values.reduce(f64::max);
+    value.with_context(|| format!("/metrics has no {metric} of a lane"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_server_has_no_room_for_thousands() {
+        for (way, all, has_room) in [
+            (Way::Direct, 1_000, true),
+            (Way::Direct, 5_000, false),
+            (Way::Forward, 5_000, false),
+            (Way::Windrow, 5_000, true),
+        ] {
+            let room = way.has_room(all, all, true).unwrap();
+            assert_eq!(room, has_room, "{way:?}, {all}");
+        }
+    }
+
+    #[test]
+    fn a_metric_is_of_the_lane_that_writes() {
+        let text =
+            "windrow_flights_limit{lane=\"other\"} 1\nwindrow_flights_limit{lane=\"default\"} 2\n";
+        assert!((lane(text, "windrow_flights_limit").unwrap() - 2.0).abs() < 1e-9);
+        let error = lane(text, "windrow_flights").unwrap_err().to_string();
+        assert!(error.contains("no windrow_flights of"), "{error}");
     }
 }

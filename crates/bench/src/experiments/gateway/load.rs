@@ -59,9 +59,25 @@ impl Load {
         }
     }
 
-    /// A server has no room for thousands of clients.
-    pub(super) fn takes(self, way: Way) -> bool {
-        !matches!(self, Self::Connected { .. }) || !matches!(way, Way::Direct | Way::Forward)
+    /// How many clients there are, and how many of them write.
+    pub(super) fn clients(self) -> (usize, usize) {
+        match self {
+            Self::Connected { all, busy } => (all, busy.min(all)),
+            Self::Closed { clients, .. }
+            | Self::Flawed { clients, .. }
+            | Self::Open { clients, .. } => (clients, clients),
+        }
+    }
+
+    /// A proxy that only forwards does not know how clients speak: once is enough.
+    pub(super) fn tells_something(self, way: Way) -> bool {
+        way != Way::Forward || self.mode() == Mode::Prepared
+    }
+
+    /// Whether a way has room for its clients.
+    pub(super) fn fits(self, way: Way) -> Result<bool> {
+        let (all, busy) = self.clients();
+        way.has_room(all, busy, self.mode() == Mode::Prepared)
     }
 
     /// The generator's own limit with this load.
@@ -90,14 +106,11 @@ enum Ready {
 
 impl Ready {
     fn open(gate: &Gate, load: Load) -> Result<Self> {
-        let (all, busy) = match load {
-            Load::Closed { clients, .. } | Load::Flawed { clients, .. } => (clients, clients),
-            Load::Connected { all, busy } => (all, busy.min(all)),
-            Load::Open { clients, rate } => {
-                let clients = open::Clients::open(gate.address(), clients, &Inserts::default())?;
-                return Ok(Self::Open { clients, rate });
-            }
-        };
+        if let Load::Open { clients, rate } = load {
+            let clients = open::Clients::open(gate.address(), clients, &Inserts::default())?;
+            return Ok(Self::Open { clients, rate });
+        }
+        let (all, busy) = load.clients();
         let mut clients = Clients::open(gate.address(), all)?;
         let mode = load.mode();
         clients.prepare(busy, &Inserts { first: 0, mode })?;

@@ -8,8 +8,9 @@ mod load;
 use std::path::Path;
 use std::time::Duration;
 
-use anyhow::Result;
+use anyhow::{Result, ensure};
 use windrow_testkit::pgbouncer::{self, Pooling};
+use windrow_testkit::procfs;
 
 use self::flawed::{Flaw, Mix};
 use self::load::{Load, Times};
@@ -23,11 +24,12 @@ use crate::servers::pg::{Database, Way, pooling_of_prepared};
 /// Settings of the experiment.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Gateway {
-    /// Numbers of clients, each with one insert under way; up to 1,000.
+    /// Numbers of clients, each with one insert under way. The server takes 1,050 clients that come
+    /// directly; more are measured without these.
     #[arg(long, value_delimiter = ',', default_values_t = [1, 8, 64, 256, 1_000])]
     pub clients: Vec<usize>,
     /// How these clients speak.
-    #[arg(long, value_enum, value_delimiter = ',', default_values_t = [Mode::Prepared, Mode::Simple])]
+    #[arg(long, value_enum, value_delimiter = ',', default_values_t = [Mode::Prepared, Mode::Simple, Mode::Extended])]
     pub modes: Vec<Mode>,
     /// Fixed rates, in rows a second of all clients together.
     #[arg(long, value_delimiter = ',', default_values_t = [500, 1_000, 5_000])]
@@ -61,6 +63,9 @@ pub struct Gateway {
     pub windrow: Vec<String>,
 }
 
+/// Files that are open beside the clients' connections.
+const SPARE_FILES: usize = 100;
+
 const RATE: &str = "rows/s";
 const CPU: &str = "database CPU us/row";
 
@@ -80,6 +85,7 @@ impl Gateway {
         let title = format!("Clients of PostgreSQL that changed only their port{with}");
         let mut run = Run::new(name, title);
         let ways = self.ways(&mut run)?;
+        self.tell_what_does_not_fit(&mut run, &ways)?;
         let database = Database::start(Duration::from_micros(self.fsync_delay))?;
         database.tell_versions(&mut run, &ways)?;
         for round in 1..=self.rounds {
@@ -108,9 +114,29 @@ impl Gateway {
             run.remark("PgBouncer is in session mode where clients prepare: this one cannot follow that in transaction mode (1.21 and later can)");
         }
         if ways.contains(&Way::Forward) {
-            run.remark("forward: a proxy that forwards bytes and does nothing else");
+            run.remark("forward: a proxy that forwards bytes and does nothing else, measured with prepared statements alone: it does not know what it passes on");
         }
         Ok(ways)
+    }
+
+    /// Which ways have no room for which loads, and whether this process has room for them all.
+    fn tell_what_does_not_fit(&self, run: &mut Run, ways: &[Way]) -> Result<()> {
+        let files = procfs::raise_open_files()?;
+        for load in self.loads() {
+            // The generator's own limit is measured within this process: both ends are here.
+            let (all, busy) = load.clients();
+            let needed = (all + busy + SPARE_FILES) as u64;
+            ensure!(
+                needed <= files,
+                "{all} clients need {needed} open files, and {files} are allowed (ulimit -Hn)"
+            );
+            for way in ways {
+                if load.tells_something(*way) && !load.fits(*way)? {
+                    run.remark(format!("left out: {}, for want of room", load.arm(*way)));
+                }
+            }
+        }
+        Ok(())
     }
 
     fn loads(&self) -> Vec<Load> {
@@ -160,7 +186,7 @@ impl Gateway {
             measured: Duration::from_millis(self.cell_ms),
         };
         for way in ways {
-            if load.takes(way) {
+            if load.tells_something(way) && load.fits(way)? {
                 let prepares = load.mode() == Mode::Prepared;
                 let gate = database.open(way, prepares, &self.windrow)?;
                 load::measure((database, &gate), (run, round), (way, load, limit), times)?;

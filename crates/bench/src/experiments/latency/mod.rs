@@ -33,10 +33,17 @@ pub struct Latency {
     /// Round trips of the line, in milliseconds.
     #[arg(long, value_delimiter = ',', default_values_t = [0, 1, 10, 40, 100])]
     pub delays: Vec<u64>,
-    /// Alternating repetitions.
+    /// Repetitions.
     #[arg(long, default_value_t = 3)]
     pub rounds: u32,
+    /// In how many of them round trips of 40 ms and more are measured, where every row takes one:
+    /// all that differs between these is the network's.
+    #[arg(long, default_value_t = 1)]
+    pub slow_rounds: u32,
 }
+
+/// From how many milliseconds on a round trip is so slow.
+const SLOW_MS: u64 = 40;
 
 const TABLE: &str = "create table lines (id bigint primary key, value float8, note text)";
 
@@ -172,7 +179,8 @@ impl Latency {
         }
         let runtime = Runtime::new()?;
         for round in 1..=self.rounds {
-            for delay in &self.delays {
+            let is_measured = |delay: &&u64| **delay < SLOW_MS || round <= self.slow_rounds;
+            for delay in self.delays.iter().filter(is_measured) {
                 runtime.block_on(self.measure(&store, &scripts, &mut run, (round, *delay)))?;
             }
         }

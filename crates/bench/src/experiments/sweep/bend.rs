@@ -9,6 +9,9 @@ pub(super) struct Cell {
     pub(super) rate: f64,
 }
 
+pub(super) const RATE: &str = "rows/s";
+pub(super) const RELATIVE: &str = "times batch 1, concurrency 2";
+
 /// What a doubling of the batch must bring at least.
 const WORTH: f64 = 1.1;
 
@@ -36,16 +39,6 @@ pub(super) fn bend(cells: &[Cell], connections: u32) -> Option<u32> {
     (at + 1 < line.len()).then(|| line.get(at).map(|cell| cell.batch))?
 }
 
-/// The cell that is nearest to a point, by multiples.
-pub(super) fn nearest(cells: &[Cell], batch: f64, connections: f64) -> Option<&Cell> {
-    let far = |one: f64, two: f64| (one / two).ln().abs();
-    let distance =
-        |cell: &Cell| far(cell.batch.into(), batch) + far(cell.connections.into(), connections);
-    cells
-        .iter()
-        .min_by(|one, two| distance(one).total_cmp(&distance(two)))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -71,19 +64,5 @@ mod tests {
         // The order in which they were measured is of no matter.
         let back: Vec<_> = bends.iter().rev().copied().collect();
         assert_eq!(bend(&back, 2), Some(100));
-    }
-
-    #[test]
-    fn the_nearest_cell_is_so_by_multiples() {
-        let mut cells = line(&[(100, 1.0), (500, 1.0), (1_000, 1.0)]);
-        cells.push(Cell {
-            batch: 500,
-            connections: 1,
-            rate: 1.0,
-        });
-        let near = nearest(&cells, 512.0, 1.0).unwrap();
-        assert_eq!((near.batch, near.connections), (500, 1));
-        assert_eq!(nearest(&cells, 800.0, 2.0).unwrap().batch, 1_000);
-        assert!(nearest(&[], 1.0, 1.0).is_none());
     }
 }

@@ -2,7 +2,8 @@
 //! and the point that Windrow's pace finds by itself.
 
 mod bend;
-mod gateway;
+mod contest;
+mod library;
 mod place;
 mod rows;
 
@@ -13,13 +14,14 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow, ensure};
 
-use self::bend::Cell;
-use self::gateway::Found;
+use self::bend::{Cell, RATE, RELATIVE};
+use self::contest::{BEST, FLIGHTS, MOST_FLIGHTS, MOST_ROWS, POINT, ROWS, SHARE, WINDROW, whole};
+use self::library::{Found, Library};
 use self::place::{Place, Writer};
 use self::rows::Rows;
-use crate::figures::Run;
 use crate::figures::curve::{self, Mark, Scale};
 use crate::figures::plot::Names;
+use crate::figures::{LIMIT, Run};
 use crate::servers::{Kind, Store};
 
 /// Settings of the experiment.
@@ -44,21 +46,22 @@ pub struct Sweep {
     /// Milliseconds before each measurement, in which the same is done.
     #[arg(long, default_value_t = 300)]
     pub warm_up_ms: u64,
-    /// Milliseconds that Windrow has to find its point; it is measured five cells long.
+    /// Milliseconds that Windrow has to find its point.
     #[arg(long, default_value_t = 10_000)]
     pub find_ms: u64,
-    /// Bodies that are streamed to Windrow at once.
+    /// Tasks that write through Windrow's library, each as many rows as it may have under way.
     #[arg(long, default_value_t = 8)]
-    pub bodies: usize,
+    pub streams: usize,
+    /// How often Windrow, its point written directly and the best cell are measured in each round,
+    /// one after the other.
+    #[arg(long, default_value_t = 3)]
+    pub turns: u32,
     /// Alternating repetitions: every second one goes from the last cell to the first.
     #[arg(long, default_value_t = 3)]
     pub rounds: u32,
 }
 
-const RATE: &str = "rows/s";
-const RELATIVE: &str = "times batch 1, concurrency 2";
 const BEND: &str = "rows of a batch at the bend";
-const WINDROW: &str = "windrow";
 
 /// What others have published, of a CockroachDB of four nodes: relative throughput by batch size.
 const PUBLISHED: [(u32, f64); 2] = [(10, 2.0), (50, 7.0)];
@@ -122,7 +125,7 @@ impl Sweep {
         }
         let mut cells = Vec::with_capacity(order.len());
         for (batch, connections) in order {
-            let rate = self.cell(place, rows, batch, connections);
+            let rate = self.cell(place, rows, (batch, connections), self.cell_ms);
             let rate = rate.with_context(|| arm(batch, connections))?;
             run.add_all(round, &arm(batch, connections), &[(RATE, rate)]);
             cells.push(Cell {
@@ -150,30 +153,23 @@ impl Sweep {
                 run.add(round, &connected(*connections), BEND, f64::from(batch));
             }
         }
-        place.empty()?;
-        let times = (
-            Duration::from_millis(self.find_ms),
-            Duration::from_millis(self.cell_ms * 5),
-        );
-        let found = gateway::run(place, rows, self.bodies, times)?;
-        tell(run, round, &cells, (found, base));
-        Ok(())
+        self.contest(place, rows, &cells, (run, round))
     }
 
     /// Rows a second of so many connections, each of which writes such batches one after the other.
-    fn cell(&self, place: &Place, rows: &Arc<Rows>, batch: u32, connections: u32) -> Result<f64> {
-        place.empty()?;
-        if let Place::Postgres(_) = place
-            && self.url.is_none()
-        {
-            // What the last measurement left to be written is written before this one.
-            place.execute("checkpoint")?;
-        }
+    fn cell(
+        &self,
+        place: &Place,
+        rows: &Rows,
+        (batch, connections): (u32, u32),
+        millis: u64,
+    ) -> Result<f64> {
+        self.make_ready(place)?;
         let ready = Barrier::new(usize::try_from(connections)?);
         let begun = OnceLock::new();
         let window = || {
             let from = *begun.get_or_init(Instant::now) + Duration::from_millis(self.warm_up_ms);
-            let until = from + Duration::from_millis(self.cell_ms);
+            let until = from + Duration::from_millis(millis);
             Window { from, until }
         };
         let (inside, written) = thread::scope(|scope| {
@@ -200,7 +196,19 @@ impl Sweep {
             there == written,
             "{written} rows were written, {there} are there"
         );
-        Ok(inside / Duration::from_millis(self.cell_ms).as_secs_f64())
+        Ok(inside / Duration::from_millis(millis).as_secs_f64())
+    }
+
+    /// Empties the table.
+    fn make_ready(&self, place: &Place) -> Result<()> {
+        place.empty()?;
+        if let Place::Postgres(_) = place
+            && self.url.is_none()
+        {
+            // What the last measurement left to be written is written before this one.
+            place.execute("checkpoint")?;
+        }
+        Ok(())
     }
 
     fn conclude(&self, run: &mut Run, kind: Kind) -> Result<()> {
@@ -227,14 +235,7 @@ impl Sweep {
             }
         }
         run.remark("what was published is of a CockroachDB of four nodes, where a statement travels between machines: it has more to save");
-        run.remark("Windrow's lane writes the same rows by the forms of its own, which may be quicker than the sweep's");
-        let median = |metric: &str| run.median(WINDROW, metric);
-        let (rows, flights, rate) = (median(FOUND_ROWS)?, median(FOUND_FLIGHTS)?, median(RATE)?);
-        let (share, nearest) = (median(OF_BEST)?, median(NEAREST)?);
-        run.remark(format!(
-            "pace finds {rows:.0} rows a batch and {flights:.0} flights: {rate:.0} rows/s through Windrow, {share:.2} of the best cell; \
-             written directly, the cell nearest to that point has {nearest:.2} of the best cell"
-        ));
+        contest::conclude(run)?;
         self.plot(run)
     }
 
@@ -259,15 +260,7 @@ impl Sweep {
                 y: times,
             });
         }
-        let (x, y) = (
-            run.median(WINDROW, FOUND_ROWS)?,
-            run.median(WINDROW, RELATIVE)?,
-        );
-        marks.push(Mark {
-            name: format!("Windrow: {y:.1} times, batches of up to {x:.0}"),
-            x,
-            y,
-        });
+        marks.push(contest::mark(run)?);
         let names = Names {
             title: "Relative throughput by batch size",
             x: "rows of a batch",
@@ -281,12 +274,6 @@ impl Sweep {
     }
 }
 
-const FOUND_ROWS: &str = "largest batch that pace found, rows";
-const FOUND_FLIGHTS: &str = "flights that pace found";
-const MEAN: &str = "mean batch, rows";
-const OF_BEST: &str = "of the best cell's rows/s";
-const NEAREST: &str = "of the best cell's rows/s, in the cell nearest to pace's point";
-
 fn arm(batch: u32, connections: u32) -> String {
     format!("batch {batch}, concurrency {connections}")
 }
@@ -295,21 +282,115 @@ fn connected(connections: u32) -> String {
     format!("concurrency {connections}")
 }
 
-/// Keeps what Windrow found, beside the cells of the same round.
-fn tell(run: &mut Run, round: u32, cells: &[Cell], (found, base): (Found, f64)) {
-    let best = cells.iter().map(|cell| cell.rate).fold(0.0, f64::max);
-    let mut metrics = vec![
-        (RATE, found.rate),
-        (RELATIVE, found.rate / base),
-        (FOUND_ROWS, found.rows),
-        (FOUND_FLIGHTS, found.flights),
-        (MEAN, found.mean),
-        (OF_BEST, found.rate / best),
-    ];
-    if let Some(near) = bend::nearest(cells, found.rows, found.flights) {
-        metrics.push((NEAREST, near.rate / best));
+/// A turn is so many cells long: large batches are few.
+const CELLS: u32 = 2;
+
+/// Rows a second of the three, each the mean of its turns.
+#[derive(Clone, Copy, Debug, Default)]
+struct Sums {
+    windrow: f64,
+    point: f64,
+    best: f64,
+}
+
+impl Sweep {
+    fn contest(
+        &self,
+        place: &Place,
+        rows: &Arc<Rows>,
+        cells: &[Cell],
+        (run, round): (&mut Run, u32),
+    ) -> Result<()> {
+        let best = cells
+            .iter()
+            .max_by(|one, two| one.rate.total_cmp(&two.rate));
+        let best = best.context("no cell was measured")?;
+        let base = cells
+            .iter()
+            .find(|cell| (cell.batch, cell.connections) == (1, 2));
+        let base = base
+            .context("the cell that all is relative to was not measured")?
+            .rate;
+        let limit = library::limit(rows, Duration::from_millis(self.cell_ms))?;
+        let library = Library::open(place, self.streams)?;
+        let found = self.through(&library, (place, rows), Duration::from_millis(self.find_ms))?;
+        let (batch, flights) = (whole(found.rows), whole(found.flights));
+        let mut sums = Sums::default();
+        let mut found = Vec::new();
+        for turn in 0..self.turns {
+            let mut order = [WINDROW, POINT, BEST];
+            if turn % 2 == 1 {
+                order.reverse();
+            }
+            for arm in order {
+                match arm {
+                    WINDROW => {
+                        let warm_up = Duration::from_millis(self.warm_up_ms);
+                        let one = self.through(&library, (place, rows), warm_up)?;
+                        sums.windrow += one.rate;
+                        found.push(one);
+                    }
+                    POINT => {
+                        let of = (batch, flights);
+                        sums.point += self.cell(place, rows, of, self.turn_ms())?;
+                    }
+                    _ => {
+                        let of = (best.batch, best.connections);
+                        sums.best += self.cell(place, rows, of, self.turn_ms())?;
+                    }
+                }
+            }
+        }
+        library.close();
+        let turns = f64::from(self.turns);
+        let mean = |of: fn(&Found) -> f64| found.iter().map(of).sum::<f64>() / turns;
+        let told = |sum: f64| {
+            let rate = sum / turns;
+            [
+                (RATE, rate),
+                (RELATIVE, rate / base),
+                (SHARE, sum / sums.best),
+            ]
+        };
+        let mut windrow = told(sums.windrow).to_vec();
+        windrow.extend([
+            (ROWS, mean(|found| found.rows)),
+            (FLIGHTS, mean(|found| found.flights)),
+            (MOST_ROWS, mean(|found| found.most_rows)),
+            (MOST_FLIGHTS, mean(|found| found.most_flights)),
+            (LIMIT, limit),
+        ]);
+        run.add_all(round, WINDROW, &windrow);
+        let at = |batch: u32, flights: u32| [(ROWS, batch.into()), (FLIGHTS, flights.into())];
+        let point = [&told(sums.point)[..], &at(batch, flights)].concat();
+        run.add_all(round, POINT, &point);
+        let again = [&told(sums.best)[..], &at(best.batch, best.connections)].concat();
+        run.add_all(round, BEST, &again);
+        Ok(())
     }
-    run.add_all(round, WINDROW, &metrics);
+
+    fn turn_ms(&self) -> u64 {
+        self.cell_ms * u64::from(CELLS)
+    }
+
+    /// Rows through Windrow's library into the emptied table, measured behind a while.
+    fn through(
+        &self,
+        library: &Library,
+        (place, rows): (&Place, &Arc<Rows>),
+        before: Duration,
+    ) -> Result<Found> {
+        self.make_ready(place)?;
+        let time = Duration::from_millis(self.turn_ms());
+        let found = library.write(rows, (before, time))?;
+        let there = place.count()?;
+        ensure!(
+            found.written == there,
+            "{} rows were written through Windrow, {there} are there",
+            found.written
+        );
+        Ok(found)
+    }
 }
 
 /// When a cell is measured: the same time for all of its connections. With a time of its own, one

@@ -183,8 +183,8 @@ fn prepared(db: &Connection, rows: &Rows, numbers: Range<u64>) -> Result<()> {
     db.execute_batch("begin immediate")?;
     let mut insert = db.prepare_cached(INSERT)?;
     for number in numbers {
-        let (order, values) = rows.values(number)?;
-        let texts = values.iter().map(|value| Value::Text(value.clone()));
+        let (order, texts) = rows.texts(number)?;
+        let texts = texts.iter().map(|value| Value::Text(value.clone()));
         insert.execute(rusqlite::params_from_iter(
             std::iter::once(Value::Integer(order)).chain(texts),
         ))?;

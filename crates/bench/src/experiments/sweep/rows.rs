@@ -1,15 +1,14 @@
-//! TPC-H's `lineitem`, over and over with other keys, as each way to write it needs it.
+//! TPC-H's `lineitem`, over and over with other keys, as each way to write it takes it.
 
 use std::fmt::Write as _;
-use std::io::{self, Read};
 use std::ops::Range;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use anyhow::{Context, Result};
 use tpchgen::distribution::Distributions;
 use tpchgen::generators::{LineItem, LineItemGenerator};
 use tpchgen::text::TextPool;
+use windrow::Value;
 
 /// Rows that are generated; behind the last of them they begin again with keys beyond.
 const GENERATED: usize = 20_000;
@@ -42,14 +41,14 @@ struct Row {
     order: i64,
     /// What stands behind the key in a list of values, up to its end.
     literals: String,
-    /// What stands behind the key in a JSON object, up to its end.
-    json: String,
-    values: [String; 15],
+    texts: [String; 15],
+    /// The same as Windrow's library takes them.
+    values: [Value; 15],
 }
 
 impl Row {
     fn of(item: &LineItem<'_>) -> Self {
-        let values = [
+        let texts = [
             item.l_partkey.to_string(),
             item.l_suppkey.to_string(),
             item.l_linenumber.to_string(),
@@ -66,22 +65,18 @@ impl Row {
             item.l_shipmode.to_owned(),
             item.l_comment.to_owned(),
         ];
-        let (mut literals, mut json) = (String::new(), String::new());
-        for ((name, is_number), value) in COLUMNS.iter().zip(&values) {
+        let mut literals = String::new();
+        for ((_, is_number), text) in COLUMNS.iter().zip(&texts) {
             // The texts are words of a list: no quotes, no backslashes.
-            let (sql, text) = match is_number {
-                true => (value.clone(), value.clone()),
-                false => (format!("'{value}'"), format!("\"{value}\"")),
-            };
-            write!(literals, ",{sql}").ok();
-            write!(json, ",\"{name}\":{text}").ok();
+            let quote = if *is_number { "" } else { "'" };
+            write!(literals, ",{quote}{text}{quote}").ok();
         }
         literals.push(')');
-        json.push_str("}\n");
+        let values = texts.each_ref().map(|text| Value::from_field(text));
         Self {
             order: item.l_orderkey,
             literals,
-            json,
+            texts,
             values,
         }
     }
@@ -126,11 +121,6 @@ impl Rows {
         first..first + rows
     }
 
-    /// How many have been taken.
-    pub(super) fn taken(&self) -> u64 {
-        self.next.load(Ordering::Relaxed)
-    }
-
     /// The row of a number, and its key.
     fn at(&self, number: u64) -> Result<(&Row, i64)> {
         let length = self.all.len() as u64;
@@ -156,60 +146,24 @@ impl Rows {
     }
 
     /// The columns of one row, in their order.
-    pub(super) fn values(&self, number: u64) -> Result<(i64, &[String])> {
+    pub(super) fn texts(&self, number: u64) -> Result<(i64, &[String])> {
         let (row, order) = self.at(number)?;
-        Ok((order, &row.values))
+        Ok((order, &row.texts))
     }
 
-    fn line(&self, number: u64, out: &mut Vec<u8>) -> Result<()> {
+    /// The same for Windrow's library, which keeps them.
+    pub(super) fn values(&self, number: u64) -> Result<Vec<Value>> {
         let (row, order) = self.at(number)?;
-        out.extend_from_slice(format!("{{\"l_orderkey\":{order}").as_bytes());
-        out.extend_from_slice(row.json.as_bytes());
-        Ok(())
+        let mut values = Vec::with_capacity(1 + row.values.len());
+        values.push(order.into());
+        values.extend_from_slice(&row.values);
+        Ok(values)
     }
 }
 
-/// Rows that one body takes at once.
-const PORTION: u64 = 500;
-
-/// A body of rows, one JSON object a line, that ends once it is told so.
-pub(super) struct Body {
-    rows: Arc<Rows>,
-    ends: Arc<AtomicBool>,
-    buffer: Vec<u8>,
-    read: usize,
-}
-
-impl Body {
-    pub(super) fn new(rows: &Arc<Rows>, ends: &Arc<AtomicBool>) -> Self {
-        Self {
-            rows: Arc::clone(rows),
-            ends: Arc::clone(ends),
-            buffer: Vec::new(),
-            read: 0,
-        }
-    }
-}
-
-impl Read for Body {
-    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-        if self.read == self.buffer.len() && !self.ends.load(Ordering::Relaxed) {
-            self.buffer.clear();
-            self.read = 0;
-            for number in self.rows.take(PORTION) {
-                self.rows
-                    .line(number, &mut self.buffer)
-                    .map_err(io::Error::other)?;
-            }
-        }
-        let n = self
-            .buffer
-            .get(self.read..)
-            .unwrap_or_default()
-            .read(into)?;
-        self.read += n;
-        Ok(n)
-    }
+/// The names of all columns.
+pub(super) fn columns() -> impl Iterator<Item = &'static str> {
+    std::iter::once("l_orderkey").chain(COLUMNS.iter().map(|(name, _)| *name))
 }
 
 #[cfg(test)]
@@ -224,8 +178,8 @@ mod tests {
         let mut seen = HashSet::new();
         let beyond = GENERATED as u64 + 2_000;
         for number in rows.take(beyond) {
-            let (order, values) = rows.values(number).unwrap();
-            assert!(seen.insert((order, values[2].clone())), "{number}");
+            let (order, texts) = rows.texts(number).unwrap();
+            assert!(seen.insert((order, texts[2].clone())), "{number}");
         }
         assert_eq!(rows.take(1), beyond..beyond + 1);
         let insert = rows.insert(1..3).unwrap();
@@ -234,26 +188,8 @@ mod tests {
             insert.starts_with("insert into lineitem values (1,67310,7311,2,36,"),
             "{insert}"
         );
-        let mut line = Vec::new();
-        rows.line(1, &mut line).unwrap();
-        let object: serde_json::Value = serde_json::from_slice(&line).unwrap();
-        assert_eq!(object["l_partkey"], 67_310);
-        assert_eq!(object.as_object().unwrap().len(), 16);
-    }
-
-    #[test]
-    fn a_body_ends_with_a_whole_line_when_it_is_told() {
-        let (rows, ends) = (
-            Arc::new(Rows::generate().unwrap()),
-            Arc::new(AtomicBool::new(false)),
-        );
-        let mut body = Body::new(&rows, &ends);
-        let mut first = [0; 100];
-        body.read_exact(&mut first).unwrap();
-        ends.store(true, Ordering::Relaxed);
-        let mut rest = String::new();
-        body.read_to_string(&mut rest).unwrap();
-        assert_eq!(rest.lines().count() as u64, PORTION);
-        assert!(rest.ends_with("}\n"));
+        let values = rows.values(1).unwrap();
+        assert_eq!(values.len(), columns().count());
+        assert_eq!(values[..2], [1.into(), 67_310.into()]);
     }
 }

@@ -25,8 +25,8 @@ const MOST_PLACEHOLDERS: usize = 8192;
 /// Rows that are found by one list of keys. From 1,000 on MariaDB makes another statement of it.
 const MOST_KEYS: usize = 512;
 
-/// The most rows of one insert.
-const MOST_ROWS: usize = 4096;
+/// The most rows of one statement.
+pub(crate) const MOST_ROWS: usize = 4096;
 
 /// Placeholders up to which a connection has an insert for every number of rows: a batch that is
 /// one statement is one round trip, and one of two has four. Together they fill a quarter of what a
@@ -96,29 +96,40 @@ pub(crate) fn next_size(items: &[&BoundWrite], server: &Server) -> usize {
         Action::Update => bound.row.iter().map(literal::size).sum(),
         _ => size(&bound.row) + 3 * bound.row.len() + 3,
     };
+    let columns = compiled.columns.len().max(1);
+    let inserts = matches!(
+        compiled.action,
+        Action::Insert | Action::Ignore | Action::Upsert
+    );
+    let most = match compiled.action {
+        _ if inserts => most_rows(columns),
+        Action::Delete | Action::Get => {
+            MOST_KEYS.min(MOST_PLACEHOLDERS / compiled.key.len().max(1))
+        }
+        _ => MOST_KEYS,
+    };
     let mut used = 0;
-    let fitting = items.iter().take_while(|bound| {
+    // Those behind the most are not looked at: there may be many times as many.
+    let fitting = items.iter().take(most.max(1)).take_while(|bound| {
         used += bytes(bound);
         used <= budget
     });
     let fitting = fitting.count().max(1);
-    let most = match compiled.action {
-        Action::Insert | Action::Ignore | Action::Upsert => {
-            return rows(fitting, compiled.columns.len().max(1));
-        }
-        Action::Update => MOST_KEYS,
-        Action::Delete | Action::Get => {
-            MOST_KEYS.min(MOST_PLACEHOLDERS / compiled.key.len().max(1))
-        }
-    };
-    fitting.min(most).max(1)
+    match inserts {
+        true => rows(fitting, columns),
+        false => fitting,
+    }
+}
+
+/// The most rows of an insert of so many columns.
+fn most_rows(columns: usize) -> usize {
+    (MOST_PLACEHOLDERS / columns).clamp(1, MOST_ROWS)
 }
 
 /// The rows of an insert of so many columns: all of them, or of many the next lower power of two,
 /// or one and a half times one.
 fn rows(fitting: usize, columns: usize) -> usize {
-    let most = (MOST_PLACEHOLDERS / columns).clamp(1, MOST_ROWS);
-    let rows = fitting.clamp(1, most);
+    let rows = fitting.clamp(1, most_rows(columns));
     // All sizes up to `rows` have this many placeholders together.
     if rows * (rows + 1) / 2 * columns <= EXACT {
         return rows;

@@ -277,7 +277,8 @@ impl Transaction<'_, '_> {
     }
 
     fn next_size(&self, items: &[u32]) -> usize {
-        set::next_size(&bound(self.batch, items), &self.session.server)
+        let next = items.get(..set::MOST_ROWS).unwrap_or(items);
+        set::next_size(&bound(self.batch, next), &self.session.server)
     }
 }
 

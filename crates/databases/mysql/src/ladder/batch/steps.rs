@@ -57,8 +57,9 @@ impl Batch<'_> {
             if plan::shape_of(step.group).is_some() && step.items.iter().all(|i| canon(i).is_some())
             {
                 let firsts = self.first_of_each(&step.items);
+                // Looked up once for each row, not for each comparison.
                 let first = |item: &u32| firsts.get(&self.chain(*item)).copied().or(canon(item));
-                step.items.sort_by(|a, b| first(a).cmp(&first(b)));
+                step.items.sort_by_cached_key(first);
             }
         }
         steps

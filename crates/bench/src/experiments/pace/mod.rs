@@ -1,0 +1,263 @@
+//! What Windrow finds by itself beside neighbours that come and go, against fixed bounds.
+
+mod neighbours;
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+
+use self::neighbours::{Neighbours, PHASES};
+use crate::figures::plot::{self, Names, Series};
+use crate::figures::{LIMIT, Run};
+use crate::http::report::as_f64;
+use crate::limit;
+use crate::pg::closed::Clients;
+use crate::pg::{Inserts, Job, Mode, Report};
+use crate::say;
+use crate::servers::pg::{Database, Gate, Way};
+
+/// Settings of the experiment.
+#[derive(Clone, Debug, clap::Args)]
+pub struct Pace {
+    /// Seconds of each measurement, in six parts: alone, beside one CPU burner, alone, beside one
+    /// who syncs all the time, beside both and another burner, alone.
+    #[arg(long, default_value_t = 60.0)]
+    pub seconds: f64,
+    /// Clients, each with one prepared insert under way.
+    #[arg(long, default_value_t = 64)]
+    pub clients: usize,
+    /// Bounds of flights that pace is compared with.
+    #[arg(long, value_delimiter = ',', default_values_t = [1, 2, 4, 8])]
+    pub flights: Vec<u32>,
+    /// Milliseconds before each measurement, in which the same is done without neighbours.
+    #[arg(long, default_value_t = 1_000)]
+    pub warm_up_ms: u64,
+    /// Alternating repetitions: every second one goes from the last measurement to the first.
+    #[arg(long, default_value_t = 3)]
+    pub rounds: u32,
+}
+
+const RATE: &str = "rows/s";
+const CPU: &str = "database CPU us/row";
+const BATCH: &str = "mean batch, rows";
+const FLIGHTS: &str = "flights that pace allows, mean of the parts";
+const OF_BEST: &str = "of the best bound's rows/s";
+const CPU_OF_BEST: &str = "of the best bound's database CPU a row";
+
+/// What is asked of pace: this share of the rate, at most so many times the CPU time.
+const ENOUGH: f64 = 0.9;
+const MOST_CPU: f64 = 1.2;
+
+/// Each client's rows of a part begin here times its number.
+const PART: u64 = 10_000_000;
+
+/// How Windrow is started.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Arm {
+    Pace,
+    /// With `--flights`.
+    Bound(u32),
+}
+
+impl Arm {
+    fn name(self) -> String {
+        match self {
+            Self::Pace => "pace".to_owned(),
+            Self::Bound(1) => "1 flight".to_owned(),
+            Self::Bound(most) => format!("up to {most} flights"),
+        }
+    }
+
+    fn options(self) -> Vec<String> {
+        match self {
+            Self::Pace => Vec::new(),
+            Self::Bound(most) => vec!["--flights".to_owned(), most.to_string()],
+        }
+    }
+}
+
+impl Pace {
+    /// Measures, prints and stores.
+    ///
+    /// # Errors
+    /// Something that takes part cannot be started, or a row is refused.
+    pub fn run(&self, root: &Path) -> Result<()> {
+        ensure!(
+            !self.flights.is_empty() && !self.flights.contains(&0),
+            "--flights needs bounds of 1 and more"
+        );
+        let mut run = Run::new("pace", "Pace beside neighbours that come and go");
+        let database = Database::start(Duration::ZERO)?;
+        database.tell_versions(&mut run, &[Way::Windrow])?;
+        let limit = limit::of_pg(self.clients, Mode::Prepared)?;
+        for round in 1..=self.rounds {
+            let mut arms = self.arms();
+            if round.is_multiple_of(2) {
+                arms.reverse();
+            }
+            for arm in arms {
+                let measured = self.measure(&database, arm, (&mut run, (round, limit)));
+                measured.with_context(|| arm.name())?;
+            }
+        }
+        self.conclude(&mut run)?;
+        self.draw(&mut run)?;
+        run.store(root)?;
+        Ok(())
+    }
+
+    fn arms(&self) -> Vec<Arm> {
+        let bounds = self.flights.iter().copied().map(Arm::Bound);
+        std::iter::once(Arm::Pace).chain(bounds).collect()
+    }
+
+    fn part(&self) -> Result<Duration> {
+        let part = self.seconds / as_f64(PHASES.len() as u64);
+        Duration::try_from_secs_f64(part).context("--seconds")
+    }
+
+    fn measure(
+        &self,
+        database: &Database,
+        arm: Arm,
+        (run, (round, limit)): (&mut Run, (u32, f64)),
+    ) -> Result<()> {
+        let gate = database.open(Way::Windrow, true, &arm.options())?;
+        let mut clients = Clients::open(gate.address(), self.clients)?;
+        clients.prepare(self.clients, &Inserts::default())?;
+        let mut offer = |time, part: u64| {
+            let first = part * PART;
+            let mode = Mode::Prepared;
+            let job: Arc<dyn Job> = Arc::new(Inserts { first, mode });
+            let report = clients.run(self.clients, time, &job)?;
+            let told = &report.told;
+            ensure!(
+                report.successes() == report.calls(),
+                "rows were refused: {told:?}"
+            );
+            anyhow::Ok(report)
+        };
+        let warm_up = offer(Duration::from_millis(self.warm_up_ms), 0)?;
+        let before = (database.server().cpu_time(), gate.cpu_time()?);
+        let batches = Batches::of(&gate)?;
+        let (mut all, mut flights, mut parts) = (Report::new()?, 0.0, Vec::new());
+        for (number, phase) in (1..).zip(PHASES) {
+            let neighbours = Neighbours::come(phase);
+            let time = self.part()?;
+            let what = format!("{}, {}", arm.name(), phase.name);
+            let report = say::during(&what, time, || offer(time, number))?;
+            neighbours.go()?;
+            flights += gate.lane("windrow_flights_limit")?;
+            parts.push((part_of(phase.name), report.rate()));
+            all.merge(&report)?;
+            all.elapsed += report.elapsed;
+        }
+        let micros = |time: Duration| time.as_secs_f64() * 1e6 / as_f64(all.calls().max(1));
+        let mut metrics = all.metrics();
+        metrics.push((CPU, micros(database.server().cpu_time() - before.0)));
+        if let (Some(before), Some(after)) = (before.1, gate.cpu_time()?) {
+            metrics.push(("gateway CPU us/row", micros(after - before)));
+        }
+        metrics.push((BATCH, Batches::of(&gate)?.mean_since(&batches)));
+        metrics.push((FLIGHTS, flights / as_f64(PHASES.len() as u64)));
+        metrics.push((LIMIT, limit));
+        run.add_all(round, &arm.name(), &metrics);
+        for (metric, rate) in parts {
+            run.add(round, &arm.name(), &metric, rate);
+        }
+        let (told, there) = (warm_up.successes() + all.successes(), gate.count()?);
+        ensure!(
+            told == there,
+            "{told} rows were confirmed, {there} are there"
+        );
+        Ok(())
+    }
+
+    /// Pace against the bound that had the highest median.
+    fn conclude(&self, run: &mut Run) -> Result<()> {
+        let mut best: Option<(String, f64)> = None;
+        for bound in &self.flights {
+            let name = Arm::Bound(*bound).name();
+            let rate = run.median(&name, RATE)?;
+            if best.as_ref().is_none_or(|(_, most)| rate > *most) {
+                best = Some((name, rate));
+            }
+        }
+        let (best, _) = best.context("no bound was measured")?;
+        let pace = Arm::Pace.name();
+        for round in 1..=self.rounds {
+            for (metric, share) in [(RATE, OF_BEST), (CPU, CPU_OF_BEST)] {
+                let of = |arm: &str| run.of_round(round, arm, metric);
+                let share_of_best = of(&pace).zip(of(&best)).map(|(one, other)| one / other);
+                // The clock of a short measurement may not have moved.
+                if let Some(value) = share_of_best.filter(|value| value.is_finite()) {
+                    run.add(round, &pace, share, value);
+                }
+            }
+        }
+        run.remark("a bound is no fixed number: with --flights N pace takes what it finds best up to N, and begins with one flight; a lower bound there is none");
+        let word = |is_met: bool| if is_met { "met" } else { "not met" };
+        let rate = run.median(&pace, OF_BEST)?;
+        run.remark(format!(
+            "pace has {rate:.2} of the rows/s of the best bound ({best}); asked: {ENOUGH} or more, {}",
+            word(rate >= ENOUGH)
+        ));
+        if let Ok(cpu) = run.median(&pace, CPU_OF_BEST) {
+            run.remark(format!(
+                "a row costs the database {cpu:.2} times the CPU time that it costs there; asked: {MOST_CPU} at most, {}",
+                word(cpu <= MOST_CPU)
+            ));
+        }
+        Ok(())
+    }
+
+    /// Rows a second of each part, over time.
+    fn draw(&self, run: &mut Run) -> Result<()> {
+        let part = self.part()?.as_secs_f64();
+        let mut series = Vec::new();
+        for arm in self.arms() {
+            let mut points = Vec::new();
+            for (number, phase) in (0..).zip(PHASES) {
+                let rate = run.median(&arm.name(), &part_of(phase.name))?;
+                let begin = f64::from(number) * part;
+                points.extend([(begin, rate), (begin + part, rate)]);
+            }
+            series.push(Series {
+                name: arm.name(),
+                points,
+            });
+        }
+        let names = Names {
+            title: "Rows a second while neighbours come and go",
+            x: "seconds: alone, burner, alone, sync, both, alone",
+            y: RATE,
+        };
+        run.file("parts.svg", plot::lines(names, &series)?);
+        Ok(())
+    }
+}
+
+fn part_of(phase: &str) -> String {
+    format!("rows/s, {phase}")
+}
+
+/// What the lane has written since it began.
+struct Batches {
+    rows: f64,
+    count: f64,
+}
+
+impl Batches {
+    fn of(gate: &Gate) -> Result<Self> {
+        Ok(Self {
+            rows: gate.lane("windrow_batch_rows_sum")?,
+            count: gate.lane("windrow_batch_rows_count")?,
+        })
+    }
+
+    fn mean_since(&self, before: &Self) -> f64 {
+        (self.rows - before.rows) / (self.count - before.count).max(1.0)
+    }
+}
