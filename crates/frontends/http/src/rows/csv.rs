@@ -53,6 +53,11 @@ impl Csv {
                     "the header has more than {MAX_COLUMNS} columns, which is the limit"
                 )));
             }
+            if matches!(field, Field::Plain(text) if text.contains('\r')) {
+                // Else all rows would be a part of it, and be passed over without a word.
+                let message = "the header has a line end of CR alone; lines end with LF or CRLF";
+                return Err(invalid(message.to_owned()));
+            }
             names.push(field.text().into());
         }
         check_names(&names)?;

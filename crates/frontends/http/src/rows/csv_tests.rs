@@ -79,7 +79,13 @@ fn says_how_many_fields_there_are() {
             .unwrap_err()
             .contains("UTF-8")
     );
-    for (header, part) in [("a,a", "twice"), ("a,", "empty"), ("\"\",b", "empty")] {
+    let lines = "a,b\r1,2\r3,4\r";
+    for (header, part) in [
+        ("a,a", "twice"),
+        ("a,", "empty"),
+        ("\"\",b", "empty"),
+        (lines, "CR alone"),
+    ] {
         let error = csv("", b',').header(header.as_bytes()).unwrap_err();
         assert!(error.message.contains(part), "{header}");
     }

@@ -46,9 +46,10 @@ pub(super) fn asks(cached: &CachedStatement) -> bool {
 /// True for a text that itself takes nothing from a sequence, whatever else does.
 fn only_reads(cached: &CachedStatement) -> bool {
     const CALLED: [&str; 3] = ["currval", "lastval", "pg_get_serial_sequence"];
-    let known = |name: &Box<str>| CALLED.contains(&&**name);
     let names = cached.names();
-    names.is_some_and(|names| !writes(names) && names.called.iter().all(known))
+    names.is_some_and(|names| {
+        !writes(names) && names.called.iter().all(|name| CALLED.contains(&&**name))
+    })
 }
 
 /// Whether questions can look at what was taken on the server connection.
