@@ -55,7 +55,7 @@ const RIGHT: f64 = WIDTH - 14.0;
 const TOP: f64 = 56.0;
 const BOTTOM: f64 = 280.0;
 const LINE: f64 = 18.0;
-const COLOURS: [&str; 8] = [
+pub(super) const COLOURS: [&str; 8] = [
     "#1f6feb", "#c4232c", "#1a7f37", "#9a6700", "#8250df", "#57606a", "#bf3989", "#0a7d91",
 ];
 

@@ -3,6 +3,7 @@
 use anyhow::{Result, anyhow};
 use plotters::prelude::*;
 
+use super::curve::COLOURS;
 use super::table;
 
 /// A line of a plot.
@@ -50,7 +51,7 @@ fn draw(
     series: &[Series],
     (right, top): (f64, f64),
 ) -> Result<(), Box<dyn std::error::Error>> {
-    let area = SVGBackend::with_string(svg, (480, 340)).into_drawing_area();
+    let area = SVGBackend::with_string(svg, (400, 340)).into_drawing_area();
     area.fill(&WHITE)?;
     let mut chart = ChartBuilder::on(&area)
         .caption(names.title, ("sans-serif", 16))
@@ -63,24 +64,42 @@ fn draw(
         .x_desc(names.x)
         .y_desc(names.y)
         .max_light_lines(0)
+        .label_style(("sans-serif", 13))
         .x_label_formatter(&|value| table::short(*value))
         .y_label_formatter(&|value| table::short(*value))
         .draw()?;
     for (at, line) in series.iter().enumerate() {
-        let colour = Palette99::pick(at).to_rgba();
+        let colour = colour(at);
         chart
-            .draw_series(LineSeries::new(line.points.iter().copied(), &colour))?
+            .draw_series(LineSeries::new(
+                line.points.iter().copied(),
+                colour.stroke_width(2),
+            ))?
             .label(line.name.as_str())
-            .legend(move |(x, y)| PathElement::new([(x, y), (x + 18, y)], colour));
+            .legend(move |(x, y)| PathElement::new([(x, y), (x + 18, y)], colour.stroke_width(3)));
     }
     chart
         .configure_series_labels()
         .position(SeriesLabelPosition::UpperRight)
-        .background_style(WHITE)
+        .background_style(WHITE.mix(0.8))
+        .label_font(("sans-serif", 13))
         .border_style(BLACK)
         .draw()?;
     area.present()?;
     Ok(())
+}
+
+/// The colours of all plots, of which each can be told from white.
+fn colour(at: usize) -> RGBColor {
+    let hex = COLOURS
+        .iter()
+        .cycle()
+        .nth(at)
+        .map_or("", |hex| hex.trim_start_matches('#'));
+    let [_, red, green, blue] = u32::from_str_radix(hex, 16)
+        .unwrap_or_default()
+        .to_be_bytes();
+    RGBColor(red, green, blue)
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use tokio::sync::mpsc;
-use tokio::time::{Instant, sleep_until, timeout};
+use tokio::time::{Instant, sleep, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 use tracing::warn;
 use windrow_core::trace::TraceSpan;
@@ -63,15 +63,11 @@ impl Delivery {
 
     /// Sends spans until the end is asked for; then what is there, as far as there is time.
     pub(super) async fn run(mut self, end: CancellationToken) {
-        let sending = async {
-            loop {
-                self.gather().await;
-                self.deliver().await;
+        while !end.is_cancelled() {
+            tokio::select! {
+                () = self.gather() => self.deliver(&end).await,
+                () = end.cancelled() => {}
             }
-        };
-        tokio::select! {
-            () = sending => {}
-            () = end.cancelled() => {}
         }
         self.spans.close();
         let in_time = timeout(LAST, self.rest()).await.is_ok();
@@ -105,13 +101,22 @@ impl Delivery {
     }
 
     /// Sends the spans of a request, again and again if need be. What the collector asked for when
-    /// it refused earlier spans counts for these as well.
-    async fn deliver(&mut self) {
+    /// it refused earlier spans counts for these as well. At the end it waits no more, but for the
+    /// answer to a request that is under way: those spans would be sent twice.
+    async fn deliver(&mut self, end: &CancellationToken) {
         let mut rest = Duration::ZERO;
         for _ in 0..ATTEMPTS {
-            sleep_until(self.not_before.max(Instant::now() + rest)).await;
-            if self.attempt().await {
-                return;
+            tokio::select! {
+                () = sleep_until(self.not_before.max(Instant::now() + rest)) => {}
+                () = end.cancelled() => return,
+            }
+            let too_late = async {
+                end.cancelled().await;
+                sleep(LAST).await;
+            };
+            tokio::select! {
+                done = self.attempt() => if done { return },
+                () = too_late => return,
             }
             rest = REST.max(rest * 2);
         }
