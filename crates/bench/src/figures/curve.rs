@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use anyhow::{Result, ensure};
 
-use super::plot::Names;
+use super::plot::{COLOURS, Names};
 use super::table;
 
 /// What was measured at one size.
@@ -55,9 +55,6 @@ const RIGHT: f64 = WIDTH - 14.0;
 const TOP: f64 = 56.0;
 const BOTTOM: f64 = 280.0;
 const LINE: f64 = 18.0;
-pub(super) const COLOURS: [&str; 8] = [
-    "#1f6feb", "#c4232c", "#1a7f37", "#9a6700", "#8250df", "#57606a", "#bf3989", "#0a7d91",
-];
 
 struct Axes {
     x: (f64, f64),

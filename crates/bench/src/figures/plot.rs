@@ -3,8 +3,12 @@
 use anyhow::{Result, anyhow};
 use plotters::prelude::*;
 
-use super::curve::COLOURS;
 use super::table;
+
+/// The colours of lines, of which each can be told from white.
+pub(super) const COLOURS: [&str; 8] = [
+    "#1f6feb", "#c4232c", "#1a7f37", "#9a6700", "#8250df", "#57606a", "#bf3989", "#0a7d91",
+];
 
 /// A line of a plot.
 #[derive(Clone, Debug)]
@@ -89,7 +93,6 @@ fn draw(
     Ok(())
 }
 
-/// The colours of all plots, of which each can be told from white.
 fn colour(at: usize) -> RGBColor {
     let hex = COLOURS
         .iter()

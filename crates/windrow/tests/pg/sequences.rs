@@ -188,8 +188,10 @@ fn who_may_not_look_is_told_no_wrong_number() {
         "revoke temporary on database \"{database}\" from public;
          create table t (id bigserial primary key, root bigint); grant all on t, t_id_seq to app"
     ));
-    let mut address = gateway.address.clone();
-    address.role = "app".to_owned();
+    let address = Address {
+        role: "app".to_owned(),
+        ..gateway.address
+    };
     let mut client = Client::connect(&address).unwrap();
     let id = run(
         &mut client,

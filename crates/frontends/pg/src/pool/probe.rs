@@ -74,7 +74,7 @@ const MAKE_DRAWN: &str = "CREATE FUNCTION pg_temp.windrow_drawn(sequence pg_cata
      ELSE PERFORM pg_catalog.currval(sequence::pg_catalog.regclass); END IF; \
      RETURN true; EXCEPTION WHEN OTHERS THEN RETURN false; END $$";
 
-/// Makes [`DRAWN`] where it is missing. `in_transaction`: there is one, which must not fail by that.
+/// Makes [`DRAWN`] where it is missing. `in_transaction`: there is one, which must not fail.
 pub(super) async fn watch(wire: &mut Wire, in_transaction: bool) -> Result<bool, Broken> {
     let is_here = |reply: Option<&Reply>| reply.and_then(|r| r.value.as_deref()) == Some("t");
     if !in_transaction {

@@ -7,7 +7,7 @@ use windrow_core::Fault;
 
 use super::expect::{Expect, PreparedAs, Told, What};
 use super::rewrite;
-use super::sequences::Look;
+use super::server_state::Look;
 use super::state::{Relay, fingerprint};
 use crate::codec::{answer, failure};
 use crate::pool::Names;

@@ -5,13 +5,14 @@
 //! as long as it has one. So in a question's place stands SQL that looks, at the moment when the
 //! server comes to it, whether something was taken on the connection, and says what is known from
 //! elsewhere if not. No order in which a statement is evaluated needs to be known, nor what its
-//! functions and triggers do. Looking takes a function, because to ask a connection on which nothing
+//! functions and triggers do. Looking takes a function: to ask a connection on which nothing
 //! was taken is an error ([`Loan::watch`](crate::pool::Loan::watch)).
 
 use std::sync::Arc;
 
 use windrow_sql::{Effect, Reading, Sequences};
 
+use super::server_state::Look;
 use super::state::{Relay, lost};
 use crate::codec::frame::Front;
 use crate::codec::message::Message;
@@ -50,16 +51,6 @@ fn only_reads(cached: &CachedStatement) -> bool {
     names.is_some_and(|names| {
         !writes(names) && names.called.iter().all(|name| CALLED.contains(&&**name))
     })
-}
-
-/// Whether questions can look at what was taken on the server connection.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Look {
-    #[default]
-    Unknown,
-    /// They can, as long as nothing is rolled back or discarded.
-    Can,
-    Cannot,
 }
 
 impl Relay<'_> {

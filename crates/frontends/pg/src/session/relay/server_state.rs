@@ -5,7 +5,6 @@ use std::sync::Arc;
 use windrow_core::{Apart, Name, Op};
 use windrow_sql::{Effect, Names, Reading};
 
-use super::sequences::Look;
 use super::used_sequences::UsedSequences;
 use crate::client::Settings;
 use crate::pool::{emptied, lasts};
@@ -15,6 +14,16 @@ use crate::statements::{CachedStatement, ClientName};
 /// The longest SET that is remembered, in bytes, and the most of them.
 const LONGEST: usize = 1024;
 const MOST: usize = 64;
+
+/// Whether questions can look at what was taken on the server connection.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Look {
+    #[default]
+    Unknown,
+    /// They can, as long as nothing is rolled back or discarded.
+    Can,
+    Cannot,
+}
 
 /// The state of a session on its server connection, as far as others could meet it there.
 #[derive(Default)]
