@@ -285,7 +285,7 @@ fn connected(connections: u32) -> String {
 /// A turn is so many cells long: large batches are few.
 const CELLS: u32 = 2;
 
-/// Rows a second of the three, each the mean of its turns.
+/// Rows a second of the three, added up over the turns.
 #[derive(Clone, Copy, Debug, Default)]
 struct Sums {
     windrow: f64,

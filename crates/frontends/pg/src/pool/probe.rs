@@ -65,8 +65,8 @@ pub(super) async fn generated(wire: &mut Wire, sequences: &[String]) -> Result<F
 /// number, or from any (0). What it asks is an error where none was. It stays on the connection.
 pub(crate) const DRAWN: &str = "pg_temp.windrow_drawn";
 
-const DRAWN_IS_HERE: &str =
-    "SELECT pg_catalog.to_regprocedure('pg_temp.windrow_drawn(oid)') IS NOT NULL";
+/// SQL for its number, NULL where it is not there.
+const DRAWN_NUMBER: &str = "pg_catalog.to_regprocedure('pg_temp.windrow_drawn(oid)')";
 
 const MAKE_DRAWN: &str = "CREATE FUNCTION pg_temp.windrow_drawn(sequence pg_catalog.oid) \
      RETURNS pg_catalog.bool LANGUAGE plpgsql AS $$ BEGIN \
@@ -76,26 +76,25 @@ const MAKE_DRAWN: &str = "CREATE FUNCTION pg_temp.windrow_drawn(sequence pg_cata
 
 /// Makes [`DRAWN`] where it is missing. `in_transaction`: there is one, which must not fail.
 pub(super) async fn watch(wire: &mut Wire, in_transaction: bool) -> Result<bool, Broken> {
-    let is_here = |reply: Option<&Reply>| reply.and_then(|r| r.value.as_deref()) == Some("t");
-    if !in_transaction {
-        let replies = ask(wire, &[DRAWN_IS_HERE]).await?;
-        if is_here(replies.first()) {
-            return Ok(true);
-        }
-        let replies = ask(wire, &[MAKE_DRAWN]).await?;
-        return Ok(replies.first().is_some_and(|reply| reply.error.is_none()));
-    }
-    let replies = ask(wire, &["SAVEPOINT windrow_asks", DRAWN_IS_HERE]).await?;
-    let mut can = is_here(replies.get(1));
+    let is_here = format!("SELECT {DRAWN_NUMBER} IS NOT NULL");
+    let first: &[&str] = match in_transaction {
+        true => &["SAVEPOINT windrow_asks", &is_here],
+        false => &[&is_here],
+    };
+    let replies = ask(wire, first).await?;
+    let here = replies.last().and_then(|reply| reply.value.as_deref());
+    let mut can = here == Some("t");
     if !can {
         let replies = ask(wire, &[MAKE_DRAWN]).await?;
         can = replies.first().is_some_and(|reply| reply.error.is_none());
     }
-    let back: &[&str] = match can {
-        true => &["RELEASE windrow_asks"],
-        false => &["ROLLBACK TO windrow_asks", "RELEASE windrow_asks"],
-    };
-    ask(wire, back).await?;
+    if in_transaction {
+        let back: &[&str] = match can {
+            true => &["RELEASE windrow_asks"],
+            false => &["ROLLBACK TO windrow_asks", "RELEASE windrow_asks"],
+        };
+        ask(wire, back).await?;
+    }
     Ok(can)
 }
 
@@ -214,7 +213,7 @@ fn question(expected: &Settings, role: &str) -> String {
         "SELECT CASE \
          WHEN EXISTS (SELECT FROM pg_catalog.pg_depend WHERE refclassid = 'pg_catalog.pg_namespace'::pg_catalog.regclass \
          AND refobjid = pg_catalog.pg_my_temp_schema() AND objid \
-         IS DISTINCT FROM pg_catalog.to_regprocedure('pg_temp.windrow_drawn(oid)')::pg_catalog.oid) THEN 1 \
+         IS DISTINCT FROM {DRAWN_NUMBER}::pg_catalog.oid) THEN 1 \
          WHEN EXISTS (SELECT FROM pg_catalog.pg_listening_channels()) THEN 2 \
          WHEN EXISTS (SELECT FROM pg_catalog.pg_prepared_statements WHERE from_sql) THEN 3 \
          WHEN EXISTS (SELECT FROM pg_catalog.pg_cursors WHERE is_holdable) THEN 4 \
