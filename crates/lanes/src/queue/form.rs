@@ -18,6 +18,9 @@ use crate::ticket::Tickets;
 /// end the batch.
 const PASSED_OVER: usize = 8;
 
+/// Fewer rows than this for each flight are not divided: one commit for all of them is best.
+const WORTH_A_FLIGHT: usize = 64;
+
 impl<W: Work> Queue<W> {
     /// Takes the units of the next batch out of the queue. With a sink, keys are claimed for the
     /// flight, and units that touch a row under way stay. `None` if nothing can leave.
@@ -100,6 +103,7 @@ impl<W: Work> Queue<W> {
         tickets: &mut Tickets<W::Done>,
         sink: Option<&dyn Sink<W>>,
     ) -> Batch<W> {
+        let left = self.left_for_others(room.flights);
         let mut filling = Filling {
             batch: Batch::default(),
             room,
@@ -114,7 +118,7 @@ impl<W: Work> Queue<W> {
         filling.batch.manifest.spans.reserve(expected);
         filling.batch.manifest.sources.reserve(expected);
         let mut turns = Turns::default();
-        let visits = self.ring.len();
+        let visits = self.ring.len() - left;
         let mut share = (room.rows / (2 * visits.max(1))).max(1);
         for _ in 0..visits {
             if turns.are_over(&filling) {
@@ -132,9 +136,19 @@ impl<W: Work> Queue<W> {
             turns.round(&mut filling, &mut self.sources, share);
         }
         let mut batch = filling.batch;
-        batch.manifest.cut |= !self.ring.is_empty() || !turns.more.is_empty();
+        batch.manifest.cut |= self.ring.len() > left || !turns.more.is_empty();
         self.end_turns(turns);
         batch
+    }
+
+    /// How many sources are left for the other flights that could leave. A source is in one flight
+    /// at a time, so a batch that took a little of each would leave nothing for a flight beside it.
+    fn left_for_others(&self, flights: usize) -> usize {
+        let sources = self.ring.len();
+        if self.totals.rows < flights * WORTH_A_FLIGHT {
+            return 0;
+        }
+        sources - sources.div_ceil(flights.max(1))
     }
 
     /// Puts those that gave nothing where they belong. Those that gave something are away now.

@@ -32,6 +32,8 @@ use crate::ticket::Tickets;
 pub(crate) struct Room {
     pub(crate) rows: usize,
     pub(crate) bytes: usize,
+    /// Flights that could leave now, this one among them: each is to have its part.
+    pub(crate) flights: usize,
 }
 
 /// Everything that waits.

@@ -85,7 +85,7 @@ enum Step {
     /// It is heard that clients of a source have left.
     Forgo { source: u64 },
     /// A batch is formed, if fewer than three flights are under way.
-    Depart { rows: usize, bytes: usize },
+    Depart(Room),
     /// A flight ends; of its units every `again`th is rolled back (0: none).
     Land { which: usize, again: usize },
 }
@@ -97,8 +97,15 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         0..5i64,
     )
         .prop_map(|(source, rows, key)| Step::Submit { source, rows, key });
-    let depart = (1..30usize, prop_oneof![Just(usize::MAX), 200..4000usize])
-        .prop_map(|(rows, bytes)| Step::Depart { rows, bytes });
+    let bytes = prop_oneof![Just(usize::MAX), 200..4000usize];
+    let room = (1..30usize, bytes, 1..4usize);
+    let depart = room.prop_map(|(rows, bytes, flights)| {
+        Step::Depart(Room {
+            rows,
+            bytes,
+            flights,
+        })
+    });
     let land = (0..3usize, 0..4usize).prop_map(|(which, again)| Step::Land { which, again });
     let cancel = (0..6u64).prop_map(|source| Step::Cancel { source });
     let forgo = (0..6u64).prop_map(|source| Step::Forgo { source });
@@ -166,7 +173,7 @@ impl Model {
                     .or_default()
                     .retain(|id| !left.contains(id));
             }
-            Step::Depart { rows, bytes } => self.depart(Room { rows, bytes }),
+            Step::Depart(room) => self.depart(room),
             Step::Land { which, again } => self.land(which, again),
         }
     }
@@ -241,6 +248,17 @@ impl Model {
             self.check_keys(&batch);
         }
         self.flying.push((flight, batch));
+    }
+
+    /// A large batch, of which nobody sees when it lands.
+    fn form(&mut self, flights: usize) -> Batch<RowWrite> {
+        let room = Room {
+            rows: 1_000,
+            bytes: usize::MAX,
+            flights,
+        };
+        let batch = self.queue.form(room, 0, &mut self.tickets, None);
+        batch.unwrap()
     }
 
     fn check_limits(&self, batch: &Batch<RowWrite>, room: Room) {
@@ -357,6 +375,7 @@ impl Model {
             self.depart(Room {
                 rows: 7,
                 bytes: usize::MAX,
+                flights: 1,
             });
             self.land(0, 0);
             turns += 1;
@@ -402,7 +421,7 @@ proptest! {
     #[test]
     fn a_single_row_is_in_the_next_batch(bulks in prop::collection::vec(1..3000usize, 1..9), singles in 1..9usize, spare in 0..50usize) {
         let mut model = Model::new(false);
-        let room = Room { rows: bulks.len() + singles + spare, bytes: usize::MAX };
+        let room = Room { rows: bulks.len() + singles + spare, bytes: usize::MAX, flights: 1 };
         for (source, units) in (0..).zip(&bulks) {
             model.submit(source, &vec![1; *units], 0);
         }
@@ -430,7 +449,7 @@ proptest! {
         for source in 0..sources {
             model.submit(source as u64, &vec![1; 600], 0);
         }
-        let room = Room { rows: 10 * sources, bytes: usize::MAX };
+        let room = Room { rows: 10 * sources, bytes: usize::MAX, flights: 1 };
         model.depart(room);
         let (_, batch) = &model.flying[0];
         let mut shares: HashMap<u64, usize> = HashMap::new();
@@ -450,6 +469,7 @@ fn a_large_unit_is_not_starved_by_small_ones() {
     let room = Room {
         rows: 100,
         bytes: usize::MAX,
+        flights: 1,
     };
     model.submit(1, &[60], 0);
     let large = 0;
@@ -469,4 +489,32 @@ fn a_large_unit_is_not_starved_by_small_ones() {
         }
     }
     panic!("the large unit never left");
+}
+
+/// A few sources with many rows each do not all leave with the first of several flights: they would
+/// have nothing for the others until it lands.
+#[test]
+fn sources_are_divided_among_the_flights_that_can_leave() {
+    let mut model = Model::new(false);
+    for source in 0..8 {
+        model.submit(source, &[1; 100], 0);
+    }
+    let mut sources = HashSet::new();
+    for flights in [3, 2, 1] {
+        let manifest = model.form(flights).manifest;
+        assert!(matches!(manifest.sources.len(), 2 | 3));
+        assert!(!manifest.cut, "no limit has left anything behind");
+        sources.extend(manifest.sources);
+    }
+    assert_eq!((sources.len(), model.queue.totals().units), (8, 0));
+}
+
+/// Single rows of some clients leave together although several flights could.
+#[test]
+fn a_few_rows_are_not_divided() {
+    let mut model = Model::new(false);
+    for source in 0..20 {
+        model.submit(source, &[1], 0);
+    }
+    assert_eq!(model.form(2).units.len(), 20);
 }

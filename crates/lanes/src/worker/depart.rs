@@ -108,7 +108,9 @@ impl<W: Work> Worker<W> {
     fn send_off(&mut self, connection: u64, keyed: bool, flying: usize, now: Instant) -> bool {
         let id = self.next_flight;
         let sink: Option<&dyn Sink<W>> = if keyed { Some(&*self.sink) } else { None };
-        let formed = self.queue.form(self.room(), id, &mut self.tickets, sink);
+        let formed = self
+            .queue
+            .form(self.room(flying - 1), id, &mut self.tickets, sink);
         self.held_since = None;
         let Some(Batch {
             units,
@@ -147,7 +149,7 @@ impl<W: Work> Worker<W> {
         if (self.limits.max_wait.is_zero() && !gather) || self.queue.has_retries() || !self.open {
             return false;
         }
-        let (room, totals) = (self.room(), self.queue.totals());
+        let (room, totals) = (self.room(0), self.queue.totals());
         if totals.rows >= room.rows || totals.bytes >= room.bytes {
             return false;
         }

@@ -163,11 +163,13 @@ impl<W: Work> Worker<W> {
         }
     }
 
-    /// What the next batch may take.
-    pub(super) fn room(&self) -> Room {
+    /// What the next batch may take while so many flights are under way.
+    pub(super) fn room(&self, flying: usize) -> Room {
+        let setting = self.pace.setting();
         Room {
-            rows: self.pace.setting().rows,
+            rows: setting.rows,
             bytes: self.limits.batch_bytes.max(1),
+            flights: setting.flights.saturating_sub(flying).max(1),
         }
     }
 }
