@@ -4,21 +4,130 @@
 //! luckiest of them. Beside them the same batches and flights are written directly: what is lost
 //! there is pace's, what else is lost through Windrow is the cost of its own.
 
+use std::time::Duration;
+
 use anyhow::Result;
 
-use super::bend::{RATE, RELATIVE};
-use crate::figures::Run;
+use super::bend::{Cell, RATE, RELATIVE};
+use super::cells::Field;
+use super::library::{self, Found, Library};
 use crate::figures::curve::Mark;
+use crate::figures::{LIMIT, Run};
 
-pub(super) const WINDROW: &str = "windrow";
-pub(super) const POINT: &str = "pace's point, directly";
-pub(super) const BEST: &str = "best cell, once more";
+const WINDROW: &str = "windrow";
+const POINT: &str = "pace's point, directly";
+const BEST: &str = "best cell, once more";
 
-pub(super) const ROWS: &str = "mean batch, rows";
-pub(super) const FLIGHTS: &str = "mean flights";
-pub(super) const MOST_ROWS: &str = "largest batch that pace allows, rows";
-pub(super) const MOST_FLIGHTS: &str = "flights that pace allows";
-pub(super) const SHARE: &str = "of the best cell's rows/s";
+const ROWS: &str = "mean batch, rows";
+const FLIGHTS: &str = "mean flights";
+const MOST_ROWS: &str = "largest batch that pace allows, rows";
+const MOST_FLIGHTS: &str = "flights that pace allows";
+const SHARE: &str = "of the best cell's rows/s";
+
+/// How the contest of one round goes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Contest {
+    /// Tasks that write through Windrow.
+    pub(super) streams: usize,
+    /// How long Windrow has to find its point.
+    pub(super) find: Duration,
+    /// How long each of the three is measured in a turn, and how many turns there are.
+    pub(super) time: Duration,
+    pub(super) turns: u32,
+}
+
+/// Rows a second of the three, added up over the turns.
+#[derive(Clone, Copy, Debug, Default)]
+struct Sums {
+    windrow: f64,
+    point: f64,
+    best: f64,
+}
+
+/// What Windrow did in each turn.
+struct Turns(Vec<Found>);
+
+impl Contest {
+    /// Lets Windrow find its point, and measures it, the point and the best cell in turns. Figures
+    /// are told as multiples of `base` too.
+    pub(super) fn hold(
+        self,
+        field: &Field<'_>,
+        best: Cell,
+        base: f64,
+        (run, round): (&mut Run, u32),
+    ) -> Result<()> {
+        let limit = library::limit(field.rows, self.time)?;
+        let library = Library::open(field.place, self.streams)?;
+        let found = field.through(&library, (self.find, self.time))?;
+        let point = (whole(found.rows), whole(found.flights));
+        let best = (best.batch, best.connections);
+        let (sums, turns) = self.take_turns(field, &library, (point, best))?;
+        library.close();
+        let told = |sum: f64| {
+            let rate = sum / f64::from(self.turns);
+            [
+                (RATE, rate),
+                (RELATIVE, rate / base),
+                (SHARE, sum / sums.best),
+            ]
+        };
+        let at = |(rows, flights): (u32, u32)| [(ROWS, rows.into()), (FLIGHTS, flights.into())];
+        let windrow = [&told(sums.windrow)[..], &turns.means(), &[(LIMIT, limit)]].concat();
+        run.add_all(round, WINDROW, &windrow);
+        run.add_all(
+            round,
+            POINT,
+            &[told(sums.point).as_slice(), &at(point)].concat(),
+        );
+        run.add_all(
+            round,
+            BEST,
+            &[told(sums.best).as_slice(), &at(best)].concat(),
+        );
+        Ok(())
+    }
+
+    fn take_turns(
+        self,
+        field: &Field<'_>,
+        library: &Library,
+        (point, best): ((u32, u32), (u32, u32)),
+    ) -> Result<(Sums, Turns)> {
+        let (mut sums, mut turns) = (Sums::default(), Vec::new());
+        for turn in 0..self.turns {
+            let mut order = [WINDROW, POINT, BEST];
+            if turn % 2 == 1 {
+                order.reverse();
+            }
+            for arm in order {
+                match arm {
+                    WINDROW => {
+                        let found = field.through(library, (field.warm_up, self.time))?;
+                        sums.windrow += found.rate;
+                        turns.push(found);
+                    }
+                    POINT => sums.point += field.cell(point, self.time)?,
+                    _ => sums.best += field.cell(best, self.time)?,
+                }
+            }
+        }
+        Ok((sums, Turns(turns)))
+    }
+}
+
+impl Turns {
+    fn means(&self) -> [(&'static str, f64); 4] {
+        let turns = f64::from(u32::try_from(self.0.len()).unwrap_or(u32::MAX));
+        let mean = |of: fn(&Found) -> f64| self.0.iter().map(of).sum::<f64>() / turns;
+        [
+            (ROWS, mean(|found| found.rows)),
+            (FLIGHTS, mean(|found| found.flights)),
+            (MOST_ROWS, mean(|found| found.most_rows)),
+            (MOST_FLIGHTS, mean(|found| found.most_flights)),
+        ]
+    }
+}
 
 /// A number of rows or flights, one at least.
 #[expect(
@@ -26,7 +135,7 @@ pub(super) const SHARE: &str = "of the best cell's rows/s";
     clippy::cast_sign_loss,
     reason = "a mean of small numbers"
 )]
-pub(super) fn whole(mean: f64) -> u32 {
+fn whole(mean: f64) -> u32 {
     mean.round().max(1.0) as u32
 }
 

@@ -2,26 +2,26 @@
 //! and the point that Windrow's pace finds by itself.
 
 mod bend;
+mod cells;
 mod contest;
 mod library;
 mod place;
 mod rows;
 
 use std::path::Path;
-use std::sync::{Arc, Barrier, OnceLock};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, ensure};
 
 use self::bend::{Cell, RATE, RELATIVE};
-use self::contest::{BEST, FLIGHTS, MOST_FLIGHTS, MOST_ROWS, POINT, ROWS, SHARE, WINDROW, whole};
-use self::library::{Found, Library};
-use self::place::{Place, Writer};
+use self::cells::Field;
+use self::contest::Contest;
+use self::place::Place;
 use self::rows::Rows;
+use crate::figures::Run;
 use crate::figures::curve::{self, Mark, Scale};
 use crate::figures::plot::Names;
-use crate::figures::{LIMIT, Run};
 use crate::servers::{Kind, Store};
 
 /// Settings of the experiment.
@@ -69,6 +69,9 @@ const PUBLISHED: [(u32, f64); 2] = [(10, 2.0), (50, 7.0)];
 /// The same of the bend: connections, and rows of a batch.
 const PUBLISHED_BENDS: [(u32, f64); 2] = [(2, 100.0), (4, 50.0)];
 
+/// A turn of the contest is so many cells long: large batches are few.
+const CELLS: u32 = 2;
+
 impl Sweep {
     /// Measures, prints and stores.
     ///
@@ -100,9 +103,14 @@ impl Sweep {
             format!("lineitem by batch size and concurrency, {name}"),
         );
         run.version("database", place.version()?);
-        let rows = Arc::new(Rows::generate()?);
+        let field = Field {
+            place: &place,
+            rows: &Arc::new(Rows::generate()?),
+            warm_up: Duration::from_millis(self.warm_up_ms),
+            is_private: self.url.is_none(),
+        };
         for round in 1..=self.rounds {
-            self.round(&place, &rows, &mut run, round)?;
+            self.round(&field, &mut run, round)?;
         }
         place.remove()?;
         self.conclude(&mut run, place.kind())?;
@@ -118,14 +126,15 @@ impl Sweep {
         cells.collect()
     }
 
-    fn round(&self, place: &Place, rows: &Arc<Rows>, run: &mut Run, round: u32) -> Result<()> {
+    fn round(&self, field: &Field<'_>, run: &mut Run, round: u32) -> Result<()> {
         let mut order = self.cells();
         if round.is_multiple_of(2) {
             order.reverse();
         }
+        let time = Duration::from_millis(self.cell_ms);
         let mut cells = Vec::with_capacity(order.len());
         for (batch, connections) in order {
-            let rate = self.cell(place, rows, (batch, connections), self.cell_ms);
+            let rate = field.cell((batch, connections), time);
             let rate = rate.with_context(|| arm(batch, connections))?;
             run.add_all(round, &arm(batch, connections), &[(RATE, rate)]);
             cells.push(Cell {
@@ -140,75 +149,29 @@ impl Sweep {
         let base = base
             .context("the cell that all is relative to was not measured")?
             .rate;
-        for Cell {
-            batch,
-            connections,
-            rate,
-        } in &cells
-        {
-            run.add(round, &arm(*batch, *connections), RELATIVE, rate / base);
+        for cell in &cells {
+            let arm = arm(cell.batch, cell.connections);
+            run.add(round, &arm, RELATIVE, cell.rate / base);
         }
         for connections in &self.concurrency {
             if let Some(batch) = bend::bend(&cells, *connections) {
                 run.add(round, &connected(*connections), BEND, f64::from(batch));
             }
         }
-        self.contest(place, rows, &cells, (run, round))
+        let best = cells
+            .into_iter()
+            .max_by(|one, two| one.rate.total_cmp(&two.rate));
+        let best = best.context("no cell was measured")?;
+        self.contest().hold(field, best, base, (run, round))
     }
 
-    /// Rows a second of so many connections, each of which writes such batches one after the other.
-    fn cell(
-        &self,
-        place: &Place,
-        rows: &Rows,
-        (batch, connections): (u32, u32),
-        millis: u64,
-    ) -> Result<f64> {
-        self.make_ready(place)?;
-        let ready = Barrier::new(usize::try_from(connections)?);
-        let begun = OnceLock::new();
-        let window = || {
-            let from = *begun.get_or_init(Instant::now) + Duration::from_millis(self.warm_up_ms);
-            let until = from + Duration::from_millis(millis);
-            Window { from, until }
-        };
-        let (inside, written) = thread::scope(|scope| {
-            let writers: Vec<_> = (0..connections)
-                .map(|_| {
-                    scope.spawn(|| {
-                        let writer = Writer::connect(place);
-                        // Also where it failed: the others wait.
-                        ready.wait();
-                        window().fill(&mut writer?, rows, batch)
-                    })
-                })
-                .collect();
-            let (mut inside, mut all) = (0.0, 0);
-            for writer in writers {
-                let (its, written) = writer.join().map_err(|_| anyhow!("a writer panicked"))??;
-                inside += its;
-                all += written;
-            }
-            anyhow::Ok((inside, all))
-        })?;
-        let there = place.count()?;
-        ensure!(
-            there == written,
-            "{written} rows were written, {there} are there"
-        );
-        Ok(inside / Duration::from_millis(millis).as_secs_f64())
-    }
-
-    /// Empties the table.
-    fn make_ready(&self, place: &Place) -> Result<()> {
-        place.empty()?;
-        if let Place::Postgres(_) = place
-            && self.url.is_none()
-        {
-            // What the last measurement left to be written is written before this one.
-            place.execute("checkpoint")?;
+    fn contest(&self) -> Contest {
+        Contest {
+            streams: self.streams,
+            find: Duration::from_millis(self.find_ms),
+            time: Duration::from_millis(self.cell_ms) * CELLS,
+            turns: self.turns,
         }
-        Ok(())
     }
 
     fn conclude(&self, run: &mut Run, kind: Kind) -> Result<()> {
@@ -280,176 +243,4 @@ fn arm(batch: u32, connections: u32) -> String {
 
 fn connected(connections: u32) -> String {
     format!("concurrency {connections}")
-}
-
-/// A turn is so many cells long: large batches are few.
-const CELLS: u32 = 2;
-
-/// Rows a second of the three, added up over the turns.
-#[derive(Clone, Copy, Debug, Default)]
-struct Sums {
-    windrow: f64,
-    point: f64,
-    best: f64,
-}
-
-impl Sweep {
-    fn contest(
-        &self,
-        place: &Place,
-        rows: &Arc<Rows>,
-        cells: &[Cell],
-        (run, round): (&mut Run, u32),
-    ) -> Result<()> {
-        let best = cells
-            .iter()
-            .max_by(|one, two| one.rate.total_cmp(&two.rate));
-        let best = best.context("no cell was measured")?;
-        let base = cells
-            .iter()
-            .find(|cell| (cell.batch, cell.connections) == (1, 2));
-        let base = base
-            .context("the cell that all is relative to was not measured")?
-            .rate;
-        let limit = library::limit(rows, Duration::from_millis(self.cell_ms))?;
-        let library = Library::open(place, self.streams)?;
-        let found = self.through(&library, (place, rows), Duration::from_millis(self.find_ms))?;
-        let (batch, flights) = (whole(found.rows), whole(found.flights));
-        let mut sums = Sums::default();
-        let mut found = Vec::new();
-        for turn in 0..self.turns {
-            let mut order = [WINDROW, POINT, BEST];
-            if turn % 2 == 1 {
-                order.reverse();
-            }
-            for arm in order {
-                match arm {
-                    WINDROW => {
-                        let warm_up = Duration::from_millis(self.warm_up_ms);
-                        let one = self.through(&library, (place, rows), warm_up)?;
-                        sums.windrow += one.rate;
-                        found.push(one);
-                    }
-                    POINT => {
-                        let of = (batch, flights);
-                        sums.point += self.cell(place, rows, of, self.turn_ms())?;
-                    }
-                    _ => {
-                        let of = (best.batch, best.connections);
-                        sums.best += self.cell(place, rows, of, self.turn_ms())?;
-                    }
-                }
-            }
-        }
-        library.close();
-        let turns = f64::from(self.turns);
-        let mean = |of: fn(&Found) -> f64| found.iter().map(of).sum::<f64>() / turns;
-        let told = |sum: f64| {
-            let rate = sum / turns;
-            [
-                (RATE, rate),
-                (RELATIVE, rate / base),
-                (SHARE, sum / sums.best),
-            ]
-        };
-        let mut windrow = told(sums.windrow).to_vec();
-        windrow.extend([
-            (ROWS, mean(|found| found.rows)),
-            (FLIGHTS, mean(|found| found.flights)),
-            (MOST_ROWS, mean(|found| found.most_rows)),
-            (MOST_FLIGHTS, mean(|found| found.most_flights)),
-            (LIMIT, limit),
-        ]);
-        run.add_all(round, WINDROW, &windrow);
-        let at = |batch: u32, flights: u32| [(ROWS, batch.into()), (FLIGHTS, flights.into())];
-        let point = [&told(sums.point)[..], &at(batch, flights)].concat();
-        run.add_all(round, POINT, &point);
-        let again = [&told(sums.best)[..], &at(best.batch, best.connections)].concat();
-        run.add_all(round, BEST, &again);
-        Ok(())
-    }
-
-    fn turn_ms(&self) -> u64 {
-        self.cell_ms * u64::from(CELLS)
-    }
-
-    /// Rows through Windrow's library into the emptied table, measured behind a while.
-    fn through(
-        &self,
-        library: &Library,
-        (place, rows): (&Place, &Arc<Rows>),
-        before: Duration,
-    ) -> Result<Found> {
-        self.make_ready(place)?;
-        let time = Duration::from_millis(self.turn_ms());
-        let found = library.write(rows, (before, time))?;
-        let there = place.count()?;
-        ensure!(
-            found.written == there,
-            "{} rows were written through Windrow, {there} are there",
-            found.written
-        );
-        Ok(found)
-    }
-}
-
-/// When a cell is measured: the same time for all of its connections. With a time of its own, one
-/// that had to wait for the others would be measured when these are done.
-#[derive(Clone, Copy, Debug)]
-struct Window {
-    from: Instant,
-    until: Instant,
-}
-
-impl Window {
-    /// How much of what took from `begun` to `ended` lies in it, of 1.
-    fn share(&self, begun: Instant, ended: Instant) -> f64 {
-        let inside = ended
-            .min(self.until)
-            .saturating_duration_since(begun.max(self.from));
-        let took = ended.saturating_duration_since(begun);
-        inside.as_secs_f64() / took.as_secs_f64().max(1e-9)
-    }
-
-    /// Writes batches until it is over, one at least. Gives back the rows that were written in it,
-    /// of a batch at its edge a part, and all.
-    fn fill(&self, writer: &mut Writer, rows: &Rows, batch: u32) -> Result<(f64, u64)> {
-        let (mut inside, mut all) = (0.0, 0);
-        loop {
-            let begun = Instant::now();
-            writer.batch(rows, rows.take(batch.into()))?;
-            let ended = Instant::now();
-            inside += f64::from(batch) * self.share(begun, ended);
-            all += u64::from(batch);
-            if ended >= self.until {
-                return Ok((inside, all));
-            }
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn of_a_batch_at_the_edge_a_part_counts() {
-        let start = Instant::now();
-        let at = |millis| start + Duration::from_millis(millis);
-        let window = Window {
-            from: at(100),
-            until: at(200),
-        };
-        for (begun, ended, share) in [
-            (120, 140, 1.0),
-            (80, 120, 0.5),
-            (190, 230, 0.25),
-            (50, 250, 0.5),
-            (0, 100, 0.0),
-            (200, 300, 0.0),
-        ] {
-            let told = window.share(at(begun), at(ended));
-            assert!((told - share).abs() < 1e-9, "{begun} {ended}: {told}");
-        }
-    }
 }

@@ -1,0 +1,150 @@
+//! Measurements of the sweep, each of which begins with an emptied table and ends with a count.
+
+use std::sync::{Arc, Barrier, OnceLock};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, anyhow, ensure};
+
+use super::library::{Found, Library};
+use super::place::{Place, Writer};
+use super::rows::Rows;
+
+/// Where rows are written, and which.
+pub(super) struct Field<'a> {
+    pub(super) place: &'a Place,
+    pub(super) rows: &'a Arc<Rows>,
+    /// What is done before each measurement for so long.
+    pub(super) warm_up: Duration,
+    /// True if the server is ours, so that its disk can be brought to rest before.
+    pub(super) is_private: bool,
+}
+
+impl Field<'_> {
+    /// Rows a second of so many connections, each of which writes such batches one after the other.
+    pub(super) fn cell(&self, (batch, connections): (u32, u32), time: Duration) -> Result<f64> {
+        self.make_ready()?;
+        let ready = Barrier::new(usize::try_from(connections)?);
+        let begun = OnceLock::new();
+        let window = || {
+            let from = *begun.get_or_init(Instant::now) + self.warm_up;
+            let until = from + time;
+            Window { from, until }
+        };
+        let (inside, written) = thread::scope(|scope| {
+            let writers: Vec<_> = (0..connections)
+                .map(|_| {
+                    scope.spawn(|| {
+                        let writer = Writer::connect(self.place);
+                        // Also where it failed: the others wait.
+                        ready.wait();
+                        window().fill(&mut writer?, self.rows, batch)
+                    })
+                })
+                .collect();
+            let (mut inside, mut all) = (0.0, 0);
+            for writer in writers {
+                let (its, written) = writer.join().map_err(|_| anyhow!("a writer panicked"))??;
+                inside += its;
+                all += written;
+            }
+            anyhow::Ok((inside, all))
+        })?;
+        let there = self.place.count()?;
+        ensure!(
+            there == written,
+            "{written} rows were written, {there} are there"
+        );
+        Ok(inside / time.as_secs_f64())
+    }
+
+    /// Empties the table.
+    fn make_ready(&self) -> Result<()> {
+        self.place.empty()?;
+        if let Place::Postgres(_) = self.place
+            && self.is_private
+        {
+            // What the last measurement left to be written is written before this one.
+            self.place.execute("checkpoint")?;
+        }
+        Ok(())
+    }
+
+    /// Rows through Windrow's library into the emptied table, measured behind a while.
+    pub(super) fn through(
+        &self,
+        library: &Library,
+        (before, time): (Duration, Duration),
+    ) -> Result<Found> {
+        self.make_ready()?;
+        let found = library.write(self.rows, (before, time))?;
+        let there = self.place.count()?;
+        ensure!(
+            found.written == there,
+            "{} rows were written through Windrow, {there} are there",
+            found.written
+        );
+        Ok(found)
+    }
+}
+
+/// When a cell is measured: the same time for all of its connections. With a time of its own, one
+/// that had to wait for the others would be measured when these are done.
+#[derive(Clone, Copy, Debug)]
+struct Window {
+    from: Instant,
+    until: Instant,
+}
+
+impl Window {
+    /// How much of what took from `begun` to `ended` lies in it, of 1.
+    fn share(&self, begun: Instant, ended: Instant) -> f64 {
+        let inside = ended
+            .min(self.until)
+            .saturating_duration_since(begun.max(self.from));
+        let took = ended.saturating_duration_since(begun);
+        inside.as_secs_f64() / took.as_secs_f64().max(1e-9)
+    }
+
+    /// Writes batches until it is over, one at least. Gives back the rows that were written in it,
+    /// of a batch at its edge a part, and all.
+    fn fill(&self, writer: &mut Writer, rows: &Rows, batch: u32) -> Result<(f64, u64)> {
+        let (mut inside, mut all) = (0.0, 0);
+        loop {
+            let begun = Instant::now();
+            writer.batch(rows, rows.take(batch.into()))?;
+            let ended = Instant::now();
+            inside += f64::from(batch) * self.share(begun, ended);
+            all += u64::from(batch);
+            if ended >= self.until {
+                return Ok((inside, all));
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_a_batch_at_the_edge_a_part_counts() {
+        let start = Instant::now();
+        let at = |millis| start + Duration::from_millis(millis);
+        let window = Window {
+            from: at(100),
+            until: at(200),
+        };
+        for (begun, ended, share) in [
+            (120, 140, 1.0),
+            (80, 120, 0.5),
+            (190, 230, 0.25),
+            (50, 250, 0.5),
+            (0, 100, 0.0),
+            (200, 300, 0.0),
+        ] {
+            let told = window.share(at(begun), at(ended));
+            assert!((told - share).abs() < 1e-9, "{begun} {ended}: {told}");
+        }
+    }
+}
