@@ -33,7 +33,8 @@ impl<W: Work> Worker<W> {
         self.crowded = self.send_all();
     }
 
-    /// Gives true if units stay because no further flight may leave.
+    /// Gives true if units stay until a flight has landed: because no further one may leave, or
+    /// because what their source sent before is under way.
     fn send_all(&mut self) -> bool {
         while self.queue.is_ready() {
             let (mut flying, mut keyed) = (0, true);
@@ -72,7 +73,12 @@ impl<W: Work> Worker<W> {
                 break;
             }
         }
-        false
+        self.queue.totals().units > 0 && self.held_until.is_none() && self.are_all_flying()
+    }
+
+    /// True while as many flights are under way as were found to be of use.
+    fn are_all_flying(&self) -> bool {
+        self.connections.flights().count() >= self.pace.setting().flights
     }
 
     /// How many of so many flights under way are overdue or large. Notes when the next of them will

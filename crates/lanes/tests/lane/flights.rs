@@ -1,12 +1,12 @@
 //! Several flights at once.
 
-use std::collections::HashSet;
+use std::collections::{HashSet, VecDeque};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use windrow_core::sink::Purpose;
-use windrow_core::{Fault, FaultClass, Intake, Limits, RowWrite};
+use windrow_core::{Fault, FaultClass, Intake, Limits, Permit, RowWrite};
 
 use crate::support::*;
 
@@ -20,9 +20,18 @@ struct Seen {
     most: usize,
 }
 
-/// A database that takes 5 ms for any batch, however many it executes at once. It checks that no
-/// key is in two flights.
+/// A database that takes 5 ms for any batch, however many it executes at once.
 async fn serve(bench: &mut Bench, seen: Arc<Mutex<Seen>>, landed: &AtomicUsize, until: usize) {
+    serve_by_row(bench, seen, (landed, until), Duration::ZERO).await;
+}
+
+/// One that takes so much longer for each row. It checks that no key is in two flights.
+async fn serve_by_row(
+    bench: &mut Bench,
+    seen: Arc<Mutex<Seen>>,
+    (landed, until): (&AtomicUsize, usize),
+    row: Duration,
+) {
     while landed.load(Ordering::Relaxed) < until {
         let Ok(flight) = tokio::time::timeout(Duration::from_millis(50), bench.flight()).await
         else {
@@ -39,7 +48,8 @@ async fn serve(bench: &mut Bench, seen: Arc<Mutex<Seen>>, landed: &AtomicUsize, 
                 seen.flights += 1;
                 seen.most = seen.most.max(seen.flights);
             }
-            tokio::time::sleep(Duration::from_millis(5)).await;
+            let rows = u32::try_from(flight.ids.len()).unwrap();
+            tokio::time::sleep(Duration::from_millis(5) + row * rows).await;
             {
                 let mut seen = seen.lock().unwrap();
                 seen.under_way.retain(|key| !keys.contains(key));
@@ -79,6 +89,42 @@ async fn more_flights_are_found_where_they_pay_and_no_key_is_in_two_of_them() {
         seen.most
     );
     assert_eq!(bench.connects(Purpose::Batches), seen.most);
+}
+
+/// A few clients who send many rows ahead fill several flights as many clients do: what waits for
+/// the rows before it would be under way if these were not all in one flight.
+#[tokio::test(start_paused = true)]
+async fn a_few_streams_of_rows_fill_several_flights() {
+    let mut bench = Bench::with(8, Limits::default());
+    let (seen, landed) = (Arc::default(), Arc::default());
+    for stream in 0..8 {
+        tokio::spawn(pour(bench.intake.clone(), stream, Arc::clone(&landed)));
+    }
+    let row = Duration::from_micros(200);
+    serve_by_row(&mut bench, Arc::clone(&seen), (&landed, 60_000), row).await;
+    let most = seen.lock().unwrap().most;
+    assert!((4..=8).contains(&most), "{most} flights at most");
+}
+
+/// Writes rows in portions, the next ones before the last are answered, each row on a key that is
+/// of this stream alone.
+async fn pour(intake: Intake<RowWrite>, stream: i64, landed: Arc<AtomicUsize>) {
+    const PORTION: usize = 15;
+    const AHEAD: usize = 4;
+    let source = intake.new_source();
+    let own = KEYS / 8;
+    let mut ids = (0..).map(|n| n * KEYS + stream * own + n % own);
+    let mut waiting = VecDeque::new();
+    loop {
+        let ids = ids.by_ref().take(PORTION);
+        let units: Vec<_> = ids.map(|id| unit_on(id, id % KEYS)).collect();
+        let receipt = intake.submit(source, units, Permit::empty()).await;
+        waiting.push_back(receipt.unwrap());
+        if waiting.len() == AHEAD {
+            let answers = waiting.pop_front().unwrap().await;
+            landed.fetch_add(answers.len(), Ordering::Relaxed);
+        }
+    }
 }
 
 #[tokio::test(start_paused = true)]
