@@ -89,7 +89,7 @@ impl Promise {
                 "Writes of one client to one row take place in the order in which it sent them."
             }
             Self::Values => {
-                "Values keep every digit: what is read is what was written, or the write is refused."
+                "Values keep every digit, but in columns of floating point, which round: what is read is what was written, or the write is refused."
             }
             Self::Unique => "Unique keys besides the primary key are kept.",
             Self::ForeignKeys => "Foreign keys are kept.",

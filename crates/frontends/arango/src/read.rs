@@ -1,7 +1,7 @@
 //! `GET` and `HEAD /_api/document/{collection}/{key}`
 
-use http::StatusCode;
 use http::header::{ETAG, HeaderName, IF_MATCH, IF_NONE_MATCH};
+use http::{HeaderMap, StatusCode};
 use windrow_core::{Op, Permit};
 use windrow_http::extension::{Ack, WholeAnswer, whole_json};
 
@@ -19,17 +19,11 @@ pub(crate) async fn one(request: &DocumentRequest<'_>, raw: &str) -> Result<Whol
         .write(Ack::Commit, write, Permit::empty())
         .await?;
     let row = Row::of(&done).ok_or_else(|| error::not_found(&key))?;
-    let condition = |name: HeaderName| {
-        let value = request.context.head.headers.get(name)?;
-        Some(value.as_bytes().trim_ascii())
-    };
-    let is_this = |tag: &[u8]| {
-        let tag = tag.strip_prefix(b"\"").unwrap_or(tag);
-        tag.strip_suffix(b"\"").unwrap_or(tag) == row.revision.as_bytes()
-    };
-    let mut answer = if condition(IF_MATCH).is_some_and(|tag| !is_this(tag)) {
+    let headers = &request.context.head.headers;
+    let names = |name| names(headers, name, row.revision.as_bytes());
+    let mut answer = if names(IF_MATCH) == Some(false) {
         changed(request, &key, &row)
-    } else if condition(IF_NONE_MATCH).is_some_and(is_this) {
+    } else if names(IF_NONE_MATCH) == Some(true) {
         let mut answer = whole_json(StatusCode::NOT_MODIFIED, &b""[..]);
         answer.headers_mut().remove(http::header::CONTENT_TYPE);
         answer
@@ -40,6 +34,22 @@ pub(crate) async fn one(request: &DocumentRequest<'_>, raw: &str) -> Result<Whol
     };
     answer::set(&mut answer, ETAG, &format!("\"{}\"", row.revision));
     Ok(answer)
+}
+
+/// Whether a header is there, and one of its tags names this revision (RFC 9110, 13.1): with or
+/// without quotation marks, as clients of ArangoDB send it. A weak tag names it where it is asked
+/// whether the document is another one by now.
+fn names(headers: &HeaderMap, header: HeaderName, revision: &[u8]) -> Option<bool> {
+    let weak = header == IF_NONE_MATCH;
+    let is_this = |tag: &[u8]| {
+        let tag = tag.trim_ascii();
+        let tag = tag.strip_prefix(b"W/").filter(|_| weak).unwrap_or(tag);
+        let inner = tag.strip_prefix(b"\"").unwrap_or(tag);
+        tag == b"*" || inner.strip_suffix(b"\"").unwrap_or(inner) == revision
+    };
+    let mut given = headers.get_all(header).iter().peekable();
+    given.peek()?;
+    Some(given.any(|value| value.as_bytes().split(|byte| *byte == b',').any(is_this)))
 }
 
 /// The document has another revision than the one that was asked for.

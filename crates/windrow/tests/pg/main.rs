@@ -11,6 +11,7 @@
 
 mod bounds;
 mod defer;
+mod described;
 mod differential;
 mod faults;
 mod hostile;

@@ -55,7 +55,8 @@ pub fn plain(messages: &[Message]) -> Vec<String> {
     lines
 }
 
-fn segment(client: &mut Client, messages: impl FnOnce(&mut Vec<u8>)) -> Vec<Message> {
+/// A segment, and what is said to it.
+pub fn segment(client: &mut Client, messages: impl FnOnce(&mut Vec<u8>)) -> Vec<Message> {
     let mut out = Vec::new();
     messages(&mut out);
     frontend::sync(&mut out);

@@ -196,7 +196,7 @@ impl Compiled {
     pub(crate) fn encode(&self, write: &RowWrite, hashes: &mut Vec<u64>) -> Result<Encoded, Fault> {
         if write.row.len() != self.row.len() {
             return Err(Fault::invalid(format!(
-                "a write to {} has {} values for {} columns",
+                "a request for a row of {} has {} values for {} columns",
                 self.table.name,
                 write.row.len(),
                 self.row.len()
@@ -348,7 +348,7 @@ fn senseless(shape: &Shape, key: Option<&[Name]>, table: &Table) -> Option<Fault
     let what = if key.is_none() {
         format!("the table {name} has no primary key: name the columns of a unique key")
     } else if matches!(&shape.key, Key::Columns(names) if names.is_empty()) {
-        format!("the key of this write to {name} has no columns")
+        format!("the key of a row of {name} has no columns")
     } else if shape.op == Op::Update && shape.columns.is_empty() {
         format!("an update of {name} names no column to change")
     } else if shape.op == Op::Get && shape.returning == Returning::Nothing {

@@ -177,7 +177,7 @@ fn prospect(
         Some(Trouble::Senseless(fault)) => return Err(fault.clone()),
         _ if write.row.len() != statement.width() => {
             return Err(Fault::invalid(format!(
-                "a write to {} has {} values for {} columns",
+                "a request for a row of {} has {} values for {} columns",
                 compiled.table.name,
                 write.row.len(),
                 statement.width()

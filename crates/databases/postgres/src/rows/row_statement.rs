@@ -268,7 +268,7 @@ fn senseless(shape: &Shape, no_key: bool, table: &Table) -> Option<Trouble> {
     } else if shape.op == Op::Get && shape.returning == Returning::Nothing {
         format!("a read of {name} names no column to give back")
     } else if matches!(&shape.key, Key::Columns(names) if names.is_empty()) {
-        format!("the key of this write to {name} has no columns")
+        format!("the key of a row of {name} has no columns")
     } else if let Some(system) = system_column(shape, table) {
         format!("the column {system} of {name} is the database's own and takes no part in writes")
     } else {

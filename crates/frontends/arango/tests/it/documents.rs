@@ -325,15 +325,31 @@ async fn reads_under_a_condition() {
     let rev = made["_rev"].as_str().unwrap();
     let url = server.url("/_api/document/c/k");
     let get = async |name: &str, tag: &str| {
-        let request = client().get(&url).header(name, format!("\"{tag}\""));
+        let request = client().get(&url).header(name, tag);
         let response = request.send().await.unwrap();
         assert_eq!(response.headers()["etag"], format!("\"{rev}\""));
         (response.status().as_u16(), response.text().await.unwrap())
     };
-    assert_eq!(get("if-none-match", rev).await, (304, String::new()));
-    assert_eq!(get("if-none-match", "x").await.0, 200);
-    assert_eq!(get("if-match", rev).await.0, 200);
-    let (status, told) = get("if-match", "x").await;
+    for (header, tags, status) in [
+        ("if-none-match", "REV", 304),
+        ("if-none-match", "\"REV\"", 304),
+        ("if-none-match", "W/\"REV\"", 304),
+        ("if-none-match", "*", 304),
+        ("if-none-match", "\"x\" , W/\"REV\"", 304),
+        ("if-none-match", "\"x\", W/\"y\"", 200),
+        ("if-none-match", "\"x\"", 200),
+        ("if-match", "REV", 200),
+        ("if-match", "\"REV\"", 200),
+        ("if-match", "*", 200),
+        ("if-match", "\"x\",\"REV\"", 200),
+        ("if-match", "W/\"REV\"", 412),
+        ("if-match", "\"x\", \"y\"", 412),
+    ] {
+        let told = get(header, &tags.replace("REV", rev)).await;
+        assert_eq!(told.0, status, "{header}: {tags}");
+        assert_eq!(told.1.is_empty(), status == 304, "{header}: {tags}");
+    }
+    let (status, told) = get("if-match", "\"x\"").await;
     let told: Json = serde_json::from_str(&told).unwrap();
     assert_eq!(
         (status, &told["errorNum"], &told["_rev"]),

@@ -233,12 +233,14 @@ fn given_up() -> Refusal {
 }
 
 fn broken(error: &hyper::Error) -> Refusal {
-    let what = if error.is_timeout() {
-        "timed out"
-    } else if error.is_parse() {
-        "is not well-formed HTTP"
-    } else {
-        "ended before it was complete"
+    use std::io::{Error, ErrorKind::InvalidData, ErrorKind::InvalidInput};
+
+    let source = std::error::Error::source(error);
+    let text = match source.and_then(|source| source.downcast_ref::<Error>()) {
+        Some(why) if matches!(why.kind(), InvalidInput | InvalidData) => {
+            format!("the chunks of the body are not well-formed: {why}")
+        }
+        _ => "the body ended before it was complete".to_owned(),
     };
-    Refusal::protocol(StatusCode::BAD_REQUEST, format!("the body {what}"))
+    Refusal::protocol(StatusCode::BAD_REQUEST, text)
 }

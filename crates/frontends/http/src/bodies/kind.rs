@@ -1,6 +1,6 @@
 //! What kind of body it is, by its headers.
 
-use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
+use http::header::{CONTENT_ENCODING, CONTENT_TYPE, TRANSFER_ENCODING};
 use http::{HeaderMap, StatusCode};
 
 use crate::answers::Refusal;
@@ -65,6 +65,21 @@ pub(crate) fn check_encoding(headers: &HeaderMap) -> Result<(), Refusal> {
         _ => Err(unsupported(
             "this Content-Encoding is not known: pack the body once by gzip, or send it as it is (identity)"
                 .to_owned(),
+        )),
+    }
+}
+
+/// Refuses a body that is coded for its way in another form than in chunks (RFC 9112, 6.1): nobody
+/// takes that off.
+pub(crate) fn check_coding(headers: &HeaderMap) -> Result<(), Refusal> {
+    let mut named = headers.get_all(TRANSFER_ENCODING).iter();
+    let is_chunked = |v: &http::HeaderValue| v.as_bytes().eq_ignore_ascii_case(b"chunked");
+    match (named.next(), named.next()) {
+        (None, _) => Ok(()),
+        (Some(coding), None) if is_chunked(coding) => Ok(()),
+        _ => Err(Refusal::protocol(
+            StatusCode::NOT_IMPLEMENTED,
+            "this Transfer-Encoding is not known: send chunked alone; a body is packed by Content-Encoding: gzip",
         )),
     }
 }

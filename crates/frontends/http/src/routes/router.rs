@@ -12,7 +12,7 @@ use tokio::time::Instant;
 
 use crate::answers::{self, Answer, AnswerBody, Refusal};
 use crate::app::App;
-use crate::bodies::Feed;
+use crate::bodies::{Feed, kind};
 use crate::config::HttpConfig;
 use crate::connection_state::ConnectionState;
 use crate::endpoint::{Endpoint, ExtraKind, NoRoute, Route};
@@ -153,6 +153,7 @@ impl Router {
         found: Result<Target<'r>, NoRoute>,
     ) -> Result<Target<'r>, Refusal> {
         let target = found.map_err(|why| self.no_route(why))?;
+        kind::check_coding(&head.headers)?;
         if target.is_envelope(&head.headers) && idempotency::is_asked_for(head) {
             return Err(idempotency::on_an_envelope());
         }

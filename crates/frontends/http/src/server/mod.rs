@@ -9,7 +9,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
@@ -24,6 +24,10 @@ use crate::services::Services;
 
 /// How long to wait after an error of the listening socket, nearly always "too many open files".
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+
+/// Clients that have connected and are not accepted yet, at most. The kernel has a limit of its own
+/// (`net.core.somaxconn`).
+const BACKLOG: u32 = 4096;
 
 /// A frontend that listens.
 #[derive(Debug)]
@@ -68,7 +72,7 @@ impl Http {
                 socket.set_nonblocking(true)?;
                 TcpListener::from_std(socket)?
             }
-            None => TcpListener::bind(config.listen).await?,
+            None => listen(config.listen)?,
         };
         let local_addr = listener.local_addr()?;
         Ok(Self {
@@ -116,6 +120,19 @@ impl Http {
     }
 }
 
+/// Opens a listening socket with room for many clients that connect at once: past the usual 128 the
+/// kernel drops what they send, and they try again a second later.
+fn listen(address: SocketAddr) -> io::Result<TcpListener> {
+    let socket = match address {
+        SocketAddr::V4(_) => TcpSocket::new_v4()?,
+        SocketAddr::V6(_) => TcpSocket::new_v6()?,
+    };
+    // As after a restart, while connections of the process before linger.
+    socket.set_reuseaddr(true)?;
+    socket.bind(address)?;
+    socket.listen(BACKLOG)
+}
+
 /// The next connection, as soon as there is a slot for it.
 async fn accept(
     listener: &TcpListener,
@@ -143,4 +160,23 @@ fn is_of_one_connection(error: &io::Error) -> bool {
             | io::ErrorKind::ConnectionReset
             | io::ErrorKind::ConnectionRefused
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::{Ipv4Addr, TcpStream};
+
+    use super::*;
+
+    /// Nobody accepts them, so the kernel keeps them; one for which it had no room would be tried
+    /// again a second later.
+    #[tokio::test]
+    async fn hundreds_may_connect_at_once() {
+        let listener = listen((Ipv4Addr::LOCALHOST, 0).into()).unwrap();
+        let address = listener.local_addr().unwrap();
+        let half = Duration::from_millis(500);
+        let connect = |_| TcpStream::connect_timeout(&address, half).unwrap();
+        let clients: Vec<_> = (0..500).map(connect).collect();
+        drop(clients);
+    }
 }

@@ -97,6 +97,25 @@ async fn nonsense_instead_of_http() {
         .await;
     let told = raw.rest().await;
     assert!(told.starts_with("HTTP/1.1 400"), "{told}");
+    assert!(told.contains("chunks of the body"), "{told}");
+}
+
+/// Nobody would unpack it: its rows would be read from the packed bytes.
+#[tokio::test]
+async fn a_body_in_a_transfer_coding_that_is_not_known() {
+    let (server, seen) = serve(good).await;
+    for coding in ["gzip, chunked", "chunked, chunked", "identity, chunked"] {
+        let mut raw = server.connect().await;
+        let head = format!("{HEAD}transfer-encoding: {coding}\r\n\r\n");
+        raw.send(format!("{head}7\r\n{{\"a\":1}}\r\n0\r\n\r\n"))
+            .await;
+        let reply = raw.reply().await;
+        assert_eq!(reply.status, 501, "{coding}");
+        raw.send(format!("{HEAD}content-length: 7\r\n\r\n{{\"a\":1}}"))
+            .await;
+        assert_eq!(raw.reply().await.status, 201, "{coding}");
+    }
+    assert_eq!(seen.writes().len(), 3);
 }
 
 #[tokio::test]

@@ -7,13 +7,17 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use socket2::{SockRef, TcpKeepalive};
-use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
+use tokio::net::{TcpListener, TcpSocket, TcpStream, UnixListener, UnixStream};
 
 use crate::admit::Arrival;
 use crate::config::PgConfig;
 
 /// How long to wait after an error of a listening socket, nearly always "too many open files".
 const PAUSE: Duration = Duration::from_millis(100);
+
+/// Clients that have connected and are not accepted yet, at most. The kernel has a limit of its own
+/// (`net.core.somaxconn`).
+const BACKLOG: u32 = 4096;
 
 /// A client that vanished without a word is noticed after some minutes.
 const SILENCE: Duration = Duration::from_secs(60);
@@ -40,7 +44,7 @@ impl Listeners {
                 socket.set_nonblocking(true)?;
                 TcpListener::from_std(socket)?
             }
-            None => TcpListener::bind(config.listen).await?,
+            None => listen(config.listen)?,
         };
         let port = tcp.local_addr()?.port();
         let unix = match &config.unix_socket_dir {
@@ -108,6 +112,19 @@ impl Drop for UnixSocket {
     }
 }
 
+/// Opens a listening socket with room for many clients that connect at once: past the usual 128 the
+/// kernel drops what they send, and they try again a second later.
+fn listen(address: SocketAddr) -> io::Result<TcpListener> {
+    let socket = match address {
+        SocketAddr::V4(_) => TcpSocket::new_v4()?,
+        SocketAddr::V6(_) => TcpSocket::new_v6()?,
+    };
+    // As after a restart, while connections of the process before linger.
+    socket.set_reuseaddr(true)?;
+    socket.bind(address)?;
+    socket.listen(BACKLOG)
+}
+
 /// Answers are written whole: waiting to fill a packet would only delay them.
 fn prepare(socket: &TcpStream) -> io::Result<()> {
     socket.set_nodelay(true)?;
@@ -128,4 +145,23 @@ fn is_of_one_connection(error: &io::Error) -> bool {
             | io::ErrorKind::NotConnected
             | io::ErrorKind::InvalidInput
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::{Ipv4Addr, TcpStream};
+
+    use super::*;
+
+    /// Nobody accepts them, so the kernel keeps them; one for which it had no room would be tried
+    /// again a second later.
+    #[tokio::test]
+    async fn hundreds_may_connect_at_once() {
+        let listener = listen((Ipv4Addr::LOCALHOST, 0).into()).unwrap();
+        let address = listener.local_addr().unwrap();
+        let half = Duration::from_millis(500);
+        let connect = |_| TcpStream::connect_timeout(&address, half).unwrap();
+        let clients: Vec<_> = (0..500).map(connect).collect();
+        drop(clients);
+    }
 }

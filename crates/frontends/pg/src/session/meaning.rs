@@ -76,6 +76,9 @@ impl View<'_> {
     ) -> Result<Meaning, Next> {
         let cached = &statement.cached;
         let named = cached.deallocates.as_deref();
+        if !cached.types.is_empty() && matches!(cached.reading, Reading::Apart(_)) {
+            return Err(Next::Relay("a statement with types of parameters"));
+        }
         if named.is_some_and(|name| all.get(name.as_bytes()).is_some()) {
             return Ok(Meaning::Local);
         }

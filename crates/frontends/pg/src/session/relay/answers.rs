@@ -48,7 +48,7 @@ impl Relay<'_> {
             .pop_if(|what| matches!(what, What::LocalAnswer(..)))
         {
             if let (false, What::LocalAnswer(message, _)) = (local.muted, local.what) {
-                self.session.connection.out.extend_from_slice(message);
+                self.session.connection.out.extend_from_slice(&message);
             }
         }
     }
@@ -216,7 +216,7 @@ impl Relay<'_> {
         if let Some(fault) = instead {
             self.muted = true;
             match self.status {
-                b'E' => failure::fault(out, &aborted()),
+                b'E' if !is_told_anyway(&fault) => failure::fault(out, &aborted()),
                 _ => failure::fault(out, &fault),
             }
         } else if let Some(What::Bind(Some(name))) = self.queue.front().map(|expect| &expect.what)
@@ -327,6 +327,12 @@ impl Relay<'_> {
             _ => {}
         }
     }
+}
+
+/// True for what the server says in a failed transaction too: that a message does not fit its
+/// statement, and that a name is taken by another one.
+fn is_told_anyway(fault: &Fault) -> bool {
+    matches!(&*fault.code, "08P01" | "42P05")
 }
 
 /// Messages whose bodies matter.

@@ -76,7 +76,7 @@ pub(super) enum What {
     Execute(Option<Arc<CachedStatement>>),
     Close(Option<Undo>),
     /// An answer of our own.
-    LocalAnswer(&'static [u8], Option<Undo>),
+    LocalAnswer(Bytes, Option<Undo>),
     /// A message that must fail, with this error in place of the server's.
     Fails(Option<Box<Fault>>),
     /// CopyDone or CopyFail. It has no answer of its own.

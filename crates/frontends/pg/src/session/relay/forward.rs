@@ -1,6 +1,6 @@
 //! From the client to the server.
 
-use super::expect::{PreparedAs, What};
+use super::expect::What;
 use super::rewrite;
 use super::sequences::named;
 use super::state::{Relay, TO_SERVER};
@@ -183,9 +183,7 @@ impl Relay<'_> {
         match Message::read(tag, bytes.get(HEADER..).unwrap_or_default()) {
             Message::Parse(parse) => self.parse(&parse, muted),
             Message::Bind(bind) => self.bind(&bind, &bytes, muted),
-            Message::Describe(Kind::Statement, name) => {
-                self.with_statement(b'D', name, &bytes, muted);
-            }
+            Message::Describe(Kind::Statement, name) => self.describe(name, &bytes, muted),
             Message::Describe(Kind::Portal, _) => self.pass(&bytes, What::DescribePortal, muted),
             Message::Execute(portal, _) => {
                 let set = self.setting_of(portal);
@@ -206,6 +204,9 @@ impl Relay<'_> {
     }
 
     fn bind(&mut self, bind: &Bind<'_>, bytes: &[u8], muted: bool) {
+        if let Some(fault) = self.misfit(bind) {
+            return self.fail(fault);
+        }
         let (cached, name) = match self.prepared_here(bind.statement) {
             Here::As(cached, name) => (cached, name),
             Here::Nowhere => return self.pass(bytes, What::Bind(None), muted),
@@ -219,19 +220,17 @@ impl Relay<'_> {
         }
         self.note_bound(bind.portal, &cached);
         let named = named(&cached, &cached.text);
-        let mut instead = self.answerable(&cached, &cached.text);
+        let fits = self.wanted(bind).is_none();
+        let mut instead = self.answerable(&cached, &cached.text).filter(|_| fits);
         self.note(&cached, named, Some(bind.portal));
         let mut name = name.into_bytes();
-        instead = instead
-            .or_else(|| self.deallocated(&cached))
-            .or_else(|| self.executed(&cached));
+        if fits {
+            instead = instead
+                .or_else(|| self.deallocated(&cached))
+                .or_else(|| self.executed(&cached));
+        }
         if let Some(sql) = instead {
-            let out = self.loan.wire.out();
-            rewrite::statement(out, b'C', rewrite::PASSING);
-            rewrite::parse(out, rewrite::PASSING, sql.as_bytes(), &cached.types);
-            self.queue.push(What::Close(None), true);
-            self.queue
-                .push(What::Parse(PreparedAs::Passing, None), true);
+            self.pass_statement(sql.as_bytes(), &cached.types);
             name = rewrite::PASSING.to_vec();
         }
         let names = HEADER + bind.portal.len() + bind.statement.len() + 2;

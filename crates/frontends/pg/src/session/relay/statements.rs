@@ -3,18 +3,18 @@
 
 use std::sync::Arc;
 
-use bytes::{BufMut, BytesMut};
+use bytes::{BufMut, Bytes, BytesMut};
 use windrow_core::{Fault, FaultClass};
 
 use super::expect::{PreparedAs, Undo, What};
 use super::rewrite;
 use super::state::Relay;
 use crate::codec::answer;
-use crate::codec::message::{Kind, Message, Parse};
+use crate::codec::message::{Bind, Kind, Message, Parse};
 use crate::pool::{Names, StatementKey};
 use crate::session::local;
 use crate::statements::{
-    CachedStatement, ClientName, FixedTypes, PreparedStatement, names, too_many,
+    CachedStatement, ClientName, FixedTypes, PreparedStatement, PreparedStatements, names, too_many,
 };
 
 impl Relay<'_> {
@@ -37,17 +37,13 @@ impl Relay<'_> {
 
     pub(super) fn parse(&mut self, parse: &Parse<'_>, muted: bool) {
         let session = &mut *self.session;
-        let known = session.statements.get(parse.name).is_some();
-        if !parse.name.is_empty() && known {
-            let name = String::from_utf8_lossy(parse.name);
-            let text = format!("prepared statement \"{name}\" already exists");
-            return self.fail(Fault::new(FaultClass::Invalid, "42P05", text));
-        }
-        if !parse.name.is_empty() && session.statements.is_full() {
-            return self.fail(too_many());
-        }
         let cache = &session.shared.cache;
         let cached = cache.get(parse.text, parse.type_oids(), session.utf8);
+        if let Some(fault) = refused_name(parse.name, &session.statements) {
+            // The server looks at the name once it has understood the text.
+            self.pass_statement(&cached.text, &cached.types);
+            return self.fail(fault);
+        }
         if let Err(fault) = local::check(&cached, &session.own, session.allowed()) {
             return self.fail(fault);
         }
@@ -65,6 +61,16 @@ impl Relay<'_> {
             _ => PreparedAs::Named(key),
         };
         self.prepare(place, key, &cached, fixed, undo, muted);
+    }
+
+    /// Prepares a text under a name that is used once.
+    pub(super) fn pass_statement(&mut self, sql: &[u8], types: &[u32]) {
+        let out = self.loan.wire.out();
+        rewrite::statement(out, b'C', rewrite::PASSING);
+        rewrite::parse(out, rewrite::PASSING, sql, types);
+        self.queue.push(What::Close(None), true);
+        self.queue
+            .push(What::Parse(PreparedAs::Passing, None), true);
     }
 
     /// Prepares a text at the server. `fixed`: where the types are noted that it gets. `undo`: how
@@ -140,6 +146,7 @@ impl Relay<'_> {
             return fixed.get().is_none() && !self.queue.is_empty();
         }
         let name: ClientName = match Message::read(tag, self.session.connection.body(0, total)) {
+            Message::Bind(bind) if self.misfit(&bind).is_some() => return false,
             Message::Bind(bind) => bind.statement.into(),
             Message::Describe(Kind::Statement, name) => name.into(),
             _ => return false,
@@ -158,6 +165,28 @@ impl Relay<'_> {
         answer::message(self.loan.wire.out(), b'H', |_| {});
         self.awaited = Some(fixed);
         true
+    }
+
+    /// The parameters that a statement has, where a Bind brings another number of values.
+    pub(super) fn wanted(&self, bind: &Bind<'_>) -> Option<usize> {
+        let statement = self.session.statements.get(bind.statement)?;
+        let wanted = statement.fixed.get()?.parameters.len();
+        (bind.count != wanted).then_some(wanted)
+    }
+
+    /// What the server says of such a Bind. In a failed transaction a statement that is not here
+    /// cannot be prepared again, so that the server could say it.
+    pub(super) fn misfit(&self, bind: &Bind<'_>) -> Option<Fault> {
+        let (count, wanted) = (bind.count, self.wanted(bind)?);
+        let statement = self.session.statements.get(bind.statement)?;
+        if self.status != b'E' || self.name_of(statement, bind.statement).is_some() {
+            return None;
+        }
+        let name = String::from_utf8_lossy(bind.statement);
+        let text = format!(
+            "bind message supplies {count} parameters, but prepared statement \"{name}\" requires {wanted}"
+        );
+        Some(Fault::new(FaultClass::Invalid, "08P01", text))
     }
 
     /// The name that a statement has here, with the types that its client was told.
@@ -254,13 +283,33 @@ impl Relay<'_> {
         Some(format!("{before}\"{here}\"{behind}"))
     }
 
-    pub(super) fn with_statement(&mut self, tag: u8, name: &[u8], bytes: &[u8], muted: bool) {
+    pub(super) fn describe(&mut self, name: &[u8], bytes: &[u8], muted: bool) {
+        let statement = self.session.statements.get(name);
+        let fixed = statement.and_then(|statement| statement.fixed.get().cloned());
+        if let Some(fixed) = fixed.as_ref().filter(|fixed| fixed.fields.is_none()) {
+            // The server says it of any statement that it has, without a look at its tables, in a
+            // failed transaction as well.
+            return self.say_parameters(&fixed.parameters, answer::NO_DATA, muted);
+        }
         match self.prepared_here(name) {
-            Here::As(_, here) => rewrite::statement(self.loan.wire.out(), tag, here.as_bytes()),
+            Here::As(_, here) => rewrite::statement(self.loan.wire.out(), b'D', here.as_bytes()),
             Here::Nowhere => self.loan.wire.out().extend_from_slice(bytes),
-            Here::Changed => return self.fail(other_rows()),
+            Here::Changed => {
+                let parameters = fixed.as_ref().map_or(&[][..], |fixed| &fixed.parameters);
+                self.say_parameters(parameters, &[], muted);
+                return self.fail(other_rows());
+            }
         }
         self.queue.push(What::DescribeStatement, muted);
+    }
+
+    /// ParameterDescription, and what stands behind it.
+    fn say_parameters(&mut self, types: &[u32], behind: &[u8], muted: bool) {
+        let mut said = BytesMut::new();
+        answer::parameters(&mut said, types);
+        said.put_slice(behind);
+        let said = What::LocalAnswer(said.freeze(), None);
+        self.queue.push(said, muted);
     }
 
     pub(super) fn close(&mut self, name: &[u8], bytes: &[u8], muted: bool) {
@@ -277,9 +326,22 @@ impl Relay<'_> {
             return self.pass(bytes, What::Close(undo), muted);
         }
         // It stays prepared for others.
-        self.queue
-            .push(What::LocalAnswer(answer::CLOSE_COMPLETE, undo), muted);
+        let closed = Bytes::from_static(answer::CLOSE_COMPLETE);
+        self.queue.push(What::LocalAnswer(closed, undo), muted);
     }
+}
+
+/// Why a statement cannot be prepared under a name.
+fn refused_name(name: &[u8], statements: &PreparedStatements) -> Option<Fault> {
+    if name.is_empty() {
+        return None;
+    }
+    if statements.get(name).is_none() {
+        return statements.is_full().then(too_many);
+    }
+    let name = String::from_utf8_lossy(name);
+    let text = format!("prepared statement \"{name}\" already exists");
+    Some(Fault::new(FaultClass::Invalid, "42P05", text))
 }
 
 /// Where a session's statement is on the server connection.
