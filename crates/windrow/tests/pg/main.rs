@@ -26,5 +26,6 @@ mod spooled;
 mod standings;
 mod support;
 mod types;
+mod unread;
 mod waiting;
 mod warrants;

@@ -83,6 +83,13 @@ impl Session {
             drop((unit, script, ending));
             return self.relay("more than the memory budget holds").await;
         };
+        let answer = match self.room_for(&unit).await? {
+            Ok(answer) => answer,
+            Err(fault) => {
+                self.segment.clear();
+                return Box::pin(relay::refuse(self, &fault)).await;
+            }
+        };
         let Some(source) = &self.source else {
             return self.relay("its lane has ended").await;
         };
@@ -96,6 +103,7 @@ impl Session {
                     script,
                     ending,
                     traced,
+                    answer,
                 };
                 self.handed_over(pending, count, taken);
                 Ok(())
