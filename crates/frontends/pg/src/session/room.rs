@@ -58,7 +58,7 @@ impl UnderWay {
 
 impl ExpectedAnswer {
     /// `None` where all of it is certain to be short.
-    fn of(unit: &Unit<SqlCall>) -> Option<Box<Self>> {
+    pub(super) fn of(unit: &Unit<SqlCall>) -> Option<Box<Self>> {
         let long = |call: &SqlCall| call.statement.usual_answer().is_some();
         if !unit.work().iter().any(long) {
             return None;
@@ -69,6 +69,11 @@ impl ExpectedAnswer {
             permit: AnswerPermit::default(),
             calls: calls.collect(),
         }))
+    }
+
+    /// True where it is worth counting.
+    pub(super) fn is_long(&self, budget: &Budget) -> bool {
+        self.bytes(budget) > SHORT
     }
 
     /// The room that it is expected to take, in bytes.
@@ -95,31 +100,25 @@ impl ExpectedAnswer {
 }
 
 impl Session {
-    /// Takes room for the answer to a unit, where that may be long. What was answered before goes
-    /// out meanwhile.
+    /// Takes room for an answer. What was answered before goes out meanwhile.
     ///
     /// # Errors
     /// Outside: the session ends. Inside: what the client is told, where there was no room for a
     /// long time.
-    pub(super) async fn room_for(
+    pub(super) async fn take_room(
         &mut self,
-        unit: &Unit<SqlCall>,
-    ) -> Result<Result<Option<Box<ExpectedAnswer>>, Fault>, End> {
-        let Some(mut answer) = ExpectedAnswer::of(unit) else {
-            return Ok(Ok(None));
-        };
+        answer: &mut ExpectedAnswer,
+    ) -> Result<Result<(), Fault>, End> {
         let bytes = answer.bytes(&self.shared.budget);
-        if bytes > SHORT {
-            match Box::pin(self.wait_for_room(bytes)).await? {
-                Ok(permit) => answer.permit = permit,
-                Err(fault) => return Ok(Err(fault)),
-            }
-            // Others may have learned meanwhile how long it is.
-            let room = self.shared.budget.answers();
-            let bytes = answer.bytes(&self.shared.budget).min(answer.permit.bytes());
-            answer.permit.resize(room, bytes);
+        match self.wait_for_room(bytes).await? {
+            Ok(permit) => answer.permit = permit,
+            Err(fault) => return Ok(Err(fault)),
         }
-        Ok(Ok(Some(answer)))
+        // Others may have learned meanwhile how long it is.
+        let bytes = answer.bytes(&self.shared.budget).min(answer.permit.bytes());
+        let room = self.shared.budget.answers();
+        answer.permit.resize(room, bytes);
+        Ok(Ok(()))
     }
 
     async fn wait_for_room(&mut self, bytes: usize) -> Result<Result<AnswerPermit, Fault>, End> {
