@@ -126,7 +126,7 @@ struct Sent {
     answer: Awaited,
     unread: Unread,
     /// What is expected, where it may be long.
-    room: Option<ExpectedAnswers>,
+    room: Option<Box<ExpectedAnswers>>,
 }
 
 /// What becomes of the rows of a portion that can be read.
@@ -175,7 +175,7 @@ impl Take for Portion {
 /// What the pump was woken by.
 enum Event {
     Chunk(Option<Bytes>),
-    Settled(Outcomes<RowDone>, Sent),
+    Settled(Outcomes<RowDone>, Box<Sent>),
     /// Nothing has come at this moment, and the lane has room for what was read.
     Paused,
 }
@@ -193,7 +193,7 @@ impl Pump<'_, '_> {
             match self.next().await? {
                 Event::Chunk(Some(chunk)) => self.parse(chunk).await?,
                 Event::Chunk(None) => break,
-                Event::Settled(outcomes, sent) => self.settle(outcomes, sent).await?,
+                Event::Settled(outcomes, sent) => self.settle(outcomes, *sent).await?,
                 Event::Paused => self.hand_over().await?,
             }
         }
@@ -216,10 +216,9 @@ impl Pump<'_, '_> {
             }
             if let Some(oldest) = self.under_way.front_mut()
                 && let Poll::Ready(outcomes) = oldest.poll(cx)
+                && let Some(sent) = self.under_way.pop_front()
             {
-                if let Some(sent) = self.under_way.pop_front() {
-                    return Poll::Ready(Ok(Event::Settled(outcomes, sent)));
-                }
+                return Poll::Ready(Ok(Event::Settled(outcomes, Box::new(sent))));
             }
             Poll::Pending
         })
@@ -298,6 +297,7 @@ impl Pump<'_, '_> {
             true => Awaited::There(Outcomes::new()),
             false => self.submit(portion).await?,
         };
+        let room = room.map(Box::new);
         self.under_way.push_back(Sent {
             answer,
             unread,
