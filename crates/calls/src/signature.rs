@@ -32,6 +32,12 @@ impl Signature {
         }
     }
 
+    /// True where its rows may be long: one of their columns is of no fixed length.
+    pub fn has_long_rows(&self) -> bool {
+        let mut columns = columns(self.fields.as_deref().unwrap_or_default());
+        columns.any(|(_, kind, _)| matches!(kind, [_, _, _, _, high, _] if *high >= 0x80))
+    }
+
     /// The number of columns of its rows.
     pub fn width(&self) -> usize {
         let count = self.fields.as_deref().and_then(<[u8]>::first_chunk);
@@ -76,6 +82,26 @@ mod tests {
             parameters: [23].into(),
             fields: Some(body.into()),
         }
+    }
+
+    #[test]
+    fn rows_are_long_where_a_column_has_no_fixed_length() {
+        let mut body = 2_u16.to_be_bytes().to_vec();
+        column(&mut body, "a", 1, 23, 0);
+        let fixed = Signature {
+            fields: Some(body.clone().into()),
+            ..Signature::default()
+        };
+        let at = body.len() + 2 + 4 + 2 + 4;
+        column(&mut body, "b", 1, 25, 0);
+        body[at..at + 2].copy_from_slice(&(-1_i16).to_be_bytes());
+        let varying = Signature {
+            fields: Some(body.into()),
+            ..Signature::default()
+        };
+        assert!(!Signature::default().has_long_rows());
+        assert!(!fixed.has_long_rows());
+        assert!(varying.has_long_rows());
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use async_trait::async_trait;
-use windrow_core::{Apart, Fault, KeyedRow, RowWrite};
+use windrow_core::{Apart, Fault, KeyedRow, RowWrite, UsualAnswer};
 
 use crate::arguments::{Arguments, Formats};
 use crate::parsed::ParsedStatement;
@@ -66,6 +66,8 @@ pub struct Statement {
     signature: Arc<Signature>,
     touches: Arc<dyn Touches>,
     retired: AtomicBool,
+    /// How long the rows of its calls are, where that varies.
+    usual: Option<UsualAnswer>,
 }
 
 impl Statement {
@@ -77,6 +79,7 @@ impl Statement {
     ) -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(1);
         Self {
+            usual: signature.has_long_rows().then(UsualAnswer::default),
             id: NEXT.fetch_add(1, Ordering::Relaxed),
             parsed,
             signature,
@@ -136,6 +139,11 @@ impl Statement {
     /// The one row that a call of it may change: see [`Touches::row_of`].
     pub fn row_of(&self, arguments: &Arguments, formats: &Formats) -> Option<KeyedRow> {
         self.touches.row_of(arguments, formats)
+    }
+
+    /// How long the rows of its calls usually are; `None`: they are always short.
+    pub fn usual_answer(&self) -> Option<&UsualAnswer> {
+        self.usual.as_ref()
     }
 
     /// The schema has changed: frontends describe the parsed statement anew before they use it

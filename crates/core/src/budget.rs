@@ -4,17 +4,22 @@
 //! answers 429), [`Budget::take`] waits (a streamed body is read more slowly). Those who wait take
 //! all that they can get, so they may hold three quarters of the budget at most: the rest is for
 //! those who cannot wait.
+//!
+//! Answers that wait for clients to read them have a room of their own beside it
+//! ([`Budget::answers`]), so that whoever does not read keeps nobody from writing.
 
+mod answers;
 mod pool;
 
 use std::sync::Arc;
 
+pub use self::answers::{AnswerPermit, AnswerRoom, SHORT, UsualAnswer};
 use self::pool::Pools;
 use crate::fault::{Fault, FaultClass};
 
 /// A budget of bytes, shared by all that hold a clone.
 #[derive(Clone, Debug)]
-pub struct Budget(Arc<Pools>);
+pub struct Budget(Arc<Pools>, AnswerRoom);
 
 /// Bytes taken from a [`Budget`]; they go back when this is dropped.
 #[derive(Debug)]
@@ -27,9 +32,15 @@ pub struct Permit {
 }
 
 impl Budget {
-    /// A budget of `total` bytes.
+    /// A budget of `total` bytes, and beside it room for answers of a quarter of that.
     pub fn new(total: usize) -> Self {
-        Self(Arc::new(Pools::new(total, patient(total))))
+        let answers = AnswerRoom::new(total / 4);
+        Self(Arc::new(Pools::new(total, patient(total))), answers)
+    }
+
+    /// Room for answers that wait for clients to read them.
+    pub fn answers(&self) -> &AnswerRoom {
+        &self.1
     }
 
     /// The size of the budget, in bytes.

@@ -62,7 +62,7 @@ pub mod write;
 
 pub use apart::Apart;
 pub use bookkeeping::Bookkeeping;
-pub use budget::{Budget, Permit};
+pub use budget::{AnswerPermit, AnswerRoom, Budget, Permit, UsualAnswer};
 pub use cancel::Canceller;
 pub use database::Database;
 pub use fault::{Fault, FaultClass};

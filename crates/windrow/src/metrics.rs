@@ -11,8 +11,9 @@ use serde_json::{Value, json};
 use windrow_core::{Budget, Standing};
 use windrow_lanes::{Failure, LaneStatus};
 
-/// Registers the version, as `windrow_build_info`, and the memory budget:
-/// `windrow_memory_held_bytes` and `windrow_memory_budget_bytes`.
+/// Registers the version, as `windrow_build_info`, the memory budget
+/// (`windrow_memory_held_bytes` and `windrow_memory_budget_bytes`), and the room for answers beside
+/// it (`windrow_answers_held_bytes` and `windrow_answers_room_bytes`).
 pub(crate) fn register(registry: &mut Registry, budget: &Budget) {
     // A gauge, for readers that know no other types than those of Prometheus' own format.
     let build = Family::<Vec<(&str, &str)>, Gauge>::default();
@@ -46,6 +47,16 @@ impl Collector for Memory {
                 "windrow_memory_budget",
                 "The memory budget (limits.memory)",
                 self.0.total(),
+            ),
+            (
+                "windrow_answers_held",
+                "Room that long answers take: those that are expected, and those that wait for their clients to read them",
+                self.0.answers().held(),
+            ),
+            (
+                "windrow_answers_room",
+                "The room for answers (a quarter of limits.memory)",
+                self.0.answers().total(),
             ),
         ] {
             let gauge = ConstGauge::new(i64::try_from(bytes).unwrap_or(i64::MAX));

@@ -7,6 +7,7 @@ use windrow_core::{Budget, Fault, OnConflict, Op, Returning};
 
 use crate::ack::Ack;
 use crate::answers::Refusal;
+use crate::answers::expected::UsualAnswers;
 use crate::auth::Token;
 use crate::bodies::whole::Limit;
 use crate::config::HttpConfig;
@@ -21,6 +22,7 @@ pub struct App {
     pub(crate) token: Token,
     pub(crate) services: Services,
     pub(crate) plans: Plans,
+    pub(crate) usual_answers: UsualAnswers,
 }
 
 impl App {
@@ -30,6 +32,7 @@ impl App {
                 &config.system_tables,
                 Arc::clone(&services.owns),
             )),
+            usual_answers: UsualAnswers::default(),
             services,
             token: Token::new(config.token.clone()),
             config,

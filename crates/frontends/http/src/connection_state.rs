@@ -38,6 +38,8 @@ pub(crate) struct ConnectionState {
     holds: AtomicBool,
     /// That body is to be given up for the sake of others.
     given_up: AtomicBool,
+    /// The answer that is sent takes room for answers.
+    takes_room: AtomicBool,
 }
 
 impl ConnectionState {
@@ -131,6 +133,11 @@ impl ConnectionState {
         self.unread.load(Relaxed)
     }
 
+    /// True while an answer is sent that takes room for answers.
+    pub(crate) fn takes_room(&self) -> bool {
+        self.phase() == Phase::Answering && self.takes_room.load(Relaxed)
+    }
+
     /// True while some of an answer is not written.
     pub(crate) fn is_answering(&self) -> bool {
         self.phase() == Phase::Answering || self.is_stalled()
@@ -157,8 +164,9 @@ impl ConnectionState {
 pub(crate) struct Answering(Arc<ConnectionState>);
 
 impl Answering {
-    pub(crate) fn new(state: Arc<ConnectionState>) -> Self {
+    pub(crate) fn new(state: Arc<ConnectionState>, takes_room: bool) -> Self {
         state.enter(Phase::Answering);
+        state.takes_room.store(takes_room, Relaxed);
         Self(state)
     }
 

@@ -2,18 +2,20 @@
 
 use std::borrow::Cow;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use http::request::Parts;
 use tokio::time::{Instant, timeout};
 use windrow_core::intake::{Receipt, Units};
 use windrow_core::{
-    Budget, Dones, Fault, FaultClass, Intake, Op, Outcomes, Permit, RowDone, RowWrite, SpoolPlace,
-    Spooling, Trace, Unit, UnitOutcome,
+    AnswerPermit, Budget, Dones, Fault, FaultClass, Intake, Op, Outcomes, Permit, RowDone,
+    RowWrite, SpoolPlace, Spooling, Trace, Unit, UnitOutcome,
 };
 use windrow_idempotency::{Extent, KeyedRequest, without_mark};
 
 use crate::ack::Ack;
 use crate::answers::Refusal;
+use crate::answers::expected::ExpectedAnswers;
 use crate::app::App;
 use crate::handover::Handover;
 use crate::idempotency;
@@ -23,6 +25,9 @@ use crate::source::{PATIENCE, Pass, WriteSource};
 /// The code of a request that has waited in vain for the database to apply what is in the spool:
 /// SQLSTATE 55000, object not in prerequisite state.
 const BEHIND: &str = "55000";
+
+/// How long writes wait for room for their answers.
+const PATIENCE_FOR_ROOM: Duration = Duration::from_secs(10);
 
 /// One request with its surroundings, but for its body.
 pub struct RequestContext<'a> {
@@ -42,6 +47,8 @@ pub struct RequestContext<'a> {
     trace: Option<&'a Trace>,
     /// Behind all of it that the spool has taken.
     place: Mutex<Option<Arc<SpoolPlace>>>,
+    /// Room for its answer.
+    room: Mutex<AnswerPermit>,
 }
 
 impl<'a> RequestContext<'a> {
@@ -65,6 +72,7 @@ impl<'a> RequestContext<'a> {
             handover,
             trace,
             place: Mutex::default(),
+            room: Mutex::default(),
         })
     }
 
@@ -88,6 +96,67 @@ impl<'a> RequestContext<'a> {
     pub(crate) fn place(&self) -> Option<Arc<SpoolPlace>> {
         let place = self.place.lock();
         place.unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Takes room for the answers to units that are about to be handed over. `None`: they are
+    /// short.
+    ///
+    /// # Errors
+    /// [`FaultClass::Overloaded`] where there is none for a long time.
+    async fn room_for(&self, units: &[Unit<RowWrite>]) -> Result<Option<ExpectedAnswers>, Fault> {
+        let Some(mut expected) = self.app.usual_answers.of(units) else {
+            return Ok(None);
+        };
+        let room = self.app.budget().answers();
+        let bytes = expected.bytes(room);
+        if bytes > 0 {
+            let taken = timeout(PATIENCE_FOR_ROOM, room.take(bytes)).await;
+            expected.hold(room, taken.map_err(|_| no_room())?);
+        }
+        Ok(Some(expected))
+    }
+
+    /// As [`RequestContext::room_for`], where `under_way` says whether some of the request's
+    /// answers are still to come, which take room too: then nothing is waited for, and the outer
+    /// `None` says that there is none at this moment.
+    ///
+    /// # Errors
+    /// As [`RequestContext::room_for`].
+    pub(crate) async fn room_beside(
+        &self,
+        units: &[Unit<RowWrite>],
+        under_way: bool,
+    ) -> Result<Option<Option<ExpectedAnswers>>, Fault> {
+        if !under_way {
+            return self.room_for(units).await.map(Some);
+        }
+        let Some(mut expected) = self.app.usual_answers.of(units) else {
+            return Ok(Some(None));
+        };
+        let room = self.app.budget().answers();
+        let bytes = expected.bytes(room);
+        if bytes > 0 {
+            let Some(taken) = room.try_take(bytes) else {
+                return Ok(None);
+            };
+            expected.hold(room, taken);
+        }
+        Ok(Some(Some(expected)))
+    }
+
+    /// Answers are there: room for them is held until the request is answered.
+    fn answered(&self, expected: Option<ExpectedAnswers>, outcomes: &Outcomes<RowDone>) {
+        if let Some(expected) = expected {
+            let permit = expected.known(self.app.budget().answers(), outcomes);
+            let room = self.room.lock();
+            room.unwrap_or_else(PoisonError::into_inner).merge(permit);
+        }
+    }
+
+    /// What was taken for its answer.
+    pub(crate) fn take_room(&self) -> AnswerPermit {
+        let room = self.room.lock();
+        std::mem::take(&mut *room.unwrap_or_else(PoisonError::into_inner))
     }
 
     /// True where something of it was executed when it came before.
@@ -173,9 +242,11 @@ impl<'a> RequestContext<'a> {
             turn.remember();
             return Ok(Ok(Dones::new()));
         }
+        let room = self.room_for(std::slice::from_ref(&unit)).await?;
         let permit = cover(held, unit.bytes(), self.app.budget())?;
         let writes = unit.work().len();
         let mut outcomes = turn.run([unit], writes, permit, Extent::Alone).await?;
+        self.answered(room, &outcomes);
         let outcome = outcomes.pop();
         Ok(
             outcome
@@ -236,7 +307,10 @@ impl<'a> RequestContext<'a> {
         let units: Vec<Unit<RowWrite>> = writes.into_iter().map(Unit::one).collect();
         let count = units.len();
         let extent = if last { Extent::Last } else { Extent::More };
-        turn.run(units, count, permit, extent).await
+        let room = self.room_for(&units).await?;
+        let outcomes = turn.run(units, count, permit, extent).await?;
+        self.answered(room, &outcomes);
+        Ok(outcomes)
     }
 }
 
@@ -374,6 +448,14 @@ pub fn done_of(outcome: UnitOutcome<RowDone>) -> Result<RowDone, Fault> {
         Ok(dones) => Ok(dones.into_iter().next().unwrap_or_default()),
         Err(failed) => Err(failed.fault),
     }
+}
+
+fn no_room() -> Fault {
+    let message = format!(
+        "the room for answers that wait for their clients (a quarter of limits.memory) has been full for {} seconds; nothing was handed over, try again later",
+        PATIENCE_FOR_ROOM.as_secs()
+    );
+    Fault::new(FaultClass::Overloaded, "53200", message)
 }
 
 /// A permit of exactly so many bytes, out of what is held already.

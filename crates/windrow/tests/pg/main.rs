@@ -27,5 +27,6 @@ mod spooled;
 mod standings;
 mod support;
 mod types;
+mod unread;
 mod waiting;
 mod warrants;

@@ -13,6 +13,9 @@ use windrow_pgwire::wire::{Answer, DataRow, ServerError};
 /// A message begins with a byte that names it, and its length.
 const HEADER: usize = 5;
 
+/// Messages of a transaction, in bytes, up to which all who are told of it share their memory.
+const SHARED: usize = 64 << 10;
+
 /// The answers of one transaction.
 #[derive(Debug, Default)]
 pub(crate) struct Answers {
@@ -212,11 +215,15 @@ impl Answers {
         self.slice(self.range(statement, |ended| ended.end, self.messages.len()))
     }
 
+    /// A part of the messages. Long ones are taken apart: whoever waits for its client keeps its own
+    /// answer, not those of all who were in the batch.
     fn slice(&self, range: Range<usize>) -> Bytes {
-        if range.start < range.end && range.end <= self.messages.len() {
-            self.messages.slice(range)
-        } else {
-            Bytes::new()
+        match self.messages.get(range.clone()) {
+            None | Some([]) => Bytes::new(),
+            Some(part) if self.messages.len() > SHARED && part.len() < self.messages.len() => {
+                Bytes::copy_from_slice(part)
+            }
+            Some(_) => self.messages.slice(range),
         }
     }
 

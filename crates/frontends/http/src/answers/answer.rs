@@ -11,9 +11,10 @@ use http::header::{CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER};
 use http::{Response, StatusCode};
 use http_body::{Body, Frame, SizeHint};
 use tokio_util::sync::CancellationToken;
-use windrow_core::SpoolPlace;
+use windrow_core::{AnswerPermit, AnswerRoom, SpoolPlace};
 
 use crate::answers::live::Live;
+use crate::answers::pieces::{PIECE, Pieces};
 use crate::connection_state::{Answering, ConnectionState};
 
 /// A place in the spool behind all rows of a request that it has taken.
@@ -42,6 +43,11 @@ pub(crate) trait Chunks: fmt::Debug + Send {
     /// The next bytes, `None` at the end.
     fn next_chunk(&mut self) -> Option<Bytes>;
 
+    /// True where what is left of it takes room for answers.
+    fn takes_room(&self) -> bool {
+        false
+    }
+
     /// How long all of it is, where that is known before it is written.
     fn length(&self) -> Option<u64> {
         None
@@ -54,12 +60,25 @@ impl AnswerBody {
         Self::Chunked(Box::new(chunks), None)
     }
 
+    /// Counts a long body that is there until it has left. `permit`: what was taken for it before.
+    pub(crate) fn count(&mut self, room: &AnswerRoom, mut permit: AnswerPermit) {
+        if let Self::Whole(bytes) = self
+            && bytes.len() > PIECE
+        {
+            permit.resize(room, bytes.len());
+            *self = Self::chunked(Pieces::new(std::mem::take(bytes), permit));
+        }
+    }
+
     /// Has the connection know until when there is something to write; false where all of the body
     /// is there. A live body ends when `stop` is cancelled.
     pub(crate) fn keep(&mut self, state: &Arc<ConnectionState>, stop: &CancellationToken) -> bool {
         match self {
             Self::Whole(_) => return false,
-            Self::Chunked(_, kept) => *kept = Some(Answering::new(Arc::clone(state))),
+            Self::Chunked(chunks, kept) => {
+                let takes_room = chunks.takes_room();
+                *kept = Some(Answering::new(Arc::clone(state), takes_room));
+            }
             Self::Live(live) => live.keep(stop.clone(), Answering::live(Arc::clone(state))),
         }
         true

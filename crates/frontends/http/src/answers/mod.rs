@@ -1,9 +1,11 @@
 //! What clients are answered: errors, results, values as JSON.
 
 mod answer;
+pub(crate) mod expected;
 pub mod json;
 pub(crate) mod ledger;
 mod live;
+mod pieces;
 pub(crate) mod refusal;
 mod report;
 

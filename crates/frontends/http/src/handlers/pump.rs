@@ -15,6 +15,7 @@ use windrow_core::{Budget, Fault, Outcomes, Permit, RowDone, RowWrite, Unit, Uni
 use windrow_idempotency::Extent;
 
 use crate::ack::Ack;
+use crate::answers::expected::ExpectedAnswers;
 use crate::answers::ledger::Ledger;
 use crate::answers::{self, Answer, Refusal, Report};
 use crate::bodies::Feed;
@@ -124,6 +125,8 @@ type Unread = Vec<(usize, RowError)>;
 struct Sent {
     answer: Awaited,
     unread: Unread,
+    /// What is expected, where it may be long.
+    room: Option<Box<ExpectedAnswers>>,
 }
 
 /// What becomes of the rows of a portion that can be read.
@@ -172,7 +175,7 @@ impl Take for Portion {
 /// What the pump was woken by.
 enum Event {
     Chunk(Option<Bytes>),
-    Settled(Outcomes<RowDone>, Unread),
+    Settled(Outcomes<RowDone>, Box<Sent>),
     /// Nothing has come at this moment, and the lane has room for what was read.
     Paused,
 }
@@ -190,7 +193,7 @@ impl Pump<'_, '_> {
             match self.next().await? {
                 Event::Chunk(Some(chunk)) => self.parse(chunk).await?,
                 Event::Chunk(None) => break,
-                Event::Settled(outcomes, unread) => self.settle(outcomes, unread).await?,
+                Event::Settled(outcomes, sent) => self.settle(outcomes, *sent).await?,
                 Event::Paused => self.hand_over().await?,
             }
         }
@@ -213,10 +216,9 @@ impl Pump<'_, '_> {
             }
             if let Some(oldest) = self.under_way.front_mut()
                 && let Poll::Ready(outcomes) = oldest.poll(cx)
+                && let Some(sent) = self.under_way.pop_front()
             {
-                let unread = self.under_way.pop_front().map(|sent| sent.unread);
-                let unread = unread.unwrap_or_default();
-                return Poll::Ready(Ok(Event::Settled(outcomes, unread)));
+                return Poll::Ready(Ok(Event::Settled(outcomes, Box::new(sent))));
             }
             Poll::Pending
         })
@@ -290,12 +292,31 @@ impl Pump<'_, '_> {
         if let (None, Some((_, first))) = (&self.unread, unread.first()) {
             self.unread = Some(first.clone().into());
         }
+        let room = self.room_for(&portion).await?;
         let answer = match portion.units.is_empty() {
             true => Awaited::There(Outcomes::new()),
             false => self.submit(portion).await?,
         };
-        self.under_way.push_back(Sent { answer, unread });
+        let room = room.map(Box::new);
+        self.under_way.push_back(Sent {
+            answer,
+            unread,
+            room,
+        });
         Ok(())
+    }
+
+    /// Room for the answers to a portion. Nobody holds some of it and waits for more: where there
+    /// is none at once, those under way are settled first, which are counted with the results then.
+    async fn room_for(&mut self, portion: &Portion) -> Result<Option<ExpectedAnswers>, Refusal> {
+        loop {
+            let under_way = !self.under_way.is_empty();
+            let room = self.request.room_beside(&portion.units, under_way).await?;
+            match room {
+                Some(room) => return Ok(room),
+                None => self.settle_oldest().await?,
+            }
+        }
     }
 
     async fn submit(&mut self, portion: Portion) -> Result<Awaited, Refusal> {
@@ -340,10 +361,13 @@ impl Pump<'_, '_> {
             return Ok(());
         };
         let outcomes = std::future::poll_fn(|cx| oldest.poll(cx)).await;
-        self.settle(outcomes, oldest.unread).await
+        self.settle(outcomes, oldest).await
     }
 
-    async fn settle(&mut self, outcomes: Outcomes<RowDone>, unread: Unread) -> Result<(), Refusal> {
+    async fn settle(&mut self, outcomes: Outcomes<RowDone>, sent: Sent) -> Result<(), Refusal> {
+        let Sent { unread, room, .. } = sent;
+        // Held until they are charged with all results.
+        let _room = room.map(|room| room.known(self.budget.answers(), &outcomes));
         let outcomes = match &self.turn {
             Some(turn) => turn.settle(outcomes),
             None => outcomes,

@@ -102,7 +102,10 @@ impl Router {
                 if let (Some(traced), Err(refusal)) = (&traced, &result) {
                     traced.fails(&refusal.fault().code);
                 }
-                self.answer_of(&request, result)
+                let mut answer = self.answer_of(&request, result);
+                let room = self.app.budget().answers();
+                answer.body_mut().count(room, request.take_room());
+                answer
             }
             Err(refusal) => self.refuse(&head, refusal),
         };

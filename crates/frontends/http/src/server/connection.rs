@@ -26,7 +26,7 @@ use crate::app::App;
 use crate::connection_state::{ConnectionState, Phase};
 use crate::routes::Router;
 use crate::server::gate::Gate;
-use crate::server::watch::{Ruling, Watch};
+use crate::server::watch::{Ruling, Wanted, Watch};
 use crate::source::WriteSource;
 
 /// Read and write buffers of a connection, in bytes; also the largest head of a request.
@@ -128,9 +128,8 @@ async fn supervise<S, H>(
     H: Service<Request<Incoming>, Response = Response<AnswerBody>, Error = Infallible>,
 {
     // What seldom has anything to say is polled only when it has.
-    let period = watch.period();
-    let tick = || async move {
-        sleep(period).await;
+    let tick = |step| async move {
+        sleep(step).await;
         Aside::Tick
     };
     let stopped = async {
@@ -139,7 +138,7 @@ async fn supervise<S, H>(
     };
     let mut aside = FuturesUnordered::new();
     aside.push(Either::Left(stopped));
-    aside.push(Either::Right(tick()));
+    aside.push(Either::Right(tick(watch.step(state))));
     loop {
         let said = tokio::select! {
             biased;
@@ -157,8 +156,9 @@ async fn supervise<S, H>(
         let ruling = match said {
             Aside::Stop => Ruling::Retire,
             Aside::Tick => {
-                aside.push(Either::Right(tick()));
-                watch.look(state, budget.is_wanted())
+                let ruling = watch.look(state, Wanted::of(budget));
+                aside.push(Either::Right(tick(watch.step(state))));
+                ruling
             }
         };
         match ruling {

@@ -2,12 +2,20 @@
 
 use std::time::Duration;
 
+use windrow_core::Budget;
+
 use crate::config::HttpConfig;
 use crate::connection_state::{ConnectionState, Phase};
 
 /// How long a client that holds memory may take to bring, or to take, a little, while others want
 /// memory.
 const PATIENCE: Duration = Duration::from_secs(10);
+
+/// How long a client may take nothing of an answer that takes room which others wait for, and how
+/// often that is looked at. Short, for others wait as long: whoever reads at all takes something in
+/// that time.
+const UNREAD: Duration = Duration::from_secs(2);
+const LOOK: Duration = Duration::from_millis(500);
 
 /// What has to move in that time, in bytes.
 const STEP: u64 = 64 << 10;
@@ -25,10 +33,30 @@ pub(crate) enum Ruling {
     Drop,
 }
 
+/// What others wait for.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Wanted {
+    /// Memory for what they send.
+    pub(crate) memory: bool,
+    /// Room for what they are answered.
+    pub(crate) room: bool,
+}
+
+impl Wanted {
+    pub(crate) fn of(budget: &Budget) -> Self {
+        Self {
+            memory: budget.is_wanted(),
+            room: budget.answers().is_wanted(),
+        }
+    }
+}
+
 /// Looks at a [`ConnectionState`] in steps of a period. A limit is kept to within one period.
 #[derive(Debug)]
 pub(crate) struct Watch {
     period: Duration,
+    /// Time until the next look.
+    step: Duration,
     quiet: Duration,
     stamp: u32,
     head: Duration,
@@ -50,6 +78,7 @@ impl Watch {
         let period = (shortest / 2).max(Duration::from_millis(1));
         Self {
             period,
+            step: period,
             quiet: Duration::ZERO,
             stamp: 0,
             head,
@@ -60,14 +89,18 @@ impl Watch {
         }
     }
 
-    /// Time between two looks.
-    pub(crate) fn period(&self) -> Duration {
-        self.period
+    /// Time until the next look: shorter while an answer is sent that takes room.
+    pub(crate) fn step(&mut self, state: &ConnectionState) -> Duration {
+        self.step = match state.takes_room() {
+            true => self.period.min(LOOK),
+            false => self.period,
+        };
+        self.step
     }
 
-    /// One look, a period after the last. `wanted`: others want memory.
-    pub(crate) fn look(&mut self, state: &ConnectionState, wanted: bool) -> Ruling {
-        if self.is_too_slow(state) && wanted {
+    /// One look, a step after the last. `wanted`: others want memory, room for answers.
+    pub(crate) fn look(&mut self, state: &ConnectionState, wanted: Wanted) -> Ruling {
+        if self.is_too_slow(state) && wanted.memory {
             if state.phase() == Phase::Answering {
                 return Ruling::Drop;
             }
@@ -79,7 +112,10 @@ impl Watch {
             self.quiet = Duration::ZERO;
             return Ruling::Keep;
         }
-        self.quiet += self.period;
+        self.quiet += self.step;
+        if state.takes_room() && wanted.room && self.quiet >= UNREAD {
+            return Ruling::Drop;
+        }
         if state.is_stalled() && self.quiet >= self.body {
             return Ruling::Drop;
         }
@@ -103,14 +139,17 @@ impl Watch {
             (self.held, self.moved) = (Duration::ZERO, moved);
             return false;
         }
-        self.held += self.period;
+        self.held += self.step;
         self.held >= PATIENCE.min(self.body)
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
+    use crate::connection_state::Answering;
 
     fn watch() -> Watch {
         Watch::new(&HttpConfig {
@@ -122,14 +161,14 @@ mod tests {
     }
 
     fn looks_until(ruling: Ruling, watch: &mut Watch, state: &ConnectionState) -> Option<u32> {
-        (1..100).find(|_| watch.look(state, false) == ruling)
+        (1..100).find(|_| watch.look(state, Wanted::default()) == ruling)
     }
 
     #[test]
     fn each_phase_has_its_own_patience() {
         let state = ConnectionState::default();
         let mut watch = watch();
-        assert_eq!(watch.period(), Duration::from_secs(1));
+        assert_eq!(watch.step(&state), Duration::from_secs(1));
         assert_eq!(looks_until(Ruling::Retire, &mut watch, &state), Some(8));
         state.received();
         assert_eq!(looks_until(Ruling::SlowHead, &mut watch, &state), Some(3));
@@ -138,7 +177,7 @@ mod tests {
         assert!(!state.is_late());
         state.enter(Phase::Body);
         for _ in 0..5 {
-            assert_eq!(watch.look(&state, false), Ruling::Keep);
+            assert_eq!(watch.look(&state, Wanted::default()), Ruling::Keep);
         }
         assert!(state.is_late());
     }
@@ -150,17 +189,17 @@ mod tests {
         state.enter(Phase::Body);
         for _ in 0..50 {
             state.progress();
-            watch.look(&state, false);
-            watch.look(&state, false);
+            watch.look(&state, Wanted::default());
+            watch.look(&state, Wanted::default());
         }
         assert!(!state.is_late());
         state.enter(Phase::Idle);
         state.received();
-        watch.look(&state, false);
+        watch.look(&state, Wanted::default());
         state.received();
-        watch.look(&state, false);
+        watch.look(&state, Wanted::default());
         state.received();
-        assert_eq!(watch.look(&state, false), Ruling::SlowHead);
+        assert_eq!(watch.look(&state, Wanted::default()), Ruling::SlowHead);
     }
 
     #[test]
@@ -180,7 +219,15 @@ mod tests {
             for _ in 0..30 {
                 state.moved(moved);
                 state.progress();
-                if watch.look(state, wanted) == Ruling::Drop || state.is_given_up() {
+                if watch.look(
+                    state,
+                    Wanted {
+                        memory: wanted,
+                        room: false,
+                    },
+                ) == Ruling::Drop
+                    || state.is_given_up()
+                {
                     return true;
                 }
             }
@@ -196,5 +243,32 @@ mod tests {
         assert!(!state.is_given_up());
         state.enter(Phase::Answering);
         assert!(looks(&state, true, 1), "it is not taken");
+    }
+
+    #[test]
+    fn who_takes_nothing_of_an_answer_is_dropped_soon_where_others_want_its_room() {
+        let state = Arc::new(ConnectionState::default());
+        let looks = |wanted: Wanted, reads: bool| {
+            let mut watch = watch();
+            (0..20).find(|_| {
+                watch.step(&state);
+                if reads {
+                    state.progress();
+                }
+                watch.look(&state, wanted) == Ruling::Drop
+            })
+        };
+        let wanted = Wanted {
+            room: true,
+            ..Wanted::default()
+        };
+        state.enter(Phase::Answering);
+        assert_eq!(looks(wanted, false), None, "it takes no room");
+        let answering = Answering::new(Arc::clone(&state), true);
+        assert_eq!(looks(Wanted::default(), false), None);
+        assert_eq!(looks(wanted, true), None);
+        assert!(looks(wanted, false).is_some_and(|looks| looks < 6));
+        drop(answering);
+        assert_eq!(looks(wanted, false), None, "it has left");
     }
 }

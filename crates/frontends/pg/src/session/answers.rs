@@ -4,6 +4,8 @@ use std::future::poll_fn;
 use std::io;
 use std::task::{Context, Poll};
 
+use windrow_core::budget::SHORT;
+
 use super::client_connection::HIGH;
 use super::state::{End, Session};
 
@@ -14,6 +16,11 @@ impl Session {
             self.poll_answers(cx);
             let held_back = self.connection.out.len() >= HIGH;
             let flushed = self.connection.poll_flush(cx)?.is_ready();
+            let behind = match held_back {
+                true => self.pending.len() * SHORT,
+                false => 0,
+            };
+            self.connection.count_answers(&self.shared.budget, behind);
             // What was held back for the sake of memory is looked at again, or nobody would wake
             // this up for it.
             if !held_back || self.connection.out.len() >= HIGH {
@@ -36,8 +43,12 @@ impl Session {
             if front.is_of_spool() {
                 self.has_spooled();
             }
-            if let Some(pending) = self.pending.pop_front() {
+            if let Some(mut pending) = self.pending.pop_front() {
                 let stopping = self.stop.is_cancelled();
+                if let Some(answer) = pending.answer.take() {
+                    self.under_way.ended(&answer);
+                    self.connection.keep_room(answer.known(outcome.as_ref()));
+                }
                 pending.say(
                     outcome,
                     &mut self.connection.out,
@@ -52,10 +63,11 @@ impl Session {
     pub(super) async fn drain(&mut self) -> Result<(), End> {
         poll_fn(|cx| {
             self.poll_say(cx)?;
-            match self.pending.is_empty() {
-                true => Poll::Ready(Ok(())),
-                false => Poll::Pending,
+            if self.pending.is_empty() {
+                return Poll::Ready(Ok(()));
             }
+            let (budget, part) = (&self.shared.budget, self.segment.bytes);
+            self.connection.poll_stalled(budget, part, cx).map(Err)
         })
         .await
     }

@@ -9,7 +9,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use tokio::time::{Instant, Sleep, sleep};
-use windrow_core::{Budget, Fault, FaultClass, Permit};
+use windrow_core::{AnswerRoom, Budget, Fault, FaultClass, Permit};
 
 /// What of a message is read before memory is taken for it, in bytes; shorter ones are counted once
 /// they wait in a lane.
@@ -21,6 +21,11 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 /// What has to come in that time, in bytes.
 const STEP: usize = 64 * 1024;
+
+/// How long answers may stand still that take room which others wait for, and how often that is
+/// looked at. Short, for others wait as long: whoever reads at all takes something in that time.
+const UNREAD: Duration = Duration::from_secs(2);
+const LOOK: Duration = Duration::from_millis(500);
 
 /// How many times over a message may be in memory at once: in the inbox, in what is passed on to
 /// the server.
@@ -224,6 +229,41 @@ impl Still {
             }
             self.seen = now;
             self.time.as_mut().reset(Instant::now() + PATIENCE);
+        }
+        Poll::Pending
+    }
+}
+
+/// Answers of a client that does not take them.
+#[derive(Debug)]
+pub(super) struct Unread {
+    /// What had left when it was looked at last, in bytes, and since when.
+    seen: u64,
+    since: Instant,
+    time: Pin<Box<Sleep>>,
+}
+
+impl Default for Unread {
+    fn default() -> Self {
+        Self {
+            seen: 0,
+            since: Instant::now(),
+            time: Box::pin(sleep(LOOK)),
+        }
+    }
+}
+
+impl Unread {
+    /// Ready where none of it has left for a while, and others want the room that it takes.
+    pub(super) fn poll(&mut self, room: &AnswerRoom, sent: u64, cx: &mut Context<'_>) -> Poll<()> {
+        while self.time.as_mut().poll(cx).is_ready() {
+            let now = Instant::now();
+            if self.seen != sent {
+                (self.seen, self.since) = (sent, now);
+            } else if now >= self.since + UNREAD && room.is_wanted() {
+                return Poll::Ready(());
+            }
+            self.time.as_mut().reset(now + LOOK);
         }
         Poll::Pending
     }

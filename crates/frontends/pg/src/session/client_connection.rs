@@ -7,9 +7,10 @@ use std::task::{Context, Poll, ready};
 
 use bytes::{Buf, BytesMut};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use windrow_core::{Budget, Fault, Permit};
+use windrow_core::{AnswerPermit, Budget, Fault, Permit};
 
-use super::charge::{self, Charge, LongMessages, Still};
+use super::charge::{self, Charge, LongMessages, Still, Unread};
+use super::state::End;
 
 use crate::client_stream::ClientStream;
 use crate::codec::frame::{self, Front, Violation};
@@ -55,6 +56,12 @@ pub(crate) struct ClientConnection {
     still: Option<Box<Still>>,
     /// Bytes that came and left, in all.
     moved: u64,
+    /// Answers are there that the client does not take.
+    unread: Option<Box<Unread>>,
+    /// Bytes that left, in all.
+    sent: u64,
+    /// Room for the answers that are to be sent.
+    room: AnswerPermit,
 }
 
 impl ClientConnection {
@@ -71,6 +78,9 @@ impl ClientConnection {
             spent: None,
             still: None,
             moved: 0,
+            unread: None,
+            sent: 0,
+            room: AnswerPermit::default(),
         }
     }
 
@@ -189,14 +199,50 @@ impl ClientConnection {
         }
     }
 
+    /// Room for an answer that is to be sent now: it is held until that has left.
+    pub(super) fn keep_room(&mut self, room: AnswerPermit) {
+        self.room.merge(room);
+    }
+
+    /// Counts what is to be sent, and `behind`, what waits for that to leave. Short answers, which
+    /// clients take at once as a rule, are no visit to the room for answers.
+    pub(crate) fn count_answers(&mut self, budget: &Budget, behind: usize) {
+        let due = match self.out.len() {
+            0 => 0,
+            waits => waits + behind,
+        };
+        let held = self.room.bytes();
+        let is_short = held == 0 && due <= charge::FREE;
+        if !is_short && (due > held || due == 0 || due + HIGH < held) {
+            self.room.resize(budget.answers(), due);
+        }
+    }
+
     /// Ready where a message, the front of which is at `at` in the inbox, does not come, or answers
-    /// are not taken, while others wait for memory.
+    /// are not taken, while others wait for memory: why the session ends.
     pub(crate) fn poll_stalled(
         &mut self,
         budget: &Budget,
         at: usize,
         cx: &mut Context<'_>,
-    ) -> Poll<()> {
+    ) -> Poll<End> {
+        if self.poll_unread(budget, cx).is_ready() {
+            return Poll::Ready(End::Unread);
+        }
+        let still = self.poll_still(budget, at, cx);
+        still.map(|()| End::Fatal(charge::stalled()))
+    }
+
+    fn poll_unread(&mut self, budget: &Budget, cx: &mut Context<'_>) -> Poll<()> {
+        if self.out.is_empty() {
+            self.unread = None;
+            return Poll::Pending;
+        }
+        let unread = self.unread.get_or_insert_with(Box::default);
+        unread.poll(budget.answers(), self.sent, cx)
+    }
+
+    fn poll_still(&mut self, budget: &Budget, at: usize, cx: &mut Context<'_>) -> Poll<()> {
         let here = self.inbox.len();
         if let Some(charge) = &mut self.charge {
             return charge.poll_stalled(budget, here, cx);
@@ -251,6 +297,7 @@ impl ClientConnection {
                 taken => {
                     self.out.advance(taken);
                     self.moved += taken as u64;
+                    self.sent += taken as u64;
                 }
             }
             self.unflushed = true;

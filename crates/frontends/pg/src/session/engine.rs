@@ -10,7 +10,6 @@ use bytes::BufMut;
 use tokio_util::sync::WaitForCancellationFuture;
 use windrow_core::Fault;
 
-use super::charge;
 use super::client_connection::HIGH;
 use super::state::{End, Session, shutdown};
 use crate::codec::frame::{Front, HEADER, Violation};
@@ -52,6 +51,14 @@ impl Session {
         self.info.set_interrupt(Interrupt::Nothing).await;
         match end {
             End::Broken => return,
+            // It would not take the last words either, and what it holds is wanted.
+            End::Unread => {
+                tracing::info!(
+                    client = self.info.pid,
+                    "a client does not take its answers, for whose room others wait: its connection is closed"
+                );
+                return;
+            }
             End::Left | End::EndedByServer => {}
             End::Fatal(fault) => failure::fatal(&mut self.connection.out, &fault),
         }
@@ -60,7 +67,9 @@ impl Session {
 
     /// True where the client has to take answers, or to wait for some, before more of it is read.
     fn is_full(&self) -> bool {
-        self.pending.len() >= UNDER_WAY || self.connection.out.len() >= HIGH
+        self.pending.len() >= UNDER_WAY
+            || self.connection.out.len() >= HIGH
+            || self.under_way.is_full(&self.shared.budget)
     }
 
     /// Waits until there is something to do: an answer to be given, or a message to be read.
@@ -73,12 +82,9 @@ impl Session {
         self.connection.settle();
         let flushed = self.poll_say(cx)?;
         let part = self.segment.bytes;
-        if self
-            .connection
-            .poll_stalled(&self.shared.budget, part, cx)
-            .is_ready()
-        {
-            return Poll::Ready(Err(End::Fatal(charge::stalled())));
+        let budget = &self.shared.budget;
+        if let Poll::Ready(end) = self.connection.poll_stalled(budget, part, cx) {
+            return Poll::Ready(Err(end));
         }
         if self.is_full() {
             return Poll::Pending;

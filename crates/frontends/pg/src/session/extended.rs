@@ -182,6 +182,7 @@ impl Session {
             script,
             ending: Ending::Open,
             traced: None,
+            answer: None,
         });
         self.segment.answered = self.segment.messages;
         self.segment.bytes += total;
@@ -205,6 +206,7 @@ impl Session {
                 script,
                 ending: Ending::Sync,
                 traced: None,
+                answer: None,
             });
             self.segment.define(&mut self.statements);
             self.connection.take(taken);

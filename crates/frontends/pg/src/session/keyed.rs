@@ -94,6 +94,7 @@ impl Session {
             script,
             ending,
             traced,
+            answer: None,
         };
         self.handed_over(pending, count, taken);
         Ok(())

@@ -14,6 +14,7 @@ use windrow_core::{
 };
 use windrow_idempotency::{Refused, without_mark};
 
+use super::room::ExpectedAnswer;
 use super::values::Values;
 use crate::codec::{answer, failure};
 use crate::statements::FixedTypes;
@@ -29,6 +30,8 @@ pub(crate) struct Pending {
     pub(crate) ending: Ending,
     /// Its span, where it is traced: that ends with what is said.
     pub(crate) traced: Option<Box<TracedRequest>>,
+    /// The answer that is expected, where it may be long.
+    pub(crate) answer: Option<Box<ExpectedAnswer>>,
 }
 
 /// An outcome that is waited for.

@@ -143,6 +143,7 @@ impl Session {
             },
             ending: Ending::Sync,
             traced: None,
+            answer: None,
         });
     }
 }

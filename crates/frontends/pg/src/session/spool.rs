@@ -182,6 +182,7 @@ impl Session {
                     script,
                     ending,
                     traced,
+                    answer: None,
                 };
                 self.handed_over(pending, count, taken);
                 Ok(())
@@ -206,6 +207,7 @@ impl Session {
     /// What was handed over waits for its outcome.
     pub(super) fn handed_over(&mut self, pending: Pending, count: usize, taken: usize) {
         let is_query = matches!(pending.ending, Ending::Query(_));
+        self.under_way.begins(&pending);
         self.pending.push_back(pending);
         self.connection.take(taken);
         self.connection.settle();

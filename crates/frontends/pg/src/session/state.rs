@@ -10,6 +10,7 @@ use windrow_core::{Fault, FaultClass};
 use super::client::Client;
 use super::client_connection::ClientConnection;
 use super::pending::Pending;
+use super::room::UnderWay;
 use super::segment::Segment;
 use super::spooled::Spooled;
 use super::values::Values;
@@ -44,6 +45,8 @@ pub(crate) struct Session {
     pub(super) epoch: u64,
     pub(super) segment: Segment,
     pub(super) pending: VecDeque<Pending>,
+    /// Room that those of them hold for their answers.
+    pub(super) under_way: UnderWay,
     /// Its place among those who hand units to a lane; `None` while it has none.
     pub(super) source: Option<LaneSource>,
     /// The lane that it wants to be in.
@@ -62,6 +65,8 @@ pub(crate) enum End {
     Left,
     /// The client cannot be reached any more.
     Broken,
+    /// The client does not take its answers, and others wait for the room that these take.
+    Unread,
     /// The client is told why.
     Fatal(Fault),
     /// The client was told why by its server.
@@ -108,6 +113,7 @@ impl Session {
             epoch: 0,
             segment: Segment::default(),
             pending: VecDeque::new(),
+            under_way: UnderWay::default(),
             source: None,
             interest: None,
             cancel_requested: false,

@@ -8,6 +8,7 @@ use windrow_core::{Fault, Unit};
 
 use super::pending::{Awaited, Ending, Pending, Script};
 use super::relay;
+use super::room::ExpectedAnswer;
 use super::state::{End, Session};
 use super::traces;
 use crate::lanes::{Lane, LaneSource};
@@ -83,6 +84,15 @@ impl Session {
             drop((unit, script, ending));
             return self.relay("more than the memory budget holds").await;
         };
+        let mut answer = ExpectedAnswer::of(&unit);
+        if let Some(answer) = &mut answer
+            && answer.is_long(&shared.budget)
+            && let Err(fault) = Box::pin(self.take_room(answer)).await?
+        {
+            drop((unit, permit));
+            self.segment.clear();
+            return Box::pin(relay::refuse(self, &fault)).await;
+        }
         let Some(source) = &self.source else {
             return self.relay("its lane has ended").await;
         };
@@ -96,6 +106,7 @@ impl Session {
                     script,
                     ending,
                     traced,
+                    answer,
                 };
                 self.handed_over(pending, count, taken);
                 Ok(())

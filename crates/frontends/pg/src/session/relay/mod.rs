@@ -31,7 +31,6 @@ use std::task::{Context, Poll};
 use tokio_util::sync::CancellationToken;
 use windrow_core::{Fault, FaultClass};
 
-use super::charge;
 use super::client_connection::HIGH;
 use super::state::{End, Session, shutdown};
 use crate::codec::{answer, failure};
@@ -91,6 +90,9 @@ async fn take(session: &mut Session) -> Result<Result<Box<Loan>, Fault>, End> {
         // What was answered before goes out meanwhile.
         if let Poll::Ready(Err(error)) = session.connection.poll_flush(cx) {
             return Poll::Ready(Err(End::from(error)));
+        }
+        if let Poll::Ready(end) = session.connection.poll_stalled(&shared.budget, 0, cx) {
+            return Poll::Ready(Err(end));
         }
         if let Poll::Ready(taken) = taking.as_mut().poll(cx) {
             return Poll::Ready(Ok(taken));
@@ -197,13 +199,8 @@ impl Relay<'_> {
                 let moved = self.poll_move(cx)?;
                 self.release_buffers();
                 let budget = &self.session.shared.budget;
-                if self
-                    .session
-                    .connection
-                    .poll_stalled(budget, 0, cx)
-                    .is_ready()
-                {
-                    return Poll::Ready(Err(End::Fatal(charge::stalled())));
+                if let Poll::Ready(end) = self.session.connection.poll_stalled(budget, 0, cx) {
+                    return Poll::Ready(Err(end));
                 }
                 if moved {
                     return Poll::Ready(Ok(()));
@@ -260,6 +257,7 @@ impl Relay<'_> {
             tracing::debug!(%error, "a server connection takes nothing any more");
             self.loan.wire.out().clear();
         }
+        connection.count_answers(&self.session.shared.budget, 0);
         let mut came = (was_high && connection.out.len() < HIGH)
             || (waited && self.loan.wire.out().len() < TO_SERVER);
         if connection.out.len() < HIGH

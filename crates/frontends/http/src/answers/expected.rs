@@ -1,0 +1,169 @@
+//! Room for answers: taken before writes are handed over whose answers may be long, and held until
+//! the answer has left for the client.
+
+use std::collections::HashMap;
+use std::hash::BuildHasher;
+use std::sync::{Arc, PoisonError, RwLock};
+
+use smallvec::SmallVec;
+use windrow_core::budget::SHORT;
+use windrow_core::{
+    AnswerPermit, AnswerRoom, Outcomes, Returning, RowDone, RowWrite, Shape, Unit, UsualAnswer,
+};
+
+use crate::answers::ledger::returned_bytes;
+
+/// Of so many kinds of requests it is kept how long their answers are. Past it all are forgotten.
+const KINDS: usize = 4096;
+
+/// How long the answers are that give certain columns of a table back.
+#[derive(Debug, Default)]
+pub(crate) struct UsualAnswers {
+    hasher: foldhash::fast::RandomState,
+    kept: RwLock<HashMap<u64, Arc<UsualAnswer>, foldhash::fast::RandomState>>,
+}
+
+/// Answers that may be long.
+#[derive(Debug)]
+pub(crate) struct ExpectedAnswers {
+    permit: AnswerPermit,
+    /// So many writes of one kind each, in their order; `None`: they give nothing back.
+    runs: SmallVec<[(Option<Arc<UsualAnswer>>, usize); 1]>,
+}
+
+impl UsualAnswers {
+    /// What the answers to units are expected to be; `None` where all of them are short because
+    /// nothing is given back.
+    pub(crate) fn of(&self, units: &[Unit<RowWrite>]) -> Option<ExpectedAnswers> {
+        let writes = || units.iter().flat_map(Unit::work);
+        if writes().all(|write| write.shape.returning == Returning::Nothing) {
+            return None;
+        }
+        let mut runs: SmallVec<[(Option<Arc<UsualAnswer>>, usize); 1]> = SmallVec::new();
+        let mut before: Option<&Arc<Shape>> = None;
+        for write in writes() {
+            let shape = &write.shape;
+            match runs.last_mut() {
+                Some((_, times)) if before.is_some_and(|b| Arc::ptr_eq(b, shape)) => *times += 1,
+                _ => runs.push((self.usual(shape), 1)),
+            }
+            before = Some(shape);
+        }
+        Some(ExpectedAnswers {
+            permit: AnswerPermit::default(),
+            runs,
+        })
+    }
+
+    fn usual(&self, shape: &Shape) -> Option<Arc<UsualAnswer>> {
+        if shape.returning == Returning::Nothing {
+            return None;
+        }
+        let kind = self.hasher.hash_one((&shape.table, &shape.returning));
+        let kept = self.kept.read().unwrap_or_else(PoisonError::into_inner);
+        if let Some(usual) = kept.get(&kind) {
+            return Some(Arc::clone(usual));
+        }
+        drop(kept);
+        let mut kept = self.kept.write().unwrap_or_else(PoisonError::into_inner);
+        if kept.len() >= KINDS {
+            kept.clear();
+        }
+        Some(Arc::clone(kept.entry(kind).or_default()))
+    }
+}
+
+impl ExpectedAnswers {
+    /// The room that all of them are expected to take, in bytes; 0 where that is not worth counting.
+    pub(crate) fn bytes(&self, room: &AnswerRoom) -> usize {
+        let each = self.runs.iter().map(|(usual, times)| {
+            let expected = usual.as_ref().map_or(0, |usual| usual.room(room));
+            expected.saturating_mul(*times)
+        });
+        let all = each.fold(0, usize::saturating_add);
+        if all > SHORT { all } else { 0 }
+    }
+
+    /// Holds room for them. Others may have learned meanwhile how long they are.
+    pub(crate) fn hold(&mut self, room: &AnswerRoom, mut permit: AnswerPermit) {
+        let bytes = self.bytes(room).min(permit.bytes());
+        permit.resize(room, bytes);
+        self.permit = permit;
+    }
+
+    /// The answers are there: what they take is remembered for the next, and counted.
+    pub(crate) fn known(mut self, room: &AnswerRoom, outcomes: &Outcomes<RowDone>) -> AnswerPermit {
+        let kinds = self.runs.iter();
+        let mut kinds = kinds.flat_map(|(usual, times)| std::iter::repeat_n(usual, *times));
+        let mut all = 0;
+        for outcome in outcomes {
+            let Ok(dones) = outcome else {
+                kinds.next();
+                continue;
+            };
+            for done in dones {
+                let usual = kinds.next().and_then(Option::as_ref);
+                let bytes = match done.returned {
+                    Some(_) => returned_bytes(done),
+                    None => 0,
+                };
+                all += bytes;
+                if let Some(usual) = usual {
+                    usual.note(bytes);
+                }
+            }
+        }
+        let counted = if all > SHORT { all } else { 0 };
+        if counted != self.permit.bytes() {
+            self.permit.resize(room, counted);
+        }
+        self.permit
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use windrow_core::{Budget, Returned, UnitOutcome, Value};
+
+    use super::*;
+    use crate::query;
+
+    fn get() -> Unit<RowWrite> {
+        let options = query::options(windrow_core::Op::Get, "").unwrap();
+        let table = query::table("t").unwrap();
+        let parts = query::parts(windrow_core::Op::Get, table, &options);
+        Unit::one(RowWrite::new(Arc::new(Shape::new(parts)), Vec::new()))
+    }
+
+    fn found(bytes: usize) -> UnitOutcome<RowDone> {
+        let row = [Value::text("x".repeat(bytes))];
+        let returned = Returned {
+            columns: [windrow_core::Name::from("a")].into(),
+            rows: vec![row.into_iter().collect()],
+        };
+        let done = RowDone {
+            rows: 1,
+            returned: Some(Box::new(returned)),
+        };
+        Ok(std::iter::once(done).collect())
+    }
+
+    #[test]
+    fn what_is_known_of_one_answer_is_expected_of_the_next() {
+        let budget = Budget::new(64 << 20);
+        let (room, usual) = (budget.answers(), UsualAnswers::default());
+        let units = [get(), get()];
+        let first = usual.of(&units).unwrap();
+        assert_eq!(first.bytes(room), 2 * room.unknown());
+        let permit = first.known(room, &[found(10), found(100_000)].into_iter().collect());
+        assert!(permit.bytes() > 100_000 && room.held() == permit.bytes());
+        drop(permit);
+        let mut next = usual.of(&units[..1]).unwrap();
+        let expected = next.bytes(room);
+        assert!((200_000..220_000).contains(&expected), "{expected}");
+        next.hold(room, room.try_take(1 << 20).unwrap());
+        assert_eq!(room.held(), expected);
+        drop(next.known(room, &[found(1)].into_iter().collect()));
+        assert_eq!(room.held(), 0);
+    }
+}
