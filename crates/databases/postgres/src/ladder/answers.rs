@@ -215,8 +215,8 @@ impl Answers {
         self.slice(self.range(statement, |ended| ended.end, self.messages.len()))
     }
 
-    /// A part of the messages. Long ones are taken apart: whoever waits for its client keeps its own
-    /// answer, not those of all who were in the batch.
+    /// A part of the messages. Long ones are taken apart: whoever waits for its client keeps its
+    /// own answer, not those of all who were in the batch.
     fn slice(&self, range: Range<usize>) -> Bytes {
         match self.messages.get(range.clone()) {
             None | Some([]) => Bytes::new(),

@@ -1,7 +1,6 @@
 //! An answer and its body.
 
 use std::convert::Infallible;
-use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
@@ -13,6 +12,7 @@ use http_body::{Body, Frame, SizeHint};
 use tokio_util::sync::CancellationToken;
 use windrow_core::{AnswerPermit, AnswerRoom, SpoolPlace};
 
+use crate::answers::chunks::Chunks;
 use crate::answers::live::Live;
 use crate::answers::pieces::{PIECE, Pieces};
 use crate::connection_state::{Answering, ConnectionState};
@@ -36,22 +36,6 @@ pub(crate) enum AnswerBody {
     Chunked(Box<dyn Chunks>, Option<Answering>),
     /// One that goes on until the client leaves.
     Live(Live),
-}
-
-/// What writes a body while it is sent.
-pub(crate) trait Chunks: fmt::Debug + Send {
-    /// The next bytes, `None` at the end.
-    fn next_chunk(&mut self) -> Option<Bytes>;
-
-    /// True where what is left of it takes room for answers.
-    fn takes_room(&self) -> bool {
-        false
-    }
-
-    /// How long all of it is, where that is known before it is written.
-    fn length(&self) -> Option<u64> {
-        None
-    }
 }
 
 impl AnswerBody {

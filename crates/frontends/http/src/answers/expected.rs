@@ -74,7 +74,8 @@ impl UsualAnswers {
 }
 
 impl ExpectedAnswers {
-    /// The room that all of them are expected to take, in bytes; 0 where that is not worth counting.
+    /// The room that all of them are expected to take, in bytes; 0 where that is not worth
+    /// counting.
     pub(crate) fn bytes(&self, room: &AnswerRoom) -> usize {
         let each = self.runs.iter().map(|(usual, times)| {
             let expected = usual.as_ref().map_or(0, |usual| usual.room(room));

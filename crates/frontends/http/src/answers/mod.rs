@@ -1,6 +1,7 @@
 //! What clients are answered: errors, results, values as JSON.
 
 mod answer;
+mod chunks;
 pub(crate) mod expected;
 pub mod json;
 pub(crate) mod ledger;
@@ -11,9 +12,9 @@ mod report;
 
 pub use answer::whole_json;
 pub(crate) use answer::{
-    Answer, AnswerBody, Chunks, add_place, add_replayed, add_retry, chunked_json, of_json, typed,
-    with_type,
+    Answer, AnswerBody, add_place, add_replayed, add_retry, chunked_json, of_json, typed, with_type,
 };
+pub(crate) use chunks::Chunks;
 pub use live::Live;
 pub(crate) use refusal::Refusal;
 pub(crate) use report::Report;

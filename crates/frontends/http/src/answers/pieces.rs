@@ -6,7 +6,7 @@
 use bytes::Bytes;
 use windrow_core::AnswerPermit;
 
-use crate::answers::answer::Chunks;
+use crate::answers::chunks::Chunks;
 
 /// Bytes of a piece. Shorter bodies are not counted: no more than a connection's buffers.
 pub(super) const PIECE: usize = 16 << 10;

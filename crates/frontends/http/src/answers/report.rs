@@ -6,7 +6,7 @@ use bytes::Bytes;
 use windrow_core::{Fault, FaultClass, Permit};
 
 use crate::ack::Ack;
-use crate::answers::answer::Chunks;
+use crate::answers::chunks::Chunks;
 use crate::answers::json::{self, ErrorPosition};
 use crate::answers::ledger::{KEPT_ERRORS, Ledger, Results, Run};
 use crate::answers::refusal::Refusal;

@@ -67,7 +67,8 @@ impl Session {
                 return Poll::Ready(Ok(()));
             }
             let (budget, part) = (&self.shared.budget, self.segment.bytes);
-            self.connection.poll_stalled(budget, part, cx).map(Err)
+            let stalled = self.connection.poll_stalled(budget, part, cx);
+            stalled.map(|stalled| Err(End::from(stalled)))
         })
         .await
     }

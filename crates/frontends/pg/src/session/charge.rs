@@ -269,6 +269,15 @@ impl Unread {
     }
 }
 
+/// How a client holds up others.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Stalled {
+    /// It does not take its answers.
+    Unread,
+    /// A message that it has begun does not come, or nothing moves.
+    Still,
+}
+
 /// What is told to a client that holds up others.
 pub(crate) fn stalled() -> Fault {
     let message = "a message that was begun, or answers that are not taken, made no progress for 10 seconds while others waited for the memory that is held for them";

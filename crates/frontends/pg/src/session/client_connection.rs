@@ -9,8 +9,7 @@ use bytes::{Buf, BytesMut};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use windrow_core::{AnswerPermit, Budget, Fault, Permit};
 
-use super::charge::{self, Charge, LongMessages, Still, Unread};
-use super::state::End;
+use super::charge::{self, Charge, LongMessages, Stalled, Still, Unread};
 
 use crate::client_stream::ClientStream;
 use crate::codec::frame::{self, Front, Violation};
@@ -219,18 +218,17 @@ impl ClientConnection {
     }
 
     /// Ready where a message, the front of which is at `at` in the inbox, does not come, or answers
-    /// are not taken, while others wait for memory: why the session ends.
+    /// are not taken, while others wait for memory: the session ends.
     pub(crate) fn poll_stalled(
         &mut self,
         budget: &Budget,
         at: usize,
         cx: &mut Context<'_>,
-    ) -> Poll<End> {
+    ) -> Poll<Stalled> {
         if self.poll_unread(budget, cx).is_ready() {
-            return Poll::Ready(End::Unread);
+            return Poll::Ready(Stalled::Unread);
         }
-        let still = self.poll_still(budget, at, cx);
-        still.map(|()| End::Fatal(charge::stalled()))
+        self.poll_still(budget, at, cx).map(|()| Stalled::Still)
     }
 
     fn poll_unread(&mut self, budget: &Budget, cx: &mut Context<'_>) -> Poll<()> {

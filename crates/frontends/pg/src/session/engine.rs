@@ -83,8 +83,8 @@ impl Session {
         let flushed = self.poll_say(cx)?;
         let part = self.segment.bytes;
         let budget = &self.shared.budget;
-        if let Poll::Ready(end) = self.connection.poll_stalled(budget, part, cx) {
-            return Poll::Ready(Err(end));
+        if let Poll::Ready(stalled) = self.connection.poll_stalled(budget, part, cx) {
+            return Poll::Ready(Err(End::from(stalled)));
         }
         if self.is_full() {
             return Poll::Pending;

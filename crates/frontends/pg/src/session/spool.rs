@@ -207,7 +207,7 @@ impl Session {
     /// What was handed over waits for its outcome.
     pub(super) fn handed_over(&mut self, pending: Pending, count: usize, taken: usize) {
         let is_query = matches!(pending.ending, Ending::Query(_));
-        self.under_way.begins(&pending);
+        self.under_way.begins(pending.answer.as_deref());
         self.pending.push_back(pending);
         self.connection.take(taken);
         self.connection.settle();

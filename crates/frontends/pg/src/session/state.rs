@@ -7,6 +7,7 @@ use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 use windrow_core::{Fault, FaultClass};
 
+use super::charge::{self, Stalled};
 use super::client::Client;
 use super::client_connection::ClientConnection;
 use super::pending::Pending;
@@ -77,6 +78,15 @@ impl From<io::Error> for End {
     fn from(error: io::Error) -> Self {
         tracing::debug!(%error, "a client is gone");
         Self::Broken
+    }
+}
+
+impl From<Stalled> for End {
+    fn from(stalled: Stalled) -> Self {
+        match stalled {
+            Stalled::Unread => Self::Unread,
+            Stalled::Still => Self::Fatal(charge::stalled()),
+        }
     }
 }
 

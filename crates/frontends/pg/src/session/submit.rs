@@ -1,19 +1,27 @@
 //! Handing units to the lane of a session's settings.
 
+use std::future::poll_fn;
+use std::pin::pin;
 use std::sync::Arc;
+use std::task::Poll;
+use std::time::Duration;
 
 use smallvec::SmallVec;
+use tokio::time::sleep;
 use windrow_calls::SqlCall;
-use windrow_core::{Fault, Unit};
+use windrow_core::{AnswerPermit, Fault, FaultClass, Unit};
 
 use super::pending::{Awaited, Ending, Pending, Script};
 use super::relay;
 use super::room::ExpectedAnswer;
-use super::state::{End, Session};
+use super::state::{End, Session, shutdown};
 use super::traces;
 use crate::lanes::{Lane, LaneSource};
 use crate::services::LaneKey;
 use crate::session_info::State;
+
+/// How long a write waits for room for its answer.
+const PATIENCE: Duration = Duration::from_secs(30);
 
 impl Session {
     /// Takes a place in the lane of the session's settings.
@@ -127,4 +135,57 @@ impl Session {
         }
         reached
     }
+}
+
+impl Session {
+    /// Takes room for an answer. What was answered before goes out meanwhile.
+    ///
+    /// # Errors
+    /// Outside: the session ends. Inside: what the client is told, where there was no room for a
+    /// long time.
+    async fn take_room(&mut self, answer: &mut ExpectedAnswer) -> Result<Result<(), Fault>, End> {
+        let bytes = answer.bytes(&self.shared.budget);
+        match self.wait_for_room(bytes).await? {
+            Ok(permit) => answer.permit = permit,
+            Err(fault) => return Ok(Err(fault)),
+        }
+        // Others may have learned meanwhile how long it is.
+        let bytes = answer.bytes(&self.shared.budget).min(answer.permit.bytes());
+        let room = self.shared.budget.answers();
+        answer.permit.resize(room, bytes);
+        Ok(Ok(()))
+    }
+
+    async fn wait_for_room(&mut self, bytes: usize) -> Result<Result<AnswerPermit, Fault>, End> {
+        let shared = Arc::clone(&self.shared);
+        let mut taking = pin!(shared.budget.answers().take(bytes));
+        let mut time = pin!(sleep(PATIENCE));
+        let stop = self.stop.clone();
+        let mut stopped = pin!(stop.cancelled());
+        let part = self.segment.bytes;
+        poll_fn(|cx| {
+            if let Poll::Ready(permit) = taking.as_mut().poll(cx) {
+                return Poll::Ready(Ok(Ok(permit)));
+            }
+            self.poll_say(cx)?;
+            let connection = &mut self.connection;
+            if let Poll::Ready(stalled) = connection.poll_stalled(&shared.budget, part, cx) {
+                return Poll::Ready(Err(End::from(stalled)));
+            }
+            if time.as_mut().poll(cx).is_ready() {
+                return Poll::Ready(Ok(Err(no_room())));
+            }
+            let stopped = stopped.as_mut().poll(cx);
+            stopped.map(|()| Err(End::Fatal(shutdown())))
+        })
+        .await
+    }
+}
+
+fn no_room() -> Fault {
+    let message = format!(
+        "the room for answers that wait for their clients (a quarter of limits.memory) has been full for {} seconds; nothing was executed, try again later",
+        PATIENCE.as_secs()
+    );
+    Fault::new(FaultClass::Overloaded, "53200", message)
 }

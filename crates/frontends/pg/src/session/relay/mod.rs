@@ -91,8 +91,8 @@ async fn take(session: &mut Session) -> Result<Result<Box<Loan>, Fault>, End> {
         if let Poll::Ready(Err(error)) = session.connection.poll_flush(cx) {
             return Poll::Ready(Err(End::from(error)));
         }
-        if let Poll::Ready(end) = session.connection.poll_stalled(&shared.budget, 0, cx) {
-            return Poll::Ready(Err(end));
+        if let Poll::Ready(stalled) = session.connection.poll_stalled(&shared.budget, 0, cx) {
+            return Poll::Ready(Err(End::from(stalled)));
         }
         if let Poll::Ready(taken) = taking.as_mut().poll(cx) {
             return Poll::Ready(Ok(taken));
@@ -199,8 +199,9 @@ impl Relay<'_> {
                 let moved = self.poll_move(cx)?;
                 self.release_buffers();
                 let budget = &self.session.shared.budget;
-                if let Poll::Ready(end) = self.session.connection.poll_stalled(budget, 0, cx) {
-                    return Poll::Ready(Err(end));
+                let connection = &mut self.session.connection;
+                if let Poll::Ready(stalled) = connection.poll_stalled(budget, 0, cx) {
+                    return Poll::Ready(Err(End::from(stalled)));
                 }
                 if moved {
                     return Poll::Ready(Ok(()));
