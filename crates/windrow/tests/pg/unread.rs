@@ -12,9 +12,10 @@ use windrow_testkit::procfs;
 use crate::load::TABLE;
 use crate::support::{Gateway, PATIENCE};
 
-/// The budget of these tests, and what resident memory may be above it, in MiB.
+/// The budget of these tests, and what resident memory may be above it, in MiB: what the program
+/// takes itself, and what its allocator has not given back yet. Uncounted, answers took thousands.
 const BUDGET: u64 = 64;
-const ABOVE: u64 = 64;
+const ABOVE: u64 = 192;
 
 /// The room for answers that a budget of that size has, in bytes.
 const ROOM: u64 = (BUDGET << 20) / 4;
