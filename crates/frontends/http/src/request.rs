@@ -2,7 +2,6 @@
 
 use std::borrow::Cow;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
 use http::request::Parts;
 use tokio::time::{Instant, timeout};
@@ -25,9 +24,6 @@ use crate::source::{PATIENCE, Pass, WriteSource};
 /// The code of a request that has waited in vain for the database to apply what is in the spool:
 /// SQLSTATE 55000, object not in prerequisite state.
 const BEHIND: &str = "55000";
-
-/// How long writes wait for room for their answers.
-const PATIENCE_FOR_ROOM: Duration = Duration::from_secs(10);
 
 /// One request with its surroundings, but for its body.
 pub struct RequestContext<'a> {
@@ -102,46 +98,13 @@ impl<'a> RequestContext<'a> {
     /// short.
     ///
     /// # Errors
-    /// [`FaultClass::Overloaded`] where there is none for a long time.
+    /// As [`ExpectedAnswers::take`].
     async fn room_for(&self, units: &[Unit<RowWrite>]) -> Result<Option<ExpectedAnswers>, Fault> {
-        let Some(mut expected) = self.app.usual_answers.of(units) else {
-            return Ok(None);
-        };
-        let room = self.app.budget().answers();
-        let bytes = expected.bytes(room);
-        if bytes > 0 {
-            let taken = timeout(PATIENCE_FOR_ROOM, room.take(bytes)).await;
-            expected.hold(room, taken.map_err(|_| no_room())?);
+        let mut expected = self.app.usual_answers.of(units);
+        if let Some(answers) = &mut expected {
+            answers.take(self.app.budget().answers()).await?;
         }
-        Ok(Some(expected))
-    }
-
-    /// As [`RequestContext::room_for`], where `under_way` says whether some of the request's
-    /// answers are still to come, which take room too: then nothing is waited for, and the outer
-    /// `None` says that there is none at this moment.
-    ///
-    /// # Errors
-    /// As [`RequestContext::room_for`].
-    pub(crate) async fn room_beside(
-        &self,
-        units: &[Unit<RowWrite>],
-        under_way: bool,
-    ) -> Result<Option<Option<ExpectedAnswers>>, Fault> {
-        if !under_way {
-            return self.room_for(units).await.map(Some);
-        }
-        let Some(mut expected) = self.app.usual_answers.of(units) else {
-            return Ok(Some(None));
-        };
-        let room = self.app.budget().answers();
-        let bytes = expected.bytes(room);
-        if bytes > 0 {
-            let Some(taken) = room.try_take(bytes) else {
-                return Ok(None);
-            };
-            expected.hold(room, taken);
-        }
-        Ok(Some(Some(expected)))
+        Ok(expected)
     }
 
     /// Answers are there: room for them is held until the request is answered.
@@ -448,14 +411,6 @@ pub fn done_of(outcome: UnitOutcome<RowDone>) -> Result<RowDone, Fault> {
         Ok(dones) => Ok(dones.into_iter().next().unwrap_or_default()),
         Err(failed) => Err(failed.fault),
     }
-}
-
-fn no_room() -> Fault {
-    let message = format!(
-        "the room for answers that wait for their clients (a quarter of limits.memory) has been full for {} seconds; nothing was handed over, try again later",
-        PATIENCE_FOR_ROOM.as_secs()
-    );
-    Fault::new(FaultClass::Overloaded, "53200", message)
 }
 
 /// A permit of exactly so many bytes, out of what is held already.

@@ -4,17 +4,23 @@
 use std::collections::HashMap;
 use std::hash::BuildHasher;
 use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Duration;
 
 use smallvec::SmallVec;
+use tokio::time::timeout;
 use windrow_core::budget::SHORT;
 use windrow_core::{
-    AnswerPermit, AnswerRoom, Outcomes, Returning, RowDone, RowWrite, Shape, Unit, UsualAnswer,
+    AnswerPermit, AnswerRoom, Fault, FaultClass, Outcomes, Returning, RowDone, RowWrite, Shape,
+    Unit, UsualAnswer,
 };
 
 use crate::answers::ledger::returned_bytes;
 
 /// Of so many kinds of requests it is kept how long their answers are. Past it all are forgotten.
 const KINDS: usize = 4096;
+
+/// How long writes wait for room for their answers.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// How long the answers are that give certain columns of a table back.
 #[derive(Debug, Default)]
@@ -76,7 +82,7 @@ impl UsualAnswers {
 impl ExpectedAnswers {
     /// The room that all of them are expected to take, in bytes; 0 where that is not worth
     /// counting.
-    pub(crate) fn bytes(&self, room: &AnswerRoom) -> usize {
+    fn bytes(&self, room: &AnswerRoom) -> usize {
         let each = self.runs.iter().map(|(usual, times)| {
             let expected = usual.as_ref().map_or(0, |usual| usual.room(room));
             expected.saturating_mul(*times)
@@ -85,8 +91,33 @@ impl ExpectedAnswers {
         if all > SHORT { all } else { 0 }
     }
 
+    /// Takes room for them, and waits for it.
+    ///
+    /// # Errors
+    /// [`FaultClass::Overloaded`] where there is none for 10 seconds.
+    pub(crate) async fn take(&mut self, room: &AnswerRoom) -> Result<(), Fault> {
+        let bytes = self.bytes(room);
+        if bytes > 0 {
+            let taken = timeout(PATIENCE, room.take(bytes)).await;
+            self.hold(room, taken.map_err(|_| no_room())?);
+        }
+        Ok(())
+    }
+
+    /// Takes room for them at once; false where there is none.
+    pub(crate) fn try_take(&mut self, room: &AnswerRoom) -> bool {
+        let bytes = self.bytes(room);
+        if bytes > 0 {
+            let Some(taken) = room.try_take(bytes) else {
+                return false;
+            };
+            self.hold(room, taken);
+        }
+        true
+    }
+
     /// Holds room for them. Others may have learned meanwhile how long they are.
-    pub(crate) fn hold(&mut self, room: &AnswerRoom, mut permit: AnswerPermit) {
+    fn hold(&mut self, room: &AnswerRoom, mut permit: AnswerPermit) {
         let bytes = self.bytes(room).min(permit.bytes());
         permit.resize(room, bytes);
         self.permit = permit;
@@ -120,6 +151,14 @@ impl ExpectedAnswers {
         }
         self.permit
     }
+}
+
+fn no_room() -> Fault {
+    let message = format!(
+        "the room for answers that wait for their clients (a quarter of limits.memory) has been full for {} seconds; nothing was handed over, try again later",
+        PATIENCE.as_secs()
+    );
+    Fault::new(FaultClass::Overloaded, "53200", message)
 }
 
 #[cfg(test)]

@@ -309,14 +309,18 @@ impl Pump<'_, '_> {
     /// Room for the answers to a portion. Nobody holds some of it and waits for more: where there
     /// is none at once, those under way are settled first, which are counted with the results then.
     async fn room_for(&mut self, portion: &Portion) -> Result<Option<ExpectedAnswers>, Refusal> {
-        loop {
-            let under_way = !self.under_way.is_empty();
-            let room = self.request.room_beside(&portion.units, under_way).await?;
-            match room {
-                Some(room) => return Ok(room),
-                None => self.settle_oldest().await?,
+        let app = self.request.app;
+        let mut expected = app.usual_answers.of(&portion.units);
+        if let Some(answers) = &mut expected {
+            let room = app.budget().answers();
+            while !self.under_way.is_empty() && !answers.try_take(room) {
+                self.settle_oldest().await?;
+            }
+            if self.under_way.is_empty() {
+                answers.take(room).await?;
             }
         }
+        Ok(expected)
     }
 
     async fn submit(&mut self, portion: Portion) -> Result<Awaited, Refusal> {

@@ -135,9 +135,7 @@ impl Session {
         }
         reached
     }
-}
 
-impl Session {
     /// Takes room for an answer. What was answered before goes out meanwhile.
     ///
     /// # Errors
