@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStderr, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, SyncSender};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::thread;
+use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
@@ -41,6 +41,8 @@ pub struct Windrow {
     guard: Child,
     address: SocketAddr,
     log: Arc<Mutex<VecDeque<String>>>,
+    /// Reads its standard error; `None` once that was read to its end.
+    reader: Option<JoinHandle<()>>,
 }
 
 /// Where the `windrow` program is: what `WINDROW_BIN` names, or else next to this program or test,
@@ -115,13 +117,14 @@ impl Windrow {
         let log = Arc::new(Mutex::new(VecDeque::new()));
         let (sender, receiver) = mpsc::sync_channel(1);
         let kept = Arc::clone(&log);
-        thread::spawn(move || keep_log(stderr, &kept, &sender));
+        let reader = thread::spawn(move || keep_log(stderr, &kept, &sender));
         // From here on the value's own Drop ends it.
         let mut windrow = Self {
             child,
             guard,
             address: SocketAddr::from(([127, 0, 0, 1], 0)),
             log,
+            reader: Some(reader),
         };
         windrow.address = windrow.wait_for_address(&receiver)?;
         Ok(windrow)
@@ -201,7 +204,7 @@ impl Windrow {
         Ok(kill(Pid::from_raw(pid), signal)?)
     }
 
-    /// Waits until it has ended by itself. Blocks.
+    /// Waits until it has ended by itself; [`Windrow::log`] has all that it said then. Blocks.
     ///
     /// # Errors
     /// It has not after a minute.
@@ -209,6 +212,7 @@ impl Windrow {
         let start = Instant::now();
         while start.elapsed() < PATIENCE {
             if let Some(status) = self.child.try_wait()? {
+                self.reader.take().map(JoinHandle::join);
                 return Ok(status);
             }
             thread::sleep(Duration::from_millis(5));

@@ -36,14 +36,22 @@ fn first_bytes(gateway: &Gateway, bytes: &[u8]) -> Vec<u8> {
     until_closed(&mut client)
 }
 
-/// The tags of all that comes until the connection is closed.
+/// The tags of all that comes until the connection is closed, which it is at once where the client
+/// says no more.
 fn until_closed(client: &mut Client) -> Vec<u8> {
     client.stream().shutdown(Shutdown::Write).ok();
     let mut tags = Vec::new();
-    while let Ok(Some(message)) = client.receive() {
-        tags.push(message.tag);
+    loop {
+        match client.receive() {
+            Ok(Some(message)) => tags.push(message.tag),
+            Ok(None) => return tags,
+            Err(error) => {
+                let error = format!("{error:#}");
+                assert!(!error.contains("no answer"), "{tags:?}: {error}");
+                return tags;
+            }
+        }
     }
-    tags
 }
 
 fn packet(code: u32, rest: &[u8]) -> Vec<u8> {
@@ -178,6 +186,46 @@ fn messages_that_are_not_what_they_say() {
     let mut direct = gateway.direct();
     let answer = direct.query("select count(*) from readings").unwrap();
     assert_eq!(backend::first_value(&answer).as_deref(), Some("0"));
+    is_well(&gateway);
+}
+
+/// Behind an error the server passes over everything up to a Sync. Who leaves without one keeps
+/// nothing, and is told nothing that the server would not have told; the last of it may be missing.
+#[test]
+fn what_is_passed_over_keeps_nobody() {
+    let gateway = Gateway::start();
+    gateway.exec(TABLE);
+    let unreadable: [(u8, &[u8]); 7] = [
+        (b'H', b"body"),
+        (b'P', b"name"),
+        (b'B', b"\0\0\0\x01"),
+        (b'D', b"X\0"),
+        (b'E', b"\0"),
+        (b'C', b"?"),
+        (b'S', b"body"),
+    ];
+    let behind: [(u8, &[u8]); 6] = [
+        (b'F', b""),
+        (b'Q', b"select 1\0"),
+        (b'H', b""),
+        (b'H', b"body"),
+        (b'c', b""),
+        (b'f', b"no more\0"),
+    ];
+    for (tag, body) in unreadable {
+        for (next, rest) in behind {
+            let mut out = Vec::new();
+            frontend::message(&mut out, tag, |out| out.extend_from_slice(body));
+            frontend::message(&mut out, next, |out| out.extend_from_slice(rest));
+            let told = |mut client: Client| {
+                client.send(&out).unwrap();
+                until_closed(&mut client)
+            };
+            let case = (char::from(tag), char::from(next));
+            let (through, direct) = (told(gateway.client()), told(gateway.direct()));
+            assert!(direct.starts_with(&through), "{case:?}: {through:?}");
+        }
+    }
     is_well(&gateway);
 }
 

@@ -127,12 +127,12 @@ impl Session {
             return Ok(true);
         }
         match tag {
-            b'S' => self.sync(total).await?,
+            b'S' if total == HEADER || self.segment.failed => self.sync(total).await?,
             b'P' | b'B' | b'D' | b'E' | b'C' | b'H' if self.connection.needs_charge(at + total) => {
                 return Box::pin(self.cover(tag, total)).await;
             }
             b'P' | b'B' | b'D' | b'E' | b'C' => self.extended(tag, total).await?,
-            b'H' => Box::pin(self.flush(total)).await?,
+            b'H' if total == HEADER => Box::pin(self.flush(total)).await?,
             b'Q' if at == 0 => self.simple(total).await?,
             b'X' => {
                 self.connection.ended = true;
@@ -141,8 +141,10 @@ impl Session {
             // What is left of a COPY that failed.
             b'd' | b'c' | b'f' if at == 0 => self.connection.take(total),
             _ => {
-                self.relay("a function call, or messages without Sync")
-                    .await?;
+                self.relay(
+                    "a function call, messages without Sync, or a Sync or Flush with a body",
+                )
+                .await?;
             }
         }
         Ok(true)

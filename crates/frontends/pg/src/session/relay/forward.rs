@@ -126,7 +126,9 @@ impl Relay<'_> {
                 self.raw(total);
                 self.queue.push(What::Function, false);
             }
-            b'H' | b'd' => self.raw(total),
+            b'd' => self.raw(total),
+            // One with a body is an error of the segment, as for any message that cannot be read.
+            b'H' if total == HEADER => self.raw(total),
             b'c' | b'f' => {
                 self.raw(total);
                 self.queue.copying = false;
