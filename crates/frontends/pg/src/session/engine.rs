@@ -127,6 +127,7 @@ impl Session {
             return Ok(true);
         }
         match tag {
+            // One with a body is an error, in the server's own words.
             b'S' if total == HEADER || self.segment.failed => self.sync(total).await?,
             b'P' | b'B' | b'D' | b'E' | b'C' | b'H' if self.connection.needs_charge(at + total) => {
                 return Box::pin(self.cover(tag, total)).await;
