@@ -76,10 +76,11 @@ impl Direction {
     pub(super) fn makes_sense(self, base: Setting, sample: &Sample) -> bool {
         match self {
             // Further flights can be of use as soon as rows wait for one; all else is judged only
-            // while all rows do.
-            Self::MoreFlights => sample.crowded,
+            // while all rows do. A source is in one flight at a time.
+            Self::MoreFlights => sample.crowded && sample.sources > base.flights,
+            Self::Split => sample.cut && sample.sources > base.flights,
             // Batches that nothing cuts would not become larger.
-            Self::MoreRows | Self::Split => sample.cut,
+            Self::MoreRows => sample.cut,
             Self::FewerRows => sample.saturated,
             // Where nothing waits although flights are beside each other, clients have one each.
             Self::FewerFlights => sample.saturated || sample.flying > 1,

@@ -39,6 +39,8 @@ pub struct Landing {
     pub flying: usize,
     /// Connections that there are for flights.
     pub connected: usize,
+    /// Sources that had units under way or waiting when it landed, its own among them.
+    pub sources: usize,
 }
 
 /// A sample that is being taken.
@@ -57,6 +59,7 @@ pub(super) struct Window {
     cut: usize,
     back: usize,
     flying: usize,
+    sources: usize,
 }
 
 /// A sample ends early if after some time it has fewer rows per second than this: nothing good can
@@ -95,6 +98,8 @@ pub(super) struct Sample {
     pub(super) back: bool,
     /// False if the connections never came that the setting asks for.
     pub(super) connected: bool,
+    /// The most sources that had something to do at the same time.
+    pub(super) sources: usize,
 }
 
 impl Window {
@@ -126,6 +131,7 @@ impl Window {
             cut: 0,
             back: 0,
             flying: 0,
+            sources: 0,
         }
     }
 
@@ -151,6 +157,7 @@ impl Window {
         self.cut += usize::from(landing.cut);
         self.back += usize::from(landing.back);
         self.flying += landing.flying;
+        self.sources = self.sources.max(landing.sources);
         let elapsed = landing.at.saturating_sub(since);
         let enough = LANDINGS.max(PER_FLIGHT * self.setting.flights);
         let rate = self.rows as f64 / elapsed.as_secs_f64();
@@ -168,6 +175,7 @@ impl Window {
             cut: self.cut * 2 > self.landings,
             back: self.back * 2 > self.landings,
             connected: self.unconnected < PATIENCE,
+            sources: self.sources,
         })
     }
 }

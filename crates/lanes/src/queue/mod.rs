@@ -174,6 +174,11 @@ impl<W: Work> Queue<W> {
         !self.retries.is_empty()
     }
 
+    /// How many sources have units that wait, or are under way.
+    pub(crate) fn sources(&self) -> usize {
+        self.by_id.len()
+    }
+
     pub(crate) fn totals(&self) -> &Totals {
         &self.totals
     }

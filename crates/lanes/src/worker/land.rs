@@ -58,6 +58,7 @@ impl<W: Work> Worker<W> {
         } = flight.manifest;
         let units: usize = flight.manifest.spans.iter().map(|span| span.count).sum();
         let (waited, flying) = (flight.waited, flight.flying);
+        let sources = self.queue.sources();
         self.company = units > 1;
         self.count_batch(rows, &landed.report.tally);
         if self.tickets.is_traced() {
@@ -82,6 +83,7 @@ impl<W: Work> Worker<W> {
             back,
             flying,
             connected: self.connections.connected(),
+            sources,
         });
     }
 

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use windrow_core::sink::Purpose;
-use windrow_core::{Fault, FaultClass, Intake, Limits, Permit, RowWrite};
+use windrow_core::{Fault, FaultClass, Intake, Limits, Permit, RowWrite, Unit};
 
 use crate::support::*;
 
@@ -18,6 +18,8 @@ struct Seen {
     under_way: HashSet<i64>,
     flights: usize,
     most: usize,
+    /// Rows of each flight.
+    rows: Vec<usize>,
 }
 
 /// A database that takes 5 ms for any batch, however many it executes at once.
@@ -47,6 +49,7 @@ async fn serve_by_row(
                 }
                 seen.flights += 1;
                 seen.most = seen.most.max(seen.flights);
+                seen.rows.push(flight.ids.len());
             }
             let rows = u32::try_from(flight.ids.len()).unwrap();
             tokio::time::sleep(Duration::from_millis(5) + row * rows).await;
@@ -98,7 +101,8 @@ async fn a_few_streams_of_rows_fill_several_flights() {
     let mut bench = Bench::with(8, Limits::default());
     let (seen, landed) = (Arc::default(), Arc::default());
     for stream in 0..8 {
-        tokio::spawn(pour(bench.intake.clone(), stream, Arc::clone(&landed)));
+        let rows = stream_of(stream, 15);
+        tokio::spawn(pour(bench.intake.clone(), rows, Arc::clone(&landed)));
     }
     let row = Duration::from_micros(200);
     serve_by_row(&mut bench, Arc::clone(&seen), (&landed, 60_000), row).await;
@@ -106,18 +110,40 @@ async fn a_few_streams_of_rows_fill_several_flights() {
     assert!((4..=8).contains(&most), "{most} flights at most");
 }
 
-/// Writes rows in portions, the next ones before the last are answered, each row on a key that is
-/// of this stream alone.
-async fn pour(intake: Intake<RowWrite>, stream: i64, landed: Arc<AtomicUsize>) {
-    const PORTION: usize = 15;
+/// A single stream can use one flight only: no others are waited for, and its batches grow at once.
+#[tokio::test(start_paused = true)]
+async fn for_a_single_stream_no_further_flights_are_tried() {
+    let mut bench = Bench::with(8, Limits::default());
+    let (seen, landed) = (Arc::default(), Arc::default());
+    let rows = stream_of(0, 1000);
+    tokio::spawn(pour(bench.intake.clone(), rows, Arc::clone(&landed)));
+    serve(&mut bench, Arc::clone(&seen), &landed, 20_000).await;
+    let rows = &seen.lock().unwrap().rows;
+    let small = rows.iter().filter(|rows| **rows <= 64).count();
+    assert!(small < 20, "{small} flights of no more than 64 rows");
+    assert_eq!(bench.connects(Purpose::Batches), 1);
+}
+
+/// Portions of so many rows, each on a key that is of this one of eight streams alone.
+fn stream_of(stream: i64, portion: usize) -> impl Iterator<Item = Vec<Unit<RowWrite>>> {
+    let own = KEYS / 8;
+    let mut ids = (0..).map(move |n| n * KEYS + stream * own + n % own);
+    std::iter::repeat_with(move || {
+        let ids = ids.by_ref().take(portion);
+        ids.map(|id| unit_on(id, id % KEYS)).collect()
+    })
+}
+
+/// Writes portions, the next ones before the last are answered.
+async fn pour(
+    intake: Intake<RowWrite>,
+    portions: impl Iterator<Item = Vec<Unit<RowWrite>>>,
+    landed: Arc<AtomicUsize>,
+) {
     const AHEAD: usize = 4;
     let source = intake.new_source();
-    let own = KEYS / 8;
-    let mut ids = (0..).map(|n| n * KEYS + stream * own + n % own);
     let mut waiting = VecDeque::new();
-    loop {
-        let ids = ids.by_ref().take(PORTION);
-        let units: Vec<_> = ids.map(|id| unit_on(id, id % KEYS)).collect();
+    for units in portions {
         let receipt = intake.submit(source, units, Permit::empty()).await;
         waiting.push_back(receipt.unwrap());
         if waiting.len() == AHEAD {

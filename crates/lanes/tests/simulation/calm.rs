@@ -111,7 +111,7 @@ proptest! {
             }
             let connected = if disturbed { 1 } else { flights };
             let took = Duration::from_micros(after / 2);
-            pace.landed(Landing { at, took, rows: landed, cut, waited, back: cut, flying: landed % 20, connected });
+            pace.landed(Landing { at, took, rows: landed, cut, waited, back: cut, flying: landed % 20, connected, sources: landed % 40 });
             let setting = pace.setting();
             prop_assert!((1..=flights).contains(&setting.flights) && (1..=rows).contains(&setting.rows), "{setting:?}");
         }

@@ -263,6 +263,8 @@ impl Lane<'_> {
             flying: flight.flying,
             back: back && matches!(self.pilot, Pilot::Found(_)),
             connected: self.setting().flights,
+            // Each row is a client's own.
+            sources: self.queued + rows,
         };
         if let Pilot::Found(pace) | Pilot::Deaf(pace) = &mut *self.pilot {
             pace.landed(landing);

@@ -186,6 +186,13 @@ impl Portion {
     }
 }
 
+/// Lets the lane send its next batch before more is read. Whoever was just told that a batch has
+/// landed runs before that, and to read a portion takes about as long as a database needs for one:
+/// it would do nothing in the meantime.
+async fn let_next_batch_leave() {
+    tokio::task::yield_now().await;
+}
+
 impl Pump<'_, '_> {
     async fn read(&mut self, first: Bytes) -> Result<(), Refusal> {
         self.parse(first).await?;
@@ -193,7 +200,10 @@ impl Pump<'_, '_> {
             match self.next().await? {
                 Event::Chunk(Some(chunk)) => self.parse(chunk).await?,
                 Event::Chunk(None) => break,
-                Event::Settled(outcomes, sent) => self.settle(outcomes, *sent).await?,
+                Event::Settled(outcomes, sent) => {
+                    self.settle(outcomes, *sent).await?;
+                    let_next_batch_leave().await;
+                }
                 Event::Paused => self.hand_over().await?,
             }
         }
@@ -281,9 +291,18 @@ impl Pump<'_, '_> {
     /// Hands the portion over, once one of those before it is settled.
     async fn hand_over(&mut self) -> Result<(), Refusal> {
         self.feed.pause();
+        let was_full = self.under_way.len() >= PORTIONS;
         while self.under_way.len() >= PORTIONS {
             self.settle_oldest().await?;
         }
+        self.send_portion().await?;
+        if was_full {
+            let_next_batch_leave().await;
+        }
+        Ok(())
+    }
+
+    async fn send_portion(&mut self) -> Result<(), Refusal> {
         let mut portion = std::mem::take(&mut self.portion);
         if portion.is_empty() {
             return Ok(());
