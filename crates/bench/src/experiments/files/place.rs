@@ -160,10 +160,12 @@ pub(super) fn pgloader(url: &str, input: &Input, folder: &Path) -> Result<Comman
     let null = input
         .null
         .map_or(String::new(), |null| format!(", null if '{null}'"));
+    // It takes a relative path for one beside its script.
+    let csv = std::path::absolute(&input.csv)?;
     let script = format!(
         "load csv from '{}' ({}) into {url}?tablename={} ({})\n\
          with skip header = 1, fields optionally enclosed by '\"', fields terminated by ','{null};\n",
-        input.csv.display(),
+        csv.display(),
         input.columns.join(", "),
         input.table,
         input.columns.join(", ")
