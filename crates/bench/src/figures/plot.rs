@@ -10,6 +10,10 @@ pub(super) const COLOURS: [&str; 8] = [
     "#1f6feb", "#c4232c", "#1a7f37", "#9a6700", "#8250df", "#57606a", "#bf3989", "#0a7d91",
 ];
 
+/// Pixels of a plot without the names of its lines, and of each of those.
+const PLOT_HEIGHT: u32 = 340;
+const NAME_HEIGHT: i32 = 18;
+
 /// A line of a plot.
 #[derive(Clone, Debug)]
 pub struct Series {
@@ -55,9 +59,12 @@ fn draw(
     series: &[Series],
     (right, top): (f64, f64),
 ) -> Result<(), Box<dyn std::error::Error>> {
-    let area = SVGBackend::with_string(svg, (400, 340)).into_drawing_area();
+    let names_below = i32::try_from(series.len())? * NAME_HEIGHT;
+    let height = PLOT_HEIGHT.saturating_add_signed(names_below + NAME_HEIGHT / 2);
+    let area = SVGBackend::with_string(svg, (400, height)).into_drawing_area();
     area.fill(&WHITE)?;
-    let mut chart = ChartBuilder::on(&area)
+    let (plot, below) = area.split_vertically(PLOT_HEIGHT);
+    let mut chart = ChartBuilder::on(&plot)
         .caption(names.title, ("sans-serif", 16))
         .margin(12)
         .x_label_area_size(40)
@@ -74,21 +81,17 @@ fn draw(
         .draw()?;
     for (at, line) in series.iter().enumerate() {
         let colour = colour(at);
-        chart
-            .draw_series(LineSeries::new(
-                line.points.iter().copied(),
-                colour.stroke_width(2),
-            ))?
-            .label(line.name.as_str())
-            .legend(move |(x, y)| PathElement::new([(x, y), (x + 18, y)], colour.stroke_width(3)));
+        let points = line.points.iter().copied();
+        chart.draw_series(LineSeries::new(points, colour.stroke_width(2)))?;
+        // Below the plot: wherever it stood in it, some line would pass behind it.
+        let y = i32::try_from(at)? * NAME_HEIGHT + NAME_HEIGHT / 2;
+        below.draw(&PathElement::new(
+            [(76, y), (94, y)],
+            colour.stroke_width(3),
+        ))?;
+        let name = Text::new(line.name.as_str(), (102, y - 7), ("sans-serif", 13));
+        below.draw(&name)?;
     }
-    chart
-        .configure_series_labels()
-        .position(SeriesLabelPosition::UpperRight)
-        .background_style(WHITE.mix(0.8))
-        .label_font(("sans-serif", 13))
-        .border_style(BLACK)
-        .draw()?;
     area.present()?;
     Ok(())
 }

@@ -466,41 +466,56 @@ fn a_transaction_fails_whose_table_has_changed_since_it_was_proven() {
         ),
     ] {
         for simple in [true, false] {
-            let mut client = line.client();
-            ok(&mut owner, change);
-            let insert = |client: &mut Client, id: i32| {
-                let sql = format!("insert into t (id, v) values ({id}, 1)");
-                match simple {
-                    true => client.query(&sql).unwrap(),
-                    false => {
-                        prepared(client, id);
-                        client.until_ready().unwrap()
-                    }
-                }
-            };
-            ok(&mut client, "begin");
-            let mut told: Vec<Message> = (0..3).flat_map(|id| insert(&mut client, id)).collect();
-            told.extend(client.query("commit").unwrap());
-            assert_eq!(
-                backend::sqlstate(&told).as_deref(),
-                Some("40001"),
-                "{told:?}"
+            // A question that is under way at this moment may tell the gateway of the change.
+            let mut attempts = 0..20;
+            assert!(
+                attempts.any(|_| fails_once((change, back), simple, &line, &mut owner)),
+                "the gateway knew of each change at once"
             );
-            let errors = told.iter().filter(|m| m.tag == b'E').count();
-            assert_eq!(
-                (errors, &*told.last().unwrap().body),
-                (1, &b"I"[..]),
-                "{told:?}"
-            );
-            ok(&mut client, "begin");
-            let told = insert(&mut client, 1);
-            let tag = told.iter().find(|m| m.tag == b'C').unwrap();
-            assert_eq!(tag.command().unwrap(), "INSERT 0 0", "{told:?}");
-            ok(&mut client, "commit");
-            ok(&mut owner, back);
         }
     }
     assert_eq!(line.count(), "0");
+}
+
+/// Inserts into a table behind which a change drops its rows. True where the gateway did not know
+/// of it, and so the first transaction failed; what is told must be true in either case.
+fn fails_once((change, back): (&str, &str), simple: bool, line: &Line, owner: &mut Client) -> bool {
+    let mut client = line.client();
+    ok(owner, change);
+    let insert = |client: &mut Client, id: i32| {
+        let sql = format!("insert into t (id, v) values ({id}, 1)");
+        match simple {
+            true => client.query(&sql).unwrap(),
+            false => {
+                prepared(client, id);
+                client.until_ready().unwrap()
+            }
+        }
+    };
+    let dropped = |told: &[Message]| {
+        let tags = told.iter().filter(|m| m.tag == b'C');
+        tags.filter(|tag| tag.command().unwrap() == "INSERT 0 0")
+            .count()
+    };
+    ok(&mut client, "begin");
+    let mut told: Vec<Message> = (0..3).flat_map(|id| insert(&mut client, id)).collect();
+    let knew = dropped(&told) == 3;
+    if knew {
+        ok(&mut client, "commit");
+    } else {
+        told.extend(client.query("commit").unwrap());
+        let failed = backend::sqlstate(&told);
+        assert_eq!(failed.as_deref(), Some("40001"), "{told:?}");
+        let errors = told.iter().filter(|m| m.tag == b'E').count();
+        let end = &told.last().unwrap().body;
+        assert_eq!((errors, &**end), (1, &b"I"[..]), "{told:?}");
+    }
+    ok(&mut client, "begin");
+    let told = insert(&mut client, 1);
+    assert_eq!(dropped(&told), 1, "{told:?}");
+    ok(&mut client, "commit");
+    ok(owner, back);
+    !knew
 }
 
 #[test]
