@@ -1,4 +1,4 @@
-//! Where MariaDB is installed.
+//! The installed programs of MariaDB, or of MySQL.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -7,36 +7,124 @@ use std::process::Command;
 
 use anyhow::{Context, Result};
 
+use crate::postgres::named_folder;
+
 /// Debian puts the server where only root's PATH leads.
 const MORE_FOLDERS: [&str; 3] = ["/usr/sbin", "/usr/local/sbin", "/usr/local/bin"];
+
+/// The environment variable that names the folder with the programs of the server to test with:
+/// `mariadbd`, `mariadb-install-db` and `mariadb`, or `mysqld` and `mysql`.
+pub const PROGRAMS: &str = "WINDROW_TEST_MARIADB_PROGRAMS";
+
+/// The product of an installation: their options differ.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Product {
+    MariaDb,
+    MySql,
+}
 
 /// The programs of one installation.
 #[derive(Clone, Debug)]
 pub(crate) struct Binaries {
+    pub(crate) product: Product,
     pub(crate) server: PathBuf,
+    /// The program that makes a data directory.
     pub(crate) install: PathBuf,
     pub(crate) client: PathBuf,
 }
 
 impl Binaries {
-    /// The server, its installer and its client.
+    /// Finds the programs in the folder that [`PROGRAMS`] names, or else MariaDB's on the PATH.
     pub(crate) fn find() -> Result<Self> {
+        if let Some(folder) = named_folder(PROGRAMS) {
+            let folder = fs::canonicalize(&folder)
+                .with_context(|| format!("{PROGRAMS} names {}", folder.display()))?;
+            return Self::in_folder(&folder)
+                .with_context(|| format!("{PROGRAMS} names {}", folder.display()));
+        }
         let advice = "no MariaDB server found (mariadbd, mariadb-install-db and mariadb); install it, for example with: \
                       apt-get install mariadb-server";
-        Ok(Self {
-            server: program("mariadbd").context(advice)?,
-            install: program("mariadb-install-db").context(advice)?,
-            client: program("mariadb").context(advice)?,
+        Self::mariadb(program).context(advice)
+    }
+
+    fn in_folder(folder: &Path) -> Result<Self> {
+        let find = |name: &str| Some(folder.join(name)).filter(|file| file.is_file());
+        Self::mariadb(find).or_else(|| Self::mysql(find)).context(
+            "it holds neither mariadbd, mariadb-install-db and mariadb, nor mysqld and mysql",
+        )
+    }
+
+    fn mariadb(find: impl Fn(&str) -> Option<PathBuf>) -> Option<Self> {
+        Some(Self {
+            product: Product::MariaDb,
+            server: find("mariadbd")?,
+            install: find("mariadb-install-db")?,
+            client: find("mariadb")?,
         })
     }
 
-    /// Its version, such as `10.11.6-MariaDB-0+deb12u1`.
+    fn mysql(find: impl Fn(&str) -> Option<PathBuf>) -> Option<Self> {
+        let server = find("mysqld")?;
+        Some(Self {
+            product: Product::MySql,
+            install: server.clone(),
+            server,
+            client: find("mysql")?,
+        })
+    }
+
+    /// Returns the server's version, such as `10.11.6-MariaDB-0+deb12u1`.
     pub(crate) fn version(&self) -> String {
         let output = Command::new(&self.server).arg("--version").output();
         let text = output.map(|o| String::from_utf8_lossy(&o.stdout).into_owned());
         let text = text.unwrap_or_default();
         let mut words = text.split_whitespace().skip_while(|word| *word != "Ver");
         words.nth(1).unwrap_or("unknown").to_owned()
+    }
+
+    /// Returns the options with which a data directory is made, but for its path.
+    pub(crate) fn install_options(&self) -> &'static [&'static str] {
+        match self.product {
+            Product::MariaDb => &[
+                "--no-defaults",
+                "--auth-root-authentication-method=normal",
+                "--skip-test-db",
+                "--skip-name-resolve",
+                "--innodb-log-file-size=8M",
+            ],
+            Product::MySql => &[
+                "--no-defaults",
+                "--initialize-insecure",
+                "--innodb-redo-log-capacity=8M",
+            ],
+        }
+    }
+
+    /// Returns the options that only this product's server needs: a small log, which is copied
+    /// faster; no TLS, which MariaDB 11.4 and later offer without being asked; and names for
+    /// addresses on MySQL, whose only account is `root@localhost`.
+    pub(crate) fn server_options(&self) -> &'static [&'static str] {
+        match self.product {
+            Product::MariaDb => &[
+                "--innodb-log-file-size=8M",
+                "--skip-ssl",
+                "--skip-name-resolve",
+            ],
+            Product::MySql => &[
+                "--innodb-redo-log-capacity=8M",
+                "--mysqlx=OFF",
+                "--secure-file-priv=NULL",
+                "--local-infile=ON",
+            ],
+        }
+    }
+
+    /// Returns the client's options for a connection without TLS.
+    pub(crate) fn client_options(&self) -> &'static [&'static str] {
+        match self.product {
+            Product::MariaDb => &["--skip-ssl"],
+            Product::MySql => &["--ssl-mode=DISABLED", "--get-server-public-key"],
+        }
     }
 }
 

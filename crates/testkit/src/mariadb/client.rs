@@ -24,9 +24,11 @@ struct Address<'a> {
 /// The server cannot be reached, or a statement fails (those after it are not run).
 pub fn sql(url: &str, sql: &str) -> Result<String> {
     let address = read(url).context("write mysql://USER@HOST:PORT/DATABASE")?;
-    let mut command = Command::new(Binaries::find()?.client);
+    let binaries = Binaries::find()?;
+    let mut command = Command::new(&binaries.client);
     command
         .args(["--no-defaults", "--protocol=tcp", "-N", "-B", "--raw"])
+        .args(binaries.client_options())
         .args(["--default-character-set=utf8mb4", "-h", address.host])
         .args(["-P", address.port, "-u", address.user]);
     if let Some(password) = address.password {

@@ -9,6 +9,7 @@ mod database;
 mod server;
 mod template;
 
+pub use binaries::PROGRAMS;
 pub use client::sql;
 pub use database::{Database, SHARED_SERVER, shared};
 pub use server::{Builder, MariaDb};

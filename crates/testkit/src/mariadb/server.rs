@@ -234,13 +234,13 @@ impl MariaDb {
             format!("--pid-file={dir}/pid"),
             format!("--port={}", self.port),
             "--bind-address=127.0.0.1".to_owned(),
-            "--skip-name-resolve".to_owned(),
             "--skip-log-bin".to_owned(),
             "--performance-schema=off".to_owned(),
             "--max-connections=300".to_owned(),
             "--innodb-buffer-pool-size=64M".to_owned(),
-            template::LOG_SIZE.to_owned(),
         ];
+        let options = self.binaries.server_options();
+        arguments.extend(options.iter().map(|&option| option.to_owned()));
         arguments.extend(as_self().map(str::to_owned));
         arguments.extend(self.settings.iter().cloned());
         arguments

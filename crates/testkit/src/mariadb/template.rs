@@ -18,9 +18,6 @@ use super::binaries::{Binaries, as_self};
 /// begin.
 const KEPT: Duration = Duration::from_secs(24 * 3600);
 
-/// Small files are copied faster; the server is told the same size.
-pub(crate) const LOG_SIZE: &str = "--innodb-log-file-size=8M";
-
 /// Puts a fresh data directory at `target`.
 pub(crate) fn lay(binaries: &Binaries, target: &Path) -> Result<()> {
     let template = place(binaries)?;
@@ -77,13 +74,7 @@ fn make(binaries: &Binaries, template: &Path) -> Result<()> {
 fn install(binaries: &Binaries, target: &Path) -> Result<()> {
     let mut command = Command::new(&binaries.install);
     command
-        .args([
-            "--no-defaults",
-            "--auth-root-authentication-method=normal",
-            "--skip-test-db",
-            "--skip-name-resolve",
-            LOG_SIZE,
-        ])
+        .args(binaries.install_options())
         .args(as_self())
         .arg(format!("--datadir={}", target.display()));
     run(&mut command)

@@ -8,6 +8,10 @@ use anyhow::{Context, Result};
 /// Where Debian, Ubuntu and the PGDG packages put each version.
 const DEBIAN: &str = "/usr/lib/postgresql";
 
+/// The environment variable that names the folder with `postgres` and `initdb` of the version to
+/// test with.
+pub const PROGRAMS: &str = "WINDROW_TEST_POSTGRES_PROGRAMS";
+
 /// A folder with `postgres` and `initdb` of one version.
 #[derive(Clone, Debug)]
 pub(crate) struct Binaries {
@@ -15,8 +19,14 @@ pub(crate) struct Binaries {
 }
 
 impl Binaries {
-    /// The newest version under `/usr/lib/postgresql`, or else what is on the PATH.
+    /// Finds the version in the folder that [`PROGRAMS`] names, or else the newest one under
+    /// `/usr/lib/postgresql`, or else the one on the PATH.
     pub(crate) fn find() -> Result<Self> {
+        if let Some(folder) = named_folder(PROGRAMS) {
+            let folder = fs::canonicalize(&folder)
+                .with_context(|| format!("{PROGRAMS} names {}", folder.display()))?;
+            return Ok(Self { folder });
+        }
         debian_folders()
             .into_iter()
             .chain(path_folders())
@@ -26,6 +36,12 @@ impl Binaries {
                 "no PostgreSQL server found (initdb and postgres, on the PATH or in /usr/lib/postgresql/*/bin); \
                  install it, for example with: apt-get install postgresql",
             )
+    }
+
+    /// Returns true if the library of TimescaleDB lies beside this version's own.
+    pub(crate) fn has_timescaledb(&self) -> bool {
+        let library = self.folder.join("../lib/timescaledb.so");
+        library.is_file()
     }
 
     /// The path of a program. Client programs (psql, pgbench) may be installed elsewhere; then its
@@ -38,6 +54,12 @@ impl Binaries {
             PathBuf::from(name)
         }
     }
+}
+
+/// Returns the folder that an environment variable names, if it is set.
+pub(crate) fn named_folder(variable: &str) -> Option<PathBuf> {
+    let folder = std::env::var_os(variable)?;
+    (!folder.is_empty()).then(|| PathBuf::from(folder))
 }
 
 fn debian_folders() -> Vec<PathBuf> {

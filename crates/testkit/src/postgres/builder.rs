@@ -105,6 +105,11 @@ impl Builder {
         template::lay(&binaries, &account, &data)?;
         self.write_hba(&data)?;
         let mut settings = self.settings.clone();
+        if binaries.has_timescaledb() {
+            // Its extension is refused otherwise.
+            settings.insert(0, ("shared_preload_libraries".into(), "timescaledb".into()));
+            settings.insert(1, ("timescaledb.telemetry_level".into(), "off".into()));
+        }
         settings.extend(self.lay_tls(&account, &data)?);
         let slow = self.slow_fsync.map(|by| SlowDisk::make(dir.path(), by));
         Postgres::launch(binaries, account, dir, settings, slow.transpose()?)

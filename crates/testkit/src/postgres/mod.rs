@@ -15,6 +15,8 @@ mod template;
 mod watchdog;
 
 pub(crate) use account::Account;
+pub use binaries::PROGRAMS;
+pub(crate) use binaries::named_folder;
 pub use builder::Builder;
 pub use database::{Database, SHARED_SERVER, shared};
 pub use psql::{program as psql_program, psql};

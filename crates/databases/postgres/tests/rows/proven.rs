@@ -402,3 +402,31 @@ async fn columns_of_extensions_are_joined() {
         assert_eq!(bed.sql(&left).trim(), "24|24", "{of}");
     }
 }
+
+/// A hypertable is the usual table of a time series. Left out if TimescaleDB is not installed.
+#[tokio::test]
+async fn hypertables_are_joined() {
+    let mut bed = Bed::new("create schema own").await;
+    let known = "select count(*) from pg_available_extensions where name = 'timescaledb'";
+    if bed.sql(known).trim() == "0" {
+        eprintln!("the extension timescaledb is not installed: hypertables are not tried");
+        return;
+    }
+    bed.sql(
+        "create extension timescaledb;
+         create table t (device int, at timestamptz, v float8, primary key (device, at));
+         select create_hypertable('t', 'at')",
+    );
+    let put = insert("t", &["device", "at", "v"]).shape();
+    let one = |n: i64, second: &str| {
+        let moment = format!("2026-01-{:02} 00:00:{second}+00", n + 1);
+        unit(&put, row![n, moment.as_str(), 1.5])
+    };
+    let batch = |second: &str| (0..MANY).map(|n| one(n, second)).collect::<Vec<_>>();
+    // Makes the chunks, which changes the table while it is written to.
+    bed.run(&batch("00")).await;
+    let report = bed.run(&batch("01")).await;
+    assert_eq!(rung(&report, Rung::Fused), 24, "{:?}", report.tally);
+    let left = bed.sql("select count(*), count(distinct at) from t");
+    assert_eq!(left.trim(), "48|48");
+}
