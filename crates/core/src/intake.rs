@@ -151,6 +151,14 @@ impl<W: Work> Intake<W> {
         self.hints.try_send(Hint::Rest).ok();
     }
 
+    /// Reports to the lane if the database has given a sign of life, for what a lane that has
+    /// nothing to do shows of its database. Ignored by a lane that is busy: it knows better. Never
+    /// blocks, and may not be heard while a thousand others speak.
+    pub fn probed(&self, result: Result<(), Fault>) {
+        let hint = Hint::Probed(result.err().map(Box::new));
+        self.hints.try_send(hint).ok();
+    }
+
     /// One unit, all the way: takes its memory at once or fails, submits it, awaits its outcome.
     ///
     /// # Errors

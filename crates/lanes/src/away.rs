@@ -19,6 +19,8 @@ pub(crate) struct Away {
     pub(crate) fault: Fault,
     /// When to look for units that have waited long enough.
     pub(crate) look_at: Instant,
+    /// True while only a probe knows: the lane itself has not tried to connect since.
+    pub(crate) is_only_probed: bool,
 }
 
 /// What units are told that have waited in vain for a database that cannot be reached.

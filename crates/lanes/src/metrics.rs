@@ -1,7 +1,7 @@
 //! The metrics of lanes.
 //!
 //! Each has the label `lane`; the labels in the table come on top of it. A lane that ends takes its
-//! series with it.
+//! series with it; its counts are added to those of the lane `(ended)`, so that sums never fall.
 //!
 //! | name | labels | what it counts |
 //! | --- | --- | --- |
@@ -297,5 +297,40 @@ mod tests {
         drop(second);
         assert_eq!((lines("main"), lines("other")), (0, all));
         drop(other);
+    }
+
+    #[test]
+    fn sums_over_lanes_do_not_fall_when_a_lane_ends() {
+        let mut registry = Registry::default();
+        let metrics = LaneMetrics::register(&mut registry);
+        let sum = |name: &str| -> u64 {
+            let mut text = String::new();
+            prometheus_client::encoding::text::encode(&mut text, &registry).unwrap();
+            let lines = text.lines().filter(|line| line.starts_with(name));
+            let last = lines.map(|line| line.rsplit(' ').next().unwrap());
+            last.map(|value| value.parse::<u64>().unwrap()).sum()
+        };
+        for turn in 1..=3 {
+            let (meters, guard) = metrics.lane(&"main".into());
+            let mut guard = Some(guard);
+            let mut count = Count::default();
+            OPS.into_iter().for_each(|op| count.write(op));
+            count.fault(FaultClass::Unique, 2);
+            meters.add(&mut count);
+            meters.rungs.iter().for_each(|rung| _ = rung.inc());
+            for counter in [&meters.batches, &meters.commits, &meters.reconnects] {
+                counter.inc_by(5);
+            }
+            for _ in 0..2 {
+                assert_eq!(sum("windrow_writes_total"), turn * OPS.len() as u64);
+                assert_eq!(sum("windrow_outcomes_total"), turn * 2);
+                assert_eq!(sum("windrow_rung_writes_total"), turn * 4);
+                for name in ["batches", "commits", "reconnects"] {
+                    assert_eq!(sum(&format!("windrow_{name}_total")), turn * 5, "{name}");
+                }
+                // The same sums once the lane has ended.
+                drop(guard.take());
+            }
+        }
     }
 }

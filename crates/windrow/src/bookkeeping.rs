@@ -89,7 +89,11 @@ impl Books {
     }
 
     async fn at(url: &str, spool: Option<&Path>, makes: bool) -> Result<Self, Fault> {
-        let sink = databases::open(url, &Options::default()).await?;
+        let options = Options::default();
+        let sink = match makes {
+            true => databases::open(url, &options).await?,
+            false => databases::open_existing(url, &options).await?,
+        };
         let sink = match (sink.bookkeeping(), spool) {
             (None, Some(directory)) => beside(&sink, directory, makes).await?,
             _ => sink,

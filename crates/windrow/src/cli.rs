@@ -42,7 +42,7 @@ pub(crate) enum Command {
     Rejects(Box<crate::command::rejects::Rejects>),
     /// Say which writes of a database would be joined, which not and why
     Doctor(crate::command::doctor::Doctor),
-    /// Ask a running gateway whether it lives
+    /// Check that a gateway is running
     Health {
         /// Where its HTTP listens
         #[arg(

@@ -42,6 +42,21 @@ pub async fn open(url: &str, options: &Options) -> Result<Arc<dyn Database>, Fau
     driver(url)?.open(url, options).await
 }
 
+/// Opens the database of a URL without making the file of an embedded one: a misspelt path is an
+/// error, not an empty database.
+///
+/// # Errors
+/// Those of [`open`]; [`windrow_core::FaultClass::Invalid`] if the file does not exist.
+pub async fn open_existing(url: &str, options: &Options) -> Result<Arc<dyn Database>, Fault> {
+    match file(url)? {
+        Some(path) if !path.exists() => Err(Fault::invalid(format!(
+            "the SQLite file {} does not exist; check the path, nothing was created",
+            path.display()
+        ))),
+        _ => open(url, options).await,
+    }
+}
+
 /// The file of an embedded database, which [`open`] would make; `None` for all others. Makes
 /// nothing.
 ///

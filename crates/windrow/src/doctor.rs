@@ -43,7 +43,7 @@ pub struct Seen {
 /// A URL that makes no sense; a database that cannot be reached or refuses.
 pub async fn look(url: impl Into<Secret>, most: usize) -> Result<Seen, Fault> {
     let url = url.into();
-    let database = databases::open(url.reveal(), &Options::default()).await?;
+    let database = databases::open_existing(url.reveal(), &Options::default()).await?;
     database.ping().await?;
     let mut seen = Seen {
         profile: database.profile().clone(),

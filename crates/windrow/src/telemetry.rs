@@ -24,10 +24,16 @@ impl LogFilter {
     }
 }
 
+/// The target of lines to the person who started the program, where the log is JSON: shown whatever
+/// the filter says, and by nothing else.
+const NOTICES: &str = "windrow::notice";
+
 fn filter(log: &Log) -> anyhow::Result<EnvFilter> {
     let filter = log.filter.as_deref().unwrap_or("info");
-    EnvFilter::try_new(filter)
-        .with_context(|| format!("log.filter: {filter:?} is not a level or a filter"))
+    let read = EnvFilter::try_new(filter)
+        .with_context(|| format!("log.filter: {filter:?} is not a level or a filter"))?;
+    let level = if log.json { "info" } else { "off" };
+    Ok(read.add_directive(format!("{NOTICES}={level}").parse()?))
 }
 
 /// Starts logging to standard error.
@@ -49,7 +55,16 @@ pub(crate) fn init(log: &Log) -> anyhow::Result<LogFilter> {
     Ok(handle)
 }
 
-/// One line to the person who started the program. A closed standard error is no reason to fail.
+/// Prints a line to the person who started the program, as a record of the log if that is JSON. A
+/// closed standard error is no reason to fail.
 pub(crate) fn say(text: &str) {
+    if tracing::enabled!(target: NOTICES, tracing::Level::INFO) {
+        match text.split_once(": ") {
+            Some(("error", text)) => tracing::error!(target: NOTICES, "{text}"),
+            Some(("warning", text)) => tracing::warn!(target: NOTICES, "{text}"),
+            _ => tracing::info!(target: NOTICES, "{text}"),
+        }
+        return;
+    }
     drop(writeln!(std::io::stderr(), "windrow: {text}"));
 }

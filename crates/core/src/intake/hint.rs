@@ -2,11 +2,12 @@
 
 use tokio::time::Instant;
 
+use crate::fault::Fault;
 use crate::source::SourceId;
 
 /// What a frontend lets a lane know besides its submissions, so that nothing waits for the next
 /// flight to end. Those who play a lane may leave hints unread.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Hint {
     /// The source wants its first unanswered unit cancelled, unless that is under way, or was
     /// submitted later than this.
@@ -19,4 +20,7 @@ pub enum Hint {
     Left(SourceId),
     /// Others need connections: those that nothing is under way on had better be closed.
     Rest,
+    /// The database was asked for a sign of life while the lane had nothing to do. The fault, if
+    /// it gave none.
+    Probed(Option<Box<Fault>>),
 }

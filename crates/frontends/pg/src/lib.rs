@@ -65,5 +65,7 @@ pub use config::{DatabaseConfig, PgConfig, Roles, Unproven, UnprovenConfig};
 pub use connection_slots::{ConnectionSlot, ConnectionSlots, IdleConnections};
 pub use metrics::PgMetrics;
 pub use server::{Pg, RoleKeeper};
-pub use services::{Console, LaneKey, LaneLine, LanePorts, Lanes, Services, SqlKeys, SqlSpool};
+pub use services::{
+    Console, LaneCounts, LaneKey, LaneLine, LanePorts, Lanes, Services, SqlKeys, SqlSpool,
+};
 pub use windrow_proof::Trusted;

@@ -95,6 +95,8 @@ pub struct Services {
 pub struct Console {
     /// For SHOW LANES.
     pub lanes: Arc<dyn Fn() -> Vec<LaneLine> + Send + Sync>,
+    /// Counts of all lanes since the start, those that have ended among them.
+    pub counts: Arc<dyn Fn() -> LaneCounts + Send + Sync>,
     /// For RELOAD: reads the configuration again and gives the roles in it, or says what is wrong.
     /// May block on files.
     pub reload: Arc<dyn Fn() -> Result<Roles, String> + Send + Sync>,
@@ -107,10 +109,20 @@ impl Default for Console {
     fn default() -> Self {
         Self {
             lanes: Arc::new(Vec::new),
+            counts: Arc::new(LaneCounts::default),
             reload: Arc::new(|| Err("there is no configuration to be read again".to_owned())),
             shutdown: CancellationToken::new(),
         }
     }
+}
+
+/// Counts of all lanes since the start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LaneCounts {
+    /// Writes accepted.
+    pub writes: u64,
+    /// Batches that landed.
+    pub batches: u64,
 }
 
 /// A lane, as SHOW LANES shows it.

@@ -86,6 +86,22 @@ impl Meters {
         }
     }
 
+    /// Returns all counters, in an order of their own.
+    pub(super) fn counters(&self) -> impl Iterator<Item = &Counter> {
+        let plain = [
+            &self.ok,
+            &self.batches,
+            &self.round_trips,
+            &self.commits,
+            &self.retried,
+            &self.alone,
+            &self.abandoned,
+            &self.reconnects,
+        ];
+        let labelled = self.writes.iter().chain(&self.faults).chain(&self.rungs);
+        labelled.chain(plain)
+    }
+
     /// Writes accepted.
     pub(crate) fn written(&self) -> u64 {
         self.writes.iter().map(|counter| counter.get()).sum()

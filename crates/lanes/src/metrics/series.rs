@@ -8,6 +8,9 @@ use super::LaneMetrics;
 use super::labels::Labels;
 use super::meters::{Meters, OPS};
 
+/// The label of what all lanes counted that have ended.
+const ENDED: &str = "(ended)";
+
 /// Takes the series of a lane out when the last lane of its name has ended, so that lanes may come
 /// and go.
 #[derive(Debug)]
@@ -24,6 +27,7 @@ impl Drop for SeriesGuard {
             *count -= 1;
             if *count == 0 {
                 lanes.remove(&self.lane);
+                metrics.keep_counts(&self.lane);
                 metrics.remove(&self.lane);
             }
         }
@@ -41,6 +45,16 @@ impl LaneMetrics {
             metrics: self.clone(),
         };
         (self.meters(lane), guard)
+    }
+
+    /// Adds the counts of a lane that ends to those of [`ENDED`], so that no sum over lanes falls.
+    fn keep_counts(&self, lane: &Name) {
+        let (from, to) = (self.meters(lane), self.meters(&Name::from(ENDED)));
+        for (ended, sum) in from.counters().zip(to.counters()) {
+            sum.inc_by(ended.get());
+        }
+        // Only its counters are of use.
+        self.remove_states(&Name::from(ENDED));
     }
 
     /// Made once, so that counting costs no look-up.
@@ -119,6 +133,15 @@ impl LaneMetrics {
         ] {
             family.remove(plain);
         }
+        self.remove_states(lane);
+    }
+
+    /// Takes out the gauges and histograms of a lane.
+    fn remove_states(&self, lane: &Name) {
+        let plain = &Labels {
+            lane: lane.clone(),
+            more: None,
+        };
         for family in [
             &self.last_batch_rows,
             &self.queued_units,

@@ -14,6 +14,10 @@ impl<W: Work> Worker<W> {
         }
         self.look_for_idle(now);
         self.refused = None;
+        self.back();
+    }
+
+    fn back(&mut self) {
         if let Some(away) = self.away.take() {
             let away_for = away.since.elapsed();
             tracing::warn!(lane = %self.name, ?away_for, "the database is back");
@@ -21,18 +25,37 @@ impl<W: Work> Worker<W> {
         }
     }
 
+    /// Notes if the database gave a sign of life (`None`) or a fault, unless the lane has something
+    /// to do and so finds out by itself.
+    pub(super) fn probed(&mut self, fault: Option<Box<Fault>>) {
+        if !self.tickets.is_empty() {
+            return;
+        }
+        match fault {
+            None => self.back(),
+            Some(fault) => self.gone(*fault, true),
+        }
+    }
+
     /// A connection's task cannot reach the database and goes on trying.
     pub(super) fn unreachable(&mut self, connection: u64, fault: Fault) {
-        let now = Instant::now();
         if self.connections.connected() > 0 {
             // Other connections work: there are to be no more of them for now.
             tracing::debug!(lane = %self.name, %fault, "no further connection");
             self.connections.dismiss(connection);
-            self.connections.pause(now);
+            self.connections.pause(Instant::now());
             return;
         }
+        self.gone(fault, false);
+    }
+
+    fn gone(&mut self, fault: Fault, is_only_probed: bool) {
+        let now = Instant::now();
         match &mut self.away {
-            Some(away) => away.fault = fault,
+            Some(away) => {
+                away.fault = fault;
+                away.is_only_probed &= is_only_probed;
+            }
             None => {
                 tracing::warn!(
                     lane = %self.name, %fault, away_wait = ?self.limits.away_wait,
@@ -42,6 +65,7 @@ impl<W: Work> Worker<W> {
                     since: now,
                     fault,
                     look_at: now + self.limits.away_wait,
+                    is_only_probed,
                 });
                 self.note_away();
             }
@@ -68,7 +92,8 @@ impl<W: Work> Worker<W> {
 
     /// The fault for writes that arrive while the database has been away for too long.
     pub(super) fn too_long_away(&self) -> Option<Fault> {
-        let away = self.away.as_ref()?;
+        // If only a probe knows, the write tries for itself: the database may be back.
+        let away = self.away.as_ref().filter(|away| !away.is_only_probed)?;
         let wait = self.limits.away_wait;
         let away_for = away.since.elapsed();
         (away_for >= wait).then(|| away_before(&away.fault, away_for, wait))

@@ -30,6 +30,7 @@ impl<W: Work> Worker<W> {
                 Hint::Cancel(source, at) => self.cancel(source, at),
                 Hint::Closed(source) => self.closed(source),
                 Hint::Left(source) => self.left(source),
+                Hint::Probed(fault) => self.probed(fault),
                 Hint::Rest => {
                     self.connections.close_idle(Instant::now(), Duration::ZERO);
                 }

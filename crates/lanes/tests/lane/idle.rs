@@ -3,10 +3,11 @@
 use std::time::Duration;
 
 use windrow_core::sink::Purpose;
-use windrow_core::{FaultClass, Limits};
+use windrow_core::{Fault, FaultClass, Limits};
 
 use crate::support::*;
 
+const SHOWN: &str = "windrow_database_away{lane=\"main\"}";
 const MINUTE: Duration = Duration::from_secs(60);
 
 #[tokio::test(start_paused = true)]
@@ -90,4 +91,44 @@ async fn a_lane_whose_intakes_are_gone_ends_and_takes_its_series_with_it() {
     assert_eq!(watch.status().succeeded, 1);
     let late = bench.intake.run(bench.intake.new_source(), unit(3)).await;
     assert_eq!(late.unwrap_err().fault.class, FaultClass::Cancelled);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lane_without_work_shows_what_a_probe_of_its_database_found() {
+    let mut bench = Bench::new();
+    let away = |bench: &Bench| bench.lane().status().away.map(|(_, reason)| reason);
+    let found = async |bench: &Bench, result: Result<(), Fault>| {
+        bench.intake.probed(result);
+        // Lets the lane read it.
+        tokio::time::sleep(Duration::from_millis(1)).await;
+        away(bench)
+    };
+    let gone = || Fault::unavailable("nobody listens");
+    assert_eq!(
+        found(&bench, Err(gone())).await.as_deref(),
+        Some("nobody listens")
+    );
+    assert_eq!(bench.metric(SHOWN), 1.0);
+    assert_eq!(found(&bench, Ok(())).await, None);
+    assert_eq!(bench.metric(SHOWN), 0.0);
+
+    // However long it was away, a write tries for itself.
+    found(&bench, Err(gone())).await;
+    tokio::time::sleep(100 * MINUTE).await;
+    let receipt = bench.one(unit(1)).await;
+    let flight = bench.flight().await;
+    assert_eq!(away(&bench), None);
+    // A lane that has something to do knows better.
+    assert_eq!(found(&bench, Err(gone())).await, None);
+    flight.ok();
+    assert_eq!(receipt.await.as_slice(), [done(1)]);
+
+    // If the write finds the same, it waits as long as the limit allows.
+    bench.door(Some(gone()));
+    tokio::time::sleep(2 * MINUTE).await;
+    found(&bench, Err(gone())).await;
+    let refused = bench.one(unit(2)).await.await;
+    let fault = &refused[0].as_ref().unwrap_err().fault;
+    assert_eq!(fault.class, FaultClass::Unavailable);
+    assert!(fault.message.contains("limits.away_wait"), "{fault}");
 }

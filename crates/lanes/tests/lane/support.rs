@@ -350,7 +350,7 @@ impl Bench {
     pub(crate) fn has_series(&self) -> bool {
         let mut text = String::new();
         prometheus_client::encoding::text::encode(&mut text, &self.registry).unwrap();
-        text.contains("lane=")
+        text.contains("lane=\"main\"")
     }
 
     /// The value of a metric, by its name and labels as they are exposed.

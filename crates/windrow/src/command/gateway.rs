@@ -1,5 +1,7 @@
 //! Asking a running gateway over HTTP.
 
+mod tls;
+
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream};
 use std::time::Duration;
@@ -29,6 +31,10 @@ pub(crate) struct Admission {
 /// Where HTTP usually listens.
 const USUAL: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 8420);
 
+/// The first byte of an alert of TLS (RFC 8446, section 5.1): the reply to a request that is not
+/// encrypted.
+const TLS_ALERT: u8 = 21;
+
 /// The most bytes of an answer that are read.
 const MOST: u64 = 64 << 20;
 
@@ -54,18 +60,18 @@ pub(crate) fn post(
 /// `rest`: further headers, the empty line behind them, and the body.
 fn ask(http: &str, what: &str, token: Option<&Secret>, rest: &str) -> anyhow::Result<String> {
     let address = reached(http)?;
-    let mut stream = TcpStream::connect_timeout(&address, PATIENCE)
-        .with_context(|| format!("nobody listens on {address}"))?;
-    stream.set_read_timeout(Some(PATIENCE))?;
-    stream.set_write_timeout(Some(PATIENCE))?;
     let mut head = format!("{what} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n");
     if let Some(token) = token {
         head.push_str(&format!("Authorization: Bearer {}\r\n", token.reveal()));
     }
+    // A gateway that speaks TLS must not be sent the token in the clear.
+    let is_tls = speaks_tls(address)?;
     head.push_str(rest);
-    stream.write_all(head.as_bytes())?;
-    let mut answer = Vec::new();
-    let read = stream.take(MOST).read_to_end(&mut answer);
+    let stream = connect(address)?;
+    let (answer, read) = match is_tls {
+        true => exchange(tls::start(stream, address)?, &head),
+        false => exchange(stream, &head),
+    };
     let answer = String::from_utf8_lossy(&answer);
     let status = answer.lines().next().unwrap_or_default();
     if status.is_empty() {
@@ -78,6 +84,32 @@ fn ask(http: &str, what: &str, token: Option<&Secret>, rest: &str) -> anyhow::Re
     );
     let body = answer.split_once("\r\n\r\n");
     Ok(body.map(|(_, body)| body.to_owned()).unwrap_or_default())
+}
+
+fn connect(address: SocketAddr) -> anyhow::Result<TcpStream> {
+    let stream = TcpStream::connect_timeout(&address, PATIENCE)
+        .with_context(|| format!("nobody listens on {address}"))?;
+    stream.set_read_timeout(Some(PATIENCE))?;
+    stream.set_write_timeout(Some(PATIENCE))?;
+    Ok(stream)
+}
+
+/// Returns true if the gateway answers a request without TLS by an alert of TLS.
+fn speaks_tls(address: SocketAddr) -> anyhow::Result<bool> {
+    let mut stream = connect(address)?;
+    stream.write_all(b"HEAD /healthz HTTP/1.1\r\nHost: windrow\r\nConnection: close\r\n\r\n")?;
+    let mut first = [0];
+    // What is not answered here is reported by the request itself.
+    let read = stream.read(&mut first);
+    Ok(read.is_ok_and(|n| n == 1) && first == [TLS_ALERT])
+}
+
+/// Sends a request and reads what comes back until the connection ends, well or not.
+fn exchange(mut stream: impl Read + Write, request: &str) -> (Vec<u8>, std::io::Result<()>) {
+    let mut answer = Vec::new();
+    let done = stream.write_all(request.as_bytes());
+    let done = done.and_then(|()| stream.take(MOST).read_to_end(&mut answer).map(drop));
+    (answer, done)
 }
 
 /// Where to ask: what listens on all addresses of the machine is asked on loopback.

@@ -17,7 +17,7 @@ use crate::writer::LANE_CAPACITY;
 const LANE_MEMORY: usize = 128 << 20;
 
 pub(super) async fn source_of(url: &str) -> Result<(Arc<dyn Database>, Arc<dyn Moves>), MoveError> {
-    let sink = databases::open(url, &Options::default())
+    let sink = databases::open_existing(url, &Options::default())
         .await
         .map_err(invalid)?;
     let moves = sink.moves().ok_or_else(|| {

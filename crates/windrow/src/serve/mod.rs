@@ -9,6 +9,7 @@ mod pg;
 #[cfg(not(feature = "postgres"))]
 #[path = "no_pg.rs"]
 mod pg;
+mod probe;
 mod ready;
 mod reload;
 mod replicas;
@@ -22,6 +23,7 @@ use std::time::Duration;
 use anyhow::Context;
 use prometheus_client::registry::Registry;
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::AbortOnDropHandle;
 use tracing::{info, warn};
 use windrow_arango_api::ArangoApi;
 use windrow_core::{Budget, Database, FaultClass, Intake, Promise};
@@ -51,6 +53,8 @@ pub struct Server {
     http: Option<Http>,
     pg: Option<PgServer>,
     lane: Lane,
+    /// Asks for signs of life as long as it is there.
+    probe: AbortOnDropHandle<()>,
     spool: Option<RunningSpool>,
     keys: Option<RunningKeys>,
     replicas: Option<RunningReplicas>,
@@ -132,6 +136,7 @@ impl Server {
             lane_metrics,
             "default".into(),
         );
+        let probe = probe::start(Arc::clone(&sink), lane.watch(), intake.clone());
         let watch = spool.as_ref().map(RunningSpool::watch);
         let replicas = running.as_ref().map(RunningReplicas::watch);
         let registry = Arc::new(registry);
@@ -174,6 +179,7 @@ impl Server {
             http,
             pg,
             lane,
+            probe,
             spool,
             keys,
             replicas: running,
@@ -264,6 +270,7 @@ impl Server {
         if let Some(keys) = self.keys {
             keys.stop().await;
         }
+        drop(self.probe);
         self.lane.shutdown().await;
         if let Some(replicas) = self.replicas {
             replicas.stop().await;

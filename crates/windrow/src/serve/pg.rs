@@ -165,8 +165,9 @@ fn sql_spool(
 }
 
 fn console(session_lanes: &Arc<SessionLanes>, reload: Reload, stop: CancellationToken) -> Console {
-    let session_lanes = session_lanes.clone();
+    let (session_lanes, counted) = (session_lanes.clone(), session_lanes.clone());
     Console {
+        counts: Arc::new(move || counted.counts()),
         lanes: Arc::new(move || session_lanes.status().into_iter().map(line).collect()),
         reload: Arc::new(move || {
             let read = reload.but_roles().and_then(roles_of);

@@ -4,11 +4,13 @@ use std::path::Path;
 use std::process::{ExitStatus, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use tokio::io::{AsyncBufReadExt, BufReader, Lines};
 use tokio::process::{Child, ChildStderr, Command};
+use windrow_testkit::postgres::Postgres;
 use windrow_testkit::process::without_settings;
 
 use crate::support::PATIENCE;
@@ -534,4 +536,97 @@ async fn a_load_may_take_the_first_rows_only() {
         (count("id < 12345"), count("id >= 50000"), count("true")),
         (12345, 10, 12355)
     );
+}
+
+/// A collector of logs reads each line by itself; the lines to a person are records too, whatever
+/// the filter.
+#[tokio::test]
+async fn with_a_json_log_every_line_is_a_record() {
+    let folder = tempfile::tempdir().unwrap();
+    let arguments = ["--log-json", "--log", "error"];
+    let served = Served::start(folder.path(), &arguments).await;
+    served.signal(Signal::SIGTERM);
+    let mut lines = served.greeting.clone();
+    let (status, rest) = served.end().await;
+    assert!(status.success());
+    lines.extend(rest);
+    let messages: Vec<String> = lines
+        .iter()
+        .map(|line| {
+            let record: serde_json::Value =
+                serde_json::from_str(line).unwrap_or_else(|_| panic!("{line}"));
+            record["fields"]["message"].as_str().unwrap().to_owned()
+        })
+        .collect();
+    for words in ["http listening on", "stopping", "stopped"] {
+        assert!(
+            messages.iter().any(|m| m.starts_with(words)),
+            "{messages:?}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_gateway_that_speaks_tls_is_healthy() {
+    let folder = tempfile::tempdir().unwrap();
+    let made = rcgen::generate_simple_self_signed(["db.example".to_owned()]).unwrap();
+    let (cert, key) = (
+        folder.path().join("cert.pem"),
+        folder.path().join("key.pem"),
+    );
+    std::fs::write(&cert, made.cert.pem()).unwrap();
+    std::fs::write(&key, made.signing_key.serialize_pem()).unwrap();
+    let config = folder.path().join("windrow.toml");
+    let text = format!("[http.tls]\ncertificate = {cert:?}\nkey = {key:?}\n");
+    std::fs::write(&config, text).unwrap();
+    let served = Served::start(folder.path(), &["--config", "windrow.toml"]).await;
+    let address = served.base.strip_prefix("https://").unwrap().to_owned();
+    let health = async || {
+        let mut command = windrow(folder.path());
+        command.args(["health", "--http", &address]);
+        command.output().await.unwrap()
+    };
+    let output = health().await;
+    assert!(output.status.success(), "{output:?}");
+    served.signal(Signal::SIGTERM);
+    assert!(served.end().await.0.success());
+    assert!(!health().await.status.success());
+}
+
+/// The status page, the metrics and the alerts know of a database that is away before the first
+/// write does.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_database_that_goes_away_is_noticed_without_a_write() {
+    let server = tokio::task::spawn_blocking(|| Postgres::start().unwrap());
+    let server = server.await.unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let served = Served::start(folder.path(), &["--to", &server.url()]).await;
+    let shows = async |value: u8| {
+        let line = format!("windrow_database_away{{lane=\"default\"}} {value}\n");
+        let shown = async || {
+            let answer = reqwest::get(format!("{}/metrics", served.base))
+                .await
+                .unwrap();
+            answer.text().await.unwrap().contains(&line)
+        };
+        tokio::time::timeout(PATIENCE, async {
+            while !shown().await {
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+        })
+        .await
+        .unwrap_or_else(|_| panic!("in vain: {line}"));
+    };
+    shows(0).await;
+    server.kill9().unwrap();
+    shows(1).await;
+    let status = reqwest::get(format!("{}/v1/status", served.base))
+        .await
+        .unwrap();
+    let status: serde_json::Value = serde_json::from_str(&status.text().await.unwrap()).unwrap();
+    assert!(status["lanes"][0]["away"].is_object(), "{status}");
+    server.restart().unwrap();
+    shows(0).await;
+    served.signal(Signal::SIGTERM);
+    assert!(served.end().await.0.success());
 }

@@ -82,3 +82,33 @@ async fn a_database_that_is_away_is_told() {
         "{told}"
     );
 }
+
+/// A misspelt path is an error for all who only look: no empty database is made.
+#[tokio::test]
+async fn nothing_is_created_at_a_misspelt_path() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("mispelt.db");
+    let url = format!("sqlite:{}", path.display());
+    let commands: [&[&str]; 3] = [
+        &["doctor", "--to", &url],
+        &["rejects", "list", "--to", &url],
+        &[
+            "move",
+            "--from",
+            &url,
+            "--source",
+            "t",
+            "--destination",
+            "u",
+        ],
+    ];
+    for arguments in commands {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_windrow"));
+        without_settings(command.as_std_mut());
+        let output = command.args(arguments).output().await.unwrap();
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert!(!output.status.success(), "{arguments:?}");
+        assert!(said.contains("mispelt.db does not exist"), "{said}");
+        assert!(!path.exists(), "{arguments:?}");
+    }
+}

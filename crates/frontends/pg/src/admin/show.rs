@@ -312,7 +312,7 @@ fn databases(shared: &Shared) -> Rows {
 
 fn stats(shared: &Shared) -> Rows {
     let lanes = (shared.console.lanes)();
-    let sum = |of: fn(&crate::services::LaneLine) -> u64| lanes.iter().map(of).sum::<u64>();
+    let counts = (shared.console.counts)();
     let (joined, relayed) = shared.register.statements();
     let all = shared.register.list();
     let pinned = all.iter().filter(|info| info.state() == State::Pinned);
@@ -360,12 +360,12 @@ fn stats(shared: &Shared) -> Rows {
         row("lanes", lanes.len().to_string(), "lanes that are open"),
         row(
             "writes",
-            sum(|lane| lane.writes).to_string(),
+            counts.writes.to_string(),
             "writes that lanes accepted",
         ),
         row(
             "batches",
-            sum(|lane| lane.batches).to_string(),
+            counts.batches.to_string(),
             "batches that they made of them",
         ),
         row(

@@ -39,7 +39,7 @@ async fn open(ends: &Ends) -> anyhow::Result<Opened> {
         given_numbers: true,
         ..Options::default()
     };
-    let primary = databases::open(ends.to.reveal(), &Options::default()).await;
+    let primary = databases::open_existing(ends.to.reveal(), &Options::default()).await;
     let replica = databases::open(ends.replica.reveal(), &options).await;
     let mut names = Names::default();
     for pair in &ends.table {

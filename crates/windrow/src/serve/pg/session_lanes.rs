@@ -12,7 +12,9 @@ use windrow_calls::{Described, Describer, ParsedStatement, SqlCall, Statement};
 use windrow_core::{Budget, Fault, FaultClass, Intake, Limits, Name, Sink, Standing};
 use windrow_database::Options;
 use windrow_lanes::{Lane, LaneMetrics, LaneStatus};
-use windrow_pg::{DatabaseConfig, Identity, IdleConnections, LaneKey, LanePorts, Lanes};
+use windrow_pg::{
+    DatabaseConfig, Identity, IdleConnections, LaneCounts, LaneKey, LanePorts, Lanes,
+};
 use windrow_pgwire::target::Credential;
 use windrow_postgres::StatementSink;
 
@@ -48,6 +50,8 @@ pub(crate) struct SessionLanes {
 struct Open {
     lanes: HashMap<LaneKey, Entry>,
     names: BTreeSet<Name>,
+    /// Counts of the lanes that were taken out.
+    ended: LaneCounts,
 }
 
 struct Entry {
@@ -56,6 +60,8 @@ struct Entry {
     /// Shared with the doors alone, so that its count tells whether there are any.
     describer: Arc<dyn Describer>,
     lane: Lane,
+    /// The counts of its name when it began: a lane of the same name may just be ending.
+    before: LaneCounts,
     /// Its connection for describing.
     sink: Arc<StatementSink>,
     /// Since when no session holds its ports.
@@ -133,6 +139,14 @@ impl SessionLanes {
             .collect();
         lanes.sort_by(|(_, a), (_, b)| a.name.cmp(&b.name));
         lanes
+    }
+
+    /// Returns the counts of all lanes since the start. They never fall.
+    pub(crate) fn counts(&self) -> LaneCounts {
+        let open = self.open();
+        let mut sum = open.ended;
+        open.lanes.values().for_each(|entry| entry.add_to(&mut sum));
+        sum
     }
 
     /// What the writes of each table share, by the statements that clients have sent. Where lanes
@@ -233,6 +247,7 @@ impl SessionLanes {
             name,
             intake,
             describer: Arc::new(Shared(Arc::clone(&sink))),
+            before: counts_of(&lane),
             lane,
             sink,
             unused_since: None,
@@ -280,6 +295,7 @@ impl Open {
         let entries: Vec<_> = gone.map(|(_, entry)| entry).collect();
         for entry in &entries {
             self.names.remove(&entry.name);
+            entry.add_to(&mut self.ended);
         }
         entries
     }
@@ -294,9 +310,22 @@ impl Entry {
         }
     }
 
+    fn add_to(&self, sum: &mut LaneCounts) {
+        let now = counts_of(&self.lane);
+        sum.writes += now.writes.saturating_sub(self.before.writes);
+        sum.batches += now.batches.saturating_sub(self.before.batches);
+    }
+
     fn is_used(&self) -> bool {
         Arc::strong_count(&self.describer) > 1 || self.lane.status().idle.is_none()
     }
+}
+
+fn counts_of(lane: &Lane) -> LaneCounts {
+    let LaneStatus {
+        writes, batches, ..
+    } = lane.status();
+    LaneCounts { writes, batches }
 }
 
 /// A sink as the sessions of a lane share it.
