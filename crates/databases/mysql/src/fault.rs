@@ -7,6 +7,8 @@
 use mysql_async::{DriverError, Error, ServerError};
 use windrow_core::{Fault, FaultClass};
 
+use crate::quoted::quoted_name;
+
 /// Two keys are equal.
 pub(super) const DUPLICATE: u16 = 1062;
 
@@ -179,35 +181,44 @@ fn row_of(message: &str) -> Option<usize> {
 fn with_places(fault: Fault, error: &ServerError) -> Fault {
     let text = &*error.message;
     match fault.class {
-        FaultClass::Unique => fault.with_constraint(last_quoted(text, " for key ")),
+        FaultClass::Unique => fault.with_constraint(last_quoted(text, " for key ").as_deref()),
         FaultClass::ForeignKey | FaultClass::Check => {
             let name =
                 last_quoted(text, "CONSTRAINT ").or_else(|| last_quoted(text, "Check constraint "));
-            fault.with_constraint(name)
+            fault.with_constraint(name.as_deref())
         }
         FaultClass::NotNull | FaultClass::Value | FaultClass::NoColumn => {
             let column = last_quoted(text, "column ")
                 .or_else(|| last_quoted(text, "Column "))
                 .or_else(|| last_quoted(text, "Field "));
-            fault.with_column(column)
+            fault.with_column(column.as_deref())
         }
         _ => fault,
     }
 }
 
 /// The last part of the name in quotes behind a word: `x` of `'t.x'` and of `` `d`.`t`.`x` ``.
-fn last_quoted<'t>(text: &'t str, word: &str) -> Option<&'t str> {
+fn last_quoted(text: &str, word: &str) -> Option<String> {
     let (_, behind) = text.rsplit_once(word)?;
     let quote = behind.chars().next().filter(|c| matches!(c, '\'' | '`'))?;
     let mut rest = behind;
     let mut name = None;
     while let Some(inside) = rest.strip_prefix(quote) {
-        let (part, after) = inside.split_once(quote)?;
+        let (part, after) = match quote {
+            '`' => quoted_name(quote, rest)?,
+            // The server does not double these.
+            _ => inside
+                .split_once(quote)
+                .map(|(part, after)| (part.to_owned(), after))?,
+        };
         name = Some(part);
         rest = after.strip_prefix('.').unwrap_or("");
     }
     match (quote, name?) {
-        ('\'', name) => Some(name.rsplit_once('.').map_or(name, |(_, last)| last)),
+        ('\'', name) => match name.rsplit_once('.') {
+            Some((_, last)) => Some(last.to_owned()),
+            None => Some(name),
+        },
         (_, name) => Some(name),
     }
 }
@@ -235,6 +246,7 @@ mod tests {
                 "c_fk",
             ),
             (4025, "CONSTRAINT `t.n` failed for `d`.`t`", "t.n"),
+            (4025, "CONSTRAINT `t.j``n` failed for `d`.`t`", "t.j`n"),
             (3819, "Check constraint 'positive' is violated.", "positive"),
         ] {
             assert_eq!(read(code, "23000", message).fault.constraint(), Some(place));

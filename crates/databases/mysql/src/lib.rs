@@ -32,6 +32,7 @@
 //! | `moves` | rows of a queue brought into their final tables |
 //! | `bookkeeping` | what a spool needs besides: how far it has come, what was refused |
 //! | `inventory` | which tables there are and what names their rows, for replicas |
+//! | `quoted` | names as the server quotes them |
 //! | `own_tables` | tables that Windrow keeps for itself |
 //! | `fault` | the server's errors as faults |
 //!
@@ -46,6 +47,7 @@ mod load;
 mod location;
 mod moves;
 mod own_tables;
+mod quoted;
 mod session;
 mod sink;
 mod values;

@@ -9,6 +9,7 @@ use super::information::about;
 use super::proof;
 use super::table::{Facts, NO_VALUE_YET, OURS, Trigger, Unique};
 use crate::fault::{Scope, Trouble};
+use crate::quoted::quoted_name;
 use crate::session::{Seen, Session};
 use crate::values::cell::{get, text};
 use crate::values::column::{Column, Kind};
@@ -223,9 +224,11 @@ fn mark_json(columns: &mut [Column], checks: &[Row]) {
     for check in checks {
         let clause = text(check, 0);
         let name = clause
-            .strip_prefix("json_valid(`")
-            .and_then(|rest| rest.strip_suffix("`)"));
-        if let Some(column) = columns.iter_mut().find(|c| Some(&*c.name) == name) {
+            .strip_prefix("json_valid(")
+            .and_then(|rest| quoted_name('`', rest))
+            .and_then(|(name, rest)| (rest == ")").then_some(name));
+        let is_named = |c: &&mut Column| Some(&*c.name) == name.as_deref();
+        if let Some(column) = columns.iter_mut().find(is_named) {
             column.kind = Kind::Json;
             column.length = 0;
         }

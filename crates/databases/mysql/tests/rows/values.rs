@@ -9,7 +9,7 @@ const TABLE: &str = "
 create table t (
   id int primary key, i8 tinyint, u64 bigint unsigned, i64 bigint, flag boolean, d decimal(30,10), f float, x double,
   b bit(10), y year, day date, at datetime(6), stamp timestamp(3) null, span time(2),
-  name varchar(20), fixed char(5), body longtext, e enum('one','two','3'), s set('a','b','c'), j json,
+  name varchar(20), fixed char(5), body longtext, e enum('one','two','3'), s set('a','b','c'), j json, `j``n` json,
   bin binary(4), vb varbinary(20), bb longblob, u uuid) character set utf8mb4";
 
 /// A column, what is written, and what comes back.
@@ -70,6 +70,7 @@ fn cases() -> Vec<(&'static str, Value, Value)> {
         ("e", 3.into(), "3".into()),
         same("s", "a,c".into()),
         same("j", json("{\"a\": [1, \"\u{1F33E}\"]}")),
+        same("j`n", json("{\"a\": [1]}")),
         ("j", "text".into(), json("\"text\"")),
         ("j", 5.into(), json("5")),
         same("bin", vec![0, 1, 2, 255].into()),

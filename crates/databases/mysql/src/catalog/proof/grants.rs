@@ -1,5 +1,7 @@
 //! Who may see triggers: the server shows them only to those who could make them.
 
+use crate::quoted::quoted_name;
+
 /// Whether the user may see the triggers of a table. `grants`: what SHOW GRANTS says.
 pub(crate) fn may_see_triggers(grants: &[String], database: &str, table: &str) -> bool {
     grants.iter().any(|grant| {
@@ -35,19 +37,8 @@ fn part(text: &str) -> Option<(Option<String>, &str)> {
     if let Some(rest) = text.strip_prefix('*') {
         return Some((None, rest));
     }
-    let mut rest = text.strip_prefix('`')?;
-    let mut name = String::new();
-    loop {
-        let (before, behind) = rest.split_once('`')?;
-        name.push_str(before);
-        match behind.strip_prefix('`') {
-            Some(more) => {
-                name.push('`');
-                rest = more;
-            }
-            None => return Some((Some(name), behind)),
-        }
-    }
+    let (name, rest) = quoted_name('`', text)?;
+    Some((Some(name), rest))
 }
 
 /// Whether a name is of a pattern in which `_` stands for a letter, `%` for any number of them, and
