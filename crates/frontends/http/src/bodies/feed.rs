@@ -1,6 +1,6 @@
 //! Reading a body, chunk by chunk.
 
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
@@ -18,6 +18,13 @@ use crate::connection_state::{ConnectionState, Phase};
 /// still writing may otherwise see only a reset connection and not the answer.
 const DRAIN_BYTES: usize = 64 << 20;
 const DRAIN_TIME: Duration = Duration::from_secs(5);
+
+/// Bytes of one body, as sent and as unpacked, that are worked on in a row. Then other tasks run
+/// and the sockets of other clients are polled.
+const TURN_BYTES: usize = 64 << 10;
+
+/// The same for bytes that unpack to nothing, such as empty gzip members.
+const SILENT_TURN_BYTES: usize = 4 * TURN_BYTES;
 
 /// Where a body comes from.
 #[derive(Debug)]
@@ -39,6 +46,8 @@ pub struct Feed<'a> {
     asks_first: bool,
     started: bool,
     ended: bool,
+    /// Bytes worked on since other tasks had their turn.
+    worked: usize,
 }
 
 impl<'a> Feed<'a> {
@@ -56,6 +65,7 @@ impl<'a> Feed<'a> {
             asks_first: headers.contains_key(EXPECT),
             started: false,
             ended,
+            worked: 0,
         }
     }
 
@@ -73,6 +83,7 @@ impl<'a> Feed<'a> {
             connection,
             asks_first: false,
             started: false,
+            worked: 0,
         }
     }
 
@@ -113,22 +124,37 @@ impl<'a> Feed<'a> {
         self.connection.enter(Phase::Busy);
     }
 
+    /// Lets other tasks run, and the sockets of other clients be polled, once enough of this body
+    /// was worked on in a row. To be called before each [`Feed::poll_chunk`]. Cancel safe.
+    pub(crate) async fn take_turns(&mut self) {
+        if self.worked >= TURN_BYTES {
+            self.worked = 0;
+            // A task that only wakes itself runs again before any socket is polled.
+            tokio::task::yield_now().await;
+        }
+    }
+
     /// The next bytes, unpacked, never an empty chunk; `None` at the end.
     pub(crate) fn poll_chunk(
         &mut self,
         cx: &mut Context<'_>,
     ) -> Poll<Result<Option<Bytes>, Refusal>> {
         loop {
+            if self.worked >= SILENT_TURN_BYTES {
+                self.worked = 0;
+                if pin!(tokio::task::yield_now()).poll(cx).is_pending() {
+                    return Poll::Pending;
+                }
+            }
             let Some(packed) = &mut self.packed else {
                 return self.poll_sent(cx);
             };
             match packed.piece()? {
-                Piece::Bytes(piece) => return Poll::Ready(Ok(Some(piece))),
-                Piece::End => self.packed = None,
-                Piece::Rests => {
-                    cx.waker().wake_by_ref();
-                    return Poll::Pending;
+                Piece::Bytes(piece) => {
+                    self.worked += piece.len();
+                    return Poll::Ready(Ok(Some(piece)));
                 }
+                Piece::End => self.packed = None,
                 Piece::Wants => {
                     let chunk = ready!(self.poll_sent(cx))?;
                     if let Some(packed) = &mut self.packed {
@@ -174,6 +200,7 @@ impl<'a> Feed<'a> {
                     Ok(data) if !data.is_empty() => {
                         self.ended = body.is_end_stream();
                         self.connection.moved(data.len());
+                        self.worked += data.len();
                         return Poll::Ready(Ok(Some(data)));
                     }
                     _ => {}
@@ -188,6 +215,7 @@ impl<'a> Feed<'a> {
 
     /// As [`Feed::poll_chunk`]. Cancel safe.
     pub(crate) async fn chunk(&mut self) -> Result<Option<Bytes>, Refusal> {
+        self.take_turns().await;
         std::future::poll_fn(|cx| self.poll_chunk(cx)).await
     }
 

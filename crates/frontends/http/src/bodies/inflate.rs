@@ -13,9 +13,6 @@ use crate::answers::Refusal;
 /// The most bytes of a piece.
 const PIECE: usize = 64 << 10;
 
-/// Pieces of one chunk after which others have their turn.
-const TURN: u32 = 16;
-
 /// Whether a body is packed by gzip, by its headers.
 pub(super) fn is_packed(headers: &HeaderMap) -> bool {
     let encoding = headers.get(CONTENT_ENCODING);
@@ -29,8 +26,6 @@ pub(super) fn is_packed(headers: &HeaderMap) -> bool {
 #[derive(Debug)]
 pub(super) struct Inflate {
     decoder: MultiGzDecoder<Arrived>,
-    /// Pieces since somebody else had a turn.
-    pieces: u32,
 }
 
 /// What comes next.
@@ -39,8 +34,6 @@ pub(super) enum Piece {
     Bytes(Bytes),
     /// All that has come is unpacked.
     Wants,
-    /// So much was unpacked in one go that others are to have their turn first.
-    Rests,
     /// The end.
     End,
 }
@@ -78,7 +71,6 @@ impl Inflate {
     pub(super) fn new() -> Self {
         Self {
             decoder: MultiGzDecoder::new(Arrived::default()),
-            pieces: 0,
         }
     }
 
@@ -94,15 +86,10 @@ impl Inflate {
     /// # Errors
     /// 400 for what is no gzip, is damaged or ends too early.
     pub(super) fn piece(&mut self) -> Result<Piece, Refusal> {
-        if self.pieces == TURN {
-            self.pieces = 0;
-            return Ok(Piece::Rests);
-        }
         let mut piece = vec![0; PIECE];
         match self.decoder.read(&mut piece) {
             Ok(0) => Ok(Piece::End),
             Ok(length) => {
-                self.pieces += 1;
                 piece.truncate(length);
                 Ok(Piece::Bytes(piece.into()))
             }
@@ -150,7 +137,6 @@ mod tests {
                     out.extend_from_slice(&piece);
                 }
                 Piece::Wants => inflate.give(chunks.next().map(Bytes::copy_from_slice)),
-                Piece::Rests => {}
                 Piece::End => return Ok((out, largest)),
             }
         }

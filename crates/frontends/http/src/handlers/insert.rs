@@ -13,8 +13,8 @@ use crate::bodies::kind::{self, Kind};
 use crate::handlers::{atomic, pump};
 use crate::plan::Plan;
 use crate::request::RequestContext;
-use crate::rows::RowStream;
 use crate::rows::object::{self, Columns};
+use crate::rows::{RowStream, too_blank};
 
 pub(crate) async fn run(
     request: &RequestContext<'_>,
@@ -35,7 +35,7 @@ pub(crate) async fn run(
             (Bytes::new(), RowStream::csv(&plan, style, max_row))
         }
         Kind::Json => {
-            let first = beginning(feed).await?;
+            let first = beginning(feed, max_row).await?;
             match first.trim_ascii_start().first() {
                 Some(b'[') => (first, RowStream::array(&plan, max_row)),
                 None => return Err(empty()),
@@ -52,11 +52,19 @@ pub(crate) async fn run(
     }
 }
 
-/// The first chunk that is not all blanks; empty at the end of the body.
-async fn beginning(feed: &mut Feed<'_>) -> Result<Bytes, Refusal> {
+/// Returns the first chunk that is not all blanks; empty at the end of the body.
+///
+/// # Errors
+/// 413 if there are more blanks before it than a row may have bytes.
+async fn beginning(feed: &mut Feed<'_>, max_row: usize) -> Result<Bytes, Refusal> {
+    let mut blanks = 0;
     while let Some(chunk) = feed.chunk().await? {
         if !chunk.trim_ascii_start().is_empty() {
             return Ok(chunk);
+        }
+        blanks += chunk.len();
+        if blanks > max_row {
+            return Err(too_blank(max_row).into());
         }
     }
     Ok(Bytes::new())

@@ -217,6 +217,7 @@ impl Pump<'_, '_> {
         if self.portion.is_empty() {
             self.portion.permit = None;
         }
+        self.feed.take_turns().await;
         std::future::poll_fn(|cx| {
             if let Poll::Ready(chunk) = self.feed.poll_chunk(cx) {
                 return Poll::Ready(chunk.map(Event::Chunk));

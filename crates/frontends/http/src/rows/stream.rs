@@ -11,6 +11,9 @@ use crate::rows::csv::Csv;
 use crate::rows::object::{self, Columns};
 use crate::rows::position::{Position, RowError};
 
+/// Bytes of a line's end that count as a part of its row.
+const LINE_END: usize = 2;
+
 /// What writes are handed to.
 pub(crate) trait Take {
     /// True where no more are wanted for now.
@@ -38,6 +41,8 @@ pub(crate) struct RowStream<'p> {
     /// Where the next row starts.
     position: Position,
     max_row: usize,
+    /// Bytes between the rows so far that make no row, less the bytes of the rows.
+    blanks: usize,
 }
 
 #[derive(Debug)]
@@ -69,6 +74,7 @@ impl<'p> RowStream<'p> {
             carry: Vec::new(),
             position: Position::START,
             max_row,
+            blanks: 0,
         }
     }
 
@@ -146,6 +152,16 @@ impl<'p> RowStream<'p> {
         Err(RowError::new(self.position, fault))
     }
 
+    /// Counts the bytes of a text that make no row against those that do: what a few packed bytes
+    /// unpack to costs work, also if there is no row in it.
+    fn check_blanks(&mut self, text: usize, row: usize) -> Result<(), RowError> {
+        self.blanks = (self.blanks + (text - row)).saturating_sub(row);
+        if self.blanks <= self.max_row {
+            return Ok(());
+        }
+        Err(RowError::new(self.position, too_blank(self.max_row)))
+    }
+
     /// Finds the end of the row that has begun.
     fn cut(&mut self, text: &[u8]) -> Result<Option<usize>, RowError> {
         match &mut self.format {
@@ -162,6 +178,8 @@ impl<'p> RowStream<'p> {
         let start = self.position;
         self.position = start.after(text);
         let clean = self.strip(text, start);
+        let ended = (clean.trim_ascii_end().len() + LINE_END).min(clean.len());
+        self.check_blanks(text.len(), ended)?;
         if clean.is_empty() {
             return Ok(());
         }
@@ -242,6 +260,13 @@ impl<'p> RowStream<'p> {
             },
         }
     }
+}
+
+/// The refusal of a body that has little else than blanks.
+pub(crate) fn too_blank(limit: usize) -> Fault {
+    Fault::too_large(format!(
+        "the body has {limit} bytes (http.max_row) more of blank lines and spaces between its rows than of rows; send it without them"
+    ))
 }
 
 /// Some programs (spreadsheets above all) begin a file with a byte order mark.

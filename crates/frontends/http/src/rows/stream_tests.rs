@@ -46,6 +46,30 @@ fn blank_lines_a_mark_and_a_missing_last_line_end() {
 }
 
 #[test]
+fn blanks_may_be_as_many_bytes_as_rows_and_the_limit_of_a_row() {
+    let blanks = |count: usize| "\n".repeat(count);
+    for (kind, row, end) in [
+        (Kind::Ndjson, "{\"a\":1}\n", ""),
+        (Kind::Csv, "1234567\n", ""),
+        (Kind::Array, "{\"a\":1},", "{\"a\":1}]"),
+    ] {
+        let head = match kind {
+            Kind::Ndjson => "",
+            Kind::Csv => "a\n",
+            Kind::Array => "[",
+        };
+        let spread = format!("{}{row}", blanks(7)).repeat(1000);
+        let (rows, error) = one(kind, &format!("{head}{spread}{end}"));
+        assert_eq!(error, None);
+        assert!(rows.len() >= 1000);
+        let spread = format!("{}{row}", blanks(20)).repeat(1000);
+        let (rows, _, _, told) = failure(kind, &format!("{head}{spread}{end}"));
+        assert!((70..90).contains(&rows), "{rows}");
+        assert!(told.contains("http.max_row"), "{told}");
+    }
+}
+
+#[test]
 fn an_object_that_a_bracket_closes_is_no_end_of_the_array() {
     for text in ["[{\"a\":1]]", "[{]]", "[{\"a\":1},{\"a\":2]]"] {
         let (_, _, _, told) = failure(Kind::Array, text);

@@ -19,6 +19,10 @@ use crate::session_info::{Interrupt, State};
 /// Units of one client that are under way at once. One that pipelines more is read more slowly.
 const UNDER_WAY: usize = 128;
 
+/// Messages of one client that are dealt with in a row. Then other tasks run and the sockets of
+/// other clients are polled.
+const TURN_MESSAGES: u16 = 1024;
+
 impl Session {
     /// Serves the client until something ends it.
     pub(super) async fn serve(&mut self) -> End {
@@ -40,6 +44,11 @@ impl Session {
         while !self.is_full() {
             if !self.step().await? {
                 break;
+            }
+            self.steps += 1;
+            if self.steps == TURN_MESSAGES {
+                self.steps = 0;
+                tokio::task::yield_now().await;
             }
         }
         poll_fn(|cx| self.poll_wait(stopped.as_mut(), cx)).await

@@ -55,6 +55,8 @@ pub(crate) struct Session {
     /// True once what the client is about to have executed is not to be: it asked for that while a
     /// lane described it.
     pub(crate) cancel_requested: bool,
+    /// Messages that it has dealt with since other tasks had their turn.
+    pub(super) steps: u16,
     /// Cancelled when Windrow stops, or the client would not be let in any more.
     pub(crate) stop: CancellationToken,
 }
@@ -127,6 +129,7 @@ impl Session {
             source: None,
             interest: None,
             cancel_requested: false,
+            steps: 0,
             shared,
         }
     }
