@@ -13,6 +13,7 @@ use crate::bodies::whole::Limit;
 use crate::config::HttpConfig;
 use crate::plan::{Plan, Plans};
 use crate::query::Options;
+use crate::server::UnfinishedHeads;
 use crate::services::Services;
 use crate::system::SystemTables;
 
@@ -23,6 +24,7 @@ pub struct App {
     pub(crate) services: Services,
     pub(crate) plans: Plans,
     pub(crate) usual_answers: UsualAnswers,
+    pub(crate) unfinished_heads: UnfinishedHeads,
 }
 
 impl App {
@@ -33,6 +35,7 @@ impl App {
                 Arc::clone(&services.owns),
             )),
             usual_answers: UsualAnswers::default(),
+            unfinished_heads: UnfinishedHeads::new(services.intake.budget().total()),
             services,
             token: Token::new(config.token.clone()),
             config,

@@ -93,6 +93,34 @@ fn a_database_that_stands_still_fills_no_memory() {
     peak_is_bounded(&gateway);
 }
 
+/// A part of a head is charged to nobody, so the number of such connections is bounded.
+#[test]
+fn unfinished_heads_take_little_and_keep_nobody_out() {
+    let gateway = Gateway::with(Postgres::builder(), &["--memory", "16MiB"]);
+    gateway.exec(TABLE);
+    let half = format!(
+        "GET /healthz HTTP/1.1\r\nHost: localhost\r\nX-A: {}",
+        "x".repeat(9_000)
+    );
+    let halves: Vec<TcpStream> = (0..3_000)
+        .map(|_| {
+            let mut half_open = TcpStream::connect(gateway.windrow.address()).unwrap();
+            half_open.write_all(half.as_bytes()).unwrap();
+            half_open
+        })
+        .collect();
+    held(&gateway);
+    let mut row = TcpStream::connect(gateway.windrow.address()).unwrap();
+    let post = "POST /v1/tables/readings/rows HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 8\r\nConnection: close\r\n\r\n{\"id\":1}";
+    row.write_all(post.as_bytes()).unwrap();
+    let mut answer = String::new();
+    row.read_to_string(&mut answer).unwrap();
+    assert!(answer.starts_with("HTTP/1.1 201"), "{answer}");
+    let peak = procfs::peak_resident_bytes(gateway.windrow.pid()).unwrap() >> 20;
+    assert!(peak < 16 + ABOVE, "{peak} MiB were resident");
+    drop(halves);
+}
+
 /// Bytes of the budget that are taken.
 fn held(gateway: &Gateway) -> u64 {
     let mut stream = TcpStream::connect(gateway.windrow.address()).unwrap();

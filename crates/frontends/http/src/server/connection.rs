@@ -1,9 +1,11 @@
 //! One connection, from its first byte to its end.
 
 use std::convert::Infallible;
+use std::future::poll_fn;
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use futures_util::StreamExt as _;
@@ -26,6 +28,7 @@ use crate::app::App;
 use crate::connection_state::{ConnectionState, Phase};
 use crate::routes::Router;
 use crate::server::gate::Gate;
+use crate::server::unfinished::{UnfinishedHead, UnfinishedHeads};
 use crate::server::watch::{Ruling, Wanted, Watch};
 use crate::source::WriteSource;
 
@@ -56,11 +59,15 @@ pub(crate) async fn serve(
         // Boxed, so that a silent connection does not hold the room for it.
         None => Box::pin(drive(router, socket, stop)).await,
         Some(acceptor) => {
-            let handshake = timeout(router.app().config.header_timeout, acceptor.accept(socket));
+            let app = router.app();
+            let handshake = timeout(app.config.header_timeout, acceptor.accept(socket));
+            let unfinished = app.unfinished_heads.enter();
             let shaken = tokio::select! {
                 shaken = Box::pin(handshake) => shaken,
+                () = unfinished.closed() => return,
                 () = stop.cancelled() => return,
             };
+            drop(unfinished);
             match shaken {
                 Ok(Ok(stream)) => Box::pin(drive(router, stream, stop)).await,
                 Ok(Err(error)) => tracing::debug!(%error, "TLS handshake failed"),
@@ -89,6 +96,7 @@ where
     let state = Arc::new(ConnectionState::default());
     let app = router.app();
     let (watch, budget) = (Watch::new(&app.config), app.budget().clone());
+    let heads = app.unfinished_heads.clone();
     let received = app.services.metrics.received.clone();
     let source = Arc::new(WriteSource::new(&app.services));
     let gate = Gate::new(stream, Arc::clone(&state), received);
@@ -114,13 +122,13 @@ where
         .max_buf_size(BUFFER)
         .writev(false)
         .serve_connection(TokioIo::new(gate), service);
-    supervise(connection, (&state, &budget), watch, &stop).await;
+    supervise(connection, (&state, &budget, &heads), watch, &stop).await;
 }
 
 /// Lets a connection run, under the watch, to its end.
 async fn supervise<S, H>(
     mut connection: Connection<TokioIo<Gate<S>>, H>,
-    (state, budget): (&ConnectionState, &Budget),
+    (state, budget, heads): (&ConnectionState, &Budget, &UnfinishedHeads),
     mut watch: Watch,
     stop: &CancellationToken,
 ) where
@@ -139,6 +147,7 @@ async fn supervise<S, H>(
     let mut aside = FuturesUnordered::new();
     aside.push(Either::Left(stopped));
     aside.push(Either::Right(tick(watch.step(state))));
+    let mut unfinished = None;
     loop {
         let said = tokio::select! {
             biased;
@@ -152,6 +161,9 @@ async fn supervise<S, H>(
                 return;
             }
             Some(said) = aside.next() => said,
+            () = poll_fn(|cx| poll_closed(&mut unfinished, (state, heads), cx)) => {
+                return refuse_head(connection.into_parts().io.into_inner()).await;
+            }
         };
         let ruling = match said {
             Aside::Stop => Ruling::Retire,
@@ -169,6 +181,21 @@ async fn supervise<S, H>(
             Ruling::SlowHead => return refuse_head(connection.into_parts().io.into_inner()).await,
         }
     }
+}
+
+/// Ready once a connection with an unfinished head is to be closed for newer ones. Asked each time
+/// the connection was polled: whether its head is there may have changed.
+fn poll_closed(
+    unfinished: &mut Option<UnfinishedHead>,
+    (state, heads): (&ConnectionState, &UnfinishedHeads),
+    cx: &Context<'_>,
+) -> Poll<()> {
+    if state.phase() != Phase::Head {
+        *unfinished = None;
+        return Poll::Pending;
+    }
+    let unfinished = unfinished.get_or_insert_with(|| heads.enter());
+    unfinished.poll_closed(cx)
 }
 
 /// What is heard beside a connection.
@@ -205,6 +232,6 @@ async fn refuse_head<S: AsyncWrite + Unpin>(mut stream: S) {
     };
     tracing::debug!(
         ?told,
-        "the head of a request took longer than http.header_timeout"
+        "the head of a request took longer than http.header_timeout, or too many others are unfinished"
     );
 }

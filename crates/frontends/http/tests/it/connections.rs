@@ -41,6 +41,32 @@ async fn a_request_in_single_bytes() {
     assert_eq!(seen.writes().len(), 1);
 }
 
+/// A budget of this size allows 256 heads that are not there as a whole.
+#[tokio::test]
+async fn unfinished_heads_close_the_oldest_of_them_and_keep_nobody_out() {
+    let (server, _seen) = serve(good).await;
+    let (half, mut halves) = ("GET /healthz HTTP/1.1\r\nhost: local", Vec::new());
+    for number in 1..=300 {
+        let mut raw = server.connect().await;
+        raw.send(half).await;
+        halves.push(raw);
+        let received = format!("received_bytes_total {}\n", number * half.len());
+        eventually("it is read", || server.metrics().contains(&received)).await;
+    }
+    let mut good = server.connect().await;
+    good.send("GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n")
+        .await;
+    assert_eq!(good.reply().await.status, 200);
+    for oldest in &mut halves[..44] {
+        let told = oldest.rest().await;
+        assert!(told.starts_with("HTTP/1.1 408"), "{told}");
+    }
+    for newer in &mut halves[44..] {
+        newer.send("host\r\n\r\n").await;
+        assert_eq!(newer.reply().await.status, 200);
+    }
+}
+
 #[tokio::test]
 async fn a_client_may_close_its_sending_side() {
     let (server, mut arrivals) = start(config(), MIB).await;

@@ -1,0 +1,144 @@
+//! Connections that have sent a part of a request's head, or of a TLS handshake, and not the rest.
+//!
+//! Their buffers are charged to nobody, for no request is there that could be refused. So their
+//! number is bounded: one more closes the oldest. A client that means well is not among them for
+//! long, as its head nearly always comes in one piece.
+
+use std::collections::BTreeMap;
+use std::future::poll_fn;
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll};
+
+use futures_util::task::AtomicWaker;
+
+/// The memory that an unfinished head takes, with all that serves its connection.
+const HEAD_BYTES: usize = 32 << 10;
+
+/// The part of the memory budget that bounds the number of unfinished heads: an eighth.
+const SHARE: usize = 8;
+
+/// As many are allowed at any size of the budget.
+const MIN_HEADS: usize = 256;
+
+/// All unfinished heads of a server. Cheap to clone.
+#[derive(Clone, Debug)]
+pub(crate) struct UnfinishedHeads(Arc<Heads>);
+
+#[derive(Debug)]
+struct Heads {
+    most: usize,
+    open: Mutex<Open>,
+}
+
+#[derive(Debug, Default)]
+struct Open {
+    next: u64,
+    /// By number, the oldest first.
+    all: BTreeMap<u64, Arc<Closing>>,
+}
+
+/// How a connection hears that it is closed.
+#[derive(Debug, Default)]
+struct Closing {
+    is_closed: AtomicBool,
+    waker: AtomicWaker,
+}
+
+/// One connection among [`UnfinishedHeads`], until this is dropped.
+#[derive(Debug)]
+pub(crate) struct UnfinishedHead {
+    heads: UnfinishedHeads,
+    number: u64,
+    closing: Arc<Closing>,
+}
+
+impl UnfinishedHeads {
+    /// Bounds the number by the size of the memory budget, in bytes.
+    pub(crate) fn new(memory: usize) -> Self {
+        Self::of((memory / SHARE / HEAD_BYTES).max(MIN_HEADS))
+    }
+
+    fn of(most: usize) -> Self {
+        let open = Mutex::default();
+        Self(Arc::new(Heads { most, open }))
+    }
+
+    /// Adds one, and closes the oldest if there are too many.
+    pub(crate) fn enter(&self) -> UnfinishedHead {
+        let closing = Arc::new(Closing::default());
+        let mut open = self.open();
+        let number = open.next;
+        open.next += 1;
+        open.all.insert(number, Arc::clone(&closing));
+        let oldest = match open.all.len() > self.0.most {
+            true => open.all.pop_first(),
+            false => None,
+        };
+        drop(open);
+        if let Some((_, oldest)) = oldest {
+            oldest.is_closed.store(true, SeqCst);
+            oldest.waker.wake();
+        }
+        UnfinishedHead {
+            heads: self.clone(),
+            number,
+            closing,
+        }
+    }
+
+    fn open(&self) -> MutexGuard<'_, Open> {
+        // Each change is one insertion or removal: whole at any moment.
+        self.0.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl UnfinishedHead {
+    /// Ready once the connection is to be closed for newer ones.
+    pub(crate) fn poll_closed(&self, cx: &Context<'_>) -> Poll<()> {
+        self.closing.waker.register(cx.waker());
+        match self.closing.is_closed.load(SeqCst) {
+            true => Poll::Ready(()),
+            false => Poll::Pending,
+        }
+    }
+
+    /// Waits until the connection is to be closed for newer ones. Cancel safe.
+    pub(crate) async fn closed(&self) {
+        poll_fn(|cx| self.poll_closed(cx)).await;
+    }
+}
+
+impl Drop for UnfinishedHead {
+    fn drop(&mut self) {
+        self.heads.open().all.remove(&self.number);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::FutureExt;
+
+    use super::*;
+
+    #[test]
+    fn one_more_closes_the_oldest() {
+        let heads = UnfinishedHeads::of(2);
+        let is_closed = |head: &UnfinishedHead| head.closed().now_or_never().is_some();
+        let (first, second) = (heads.enter(), heads.enter());
+        assert!(!is_closed(&first) && !is_closed(&second));
+        let third = heads.enter();
+        assert!(is_closed(&first) && !is_closed(&second));
+        drop(second);
+        let fourth = heads.enter();
+        assert!(!is_closed(&third) && !is_closed(&fourth));
+        drop((first, third, fourth));
+        assert!(heads.open().all.is_empty());
+    }
+
+    #[test]
+    fn the_bound_grows_with_the_budget() {
+        assert_eq!(UnfinishedHeads::new(16 << 20).0.most, MIN_HEADS);
+        assert_eq!(UnfinishedHeads::new(256 << 20).0.most, 1024);
+    }
+}
