@@ -54,8 +54,10 @@ pub(crate) struct Flight {
     pub(crate) manifest: Manifest,
     /// True if its keys are known, so that another flight can leave beside it.
     pub(crate) keyed: bool,
-    /// Flights that were under way when it left, with it.
+    /// Flights of its kind, apart or not, that were under way when it left, with it.
     pub(crate) flying: usize,
+    /// True if its units travel apart from others, because they are expected to fail.
+    pub(crate) is_apart: bool,
     /// True if its units had waited for another flight to end.
     pub(crate) waited: bool,
     /// Sources whose clients have asked, at that time, for their first unit that is not answered

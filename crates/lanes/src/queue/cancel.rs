@@ -51,7 +51,8 @@ impl<W: Work> Queue<W> {
         let Some(unit) = chunk.units.next() else {
             return Found::Nothing;
         };
-        self.totals.leave(1, unit.rows(), unit.bytes());
+        let totals = self.totals.of(source.is_apart);
+        totals.leave(1, unit.rows(), unit.bytes());
         tickets.fail(chunk.ticket, chunk.first, 1, fault);
         chunk.first += 1;
         if chunk.units.len() == 0 {
@@ -83,8 +84,9 @@ impl<W: Work> Queue<W> {
             .chunks
             .remove(|chunk| !tickets.is_abandoned(chunk.ticket))
         {
-            self.totals.leave_all(&chunk);
-            self.totals.abandoned += chunk.units.len();
+            let totals = self.totals.of(source.is_apart);
+            totals.leave_all(&chunk);
+            totals.abandoned += chunk.units.len();
             tickets.forgo(chunk.ticket, chunk.units.len());
         }
         self.hollow(key);
@@ -98,12 +100,13 @@ impl<W: Work> Queue<W> {
         if source.is_some_and(|source| is_hollow(&source.chunks, source.state)) {
             self.hollow += 1;
         }
-        if self.hollow > HOLLOW && self.hollow * 2 > self.ring.len() {
+        let listed = self.ring.len() + self.apart.len();
+        if self.hollow > HOLLOW && self.hollow * 2 > listed {
             self.clear_hollow();
         }
     }
 
-    /// Forgets the sources in the ring that have nothing to give.
+    /// Forgets the sources in the lists that have nothing to give.
     pub(super) fn clear_hollow(&mut self) {
         self.hollow = 0;
         let (sources, by_id) = (&mut self.sources, &mut self.by_id);
@@ -119,6 +122,7 @@ impl<W: Work> Queue<W> {
             stays
         };
         self.ring.retain(&mut stays);
+        self.apart.retain(&mut stays);
         self.retries.retain(stays);
     }
 }

@@ -4,7 +4,7 @@ use windrow_core::{Sink, Work};
 
 use super::keys::Keys;
 use super::source::{Chunk, Source, SourceState};
-use super::{Room, Totals};
+use super::{Room, TotalsByWay};
 use crate::batch::{Batch, Span};
 use crate::ticket::Tickets;
 
@@ -29,7 +29,7 @@ pub(super) struct Filling<'a, W: Work> {
     pub(super) tickets: &'a mut Tickets<W::Done>,
     pub(super) keys: &'a mut Keys,
     pub(super) sink: Option<&'a dyn Sink<W>>,
-    pub(super) totals: &'a mut Totals,
+    pub(super) totals: &'a mut TotalsByWay,
 }
 
 impl<W: Work> Filling<'_, W> {
@@ -48,11 +48,11 @@ impl<W: Work> Filling<'_, W> {
                 return Stop::Drained;
             }
             if self.tickets.is_abandoned(chunk.ticket) {
-                self.forgo(chunk);
+                self.forgo(chunk, source.is_apart);
                 source.chunks.pop_front();
                 continue;
             }
-            let (count, stop) = self.fit(chunk, &mut source.deficit);
+            let (count, stop) = self.fit(chunk, &mut source.deficit, source.is_apart);
             if count > 0 {
                 if source.state != SourceState::Away {
                     source.state = SourceState::Away;
@@ -68,7 +68,12 @@ impl<W: Work> Filling<'_, W> {
     }
 
     /// How many units of the chunk come along, and why not all.
-    fn fit(&mut self, chunk: &Chunk<W>, deficit: &mut usize) -> (usize, Option<Stop>) {
+    fn fit(
+        &mut self,
+        chunk: &Chunk<W>,
+        deficit: &mut usize,
+        is_apart: bool,
+    ) -> (usize, Option<Stop>) {
         let manifest = &mut self.batch.manifest;
         for (count, unit) in chunk.units.as_slice().iter().enumerate() {
             let (rows, bytes) = (unit.rows(), unit.bytes());
@@ -90,7 +95,7 @@ impl<W: Work> Filling<'_, W> {
             }
             *deficit = deficit.saturating_sub(rows);
             (manifest.rows, manifest.bytes) = (all_rows, all_bytes);
-            self.totals.leave(1, rows, bytes);
+            self.totals.of(is_apart).leave(1, rows, bytes);
         }
         (chunk.units.len(), None)
     }
@@ -114,9 +119,10 @@ impl<W: Work> Filling<'_, W> {
     }
 
     /// Takes units out whose client has left.
-    fn forgo(&mut self, chunk: &Chunk<W>) {
-        self.totals.leave_all(chunk);
-        self.totals.abandoned += chunk.units.len();
+    fn forgo(&mut self, chunk: &Chunk<W>, is_apart: bool) {
+        let totals = self.totals.of(is_apart);
+        totals.leave_all(chunk);
+        totals.abandoned += chunk.units.len();
         self.tickets.forgo(chunk.ticket, chunk.units.len());
     }
 }

@@ -38,7 +38,7 @@ impl<W: Work> Queue<W> {
             let batch = if retries {
                 self.form_retries(room, flight, tickets, sink)
             } else {
-                self.form_fresh(room, flight, tickets, sink)
+                self.form_fresh(room, flight, tickets, (sink, false))
             };
             if !batch.units.is_empty() {
                 self.retried = retries;
@@ -46,6 +46,18 @@ impl<W: Work> Queue<W> {
             }
         }
         None
+    }
+
+    /// The same for units that travel apart from others. Their keys are always claimed.
+    pub(crate) fn form_apart(
+        &mut self,
+        room: Room,
+        flight: u64,
+        tickets: &mut Tickets<W::Done>,
+        sink: &dyn Sink<W>,
+    ) -> Option<Batch<W>> {
+        let batch = self.form_fresh(room, flight, tickets, (Some(sink), true));
+        (!batch.units.is_empty()).then_some(batch)
     }
 
     /// Units that were rolled back before, together only as far as each of them allows.
@@ -101,9 +113,16 @@ impl<W: Work> Queue<W> {
         room: Room,
         flight: u64,
         tickets: &mut Tickets<W::Done>,
-        sink: Option<&dyn Sink<W>>,
+        (sink, is_apart): (Option<&dyn Sink<W>>, bool),
     ) -> Batch<W> {
-        let left = self.left_for_others(room.flights);
+        let left = match is_apart {
+            true => 0,
+            false => self.left_for_others(room.flights),
+        };
+        let ring = match is_apart {
+            true => &mut self.apart,
+            false => &mut self.ring,
+        };
         let mut filling = Filling {
             batch: Batch::default(),
             room,
@@ -113,18 +132,18 @@ impl<W: Work> Queue<W> {
             sink,
             totals: &mut self.totals,
         };
-        let expected = filling.totals.units.min(room.rows);
+        let expected = filling.totals.of(is_apart).units.min(room.rows);
         filling.batch.units.reserve(expected);
         filling.batch.manifest.spans.reserve(expected);
         filling.batch.manifest.sources.reserve(expected);
         let mut turns = Turns::default();
-        let visits = self.ring.len() - left;
+        let visits = ring.len() - left;
         let mut share = (room.rows / (2 * visits.max(1))).max(1);
         for _ in 0..visits {
             if turns.are_over(&filling) {
                 break;
             }
-            if let Some(key) = self.ring.pop_front() {
+            if let Some(key) = ring.pop_front() {
                 turns.visit(&mut filling, &mut self.sources, key, share);
             }
         }
@@ -136,8 +155,8 @@ impl<W: Work> Queue<W> {
             turns.round(&mut filling, &mut self.sources, share);
         }
         let mut batch = filling.batch;
-        batch.manifest.cut |= self.ring.len() > left || !turns.more.is_empty();
-        self.end_turns(turns);
+        batch.manifest.cut |= ring.len() > left || !turns.more.is_empty();
+        self.end_turns(turns, is_apart);
         batch
     }
 
@@ -145,18 +164,22 @@ impl<W: Work> Queue<W> {
     /// at a time, so a batch that took a little of each would leave nothing for a flight beside it.
     fn left_for_others(&self, flights: usize) -> usize {
         let sources = self.ring.len();
-        if self.totals.rows < flights * WORTH_A_FLIGHT {
+        if self.totals.together.rows < flights * WORTH_A_FLIGHT {
             return 0;
         }
         sources - sources.div_ceil(flights.max(1))
     }
 
     /// Puts those that gave nothing where they belong. Those that gave something are away now.
-    fn end_turns(&mut self, turns: Turns) {
+    fn end_turns(&mut self, turns: Turns, is_apart: bool) {
         let stayed = turns.passed_over.into_iter().chain(turns.more);
         let stayed: Vec<usize> = stayed.filter(|key| !self.is_away(*key)).collect();
+        let ring = match is_apart {
+            true => &mut self.apart,
+            false => &mut self.ring,
+        };
         for key in stayed.into_iter().rev() {
-            self.ring.push_front(key);
+            ring.push_front(key);
         }
         for (key, holder) in turns.blocked {
             self.park(key, holder);

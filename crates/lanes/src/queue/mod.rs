@@ -8,6 +8,7 @@ mod fill;
 mod form;
 mod keys;
 mod source;
+mod suspects;
 #[cfg(test)]
 mod tests;
 
@@ -20,9 +21,11 @@ use windrow_core::{Fault, Sink, SourceId, Unit, Work};
 
 pub(crate) use self::cancel::Found;
 pub(crate) use self::source::{Chunk, Retry};
+pub(crate) use self::suspects::is_own;
 
 use self::keys::Keys;
 use self::source::{Source, SourceState};
+use self::suspects::Suspects;
 use crate::arena::Arena;
 use crate::batch::Manifest;
 use crate::ticket::Tickets;
@@ -36,7 +39,7 @@ pub(crate) struct Room {
     pub(crate) flights: usize,
 }
 
-/// Everything that waits.
+/// What waits.
 #[derive(Debug, Default)]
 pub(crate) struct Totals {
     pub(crate) units: usize,
@@ -46,6 +49,22 @@ pub(crate) struct Totals {
     pub(crate) abandoned: usize,
 }
 
+/// The same for units that travel with others, and for those of sources whose units fail.
+#[derive(Debug, Default)]
+struct TotalsByWay {
+    together: Totals,
+    apart: Totals,
+}
+
+impl TotalsByWay {
+    fn of(&mut self, is_apart: bool) -> &mut Totals {
+        match is_apart {
+            true => &mut self.apart,
+            false => &mut self.together,
+        }
+    }
+}
+
 /// The queue of a lane.
 #[derive(Debug)]
 pub(crate) struct Queue<W: Work> {
@@ -53,6 +72,9 @@ pub(crate) struct Queue<W: Work> {
     by_id: HashMap<SourceId, usize, RandomState>,
     /// Sources whose next units may leave, in the order of their turns.
     ring: VecDeque<usize>,
+    /// The same for sources whose units fail again and again: they travel apart from others.
+    apart: VecDeque<usize>,
+    suspects: Suspects,
     /// Sources whose next units have been rolled back.
     retries: VecDeque<usize>,
     /// The same, but not before a certain time.
@@ -60,8 +82,8 @@ pub(crate) struct Queue<W: Work> {
     /// Sources that wait for the end of a flight.
     parked: HashMap<u64, Vec<usize>, RandomState>,
     keys: Keys,
-    totals: Totals,
-    /// How many sources in the ring may have nothing to give.
+    totals: TotalsByWay,
+    /// How many sources in the lists may have nothing to give.
     hollow: usize,
     /// True if the last batch was of units that had been rolled back.
     retried: bool,
@@ -73,11 +95,13 @@ impl<W: Work> Queue<W> {
             sources: Arena::new(),
             by_id: HashMap::default(),
             ring: VecDeque::new(),
+            apart: VecDeque::new(),
+            suspects: Suspects::default(),
             retries: VecDeque::new(),
             resting: BinaryHeap::new(),
             parked: HashMap::default(),
             keys: Keys::default(),
-            totals: Totals::default(),
+            totals: TotalsByWay::default(),
             hollow: 0,
             retried: false,
         }
@@ -85,27 +109,43 @@ impl<W: Work> Queue<W> {
 
     /// Adds what a source has submitted, behind what it has submitted before.
     pub(crate) fn push(&mut self, id: SourceId, chunk: Chunk<W>) {
-        self.totals.enter_all(&chunk);
         let sources = &mut self.sources;
         let key = *self
             .by_id
             .entry(id)
             .or_insert_with(|| sources.insert(Source::new(id)));
         if let Some(source) = self.sources.get_mut(key) {
+            self.totals.of(source.is_apart).enter_all(&chunk);
             source.chunks.push_back(chunk);
             if source.state == SourceState::Idle {
-                source.state = SourceState::Ring;
-                self.ring.push_back(key);
+                self.settle(key, false);
             }
         }
     }
 
     /// Puts units back in front of what their source has queued. The source must be away.
     pub(crate) fn put_back(&mut self, key: usize, chunk: Chunk<W>) {
-        self.totals.enter_all(&chunk);
         if let Some(source) = self.sources.get_mut(key) {
+            self.totals.of(source.is_apart).enter_all(&chunk);
             source.chunks.push_front(chunk);
         }
+    }
+
+    /// Counts an outcome of a source's unit. Returns true if the source is one of those whose units
+    /// fail again and again.
+    pub(crate) fn note(&mut self, key: usize, has_failed: bool) -> bool {
+        let source = self.sources.get(key);
+        source.is_some_and(|source| self.suspects.note(source.id, has_failed))
+    }
+
+    /// True if units of the source travel apart from others, should they wait now.
+    pub(crate) fn is_suspect(&self, id: SourceId) -> bool {
+        self.suspects.are_apart(id)
+    }
+
+    /// Says whether there are sources whose units do not fail: if not, none travel apart.
+    pub(crate) fn set_apart(&mut self, is_apart: bool) {
+        self.suspects.set_apart(is_apart);
     }
 
     /// A flight has ended: its keys are free, and its sources (but those for which `held` says so)
@@ -166,7 +206,18 @@ impl<W: Work> Queue<W> {
     /// True if a batch could be formed now.
     pub(crate) fn is_ready(&self) -> bool {
         // Hollow entries alone are no reason to form one.
-        self.totals.units > 0 && !(self.ring.is_empty() && self.retries.is_empty())
+        let is_fresh = self.totals.together.units > 0 && !self.ring.is_empty();
+        is_fresh || (self.units() > 0 && !self.retries.is_empty())
+    }
+
+    /// True if a batch of units that travel apart could be formed now.
+    pub(crate) fn is_ready_apart(&self) -> bool {
+        self.totals.apart.units > 0 && !self.apart.is_empty()
+    }
+
+    /// All units that wait.
+    pub(crate) fn units(&self) -> usize {
+        self.totals.together.units + self.totals.apart.units
     }
 
     /// True if units wait that were rolled back before: they are not held back any longer.
@@ -179,8 +230,14 @@ impl<W: Work> Queue<W> {
         self.by_id.len()
     }
 
+    /// What waits to travel together.
     pub(crate) fn totals(&self) -> &Totals {
-        &self.totals
+        &self.totals.together
+    }
+
+    /// What waits to travel apart.
+    pub(crate) fn totals_apart(&self) -> &Totals {
+        &self.totals.apart
     }
 
     /// When the next units have rested.
@@ -226,7 +283,7 @@ impl<W: Work> Queue<W> {
             };
             let stays = |chunk: &Chunk<W>| latest.is_some_and(|latest| chunk.arrived > latest);
             for chunk in source.chunks.remove(stays) {
-                self.totals.leave_all(&chunk);
+                self.totals.of(source.is_apart).leave_all(&chunk);
                 tickets.fail(chunk.ticket, chunk.first, chunk.units.len(), fault);
             }
             let first = source.chunks.front().map(|chunk| chunk.arrived);
@@ -272,7 +329,18 @@ impl<W: Work> Queue<W> {
             }
             None => {
                 source.state = SourceState::Ring;
-                &mut self.ring
+                let is_apart = self.suspects.are_apart(source.id);
+                if source.is_apart != is_apart {
+                    for chunk in source.chunks.iter() {
+                        self.totals.of(source.is_apart).leave_all(chunk);
+                        self.totals.of(is_apart).enter_all(chunk);
+                    }
+                    source.is_apart = is_apart;
+                }
+                match is_apart {
+                    true => &mut self.apart,
+                    false => &mut self.ring,
+                }
             }
         };
         if first {

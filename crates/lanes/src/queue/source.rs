@@ -32,6 +32,8 @@ pub(super) struct Source<W: Work> {
     pub(super) state: SourceState,
     /// True once its client has closed its side: then nothing of it waits for a lock.
     pub(super) closed: bool,
+    /// True while its units travel apart from those of others, because they fail.
+    pub(super) is_apart: bool,
 }
 
 impl<W: Work> Source<W> {
@@ -42,6 +44,7 @@ impl<W: Work> Source<W> {
             deficit: 0,
             state: SourceState::Idle,
             closed: false,
+            is_apart: false,
         }
     }
 
@@ -119,6 +122,10 @@ impl<W: Work> Chunks<W> {
 
     pub(super) fn is_empty(&self) -> bool {
         self.front.is_none()
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Chunk<W>> {
+        self.front.iter().chain(&self.rest)
     }
 
     /// Takes out those that do not satisfy `keep`.

@@ -131,6 +131,8 @@ struct Model {
     flying: Vec<(u64, Batch<RowWrite>)>,
     next_flight: u64,
     keyed: bool,
+    /// Every second source fails for a while, and recovers, again and again.
+    fails: bool,
 }
 
 impl Model {
@@ -152,6 +154,7 @@ impl Model {
             flying: Vec::new(),
             next_flight: 0,
             keyed,
+            fails: false,
         }
     }
 
@@ -214,11 +217,11 @@ impl Model {
         let flying = self.flying.iter().flat_map(|(_, batch)| &batch.units);
         let mut flying = flying.map(|unit| self.source_of[&number(unit, 0)]);
         let away = flying.any(|of| of == source);
-        let units = self.queue.totals().units;
+        let units = self.queue.units();
         let found = self
             .queue
             .cancel(SourceId(source), Instant::now(), &fault, &mut self.tickets);
-        let waiting = self.queue.totals().units;
+        let waiting = self.queue.units();
         if away {
             assert!(matches!(found, Found::Away(_)), "{found:?}");
         } else if owed.is_empty() {
@@ -239,9 +242,20 @@ impl Model {
         let sink = sink();
         let by_key: Option<&dyn Sink<RowWrite>> = if self.keyed { Some(&sink) } else { None };
         self.queue.wake(Instant::now());
-        let Some(batch) = self.queue.form(room, flight, &mut self.tickets, by_key) else {
-            return;
+        self.queue.set_apart(flight % 32 < 28);
+        let apart_first = flight.is_multiple_of(2);
+        let apart = |model: &mut Self| {
+            let is_ready = model.queue.is_ready_apart();
+            let tickets = &mut model.tickets;
+            is_ready.then(|| model.queue.form_apart(room, flight, tickets, &sink))?
         };
+        let together =
+            |model: &mut Self| model.queue.form(room, flight, &mut model.tickets, by_key);
+        let formed = match apart_first {
+            true => apart(self).or_else(|| together(self)),
+            false => together(self).or_else(|| apart(self)),
+        };
+        let Some(batch) = formed else { return };
         self.check_limits(&batch, room);
         self.check_order(&batch);
         if self.keyed {
@@ -334,6 +348,9 @@ impl Model {
                     ));
                 } else {
                     self.tickets.tell(span.ticket, index, Ok(Dones::new()));
+                    let source = self.source_of[&number(&unit, 0)];
+                    let has_failed = self.fails && source % 2 == 1 && flight % 16 < 8;
+                    self.queue.note(span.source, has_failed);
                 }
             }
         }
@@ -371,7 +388,7 @@ impl Model {
     /// Lets everything fly that is left, and checks that every client who stayed has its answer.
     fn finish(mut self) {
         let mut turns = 0;
-        while self.queue.totals().units > 0 || !self.flying.is_empty() {
+        while self.queue.units() > 0 || !self.flying.is_empty() {
             self.depart(Room {
                 rows: 7,
                 bytes: usize::MAX,
@@ -391,8 +408,9 @@ impl Model {
             assert_eq!(self.runtime.block_on(receipt).len(), ids.len());
         }
         let (units, rows, bytes) = {
-            let totals = self.queue.totals();
-            (totals.units, totals.rows, totals.bytes)
+            let (totals, apart) = (self.queue.totals(), self.queue.totals_apart());
+            let rows = totals.rows + apart.rows;
+            (self.queue.units(), rows, totals.bytes + apart.bytes)
         };
         assert_eq!((units, rows, bytes), (0, 0, 0));
         self.queue.wake(Instant::now());
@@ -410,6 +428,7 @@ proptest! {
     #[test]
     fn nothing_is_lost_doubled_or_overtaken_and_limits_hold(keyed: bool, steps in steps()) {
         let mut model = Model::new(keyed);
+        model.fails = true;
         for step in steps {
             model.step(step);
         }

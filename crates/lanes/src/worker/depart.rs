@@ -30,6 +30,10 @@ impl<W: Work> Worker<W> {
         self.close_idle();
         self.start_lock_waits();
         (self.held_until, self.overdue_at) = (None, None);
+        let now = Instant::now();
+        self.look_apart(now);
+        // First, for others leave whenever they can; they rest in between.
+        self.send_apart(now);
         self.crowded = self.send_all();
     }
 
@@ -37,9 +41,13 @@ impl<W: Work> Worker<W> {
     /// because what their source sent before is under way.
     fn send_all(&mut self) -> bool {
         while self.queue.is_ready() {
-            let (mut flying, mut keyed) = (0, true);
+            let (mut flying, mut apart, mut keyed) = (0, 0, true);
             for flight in self.connections.flights() {
-                flying += 1;
+                let kind = match flight.is_apart {
+                    true => &mut apart,
+                    false => &mut flying,
+                };
+                *kind += 1;
                 keyed &= flight.keyed;
             }
             // A flight whose keys are not known has the lane to itself.
@@ -51,24 +59,21 @@ impl<W: Work> Worker<W> {
             if flying >= limit {
                 limit = (limit + self.late(flying, now).min(BESIDE)).min(self.most_flights());
             }
-            if flying >= limit {
+            if flying >= limit || flying + apart >= self.most_flights() {
                 return true;
             }
             if self.is_held_back(now) {
                 break;
             }
             let Some(connection) = self.connections.idle() else {
-                if self.connections.wants_more(limit, now) {
-                    self.connections.open(
-                        &self.sink,
-                        &self.signals,
-                        &self.tasks,
-                        &self.meters.failures,
-                    );
-                }
+                self.open_connection(limit + apart, now);
                 break;
             };
-            let keyed = limit > 1 || flying > 0 || self.lock_waits.is_busy() || self.may_be_late();
+            let keyed = limit > 1
+                || flying + apart > 0
+                || self.lock_waits.is_busy()
+                || self.may_be_late()
+                || self.may_fly_apart(now);
             if !self.send_off(connection, keyed, flying + 1, now) {
                 break;
             }
@@ -76,9 +81,23 @@ impl<W: Work> Worker<W> {
         self.queue.totals().units > 0 && self.held_until.is_none() && self.are_all_flying()
     }
 
+    /// Opens a connection, if there are fewer than `limit` and one more may be opened.
+    pub(super) fn open_connection(&mut self, limit: usize, now: Instant) {
+        if self.connections.wants_more(limit, now) {
+            self.connections.open(
+                &self.sink,
+                &self.signals,
+                &self.tasks,
+                &self.meters.failures,
+            );
+        }
+    }
+
     /// True while as many flights are under way as were found to be of use.
     fn are_all_flying(&self) -> bool {
-        self.connections.flights().count() >= self.pace.setting().flights
+        let flights = self.connections.flights();
+        let flying = flights.filter(|flight| !flight.is_apart).count();
+        flying >= self.pace.setting().flights
     }
 
     /// How many of so many flights under way are overdue or large. Notes when the next of them will
@@ -87,7 +106,8 @@ impl<W: Work> Worker<W> {
         let mut late = 0;
         let mut next: Option<Instant> = None;
         let allowed = self.usual.allowed();
-        for flight in self.connections.flights() {
+        let flights = self.connections.flights();
+        for flight in flights.filter(|flight| !flight.is_apart) {
             let departed = flight.manifest.departed;
             match departed.zip(allowed).map(|(at, allowed)| at + allowed) {
                 Some(due) if due <= now => late += 1,
@@ -100,7 +120,7 @@ impl<W: Work> Worker<W> {
     }
 
     /// The most flights that the database and the limits allow.
-    fn most_flights(&self) -> usize {
+    pub(super) fn most_flights(&self) -> usize {
         self.pace.bounds().flights
     }
 
@@ -118,13 +138,27 @@ impl<W: Work> Worker<W> {
             .queue
             .form(self.room(flying - 1), id, &mut self.tickets, sink);
         self.held_since = None;
-        let Some(Batch {
-            units,
-            mut manifest,
-        }) = formed
-        else {
+        let Some(batch) = formed else {
             return false;
         };
+        self.launch(connection, batch, (keyed, false), flying, now);
+        true
+    }
+
+    /// Hands a batch to a connection.
+    pub(super) fn launch(
+        &mut self,
+        connection: u64,
+        batch: Batch<W>,
+        (keyed, is_apart): (bool, bool),
+        flying: usize,
+        now: Instant,
+    ) {
+        let Batch {
+            units,
+            mut manifest,
+        } = batch;
+        let id = self.next_flight;
         self.next_flight += 1;
         manifest.departed = Some(now);
         for span in &manifest.spans {
@@ -135,6 +169,7 @@ impl<W: Work> Worker<W> {
             id,
             manifest,
             keyed,
+            is_apart,
             flying,
             called_back: Vec::new(),
             waited: self.crowded || (self.pace.setting().gather && self.gather.expects()),
@@ -145,7 +180,6 @@ impl<W: Work> Worker<W> {
             let report = Report::broken(units.len(), &Verdict::RolledBack(gone));
             self.unload(flight, Landed { units, report });
         }
-        true
     }
 
     /// True while units are held back for others to join them: for those who were just answered,

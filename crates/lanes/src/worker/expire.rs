@@ -23,7 +23,7 @@ impl<W: Work> Worker<W> {
     /// Answers the units that have waited for too long. They have not left, so it is certain that
     /// nothing was written.
     pub(super) fn answer_late(&mut self) {
-        if self.queue.totals().units == 0 && !self.lock_waits.is_waiting() {
+        if self.queue.units() == 0 && !self.lock_waits.is_waiting() {
             self.late.oldest = None;
             return;
         }
@@ -44,7 +44,7 @@ impl<W: Work> Worker<W> {
     /// When units will have waited long enough for a database that is away.
     pub(super) fn away_ends_at(&self) -> Option<Instant> {
         let away = self.away.as_ref()?;
-        (self.queue.totals().units > 0).then_some(away.look_at)
+        (self.queue.units() > 0).then_some(away.look_at)
     }
 
     /// Fails the units that have waited long enough for a database that is away.
@@ -69,9 +69,9 @@ impl<W: Work> Worker<W> {
     /// Fails all units that wait and arrived at `latest` or before; gives the arrival of the oldest
     /// that stays.
     pub(super) fn fail(&mut self, latest: Option<Instant>, fault: &Fault) -> Option<Instant> {
-        let before = self.queue.totals().units;
+        let before = self.queue.units();
         let oldest = self.queue.fail(latest, fault, &mut self.tickets);
-        let failed = before - self.queue.totals().units;
+        let failed = before - self.queue.units();
         self.count.fault(fault.class, failed);
         oldest
     }

@@ -57,7 +57,7 @@ impl<W: Work> Worker<W> {
             ..
         } = flight.manifest;
         let units: usize = flight.manifest.spans.iter().map(|span| span.count).sum();
-        let (waited, flying) = (flight.waited, flight.flying);
+        let (waited, flying, is_apart) = (flight.waited, flight.flying, flight.is_apart);
         let sources = self.queue.sources();
         self.company = units > 1;
         self.count_batch(rows, &landed.report.tally);
@@ -65,13 +65,17 @@ impl<W: Work> Worker<W> {
             self.trace(&flight.manifest, &landed.report, now);
         }
         self.unload(flight, landed);
+        let took = departed.map_or(Duration::ZERO, |left| now.saturating_duration_since(left));
+        if is_apart {
+            self.landed_apart(took, now);
+            return;
+        }
         if !clean || retry {
             self.pace.disturbed();
             self.gather.disturbed();
             return;
         }
         let at = now.saturating_duration_since(self.started);
-        let took = departed.map_or(Duration::ZERO, |left| now.saturating_duration_since(left));
         self.usual.landed(took);
         let back = self.gather.landed(at, took, units, flying);
         self.pace.landed(Landing {
@@ -117,6 +121,7 @@ impl<W: Work> Worker<W> {
 
     fn tell(&mut self, span: &Span, offset: usize, outcome: UnitOutcome<W::Done>) {
         self.count.outcome(&outcome);
+        self.note_source(span, &outcome);
         self.tickets.tell(span.ticket, span.first + offset, outcome);
     }
 

@@ -3,9 +3,11 @@
 //! Each turn of its loop receives one thing (a task's signal, an arrival, the time), drains what
 //! has already arrived, and sends off what may leave.
 
+mod apart;
 mod away;
 mod depart;
 mod expire;
+mod fly_apart;
 mod hints;
 mod idle;
 mod land;
@@ -153,8 +155,10 @@ impl<W: Work> Worker<W> {
         for op in submission.units.iter().flat_map(Unit::ops) {
             self.count.write(op);
         }
-        let since_start = submission.arrived.saturating_duration_since(self.started);
-        self.gather.arrived(since_start, units);
+        if !self.queue.is_suspect(submission.source) {
+            let since_start = submission.arrived.saturating_duration_since(self.started);
+            self.gather.arrived(since_start, units);
+        }
         let ticket =
             self.tickets
                 .open(submission.reply, submission.permit, units, submission.trace);
@@ -184,6 +188,7 @@ impl<W: Work> Worker<W> {
             self.look_for_idle,
             self.late_at(),
             self.lock_waits.asks_again_at(),
+            self.apart_at(),
         ];
         times.into_iter().flatten().min()
     }

@@ -8,6 +8,7 @@ use tokio_util::task::TaskTracker;
 use windrow_core::intake::Hint;
 use windrow_core::{Arrivals, Limits, Name, Sink, Submission, Work};
 
+use super::apart::Apart;
 use super::late::Late;
 use super::lock_waits::LockWaits;
 use crate::away::{Away, AwayNote};
@@ -71,6 +72,7 @@ pub(super) struct Worker<W: Work> {
     pub(super) crowded: bool,
     pub(super) lock_waits: LockWaits<W>,
     pub(super) late: Late,
+    pub(super) apart: Apart,
     pub(super) away: Option<Away>,
     /// What the database last said when it refused a connection, told in the log only once.
     pub(super) refused: Option<Box<str>>,
@@ -119,6 +121,7 @@ impl<W: Work> Worker<W> {
             crowded: false,
             lock_waits: LockWaits::default(),
             late: Late::default(),
+            apart: Apart::default(),
             away: None,
             refused: None,
             away_note: parts.away,
@@ -137,11 +140,11 @@ impl<W: Work> Worker<W> {
     pub(super) fn publish(&mut self) {
         self.idle.set(!self.tickets.is_empty());
         self.meters.add(&mut self.count);
-        let totals = self.queue.totals();
+        let (totals, apart) = (self.queue.totals(), self.queue.totals_apart());
         let gauges: [_; GAUGES] = [
-            (&self.meters.queued_units, totals.units),
-            (&self.meters.queued_rows, totals.rows),
-            (&self.meters.queued_bytes, totals.bytes),
+            (&self.meters.queued_units, totals.units + apart.units),
+            (&self.meters.queued_rows, totals.rows + apart.rows),
+            (&self.meters.queued_bytes, totals.bytes + apart.bytes),
             (&self.meters.connections, self.connections.connected()),
             (&self.meters.flights, self.connections.flights().count()),
             (&self.meters.flights_limit, self.pace.setting().flights),
@@ -154,7 +157,7 @@ impl<W: Work> Worker<W> {
                 gauge.set(i64::try_from(value).unwrap_or(i64::MAX));
             }
         }
-        let abandoned = totals.abandoned;
+        let abandoned = totals.abandoned + apart.abandoned;
         if abandoned > self.abandoned {
             self.meters
                 .abandoned

@@ -8,6 +8,7 @@
     reason = "helpers of tests: failing is what they are for"
 )]
 
+mod apart;
 mod cancel;
 mod failures;
 mod flights;
