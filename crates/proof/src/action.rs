@@ -8,6 +8,7 @@ use crate::body::{self, Body};
 use crate::catalog::{Called, Catalog, Function, Kind, Reach, Relation, Trigger};
 use crate::list::{self, Company, company};
 use crate::reason;
+use crate::settings;
 use crate::trusted::Trusted;
 
 /// Bits of `pg_trigger.tgtype`.
@@ -217,6 +218,14 @@ impl Judge<'_> {
                 .map_err(|why| format!("in its function {name}: {why}")),
         };
         let body = harmless.map_err(|why| reason::trigger(&trigger.object, &why))?;
+        let reads =
+            &*trigger.function.language == "plpgsql" && settings::are_read_by(&trigger.body);
+        if reads && !self.trusted.has(name) {
+            return Err(reason::session_function(
+                &trigger.object,
+                settings::FUNCTION,
+            ));
+        }
         if trigger.deferred {
             return Err(reason::deferred(&trigger.object));
         }
@@ -241,23 +250,26 @@ impl Judge<'_> {
 }
 
 impl Function {
-    /// Why a function that somebody's own words call cannot be evaluated in company. `object`: what
+    /// Why a function that a client's own text calls cannot be evaluated in company. `object`: what
     /// calls it.
-    pub fn apart(&self, object: &str, trusted: &Trusted) -> Option<Apart> {
-        function_apart(self, object, false, trusted)
+    pub fn apart(&self, object: &str, text: &str, trusted: &Trusted) -> Option<Apart> {
+        let reads_own = || settings::are_read_by(text);
+        function_apart(self, object, (false, &reads_own), trusted)
     }
 }
 
 /// Why a function cannot be evaluated in company. `of_column`: it gives a column's value, so it may
 /// take it from a sequence.
 pub(crate) fn of_function(called: &Called, of_column: bool, trusted: &Trusted) -> Option<Apart> {
-    function_apart(&called.function, &called.object, of_column, trusted)
+    let from = (of_column, &(|| called.reads_own) as &dyn Fn() -> bool);
+    function_apart(&called.function, &called.object, from, trusted)
 }
 
+/// `reads_own`: it may tell a setting that Windrow's connection has for itself.
 fn function_apart(
     function: &Function,
     object: &str,
-    of_column: bool,
+    (of_column, reads_own): (bool, &dyn Fn() -> bool),
     trusted: &Trusted,
 ) -> Option<Apart> {
     let name = &*function.name;
@@ -272,9 +284,10 @@ fn function_apart(
     }
     match company(bare, function.volatility) {
         Company::Same => None,
+        Company::Setting if !reads_own() => None,
         Company::Sequence if of_column && bare == "nextval" => None,
         Company::Sequence => Some(reason::sequence_function(object, bare)),
-        Company::Differs => Some(reason::session_function(object, bare)),
+        Company::Setting | Company::Differs => Some(reason::session_function(object, bare)),
         Company::Unknown => Some(reason::function(object, bare)),
     }
 }

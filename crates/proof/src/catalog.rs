@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use crate::settings;
+
 /// A relation that is reached.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Relation {
@@ -77,6 +79,8 @@ pub(crate) struct Called {
     /// Of a default the column, of a condition the trigger.
     pub(crate) place: Box<str>,
     pub(crate) function: Function,
+    /// True if it may tell a setting that Windrow's connection has for itself.
+    pub(crate) reads_own: bool,
     /// Its number, and the transaction that wrote its row.
     written: (u32, i64),
 }
@@ -179,6 +183,7 @@ impl Catalog {
                     },
                     volatility: byte(text(8)),
                 },
+                reads_own: column(10).is_none_or(settings::are_among),
                 written: (number(text(14)), number(text(15))),
             }),
             "o" => self.operators.push(text(3).into()),

@@ -14,6 +14,7 @@
 //! | `catalog` | the rows of the answers |
 //! | `action` | what a statement does to a table, and the level that is proven for it |
 //! | `list` | what is known of functions that are built in, and of some of extensions |
+//! | `settings` | the settings that a connection of Windrow has for itself |
 //! | `body` | the grammar of trigger functions that are harmless |
 //! | `text` | the same for a whole text, of which only the words are known |
 
@@ -22,6 +23,7 @@ mod body;
 mod catalog;
 mod list;
 mod reason;
+mod settings;
 mod text;
 mod trusted;
 
@@ -43,5 +45,9 @@ pub const TABLE: &str = concat!(include_str!("sql/table.sql"), include_str!("sql
 
 /// Asks for everything that a text may run which is made of these words, whatever they mean in it.
 /// `$1`, a text: the words that may name relations, functions or types; `$2`, a text: its
-/// operators; both separated by `chr(1)` ([`Words`]). Rows for [`Catalog::take`].
+/// operators; `$3`, a text: the schemas that are searched; all separated by `chr(1)`. Rows for
+/// [`Catalog::take`].
+///
+/// The question itself is asked with `pg_catalog` as the only schema that is searched: operators
+/// and functions of other schemas must not answer it.
 pub const TEXT: &str = concat!(include_str!("sql/text.sql"), include_str!("sql/reach.sql"));

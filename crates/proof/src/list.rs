@@ -1,5 +1,7 @@
 //! What is known of functions that are built in, and of some that extensions bring.
 
+use crate::settings;
+
 /// How a function of a name behaves where rows of several clients are evaluated together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Company {
@@ -8,6 +10,8 @@ pub enum Company {
     /// It tells the session, the transaction or the snapshot, or changes something: but leaves
     /// nothing behind on the session.
     Differs,
+    /// It tells a setting: the client's own, unless Windrow's connection has one for itself.
+    Setting,
     /// It takes from a sequence, or reads what was taken last.
     Sequence,
     /// Nothing is known of it: it may leave something behind.
@@ -18,7 +22,9 @@ pub enum Company {
 pub fn company(name: &str, volatility: u8) -> Company {
     let name = name.strip_prefix("pg_catalog.").unwrap_or(name);
     let is_in = |list: &str| list.split_ascii_whitespace().any(|known| known == name);
-    if is_in(SEQUENCE) {
+    if name == settings::FUNCTION {
+        Company::Setting
+    } else if is_in(SEQUENCE) {
         Company::Sequence
     } else if is_in(RUNS) {
         Company::Unknown
@@ -40,13 +46,14 @@ const RUNS: &str = "cursor_to_xml cursor_to_xmlschema query_to_xml query_to_xml_
     schema_to_xmlschema database_to_xml database_to_xml_and_xmlschema database_to_xmlschema ts_stat ts_rewrite \
     pg_get_publication_tables pg_event_trigger_ddl_commands pg_event_trigger_dropped_objects";
 
-/// Stable and volatile functions whose value for a row does not depend on the rows beside it: the
-/// transaction's time, the role and its settings, chance, conversions that settings guide, the
-/// catalog.
+/// Stable and volatile functions whose value for a row depends neither on the rows beside it nor on
+/// the connection: the transaction's time, the role, chance, conversions that settings guide, the
+/// catalog. Functions that tell how a value is stored or typed (`pg_column_size`) are none of them:
+/// in company a value comes out of an array.
 const SAME: &str = "now transaction_timestamp statement_timestamp clock_timestamp timeofday \
     random random_normal gen_random_uuid uuidv4 uuidv7 \
-    current_user session_user current_setting current_database current_schema current_schemas getpgusername \
-    getdatabaseencoding version pg_client_encoding get_current_ts_config pg_typeof pg_column_size pg_collation_for \
+    current_user session_user current_database current_schema current_schemas getpgusername \
+    getdatabaseencoding version pg_client_encoding get_current_ts_config \
     anytextcat textanycat concat concat_ws format format_type array_to_string length convert convert_from convert_to \
     quote_literal quote_nullable xml xml_is_well_formed \
     array_in array_out array_recv array_send array_to_json bpcharrecv bpcharsend cash_in cash_out date_in date_out \

@@ -126,7 +126,12 @@ JOIN pg_catalog.pg_language l ON l.oid = p.prolang
 LEFT JOIN pg_catalog.pg_constraint k ON k.oid = g.tgconstraint
 UNION ALL
 SELECT 'f', c.reach, c.object, c.kind, c.place, n.nspname || '.' || p.proname, (p.oid < 16384)::text, l.lanname::text,
-  p.provolatile::text, p.prokind::text, NULL, NULL, NULL, NULL, p.oid::text, p.xmin::text
+  p.provolatile::text, p.prokind::text,
+  CASE WHEN p.oid < 16384 AND p.proname = 'current_setting' THEN (
+    SELECT string_agg(coalesce(m.part[1], ''), ',') FROM tree t CROSS JOIN LATERAL regexp_matches(t.tree,
+      ':funcid ' || p.oid || ' [^{}]*(?::args \(\{CONST [^{}[]*:constvalue [0-9]+ \[ ([-0-9 ]+) \])?', 'g') AS m(part)
+    WHERE t.reach = c.reach AND t.kind = c.kind AND t.object = c.object) END,
+  NULL, NULL, NULL, p.oid::text, p.xmin::text
 FROM called c JOIN pg_catalog.pg_proc p ON p.oid = c.fn
 JOIN pg_catalog.pg_namespace n ON n.oid = p.pronamespace
 JOIN pg_catalog.pg_language l ON l.oid = p.prolang

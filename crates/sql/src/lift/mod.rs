@@ -16,6 +16,8 @@
 //! - A literal is lifted only between tokens where any expression could stand: never behind a word
 //!   that may be a type (`date '..'`), never as a type's modifier, never where the grammar asks for
 //!   a constant.
+//! - The name in `current_setting('..')` stays: which setting is read decides whether the statement
+//!   can be joined.
 //! - Nothing is lifted out of RETURNING, whose columns' types and names would change, nor out of
 //!   the target of ON CONFLICT, where the server compares the text of expressions.
 //!

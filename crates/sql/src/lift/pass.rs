@@ -71,6 +71,8 @@ pub(super) struct Pass<'a, 'b> {
     values: bool,
     /// More than one row was met.
     several: bool,
+    /// The parenthesis that was opened last is that of `current_setting(`.
+    of_setting: bool,
     last: Word,
     last_kind: Kind,
     /// Where the last token begins.
@@ -96,6 +98,7 @@ impl<'a, 'b> Pass<'a, 'b> {
             conditions: false,
             values: false,
             several: false,
+            of_setting: false,
             last: Word::Other,
             last_kind: Kind::Word,
             start: 0,
@@ -294,6 +297,8 @@ impl<'a, 'b> Pass<'a, 'b> {
         }
         self.open(!self.typing)?;
         self.before = self.item();
+        let behind = self.text.get(self.start..self.end).unwrap_or_default();
+        self.of_setting = behind.eq_ignore_ascii_case("current_setting");
         Some(())
     }
 
@@ -352,7 +357,9 @@ impl<'a, 'b> Pass<'a, 'b> {
     }
 
     fn literal(&mut self, token: Token, word: Word, before: Before) {
-        if self.section != Section::Plain || !self.allowed() {
+        // Which setting is read decides what the statement means.
+        let names_setting = self.of_setting && self.last_kind == Kind::Open;
+        if self.section != Section::Plain || !self.allowed() || names_setting {
             return;
         }
         let sign = match before {

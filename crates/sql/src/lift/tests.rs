@@ -38,6 +38,20 @@ fn stays(values: &str) {
 }
 
 #[test]
+fn the_name_of_a_setting_stays() {
+    for call in [
+        "current_setting('app.tenant')",
+        "pg_catalog.Current_Setting ('app.tenant')",
+    ] {
+        let text = format!("INSERT INTO t VALUES ({call}, 'a')");
+        let (template, _, values) = lifted(&text, true);
+        assert_eq!(template, format!("INSERT INTO t VALUES ({call}, $1)"));
+        assert_eq!(values, [Some("a".to_owned())]);
+        assert!(!lift(&text, true).unwrap().lifted().leftover);
+    }
+}
+
+#[test]
 fn numbers_have_the_type_of_their_spelling() {
     for (literal, oid) in [
         ("0", 23),

@@ -124,11 +124,11 @@ fn of_functions(
             let is_grammar = function.schema.is_none() && GRAMMAR.contains(&name);
             return (!is_grammar).then(|| Apart::of("a function that is not known"));
         }
-        meant.find_map(|function| of_function(function, trusted))
+        meant.find_map(|function| of_function(function, &parsed.text, trusted))
     })
 }
 
-fn of_function(function: &Function, trusted: &Trusted) -> Option<Apart> {
+fn of_function(function: &Function, text: &str, trusted: &Trusted) -> Option<Apart> {
     if function.is_odd {
         return Some(Apart::of("a function of sets"));
     }
@@ -139,7 +139,7 @@ fn of_function(function: &Function, trusted: &Trusted) -> Option<Apart> {
         language: function.language.clone(),
         volatility: function.volatile,
     };
-    found.apart("the statement", trusted)
+    found.apart("the statement", text, trusted)
 }
 
 fn of_operators(parsed: &ParsedStatement, facts: &Facts) -> Option<Apart> {

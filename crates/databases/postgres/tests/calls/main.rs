@@ -12,6 +12,7 @@ mod apart;
 mod cut;
 mod differential;
 mod forms;
+mod functions;
 mod isolation;
 mod noticed;
 mod parsed;

@@ -123,6 +123,80 @@ async fn what_stands_in_the_way_is_named() {
 }
 
 #[tokio::test]
+async fn what_tells_the_connection_is_not_joined() {
+    let bed = Bed::new(
+        "create table named (id int primary key, app text default current_setting('application_name'));
+         create table waits (id int primary key, t text default 'a' || pg_catalog.current_setting('Lock_Timeout', true));
+         create table guessed (id int primary key, t text default current_setting('app.' || 'tenant', true));
+         create table ported (id int primary key, p int default inet_client_port());
+         create table sized (id int primary key, v text check (pg_column_size(v) < 9));
+         create function stamps() returns trigger language plpgsql as
+           $$ begin new.app := current_setting('application_name'); return new; end $$;
+         create table stamped (id int primary key, app text);
+         create trigger stamps before insert on stamped for each row execute function stamps();
+         create table when_named (id int primary key, app text);
+         create function keeps() returns trigger language plpgsql as $$ begin return new; end $$;
+         create trigger keeps before insert on when_named for each row
+           when (current_setting('application_name') = 'x') execute function keeps();
+         create table tenants (id int primary key, tenant text default current_setting('app.tenant', true),
+           zone text default current_setting('TimeZone') check (current_setting('app.tenant', true) is distinct from zone));
+         create function tenant() returns trigger language plpgsql as
+           $$ begin new.tenant := current_setting('app.tenant', true); return new; end $$;
+         create table owned (id int primary key, tenant text);
+         create trigger tenant before insert on owned for each row execute function tenant()",
+    )
+    .await;
+    for (made, object) in [
+        (insert("named", "id", "$1"), "default of public.named.app"),
+        (insert("waits", "id", "$1"), "default of public.waits.t"),
+        (insert("guessed", "id", "$1"), "default of public.guessed.t"),
+        (insert("ported", "id", "$1"), "default of public.ported.p"),
+        (
+            insert("sized", "", "$1, $2"),
+            "check sized_v_check on public.sized",
+        ),
+        (
+            insert("stamped", "id", "$1"),
+            "trigger stamps on public.stamped",
+        ),
+        (
+            insert("when_named", "id", "$1"),
+            "condition of the trigger keeps on public.when_named",
+        ),
+        (
+            insert("owned", "", "$1, pg_column_size($2::text)").calls(&["pg_column_size"]),
+            "the statement",
+        ),
+        (
+            insert("owned", "", "$1, current_setting($2)").calls(&["current_setting"]),
+            "the statement",
+        ),
+        (
+            insert("owned", "", "$1, current_setting('statement_timeout')")
+                .calls(&["current_setting"]),
+            "the statement",
+        ),
+    ] {
+        let found = apart(&bed, made).await;
+        assert_eq!(
+            found.phrase, "a function of the session or transaction",
+            "{found}"
+        );
+        assert!(found.object.contains(object), "{found}");
+        assert!(!found.unproven, "{found}");
+    }
+    for made in [
+        insert("named", "", "$1, $2"),
+        insert("tenants", "id", "$1"),
+        insert("owned", "id", "$1"),
+        insert("plain", "", "$1, current_setting('app.tenant', true)").calls(&["current_setting"]),
+    ] {
+        bed.sql("create table if not exists plain (id int primary key, tenant text)");
+        bed.describe(made.parsed()).await;
+    }
+}
+
+#[tokio::test]
 async fn harmless_triggers_are_joined_also_in_one_statement() {
     let mut bed = Bed::new(
         "create table t (id int primary key, a text, at timestamptz, n int);
