@@ -3,7 +3,6 @@
 mod listen;
 mod recheck;
 
-use std::collections::HashSet;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -16,7 +15,6 @@ use tokio_util::task::TaskTracker;
 
 use crate::admin;
 use crate::admit::{Admitted, Arrival, CONSOLE, StartSlot, Starting, admit};
-use crate::client::Identity;
 use crate::config::{PgConfig, Roles};
 use crate::services::Services;
 use crate::session;
@@ -25,9 +23,6 @@ use listen::Listeners;
 
 /// How often idle server connections are looked at, at most.
 const SWEEP: Duration = Duration::from_secs(10);
-
-/// How often is looked for databases that nobody is in any more.
-const LEFT: Duration = Duration::from_secs(1);
 
 /// A frontend that listens.
 pub struct Pg {
@@ -98,7 +93,6 @@ impl Pg {
     pub async fn run(self, stop: CancellationToken) {
         let tracker = TaskTracker::new();
         let sweeping = tracker.spawn(sweep(Arc::clone(&self.shared)));
-        let leaving = tracker.spawn(leave(Arc::clone(&self.shared)));
         let checking = tracker.spawn(recheck::run(Arc::clone(&self.shared)));
         let accepting = self.accept(&tracker);
         tokio::select! {
@@ -113,7 +107,7 @@ impl Pg {
         tracker.wait().await;
         // Nobody uses a server connection any more.
         self.shared.databases.pool.close().await;
-        drop((sweeping, leaving, checking));
+        drop((sweeping, checking));
     }
 
     /// Accepts until somebody at the console ends it.
@@ -183,31 +177,6 @@ impl Counted {
 impl Drop for Counted {
     fn drop(&mut self) {
         self.0.dec();
-    }
-}
-
-/// Closes the connections to databases that nobody is in any more: as long as there is one, nobody
-/// can drop them.
-async fn leave(shared: Arc<Shared>) {
-    let databases = &shared.databases;
-    let mut left: HashSet<String> = HashSet::new();
-    let mut tick = interval(LEFT);
-    tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    loop {
-        tokio::select! {
-            () = shared.stop.cancelled() => return,
-            _ = tick.tick() => {}
-        }
-        // Who comes back at once finds them still.
-        let names = databases.configured.iter().map(|database| &database.name);
-        let is_left = |name: &str| {
-            let is = |identity: &Identity| *identity.database == *name;
-            shared.register.count(is) == 0
-        };
-        let now: HashSet<String> = names.filter(|name| is_left(name)).cloned().collect();
-        databases
-            .close_idle(|database| now.contains(&database.name) && left.contains(&database.name));
-        left = now;
     }
 }
 

@@ -396,10 +396,30 @@ fn a_role_that_may_not_log_in_any_more_is_told_so() {
 }
 
 #[test]
+fn a_server_connection_outlives_the_clients_of_its_database() {
+    let server = Postgres::start().unwrap();
+    let stand = Stand::new(config(&server.url()));
+    let pid = || {
+        let answer = stand
+            .client("windrow", "app")
+            .query("select pg_backend_pid()");
+        windrow_testkit::pgclient::backend::first_value(&answer.unwrap()).unwrap()
+    };
+    let first = pid();
+    let start = std::time::Instant::now();
+    let lives = format!("select count(*) from pg_stat_activity where pid = {first}");
+    while start.elapsed() < Duration::from_secs(3) {
+        assert_eq!(server.exec(&lives).unwrap().trim(), "1");
+    }
+    assert_eq!(pid(), first);
+}
+
+#[test]
 fn a_database_that_everybody_has_left_can_be_dropped() {
     let server = Postgres::start().unwrap();
     server.exec("create database gone").unwrap();
     let mut config = config(&server.url());
+    config.server_idle = Duration::from_millis(200);
     config.databases.push(windrow_pg::DatabaseConfig::new(
         "gone",
         windrow_pgwire::Target::parse(&server.url_for("gone")).unwrap(),
@@ -410,7 +430,7 @@ fn a_database_that_everybody_has_left_can_be_dropped() {
     stand.client("windrow", "gone").query("select 1").unwrap();
     stand.psql(&url, "drop database gone").unwrap();
     stand.psql(&url, "create database gone").unwrap();
-    // By one who does not: soon.
+    // By one who does not: once the connections have been idle for long enough.
     stand.client("windrow", "gone").query("select 1").unwrap();
     let start = std::time::Instant::now();
     let count = "select count(*) from pg_stat_activity where datname = 'gone'";
