@@ -30,5 +30,5 @@ mod write;
 pub use effect::{Sequences, answered, sequences};
 pub use lift::{Lifted, Lifter, lift};
 pub use names::{Names, leaves_nothing_hidden, names};
-pub use read::read;
+pub use read::{read, split};
 pub use reading::{Apart, Effect, MAX_TEXT, Reading};

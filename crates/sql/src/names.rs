@@ -11,6 +11,20 @@ use crate::parse::Tokens;
 use crate::word::{self, Use};
 use crate::words::Words;
 
+/// Statements that change the catalog, by their first words.
+const DDL: &[&str] = &[
+    "alter", "call", "comment", "create", "do", "drop", "grant", "import", "reassign", "refresh",
+    "revoke", "security",
+];
+
+/// Those that may take away or change an object that was there before, or the right to see it.
+const CHANGES: &[&str] = &[
+    "alter", "call", "discard", "do", "drop", "grant", "import", "reassign", "revoke", "security",
+];
+
+/// Those that end a transaction, and with it what lasts no longer.
+const ENDS: &[&str] = &["abort", "commit", "end", "prepare", "rollback"];
+
 /// The names of a text, each once, sorted: equal for texts that differ in their literals only.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Names {
@@ -27,6 +41,8 @@ pub struct Names {
     pub verbs: Vec<Box<str>>,
     /// Settings that are set until the transaction ends (`SET LOCAL`, `set_config(.., true)`).
     pub local: Vec<Box<str>>,
+    /// True if a statement may take away or change what a statement before it in the text has run.
+    pub has_late_change: bool,
 }
 
 impl Names {
@@ -46,6 +62,13 @@ impl Names {
     pub fn calls(&self, name: &str) -> bool {
         let found = self.called.binary_search_by(|own| (**own).cmp(name));
         found.is_ok()
+    }
+
+    /// True if the text may take away or change an object that was there before, or the right to
+    /// see it. `is_changed`: the transaction has changed the catalog, so its end may do that too.
+    pub fn may_change_what_ran(&self, is_changed: bool) -> bool {
+        let replaces = self.begins_with(&["create"]) && self.has("replace");
+        replaces || self.begins_with(CHANGES) || (is_changed && self.begins_with(ENDS))
     }
 
     /// True where a statement of the text begins with one of these words.
@@ -80,7 +103,7 @@ pub fn names(text: &str) -> Option<Names> {
 fn collect(text: &str, standard: bool, names: &mut Names) -> Option<bool> {
     let tokens = Tokens::of(text, standard).ok()?;
     let list = &*tokens.list;
-    let (mut first, mut runs) = (true, true);
+    let (mut first, mut runs, mut changes) = (true, true, false);
     for (at, token) in list.iter().enumerate() {
         let slice = text.get(token.start..token.end)?;
         let called = list.get(at + 1).map(|next| next.kind) == Some(Kind::Open);
@@ -95,6 +118,10 @@ fn collect(text: &str, standard: bool, names: &mut Names) -> Option<bool> {
                 if first {
                     names.verbs.push(slice.to_ascii_lowercase().into());
                     runs = !words.only_defines();
+                    let has_run = !names.reached.is_empty() || !names.operators.is_empty();
+                    names.has_late_change |= has_run && may_change_what_ran(words, changes);
+                    // The END of a function's body is none of a transaction.
+                    changes |= words.any(0, DDL) && !words.creates_with_a_body();
                 }
                 let of_server = || -> Option<bool> {
                     Some(!behind_dot || slice_at(text, list, at.checked_sub(2)?)? == "pg_catalog")
@@ -113,6 +140,12 @@ fn collect(text: &str, standard: bool, names: &mut Names) -> Option<bool> {
         first = token.kind == Kind::Semicolon || (first && token.kind == Kind::Open);
     }
     Some(tokens.backslash)
+}
+
+/// As [`Names::may_change_what_ran`], of the statement that begins here.
+fn may_change_what_ran(words: Words<'_>, is_changed: bool) -> bool {
+    let replaces = words.is(0, "create") && words.is(1, "or") && words.is(2, "replace");
+    replaces || words.any(0, CHANGES) || (is_changed && words.any(0, ENDS))
 }
 
 fn slice_at<'a>(text: &'a str, tokens: &[Token], at: usize) -> Option<&'a str> {
@@ -210,6 +243,31 @@ mod tests {
             for name in reached {
                 assert!(names.reaches(name), "{name} in {text}");
             }
+        }
+    }
+
+    #[test]
+    fn a_change_of_what_has_run_is_seen_in_its_place() {
+        for text in [
+            "select f(); drop function f",
+            "begin; insert into t values (1); alter table t disable trigger all; commit",
+            "select f(); create or replace function f() returns int language sql as 'select 1'",
+            "create function f() returns int language sql as 'select 1'; select f(); rollback",
+            "select 1 operator(s.+) 2; revoke usage on schema s from u",
+            "select f(); do $$ begin end $$",
+            "insert into t values (1); discard temp",
+        ] {
+            assert!(names(text).unwrap().has_late_change, "{text}");
+        }
+        for text in [
+            "drop function f; select f()",
+            "begin; insert into t values (1); rollback",
+            "insert into t values (1); create table u (id int)",
+            "insert into t values (1); rollback to a; select 1",
+            "select f()",
+            "create table t (id int); create index on t (id)",
+        ] {
+            assert!(!names(text).unwrap().has_late_change, "{text}");
         }
     }
 

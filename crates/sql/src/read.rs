@@ -50,6 +50,16 @@ pub fn read(text: &str, types: &[u32]) -> Reading {
     }
 }
 
+/// Cuts a text of several statements: the words of each, in the order of [`Effect::Several`].
+/// `None`: where they end depends on a setting of the session.
+pub fn split(text: &str) -> Option<Vec<&str>> {
+    let tokens = Tokens::of(text, true)
+        .ok()
+        .filter(|tokens| !tokens.backslash)?;
+    let piece = |tokens: &[Token]| text.get(tokens.first()?.start..tokens.last()?.end);
+    statements(&tokens.list).map(piece).collect()
+}
+
 fn apart(reason: &'static str, effect: Effect) -> Reading {
     Reading::Apart(Apart { reason, effect })
 }

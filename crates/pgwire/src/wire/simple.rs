@@ -37,6 +37,37 @@ impl Wire {
         .await?;
         Ok(failed.map_or(Ok(rows), Err))
     }
+
+    /// Runs simple queries in one round trip, and collects the rows or the error of each. The same
+    /// conditions as for [`Wire::simple`]. A text with a zero byte is not sent and gives no rows.
+    ///
+    /// # Errors
+    /// [`Broken`].
+    pub async fn simple_each(
+        &mut self,
+        all: impl Iterator<Item = &str>,
+    ) -> Result<Vec<Result<TextRows, ServerError>>, Broken> {
+        let mut count = 0;
+        for sql in all {
+            if frontend::query(sql, &mut self.out).is_err() {
+                frontend::sync(&mut self.out);
+            }
+            count += 1;
+        }
+        let mut answers = Vec::with_capacity(count);
+        let (mut rows, mut failed) = (TextRows::new(), None);
+        self.exchange(count, &mut |answer| match answer {
+            Answer::DataRow(row) => rows.push(row.columns().map(text).collect()),
+            Answer::Error(error) => failed = Some(error),
+            Answer::Ready(_) => {
+                let rows = std::mem::take(&mut rows);
+                answers.push(failed.take().map_or(Ok(rows), Err));
+            }
+            _ => {}
+        })
+        .await?;
+        Ok(answers)
+    }
 }
 
 fn text(column: Option<&[u8]>) -> Option<String> {

@@ -38,6 +38,10 @@ pub(super) struct Reply {
 /// It fails with 55000 where no value was taken from a sequence.
 const LASTVAL: &str = "SELECT pg_catalog.lastval()";
 
+/// The server's own operator: those of other schemas, which a session may search first, must not
+/// answer questions about it.
+const IS: &str = "OPERATOR(pg_catalog.=)";
+
 /// What can be left behind, in the order of its questions.
 const LEFT: [&str; 7] = [
     "temporary objects",
@@ -196,13 +200,13 @@ fn drawn(replies: &[Reply]) -> Drawn {
 /// Gives the number of the first kind of thing that is left, or 0.
 fn question(expected: &Settings, role: &str) -> String {
     let is_set = |name: &str| expected.set.iter().any(|(set, _)| &**set == name);
+    let came_as = format!("session_user OPERATOR(pg_catalog.<>) {}", literal(role));
     let acts_for = match (is_set("session_authorization"), is_set("role")) {
         (true, _) => "false".to_owned(),
-        (false, true) => format!("session_user <> {}", literal(role)),
-        (false, false) => format!(
-            "session_user <> {} OR current_user <> session_user",
-            literal(role)
-        ),
+        (false, true) => came_as,
+        (false, false) => {
+            format!("{came_as} OR current_user OPERATOR(pg_catalog.<>) session_user")
+        }
     };
     let mut known = literal("application_name");
     for (name, _) in expected.set.iter() {
@@ -211,15 +215,16 @@ fn question(expected: &Settings, role: &str) -> String {
     }
     format!(
         "SELECT CASE \
-         WHEN EXISTS (SELECT FROM pg_catalog.pg_depend WHERE refclassid = 'pg_catalog.pg_namespace'::pg_catalog.regclass \
-         AND refobjid = pg_catalog.pg_my_temp_schema() AND objid \
-         IS DISTINCT FROM {DRAWN_NUMBER}::pg_catalog.oid) THEN 1 \
+         WHEN EXISTS (SELECT FROM pg_catalog.pg_depend \
+         WHERE refclassid {IS} 'pg_catalog.pg_namespace'::pg_catalog.regclass \
+         AND refobjid {IS} pg_catalog.pg_my_temp_schema() AND (objid {IS} {DRAWN_NUMBER}::pg_catalog.oid) IS NOT TRUE) THEN 1 \
          WHEN EXISTS (SELECT FROM pg_catalog.pg_listening_channels()) THEN 2 \
          WHEN EXISTS (SELECT FROM pg_catalog.pg_prepared_statements WHERE from_sql) THEN 3 \
          WHEN EXISTS (SELECT FROM pg_catalog.pg_cursors WHERE is_holdable) THEN 4 \
-         WHEN EXISTS (SELECT FROM pg_catalog.pg_locks WHERE locktype = 'advisory' AND pid = pg_catalog.pg_backend_pid()) THEN 5 \
+         WHEN EXISTS (SELECT FROM pg_catalog.pg_locks WHERE locktype {IS} 'advisory' AND pid {IS} pg_catalog.pg_backend_pid()) THEN 5 \
          WHEN {acts_for} THEN 6 \
-         WHEN EXISTS (SELECT FROM pg_catalog.pg_settings WHERE source = 'session' AND pg_catalog.lower(name) NOT IN ({known})) THEN 7 \
+         WHEN EXISTS (SELECT FROM pg_catalog.pg_settings WHERE source {IS} 'session' \
+         AND (pg_catalog.lower(name) {IS} ANY (ARRAY[{known}]::pg_catalog.text[])) IS NOT TRUE) THEN 7 \
          ELSE 0 END"
     )
 }

@@ -23,39 +23,101 @@ const SEQUENCE: &str = "q";
 const ADVICE: &str =
     "what it leaves behind is not known; if nothing of it is needed, use unproven = \"reset\"";
 
-/// What changes with everything that such questions are about. `None`: it cannot be asked.
-pub(super) async fn stamp(wire: &mut Wire) -> Result<Option<Box<str>>, Broken> {
-    let rows = wire.simple(include_str!("stamp.sql")).await?.ok();
+/// What a session has to do with its connection while the catalog is asked.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Asking<'a> {
+    /// The SET statements of the session that decide which objects its names mean.
+    pub(crate) set: &'a [&'a str],
+    /// True if the session has a transaction open, which must not fail and not be changed.
+    pub(crate) in_transaction: bool,
+}
+
+/// Puts `pg_catalog` in the place of the schemas that the session searches: its own operators and
+/// functions must not answer.
+const SAFELY: &str = "SET LOCAL search_path TO pg_catalog, pg_temp";
+
+/// The schemas that are searched, or all of them, for the question behind it.
+const SEARCHED: &str = "SELECT pg_catalog.set_config('windrow.schemas', \
+     pg_catalog.array_to_string(pg_catalog.current_schemas(true), pg_catalog.chr(1)), true)";
+const ALL: &str = "SELECT pg_catalog.set_config('windrow.schemas', \
+     pg_catalog.string_agg(nspname, pg_catalog.chr(1)), true) FROM pg_catalog.pg_namespace";
+
+/// Returns a value that changes with everything that such questions are about. `None`: it cannot be
+/// asked.
+pub(super) async fn stamp(wire: &mut Wire, asking: Asking<'_>) -> Result<Option<Box<str>>, Broken> {
+    let rows = aside(wire, asking, &[SAFELY, include_str!("stamp.sql")]).await?;
+    let rows = rows.ok().and_then(|mut answers| answers.pop());
     let mut values = rows.into_iter().flatten().flatten().flatten();
     Ok(values.next().map(String::into_boxed_str))
 }
 
 /// Asks over a connection that nothing is under way on.
+///
+/// The names are looked up in the schemas that the session has by its own SETs, also if something
+/// that it has run has changed them since.
 pub(super) async fn ask(
     wire: &mut Wire,
     (names, scope): (&Names, Scope),
+    asking: Asking<'_>,
     trusted: &Trusted,
 ) -> Result<Verdict, Broken> {
-    if is_ddl(names) {
-        match wire.simple(EVENT_TRIGGERS).await? {
-            Err(error) => return Ok(unknown(&error)),
-            Ok(rows) => {
-                if let Some(name) = rows.into_iter().flatten().flatten().next() {
-                    let apart = Apart::of("an event trigger").by(format!("event trigger {name}"));
-                    return Ok(Verdict::Unproven(apart.advised(ADVICE).unproven().into()));
-                }
-            }
+    let mut statements = Vec::new();
+    match scope {
+        Scope::Any => statements.push(ALL),
+        Scope::Of(_) => {
+            let unset = [
+                "RESET SESSION AUTHORIZATION",
+                "RESET ROLE",
+                "RESET search_path",
+            ];
+            statements.extend(unset);
+            statements.extend(asking.set);
+            statements.push(SEARCHED);
         }
     }
-    if names.reached.is_empty() && names.operators.is_empty() {
+    // In a database of many tables the server would take seconds to compile it.
+    statements.extend([SAFELY, "SET LOCAL jit = off"]);
+    let events = is_ddl(names).then_some(EVENT_TRIGGERS);
+    statements.extend(events);
+    let runs = !names.reached.is_empty() || !names.operators.is_empty();
+    let question = runs.then(|| question(names));
+    statements.extend(question.as_deref());
+    if events.is_none() && question.is_none() {
         return Ok(Verdict::Clean([].into()));
     }
-    // In a database of many tables the server would take seconds to compile it.
-    let question = format!("SET LOCAL jit = off; {}", question(names, scope));
-    match wire.simple(&question).await? {
-        Err(error) => Ok(unknown(&error)),
-        Ok(rows) => Ok(verdict(&rows, names, trusted)),
+    let mut answers = match aside(wire, asking, &statements).await? {
+        Err(error) => return Ok(unknown(&error)),
+        Ok(answers) => answers,
+    };
+    let rows = question.is_some().then(|| answers.pop()).flatten();
+    let event = events.and_then(|_| answers.pop());
+    if let Some(name) = event.into_iter().flatten().flatten().flatten().next() {
+        let apart = Apart::of("an event trigger").by(format!("event trigger {name}"));
+        return Ok(Verdict::Unproven(apart.advised(ADVICE).unproven().into()));
     }
+    Ok(verdict(&rows.unwrap_or_default(), names, trusted))
+}
+
+/// Runs statements in one round trip, in a transaction or behind a savepoint of their own that is
+/// undone. Gives the rows of each, or the first error.
+async fn aside(
+    wire: &mut Wire,
+    asking: Asking<'_>,
+    statements: &[&str],
+) -> Result<Result<Vec<TextRows>, ServerError>, Broken> {
+    let (begin, end) = match asking.in_transaction {
+        true => (
+            "SAVEPOINT windrow_asks",
+            "ROLLBACK TO windrow_asks; RELEASE windrow_asks",
+        ),
+        false => ("BEGIN", "ROLLBACK"),
+    };
+    let all = std::iter::once(begin)
+        .chain(statements.iter().copied())
+        .chain([end]);
+    let mut answers = wire.simple_each(all).await?;
+    answers.pop();
+    Ok(answers.into_iter().skip(1).collect())
 }
 
 fn unknown(error: &ServerError) -> Verdict {
@@ -81,21 +143,15 @@ fn verdict(rows: &TextRows, names: &Names, trusted: &Trusted) -> Verdict {
     }
 }
 
-fn question(names: &Names, scope: Scope) -> String {
+fn question(names: &Names) -> String {
     let sent = names.reached.iter().filter(|name| !is_known(name, names));
-    let mut words = literal(&joined(sent));
-    if scope == Scope::Any {
-        words.push_str(
-            " || chr(1) || (SELECT string_agg(nspname, chr(1)) FROM pg_catalog.pg_namespace)",
-        );
-        words = format!("({words})");
-    }
     // As which role the statement ran may be another matter, too: policies count for all.
     let text = TEXT.replace("pg_catalog.row_security_active(r.oid)", "true");
     let text = [&text, SEQUENCES].concat();
     // An operator holds no `$`, a name may.
-    text.replace("$2", &literal(&joined(names.operators.iter())))
-        .replace("$1", &words)
+    text.replace("$3", "current_setting('windrow.schemas')")
+        .replace("$2", &literal(&joined(names.operators.iter())))
+        .replace("$1", &literal(&joined(sent)))
 }
 
 fn joined<'a>(names: impl Iterator<Item = &'a Box<str>>) -> String {

@@ -28,6 +28,7 @@ use windrow_pgwire::wire::{Broken, Wire};
 use windrow_proof::Trusted;
 use windrow_sql::Names;
 
+pub(crate) use catalog::Asking;
 pub(crate) use text::{changes_catalog, is_about_database, keeps, of_text, runs_nothing, writes};
 pub(crate) use verdict::{Scope, Verdict};
 
@@ -64,6 +65,16 @@ struct Answer {
     verdict: Verdict,
 }
 
+/// An answer of [`Proofs::ask`].
+#[derive(Debug)]
+pub(crate) struct Judgement {
+    pub(crate) verdict: Verdict,
+    /// True if the catalog was asked just now: until then nothing was known of the statement.
+    pub(crate) is_new: bool,
+    /// True if other sessions have relied on another verdict until now.
+    pub(crate) has_changed: bool,
+}
+
 /// The catalog is being changed, as long as this lives.
 #[derive(Debug)]
 pub(crate) struct Changing {
@@ -88,8 +99,7 @@ impl Proofs {
     }
 
     /// Asks the catalog over a connection to the database. `trusted`: functions that the operator
-    /// answers for. The second value is true where others have relied on another answer until
-    /// now. Cancel safe, but for the connection.
+    /// answers for. Cancel safe, but for the connection.
     ///
     /// # Errors
     /// The connection broke. What cannot be asked is not proven.
@@ -98,19 +108,24 @@ impl Proofs {
         wire: &mut Wire,
         database: &Name,
         (names, scope): (&Arc<Names>, Scope),
+        asking: Asking<'_>,
         trusted: &Trusted,
-    ) -> Result<(Verdict, bool), Broken> {
-        self.look(wire, database).await?;
+    ) -> Result<Judgement, Broken> {
+        self.look(wire, database, asking).await?;
         let question = (Arc::clone(names), scope);
         let epoch = {
             let mut all = self.lock();
             let known = all.entry(Name::clone(database)).or_default();
             if let Some(verdict) = known.verdict(&question) {
-                return Ok((verdict, false));
+                return Ok(Judgement {
+                    verdict,
+                    is_new: false,
+                    has_changed: false,
+                });
             }
             known.epoch
         };
-        let verdict = catalog::ask(wire, (names, scope), trusted).await?;
+        let verdict = catalog::ask(wire, (names, scope), asking, trusted).await?;
         let mut all = self.lock();
         let known = all.entry(Name::clone(database)).or_default();
         if known.answers.len() >= MOST {
@@ -121,12 +136,21 @@ impl Proofs {
             verdict: verdict.clone(),
         };
         let before = known.answers.insert(question, answer);
-        let changed = before.is_some_and(|before| !before.verdict.is_like(&verdict));
-        Ok((verdict, changed))
+        let has_changed = before.is_some_and(|before| !before.verdict.is_like(&verdict));
+        Ok(Judgement {
+            verdict,
+            is_new: true,
+            has_changed,
+        })
     }
 
     /// Looks whether the catalog is as it was, unless that was done a moment ago.
-    async fn look(&self, wire: &mut Wire, database: &Name) -> Result<(), Broken> {
+    async fn look(
+        &self,
+        wire: &mut Wire,
+        database: &Name,
+        asking: Asking<'_>,
+    ) -> Result<(), Broken> {
         let asked = Instant::now();
         {
             let mut all = self.lock();
@@ -135,7 +159,7 @@ impl Proofs {
                 return Ok(());
             }
         }
-        let stamp = catalog::stamp(wire).await?;
+        let stamp = catalog::stamp(wire, asking).await?;
         let mut all = self.lock();
         let known = all.entry(Name::clone(database)).or_default();
         known.claimed = false;

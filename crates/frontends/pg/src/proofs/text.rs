@@ -103,12 +103,19 @@ pub(crate) fn of_text(names: Option<&Names>, effect: &Effect) -> Option<Apart> {
     if names.begins_with(&["do"]) {
         return unproven("a DO block");
     }
+    if names.has_late_change {
+        return unproven("a text that may change what it has run");
+    }
     let readable = |verb: &str| READABLE.binary_search(&verb).is_ok() || verb == "with";
     if !names.verbs.iter().all(|verb| readable(verb)) {
         return unproven("a statement that is not known");
     }
     // Seeding the generator of random numbers cannot be taken back.
-    if names.begins_with(&["set"]) && *effect == Effect::Unknown && names.has("seed") {
+    let is_unknown = match effect {
+        Effect::Several(effects) => effects.contains(&Effect::Unknown),
+        effect => *effect == Effect::Unknown,
+    };
+    if names.begins_with(&["set"]) && is_unknown && names.has("seed") {
         return unproven("a seed for random numbers");
     }
     if names.has("pg_settings") && names.has("update") {
@@ -209,6 +216,10 @@ mod tests {
             ("select 'open", Some("a text that cannot be read")),
             ("set seed = 0.5", Some("a seed for random numbers")),
             (
+                "set seed = 0.5; set timezone = 'UTC'",
+                Some("a seed for random numbers"),
+            ),
+            (
                 "update pg_settings set setting = 'x' where name = 'y'",
                 Some("an UPDATE of pg_settings"),
             ),
@@ -216,6 +227,10 @@ mod tests {
             ("with a as (select 1) select * from a", None),
             ("(select 1)", None),
             ("begin; insert into t values (1); commit", None),
+            (
+                "select f(); drop function f",
+                Some("a text that may change what it has run"),
+            ),
         ] {
             assert_eq!(phrase(text), said, "{text}");
         }

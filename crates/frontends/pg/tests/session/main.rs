@@ -17,4 +17,5 @@ mod notify;
 mod relayed;
 mod rewritten;
 mod support;
+mod tenants;
 mod unproven;

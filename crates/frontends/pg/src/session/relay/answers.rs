@@ -317,6 +317,9 @@ impl Relay<'_> {
             return;
         };
         match name {
+            b"search_path" | b"session_authorization" | b"is_superuser" => {
+                self.server_state.is_doubted |= !self.server_state.moved;
+            }
             b"standard_conforming_strings" => self.session.standard_strings = value == b"on",
             b"client_encoding" => self.session.utf8 = value.eq_ignore_ascii_case(b"UTF8"),
             b"application_name" => {

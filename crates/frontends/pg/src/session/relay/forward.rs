@@ -28,6 +28,7 @@ impl Relay<'_> {
                 Ok(Front::Whole { tag, total }) => {
                     let waits = self.has_to_reach()
                         || self.needs_look()
+                        || self.has_to_judge_first()
                         || self.waits_for_early(tag, total);
                     if waits || !self.message(tag, total) {
                         return Ok(());
@@ -190,6 +191,7 @@ impl Relay<'_> {
             Message::Execute(portal, _) => {
                 let set = self.setting_of(portal);
                 let clears = set.as_ref().is_some_and(|set| set.clears);
+                self.ask_for_types();
                 self.pass(&bytes, What::Execute(set), muted);
                 self.note_executed(portal);
                 if clears {
@@ -217,8 +219,12 @@ impl Relay<'_> {
         if self.asks_for_spooled(&cached) {
             return self.fail(local::in_the_spool());
         }
-        if bind.statement.is_empty() && !cached.may_infer() {
-            self.unfixed = None;
+        if bind.statement.is_empty() {
+            // What it executes may change what the text means.
+            match cached.may_infer() {
+                true => self.ask_for_types(),
+                false => self.unfixed = None,
+            }
         }
         self.note_bound(bind.portal, &cached);
         let named = named(&cached, &cached.text);

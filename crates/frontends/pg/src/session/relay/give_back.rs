@@ -42,7 +42,8 @@ impl<'s> Relay<'s> {
         if !self.loan.wire.settle() {
             return Err(End::Fatal(lost()));
         }
-        let (generates, clean) = (self.server_state.generates, !self.server_state.unknown);
+        let generates = self.server_state.generates;
+        let (known, clean) = (!self.server_state.unknown, self.server_state.is_clean());
         let settings = self.session.who.settings.clone();
         let sequences = self.drawn_from();
         let back = match self.server_state.unproven {
@@ -61,7 +62,7 @@ impl<'s> Relay<'s> {
                 }
                 Ok(None)
             }
-            GivenBack::Lost if clean => Ok(None),
+            GivenBack::Lost if known => Ok(None),
             GivenBack::Lost => Err(End::Fatal(lost())),
             GivenBack::Kept(mut loan, why) => {
                 loan.wire.take_over();
@@ -88,7 +89,7 @@ impl<'s> Relay<'s> {
             if server_state.for_good || server_state.listens || !judged {
                 return self.loan.wire.terminate().await;
             }
-            let clean = !server_state.unknown && server_state.pinned.is_none();
+            let clean = server_state.is_clean() && server_state.pinned.is_none();
             // Nobody asks any more what sequences gave.
             let drawn_from = server_state.generates.then_some(&[][..]);
             let back = (*self.loan).give_back(&settings, drawn_from, clean);

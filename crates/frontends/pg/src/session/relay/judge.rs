@@ -7,10 +7,12 @@ use windrow_core::Apart;
 use windrow_sql::{Effect, Reading};
 
 use super::state::{Relay, lost};
+use crate::codec::frame::Front;
+use crate::codec::message::Message;
 use crate::config::{DatabaseConfig, Unproven};
 use crate::pool::lasts;
 use crate::proofs::{
-    Scope, Verdict, changes_catalog, is_about_database, keeps, of_text, runs_nothing,
+    Asking, Scope, Verdict, changes_catalog, is_about_database, keeps, of_text, runs_nothing,
 };
 use crate::session::state::End;
 use crate::session_info::Interrupt;
@@ -33,6 +35,10 @@ impl Relay<'_> {
             Reading::Apart(apart) => apart.effect.clone(),
         };
         self.server_state.moved |= changes_scope(&effect);
+        if self.changes_what_ran(cached) {
+            let late = Apart::of("a change of what may have run before it").unproven();
+            self.unproven(late.into());
+        }
         if speaks_for_itself(&effect) {
             return;
         }
@@ -73,14 +79,11 @@ impl Relay<'_> {
             proofs.known(&self.database(), names, self.scope())
         };
         match known {
-            Some(Verdict::Clean(sequences)) => self.server_state.sequences.note(&sequences),
-            Some(Verdict::Takes(sequences)) => {
-                self.server_state.generates = true;
-                self.server_state.sequences.note(&sequences);
-            }
-            Some(Verdict::Unproven(apart)) => {
-                self.unproven(apart);
-                self.sends_notifications();
+            Some(verdict) => {
+                self.note_verdict(verdict);
+                if self.server_state.unproven.is_some() {
+                    self.sends_notifications();
+                }
             }
             None if self.server_state.unjudged.contains(names) => self.note_doubtful(cached),
             None if self.server_state.unjudged.len() >= MOST => {
@@ -92,6 +95,17 @@ impl Relay<'_> {
                 self.note_doubtful(cached);
                 self.sends_notifications();
             }
+        }
+    }
+
+    fn note_verdict(&mut self, verdict: Verdict) {
+        match verdict {
+            Verdict::Clean(sequences) => self.server_state.sequences.note(&sequences),
+            Verdict::Takes(sequences) => {
+                self.server_state.generates = true;
+                self.server_state.sequences.note(&sequences);
+            }
+            Verdict::Unproven(apart) => self.unproven(apart),
         }
     }
 
@@ -138,6 +152,42 @@ impl Relay<'_> {
         self.session.who.identity.database.clone()
     }
 
+    /// True if a statement may take away or change something that statements before it have run,
+    /// and that the catalog was not asked about yet.
+    fn changes_what_ran(&self, cached: &CachedStatement) -> bool {
+        let server_state = &self.server_state;
+        if server_state.unjudged.is_empty() || server_state.unproven.is_some() {
+            return false;
+        }
+        let is_changed = server_state.changing.is_some();
+        let names = cached.names();
+        names.is_some_and(|names| names.may_change_what_ran(is_changed))
+    }
+
+    /// True if the next message waits until the catalog is asked about the statements before it.
+    pub(super) fn has_to_judge_first(&self) -> bool {
+        // In a failed transaction nothing can be asked, nor within a segment.
+        if self.server_state.unjudged.is_empty() || self.open || self.status == b'E' {
+            return false;
+        }
+        if self.server_state.for_good || self.server_state.listens || self.queue.skipping {
+            return false;
+        }
+        let Ok(Front::Whole { tag, total }) = self.session.connection.front(0) else {
+            return false;
+        };
+        let message = Message::read(tag, self.session.connection.body(0, total));
+        self.to_server == 0
+            && self
+                .statement_of(&message)
+                .is_some_and(|cached| self.changes_what_ran(&cached))
+    }
+
+    /// True if that can be asked now.
+    pub(super) fn judges_first(&mut self) -> bool {
+        self.is_quiet() && self.has_to_judge_first()
+    }
+
     /// Something has to be found out, or done about what was found, before the connection can be
     /// given back.
     pub(super) fn has_to_be_judged(&self) -> bool {
@@ -180,29 +230,30 @@ impl Relay<'_> {
             let (scope, trusted) = (self.scope(), trusted.unwrap_or_default());
             // A simple query takes the unnamed statement away.
             self.loan.names.unnamed = None;
+            let settings = self.session.who.settings.set.clone();
+            let set = settings.iter().filter(|(name, _)| decides(name));
+            let set: Vec<&str> = set.map(|(_, statement)| &**statement).collect();
+            let asking = Asking {
+                set: &set,
+                in_transaction: self.status != b'I',
+            };
             for names in &unjudged {
                 let wire = &mut self.loan.wire;
-                let asked = shared
+                let judgement = shared
                     .proofs
-                    .ask(wire, &database, (names, scope), &trusted)
-                    .await;
-                let (verdict, changed) = asked.map_err(|_| End::Fatal(lost()))?;
-                if changed {
+                    .ask(wire, &database, (names, scope), asking, &trusted)
+                    .await
+                    .map_err(|_| End::Fatal(lost()))?;
+                if judgement.has_changed {
                     shared.databases.pool.retire(&database);
                 }
-                match verdict {
-                    Verdict::Clean(sequences) => self.server_state.sequences.note(&sequences),
-                    Verdict::Takes(sequences) => {
-                        self.server_state.generates = true;
-                        self.server_state.sequences.note(&sequences);
-                    }
-                    Verdict::Unproven(apart) => {
-                        self.unproven(apart);
-                        break;
-                    }
+                self.server_state.is_doubted |= judgement.is_new;
+                self.note_verdict(judgement.verdict);
+                if self.server_state.unproven.is_some() {
+                    break;
                 }
             }
-            self.server_state.moved = false;
+            self.server_state.moved &= self.status != b'I';
             self.loan.wire.take_over();
             let key = self.loan.wire.cancel_key();
             info.set_interrupt(Interrupt::Server(key)).await;
@@ -242,6 +293,9 @@ fn changes_scope(effect: &Effect) -> bool {
 
 /// True where the text says all that a statement does.
 fn speaks_for_itself(effect: &Effect) -> bool {
+    if let Effect::Several(effects) = effect {
+        return effects.iter().all(speaks_for_itself);
+    }
     matches!(
         effect,
         Effect::Begin

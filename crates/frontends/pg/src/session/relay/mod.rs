@@ -168,6 +168,10 @@ impl Relay<'_> {
                 Box::pin(self.reach()).await?;
                 continue;
             }
+            if self.judges_first() {
+                Box::pin(self.judge()).await?;
+                continue;
+            }
             if self.asks_for_channels() {
                 continue;
             }

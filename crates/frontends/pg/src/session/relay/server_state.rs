@@ -42,6 +42,10 @@ pub(super) struct ServerState {
     pub(super) still_listens: bool,
     /// Something may have been that the session can be asked for.
     pub(super) unknown: bool,
+    /// True if the catalog was asked about a statement after it ran, or the server has reported a
+    /// change that no SET of the session explains: what the session's settings are is asked as well
+    /// before another session gets the connection.
+    pub(super) is_doubted: bool,
     /// Names of statements that were sent, of which is not known yet what they run.
     pub(super) unjudged: Vec<Arc<Names>>,
     /// Which tables were meant has changed since the session has the connection.
@@ -74,6 +78,11 @@ impl ServerState {
         }
     }
 
+    /// True if nothing can have been left behind that the session's own statements do not tell.
+    pub(super) fn is_clean(&self) -> bool {
+        !self.unknown && !self.is_doubted
+    }
+
     /// Takes note of a statement that is sent. True if it changes a setting, which shows when it is
     /// complete.
     pub(super) fn note(&mut self, cached: &CachedStatement) -> bool {
@@ -99,10 +108,13 @@ impl ServerState {
                 return true;
             }
             Effect::Several(effects) => {
+                let mut sets = false;
                 for effect in effects {
-                    // Which of several statements was the one that is complete is not followed.
-                    self.unknown |= self.note_effect(effect);
+                    sets |= self.note_effect(effect);
                 }
+                // Which of several statements was the one that is complete is not followed: all of
+                // them are, or none, unless they are about transactions.
+                self.unknown |= sets && !is_all_or_none(effects);
             }
             _ => {}
         }
@@ -128,12 +140,17 @@ impl ServerState {
         self.unknown |= self.pinned.is_some() && goes.iter().any(|goes| tag.starts_with(goes));
         // What was rolled back to a savepoint is not followed.
         self.unknown |= tag == b"ROLLBACK" && !self.changed.is_empty();
-        self.changed
-            .extend(cached.filter(|cached| match cached.effect() {
-                Some(Effect::Set { .. } | Effect::ResetAll | Effect::DiscardAll) => true,
-                Some(Effect::Several(effects)) => only_wipes(effects),
-                _ => false,
-            }));
+        let is_followed = |cached: &Arc<CachedStatement>| match cached.effect() {
+            Some(Effect::Set { .. } | Effect::ResetAll | Effect::DiscardAll) => true,
+            // Each of its statements says that it is complete.
+            Some(Effect::Several(effects)) => {
+                let is_noted = |last: &Arc<CachedStatement>| Arc::ptr_eq(last, cached);
+                is_all_or_none(effects) && !self.changed.last().is_some_and(is_noted)
+            }
+            _ => false,
+        };
+        let changes = cached.filter(is_followed);
+        self.changed.extend(changes);
     }
 
     /// True where a setting was changed in the transaction under way.
@@ -166,13 +183,7 @@ impl ServerState {
         let changed = if undone { Vec::new() } else { changed };
         for cached in &changed {
             self.unknown |= match cached.effect() {
-                Some(Effect::Several(effects)) => {
-                    for effect in effects {
-                        // What is no setting changes none.
-                        change(&mut set, effect, &[]);
-                    }
-                    false
-                }
+                Some(Effect::Several(effects)) => !change_all(&mut set, effects, &cached.text),
                 Some(effect) => !change(&mut set, effect, &cached.text),
                 None => true,
             };
@@ -182,17 +193,41 @@ impl ServerState {
     }
 }
 
-/// Whether several statements in one transaction leave no settings but those of the start.
-fn only_wipes(effects: &[Effect]) -> bool {
-    let wipes = |effect: &Effect| match effect {
-        Effect::Set { set, .. } => !set,
-        effect => matches!(effect, Effect::ResetAll | Effect::DiscardAll),
+/// True if several statements change settings, and all of them or none: no transaction ends between
+/// them.
+fn is_all_or_none(effects: &[Effect]) -> bool {
+    let changes = |effect: &Effect| {
+        matches!(
+            effect,
+            Effect::Set { .. } | Effect::ResetAll | Effect::DiscardAll
+        )
     };
-    let sets = |effect: &Effect| match effect {
-        Effect::Set { set, .. } => *set,
-        effect => matches!(effect, Effect::Begin | Effect::End),
+    let other = |effect: &Effect| {
+        matches!(
+            effect,
+            Effect::Begin | Effect::End | Effect::SetWindrow { .. }
+        )
     };
-    effects.iter().any(wipes) && !effects.iter().any(sets)
+    effects.iter().any(changes) && !effects.iter().any(other)
+}
+
+/// Changes the list of SETs in force as several statements do. False: that cannot be followed.
+fn change_all(set: &mut Vec<(Name, Name)>, effects: &[Effect], text: &[u8]) -> bool {
+    let text = std::str::from_utf8(text).ok();
+    let Some(pieces) = text.and_then(windrow_sql::split) else {
+        return false;
+    };
+    let mut is_followed = pieces.len() == effects.len();
+    for (effect, piece) in effects.iter().zip(pieces) {
+        // What is no setting changes none.
+        is_followed &= match effect {
+            Effect::Set { .. } | Effect::ResetAll | Effect::DiscardAll => {
+                change(set, effect, piece.as_bytes())
+            }
+            _ => true,
+        };
+    }
+    is_followed
 }
 
 /// Changes the list of SETs in force as a statement does. False: that cannot be followed.
