@@ -22,6 +22,7 @@ mod notices;
 mod order;
 mod restless;
 mod sequences;
+mod session_values;
 mod sessions;
 mod spooled;
 mod standings;
