@@ -24,9 +24,34 @@ pub struct SqlCall {
     /// at which it runs. False: its client was told the types of `statement` before, and they
     /// stay what they were.
     pub fresh: bool,
-    /// The client's own text, where it came as a simple query and literals were lifted out of it:
-    /// what is sent by itself must be this text, so that errors point into it.
-    pub origin: Option<Box<str>>,
+    /// The client's own text, if literals were lifted out of it.
+    pub origin: Option<Box<Origin>>,
+}
+
+/// The text that a client wrote, if literals or comments were lifted out of it. A call that is sent
+/// by itself is sent as this text, so that errors point into it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Origin {
+    /// The text, in UTF-8.
+    pub text: Arc<[u8]>,
+    /// The number of parameters that the client gives a value to; the parameters of the literals
+    /// come after them. `None`: the text came as a simple query.
+    pub own: Option<usize>,
+}
+
+impl Origin {
+    /// Returns the text.
+    pub fn as_str(&self) -> &str {
+        std::str::from_utf8(&self.text).unwrap_or_default()
+    }
+}
+
+impl SqlCall {
+    /// Returns the number of values in the client's Bind, if literals were lifted out of a prepared
+    /// text.
+    pub fn own_parameters(&self) -> Option<usize> {
+        self.origin.as_ref()?.own
+    }
 }
 
 impl Work for SqlCall {
@@ -47,7 +72,7 @@ impl Work for SqlCall {
         };
         size_of::<Self>()
             + self.arguments.as_bytes().len()
-            + self.origin.as_ref().map_or(0, |text| text.len())
+            + self.origin.as_ref().map_or(0, |origin| origin.text.len())
             + each(&self.formats)
             + each(&self.results)
     }

@@ -26,8 +26,8 @@ pub mod signature;
 pub mod statement;
 
 pub use arguments::{Arguments, Formats, Values};
-pub use call::SqlCall;
+pub use call::{Origin, SqlCall};
 pub use done::{CallDone, Extra, Generated};
 pub use parsed::{Conflict, Expression, ParsedStatement, Piece};
 pub use signature::Signature;
-pub use statement::{AsRow, Described, Describer, Statement, Touches};
+pub use statement::{AsRow, Described, Describer, REFUSED, Statement, Touches};

@@ -4,6 +4,8 @@
 //! its tables: that is what the client's binary values are written by, and what it reads its rows
 //! by.
 
+use std::sync::Arc;
+
 /// What a server says of a prepared statement.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Signature {
@@ -19,6 +21,18 @@ impl Signature {
     /// that read the same.
     pub fn fits(&self, other: &Self) -> bool {
         self.parameters == other.parameters && self.same_rows(other)
+    }
+
+    /// Returns the signature that a client sees, if the parameters after the first `own` stand for
+    /// literals in the client's text.
+    pub fn of_client(self: &Arc<Self>, own: usize) -> Arc<Self> {
+        match self.parameters.get(..own) {
+            Some(parameters) if parameters.len() < self.parameters.len() => Arc::new(Self {
+                parameters: parameters.into(),
+                fields: self.fields.clone(),
+            }),
+            _ => Arc::clone(self),
+        }
     }
 
     /// True where rows of the one read as rows of the other: columns of the same names, types and

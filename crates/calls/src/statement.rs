@@ -38,6 +38,13 @@ pub trait Touches: Send + Sync {
         None
     }
 
+    /// Returns true if the type of a parameter certainly accepts a literal, under any setting of
+    /// the session and at any time. Such a literal may become a value of the parameter. `None` is
+    /// NULL.
+    fn takes_literal(&self, _place: usize, _literal: Option<&[u8]>) -> bool {
+        false
+    }
+
     /// The one row that the call may change, where that is certain. `None`: it is not.
     fn row_of(&self, _: &Arguments, _: &Formats) -> Option<KeyedRow> {
         None
@@ -141,6 +148,11 @@ impl Statement {
         self.touches.row_of(arguments, formats)
     }
 
+    /// Returns true if a literal may be a value of a parameter: see [`Touches::takes_literal`].
+    pub fn takes_literal(&self, place: usize, literal: Option<&[u8]>) -> bool {
+        self.touches.takes_literal(place, literal)
+    }
+
     /// How long the rows of its calls usually are; `None`: they are always short.
     pub fn usual_answer(&self) -> Option<&UsualAnswer> {
         self.usual.as_ref()
@@ -166,6 +178,9 @@ impl fmt::Debug for Statement {
             .finish_non_exhaustive()
     }
 }
+
+/// The phrase of the [`Apart`] of a statement that the server refuses.
+pub const REFUSED: &str = "the server refuses it";
 
 /// What a database says of a parsed statement.
 #[derive(Clone, Debug)]

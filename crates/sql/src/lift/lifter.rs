@@ -5,9 +5,11 @@ use crate::reading::MAX_TEXT;
 /// A text whose literals are lifted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lifted<'a> {
-    /// The text with `$n` in the places of the literals, without what comments stand before and
-    /// behind the statement (they often differ from text to text); hints (`/*+ .. */`) stay.
+    /// The text with `$n` in the places of the literals, without its comments (they often differ
+    /// from text to text); hints (`/*+ .. */`) stay.
     pub template: &'a str,
+    /// The number of the client's own parameters, which come first.
+    pub own: usize,
     /// The type of each literal (an OID); 0: the server decides.
     pub types: &'a [u32],
     /// The literals as a Bind message holds them, as text: for each a length (big-endian i32, -1:
@@ -28,6 +30,7 @@ impl Lifted<'_> {
 #[derive(Debug, Default)]
 pub struct Lifter {
     pub(super) template: String,
+    pub(super) own: usize,
     pub(super) types: Vec<u32>,
     pub(super) values: Vec<u8>,
     pub(super) leftover: bool,
@@ -38,6 +41,7 @@ impl Lifter {
     pub fn lifted(&self) -> Lifted<'_> {
         Lifted {
             template: &self.template,
+            own: self.own,
             types: &self.types,
             values: &self.values,
             leftover: self.leftover,
@@ -48,6 +52,7 @@ impl Lifter {
     /// waits for its next use would hold memory which nobody counts.
     pub fn clear(&mut self) {
         self.template.clear();
+        self.own = 0;
         self.types.clear();
         self.values.clear();
         self.leftover = false;

@@ -1,5 +1,6 @@
-//! Literals of simple-protocol texts become parameters, so that texts that differ in their values
-//! are one statement.
+//! Literals become parameters and comments are left out, so that texts that differ in their values
+//! are one statement: texts of the simple protocol, and texts that a client prepares. The
+//! parameters of the latter keep their numbers; those of its literals are numbered behind them.
 //!
 //! # What a parameter in a literal's place means
 //! - A string literal has no type until its place gives it one, and so has a parameter that is
@@ -37,6 +38,22 @@ use pass::Pass;
 /// The longest text that literals are lifted out of, in bytes.
 const MAX_LIFTED: usize = 1 << 20;
 
+/// The most parameters of one statement.
+const MAX_PARAMETERS: usize = u16::MAX as usize;
+
+/// Returns the highest number after a dollar sign, wherever that stands.
+fn highest_number(text: &str) -> usize {
+    let numbers = memchr::memchr_iter(b'$', text.as_bytes()).filter_map(|at| {
+        let rest = text.get(at + 1..)?;
+        let end = rest.find(|c: char| !c.is_ascii_digit());
+        rest.get(..end.unwrap_or(rest.len()))?.parse().ok()
+    });
+    numbers
+        .filter(|n| *n <= MAX_PARAMETERS)
+        .max()
+        .unwrap_or_default()
+}
+
 /// As [`Lifter::lift`], for a single text.
 pub fn lift(text: &str, standard_conforming_strings: bool) -> Option<Lifter> {
     let mut lifter = Lifter::default();
@@ -51,11 +68,36 @@ impl Lifter {
     ///
     /// `standard_conforming_strings`: that setting of the client's session.
     pub fn lift(&mut self, text: &str, standard_conforming_strings: bool) -> Option<Lifted<'_>> {
-        self.clear();
-        if text.len() > MAX_LIFTED {
+        let highest = self.pass(text, standard_conforming_strings, 0)?;
+        (highest == 0).then(|| self.lifted())
+    }
+
+    /// Lifts as [`Lifter::lift`] does, out of a text that a client prepares, which may have
+    /// parameters of its own.
+    /// `named`: the number of types that the client names for them.
+    pub fn lift_prepared(
+        &mut self,
+        text: &str,
+        named: usize,
+        standard_conforming_strings: bool,
+    ) -> Option<Lifted<'_>> {
+        let guess = named.max(highest_number(text));
+        let own = named.max(self.pass(text, standard_conforming_strings, guess)?);
+        // What looks like a parameter may stand in a string.
+        if own != guess && own != named.max(self.pass(text, standard_conforming_strings, own)?) {
             return None;
         }
-        Pass::new(text, standard_conforming_strings, self)?.run()?;
-        Some(self.lifted())
+        (own + self.types.len() <= MAX_PARAMETERS).then(|| self.lifted())
+    }
+
+    /// Lifts literals behind the first `own` parameters. Returns the highest number of a parameter
+    /// in the text.
+    fn pass(&mut self, text: &str, standard: bool, own: usize) -> Option<usize> {
+        self.clear();
+        if text.len() > MAX_LIFTED || own > MAX_PARAMETERS {
+            return None;
+        }
+        self.own = own;
+        Pass::new(text, standard, self)?.run()
     }
 }

@@ -73,6 +73,8 @@ pub(super) struct Pass<'a, 'b> {
     several: bool,
     /// The parenthesis that was opened last is that of `current_setting(`.
     of_setting: bool,
+    /// The highest number of a parameter.
+    highest: usize,
     last: Word,
     last_kind: Kind,
     /// Where the last token begins.
@@ -99,6 +101,7 @@ impl<'a, 'b> Pass<'a, 'b> {
             values: false,
             several: false,
             of_setting: false,
+            highest: 0,
             last: Word::Other,
             last_kind: Kind::Word,
             start: 0,
@@ -106,7 +109,8 @@ impl<'a, 'b> Pass<'a, 'b> {
         })
     }
 
-    pub(super) fn run(&mut self) -> Option<()> {
+    /// Returns the highest number of a parameter that the text has already.
+    pub(super) fn run(&mut self) -> Option<usize> {
         let first = self.lexer.token().ok()?;
         let verb = self.slice(first);
         let writes = ["insert", "update", "delete"]
@@ -116,11 +120,12 @@ impl<'a, 'b> Pass<'a, 'b> {
             return None;
         }
         self.copied = if self.lexer.hint { 0 } else { first.start };
+        (self.start, self.end) = (first.start, first.end);
         loop {
             let token = self.lexer.token().ok()?;
             let word = match token.kind {
                 Kind::Word => word(self.slice(token).as_bytes()),
-                Kind::Odd | Kind::Parameter => return None,
+                Kind::Odd => return None,
                 Kind::Text if self.last_kind.is_string() => return None,
                 Kind::Semicolon | Kind::End => Word::Other,
                 // A second statement.
@@ -134,12 +139,26 @@ impl<'a, 'b> Pass<'a, 'b> {
             if token.kind == Kind::End {
                 break;
             }
+            self.leave_comments_out(token);
             self.step(token, word)?;
             (self.last, self.last_kind) = (word, token.kind);
             (self.start, self.end) = (token.start, token.end);
         }
         self.copy(self.end);
-        Some(())
+        Some(self.highest)
+    }
+
+    /// Leaves out the comments between the last token and this one.
+    fn leave_comments_out(&mut self, token: Token) {
+        let between = self.text.get(self.end..token.start).unwrap_or_default();
+        let is_comment = between.contains("--") || between.contains("/*");
+        // What is not copied yet may have to go with a literal.
+        let is_settled = self.waiting.is_none() && !matches!(self.before, Before::Sign(_));
+        if is_comment && is_settled && !between.contains("/*+") {
+            self.copy(self.end);
+            self.out.template.push(' ');
+            self.copied = token.start;
+        }
     }
 
     fn slice(&self, token: Token) -> &'a str {
@@ -227,7 +246,7 @@ impl<'a, 'b> Pass<'a, 'b> {
             self.out.template.push(' ');
         }
         self.out.template.push('$');
-        value::write_number(&mut self.out.template, self.out.types.len());
+        value::write_number(&mut self.out.template, self.out.own + self.out.types.len());
         if joins(self.text.as_bytes().get(literal.token.end)) {
             self.out.template.push(' ');
         }
@@ -258,6 +277,7 @@ impl<'a, 'b> Pass<'a, 'b> {
             Kind::Text | Kind::Escape | Kind::Dollar | Kind::Integer | Kind::Decimal => {
                 self.literal(token, word, before);
             }
+            Kind::Parameter => self.parameter(token)?,
             Kind::Bits | Kind::Special => self.out.leftover |= self.section == Section::Plain,
             Kind::Word => self.word(token, word, before),
             Kind::Open => self.open_parenthesis()?,
@@ -285,6 +305,12 @@ impl<'a, 'b> Pass<'a, 'b> {
             }
             _ => false,
         };
+        Some(())
+    }
+
+    fn parameter(&mut self, token: Token) -> Option<()> {
+        let number = self.slice(token).get(1..)?.parse().ok()?;
+        self.highest = self.highest.max(number).max(1);
         Some(())
     }
 
@@ -327,7 +353,12 @@ impl<'a, 'b> Pass<'a, 'b> {
     /// Whether a sign that is next stands between two operands, for certain.
     fn behind_an_operand(&self) -> bool {
         match self.last_kind {
-            Kind::Integer | Kind::Decimal | Kind::Quoted | Kind::Close | Kind::CloseBracket => true,
+            Kind::Integer
+            | Kind::Decimal
+            | Kind::Parameter
+            | Kind::Quoted
+            | Kind::Close
+            | Kind::CloseBracket => true,
             Kind::Word => {
                 let word = self.text.get(self.start..self.end).unwrap_or_default();
                 usage(word) != Use::Reserved

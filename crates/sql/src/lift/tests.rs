@@ -226,7 +226,7 @@ fn the_target_of_a_conflict_and_returning_stay() {
 }
 
 #[test]
-fn comments_around_the_statement_make_no_template_of_their_own() {
+fn comments_make_no_template_of_their_own() {
     gives(
         "/* a */ -- b\n INSERT INTO t VALUES (1); /*trace='1'*/",
         "INSERT INTO t VALUES ($1);",
@@ -235,9 +235,93 @@ fn comments_around_the_statement_make_no_template_of_their_own() {
     );
     gives(
         "/*+ hint */ INSERT INTO t VALUES (1 /* in */)",
-        "/*+ hint */ INSERT INTO t VALUES ($1 /* in */)",
+        "/*+ hint */ INSERT INTO t VALUES ($1 )",
         &[23],
         &["1"],
+    );
+    gives(
+        "INSERT/* app */INTO /*+ hint */ t--c\n VALUES (1/*a*/,/*b /*c*/*/2, 3 /*d*/ ::/*e*/int2)",
+        "INSERT INTO /*+ hint */ t VALUES ($1 , $2, $3 /*d*/ :: int2)",
+        &[23; 3],
+        &["1", "2", "3"],
+    );
+    // A sign and its number are one.
+    gives(
+        "UPDATE t SET a = - /* b */ 5 WHERE /* c */ id = 7",
+        "UPDATE t SET a = $1 WHERE id = $2",
+        &[23; 2],
+        &["-5", "7"],
+    );
+}
+
+#[test]
+fn a_clients_own_parameters_keep_their_numbers() {
+    for (text, named, own, template) in [
+        (
+            "INSERT INTO t VALUES ($1, 5, $2, 'x')",
+            0,
+            2,
+            "INSERT INTO t VALUES ($1, $3, $2, $4)",
+        ),
+        (
+            "INSERT INTO t VALUES ($2, 5)",
+            0,
+            2,
+            "INSERT INTO t VALUES ($2, $3)",
+        ),
+        (
+            "INSERT INTO t VALUES ($1, 5)",
+            3,
+            3,
+            "INSERT INTO t VALUES ($1, $4)",
+        ),
+        (
+            "INSERT INTO t VALUES ('$7', 5)",
+            0,
+            0,
+            "INSERT INTO t VALUES ($1, $2)",
+        ),
+        (
+            "INSERT INTO t VALUES ($1, '$7', $x$a$9$x$)",
+            0,
+            1,
+            "INSERT INTO t VALUES ($1, $2, $3)",
+        ),
+        (
+            "INSERT INTO t VALUES ($1) /*trace='$2'*/",
+            0,
+            1,
+            "INSERT INTO t VALUES ($1)",
+        ),
+        (
+            "UPDATE t SET a=$1-5,b=-5 WHERE id=$2",
+            0,
+            2,
+            "UPDATE t SET a=$1-$3,b=$4 WHERE id=$2",
+        ),
+        (
+            "INSERT INTO t VALUES (5)",
+            0,
+            0,
+            "INSERT INTO t VALUES ($1)",
+        ),
+        (
+            "DELETE FROM t WHERE id = $1",
+            1,
+            1,
+            "DELETE FROM t WHERE id = $1",
+        ),
+    ] {
+        let mut lifter = Lifter::default();
+        let lifted = lifter.lift_prepared(text, named, true).unwrap();
+        assert_eq!((lifted.own, lifted.template), (own, template), "{text}");
+    }
+    let wide = "INSERT INTO t VALUES ($65535, 1)";
+    assert!(Lifter::default().lift_prepared(wide, 0, true).is_none());
+    assert!(
+        Lifter::default()
+            .lift_prepared("SELECT $1, 5", 0, true)
+            .is_none()
     );
 }
 

@@ -27,6 +27,7 @@ mod sessions;
 mod spooled;
 mod standings;
 mod support;
+mod texts;
 mod types;
 mod unread;
 mod waiting;

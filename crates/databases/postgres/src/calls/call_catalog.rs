@@ -12,6 +12,8 @@ use windrow_calls::{ParsedStatement, Signature, SqlCall, Statement};
 use windrow_core::{Apart, Level, Op, Standing, TableName};
 use windrow_proof::Trusted;
 
+use super::describe::Description;
+use super::known_tables::KnownTables;
 use super::meaning::Meaning;
 use crate::catalog::table::{Facts, Table};
 
@@ -88,6 +90,8 @@ pub(crate) struct CallCatalog {
     /// What was found of the statement that was described last, by table as clients name it, and
     /// by what is done.
     standings: Mutex<Standings>,
+    /// Tables that were read for statements that were described.
+    known: Mutex<KnownTables>,
     /// Functions that the operator answers for.
     pub(super) trusted: Trusted,
 }
@@ -115,8 +119,20 @@ impl CallCatalog {
         if tables.len() >= MOST {
             tables.clear();
         }
+        lock(&self.known).forget(oid);
         tables.insert(key, table.clone());
         table
+    }
+
+    /// Returns a description without types for a statement that is described for the first time, if
+    /// its table was read for another statement.
+    pub(super) fn first_description(&self, parsed: &ParsedStatement) -> Option<Description> {
+        lock(&self.known).first_description(parsed)
+    }
+
+    /// Notes the table that was read for a statement.
+    pub(super) fn note_table(&self, parsed: &ParsedStatement, description: &Description) {
+        lock(&self.known).note(parsed, description);
     }
 
     /// Takes note of what a statement means.
@@ -134,6 +150,9 @@ impl CallCatalog {
     /// The description of a table is not true any more: all statements on it are to be described
     /// anew.
     pub(crate) fn retire(&self, table: &Table) {
+        if let Some(oid) = table.oid() {
+            lock(&self.known).forget(oid);
+        }
         let relies = |found: &Option<(u64, Renewed)>| match found {
             Some((_, Renewed::Joined(meaning))) => meaning.table.version == table.version,
             _ => false,

@@ -95,6 +95,11 @@ impl Carrier {
         })
     }
 
+    /// Returns the carrier of texts of a built-in type; `None` if there is none.
+    pub(super) fn of_built_in(parameter: u32) -> Option<Self> {
+        built_in(parameter, false)
+    }
+
     fn new(form: Form, element: u32, array: u32) -> Self {
         Self {
             form,

@@ -54,7 +54,7 @@ JOIN pg_catalog.pg_language l ON l.oid = p.prolang
 WHERE p.proname = ANY (string_to_array($1, chr(1)))";
 
 /// What the server says of a parsed statement.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Description {
     /// The types of its parameters.
     pub(super) parameters: Vec<u32>,
@@ -79,7 +79,7 @@ impl Description {
 }
 
 /// What a table is.
-#[derive(Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Relation {
     pub(super) oid: u32,
     pub(super) schema: Box<str>,
@@ -96,7 +96,7 @@ pub(super) struct Relation {
 }
 
 /// The default of a column.
-#[derive(Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct ColumnDefault {
     pub(super) column: Box<str>,
     /// The sequence that it takes from, or 0.
@@ -109,7 +109,7 @@ pub(super) struct ColumnDefault {
 }
 
 /// A function that a name may mean.
-#[derive(Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Function {
     pub(super) name: Box<str>,
     pub(super) built_in: bool,

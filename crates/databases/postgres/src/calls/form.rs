@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use windrow_calls::{CallDone, Formats, Signature, SqlCall, Statement};
 use windrow_core::Unit;
-use windrow_pgwire::wire::Broken;
+use windrow_pgwire::wire::{Broken, ServerError};
 
 use super::bound_call::{BoundCall, bind_call};
 use super::call_catalog::CallCatalog;
@@ -14,6 +14,9 @@ use crate::compiled::Compiled;
 use crate::ladder::form::{Asked, Form, Look, Refused, StatementsOf};
 use crate::ladder::segment::{Mode, Prospect};
 use crate::values::fit::Fit;
+
+/// The SQLSTATE class of errors in values. The server raises them wherever it computes constants.
+const DATA_EXCEPTION: &str = "22";
 
 /// What the calls of units that are tried once more were told before one of them failed.
 type Before = Vec<(u32, Vec<CallDone>)>;
@@ -90,9 +93,9 @@ impl Form for BoundCall {
             (Some(fault), _) => Err(fault.clone()),
             // Whoever would spoil the batch for all others runs by itself. A simple query is tried
             // as its statement first: only that tells what it takes from a sequence.
-            (None, Fit::Bad | Fit::Unwritable(_)) => Ok(Prospect::Apart(match call.origin {
-                Some(_) => Mode::Own,
-                None => Mode::Fresh,
+            (None, Fit::Bad | Fit::Unwritable(_)) => Ok(Prospect::Apart(match &call.origin {
+                Some(origin) if origin.own.is_none() => Mode::Own,
+                _ => Mode::Fresh,
             })),
             (None, Fit::Sure | Fit::Unsure) => Ok(Prospect::Good),
         };
@@ -116,12 +119,14 @@ impl Form for BoundCall {
         Some(&self.signature)
     }
 
-    /// A simple query is executed as the statement that was made of it by lifting its literals out.
-    fn origin(unit: &[SqlCall]) -> Option<&str> {
-        match unit {
-            [call] => call.origin.as_deref(),
-            _ => None,
-        }
+    /// A call whose literals were lifted runs as the template first. Only the client's own text
+    /// shows where in it an error is, and whether a prepared statement fails at Bind or at
+    /// Execute.
+    fn asks_origin(unit: &[SqlCall], error: &ServerError) -> bool {
+        let says_where = error.position.is_some() || error.context.is_some();
+        let is_of_value = error.code.starts_with(DATA_EXCEPTION);
+        let mut origins = unit.iter().filter_map(|call| call.origin.as_ref());
+        origins.any(|origin| says_where || (is_of_value && origin.own.is_some()))
     }
 
     /// What it took from a sequence.

@@ -5,13 +5,14 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 use tokio::time::Instant;
-use windrow_calls::{Arguments, AsRow, Formats, ParsedStatement, Signature, Touches};
+use windrow_calls::{Arguments, AsRow, Formats, ParsedStatement, REFUSED, Signature, Touches};
 use windrow_core::{Apart, KeyedRow};
 use windrow_proof::Trusted;
 
 use super::describe::Description;
 use super::judge::{self, GeneratedColumn};
 use super::key::{self, Keys, keys};
+use super::literal;
 use super::row_of::RowOf;
 use super::row_plan::RowPlan;
 use crate::catalog::table::{Facts, NOT_DESCRIBED, Table};
@@ -130,6 +131,11 @@ impl Touches for Meaning {
         self.proven
     }
 
+    fn takes_literal(&self, place: usize, literal: Option<&[u8]>) -> bool {
+        let parameter = self.signature.parameters.get(place);
+        parameter.is_some_and(|parameter| literal::takes(*parameter, literal, &self.table))
+    }
+
     fn as_row(&self, arguments: &Arguments, formats: &Formats) -> Option<AsRow> {
         self.row.as_ref()?.row(arguments, formats)
     }
@@ -153,7 +159,7 @@ pub(super) fn meaning(
         ..
     } = description
     else {
-        return Err(Apart::of("the server refuses it"));
+        return Err(Apart::of(REFUSED));
     };
     let generated = judge::generated_column(parsed, description, facts);
     // A later snapshot than that of the first statement sees what came between: only so the check

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use bytes::BufMut;
 use postgres_protocol::message::frontend;
-use windrow_calls::{CallDone, Extra, Generated, Signature, SqlCall};
+use windrow_calls::{CallDone, Extra, Formats, Generated, Signature, SqlCall};
 use windrow_core::Fault;
 use windrow_pgwire::wire::DataRow;
 
@@ -27,8 +27,8 @@ impl Messages for BoundCall {
         Buffers { out, .. }: Buffers<'_>,
     ) -> Result<(), Unfit> {
         if statement.is_none() {
-            let types = types_of(call).iter().copied();
-            frontend::parse("", &compiled.single, types, out).map_err(|_| Unfit)?;
+            let types = types_of(call);
+            frontend::parse("", &compiled.single, types.iter().copied(), out).map_err(|_| Unfit)?;
         }
         let mut bind = Bind::open(out, statement);
         bind.formats(&call.formats)?;
@@ -36,6 +36,32 @@ impl Messages for BoundCall {
         bind.out.put_slice(call.arguments.as_bytes());
         bind.formats(&call.results)?;
         bind.close()
+    }
+
+    fn send_origin(call: &SqlCall, Buffers { out, .. }: Buffers<'_>) -> Result<bool, Unfit> {
+        let Some(origin) = &call.origin else {
+            return Ok(false);
+        };
+        let own = origin.own.unwrap_or_default();
+        let types = types_of(call);
+        let types = types.iter().take(own).copied();
+        frontend::parse("", origin.as_str(), types, out).map_err(|_| Unfit)?;
+        let mut bind = Bind::open(out, None);
+        let formats = (0..own).map(|place| call.formats.is_binary(place));
+        bind.formats(&Formats::of(formats))?;
+        bind.count(own)?;
+        for value in call.arguments.iter().take(own) {
+            match value {
+                Some(value) => bind.parameter(|out| {
+                    out.put_slice(value);
+                    Ok(())
+                })?,
+                None => bind.out.put_i32(-1),
+            }
+        }
+        bind.formats(&call.results)?;
+        bind.close()?;
+        Ok(true)
     }
 
     fn send_set<'w>(
@@ -155,11 +181,11 @@ impl Messages for BoundCall {
 }
 
 /// The types that a statement had when it was executed, where they are not those that it was
-/// described with. A client's own text has its values in it, and so no parameters.
+/// described with. A client's own text has its literals in it, and so fewer parameters.
 fn news(call: &SqlCall, types: &Signature) -> Option<Arc<Signature>> {
     let told = call.statement.signature();
-    let own = types.parameters.len() == told.parameters.len();
-    let parameters = if own { types } else { &**told }.parameters.clone();
+    let literals = told.parameters.iter().skip(types.parameters.len());
+    let parameters = types.parameters.iter().chain(literals).copied().collect();
     let fields = types.fields.clone();
     let now = Signature { parameters, fields };
     (now != **told).then(|| Arc::new(now))

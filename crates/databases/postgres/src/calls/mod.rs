@@ -14,6 +14,8 @@
 //! | `parsed` | what a parsed statement says by itself |
 //! | `row_plan`, `row_value` | a call as the write of a row, where that stores the same |
 //! | `row_of` | the one row that a call may change, for replicas |
+//! | `known_tables` | tables that were read for described statements |
+//! | `literal` | the literals that may be values of parameters |
 //! | `renew` | statements whose tables were changed |
 
 mod bound_call;
@@ -23,6 +25,8 @@ mod describe;
 mod form;
 mod judge;
 mod key;
+mod known_tables;
+mod literal;
 mod meaning;
 mod messages;
 mod parsed;

@@ -1,5 +1,6 @@
 //! Statements whose tables were changed: what they mean by now.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use windrow_calls::SqlCall;
@@ -25,7 +26,7 @@ pub(super) async fn renew(
         }
         let parsed = call.statement.parsed();
         let put = |oid, facts| call_catalog.put(oid, facts);
-        let found = match describe::ask(wire, parsed, types_of(call)).await? {
+        let found = match describe::ask(wire, parsed, &types_of(call)).await? {
             Ok(description) => {
                 let signature = Arc::new(description.signature());
                 let found = meaning(parsed, &description, &call_catalog.trusted, put);
@@ -49,10 +50,16 @@ pub(super) async fn renew(
 }
 
 /// The types that are declared for the parameters where a call's text is parsed: those that its
-/// client was told, or those that it names where it was told none.
-pub(super) fn types_of(call: &SqlCall) -> &[u32] {
-    match call.fresh {
-        true => &call.statement.parsed().types,
-        false => call.statement.parameters(),
+/// client was told, or those that it names where it was told none. A literal gets the type of its
+/// place each time.
+pub(super) fn types_of(call: &SqlCall) -> Cow<'_, [u32]> {
+    let (named, told) = (&call.statement.parsed().types, call.statement.parameters());
+    match call.own_parameters() {
+        _ if call.fresh => Cow::Borrowed(named),
+        Some(own) if own < told.len() => {
+            let told = told.iter().take(own);
+            Cow::Owned(told.chain(named.iter().skip(own)).copied().collect())
+        }
+        _ => Cow::Borrowed(told),
     }
 }

@@ -6,14 +6,14 @@ use std::time::Duration;
 use async_trait::async_trait;
 use tokio::sync::{Mutex, MutexGuard};
 use tokio::time::Instant;
-use windrow_calls::{Described, Describer, ParsedStatement, SqlCall, Statement};
+use windrow_calls::{Described, Describer, ParsedStatement, REFUSED, SqlCall, Statement};
 use windrow_core::sink::Purpose;
 use windrow_core::{Apart, Executor, Fault, Profile, Sink, Standing, Unit};
 use windrow_database::Options;
 
 use super::bound_call::BoundCall;
 use super::call_catalog::CallCatalog;
-use super::describe;
+use super::describe::{self, Description};
 use super::meaning::meaning;
 use crate::dialect::{Dialect, POSTGRES};
 use crate::fault::with_error;
@@ -190,6 +190,55 @@ impl StatementSink {
     }
 }
 
+impl StatementSink {
+    /// Asks for the types of a statement whose table is known. Returns `None` if the table has to
+    /// be read.
+    async fn describe_first(
+        &self,
+        parsed: &Arc<ParsedStatement>,
+        known: Option<Description>,
+    ) -> Result<Option<Described>, Fault> {
+        let Some(known) = known else {
+            return Ok(None);
+        };
+        let types = {
+            let mut describing = self.describing.lock().await;
+            let mut wire = self.take(&mut describing).await?;
+            let Ok(types) = describe::types_now(&mut wire, parsed).await else {
+                return Ok(None);
+            };
+            self.put_back(describing, wire);
+            types
+        };
+        let Ok(types) = types else {
+            return Ok(None);
+        };
+        let statement = self.described(parsed, &known.with(&types)).ok();
+        Ok(statement.map(Described::Joined))
+    }
+
+    /// Makes the statement of a description.
+    ///
+    /// # Errors
+    /// The reason that keeps the statement from being joined.
+    fn described(
+        &self,
+        parsed: &Arc<ParsedStatement>,
+        description: &Description,
+    ) -> Result<Arc<Statement>, Apart> {
+        let catalog = &self.shared.catalog;
+        let put = |oid, facts| catalog.put(oid, facts);
+        let found = meaning(parsed, description, &catalog.trusted, put);
+        catalog.stand(parsed, found.as_ref());
+        let meaning = Arc::new(found?);
+        let signature = meaning.signature.clone();
+        let statement = Statement::new(parsed.clone(), signature, meaning.clone());
+        let statement = Arc::new(statement);
+        catalog.note(&statement, &meaning);
+        Ok(statement)
+    }
+}
+
 /// How often a question was asked.
 #[derive(Default)]
 struct Attempts(u32);
@@ -245,6 +294,10 @@ impl Describer for StatementSink {
         if let Some(reason) = self.dialect().apart {
             return Ok(apart(reason));
         }
+        let known = self.shared.catalog.first_description(parsed);
+        if let Some(joined) = self.describe_first(parsed, known).await? {
+            return Ok(joined);
+        }
         let mut attempts = Attempts::default();
         let asked = loop {
             let mut describing = self.describing.lock().await;
@@ -267,23 +320,17 @@ impl Describer for StatementSink {
                 let fault = Fault::from(error);
                 return match fault.class.may_retry() {
                     true => Err(fault),
-                    false => Ok(apart("the server refuses it")),
+                    false => Ok(apart(REFUSED)),
                 };
             }
         };
-        let catalog = &self.shared.catalog;
-        let put = |oid, facts| catalog.put(oid, facts);
-        let found = meaning(parsed, &description, &catalog.trusted, put);
-        catalog.stand(parsed, found.as_ref());
-        let meaning = match found {
-            Ok(meaning) => Arc::new(meaning),
-            Err(apart) => return Ok(Described::Apart(Arc::new(apart))),
-        };
-        let signature = meaning.signature.clone();
-        let statement = Statement::new(parsed.clone(), signature, meaning.clone());
-        let statement = Arc::new(statement);
-        catalog.note(&statement, &meaning);
-        Ok(Described::Joined(statement))
+        Ok(match self.described(parsed, &description) {
+            Ok(statement) => {
+                self.shared.catalog.note_table(parsed, &description);
+                Described::Joined(statement)
+            }
+            Err(apart) => Described::Apart(Arc::new(apart)),
+        })
     }
 
     async fn holds(&self, statement: &Statement) -> Result<bool, Fault> {

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use windrow_core::{Dones, Op, Unit, UnitFault, Verdict};
 use windrow_database::plan::Fence;
 use windrow_database::sources::Sources;
+use windrow_pgwire::wire::ServerError;
 
 pub(crate) use self::steps::may_fuse;
 use super::form::{DoneOf, Form, Refused};
@@ -202,9 +203,10 @@ impl<'a, F: Form> Batch<'a, F> {
         unit.work().get(placed.write as usize)
     }
 
-    /// The client's own text of a unit, where it is not the one that is executed first.
-    pub(crate) fn origin(&self, unit: u32) -> Option<&'a str> {
-        F::origin(self.units.get(unit as usize)?.work())
+    /// Returns true if the client's own text of a unit says more of an error.
+    pub(crate) fn asks_origin(&self, unit: u32, error: &ServerError) -> bool {
+        let unit = self.units.get(unit as usize);
+        unit.is_some_and(|unit| F::asks_origin(unit.work(), error))
     }
 
     /// The write at this place.

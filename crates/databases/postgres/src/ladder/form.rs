@@ -8,7 +8,7 @@ use std::sync::Arc;
 use bytes::BytesMut;
 use windrow_calls::Signature;
 use windrow_core::{Fault, Unit, Work};
-use windrow_pgwire::wire::{Broken, DataRow, Wire};
+use windrow_pgwire::wire::{Broken, DataRow, ServerError, Wire};
 
 use super::answers::Answers;
 use super::segment::Prospect;
@@ -36,6 +36,13 @@ pub(crate) trait Messages: Debug + Sized + Send + Sync + 'static {
         statement: Option<u64>,
         buffers: Buffers<'_>,
     ) -> Result<(), Unfit>;
+
+    /// Appends one write as its client's own text, if that differs from the statement. Returns
+    /// false if not.
+    fn send_origin(write: &Self::Work, buffers: Buffers<'_>) -> Result<bool, Unfit> {
+        let _ = (write, buffers);
+        Ok(false)
+    }
 
     /// Appends many writes of a prepared statement; says how many columns of its rows are ours.
     fn send_set<'w>(
@@ -176,10 +183,11 @@ pub(crate) trait Form: Messages {
         None
     }
 
-    /// The client's own text of a unit, where it is not the one that is executed first.
-    fn origin(unit: &[Self::Work]) -> Option<&str> {
-        let _ = unit;
-        None
+    /// Returns true if another text than the client's own was executed first, and the client's own
+    /// says more of an error.
+    fn asks_origin(unit: &[Self::Work], error: &ServerError) -> bool {
+        let _ = (unit, error);
+        false
     }
 
     /// What is asked behind a single write, as an expression: what it has left behind. It is the

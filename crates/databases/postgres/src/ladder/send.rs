@@ -239,10 +239,7 @@ impl<'s, F: Form> Sender<'s, '_, F> {
         let placed = batch.placed.get(item as usize).ok_or(Unfit)?;
         let compiled = batch.compiled(placed).ok_or(Unfit)?;
         let write = batch.write(placed).ok_or(Unfit)?;
-        if fresh && let Some(origin) = batch.origin(placed.unit) {
-            frontend::parse("", origin, [], self.out).map_err(|_| Unfit)?;
-            self.bind_nothing("")?;
-        } else {
+        if !fresh || !F::send_origin(write, self.buffers())? {
             let key = StatementKey::Single(compiled.numbers.single_id);
             let ready = self.prepared.ready(key).filter(|_| !anew);
             F::send_one(compiled, write, ready, self.buffers())?;

@@ -365,10 +365,8 @@ impl<F: Form> Settler<'_, '_, F> {
 
     /// Whether the client's own text would be told more: where in it the error is.
     pub(crate) fn asks_origin(&self, segment: &Segment, error: &ServerError) -> bool {
-        let unit = segment.first_unit();
-        let says_where = error.position.is_some() || error.context.is_some();
         let waited = matches!(error.code.as_str(), LOCK_NOT_AVAILABLE | CANCELED);
-        says_where && !waited && self.batch.origin(unit).is_some()
+        !waited && self.batch.asks_origin(segment.first_unit(), error)
     }
 
     /// The failure is final.

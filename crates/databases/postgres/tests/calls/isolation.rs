@@ -1,6 +1,6 @@
 //! Failures reach their own clients, with the server's own words, and nobody else.
 
-use windrow_calls::SqlCall;
+use windrow_calls::{Origin, SqlCall};
 use windrow_core::{Rung, Unit};
 
 use crate::parsed::{insert, update};
@@ -85,7 +85,10 @@ async fn an_error_points_into_the_clients_own_text() {
     let simple = |n: &str, by: &str| {
         let origin = format!("INSERT  INTO t(id, n) VALUES ({n}, 10 / {by}) -- mine");
         Unit::of([SqlCall {
-            origin: Some(origin.into()),
+            origin: Some(Box::new(Origin {
+                text: origin.into_bytes().into(),
+                own: None,
+            })),
             ..call(&statement, &[n, by])
         }])
     };

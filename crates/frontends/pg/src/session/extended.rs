@@ -11,7 +11,7 @@ use super::segment::{Meaning, Portal, Segment};
 use super::state::{End, Session};
 use crate::codec::failure;
 use crate::codec::message::{Kind, Message};
-use crate::statements::{Answer, PreparedStatement};
+use crate::statements::{Answer, NOT_LIFTED, PreparedStatement, PreparedText};
 
 impl Session {
     /// Deals with Parse, Bind, Describe, Execute or Close.
@@ -35,6 +35,7 @@ impl Session {
                     return Ok(());
                 }
                 Next::Relay(reason) => break reason,
+                Next::Whole => break NOT_LIFTED,
                 Next::Drain => self.drain().await?,
                 Next::Describe(cached) => match Box::pin(self.describe(&cached)).await {
                     Ok(described) => answer = Some(described),
@@ -98,12 +99,21 @@ impl Session {
                 if !parse.name.is_empty() && (known || statements.is_full()) {
                     return Err(Next::Relay("a statement of a name that is taken"));
                 }
-                let cached = match answer {
-                    Some(answer) => Arc::clone(&answer.cached),
-                    None => view.cache.get(parse.text, parse.type_oids(), view.utf8),
+                let prepared = PreparedText {
+                    text: parse.text,
+                    standard_strings: self.standard_strings,
+                    utf8: self.utf8,
+                    is_named: !parse.name.is_empty(),
                 };
+                let cached = view.cache.prepared(prepared, parse.type_oids());
                 let mut statement = PreparedStatement::new(cached);
-                let meaning = view.of(&statement, statements)?;
+                let mut meaning = view.of(&statement, statements);
+                if let Err(Next::Whole) = meaning {
+                    let whole = view.cache.whole(parse.text, parse.type_oids(), view.utf8);
+                    statement = PreparedStatement::new(whole);
+                    meaning = view.of(&statement, statements);
+                }
+                let meaning = meaning?;
                 if let (Meaning::Call(joined), Some(lane)) = (&meaning, lane) {
                     statement.note(lane, joined);
                 }
@@ -155,7 +165,7 @@ impl Session {
             let Some(statement) = prepared.statement() else {
                 continue;
             };
-            let known = (&*prepared.cached, statement);
+            let known = (&**prepared.cached.described_as(), statement);
             let asking = self.shared.cache.holds(&source.lane, known, since);
             if !Box::pin(asking).await.unwrap_or_default() {
                 return false;

@@ -25,6 +25,8 @@ pub(super) enum Next {
     Drain,
     /// The session answers by itself.
     Local(Local),
+    /// The statement is read again with its literals in it, because they may not be values.
+    Whole,
 }
 
 impl From<Elsewhere> for Next {
@@ -39,6 +41,7 @@ impl From<Unusable> for Next {
             Unusable::Unknown(cached) => Self::Describe(cached),
             Unusable::Apart(phrase) => Self::Relay(phrase),
             Unusable::Changed => Self::Relay(CHANGED),
+            Unusable::Whole => Self::Whole,
         }
     }
 }
@@ -106,7 +109,7 @@ impl View<'_> {
                 return Err(Next::Relay("what a sequence gave"));
             }
             Reading::Join(_) => {
-                let unknown = || Next::Describe(Arc::clone(cached));
+                let unknown = || Next::Describe(Arc::clone(cached.described_as()));
                 let statement = joined(self.lane.ok_or_else(unknown)?)?;
                 return Ok(Meaning::Call(statement));
             }

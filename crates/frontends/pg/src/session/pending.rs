@@ -283,9 +283,10 @@ impl CallAnswer {
         let Some(fresh) = &self.fresh else {
             return out.put_slice(text);
         };
-        fresh.fixed.set(news.unwrap_or(&fresh.signature));
+        let news = news.map(|news| news.of_client(fresh.signature.parameters.len()));
+        fresh.fixed.set(news.as_ref().unwrap_or(&fresh.signature));
         match news {
-            Some(news) => answer::described_anew(out, text, &fresh.signature, news),
+            Some(news) => answer::described_anew(out, text, &fresh.signature, &news),
             None => out.put_slice(text),
         }
     }

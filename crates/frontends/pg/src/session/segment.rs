@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use bytes::BufMut;
 use smallvec::SmallVec;
-use windrow_calls::{Arguments, Formats, SqlCall, Statement};
+use windrow_calls::{Formats, SqlCall, Statement};
 use windrow_sql::Effect;
 
 use super::local;
@@ -169,10 +169,10 @@ impl Segment {
     ) -> Result<(), Elsewhere> {
         let portal = match meaning {
             Meaning::Call(statement) => {
-                let call = call(bind, statement, fresh.is_some())?;
+                let call = call(bind, cached, statement, fresh.is_some())?;
                 let fresh = fresh.map(|fixed| Fresh {
                     fixed,
-                    signature: Arc::clone(call.statement.signature()),
+                    signature: cached.signature_of_client(call.statement.signature()),
                 });
                 Portal::Call(Some((call, self.script.text.len(), fresh)))
             }
@@ -222,7 +222,7 @@ impl Segment {
         let text = &mut self.script.text;
         match meaning {
             Meaning::Call(statement) => {
-                answer::parameters(text, statement.parameters());
+                answer::parameters(text, cached.own_parameters(statement));
                 answer::fields(text, statement.fields(), &Formats::Text);
             }
             Meaning::Local => {
@@ -306,23 +306,28 @@ impl Segment {
     }
 }
 
-fn call(bind: &Bind<'_>, statement: Arc<Statement>, fresh: bool) -> Result<SqlCall, Elsewhere> {
-    if bind.count != statement.parameters().len() {
+fn call(
+    bind: &Bind<'_>,
+    cached: &CachedStatement,
+    statement: Arc<Statement>,
+    fresh: bool,
+) -> Result<SqlCall, Elsewhere> {
+    if bind.count != cached.own_parameters(&statement).len() {
         return Err(UNFIT);
     }
     let columns = statement.fields().map_or(0, answer::columns);
     let (Some(formats), Some(results)) = (bind.formats(), bind.results(columns)) else {
         return Err(UNFIT);
     };
-    let Some(arguments) = Arguments::of(bind.values, bind.count) else {
+    let Some(arguments) = cached.arguments(bind.values, bind.count) else {
         return Err(UNFIT);
     };
     Ok(SqlCall {
         statement,
         arguments,
-        formats,
+        formats: cached.formats(formats),
         results,
         fresh,
-        origin: None,
+        origin: cached.origin(),
     })
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bytes::BytesMut;
 use smallvec::smallvec;
-use windrow_calls::{Arguments, Formats, SqlCall, Statement};
+use windrow_calls::{Arguments, Formats, Origin, SqlCall, Statement};
 use windrow_sql::Effect;
 
 use super::local;
@@ -13,7 +13,7 @@ use super::pending::{CallAnswer, Ending, Pending, Script};
 use super::segment::Meaning;
 use super::state::{End, Session};
 use crate::codec::{answer, failure};
-use crate::statements::{Answer, Simple};
+use crate::statements::{Answer, NOT_LIFTED, Simple};
 
 impl Session {
     /// Deals with a simple query, which stands at the front of the inbox.
@@ -34,6 +34,7 @@ impl Session {
                     break Ok(Meaning::Local);
                 }
                 Err(Next::Relay(reason)) => break Err(reason),
+                Err(Next::Whole) => break Err(NOT_LIFTED),
                 Err(Next::Go | Next::Local(..)) => break Err("not a write"),
             }
         };
@@ -109,7 +110,7 @@ impl Session {
             formats: Formats::Text,
             results: Formats::Text,
             fresh: true,
-            origin: Some(text),
+            origin: Some(Box::new(Origin { text, own: None })),
         };
         let script = Script {
             text: BytesMut::new(),
@@ -126,9 +127,9 @@ impl Session {
         self.submit(smallvec![call], script, ending, total).await
     }
 
-    fn query_text(&self, total: usize) -> Option<Box<str>> {
+    fn query_text(&self, total: usize) -> Option<Arc<[u8]>> {
         let (_, text) = self.connection.body(0, total).split_last()?;
-        std::str::from_utf8(text).ok().map(Box::from)
+        std::str::from_utf8(text).is_ok().then(|| text.into())
     }
 
     /// Answers the simple query at the front of the inbox.

@@ -16,12 +16,13 @@ use super::segment::Segment;
 use super::spooled::Spooled;
 use super::values::Values;
 use crate::codec::frame::Violation;
+use crate::codec::message::Parse;
 use crate::lanes::{Interest, LaneSource};
 use crate::own::Own;
 use crate::pool::Who;
 use crate::session_info::SessionInfo;
 use crate::shared::Shared;
-use crate::statements::{PreparedStatements, Simple};
+use crate::statements::{CachedStatement, PreparedStatements, PreparedText, Simple};
 
 /// One client's session.
 pub(crate) struct Session {
@@ -147,6 +148,17 @@ impl Session {
             }
         });
         passing.await
+    }
+
+    /// Reads a text that the client prepares.
+    pub(crate) fn prepared(&self, parse: &Parse<'_>) -> Arc<CachedStatement> {
+        let text = PreparedText {
+            text: parse.text,
+            standard_strings: self.standard_strings,
+            utf8: self.utf8,
+            is_named: !parse.name.is_empty(),
+        };
+        self.shared.cache.prepared(text, parse.type_oids())
     }
 
     /// What is known of a simple query's text.

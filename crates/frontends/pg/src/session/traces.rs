@@ -17,16 +17,17 @@ pub(super) struct AskedTrace {
 }
 
 impl Session {
-    /// What is known at first; `None` where nothing is traced. A comment of a simple query counts
-    /// more than the session's setting.
+    /// Returns the caller's span; `None` if nothing is traced. A comment of the text counts more
+    /// than the session's setting, if the text was parsed for this execution.
     pub(super) fn asked_trace(&self, calls: &[SqlCall]) -> Option<AskedTrace> {
         self.shared.tracer.as_ref()?;
-        let text = calls.first().and_then(|call| call.origin.as_deref());
+        let text = calls.first().filter(|call| call.fresh);
+        let text = text.and_then(|call| call.origin.as_ref());
         let set = self.own.traceparent.as_deref();
         Some(AskedTrace {
             came: SystemTime::now(),
             caller: text
-                .and_then(of_comment)
+                .and_then(|origin| of_comment(origin.as_str()))
                 .or_else(|| TraceContext::parse(set?)),
         })
     }

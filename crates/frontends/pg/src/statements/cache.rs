@@ -10,7 +10,7 @@ use std::time::Instant;
 
 use windrow_calls::{Described, ParsedStatement, Statement};
 use windrow_core::Fault;
-use windrow_sql::{Lifter, Reading};
+use windrow_sql::Lifter;
 
 use super::cached::CachedStatement;
 use crate::lanes::Lane;
@@ -27,15 +27,6 @@ const LIFTERS: usize = 64;
 /// Texts are spread over so many locks.
 const SHARDS: usize = 16;
 
-/// A simple query.
-#[derive(Debug)]
-pub(crate) struct Simple {
-    /// What is known of its text, or of the template that its literals were lifted out of.
-    pub(crate) cached: Arc<CachedStatement>,
-    /// The literals, as a Bind message holds values, where some were lifted.
-    pub(crate) values: Option<Box<[u8]>>,
-}
-
 /// What a lane has just said of a statement. Whoever has asked goes by this, whether it is kept or
 /// not: so one that is forgotten or retired at once is not asked for again and again.
 #[derive(Debug)]
@@ -48,8 +39,9 @@ pub(crate) struct Answer {
 
 impl Answer {
     /// What it says, where it is an answer to this.
-    pub(super) fn to(&self, lane: &Lane, cached: &CachedStatement) -> Option<&Described> {
-        (self.lane == lane.number && self.cached.is_like(cached)).then_some(&self.described)
+    pub(super) fn to(&self, lane: &Lane, cached: &Arc<CachedStatement>) -> Option<&Described> {
+        let is_to = self.lane == lane.number && self.cached.is_like(cached.described_as());
+        is_to.then_some(&self.described)
     }
 
     /// Why the statement cannot be joined, where it says so.
@@ -92,58 +84,47 @@ impl StatementCache {
         self.find(text, types, utf8).0
     }
 
-    /// What is known of a simple query. Literals are lifted out of it where that can be done.
-    pub(crate) fn simple(&self, text: &[u8], standard_strings: bool, utf8: bool) -> Simple {
-        let whole = || Simple {
-            cached: self.unlifted(text, utf8),
-            values: None,
-        };
-        let sql = match std::str::from_utf8(text) {
-            // Each backslash in a text that is not standard earns its client a warning (22P06),
-            // which only the server words.
-            Ok(_) if !standard_strings && memchr::memchr(b'\\', text).is_some() => return whole(),
-            Ok(sql) if utf8 || text.is_ascii() => sql,
-            _ => return whole(),
-        };
+    /// Lends the buffers for lifting.
+    pub(super) fn with_lifter<T>(&self, run: impl FnOnce(&mut Lifter) -> T) -> T {
         let mut lifter = lock(&self.lifters).pop().unwrap_or_default();
-        let simple = match lifter.lift(sql, standard_strings) {
-            Some(lifted) => {
-                let types = lifted.types.iter().copied();
-                let (cached, was_there) = self.find(lifted.template.as_bytes(), types, utf8);
-                // With literals left in it, it may never come again: to have it described would be
-                // for nothing.
-                match lifted.leftover && !was_there {
-                    true => Simple {
-                        cached: Arc::new(cached.apart("literals that are not lifted")),
-                        values: None,
-                    },
-                    false => Simple {
-                        cached,
-                        values: Some(lifted.values.into()),
-                    },
-                }
-            }
-            None => whole(),
-        };
+        let result = run(&mut lifter);
         lifter.clear();
         let mut lifters = lock(&self.lifters);
         if lifters.len() < LIFTERS {
             lifters.push(lifter);
         }
-        simple
+        result
     }
 
-    /// A text whose literals stay in it is not joined: each would be a statement of its own.
-    fn unlifted(&self, text: &[u8], utf8: bool) -> Arc<CachedStatement> {
-        let (cached, _) = self.find(text, std::iter::empty(), utf8);
-        match &cached.reading {
-            Reading::Join(_) => Arc::new(cached.apart("literals that are not lifted")),
-            Reading::Apart(_) => cached,
+    /// Returns the entry of a text, if there is one.
+    pub(super) fn known(
+        &self,
+        text: &[u8],
+        types: impl ExactSizeIterator<Item = u32> + Clone,
+        utf8: bool,
+    ) -> Option<Arc<CachedStatement>> {
+        if text.len() > LONGEST {
+            return None;
         }
+        let hash = self.hash(text, types.clone(), utf8);
+        let known = self.shard(hash).find(hash);
+        known.filter(|known| known.is_of(text, types))
+    }
+
+    /// Keeps a text that was read, in place of its entry.
+    pub(super) fn keep(&self, mut cached: CachedStatement, utf8: bool) -> Arc<CachedStatement> {
+        if cached.text.len() > LONGEST {
+            return Arc::new(cached);
+        }
+        let hash = self.hash(&cached.text, cached.types.iter().copied(), utf8);
+        cached.hash = Some(hash);
+        let cached = Arc::new(cached);
+        self.shard(hash).add(hash, Arc::clone(&cached));
+        cached
     }
 
     /// What is known of a text, and whether it was there.
-    fn find(
+    pub(super) fn find(
         &self,
         text: &[u8],
         types: impl ExactSizeIterator<Item = u32> + Clone,
@@ -153,11 +134,7 @@ impl StatementCache {
             return (Arc::new(CachedStatement::new(text, types, utf8)), false);
         }
         let hash = self.hash(text, types.clone(), utf8);
-        let is_it = |known: &Arc<CachedStatement>| {
-            *known.text == *text
-                && known.types.len() == types.len()
-                && known.types.iter().copied().eq(types.clone())
-        };
+        let is_it = |known: &Arc<CachedStatement>| known.is_of(text, types.clone());
         if let Some(known) = self.shard(hash).find(hash).filter(is_it) {
             return (known, true);
         }

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
-use windrow_calls::{Described, ParsedStatement, Statement};
+use windrow_calls::{Arguments, Described, Formats, Origin, ParsedStatement, Signature, Statement};
 use windrow_sql::{Apart, Effect, Names, Reading};
 
 use super::names;
@@ -26,7 +26,7 @@ pub(crate) struct CachedStatement {
     /// Where the cache keeps it; `None` where it does not.
     pub(super) hash: Option<u64>,
     /// The text, as the client sent it.
-    pub(crate) text: Box<[u8]>,
+    pub(crate) text: Arc<[u8]>,
     /// The types that the client named; 0: the server decides.
     pub(crate) types: Box<[u32]>,
     /// What it says.
@@ -35,10 +35,25 @@ pub(crate) struct CachedStatement {
     pub(crate) deallocates: Option<Box<str>>,
     /// True where it removes all prepared statements.
     pub(crate) clears: bool,
+    /// Literals that were lifted out of the text.
+    pub(super) lifted: Option<Box<LiftedText>>,
     /// The names in it, once somebody has asked for them.
     names: OnceLock<Option<Arc<Names>>>,
     /// What it means in each lane that has described it, by the lane's number.
     lanes: Mutex<HashMap<u64, InLane, foldhash::fast::FixedState>>,
+}
+
+/// Literals that were lifted out of a text that a client prepares.
+#[derive(Debug)]
+pub(crate) struct LiftedText {
+    /// The text without its literals and comments, which lanes describe.
+    pub(super) template: Arc<CachedStatement>,
+    /// The number of the client's own parameters. The parameters of the literals come after them.
+    pub(super) own: usize,
+    /// The literals, as a Bind message holds values.
+    pub(super) literals: Arguments,
+    /// The number of the literals.
+    pub(super) count: usize,
 }
 
 /// What a statement means in a lane.
@@ -54,12 +69,12 @@ struct InLane {
 impl CachedStatement {
     /// Reads a text.
     pub(super) fn new(text: &[u8], types: impl Iterator<Item = u32>, utf8: bool) -> Self {
-        static NEXT: AtomicU64 = AtomicU64::new(1);
         let types: Box<[u32]> = types.collect();
         let reading = read(text, &types, utf8);
         Self {
-            number: NEXT.fetch_add(1, Ordering::Relaxed),
+            number: next_number(),
             hash: None,
+            lifted: None,
             clears: reading.effect() == Effect::DiscardAll || names::deallocates_all(text),
             reading,
             deallocates: names::deallocate(text).map(String::into_boxed_str),
@@ -70,12 +85,40 @@ impl CachedStatement {
         }
     }
 
+    /// Makes the entry of a text whose literals were lifted out.
+    pub(super) fn lifted(
+        text: &[u8],
+        types: impl Iterator<Item = u32>,
+        lifted: LiftedText,
+    ) -> Self {
+        Self {
+            number: next_number(),
+            hash: None,
+            reading: lifted.reading(),
+            lifted: Some(Box::new(lifted)),
+            clears: false,
+            deallocates: None,
+            text: text.into(),
+            types: types.collect(),
+            names: OnceLock::new(),
+            lanes: Mutex::default(),
+        }
+    }
+
+    /// Returns true for this text with these types of parameters.
+    pub(super) fn is_of(&self, text: &[u8], types: impl ExactSizeIterator<Item = u32>) -> bool {
+        *self.text == *text
+            && self.types.len() == types.len()
+            && self.types.iter().copied().eq(types)
+    }
+
     /// The same text, not to be joined.
     pub(super) fn apart(&self, reason: &'static str) -> Self {
         Self {
             number: self.number,
             hash: None,
-            text: self.text.clone(),
+            lifted: None,
+            text: Arc::clone(&self.text),
             types: self.types.clone(),
             reading: Reading::Apart(Apart {
                 reason,
@@ -99,7 +142,8 @@ impl CachedStatement {
         let lanes = self.lanes();
         let in_lanes = lanes.values().map(|known| bytes(&known.described));
         let in_lanes = in_lanes.sum::<usize>().min(IN_LANES);
-        512 + 4 * self.text.len() + size_of_val(&*self.types) + in_lanes
+        let literals = self.lifted.as_ref().map_or(0, |lifted| lifted.bytes());
+        512 + 4 * self.text.len() + size_of_val(&*self.types) + literals + in_lanes
     }
 
     /// What it means in a lane, if that is known.
@@ -199,6 +243,96 @@ impl CachedStatement {
         let mut functions = functions.unwrap_or_default().iter();
         functions.any(|function| matches!(&*function.table, "lastval" | "currval"))
     }
+}
+
+impl LiftedText {
+    pub(super) fn reading(&self) -> Reading {
+        self.template.reading.clone()
+    }
+
+    /// Returns about the memory that the literals take, in bytes.
+    pub(super) fn bytes(&self) -> usize {
+        self.literals.as_bytes().len()
+    }
+
+    /// Returns true if all literals may be values of a statement.
+    fn fits(&self, statement: &Statement) -> bool {
+        let mut literals = (self.own..).zip(&self.literals);
+        literals.all(|(place, literal)| statement.takes_literal(place, literal))
+    }
+}
+
+impl CachedStatement {
+    /// Returns true if literals or comments were lifted out of the text.
+    pub(super) fn is_lifted(&self) -> bool {
+        self.lifted.is_some()
+    }
+
+    /// Returns the text that lanes describe: the template, if there is one.
+    pub(crate) fn described_as(self: &Arc<Self>) -> &Arc<Self> {
+        self.lifted.as_ref().map_or(self, |lifted| &lifted.template)
+    }
+
+    /// Returns true if a lane's statement is one of this text, with its literals.
+    pub(super) fn may_be(&self, statement: &Statement) -> bool {
+        self.lifted
+            .as_ref()
+            .is_none_or(|lifted| lifted.fits(statement))
+    }
+
+    /// Returns the signature that clients see.
+    pub(crate) fn signature_of_client(&self, signature: &Arc<Signature>) -> Arc<Signature> {
+        match &self.lifted {
+            Some(lifted) => signature.of_client(lifted.own),
+            None => Arc::clone(signature),
+        }
+    }
+
+    /// Returns the types of the parameters that clients give values to.
+    pub(crate) fn own_parameters<'s>(&self, statement: &'s Statement) -> &'s [u32] {
+        let all = statement.parameters();
+        match &self.lifted {
+            Some(lifted) => all.get(..lifted.own).unwrap_or(all),
+            None => all,
+        }
+    }
+
+    /// Returns the values of a call: the client's own, and the literals after them.
+    pub(crate) fn arguments(&self, values: &[u8], count: usize) -> Option<Arguments> {
+        match &self.lifted {
+            Some(lifted) => {
+                let all = [values, lifted.literals.as_bytes()].concat();
+                Arguments::of(all, count + lifted.count)
+            }
+            None => Arguments::of(values, count),
+        }
+    }
+
+    /// Returns the formats of a call's values, given those of the client's own.
+    pub(crate) fn formats(&self, own: Formats) -> Formats {
+        match &self.lifted {
+            Some(lifted) if own != Formats::Text => {
+                let places = 0..lifted.own + lifted.count;
+                Formats::of(places.map(|place| place < lifted.own && own.is_binary(place)))
+            }
+            _ => own,
+        }
+    }
+
+    /// Returns the client's own text, if literals were lifted out of it.
+    pub(crate) fn origin(&self) -> Option<Box<Origin>> {
+        let lifted = self.lifted.as_ref()?;
+        Some(Box::new(Origin {
+            text: Arc::clone(&self.text),
+            own: Some(lifted.own),
+        }))
+    }
+}
+
+/// Returns a number that no other text of this process has.
+fn next_number() -> u64 {
+    static NEXT: AtomicU64 = AtomicU64::new(1);
+    NEXT.fetch_add(1, Ordering::Relaxed)
 }
 
 fn read(text: &[u8], types: &[u32], utf8: bool) -> Reading {

@@ -21,18 +21,21 @@
 //! | `names` | the names of statements in EXECUTE and DEALLOCATE |
 //! | `cached` | a text, with what it says and what it means in each lane |
 //! | `cache` | all texts, and what is forgotten |
+//! | `lifting` | texts whose literals are lifted out |
 //! | `current` | which statements were found lately to mean what they meant |
 //! | `prepared` | the prepared statements of one session, and the types that were fixed for them |
 
 mod cache;
 mod cached;
 mod current;
+mod lifting;
 pub(crate) mod names;
 mod prepared;
 
-pub(crate) use cache::{Answer, Simple, StatementCache};
+pub(crate) use cache::{Answer, StatementCache};
 pub(crate) use cached::CachedStatement;
 pub(crate) use current::Current;
+pub(crate) use lifting::{NOT_LIFTED, PreparedText, Simple};
 pub(crate) use prepared::{
     ClientName, FixedTypes, PreparedStatement, PreparedStatements, Unusable, in_lane, too_many,
 };

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
 use smallvec::SmallVec;
-use windrow_calls::{Described, Signature, Statement};
+use windrow_calls::{Described, REFUSED, Signature, Statement};
 use windrow_core::Fault;
 
 use super::cache::{Answer, StatementCache};
@@ -36,6 +36,8 @@ pub(crate) enum Unusable {
     Apart(&'static str),
     /// Its types are others by now than its client was told.
     Changed,
+    /// The literals of its text may not be values of parameters.
+    Whole,
 }
 
 impl PreparedStatement {
@@ -63,7 +65,8 @@ impl PreparedStatement {
     /// Fixes its types: what it means in its lane is what its client relies on from now on.
     pub(crate) fn fix(&self) {
         if let Some(statement) = self.statement() {
-            self.fixed.set(statement.signature());
+            self.fixed
+                .set(&self.cached.signature_of_client(statement.signature()));
         }
     }
 
@@ -99,14 +102,16 @@ impl PreparedStatement {
         }
         let statement = in_lane(&self.cached, lane, answer)?;
         let fixed = self.fixed.get();
-        let fits =
-            |statement: &Statement| fixed.is_none_or(|fixed| fixed.fits(statement.signature()));
+        let fits = |statement: &Statement| {
+            let told = self.cached.signature_of_client(statement.signature());
+            fixed.is_none_or(|fixed| fixed.fits(&told))
+        };
         if fits(&statement) {
             return Ok(statement);
         }
         // Others that parse it now are told other types. Here it stays what it was.
         let exact = self.exact(cache, utf8);
-        if exact.number == self.cached.number {
+        if exact.number == self.cached.number || self.cached.is_lifted() {
             return Err(Unusable::Changed);
         }
         let statement = in_lane(&exact, lane, answer)?;
@@ -126,10 +131,16 @@ pub(crate) fn in_lane(
     answer: Option<&Answer>,
 ) -> Result<Arc<Statement>, Unusable> {
     let answer = answer.and_then(|answer| answer.to(lane, cached));
-    match answer.cloned().or_else(|| cached.in_lane(lane)) {
-        Some(Described::Joined(statement)) => Ok(statement),
+    let described = cached.described_as();
+    match answer.cloned().or_else(|| described.in_lane(lane)) {
+        Some(Described::Joined(statement)) if cached.may_be(&statement) => Ok(statement),
+        Some(Described::Joined(_)) => Err(Unusable::Whole),
+        // A function may take a literal without a type, and no parameter without one.
+        Some(Described::Apart(apart)) if cached.is_lifted() && apart.phrase == REFUSED => {
+            Err(Unusable::Whole)
+        }
         Some(Described::Apart(apart)) => Err(Unusable::Apart(apart.phrase)),
-        None => Err(Unusable::Unknown(Arc::clone(cached))),
+        None => Err(Unusable::Unknown(Arc::clone(described))),
     }
 }
 

@@ -168,20 +168,39 @@ fn errors_of_names_and_numbers_are_the_servers() {
 
 #[test]
 fn a_text_that_is_too_long_to_be_kept_is_described_once_for_each_parse() {
-    let stand = Stand::new();
+    // A hint is no comment.
+    let text = format!(
+        "/*+ {} */ insert into t values ($1, $2)",
+        "x".repeat(20_000)
+    );
+    assert_eq!(described_for(&text, &["7"]), 2);
+}
+
+#[test]
+fn texts_that_differ_in_a_literal_are_described_once() {
     let text = format!("insert into t values ($1, '{}')", "x".repeat(20_000));
-    let (mut client, text) = (stand.client(), text.as_str());
+    assert_eq!(described_for(&text, &[]), 1);
+}
+
+/// Executes a text twice. Returns how many texts were described.
+fn described_for(text: &str, more: &[&str]) -> usize {
+    let stand = Stand::new();
+    let mut client = stand.client();
     for id in ["1", "2"] {
+        let values: Vec<_> = std::iter::once(id)
+            .chain(more.iter().copied())
+            .map(Some)
+            .collect();
         let answers = segment(&mut client, |out| {
             frontend::parse(out, "", text, &[]);
-            frontend::bind(out, ("", ""), &[], &[Some(id)], &[]);
+            frontend::bind(out, ("", ""), &[], &values, &[]);
             frontend::execute(out, "", 0);
         });
         assert_eq!(tags(&answers), "12CZ");
     }
     assert_eq!(stand.control.units(), [1, 1]);
     let described = &stand.control.described;
-    assert_eq!(described.load(std::sync::atomic::Ordering::SeqCst), 2);
+    described.load(std::sync::atomic::Ordering::SeqCst)
 }
 
 #[test]

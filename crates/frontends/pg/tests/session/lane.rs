@@ -7,8 +7,8 @@ use async_trait::async_trait;
 use tokio::sync::Notify;
 use tokio::task::block_in_place;
 use windrow_calls::{
-    CallDone, Described, Describer, Extra, Generated, ParsedStatement, Signature, SqlCall,
-    Statement,
+    Arguments, CallDone, Described, Describer, Extra, Formats, Generated, ParsedStatement,
+    Signature, SqlCall, Statement, Touches,
 };
 use windrow_core::intake::Hint;
 use windrow_core::{
@@ -97,6 +97,19 @@ impl Lanes for Played {
     fn revoke(&self, _: &Identity, _: &Credential) {}
 }
 
+/// Takes literals for values of texts and numbers.
+struct TextLiterals(Arc<Signature>);
+
+impl Touches for TextLiterals {
+    fn touches(&self, _: &Arguments, _: &Formats, _: &mut Vec<u8>, _: &mut Vec<u64>) {}
+
+    fn takes_literal(&self, place: usize, literal: Option<&[u8]>) -> bool {
+        let is_digits = |text: &[u8]| text.iter().all(u8::is_ascii_digit);
+        let is_number = literal.is_none_or(is_digits);
+        matches!(self.0.parameters[place], 25 | 1043) || is_number
+    }
+}
+
 struct Asker(Mutex<Client>, Arc<Control>);
 
 #[async_trait]
@@ -108,7 +121,9 @@ impl Describer for Asker {
                 "the server refuses it",
             ))));
         };
-        let statement = Statement::new(Arc::clone(parsed), Arc::new(signature), Arc::new(()));
+        let signature = Arc::new(signature);
+        let touches = Arc::new(TextLiterals(Arc::clone(&signature)));
+        let statement = Statement::new(Arc::clone(parsed), signature, touches);
         let statement = Arc::new(statement);
         let mut statements = self.1.statements.lock().unwrap();
         statements.push(Arc::clone(&statement));
@@ -253,22 +268,28 @@ fn execute(client: &mut Client, unit: &Unit<SqlCall>, control: &Control) -> Unit
 
 fn send(out: &mut Vec<u8>, call: &SqlCall) {
     let parsed = call.statement.parsed();
-    let sql = call.origin.as_ref().unwrap_or(&parsed.text);
-    let types = if call.origin.is_some() {
-        &[][..]
-    } else {
-        &parsed.types
-    };
+    let sql = call
+        .origin
+        .as_ref()
+        .map_or(&*parsed.text, |origin| origin.as_str());
+    let own = call
+        .origin
+        .as_ref()
+        .map(|origin| origin.own.unwrap_or_default());
+    let types = &parsed.types[..own.unwrap_or(parsed.types.len())];
     frontend::parse(out, "", sql, types);
-    let count = match call.origin {
-        Some(_) => 0,
-        None => call.statement.parameters().len(),
-    };
-    let values = if count == 0 {
-        &[][..]
-    } else {
-        call.arguments.as_bytes()
-    };
+    let count = own.unwrap_or(call.statement.parameters().len());
+    let all: usize = call
+        .arguments
+        .iter()
+        .map(|value| 4 + value.map_or(0, <[u8]>::len))
+        .sum();
+    let behind = call
+        .arguments
+        .iter()
+        .skip(count)
+        .map(|value| 4 + value.map_or(0, <[u8]>::len));
+    let values = &call.arguments.as_bytes()[..all - behind.sum::<usize>()];
     let codes = |binary: &mut dyn FnMut(usize) -> bool, count: usize| {
         let mut codes = u16::try_from(count).unwrap().to_be_bytes().to_vec();
         for place in 0..count {

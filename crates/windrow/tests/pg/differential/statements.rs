@@ -146,7 +146,12 @@ pub struct Sql {
     template: &'static str,
     picks: [u8; 4],
     quoted: bool,
+    /// A bit for each place that has a literal where the text is prepared, and [`COMMENTED`].
+    inlined: u8,
 }
+
+/// The bit of prepared texts that end with a comment of their own.
+const COMMENTED: u8 = 1 << 7;
 
 /// A value for a place.
 #[derive(Clone, Debug)]
@@ -192,11 +197,14 @@ pub fn calm_sql() -> impl Strategy<Value = Sql> {
 }
 
 fn sql(template: impl Strategy<Value = &'static str>) -> impl Strategy<Value = Sql> {
-    let parts = (template, any::<[u8; 4]>(), any::<bool>());
-    parts.prop_map(|(template, picks, quoted)| Sql {
+    // Half of the prepared texts have parameters alone.
+    let inlined = prop_oneof![Just(0), any::<u8>()];
+    let parts = (template, any::<[u8; 4]>(), any::<bool>(), inlined);
+    parts.prop_map(|(template, picks, quoted, inlined)| Sql {
         template,
         picks,
         quoted,
+        inlined,
     })
 }
 
@@ -206,13 +214,33 @@ impl Sql {
         self.render(owner, |_, value| value.literal(self.quoted))
     }
 
-    /// With `$n` in their places.
+    /// With `$n` in their places, or in those of some of them; some have a comment behind them.
     pub fn numbered(&self, owner: u8) -> String {
-        self.render(owner, |n, _| format!("${}", n + 1))
+        let text = self.render(owner, |n, value| match self.is_inlined(n) {
+            true => value.literal(self.quoted),
+            false => format!("${}", (0..=n).filter(|n| !self.is_inlined(*n)).count()),
+        });
+        match self.inlined & COMMENTED {
+            0 => text,
+            _ => format!("{text} /*traceparent='00-{:?}'*/", self.picks),
+        }
     }
 
     /// The values of `$1`, `$2` ...
     pub fn values(&self, owner: u8) -> Vec<Value> {
+        let all = self.all_values(owner).into_iter().enumerate();
+        all.filter(|(n, _)| !self.is_inlined(*n))
+            .map(|(_, value)| value)
+            .collect()
+    }
+
+    /// True if a place has a literal where the text is prepared.
+    fn is_inlined(&self, n: usize) -> bool {
+        n < 7 && self.inlined & (1 << n) != 0
+    }
+
+    /// The values of all places.
+    fn all_values(&self, owner: u8) -> Vec<Value> {
         let names = self.names();
         let picks = (0_u8..).zip(self.picks.into_iter().cycle());
         names
@@ -242,7 +270,7 @@ impl Sql {
     }
 
     fn render(&self, owner: u8, write: impl Fn(usize, &Value) -> String) -> String {
-        let (names, values) = (self.names(), self.values(owner));
+        let (names, values) = (self.names(), self.all_values(owner));
         let (mut text, mut end) = (String::new(), 0);
         for (at, name) in places(self.template) {
             let n = names.iter().position(|other| *other == name).unwrap();

@@ -149,7 +149,8 @@ impl Relay<'_> {
             Message::Bind(bind) => {
                 let cached = self.statement_of(message)?;
                 let statement = self.is_certain(&cached)?;
-                let fits = bind.portal.is_empty() && bind.count == statement.parameters().len();
+                let own = cached.own_parameters(&statement).len();
+                let fits = bind.portal.is_empty() && bind.count == own;
                 out.put_slice(answer::BIND_COMPLETE);
                 fits.then_some(cached)
             }
@@ -158,7 +159,8 @@ impl Relay<'_> {
                 let cached = Arc::clone(&statement.cached);
                 let types = statement.fixed.get().cloned();
                 let described = self.is_certain(&cached)?;
-                let types = types.as_ref().unwrap_or_else(|| described.signature());
+                let types =
+                    types.unwrap_or_else(|| cached.signature_of_client(described.signature()));
                 answer::parameters(out, &types.parameters);
                 out.put_slice(answer::NO_DATA);
                 Some(cached)
@@ -198,7 +200,7 @@ impl Relay<'_> {
                 ask(self.session, lane, cached);
                 None
             }
-            Err(Unusable::Apart(_) | Unusable::Changed) => None,
+            Err(Unusable::Apart(_) | Unusable::Changed | Unusable::Whole) => None,
         }
     }
 

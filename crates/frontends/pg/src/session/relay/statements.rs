@@ -23,10 +23,7 @@ impl Relay<'_> {
         let session = &*self.session;
         match message {
             Message::Query(text) => Some(session.simple_query(text).cached),
-            Message::Parse(parse) => {
-                let cache = &session.shared.cache;
-                Some(cache.get(parse.text, parse.type_oids(), session.utf8))
-            }
+            Message::Parse(parse) => Some(session.prepared(parse)),
             Message::Bind(bind) => {
                 let statement = session.statements.get(bind.statement)?;
                 Some(Arc::clone(&statement.cached))
@@ -37,8 +34,7 @@ impl Relay<'_> {
 
     pub(super) fn parse(&mut self, parse: &Parse<'_>, muted: bool) {
         let session = &mut *self.session;
-        let cache = &session.shared.cache;
-        let cached = cache.get(parse.text, parse.type_oids(), session.utf8);
+        let cached = session.prepared(parse);
         if let Some(fault) = refused_name(parse.name, &session.statements) {
             // The server looks at the name once it has understood the text.
             self.pass_statement(&cached.text, &cached.types);

@@ -1,0 +1,234 @@
+//! Lifts literals out of texts, so that texts which differ in them alone are one statement.
+
+use std::sync::Arc;
+
+use windrow_calls::Arguments;
+use windrow_sql::{Lifted, Reading};
+
+use super::cache::StatementCache;
+use super::cached::{CachedStatement, LiftedText};
+
+/// The reason that keeps a text with literals from being joined.
+pub(crate) const NOT_LIFTED: &str = "literals that are not lifted";
+
+/// A simple query.
+#[derive(Debug)]
+pub(crate) struct Simple {
+    /// The entry of its text, or of its template.
+    pub(crate) cached: Arc<CachedStatement>,
+    /// The literals, as a Bind message holds values, if they were lifted.
+    pub(crate) values: Option<Box<[u8]>>,
+}
+
+/// A text that a client prepares.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PreparedText<'a> {
+    pub(crate) text: &'a [u8],
+    /// The setting `standard_conforming_strings` of its session.
+    pub(crate) standard_strings: bool,
+    /// True if its session speaks UTF-8.
+    pub(crate) utf8: bool,
+    /// True if it is prepared under a name, and likely to come again.
+    pub(crate) is_named: bool,
+}
+
+impl StatementCache {
+    /// Reads a simple query. Lifts literals out of it if possible.
+    pub(crate) fn simple(&self, text: &[u8], standard_strings: bool, utf8: bool) -> Simple {
+        let whole = || Simple {
+            cached: self.unlifted(text, utf8),
+            values: None,
+        };
+        let Some(sql) = liftable(text, standard_strings, utf8) else {
+            return whole();
+        };
+        self.with_lifter(|lifter| match lifter.lift(sql, standard_strings) {
+            Some(lifted) => {
+                let types = lifted.types.iter().copied();
+                let (cached, was_there) = self.find(lifted.template.as_bytes(), types, utf8);
+                // With literals left in it, it may never come again: to have it described would be
+                // for nothing.
+                match lifted.leftover && !was_there {
+                    true => Simple {
+                        cached: Arc::new(cached.apart(NOT_LIFTED)),
+                        values: None,
+                    },
+                    false => Simple {
+                        cached,
+                        values: Some(lifted.values.into()),
+                    },
+                }
+            }
+            None => whole(),
+        })
+    }
+
+    /// Reads a text whose literals stay in it. Such a text is not joined: each would be a
+    /// statement of its own.
+    fn unlifted(&self, text: &[u8], utf8: bool) -> Arc<CachedStatement> {
+        let (cached, _) = self.find(text, std::iter::empty(), utf8);
+        match &cached.reading {
+            Reading::Join(_) => Arc::new(cached.apart(NOT_LIFTED)),
+            Reading::Apart(_) => cached,
+        }
+    }
+
+    /// Reads a text that a client prepares with these types of parameters. A text with lifted
+    /// literals is kept only if it has a name.
+    pub(crate) fn prepared(
+        &self,
+        prepared: PreparedText<'_>,
+        types: impl ExactSizeIterator<Item = u32> + Clone,
+    ) -> Arc<CachedStatement> {
+        let PreparedText { text, utf8, .. } = prepared;
+        if let Some(known) = self.known(text, types.clone(), utf8) {
+            return known;
+        }
+        match self.lifted(prepared, &types) {
+            Some(lifted) => lifted,
+            None => self.find(text, types, utf8).0,
+        }
+    }
+
+    fn lifted(
+        &self,
+        prepared: PreparedText<'_>,
+        types: &(impl ExactSizeIterator<Item = u32> + Clone),
+    ) -> Option<Arc<CachedStatement>> {
+        let PreparedText {
+            text,
+            standard_strings,
+            utf8,
+            is_named,
+        } = prepared;
+        let sql = liftable(text, standard_strings, utf8)?;
+        self.with_lifter(|lifter| {
+            let lifted = lifter.lift_prepared(sql, types.len(), standard_strings)?;
+            if lifted.template == sql {
+                return None;
+            }
+            let template = self.template(&lifted, types.clone(), utf8)?;
+            let literals = Arguments::of(lifted.values, lifted.count())?;
+            let own = LiftedText {
+                template,
+                own: lifted.own,
+                literals,
+                count: lifted.count(),
+            };
+            let cached = CachedStatement::lifted(text, types.clone(), own);
+            // What a backslash says depends on a setting that the cache does not know.
+            let is_kept = is_named && memchr::memchr(b'\\', text).is_none();
+            Some(match is_kept {
+                true => self.keep(cached, utf8),
+                false => Arc::new(cached),
+            })
+        })
+    }
+
+    /// Returns the template of a text, if it may be joined. A template with literals left in it is
+    /// joined from its first use on, so that replicas get the write.
+    fn template(
+        &self,
+        lifted: &Lifted<'_>,
+        types: impl ExactSizeIterator<Item = u32> + Clone,
+        utf8: bool,
+    ) -> Option<Arc<CachedStatement>> {
+        let unnamed = lifted.own.saturating_sub(types.len());
+        let own = types.chain(std::iter::repeat_n(0, unnamed));
+        let all: Box<[u32]> = own.chain(lifted.types.iter().copied()).collect();
+        let (template, _) = self.find(lifted.template.as_bytes(), all.iter().copied(), utf8);
+        template.parsed()?;
+        Some(template)
+    }
+
+    /// Reads a text that a client prepares with its literals in it, because they may not be values.
+    pub(crate) fn whole(
+        &self,
+        text: &[u8],
+        types: impl ExactSizeIterator<Item = u32> + Clone,
+        utf8: bool,
+    ) -> Arc<CachedStatement> {
+        let known = self.known(text, types.clone(), utf8);
+        known
+            .filter(|known| !known.is_lifted())
+            .unwrap_or_else(|| self.keep(CachedStatement::new(text, types, utf8), utf8))
+    }
+}
+
+/// Returns the text if literals may be lifted out of it.
+fn liftable(text: &[u8], standard_strings: bool, utf8: bool) -> Option<&str> {
+    // Each backslash in a text that is not standard earns its client a warning (22P06), which only
+    // the server words.
+    let is_plain = standard_strings || memchr::memchr(b'\\', text).is_none();
+    let is_known = utf8 || text.is_ascii();
+    std::str::from_utf8(text)
+        .ok()
+        .filter(|_| is_plain && is_known)
+}
+
+#[cfg(test)]
+mod tests {
+    use windrow_calls::Formats;
+
+    use super::*;
+
+    fn prepared(cache: &StatementCache, text: &str, is_named: bool) -> Arc<CachedStatement> {
+        let text = PreparedText {
+            text: text.as_bytes(),
+            standard_strings: true,
+            utf8: true,
+            is_named,
+        };
+        cache.prepared(text, std::iter::empty())
+    }
+
+    #[test]
+    fn texts_that_differ_in_literals_and_comments_are_one_statement() {
+        let cache = StatementCache::default();
+        let one = prepared(&cache, "insert into t values ($1, 5) /*a*/", false);
+        let other = prepared(&cache, "insert into t values ($1, 6) -- b", false);
+        assert_eq!(one.described_as().number, other.described_as().number);
+        assert_ne!(one.number, other.number);
+        let origin = one.origin().unwrap();
+        assert_eq!(origin.as_str(), "insert into t values ($1, 5) /*a*/");
+        assert_eq!(origin.own, Some(1));
+        let arguments = one.arguments(&[0, 0, 0, 1, b'7'], 1).unwrap();
+        let values: Vec<_> = arguments.iter().collect();
+        assert_eq!(values, [Some(&b"7"[..]), Some(b"5")]);
+        assert_eq!(one.formats(Formats::Text), Formats::Text);
+        let mixed = Formats::Each([true, false].into());
+        assert_eq!(one.formats(Formats::Binary), mixed);
+        // One whose statement is used as it stands has no other.
+        let plain = prepared(&cache, "insert into t values ($1, $2)", false);
+        assert_eq!(plain.described_as().number, plain.number);
+        assert!(plain.origin().is_none());
+    }
+
+    #[test]
+    fn what_is_prepared_under_a_name_is_kept() {
+        let cache = StatementCache::default();
+        let number = |text, is_named| prepared(&cache, text, is_named).number;
+        let text = "insert into t values ($1, 'a')";
+        assert_eq!(number(text, true), number(text, true));
+        let escaped = r"insert into t values ($1, 'a\b')";
+        assert_ne!(number(escaped, true), number(escaped, true));
+        let whole = cache.whole(text.as_bytes(), std::iter::empty(), true);
+        assert_eq!(whole.described_as().number, whole.number);
+        assert_eq!(number(text, true), whole.number);
+    }
+
+    #[test]
+    fn a_flood_of_new_texts_crowds_nothing_out() {
+        let cache = StatementCache::default();
+        let known = "update t set v = $1 where id = $2";
+        let number = prepared(&cache, known, false).number;
+        for n in 0..40_000 {
+            prepared(
+                &cache,
+                &format!("insert into t values ($1, {n}) /*{n}*/"),
+                false,
+            );
+        }
+        assert_eq!(prepared(&cache, known, false).number, number);
+    }
+}
