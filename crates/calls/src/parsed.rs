@@ -37,6 +37,8 @@ pub struct ParsedStatement {
     pub conditions: Option<Expression>,
     /// What RETURNING lists, as it stands. It holds no parameters.
     pub returning: Option<Box<str>>,
+    /// `WITH (OLD AS o, NEW AS n)` behind RETURNING, as it stands.
+    pub returning_names: Option<Box<str>>,
     /// The functions that are called anywhere in it, each once. The database says what they are.
     pub functions: Box<[TableName]>,
     /// False where the statement can only run as it stands: several rows of VALUES, or a form that

@@ -120,6 +120,7 @@ fn statement() -> Arc<Statement> {
         keys: Box::default(),
         conditions: None,
         returning: None,
+        returning_names: None,
         functions: Box::default(),
         set_based: true,
     };

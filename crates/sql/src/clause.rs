@@ -7,6 +7,15 @@ use crate::lex::Kind;
 use crate::parse::{Parser, Refusal, SYNTAX};
 use crate::word::{self, Use};
 
+/// RETURNING, taken apart: both as they stand.
+#[derive(Default)]
+pub(crate) struct Returning {
+    /// `WITH (OLD AS o, NEW AS n)`.
+    pub(crate) names: Option<Box<str>>,
+    /// The list.
+    pub(crate) list: Option<Box<str>>,
+}
+
 impl Parser<'_> {
     pub(crate) fn conflict(&mut self) -> Result<Option<Conflict>, Refusal> {
         let from = self.at;
@@ -73,12 +82,15 @@ impl Parser<'_> {
         Ok(None)
     }
 
-    pub(crate) fn returning(&mut self) -> Result<Option<Box<str>>, Refusal> {
+    pub(crate) fn returning(&mut self) -> Result<Returning, Refusal> {
         if !self.word("returning") {
-            return Ok(None);
+            return Ok(Returning::default());
         }
+        let known = self.qualifiers.len();
+        let names = self.names_of_versions()?;
         let from = self.at;
         self.list(Self::returned)?;
+        self.qualifiers.truncate(known);
         let mut pieces = Vec::new();
         self.pieces(from, self.at, &mut pieces)?;
         if pieces
@@ -87,7 +99,41 @@ impl Parser<'_> {
         {
             return Err("a parameter in RETURNING");
         }
-        Ok(Some(self.text_of(from, self.at).into()))
+        let list = Some(self.text_of(from, self.at).into());
+        Ok(Returning { names, list })
+    }
+
+    /// Reads `WITH (OLD AS o, NEW AS n)`, and admits the names of both versions of a row. Servers
+    /// before PostgreSQL 18 refuse them.
+    fn names_of_versions(&mut self) -> Result<Option<Box<str>>, Refusal> {
+        let from = self.at;
+        let mut named = [("old", None), ("new", None)];
+        let is_with = self.is_word(0, "with");
+        if is_with {
+            self.at += 1;
+            self.expect(Kind::Open)?;
+            self.list(|parser| parser.name_of_version(&mut named))?;
+            self.expect(Kind::Close)?;
+        }
+        for (usual, given) in named {
+            // A table of that name, or with that alias, is meant by it.
+            let name = given.unwrap_or_else(|| usual.into());
+            self.qualifiers.push(name);
+        }
+        Ok(is_with.then(|| self.text_of(from, self.at).into()))
+    }
+
+    /// Reads `OLD AS name` or `NEW AS name`, each once.
+    fn name_of_version(
+        &mut self,
+        named: &mut [(&'static str, Option<Name>)],
+    ) -> Result<(), Refusal> {
+        let version = named.iter_mut().find(|(word, _)| self.is_word(0, word));
+        let (_, place) = version.filter(|(_, given)| given.is_none()).ok_or(SYNTAX)?;
+        self.at += 1;
+        self.expect_word("as")?;
+        *place = Some(self.column_name()?);
+        Ok(())
     }
 
     fn returned(&mut self) -> Result<(), Refusal> {

@@ -137,7 +137,12 @@ impl Parser<'_> {
             Behind::Infix => {
                 let quantified = ["any", "some", "all"].iter().any(|q| self.is_word(1, q));
                 if quantified && self.kind(0) == Kind::Operator {
-                    columns |= self.quantified()?;
+                    let equal = self.is_operator(0, "=") && !self.is_word(1, "all");
+                    let (right, only) = self.quantified()?;
+                    columns |= right;
+                    if let Some(only) = only.filter(|_| equal) {
+                        return Ok((self.equal(left, only), lonely));
+                    }
                 } else {
                     let equal = self.is_operator(0, "=");
                     self.at += 1;
@@ -145,17 +150,7 @@ impl Parser<'_> {
                     columns |= right.columns;
                     lonely = binding == COMPARISON;
                     if equal {
-                        let to = self.at;
-                        let form = Form::Equal(Box::new((left, right)));
-                        return Ok((
-                            Node {
-                                from,
-                                to,
-                                columns,
-                                form,
-                            },
-                            lonely,
-                        ));
+                        return Ok((self.equal(left, right), lonely));
                     }
                 }
             }
@@ -164,11 +159,21 @@ impl Parser<'_> {
                 lonely = right.is_some();
                 columns |= right.unwrap_or_default();
             }
+            Behind::Match(not) if self.is_word(usize::from(not), "in") => {
+                self.at += 1 + usize::from(not);
+                let mut all = self.parenthesized_list()?;
+                columns |= all.iter().any(|node| node.columns);
+                if !not
+                    && all.len() == 1
+                    && let Some(only) = all.pop().filter(|only| !self.is_null(only))
+                {
+                    return Ok((self.equal(left, only), false));
+                }
+            }
             Behind::Match(not) => {
                 self.at += usize::from(not);
-                let postfix = self.is_word(0, "in");
                 columns |= self.matched()?;
-                lonely = !postfix;
+                lonely = true;
             }
             Behind::Zone => {
                 if !self.words(&["at", "time", "zone"]) {
@@ -210,13 +215,60 @@ impl Parser<'_> {
         })
     }
 
-    /// `= ANY (expression)`: gives whether it names columns.
-    fn quantified(&mut self) -> Result<bool, Refusal> {
+    /// Makes `left = right` of what was read up to here.
+    fn equal(&self, left: Node, right: Node) -> Node {
+        Node {
+            from: left.from,
+            to: self.at,
+            columns: left.columns || right.columns,
+            form: Form::Equal(Box::new((left, right))),
+        }
+    }
+
+    /// Returns true for the bare word NULL. `transform_null_equals` reads `= NULL` as IS NULL, and
+    /// nothing else.
+    fn is_null(&self, node: &Node) -> bool {
+        self.text_of(node.from, node.to)
+            .eq_ignore_ascii_case("null")
+    }
+
+    /// Reads `= ANY (expression)`. Returns true if the expression names columns, and the element of
+    /// `ARRAY[element]`.
+    fn quantified(&mut self) -> Result<(bool, Option<Node>), Refusal> {
         self.at += 2;
         self.expect(Kind::Open)?;
-        let columns = self.expression()?.columns;
+        let array = self.expression()?;
+        let only = self.only_element(&array)?;
         self.expect(Kind::Close)?;
-        Ok(columns)
+        Ok((array.columns, only))
+    }
+
+    /// Returns the element of `ARRAY[element]`, if its type is the same there as after `=`. A
+    /// string without a type is a text in an array, and has the left side's type after `=`.
+    fn only_element(&mut self, array: &Node) -> Result<Option<Node>, Refusal> {
+        let end = self.at;
+        self.at = array.from;
+        let is_array = self.is_word(0, "array") && self.kind(1) == Kind::OpenBracket;
+        let has_type = !self.kind(2).is_string() && self.kind(2) != Kind::Open;
+        let mut only = None;
+        if is_array && has_type && !self.is_word(2, "null") {
+            self.at += 2;
+            let element = match self.kind(0) {
+                Kind::OpenBracket | Kind::CloseBracket => None,
+                _ => Some(self.expression()?),
+            };
+            only = element.filter(|node| node.to + 1 == end);
+        }
+        self.at = end;
+        Ok(only)
+    }
+
+    /// Reads `(first, second, ..)`.
+    fn parenthesized_list(&mut self) -> Result<Vec<Node>, Refusal> {
+        self.expect(Kind::Open)?;
+        let all = self.list(Self::expression)?;
+        self.expect(Kind::Close)?;
+        Ok(all)
     }
 
     /// Behind IS: `None` for NULL, TRUE, FALSE and UNKNOWN, else whether the operand of DISTINCT
@@ -236,14 +288,8 @@ impl Parser<'_> {
         Err(SYNTAX)
     }
 
-    /// IN, LIKE and BETWEEN with what is behind them.
+    /// Reads LIKE and BETWEEN with their operands.
     fn matched(&mut self) -> Result<bool, Refusal> {
-        if self.word("in") {
-            self.expect(Kind::Open)?;
-            let all = self.list(Self::expression)?;
-            self.expect(Kind::Close)?;
-            return Ok(all.iter().any(|node| node.columns));
-        }
         if self.word("between") {
             self.word("symmetric");
             let low = self.narrow_operand()?;
@@ -251,7 +297,7 @@ impl Parser<'_> {
             return Ok(low.columns | self.operand(MATCH + 1)?.columns);
         }
         if ["any", "some", "all"].iter().any(|q| self.is_word(1, q)) {
-            return self.quantified();
+            return Ok(self.quantified()?.0);
         }
         self.at += 1;
         let mut columns = self.operand(ESCAPE + 1)?.columns;

@@ -52,6 +52,7 @@ fn empty(
         keys: [].into(),
         conditions: None,
         returning: None,
+        returning_names: None,
         functions: [].into(),
         set_based: true,
     }
@@ -83,7 +84,8 @@ impl Parser<'_> {
             values: values.into(),
             overriding,
             conflict,
-            returning,
+            returning: returning.list,
+            returning_names: returning.names,
             set_based: !several,
             ..empty(self.text, types, Op::Insert, table, alias)
         })
@@ -190,7 +192,8 @@ impl Parser<'_> {
             assignments: assignments.into(),
             keys,
             conditions,
-            returning,
+            returning: returning.list,
+            returning_names: returning.names,
             ..empty(self.text, types, Op::Update, table, alias)
         })
     }
@@ -206,7 +209,8 @@ impl Parser<'_> {
         Ok(ParsedStatement {
             keys,
             conditions,
-            returning,
+            returning: returning.list,
+            returning_names: returning.names,
             ..empty(self.text, types, Op::Delete, table, alias)
         })
     }

@@ -40,6 +40,7 @@ fn parsed() -> Arc<ParsedStatement> {
         keys: [].into(),
         conditions: None,
         returning: None,
+        returning_names: None,
         functions: [].into(),
         set_based: true,
     })

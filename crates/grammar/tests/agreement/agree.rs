@@ -1,7 +1,8 @@
 //! Holds a reading against PostgreSQL's own parse tree of the same text.
 
 use pg_query::protobuf::{
-    AConst, AExprKind, InsertStmt, Node, OverridingKind, RangeVar, ResTarget, node::Node as N,
+    AConst, AExpr, AExprKind, InsertStmt, Node, OverridingKind, RangeVar, ResTarget,
+    node::Node as N,
 };
 use windrow_calls::{Expression, ParsedStatement, Piece};
 use windrow_core::{Op, TableName};
@@ -302,16 +303,12 @@ fn filter(parsed: &ParsedStatement, condition: Option<&Node>) -> Result<(), Stri
             return Err(format!("the key {name} is compared with a column"));
         }
         let at = all.iter().position(|one| match one {
-            N::AExpr(expr)
-                if expr.kind() == AExprKind::AexprOp && expr.name.iter().map(string).eq(["="]) =>
-            {
+            N::AExpr(expr) if expr.name.iter().map(string).eq(["="]) => {
                 let column = match expr.lexpr.as_deref().and_then(node) {
                     Some(N::ColumnRef(column)) => column.fields.last().map(string) == Some(&**name),
                     _ => false,
                 };
-                column
-                    && expr.rexpr.as_deref().and_then(node).map(shape).as_ref()
-                        == Some(&value_shape)
+                column && compared(expr).map(shape).as_ref() == Some(&value_shape)
             }
             _ => false,
         });
@@ -330,6 +327,22 @@ fn filter(parsed: &ParsedStatement, condition: Option<&Node>) -> Result<(), Stri
         conditions(tree, &mut again);
     }
     same("conditions", again.into_iter().map(shape).collect(), given)
+}
+
+/// Returns the value that the left side must equal: the right side of `=`, the only value of IN, or
+/// the only element of `= ANY (ARRAY[..])`.
+fn compared(expr: &AExpr) -> Option<&N> {
+    let right = expr.rexpr.as_deref().and_then(node)?;
+    let only = match (expr.kind(), right) {
+        (AExprKind::AexprOp, value) => return Some(value),
+        (AExprKind::AexprIn, N::List(list)) => &list.items,
+        (AExprKind::AexprOpAny, N::AArrayExpr(array)) => &array.elements,
+        _ => return None,
+    };
+    match only.as_slice() {
+        [one] => node(one),
+        _ => None,
+    }
 }
 
 fn returning(

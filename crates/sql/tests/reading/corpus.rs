@@ -76,6 +76,8 @@ pub(crate) const JOINED: &[&str] = &[
     "UPDATE t SET set = 1 WHERE id = 2",
     "UPDATE t SET a = '{\"k\": 1}'::jsonb || $1 WHERE id = $2::uuid",
     "DELETE FROM t WHERE id = $1",
+    "DELETE FROM \"t\" WHERE \"t\".\"id\" IN (1)",
+    "DELETE FROM t WHERE id IN ($1) AND b = ANY (ARRAY[$2::int]) AND c IN (NULL)",
     "delete from s.t x where x.id = 1 and x.b = 'c' returning *",
     "DELETE FROM t WHERE \"Id\" = $1 AND created < now() - interval '1 day'",
     "DELETE FROM t WHERE a = 1 AND b IS NOT DISTINCT FROM $1",

@@ -141,6 +141,95 @@ fn conditions_bind_as_in_the_grammar() {
 }
 
 #[test]
+fn one_value_among_others_is_a_key() {
+    let keys = |condition: &str| match read(&format!("DELETE FROM t WHERE {condition}"), &[]) {
+        Reading::Join(parsed) => pairs(&parsed.keys),
+        Reading::Apart(_) => Vec::new(),
+    };
+    for (condition, value) in [
+        ("a IN (1)", "1"),
+        ("t.a in ($1)", "<0>"),
+        ("a IN ('x')", "'x'"),
+        ("a IN (($1))", "(<0>)"),
+        ("a = ANY (ARRAY[1])", "1"),
+        ("a = any(array[$1])", "<0>"),
+        ("a = ANY (ARRAY[-1])", "-1"),
+        ("(a IN ($1 + 2))", "<0> + 2"),
+    ] {
+        assert_eq!(keys(condition), named(&[("a", value)]), "{condition}");
+    }
+    // A string without a type, or NULL, has another type in an array than behind `=`.
+    for condition in [
+        "a IN (1, 2)",
+        "a NOT IN (1)",
+        "a IN (NULL)",
+        "a IN (b)",
+        "a = ANY (ARRAY[1, 2])",
+        "a = ANY (ARRAY['x'])",
+        "a = ANY (ARRAY[NULL])",
+        "a = ANY (ARRAY[('x')])",
+        "a = ANY (ARRAY[[1]])",
+        "a = ANY (ARRAY[1] || $1)",
+        "a = ANY (ARRAY[1]::int[])",
+        "a = ANY (ARRAY[b])",
+        "a = ALL (ARRAY[1])",
+        "a <> ANY (ARRAY[1])",
+        "a < ANY (ARRAY[1])",
+        "a = ANY ($1)",
+        "NOT a IN (1)",
+        "a IN (1) = true",
+        "a IN (1) OR b",
+    ] {
+        assert_eq!(keys(condition), [], "{condition}");
+    }
+    assert_eq!(
+        keys("a IN (1) AND b = 2 AND c IN (3, 4)"),
+        named(&[("a", "1"), ("b", "2")])
+    );
+}
+
+#[test]
+fn both_versions_of_a_row_are_returned() {
+    let listed = |text: &str| {
+        let parsed = parsed(text);
+        let names = parsed.returning_names.clone();
+        (
+            names.unwrap_or_default().into_string(),
+            parsed.returning.clone().unwrap().into_string(),
+        )
+    };
+    let own = |names: &str, list: &str| (names.to_owned(), list.to_owned());
+    assert_eq!(
+        listed("UPDATE t SET a = 1 WHERE id = 2 RETURNING old.a, new.a AS b, t.*"),
+        own("", "old.a, new.a AS b, t.*")
+    );
+    assert_eq!(
+        listed(
+            "UPDATE t SET a = 1 WHERE id = 2 RETURNING WITH (OLD AS o, NEW AS \"N\") o.*, \"N\".a"
+        ),
+        own("WITH (OLD AS o, NEW AS \"N\")", "o.*, \"N\".a")
+    );
+    assert_eq!(
+        listed("DELETE FROM t WHERE id = 2 RETURNING WITH (OLD AS o) o.a, new.a"),
+        own("WITH (OLD AS o)", "o.a, new.a")
+    );
+    for returning in [
+        "WITH (OLD AS o) old.a",
+        "WITH (OLD AS o, OLD AS p) 1",
+        "WITH (OLD o) o.a",
+        "WITH () 1",
+        "older.a",
+    ] {
+        let text = format!("UPDATE t SET a = 1 WHERE id = 2 RETURNING {returning}");
+        assert!(matches!(read(&text, &[]), Reading::Apart(_)), "{returning}");
+    }
+    assert!(matches!(
+        read("UPDATE t SET a = old.a WHERE id = 2", &[]),
+        Reading::Apart(_)
+    ));
+}
+
+#[test]
 fn reasons_tell_what_it_is() {
     for (text, reason) in [
         ("INSERT INTO t SELECT 1", "INSERT .. SELECT"),

@@ -1,7 +1,7 @@
 //! May a statement be joined with others, given what the server says of it? Every reason is counted
 //! by its words.
 
-use windrow_calls::{Expression, ParsedStatement};
+use windrow_calls::{Expression, ParsedStatement, REFUSED};
 use windrow_core::{Apart, Name, Op};
 use windrow_proof::{Action, Level, Trusted, Words};
 
@@ -36,7 +36,7 @@ pub(super) fn judge(
     trusted: &Trusted,
 ) -> Result<Option<Apart>, Apart> {
     let (Some(relation), Some(facts)) = (&description.relation, &description.facts) else {
-        return Err(Apart::of("the server refuses it"));
+        return Err(Apart::of(REFUSED));
     };
     let proven = of_proof(parsed, facts, trusted);
     let found = of_session(relation).map(Apart::of);
@@ -158,10 +158,12 @@ fn of_key(parsed: &ParsedStatement, facts: &Facts) -> Option<&'static str> {
 }
 
 fn covers_a_key(parsed: &ParsedStatement, facts: &Facts) -> bool {
-    facts.uniques.iter().any(|unique| {
-        let mut names = unique.columns.iter().map(|place| facts.columns.get(*place));
-        unique.immediate
-            && names.all(|c| c.is_some_and(|c| parsed.keys.iter().any(|(name, _)| *name == c.name)))
+    let uniques = facts.uniques.iter().filter(|unique| unique.immediate);
+    let uniques = uniques.map(|unique| &*unique.columns);
+    let temporal = facts.temporal_keys.iter().map(|columns| &**columns);
+    uniques.chain(temporal).any(|columns| {
+        let mut columns = columns.iter().map(|place| facts.columns.get(*place));
+        columns.all(|c| c.is_some_and(|c| parsed.keys.iter().any(|(name, _)| *name == c.name)))
     })
 }
 

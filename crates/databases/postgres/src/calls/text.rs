@@ -223,7 +223,7 @@ impl Text<'_> {
         if matched == Matched::Telling {
             sql.push_str(" ON CONFLICT DO NOTHING");
         }
-        sql.push_str(" RETURNING ");
+        self.push_word_returning(&mut sql);
         for (number, place) in matching.unique.columns.iter().enumerate() {
             sql.push_str(comma(number));
             self.push_target(&mut sql);

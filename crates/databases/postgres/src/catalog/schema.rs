@@ -80,7 +80,9 @@ ORDER BY a.attnum";
 const UNIQUES: &str = "\
 SELECT i.indisprimary, i.indimmediate, i.indpred IS NOT NULL OR i.indexprs IS NOT NULL OR i.indisexclusion,
   (SELECT string_agg(k.attnum::text, ' ' ORDER BY k.place)
-    FROM unnest(i.indkey::int2[]) WITH ORDINALITY AS k(attnum, place) WHERE k.place <= i.indnkeyatts)
+    FROM unnest(i.indkey::int2[]) WITH ORDINALITY AS k(attnum, place) WHERE k.place <= i.indnkeyatts),
+  i.indisexclusion AND i.indpred IS NULL AND i.indexprs IS NULL AND EXISTS
+    (SELECT FROM pg_constraint c WHERE c.conindid = i.indexrelid AND c.conrelid = i.indrelid AND c.contype IN ('p', 'u'))
 FROM pg_index i
 WHERE i.indrelid = to_regclass($1) AND i.indislive AND (i.indisunique OR i.indisexclusion)
 ORDER BY i.indisprimary DESC, i.indexrelid";
@@ -322,6 +324,10 @@ impl Reader {
 
     fn unique(&mut self, row: &Fields<'_>) {
         match self.places_of(row.text(3)) {
+            Some(columns) if row.is(4) && row.is(1) => {
+                self.facts.hidden_unique = true;
+                self.facts.temporal_keys.push(columns);
+            }
             Some(columns) if !row.is(2) => {
                 let immediate = row.is(1);
                 self.facts.hidden_unique |= !immediate;

@@ -50,6 +50,9 @@ pub(crate) struct Facts {
     /// Columns that are the database's own, besides those that every table has.
     pub(crate) hidden: Vec<Name>,
     pub(crate) uniques: Vec<Unique>,
+    /// Keys WITHOUT OVERLAPS that are checked at once, by the places of their columns. Rows that
+    /// agree in all of them would overlap, so one at most matches.
+    pub(crate) temporal_keys: Vec<Box<[usize]>>,
     /// What else a row must fulfil, where it can be asked of rows that are not there yet.
     pub(crate) conditions: Vec<Condition>,
     /// A unique index or exclusion constraint that is not described in `uniques`: partial,
@@ -141,6 +144,7 @@ impl Facts {
             columns: Vec::new(),
             hidden: Vec::new(),
             uniques: Vec::new(),
+            temporal_keys: Vec::new(),
             conditions: Vec::new(),
             hidden_unique: false,
             fuses: false,

@@ -79,6 +79,7 @@ fn make(op: Op, table: &str) -> Make {
             keys: [].into(),
             conditions: None,
             returning: None,
+            returning_names: None,
             functions: [].into(),
             set_based: true,
         },

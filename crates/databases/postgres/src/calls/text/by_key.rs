@@ -54,7 +54,8 @@ impl Text<'_> {
             self.push_expression(&mut sql, conditions);
             sql.push(')');
         }
-        push(&mut sql, format_args!(" RETURNING {W}.\"windrow ord\", 1"));
+        self.push_word_returning(&mut sql);
+        push(&mut sql, format_args!("{W}.\"windrow ord\", 1"));
         if let Some(returning) = &parsed.returning {
             sql.push_str(", ");
             self.push_returning(&mut sql, returning)?;

@@ -14,6 +14,14 @@ impl Text<'_> {
         }
     }
 
+    /// Appends RETURNING with the names that it gives both versions of a row.
+    pub(super) fn push_word_returning(&self, sql: &mut String) {
+        sql.push_str(" RETURNING ");
+        if let Some(names) = &self.parsed.returning_names {
+            push(sql, format_args!("{names} "));
+        }
+    }
+
     /// The table as the statement names it: its expressions may name it by that.
     pub(super) fn push_table(&self, sql: &mut String) {
         push_table(sql, &self.parsed.table);
