@@ -132,15 +132,25 @@ fn class_of(error: &ServerError) -> (FaultClass, Option<&'static str>) {
         1216 | 1217 | 1451 | 1452 => (ForeignKey, "23503"),
         1048 | 1263 | 1364 => (NotNull, "23502"),
         3819 | 4025 => (Check, "23514"),
+        // No partition takes the row.
+        1526 | 1748 => (Check, "23514"),
         1369 => (Check, "44000"),
         // What a trigger refuses keeps the SQLSTATE that the trigger gave it.
         1644 => return (Check, None),
-        1406 => (Value, "22001"),
-        1264 | 1690 | 1416 => (Value, "22003"),
+        1406 | 1742 | 3905..=3907 => (Value, "22001"),
+        1264 | 1690 | 1916 | 3155 | 3616 | 3617 | 3731 | 3732 | 3752 | 3904 => (Value, "22003"),
         1366 if error.message.starts_with("Incorrect string") => (Value, "22021"),
-        1265 | 1366 | 3140 | 4037..=4043 => (Value, "22P02"),
-        1292 | 1411 | 1525 => (Value, "22007"),
-        1300 | 1977 | 3854 => (Value, "22021"),
+        1265 | 1366 | 1416 | 1917 | 1918 | 3751 | 3998 => (Value, "22P02"),
+        // Geometries, JSON (MySQL, then MariaDB), functional indexes and vectors.
+        3033 | 3034 | 3037..=3041 | 3055 | 3516 | 3548 | 3643 => (Value, "22P02"),
+        3069..=3072 | 3140..=3151 | 3154 | 3156..=3158 | 3853 | 3903 => (Value, "22P02"),
+        4035..=4045 | 4048..=4050 | 4076 | 6136..=6138 => (Value, "22P02"),
+        1292 | 1367 | 1411 | 1525 => (Value, "22007"),
+        1441 => (Value, "22008"),
+        // A text that the character set of its column has no letters for.
+        1267 | 1300 | 1977 | 3854 | 3988 => (Value, "22021"),
+        3020 => (Value, "2201E"),
+        1139 | 3685..=3700 => (Value, "2201B"),
         1365 => (Value, "22012"),
         1049 => (NoTable, "3F000"),
         1051 | 1146 => (NoTable, "42P01"),
@@ -156,7 +166,7 @@ fn class_of(error: &ServerError) -> (FaultClass, Option<&'static str>) {
         1021 | 1114 => (Unavailable, "53100"),
         1037 | 1038 | 1041 => (Unavailable, "53200"),
         1317 | 1969 | 3024 => (Other, "57014"),
-        1118 | 1153 | 1390 => (TooLarge, "54000"),
+        1118 | 1153 | 1301 | 1390 => (TooLarge, "54000"),
         1110 => (Invalid, "42701"),
         1906 | 3105 => (Invalid, "428C9"),
         1288 | 1348 | 1394 | 1471 => (Invalid, "55000"),
@@ -262,6 +272,25 @@ mod tests {
         ] {
             assert_eq!(read(code, "22001", message).fault.column(), Some("x"));
         }
+    }
+
+    #[test]
+    fn a_value_that_does_not_fit_is_the_clients_error() {
+        for (number, code) in [
+            (1367, "22007"),
+            (1416, "22P02"),
+            (3643, "22P02"),
+            (3903, "22P02"),
+            (3904, "22003"),
+            (3988, "22021"),
+            (4038, "22P02"),
+            (6136, "22P02"),
+        ] {
+            let fault = read(number, "HY000", "x").fault;
+            assert_eq!((fault.class, &*fault.code), (FaultClass::Value, code));
+        }
+        let fault = read(1526, "HY000", "Table has no partition for value 20").fault;
+        assert_eq!((fault.class, &*fault.code), (FaultClass::Check, "23514"));
     }
 
     #[test]

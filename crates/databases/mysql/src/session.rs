@@ -174,6 +174,13 @@ impl Session {
         Ok(!warnings.iter().any(kept))
     }
 
+    /// Returns true if the last statement gave so many warnings, and all of them are this one.
+    pub(super) async fn only_warned(&mut self, number: u16, count: usize) -> Result<bool, Trouble> {
+        let warnings = self.rows("SHOW WARNINGS").await?;
+        let is_it = |row: &Row| get::<u16>(row, 1) == Some(number);
+        Ok(warnings.len() == count && warnings.iter().all(is_it))
+    }
+
     /// Makes the connection as new as it was: whatever unproven code has left behind is gone.
     ///
     /// # Errors

@@ -44,9 +44,9 @@ pub(crate) async fn grow(
 
 /// The name of the lock under which connections change a table, as SQL: names of locks are short.
 fn lock_name(name: &TableName) -> String {
-    let mut sql = "CONCAT('windrow ', SHA1(".to_owned();
+    let mut sql = "CONCAT('windrow ', LEFT(SHA2(".to_owned();
     push_text(&mut sql, &name.to_string());
-    sql.push_str("))");
+    sql.push_str(", 256), 40))");
     sql
 }
 

@@ -24,7 +24,7 @@ pub(crate) const RESULTS: usize = 2;
 /// The same, and its triggers.
 pub(crate) fn push_all(sql: &mut String, name: &TableName) {
     push(sql, name);
-    let what = "TRIGGER_NAME, EVENT_MANIPULATION, ACTION_STATEMENT, SQL_MODE";
+    let what = "TRIGGER_NAME, EVENT_MANIPULATION, ACTION_STATEMENT, SQL_MODE, ACTION_TIMING";
     let order = " ORDER BY TRIGGER_NAME";
     sql.push_str("; ");
     sql.push_str(&about("TRIGGERS", what, "EVENT_OBJECT", name, order));
@@ -36,7 +36,7 @@ pub(crate) fn print(seen: &[Seen]) -> Option<Print> {
     let rows = triggers
         .rows
         .iter()
-        .flat_map(|row| (0..4).map(|at| text(row, at) + "\n"));
+        .flat_map(|row| (0..5).map(|at| text(row, at) + "\n"));
     Some(Print {
         table: table(seen)?.into(),
         triggers: rows.collect::<String>().into(),

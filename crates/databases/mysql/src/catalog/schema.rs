@@ -12,7 +12,7 @@ use crate::fault::{Scope, Trouble};
 use crate::quoted::quoted_name;
 use crate::session::{Seen, Session};
 use crate::values::cell::{get, text};
-use crate::values::column::{Column, Kind};
+use crate::values::column::{Column, ColumnDefault, Kind};
 
 /// Reads a table; `None`: there is none of that name. A read of no rows comes first: its lock keeps
 /// the table as it is until all has been read.
@@ -107,6 +107,7 @@ async fn describe(
         fuses: kind.plain && kind.innodb && own_parent.is_empty(),
         apart: kind.why_apart(name, seen, sees_triggers),
         triggers: Vec::new(),
+        sees_triggers,
         ours: text(table, 1) == OURS,
         print: seen.and_then(guard::print),
     };
@@ -175,13 +176,26 @@ fn trigger(facts: &Facts, row: &Row) -> Option<Trigger> {
         let apart = Apart::of("a trigger that is not proven").by(object);
         apart.advised(advice).unproven()
     };
-    let sets = proof::trigger(&text(row, 2), &text(row, 3)).and_then(|names| {
+    let (body, mode) = (text(row, 2), text(row, 3));
+    let sets = proof::trigger(&body, &mode).and_then(|names| {
         let place = |name: &String| facts.place_of(name).ok_or_else(|| name.clone());
         names.iter().map(place).collect()
     });
+    // Behind the write the new row is as it stays.
+    let may_set = match &*text(row, 4) {
+        "BEFORE" => proof::named_in(&body, &mode),
+        _ => Some(Vec::new()),
+    };
+    let places = |names: Vec<String>| {
+        names
+            .iter()
+            .filter_map(|name| facts.place_of(name))
+            .collect()
+    };
     Some(Trigger {
         op,
         sets: sets.map_err(apart),
+        may_set: may_set.map(places),
     })
 }
 
@@ -199,10 +213,11 @@ fn column(row: &Row) -> Column {
     let kind = Kind::of(&data_type, &column_type, number(row, 9), number(row, 10));
     let length = match kind {
         // Characters of TEXT are not counted, its bytes are: too few are no danger.
-        Kind::Json | Kind::Blob => 0,
+        Kind::Json | Kind::Blob | Kind::Vector => 0,
         Kind::Bit => number(row, 9),
         _ => number(row, 8),
     };
+    let given_none = ColumnDefault::of(kind, length, default.as_deref(), &extra);
     Column {
         name: text(row, 0).into(),
         kind,
@@ -215,6 +230,7 @@ fn column(row: &Row) -> Column {
         charset: text(row, 6).into(),
         collation: text(row, 7).into(),
         length,
+        default: given_none,
         no_value_yet: text(row, 11) == NO_VALUE_YET,
     }
 }

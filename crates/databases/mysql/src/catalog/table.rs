@@ -34,6 +34,8 @@ pub(crate) struct Facts {
     /// Why no write to it shares a transaction with others, and no read of it.
     pub(crate) apart: Option<Apart>,
     pub(crate) triggers: Vec<Trigger>,
+    /// The user sees all triggers of the table.
+    pub(crate) sees_triggers: bool,
     /// Windrow made it, so Windrow may widen it.
     pub(crate) ours: bool,
     /// What a guard says; `None`: the user may not look at it.
@@ -56,6 +58,8 @@ pub(crate) struct Trigger {
     /// The columns that it gives values to, where that is all it does; else why its writes are not
     /// joined.
     pub(crate) sets: Result<Box<[usize]>, Apart>,
+    /// The columns of the new row that it can give values to, whatever else it does; `None`: any.
+    pub(crate) may_set: Option<Box<[usize]>>,
 }
 
 /// A unique index over whole columns.
@@ -112,6 +116,26 @@ impl Facts {
     pub(crate) fn set_by_triggers(&self, op: Op, also: Option<Op>) -> impl Iterator<Item = usize> {
         let sets = self.fired(op, also).filter_map(|t| t.sets.as_ref().ok());
         sets.flatten().copied()
+    }
+
+    /// Returns true if a trigger may store another value in a column than the write gives.
+    pub(crate) fn may_change(&self, op: Op, also: Option<Op>, place: usize) -> bool {
+        let changes = |trigger: &Trigger| {
+            let may_set = trigger.may_set.as_ref();
+            may_set.is_none_or(|places| places.contains(&place))
+        };
+        !self.sees_triggers || self.fired(op, also).any(changes)
+    }
+
+    /// Returns true if a trigger fires at a write.
+    pub(crate) fn fires(&self, op: Op, also: Option<Op>) -> bool {
+        !self.sees_triggers || self.fired(op, also).next().is_some()
+    }
+
+    /// Returns true if `INSERT IGNORE` may leave a row out for something else than its key.
+    pub(crate) fn has_conditions(&self) -> bool {
+        let defined = self.print.as_ref().map(|print| &print.table);
+        defined.is_none_or(|table| table.contains("CHECK") || table.contains("PARTITION"))
     }
 
     /// What its inserts, updates, deletes and reads share with others, for operators.

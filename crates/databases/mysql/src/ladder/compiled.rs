@@ -11,7 +11,7 @@ use windrow_core::{
 use windrow_database::plan::Fence;
 
 use crate::catalog::table::Table;
-use crate::values::column::{Column, Kind};
+use crate::values::column::{Column, ColumnDefault, Kind};
 use crate::values::encode;
 use crate::values::key;
 use crate::values::key::{Canon, Found};
@@ -36,6 +36,12 @@ pub(crate) struct Compiled {
     pub(crate) trouble: Option<Fault>,
     /// Its writes may become one statement.
     pub(crate) may_set: bool,
+    /// Columns that inserts of several rows fill with the moment, a different one in each row: a
+    /// unique key looks at it.
+    pub(crate) moments: Box<[usize]>,
+    /// An upsert whose row meets none by its key, for a part of the key is computed when the row is
+    /// written. In a statement for many, rows must not meet each other either.
+    pub(crate) is_new: bool,
     /// Why its writes share no transaction with others.
     pub(crate) apart: Option<Apart>,
     pub(crate) fence: Fence,
@@ -133,6 +139,8 @@ impl Compiled {
         let (op, also) = action.fires();
         Self {
             may_set,
+            moments: moments(action, table, &columns),
+            is_new: action == Action::Upsert && computes(table, &columns, &key),
             apart: table.why_apart(op, also).cloned(),
             fence: fence(action, table, &columns, &key),
             keys: given_keys(table, &row),
@@ -161,6 +169,8 @@ impl Compiled {
             results: None,
             trouble: None,
             may_set: false,
+            moments: Box::default(),
+            is_new: false,
             apart: self.apart.clone(),
             fence: self.fence,
             keys: Vec::new(),
@@ -310,6 +320,36 @@ fn may_fire(action: Action, table: &Table, columns: &[usize], back: bool) -> boo
     let (op, also) = action.fires();
     let mut set = table.set_by_triggers(op, also);
     !set.any(|place| table.is_in_unique(place) || back && columns.contains(&place))
+}
+
+/// Returns the columns of the moment that are not given, if one of them is in a unique key. A
+/// trigger could compare them with the moment that it sees.
+fn moments(action: Action, table: &Table, columns: &[usize]) -> Box<[usize]> {
+    let (op, also) = action.fires();
+    if op != Op::Insert || table.fires(op, also) {
+        return Box::default();
+    }
+    let is_moment = |place: &usize| {
+        let column = table.columns.get(*place);
+        let is_moment = column.is_some_and(|c| c.default == ColumnDefault::Moment);
+        is_moment && !columns.contains(place)
+    };
+    let moments: Box<[usize]> = (0..table.columns.len()).filter(is_moment).collect();
+    let in_key = |place: &usize| table.hidden_unique || table.is_in_unique(*place);
+    match moments.iter().any(in_key) {
+        true => moments,
+        false => Box::default(),
+    }
+}
+
+/// Returns true if a part of the key is not given and computed for each row.
+fn computes(table: &Table, columns: &[usize], key: &[usize]) -> bool {
+    let is_computed = |place: &&usize| {
+        let column = table.columns.get(**place);
+        column.is_some_and(|c| c.generated || c.default != ColumnDefault::Constant)
+    };
+    let mut missing = key.iter().filter(|place| !columns.contains(place));
+    missing.any(|place| is_computed(&place))
 }
 
 /// What a write may disturb besides the rows whose keys it names. Which other tables refer to this

@@ -5,8 +5,8 @@ use windrow_database::plan;
 
 use super::batch::{Batch, BoundWrite};
 use super::connection::Connection;
+use super::failed::Failed;
 use super::set;
-use super::set::Failed;
 use super::single;
 use super::transaction::Break;
 use crate::catalog::schema;
@@ -34,19 +34,20 @@ impl Connection {
         let (compiled, table) = (first.compiled.clone(), first.compiled.table.clone());
         let reads = first.compiled.shape.op == Op::Get;
         self.verify(&table).await?;
-        let answered = match bound.as_slice() {
+        let executed = match bound.as_slice() {
             [one] => single::execute(&mut self.session, one)
                 .await
                 .map(|done| vec![done]),
-            many => match set::execute(&mut self.session, many).await {
-                Ok(dones) => Ok(dones),
-                Err(Failed::Unsure) if reads => return Ok(false),
-                // It is committed, and that cannot be: nobody is told what may not be true.
-                Err(Failed::Unsure) => Err(Trouble::Lost(
-                    "the server counted other rows than it was given".into(),
-                )),
-                Err(Failed::Trouble(trouble)) => Err(trouble),
-            },
+            many => set::execute(&mut self.session, many).await,
+        };
+        let answered = match executed {
+            Ok(dones) => Ok(dones),
+            Err(Failed::Unsure) if reads => return Ok(false),
+            // It is committed, and that cannot be: nobody is told what may not be true.
+            Err(Failed::Unsure) => Err(Trouble::Lost(
+                "the server counted other rows than it was given".into(),
+            )),
+            Err(Failed::Trouble(trouble)) => Err(trouble),
         };
         let solo = batch.units.len() == 1;
         match answered {

@@ -7,11 +7,12 @@ use windrow_core::RowDone;
 
 use super::batch::BoundWrite;
 use super::compiled::{Action, Compiled};
+use super::failed::Failed;
 use super::matching;
 use super::single::{given, key_cells, result_places, size};
 use super::text;
 use super::text::Met;
-use crate::fault::Trouble;
+use crate::fault::{DUPLICATE, Trouble};
 use crate::session::{Server, Session};
 use crate::values::column::Kind;
 use crate::values::key;
@@ -28,25 +29,13 @@ const MOST_KEYS: usize = 512;
 /// The most rows of one statement.
 pub(crate) const MOST_ROWS: usize = 4096;
 
+/// Rows whose values are judged by one statement: the warnings that a server keeps.
+pub(crate) const MOST_JUDGED: usize = 1024;
+
 /// Placeholders up to which a connection has an insert for every number of rows: a batch that is
 /// one statement is one round trip, and one of two has four. Together they fill a quarter of what a
 /// connection keeps prepared.
 const EXACT: usize = 1 << 14;
-
-/// Why there are no answers for the rows of a statement.
-#[derive(Debug)]
-pub(crate) enum Failed {
-    /// It was not executed.
-    Trouble(Trouble),
-    /// It was executed, and it cannot be told which answer belongs to which row: it must be undone.
-    Unsure,
-}
-
-impl From<Trouble> for Failed {
-    fn from(trouble: Trouble) -> Self {
-        Self::Trouble(trouble)
-    }
-}
 
 /// Whether the statement must be undone where its answers cannot be told apart, or is not the only
 /// one.
@@ -176,7 +165,11 @@ async fn insert(
         Some(_) => joined(&compiled.columns, result_places(compiled)),
         None => Vec::new(),
     };
-    let sql = text::insert(compiled, Met::of(compiled.action), items.len(), &back);
+    let met = match compiled.is_new {
+        true => Met::Fails,
+        false => Met::of(compiled.action),
+    };
+    let sql = text::insert(compiled, met, items.len(), &back);
     let answer = session.execute(&sql, all_given(items)).await?;
     let dones = match compiled.results {
         None if compiled.action == Action::Upsert || answer.affected == items.len() as u64 => {
@@ -239,7 +232,7 @@ fn all_given(items: &[&BoundWrite]) -> Vec<Cell> {
 
 /// Has the server judge the values of rows whose keys are there, and stay there: nothing is
 /// written. True where all values are as they must be: then there is one warning for each row, that
-/// its key is there.
+/// its key is there. A row that a CHECK refuses has one warning too, of another number.
 ///
 /// # Errors
 /// As the server refuses.
@@ -249,7 +242,12 @@ pub(crate) async fn judge(session: &mut Session, items: &[&BoundWrite]) -> Resul
     };
     let sql = text::insert(&first.compiled, Met::Warns, items.len(), &[]);
     let answer = session.execute(&sql, all_given(items)).await?;
-    Ok(answer.affected == 0 && usize::from(answer.warnings) == items.len())
+    let counted = answer.affected == 0 && usize::from(answer.warnings) == items.len();
+    let looks = !session.server.mariadb || first.compiled.table.has_conditions();
+    match counted && looks {
+        true => session.only_warned(DUPLICATE, items.len()).await,
+        false => Ok(counted),
+    }
 }
 
 /// Which of these rows are there. Without a lock that is a guess.

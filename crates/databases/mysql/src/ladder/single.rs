@@ -5,7 +5,10 @@ use windrow_core::{Fault, FaultClass, RowDone};
 
 use super::batch::BoundWrite;
 use super::compiled::{Action, Compiled};
+use super::failed::Failed;
 use super::matching;
+use super::named;
+use super::named::NamingKey;
 use super::text;
 use super::text::Met;
 use crate::catalog::table::same;
@@ -30,11 +33,12 @@ pub(crate) fn needs_transaction(compiled: &Compiled, session: &Session) -> bool 
     }
 }
 
-/// Executes a write. What fails leaves nothing behind but, in a transaction, locks.
+/// Executes a write. What fails leaves nothing behind but, in a transaction, locks; a write that
+/// needs a transaction may also be unsure, and must be undone then.
 ///
 /// # Errors
 /// The write's own failure, or that of the connection.
-pub(crate) async fn execute(session: &mut Session, bound: &BoundWrite) -> Result<RowDone, Trouble> {
+pub(crate) async fn execute(session: &mut Session, bound: &BoundWrite) -> Result<RowDone, Failed> {
     let compiled = &*bound.compiled;
     if bound.nothing {
         return Ok(matching::empty(compiled));
@@ -74,7 +78,7 @@ fn check_size(session: &Session, bound: &BoundWrite) -> Result<(), Trouble> {
     Err(Trouble::of(Fault::too_large(message)))
 }
 
-async fn insert(session: &mut Session, bound: &BoundWrite, met: Met) -> Result<RowDone, Trouble> {
+async fn insert(session: &mut Session, bound: &BoundWrite, met: Met) -> Result<RowDone, Failed> {
     let compiled = &*bound.compiled;
     if compiled.results.is_some() && !session.server.returning {
         return insert_and_read(session, bound, met).await;
@@ -92,53 +96,35 @@ fn written(compiled: &Compiled, answer: Answer) -> RowDone {
     }
 }
 
-/// For servers that give no rows back: the row is found by the key that it was given, or by its
-/// number.
+/// For servers that give no rows back: the row is read by a key that is known before it is written.
 async fn insert_and_read(
     session: &mut Session,
     bound: &BoundWrite,
     met: Met,
-) -> Result<RowDone, Trouble> {
+) -> Result<RowDone, Failed> {
     let compiled = &*bound.compiled;
+    let Some(key) = NamingKey::of(bound) else {
+        return Err(Trouble::of(named::unnamed(compiled)).into());
+    };
     let sql = text::insert(compiled, met, 1, &[]);
     let answer = session.execute(&sql, given(bound).to_vec()).await?;
-    let facts = &compiled.table.facts;
-    let found = facts.uniques.iter().find_map(|unique| {
-        let cell = |place: &usize| match compiled.columns.iter().position(|c| c == place) {
-            Some(at) => bound
-                .row
-                .get(at)
-                .filter(|cell| **cell != Cell::NULL)
-                .cloned(),
-            None => {
-                let auto = facts.columns.get(*place).is_some_and(|c| c.auto);
-                answer.generated.filter(|_| auto).map(Cell::UInt)
-            }
-        };
-        let cells: Option<Vec<Cell>> = unique.columns.iter().map(cell).collect();
-        Some((unique.columns.clone(), cells?))
-    });
-    let Some((key, cells)) = found else {
-        let message = "this server gives no rows back, and the new row cannot be told from others by what it was given";
-        return Err(Trouble::of(Fault::new(
-            FaultClass::Unsupported,
-            "0A000",
-            message,
-        )));
-    };
-    let by_key = compiled.by_other_key(key);
+    let by_key = compiled.by_other_key(key.columns.clone());
     let sql = text::select(&by_key, result_places(compiled), "");
+    let cells = key.cells(answer.generated).ok_or(Failed::Unsure)?;
     let rows = session.execute(&sql, cells).await?.rows;
-    Ok(matching::all(compiled, rows))
+    match rows.len() {
+        1 => Ok(matching::all(compiled, rows)),
+        _ => Err(Failed::Unsure),
+    }
 }
 
 /// Only the key's own conflict is ignored: any other failure is told.
-async fn ignore(session: &mut Session, bound: &BoundWrite) -> Result<RowDone, Trouble> {
+async fn ignore(session: &mut Session, bound: &BoundWrite) -> Result<RowDone, Failed> {
     let mut tries = TRIES;
     loop {
         tries -= 1;
         match insert(session, bound, Met::Fails).await {
-            Err(Trouble::Refused(refusal)) if refusal.number == DUPLICATE => {
+            Err(Failed::Trouble(Trouble::Refused(refusal))) if refusal.number == DUPLICATE => {
                 if is_own_key(&bound.compiled, &refusal)
                     || is_there(session, bound, " LOCK IN SHARE MODE").await?
                 {
@@ -147,7 +133,7 @@ async fn ignore(session: &mut Session, bound: &BoundWrite) -> Result<RowDone, Tr
                 // A row that was there a moment ago, or another key's conflict.
                 let other = is_named(&bound.compiled, &refusal);
                 if other || tries == 0 || bound.compiled.finds.is_none() {
-                    return Err(Trouble::Refused(refusal));
+                    return Err(Trouble::Refused(refusal).into());
                 }
             }
             other => return other,
@@ -181,7 +167,7 @@ pub(crate) fn met_another(compiled: &Compiled, refusal: &Refusal) -> bool {
 ///
 /// # Errors
 /// As [`execute`].
-pub(crate) async fn look_up(session: &mut Session, bound: &BoundWrite) -> Result<RowDone, Trouble> {
+pub(crate) async fn look_up(session: &mut Session, bound: &BoundWrite) -> Result<RowDone, Failed> {
     let mut tries = TRIES;
     loop {
         tries -= 1;
@@ -189,9 +175,11 @@ pub(crate) async fn look_up(session: &mut Session, bound: &BoundWrite) -> Result
             return update(session, bound).await;
         }
         match insert(session, bound, Met::Fails).await {
-            Err(Trouble::Refused(refusal)) if refusal.number == DUPLICATE && tries > 0 => {
+            Err(Failed::Trouble(Trouble::Refused(refusal)))
+                if refusal.number == DUPLICATE && tries > 0 =>
+            {
                 if !is_there(session, bound, " FOR UPDATE").await? {
-                    return Err(Trouble::Refused(refusal));
+                    return Err(Trouble::Refused(refusal).into());
                 }
             }
             other => return other,
@@ -206,8 +194,11 @@ async fn is_there(session: &mut Session, bound: &BoundWrite, lock: &str) -> Resu
     Ok(!select(session, bound, &[], lock).await?.rows.is_empty())
 }
 
-async fn update(session: &mut Session, bound: &BoundWrite) -> Result<RowDone, Trouble> {
+async fn update(session: &mut Session, bound: &BoundWrite) -> Result<RowDone, Failed> {
     let compiled = &*bound.compiled;
+    if compiled.results.is_some() && !named::keeps_key(compiled) {
+        return Err(Trouble::of(named::unnamed(compiled)).into());
+    }
     // An upsert that has found its row leaves the key as it is.
     let upserts = compiled.action == Action::Upsert;
     let changed = |place: &usize| !(upserts && compiled.key.contains(place));
@@ -235,7 +226,27 @@ async fn update(session: &mut Session, bound: &BoundWrite) -> Result<RowDone, Tr
         new_key(bound)
     };
     let found = session.execute(&sql, cells).await?.rows;
-    Ok(matching::all(compiled, found))
+    match found.len() as u64 == rows {
+        true => Ok(matching::all(compiled, found)),
+        false
+            if compiled
+                .columns
+                .iter()
+                .any(|place| compiled.key.contains(place)) =>
+        {
+            Err(Failed::Unsure)
+        }
+        false => Err(Trouble::of(overtaken(compiled)).into()),
+    }
+}
+
+/// The fault of a write by a key that is not unique, where a row with it came meanwhile.
+fn overtaken(compiled: &Compiled) -> Fault {
+    let message = format!(
+        "rows of {} changed while they were being written",
+        compiled.table.name
+    );
+    Fault::new(FaultClass::Conflict, "40001", message)
 }
 
 /// The key's values once an update has been made that may have changed them.
@@ -249,7 +260,7 @@ fn new_key(bound: &BoundWrite) -> Vec<Cell> {
     keys.map(new).collect()
 }
 
-async fn delete(session: &mut Session, bound: &BoundWrite) -> Result<RowDone, Trouble> {
+async fn delete(session: &mut Session, bound: &BoundWrite) -> Result<RowDone, Failed> {
     let compiled = &*bound.compiled;
     let back = compiled.results.is_some();
     if back && session.server.returning {
@@ -263,10 +274,13 @@ async fn delete(session: &mut Session, bound: &BoundWrite) -> Result<RowDone, Tr
     };
     let sql = text::delete(compiled, &[]);
     let answer = session.execute(&sql, key_cells(bound).collect()).await?;
-    Ok(match read {
-        Some(read) => matching::all(compiled, read.rows),
-        None => RowDone::rows(answer.affected),
-    })
+    match read {
+        Some(read) if read.rows.len() as u64 != answer.affected => {
+            Err(Trouble::of(overtaken(compiled)).into())
+        }
+        Some(read) => Ok(matching::all(compiled, read.rows)),
+        None => Ok(RowDone::rows(answer.affected)),
+    }
 }
 
 async fn select(

@@ -6,8 +6,9 @@ use windrow_core::{FaultClass, Rung, UnitFault, Verdict};
 
 use super::batch::BoundWrite;
 use super::compiled::Action;
+use super::failed::Failed;
+use super::named;
 use super::set;
-use super::set::Failed;
 use super::single;
 use super::transaction::{Break, Transaction};
 use crate::fault::{DUPLICATE, Refusal, Scope, Trouble};
@@ -43,7 +44,10 @@ impl Transaction<'_, '_> {
         let mut todo = self.by_place(items).await?;
         let mut failures = 0;
         while let Some(mut piece) = todo.pop() {
-            let size = self.next_size(&piece.items);
+            let size = match piece.there {
+                true => self.next_size(&piece.items).min(set::MOST_JUDGED),
+                false => self.next_size(&piece.items),
+            };
             if size < piece.items.len() {
                 let behind = piece.items.split_off(size);
                 todo.push(Piece {
@@ -81,7 +85,9 @@ impl Transaction<'_, '_> {
         };
         let (unit, write) = (bound.unit, bound.write as usize);
         let answered = match single::execute(self.session, bound).await {
-            Err(Trouble::Refused(refusal)) if single::met_another(&bound.compiled, &refusal) => {
+            Err(Failed::Trouble(Trouble::Refused(refusal)))
+                if single::met_another(&bound.compiled, &refusal) =>
+            {
                 single::look_up(self.session, bound).await
             }
             other => other,
@@ -91,8 +97,9 @@ impl Transaction<'_, '_> {
                 self.done(item, done, rung);
                 return Ok(());
             }
-            Err(Trouble::Lost(why)) => return Err(Break::Lost(why)),
-            Err(Trouble::Refused(refusal)) => refusal,
+            Err(Failed::Unsure) => return Err(not_read_back(bound)),
+            Err(Failed::Trouble(Trouble::Lost(why))) => return Err(Break::Lost(why)),
+            Err(Failed::Trouble(Trouble::Refused(refusal))) => refusal,
         };
         check_scope(self.session, &refusal)?;
         let verdict = match refusal.scope {
@@ -280,6 +287,16 @@ impl Transaction<'_, '_> {
         let next = items.get(..set::MOST_ROWS).unwrap_or(items);
         set::next_size(&bound(self.batch, next), &self.session.server)
     }
+}
+
+/// Ends the transaction, and with it a write whose row was not found again.
+fn not_read_back(bound: &BoundWrite) -> Break {
+    let refused = UnitFault {
+        at: bound.write as usize,
+        fault: named::not_found_again(&bound.compiled),
+        before: Vec::new(),
+    };
+    Break::Overtaken(vec![(bound.unit, Verdict::Final(Err(refused)))])
 }
 
 /// What was found out for speed alone; `None` where the server refused to say it.

@@ -30,7 +30,8 @@ impl Met {
     }
 }
 
-/// An insert of so many rows. `back`: the columns that it gives back.
+/// An insert of so many rows. `back`: the columns that it gives back. Of several rows each has a
+/// moment of its own where a key looks at it.
 pub(crate) fn insert(compiled: &Compiled, met: Met, rows: usize, back: &[usize]) -> String {
     let facts = &compiled.table.facts;
     let width = compiled.columns.len();
@@ -42,10 +43,18 @@ pub(crate) fn insert(compiled: &Compiled, met: Met, rows: usize, back: &[usize])
     push_table(&mut sql, &compiled.shape.table);
     sql.push_str(" (");
     push_columns(&mut sql, facts, &compiled.columns);
+    let moments = if rows > 1 { &*compiled.moments } else { &[] };
+    for place in moments {
+        sql.push_str(", ");
+        push_column(&mut sql, facts, *place);
+    }
     sql.push_str(") VALUES ");
     for row in 0..rows {
         sql.push_str(if row > 0 { ",(" } else { "(" });
-        push_marks(&mut sql, width);
+        push_marks(&mut sql, facts, &compiled.columns);
+        for _ in moments {
+            sql.push_str(&format!(",NOW(6) + INTERVAL {row} MICROSECOND"));
+        }
         sql.push(')');
     }
     if met == Met::Changes {
@@ -95,7 +104,8 @@ pub(crate) fn update(compiled: &Compiled, columns: &[usize]) -> String {
     for (number, place) in columns.iter().enumerate() {
         sql.push_str(if number > 0 { ", " } else { "" });
         push_column(&mut sql, facts, *place);
-        sql.push_str(" = ?");
+        sql.push_str(" = ");
+        sql.push_str(stored_mark(facts.columns.get(*place)));
     }
     push_where(&mut sql, compiled);
     sql
@@ -276,9 +286,18 @@ fn push_returning(sql: &mut String, facts: &Facts, back: &[usize]) {
     }
 }
 
-fn push_marks(sql: &mut String, count: usize) {
-    for number in 0..count {
-        sql.push_str(if number > 0 { ",?" } else { "?" });
+fn push_marks(sql: &mut String, facts: &Facts, places: &[usize]) {
+    for (number, place) in places.iter().enumerate() {
+        sql.push_str(if number > 0 { "," } else { "" });
+        sql.push_str(stored_mark(facts.columns.get(*place)));
+    }
+}
+
+/// A parameter that is stored. All parameters have the connection's character set.
+fn stored_mark(column: Option<&Column>) -> &'static str {
+    match column.map(|column| column.kind) {
+        Some(Kind::Vector) => "CAST(? AS BINARY)",
+        _ => "?",
     }
 }
 

@@ -48,7 +48,8 @@ pub(crate) enum Break {
     Stale,
     /// Somebody holds a lock on a whole table.
     Locked(TableName, Fault),
-    /// Units wait for locks, and what follows them must not be written before them.
+    /// These units have their verdicts, and the others run again without them: they wait for locks,
+    /// and what follows them must not be written before them; or they must be undone.
     Overtaken(Vec<(u32, Verdict<RowDone>)>),
     /// It may have been committed.
     Unknown(Fault),

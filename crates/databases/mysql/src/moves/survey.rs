@@ -171,7 +171,7 @@ pub(super) fn outside(facts: &Facts) -> TableFacts {
     let primary = facts.uniques.iter().find(|unique| unique.primary);
     let takes = |column: &Column| match column.kind {
         Kind::Bit => Some(Takes::Bits(column.length)),
-        Kind::Binary | Kind::Blob => Some(Takes::Bytes),
+        Kind::Binary | Kind::Blob | Kind::Vector => Some(Takes::Bytes),
         Kind::Json => Some(Takes::Json),
         Kind::Int | Kind::Bool | Kind::Year => Some(Takes::Whole),
         Kind::Decimal(..) | Kind::Double | Kind::Float => Some(Takes::Number),

@@ -33,7 +33,8 @@ const FIXED: [(&str, &str); 21] = [
     ("time_zone", "'+00:00'"),
     // The texts of errors say which key was met, and which row.
     ("lc_messages", "'en_US'"),
-    // Warnings are counted; notes are said of values that are written as they should be.
+    // MariaDB says notes of values that are written as they should be; MySQL also of values that a
+    // strict mode refuses.
     ("sql_notes", "0"),
     ("max_error_count", "1024"),
     ("sql_quote_show_create", "1"),
@@ -118,6 +119,17 @@ impl Variables {
         self.0.insert("sql_mode".to_owned(), mode);
     }
 
+    /// Returns the value that a setting gets; `None` leaves it as it is. An ordinary user of MySQL
+    /// may not change how many warnings are kept, which are 1024 there.
+    fn wanted(&self, name: &str, fixed: &'static str) -> Option<&'static str> {
+        let is_mysql = !self.get("version").contains("MariaDB");
+        match name {
+            "max_error_count" if is_mysql => None,
+            "sql_notes" if is_mysql => Some("1"),
+            _ => Some(fixed),
+        }
+    }
+
     /// The statements that set a connection up. `wait`: seconds that a statement waits for a lock.
     pub(super) fn settings(&self, purpose: Option<Purpose>, wait: Option<u64>) -> String {
         // A statement sees what was committed before it began, also within a transaction of many. A
@@ -141,7 +153,9 @@ impl Variables {
         let alone = purpose == Some(Purpose::LockWait);
         for (name, value) in FIXED {
             let is_known = self.0.contains_key(name);
-            if is_known && !(alone && TIMES.contains(&name)) {
+            if let (true, Some(value)) = (is_known, self.wanted(name, value))
+                && !(alone && TIMES.contains(&name))
+            {
                 sql.push_str(&format!(", {name} = {value}"));
             }
         }
@@ -194,6 +208,20 @@ mod tests {
         assert!(of(Purpose::Batches).contains("foreign_key_checks = 1, max_statement_time = 0"));
         assert!(!of(Purpose::LockWait).contains("max_statement_time"));
         assert!(!of(Purpose::LockWait).contains("check_constraint_checks"));
+    }
+
+    #[test]
+    fn an_ordinary_user_of_mysql_may_make_all_settings() {
+        let of = |version| {
+            let server = known(&[
+                ("version", version),
+                ("max_error_count", "64"),
+                ("sql_notes", "ON"),
+            ]);
+            server.settings(None, None)
+        };
+        assert!(of("11.8.9-MariaDB").contains(", sql_notes = 0, max_error_count = 1024"));
+        assert!(of("9.7.4").ends_with(", sql_notes = 1"));
     }
 
     #[test]

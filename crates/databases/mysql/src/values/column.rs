@@ -19,9 +19,50 @@ pub(crate) struct Column {
     /// Characters, bytes or bits that it holds, digits of a second's fraction; 0 where there is no
     /// such limit.
     pub(crate) length: usize,
+    /// The value of the column in a row that gives none.
+    pub(crate) default: ColumnDefault,
     /// Windrow made it and it has had no value but NULL.
     pub(crate) no_value_yet: bool,
 }
+
+/// The value of a column in a row that gives none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ColumnDefault {
+    /// The same for all rows, NULL, or a number that the server counts up.
+    Constant,
+    /// The moment of the statement, to the microsecond.
+    Moment,
+    /// The value of another expression.
+    Computed,
+}
+
+impl ColumnDefault {
+    /// Reads `COLUMN_DEFAULT` and `EXTRA` of the information schema. `digits`: digits of a second's
+    /// fraction that the column keeps.
+    pub(crate) fn of(kind: Kind, digits: usize, text: Option<&str>, extra: &str) -> Self {
+        let text = text.unwrap_or_default().to_ascii_lowercase();
+        // MariaDB quotes texts; MySQL marks what is computed.
+        let is_computed = extra.contains("default_generated")
+            || !text.starts_with('\'') && text.ends_with(')')
+            || text.starts_with("current_timestamp");
+        let is_time = matches!(kind, Kind::DateTime | Kind::Timestamp) && digits == 6;
+        match text.strip_suffix("(6)") {
+            Some(function) if is_time && MOMENTS.contains(&function) => Self::Moment,
+            _ if is_computed => Self::Computed,
+            _ => Self::Constant,
+        }
+    }
+}
+
+/// Functions that give the moment. The time zone of all connections is UTC.
+const MOMENTS: [&str; 6] = [
+    "current_timestamp",
+    "localtime",
+    "localtimestamp",
+    "now",
+    "sysdate",
+    "utc_timestamp",
+];
 
 /// What a column holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,6 +91,8 @@ pub(crate) enum Kind {
     Binary,
     /// Other binary data.
     Blob,
+    /// `VECTOR`, which takes nothing that could be a text.
+    Vector,
     /// A type that is written as text: UUID, INET6, SET and what is not known.
     Other,
 }
@@ -74,7 +117,8 @@ impl Kind {
             "enum" => Self::Enum,
             "json" => Self::Json,
             "binary" => Self::Binary,
-            "varbinary" | "tinyblob" | "blob" | "mediumblob" | "longblob" | "vector" => Self::Blob,
+            "varbinary" | "tinyblob" | "blob" | "mediumblob" | "longblob" => Self::Blob,
+            "vector" => Self::Vector,
             "geometry" | "point" | "linestring" | "polygon" | "multipoint" | "multilinestring"
             | "multipolygon" | "geometrycollection" | "geomcollection" => Self::Blob,
             _ => Self::Other,
@@ -101,13 +145,14 @@ impl Kind {
             Self::Json => "json",
             Self::Binary => "binary",
             Self::Blob => "blob",
+            Self::Vector => "vector",
             Self::Other => "another type",
         }
     }
 
     /// True where a text that comes to it is base64.
     pub(crate) fn is_binary(self) -> bool {
-        matches!(self, Self::Binary | Self::Blob)
+        matches!(self, Self::Binary | Self::Blob | Self::Vector)
     }
 }
 
@@ -124,6 +169,40 @@ pub(crate) fn sample(kind: Kind) -> Column {
         charset: "utf8mb4".into(),
         collation: "utf8mb4_general_ci".into(),
         length: 0,
+        default: ColumnDefault::Constant,
         no_value_yet: false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn defaults_are_told_apart() {
+        let of = |digits, text, extra| ColumnDefault::of(Kind::DateTime, digits, Some(text), extra);
+        for (text, extra) in [
+            ("current_timestamp(6)", ""),
+            (
+                "CURRENT_TIMESTAMP(6)",
+                "default_generated on update current_timestamp(6)",
+            ),
+            ("utc_timestamp(6)", "default_generated"),
+        ] {
+            assert_eq!(of(6, text, extra), ColumnDefault::Moment, "{text}");
+            assert_eq!(of(3, text, extra), ColumnDefault::Computed, "{text}");
+        }
+        assert_eq!(
+            of(0, "CURRENT_TIMESTAMP", "default_generated"),
+            ColumnDefault::Computed
+        );
+        assert_eq!(of(6, "'2020-01-01 00:00:00'", ""), ColumnDefault::Constant);
+        let text = |text| ColumnDefault::of(Kind::Text, 0, Some(text), "");
+        assert_eq!(text("'now(6)'"), ColumnDefault::Constant);
+        assert_eq!(text("uuid_v7()"), ColumnDefault::Computed);
+        assert_eq!(
+            ColumnDefault::of(Kind::Int, 0, None, "auto_increment"),
+            ColumnDefault::Constant
+        );
     }
 }

@@ -27,7 +27,7 @@ pub(crate) fn stored(table: &TableName, column: &Column, value: &Value) -> Resul
         Value::Bytes(bytes) => Cell::Bytes(bytes.to_vec()),
         Value::Json(json) => text(&**json),
         Value::Text(given) => match kind {
-            Kind::Binary | Kind::Blob => {
+            kind if kind.is_binary() => {
                 let mut bytes = Vec::new();
                 let read = binary::decode(given, &mut bytes);
                 read.map_err(|told| misfit(table, column, &told))?;

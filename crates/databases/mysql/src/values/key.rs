@@ -64,7 +64,10 @@ pub(crate) fn contents<'a>(
             (cell, kind) => {
                 out.push(1);
                 match (kind, cell) {
-                    (Kind::Text | Kind::Enum | Kind::Json | Kind::Blob, Cell::Bytes(bytes)) => {
+                    (
+                        Kind::Text | Kind::Enum | Kind::Json | Kind::Blob | Kind::Vector,
+                        Cell::Bytes(bytes),
+                    ) => {
                         push_bytes(bytes, &mut out);
                     }
                     (Kind::Double, cell) => {

@@ -289,3 +289,53 @@ async fn who_cannot_come_in_is_told_why() {
     }
     bed.sink.ping().await.unwrap();
 }
+
+/// What no partition takes, and what the character set of a column has no letters for.
+#[tokio::test]
+async fn values_that_do_not_fit_are_the_clients_errors() {
+    let mut bed = Bed::new(
+        "create table parts (id int primary key) partition by range (id) (partition a values less than (10));
+         create table latin (s varchar(9) character set latin1 primary key)",
+    )
+    .await;
+    let none = bed
+        .one(insert("parts", &["id"]).of(row![20]))
+        .await
+        .unwrap_err();
+    assert_eq!(
+        (none.class, &*none.code),
+        (FaultClass::Check, "23514"),
+        "{none:?}"
+    );
+    let none = bed.one(get("latin").of(row!["λ"])).await.unwrap_err();
+    assert_eq!(
+        (none.class, &*none.code),
+        (FaultClass::Value, "22021"),
+        "{none:?}"
+    );
+    if server(&bed).0 {
+        return;
+    }
+    bed.sql(
+        "create table places (p point not null srid 4326);
+             create table lists (j json, index ((cast(j->'$' as unsigned array))))",
+    );
+    let place = bed
+        .one(insert("places", &["p"]).of(row!["AAAAAAEBAAAAAAAAAAAA8D8AAAAAAADwPw=="]))
+        .await
+        .unwrap_err();
+    assert_eq!(
+        (place.class, &*place.code),
+        (FaultClass::Value, "22P02"),
+        "{place:?}"
+    );
+    let list = bed
+        .one(insert("lists", &["j"]).of(vec![json("[1,\"a\"]")]))
+        .await
+        .unwrap_err();
+    assert_eq!(
+        (list.class, &*list.code),
+        (FaultClass::Value, "22P02"),
+        "{list:?}"
+    );
+}

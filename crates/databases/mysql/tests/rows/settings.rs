@@ -178,3 +178,26 @@ async fn a_log_of_statements_takes_every_write() {
     }
     assert_eq!(sql(&url, "select sum(n) from t").unwrap(), "140");
 }
+
+/// A right that only administrators have is needed for nothing.
+#[tokio::test]
+async fn an_ordinary_user_can_write() {
+    let bed = Bed::new("create table t (id int primary key)").await;
+    let database = bed.sql("select database()");
+    let user = format!("u{}", bed.sql("select left(sha2(database(), 256), 20)"));
+    bed.sql(&format!(
+        "create user {user}@'%'; grant all on {database}.* to {user}@'%'"
+    ));
+    let url = bed.database.url().replace("root@", &format!("{user}@"));
+    let sink = Driver::open(&Mysql, &url, &Options::default())
+        .await
+        .unwrap();
+    let mut executor = sink.connect(Purpose::Batches).await.unwrap();
+    let put = insert("t", &["id"]).shape();
+    let units: Vec<Unit<RowWrite>> = (0..5).map(|id| unit(&put, row![id])).collect();
+    let report = executor.execute(&units).await;
+    bed.sql(&format!("drop user {user}@'%'"));
+    for verdict in report.verdicts {
+        assert_eq!(told(verdict).unwrap()[0].rows, 1);
+    }
+}

@@ -53,3 +53,11 @@ impl std::ops::DerefMut for Bed {
 pub(crate) async fn session(url: &str) -> mysql_async::Conn {
     mysql_async::Conn::from_url(url).await.unwrap()
 }
+
+/// The server of a database: MariaDB, or else MySQL, and its version.
+pub(crate) fn server(bed: &Bed) -> (bool, (u32, u32)) {
+    let version = bed.sql("select version()");
+    let mut numbers = version.split(['.', '-']).map(|part| part.parse().unwrap());
+    let number = (numbers.next().unwrap(), numbers.next().unwrap());
+    (version.contains("MariaDB"), number)
+}

@@ -209,3 +209,35 @@ async fn sessions_that_are_not_strict_stay_as_they_are() {
     );
     bed.run(&[]).await;
 }
+
+/// Two floats, as both servers store them.
+#[tokio::test]
+async fn vectors_are_stored_and_come_back() {
+    let probe = Bed::new("create table plain (id int primary key)").await;
+    if server(&probe) < (false, (9, 0)) || server(&probe).0 && server(&probe).1 < (11, 7) {
+        return;
+    }
+    let mut bed = Bed::new("create table t (id int primary key, e vector(2))").await;
+    let vector = |n: i64| Value::from([(n as f32).to_le_bytes(), 0.1_f32.to_le_bytes()].concat());
+    let (put, set) = (
+        insert("t", &["id", "e"]).shape(),
+        update("t", &["e"]).shape(),
+    );
+    let new: Vec<Unit<RowWrite>> = (0..9)
+        .map(|n| unit(&put, vec![n.into(), vector(n)]))
+        .collect();
+    let changed: Vec<Unit<RowWrite>> = (0..9)
+        .map(|n| unit(&set, vec![vector(n + 50), n.into()]))
+        .collect();
+    bed.succeed(&new[..1]).await;
+    bed.succeed(&new[1..]).await;
+    bed.succeed(&changed[..1]).await;
+    bed.succeed(&changed[1..]).await;
+    let read = get("t").shape();
+    for n in 0..9 {
+        let done = bed.one(unit(&read, row![n])).await.unwrap();
+        assert_eq!(done.returned.unwrap().rows[0][1], vector(n + 50));
+    }
+    let bad = bed.one(unit(&put, row![99, "AAA="])).await.unwrap_err();
+    assert_eq!(bad.class, FaultClass::Value, "{bad:?}");
+}

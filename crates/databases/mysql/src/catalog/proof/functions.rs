@@ -21,7 +21,7 @@ st_distance_sphere st_envelope st_geohash st_geomfromgeojson st_geomfromtext st_
 st_latitude st_length st_linefromtext st_longitude st_pointfromtext st_polyfromtext st_srid st_within st_x st_y point \
 str_to_date strcmp subdate substr substring substring_index subtime sysdate system_user tan time time_format time_to_sec \
 timediff timestamp timestampadd timestampdiff to_base64 to_char to_days to_seconds trim truncate ucase uncompress \
-uncompressed_length unhex unix_timestamp upper user utc_date utc_time utc_timestamp uuid uuid_short uuid_to_bin version week \
+uncompressed_length unhex unix_timestamp upper user utc_date utc_time utc_timestamp uuid uuid_short uuid_to_bin uuid_v4 uuid_v7 version week \
 weekday weekofyear weight_string year yearweek ";
 
 /// Words of a table's definition that a parenthesis may follow.

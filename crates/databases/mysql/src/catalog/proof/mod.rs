@@ -57,14 +57,36 @@ fn names_columns(tokens: &[Token<'_>], at: usize) -> bool {
         || before(1).is_some_and(|dot| dot.is_sign('.')) && is(3, &["REFERENCES"])
 }
 
+/// Returns the columns of the new row that a trigger's body names, among them all that it may give
+/// values to; `None` if the body cannot be read. `mode`: the `sql_mode` that it was made with.
+pub(crate) fn named_in(body: &str, mode: &str) -> Option<Vec<String>> {
+    if mode.split(',').any(|flag| ODD_MODES.contains(&flag)) {
+        return None;
+    }
+    let tokens = token::tokens(body, false)?;
+    let mut names = Vec::new();
+    for (at, token) in tokens.iter().enumerate() {
+        if token
+            .name()
+            .is_some_and(|name| name.eq_ignore_ascii_case("NEW"))
+            && tokens.get(at + 1).is_some_and(|dot| dot.is_sign('.'))
+        {
+            names.push(tokens.get(at + 2)?.name()?.to_owned());
+        }
+    }
+    Some(names)
+}
+
+/// Modes in which a text is read otherwise than here.
+const ODD_MODES: [&str; 3] = ["ANSI_QUOTES", "NO_BACKSLASH_ESCAPES", "ORACLE"];
+
 /// The columns that a trigger gives values to, where that is all that it does besides refusing
 /// rows. `mode`: the `sql_mode` that it was made with.
 ///
 /// # Errors
 /// What stands in its body that nothing is known of.
 pub(crate) fn trigger(body: &str, mode: &str) -> Result<Vec<String>, String> {
-    let odd = ["ANSI_QUOTES", "NO_BACKSLASH_ESCAPES", "ORACLE"];
-    let odd = mode.split(',').find(|flag| odd.contains(flag));
+    let odd = mode.split(',').find(|flag| ODD_MODES.contains(flag));
     match odd {
         Some(flag) => Err(format!("the sql_mode {flag}")),
         None => trigger::read(body),
