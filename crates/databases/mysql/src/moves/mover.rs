@@ -41,7 +41,7 @@ pub(super) struct MysqlMover {
 impl MysqlMover {
     pub(super) fn new(session: Session, source: Source, opts: Opts, options: Options) -> Self {
         let lookup = match (session.server.mariadb, session.server.timeout_ends_all) {
-            (false, _) => Lookup::Named,
+            (false, _) => Lookup::Listed,
             (true, false) => Lookup::Quick,
             (true, true) => Lookup::Single,
         };

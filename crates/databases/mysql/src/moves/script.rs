@@ -1,7 +1,7 @@
 //! Statements that copy and delete, gathered into texts: a round trip each.
 
-use windrow_core::Fault;
 use windrow_core::moves::Destination;
+use windrow_core::{Fault, Name};
 use windrow_database::quote::backtick::{push_ident, push_table};
 
 use super::held::Stretch;
@@ -40,8 +40,9 @@ pub(super) enum Lookup {
     /// By keys that cannot be looked up but one by one (MariaDB, which may read all of the table
     /// for a list of keys even where the index is named).
     Single,
-    /// By lists of keys and the key's index (MySQL).
-    Named,
+    /// By a list of keys that passes over what others hold, and the key's index row by row (MySQL,
+    /// which reads all of the table for a list of most of its keys, though the index is named).
+    Listed,
 }
 
 /// What a quick delete begins with.
@@ -141,15 +142,36 @@ impl<'s> Script<'s> {
                     self.push(&sql, &condition, Step { verb, part, rows });
                 }
             }
-            Lookup::Named => {
-                let mut sql = "DELETE windrow_row FROM ".to_owned();
-                self.push_indexed(&mut sql);
-                sql.push_str(" WHERE ");
-                for (condition, rows) in conditions(&self.source.key, keys, Runs::ButLast) {
-                    self.push(&sql, &condition, Step { verb, part, rows });
-                }
-            }
+            Lookup::Listed => self.delete_listed(part, keys),
             Lookup::Single => self.delete_singly(part, keys),
+        }
+    }
+
+    /// The limit keeps the list a table of its own, whose columns have the types of the key's.
+    fn delete_listed(&mut self, part: usize, keys: &[&Key]) {
+        let verb = Verb::Delete;
+        let names = self.source.key.iter().map(|(name, _)| name.clone());
+        let names: Vec<Name> = names.collect();
+        let mut sql = "DELETE windrow_row FROM (SELECT ".to_owned();
+        push_list(&mut sql, &names);
+        sql.push_str(" FROM ");
+        push_table(&mut sql, &self.source.name);
+        sql.push_str(" WHERE ");
+        let mut join = " FOR UPDATE SKIP LOCKED) AS windrow_list STRAIGHT_JOIN ".to_owned();
+        self.push_indexed(&mut join);
+        for (place, name) in names.iter().enumerate() {
+            join.push_str(if place > 0 {
+                " AND windrow_row."
+            } else {
+                " ON windrow_row."
+            });
+            push_ident(&mut join, name);
+            join.push_str(" = windrow_list.");
+            push_ident(&mut join, name);
+        }
+        for (condition, rows) in conditions(&self.source.key, keys, Runs::Whole) {
+            let condition = format!("({condition}) LIMIT {rows}{join}");
+            self.push(&sql, &condition, Step { verb, part, rows });
         }
     }
 

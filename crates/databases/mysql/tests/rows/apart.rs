@@ -22,7 +22,9 @@ async fn a_trigger_that_only_gives_values_keeps_no_write_from_a_statement_for_ma
         .map(|id| unit(&put, row![id, format!("V{id}")]))
         .collect();
     let report = bed.run(&units).await;
-    assert_eq!(rung(&report, Rung::Fused), 30, "{:?}", report.tally);
+    if server(&bed).0 {
+        assert_eq!(rung(&report, Rung::Fused), 30, "{:?}", report.tally);
+    }
     for (id, verdict) in report.verdicts.into_iter().enumerate() {
         let row = &told(verdict).unwrap()[0].returned.clone().unwrap().rows[0];
         assert_eq!(row[2], format!("v{id}").into());

@@ -23,7 +23,9 @@ async fn each_write_is_told_its_own_number() {
             .map(|n| unit(&shape, row![format!("näme {n}"), -n]))
             .collect();
         let report = bed.run(&units).await;
-        assert_eq!(rung(&report, Rung::Fused), 300, "{:?}", report.tally);
+        if server(&bed).0 {
+            assert_eq!(rung(&report, Rung::Fused), 300, "{:?}", report.tally);
+        }
         for (n, verdict) in (from..).zip(report.verdicts) {
             let done = told(verdict).unwrap().remove(0);
             let Value::Int(id) = done.returned.unwrap().rows[0][0] else {
@@ -96,7 +98,9 @@ async fn upserts_tell_the_number_that_was_there() {
         .map(|n| unit(&shape, row![format!("m{n}"), n]))
         .collect();
     let report = bed.run(&units).await;
-    assert_eq!(rung(&report, Rung::Fused), 10, "{:?}", report.tally);
+    if server(&bed).0 {
+        assert_eq!(rung(&report, Rung::Fused), 10, "{:?}", report.tally);
+    }
     for (n, verdict) in (0..10).zip(report.verdicts) {
         let row = told(verdict).unwrap()[0].returned.clone().unwrap().rows[0].clone();
         assert_eq!((&row[1], &row[2]), (&format!("m{n}").into(), &n.into()));

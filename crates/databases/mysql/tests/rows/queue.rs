@@ -352,9 +352,19 @@ async fn movers_pass_over_what_others_hold_and_never_wait_for_them() {
 }
 
 #[tokio::test]
-async fn keys_of_text_are_passed_over_as_well() {
-    let sql = "create table pending (k varchar(20) primary key); insert into pending select concat('key ', seq) from seq_1_to_100";
-    let key: Box<[Name]> = ["k"].map(Name::from).into();
+async fn keys_of_every_kind_are_passed_over() {
+    let texts = "create table pending (k varchar(20) primary key); insert into pending select concat('key ', seq) from seq_1_to_100";
+    let gaps = "create table pending (k int primary key); insert into pending select 2 * seq from seq_1_to_100";
+    let several = "create table pending (k varchar(20), n int default 1, primary key (k, n)); insert into pending (k) select seq from seq_1_to_100";
+    for sql in [texts, gaps] {
+        passes_over(sql, &["k"]).await;
+    }
+    passes_over(several, &["k", "n"]).await;
+}
+
+/// Moves a table of a hundred keys, ten of which another mover holds.
+async fn passes_over(sql: &str, key: &[&str]) {
+    let key: Box<[Name]> = key.iter().copied().map(Name::from).collect();
     let plan = MovePlan {
         key: key.clone(),
         names: key.clone(),

@@ -22,7 +22,7 @@ impl Bed {
 
     pub(crate) async fn with(sql: &str, options: &Options) -> Self {
         let database = shared().unwrap();
-        database.exec(sql).unwrap();
+        database.exec(&readable(&database, sql)).unwrap();
         let sink = Driver::open(&Mysql, database.url(), options).await.unwrap();
         Self {
             database,
@@ -31,7 +31,7 @@ impl Bed {
     }
 
     pub(crate) fn sql(&self, sql: &str) -> String {
-        self.database.exec(sql).unwrap()
+        self.database.exec(&readable(&self.database, sql)).unwrap()
     }
 }
 
@@ -47,6 +47,32 @@ impl std::ops::DerefMut for Bed {
     fn deref_mut(&mut self) -> &mut Batches {
         &mut self.batches
     }
+}
+
+/// Writes MariaDB's tables of numbers, such as `seq_1_to_100`, as the server reads them.
+fn readable(database: &Database, sql: &str) -> String {
+    let is_plain = !sql.contains("from seq_");
+    if is_plain
+        || database
+            .exec("select version()")
+            .unwrap()
+            .contains("MariaDB")
+    {
+        return sql.to_owned();
+    }
+    let mut texts = sql.split("from seq_");
+    let mut out = "set cte_max_recursion_depth = 1000000; ".to_owned();
+    out.push_str(texts.next().unwrap_or_default());
+    for text in texts {
+        let end = text.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_'));
+        let (range, rest) = text.split_at(end.unwrap_or(text.len()));
+        let (first, last) = range.split_once("_to_").unwrap();
+        out.push_str(&format!(
+            "from (with recursive s (seq) as (select {first} union all select seq + 1 from s where seq < {last}) \
+             select seq from s) numbers{rest}"
+        ));
+    }
+    out
 }
 
 /// A session of its own, for locks and kills.
