@@ -21,6 +21,7 @@
 //! | `ladder::step` | the writes of one shape: by one statement, and cut up when that fails |
 //! | `ladder::set` | one statement for many rows |
 //! | `ladder::single` | one write by its own statement |
+//! | `ladder::named` | the key by which a written row is read back |
 //! | `session::interrupt` | giving up what is under way |
 //! | `catalog` | what the database says of a table, read once and shared |
 //! | `catalog::guard` | whether it is still so |

@@ -1,5 +1,6 @@
-//! The key by which a row is read back once it is written, on servers that give no rows back. Chosen
-//! before the write is sent: a key whose values are known then, and that no trigger changes.
+//! The key by which a row is read back once it is written, on servers that give no rows back.
+//! The key is chosen before the write is sent: its values are known then, and no trigger changes
+//! them.
 
 use mysql_async::Value as Cell;
 use windrow_core::{Fault, FaultClass};

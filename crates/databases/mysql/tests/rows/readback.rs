@@ -1,4 +1,4 @@
-//! Rows that a server without RETURNING is asked for: always the write's own, or nothing is written.
+//! Rows that a server without RETURNING is asked for: the write's own, or nothing is written.
 
 use windrow_core::{FaultClass, RowWrite, Unit};
 
