@@ -126,7 +126,7 @@ pub(crate) struct Serve {
     #[arg(long)]
     pub(crate) drain_only: bool,
 
-    /// Create tables and columns that do not exist from the rows that name them
+    /// Create tables that do not exist from the rows that name them, and columns of such tables
     #[arg(long, value_name = "BOOL", num_args = 0..=1, default_missing_value = "true", env = "WINDROW_CREATE_TABLES")]
     create_tables: Option<bool>,
 

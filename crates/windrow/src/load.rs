@@ -132,6 +132,7 @@ impl Loading {
         let inputs = inputs(&files, settings.resume.as_ref())?;
         let options = Options {
             create_tables: settings.load.create,
+            extend_tables: settings.load.create,
             own_times: true,
             ..Options::default()
         };

@@ -66,9 +66,17 @@ impl WriterBuilder {
         self
     }
 
-    /// Whether tables and columns that are not there are created from the rows. Default no.
+    /// Sets if tables that are not there are created from the rows, and get columns as later rows
+    /// bring them. Default no.
     pub fn create_tables(mut self, create: bool) -> Self {
         self.options.create_tables = create;
+        self
+    }
+
+    /// Sets if, with [`WriterBuilder::create_tables`], tables that Windrow did not make get columns
+    /// too. Default no.
+    pub fn extend_tables(mut self, extend: bool) -> Self {
+        self.options.extend_tables = extend;
         self
     }
 

@@ -38,6 +38,14 @@ pub enum Holds {
 }
 
 impl Holds {
+    /// True for dates, times of day and both together.
+    pub fn is_time(self) -> bool {
+        matches!(
+            self,
+            Self::Date | Self::Time | Self::Timestamp | Self::Timestamptz
+        )
+    }
+
     /// What a text in ISO 8601 is: a date, a time of day, or both, with a zone or without. Only
     /// what every database reads as just that: years of four digits, days of the calendar,
     /// hours below 24, six digits of a second's fraction at most.

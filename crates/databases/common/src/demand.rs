@@ -1,6 +1,8 @@
-//! What rows ask of one table: to be made, to get columns, to have them widened.
+//! What rows ask of one table: to be made, or to get columns.
 
-use windrow_core::{Holds, LoadPlan, Op, RowWrite, Rows, Shape, TableName, Value};
+use windrow_core::{
+    Fault, FaultClass, Holds, LoadPlan, Name, Op, RowWrite, Rows, Shape, TableName, Value,
+};
 
 use super::infer::SeenColumns;
 use super::new_table::NewTable;
@@ -39,15 +41,25 @@ pub struct Demand {
 }
 
 impl Demand {
+    /// What the writes ask of their tables. Texts that all are times ask for a column of times.
+    pub fn of_writes<'w>(
+        writes: impl IntoIterator<Item = &'w RowWrite>,
+    ) -> Vec<(&'w TableName, Self)> {
+        let mut demands = by_table(writes, Self::see);
+        for (_, demand) in &mut demands {
+            demand.seen_columns.settle(&[], &[]);
+        }
+        demands
+    }
+
     /// Takes in one write.
     pub fn see(&mut self, shape: &Shape, row: &[Value]) {
         self.seen_columns.see(&shape.columns, row);
         self.new.see(shape, row);
     }
 
-    /// What many rows of one table ask for, and what is said of them. `times`: texts that all are
-    /// times make a column of times.
-    pub fn of_rows(plan: &LoadPlan, rows: &Rows, declared: &[Option<Holds>], times: bool) -> Self {
+    /// What many rows of one table ask for, and what their file declares of them.
+    pub fn of_rows(plan: &LoadPlan, rows: &Rows, declared: &[Option<Holds>]) -> Self {
         let (mut demand, shape) = (Self::default(), plan.shape());
         let mut fields = rows.fields();
         for _ in 0..rows.len() {
@@ -55,7 +67,60 @@ impl Demand {
             let row: Vec<Value> = row.map(|field| field.value()).collect();
             demand.see(&shape, &row);
         }
-        demand.seen_columns.settle(&plan.columns, declared, times);
+        demand.seen_columns.settle(&plan.columns, declared);
         demand
+    }
+
+    /// True if a write belongs to the table and names a column that the table lacks, so that the
+    /// write is refused if the column cannot be added.
+    pub fn is_asked_by(write: &RowWrite, table: &TableName, has: impl Fn(&Name) -> bool) -> bool {
+        let shape = &write.shape;
+        shape.table == *table && shape.columns.iter().any(|name| !has(name))
+    }
+}
+
+/// The refusal of a column that the table lacks and Windrow may not add, because Windrow did not
+/// make the table.
+pub fn not_extended(table: &TableName, column: &Name) -> Fault {
+    let message = format!("table {table} has no column named {column}");
+    let hint = "create_tables adds columns only to tables that Windrow made: add the column with ALTER TABLE, \
+                or set extend_tables = true in [database]";
+    Fault::new(FaultClass::NoColumn, "42703", message)
+        .with_hint(Some(hint))
+        .with_table(Some(&*table.table))
+        .with_column(Some(&**column))
+}
+
+/// Characters of a value that a fault shows.
+const SHOWN: usize = 60;
+
+/// The refusal of a value that its column does not keep as it is, in a table that Windrow made.
+/// `type_name`: the column's type, as the database calls it.
+pub fn misfit(table: &TableName, column: &Name, type_name: &str, value: &Value) -> Fault {
+    let came = match value {
+        Value::Null => "null".to_owned(),
+        Value::Bool(b) => format!("{b}"),
+        Value::Int(n) => format!("the number {n}"),
+        Value::Number(digits) => format!("the number {}", beginning(digits)),
+        Value::Text(text) => format!("the text {:?}", beginning(text)),
+        Value::Json(text) => format!("the JSON {}", beginning(text)),
+        Value::Bytes(_) => "binary data".to_owned(),
+    };
+    let message = format!(
+        "column {column} of table {table} is {type_name}, which does not keep {came} as it is"
+    );
+    let hint = "Windrow never changes the type of a column that is there: send another value, or give the column \
+                another type with the database's own means";
+    Fault::new(FaultClass::Value, "22P02", message)
+        .with_hint(Some(hint))
+        .with_table(Some(&*table.table))
+        .with_column(Some(&**column))
+}
+
+/// Enough of a value to know it again.
+fn beginning(text: &str) -> String {
+    match text.char_indices().nth(SHOWN) {
+        Some((end, _)) => format!("{}...", text.get(..end).unwrap_or_default()),
+        None => text.to_owned(),
     }
 }

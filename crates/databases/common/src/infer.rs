@@ -1,6 +1,6 @@
 //! What type a column must have to hold the values seen: for tables that are created from data.
 //!
-//! Pure: values in, kinds and changes out. Which type of a database a [`Kind`] becomes is the
+//! Pure: values in, kinds out. Which type of a database a [`Kind`] becomes is the
 //! sink's own matter.
 
 use windrow_core::value::is_number;
@@ -90,34 +90,86 @@ impl Kind {
         }
     }
 
-    /// True where every value of the other kind is kept exactly by this one.
+    /// True if every value of the other kind is kept exactly by this one.
     pub fn holds(self, other: Self) -> bool {
         self.join(other) == self
     }
 
-    /// True where a column of this kind takes a value of the other without being widened: what it
-    /// [holds](Self::holds), and base64 text for binary data.
-    pub fn takes(self, other: Self) -> bool {
-        self.holds(other) || (self == Self::Bytes && other == Self::Text)
-    }
-
-    /// True where a column of this kind takes the value without being widened.
+    /// True if a column of this kind keeps the value as it is, so that a table that Windrow made
+    /// takes it.
     pub fn takes_value(self, value: &Value) -> bool {
-        Self::of(value).is_none_or(|kind| self.takes(kind))
-            || matches!(value, Value::Text(text) if self.is_of_time(text))
+        match value {
+            Value::Null => true,
+            Value::Bool(_) => self.takes_bool(),
+            Value::Int(_) => self.takes_int(),
+            Value::Number(_) => self.takes_number(),
+            Value::Text(text) => self.takes_text(text),
+            Value::Bytes(_) => self.takes_bytes(),
+            Value::Json(_) => self.takes_json(),
+        }
     }
 
     /// The same of a field, as the value that a write of it alone has.
     pub fn takes_field(self, field: &Field<'_>) -> bool {
         match *field {
-            Field::Plain(text) | Field::Text(text) if self.is_of_time(text) => true,
-            _ => Self::of_field(field).is_none_or(|kind| self.takes(kind)),
+            Field::Null => true,
+            Field::Plain(text) | Field::Number(text) if is_number(text.as_bytes()) => {
+                self.takes_text(text) || self.takes_value(&Value::number(text))
+            }
+            Field::Plain(text) | Field::Number(text) | Field::Text(text) => self.takes_text(text),
+            Field::Bool(_) => self.takes_bool(),
+            Field::Json(_) => self.takes_json(),
+            Field::Bytes(_) => self.takes_bytes(),
         }
     }
 
-    /// True for a kind of times, and a text that is one of them.
-    fn is_of_time(self, text: &str) -> bool {
-        matches!(self, Self::Own(own) if Holds::time(text) == Some(own))
+    /// True if a column of this kind keeps true and false.
+    pub fn takes_bool(self) -> bool {
+        matches!(self, Self::Bool | Self::Json) || self.takes_all()
+    }
+
+    /// True if a column of this kind keeps whole numbers of 64 bits.
+    pub fn takes_int(self) -> bool {
+        self == Self::Int || self.takes_number()
+    }
+
+    /// True if a column of this kind keeps any decimal number.
+    pub fn takes_number(self) -> bool {
+        matches!(self, Self::Number | Self::Json) || self.takes_all()
+    }
+
+    /// True for text, and for types that only a file declares, whose values the database judges.
+    fn takes_all(self) -> bool {
+        matches!(self, Self::Text) || matches!(self, Self::Own(own) if !own.is_time())
+    }
+
+    /// True if a column of this kind keeps the text, or the value that the text spells.
+    pub fn takes_text(self, text: &str) -> bool {
+        match self {
+            Self::Text | Self::Json | Self::Bytes => true,
+            Self::Bool => matches!(text, "true" | "false"),
+            Self::Int => text.parse().is_ok_and(|n: i64| n.to_string() == text),
+            Self::Number => is_number(text.as_bytes()),
+            Self::Own(own) if own.is_time() => Holds::time(text).is_some_and(|time| {
+                // A date is midnight, and a time without a zone is in UTC; nothing is lost of them.
+                matches!(
+                    (own, time),
+                    (Holds::Timestamp | Holds::Timestamptz, Holds::Date)
+                        | (Holds::Timestamptz, Holds::Timestamp)
+                ) || own == time
+            }),
+            Self::Own(_) => true,
+        }
+    }
+
+    /// True if a column of this kind keeps binary data.
+    pub fn takes_bytes(self) -> bool {
+        self == Self::Bytes || self.takes_all()
+    }
+
+    /// True if a column of this kind keeps arrays and objects.
+    pub fn takes_json(self) -> bool {
+        self == Self::Json || self.takes_all()
     }
 }
 
@@ -134,12 +186,7 @@ pub enum Times {
 }
 
 impl Times {
-    fn see(&mut self, value: &Value) {
-        let seen = match value {
-            Value::Null => return,
-            Value::Text(text) => Holds::time(text),
-            _ => None,
-        };
+    fn see(&mut self, seen: Option<Holds>) {
         *self = match (*self, seen) {
             (Self::Nothing, Some(time)) => Self::All(time),
             (Self::All(before), Some(time)) if before == time => Self::All(time),
@@ -162,38 +209,10 @@ pub struct SeenColumn {
     pub times: Times,
 }
 
-impl SeenColumn {
-    /// True if a column of this kind takes all values seen without being widened.
-    fn is_taken_by(&self, now: Kind, seen: Kind) -> bool {
-        now.takes(seen)
-            || matches!((now, self.times), (Kind::Own(own), Times::All(time)) if own == time)
-    }
-}
-
 /// The columns that rows named, in the order in which they first did, and what they held.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SeenColumns {
     columns: Vec<SeenColumn>,
-}
-
-/// What a table has under a column's name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Existing {
-    /// No such column.
-    Missing,
-    /// A column whose type is not to be touched: the user's own, or one that holds everything.
-    Fixed,
-    /// A column that holds this kind and may be widened.
-    Of(Kind),
-}
-
-/// What must be done to a table before it can take the rows seen.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Change {
-    /// The column is to be added with this kind.
-    Add(Name, Kind),
-    /// The column is to be given this wider kind.
-    Widen(Name, Kind),
 }
 
 impl SeenColumns {
@@ -205,34 +224,46 @@ impl SeenColumns {
                 Value::Number(digits) => decimal::is_double(digits),
                 _ => true,
             };
-            self.note(place, name, Kind::of(value), double);
-            self.seen_column(place, name).times.see(value);
+            let text = match value {
+                Value::Text(text) => Some(&**text),
+                _ => None,
+            };
+            self.note(place, name, (Kind::of(value), double), text);
         }
     }
 
-    /// Columns of which more is known than rows alone tell: what their file declares, and, where
-    /// `times` is set, of those of texts that all of them are times.
-    pub fn settle(&mut self, columns: &[Name], declared: &[Option<Holds>], times: bool) {
+    /// Gives columns the kind that their file declares, and those of texts that all are times the
+    /// kind of these.
+    pub fn settle(&mut self, columns: &[Name], declared: &[Option<Holds>]) {
         for seen_column in &mut self.columns {
             let place = columns.iter().position(|name| *name == seen_column.name);
             let declared = place.and_then(|place| declared.get(place).copied().flatten());
             seen_column.kind = match (declared, seen_column.times, seen_column.kind) {
                 (Some(holds), ..) => Some(Kind::declared(holds)),
-                (None, Times::All(time), Some(Kind::Text)) if times => Some(Kind::Own(time)),
+                (None, Times::All(time), Some(Kind::Text)) => Some(Kind::Own(time)),
                 (None, _, kind) => kind,
             };
         }
     }
 
     /// Takes in one value that is not at hand as a [`Value`]: its place in its row, its column, its
-    /// kind, and for numbers whether a double gives it back exactly.
-    pub fn note(&mut self, place: usize, name: &Name, kind: Option<Kind>, double: bool) {
+    /// kind, whether a double gives a number back exactly, and what a text says.
+    pub fn note(
+        &mut self,
+        place: usize,
+        name: &Name,
+        (kind, double): (Option<Kind>, bool),
+        text: Option<&str>,
+    ) {
         let seen_column = self.seen_column(place, name);
         seen_column.kind = match (seen_column.kind, kind) {
             (Some(a), Some(b)) => Some(a.join(b)),
             (a, b) => a.or(b),
         };
         seen_column.double &= double;
+        if kind.is_some() {
+            seen_column.times.see(text.and_then(Holds::time));
+        }
     }
 
     /// The columns seen, in the order in which they were first named.
@@ -240,22 +271,14 @@ impl SeenColumns {
         &self.columns
     }
 
-    /// What must be added or widened, in the order of the columns seen. A column that is missing
-    /// and had only NULL is left out: it is not created until a value shows its type.
-    pub fn changes(&self, existing: impl Fn(&Name) -> Existing) -> Vec<Change> {
+    /// The columns that a table lacks, in the order in which they were first named.
+    pub fn missing<'s>(
+        &'s self,
+        is_there: impl Fn(&Name) -> bool + 's,
+    ) -> impl Iterator<Item = &'s SeenColumn> {
         self.columns
             .iter()
-            .filter_map(|seen_column| {
-                let (name, kind) = (&seen_column.name, seen_column.kind?);
-                match existing(name) {
-                    Existing::Missing => Some(Change::Add(name.clone(), kind)),
-                    Existing::Of(now) if !seen_column.is_taken_by(now, kind) => {
-                        Some(Change::Widen(name.clone(), now.join(kind)))
-                    }
-                    Existing::Of(_) | Existing::Fixed => None,
-                }
-            })
-            .collect()
+            .filter(move |seen| !is_there(&seen.name))
     }
 
     /// The entry of a column, most often at the same place as in the row before.

@@ -5,9 +5,11 @@ use std::time::Duration;
 /// Settings of a sink. The defaults need no change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// Whether a table or column that is not there is created from the first row that names it,
-    /// and widened when a later row needs it.
+    /// Whether a table that is not there is created from the first row that names it, and gets
+    /// columns as later rows bring them. The type of a column that is there never changes.
     pub create_tables: bool,
+    /// With `create_tables`: tables that Windrow did not make get columns too.
+    pub extend_tables: bool,
     /// How long a write in a batch waits for a lock that somebody else holds before it goes on
     /// alone, on a connection of its own; PostgreSQL's batches wait for a fifth of it where
     /// locks were met lately.
@@ -36,6 +38,7 @@ impl Default for Options {
     fn default() -> Self {
         Self {
             create_tables: false,
+            extend_tables: false,
             lock_wait: Duration::from_millis(50),
             connect_timeout: Duration::from_secs(5),
             trusted_functions: Vec::new(),

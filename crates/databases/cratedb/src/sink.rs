@@ -101,7 +101,7 @@ impl Sink<RowWrite> for CrateSink {
     // Nobody waits for the lock of another: there are none.
     async fn connect(&self, _purpose: Purpose) -> Result<Box<dyn Executor<RowWrite>>, Fault> {
         let session = self.connected().await?;
-        let connection = Connection::new(session, self.catalog.clone(), self.options.create_tables);
+        let connection = Connection::new(session, self.catalog.clone(), &self.options);
         Ok(Box::new(connection))
     }
 

@@ -44,7 +44,7 @@ impl MysqlSink {
         Self {
             opts,
             options: options.clone(),
-            catalog: Arc::default(),
+            catalog: Arc::new(Catalog::new(options.create_tables)),
         }
     }
 }
@@ -58,9 +58,12 @@ impl Sink<RowWrite> for MysqlSink {
     async fn connect(&self, purpose: Purpose) -> Result<Box<dyn Executor<RowWrite>>, Fault> {
         let mut session = Session::connect(&self.opts, Some(purpose), &self.options).await?;
         let interrupt = session.interrupt(&self.opts).await?;
-        let creates = self.options.create_tables;
-        let connection =
-            Connection::new((session, interrupt), self.catalog.clone(), purpose, creates);
+        let connection = Connection::new(
+            (session, interrupt),
+            self.catalog.clone(),
+            purpose,
+            &self.options,
+        );
         Ok(Box::new(connection))
     }
 

@@ -13,7 +13,8 @@
 //! - JSONB and DECIMAL travel as texts; other types than the common ones are not joined into
 //!   set-based statements, nor are duplicates told apart together with rows that a check or a
 //!   foreign key refuses.
-//! - `create_tables` makes tables and columns, and never gives a column another type.
+//! - Tables have no mark that says who made them: `create_tables` makes tables, and columns only
+//!   with `extend_tables`.
 //! - Statements of SQL clients go through by themselves: the check that makes it safe to join them
 //!   needs a catalog that says which transaction wrote it.
 //! - Hidden columns (`rowid`, those of hash-sharded indexes and of regional tables) take no part in

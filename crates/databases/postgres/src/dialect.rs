@@ -19,7 +19,8 @@ pub(super) struct Dialect {
     /// Rows of arrays are numbered by `generate_subscripts`: by which order ORDINALITY counts is
     /// nowhere promised.
     pub(super) subscripts: bool,
-    /// A table can be locked and altered within a transaction, and a column given another type.
+    /// A table can be locked and altered within a transaction, and its comment marks what Windrow
+    /// made.
     pub(super) alters: bool,
     /// The most units in one transaction.
     pub(super) piece: usize,

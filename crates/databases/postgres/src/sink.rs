@@ -37,6 +37,7 @@ impl PostgresSink {
             tables: Catalog::default(),
             trusted: trusted.collect(),
             creates: options.create_tables,
+            extends: options.extend_tables,
             overrides: options.given_numbers,
         };
         Self {

@@ -1,5 +1,7 @@
 //! Opening the file, and the PRAGMAs that every connection gets.
 
+use std::fs::OpenOptions;
+use std::path::Path;
 use std::time::Duration;
 
 use rusqlite::{Connection, ErrorCode, MAIN_DB, OpenFlags};
@@ -52,6 +54,9 @@ pub(super) fn open(location: &Location, options: &Options) -> Result<Connection,
     let opened = match location {
         Location::Memory => Connection::open_in_memory(),
         Location::File { path, create } => {
+            if *create {
+                make_private(path);
+            }
             let mut flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
             flags.set(OpenFlags::SQLITE_OPEN_CREATE, *create);
             Connection::open_with_flags(path, flags)
@@ -66,6 +71,16 @@ pub(super) fn open(location: &Location, options: &Options) -> Result<Connection,
     }
     prepare(&connection, options).map_err(|e| explain(location, e))?;
     Ok(connection)
+}
+
+/// Makes an empty file that its owner alone may read and write, if there is none. SQLite gives the
+/// files beside it (`-wal`, `-shm`) the same rights. What fails here, SQLite says in its own words.
+fn make_private(path: &Path) {
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    drop(options.open(path));
 }
 
 fn prepare(connection: &Connection, options: &Options) -> rusqlite::Result<()> {

@@ -18,7 +18,7 @@
 //! | `ladder::plans`, `ladder::statement`, `ladder::sql` | from a shape to SQL and its parameters |
 //! | `catalog` | what a table has, read once for each version of the schema |
 //! | `catalog::sharing`, `catalog::standings` | which writes may share a transaction with others; what of that operators are told |
-//! | `catalog::create`, `catalog::definition`, `catalog::rebuild` | tables made, extended and widened from the rows that come |
+//! | `catalog::create`, `catalog::definition` | tables made and extended from the rows that come |
 //! | `values::spelling` | what a key in a path means |
 //! | `values` | values in and out, and a batch as the writer thread owns it |
 //! | `load` | many rows in one transaction |

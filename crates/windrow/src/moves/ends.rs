@@ -41,6 +41,7 @@ pub(super) async fn destination_of(
 ) -> Result<Option<Arc<dyn Database>>, MoveError> {
     let options = Options {
         create_tables: create,
+        extend_tables: create,
         exact_names: routed,
         ..Options::default()
     };
@@ -143,6 +144,7 @@ pub(super) fn alike(from: &dyn Database, to: &dyn Database) -> bool {
 pub(super) async fn make_markers(url: &str, elsewhere: &Elsewhere) -> Result<(), MoveError> {
     let options = Options {
         create_tables: true,
+        extend_tables: true,
         ..Options::default()
     };
     let sink = databases::open(url, &options).await.map_err(invalid)?;

@@ -47,8 +47,10 @@ pub struct Database {
     pub url: Option<Secret>,
     /// When clients are told of success, unless a request says otherwise.
     pub ack: Option<Ack>,
-    /// Whether missing tables and columns are created.
+    /// Whether missing tables, and columns of tables that Windrow made, are created.
     pub create_tables: Option<bool>,
+    /// With `create_tables`: whether tables that Windrow did not make get columns too.
+    pub extend_tables: bool,
     /// How long a write in a batch waits for a foreign lock.
     #[serde(with = "humantime_serde")]
     pub lock_wait: Option<Duration>,

@@ -157,6 +157,7 @@ impl Settings {
             database: shown::url(url.reveal()),
             sink: Options {
                 create_tables: file.database.create_tables.unwrap_or(embedded),
+                extend_tables: file.database.extend_tables,
                 lock_wait: file
                     .database
                     .lock_wait

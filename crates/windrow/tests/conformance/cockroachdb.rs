@@ -252,6 +252,7 @@ async fn tables_and_columns_are_made_and_never_change_their_type() {
     let stand_in = StandIn::builder().start().await.unwrap();
     let options = Options {
         create_tables: true,
+        extend_tables: true,
         ..Options::default()
     };
     let sink = windrow::databases::open(stand_in.url(), &options)

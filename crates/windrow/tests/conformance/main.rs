@@ -17,6 +17,7 @@ mod atomic;
 mod bed;
 mod cockroachdb;
 mod counts;
+mod created;
 mod grounds;
 mod keyed;
 mod keys;
@@ -58,6 +59,8 @@ macro_rules! conform {
             conform!(@ $ground spooled::a_unit_is_what_its_writes_are_one_by_one [Atomic, Errors, Order]);
             conform!(@ $ground spooled::letters_are_kept_as_they_are [Atomic]);
             conform!(@ $ground spooled::of_two_at_once_one_commits [Atomic]);
+            conform!(@ $ground created::columns_keep_their_types []);
+            conform!(@ $ground created::tables_of_others_get_no_columns []);
             conform!(@ $ground limitations::declared_limitations_are_real []);
         }
     };

@@ -47,11 +47,12 @@ fn creates(db: &Db) {
     let sum = db.exec("select count(*), sum(nr), sum(level) from made");
     let levels: u64 = (1..=5000_u64).map(|id| id * 37 % 1000).sum();
     assert_eq!(sum.trim(), format!("5000|12502500|{levels}"));
-    // A column that is new, and values that the columns' types do not fit.
-    let more = db.file("more.csv", "nr,station,level,extra\n5001,S,12.5,x\n");
+    // A column that is new, and a value that its column does not keep.
+    let more = "nr,station,level,extra\n5001,S,12,x\n5002,S,12.5,x\n";
+    let more = db.file("more.csv", more);
     db.load(&[&more, "-t", "made", "--create"])
-        .is(0, &["1 rows written"]);
-    let wide = "select count(*) from made where nr = 5001 and level = 12.5 and extra = 'x'";
+        .is(3, &["1 rows written, 1 refused"]);
+    let wide = "select count(*) from made where nr > 5000 and level = 12 and extra = 'x'";
     assert_eq!(db.number(wide), 1);
 }
 

@@ -141,7 +141,7 @@ fn sqlite_has_what_the_values_ask_for() {
     let db = Db::sqlite();
     let file = file(&db, "t.parquet", every_type());
     db.load(&[&file, "-t", "t", "--create"])
-        .is(0, &["2 rows written", "day text", "b blob", "u text"]);
+        .is(0, &["2 rows written", "day date", "b blob", "u text"]);
     let row = "select small, whole, large, single, double, cents, truth, day, clock, at, zoned, hex(b), u, j from t where id = 1";
     assert_eq!(
         db.exec(row).trim_end(),

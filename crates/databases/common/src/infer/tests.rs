@@ -52,41 +52,107 @@ proptest! {
             backwards.see(&columns, &[a.clone(), b.clone()]);
         }
         prop_assert_eq!(&seen_columns, &backwards);
-        // A table made for these rows needs no further change.
-        let made = |name: &Name| {
-            let seen_column = seen_columns.columns().iter().find(|s| s.name == *name);
-            seen_column.and_then(|s| s.kind).map_or(Existing::Missing, Existing::Of)
-        };
-        prop_assert_eq!(seen_columns.changes(made), vec![]);
+        // A table made for these rows takes them all, times included.
+        let mut settled = seen_columns.clone();
+        settled.settle(&[], &[]);
+        for (a, b) in &rows {
+            for (seen_column, value) in settled.columns().iter().zip([a, b]) {
+                prop_assert!(seen_column.kind.is_none_or(|kind| kind.takes_value(value)));
+            }
+        }
     }
 }
 
 #[test]
-fn says_what_to_add_and_what_to_widen() {
+fn a_column_takes_what_it_keeps_as_it_is() {
+    let kind = |holds| Kind::Own(holds);
+    for (kind, taken, refused) in [
+        (
+            Kind::Int,
+            vec!["5", "-1"],
+            vec!["05", "5 ", "n/a", "1.0", ""],
+        ),
+        (
+            Kind::Number,
+            vec!["5", "1.50", "1e3"],
+            vec!["n/a", "NaN", ""],
+        ),
+        (Kind::Bool, vec!["true", "false"], vec!["yes", "1", "True"]),
+        (Kind::Json, vec!["anything"], vec![]),
+        (
+            kind(Holds::Date),
+            vec!["2024-01-05"],
+            vec!["2024-01-05T10:00:00", "today", "10:00:00"],
+        ),
+        (
+            kind(Holds::Time),
+            vec!["10:00:00"],
+            vec!["2024-01-05T10:00:00", "10:00"],
+        ),
+        (
+            kind(Holds::Timestamp),
+            vec!["2024-01-05T10:00:00", "2024-01-05"],
+            vec!["2024-01-05T10:00:00+02:00", "now"],
+        ),
+        (
+            kind(Holds::Timestamptz),
+            vec!["2024-01-05T10:00:00Z", "2024-01-05 10:00", "2024-01-05"],
+            vec!["now", "n/a", "10:00:00"],
+        ),
+    ] {
+        for (texts, takes) in [(taken, true), (refused, false)] {
+            for text in texts {
+                let value = Value::from(text);
+                assert_eq!(kind.takes_value(&value), takes, "{kind:?} {text}");
+                assert_eq!(
+                    kind.takes_field(&Field::Text(text)),
+                    takes,
+                    "{kind:?} {text}"
+                );
+            }
+        }
+    }
+    for (kind, value, takes) in [
+        (Kind::Int, Value::number("21.5"), false),
+        (Kind::Int, true.into(), false),
+        (Kind::Number, 5.into(), true),
+        (Kind::Bool, 1.into(), false),
+        (Kind::Text, true.into(), true),
+        (Kind::Text, Value::Json("{}".into()), true),
+        (Kind::Own(Holds::Date), 5.into(), false),
+        (Kind::Own(Holds::Date), Value::Null, true),
+    ] {
+        assert_eq!(kind.takes_value(&value), takes, "{kind:?} {value:?}");
+    }
+}
+
+#[test]
+fn texts_that_all_are_times_make_a_column_of_times() {
     let mut seen_columns = SeenColumns::default();
-    let null = Value::Null;
-    seen_columns.see(
-        &names(&["id", "x", "gone", "blob", "own"]),
-        &[1.into(), 2.into(), null.clone(), "aGk=".into(), "t".into()],
-    );
-    // Another shape: other columns, another order.
-    seen_columns.see(
-        &names(&["x", "new", "id"]),
-        &[Value::number("1.5"), true.into(), null],
-    );
-    let existing = |name: &Name| match &**name {
-        "id" | "x" => Existing::Of(Kind::Int),
-        "blob" => Existing::Of(Kind::Bytes),
-        "own" => Existing::Fixed,
-        _ => Existing::Missing,
-    };
+    let columns = names(&["at", "day", "mixed", "none"]);
+    for row in [
+        ["2024-01-05T10:00:00Z", "2024-01-05", "2024-01-05", ""],
+        ["2024-01-05 10:00:00+02", "2024-02-29", "n/a", ""],
+    ] {
+        let mut row: Vec<Value> = row.map(Value::from).to_vec();
+        row[3] = Value::Null;
+        seen_columns.see(&columns, &row);
+    }
+    seen_columns.settle(&[], &[]);
+    let kinds: Vec<_> = seen_columns.columns().iter().map(|s| s.kind).collect();
+    let own = |holds| Some(Kind::Own(holds));
     assert_eq!(
-        seen_columns.changes(existing),
-        vec![
-            Change::Widen("x".into(), Kind::Number),
-            Change::Add("new".into(), Kind::Bool)
+        kinds,
+        [
+            own(Holds::Timestamptz),
+            own(Holds::Date),
+            Some(Kind::Text),
+            None
         ]
     );
+    let there = |name: &Name| matches!(&**name, "at" | "day");
+    let missing: Vec<_> = seen_columns.missing(there).map(|s| &*s.name).collect();
+    assert_eq!(missing, ["mixed", "none"]);
 }
 
 #[test]

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use windrow_core::{Fault, RowDone, Shape, TableName, Tally, Verdict};
+use windrow_database::Options;
 
 use super::session::Session;
 use super::statement::Statement;
@@ -15,6 +16,7 @@ pub(crate) struct Connection {
     pub(super) session: Session,
     pub(super) catalog: Arc<Catalog>,
     pub(super) creates: bool,
+    pub(super) extends: bool,
     pub(super) statements: HashMap<Arc<Shape>, Arc<Statement>>,
 }
 
@@ -23,11 +25,12 @@ pub(crate) struct Connection {
 pub(super) struct Stop(pub(super) Fault);
 
 impl Connection {
-    pub(crate) fn new(session: Session, catalog: Arc<Catalog>, creates: bool) -> Self {
+    pub(crate) fn new(session: Session, catalog: Arc<Catalog>, options: &Options) -> Self {
         Self {
             session,
             catalog,
-            creates,
+            creates: options.create_tables,
+            extends: options.extend_tables,
             statements: HashMap::new(),
         }
     }

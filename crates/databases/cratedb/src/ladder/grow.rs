@@ -25,7 +25,8 @@ impl Connection {
             let whole = self.session.whole_name(name);
             let facts = table.as_ref().map(|table| &table.facts);
             let statements = create::statements(&whole, facts, &demand);
-            if statements.is_empty() {
+            // Nothing marks the tables that Windrow made.
+            if statements.is_empty() || facts.is_some() && !self.extends {
                 continue;
             }
             for sql in statements {

@@ -40,6 +40,7 @@ impl Bed {
     pub(crate) async fn creating(columns: &str) -> Self {
         let options = Options {
             create_tables: true,
+            extend_tables: true,
             ..Options::default()
         };
         match std::env::var("WINDROW_TEST_CRATEDB") {

@@ -1,14 +1,17 @@
-//! Tables and columns that are made, and widened, from the rows that name them.
+//! Tables and columns that are made from the rows that name them.
 //!
 //! Each change is one statement, which MySQL commits by itself. Two connections that want the same
-//! change do not hinder each other: who comes second finds it done. Only what Windrow made is ever
-//! given another type, and only where every value that is there stays what it is.
+//! change do not hinder each other: the second one finds it done. A column that has held a value
+//! never gets another type, and a table that Windrow did not make gets columns only if the operator
+//! says so.
 
 use std::borrow::Cow;
 
-use windrow_core::{Fault, Holds, Name, TableName};
-use windrow_database::demand::Demand;
-use windrow_database::infer::{self, Change, Existing, SeenColumn, Times};
+use windrow_core::value::is_number;
+use windrow_core::{Fault, Holds, TableName, Value};
+use windrow_database::decimal;
+use windrow_database::demand::{self, Demand};
+use windrow_database::infer::{self, SeenColumn};
 use windrow_database::quote::backtick::{push_ident, push_table};
 
 use super::schema;
@@ -21,21 +24,21 @@ use crate::values::literal::push_text;
 /// How often a change is tried that somebody else is making too.
 const TRIES: usize = 3;
 
-/// Makes or changes a table.
+/// Makes or changes a table. `extends`: also one that Windrow did not make.
 ///
 /// # Errors
-/// As the server refuses, or the connection is lost.
+/// As the server refuses, the table is not Windrow's, or the connection is lost.
 pub(crate) async fn grow(
     session: &mut Session,
     name: &TableName,
     demand: &Demand,
+    extends: bool,
 ) -> Result<(), Trouble> {
     // DDL is its own transaction, so that a lock of the table would not last from the look to the
-    // change: another connection could have widened the column in between, and this one would
-    // make it narrower.
+    // change: another connection could have given the column its type in between.
     let lock = lock_name(name);
     session.say(&format!("DO GET_LOCK({lock}, 5)")).await?;
-    let grown = grow_locked(session, name, demand).await;
+    let grown = grow_locked(session, name, demand, extends).await;
     if session.is_usable() {
         session.say(&format!("DO RELEASE_LOCK({lock})")).await?;
     }
@@ -54,11 +57,12 @@ async fn grow_locked(
     session: &mut Session,
     name: &TableName,
     demand: &Demand,
+    extends: bool,
 ) -> Result<(), Trouble> {
     let mut tries = TRIES;
     loop {
         tries -= 1;
-        match attempt(session, name, demand).await {
+        match attempt(session, name, demand, extends).await {
             // The table or the column is there, or gone, already.
             Err(Trouble::Refused(refusal))
                 if matches!(refusal.number, 1050 | 1060 | 1091 | 1146) && tries > 0 => {}
@@ -75,7 +79,12 @@ async fn grow_locked(
     }
 }
 
-async fn attempt(session: &mut Session, name: &TableName, demand: &Demand) -> Result<(), Trouble> {
+async fn attempt(
+    session: &mut Session,
+    name: &TableName,
+    demand: &Demand,
+    extends: bool,
+) -> Result<(), Trouble> {
     let sql = match schema::read(session, name).await? {
         None if !demand.new.is_wanted() => return Ok(()),
         None => match creation(name, demand, session.server.mariadb) {
@@ -83,6 +92,9 @@ async fn attempt(session: &mut Session, name: &TableName, demand: &Demand) -> Re
             None => return Err(Trouble::of(untyped(name))),
         },
         Some(facts) => {
+            if let Some(fault) = foreign(&facts, demand, extends) {
+                return Err(Trouble::of(fault));
+            }
             let changes = changes(&facts, demand);
             if changes.is_empty() {
                 return Ok(());
@@ -97,6 +109,18 @@ async fn attempt(session: &mut Session, name: &TableName, demand: &Demand) -> Re
     session.say(&sql).await?;
     tracing::info!(sql, "changed");
     Ok(())
+}
+
+/// Returns the refusal of a column that the table lacks and may not get.
+fn foreign(facts: &Facts, demand: &Demand, extends: bool) -> Option<Fault> {
+    if facts.ours || extends {
+        return None;
+    }
+    let mut missing = demand
+        .seen_columns
+        .missing(|name| facts.place_of(name).is_some());
+    let column = missing.next()?;
+    Some(demand::not_extended(&facts.name, &column.name))
 }
 
 fn untyped(name: &TableName) -> Fault {
@@ -188,121 +212,60 @@ fn own_type(holds: Holds) -> Cow<'static, str> {
     })
 }
 
-/// What an existing table lacks, as the parts of one ALTER TABLE.
+/// What an existing table lacks, as the parts of one ALTER TABLE. A column that has had no value
+/// yet gets its type with the first; a value that another session has written there and that the
+/// type would not keep is an error of the server, which is in strict mode.
 pub(crate) fn changes(facts: &Facts, demand: &Demand) -> Vec<String> {
-    let column = |name: &Name| {
-        facts
-            .place_of(name)
-            .and_then(|place| facts.columns.get(place))
-    };
-    let mut changes = Vec::new();
-    for seen_column in demand.seen_columns.columns() {
-        if seen_column.kind.is_none() && column(&seen_column.name).is_none() {
-            changes.push(addition("ADD COLUMN", seen_column));
-        }
-        // Whole numbers are among those that a double rounds.
-        let rounds = column(&seen_column.name).is_some_and(|c| c.kind == Kind::Double)
-            && !seen_column.double;
-        if facts.ours
-            && rounds
-            && matches!(
-                seen_column.kind,
-                Some(infer::Kind::Int | infer::Kind::Number)
-            )
-        {
-            changes.push(modification(&seen_column.name, "DECIMAL(65,30)"));
-        }
-    }
-    let existing = |name: &Name| {
-        let seen_column = demand
-            .seen_columns
-            .columns()
-            .iter()
-            .find(|s| s.name == *name);
-        let zoned = seen_column.is_some_and(|s| s.times == Times::All(Holds::Timestamptz));
-        match existing(facts, column(name)) {
-            // A zone is no matter of the column's.
-            Existing::Of(infer::Kind::Own(Holds::Timestamp)) if zoned => Existing::Fixed,
-            existing => existing,
-        }
-    };
-    for change in demand.seen_columns.changes(existing) {
-        match change {
-            Change::Add(name, kind) => {
-                let seen_column = demand
-                    .seen_columns
-                    .columns()
-                    .iter()
-                    .find(|s| s.name == name);
-                let double = seen_column.is_some_and(|s| s.double);
-                let verb = if column(&name).is_some() {
-                    "MODIFY COLUMN"
-                } else {
-                    "ADD COLUMN"
-                };
-                let seen_column = SeenColumn {
-                    name,
-                    kind: Some(kind),
-                    double,
-                    times: Times::Nothing,
-                };
-                changes.push(addition(verb, &seen_column));
+    let change = |seen: &SeenColumn| {
+        let place = facts.place_of(&seen.name);
+        match place.and_then(|place| facts.columns.get(place)) {
+            None => Some(addition("ADD COLUMN", seen)),
+            Some(column) if column.no_value_yet && seen.kind.is_some() => {
+                Some(addition("MODIFY COLUMN", seen))
             }
-            Change::Widen(name, kind) => {
-                let exact = match (column(&name).map(|c| c.kind), kind) {
-                    (Some(Kind::Int), infer::Kind::Number) => Some("DECIMAL(65,30)"),
-                    (
-                        Some(Kind::Int | Kind::Json | Kind::Date | Kind::DateTime | Kind::Time),
-                        infer::Kind::Text,
-                    ) => Some("LONGTEXT"),
-                    _ => None,
-                };
-                changes.extend(exact.map(|to| modification(&name, to)));
-            }
+            Some(_) => None,
         }
-    }
-    changes
-}
-
-/// What a column holds that may be given a wider type.
-pub(crate) fn grows(facts: &Facts, column: &Column) -> Option<infer::Kind> {
-    match existing(facts, Some(column)) {
-        Existing::Of(kind) => Some(kind),
-        Existing::Missing | Existing::Fixed => None,
-    }
-}
-
-/// What may be done to a column. One that holds nothing yet counts as missing.
-fn existing(facts: &Facts, column: Option<&Column>) -> Existing {
-    let Some(column) = column.filter(|column| !column.no_value_yet) else {
-        return Existing::Missing;
     };
-    let in_key = facts.place_of(&column.name);
-    let in_key = facts
-        .uniques
+    demand
+        .seen_columns
+        .columns()
         .iter()
-        .any(|u| in_key.is_some_and(|p| u.columns.contains(&p)));
-    match column.kind {
-        _ if !facts.ours || in_key => Existing::Fixed,
-        Kind::Int => Existing::Of(infer::Kind::Int),
-        Kind::Json => Existing::Of(infer::Kind::Json),
-        Kind::Date => Existing::Of(infer::Kind::Own(Holds::Date)),
-        Kind::Time => Existing::Of(infer::Kind::Own(Holds::Time)),
-        Kind::DateTime => Existing::Of(infer::Kind::Own(Holds::Timestamp)),
-        _ => Existing::Fixed,
+        .filter_map(change)
+        .collect()
+}
+
+/// What a column of a table that Windrow made holds, as far as Windrow judges its values itself.
+pub(crate) fn judged(facts: &Facts, column: &Column) -> Option<infer::Kind> {
+    if !facts.ours || column.no_value_yet {
+        return None;
     }
+    Some(match column.kind {
+        Kind::Bool => infer::Kind::Bool,
+        Kind::Int => infer::Kind::Int,
+        Kind::Double | Kind::Decimal(65, 30) => infer::Kind::Number,
+        Kind::Json => infer::Kind::Json,
+        Kind::Date => infer::Kind::Own(Holds::Date),
+        Kind::Time => infer::Kind::Own(Holds::Time),
+        // In UTC where there was a zone.
+        Kind::DateTime => infer::Kind::Own(Holds::Timestamptz),
+        _ => return None,
+    })
+}
+
+/// Returns false if the column, which holds this kind, does not keep the value as it is. A double
+/// keeps only the digits that it gives back.
+pub(crate) fn keeps(kind: infer::Kind, column: &Column, value: &Value) -> bool {
+    let exact = match value {
+        Value::Int(n) => decimal::int_is_double(*n),
+        Value::Number(digits) => decimal::is_double(digits),
+        Value::Text(digits) if is_number(digits.as_bytes()) => decimal::is_double(digits),
+        _ => true,
+    };
+    (exact || column.kind != Kind::Double) && kind.takes_value(value)
 }
 
 fn addition(verb: &str, seen_column: &SeenColumn) -> String {
     let mut sql = format!("{verb} ");
     push_definition(&mut sql, seen_column, false);
-    sql
-}
-
-fn modification(name: &Name, to: &str) -> String {
-    let mut sql = "MODIFY COLUMN ".to_owned();
-    push_ident(&mut sql, name);
-    sql.push(' ');
-    sql.push_str(to);
     sql
 }

@@ -36,7 +36,8 @@ pub(crate) struct Facts {
     pub(crate) triggers: Vec<Trigger>,
     /// The user sees all triggers of the table.
     pub(crate) sees_triggers: bool,
-    /// Windrow made it, so Windrow may widen it.
+    /// True if Windrow made the table: columns are added, and values that a column does not keep
+    /// are refused.
     pub(crate) ours: bool,
     /// What a guard says; `None`: the user may not look at it.
     pub(crate) print: Option<Print>,

@@ -102,7 +102,7 @@ impl Connection {
         let mut grown = false;
         for (name, demand) in &demands {
             grown = true;
-            match create::grow(&mut self.session, name, demand).await {
+            match create::grow(&mut self.session, name, demand, self.extends).await {
                 Ok(()) => {}
                 Err(Trouble::Lost(why)) => return Err(Break::Lost(why)),
                 Err(Trouble::Refused(refusal)) => {

@@ -16,6 +16,8 @@ const MOST_SHAPES: usize = 4096;
 /// Descriptions by name, and shapes joined with them.
 #[derive(Debug, Default)]
 pub(crate) struct Catalog {
+    /// True if columns that Windrow made refuse values that they would not keep as they are.
+    judges: bool,
     shapes: RwLock<HashMap<Arc<Shape>, Arc<Compiled>>>,
     tables: Descriptions<Facts>,
 }
@@ -29,6 +31,14 @@ impl Deref for Catalog {
 }
 
 impl Catalog {
+    /// Makes an empty catalog.
+    pub(crate) fn new(judges: bool) -> Self {
+        Self {
+            judges,
+            ..Self::default()
+        }
+    }
+
     /// A shape joined with its table.
     pub(crate) fn compile(&self, shape: &Arc<Shape>, table: &Arc<Table>) -> Arc<Compiled> {
         let shapes = self.shapes.read().unwrap_or_else(PoisonError::into_inner);
@@ -36,7 +46,7 @@ impl Catalog {
             Some(known) if known.table.version == table.version => return known.clone(),
             _ => drop(shapes),
         }
-        let compiled = Arc::new(Compiled::new(shape, table));
+        let compiled = Arc::new(Compiled::new(shape, table, self.judges));
         let mut shapes = self.shapes.write().unwrap_or_else(PoisonError::into_inner);
         if shapes.len() >= MOST_SHAPES {
             shapes.clear();

@@ -8,8 +8,10 @@ use windrow_core::apart::Apart;
 use windrow_core::{
     Fault, FaultClass, Key, Name, OnConflict, Op, Returning, RowWrite, Shape, Value,
 };
+use windrow_database::demand;
 use windrow_database::plan::Fence;
 
+use crate::catalog::create;
 use crate::catalog::table::Table;
 use crate::values::column::{Column, ColumnDefault, Kind};
 use crate::values::encode;
@@ -45,6 +47,8 @@ pub(crate) struct Compiled {
     /// Why its writes share no transaction with others.
     pub(crate) apart: Option<Apart>,
     pub(crate) fence: Fence,
+    /// True if columns that Windrow made refuse values that they would not keep as they are.
+    judges: bool,
     /// Places in the row of the unique keys that are wholly given, each with a seed that tells it
     /// from all others.
     keys: Vec<(u64, Box<[usize]>)>,
@@ -100,8 +104,9 @@ pub(crate) struct Encoded {
 }
 
 impl Compiled {
-    /// Joins a shape with its table.
-    pub(crate) fn new(shape: &Arc<Shape>, table: &Arc<Table>) -> Self {
+    /// Joins a shape with its table. `judges`: columns that Windrow made refuse values that they
+    /// would not keep as they are.
+    pub(crate) fn new(shape: &Arc<Shape>, table: &Arc<Table>, judges: bool) -> Self {
         let needs_key = shape.has_key_values() || shape.on_conflict != OnConflict::Error;
         let key_names = if needs_key {
             table.key_names(&shape.key)
@@ -143,6 +148,7 @@ impl Compiled {
             is_new: action == Action::Upsert && computes(table, &columns, &key),
             apart: table.why_apart(op, also).cloned(),
             fence: fence(action, table, &columns, &key),
+            judges,
             keys: given_keys(table, &row),
             shape: shape.clone(),
             table: table.clone(),
@@ -173,6 +179,7 @@ impl Compiled {
             is_new: false,
             apart: self.apart.clone(),
             fence: self.fence,
+            judges: false,
             keys: Vec::new(),
         }
     }
@@ -237,6 +244,13 @@ impl Compiled {
             let cell = encode::key(table, column, value)?;
             encoded.nothing |= cell.is_none();
             return Ok(cell.unwrap_or(Cell::NULL));
+        }
+        if self.judges
+            && let Some(kind) = create::judged(&self.table, column)
+            && !create::keeps(kind, column, value)
+        {
+            let type_name = column.kind.as_str();
+            return Err(demand::misfit(table, &column.name, type_name, value));
         }
         // A statement of one row refuses NULL where one of many may put something else in its
         // place.

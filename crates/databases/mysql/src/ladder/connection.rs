@@ -6,6 +6,7 @@ use std::sync::Arc;
 use tokio::time::Instant;
 use windrow_core::sink::Purpose;
 use windrow_core::{Fault, RowDone, Verdict};
+use windrow_database::Options;
 
 use super::cache::Catalog;
 use super::transaction::{Break, TRUSTED, Verified};
@@ -21,6 +22,7 @@ pub(crate) struct Connection {
     pub(super) catalog: Arc<Catalog>,
     pub(super) purpose: Purpose,
     pub(super) creates: bool,
+    pub(super) extends: bool,
     pub(super) verified: Verified,
     pub(super) interrupt: Arc<Interrupt>,
     /// The server remembers a number that it gave last.
@@ -28,19 +30,20 @@ pub(crate) struct Connection {
 }
 
 impl Connection {
-    /// `creates`: tables and columns that are not there are made.
+    /// Makes a connection that has learned nothing yet.
     pub(crate) fn new(
         (session, interrupt): (Session, Arc<Interrupt>),
         catalog: Arc<Catalog>,
         purpose: Purpose,
-        creates: bool,
+        options: &Options,
     ) -> Self {
         Self {
             session,
             interrupt,
             catalog,
             purpose,
-            creates,
+            creates: options.create_tables,
+            extends: options.extend_tables,
             verified: HashMap::new(),
             numbered: false,
         }

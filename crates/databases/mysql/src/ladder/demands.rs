@@ -1,7 +1,7 @@
 //! What the rows of a batch ask of their tables, and who is told where they do not get it.
 
 use windrow_core::{Op, RowDone, RowWrite, TableName, Verdict};
-use windrow_database::demand::{self, Demand};
+use windrow_database::demand::Demand;
 
 use super::batch::Batch;
 use super::cache::Catalog;
@@ -14,7 +14,7 @@ pub(super) fn of<'a>(batch: &Batch<'a>, catalog: &Catalog) -> Vec<(&'a TableName
         .iter()
         .zip(&batch.verdicts)
         .filter(|(_, verdict)| verdict.is_none());
-    let mut demands = demand::by_table(open.flat_map(|(unit, _)| unit.work()), Demand::see);
+    let mut demands = Demand::of_writes(open.flat_map(|(unit, _)| unit.work()));
     demands.retain(|(name, demand)| match catalog.get(name) {
         None => demand.new.is_wanted(),
         Some(table) => !create::changes(&table.facts, demand).is_empty(),

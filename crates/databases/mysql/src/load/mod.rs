@@ -120,8 +120,9 @@ impl Bulk for MysqlBulk {
         declared: &[Option<Holds>],
     ) -> Result<bool, Fault> {
         let mut session = self.connect().await?;
-        let demand = Demand::of_rows(plan, rows, declared, true);
-        let grown = create::grow(&mut session, &plan.table, &demand).await;
+        let demand = Demand::of_rows(plan, rows, declared);
+        let extends = self.options.extend_tables;
+        let grown = create::grow(&mut session, &plan.table, &demand, extends).await;
         session.close().await;
         grown.map_err(Trouble::into_fault)?;
         Ok(true)

@@ -2,7 +2,7 @@
 
 use mysql_async::Row;
 use windrow_core::load::Fields;
-use windrow_core::{Fault, FaultClass, Field, Holds, LoadPlan, OnConflict, TableName};
+use windrow_core::{Fault, FaultClass, Field, LoadPlan, OnConflict, TableName};
 use windrow_database::quote::backtick::{push_ident, push_table};
 use windrow_database::{decimal, infer};
 
@@ -30,8 +30,8 @@ pub(super) struct Load {
     /// Rows whose key is there are left out.
     pub(super) ignores: bool,
     pub(super) columns: Box<[Column]>,
-    /// Of each column what it holds, where it is widened for what it does not hold.
-    grows: Box<[Option<infer::Kind>]>,
+    /// The kinds of the columns of which Windrow itself judges what they keep.
+    judged: Box<[Option<infer::Kind>]>,
 }
 
 impl Load {
@@ -40,15 +40,15 @@ impl Load {
     /// # Errors
     /// A value cannot be written.
     pub(super) fn push_row(&self, fields: &mut Fields<'_>, out: &mut Vec<u8>) -> Result<(), Fault> {
-        for (at, (column, grows)) in self.columns.iter().zip(&self.grows).enumerate() {
+        for (at, (column, judged)) in self.columns.iter().zip(&self.judged).enumerate() {
             if at > 0 {
                 out.push(b'\t');
             }
             let field = fields.next().ok_or_else(|| {
                 Fault::internal("a portion has fewer fields than its load has columns")
             })?;
-            if grows.is_some_and(|kind| !keeps(kind, column, &field)) {
-                return Err(unsupported("a column is to be widened first"));
+            if judged.is_some_and(|kind| !keeps(kind, column, &field)) {
+                return Err(unsupported("a column does not keep a value as it is"));
             }
             field::push(out, &self.table, column, field)?;
         }
@@ -126,12 +126,8 @@ fn of_facts(plan: &LoadPlan, facts: &Facts, more: &[Row], creates: bool) -> Resu
     if creates && columns.iter().any(|column| column.no_value_yet) {
         return Err(unsupported("a column has no type yet"));
     }
-    let grows = |column: &Column| match column.kind {
-        _ if !creates => None,
-        Kind::Double if facts.ours => Some(infer::Kind::Number),
-        _ => create::grows(facts, column),
-    };
-    let grows = columns.iter().map(grows).collect();
+    let judged = |column: &Column| create::judged(facts, column).filter(|_| creates);
+    let judged = columns.iter().map(judged).collect();
     let mut open = "START TRANSACTION; ".to_owned();
     guard::push_all(&mut open, &plan.table);
     Ok(Load {
@@ -141,7 +137,7 @@ fn of_facts(plan: &LoadPlan, facts: &Facts, more: &[Row], creates: bool) -> Resu
         ignores: plan.on_conflict == OnConflict::Ignore,
         table: plan.table.clone(),
         columns,
-        grows,
+        judged,
     })
 }
 
@@ -231,8 +227,8 @@ fn by_variable(kind: Kind) -> Option<(&'static str, &'static str)> {
     }
 }
 
-/// Whether a column that Windrow made keeps a field as it is. A double keeps the digits of those
-/// numbers alone that are doubles.
+/// Returns false if a column that Windrow made does not keep a field as it is. A double keeps only
+/// the digits that it gives back.
 fn keeps(kind: infer::Kind, column: &Column, field: &Field<'_>) -> bool {
     let rounds = match *field {
         Field::Plain(digits) | Field::Number(digits) if column.kind == Kind::Double => {
@@ -240,10 +236,7 @@ fn keeps(kind: infer::Kind, column: &Column, field: &Field<'_>) -> bool {
         }
         _ => false,
     };
-    // A zone is no matter of the column's: its values are in UTC.
-    let zoned =
-        column.kind == Kind::DateTime && infer::Kind::Own(Holds::Timestamptz).takes_field(field);
-    !rounds && (zoned || kind.takes_field(field))
+    !rounds && kind.takes_field(field)
 }
 
 fn unsupported(why: &str) -> Fault {

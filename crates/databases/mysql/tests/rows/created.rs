@@ -39,34 +39,67 @@ async fn a_table_is_made_from_its_first_rows_and_keeps_them_exactly() {
 }
 
 #[tokio::test]
-async fn columns_are_added_and_widened_where_nothing_is_lost() {
+async fn columns_are_added_and_keep_their_types() {
     let mut bed = bed().await;
-    let put = |columns: &[&str], row: Vec<Value>| unit(&insert("w", columns).shape(), row);
-    bed.succeed(&[put(
-        &["id", "n", "late", "x"],
-        vec![1.into(), 5.into(), Value::Null, number("0.5")],
-    )])
-    .await;
-    bed.succeed(&[put(&["id", "n"], vec![2.into(), number("1.25")])])
-        .await;
-    bed.succeed(&[put(&["id", "late", "more"], row![3, "now", true])])
-        .await;
-    bed.succeed(&[put(
-        &["id", "x"],
-        vec![4.into(), number("0.1000000000000000055511151231257827")],
-    )])
-    .await;
-    let many: Vec<Unit<RowWrite>> = (10..20)
-        .map(|id| put(&["id", "k"], row![format!("key {id}"), id]))
-        .collect();
-    // A key is not widened: its rows fail, with the server's own words.
-    for outcome in bed.outcomes(&many).await {
-        assert_eq!(fault(&outcome).class, FaultClass::Value);
+    let columns = ["id", "n", "x", "b", "d", "at", "late"];
+    let shape = insert("w", &columns).shape();
+    let row = |id: i32| {
+        let late: Option<i32> = None;
+        row![id, 5, 1.5, true, "2024-01-05", "2024-01-05T10:00:00Z", late]
+    };
+    bed.succeed(&[unit(&shape, row(1))]).await;
+    let more = insert("w", &["id", "late", "more"]).shape();
+    bed.succeed(&[unit(&more, row![2, "text", true])]).await;
+    let types = "select group_concat(column_name, ' ', column_type order by column_name separator ', ') \
+                 from information_schema.columns where table_schema = database() and table_name = 'w'";
+    let made = "at datetime(6), b tinyint(1), d date, id bigint(20), late longtext, more tinyint(1), n bigint(20), x double";
+    assert_eq!(bed.sql(types), made);
+    let mut units = vec![unit(&shape, row(3))];
+    for (place, value) in [
+        (0, Value::from("abc")),
+        (1, number("21.5")),
+        (1, "n/a".into()),
+        (2, "n/a".into()),
+        (2, number("0.1000000000000000055511151231257827")),
+        (3, "yes".into()),
+        (4, "2024-01-05T10:00:00".into()),
+        (5, "now".into()),
+    ] {
+        let mut row = row(100);
+        row[place] = value;
+        units.push(unit(&shape, row));
     }
-    assert_eq!(
-        bed.sql("select id, n + 0.0 = 5, late, more, x < 0.2 from w order by id"),
-        "1|1|NULL|NULL|0\n2|0|NULL|NULL|NULL\n3|NULL|now|1|NULL\n4|NULL|NULL|NULL|1"
-    );
+    units.push(unit(&shape, row(4)));
+    let outcomes = bed.outcomes(&units).await;
+    for (place, outcome) in outcomes.iter().enumerate() {
+        if place == 0 || place == units.len() - 1 {
+            assert!(outcome.is_ok(), "{outcome:?}");
+            continue;
+        }
+        let fault = fault(outcome);
+        assert_eq!(
+            (fault.class, &*fault.code),
+            (FaultClass::Value, "22P02"),
+            "{place}"
+        );
+    }
+    assert_eq!(bed.sql(types), made);
+    assert_eq!(bed.sql("select count(*) from w"), "4");
+}
+
+#[tokio::test]
+async fn tables_of_others_are_left_alone() {
+    let mut bed = bed().await;
+    bed.sql("create table own (id int primary key, a int)");
+    let more = insert("own", &["id", "more"]).shape();
+    let plain = insert("own", &["id", "a"]).shape();
+    let outcomes = bed
+        .outcomes(&[unit(&more, row![1, 1]), unit(&plain, row![2, 2])])
+        .await;
+    assert_eq!(fault(&outcomes[0]).class, FaultClass::NoColumn);
+    let hint = fault(&outcomes[0]).hint();
+    assert!(hint.is_some_and(|hint| hint.contains("extend_tables")));
+    assert!(outcomes[1].is_ok());
 }
 
 #[tokio::test]

@@ -48,7 +48,7 @@ impl RowPlan {
             && parsed.returning.is_none()
             && parsed.overriding.is_none()
             && parsed.functions.is_empty()
-            // Windrow may widen such a table for rows.
+            // Windrow judges the values of rows for such a table.
             && !facts.ours
             // A trigger may drop the row, or ask the session's settings.
             && !facts.has_hooks;

@@ -1,15 +1,16 @@
-//! Tables and columns that are made, and widened, from the rows that name them.
+//! Tables and columns that are made from the rows that name them.
 //!
 //! Each change is one transaction that locks the table, looks at it again and does only what is
-//! still to be done: two connections that want the same change do not hinder each other. Only what
-//! Windrow made is ever given another type. Where a database cannot alter a table within a
-//! transaction, tables and columns are added by themselves, and keep their types.
+//! still to be done: two connections that want the same change do not hinder each other. A column
+//! that has held a value never gets another type, and a table that Windrow did not make gets
+//! columns only if the operator says so. Where a database cannot alter a table within a
+//! transaction, tables and columns are added by themselves.
 
 use std::borrow::Cow;
 
 use windrow_core::{Fault, Holds, Name, TableName};
-use windrow_database::demand::Demand;
-use windrow_database::infer::{self, Change, Existing};
+use windrow_database::demand::{self, Demand};
+use windrow_database::infer;
 use windrow_database::quote::{push_ident, push_idents, push_table};
 
 use super::column::{Column, Kind, oid};
@@ -18,11 +19,25 @@ use super::table::{Facts, NO_VALUE_YET, OURS};
 use crate::dialect::Dialect;
 use windrow_pgwire::wire::{Broken, ServerError, Wire};
 
-/// Whether rows ask anything of a table, by a description that may be old.
+/// Returns true if rows ask anything of a table, by a description that may be old.
 pub(crate) fn asks_of(demand: &Demand, facts: Option<&Facts>) -> bool {
     match facts {
         None => demand.new.is_wanted(),
         Some(facts) => !changes(facts, demand).is_empty(),
+    }
+}
+
+/// Why a table was not fitted to its rows.
+enum Refusal {
+    /// The server's words.
+    Server(ServerError),
+    /// Windrow did not make the table.
+    NotExtended(Fault),
+}
+
+impl From<ServerError> for Refusal {
+    fn from(error: ServerError) -> Self {
+        Self::Server(error)
     }
 }
 
@@ -32,21 +47,27 @@ const TRIES: usize = 3;
 /// How long a change waits for those who use the table.
 const LOCK_WAIT: &str = "SET LOCAL lock_timeout = '5s'";
 
-/// Makes the table, or what it lacks.
+/// Makes the table, or what it lacks. `extends`: also what a table lacks that Windrow did not make.
 ///
 /// # Errors
-/// Outside: the connection is lost. Inside: the server refuses, in its own words.
+/// Outside: the connection is lost. Inside: the server refuses, in its own words, or the table is
+/// not Windrow's.
 pub(crate) async fn grow(
     wire: &mut Wire,
     dialect: &'static Dialect,
     name: &TableName,
     demand: &Demand,
+    extends: bool,
 ) -> Result<Result<(), Fault>, Broken> {
     let mut last = None;
     for _ in 0..TRIES {
-        match attempt(wire, dialect, name, demand).await? {
+        match attempt(wire, dialect, name, demand, extends).await? {
             Ok(()) => return Ok(Ok(())),
-            Err(error) => {
+            Err(Refusal::NotExtended(fault)) => {
+                drop(wire.simple("ROLLBACK").await?);
+                return Ok(Err(fault));
+            }
+            Err(Refusal::Server(error)) => {
                 // Whatever it says of a transaction that has ended by itself does not matter.
                 drop(wire.simple("ROLLBACK").await?);
                 let raced = matches!(
@@ -81,14 +102,21 @@ async fn attempt(
     dialect: &'static Dialect,
     name: &TableName,
     demand: &Demand,
-) -> Result<Result<(), ServerError>, Broken> {
+    extends: bool,
+) -> Result<Result<(), Refusal>, Broken> {
     let known = match schema::read_unproven(wire, name, dialect).await? {
         Ok(facts) => facts,
-        Err(error) => return Ok(Err(error)),
+        Err(error) => return Ok(Err(error.into())),
     };
     let there = known.is_some();
     if !there && !demand.new.is_wanted() {
         return Ok(Ok(()));
+    }
+    if let Some(fault) = known
+        .as_ref()
+        .and_then(|facts| foreign(facts, demand, extends))
+    {
+        return Ok(Err(Refusal::NotExtended(fault)));
     }
     if !dialect.alters {
         // Each change by itself; one that somebody else was faster with is looked at again.
@@ -96,33 +124,48 @@ async fn attempt(
             || creation(name, demand, dialect),
             |facts| changes(&facts, demand),
         );
-        return change(wire, &statements).await;
+        return Ok(change(wire, &statements).await?.map_err(Refusal::from));
     }
     let lock = format!("LOCK TABLE {} IN ACCESS EXCLUSIVE MODE", quoted(name));
     let mut first = vec!["BEGIN".to_owned(), LOCK_WAIT.to_owned()];
     first.extend(there.then(|| lock.clone()));
     if let Err(error) = run(wire, &first).await? {
-        return Ok(Err(error));
+        return Ok(Err(error.into()));
     }
     let mut facts = schema::read_unproven(wire, name, dialect).await?;
     if !there && matches!(facts, Ok(Some(_))) {
-        // Somebody else was faster. What is seen without the lock may be wider by the time it is
-        // changed.
+        // Another session was faster. What is seen without the lock may have changed by the time
+        // it is locked.
         if let Err(error) = run(wire, &[lock]).await? {
-            return Ok(Err(error));
+            return Ok(Err(error.into()));
         }
         facts = schema::read_unproven(wire, name, dialect).await?;
     }
     let facts = match facts {
         Ok(facts) => facts,
-        Err(error) => return Ok(Err(error)),
+        Err(error) => return Ok(Err(error.into())),
     };
     let mut statements = match facts {
-        Some(facts) => changes(&facts, demand),
+        Some(facts) => match foreign(&facts, demand, extends) {
+            Some(fault) => return Ok(Err(Refusal::NotExtended(fault))),
+            None => changes(&facts, demand),
+        },
         None => creation(name, demand, dialect),
     };
     statements.push("COMMIT".to_owned());
-    change(wire, &statements).await
+    Ok(change(wire, &statements).await?.map_err(Refusal::from))
+}
+
+/// Returns the refusal of a column that the table lacks and may not get.
+fn foreign(facts: &Facts, demand: &Demand, extends: bool) -> Option<Fault> {
+    if facts.ours || extends {
+        return None;
+    }
+    let mut missing = demand
+        .seen_columns
+        .missing(|name| facts.place_of(name).is_some());
+    let column = missing.next()?;
+    Some(demand::not_extended(&facts.name, &column.name))
 }
 
 async fn run(wire: &mut Wire, statements: &[String]) -> Result<Result<(), ServerError>, Broken> {
@@ -134,7 +177,7 @@ async fn run(wire: &mut Wire, statements: &[String]) -> Result<Result<(), Server
     Ok(Ok(()))
 }
 
-/// Runs them, and says in the log what was made, added and widened.
+/// Runs them, and says in the log what was made and added.
 async fn change(wire: &mut Wire, statements: &[String]) -> Result<Result<(), ServerError>, Broken> {
     let changed = run(wire, statements).await?;
     let made = |sql: &&String| !sql.starts_with("COMMENT") && *sql != "COMMIT";
@@ -173,76 +216,54 @@ fn creation(name: &TableName, demand: &Demand, dialect: &Dialect) -> Vec<String>
     }
     sql.push(')');
     if !dialect.alters {
-        // Comments say what may be widened later.
         comments.clear();
     }
     comments.insert(0, sql);
     comments
 }
 
-/// What an existing table lacks.
+/// What an existing table lacks. A column that has had no value yet gets its type with the first.
 fn changes(facts: &Facts, demand: &Demand) -> Vec<String> {
     let table = quoted(&facts.name);
-    let column = |name: &Name| {
-        facts
-            .place_of(name)
-            .and_then(|place| facts.columns.get(place))
-    };
     let mut statements = Vec::new();
     for seen in demand.seen_columns.columns() {
-        if seen.kind.is_none() && column(&seen.name).is_none() {
-            statements.push(addition(&table, &seen.name, None));
-            if facts.dialect.alters {
-                statements.push(comment(&table, &seen.name));
+        let place = facts.place_of(&seen.name);
+        let column = place.and_then(|place| facts.columns.get(place));
+        match (column, seen.kind) {
+            (None, Some(kind)) => statements.push(addition(&table, &seen.name, Some(kind))),
+            (None, None) => {
+                statements.push(addition(&table, &seen.name, None));
+                if facts.dialect.alters {
+                    statements.push(comment(&table, &seen.name));
+                }
             }
+            (Some(column), Some(kind)) if column.no_value_yet && facts.dialect.alters => {
+                statements.push(settlement(&table, &seen.name, kind));
+            }
+            (Some(_), _) => {}
         }
-    }
-    for change in demand
-        .seen_columns
-        .changes(|name| existing(facts, column(name)))
-    {
-        statements.push(match change {
-            Change::Add(name, kind) if column(&name).is_some() => replacement(&table, &name, kind),
-            Change::Add(name, kind) => addition(&table, &name, Some(kind)),
-            Change::Widen(name, kind) => {
-                let from = column(&name).map(|c| &c.kind);
-                widening(&table, &name, kind, from)
-            }
-        });
     }
     statements
 }
 
-/// What a column holds that may be given a wider type.
-pub(crate) fn grows(facts: &Facts, column: &Column) -> Option<infer::Kind> {
-    match existing(facts, Some(column)) {
-        Existing::Of(kind) => Some(kind),
-        Existing::Missing | Existing::Fixed => None,
+/// What a column of a table that Windrow made holds, as far as Windrow judges its values itself.
+pub(crate) fn judged(facts: &Facts, column: &Column) -> Option<infer::Kind> {
+    if !facts.ours || column.no_value_yet || column.type_oid != column.base_oid {
+        return None;
     }
-}
-
-/// What may be done to a column. One that holds nothing yet counts as missing.
-fn existing(facts: &Facts, column: Option<&Column>) -> Existing {
-    let Some(column) = column.filter(|column| !column.no_value_yet) else {
-        return Existing::Missing;
-    };
-    // Another type of a key would change the rows that are there, and who finds them.
-    let in_key = facts.is_key(&column.name);
-    let kind = match column.kind {
-        _ if !facts.ours || in_key || column.type_oid != column.base_oid => return Existing::Fixed,
+    Some(match column.kind {
         Kind::Bool => infer::Kind::Bool,
         Kind::Int8 => infer::Kind::Int,
         Kind::Numeric if column.narrowed < 0 => infer::Kind::Number,
         Kind::Jsonb => infer::Kind::Json,
         Kind::Bytea => infer::Kind::Bytes,
-        _ if column.narrowed >= 0 => return Existing::Fixed,
+        _ if column.narrowed >= 0 => return None,
         Kind::Date => infer::Kind::Own(Holds::Date),
         Kind::Timestamp => infer::Kind::Own(Holds::Timestamp),
         Kind::Timestamptz => infer::Kind::Own(Holds::Timestamptz),
         Kind::Other if column.base_oid == oid::TIME => infer::Kind::Own(Holds::Time),
-        _ => return Existing::Fixed,
-    };
-    Existing::Of(kind)
+        _ => return None,
+    })
 }
 
 fn type_of(kind: Option<infer::Kind>) -> Cow<'static, str> {
@@ -285,27 +306,23 @@ fn addition(table: &str, name: &Name, kind: Option<infer::Kind>) -> String {
     sql
 }
 
-/// A column of nothing but NULL gets its type by being made anew, which rewrites no row.
-fn replacement(table: &str, name: &Name, kind: infer::Kind) -> String {
-    let mut sql = format!("ALTER TABLE {table} DROP COLUMN ");
-    push_ident(&mut sql, name);
-    sql.push_str(", ADD COLUMN ");
-    push_ident(&mut sql, name);
-    sql.push(' ');
-    sql.push_str(&type_of(Some(kind)));
-    sql
-}
-
-fn widening(table: &str, name: &Name, kind: infer::Kind, from: Option<&Kind>) -> String {
+/// Gives a column of nothing but NULL its type: made again, which rewrites no row. A value that
+/// another session has written there keeps the column as it is.
+fn settlement(table: &str, name: &Name, kind: infer::Kind) -> String {
     let mut ident = String::new();
     push_ident(&mut ident, name);
-    let to = type_of(Some(kind));
-    let using = match from {
-        // As it was given: base64 without line breaks.
-        Some(Kind::Bytea) => format!("replace(encode({ident}, 'base64'), E'\\n', '')"),
-        _ => format!("{ident}::{to}"),
-    };
-    format!("ALTER TABLE {table} ALTER COLUMN {ident} TYPE {to} USING {using}")
+    let type_name = type_of(Some(kind));
+    let body = format!(
+        "BEGIN IF EXISTS (SELECT 1 FROM {table} WHERE {ident} IS NOT NULL) \
+         THEN COMMENT ON COLUMN {table}.{ident} IS NULL; \
+         ELSE ALTER TABLE {table} DROP COLUMN {ident}, ADD COLUMN {ident} {type_name}; END IF; END"
+    );
+    // No name can end the text.
+    let mut quote = String::from("$w$");
+    while body.contains(&quote) {
+        quote.insert(1, 'w');
+    }
+    format!("DO LANGUAGE plpgsql {quote}{body}{quote}")
 }
 
 fn comment(table: &str, name: &Name) -> String {

@@ -9,7 +9,7 @@
 //! | `cache` | all descriptions of a sink |
 //! | `check` | notices what has changed since a description was read |
 //! | `level` | what writes of rows may share, by the proof |
-//! | `create` | tables and columns that are made and widened |
+//! | `create` | tables and columns that are made |
 
 pub(crate) mod ask;
 pub(crate) mod cache;

@@ -72,7 +72,8 @@ pub(crate) struct Facts {
     pub(crate) refers: bool,
     /// A foreign key points here: a delete may reach other tables.
     pub(crate) referenced: bool,
-    /// Windrow made it, so Windrow may widen it.
+    /// True if Windrow made the table: columns are added, and values that a column does not keep
+    /// are refused.
     pub(crate) ours: bool,
     /// Values that are given for columns GENERATED ALWAYS AS IDENTITY are kept.
     pub(crate) overrides: bool,

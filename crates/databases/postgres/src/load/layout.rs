@@ -80,8 +80,8 @@ impl Layout {
         }
         copy.push_str(" FROM STDIN");
         let row_checks = RowChecks::new(plan, table, &columns);
-        let grows = |column: &Column| create::grows(facts, column).filter(|_| creates);
-        let target = |column: &Column| Target::of(column, facts.has_hooks, grows(column));
+        let judged = |column: &Column| create::judged(facts, column).filter(|_| creates);
+        let target = |column: &Column| Target::of(column, facts.has_hooks, judged(column));
         let columns: Box<[Target]> = columns.into_iter().map(target).collect();
         Ok(Self {
             binary: columns.iter().all(|c| c.form.is_some()),

@@ -275,7 +275,7 @@ impl Loader for PortionLoader {
             match self.attempt(rows, order).await? {
                 Ended::Done(done) => return Ok(done.loaded),
                 Ended::Misspelled(misspelled)
-                    if order.spelling == Spelling::Text || misspelled == Misspelled::Grows =>
+                    if order.spelling == Spelling::Text || misspelled == Misspelled::Misfit =>
                 {
                     return Err(LoadFault::Refused(misspelled.fault()));
                 }

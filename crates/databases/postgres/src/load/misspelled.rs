@@ -9,8 +9,8 @@ use crate::values::text::Unwritable;
 pub(super) enum Misspelled {
     /// Not spelled as the binary form's writer knows it: the server is to read the text.
     Spelling,
-    /// Its column is to be widened first.
-    Grows,
+    /// Its column does not keep it as it is, says Windrow.
+    Misfit,
     /// There is no text for it either.
     Unwritable(String),
     /// It is longer than the protocol allows.
@@ -28,7 +28,7 @@ impl Misspelled {
     pub(super) fn fault(self) -> Fault {
         let message = match self {
             Self::Spelling => "a value cannot be sent by COPY".to_owned(),
-            Self::Grows => "a column is to be widened first".to_owned(),
+            Self::Misfit => "a column does not keep a value as it is".to_owned(),
             Self::Unwritable(why) => why,
             Self::TooLong => {
                 "a value is larger than 1 GiB, which PostgreSQL does not take".to_owned()

@@ -155,9 +155,9 @@ impl Bulk for Copy {
         declared: &[Option<Holds>],
     ) -> Result<bool, Fault> {
         let (mut wire, dialect) = self.wire().await?;
-        // A column of times that cannot become one of texts would refuse what may still come.
-        let demand = Demand::of_rows(plan, rows, declared, dialect.alters);
-        let grown = create::grow(&mut wire, dialect, &plan.table, &demand).await;
+        let demand = Demand::of_rows(plan, rows, declared);
+        let extends = self.server.options.extend_tables;
+        let grown = create::grow(&mut wire, dialect, &plan.table, &demand, extends).await;
         if wire.is_usable() {
             self.spare().replace((wire, dialect));
         }

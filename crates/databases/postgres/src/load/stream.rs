@@ -169,7 +169,7 @@ impl<'a> Stream<'a> {
             let field = self.fields.next().unwrap_or(Field::Null);
             if done.is_ok() && choice.sends(at) {
                 done = match &field {
-                    field if !target.keeps(field) => Err(Misspelled::Grows),
+                    field if !target.keeps(field) => Err(Misspelled::Misfit),
                     field if choice.leaves_out && !target.takes(field) => Err(Misspelled::Spelling),
                     field => row.field(target, field),
                 };

@@ -17,14 +17,14 @@ pub(super) struct Target {
     longest: Option<usize>,
     /// The most digits before and behind the point.
     digits: Option<(usize, usize)>,
-    /// What it holds, where it is widened for what it does not hold.
-    grows: Option<infer::Kind>,
+    /// The kind of a column of which Windrow itself judges what it keeps.
+    judged: Option<infer::Kind>,
 }
 
 impl Target {
-    /// The column of a table. `hooks`: a trigger may give it a value. `grows`: what it holds, where
-    /// it is widened for what it does not hold.
-    pub(super) fn of(column: &Column, hooks: bool, grows: Option<infer::Kind>) -> Self {
+    /// Reads the column of a table. `hooks`: a trigger may give it a value. `judged`: its kind, if
+    /// Windrow itself judges what it keeps.
+    pub(super) fn of(column: &Column, hooks: bool, judged: Option<infer::Kind>) -> Self {
         Self {
             kind: column.kind.clone(),
             form: Form::of(column),
@@ -32,19 +32,19 @@ impl Target {
             not_null: column.not_null && !hooks,
             longest: column.longest(),
             digits: digits(column),
-            grows,
+            judged,
         }
     }
 
-    /// False if the column is to be widened before it keeps a field as it is.
+    /// Returns false if the column does not keep a field as it is.
     #[inline]
     pub(super) fn keeps(&self, field: &Field<'_>) -> bool {
-        self.grows.is_none_or(|kind| kind.takes_field(field))
+        self.judged.is_none_or(|kind| kind.takes_field(field))
     }
 
-    /// True if the type of the column follows from its values.
-    pub(super) fn grows(&self) -> bool {
-        self.grows.is_some()
+    /// Returns true if Windrow itself judges what the column keeps.
+    pub(super) fn is_judged(&self) -> bool {
+        self.judged.is_some()
     }
 
     /// False if the column looks as though it would refuse a field, for a reason that its spelling

@@ -38,7 +38,7 @@ pub(super) fn passes(layout: &Layout, style: &CsvStyle) -> bool {
 fn is_read(target: &Target) -> bool {
     // As JSON too: a field is the text of it.
     let json = matches!(target.kind, Kind::Json | Kind::Jsonb);
-    !target.grows() && (json || is_plain(&target.kind))
+    !target.is_judged() && (json || is_plain(&target.kind))
 }
 
 /// Records on their way.

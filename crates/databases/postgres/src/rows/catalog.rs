@@ -12,8 +12,10 @@ pub(crate) struct RowCatalog {
     pub(crate) tables: Catalog,
     /// Functions that the operator answers for.
     pub(crate) trusted: Trusted,
-    /// Tables and columns that are not there are made.
+    /// True if tables that are not there are made, and columns of those that Windrow made.
     pub(crate) creates: bool,
+    /// True if columns of all other tables are made too.
+    pub(crate) extends: bool,
     /// Values are taken for columns GENERATED ALWAYS AS IDENTITY.
     pub(crate) overrides: bool,
 }

@@ -3,13 +3,13 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use windrow_core::{Fault, FaultClass, RowWrite, Shape, TableName, Unit};
-use windrow_database::demand::{self, Demand};
+use windrow_core::{Fault, FaultClass, Key, Name, RowWrite, Shape, TableName, Unit};
+use windrow_database::demand::Demand;
 use windrow_database::quote::push_table;
 use windrow_pgwire::wire::Broken;
 
 use super::catalog::RowCatalog;
-use super::row_statement::{RowStatement, Trouble};
+use super::row_statement::{RowStatement, Trouble, key_names};
 use crate::catalog::table::{Facts, Table};
 use crate::catalog::{create, schema};
 use crate::compiled::Compiled;
@@ -36,7 +36,12 @@ impl Form for RowStatement {
     ) -> Result<(Self::Tables<'u>, Vec<Refused>), Broken> {
         let (mut tables, mut refused) = (HashMap::new(), Vec::new());
         for name in names(units) {
-            let known = catalog.tables.fresh(name).filter(|_| !anew);
+            // A key that was made later need not show in what a guard compares.
+            let misses = |table: &Arc<Table>| needs_key(units, name, table);
+            let known = catalog
+                .tables
+                .fresh(name)
+                .filter(|table| !anew && !misses(table));
             let table = match known {
                 Some(table) => Some(table),
                 None => {
@@ -74,15 +79,23 @@ impl Form for RowStatement {
         let open = open.filter_map(|place| Some((place, units.get(place as usize)?)));
         let writes = open.clone().flat_map(|(_, unit)| unit.work());
         let mut grown = None;
-        for (name, demand) in &demand::by_table(writes, Demand::see) {
+        for (name, demand) in &Demand::of_writes(writes) {
             let known = catalog.tables.get(name);
             if !create::asks_of(demand, known.as_ref().map(|table| &table.facts)) {
                 continue;
             }
             let refused = grown.get_or_insert_with(Vec::new);
             *server.round_trips += 1;
-            if let Err(fault) = create::grow(server.wire, server.dialect, name, demand).await? {
-                refused.push(Refused::of(fault, open.clone(), is_of(name)));
+            let (wire, dialect) = (&mut *server.wire, server.dialect);
+            let made = create::grow(wire, dialect, name, demand, catalog.extends).await?;
+            if let Err(fault) = made {
+                let has = |column: &Name| {
+                    known
+                        .as_ref()
+                        .is_some_and(|table| table.place_of(column).is_some())
+                };
+                let asks = |write: &RowWrite| Demand::is_asked_by(write, name, has);
+                refused.push(Refused::of(fault, open.clone(), asks));
             }
         }
         Ok(grown)
@@ -117,8 +130,8 @@ impl Form for RowStatement {
         let (fit, column) = statement.fit(table, write);
         let prospect = prospect(compiled, write, &fit, column.map(|c| &*c.name));
         let prospect = match prospect {
-            Ok(Prospect::Good) if statement.outgrows(table, write) => {
-                Ok(Prospect::Apart(Mode::Fresh))
+            Ok(prospect @ (Prospect::Good | Prospect::Apart(Mode::Fresh))) => {
+                statement.judge(table, write).map(|()| prospect)
             }
             prospect => prospect,
         };
@@ -158,6 +171,13 @@ fn names(units: &[Unit<RowWrite>]) -> Vec<&TableName> {
         }
     }
     names
+}
+
+/// Returns true if a write needs a primary key that the table does not have, as far as is known.
+fn needs_key(units: &[Unit<RowWrite>], name: &TableName, table: &Table) -> bool {
+    let needs =
+        |write: &RowWrite| write.shape.table == *name && key_names(&write.shape, table).is_none();
+    table.key_names(&Key::Primary).is_none() && units.iter().flat_map(Unit::work).any(needs)
 }
 
 fn is_of(name: &TableName) -> impl Fn(&RowWrite) -> bool {

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use windrow_core::{Fault, Key, Name, OnConflict, Op, Returning, RowWrite, Shape, Value};
+use windrow_database::demand;
 use windrow_proof::{Level, Trusted};
 
 use crate::catalog::column::{Column, Kind};
@@ -28,8 +29,8 @@ pub(crate) struct RowStatement {
     pub(crate) trouble: Option<Trouble>,
     /// Places in the row of the unique keys that are wholly given.
     keys: Vec<(u64, Box<[usize]>)>,
-    /// Columns that Windrow made are widened for values that they would not keep as they are.
-    widens: bool,
+    /// True if columns that Windrow made refuse values that they would not keep as they are.
+    judges: bool,
 }
 
 /// Why no write of a shape can succeed, as far as is known.
@@ -44,11 +45,11 @@ pub(crate) enum Trouble {
 }
 
 impl Compiled<RowStatement> {
-    /// Joins a shape with its table. `widens`: columns that Windrow made are widened for values
-    /// that they would not keep as they are.
+    /// Joins a shape with its table. `judges`: columns that Windrow made refuse values that they
+    /// would not keep as they are.
     pub(crate) fn of_shape(
         numbers: Numbers,
-        widens: bool,
+        judges: bool,
         shape: &Arc<Shape>,
         table: &Arc<Table>,
         trusted: &Trusted,
@@ -75,7 +76,7 @@ impl Compiled<RowStatement> {
             keys: given_keys(table, &places),
             places,
             trouble,
-            widens,
+            judges,
         };
         let plain = shape.op == Op::Insert && shape.on_conflict == OnConflict::Error;
         let level = level::of_shape(shape, &names, table, trusted);
@@ -158,16 +159,22 @@ impl RowStatement {
         worst
     }
 
-    /// Whether a value needs a wider column to be kept as it is, in a table that Windrow made and
-    /// may widen.
-    pub(crate) fn outgrows(&self, table: &Table, write: &RowWrite) -> bool {
-        if !self.widens {
-            return false;
+    /// Judges the values of a write to a table that Windrow made.
+    ///
+    /// # Errors
+    /// A column does not keep its value as it is.
+    pub(crate) fn judge(&self, table: &Table, write: &RowWrite) -> Result<(), Fault> {
+        if !self.judges || !table.ours {
+            return Ok(());
         }
-        let mut values = self.columns(table).zip(write.row.iter());
-        values.any(|(column, value)| {
-            create::grows(table, column).is_some_and(|kind| !kind.takes_value(value))
-        })
+        let stored = self.columns(table).zip(write.row.iter());
+        for (column, value) in stored.take(self.shape.columns.len()) {
+            if create::judged(table, column).is_some_and(|kind| !kind.takes_value(value)) {
+                let type_name = column.type_name.as_str();
+                return Err(demand::misfit(&table.name, &column.name, type_name, value));
+            }
+        }
+        Ok(())
     }
 
     /// Adds the rows that a write touches.
@@ -242,7 +249,7 @@ impl RowStatement {
 }
 
 /// The key's columns, where the operation needs a key; `None`: it does, and there is none.
-fn key_names(shape: &Shape, table: &Table) -> Option<Vec<Name>> {
+pub(crate) fn key_names(shape: &Shape, table: &Table) -> Option<Vec<Name>> {
     if shape.op == Op::Insert && shape.on_conflict == OnConflict::Error {
         return Some(Vec::new());
     }

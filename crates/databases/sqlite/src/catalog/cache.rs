@@ -6,7 +6,7 @@ use std::sync::Arc;
 use rusqlite::{Connection, OptionalExtension as _, Result};
 use windrow_core::TableName;
 
-use super::definition::definition_of;
+use super::definition::is_marked;
 use super::sharing::{Sharing, Texts};
 use super::standings::Standings;
 use super::table::{Column, Table};
@@ -127,17 +127,15 @@ fn load(connection: &Connection, name: &TableName) -> Result<Option<Table>> {
         .optional()?
         .unwrap_or_default();
     let (columns, primary) = columns(connection, &name, strict)?;
-    let mut table = Table {
+    Ok(Some(Table {
+        made: plain && is_marked(&name, &sql),
         name: name.into(),
         columns,
         primary,
         strict,
         plain,
         view,
-        made: false,
-    };
-    table.made = plain && sql == definition_of(&table);
-    Ok(Some(table))
+    }))
 }
 
 /// The columns, and the places of those that make up the primary key.
@@ -146,15 +144,9 @@ fn columns(
     table: &str,
     strict: bool,
 ) -> Result<(Vec<Column>, Vec<usize>)> {
-    let mut ask = connection.prepare_cached(
-        r#"SELECT i.cid FROM pragma_index_list(?1, 'main') l, pragma_index_info(l.name, 'main') i
-           WHERE l."unique""#,
-    )?;
-    let found = ask.query_map([table], |row| row.get::<_, i64>(0))?;
-    let uniques = found.collect::<Result<Vec<i64>>>()?;
     // Hidden: 1 is a hidden column of a virtual table, 2 and 3 are generated ones.
     let mut ask = connection.prepare_cached(
-        r#"SELECT name, type, pk, cid FROM pragma_table_xinfo(?1, 'main') WHERE hidden <> 1 ORDER BY cid"#,
+        r#"SELECT name, type, pk FROM pragma_table_xinfo(?1, 'main') WHERE hidden <> 1 ORDER BY cid"#,
     )?;
     let mut rows = ask.query([table])?;
     let (mut columns, mut primary) = (Vec::new(), Vec::new());
@@ -167,7 +159,6 @@ fn columns(
         columns.push(Column {
             name: row.get::<_, String>(0)?.into(),
             column_type: ColumnType::declared(declared.as_deref().unwrap_or_default(), strict),
-            in_key: row.get::<_, i64>(2)? > 0 || uniques.contains(&row.get(3)?),
         });
     }
     primary.sort_unstable();

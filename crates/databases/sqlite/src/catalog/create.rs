@@ -1,4 +1,4 @@
-//! Tables made, extended and widened from the rows that come: what
+//! Tables made and extended from the rows that come: what
 //! [`crate::Options::create_tables`] asks for.
 
 use rusqlite::Connection;
@@ -8,7 +8,6 @@ use windrow_database::infer::{Kind, SeenColumns};
 use windrow_database::quote::{push_ident, push_table};
 
 use super::definition::definition;
-use super::rebuild;
 use super::table::Table;
 use crate::fault::Failure;
 use crate::values::column::ColumnType;
@@ -37,10 +36,14 @@ pub(crate) fn wanted(
             continue;
         }
         for (place, (name, datum)) in shape.columns.iter().zip(write.values()).enumerate() {
-            let (kind, double) = kind_of(datum);
-            seen_columns.note(place, name, kind, double);
+            let text = match datum {
+                Datum::Text(text) => Some(text),
+                _ => None,
+            };
+            seen_columns.note(place, name, kind_of(datum), text);
         }
     }
+    seen_columns.settle(&[], &[]);
     let mut wanted: Vec<Wanted> = Vec::new();
     for seen_column in seen_columns.columns() {
         let same = wanted
@@ -152,7 +155,7 @@ fn primary(shape: &Shape, wanted: &[Wanted]) -> Result<Vec<Name>, Failure> {
     }
 }
 
-/// Gives a table the columns that rows ask for, and widens those that it has.
+/// Gives a table the columns that rows ask for.
 ///
 /// # Errors
 /// SQLite's own; [`FaultClass::NoColumn`] where the row does not say what type its column should
@@ -163,31 +166,12 @@ pub(crate) fn extend(
     shape: &Shape,
     wanted: &[Wanted],
 ) -> Result<(), Failure> {
-    let mut added = Vec::new();
-    let mut widened = Vec::new();
-    for w in wanted {
-        let Some(kind) = w.kind else { continue };
-        match table.column(&w.name) {
-            None => added.push((&w.name, ColumnType::of_kind(kind, w.double))),
-            // What does not fit a key is refused by itself.
-            Some((place, column)) if table.made && !column.in_key => {
-                let target = wider(
-                    connection,
-                    table,
-                    (place, column.column_type),
-                    kind,
-                    w.double,
-                )?;
-                widened.extend(target.map(|t| (place, t)));
-            }
-            Some(_) => {}
-        }
-    }
-    if added.is_empty() && widened.is_empty() {
+    let missing = wanted.iter().filter(|w| table.column(&w.name).is_none());
+    let added: Vec<(&Name, ColumnType)> = missing
+        .filter_map(|w| Some((&w.name, ColumnType::of_kind(w.kind?, w.double))))
+        .collect();
+    if added.is_empty() {
         return Err(Failure::of_write(untyped(table, shape)));
-    }
-    if !widened.is_empty() {
-        rebuild::rebuild(connection, table, &widened)?;
     }
     for (name, column_type) in added {
         let mut sql = String::from("ALTER TABLE ");
@@ -217,24 +201,4 @@ fn untyped(table: &Table, shape: &Shape) -> Fault {
     Fault::new(FaultClass::NoColumn, "42703", message)
         .with_table(Some(&*table.name))
         .with_column(absent.map(|n| &**n))
-}
-
-/// The type that a column must get to take values of a kind as well; `None` if it takes them
-/// already.
-fn wider(
-    connection: &Connection,
-    table: &Table,
-    (place, now): (usize, ColumnType),
-    kind: Kind,
-    double: bool,
-) -> Result<Option<ColumnType>, Failure> {
-    let have = now.kind();
-    if have.takes(kind) {
-        let rounds = now == ColumnType::Real && !double;
-        return Ok(rounds.then_some(ColumnType::Decimal));
-    }
-    let joined = have.join(kind);
-    let double =
-        double && (joined != Kind::Number || rebuild::all_doubles(connection, table, place)?);
-    Ok(Some(ColumnType::of_kind(joined, double)))
 }

@@ -2,15 +2,13 @@
 
 use windrow_database::quote::{push_ident, push_idents};
 
-use super::table::Table;
 use crate::values::column::ColumnType;
 
-/// Stands in the text of tables that Windrow made; SQLite keeps it in `sqlite_schema`.
-const MARK: &str = "/* windrow */";
+/// The mark of tables that Windrow made, before the first column. SQLite keeps it in
+/// `sqlite_schema`, also if the table is altered.
+const MARK: &str = "(/* windrow */ ";
 
-/// The text of a table that Windrow makes. SQLite stores it as it is, adds a column where
-/// [`definition_of`] expects it, and so [`Table::made`] can tell by comparing whether somebody else
-/// has altered it.
+/// Returns the text of a table that Windrow makes.
 pub(crate) fn definition<'a>(
     table: &str,
     columns: impl Iterator<Item = (&'a str, ColumnType)>,
@@ -18,10 +16,10 @@ pub(crate) fn definition<'a>(
 ) -> String {
     let mut sql = String::from("CREATE TABLE ");
     push_ident(&mut sql, table);
-    sql.push_str(" (");
+    sql.push(' ');
     sql.push_str(MARK);
     for (i, (name, column_type)) in columns.enumerate() {
-        sql.push_str(if i == 0 { " " } else { ", " });
+        sql.push_str(if i == 0 { "" } else { ", " });
         push_ident(&mut sql, name);
         sql.push(' ');
         sql.push_str(column_type.sql());
@@ -40,9 +38,11 @@ pub(crate) fn definition<'a>(
     sql
 }
 
-/// The text that a table would have if Windrow had made it.
-pub(crate) fn definition_of(table: &Table) -> String {
-    let columns = table.columns.iter().map(|c| (&*c.name, c.column_type));
-    let primary: Vec<&str> = table.primary_names().map(|n| &**n).collect();
-    definition(&table.name, columns, &primary)
+/// Returns true for the text of a table that Windrow made, as SQLite keeps it.
+pub(crate) fn is_marked(table: &str, sql: &str) -> bool {
+    let mut made = String::from("CREATE TABLE ");
+    push_ident(&mut made, table);
+    made.push(' ');
+    made.push_str(MARK);
+    sql.starts_with(&made)
 }

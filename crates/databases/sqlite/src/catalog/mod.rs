@@ -4,7 +4,6 @@
 pub(crate) mod cache;
 pub(crate) mod create;
 pub(crate) mod definition;
-pub(crate) mod rebuild;
 pub(crate) mod sharing;
 pub(crate) mod standings;
 pub(crate) mod table;

@@ -18,8 +18,8 @@ pub(crate) struct Table {
     pub(crate) plain: bool,
     /// True for views: what their triggers write is not counted.
     pub(crate) view: bool,
-    /// True where Windrow made it and nobody altered it in a way that Windrow would not: its
-    /// columns may be widened.
+    /// True if Windrow made the table: columns are added, and values that a column does not keep
+    /// are refused.
     pub(crate) made: bool,
 }
 
@@ -28,8 +28,6 @@ pub(crate) struct Table {
 pub(crate) struct Column {
     pub(crate) name: Name,
     pub(crate) column_type: ColumnType,
-    /// True where it is part of the primary key or of a unique index.
-    pub(crate) in_key: bool,
 }
 
 impl Table {

@@ -14,8 +14,8 @@ use crate::fault::Failure;
 /// is not read from end to end for each.
 const AHEAD: usize = 10_000;
 
-/// Creates, extends or widens the table of a write so that it can take the write's row, and if
-/// `ahead` is set those of the units behind it too.
+/// Creates or extends the table of a write so that it can take the write's row, and if `ahead` is
+/// set those of the units behind it too.
 ///
 /// # Errors
 /// SQLite's own; [`windrow_core::FaultClass::NoColumn`] where the row does not say what type its
@@ -26,20 +26,15 @@ pub(crate) fn grow(
     write: usize,
     ahead: bool,
 ) -> Result<(), Failure> {
-    // Rebuilding a table drops the old one, which would act on rows that refer to it. Only outside
-    // a transaction can that be switched off (<https://sqlite.org/lang_altertable.html>, 7).
-    let connection = runner.connection;
-    connection.pragma_update(None, "foreign_keys", false)?;
     let grown = runner.say("BEGIN IMMEDIATE").and_then(|()| {
         let changed = change(runner, unit, write, ahead);
         let changed = changed.and_then(|()| runner.say("COMMIT"));
-        if !connection.is_autocommit() {
+        if !runner.connection.is_autocommit() {
             runner.say("ROLLBACK")?;
         }
         changed
     });
     runner.catalog.forget();
-    connection.pragma_update(None, "foreign_keys", true)?;
     grown
 }
 

@@ -42,9 +42,8 @@ impl Plans {
 
 /// Plans a shape against its table as it is now.
 fn make(shape: &Shape, table: Option<&Table>, rules: TableRules) -> Result<Plan, Refusal> {
-    let create = rules.create;
     let Some(table) = table else {
-        return Err(if create && shape.op == Op::Insert {
+        return Err(if rules.create && shape.op == Op::Insert {
             Refusal::Grow
         } else {
             no_table(shape).into()
@@ -54,7 +53,7 @@ fn make(shape: &Shape, table: Option<&Table>, rules: TableRules) -> Result<Plan,
     let builder = SqlBuilder {
         shape,
         table,
-        create: create && table.plain,
+        rules,
     };
     let (sql, slots) = match shape.op {
         Op::Insert => builder.insert()?,

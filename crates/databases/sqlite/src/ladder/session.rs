@@ -64,6 +64,7 @@ impl Session {
         };
         let rules = TableRules {
             create: options.create_tables,
+            extend: options.extend_tables,
             exact: options.exact_names,
         };
         Ok(Self {

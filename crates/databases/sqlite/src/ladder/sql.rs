@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use windrow_core::{Fault, FaultClass, Key, Name, OnConflict, Returning, Shape};
+use windrow_database::demand;
 use windrow_database::quote::{push_ident, push_idents, push_table};
 
-use super::statement::{Refusal, ReturnedColumns};
+use super::statement::{Refusal, ReturnedColumns, TableRules};
 use crate::catalog::table::Table;
 use crate::values::bind::{Slot, Use};
 use crate::values::column::ColumnType;
@@ -14,8 +15,7 @@ use crate::values::column::ColumnType;
 pub(crate) struct SqlBuilder<'a> {
     pub(crate) shape: &'a Shape,
     pub(crate) table: &'a Table,
-    /// True where columns that are not there may be added.
-    pub(crate) create: bool,
+    pub(crate) rules: TableRules,
 }
 
 /// The text of a statement, and where the values of a row go in it.
@@ -105,13 +105,9 @@ impl SqlBuilder<'_> {
                 return Err(Fault::new(FaultClass::Invalid, "42701", message).into());
             }
             let (column_type, use_) = match self.table.column(name) {
-                Some((_, column)) if self.create && self.table.made => {
-                    let firm = column.in_key;
-                    let use_ = if firm { Use::Firm } else { Use::Growing };
-                    (column.column_type, use_)
-                }
+                Some((_, column)) if self.table.made => (column.column_type, Use::Firm),
                 Some((_, column)) => (column.column_type, Use::Fixed),
-                None if self.create => (ColumnType::Any, Use::Missing),
+                None if self.adds() => (ColumnType::Any, Use::Missing),
                 None => return Err(self.no_column(name).into()),
             };
             if use_ != Use::Missing {
@@ -238,14 +234,22 @@ impl SqlBuilder<'_> {
 
     /// For a column that is not there: the row itself may bring it.
     fn not_yet(&self, name: &Name) -> Refusal {
-        if self.create && self.shape.columns.contains(name) {
+        if self.adds() && self.shape.columns.contains(name) {
             Refusal::Grow
         } else {
             self.no_column(name).into()
         }
     }
 
+    /// Returns true if columns that are not there may be added.
+    fn adds(&self) -> bool {
+        self.rules.create && self.table.plain && (self.table.made || self.rules.extend)
+    }
+
     fn no_column(&self, name: &Name) -> Fault {
+        if self.rules.create && self.table.plain {
+            return demand::not_extended(&self.shape.table, name);
+        }
         let message = format!("table {} has no column named {name}", self.shape.table);
         Fault::new(FaultClass::NoColumn, "42703", message)
             .with_table(Some(&*self.shape.table.table))

@@ -50,6 +50,8 @@ impl From<Fault> for Refusal {
 pub(crate) struct TableRules {
     /// [`crate::Options::create_tables`].
     pub(crate) create: bool,
+    /// [`crate::Options::extend_tables`].
+    pub(crate) extend: bool,
     /// [`crate::Options::exact_names`].
     pub(crate) exact: bool,
 }

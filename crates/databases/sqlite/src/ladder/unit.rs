@@ -10,7 +10,7 @@ use super::statement::{Plan, Refusal, ReturnedColumns, TableRules, wrong_length}
 use crate::catalog::cache::Catalog;
 use crate::catalog::sharing::Sharing;
 use crate::fault::{Failure, Scope};
-use crate::values::bind::{Misfit, Use, fit};
+use crate::values::bind::{Use, fit};
 use crate::values::packed::{Packed, PackedWrite};
 use crate::values::read;
 
@@ -232,11 +232,7 @@ impl<'c> UnitRunner<'c> {
                     _ => return Err(Trouble::Grow),
                 }
             }
-            let value = match fit(datum, slot, &shape.table, &mut self.scratch) {
-                Ok(value) => value,
-                Err(Misfit::Grow) => return Err(Trouble::Grow),
-                Err(Misfit::Fault(fault)) => return Err(fault.into()),
-            };
+            let value = fit(datum, slot, &shape.table, &mut self.scratch)?;
             open.statement.raw_bind_parameter(
                 slot.parameter,
                 rusqlite::types::ToSqlOutput::Borrowed(value),

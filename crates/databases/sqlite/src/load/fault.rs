@@ -47,6 +47,6 @@ pub(super) fn grows() -> Fault {
     Fault::new(
         FaultClass::Unsupported,
         "0A000",
-        "a column is to be added or widened first",
+        "a column is to be added first",
     )
 }

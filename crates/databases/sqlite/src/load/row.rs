@@ -6,10 +6,10 @@ use windrow_core::load::Fields;
 use windrow_core::value::is_number;
 use windrow_core::{Fault, FaultClass, Field, LoadFault, OnConflict, Shape};
 
-use super::fault::{before_commit, grows};
+use super::fault::before_commit;
 use super::transaction::say;
 use crate::ladder::statement::Plan;
-use crate::values::bind::{Misfit, fit};
+use crate::values::bind::fit;
 use crate::values::packed::Datum;
 
 /// Writes rows, one after another.
@@ -82,8 +82,7 @@ impl<'c> RowWriter<'c> {
                     .statement
                     .raw_bind_parameter(slot.parameter, ToSqlOutput::Borrowed(value))
                     .map_err(ends)?,
-                Err(Misfit::Grow) => return Err(Bad::Portion(LoadFault::Refused(grows()))),
-                Err(Misfit::Fault(fault)) => bad = Some(fault),
+                Err(fault) => bad = Some(fault),
             }
         }
         bad.map_or(Ok(()), |fault| Err(self.bad(fault)))

@@ -1,9 +1,10 @@
 //! A value on its way into a column.
 
 use rusqlite::types::ValueRef;
+use serde_json::value::RawValue;
 use windrow_core::value::is_number;
 use windrow_core::{Fault, FaultClass, Name, TableName};
-use windrow_database::{binary, decimal};
+use windrow_database::{binary, decimal, demand};
 
 use super::packed::Datum;
 use super::spelling::{Spelling, number};
@@ -27,10 +28,7 @@ pub(crate) struct Slot {
 pub(crate) enum Use {
     /// It is stored in a column that stays as it is.
     Fixed,
-    /// It is stored in a column that may be widened for it.
-    Growing,
-    /// It is stored in a column of a key, in a table that Windrow made: what is not kept exactly is
-    /// refused.
+    /// It is stored in a table that Windrow made: what its column does not keep exactly is refused.
     Firm,
     /// It belongs to a column that is not there and may be added; only NULL passes, and is left
     /// out.
@@ -41,27 +39,21 @@ pub(crate) enum Use {
     Spelled,
 }
 
-/// Why a value cannot go into its column.
-#[derive(Debug)]
-pub(crate) enum Misfit {
-    /// It never can.
-    Fault(Fault),
-    /// It can once the table has been extended or the column widened.
-    Grow,
-}
-
 /// What SQLite is given for a value. `scratch` holds what had to be converted.
 pub(crate) fn fit<'a>(
     datum: Datum<'a>,
     slot: &Slot,
     table: &TableName,
     scratch: &'a mut Vec<u8>,
-) -> Result<ValueRef<'a>, Misfit> {
+) -> Result<ValueRef<'a>, Fault> {
     match (slot.use_, datum) {
-        (Use::Growing, _) if !keeps(slot.column_type, datum) => Err(Misfit::Grow),
-        (Use::Firm, _) if !keeps(slot.column_type, datum) => match whole(slot.column_type, datum) {
-            Some(number) => Ok(ValueRef::Integer(number)),
-            None => Err(firm(datum, slot, table)),
+        (Use::Firm, _) if !keeps(slot.column_type, datum) => {
+            let (name, type_name) = (&slot.column, slot.column_type.sql());
+            Err(demand::misfit(table, name, type_name, &datum.value()))
+        }
+        (Use::Firm, Datum::Text(text)) => match spelled(text, slot.column_type) {
+            Some(value) => Ok(value),
+            None => stored(datum, slot, table, scratch),
         },
         (Use::Key | Use::Spelled, Datum::Null) => Ok(ValueRef::Null),
         (Use::Spelled, Datum::Text(text)) => match Spelling::read(text, slot.column_type) {
@@ -79,7 +71,10 @@ fn quoted<'a>(
     slot: &Slot,
     table: &TableName,
     scratch: &'a mut Vec<u8>,
-) -> Result<ValueRef<'a>, Misfit> {
+) -> Result<ValueRef<'a>, Fault> {
+    if slot.column_type == ColumnType::Json {
+        return json_string(text, slot, table, scratch);
+    }
     match key(Datum::Text(text), slot, table, scratch)? {
         ValueRef::Real(number) => Ok(ValueRef::Real(number)),
         ValueRef::Text(_) => {
@@ -98,7 +93,7 @@ fn key<'a>(
     slot: &Slot,
     table: &TableName,
     scratch: &'a mut Vec<u8>,
-) -> Result<ValueRef<'a>, Misfit> {
+) -> Result<ValueRef<'a>, Fault> {
     let whole = match (datum, slot.column_type) {
         (Datum::Int(n), ColumnType::Real) => Some(n),
         (Datum::Text(text), ColumnType::Real) => trimmed(text).parse::<i64>().ok(),
@@ -115,13 +110,27 @@ fn trimmed(text: &str) -> &str {
     text.trim_matches(|c: char| matches!(c, ' ' | '\t'..='\r'))
 }
 
+/// A text as a column of JSON holds it.
+fn json_string<'a>(
+    text: &str,
+    slot: &Slot,
+    table: &TableName,
+    scratch: &'a mut Vec<u8>,
+) -> Result<ValueRef<'a>, Fault> {
+    scratch.clear();
+    match serde_json::to_writer(&mut *scratch, text) {
+        Ok(()) => Ok(ValueRef::Text(scratch)),
+        Err(why) => Err(misfit("22P02", slot, table, &format!("is no JSON: {why}"))),
+    }
+}
+
 /// A value that is stored.
 fn stored<'a>(
     datum: Datum<'a>,
     slot: &Slot,
     table: &TableName,
     scratch: &'a mut Vec<u8>,
-) -> Result<ValueRef<'a>, Misfit> {
+) -> Result<ValueRef<'a>, Fault> {
     use ColumnType::{Any, Blob, Decimal, Json, Real, Text};
     // Where affinity makes a number of it, a number in JSON must be one that SQLite has.
     let datum = match (datum, slot.column_type) {
@@ -131,6 +140,16 @@ fn stored<'a>(
     };
     Ok(match (datum, slot.column_type) {
         (Datum::Null, _) => ValueRef::Null,
+        (Datum::Text(text), Json) => json_string(text, slot, table, scratch)?,
+        (Datum::Json(text), Json) if serde_json::from_str::<&RawValue>(text).is_err() => {
+            let shown = beginning(text);
+            return Err(misfit(
+                "22P02",
+                slot,
+                table,
+                &format!("({shown}) is no JSON"),
+            ));
+        }
         (Datum::Bool(b), Text | Json) => ValueRef::Text(if b { b"true" } else { b"false" }),
         (Datum::Bool(b), _) => ValueRef::Integer(i64::from(b)),
         (Datum::Int(n), _) => ValueRef::Integer(n),
@@ -148,58 +167,29 @@ fn stored<'a>(
     })
 }
 
-/// True where a column that Windrow made keeps the value exactly as it is.
+/// Returns true if a column that Windrow made keeps the value exactly as it is. A column of doubles
+/// keeps only the digits that a double gives back.
 fn keeps(column_type: ColumnType, datum: Datum<'_>) -> bool {
-    use ColumnType::{Any, Blob, Bool, Decimal, Integer, Json, Numeric, Real, Text};
-    match (column_type, datum) {
-        (Text | Numeric | Any, _) | (_, Datum::Null) => true,
-        (Bool, datum) => matches!(datum, Datum::Bool(_)),
-        (Integer, datum) => matches!(datum, Datum::Int(_)),
-        (Real, Datum::Int(n)) => decimal::int_is_double(n),
-        (Real, Datum::Number(digits)) => decimal::is_double(digits),
-        (Real, _) => false,
-        (Decimal, datum) => matches!(datum, Datum::Int(_) | Datum::Number(_)),
-        (Json, datum) => matches!(datum, Datum::Json(_)),
-        (Blob, datum) => matches!(datum, Datum::Bytes(_) | Datum::Text(_)),
+    let kind = column_type.kind();
+    let rounds = column_type == ColumnType::Real;
+    match datum {
+        Datum::Null => true,
+        Datum::Bool(_) => kind.takes_bool(),
+        Datum::Int(n) => kind.takes_int() && (!rounds || decimal::int_is_double(n)),
+        Datum::Number(digits) => kind.takes_number() && (!rounds || decimal::is_double(digits)),
+        Datum::Text(text) => kind.takes_text(text) && (!rounds || decimal::is_double(text)),
+        Datum::Bytes(_) => kind.takes_bytes(),
+        Datum::Json(_) => kind.takes_json(),
     }
 }
 
-/// The number that a text spells as one is written: what a column of whole numbers keeps of it is
-/// what was sent.
-fn whole(column_type: ColumnType, datum: Datum<'_>) -> Option<i64> {
-    let (ColumnType::Integer, Datum::Text(text)) = (column_type, datum) else {
-        return None;
-    };
-    let number = text.parse::<i64>().ok()?;
-    (number.to_string() == text).then_some(number)
-}
-
-/// A key stays what it is: another type would change the rows that are there, and who finds them.
-fn firm(datum: Datum<'_>, slot: &Slot, table: &TableName) -> Misfit {
-    let (column, declared) = (&slot.column, slot.column_type.sql());
-    let came = match datum {
-        Datum::Null => "null".to_owned(),
-        Datum::Bool(b) => format!("{b}"),
-        Datum::Int(n) => format!("the number {n}"),
-        Datum::Number(digits) => format!("the number {}", beginning(digits)),
-        Datum::Text(text) => format!("the text {:?}", beginning(text)),
-        Datum::Json(text) => format!("the JSON {}", beginning(text)),
-        Datum::Bytes(_) => "binary data".to_owned(),
-    };
-    let message = format!(
-        "column {column} of table {table} is {declared} and part of a key, and {came} came for it: \
-         columns of keys are not given another type"
-    );
-    let hint = format!(
-        "send values that {declared} keeps as they are; if others are meant, make the table anew \
-         with {column} as TEXT"
-    );
-    Misfit::Fault(
-        Fault::new(FaultClass::Value, "22P02", message)
-            .with_hint(Some(hint))
-            .with_table(Some(&*table.table))
-            .with_column(Some(&**column)),
-    )
+/// The value that a text spells for a column that Windrow made.
+fn spelled(text: &str, column_type: ColumnType) -> Option<ValueRef<'static>> {
+    match column_type {
+        ColumnType::Integer => text.parse().ok().map(ValueRef::Integer),
+        ColumnType::Bool => text.parse().ok().map(|b: bool| ValueRef::Integer(b.into())),
+        _ => None,
+    }
 }
 
 /// Enough of a value to know it again.
@@ -210,7 +200,7 @@ fn beginning(text: &str) -> String {
     }
 }
 
-fn nearest(digits: &str, slot: &Slot, table: &TableName) -> Result<ValueRef<'static>, Misfit> {
+fn nearest(digits: &str, slot: &Slot, table: &TableName) -> Result<ValueRef<'static>, Fault> {
     match digits.parse::<f64>() {
         Ok(double) if double.is_finite() => Ok(ValueRef::Real(double)),
         Ok(_) => Err(misfit(
@@ -223,7 +213,7 @@ fn nearest(digits: &str, slot: &Slot, table: &TableName) -> Result<ValueRef<'sta
     }
 }
 
-fn inexact(digits: &str, slot: &Slot, table: &TableName) -> Misfit {
+fn inexact(digits: &str, slot: &Slot, table: &TableName) -> Fault {
     let shown = beginning(digits);
     misfit(
         "22003",
@@ -241,7 +231,7 @@ fn decode<'a>(
     slot: &Slot,
     table: &TableName,
     scratch: &'a mut Vec<u8>,
-) -> Result<ValueRef<'a>, Misfit> {
+) -> Result<ValueRef<'a>, Fault> {
     scratch.clear();
     match binary::decode(text, scratch) {
         Ok(()) => Ok(ValueRef::Blob(scratch)),
@@ -249,12 +239,10 @@ fn decode<'a>(
     }
 }
 
-fn misfit(code: &'static str, slot: &Slot, table: &TableName, what: &str) -> Misfit {
+fn misfit(code: &'static str, slot: &Slot, table: &TableName, what: &str) -> Fault {
     let column = &slot.column;
     let message = format!("the value for column {column} of table {table} {what}");
-    Misfit::Fault(
-        Fault::new(FaultClass::Value, code, message)
-            .with_table(Some(&*table.table))
-            .with_column(Some(&**column)),
-    )
+    Fault::new(FaultClass::Value, code, message)
+        .with_table(Some(&*table.table))
+        .with_column(Some(&**column))
 }

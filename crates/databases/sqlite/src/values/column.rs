@@ -1,5 +1,6 @@
 //! What a column's declared type means to SQLite, and to Windrow.
 
+use windrow_core::Holds;
 use windrow_database::infer::Kind;
 
 /// What a column takes. Follows SQLite's rules of affinity (<https://sqlite.org/datatype3.html>, 3.1), with the few
@@ -19,8 +20,11 @@ pub(crate) enum ColumnType {
     Decimal,
     /// TEXT affinity.
     Text,
-    /// Declared JSON: NUMERIC affinity, read back as JSON.
+    /// Declared JSON: NUMERIC affinity, holds the text of a JSON value and is read back as that
+    /// value.
     Json,
+    /// Declared DATE, TIME, TIMESTAMP or TIMESTAMPTZ: NUMERIC affinity, holds texts in ISO 8601.
+    Moment(Holds),
     /// Declared BLOB: no affinity; text for it is base64.
     Blob,
     /// No declared type, or ANY in a STRICT table: values are stored as they come.
@@ -38,6 +42,10 @@ impl ColumnType {
             "BOOL" | "BOOLEAN" => Self::Bool,
             "JSON" => Self::Json,
             "DECIMAL_TEXT" => Self::Decimal,
+            "DATE" => Self::Moment(Holds::Date),
+            "TIME" => Self::Moment(Holds::Time),
+            "TIMESTAMP" => Self::Moment(Holds::Timestamp),
+            "TIMESTAMPTZ" => Self::Moment(Holds::Timestamptz),
             _ if has("INT") => Self::Integer,
             _ if has("CHAR") || has("CLOB") || has("TEXT") => Self::Text,
             _ if has("BLOB") => Self::Blob,
@@ -54,6 +62,7 @@ impl ColumnType {
             Kind::Int => Self::Integer,
             Kind::Number if double => Self::Real,
             Kind::Number => Self::Decimal,
+            Kind::Own(holds) if holds.is_time() => Self::Moment(holds),
             Kind::Text | Kind::Own(_) => Self::Text,
             Kind::Json => Self::Json,
             Kind::Bytes => Self::Blob,
@@ -68,7 +77,8 @@ impl ColumnType {
             Self::Real | Self::Decimal => Kind::Number,
             Self::Json => Kind::Json,
             Self::Blob => Kind::Bytes,
-            // The last two are never declared by Windrow; as Text they are never widened.
+            Self::Moment(holds) => Kind::Own(holds),
+            // The last two are never declared by Windrow, and take everything.
             Self::Text | Self::Numeric | Self::Any => Kind::Text,
         }
     }
@@ -84,6 +94,10 @@ impl ColumnType {
             Self::Text => "TEXT",
             Self::Json => "JSON",
             Self::Blob => "BLOB",
+            Self::Moment(Holds::Date) => "DATE",
+            Self::Moment(Holds::Time) => "TIME",
+            Self::Moment(Holds::Timestamp) => "TIMESTAMP",
+            Self::Moment(_) => "TIMESTAMPTZ",
             Self::Any => "ANY",
         }
     }
@@ -92,7 +106,7 @@ impl ColumnType {
     pub(crate) fn strict_sql(self) -> &'static str {
         match self {
             Self::Bool => "INTEGER",
-            Self::Decimal | Self::Json => "TEXT",
+            Self::Decimal | Self::Json | Self::Moment(_) => "TEXT",
             Self::Numeric => "ANY",
             other => other.sql(),
         }
@@ -117,7 +131,8 @@ mod tests {
             ("double precision", false, Real),
             ("float", false, Real),
             ("DECIMAL(10,5)", false, Numeric),
-            ("DATE", false, Numeric),
+            ("DATE", false, Moment(Holds::Date)),
+            ("DATETIME", false, Numeric),
             ("ANY", false, Numeric),
             ("ANY", true, Any),
             ("Boolean", false, Bool),
@@ -135,7 +150,13 @@ mod tests {
 
     #[test]
     fn own_types_survive_their_declaration() {
-        for kind in Kind::ALL {
+        let times = [
+            Holds::Date,
+            Holds::Time,
+            Holds::Timestamp,
+            Holds::Timestamptz,
+        ];
+        for kind in Kind::ALL.into_iter().chain(times.map(Kind::Own)) {
             for double in [false, true] {
                 let made = ColumnType::of_kind(kind, double);
                 assert_eq!(ColumnType::declared(made.sql(), false), made);

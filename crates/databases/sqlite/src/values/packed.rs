@@ -26,6 +26,21 @@ pub(crate) enum Datum<'a> {
     Json(&'a str),
 }
 
+impl Datum<'_> {
+    /// Returns the same as a value of its own.
+    pub(crate) fn value(self) -> Value {
+        match self {
+            Self::Null => Value::Null,
+            Self::Bool(b) => Value::Bool(b),
+            Self::Int(n) => Value::Int(n),
+            Self::Number(digits) => Value::Number(digits.into()),
+            Self::Text(text) => Value::text(text),
+            Self::Bytes(bytes) => Value::Bytes(bytes.into()),
+            Self::Json(text) => Value::Json(text.into()),
+        }
+    }
+}
+
 /// The units of one batch.
 #[derive(Debug, Default)]
 pub(crate) struct Packed {

@@ -25,17 +25,26 @@ pub(crate) fn value(stored: ValueRef<'_>, column_type: ColumnType) -> Value {
 fn text(text: &str, column_type: ColumnType) -> Value {
     match column_type {
         ColumnType::Decimal if decimal::is_number(text) => Value::number(text),
-        ColumnType::Json if text == "true" => Value::Bool(true),
-        ColumnType::Json if text == "false" => Value::Bool(false),
-        ColumnType::Json if is_json(text) => Value::Json(text.into()),
+        ColumnType::Json => json(text),
         _ => Value::text(text),
     }
 }
 
-/// True for a JSON array or object.
-fn is_json(text: &str) -> bool {
-    text.trim_start().starts_with(['{', '['])
-        && serde_json::from_str::<&RawValue>(text.trim()).is_ok()
+/// Reads the text of a JSON value. What is no JSON is a text: other programs may write it, and
+/// earlier releases of Windrow did.
+fn json(text: &str) -> Value {
+    let is_json = || serde_json::from_str::<&RawValue>(text).is_ok();
+    match text.trim_start().as_bytes() {
+        [b'"', ..] => {
+            serde_json::from_str::<String>(text).map_or_else(|_| Value::text(text), Value::text)
+        }
+        [b'{' | b'[' | b'n', ..] if is_json() => Value::Json(text.into()),
+        _ => match text.trim() {
+            "true" => Value::Bool(true),
+            "false" => Value::Bool(false),
+            _ => Value::text(text),
+        },
+    }
 }
 
 #[cfg(test)]
@@ -58,6 +67,14 @@ mod tests {
             (ValueRef::Text(b" [1]"), Json, Value::Json(" [1]".into())),
             (ValueRef::Text(b"[1"), Json, "[1".into()),
             (ValueRef::Text(b"true"), Json, true.into()),
+            (ValueRef::Text(b"\"true\""), Json, "true".into()),
+            (ValueRef::Text(b"\"1\""), Json, "1".into()),
+            (ValueRef::Text(b"\"{}\""), Json, "{}".into()),
+            (ValueRef::Text(b"\"a\\n\""), Json, "a\n".into()),
+            (ValueRef::Text(b"\"a"), Json, "\"a".into()),
+            (ValueRef::Text(b"abc"), Json, "abc".into()),
+            (ValueRef::Text(b"null"), Json, Value::Json("null".into())),
+            (ValueRef::Integer(1), Json, 1.into()),
             (ValueRef::Text(b"[1]"), Text, "[1]".into()),
             (ValueRef::Text(b"\xff"), Text, vec![255].into()),
             (ValueRef::Blob(b"\x00"), Blob, vec![0].into()),

@@ -27,7 +27,7 @@ impl<'t> Spelling<'t> {
     /// Reads the text.
     pub(crate) fn read(text: &'t str, column: ColumnType) -> Self {
         match column {
-            ColumnType::Text | ColumnType::Json => return Self::Plain,
+            ColumnType::Text => return Self::Plain,
             ColumnType::Blob if STANDARD.decode(text).is_ok() => return Self::Plain,
             _ => {}
         }
@@ -59,7 +59,7 @@ mod tests {
     #[test]
     fn a_columns_type_says_how_a_text_is_read() {
         use ColumnType::*;
-        for column in [Any, Bool, Decimal, Integer, Numeric, Real] {
+        for column in [Any, Bool, Decimal, Integer, Json, Numeric, Real] {
             for (text, expected) in [
                 ("1", Spelling::Value(Datum::Int(1))),
                 ("1.50", Spelling::Value(Datum::Number("1.50"))),
@@ -74,10 +74,8 @@ mod tests {
                 assert_eq!(Spelling::read(text, column), expected, "{text} {column:?}");
             }
         }
-        for column in [Text, Json] {
-            for text in ["\"1\"", "true", "a", "1"] {
-                assert_eq!(Spelling::read(text, column), Spelling::Plain, "{text}");
-            }
+        for text in ["\"1\"", "true", "a", "1"] {
+            assert_eq!(Spelling::read(text, Text), Spelling::Plain, "{text}");
         }
         assert_eq!(Spelling::read("1234", Blob), Spelling::Plain);
         let number = Spelling::Value(Datum::Int(12));

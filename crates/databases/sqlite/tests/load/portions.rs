@@ -121,7 +121,7 @@ async fn columns_are_those_that_can_be_written() {
 }
 
 #[tokio::test]
-async fn tables_that_windrow_widens_are_left_to_the_lane() {
+async fn columns_that_are_still_to_be_made_are_left_to_the_lane() {
     let options = Options {
         create_tables: true,
         ..Options::default()

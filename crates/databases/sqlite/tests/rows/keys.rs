@@ -107,10 +107,8 @@ fn spelled(value: &Value, declared: &str) -> String {
         Value::Number(text) | Value::Text(text) | Value::Json(text) => text.to_string(),
         other => panic!("{other:?}"),
     };
-    let is_text = declared != "DECIMAL_TEXT"
-        && ["TEXT", "CHAR", "JSON"]
-            .iter()
-            .any(|name| declared.contains(name));
+    let is_text =
+        declared != "DECIMAL_TEXT" && ["TEXT", "CHAR"].iter().any(|name| declared.contains(name));
     match (declared, value) {
         _ if is_text => plain,
         ("BLOB", Value::Text(_)) => plain,

@@ -1,0 +1,130 @@
+//! Tables that are made from rows have the same columns everywhere, whose types never change.
+
+use windrow_core::sink::Purpose;
+use windrow_core::{Executor, FaultClass, RowDone, RowWrite, Unit, UnitOutcome, Value};
+use windrow_database::Options;
+
+use crate::bed::Bed;
+use crate::words::*;
+
+/// The databases in which columns have types, and tables have a mark of who made them.
+const ALIKE: [&str; 3] = ["SQLite", "PostgreSQL", "MySQL and MariaDB"];
+
+const COLUMNS: [&str; 7] = ["id", "n", "x", "flag", "doc", "day", "at"];
+
+fn good(id: i64) -> Vec<Value> {
+    let doc = Value::Json("[1]".into());
+    let mut row = row![id, 5, 21.5, true];
+    row.extend([doc, "2024-01-05".into(), "2024-01-05T10:00:00Z".into()]);
+    row
+}
+
+/// What a column of each refuses.
+fn bad() -> Vec<(usize, Value)> {
+    vec![
+        (0, "abc".into()),
+        (1, Value::number("21.5")),
+        (1, "n/a".into()),
+        (1, true.into()),
+        (2, "n/a".into()),
+        (2, Value::Json("{}".into())),
+        (3, 1.into()),
+        (3, "yes".into()),
+        (5, "2024-01-05T10:00:00".into()),
+        (5, "today".into()),
+        (6, "now".into()),
+        (6, 5.into()),
+    ]
+}
+
+async fn run(
+    executor: &mut Box<dyn Executor<RowWrite>>,
+    units: &[Unit<RowWrite>],
+) -> Vec<UnitOutcome<RowDone>> {
+    let verdicts = executor.execute(units).await.verdicts;
+    verdicts.into_iter().map(told).collect()
+}
+
+pub(crate) async fn columns_keep_their_types(bed: Bed) {
+    let options = Options {
+        create_tables: true,
+        ..Options::default()
+    };
+    let sink = bed.another(&bed.ground.url(), &options).await;
+    if !ALIKE.contains(&sink.profile().name) {
+        return;
+    }
+    let mut executor = sink.connect(Purpose::Batches).await.unwrap();
+    let put = insert("made", &COLUMNS);
+    assert!(run(&mut executor, &[put.of(good(1))]).await[0].is_ok());
+    let mut units = vec![put.of(good(2))];
+    for (place, value) in bad() {
+        let mut row = good(100);
+        row[place] = value;
+        units.push(put.of(row));
+    }
+    units.push(put.of(good(3)));
+    let outcomes = run(&mut executor, &units).await;
+    let last = outcomes.len() - 1;
+    for (place, outcome) in outcomes.iter().enumerate() {
+        if place == 0 || place == last {
+            assert!(outcome.is_ok(), "{place}: {outcome:?}");
+            continue;
+        }
+        let fault = fault(outcome);
+        let told = (fault.class, &*fault.code);
+        assert_eq!(
+            told,
+            (FaultClass::Value, "22P02"),
+            "{:?}: {fault}",
+            bad()[place - 1]
+        );
+    }
+    // A new field is a new column; nothing that was there is another value by then.
+    let more = insert("made", &["id", "more"]);
+    assert!(run(&mut executor, &[more.of(row![4, "text"])]).await[0].is_ok());
+    let read = get("made").returning(&["n", "x", "flag", "more"]);
+    let outcomes = run(&mut executor, &[read.of(row![1]), read.of(row![4])]).await;
+    let rows: Vec<_> = outcomes.iter().map(|outcome| rows(done(outcome))).collect();
+    assert_eq!(
+        rows[0],
+        [[5.into(), Value::number("21.5"), true.into(), Value::Null]]
+    );
+    assert_eq!(
+        rows[1],
+        [[Value::Null, Value::Null, Value::Null, "text".into()]]
+    );
+}
+
+pub(crate) async fn tables_of_others_get_no_columns(bed: Bed) {
+    let options = Options {
+        create_tables: true,
+        ..Options::default()
+    };
+    let url = bed.ground.url();
+    let sink = bed.another(&url, &options).await;
+    if !ALIKE.contains(&sink.profile().name) {
+        return;
+    }
+    bed.lay(&[table("theirs", &[("id", Type::Int), ("n", Type::Int)])])
+        .await;
+    let mut executor = sink.connect(Purpose::Batches).await.unwrap();
+    let more = insert("theirs", &["id", "more"]);
+    let plain = insert("theirs", &["id", "n"]);
+    let units = [more.of(row![1, 1]), plain.of(row![2, 2])];
+    let outcomes = run(&mut executor, &units).await;
+    assert_eq!(fault(&outcomes[0]).class, FaultClass::NoColumn);
+    let hint = fault(&outcomes[0]).hint();
+    assert!(
+        hint.is_some_and(|hint| hint.contains("extend_tables")),
+        "{hint:?}"
+    );
+    assert!(outcomes[1].is_ok());
+    let extending = Options {
+        extend_tables: true,
+        ..options
+    };
+    let sink = bed.another(&url, &extending).await;
+    let mut executor = sink.connect(Purpose::Batches).await.unwrap();
+    assert!(run(&mut executor, &[more.of(row![1, 1])]).await[0].is_ok());
+}
