@@ -19,12 +19,15 @@ impl Files for RealFiles {
     }
 
     fn open(&self, path: &Path) -> io::Result<Box<dyn FileHandle>> {
-        let file = OpenOptions::new().read(true).write(true).open(path)?;
-        Ok(Box::new(file))
+        let mut options = OpenOptions::new();
+        let file = unlinked(options.read(true).write(true)).open(path);
+        Ok(Box::new(file.map_err(of_link)?))
     }
 
     fn open_to_read(&self, path: &Path) -> io::Result<Box<dyn FileHandle>> {
-        Ok(Box::new(File::open(path)?))
+        let mut options = OpenOptions::new();
+        let file = unlinked(options.read(true)).open(path);
+        Ok(Box::new(file.map_err(of_link)?))
     }
 
     fn list(&self, directory: &Path) -> io::Result<Vec<String>> {
@@ -37,7 +40,10 @@ impl Files for RealFiles {
 
     fn make_directory(&self, directory: &Path) -> io::Result<()> {
         match private_directory(directory) {
-            Err(e) if e.kind() == io::ErrorKind::AlreadyExists && directory.is_dir() => Ok(()),
+            Err(e) if e.kind() == io::ErrorKind::AlreadyExists && directory.is_dir() => {
+                warn_of_writers(directory);
+                Ok(())
+            }
             other => other,
         }
     }
@@ -64,7 +70,9 @@ impl Files for RealFiles {
     fn lock(&self, path: &Path) -> io::Result<Box<dyn Debug + Send + Sync>> {
         let mut options = OpenOptions::new();
         options.read(true).write(true).create(true).truncate(false);
-        let file = private(&mut options).open(path)?;
+        let file = unlinked(private(&mut options))
+            .open(path)
+            .map_err(of_link)?;
         match file.try_lock() {
             Ok(()) => Ok(Box::new(file)),
             Err(TryLockError::WouldBlock) => Err(io::ErrorKind::WouldBlock.into()),
@@ -132,6 +140,49 @@ impl FileHandle for File {
     }
 }
 
+/// Has a file opened only if its name is no symbolic link: another user who may write to the
+/// directory could have any file overwritten by one.
+#[cfg(target_os = "linux")]
+fn unlinked(options: &mut OpenOptions) -> &mut OpenOptions {
+    let flags = nix::fcntl::OFlag::O_NOFOLLOW.bits();
+    std::os::unix::fs::OpenOptionsExt::custom_flags(options, flags)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn unlinked(options: &mut OpenOptions) -> &mut OpenOptions {
+    options
+}
+
+/// Says what is wrong with a symbolic link.
+fn of_link(error: io::Error) -> io::Error {
+    #[cfg(target_os = "linux")]
+    if error.raw_os_error() == Some(nix::errno::Errno::ELOOP as i32) {
+        let why = "it is a symbolic link, which a spool does not follow; put the file itself in its place";
+        return io::Error::new(io::ErrorKind::InvalidInput, why);
+    }
+    error
+}
+
+/// Warns of a directory that other users may write to.
+#[cfg(unix)]
+fn warn_of_writers(directory: &Path) {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    let mode = std::fs::metadata(directory).map(|data| data.permissions().mode() & 0o7777);
+    if let Ok(mode) = mode
+        && mode & 0o022 != 0
+    {
+        tracing::warn!(
+            directory = %directory.display(),
+            mode = format_args!("{mode:o}"),
+            "other users may write to the spool's directory, and so remove or replace what it holds; chmod it to 0700"
+        );
+    }
+}
+
+#[cfg(not(unix))]
+fn warn_of_writers(_: &Path) {}
+
 /// The spool holds the clients' values: nobody but its owner reads it.
 #[cfg(unix)]
 fn private(options: &mut OpenOptions) -> &mut OpenOptions {
@@ -153,4 +204,33 @@ fn private_directory(directory: &Path) -> io::Result<()> {
 #[cfg(not(unix))]
 fn private_directory(directory: &Path) -> io::Result<()> {
     std::fs::create_dir(directory)
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_symbolic_link_is_never_opened() {
+        let directory = tempfile::tempdir().unwrap();
+        let (target, link) = (
+            directory.path().join("other"),
+            directory.path().join("link"),
+        );
+        std::fs::write(&target, "kept").unwrap();
+        std::os::unix::fs::symlink(&target, &link).unwrap();
+        let files = RealFiles;
+        let said = [
+            files.open(&link).err(),
+            files.open_to_read(&link).err(),
+            files.lock(&link).err(),
+            files.create(&link).err(),
+        ];
+        for error in said.into_iter().take(3) {
+            let error = error.unwrap();
+            assert!(error.to_string().contains("symbolic link"), "{error}");
+        }
+        assert_eq!(std::fs::read(&target).unwrap(), b"kept");
+        assert!(files.open(&target).is_ok());
+    }
 }
