@@ -69,6 +69,9 @@ pub struct MoveSettings {
     pub limit: Option<u64>,
     /// Whether it goes on as rows arrive, until it is stopped.
     pub follow: bool,
+    /// Whether rows are moved though deleting them from the source changes other rows: by foreign
+    /// keys with ON DELETE CASCADE, SET NULL or SET DEFAULT, triggers and rules.
+    pub delete_effects: bool,
 }
 
 impl MoveSettings {
@@ -91,6 +94,7 @@ impl MoveSettings {
             filter: None,
             limit: None,
             follow: false,
+            delete_effects: false,
         }
     }
 }
@@ -128,6 +132,9 @@ pub struct Moving {
     to: Option<(Arc<dyn Database>, Elsewhere, Lane)>,
     /// The destination's URL.
     url: Secret,
+    /// What else changes if rows are deleted from the source, in words.
+    effects: Vec<Box<str>>,
+    delete_effects: bool,
     counts: Arc<Counts>,
     stop: CancellationToken,
 }
@@ -200,6 +207,8 @@ impl Moving {
         Ok(Self {
             moves,
             identity: facts.identity,
+            effects: facts.effects,
+            delete_effects: settings.delete_effects,
             order: Arc::new(order),
             to,
             url: settings.to.unwrap_or_default(),
@@ -218,6 +227,25 @@ impl Moving {
         self.stop.clone()
     }
 
+    /// What else changes if rows are deleted from the source: foreign keys of other tables that
+    /// delete or change rows with it, triggers and rules. Each in words.
+    pub fn effects(&self) -> &[Box<str>] {
+        &self.effects
+    }
+
+    /// Refuses a move whose deletes change other rows, unless that is asked for.
+    fn check_effects(&self) -> Result<(), Fault> {
+        match self.delete_effects || self.effects.is_empty() {
+            true => Ok(()),
+            false => Err(Fault::invalid(format!(
+                "a row that is moved is deleted from {}, and deleting its rows runs {}: that would delete or change other rows; \
+                 remove it, or move the rows all the same with --delete-effects",
+                self.order.plan.source,
+                self.effects.join(", ")
+            ))),
+        }
+    }
+
     /// What would be moved, by destination. Changes nothing.
     ///
     /// # Errors
@@ -226,12 +254,14 @@ impl Moving {
         let plan = &self.order.plan;
         let found = self.moves.survey(plan, MOST_ROUTES).await;
         let found = found.map_err(|fault| of_table(&plan.source, fault))?;
+        let refusal = self.check_effects().err();
         let mut planned = Vec::with_capacity(found.len());
         let mut tables: Vec<TableName> = Vec::new();
         for (route, rows) in found {
             let limit = self.order.name_limit;
             let name = self.order.template.name(route.as_deref(), limit);
             let (prospect, remark) = match &name {
+                _ if refusal.is_some() => (Prospect::Ended, None),
                 Err(fault) => self.refused(fault),
                 Ok(table) => match tables.iter().find(|other| limit.folds(other, table)) {
                     Some(other) => {
@@ -326,6 +356,7 @@ impl Moving {
     /// # Errors
     /// [`MoveError`]; what was moved before stays moved.
     pub async fn run(self) -> Result<(), MoveError> {
+        self.check_effects().map_err(invalid)?;
         self.check().await?;
         let plan = &self.order.plan;
         let prepared = self.moves.prepare(plan).await;

@@ -47,9 +47,23 @@ pub struct TableFacts {
     /// The columns that every row must be given a value for: NOT NULL, without a default, and
     /// filled in by nothing else that is known (a generator of numbers, a trigger).
     pub required: Vec<Name>,
+    /// What else changes if its rows are deleted: foreign keys of other tables that delete or
+    /// change rows with it, triggers and rules. Each in words.
+    pub effects: Vec<Box<str>>,
 }
 
 impl TableFacts {
+    /// The words for a foreign key, of this table, that deletes or changes rows with those that it
+    /// refers to. `action`: `CASCADE`, `SET NULL` or `SET DEFAULT`.
+    pub fn effect_of_key(table: &str, constraint: &str, action: &str) -> Box<str> {
+        format!("foreign key {constraint} of {table} (ON DELETE {action})").into()
+    }
+
+    /// The words for a trigger that fires where rows are deleted.
+    pub fn effect_of_trigger(table: &str, trigger: &str) -> Box<str> {
+        format!("trigger {trigger} of {table} (DELETE)").into()
+    }
+
     /// The columns that can be brought along.
     pub fn plain(&self) -> impl Iterator<Item = &Name> {
         self.columns

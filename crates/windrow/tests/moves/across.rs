@@ -110,7 +110,8 @@ fn relocation(
 ) -> (String, String) {
     sql(from, "create function stay() returns trigger language plpgsql as $$ begin raise exception sqlstate '57014' using message = 'not now'; end $$;
         create trigger stay before delete on pending for each row execute function stay(); insert into pending values (-1, '')");
-    move_rows(from.url(), "pending", "final", &["--to", to.url()]).ends(1);
+    let more = ["--to", to.url(), "--delete-effects"];
+    move_rows(from.url(), "pending", "final", &more).ends(1);
     let told = sql(to, "select move, left(key, 8) from windrow_moved");
     let (name, tag) = told.split_once('|').unwrap();
     sql(from, "drop trigger stay on pending; delete from pending");

@@ -97,7 +97,14 @@ async fn written_twice(url: &str, text_keys: bool) {
     pending(&from, 300);
     from.sql("create function stay() returns trigger language plpgsql as $$ begin raise exception sqlstate '57014' using message = 'not now'; end $$;
         create trigger stay before delete on pending for each row execute function stay()");
-    let more = ["--to", url, "--create", "--batch", "100"];
+    let more = [
+        "--to",
+        url,
+        "--create",
+        "--batch",
+        "100",
+        "--delete-effects",
+    ];
     moved(&from, "final", &more).await.ends(1);
     assert_eq!(from.count("pending"), 300);
     from.sql("drop trigger stay on pending");

@@ -10,6 +10,7 @@
 
 mod across;
 mod cockroachdb;
+mod effects;
 mod fitting;
 mod keyed;
 mod kills;

@@ -9,6 +9,7 @@ use crate::values::literal::push_text;
 pub(crate) fn about(view: &str, what: &str, of: &str, name: &TableName, more: &str) -> String {
     let (schema_column, table_column) = match of {
         "CONSTRAINT" => ("CONSTRAINT_SCHEMA", "TABLE_NAME"),
+        "REFERENCED" => ("UNIQUE_CONSTRAINT_SCHEMA", "REFERENCED_TABLE_NAME"),
         "EVENT_OBJECT" => ("EVENT_OBJECT_SCHEMA", "EVENT_OBJECT_TABLE"),
         _ => ("TABLE_SCHEMA", "TABLE_NAME"),
     };

@@ -35,6 +35,18 @@ WHERE i.indrelid = to_regclass($1) AND i.indisvalid AND i.indisunique AND i.indi
     WHERE k.place <= i.indnkeyatts AND NOT a.attnotnull)
 ORDER BY i.indisprimary DESC, i.indexrelid";
 
+/// What else changes if rows are deleted of the table, its partitions or those that inherit from
+/// it: foreign keys, triggers, rules; of each its sort, its table, its name and what it does.
+const EFFECTS: &str = "\
+WITH RECURSIVE parts(oid) AS (SELECT to_regclass($1)::oid UNION SELECT i.inhrelid FROM pg_inherits i JOIN parts p ON i.inhparent = p.oid)
+SELECT 'k', min(c.conrelid::regclass::text), c.conname, CASE c.confdeltype WHEN 'c' THEN 'CASCADE' WHEN 'n' THEN 'SET NULL' ELSE 'SET DEFAULT' END
+FROM pg_constraint c WHERE c.contype = 'f' AND c.confdeltype IN ('c', 'n', 'd') AND c.confrelid IN (SELECT oid FROM parts) GROUP BY c.conname, c.confdeltype
+UNION ALL SELECT 't', min(g.tgrelid::regclass::text), g.tgname, NULL
+FROM pg_trigger g WHERE NOT g.tgisinternal AND g.tgenabled <> 'D' AND g.tgtype & 8 = 8 AND g.tgrelid IN (SELECT oid FROM parts) GROUP BY g.tgname
+UNION ALL SELECT 'r', r.ev_class::regclass::text, r.rulename, NULL
+FROM pg_rewrite r WHERE r.ev_type = '4' AND r.ev_enabled <> 'D' AND r.ev_class IN (SELECT oid FROM parts)
+ORDER BY 1, 2, 3";
+
 /// A table, and how its rows can be named.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Facts {
@@ -60,7 +72,7 @@ pub(super) fn quoted(table: &TableName) -> String {
 /// [`FaultClass::Unsupported`] if it is no table; what the server says.
 pub(super) async fn read(wire: &mut Wire, name: &TableName) -> Result<Option<Facts>, Fault> {
     let sql = quoted(name);
-    let asks = [TABLE, COLUMNS, UNIQUES].map(|query| Ask::of(query).text(&sql));
+    let asks = [TABLE, COLUMNS, EFFECTS, UNIQUES].map(|query| Ask::of(query).text(&sql));
     let (mut facts, mut kind) = (Facts::default(), None);
     talk(wire, &asks, false, &mut |at, row| {
         let word = |place| text(&row, place).unwrap_or_default();
@@ -82,6 +94,14 @@ pub(super) async fn read(wire: &mut Wire, name: &TableName) -> Result<Option<Fac
                 facts.types.push(word(2));
                 let takes = takes(&word(4), &word(5)).map(|takes| (word(0).into(), takes));
                 facts.table.takes.extend(takes);
+            }
+            2 => {
+                let (table, name) = (word(1), word(2));
+                facts.table.effects.push(match word(0).as_str() {
+                    "k" => TableFacts::effect_of_key(&table, &name, &word(3)),
+                    "t" => TableFacts::effect_of_trigger(&table, &name),
+                    _ => format!("rule {name} of {table} (DELETE)").into(),
+                });
             }
             _ => {
                 let names: Vec<String> = serde_json::from_str(&word(1)).unwrap_or_default();

@@ -74,8 +74,17 @@ impl Texts {
     fn push_pick(&self, sql: &mut String, what: &str, rows: usize) {
         sql.push_str(&format!("SELECT {what} FROM {}", self.source));
         self.push_filter(sql);
-        sql.push_str(" ORDER BY ");
-        push_idents(sql, &*self.plan.key);
+        // By the table's own columns: what is read of them has the same names.
+        let mut table = String::new();
+        push_ident(&mut table, &self.plan.source.table);
+        let mut before = " ORDER BY ";
+        for name in &self.plan.key {
+            sql.push_str(before);
+            sql.push_str(&table);
+            sql.push('.');
+            push_ident(sql, name);
+            before = ", ";
+        }
         sql.push_str(&format!(" LIMIT {rows} FOR UPDATE SKIP LOCKED"));
     }
 

@@ -4,6 +4,7 @@ use rusqlite::{Connection, OptionalExtension as _};
 use windrow_core::moves::{TableFacts, Takes};
 use windrow_core::{Fault, FaultClass, MovePlan, Name, TableName};
 
+use super::effects;
 use super::text::{push_filter, push_route, push_table};
 use crate::fault::Failure;
 use crate::values::column::ColumnType;
@@ -21,6 +22,7 @@ pub(super) struct Facts {
     pub(super) columns: Vec<Column>,
     pub(super) primary: Vec<Name>,
     uniques: Vec<Vec<Name>>,
+    effects: Vec<Box<str>>,
     without_row_number: bool,
 }
 
@@ -82,10 +84,13 @@ pub(super) fn read(connection: &Connection, name: &TableName) -> Result<Option<F
         columns,
         primary,
         uniques: Vec::new(),
+        effects: Vec::new(),
         without_row_number,
     };
     facts.uniques = facts
         .uniques(connection)
+        .map_err(|error| Failure::from(error).into_fault())?;
+    facts.effects = effects::read(connection, &facts.name)
         .map_err(|error| Failure::from(error).into_fault())?;
     Ok(Some(facts))
 }
@@ -220,6 +225,7 @@ impl Facts {
             nullable: self.nullable(),
             takes: self.takes(),
             spelled: Some(self.name.clone()),
+            effects: self.effects.clone(),
             required: self
                 .columns
                 .iter()

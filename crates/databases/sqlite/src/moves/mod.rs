@@ -14,6 +14,7 @@
 //! | --- | --- |
 //! | this file | the queue: its tables, its connections |
 //! | `facts` | what a table is like, and what would be moved |
+//! | `effects` | what else changes if rows are deleted |
 //! | `source` | the source as a mover uses it: its statements |
 //! | `work` | what is done on the connection |
 //! | `mover` | one connection that moves |
@@ -22,6 +23,7 @@
 //! | `text` | what several statements have in common |
 
 mod destination;
+mod effects;
 mod facts;
 mod letters;
 mod mover;

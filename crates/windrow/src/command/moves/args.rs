@@ -48,6 +48,12 @@ pub(crate) struct Move {
     #[arg(long)]
     create: bool,
 
+    /// Move rows though deleting them from the source deletes or changes other rows: by foreign keys
+    /// with ON DELETE CASCADE, SET NULL or SET DEFAULT, triggers and rules. Without it such a
+    /// move is refused
+    #[arg(long)]
+    pub(super) delete_effects: bool,
+
     /// Most rows in one batch, which is one transaction [default: what suits the database]
     #[arg(long, value_name = "ROWS")]
     batch: Option<NonZero<usize>>,
@@ -115,6 +121,7 @@ impl Move {
             filter: self.filter.clone(),
             limit: self.limit,
             follow: self.follow,
+            delete_effects: self.delete_effects,
             ..MoveSettings::new(self.from.clone(), &self.source, &self.destination)
         }
     }

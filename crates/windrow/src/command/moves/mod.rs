@@ -38,7 +38,7 @@ async fn to_the_end(args: &Move, told_at_end: &mut Told) -> anyhow::Result<ExitC
     if args.dry_run {
         let planned = moving.survey().await?;
         told_at_end.set("dry_run", true);
-        cli::print(&listing(&planned))?;
+        cli::print(&listing(&planned, moving.effects(), args.delete_effects))?;
         return Ok(match planned.iter().map(|planned| planned.prospect).max() {
             None | Some(Prospect::Moved) => ExitCode::SUCCESS,
             Some(Prospect::Rejected) => ExitCode::from(SOME_REJECTED),
@@ -126,9 +126,17 @@ fn sentence(counted: Counted, seconds: f64) -> String {
     text
 }
 
-/// What would be moved, a line for each destination.
-fn listing(planned: &[Planned]) -> String {
+/// What would be moved, a line for each destination, and before them a line for each thing that
+/// deleting the rows runs. `allowed`: by --delete-effects.
+fn listing(planned: &[Planned], effects: &[Box<str>], allowed: bool) -> String {
     let mut text = String::new();
+    for effect in effects {
+        let what = match allowed {
+            true => "deleting the rows also runs",
+            false => "refused without --delete-effects: deleting the rows also runs",
+        };
+        text.push_str(&format!("{what} {effect}\n"));
+    }
     for planned in planned {
         let name = planned.destination.as_deref().unwrap_or("-");
         text.push_str(&format!("{:>12}  {name}", planned.rows));

@@ -1,0 +1,135 @@
+//! What else changes if rows of a table are deleted: foreign keys of other tables, and triggers.
+
+use rusqlite::{Connection, Result};
+use windrow_core::moves::TableFacts;
+
+/// Foreign keys that delete or change the rows that refer to those deleted.
+const KEYS: &str = r#"
+SELECT DISTINCT t.name, f.id, f.on_delete FROM main.sqlite_schema t, pragma_foreign_key_list(t.name, 'main') f
+WHERE t.type = 'table' AND f."table" = ?1 COLLATE NOCASE AND f.on_delete IN ('CASCADE', 'SET NULL', 'SET DEFAULT') ORDER BY 1, 2"#;
+
+/// The triggers of a table.
+const TRIGGERS: &str = "SELECT name, sql FROM main.sqlite_schema \
+                        WHERE type = 'trigger' AND tbl_name = ?1 COLLATE NOCASE ORDER BY name";
+
+/// Reads what else changes if rows of the table are deleted, in words.
+pub(super) fn read(connection: &Connection, table: &str) -> Result<Vec<Box<str>>> {
+    let mut effects = Vec::new();
+    let mut ask = connection.prepare(KEYS)?;
+    let mut keys = ask.query([table])?;
+    while let Some(key) = keys.next()? {
+        let (of, number, action): (String, i64, String) = (key.get(0)?, key.get(1)?, key.get(2)?);
+        let number = format!("{number}");
+        effects.push(TableFacts::effect_of_key(&of, &number, &action));
+    }
+    let mut ask = connection.prepare(TRIGGERS)?;
+    let mut triggers = ask.query([table])?;
+    while let Some(trigger) = triggers.next()? {
+        let (name, text): (String, String) = (trigger.get(0)?, trigger.get(1)?);
+        if fires_at_delete(&text) {
+            effects.push(TableFacts::effect_of_trigger(table, &name));
+        }
+    }
+    Ok(effects)
+}
+
+/// Returns true if the trigger of this text fires where rows are deleted. Its event is the first of
+/// three words behind its name (<https://sqlite.org/lang_createtrigger.html>).
+fn fires_at_delete(text: &str) -> bool {
+    let mut tokens = Tokens(text);
+    let mut before = String::new();
+    // The name may be one of the words, so it is passed over: it stands behind TRIGGER, or behind
+    // EXISTS, and may have a schema.
+    while let Some(token) = tokens.next() {
+        let named = before == "TRIGGER" && token != "IF" || before == "EXISTS" || before == ".";
+        if !named && matches!(token.as_str(), "DELETE" | "INSERT" | "UPDATE") {
+            return token == "DELETE";
+        }
+        before = match named {
+            true => String::new(),
+            false => token,
+        };
+    }
+    false
+}
+
+/// The words and signs of a text, words in capital letters. Blanks and comments are passed over.
+struct Tokens<'t>(&'t str);
+
+impl Iterator for Tokens<'_> {
+    type Item = String;
+
+    fn next(&mut self) -> Option<String> {
+        let text = blank(self.0);
+        let first = text.chars().next()?;
+        let close = match first {
+            '"' | '`' | '\'' => Some(first),
+            '[' => Some(']'),
+            _ => None,
+        };
+        let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '$' || !c.is_ascii();
+        let end = match close {
+            // A doubled sign within a name makes two tokens of it, none of which is a bare word.
+            Some(close) => {
+                let rest = text.get(1..).unwrap_or_default();
+                rest.find(close).map_or(text.len(), |at| at + 2)
+            }
+            None if is_word(first) => text.find(|c| !is_word(c)).unwrap_or(text.len()),
+            None => first.len_utf8(),
+        };
+        let (token, rest) = text.split_at_checked(end)?;
+        self.0 = rest;
+        Some(token.to_ascii_uppercase())
+    }
+}
+
+/// Passes over blanks and comments.
+fn blank(mut text: &str) -> &str {
+    loop {
+        text = text.trim_ascii_start();
+        if let Some(comment) = text.strip_prefix("--") {
+            text = comment.split_once('\n').map_or("", |(_, rest)| rest);
+        } else if let Some(comment) = text.strip_prefix("/*") {
+            text = comment.split_once("*/").map_or("", |(_, rest)| rest);
+        } else {
+            return text;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_triggers_event_is_found_behind_its_name() {
+        for (text, fires) in [
+            (
+                "CREATE TRIGGER t AFTER DELETE ON p BEGIN SELECT 1; END",
+                true,
+            ),
+            (
+                "create trigger if not exists main.t delete on p begin select 1; end",
+                true,
+            ),
+            (
+                "CREATE TRIGGER \"delete\" AFTER INSERT ON p BEGIN DELETE FROM q; END",
+                false,
+            ),
+            (
+                "CREATE TRIGGER delete_old /* DELETE */ INSERT ON p BEGIN DELETE FROM q; END",
+                false,
+            ),
+            (
+                "CREATE TRIGGER [update] -- INSERT\n BEFORE DELETE ON p BEGIN SELECT 1; END",
+                true,
+            ),
+            (
+                "CREATE TRIGGER t BEFORE UPDATE OF a ON p BEGIN DELETE FROM q; END",
+                false,
+            ),
+        ] {
+            assert_eq!(fires_at_delete(text), fires, "{text}");
+        }
+    }
+}
