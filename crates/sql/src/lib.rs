@@ -19,6 +19,7 @@ mod parse;
 mod primary;
 mod read;
 pub mod reading;
+mod steps;
 mod string;
 #[cfg(any(test, fuzzing))]
 pub mod trial;
@@ -32,3 +33,4 @@ pub use lift::{Lifted, Lifter, lift};
 pub use names::{Names, leaves_nothing_hidden, names};
 pub use read::{read, split};
 pub use reading::{Apart, Effect, MAX_TEXT, Reading};
+pub use steps::{Commits, NameUsage, StatementName, Step, steps};

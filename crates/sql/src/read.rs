@@ -112,7 +112,7 @@ fn one(text: &str, tokens: &[Token], types: &[u32]) -> Reading {
 }
 
 /// The tokens of each statement. A semicolon in parentheses (the actions of a rule) ends none.
-fn statements(tokens: &[Token]) -> impl Iterator<Item = &[Token]> {
+pub(crate) fn statements(tokens: &[Token]) -> impl Iterator<Item = &[Token]> {
     let mut depth = 0_u32;
     tokens
         .split(move |token| {

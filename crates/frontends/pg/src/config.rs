@@ -77,6 +77,9 @@ pub struct DatabaseConfig {
     /// How many connections there may be, shared with its lanes; `None`:
     /// [`PgConfig::max_server_connections`].
     pub connection_slots: Option<Arc<ConnectionSlots>>,
+    /// True if replicas follow what its lanes write: a write that can be joined is refused, and not
+    /// relayed, while something that passes keeps it out of its lane.
+    pub followed: bool,
 }
 
 impl DatabaseConfig {
@@ -89,6 +92,7 @@ impl DatabaseConfig {
             unproven: UnprovenConfig::default(),
             trusted: Arc::default(),
             connection_slots: None,
+            followed: false,
         }
     }
 }

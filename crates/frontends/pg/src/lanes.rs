@@ -95,7 +95,7 @@ impl LaneBook {
     }
 
     /// The lane of a key; it is opened if no session has it open. `interest`: that this one wants
-    /// it. Cancel safe.
+    /// it. `is_due`: also where nobody else has these settings. Cancel safe.
     ///
     /// # Errors
     /// Those of [`Lanes::open`]; [`FaultClass::Overloaded`] where nobody else has
@@ -104,11 +104,12 @@ impl LaneBook {
         &self,
         key: &LaneKey,
         interest: &Arc<Interest>,
+        is_due: bool,
     ) -> Result<Arc<Lane>, Fault> {
         if let Some(lane) = lock(&self.open).get(key).and_then(Weak::upgrade) {
             return Ok(lane);
         }
-        if self.is_unshared(key, interest) {
+        if !is_due && self.is_unshared(key, interest) {
             return Err(Fault::new(FaultClass::Overloaded, "53400", UNSHARED));
         }
         let lane = Lane::new(self.lanes.open(key).await?);

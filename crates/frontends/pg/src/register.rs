@@ -29,10 +29,11 @@ pub(crate) struct Entry {
 }
 
 impl Register {
-    /// Enters a session under a number that no other has, with a secret that nobody can guess.
+    /// Enters a session under a number that no other has, with a secret of so many bytes that nobody
+    /// can guess.
     pub(crate) fn enter(
         self: &Arc<Self>,
-        peer: &str,
+        (peer, secret_bytes): (&str, usize),
         identity: Identity,
         application_name: Name,
         admission: Admission,
@@ -47,7 +48,7 @@ impl Register {
         };
         let info = SessionInfo::new(
             pid,
-            rng.random(),
+            (0..secret_bytes).map(|_| rng.random::<u8>()).collect(),
             peer,
             identity,
             application_name,
@@ -61,12 +62,12 @@ impl Register {
     }
 
     /// Interrupts what a session does, if the secret is its own.
-    pub(crate) async fn cancel(&self, pid: i32, secret: [u8; 4]) {
+    pub(crate) async fn cancel(&self, pid: i32, secret: &[u8]) {
         let info = self.all().get(&pid).cloned();
         let Some(info) = info else {
             return;
         };
-        if info.secret.ct_eq(&secret).into() {
+        if info.secret.ct_eq(secret).into() {
             info.cancel().await;
         }
     }

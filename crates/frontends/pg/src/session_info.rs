@@ -78,7 +78,7 @@ pub(crate) struct SessionInfo {
     /// The process number that the client was told.
     pub(crate) pid: i32,
     /// What a cancel request must prove. Shown nowhere; compared in constant time.
-    pub(crate) secret: [u8; 4],
+    pub(crate) secret: Box<[u8]>,
     /// Where the client is.
     pub(crate) peer: Box<str>,
     /// Who it is.
@@ -109,7 +109,7 @@ impl SessionInfo {
     /// A session that begins.
     pub(crate) fn new(
         pid: i32,
-        secret: [u8; 4],
+        secret: Box<[u8]>,
         peer: impl Into<Box<str>>,
         identity: Identity,
         application_name: Name,
@@ -245,7 +245,14 @@ mod tests {
             database: "d".into(),
             role: "r".into(),
         };
-        let info = SessionInfo::new(1, [0; 4], "here", identity, "".into(), Admission::default());
+        let info = SessionInfo::new(
+            1,
+            [0; 4].into(),
+            "here",
+            identity,
+            "".into(),
+            Admission::default(),
+        );
         let waits = CancellationToken::new();
         // The statement is read after the request.
         let comes = info.set_interrupt(Interrupt::Waiting(waits.clone()));

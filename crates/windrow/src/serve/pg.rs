@@ -77,6 +77,12 @@ impl PgServer {
         }
         let identity = own_identity(settings, &config.databases);
         let replicated = shared.primary.zip(identity.as_ref());
+        if let Some((_, identity)) = &replicated {
+            let databases = config.databases.iter_mut();
+            for database in databases.filter(|one| *one.name == *identity.database) {
+                database.followed = true;
+            }
+        }
         let session_lanes = SessionLanes::new(
             config.databases.clone(),
             settings.sink.clone(),

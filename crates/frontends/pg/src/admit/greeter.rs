@@ -60,7 +60,7 @@ impl<'a> Greeter<'a> {
                 Packet::Startup(startup) => return Ok(startup),
                 Packet::Cancel { pid, secret } => {
                     self.shared.metrics.cancels.inc();
-                    self.shared.register.cancel(pid, secret).await;
+                    self.shared.register.cancel(pid, &secret).await;
                     return Err(Ended::Silent);
                 }
                 Packet::Ssl if !tls_asked => {
@@ -158,7 +158,12 @@ impl<'a> Greeter<'a> {
     /// Says why it does not come in, and counts it.
     pub(super) async fn turn_away(&mut self, ended: Ended) {
         match ended {
-            Ended::Silent => self.shared.metrics.login(Login::Left),
+            Ended::Silent => {
+                self.shared.metrics.login(Login::Left);
+                if let Some(stream) = self.stream.take() {
+                    say::close(stream).await;
+                }
+            }
             Ended::Fatal(fault) => {
                 self.shared.metrics.login(Login::of(&fault));
                 tracing::debug!(%fault, peer = %self.peer, "a client is turned away");

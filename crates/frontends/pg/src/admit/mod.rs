@@ -109,9 +109,10 @@ impl<'a> Greeter<'a> {
     async fn run(&mut self) -> Result<Admitted, Ended> {
         let startup = self.startup().await?;
         let mut out = BytesMut::new();
-        if startup.newer || !startup.unknown.is_empty() {
-            say::negotiate(&mut out, &startup.unknown);
+        if startup.is_beyond() {
+            say::negotiate(&mut out, startup.spoken(), &startup.unknown);
         }
+        let key_bytes = startup.key_bytes();
         let request = options::read(startup.parameters)?;
         self.check_secure()?;
         let (credential, verifier) = self.authenticate(&request, &mut out).await?;
@@ -120,7 +121,7 @@ impl<'a> Greeter<'a> {
             return self.console(&request, verifier.is_none(), out).await;
         }
         let slot = self.client_slot()?;
-        self.session(request, (credential, verifier), slot, out)
+        self.session(request, (credential, verifier), (slot, key_bytes), out)
             .await
     }
 
@@ -174,7 +175,7 @@ impl<'a> Greeter<'a> {
         &mut self,
         request: Request,
         (credential, verifier): (Credential, Option<Verifier>),
-        slot: OwnedSemaphorePermit,
+        (slot, key_bytes): (OwnedSemaphorePermit, usize),
         mut out: BytesMut,
     ) -> Result<Admitted, Ended> {
         let join = self
@@ -201,9 +202,9 @@ impl<'a> Greeter<'a> {
         };
         let name = who.application_name.clone();
         let register = &self.shared.register;
-        let entry = register.enter(&self.peer, identity.clone(), name, admission);
+        let entry = register.enter((&*self.peer, key_bytes), identity.clone(), name, admission);
         self.check_limits(&entry, &state)?;
-        say::key(&mut out, entry.info.pid, entry.info.secret);
+        say::key(&mut out, entry.info.pid, &entry.info.secret);
         login::send(self.stream()?, &mut out).await?;
         let client = Client {
             stream: self.stream.take().ok_or(Ended::Silent)?,

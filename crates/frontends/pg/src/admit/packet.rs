@@ -17,8 +17,15 @@ const CANCEL_REQUEST: u32 = 80_877_102;
 const SSL_REQUEST: u32 = 80_877_103;
 const GSSENC_REQUEST: u32 = 80_877_104;
 
-/// The protocol that is spoken: major and minor version.
-pub(super) const PROTOCOL: u32 = 3 << 16;
+/// The oldest and the newest version of the protocol that are spoken: major and minor version.
+const PROTOCOL: u32 = 3 << 16;
+const NEWEST_PROTOCOL: u32 = PROTOCOL + 2;
+
+/// The version of the protocol from which on cancel keys are longer than 4 bytes.
+const LONG_KEYS: u32 = PROTOCOL + 2;
+
+/// The lengths of cancel keys, in bytes.
+const CANCEL_KEY: std::ops::RangeInclusive<usize> = 4..=256;
 
 /// What a client begins with.
 #[derive(Debug, PartialEq, Eq)]
@@ -32,7 +39,7 @@ pub(super) enum Packet {
         /// Which session.
         pid: i32,
         /// By what right.
-        secret: [u8; 4],
+        secret: Box<[u8]>,
     },
     /// It wants a session.
     Startup(Startup),
@@ -41,12 +48,32 @@ pub(super) enum Packet {
 /// A StartupMessage.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Startup {
-    /// True where a minor version beyond ours is asked for.
-    pub(super) newer: bool,
+    /// The version of the protocol that is asked for.
+    pub(super) version: u32,
     /// Protocol options (`_pq_.`), all of which are unknown here.
     pub(super) unknown: Vec<String>,
     /// Names and values, in their order.
     pub(super) parameters: Vec<(String, String)>,
+}
+
+impl Startup {
+    /// The version of the protocol that is spoken with the client.
+    pub(super) fn spoken(&self) -> u32 {
+        self.version.min(NEWEST_PROTOCOL)
+    }
+
+    /// True if the client asks for more than is spoken.
+    pub(super) fn is_beyond(&self) -> bool {
+        self.version > NEWEST_PROTOCOL || !self.unknown.is_empty()
+    }
+
+    /// The length of the client's cancel key, in bytes.
+    pub(super) fn key_bytes(&self) -> usize {
+        match self.spoken() >= LONG_KEYS {
+            true => 32,
+            false => 4,
+        }
+    }
 }
 
 /// Reads one, and not a byte behind it.
@@ -83,7 +110,7 @@ pub(super) fn parse(body: &[u8]) -> Result<Packet, Ended> {
         (version, _) => {
             let (major, minor) = (version >> 16, version & 0xffff);
             let text = format!(
-                "unsupported frontend protocol {major}.{minor}: server supports 3.0 to 3.0"
+                "unsupported frontend protocol {major}.{minor}: server supports 3.0 to 3.2"
             );
             Err(Fault::new(FaultClass::Unsupported, "0A000", text).into())
         }
@@ -92,10 +119,9 @@ pub(super) fn parse(body: &[u8]) -> Result<Packet, Ended> {
 
 fn cancel(rest: &[u8]) -> Option<Packet> {
     let (pid, rest) = rest.split_first_chunk::<4>()?;
-    let secret = rest.try_into().ok()?;
-    Some(Packet::Cancel {
+    CANCEL_KEY.contains(&rest.len()).then(|| Packet::Cancel {
         pid: i32::from_be_bytes(*pid),
-        secret,
+        secret: rest.into(),
     })
 }
 
@@ -107,7 +133,7 @@ fn startup(version: u32, rest: &[u8]) -> Result<Startup, Ended> {
         .ok_or_else(bad)?;
     let mut texts = rest.split(|byte| *byte == 0);
     let mut startup = Startup {
-        newer: version > PROTOCOL,
+        version,
         ..Startup::default()
     };
     loop {
@@ -160,15 +186,19 @@ mod tests {
             Ok(Packet::Gss)
         ));
         let cancel = parse(&packet(CANCEL_REQUEST, &[0, 0, 0, 9, 1, 2, 3, 4])).ok();
-        let (pid, secret) = (9, [1, 2, 3, 4]);
+        let (pid, secret) = (9, [1, 2, 3, 4].into());
         assert_eq!(cancel, Some(Packet::Cancel { pid, secret }));
+        let long = parse(&packet(CANCEL_REQUEST, &[7; 36])).ok();
+        let (pid, secret) = (0x0707_0707, [7; 32].into());
+        assert_eq!(long, Some(Packet::Cancel { pid, secret }));
+        assert!(parse(&packet(CANCEL_REQUEST, &[7; 261])).is_err());
         let text = b"user\0me\0_pq_.x\0y\0options\0\0\0";
-        let startup = parse(&packet(PROTOCOL + 2, text)).ok();
+        let startup = parse(&packet(PROTOCOL + 3, text)).ok();
         let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
         assert_eq!(
             startup,
             Some(Packet::Startup(Startup {
-                newer: true,
+                version: PROTOCOL + 3,
                 unknown: vec!["_pq_.x".to_owned()],
                 parameters: vec![pair("user", "me"), pair("options", "")],
             }))

@@ -6,7 +6,6 @@ use tokio::time::{Duration, timeout};
 use windrow_core::Fault;
 use windrow_pgwire::scram::ScramError;
 
-use super::packet::PROTOCOL;
 use crate::client_stream::ClientStream;
 use crate::codec::answer::{self, message, parameter_status, text};
 use crate::codec::failure;
@@ -18,9 +17,9 @@ const PATIENCE: Duration = Duration::from_secs(1);
 const READ_AT_END: usize = 64 * 1024;
 
 /// NegotiateProtocolVersion.
-pub(super) fn negotiate(out: &mut BytesMut, unknown: &[String]) {
+pub(super) fn negotiate(out: &mut BytesMut, spoken: u32, unknown: &[String]) {
     message(out, b'v', |out| {
-        out.put_u32(PROTOCOL);
+        out.put_u32(spoken);
         out.put_u32(u32::try_from(unknown.len()).unwrap_or_default());
         unknown.iter().for_each(|name| text(out, name.as_bytes()));
     });
@@ -49,10 +48,10 @@ pub(super) fn sasl(out: &mut BytesMut, step: u32, data: &str) {
 }
 
 /// BackendKeyData.
-pub(super) fn key(out: &mut BytesMut, pid: i32, secret: [u8; 4]) {
+pub(super) fn key(out: &mut BytesMut, pid: i32, secret: &[u8]) {
     message(out, b'K', |out| {
         out.put_i32(pid);
-        out.put_slice(&secret);
+        out.put_slice(secret);
     });
 }
 
@@ -97,6 +96,12 @@ pub(super) async fn turn_away(mut stream: ClientStream, fault: &Fault) {
     };
     // Whoever does not take it is turned away all the same.
     drop(timeout(PATIENCE, telling).await);
+}
+
+/// Closes a connection to which nothing is said: in order, for a client that is told of the end of
+/// TLS by a lost connection alone takes it for an attack.
+pub(super) async fn close(mut stream: ClientStream) {
+    drop(timeout(PATIENCE, stream.shutdown()).await);
 }
 
 /// Why a proof was not good enough, as PostgreSQL says it.

@@ -1,5 +1,5 @@
 use super::options;
-use super::packet::{self, PROTOCOL, Packet};
+use super::packet::{self, Packet};
 
 /// What a connection begins with is read whole: written down again it is the same packet, and
 /// settings that are taken out of its options are not found there a second time.
@@ -8,11 +8,11 @@ pub(crate) fn startup(bytes: &[u8]) {
         return;
     };
     let Packet::Startup(startup) = packet else {
-        assert!(bytes.len() == 4 || bytes.len() == 12);
+        assert!(bytes.len() == 4 || (12..=264).contains(&bytes.len()));
         return;
     };
-    if startup.unknown.is_empty() && !startup.newer {
-        let mut written = PROTOCOL.to_be_bytes().to_vec();
+    if !startup.is_beyond() {
+        let mut written = startup.version.to_be_bytes().to_vec();
         for (name, value) in &startup.parameters {
             written.extend_from_slice(name.as_bytes());
             written.push(0);

@@ -43,6 +43,23 @@ pub(crate) fn fatal(out: &mut BytesMut, fault: &Fault) {
     made(out, "FATAL", fault);
 }
 
+/// Writes PostgreSQL's notice of a name that is longer than the server keeps.
+pub(crate) fn cut_name(out: &mut BytesMut, whole: &str, cut: &str) {
+    let words = format!("identifier \"{whole}\" will be truncated to \"{cut}\"");
+    message(out, b'N', |out| {
+        for (field, value) in [
+            (b'S', "NOTICE"),
+            (b'V', "NOTICE"),
+            (b'C', "42622"),
+            (b'M', &words),
+        ] {
+            out.put_u8(field);
+            text(out, value.as_bytes());
+        }
+        out.put_u8(0);
+    });
+}
+
 fn made(out: &mut BytesMut, severity: &str, fault: &Fault) {
     let fields = [
         (b'S', Some(severity)),

@@ -53,14 +53,6 @@ impl Names {
         self.order.retain(|other| *other != key);
     }
 
-    /// Notes that the statement of this name at the server is gone.
-    pub(crate) fn forget(&mut self, name: &str) {
-        let key = self.order.iter().find(|key| Self::name(**key) == name);
-        if let Some(key) = key.copied() {
-            self.remove(key);
-        }
-    }
-
     /// Notes that none is prepared.
     pub(crate) fn clear(&mut self) {
         *self = Self::default();

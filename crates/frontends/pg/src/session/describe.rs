@@ -3,12 +3,29 @@
 use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
-use windrow_core::Fault;
+use windrow_core::{Fault, FaultClass};
 
+use super::handover::lane_ended;
 use super::state::Session;
 use crate::lanes::UNSHARED;
 use crate::session_info::Interrupt;
 use crate::statements::{Answer, CachedStatement};
+
+/// Why it is not known what a statement means.
+pub(super) struct NotDescribed {
+    /// Why the statement goes to a server connection.
+    pub(super) reason: &'static str,
+    /// The error of what passes, if it does.
+    pub(super) passing: Option<Fault>,
+}
+
+impl NotDescribed {
+    /// A reason that does not pass by itself.
+    pub(super) fn of(reason: &'static str) -> Self {
+        let passing = None;
+        Self { reason, passing }
+    }
+}
 
 impl Session {
     /// Asks the lane what a statement means.
@@ -18,11 +35,25 @@ impl Session {
     pub(super) async fn describe(
         &mut self,
         cached: &Arc<CachedStatement>,
-    ) -> Result<Answer, &'static str> {
-        let parsed = cached.parsed().ok_or("not a write")?;
-        self.enter_lane().await.map_err(|fault| away(&fault))?;
+    ) -> Result<Answer, NotDescribed> {
+        let described = self.ask_lane(cached).await;
+        match described {
+            // A lane's connection that was lost is replaced.
+            Err(NotDescribed {
+                passing: Some(_), ..
+            }) if self.has_to_join() => self.ask_lane(cached).await,
+            other => other,
+        }
+    }
+
+    async fn ask_lane(&mut self, cached: &Arc<CachedStatement>) -> Result<Answer, NotDescribed> {
+        let parsed = cached.parsed().ok_or(NotDescribed::of("not a write"))?;
+        self.enter_lane().await.map_err(away)?;
         let Some(source) = &self.source else {
-            return Err("its lane has ended");
+            return Err(NotDescribed {
+                reason: "its lane has ended",
+                passing: Some(lane_ended()),
+            });
         };
         let (info, idle) = (&self.info, self.pending.is_empty());
         let cancelled = CancellationToken::new();
@@ -40,9 +71,9 @@ impl Session {
         }
         let Some(answer) = answer else {
             self.cancel_requested = true;
-            return Err("cancelled before it was known");
+            return Err(NotDescribed::of("cancelled before it was known"));
         };
-        let answer = answer.map_err(|fault| away(&fault))?;
+        let answer = answer.map_err(away)?;
         if let Some(apart) = answer.apart() {
             let database = &self.who.identity.database;
             self.shared.bypass.learn(database, apart);
@@ -52,10 +83,17 @@ impl Session {
 }
 
 /// Why a lane's refusal sends a statement to a server connection.
-fn away(fault: &Fault) -> &'static str {
+fn away(fault: Fault) -> NotDescribed {
     if *fault.message == *UNSHARED {
-        return UNSHARED;
+        return NotDescribed::of(UNSHARED);
     }
     tracing::warn!(%fault, "a lane does not answer");
-    "its lane does not answer"
+    let passes = matches!(
+        fault.class,
+        FaultClass::Unavailable | FaultClass::Overloaded | FaultClass::Conflict
+    );
+    NotDescribed {
+        reason: "its lane does not answer",
+        passing: passes.then_some(fault),
+    }
 }

@@ -11,7 +11,9 @@ use tokio_util::sync::WaitForCancellationFuture;
 use windrow_core::Fault;
 
 use super::client_connection::HIGH;
+use super::handover::no_memory;
 use super::state::{End, Session, shutdown};
+use super::submit::NO_MEMORY;
 use crate::codec::frame::{Front, HEADER, Violation};
 use crate::codec::{answer, failure};
 use crate::session_info::{Interrupt, State};
@@ -179,6 +181,10 @@ impl Session {
         if self.segment.failed {
             return;
         }
+        if matches!(tag, b'P' | b'Q') {
+            // A later Bind must not find the statement that this message would have replaced.
+            self.statements.set(b"", None);
+        }
         // All of a segment that fails is undone.
         self.segment.clear();
         failure::fault(&mut self.connection.out, fault);
@@ -215,7 +221,7 @@ impl Session {
         if self.connection.is_charged() {
             // Nobody holds some memory and waits for more.
             if !self.connection.grow(memory, until) {
-                self.relay("more than the memory budget holds").await?;
+                self.relay_for_now(NO_MEMORY, &no_memory()).await?;
             }
         } else if let Err(fault) = self.connection.charge(memory, until).await {
             self.drain().await?;

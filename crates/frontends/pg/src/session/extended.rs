@@ -5,6 +5,7 @@ use std::time::Instant;
 
 use windrow_core::Fault;
 
+use super::describe::NotDescribed;
 use super::meaning::{BEHIND, CHANGED, Next, View};
 use super::pending::{Ending, Pending};
 use super::segment::{Meaning, Portal, Segment};
@@ -34,12 +35,12 @@ impl Session {
                     self.segment.bytes += total;
                     return Ok(());
                 }
-                Next::Relay(reason) => break reason,
-                Next::Whole => break NOT_LIFTED,
+                Next::Relay(reason) => break NotDescribed::of(reason),
+                Next::Whole => break NotDescribed::of(NOT_LIFTED),
                 Next::Drain => self.drain().await?,
                 Next::Describe(cached) => match Box::pin(self.describe(&cached)).await {
                     Ok(described) => answer = Some(described),
-                    Err(reason) => break reason,
+                    Err(not) => break not,
                 },
                 Next::Local(local) => {
                     match self.answer(&local.cached).await {
@@ -57,7 +58,10 @@ impl Session {
         };
         // A session may stay on a server connection for long: not with a copy of its text.
         drop(answer);
-        self.relay(reason).await
+        match reason.passing {
+            Some(fault) => Box::pin(self.relay_for_now(reason.reason, &fault)).await,
+            None => self.relay(reason.reason).await,
+        }
     }
 
     /// Tells the client so. What follows up to the Sync is passed over, and the segment will not go
@@ -259,6 +263,12 @@ fn segment_execute(
             Err(Next::Relay("together with a question for the session"))
         }
         Portal::Local(..) if under_way => Err(Next::Drain),
+        Portal::Local(local) if local.cached.deallocates().is_some() => {
+            let cached = Arc::clone(&local.cached);
+            // Like all that defines statements: nothing changes before the Sync.
+            segment.deallocate(cached.deallocates().unwrap_or_default().as_bytes());
+            Ok(Next::Go)
+        }
         Portal::Local(local) => Ok(Next::Local(local.clone())),
     }
 }

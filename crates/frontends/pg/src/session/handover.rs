@@ -1,17 +1,33 @@
 //! Going over to a server connection, and coming back.
 
+use windrow_core::{Fault, FaultClass};
+
 use super::keyed::runs_without_key;
 use super::relay;
 use super::state::{End, Session};
 use crate::client::Settings;
 use crate::session_info::Interrupt;
 
+/// The error of a write whose lane has ended at this moment.
+pub(super) fn lane_ended() -> Fault {
+    let text = "the lane of this session has just ended; nothing was executed, try again";
+    Fault::new(FaultClass::Unavailable, "57P03", text)
+}
+
+/// The error of a write for which there is no memory at this moment.
+pub(super) fn no_memory() -> Fault {
+    let text = "the write does not fit the memory budget at this moment (limits.memory); nothing was executed, try again";
+    Fault::new(FaultClass::Overloaded, "53200", text)
+}
+
 impl Session {
     /// Goes over to a server connection with what is in the inbox, until nothing of the session is
     /// left there.
     pub(super) async fn relay(&mut self, reason: &'static str) -> Result<(), End> {
         self.drain().await?;
-        if !self.front_is(runs_without_key)
+        // A write that was cancelled is told of that.
+        if !self.cancel_requested
+            && !self.front_is(runs_without_key)
             && let Some(fault) = self.refused_for_key()
         {
             self.segment.clear();
@@ -30,6 +46,34 @@ impl Session {
         let end = Box::pin(relay::run(self, answered, reason)).await;
         self.after_relay(&settings).await;
         end
+    }
+
+    /// Goes over to a server connection because of something that passes: `fault` says of what. A
+    /// write that has to be joined, for its key or for replicas, is refused instead, and can be sent
+    /// again.
+    pub(super) async fn relay_for_now(
+        &mut self,
+        reason: &'static str,
+        fault: &Fault,
+    ) -> Result<(), End> {
+        if !self.has_to_join() {
+            return self.relay(reason).await;
+        }
+        self.drain().await?;
+        self.segment.clear();
+        Box::pin(relay::refuse(self, fault)).await
+    }
+
+    /// True if nothing that can be joined may go another way.
+    pub(super) fn has_to_join(&self) -> bool {
+        self.own.key.is_some() || self.is_followed()
+    }
+
+    /// True if replicas follow what the lanes of its database write.
+    pub(super) fn is_followed(&self) -> bool {
+        let databases = &self.shared.databases;
+        let database = databases.find(&self.who.identity.database);
+        database.is_some_and(|database| database.followed)
     }
 
     async fn after_relay(&mut self, before: &Settings) {

@@ -144,7 +144,7 @@ pub(crate) fn in_the_spool() -> Fault {
 pub(crate) fn substitute(cached: &CachedStatement, own: &Own) -> Option<String> {
     match cached.effect()? {
         // It ends with the transaction.
-        Effect::SetWindrow { .. } => Some("SET LOCAL windrow.join = 'on'".to_owned()),
+        Effect::SetWindrow { .. } => Some("SET LOCAL windrow.own = 'on'".to_owned()),
         Effect::ShowWindrow { name } => {
             let value = own.show(name).map_or("", |(_, value)| value);
             let value = value.replace('\\', "\\\\").replace('\'', "''");

@@ -22,13 +22,13 @@ impl Session {
 
     /// True for DEALLOCATE of a statement that the server may not know, or not by that name.
     pub(super) fn has_deallocated(&self, cached: &CachedStatement) -> bool {
-        let name = cached.deallocates.as_deref();
+        let name = cached.deallocates();
         name.is_some_and(|name| self.statements.get(name.as_bytes()).is_some())
     }
 
     /// The same, of statements that can be answered at once.
     pub(crate) fn reply(&mut self, cached: &CachedStatement) -> Result<Reply, Fault> {
-        if let Some(name) = &cached.deallocates {
+        if let Some(name) = cached.deallocates() {
             self.statements.set(name.as_bytes(), None);
             return Ok(Reply::Done("DEALLOCATE"));
         }

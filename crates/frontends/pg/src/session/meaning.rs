@@ -78,7 +78,7 @@ impl View<'_> {
         all: &PreparedStatements,
     ) -> Result<Meaning, Next> {
         let cached = &statement.cached;
-        let named = cached.deallocates.as_deref();
+        let named = cached.deallocates();
         if !cached.types.is_empty() && matches!(cached.reading, Reading::Apart(_)) {
             return Err(Next::Relay("a statement with types of parameters"));
         }

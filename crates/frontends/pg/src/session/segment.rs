@@ -16,7 +16,7 @@ use super::pending::{CallAnswer, Fresh, LastvalAnswer, Script};
 use crate::codec::answer;
 use crate::codec::message::{Bind, Kind};
 use crate::statements::{
-    CachedStatement, ClientName, FixedTypes, PreparedStatement, PreparedStatements,
+    CachedStatement, ClientName, FixedTypes, PreparedStatement, PreparedStatements, name_key,
 };
 
 /// The most names of statements and portals in one segment that is joined: they are searched one by
@@ -98,7 +98,7 @@ impl Segment {
         statements: &'a PreparedStatements,
     ) -> Option<&'a PreparedStatement> {
         let mut defined = self.defined.iter();
-        match defined.find(|(defined, _)| **defined == *name) {
+        match defined.find(|(defined, _)| **defined == *name_key(name)) {
             Some((_, statement)) => statement.as_ref(),
             None => statements.get(name),
         }
@@ -111,7 +111,7 @@ impl Segment {
         statements: &'a mut PreparedStatements,
     ) -> Option<&'a mut PreparedStatement> {
         let mut defined = self.defined.iter_mut();
-        match defined.find(|(defined, _)| **defined == *name) {
+        match defined.find(|(defined, _)| **defined == *name_key(name)) {
             Some((_, statement)) => statement.as_mut(),
             None => statements.get_mut(name),
         }
@@ -189,14 +189,14 @@ impl Segment {
             }
         };
         let mut there = self.portals.iter_mut();
-        let there = there.find(|(name, _)| **name == *bind.portal);
+        let there = there.find(|(name, _)| **name == *name_key(bind.portal));
         match there {
             Some((_, Portal::Call(Some(_)))) => {
                 return Err(Elsewhere("a portal that is not executed"));
             }
             Some((_, place)) if bind.portal.is_empty() => *place = portal,
             Some(_) => return Err(Elsewhere("a portal of a name that is taken")),
-            None => self.portals.push((bind.portal.into(), portal)),
+            None => self.portals.push((name_key(bind.portal).into(), portal)),
         }
         self.answer(answer::BIND_COMPLETE);
         Ok(())
@@ -205,7 +205,7 @@ impl Segment {
     /// The portal of a name.
     pub(crate) fn portal(&mut self, name: &[u8]) -> Result<&mut Portal, Elsewhere> {
         let portals = self.portals.iter_mut();
-        let mut found = portals.filter(|(portal, _)| **portal == *name);
+        let mut found = portals.filter(|(portal, _)| **portal == *name_key(name));
         let (_, portal) = found.next().ok_or(Elsewhere("an unknown portal"))?;
         Ok(portal)
     }
@@ -277,6 +277,14 @@ impl Segment {
         self.messages += 1;
     }
 
+    /// Takes in an Execute of DEALLOCATE of one of the session's statements.
+    pub(crate) fn deallocate(&mut self, name: &[u8]) {
+        self.put(name, None);
+        answer::complete(&mut self.script.text, "DEALLOCATE");
+        self.messages += 1;
+        self.did_local = true;
+    }
+
     /// Takes in a Close.
     pub(crate) fn close(&mut self, kind: Kind, name: &[u8]) -> Result<(), Elsewhere> {
         match kind {
@@ -285,7 +293,8 @@ impl Segment {
                 if let Ok(Portal::Call(Some(_))) = self.portal(name) {
                     return Err(Elsewhere("a portal that is not executed"));
                 }
-                self.portals.retain(|(portal, _)| **portal != *name);
+                self.portals
+                    .retain(|(portal, _)| **portal != *name_key(name));
             }
         }
         self.answer(answer::CLOSE_COMPLETE);
@@ -294,9 +303,9 @@ impl Segment {
 
     fn put(&mut self, name: &[u8], statement: Option<PreparedStatement>) {
         let mut defined = self.defined.iter_mut();
-        match defined.find(|(defined, _)| **defined == *name) {
+        match defined.find(|(defined, _)| **defined == *name_key(name)) {
             Some((_, place)) => *place = statement,
-            None => self.defined.push((name.into(), statement)),
+            None => self.defined.push((name_key(name).into(), statement)),
         }
     }
 

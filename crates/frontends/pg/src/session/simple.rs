@@ -7,6 +7,7 @@ use smallvec::smallvec;
 use windrow_calls::{Arguments, Formats, Origin, SqlCall, Statement};
 use windrow_sql::Effect;
 
+use super::describe::NotDescribed;
 use super::local;
 use super::meaning::{Next, View};
 use super::pending::{CallAnswer, Ending, Pending, Script};
@@ -28,22 +29,25 @@ impl Session {
                 Err(Next::Drain) => self.drain().await?,
                 Err(Next::Describe(cached)) => match Box::pin(self.describe(&cached)).await {
                     Ok(described) => answer = Some(described),
-                    Err(reason) => break Err(reason),
+                    Err(not) => break Err(not),
                 },
                 Err(Next::Relay(_)) if self.has_deallocated(&cached) => {
                     break Ok(Meaning::Local);
                 }
-                Err(Next::Relay(reason)) => break Err(reason),
-                Err(Next::Whole) => break Err(NOT_LIFTED),
-                Err(Next::Go | Next::Local(..)) => break Err("not a write"),
+                Err(Next::Relay(reason)) => break Err(NotDescribed::of(reason)),
+                Err(Next::Whole) => break Err(NotDescribed::of(NOT_LIFTED)),
+                Err(Next::Go | Next::Local(..)) => break Err(NotDescribed::of("not a write")),
             }
         };
         let meaning = match found {
             Ok(meaning) => meaning,
-            Err(reason) => {
+            Err(NotDescribed { reason, passing }) => {
                 // A session may stay on a server connection for long: not with a copy of its text.
                 drop((cached, values, answer));
-                return self.relay(reason).await;
+                return match passing {
+                    Some(fault) => Box::pin(self.relay_for_now(reason, &fault)).await,
+                    None => self.relay(reason).await,
+                };
             }
         };
         drop(answer);

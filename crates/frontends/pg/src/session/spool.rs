@@ -16,10 +16,12 @@ use windrow_calls::{AsRow, SqlCall};
 use windrow_core::{Fault, FaultClass, Permit, RowWrite, SpoolPlace, TracedRequest, Unit};
 
 use super::client_connection::HIGH;
+use super::handover::no_memory;
 use super::pending::{Awaited, Ending, Pending, Script};
 use super::relay;
 use super::spooled::Spooled;
 use super::state::{End, Session, shutdown};
+use super::submit::NO_MEMORY;
 use super::traces::{self, AskedTrace};
 use crate::codec::frame::Front;
 use crate::codec::message::Message;
@@ -71,27 +73,40 @@ impl Session {
 
     /// The rows that calls are, where they go by the spool. `asks`: the client asks behind them
     /// what they took from sequences.
-    pub(super) async fn rows_of(&self, calls: &[SqlCall], asks: bool) -> Option<Rows> {
+    ///
+    /// # Errors
+    /// The database is away that has to be asked.
+    pub(super) async fn rows_of(
+        &self,
+        calls: &[SqlCall],
+        asks: bool,
+    ) -> Result<Option<Rows>, Fault> {
         let is_wanted = self.own.spool || self.own.key.is_some() || self.has_own_keys();
         if !is_wanted || !self.has_harmless_settings() {
-            return None;
+            return Ok(None);
         }
         let row = |call: &SqlCall| call.statement.as_row(&call.arguments, &call.formats);
-        let rows: SmallVec<[AsRow; 1]> = calls.iter().map(row).collect::<Option<_>>()?;
+        let rows = calls
+            .iter()
+            .map(row)
+            .collect::<Option<SmallVec<[AsRow; 1]>>>();
+        let (Some(rows), Some(source)) = (rows, &self.source) else {
+            return Ok(None);
+        };
         let generates = rows.iter().any(|row| row.generates);
         // What rows take that are executed under a key is not known here either.
         if generates && (asks || self.asks || self.values.was_asked()) {
-            return None;
+            return Ok(None);
         }
         let unit = Unit::of(rows.into_iter().map(|row| row.write));
-        let lane = &self.source.as_ref()?.lane;
+        let lane = &source.lane;
         let epoch = self.shared.proofs.epoch(&self.who.identity.database);
         for call in calls {
-            if !self.shared.current.is(lane, &call.statement, epoch).await {
-                return None;
+            if !self.shared.current.is(lane, &call.statement, epoch).await? {
+                return Ok(None);
             }
         }
-        (unit.bytes() <= MOST).then_some(Rows { unit, generates })
+        Ok((unit.bytes() <= MOST).then_some(Rows { unit, generates }))
     }
 
     /// Whether its rows are stored the same by a session that has not its settings.
@@ -159,7 +174,7 @@ impl Session {
         let Some(permit) = self.memory(rows.unit.bytes()).await else {
             drop((rows, script, ending));
             traces::discard(traced);
-            return self.relay("more than the memory budget holds").await;
+            return Box::pin(self.relay_for_now(NO_MEMORY, &no_memory())).await;
         };
         if rows.generates {
             self.values.note_spooled();

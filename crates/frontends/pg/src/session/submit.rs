@@ -11,6 +11,7 @@ use tokio::time::sleep;
 use windrow_calls::SqlCall;
 use windrow_core::{AnswerPermit, Fault, FaultClass, Unit};
 
+use super::handover::{lane_ended, no_memory};
 use super::pending::{Awaited, Ending, Pending, Script};
 use super::relay;
 use super::room::ExpectedAnswer;
@@ -19,6 +20,10 @@ use super::traces;
 use crate::lanes::{Lane, LaneSource};
 use crate::services::LaneKey;
 use crate::session_info::State;
+
+/// Why statements go to a server connection for now.
+pub(super) const LANE_ENDED: &str = "its lane has ended";
+pub(super) const NO_MEMORY: &str = "more than the memory budget holds";
 
 /// How long a write waits for room for its answer.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -48,7 +53,7 @@ impl Session {
         // One that it has from before is not counted.
         self.interest = None;
         let interest = lanes.interest(&key);
-        let opened = lanes.open(&key, &interest).await;
+        let opened = lanes.open(&key, &interest, self.is_followed()).await;
         self.interest = Some(interest);
         opened
     }
@@ -63,8 +68,15 @@ impl Session {
     ) -> Result<(), End> {
         let asked = self.asked_trace(&calls);
         let asks = !script.lastvals.is_empty();
-        if let Some(rows) = Box::pin(self.rows_of(&calls, asks)).await {
-            return Box::pin(self.write(rows, script, ending, taken, asked)).await;
+        match Box::pin(self.rows_of(&calls, asks)).await {
+            Ok(Some(rows)) => {
+                return Box::pin(self.write(rows, script, ending, taken, asked)).await;
+            }
+            Err(fault) if self.own.key.is_some() => {
+                self.segment.clear();
+                return Box::pin(relay::refuse(self, &fault)).await;
+            }
+            Ok(None) | Err(_) => {}
         }
         if let Some(fault) = self.refused_for_key() {
             self.segment.clear();
@@ -90,7 +102,7 @@ impl Session {
             // As it came it takes less. What it has become is gone before it waits for a server
             // connection.
             drop((unit, script, ending));
-            return self.relay("more than the memory budget holds").await;
+            return Box::pin(self.relay_for_now(NO_MEMORY, &no_memory())).await;
         };
         let mut answer = ExpectedAnswer::of(&unit);
         if let Some(answer) = &mut answer
@@ -102,7 +114,7 @@ impl Session {
             return Box::pin(relay::refuse(self, &fault)).await;
         }
         let Some(source) = &self.source else {
-            return self.relay("its lane has ended").await;
+            return Box::pin(self.relay_for_now(LANE_ENDED, &lane_ended())).await;
         };
         let traced = asked.and_then(|asked| self.begin_traced(asked, &unit));
         let trace = traced.as_ref().map(|traced| traced.trace());
@@ -122,7 +134,7 @@ impl Session {
             Err(_) => {
                 traces::discard(traced);
                 self.source = None;
-                self.relay("its lane has ended").await
+                Box::pin(self.relay_for_now(LANE_ENDED, &lane_ended())).await
             }
         }
     }

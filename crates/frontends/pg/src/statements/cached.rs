@@ -6,9 +6,8 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use windrow_calls::{Arguments, Described, Formats, Origin, ParsedStatement, Signature, Statement};
-use windrow_sql::{Apart, Effect, Names, Reading};
+use windrow_sql::{Apart, Effect, NameUsage, Names, Reading, StatementName, Step};
 
-use super::names;
 use crate::lanes::Lane;
 
 /// How long it is believed that a statement cannot be joined.
@@ -31,14 +30,12 @@ pub(crate) struct CachedStatement {
     pub(crate) types: Box<[u32]>,
     /// What it says.
     pub(crate) reading: Reading,
-    /// The statement that it names, where it is DEALLOCATE of one.
-    pub(crate) deallocates: Option<Box<str>>,
-    /// True where it removes all prepared statements.
-    pub(crate) clears: bool,
     /// Literals that were lifted out of the text.
     pub(super) lifted: Option<Box<LiftedText>>,
     /// The names in it, once somebody has asked for them.
     names: OnceLock<Option<Arc<Names>>>,
+    /// Its statements one by one, once a session has asked for them.
+    steps: OnceLock<Option<Box<[Step]>>>,
     /// What it means in each lane that has described it, by the lane's number.
     lanes: Mutex<HashMap<u64, InLane, foldhash::fast::FixedState>>,
 }
@@ -75,12 +72,11 @@ impl CachedStatement {
             number: next_number(),
             hash: None,
             lifted: None,
-            clears: reading.effect() == Effect::DiscardAll || names::deallocates_all(text),
             reading,
-            deallocates: names::deallocate(text).map(String::into_boxed_str),
             text: text.into(),
             types,
             names: OnceLock::new(),
+            steps: OnceLock::new(),
             lanes: Mutex::default(),
         }
     }
@@ -96,11 +92,10 @@ impl CachedStatement {
             hash: None,
             reading: lifted.reading(),
             lifted: Some(Box::new(lifted)),
-            clears: false,
-            deallocates: None,
             text: text.into(),
             types: types.collect(),
             names: OnceLock::new(),
+            steps: OnceLock::new(),
             lanes: Mutex::default(),
         }
     }
@@ -124,9 +119,8 @@ impl CachedStatement {
                 reason,
                 effect: self.reading.effect(),
             }),
-            deallocates: None,
-            clears: false,
             names: self.names.clone(),
+            steps: self.steps.clone(),
             lanes: Mutex::default(),
         }
     }
@@ -213,6 +207,50 @@ impl CachedStatement {
             windrow_sql::names(text).map(Arc::new)
         });
         names.as_ref()
+    }
+
+    /// The statements of the text one by one; `None` if it cannot be cut without doubt.
+    pub(crate) fn steps(&self) -> Option<&[Step]> {
+        let steps = self.steps.get_or_init(|| {
+            let text = std::str::from_utf8(&self.text).ok()?;
+            windrow_sql::steps(text).map(Vec::into_boxed_slice)
+        });
+        steps.as_deref()
+    }
+
+    /// The prepared statements that the text names, in order.
+    fn statement_names(&self) -> impl Iterator<Item = &StatementName> {
+        let apart = self.parsed().is_none();
+        let steps = apart.then(|| self.steps()).flatten().unwrap_or_default();
+        steps.iter().filter_map(|step| step.names.as_ref())
+    }
+
+    /// True if the text names prepared statements.
+    pub(crate) fn names_statements(&self) -> bool {
+        self.statement_names().next().is_some()
+    }
+
+    /// True if the text may remove all prepared statements.
+    pub(crate) fn clears(&self) -> bool {
+        let mut names = self.statement_names();
+        self.effect() == Some(&Effect::DiscardAll)
+            || names.any(|named| named.usage == NameUsage::DeallocatesAll)
+    }
+
+    /// True if a name in the text may be one that SQL prepares.
+    pub(crate) fn prepares(&self) -> bool {
+        let unclear = self.parsed().is_none() && self.steps().is_none();
+        let mut names = self.statement_names();
+        unclear || names.any(|named| named.usage == NameUsage::Prepares)
+    }
+
+    /// The prepared statement that the text removes, if it does nothing else.
+    pub(crate) fn deallocates(&self) -> Option<&str> {
+        let named = self.statement_names().next()?;
+        let alone = self.steps().is_some_and(|steps| steps.len() == 1);
+        // The server gives notice of a name that it cuts.
+        let is_plain = named.usage == NameUsage::Deallocates && named.whole.is_none();
+        (alone && is_plain).then_some(&named.name)
     }
 
     /// The parsed statement, where the text says that it may be joined.

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use windrow_calls::Statement;
+use windrow_core::Fault;
 
 use crate::lanes::Lane;
 
@@ -23,39 +24,43 @@ impl Current {
     /// Whether a statement still means what it meant. `epoch`: the newest state of the catalog
     /// that was seen. What has been seen to change is asked for first; changes by others are seen
     /// a moment later, so that nobody waits for a database that is away. Cancel safe.
+    ///
+    /// # Errors
+    /// The database is away, and nothing is known from before.
     pub(crate) async fn is(
         &self,
         lane: &Arc<Lane>,
         statement: &Arc<Statement>,
         epoch: u64,
-    ) -> bool {
+    ) -> Result<bool, Fault> {
         if statement.is_retired() {
-            return false;
+            return Ok(false);
         }
         let known = self.with(|all| all.get(&statement.id()).copied());
         let looked = known.filter(|(then, _)| *then == epoch);
         match looked {
-            Some((_, at)) if at.elapsed() < FRESH => true,
+            Some((_, at)) if at.elapsed() < FRESH => Ok(true),
             Some(_) => {
                 self.note(statement, epoch);
                 let (lane, statement) = (Arc::clone(lane), Arc::clone(statement));
                 tokio::spawn(async move { lane.ports.describer.is_current(&statement).await });
-                true
+                Ok(true)
             }
             None => {
                 let _turn = lane.asking.lock().await;
                 let known = self.with(|all| all.get(&statement.id()).copied());
                 if known.is_some_and(|(then, _)| then == epoch) {
-                    return !statement.is_retired();
+                    return Ok(!statement.is_retired());
                 }
                 match lane.ports.describer.is_current(statement).await {
                     Ok(true) => {
                         self.note(statement, epoch);
-                        true
+                        Ok(true)
                     }
-                    Ok(false) => false,
+                    Ok(false) => Ok(false),
                     // A database that is away is what a spool is for: what was found before counts.
-                    Err(_) => known.is_some() && !statement.is_retired(),
+                    Err(_) if known.is_some() => Ok(!statement.is_retired()),
+                    Err(fault) => Err(fault),
                 }
             }
         }

@@ -33,8 +33,14 @@ pub(crate) struct PreparedText<'a> {
 }
 
 impl StatementCache {
-    /// Reads a simple query. Lifts literals out of it if possible.
-    pub(crate) fn simple(&self, text: &[u8], standard_strings: bool, utf8: bool) -> Simple {
+    /// Reads a simple query. Lifts literals out of it if possible. `is_eager`: one in which literals
+    /// are left is taken for one that comes again.
+    pub(crate) fn simple(
+        &self,
+        text: &[u8],
+        (standard_strings, utf8): (bool, bool),
+        is_eager: bool,
+    ) -> Simple {
         let whole = || Simple {
             cached: self.unlifted(text, utf8),
             values: None,
@@ -48,7 +54,7 @@ impl StatementCache {
                 let (cached, was_there) = self.find(lifted.template.as_bytes(), types, utf8);
                 // With literals left in it, it may never come again: to have it described would be
                 // for nothing.
-                match lifted.leftover && !was_there {
+                match lifted.leftover && !was_there && !is_eager {
                     true => Simple {
                         cached: Arc::new(cached.apart(NOT_LIFTED)),
                         values: None,

@@ -18,7 +18,6 @@
 //!
 //! | module | what is there |
 //! | --- | --- |
-//! | `names` | the names of statements in EXECUTE and DEALLOCATE |
 //! | `cached` | a text, with what it says and what it means in each lane |
 //! | `cache` | all texts, and what is forgotten |
 //! | `lifting` | texts whose literals are lifted out |
@@ -29,7 +28,6 @@ mod cache;
 mod cached;
 mod current;
 mod lifting;
-pub(crate) mod names;
 mod prepared;
 
 pub(crate) use cache::{Answer, StatementCache};
@@ -37,5 +35,6 @@ pub(crate) use cached::CachedStatement;
 pub(crate) use current::Current;
 pub(crate) use lifting::{NOT_LIFTED, PreparedText, Simple};
 pub(crate) use prepared::{
-    ClientName, FixedTypes, PreparedStatement, PreparedStatements, Unusable, in_lane, too_many,
+    ClientName, FixedTypes, PreparedStatement, PreparedStatements, Unusable, in_lane, name_key,
+    too_many,
 };

@@ -14,8 +14,17 @@ use crate::lanes::Lane;
 /// A name given by a client.
 pub(crate) type ClientName = SmallVec<[u8; 16]>;
 
+/// The longest name that the server tells from others, in bytes.
+const MAX_NAME: usize = 63;
+
 /// The most named statements of one session.
 const MOST: usize = 10_000;
+
+/// The part of a client's name that the server tells from others: of a longer name the first 63
+/// bytes.
+pub(crate) fn name_key(name: &[u8]) -> &[u8] {
+    name.get(..MAX_NAME).unwrap_or(name)
+}
 
 /// A prepared statement of a session.
 #[derive(Clone)]
@@ -185,7 +194,7 @@ impl PreparedStatements {
         if name.is_empty() {
             self.unnamed.as_ref()
         } else {
-            self.named.get(name)
+            self.named.get(name_key(name))
         }
     }
 
@@ -194,7 +203,7 @@ impl PreparedStatements {
         if name.is_empty() {
             self.unnamed.as_mut()
         } else {
-            self.named.get_mut(name)
+            self.named.get_mut(name_key(name))
         }
     }
 
@@ -206,8 +215,8 @@ impl PreparedStatements {
     ) -> Option<PreparedStatement> {
         match (name.is_empty(), statement) {
             (true, statement) => std::mem::replace(&mut self.unnamed, statement),
-            (false, Some(statement)) => self.named.insert(name.into(), statement),
-            (false, None) => self.named.remove(name),
+            (false, Some(statement)) => self.named.insert(name_key(name).into(), statement),
+            (false, None) => self.named.remove(name_key(name)),
         }
     }
 

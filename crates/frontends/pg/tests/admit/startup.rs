@@ -158,12 +158,17 @@ fn newer_versions_are_negotiated() {
     let role = windrow_testkit::pgclient::Address::of(database.url())
         .unwrap()
         .role;
-    let text = format!("\0\x03\0\x02user\0{role}\0database\0app\0_pq_.command\0x\0\0");
+    // What is spoken is not negotiated.
+    let mut socket = stand.socket();
+    let text = format!("\0\x03\0\x02user\0{role}\0database\0app\0\0");
+    socket.write_all(&packet(text.as_bytes())).unwrap();
+    assert_eq!(receive(&mut socket).tag, b'R');
+    let text = format!("\0\x03\x27\x0fuser\0{role}\0database\0app\0_pq_.command\0x\0\0");
     let mut socket = stand.socket();
     socket.write_all(&packet(text.as_bytes())).unwrap();
     let first = receive(&mut socket);
     assert_eq!(first.tag, b'v');
-    assert_eq!(first.body, b"\0\x03\0\0\0\0\0\x01_pq_.command\0");
+    assert_eq!(first.body, b"\0\x03\0\x02\0\0\0\x01_pq_.command\0");
     assert_eq!(receive(&mut socket).tag, b'R');
 }
 

@@ -27,6 +27,8 @@ pub(crate) struct Control {
     pub(crate) opened: Mutex<Vec<Vec<String>>>,
     /// How often something was described.
     pub(crate) described: AtomicUsize,
+    /// So many of the next questions what a statement means lose their connection.
+    pub(crate) lost: AtomicUsize,
     /// Statements that were described, to be retired.
     pub(crate) statements: Mutex<Vec<Arc<Statement>>>,
     /// Units that wait because the lane is held.
@@ -116,6 +118,13 @@ struct Asker(Mutex<Client>, Arc<Control>);
 impl Describer for Asker {
     async fn describe(&self, parsed: &Arc<ParsedStatement>) -> Result<Described, Fault> {
         self.1.described.fetch_add(1, Ordering::SeqCst);
+        let lost = &self.1.lost;
+        let left = lost.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| {
+            left.checked_sub(1)
+        });
+        if left.is_ok() {
+            return Err(Fault::unavailable("the connection is lost"));
+        }
         let Some(signature) = self.signature(parsed) else {
             return Ok(Described::Apart(Arc::new(Apart::of(
                 "the server refuses it",

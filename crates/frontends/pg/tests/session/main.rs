@@ -9,10 +9,13 @@
     reason = "helpers of tests may panic as tests may"
 )]
 
+mod followed;
 mod generated;
 mod joined;
 mod lane;
 mod left_behind;
+mod lost;
+mod named;
 mod notify;
 mod relayed;
 mod rewritten;

@@ -38,6 +38,11 @@ impl Stand {
     }
 
     pub(crate) fn with(change: impl FnOnce(&mut PgConfig), budget: usize) -> Self {
+        Self::at(|config, _| change(config), budget)
+    }
+
+    /// The same, where the change is told where the server is.
+    pub(crate) fn at(change: impl FnOnce(&mut PgConfig, &Address), budget: usize) -> Self {
         let database = shared().unwrap();
         database
             .exec("create table t (id int primary key, v text not null default 'x')")
@@ -51,7 +56,7 @@ impl Stand {
             )],
             ..PgConfig::default()
         };
-        change(&mut config);
+        change(&mut config, &direct);
         let budget = Budget::new(budget);
         let control = Arc::new(Control::default());
         let services = Services {
@@ -117,9 +122,9 @@ impl Stand {
     }
 }
 
-/// Without the places in the server's source that errors name: some errors are made here.
+/// Without the places in the server's source that errors and notices name: some are made here.
 fn plain(mut messages: Vec<Message>) -> Vec<Message> {
-    for message in messages.iter_mut().filter(|m| m.tag == b'E') {
+    for message in messages.iter_mut().filter(|m| matches!(m.tag, b'E' | b'N')) {
         let fields = message.fields().into_iter();
         let kept = fields.filter(|(code, _)| !b"FLR".contains(code));
         message.body = kept

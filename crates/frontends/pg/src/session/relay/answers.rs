@@ -6,6 +6,7 @@ use windrow_calls::Signature;
 use windrow_core::Fault;
 
 use super::expect::{Expect, PreparedAs, Told, What};
+use super::renamed::Renames;
 use super::rewrite;
 use super::server_state::Look;
 use super::state::{Relay, fingerprint};
@@ -165,7 +166,25 @@ impl Relay<'_> {
         if matches!(tag, b"DISCARD ALL" | b"DISCARD SEQUENCES") {
             self.session.values.clear();
         }
-        let executed = self.queue.pop_if(|what| matches!(what, What::Execute(_)));
+        let mut executed = self.queue.pop_if(|what| matches!(what, What::Execute(_)));
+        let renames = match &mut executed {
+            Some(executed) => executed.renames.as_deref_mut(),
+            None => self.queue.renames(),
+        };
+        let removed = renames.and_then(Renames::completed);
+        let is_muted = executed.as_ref().is_some_and(|executed| executed.muted);
+        self.muted |= is_muted;
+        let tag = match removed {
+            Some(name) => {
+                self.session.statements.set(name.as_bytes(), None);
+                self.muted = true;
+                if !is_muted {
+                    answer::complete(&mut self.session.connection.out, "DEALLOCATE");
+                }
+                b"DEALLOCATE"
+            }
+            None => tag,
+        };
         let complete = executed.as_ref().or_else(|| self.queue.front());
         let undoes = complete.is_some_and(|expect| expect.undoes);
         let told = complete.and_then(|expect| expect.early.clone());
@@ -200,17 +219,18 @@ impl Relay<'_> {
             self.queue.note_fatal();
         }
         self.server_state.failed(self.status);
+        self.queue.unconfirmed.failed();
         if let Some(told) = self.queue.front().and_then(|front| front.early.clone()) {
             self.keep_error(body, told.text());
             return self.pass_over();
         }
-        if self.tell_error() {
+        if self.tell_error() || self.keep_of_preparing(body) {
             return self.pass_over();
         }
-        let instead = match self.queue.front().map(|expect| &expect.what) {
-            Some(What::Query(_, Some(fault)) | What::Fails(Some(fault))) => Some(fault.clone()),
-            _ => None,
-        };
+        let instead = self.queue.front().and_then(|expect| match &expect.what {
+            What::Query(_, Some(fault)) | What::Fails(Some(fault)) => Some(fault.clone()),
+            _ => expect.fault.clone(),
+        });
         let instead = instead.or_else(|| self.unknown_sequence(body));
         let out = &mut self.session.connection.out;
         if let Some(fault) = instead {
@@ -224,20 +244,27 @@ impl Relay<'_> {
         {
             self.muted = true;
             rewrite::error(out, body, place, name);
+        } else if let Some(renames) = self.queue.renames() {
+            self.muted = true;
+            renames.translate(body, out);
         }
         self.pass_over();
     }
 
     /// After an error the server passes over the rest of the segment.
     fn pass_over(&mut self) {
-        let simple = self
-            .queue
-            .front()
-            .map(|expect| matches!(expect.what, What::Query(..) | What::Function));
+        let front = self.queue.front().map(|expect| &expect.what);
+        let simple = front.map(|what| matches!(what, What::Query(..) | What::Function));
+        // The server removes the unnamed statement before it reads the text of another one.
+        let removes = matches!(front, Some(What::Parse(PreparedAs::Unnamed, Some(_))));
         if simple == Some(false) {
             for passed_over in self.queue.skip_to_sync() {
                 self.undo(passed_over);
             }
+        }
+        if removes {
+            self.session.statements.set(b"", None);
+            self.unfixed = None;
         }
     }
 
@@ -276,6 +303,8 @@ impl Relay<'_> {
     fn ready(&mut self, body: &[u8]) {
         let is_end = |what: &What| matches!(what, What::Sync | What::Query(..) | What::Function);
         let ended = self.queue.pop_if(is_end);
+        self.muted |= ended.as_ref().is_some_and(|ended| ended.muted);
+        self.queue.unconfirmed.confirmed();
         if ended.is_none_or(|expect| expect.early.is_none()) {
             // What was answered early has failed, and nothing else was asked since.
             self.say_error();

@@ -6,6 +6,8 @@ use std::sync::Arc;
 use bytes::Bytes;
 use windrow_core::Fault;
 
+use super::renamed::Renames;
+use super::unconfirmed::Unconfirmed;
 use crate::pool::StatementKey;
 use crate::statements::{CachedStatement, ClientName, FixedTypes, PreparedStatement};
 
@@ -19,6 +21,10 @@ pub(super) struct Expect {
     pub(super) early: Option<Told>,
     /// It undoes the transaction, or a part of it.
     pub(super) undoes: bool,
+    /// An error in place of the server's.
+    pub(super) fault: Option<Box<Fault>>,
+    /// What stands in its text in place of the session's names.
+    pub(super) renames: Option<Box<Renames>>,
 }
 
 /// What an answer was about that was given early: the client is told of it where that turns out
@@ -101,7 +107,7 @@ impl What {
     /// True where it may remove all statements.
     fn clears(&self) -> bool {
         match self {
-            Self::Execute(Some(cached)) | Self::Query(cached, _) => cached.clears,
+            Self::Execute(Some(cached)) | Self::Query(cached, _) => cached.clears(),
             _ => false,
         }
     }
@@ -165,6 +171,8 @@ pub(super) struct Queue {
     unsettled_here: usize,
     /// Executes that may remove all statements.
     clearing: usize,
+    /// What may be committed without the server's word.
+    pub(super) unconfirmed: Unconfirmed,
 }
 
 impl Queue {
@@ -173,6 +181,7 @@ impl Queue {
         match &what {
             What::Sync | What::Query(..) | What::Function => {
                 self.unsettled += std::mem::take(&mut self.unsettled_here);
+                self.unconfirmed.end_cycle();
             }
             what if what.changes() => self.unsettled_here += 1,
             _ => {}
@@ -183,6 +192,8 @@ impl Queue {
             muted,
             early: None,
             undoes: false,
+            fault: None,
+            renames: None,
         });
     }
 
@@ -196,6 +207,21 @@ impl Queue {
     pub(super) fn note_undoing(&mut self) {
         if let Some(last) = self.expected.back_mut() {
             last.undoes = true;
+        }
+    }
+
+    /// Notes what stands in the text of what was sent last in place of the session's names.
+    pub(super) fn note_renames(&mut self, renames: Box<Renames>) {
+        if let Some(last) = self.expected.back_mut() {
+            self.clearing += usize::from(renames.removes);
+            last.renames = Some(renames);
+        }
+    }
+
+    /// Notes the error that stands in place of the server's, where what was sent last fails.
+    pub(super) fn note_fault(&mut self, fault: Fault) {
+        if let Some(last) = self.expected.back_mut() {
+            last.fault = Some(Box::new(fault));
         }
     }
 
@@ -225,7 +251,11 @@ impl Queue {
     fn settle(&mut self, expect: &Expect) {
         self.awaited -= usize::from(!expect.muted);
         self.early -= usize::from(expect.early.is_some());
-        self.clearing -= usize::from(expect.what.clears());
+        let removes = expect
+            .renames
+            .as_ref()
+            .is_some_and(|renames| renames.removes);
+        self.clearing -= usize::from(expect.what.clears()) + usize::from(removes);
         if expect.what.changes() {
             match self.unsettled {
                 0 => self.unsettled_here = self.unsettled_here.saturating_sub(1),
@@ -276,6 +306,12 @@ impl Queue {
         self.expected.front()
     }
 
+    /// The renames of the next one that the server answers.
+    pub(super) fn renames(&mut self) -> Option<&mut Renames> {
+        self.front()?;
+        self.expected.front_mut()?.renames.as_deref_mut()
+    }
+
     /// True where the next answer says the types of a statement to us, or whether those are right
     /// that were told.
     pub(super) fn asks_for_types(&mut self) -> bool {
@@ -318,12 +354,13 @@ impl Queue {
         let found = self.expected.iter().position(end);
         self.copying = found.is_none();
         let end = found.unwrap_or(self.expected.len());
-        let (mut place, awaited) = (0, &mut self.awaited);
+        let (mut place, awaited, before) = (0, &mut self.awaited, self.expected.len());
         self.expected.retain(|expect| {
             place += 1;
             let stays = place > end || !matches!(expect.what, What::Sync);
             *awaited -= usize::from(!stays && !expect.muted);
             stays
         });
+        self.unconfirmed.pass_over(before - self.expected.len());
     }
 }

@@ -1,6 +1,9 @@
 //! From the client to the server.
 
+use windrow_sql::Commits;
+
 use super::expect::What;
+use super::portals::Bound;
 use super::rewrite;
 use super::sequences::named;
 use super::state::{Relay, TO_SERVER};
@@ -29,7 +32,8 @@ impl Relay<'_> {
                     let waits = self.has_to_reach()
                         || self.needs_look()
                         || self.has_to_judge_first()
-                        || self.waits_for_early(tag, total);
+                        || self.waits_for_early(tag, total)
+                        || self.waits_for_lane(tag, total);
                     if waits || !self.message(tag, total) {
                         return Ok(());
                     }
@@ -55,6 +59,11 @@ impl Relay<'_> {
         self.session.connection.discard(HEADER + length);
         if self.queue.skipping {
             return Ok(());
+        }
+        if matches!(tag, b'P' | b'Q') {
+            // A later Bind must not find the statement that this message would have replaced.
+            self.session.statements.set(b"", None);
+            self.loan.names.unnamed = None;
         }
         let fault = violation.fault();
         match tag {
@@ -110,6 +119,7 @@ impl Relay<'_> {
             self.session.connection.inbox.clear();
             return false;
         }
+        self.has_begun = true;
         if self.queue.skipping && tag != b'S' {
             // What was answered early has failed, and the client waits for more of it.
             self.say_error();
@@ -125,6 +135,7 @@ impl Relay<'_> {
                 self.open = false;
                 self.count("a function call");
                 self.raw(total);
+                self.queue.unconfirmed.sent(Commits::AtSync);
                 self.queue.push(What::Function, false);
             }
             b'd' => self.raw(total),
@@ -139,6 +150,25 @@ impl Relay<'_> {
             _ => self.extended(tag, total),
         }
         true
+    }
+
+    /// True if a message begins a write that is joined once the connection is given back. Replicas
+    /// follow what is joined: whether they get a write must not depend on how fast the answers
+    /// before it come.
+    fn waits_for_lane(&self, tag: u8, total: usize) -> bool {
+        let state = &self.server_state;
+        let goes_on = state.pinned.is_some() || state.for_good || state.listens;
+        let is_open = self.open || self.queue.skipping || self.queue.copying;
+        if !self.is_followed || !self.has_begun || goes_on || is_open {
+            return false;
+        }
+        if !self.session.own.join || self.session.asks {
+            return false;
+        }
+        let message = Message::read(tag, self.session.connection.body(0, total));
+        let statement = self.statement_of(&message);
+        let is_joined = statement.is_some_and(|cached| cached.parsed().is_some() && !cached.asks());
+        is_joined && (!self.queue.is_empty() || self.status == b'I')
     }
 
     /// True where a message names a statement, and it is not known yet whether there is one of that
@@ -190,11 +220,22 @@ impl Relay<'_> {
             Message::Describe(Kind::Portal, _) => self.pass(&bytes, What::DescribePortal, muted),
             Message::Execute(portal, _) => {
                 let set = self.setting_of(portal);
-                let clears = set.as_ref().is_some_and(|set| set.clears);
+                let clears = set.as_ref().is_some_and(|set| set.clears());
                 self.ask_for_types();
                 self.pass(&bytes, What::Execute(set), muted);
                 self.note_executed(portal);
-                if clears {
+                let bound = self.portals.bound(portal);
+                for commits in bound.commits {
+                    self.queue.unconfirmed.sent(commits);
+                }
+                let removes = bound
+                    .renames
+                    .as_ref()
+                    .is_some_and(|renames| renames.removes);
+                if let Some(renames) = bound.renames {
+                    self.queue.note_renames(renames);
+                }
+                if clears || removes {
                     // What comes next may name a statement, and waits for this one's answer.
                     answer::message(self.loan.wire.out(), b'H', |_| {});
                 }
@@ -213,7 +254,10 @@ impl Relay<'_> {
         }
         let (cached, name) = match self.prepared_here(bind.statement) {
             Here::As(cached, name) => (cached, name),
-            Here::Nowhere => return self.pass(bytes, What::Bind(None), muted),
+            Here::Nowhere => {
+                self.portals.forget(bind.portal);
+                return self.pass(bytes, What::Bind(None), muted);
+            }
             Here::Changed => return self.fail(other_rows()),
         };
         if self.asks_for_spooled(&cached) {
@@ -231,12 +275,17 @@ impl Relay<'_> {
         let fits = self.wanted(bind).is_none();
         let mut instead = self.answerable(&cached, &cached.text).filter(|_| fits);
         self.note(&cached, named, Some(bind.portal));
+        let commits = self.commits_of(&cached);
         let mut name = name.into_bytes();
-        if fits {
-            instead = instead
-                .or_else(|| self.deallocated(&cached))
-                .or_else(|| self.executed(&cached));
+        let mut renames = None;
+        if fits
+            && instead.is_none()
+            && let Some(renamed) = self.renamed(&cached, &cached.text)
+        {
+            instead = Some(renamed.sql);
+            renames = Some(Box::new(renamed.renames));
         }
+        self.portals.bind(bind.portal, Bound { commits, renames });
         if let Some(sql) = instead {
             self.pass_statement(sql.as_bytes(), &cached.types);
             name = rewrite::PASSING.to_vec();

@@ -13,6 +13,7 @@ use crate::config::{DatabaseConfig, Unproven};
 use crate::pool::lasts;
 use crate::proofs::{
     Asking, Scope, Verdict, changes_catalog, is_about_database, keeps, of_text, runs_nothing,
+    writes,
 };
 use crate::session::state::End;
 use crate::session_info::Interrupt;
@@ -107,6 +108,19 @@ impl Relay<'_> {
             }
             Verdict::Unproven(apart) => self.unproven(apart),
         }
+    }
+
+    /// True for a statement of which is proven that it writes nothing.
+    pub(super) fn only_reads(&self, cached: &CachedStatement) -> bool {
+        let names = cached.names().filter(|names| {
+            let is_plain = cached.effect() == Some(&Effect::Nothing);
+            is_plain && !writes(names) && !names.calls("pg_notify")
+        });
+        names.is_some_and(|names| {
+            let proofs = &self.session.shared.proofs;
+            let known = || proofs.known(&self.database(), names, self.scope());
+            runs_nothing(names) || matches!(known(), Some(Verdict::Clean(_)))
+        })
     }
 
     /// A function call of its own message names its function by number.

@@ -14,14 +14,18 @@ mod forward;
 mod give_back;
 mod judge;
 mod listen;
+mod portals;
+mod preparing;
 mod query;
 mod reach;
+mod renamed;
 mod rewrite;
 mod sequences;
 mod server_state;
 mod state;
 mod statements;
 mod stay;
+mod unconfirmed;
 mod used_sequences;
 
 use std::future::poll_fn;
@@ -36,7 +40,7 @@ use super::state::{End, Session, shutdown};
 use crate::codec::{answer, failure};
 use crate::pool::Loan;
 use crate::session_info::{Interrupt, State};
-use state::{Relay, TO_SERVER};
+use state::{Relay, TO_SERVER, closed, unconfirmed};
 
 /// Relays what is in the session's inbox and what follows, until nothing of the session is left on
 /// the server connection. `answered`: so many messages were answered already. `reason`: why the
@@ -64,7 +68,7 @@ pub(crate) async fn run(
                 relay.end().await;
                 return Err(End::Left);
             }
-            Err(end) => return Err(end),
+            Err(end) => return Err(relay.last_words(end)),
         }
     }
 }
@@ -125,6 +129,10 @@ pub(crate) async fn refuse(session: &mut Session, fault: &Fault) -> Result<(), E
     loop {
         match session.connection.front(0)? {
             Front::Whole { tag, total } => {
+                let body = session.connection.body(0, total);
+                if tag == b'Q' || (tag == b'P' && body.first() == Some(&0)) {
+                    session.statements.set(b"", None);
+                }
                 session.connection.take(total);
                 match tag {
                     b'S' | b'Q' | b'F' => break,
@@ -236,17 +244,29 @@ impl Relay<'_> {
                 break;
             }
         }
-        if self.ended && self.loan.wire.received().is_empty() {
-            if self.queue.has_passed_fatal() {
+        // What is left of a message that broke off is never completed.
+        if self.ended && self.session.connection.out.len() < HIGH {
+            let breaks_off = self.to_client > 0 && !self.muted;
+            if breaks_off || self.queue.has_passed_fatal() {
                 return Err(End::EndedByServer);
             }
-            return Err(End::Fatal(Fault::new(
-                FaultClass::Unavailable,
-                "57P01",
-                "terminating connection: the server closed the connection of this session",
-            )));
+            return Err(End::Fatal(closed()));
         }
         Ok(())
+    }
+
+    /// Returns why the session ends, with SQLSTATE 08007 if something that it sent may be committed
+    /// without the server's word.
+    fn last_words(&self, end: End) -> End {
+        match end {
+            End::Fatal(fault)
+                if fault.class == FaultClass::Unavailable
+                    && self.queue.unconfirmed.may_be_committed(self.status) =>
+            {
+                End::Fatal(unconfirmed())
+            }
+            end => end,
+        }
     }
 
     /// Moves bytes between the sockets and the buffers. True if something came.

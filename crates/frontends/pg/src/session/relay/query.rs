@@ -2,17 +2,21 @@
 
 use std::sync::Arc;
 
+use bytes::Bytes;
+use smallvec::smallvec;
 use windrow_calls::Formats;
-use windrow_sql::{Reading, Sequences};
+use windrow_sql::{Commits, Reading, Sequences};
 
 use super::defer;
 use super::expect::What;
+use super::portals::Committing;
+use super::preparing::Preparation;
 use super::rewrite;
 use super::sequences::named;
 use super::state::Relay;
 use crate::codec::answer;
 use crate::session::local::{self, is_windrow_setting};
-use crate::statements::{CachedStatement, names};
+use crate::statements::CachedStatement;
 
 /// Statements that change a setting and are bound at the same time: past it what they do is found
 /// out afterwards.
@@ -47,19 +51,39 @@ impl Relay<'_> {
         let text = body.split_last().map_or(body, |(_, text)| text);
         let named = named(&cached, text);
         let instead = self.answerable(&cached, text);
-        let names_one = cached.deallocates.is_some() || names::executed(&cached.text).is_some();
-        if names_one && self.queue.is_unsettled() {
-            return false;
+        if cached.names_statements() {
+            if self.queue.is_unsettled() {
+                return false;
+            }
+            let text = text.to_vec();
+            match self.prepare_named(&text) {
+                Preparation::Done => {}
+                Preparation::UnderWay => return false,
+                Preparation::Failed(error) => {
+                    self.fail_named(total, &error);
+                    return true;
+                }
+            }
         }
         let (early, before) = (self.early(b'Q', total), self.queue.len());
         self.note(&cached, named, None);
+        for commits in self.commits_of(&cached) {
+            self.queue.unconfirmed.sent(commits);
+        }
         self.unnamed_here = false;
         self.open = false;
         self.session.statements.set(b"", None);
         self.loan.names.unnamed = None;
-        let instead = instead
-            .or_else(|| self.deallocated(&cached))
-            .or_else(|| self.executed(&cached));
+        let (mut instead, mut renames, mut notices) = (instead, None, Bytes::new());
+        if instead.is_none() && cached.names_statements() {
+            let body = self.session.connection.body(0, total);
+            let text = body.split_last().map_or(body, |(_, text)| text).to_vec();
+            if let Some(renamed) = self.renamed(&cached, &text) {
+                instead = Some(renamed.sql);
+                renames = Some(Box::new(renamed.renames));
+                notices = renamed.notices.freeze();
+            }
+        }
         let undoes = defer::undoes(&cached.text);
         match instead {
             Some(sql) => {
@@ -68,7 +92,13 @@ impl Relay<'_> {
             }
             None => self.raw(total),
         }
+        if !notices.is_empty() {
+            self.queue.push(What::LocalAnswer(notices, None), false);
+        }
         self.queue.push(What::Query(cached, None), early.is_some());
+        if let Some(renames) = renames {
+            self.queue.note_renames(renames);
+        }
         if undoes {
             self.queue.note_undoing();
         }
@@ -114,7 +144,8 @@ impl Relay<'_> {
         if may_write(cached) {
             self.session.shared.metrics.relayed_writes.inc();
         }
-        let is_setting = self.server_state.note(cached) || cached.clears;
+        let is_setting = self.server_state.note(cached) || cached.clears();
+        self.sql_prepares |= cached.prepares();
         self.note_sequences(cached, named);
         self.suspect(cached);
         let Some(portal) = portal else { return };
@@ -127,6 +158,20 @@ impl Relay<'_> {
             } else {
                 self.server_state.unknown = true;
             }
+        }
+    }
+
+    /// What a statement that was noted commits, in the order of its text.
+    pub(super) fn commits_of(&self, cached: &Arc<CachedStatement>) -> Committing {
+        if cached.parsed().is_some() {
+            return smallvec![Commits::AtSync];
+        }
+        if self.only_reads(cached) {
+            return Committing::new();
+        }
+        match cached.steps() {
+            Some(steps) => steps.iter().map(|step| step.commits).collect(),
+            None => smallvec![Commits::Anytime],
         }
     }
 

@@ -7,6 +7,8 @@ use windrow_core::{Fault, FaultClass};
 
 use super::deferred::Deferred;
 use super::expect::{Queue, What};
+use super::portals::Portals;
+use super::preparing::Preparing;
 use super::rewrite;
 use super::server_state::ServerState;
 use crate::pool::Loan;
@@ -51,11 +53,29 @@ pub(super) struct Relay<'s> {
     /// Sync.
     pub(super) unfixed: Option<FixedTypes>,
     /// The types of a statement that is being prepared again, which the next message waits for.
-    pub(super) awaited: Option<FixedTypes>,
+    pub(super) awaited: Option<Awaited>,
     /// The body of ParameterDescription, until RowDescription is there.
     pub(super) parameters: Box<[u8]>,
     /// What was answered before the server has answered it.
     pub(super) deferred: Deferred,
+    /// The statements that are bound to its portals.
+    pub(super) portals: Portals,
+    /// True once a message of the session was passed on.
+    pub(super) has_begun: bool,
+    /// True if replicas follow what lanes write.
+    pub(super) is_followed: bool,
+    /// SQL may have prepared statements on the server connection.
+    pub(super) sql_prepares: bool,
+    /// The preparation of statements that the simple query at the front of the inbox names.
+    pub(super) preparing: Option<Preparing>,
+}
+
+/// The types of a statement that is being prepared again.
+pub(super) struct Awaited {
+    pub(super) fixed: FixedTypes,
+    /// True if it is prepared with the types that its client named, false for those that the client
+    /// was told.
+    pub(super) is_own: bool,
 }
 
 impl<'s> Relay<'s> {
@@ -68,6 +88,7 @@ impl<'s> Relay<'s> {
         reason: &'static str,
     ) -> Self {
         let settings = fingerprint(session);
+        let is_followed = session.is_followed();
         Self {
             session,
             loan,
@@ -87,6 +108,11 @@ impl<'s> Relay<'s> {
             awaited: None,
             parameters: Box::default(),
             deferred: Deferred::default(),
+            portals: Portals::default(),
+            has_begun: false,
+            is_followed,
+            sql_prepares: false,
+            preparing: None,
         }
     }
 }
@@ -162,6 +188,23 @@ pub(super) fn fingerprint(session: &Session) -> u64 {
         true => 0,
         false => foldhash::fast::FixedState::default().hash_one(set),
     }
+}
+
+/// The error of a session whose server connection was closed while nothing could be committed.
+pub(super) fn closed() -> Fault {
+    Fault::new(
+        FaultClass::Unavailable,
+        "57P01",
+        "terminating connection: the server closed the connection of this session",
+    )
+}
+
+/// The error of a session whose server connection was lost while something could be committed.
+pub(super) fn unconfirmed() -> Fault {
+    Fault::unknown(
+        "terminating connection: the server connection of this session was lost before the server confirmed what was sent; whether it was committed cannot be known",
+    )
+    .with_hint(Some("Look whether it was written before you send it again."))
 }
 
 /// What the client is told where the server connection is lost.

@@ -8,13 +8,13 @@ use windrow_core::{Fault, FaultClass};
 
 use super::expect::{PreparedAs, Undo, What};
 use super::rewrite;
-use super::state::Relay;
+use super::state::{Awaited, Relay};
 use crate::codec::answer;
 use crate::codec::message::{Bind, Kind, Message, Parse};
 use crate::pool::{Names, StatementKey};
 use crate::session::local;
 use crate::statements::{
-    CachedStatement, ClientName, FixedTypes, PreparedStatement, PreparedStatements, names, too_many,
+    CachedStatement, ClientName, FixedTypes, PreparedStatement, PreparedStatements, too_many,
 };
 
 impl Relay<'_> {
@@ -41,8 +41,15 @@ impl Relay<'_> {
             return self.fail(fault);
         }
         if let Err(fault) = local::check(&cached, &session.own, session.allowed()) {
-            return self.fail(fault);
+            return match parse.name {
+                [] => self.fail_unnamed(fault),
+                _ => self.fail(fault),
+            };
         }
+        if self.sql_prepares && !parse.name.is_empty() {
+            self.check_name(&cached, parse.name);
+        }
+        let session = &mut *self.session;
         let statement = PreparedStatement::new(cached);
         let (cached, fixed) = (Arc::clone(&statement.cached), statement.fixed.clone());
         let before = session.statements.set(parse.name, Some(statement));
@@ -57,6 +64,31 @@ impl Relay<'_> {
             _ => PreparedAs::Named(key),
         };
         self.prepare(place, key, &cached, fixed, undo, muted);
+    }
+
+    /// Sends a Parse of the unnamed statement that fails with this error: as any such Parse it
+    /// removes the statement that is there.
+    fn fail_unnamed(&mut self, fault: Fault) {
+        let undo = Undo {
+            name: ClientName::new(),
+            before: self.session.statements.set(b"", None),
+        };
+        self.unnamed_here = true;
+        rewrite::parse(self.loan.wire.out(), b"", b"windrow fails", &[]);
+        let parse = What::Parse(PreparedAs::Unnamed, Some(undo));
+        self.queue.push(parse, false);
+        self.queue.note_fault(fault);
+    }
+
+    /// Lets the server say that SQL has prepared another statement under this name. The server
+    /// looks at the name once it has understood the text.
+    fn check_name(&mut self, cached: &CachedStatement, name: &[u8]) {
+        self.pass_statement(&cached.text, &cached.types);
+        rewrite::parse(self.loan.wire.out(), name, b"", &[]);
+        let passing = What::Parse(PreparedAs::Passing, None);
+        self.queue.push(passing, true);
+        rewrite::statement(self.loan.wire.out(), b'C', name);
+        self.queue.push(What::Close(None), true);
     }
 
     /// Prepares a text under a name that is used once.
@@ -81,8 +113,13 @@ impl Relay<'_> {
         muted: bool,
     ) {
         let sql = local::substitute(cached, &self.session.own);
-        let sql = sql.or_else(|| self.executes(cached));
-        let sql = sql.as_deref().map_or(&*cached.text, str::as_bytes);
+        // A DEALLOCATE is prepared as it is: its name counts once it is bound.
+        let renamed = self.renamed(cached, &cached.text);
+        let renamed = renamed.filter(|renamed| !renamed.renames.removes);
+        let own = sql
+            .as_deref()
+            .or(renamed.as_ref().map(|renamed| &*renamed.sql));
+        let sql = own.map_or(&*cached.text, str::as_bytes);
         let out = self.loan.wire.out();
         match place {
             PreparedAs::Named(_) => {
@@ -94,6 +131,9 @@ impl Relay<'_> {
                 rewrite::parse(out, name.as_bytes(), sql, &cached.types);
                 let oldest = self.loan.names.add(key, fixed.clone());
                 self.queue.push(What::Parse(place, undo), muted);
+                if let Some(renamed) = renamed {
+                    self.queue.note_renames(Box::new(renamed.renames));
+                }
                 self.ask(name.as_bytes(), fixed);
                 if let Some(oldest) = oldest {
                     let name = Names::name(oldest);
@@ -107,17 +147,11 @@ impl Relay<'_> {
                 self.unfixed = fixed.get().is_none().then_some(fixed);
                 self.queue
                     .push(What::Parse(PreparedAs::Unnamed, undo), muted);
+                if let Some(renamed) = renamed {
+                    self.queue.note_renames(Box::new(renamed.renames));
+                }
             }
         }
-    }
-
-    /// EXECUTE of one of the session's statements, which is no EXECUTE itself: what it reads at the
-    /// server.
-    fn executes(&mut self, cached: &CachedStatement) -> Option<String> {
-        let (_, name) = names::executed(&cached.text)?;
-        let statement = self.session.statements.get(name.as_bytes())?;
-        let is_plain = names::executed(&statement.cached.text).is_none();
-        is_plain.then(|| self.executed(cached)).flatten()
     }
 
     /// Asks which types the statement of a name was given.
@@ -138,9 +172,11 @@ impl Relay<'_> {
     /// True while a statement is prepared here that was prepared elsewhere, and whose rows may be
     /// others by now: a round trip.
     pub(super) fn has_to_prepare(&mut self, tag: u8, total: usize) -> bool {
-        if let Some(fixed) = &self.awaited {
-            return fixed.get().is_none() && !self.queue.is_empty();
-        }
+        let was_own = match &self.awaited {
+            Some(awaited) if awaited.fixed.get().is_none() => return !self.queue.is_empty(),
+            Some(awaited) => Some(awaited.is_own),
+            None => None,
+        };
         let name: ClientName = match Message::read(tag, self.session.connection.body(0, total)) {
             Message::Bind(bind) if self.misfit(&bind).is_some() => return false,
             Message::Bind(bind) => bind.statement.into(),
@@ -150,16 +186,27 @@ impl Relay<'_> {
         let Some(statement) = self.session.statements.get(&name) else {
             return false;
         };
-        let gives_rows = statement
-            .fixed
-            .get()
-            .is_some_and(|fixed| fixed.fields.is_some());
-        if !gives_rows || self.name_of(statement, &name).is_some() {
+        let Some(fixed) = statement.fixed.get() else {
+            return false;
+        };
+        // Without rows a statement is described without the server.
+        let is_inferred = tag == b'B' && fixed.parameters != statement.cached.types;
+        let is_checked = is_inferred || fixed.fields.is_some();
+        let is_known =
+            statement.cached.names_statements() || self.name_of(statement, &name).is_some();
+        if !is_checked || is_known {
             return false;
         }
-        let fixed = self.prepare_again(&statement.clone(), &name);
+        let is_own = match was_own {
+            None => true,
+            // Its table has changed since: the types that the client was told stay.
+            Some(true) if fixed.parameters != statement.cached.types => false,
+            Some(_) => return false,
+        };
+        let fixed = FixedTypes::default();
+        self.prepare_again(&statement.clone(), &name, is_own, fixed.clone());
         answer::message(self.loan.wire.out(), b'H', |_| {});
-        self.awaited = Some(fixed);
+        self.awaited = Some(Awaited { fixed, is_own });
         true
     }
 
@@ -186,7 +233,11 @@ impl Relay<'_> {
     }
 
     /// The name that a statement has here, with the types that its client was told.
-    fn name_of(&self, statement: &PreparedStatement, name: &[u8]) -> Option<String> {
+    pub(super) fn name_of(&self, statement: &PreparedStatement, name: &[u8]) -> Option<String> {
+        if statement.cached.names_statements() {
+            // What it reads at the server depends on the session.
+            return None;
+        }
         let session = &self.session;
         let exact = statement.exact(&session.shared.cache, session.utf8);
         let keys = [statement.cached.number, exact.number].map(|number| (number, self.settings));
@@ -203,33 +254,41 @@ impl Relay<'_> {
         fitting.next().map(Names::name)
     }
 
-    /// Prepares a statement that was prepared elsewhere, with the types that its client was told.
-    /// Gives the place where those are noted that it gets.
-    fn prepare_again(&mut self, statement: &PreparedStatement, name: &[u8]) -> FixedTypes {
+    /// Prepares a statement that was prepared elsewhere: with the types that its client named, or
+    /// with those that it was told. `fixed`: where the types are noted that the statement gets.
+    pub(super) fn prepare_again(
+        &mut self,
+        statement: &PreparedStatement,
+        name: &[u8],
+        is_own: bool,
+        fixed: FixedTypes,
+    ) -> String {
         let session = &self.session;
-        let exact = statement.exact(&session.shared.cache, session.utf8);
-        let key = (exact.number, self.settings);
-        let fixed = match statement.fixed.get() {
-            Some(fixed) if fixed.fields.is_some() => FixedTypes::default(),
-            // Without rows there is nothing that could be others, and the parameters are named.
-            _ => statement.fixed.clone(),
+        let prepared = match is_own {
+            true => Arc::clone(&statement.cached),
+            false => statement.exact(&session.shared.cache, session.utf8),
         };
+        let key = (prepared.number, self.settings);
         let place = match name {
             [] => PreparedAs::Unnamed,
             _ => PreparedAs::Named(key),
         };
-        self.prepare(place, key, &exact, fixed.clone(), None, true);
+        self.prepare(place, key, &prepared, fixed, None, true);
         if let (PreparedAs::Unnamed, Some(unfixed)) = (place, self.unfixed.take()) {
             self.ask(b"", unfixed);
         }
-        fixed
+        match name {
+            [] => String::new(),
+            _ => Names::name(key),
+        }
     }
 
     /// Makes sure that the session's statement of a name is prepared here.
     pub(super) fn prepared_here(&mut self, name: &[u8]) -> Here {
         let Some(statement) = self.session.statements.get(name).cloned() else {
-            if name.is_empty() && self.loan.names.unnamed.take().is_some() {
-                // What is there belongs to somebody else.
+            if name.is_empty() {
+                // What may be there belongs to another session.
+                self.loan.names.unnamed = None;
                 rewrite::statement(self.loan.wire.out(), b'C', b"");
                 self.queue.push(What::Close(None), true);
             }
@@ -240,12 +299,11 @@ impl Relay<'_> {
             Some(here) => Here::As(statement.cached, here),
             None if awaited.is_some() => Here::Changed,
             None => {
-                self.prepare_again(&statement, name);
-                let exact = statement.exact(&self.session.shared.cache, self.session.utf8);
-                let here = match name {
-                    [] => String::new(),
-                    _ => Names::name((exact.number, self.settings)),
+                let fixed = match statement.fixed.get() {
+                    Some(_) => FixedTypes::default(),
+                    None => statement.fixed.clone(),
                 };
+                let here = self.prepare_again(&statement, name, true, fixed);
                 Here::As(statement.cached, here)
             }
         }
@@ -257,26 +315,6 @@ impl Relay<'_> {
             Here::As(_, here) => Some(here),
             Here::Changed | Here::Nowhere => None,
         }
-    }
-
-    /// DEALLOCATE of one of the session's statements: what it reads at the server.
-    pub(super) fn deallocated(&mut self, cached: &CachedStatement) -> Option<String> {
-        let name = cached.deallocates.as_deref()?;
-        self.session.statements.get(name.as_bytes())?;
-        let here = self.named_here(name.as_bytes())?;
-        self.session.statements.set(name.as_bytes(), None);
-        self.loan.names.forget(&here);
-        Some(format!("DEALLOCATE \"{here}\""))
-    }
-
-    /// EXECUTE of one of the session's statements: what it reads at the server.
-    pub(super) fn executed(&mut self, cached: &CachedStatement) -> Option<String> {
-        let (place, name) = names::executed(&cached.text)?;
-        self.session.statements.get(name.as_bytes())?;
-        let here = self.named_here(name.as_bytes())?;
-        let text = std::str::from_utf8(&cached.text).ok()?;
-        let (before, behind) = (text.get(..place.start)?, text.get(place.end..)?);
-        Some(format!("{before}\"{here}\"{behind}"))
     }
 
     pub(super) fn describe(&mut self, name: &[u8], bytes: &[u8], muted: bool) {

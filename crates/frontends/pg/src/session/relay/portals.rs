@@ -1,0 +1,56 @@
+//! What is bound to the portals of a session: what their execution may commit, and which of the
+//! session's statements their texts name.
+
+use smallvec::{SmallVec, smallvec};
+use windrow_sql::Commits;
+
+use super::renamed::Renames;
+use crate::statements::{ClientName, name_key};
+
+/// The most portals that are followed. Any other portal counts as one that may commit.
+const MAX_PORTALS: usize = 16;
+
+/// What the statements of a text may commit, in their order.
+pub(super) type Committing = SmallVec<[Commits; 1]>;
+
+/// The portals that were bound last.
+#[derive(Default)]
+pub(super) struct Portals(Vec<(ClientName, Bound)>);
+
+/// What is bound to a portal.
+#[derive(Clone)]
+pub(super) struct Bound {
+    /// What its execution may commit.
+    pub(super) commits: Committing,
+    /// What stands in its text in place of the session's names.
+    pub(super) renames: Option<Box<Renames>>,
+}
+
+impl Portals {
+    /// Notes what is bound to a portal.
+    pub(super) fn bind(&mut self, portal: &[u8], bound: Bound) {
+        self.forget(portal);
+        if self.0.len() >= MAX_PORTALS {
+            self.0.remove(0);
+        }
+        self.0.push((name_key(portal).into(), bound));
+    }
+
+    /// Notes that a portal is bound to something that is not known.
+    pub(super) fn forget(&mut self, portal: &[u8]) {
+        self.0.retain(|(name, _)| **name != *name_key(portal));
+    }
+
+    /// What is bound to a portal; something that may commit if that is not known.
+    pub(super) fn bound(&self, portal: &[u8]) -> Bound {
+        let mut all = self.0.iter();
+        let found = all.find(|(name, _)| **name == *name_key(portal));
+        found.map_or_else(
+            || Bound {
+                commits: smallvec![Commits::Anytime],
+                renames: None,
+            },
+            |(_, bound)| bound.clone(),
+        )
+    }
+}

@@ -1,0 +1,204 @@
+//! Texts that name the session's prepared statements: EXECUTE, also within EXPLAIN and CREATE TABLE
+//! AS, PREPARE, and DEALLOCATE, wherever they stand in a text.
+//!
+//! A session's statements have names of the process at the server, which all sessions share. So the
+//! names in such a text are replaced, and put back in the server's errors. A DEALLOCATE must not
+//! take a statement away from other sessions: in its place stands a statement without any effect,
+//! and the session forgets its own name.
+
+use std::collections::VecDeque;
+
+use bytes::{BufMut, BytesMut};
+use windrow_sql::{NameUsage, Step};
+
+use super::state::Relay;
+use crate::codec::{answer, failure};
+use crate::statements::CachedStatement;
+
+/// What stands in place of DEALLOCATE: it leaves nothing behind, is executed wherever DEALLOCATE
+/// is, and refused in a failed transaction.
+const NO_EFFECT: &str = "UNLISTEN \"windrow\"";
+
+/// A text as the server gets it.
+pub(super) struct Renamed {
+    pub(super) sql: String,
+    pub(super) renames: Renames,
+    /// The notices of names that the server would have cut, had it seen them.
+    pub(super) notices: BytesMut,
+}
+
+/// What stands in a text in place of the session's names.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Renames {
+    /// True if the text removes one of the session's statements.
+    pub(super) removes: bool,
+    /// Names at the server, and those of the session.
+    names: Vec<(String, Box<str>)>,
+    /// Statements of the text that remove one of the session's, by their place in the text.
+    removed: VecDeque<(usize, Box<str>)>,
+    /// Statements of the text that are complete.
+    complete: usize,
+    edits: Vec<Edit>,
+}
+
+/// A replaced part of a text, in characters of the session's own text.
+#[derive(Clone, Copy, Debug)]
+struct Edit {
+    at: usize,
+    before: usize,
+    after: usize,
+}
+
+impl Renames {
+    /// Notes that a statement of the text is complete. Gives the session's statement that it has
+    /// removed.
+    pub(super) fn completed(&mut self) -> Option<Box<str>> {
+        let nth = self.complete;
+        self.complete += 1;
+        let (_, name) = self.removed.pop_front_if(|(place, _)| *place == nth)?;
+        Some(name)
+    }
+
+    /// Writes the server's error with the session's names, and with the place in its own text.
+    pub(super) fn translate(&self, body: &[u8], out: &mut BytesMut) {
+        answer::message(out, b'E', |out| {
+            for field in body.split(|byte| *byte == 0) {
+                let Some((code, value)) = field.split_first() else {
+                    break;
+                };
+                out.put_u8(*code);
+                let value = String::from_utf8_lossy(value);
+                let value = match (code, value.parse()) {
+                    (b'P', Ok(place)) => self.place(place).to_string(),
+                    _ => self.names.iter().fold(value.into_owned(), |value, name| {
+                        value.replace(&format!("\"{}\"", name.0), &format!("\"{}\"", name.1))
+                    }),
+                };
+                answer::text(out, value.as_bytes());
+            }
+            out.put_u8(0);
+        });
+    }
+
+    /// The place in the session's own text, where characters count from 1.
+    fn place(&self, place: usize) -> usize {
+        let at = place.saturating_sub(1);
+        let (mut added, mut removed) = (0, 0);
+        for edit in &self.edits {
+            let start = (edit.at + added).saturating_sub(removed);
+            if at < start {
+                break;
+            }
+            if at < start + edit.after {
+                return edit.at + 1;
+            }
+            added += edit.after;
+            removed += edit.before;
+        }
+        (at + removed).saturating_sub(added) + 1
+    }
+}
+
+impl Relay<'_> {
+    /// The text of a statement with the names that its statements have on this connection, which
+    /// are prepared there if need be. `None`: the text names none of the session's statements.
+    pub(super) fn renamed(&mut self, cached: &CachedStatement, text: &[u8]) -> Option<Renamed> {
+        if !cached.names_statements() {
+            return None;
+        }
+        let text = std::str::from_utf8(text).ok()?;
+        let steps = windrow_sql::steps(text)?;
+        let mut renamed = Renamed {
+            sql: String::with_capacity(text.len()),
+            renames: Renames::default(),
+            notices: BytesMut::new(),
+        };
+        let mut copied = 0;
+        for (nth, step) in steps.iter().enumerate() {
+            let Some(named) = &step.names else { continue };
+            if named.usage == NameUsage::DeallocatesAll {
+                break;
+            }
+            let Some((place, instead)) = self.instead(step, nth, &mut renamed.renames) else {
+                continue;
+            };
+            if let Some(whole) = &named.whole {
+                failure::cut_name(&mut renamed.notices, whole, &named.name);
+            }
+            renamed.sql.push_str(text.get(copied..place.start)?);
+            renamed.sql.push_str(&instead);
+            copied = place.end;
+            renamed.renames.edits.push(Edit {
+                at: text.get(..place.start)?.chars().count(),
+                before: text.get(place)?.chars().count(),
+                after: instead.chars().count(),
+            });
+        }
+        renamed.sql.push_str(text.get(copied..)?);
+        (!renamed.renames.edits.is_empty()).then_some(renamed)
+    }
+
+    /// What stands in place of a part of a text, if it names one of the session's statements.
+    fn instead(
+        &mut self,
+        step: &Step,
+        nth: usize,
+        renames: &mut Renames,
+    ) -> Option<(std::ops::Range<usize>, String)> {
+        let named = step.names.as_ref()?;
+        let is_gone = renames.removed.iter().any(|(_, name)| *name == named.name);
+        let statement = self.session.statements.get(named.name.as_bytes())?;
+        if is_gone {
+            return None;
+        }
+        if named.usage == NameUsage::Deallocates {
+            renames.removes = true;
+            renames.removed.push_back((nth, named.name.clone()));
+            return Some((step.place.clone(), NO_EFFECT.to_owned()));
+        }
+        // The server executes no EXECUTE of an EXECUTE.
+        if statement.cached.names_statements() {
+            return None;
+        }
+        // A Parse that fails before a simple query would swallow the query.
+        let is_here = self.name_of(statement, named.name.as_bytes()).is_some();
+        if !is_here && !self.open && self.status == b'E' {
+            return None;
+        }
+        let here = self.named_here(named.name.as_bytes())?;
+        let instead = format!("\"{here}\"");
+        renames.names.push((here, named.name.clone()));
+        Some((named.place.clone(), instead))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_behind_a_replaced_name_are_those_of_the_own_text() {
+        let edit = |at, before, after| Edit { at, before, after };
+        let renames = Renames {
+            // execute a (x); deallocate b; select y
+            edits: vec![edit(8, 1, 11), edit(15, 12, 18)],
+            ..Renames::default()
+        };
+        for (place, expected) in [
+            (1, 1),
+            (9, 9),
+            (12, 9),
+            (20, 10),
+            (22, 12),
+            (26, 16),
+            (44, 28),
+        ] {
+            assert_eq!(renames.place(place), expected, "{place}");
+        }
+        let shorter = Renames {
+            edits: vec![edit(8, 20, 5)],
+            ..Renames::default()
+        };
+        assert_eq!(shorter.place(14), 29);
+    }
+}

@@ -1,0 +1,215 @@
+//! Server connections that are lost: whoever may have committed something is told that nobody knows
+//! (08007), everybody else that the connection is gone (57P01).
+
+use tokio::runtime::Runtime;
+use windrow_pgwire::Target;
+use windrow_testkit::pgclient::{Client, backend, frontend};
+use windrow_testkit::proxy::{Direction, Proxy};
+
+use crate::support::Stand;
+
+const TABLES: &str = "create table w (id int primary key);
+    create procedure p() language plpgsql as $$ begin insert into w values (1); commit; end $$";
+
+const UNKNOWN: &str = "08007";
+const GONE: &str = "57P01";
+
+/// A frontend whose relay reaches the server over a proxy.
+fn over_a_proxy() -> (Stand, Proxy, Runtime) {
+    let runtime = Runtime::new().unwrap();
+    let mut started = None;
+    let stand = Stand::at(
+        |config, direct| {
+            let starting = Proxy::builder(direct.socket.to_string()).start();
+            let proxy = runtime.block_on(starting).unwrap();
+            let url = direct.at(proxy.address()).url();
+            config.databases[0].target = Target::parse(&url).unwrap();
+            started = Some(proxy);
+        },
+        64 << 20,
+    );
+    (stand, started.unwrap(), runtime)
+}
+
+/// A client. Connections that were just cut may still be on their way out.
+fn come(stand: &Stand) -> Client {
+    let mut tries = (0..1000).map(|_| Client::connect(&stand.address()));
+    tries.find_map(Result::ok).unwrap()
+}
+
+/// Sends messages whose answers never come, loses the connection, and gives the client's error.
+fn lost(proxy: &Proxy, client: &mut Client, messages: &[u8]) -> String {
+    proxy.pause(Direction::ToClient);
+    let before = proxy.bytes(Direction::ToServer);
+    client.send(messages).unwrap();
+    // Texts are so long that nothing else on the line matters.
+    while proxy.bytes(Direction::ToServer) < before + 1000 {
+        std::thread::yield_now();
+    }
+    proxy.cut();
+    proxy.resume(Direction::ToClient);
+    let mut answer = Vec::new();
+    while let Some(message) = client
+        .receive()
+        .unwrap_or_else(|error| panic!("{error} behind {answer:?}"))
+    {
+        answer.push(message);
+    }
+    backend::sqlstate(&answer).unwrap_or_else(|| panic!("{answer:?}"))
+}
+
+/// A text that is longer than all that the frontend asks for itself.
+fn long(sql: &str) -> String {
+    format!("{sql} /* {} */", "x".repeat(2000))
+}
+
+fn queries(texts: &[&str]) -> Vec<u8> {
+    let mut out = Vec::new();
+    let query = |sql: &&str| frontend::query(&mut out, &long(sql));
+    texts.iter().for_each(query);
+    out
+}
+
+/// Parse, Bind and Execute of each text.
+fn executed(texts: &[&str]) -> Vec<u8> {
+    let mut out = Vec::new();
+    for sql in texts {
+        frontend::parse(&mut out, "", &long(sql), &[]);
+        frontend::bind(&mut out, ("", ""), &[], &[None::<&str>; 0], &[]);
+        frontend::execute(&mut out, "", 0);
+    }
+    out
+}
+
+fn synced(mut out: Vec<u8>) -> Vec<u8> {
+    frontend::sync(&mut out);
+    out
+}
+
+fn flushed(mut out: Vec<u8>) -> Vec<u8> {
+    frontend::flush(&mut out);
+    out
+}
+
+fn copied(sql: &str) -> Vec<u8> {
+    let mut out = queries(&[sql]);
+    frontend::copy_data(&mut out, b"7\n");
+    frontend::copy_done(&mut out);
+    out
+}
+
+#[test]
+fn what_may_be_committed_is_told_as_unknown() {
+    let (stand, proxy, _runtime) = over_a_proxy();
+    stand.executes(TABLES);
+    const INSERT: &str = "insert into w select 1";
+    let open = ["begin", INSERT];
+    let failed = ["begin", INSERT, "select 1/0"];
+    let read = "select count(*) from w";
+    let cases: &[(&[&str], Vec<u8>, &str)] = &[
+        (&open, queries(&["commit"]), UNKNOWN),
+        (&open, queries(&["end; select 1"]), UNKNOWN),
+        (&open, queries(&["commit and chain"]), UNKNOWN),
+        (&open, queries(&["prepare transaction 'x'"]), UNKNOWN),
+        (&open, synced(executed(&["commit"])), UNKNOWN),
+        (&open, flushed(executed(&["commit"])), UNKNOWN),
+        (&[], queries(&[INSERT]), UNKNOWN),
+        (
+            &[],
+            queries(&["insert into w values (1); insert into w values (2)"]),
+            UNKNOWN,
+        ),
+        (
+            &[],
+            queries(&["begin; insert into w values (1); commit"]),
+            UNKNOWN,
+        ),
+        (&[], queries(&["begin", INSERT, "commit"]), UNKNOWN),
+        (&[], synced(executed(&["begin", INSERT, "commit"])), UNKNOWN),
+        (&[], synced(executed(&[INSERT])), UNKNOWN),
+        (&[], queries(&["call p()"]), UNKNOWN),
+        (&[], flushed(executed(&["call p()"])), UNKNOWN),
+        (
+            &[],
+            queries(&["do $$ begin insert into w values (1); end $$"]),
+            UNKNOWN,
+        ),
+        (&[], queries(&["create table made ()"]), UNKNOWN),
+        (&[], copied("copy w from stdin"), UNKNOWN),
+        (
+            &["listen c"],
+            queries(&["insert into w values (1)"]),
+            UNKNOWN,
+        ),
+        (
+            &["set windrow.join = off"],
+            queries(&["insert into w values (1)"]),
+            UNKNOWN,
+        ),
+        (
+            &[
+                "set windrow.defer = on",
+                "begin",
+                "insert into w values (1)",
+                "select 1",
+            ],
+            queries(&["commit"]),
+            UNKNOWN,
+        ),
+        (&open, queries(&[INSERT]), GONE),
+        (&open, queries(&["rollback"]), GONE),
+        (
+            &open,
+            queries(&["savepoint a; insert into w values (2); release a"]),
+            GONE,
+        ),
+        (&open, copied("copy w from stdin"), GONE),
+        (&open, queries(&["call p()"]), GONE),
+        (&failed, queries(&["commit"]), GONE),
+        (&[], queries(&["begin", INSERT]), GONE),
+        (&[], synced(executed(&["begin", INSERT])), GONE),
+        (&[], flushed(executed(&[INSERT])), GONE),
+        (&[read], queries(&[read]), GONE),
+        (&[], queries(&["show work_mem"]), GONE),
+    ];
+    for (before, messages, expected) in cases {
+        stand.executes("truncate w; drop table if exists made");
+        let mut client = come(&stand);
+        // A connection is there.
+        client.query("select 1").unwrap();
+        for sql in *before {
+            client.query(sql).unwrap();
+        }
+        let text = String::from_utf8_lossy(messages);
+        let told = lost(&proxy, &mut client, messages);
+        let text = text.replace(&"x".repeat(2000), "");
+        assert_eq!(told, *expected, "{before:?} {text:?}");
+    }
+}
+
+/// Half a message is no reason to wait for the rest, and no place for an error.
+#[test]
+fn a_connection_that_breaks_within_an_answer_ends_the_session() {
+    let (stand, proxy, _runtime) = over_a_proxy();
+    for allowed in (1..110).step_by(3) {
+        let mut client = come(&stand);
+        while client
+            .query("begin")
+            .unwrap()
+            .last()
+            .is_none_or(|last| last.tag != b'Z')
+        {
+            client = come(&stand);
+        }
+        proxy.cut_after(Direction::ToClient, allowed);
+        client
+            .send(&queries(&["select 'some text' from generate_series(1, 3)"]))
+            .unwrap();
+        let mut told = Vec::new();
+        // What broke off is no message.
+        while let Ok(Some(message)) = client.receive() {
+            told.push(message.tag);
+        }
+        assert!(!told.contains(&b'Z'), "{allowed} {told:?}");
+    }
+}

@@ -1,0 +1,346 @@
+//! The statements of a text one by one: what each of them may commit, and which prepared statement
+//! it names.
+//!
+//! The PostgreSQL frontend asks this of texts that it relays. Nothing here changes a text.
+
+use std::ops::Range;
+
+use crate::lex::{Kind, Token};
+use crate::parse::Tokens;
+use crate::read::statements;
+use crate::word::MAX_NAME;
+use crate::words::Words;
+
+/// The longest text that is cut into steps, in bytes.
+const MAX_STEPS_TEXT: usize = 1 << 20;
+
+/// One statement of a text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// What it may commit.
+    pub commits: Commits,
+    /// The prepared statement that it names.
+    pub names: Option<StatementName>,
+    /// The bytes of the text from its first to its last token.
+    pub place: Range<usize>,
+}
+
+/// When what a statement does becomes durable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Commits {
+    /// Never: it concerns the session or the transaction alone.
+    Nothing,
+    /// Outside of a transaction block, with the Sync or the simple query that it belongs to.
+    AtSync,
+    /// Outside of a transaction block, at any moment from its execution on.
+    AtOnce,
+    /// Never: it opens a transaction block.
+    Opens,
+    /// It commits the transaction block.
+    Block,
+    /// Never: it rolls the transaction block back.
+    Undoes,
+    /// Never: it rolls back to a savepoint, so a failed block goes on.
+    UndoesPart,
+    /// In whatever state the transaction is.
+    Anytime,
+}
+
+/// The name of a prepared statement in a text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StatementName {
+    /// What the text does with the prepared statement.
+    pub usage: NameUsage,
+    /// The name as the server reads it: folded, and cut to 63 bytes. Empty for ALL.
+    pub name: Box<str>,
+    /// The whole name, if it was cut: the server gives notice of that.
+    pub whole: Option<Box<str>>,
+    /// Its bytes in the text.
+    pub place: Range<usize>,
+}
+
+/// What a text does with a prepared statement that it names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NameUsage {
+    /// `DEALLOCATE name`
+    Deallocates,
+    /// `DEALLOCATE ALL`
+    DeallocatesAll,
+    /// `EXECUTE name`, also within EXPLAIN and CREATE TABLE AS.
+    Executes,
+    /// `PREPARE name`
+    Prepares,
+}
+
+/// The statements of a text in their order. `None` if the text cannot be cut without doubt: its
+/// meaning depends on settings or on the server's version, or it is longer than 1 MiB.
+pub fn steps(text: &str) -> Option<Vec<Step>> {
+    if text.len() > MAX_STEPS_TEXT {
+        return None;
+    }
+    let (found, backslash) = steps_as(text, true)?;
+    // A string may end elsewhere where backslashes escape.
+    let certain = !backslash || steps_as(text, false).is_some_and(|(other, _)| other == found);
+    certain.then_some(found)
+}
+
+fn steps_as(text: &str, standard: bool) -> Option<(Vec<Step>, bool)> {
+    let tokens = Tokens::of(text, standard).ok()?;
+    let found: Option<Vec<Step>> = statements(&tokens.list)
+        .map(|statement| step(text, statement))
+        .collect();
+    Some((found?, tokens.backslash))
+}
+
+fn step(text: &str, tokens: &[Token]) -> Option<Step> {
+    let words = Words::new(text, tokens);
+    // The semicolons of a body end no statements of the text.
+    if words.creates_with_a_body() {
+        return None;
+    }
+    Some(Step {
+        commits: commits(words),
+        names: named(words),
+        place: tokens.first()?.start..tokens.last()?.end,
+    })
+}
+
+fn commits(words: Words<'_>) -> Commits {
+    const SESSION: [&str; 14] = [
+        "checkpoint",
+        "close",
+        "deallocate",
+        "discard",
+        "listen",
+        "load",
+        "lock",
+        "release",
+        "reset",
+        "savepoint",
+        "set",
+        "show",
+        "unlisten",
+        "prepare",
+    ];
+    const AT_SYNC: [&str; 14] = [
+        "copy", "declare", "delete", "explain", "fetch", "insert", "merge", "move", "notify",
+        "select", "table", "update", "values", "with",
+    ];
+    let at = 1 + usize::from(words.any(1, &["work", "transaction"]));
+    if words.any(0, &["begin", "start"]) {
+        return Commits::Opens;
+    }
+    if words.any(0, &["commit", "end", "rollback", "abort"]) && words.is(at, "prepared") {
+        return Commits::Anytime;
+    }
+    if words.any(0, &["commit", "end"]) {
+        return Commits::Block;
+    }
+    if words.any(0, &["rollback", "abort"]) {
+        return match words.is(at, "to") {
+            true => Commits::UndoesPart,
+            false => Commits::Undoes,
+        };
+    }
+    // A statement of the extended protocol may be a COMMIT.
+    if words.is(0, "execute") || (words.is(0, "prepare") && words.is(1, "transaction")) {
+        return Commits::Anytime;
+    }
+    if words.is(0, "set") && words.is(1, "constraints") {
+        // Deferred triggers run.
+        return Commits::AtSync;
+    }
+    if words.any(0, &SESSION) {
+        return Commits::Nothing;
+    }
+    match words.any(0, &AT_SYNC) || words.kind(0) == Kind::Open {
+        true => Commits::AtSync,
+        false => Commits::AtOnce,
+    }
+}
+
+fn named(words: Words<'_>) -> Option<StatementName> {
+    if words.is(0, "deallocate") {
+        let at = 1 + usize::from(words.is(1, "prepare") && words.len() > 2);
+        if words.is(at, "all") {
+            return name_at(words, at, NameUsage::DeallocatesAll);
+        }
+        return name_at(words, at, NameUsage::Deallocates);
+    }
+    if words.is(0, "prepare") && !words.is(1, "transaction") {
+        return name_at(words, 1, NameUsage::Prepares);
+    }
+    let execute = match () {
+        () if words.is(0, "execute") => 0,
+        () if words.is(0, "explain") => behind_explain(words)?,
+        () => created_by(words, 0)?,
+    };
+    name_at(words, execute + 1, NameUsage::Executes)
+}
+
+/// The place of EXECUTE in EXPLAIN of it.
+fn behind_explain(words: Words<'_>) -> Option<usize> {
+    let mut at = 1;
+    if words.kind(1) == Kind::Open {
+        at = 1 + (1..words.len()).find(|at| words.kind(*at) == Kind::Close)?;
+    }
+    while words.any(at, &["analyze", "analyse", "verbose"]) {
+        at += 1;
+    }
+    match words.is(at, "execute") {
+        true => Some(at),
+        false => created_by(words, at),
+    }
+}
+
+/// The place of EXECUTE in `CREATE TABLE .. AS EXECUTE`, which begins with a token.
+fn created_by(words: Words<'_>, from: usize) -> Option<usize> {
+    if !words.is(from, "create") {
+        return None;
+    }
+    let mut places = from + 1..words.len();
+    let found = places.find(|at| words.is(*at, "as") && words.is(at + 1, "execute"));
+    found.map(|at| at + 1)
+}
+
+fn name_at(words: Words<'_>, at: usize, usage: NameUsage) -> Option<StatementName> {
+    let token = words.tokens.get(at)?;
+    let whole = match usage {
+        NameUsage::DeallocatesAll => String::new(),
+        _ => identifier(words, at)?,
+    };
+    let name = whole.get(..whole.floor_char_boundary(MAX_NAME))?;
+    Some(StatementName {
+        usage,
+        name: name.into(),
+        whole: (name.len() < whole.len()).then(|| whole.as_str().into()),
+        place: token.start..token.end,
+    })
+}
+
+/// An identifier, folded. The server cuts it to 63 bytes, between characters.
+fn identifier(words: Words<'_>, at: usize) -> Option<String> {
+    let name = match words.kind(at) {
+        Kind::Word => words.slice(at).to_ascii_lowercase(),
+        Kind::Quoted => {
+            let inside = words.slice(at).strip_prefix('"')?.strip_suffix('"')?;
+            inside.replace("\"\"", "\"")
+        }
+        _ => return None,
+    };
+    (!name.is_empty()).then_some(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(text: &str) -> Vec<(NameUsage, String, String)> {
+        let found = steps(text).unwrap();
+        let names = found.into_iter().filter_map(|step| step.names);
+        let place = |place: Range<usize>| text[place].to_owned();
+        names
+            .map(|named| (named.usage, named.name.into(), place(named.place)))
+            .collect()
+    }
+
+    #[test]
+    fn names_of_prepared_statements_are_found_wherever_the_grammar_has_them() {
+        use NameUsage::{Deallocates, DeallocatesAll, Executes, Prepares};
+        let long = "é".repeat(40);
+        for (text, expected) in [
+            ("deallocate One", vec![(Deallocates, "one", "One")]),
+            (
+                "/* a */ deallocate -- b\n prepare \"O\"\"n\";",
+                vec![(Deallocates, "O\"n", "\"O\"\"n\"")],
+            ),
+            (
+                "deallocate prepare",
+                vec![(Deallocates, "prepare", "prepare")],
+            ),
+            ("deallocate prepare all", vec![(DeallocatesAll, "", "all")]),
+            ("deallocate \"all\"", vec![(Deallocates, "all", "\"all\"")]),
+            (
+                "execute one (1, 'execute two')",
+                vec![(Executes, "one", "one")],
+            ),
+            ("explain execute one", vec![(Executes, "one", "one")]),
+            (
+                "explain (analyze, costs off) execute one(1)",
+                vec![(Executes, "one", "one")],
+            ),
+            (
+                "explain analyze verbose execute one",
+                vec![(Executes, "one", "one")],
+            ),
+            (
+                "explain create table t as execute one",
+                vec![(Executes, "one", "one")],
+            ),
+            (
+                "create temp table t (a) as execute one(1) with no data",
+                vec![(Executes, "one", "one")],
+            ),
+            (
+                "prepare one (int) as select $1",
+                vec![(Prepares, "one", "one")],
+            ),
+            ("prepare transaction 'one'", vec![]),
+            ("select 'deallocate one', execute from execute", vec![]),
+            ("create table execute as select 1", vec![]),
+            (
+                "SAVEPOINT x;DEALLOCATE \"_PLAN1\";RELEASE x; execute b",
+                vec![(Deallocates, "_PLAN1", "\"_PLAN1\""), (Executes, "b", "b")],
+            ),
+        ] {
+            let expected: Vec<_> = expected
+                .into_iter()
+                .map(|(usage, name, place)| (usage, name.to_owned(), place.to_owned()))
+                .collect();
+            assert_eq!(names(text), expected, "{text}");
+        }
+        let cut = names(&format!("execute \"{long}\""));
+        assert_eq!(cut[0].1, "é".repeat(31), "between characters");
+        assert_eq!(
+            names(&format!("execute {}", "A".repeat(70)))[0].1,
+            "a".repeat(63)
+        );
+    }
+
+    #[test]
+    fn what_commits_is_told_by_its_words() {
+        for (text, expected) in [
+            ("begin", Commits::Opens),
+            ("start transaction read only", Commits::Opens),
+            ("commit", Commits::Block),
+            ("end work", Commits::Block),
+            ("commit and chain", Commits::Block),
+            ("commit prepared 'x'", Commits::Anytime),
+            ("prepare transaction 'x'", Commits::Anytime),
+            ("rollback prepared 'x'", Commits::Anytime),
+            ("rollback", Commits::Undoes),
+            ("rollback to savepoint a", Commits::UndoesPart),
+            ("rollback work to a", Commits::UndoesPart),
+            ("savepoint a", Commits::Nothing),
+            ("set x = 1", Commits::Nothing),
+            ("set constraints all immediate", Commits::AtSync),
+            ("insert into t values (1)", Commits::AtSync),
+            ("(select f())", Commits::AtSync),
+            ("copy t from stdin", Commits::AtSync),
+            ("call p()", Commits::AtOnce),
+            ("do 'x'", Commits::AtOnce),
+            ("create table t ()", Commits::AtOnce),
+            ("vacuum", Commits::AtOnce),
+            ("execute a", Commits::Anytime),
+        ] {
+            assert_eq!(steps(text).unwrap()[0].commits, expected, "{text}");
+        }
+        assert_eq!(steps("select 'open"), None);
+        assert_eq!(steps("select 'a\\'; commit; select 'b'"), None);
+        assert_eq!(
+            steps("create function f() begin atomic select 1; end"),
+            None
+        );
+        assert_eq!(steps(" ; -- nothing").unwrap(), []);
+    }
+}
