@@ -13,6 +13,7 @@
 mod host;
 mod options;
 mod passfile;
+mod passing;
 mod percent;
 mod query;
 mod url;
@@ -27,7 +28,7 @@ use windrow_core::{Fault, Secret};
 use crate::scram::Keys;
 
 pub(crate) use host::{Address, Host};
-pub(crate) use options::{ChannelBinding, Roots, SessionKind, SslMode, TlsOptions};
+pub(crate) use options::{ChannelBinding, Roots, SessionKind, SslMode, TcpOptions, TlsOptions};
 
 /// A database to connect to. Neither `Debug` nor any error shows a password.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,6 +46,9 @@ pub struct Target {
     pub(super) options: Option<String>,
     /// The time for each address, where the URL names one.
     pub(super) connect_timeout: Option<Duration>,
+    pub(super) tcp: TcpOptions,
+    /// True if the hosts are tried in a random order.
+    pub(super) is_balanced: bool,
     /// What a client's proof gave away, in place of a password.
     pub(super) keys: Option<Keys>,
     /// A session of somebody else ([`Target::for_session`]).
@@ -94,12 +98,15 @@ impl Target {
                 .unwrap_or_else(|| "windrow".to_owned()),
             options: parameters.options,
             connect_timeout: parameters.connect_timeout,
+            tcp: parameters.tcp,
+            is_balanced: parameters.is_balanced,
             keys: None,
             guest: false,
         };
         if password.is_none() {
             let database = target.database.as_deref().unwrap_or(&target.user);
-            passfile::fill_in(&mut target.hosts, database, &target.user, env);
+            let path = parameters.passfile.or_else(|| env("PGPASSFILE"));
+            passfile::fill_in(&mut target.hosts, database, &target.user, (path, env));
         }
         Ok(target)
     }

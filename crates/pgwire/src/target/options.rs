@@ -1,6 +1,7 @@
 //! What a URL asks of the connection: TLS, and which kind of server.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// How TLS is used.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -9,6 +10,19 @@ pub(crate) struct TlsOptions {
     pub(crate) roots: Roots,
     /// The client's own certificate and its key, as PEM files.
     pub(crate) identity: Option<(PathBuf, PathBuf)>,
+    /// TLS begins with the connection's first byte (`sslnegotiation=direct`).
+    pub(crate) is_direct: bool,
+}
+
+/// How a vanished server is noticed. `None`: as Windrow does it by itself.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct TcpOptions {
+    /// True if no keepalives are sent.
+    pub(crate) no_keepalive: bool,
+    pub(crate) idle: Option<Duration>,
+    pub(crate) interval: Option<Duration>,
+    pub(crate) count: Option<u32>,
+    pub(crate) user_timeout: Option<Duration>,
 }
 
 /// libpq's `sslmode`.

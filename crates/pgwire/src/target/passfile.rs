@@ -9,14 +9,15 @@ use windrow_core::Secret;
 use super::host::{Address, Host};
 
 /// Gives each host the password that the file has for it, this database and this user. A file that
-/// is not there, or that others may read, has none.
+/// is not there, or that others may read, has none. Without a `path` it is the one in the home
+/// directory.
 pub(super) fn fill_in(
     hosts: &mut [Host],
     database: &str,
     user: &str,
-    env: &dyn Fn(&str) -> Option<String>,
+    (path, env): (Option<String>, &dyn Fn(&str) -> Option<String>),
 ) {
-    let path = env("PGPASSFILE")
+    let path = path
         .map(PathBuf::from)
         .or_else(|| env("HOME").map(|home| Path::new(&home).join(".pgpass")));
     let Some(text) = path.and_then(|path| read(&path)) else {

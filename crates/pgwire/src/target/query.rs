@@ -5,12 +5,14 @@ use std::time::Duration;
 
 use windrow_core::{Fault, shown_parameter};
 
-use super::options::{ChannelBinding, Roots, SessionKind, SslMode, TlsOptions};
+use super::options::{ChannelBinding, Roots, SessionKind, SslMode, TcpOptions, TlsOptions};
+use super::passing;
 use super::percent::decode;
 use super::url::Raw;
 
-const KNOWN: &str = "host, port, user, password, dbname, sslmode, sslrootcert, sslcert, sslkey, channel_binding, \
-                     target_session_attrs, application_name, options, connect_timeout";
+const KNOWN: &str = "host, port, user, password, dbname, sslmode, sslrootcert, sslcert, sslkey, sslnegotiation, \
+                     channel_binding, target_session_attrs, load_balance_hosts, application_name, options, \
+                     connect_timeout, passfile, keepalives, tcp_user_timeout";
 
 /// What the parameters say, besides what they say of the URL's other parts.
 #[derive(Default)]
@@ -21,6 +23,10 @@ pub(super) struct Parameters {
     pub(super) application_name: Option<String>,
     pub(super) options: Option<String>,
     pub(super) connect_timeout: Option<Duration>,
+    pub(super) tcp: TcpOptions,
+    pub(super) passfile: Option<String>,
+    /// The hosts are tried in a random order.
+    pub(super) is_balanced: bool,
 }
 
 #[derive(Default)]
@@ -29,12 +35,14 @@ struct Tls {
     roots: Option<String>,
     cert: Option<PathBuf>,
     key: Option<PathBuf>,
+    direct: bool,
 }
 
 /// Reads the parameters; those that stand for a part of the URL replace it.
 pub(super) fn read(raw: &mut Raw<'_>) -> Result<Parameters, Fault> {
     let mut parameters = Parameters::default();
     let mut tls = Tls::default();
+    let mut fallback_name = None;
     for pair in raw.query.split('&').filter(|pair| !pair.is_empty()) {
         // Not repeated in the message: it may be a part of a password that was not encoded.
         let (name, value) = pair.split_once('=').ok_or_else(|| {
@@ -57,6 +65,36 @@ pub(super) fn read(raw: &mut Raw<'_>) -> Result<Parameters, Fault> {
             "application_name" => parameters.application_name = Some(value),
             "options" => parameters.options = Some(value),
             "connect_timeout" => parameters.connect_timeout = seconds(&name, &value)?,
+            "fallback_application_name" => fallback_name = Some(value),
+            "passfile" => parameters.passfile = Some(value),
+            "load_balance_hosts" => {
+                let words = [("disable", false), ("random", true)];
+                parameters.is_balanced = choose(&name, &value, &words)?;
+            }
+            "sslnegotiation" => {
+                let words = [("postgres", false), ("direct", true)];
+                tls.direct = choose(&name, &value, &words)?;
+            }
+            // As JDBC's URLs have it, and as old ones of libpq's.
+            "ssl" => tls.mode = Some(choose(&name, &value, &[("true", SslMode::Require)])?),
+            "requiressl" => {
+                let words = [("0", SslMode::Prefer), ("1", SslMode::Require)];
+                tls.mode = Some(choose(&name, &value, &words)?);
+            }
+            "keepalives" => parameters.tcp.no_keepalive = number(&name, &value)? == 0,
+            "keepalives_idle" => parameters.tcp.idle = seconds(&name, &value)?,
+            "keepalives_interval" => parameters.tcp.interval = seconds(&name, &value)?,
+            "keepalives_count" => {
+                parameters.tcp.count = u32::try_from(number(&name, &value)?)
+                    .ok()
+                    .filter(|n| *n > 0);
+            }
+            "tcp_user_timeout" => {
+                let milliseconds = u64::try_from(number(&name, &value)?).ok();
+                let timeout = milliseconds.filter(|n| *n > 0).map(Duration::from_millis);
+                parameters.tcp.user_timeout = timeout;
+            }
+            _ if passing::is_known(&name, &value)? => {}
             _ => {
                 return Err(Fault::invalid(format!(
                     "the URL has a parameter {} that is not known; known are {KNOWN}",
@@ -65,6 +103,7 @@ pub(super) fn read(raw: &mut Raw<'_>) -> Result<Parameters, Fault> {
             }
         }
     }
+    parameters.application_name = parameters.application_name.or(fallback_name);
     parameters.tls = tls.settle()?;
     Ok(parameters)
 }
@@ -105,6 +144,12 @@ impl Tls {
                 "sslrootcert=system needs sslmode=verify-full: anybody can have a certificate of a public authority",
             ));
         }
+        let is_weak = matches!(mode, SslMode::Disable | SslMode::Allow | SslMode::Prefer);
+        if self.direct && is_weak {
+            return Err(Fault::invalid(
+                "sslnegotiation=direct of the URL needs sslmode=require, verify-ca or verify-full",
+            ));
+        }
         let identity = match (self.cert, self.key) {
             (Some(cert), Some(key)) => Some((cert, key)),
             (None, None) => None,
@@ -121,8 +166,16 @@ impl Tls {
                 _ => Roots::System,
             },
             identity,
+            is_direct: self.direct,
         })
     }
+}
+
+fn number(name: &str, value: &str) -> Result<i32, Fault> {
+    value
+        .trim()
+        .parse()
+        .map_err(|_| Fault::invalid(format!("the URL's parameter {name} is a whole number")))
 }
 
 fn list(value: &str) -> Vec<String> {
@@ -142,11 +195,7 @@ fn choose<T: Copy>(name: &str, value: &str, among: &[(&str, T)]) -> Result<T, Fa
 
 /// Seconds; 0 and negative mean that the URL sets no limit, as in libpq.
 fn seconds(name: &str, value: &str) -> Result<Option<Duration>, Fault> {
-    let seconds: i32 = value.trim().parse().map_err(|_| {
-        Fault::invalid(format!(
-            "the URL's parameter {name} is a whole number of seconds"
-        ))
-    })?;
+    let seconds = number(name, value)?;
     Ok(u64::try_from(seconds)
         .ok()
         .filter(|seconds| *seconds > 0)

@@ -92,6 +92,80 @@ fn tls_settings_mean_what_libpq_means() {
 }
 
 #[test]
+fn what_urls_of_providers_contain_is_followed_or_passed_over() {
+    for query in [
+        "sslmode=require&channel_binding=require",
+        "sslmode=verify-full&sslrootcert=system&sslnegotiation=direct",
+        "gssencmode=disable&krbsrvname=postgres&sslsni=1",
+        "keepalives=1&keepalives_idle=5&keepalives_interval=2&keepalives_count=3&tcp_user_timeout=7000",
+        "keepalives=0&tcp_user_timeout=0",
+        "load_balance_hosts=random&target_session_attrs=any",
+        "passfile=/nowhere&fallback_application_name=x&client_encoding=UTF8",
+        "ssl=true",
+        "requiressl=1",
+        "ssl_min_protocol_version=TLSv1.2&min_protocol_version=3.0&max_protocol_version=latest",
+        "sslcertmode=allow&sslcompression=0&sslcrl=",
+    ] {
+        parse(&format!("postgres://u@h/d?{query}"));
+    }
+    let target = parse(
+        "postgres://u@h,i/d?keepalives_idle=5&keepalives_count=3&tcp_user_timeout=7000&load_balance_hosts=random&ssl=true",
+    );
+    assert_eq!(target.tcp.idle, Some(Duration::from_secs(5)));
+    assert_eq!(target.tcp.count, Some(3));
+    assert_eq!(target.tcp.user_timeout, Some(Duration::from_secs(7)));
+    assert!(target.is_balanced && !target.tcp.no_keepalive);
+    assert_eq!(target.tls.mode, SslMode::Require);
+    assert_eq!(
+        parse("postgres://u@h/d?fallback_application_name=x").application_name,
+        "x"
+    );
+}
+
+#[test]
+fn what_would_make_a_connection_less_safe_is_refused() {
+    for (query, word) in [
+        ("gssencmode=require", "GSSAPI"),
+        ("sslnegotiation=direct", "sslmode=require"),
+        ("sslmode=prefer&sslnegotiation=direct", "sslmode=require"),
+        ("sslcrl=/c", "sslcrl"),
+        ("sslcrldir=/c", "sslcrldir"),
+        ("require_auth=scram-sha-256", "require_auth"),
+        ("requirepeer=postgres", "requirepeer"),
+        ("sslcertmode=require", "sslcertmode"),
+        ("sslcertmode=disable", "sslcertmode"),
+        (
+            "ssl_min_protocol_version=TLSv1.3",
+            "ssl_min_protocol_version",
+        ),
+        (
+            "ssl_max_protocol_version=TLSv1.2",
+            "ssl_max_protocol_version",
+        ),
+        ("min_protocol_version=3.2", "3.0"),
+        ("replication=database", "replication"),
+        ("keepalives=yes", "keepalives"),
+        ("ssl=false", "ssl"),
+        ("service=x", "service"),
+    ] {
+        let said = refusal(&format!("postgres://u@h/d?{query}"));
+        assert!(said.contains(word), "{query}: {said}");
+    }
+}
+
+#[test]
+fn a_password_file_may_be_named() {
+    use std::io::Write;
+
+    let mut file = tempfile::NamedTempFile::new().unwrap();
+    writeln!(file, "*:*:*:u:named").unwrap();
+    let url = format!("postgres://u@h/d?passfile={}", file.path().display());
+    let elsewhere = |name: &str| (name == "PGPASSFILE").then(|| "/nowhere".to_owned());
+    let target = Target::parse_with(&url, &elsewhere).unwrap();
+    assert_eq!(target.hosts[0].password, Some(Secret::from("named")));
+}
+
+#[test]
 fn what_is_not_known_is_refused_by_name() {
     assert!(refusal("postgres://u@h/d?sslmood=x").contains("sslmood"));
     assert!(refusal("postgres://u@h/d?sslmode=on").contains("verify-full"));

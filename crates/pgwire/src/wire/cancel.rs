@@ -54,7 +54,7 @@ impl CancelKey {
         mut socket: TcpStream,
         (target, host): &(Target, Host),
     ) -> io::Result<impl AsyncRead + AsyncWrite + Unpin> {
-        if tls::ask(&mut socket).await? != b'S' {
+        if !target.tls.is_direct && tls::ask(&mut socket).await? != b'S' {
             return Err(io::Error::other("the server offers no TLS any more"));
         }
         let entrance = Entrance {

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
+use rand::seq::SliceRandom;
 use tokio::net::TcpStream;
 use tokio::time;
 use windrow_core::{Fault, FaultClass};
@@ -33,7 +34,11 @@ impl Wire {
     ) -> Result<Self, Fault> {
         let timeout = target.connect_timeout.unwrap_or(timeout);
         let mut faults = Vec::new();
-        for host in &target.hosts {
+        let mut hosts: Vec<&Host> = target.hosts.iter().collect();
+        if target.is_balanced {
+            hosts.shuffle(&mut rand::rng());
+        }
+        for host in hosts {
             let endpoints = match within(timeout, host, dial::endpoints(host)).await {
                 Ok(Ok(endpoints)) => endpoints,
                 Ok(Err(error)) => {
@@ -125,7 +130,7 @@ async fn enter(entrance: &Entrance<'_>) -> Result<Wire, Fault> {
 
 async fn attempt(entrance: &Entrance<'_>, with_tls: bool) -> Result<Wire, Refusal> {
     let peer = entrance.peer();
-    let plain = dial::dial(entrance.endpoint)
+    let plain = dial::dial(entrance.endpoint, &entrance.target.tcp)
         .await
         .map_err(|error| unreachable(&peer, &error.to_string()))?;
     match plain {
@@ -139,6 +144,10 @@ async fn attempt(entrance: &Entrance<'_>, with_tls: bool) -> Result<Wire, Refusa
 /// insist.
 async fn secure(entrance: &Entrance<'_>, mut socket: TcpStream) -> Result<Wire, Refusal> {
     let peer = entrance.peer();
+    if entrance.target.tls.is_direct {
+        let secured = tls::secure(socket, entrance).await?;
+        return start(entrance, Socket::Tls(secured.stream), secured.binding).await;
+    }
     match tls::ask(&mut socket).await {
         Ok(b'S') => {
             let secured = tls::secure(socket, entrance).await?;

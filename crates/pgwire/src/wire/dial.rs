@@ -7,7 +7,7 @@ use socket2::{SockRef, TcpKeepalive};
 use tokio::net::{TcpStream, UnixStream, lookup_host};
 
 use super::endpoint::Endpoint;
-use crate::target::{Address, Host};
+use crate::target::{Address, Host, TcpOptions};
 
 /// A server that vanished without a word is noticed after about a minute: 30 s of silence, then
 /// three questions.
@@ -37,26 +37,28 @@ pub(super) enum Plain {
 }
 
 /// Connects. Cancel safe.
-pub(super) async fn dial(endpoint: &Endpoint) -> io::Result<Plain> {
+pub(super) async fn dial(endpoint: &Endpoint, tcp: &TcpOptions) -> io::Result<Plain> {
     match endpoint {
         Endpoint::Unix(path) => UnixStream::connect(path).await.map(Plain::Unix),
         Endpoint::Tcp(address) => {
             let socket = TcpStream::connect(address).await?;
             socket.set_nodelay(true)?;
-            watch(&socket)?;
+            watch(&socket, tcp)?;
             Ok(Plain::Tcp(socket))
         }
     }
 }
 
-fn watch(socket: &TcpStream) -> io::Result<()> {
+fn watch(socket: &TcpStream, tcp: &TcpOptions) -> io::Result<()> {
     let socket = SockRef::from(socket);
     let keepalive = TcpKeepalive::new()
-        .with_time(SILENCE)
-        .with_interval(QUESTION)
-        .with_retries(QUESTIONS);
-    socket.set_tcp_keepalive(&keepalive)?;
+        .with_time(tcp.idle.unwrap_or(SILENCE))
+        .with_interval(tcp.interval.unwrap_or(QUESTION))
+        .with_retries(tcp.count.unwrap_or(QUESTIONS));
+    if !tcp.no_keepalive {
+        socket.set_tcp_keepalive(&keepalive)?;
+    }
     #[cfg(target_os = "linux")]
-    socket.set_tcp_user_timeout(Some(UNACKNOWLEDGED))?;
+    socket.set_tcp_user_timeout(Some(tcp.user_timeout.unwrap_or(UNACKNOWLEDGED)))?;
     Ok(())
 }

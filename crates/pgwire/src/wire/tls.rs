@@ -28,6 +28,9 @@ use crate::target::{Address, Roots, SslMode, TlsOptions};
 pub use binding::server_end_point;
 use verifier::{Check, Verifier};
 
+/// The name of PostgreSQL's protocol in TLS (ALPN).
+const PROTOCOL: &[u8] = b"postgresql";
+
 /// A TLS connection, and what an authentication can be bound to.
 pub(super) struct Secured {
     pub(super) stream: Box<TlsStream<TcpStream>>,
@@ -46,15 +49,20 @@ pub(super) async fn ask(socket: &mut TcpStream) -> io::Result<u8> {
 /// Shakes hands.
 pub(super) async fn secure(socket: TcpStream, entrance: &Entrance<'_>) -> Result<Secured, Refusal> {
     let options = entrance.target.tls.clone();
+    let is_direct = options.is_direct;
     let provider = Arc::new(ring::default_provider());
     let unproven = Arc::new(AtomicBool::new(false));
-    let config = {
+    let mut config = {
         let (provider, unproven) = (provider.clone(), unproven.clone());
         // Certificates are read from files.
         tokio::task::spawn_blocking(move || config(&options, &provider, unproven))
             .await
             .map_err(|error| Fault::internal(error.to_string()))??
     };
+    // A server that TLS is begun with at once insists on the protocol's name.
+    if is_direct {
+        config.alpn_protocols = vec![PROTOCOL.to_vec()];
+    }
     let name = server_name(entrance)?;
     let stream = TlsConnector::from(Arc::new(config))
         .connect(name, socket)

@@ -98,8 +98,8 @@ pub(super) async fn turn_away(mut stream: ClientStream, fault: &Fault) {
     drop(timeout(PATIENCE, telling).await);
 }
 
-/// Closes a connection to which nothing is said: in order, for a client that is told of the end of
-/// TLS by a lost connection alone takes it for an attack.
+/// Closes a connection without a word, in order: a client takes TLS that ends without an alert for
+/// cut off.
 pub(super) async fn close(mut stream: ClientStream) {
     drop(timeout(PATIENCE, stream.shutdown()).await);
 }

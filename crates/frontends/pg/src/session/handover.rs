@@ -25,7 +25,7 @@ impl Session {
     /// left there.
     pub(super) async fn relay(&mut self, reason: &'static str) -> Result<(), End> {
         self.drain().await?;
-        // A write that was cancelled is told of that.
+        // A cancelled write gets the error of that.
         if !self.cancel_requested
             && !self.front_is(runs_without_key)
             && let Some(fault) = self.refused_for_key()

@@ -164,7 +164,7 @@ impl Session {
     /// What is known of a simple query's text.
     pub(crate) fn simple_query(&self, text: &[u8]) -> Simple {
         let cache = &self.shared.cache;
-        // Whether replicas get a write must not depend on who has sent its text before.
+        // Replicas get a write whether or not its text was sent before.
         let is_eager = self.is_followed();
         cache.simple(text, (self.standard_strings, self.utf8), is_eager)
     }

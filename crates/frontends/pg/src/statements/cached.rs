@@ -34,7 +34,7 @@ pub(crate) struct CachedStatement {
     pub(super) lifted: Option<Box<LiftedText>>,
     /// The names in it, once somebody has asked for them.
     names: OnceLock<Option<Arc<Names>>>,
-    /// Its statements one by one, once a session has asked for them.
+    /// The statements of the text one by one, once a session has asked for them.
     steps: OnceLock<Option<Box<[Step]>>>,
     /// What it means in each lane that has described it, by the lane's number.
     lanes: Mutex<HashMap<u64, InLane, foldhash::fast::FixedState>>,

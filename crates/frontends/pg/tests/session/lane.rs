@@ -27,7 +27,7 @@ pub(crate) struct Control {
     pub(crate) opened: Mutex<Vec<Vec<String>>>,
     /// How often something was described.
     pub(crate) described: AtomicUsize,
-    /// So many of the next questions what a statement means lose their connection.
+    /// The number of the next descriptions that lose their connection.
     pub(crate) lost: AtomicUsize,
     /// Statements that were described, to be retired.
     pub(crate) statements: Mutex<Vec<Arc<Statement>>>,

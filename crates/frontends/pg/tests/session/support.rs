@@ -41,7 +41,7 @@ impl Stand {
         Self::at(|config, _| change(config), budget)
     }
 
-    /// The same, where the change is told where the server is.
+    /// As [`Stand::with`]; the change also gets the server's address.
     pub(crate) fn at(change: impl FnOnce(&mut PgConfig, &Address), budget: usize) -> Self {
         let database = shared().unwrap();
         database

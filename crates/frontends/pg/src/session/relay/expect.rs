@@ -23,7 +23,7 @@ pub(super) struct Expect {
     pub(super) undoes: bool,
     /// An error in place of the server's.
     pub(super) fault: Option<Box<Fault>>,
-    /// What stands in its text in place of the session's names.
+    /// The names in its text that stand in place of the session's.
     pub(super) renames: Option<Box<Renames>>,
 }
 
@@ -171,7 +171,7 @@ pub(super) struct Queue {
     unsettled_here: usize,
     /// Executes that may remove all statements.
     clearing: usize,
-    /// What may be committed without the server's word.
+    /// The statements that may be committed without the server's word.
     pub(super) unconfirmed: Unconfirmed,
 }
 

@@ -10,19 +10,19 @@ use crate::statements::{ClientName, name_key};
 /// The most portals that are followed. Any other portal counts as one that may commit.
 const MAX_PORTALS: usize = 16;
 
-/// What the statements of a text may commit, in their order.
+/// Effects on the transaction of the statements of a text, in their order.
 pub(super) type Committing = SmallVec<[Commits; 1]>;
 
 /// The portals that were bound last.
 #[derive(Default)]
 pub(super) struct Portals(Vec<(ClientName, Bound)>);
 
-/// What is bound to a portal.
+/// A statement bound to a portal.
 #[derive(Clone)]
 pub(super) struct Bound {
-    /// What its execution may commit.
+    /// The effects of its execution.
     pub(super) commits: Committing,
-    /// What stands in its text in place of the session's names.
+    /// The names in its text that stand in place of the session's.
     pub(super) renames: Option<Box<Renames>>,
 }
 
@@ -41,7 +41,7 @@ impl Portals {
         self.0.retain(|(name, _)| **name != *name_key(portal));
     }
 
-    /// What is bound to a portal; something that may commit if that is not known.
+    /// Returns the statement bound to a portal, or one that may commit if that is not known.
     pub(super) fn bound(&self, portal: &[u8]) -> Bound {
         let mut all = self.0.iter();
         let found = all.find(|(name, _)| **name == *name_key(portal));

@@ -18,7 +18,7 @@ pub(super) struct Preparing {
     error: Option<Bytes>,
 }
 
-/// How far the preparation is that a simple query needs.
+/// The progress of the preparation that a simple query needs.
 pub(super) enum Preparation {
     /// The query can be sent.
     Done,

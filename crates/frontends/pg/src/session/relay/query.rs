@@ -161,7 +161,7 @@ impl Relay<'_> {
         }
     }
 
-    /// What a statement that was noted commits, in the order of its text.
+    /// Returns the effects on the transaction of a statement, in the order of its text.
     pub(super) fn commits_of(&self, cached: &Arc<CachedStatement>) -> Committing {
         if cached.parsed().is_some() {
             return smallvec![Commits::AtSync];

@@ -15,7 +15,7 @@ use super::state::Relay;
 use crate::codec::{answer, failure};
 use crate::statements::CachedStatement;
 
-/// What stands in place of DEALLOCATE: it leaves nothing behind, is executed wherever DEALLOCATE
+/// The statement in place of DEALLOCATE: it leaves nothing behind, is executed wherever DEALLOCATE
 /// is, and refused in a failed transaction.
 const NO_EFFECT: &str = "UNLISTEN \"windrow\"";
 
@@ -27,7 +27,7 @@ pub(super) struct Renamed {
     pub(super) notices: BytesMut,
 }
 
-/// What stands in a text in place of the session's names.
+/// The replaced names of a text.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Renames {
     /// True if the text removes one of the session's statements.
@@ -138,7 +138,8 @@ impl Relay<'_> {
         (!renamed.renames.edits.is_empty()).then_some(renamed)
     }
 
-    /// What stands in place of a part of a text, if it names one of the session's statements.
+    /// Returns the part of a text to replace, and its replacement, if a statement of the text names one
+    /// of the session's.
     fn instead(
         &mut self,
         step: &Step,

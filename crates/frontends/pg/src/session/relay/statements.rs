@@ -199,7 +199,7 @@ impl Relay<'_> {
         }
         let is_own = match was_own {
             None => true,
-            // Its table has changed since: the types that the client was told stay.
+            // A table has changed since: the types that the client knows stay.
             Some(true) if fixed.parameters != statement.cached.types => false,
             Some(_) => return false,
         };
@@ -235,7 +235,7 @@ impl Relay<'_> {
     /// The name that a statement has here, with the types that its client was told.
     pub(super) fn name_of(&self, statement: &PreparedStatement, name: &[u8]) -> Option<String> {
         if statement.cached.names_statements() {
-            // What it reads at the server depends on the session.
+            // The text at the server depends on the session.
             return None;
         }
         let session = &self.session;
