@@ -19,8 +19,12 @@ impl Pick {
     /// A sentence that says what is wrong with it.
     pub fn parse(text: &str) -> Result<Self, String> {
         let (from, to) = text.split_once('=').unwrap_or((text, text));
-        for name in [from, to] {
-            check_column(name).map_err(|fault| format!("column {text:?}: {}", fault.message))?;
+        if from.is_empty() {
+            return Err(format!("column {text:?}: the file's column has no name"));
+        }
+        // A name of the file may be of any length; it is cut for the table.
+        if from != to {
+            check_column(to).map_err(|fault| format!("column {text:?}: {}", fault.message))?;
         }
         Ok(Self {
             from: from.into(),
@@ -70,12 +74,15 @@ impl Sides<'_> {
             (None, Some(picks)) => self.by_number(picks)?,
             (None, None) => self.as_the_table()?,
         };
+        let fitting = wanted.iter().map(|(_, name)| name);
+        let fitting = fitting.filter(|name| name.len() <= MAX_TABLE_NAME_BYTES);
+        let mut taken: Vec<Name> = fitting.cloned().collect();
         let mut chosen = Vec::with_capacity(wanted.len());
         let mut columns: Vec<Name> = Vec::with_capacity(wanted.len());
         let mut means = Vec::with_capacity(wanted.len());
         let mut lacking = false;
         for (at, name) in wanted {
-            let found = self.table.map(|table| find(table, &name));
+            let (name, found) = self.target(name, &mut taken);
             means.push(found.flatten().map_or(Means::Looks, |found| found.means));
             let column = match found {
                 Some(Some(found)) if found.generated => return Err(generated(&found.name)),
@@ -104,6 +111,24 @@ impl Sides<'_> {
             means,
             lacking,
         })
+    }
+
+    /// Returns the name that a column has in the table, and the table's column if the table is
+    /// known. A name that the table does not have and that is longer than PostgreSQL's are is cut
+    /// as PostgreSQL cuts it, with a number behind it if another column has that name already.
+    fn target(&self, name: Name, taken: &mut Vec<Name>) -> (Name, Option<Option<&LoadColumn>>) {
+        let find = |name: &Name| self.table.map(|table| find(table, name));
+        let found = find(&name);
+        if name.len() <= MAX_TABLE_NAME_BYTES || matches!(found, Some(Some(_))) {
+            return (name, found);
+        }
+        let numbered = (1_usize..).map(|number| short(&name, &format!("_{number}")));
+        let mut names = std::iter::once(short(&name, "")).chain(numbered);
+        let free = names.find(|name| !taken.iter().any(|taken| same(taken, name)));
+        let name = free.unwrap_or(name);
+        taken.push(name.clone());
+        let found = find(&name);
+        (name, found)
     }
 
     /// A file without names that has as many columns as the table.
@@ -192,6 +217,16 @@ impl Sides<'_> {
 
 const NAMELESS: &str =
     "the file has no header; say with --columns which of the table's columns its columns are";
+
+/// The longest name of a column that PostgreSQL keeps, in bytes (`NAMEDATALEN` - 1).
+const MAX_TABLE_NAME_BYTES: usize = 63;
+
+/// The name with something behind it, cut between characters so that both are short enough.
+fn short(name: &Name, behind: &str) -> Name {
+    let most = MAX_TABLE_NAME_BYTES - behind.len().min(MAX_TABLE_NAME_BYTES);
+    let kept = (0..=most).rev().find_map(|end| name.get(..end));
+    format!("{}{behind}", kept.unwrap_or_default()).into()
+}
 
 fn find_in_file(file: &[Name], name: &Name) -> Result<usize, String> {
     let exact: Vec<usize> = positions(file, |n| n == name);
@@ -386,5 +421,24 @@ mod tests {
         assert_eq!(sides.further(&others), names("z"));
         (sides.picks, sides.table) = (None, None);
         assert_eq!(sides.further(&others), others);
+    }
+
+    #[test]
+    fn names_that_are_too_long_are_cut_as_postgresql_cuts_them() {
+        let long = |end: &str| Name::from(format!("{}{end}", "é".repeat(31)));
+        let file = [long("aab"), long("aac"), long("aa"), long("a")];
+        let sides = Sides {
+            file: Some(&file),
+            fields: Some(4),
+            picks: None,
+            table: None,
+            create: true,
+        };
+        let found = sides.matched().unwrap().columns;
+        let numbered = |number: u32| Name::from(format!("{}_{number}", "é".repeat(30)));
+        assert_eq!(
+            *found,
+            [numbered(1), numbered(2), numbered(3), long("a")][..]
+        );
     }
 }

@@ -7,7 +7,7 @@ use windrow_core::{Bulk, Fault, Holds, LoadColumn, LoadPlan, Mark, Name, OnConfl
 
 use super::blame;
 use super::columns::{Matched, Sides};
-use super::form::Forms;
+use super::form::{self, Forms};
 use super::lock::lock;
 use super::marking::Marking;
 use super::patience::{Patience, is_passing};
@@ -42,11 +42,14 @@ const JOBS: usize = 2;
 pub(super) struct FileDone {
     pub(super) bytes: u64,
     pub(super) done_before: bool,
-    pub(super) unsupported: Option<String>,
+    /// The form by which its rows were written.
+    pub(super) form: String,
     /// The line of a last record that is only half written.
     pub(super) left: Option<u64>,
     /// Empty lines that were passed over, and the first of them.
     pub(super) empty: (u64, u64),
+    /// The line of the first backslash that may be an escape, in a file between tabs.
+    pub(super) backslashes: Option<u64>,
     pub(super) made: Vec<Made>,
 }
 
@@ -136,7 +139,7 @@ impl Run {
             run: self,
             shared: &shared,
             plan,
-            bulk,
+            bulk: bulk.clone(),
             jobs,
         };
         let create = create.then_some(&*declared);
@@ -157,11 +160,15 @@ impl Run {
         tracing::debug!(file = %shared.origin.file, ?verbatim, ?split, "rows a second by form");
         let unsupported = lock(&shared.unsupported).clone();
         Ok(FileDone {
+            form: match &unsupported {
+                Some(why) => format!("row by row ({why})"),
+                None => form::name(bulk.as_deref()),
+            },
             bytes: read.bytes,
             done_before: !done.is_empty() && done.end() == read.records && read.whole,
-            unsupported,
             left: read.left,
             empty: read.empty,
+            backslashes: read.backslashes,
             made,
         })
     }

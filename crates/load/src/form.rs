@@ -7,6 +7,17 @@
 
 use std::time::Instant;
 
+use windrow_core::Bulk;
+
+/// The name of the form by which rows are written. Some databases know it only once they have
+/// loaded.
+pub(super) fn name(bulk: Option<&dyn Bulk>) -> String {
+    match bulk {
+        Some(bulk) => bulk.form().to_owned(),
+        None => "batches".to_owned(),
+    }
+}
+
 /// The form of a portion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Form {

@@ -128,6 +128,9 @@ pub struct Summary {
     pub left: Vec<(String, u64)>,
     /// Files of CSV with empty lines, which were passed over: how many, and the first of them.
     pub empty_lines: Vec<(String, u64, u64)>,
+    /// Files between tabs whose backslashes were loaded as they stand and may be escapes of COPY's
+    /// text format: the line of the first.
+    pub backslashes: Vec<(String, u64)>,
     /// Columns that were made or given another type.
     pub made: Vec<Made>,
 }
@@ -187,13 +190,13 @@ impl Run {
             if lines > 0 {
                 summary.empty_lines.push((name.clone(), lines, first));
             }
+            let backslash = loaded.backslashes.map(|line| (name.clone(), line));
+            summary.backslashes.extend(backslash);
             summary.left.extend(loaded.left.map(|line| (name, line)));
             summary.files += 1;
             summary.done_before += usize::from(loaded.done_before);
             summary.made.extend(loaded.made);
-            if let Some(why) = loaded.unsupported {
-                summary.form = format!("row by row ({why})");
-            }
+            summary.form = loaded.form;
         }
         summary.counts = self.meter.read();
         Ok(summary)
@@ -201,9 +204,6 @@ impl Run {
 
     /// The form by which rows are written, as far as it is known before.
     pub fn form(&self) -> String {
-        match self.target.sink.bulk() {
-            Some(bulk) => bulk.form().to_owned(),
-            None => "batches".to_owned(),
-        }
+        form::name(self.target.sink.bulk().as_deref())
     }
 }

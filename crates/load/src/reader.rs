@@ -43,6 +43,8 @@ pub(super) struct Read {
     pub(super) left: Option<u64>,
     /// Empty lines that were passed over, and the first of them.
     pub(super) empty: (u64, u64),
+    /// The line of the first backslash that may be an escape, in a file between tabs.
+    pub(super) backslashes: Option<u64>,
 }
 
 impl Reader {
@@ -115,6 +117,7 @@ impl Reader {
             whole,
             left: self.source.left(),
             empty: self.source.empty_lines(),
+            backslashes: self.source.backslashes(),
         }
     }
 }

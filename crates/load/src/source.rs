@@ -21,7 +21,7 @@ pub use self::input::IDENTIFYING_BYTES;
 pub use self::opener::open;
 #[cfg(any(test, fuzzing))]
 pub(crate) use self::opener::open_reader;
-pub use self::options::{Format, Options};
+pub use self::options::{Escape, Format, Options};
 pub use self::port::Source;
 pub use self::portion::{Bad, Most, Portion};
 pub use self::window::MOST_RECORD_BYTES;

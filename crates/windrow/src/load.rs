@@ -25,7 +25,7 @@ use windrow_lanes::{Lane, LaneMetrics};
 use windrow_load::source;
 use windrow_load::{Identity, Input, Load, Run, Target};
 
-pub use windrow_load::source::{Format, Options as SourceOptions};
+pub use windrow_load::source::{Escape, Format, Options as SourceOptions};
 pub use windrow_load::{
     Listener, LoadError, Made, Meter, Odd, Pick, Reading, Reason, Reject, Rejects, Summary,
 };

@@ -9,7 +9,7 @@
 //! | [`sources`] | which units of a batch come from one client |
 //! | [`described`] | descriptions of tables that executors share |
 //! | [`infer`], [`new_table`], [`demand`] | tables and columns that are made from rows |
-//! | [`binary`], [`decimal`] | values as texts |
+//! | [`binary`], [`decimal`], [`truth`] | values as texts |
 //! | [`web`] | HTTP, for the databases that speak it |
 
 pub mod binary;
@@ -23,6 +23,7 @@ pub mod options;
 pub mod plan;
 pub mod quote;
 pub mod sources;
+pub mod truth;
 #[cfg(feature = "web")]
 pub mod web;
 

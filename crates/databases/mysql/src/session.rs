@@ -133,6 +133,13 @@ impl Session {
         }
     }
 
+    /// Executes a text that writes rows. Returns the number of rows that were written, and of
+    /// warnings.
+    pub(super) async fn write(&mut self, sql: &str) -> Result<(u64, u64), Trouble> {
+        let written = self.say(sql).await?;
+        Ok((written, u64::from(self.conn.get_warnings())))
+    }
+
     /// Executes a LOAD DATA LOCAL whose file is this, whatever name the server asks for. Gives back
     /// how many rows were written, and how many warnings there are (65,535 at most).
     pub(super) async fn load(

@@ -1,26 +1,33 @@
 //! CSV files.
 
+mod doubt;
+mod escaped;
+mod header;
 mod record;
 mod row;
 mod splitter;
 mod stretch;
+mod style;
 mod unsplit;
 
 use std::sync::Arc;
 
 use windrow_core::{CsvStyle, Means, Name};
 
-use self::record::{Record, Scan, Style};
+use self::doubt::Backslashes;
+use self::header::Header;
+use self::record::{Record, Scan};
 use self::splitter::{Position, Splitter};
 use self::stretch::stretch;
 use super::fault::SourceFault;
-use super::options::Options;
+use super::options::{Escape, Options};
 use super::port::Source;
 use super::portion::{Most, Portion};
+use super::skip;
 use super::window::Window;
-use super::{names, skip};
 
 pub(super) use self::record::MOST_COLUMNS;
+pub(super) use self::style::{Escapes, Style};
 pub(super) use self::unsplit::Unsplit;
 
 /// A CSV file that is read.
@@ -39,32 +46,33 @@ pub(super) struct Csv {
     left: Option<u64>,
     /// How many empty lines were passed over, and the first of them.
     empty: (u64, u64),
+    /// Backslashes in a file between tabs that may be escapes.
+    backslashes: Option<Backslashes>,
 }
+
+/// Records at the beginning of a file that are looked at before any of it is loaded.
+const LOOKED_AT: usize = 100;
 
 impl Csv {
     /// Reads the header, or counts the fields of the first record.
     ///
     /// # Errors
-    /// The file is empty, its header is no list of different names, or it cannot be read.
+    /// The file is empty, its header is no list of different names, its first records look as
+    /// though the file were of another form, or it cannot be read.
     pub(super) fn open(
         window: Window,
         options: &Options,
-        delimiter: u8,
+        style: Style,
     ) -> Result<Self, SourceFault> {
+        let doubts = style.escapes.is_none() && options.escape == Escape::Unsaid;
         let mut csv = Self {
             window,
             splitter: Arc::new(Splitter {
-                style: Style {
-                    delimiter,
-                    quote: options.quote,
-                    line_end: b'\n',
-                },
-                nulls: options
-                    .null
-                    .iter()
-                    .map(|null| null.as_str().into())
-                    .collect(),
+                style,
+                nulls: nulls(options, style),
                 columns: None,
+                spare: 0,
+                doubts,
                 chosen: None,
                 means: Vec::new(),
             }),
@@ -75,6 +83,7 @@ impl Csv {
             unfinished: options.unfinished,
             left: None,
             empty: (0, 0),
+            backslashes: (doubts && style.delimiter == b'\t').then(Backslashes::default),
         };
         csv.find_line_end()?;
         if !csv.find()? {
@@ -91,19 +100,63 @@ impl Csv {
                 format!("has {columns} columns; the limit is {MOST_COLUMNS}"),
             ));
         }
-        Arc::make_mut(&mut csv.splitter).columns = Some(columns);
+        if columns == 1 && options.delimiter.is_none() {
+            csv.check_delimiter()?;
+        }
+        let mut spare = 0;
         if options.header {
-            csv.names = Some(csv.header()?);
+            let header = csv.header()?;
+            spare = header.spare;
+            csv.names = Some(header.names);
             csv.heading = csv.window.data().get(..csv.found.end).map(Into::into);
             csv.advance();
         }
+        let splitter = Arc::make_mut(&mut csv.splitter);
+        (splitter.columns, splitter.spare) = (Some(columns - spare), spare);
+        if doubts {
+            csv.look_ahead()?;
+        }
         Ok(csv)
+    }
+
+    /// Refuses a file of one column whose first line has another character between names.
+    fn check_delimiter(&self) -> Result<(), SourceFault> {
+        let line = self.window.data().get(..self.found.end);
+        let line = std::str::from_utf8(line.unwrap_or_default()).unwrap_or_default();
+        match header::other_delimiter(line, self.splitter.style.delimiter) {
+            Some(reason) => Err(self.window.form(self.at.line, reason)),
+            None => Ok(()),
+        }
+    }
+
+    /// Refuses a file if backslashes look like escapes in its first records, as far as they are in
+    /// the window.
+    fn look_ahead(&mut self) -> Result<(), SourceFault> {
+        let splitter = &self.splitter;
+        let most = splitter.columns.unwrap_or(MOST_COLUMNS);
+        let (mut rest, mut line) = (self.window.data(), self.at.line);
+        for _ in 0..LOOKED_AT {
+            let whole = self.found.scan(rest, splitter.style, most, false) == Scan::Whole;
+            if !whole {
+                break;
+            }
+            let (record, behind) = rest.split_at(self.found.next.min(rest.len()));
+            let raw = record.get(..self.found.end).unwrap_or_default();
+            if (self.found.count, self.found.beyond) == (most, None)
+                && let Err(reason) = doubt::check(&self.found, raw, splitter)
+            {
+                return Err(self.window.form(line, reason));
+            }
+            line += self.found.lines;
+            rest = behind;
+        }
+        Ok(())
     }
 
     fn find_line_end(&mut self) -> Result<(), SourceFault> {
         loop {
             let (data, last) = (self.window.data(), self.window.is_last());
-            if let Some(found) = record::line_end(data, self.splitter.style.quote, last) {
+            if let Some(found) = self.splitter.style.find_line_end(data, last) {
                 Arc::make_mut(&mut self.splitter).style.line_end = found;
                 return Ok(());
             }
@@ -116,6 +169,7 @@ impl Csv {
     fn find(&mut self) -> Result<bool, SourceFault> {
         let Splitter { style, columns, .. } = *self.splitter;
         let most = columns.unwrap_or(MOST_COLUMNS);
+        let ends_by = (style.escapes == Some(Escapes::Copy)).then_some(&b"\\."[..]);
         loop {
             let (data, last) = (self.window.data(), self.window.is_last());
             if data.is_empty() && last {
@@ -131,6 +185,10 @@ impl Csv {
                     self.empty = (lines + 1, if lines == 0 { self.at.line } else { first });
                     self.advance();
                 }
+                Scan::Whole if ends_by == data.get(..self.found.end) => {
+                    self.end_of_data()?;
+                    return Ok(false);
+                }
                 Scan::Whole => return Ok(true),
                 Scan::Cut => self.window.more(self.at.line)?,
                 Scan::Open(_) if self.unfinished => {
@@ -141,15 +199,34 @@ impl Csv {
                     let before = data.get(..quote).unwrap_or_default();
                     let lines = memchr::memchr_iter(style.line_end, before).count();
                     let line = self.at.line + lines as u64;
+                    let hint = match self.splitter.doubts {
+                        true => doubt::hint(data, style),
+                        false => "",
+                    };
                     return Err(self.window.form(
                         self.at.line,
                         format!(
                             "the file ends inside of a quoted field that began on line {line}; it is cut off, or a quote \
-                             is not meant as one (then say that there are no quotes)"
+                             is not meant as one (--quote none: no quotes have a meaning){hint}"
                         ),
                     ));
                 }
             }
+        }
+    }
+
+    /// Passes over the line that ends the rows of COPY's text format.
+    fn end_of_data(&mut self) -> Result<(), SourceFault> {
+        self.advance();
+        while self.window.data().is_empty() && !self.window.is_last() {
+            self.window.more(self.at.line)?;
+        }
+        match self.window.data() {
+            [] => Ok(()),
+            _ => Err(self.window.form(
+                self.at.line,
+                "the line before ends the rows (\\.), and more follows it; give the rows in a file of their own",
+            )),
         }
     }
 
@@ -160,22 +237,21 @@ impl Csv {
         self.at.line += self.found.lines;
     }
 
-    fn header(&self) -> Result<Vec<Name>, SourceFault> {
+    fn header(&self) -> Result<Header, SourceFault> {
         let fault = |reason: String| {
-            let message = format!("{reason}; the first line is to name the columns");
+            let message = format!(
+                "{reason}; the first line is to name the columns (--no-header: it holds values)"
+            );
             self.window.form(self.at.line, message)
         };
         let raw = self.window.data().get(..self.found.end);
         let text = skip::utf8(raw.unwrap_or_default()).map_err(fault)?;
         let patched = std::str::from_utf8(&self.found.scratch).unwrap_or_default();
-        let names: Vec<Name> = self
-            .found
-            .pieces
-            .iter()
-            .map(|piece| piece.of(text, patched).0.into())
+        let pieces = self.found.pieces.iter();
+        let fields: Vec<&str> = pieces
+            .map(|piece| self.found.text(*piece, (text, patched)).0)
             .collect();
-        names::check(&names).map_err(fault)?;
-        Ok(names)
+        Header::of(&fields).map_err(fault)
     }
 
     /// Puts the record that was found into the portion. False: the portion has no room for it.
@@ -245,7 +321,7 @@ impl Source for Csv {
         let several = self.splitter.columns.is_some_and(|columns| columns > 1);
         let Splitter { style, nulls, .. } = &*self.splitter;
         let [null] = &**nulls else { return None };
-        (several && self.splitter.takes_all()).then_some(CsvStyle {
+        (several && style.escapes.is_none() && self.splitter.takes_all()).then_some(CsvStyle {
             delimiter: style.delimiter,
             quote: style.quote?,
             null: null.clone(),
@@ -290,6 +366,9 @@ impl Source for Csv {
             }
             if portion.bad.len() > bad {
                 bad_bytes += self.found.end;
+            } else if let Some(backslashes) = &mut self.backslashes {
+                let raw = self.window.data().get(..self.found.end);
+                backslashes.see(raw.unwrap_or_default(), self.at.line);
             }
             self.advance();
             self.at.record += 1;
@@ -310,11 +389,28 @@ impl Source for Csv {
         self.empty
     }
 
+    fn backslashes(&self) -> Option<u64> {
+        self.backslashes.as_ref().and_then(Backslashes::line)
+    }
+
     fn read_bytes(&self) -> u64 {
         self.window.input().read_bytes()
     }
 
     fn all_bytes(&self) -> Option<u64> {
         self.window.input().all_bytes()
+    }
+}
+
+/// The texts that stand for no value.
+fn nulls(options: &Options, style: Style) -> Vec<Box<str>> {
+    let named = options.null.iter().map(|null| null.as_str().into());
+    match (style.escapes, options.null.is_empty()) {
+        (_, false) => named.collect(),
+        (None, true) => vec!["".into()],
+        (Some(Escapes::Copy), true) => vec!["\\N".into()],
+        (Some(Escapes::LoadData(escape)), true) => {
+            vec!["".into(), format!("{}N", char::from(escape)).into()]
+        }
     }
 }

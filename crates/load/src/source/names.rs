@@ -1,13 +1,20 @@
 //! The names of columns that a file gives.
 
 use windrow_core::Name;
-use windrow_core::name::check_column;
 
+/// Checks the names of a file's columns. One that is too long for a table is cut where it is
+/// matched with the table.
+///
 /// # Errors
 /// What to tell the user: a name that cannot be one, or that occurs twice.
 pub(super) fn check(names: &[Name]) -> Result<(), String> {
     for (name, column) in names.iter().zip(1_usize..) {
-        check_column(name).map_err(|fault| format!("column {column}: {}", fault.message))?;
+        if name.is_empty() {
+            return Err(format!("column {column} has no name"));
+        }
+        if name.contains('\0') {
+            return Err(format!("the name of column {column} has a NUL character"));
+        }
     }
     let mut sorted: Vec<&Name> = names.iter().collect();
     sorted.sort_unstable();

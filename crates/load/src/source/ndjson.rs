@@ -5,7 +5,6 @@ mod object;
 
 use std::collections::HashSet;
 
-use windrow_core::name::check_column;
 use windrow_core::{Field, Name};
 
 use self::object::{Cell, Columns};
@@ -109,7 +108,8 @@ impl Ndjson {
         for line in self.window.data().split(|byte| *byte == b'\n') {
             let keys = text(line).and_then(object::keys).unwrap_or_default();
             for key in keys {
-                let new = !self.columns.has(&key) && check_column(&key).is_ok();
+                let new =
+                    !self.columns.has(&key) && names::check(std::slice::from_ref(&key)).is_ok();
                 if new && others.len() < MOST_COLUMNS && seen.insert(key.clone()) {
                     others.push(key);
                 }
@@ -288,7 +288,9 @@ impl Source for Ndjson {
     }
 }
 
+/// A line without a byte order mark: one stands before each file that was put behind another.
 fn text(raw: &[u8]) -> Result<&str, String> {
     skip::no_nul(raw)?;
-    skip::utf8(raw)
+    let text = skip::utf8(raw)?;
+    Ok(text.strip_prefix('\u{feff}').unwrap_or(text))
 }

@@ -1,10 +1,10 @@
 //! Opening a file by its format.
 
-use super::csv::Csv;
+use super::csv::{Csv, Escapes, Style};
 use super::fault::SourceFault;
 use super::input::Input;
 use super::ndjson::Ndjson;
-use super::options::{Format, Options};
+use super::options::{Escape, Format, Options};
 use super::port::Source;
 use super::window::Window;
 
@@ -41,14 +41,31 @@ fn start(mut input: Input, options: &Options) -> Result<Box<dyn Source>, SourceF
     }
     input.decode(options.encoding.as_deref())?;
     let window = Window::new(input);
-    let delimiter = options.delimiter.unwrap_or(match format {
-        Format::Tsv => b'\t',
-        _ => b',',
-    });
     Ok(match format {
         Format::Ndjson => Box::new(Ndjson::open(window, options.unfinished)?),
-        _ => Box::new(Csv::open(window, options, delimiter)?),
+        _ => Box::new(Csv::open(window, options, style(format, options))?),
     })
+}
+
+/// The characters that mean something in a file of CSV.
+fn style(format: Format, options: &Options) -> Style {
+    let is_text = format == Format::Text;
+    Style {
+        delimiter: options.delimiter.unwrap_or(match format {
+            Format::Tsv | Format::Text => b'\t',
+            _ => b',',
+        }),
+        quote: options.quote.filter(|_| !is_text),
+        line_end: b'\n',
+        escapes: match options.escape {
+            _ if is_text => Some(Escapes::Copy),
+            // A quote before a quote is read so anyway.
+            Escape::Character(escape) if Some(escape) != options.quote => {
+                Some(Escapes::LoadData(escape))
+            }
+            _ => None,
+        },
+    }
 }
 
 fn format(input: &Input, options: &Options) -> Result<Format, SourceFault> {
@@ -75,17 +92,26 @@ fn format(input: &Input, options: &Options) -> Result<Format, SourceFault> {
 }
 
 fn check(format: Format, options: &Options) -> Result<(), String> {
-    let is_csv = matches!(format, Format::Csv | Format::Tsv);
+    let is_csv = matches!(format, Format::Csv | Format::Tsv | Format::Text);
+    let escape = match options.escape {
+        Escape::Character(escape) => Some(escape),
+        Escape::Unsaid | Escape::None => None,
+    };
     let marks = options.delimiter.iter().chain(&options.quote);
-    for mark in marks.filter(|_| is_csv) {
+    for mark in marks.chain(&escape).filter(|_| is_csv) {
         if !mark.is_ascii() || matches!(mark, b'\n' | b'\r' | 0) {
             return Err(
-                "the delimiter and the quote are each one ASCII character, and no line end".into(),
+                "the delimiter, the quote and the escape are each one ASCII character, and no line end".into(),
             );
         }
     }
-    if is_csv && options.delimiter.is_some() && options.delimiter == options.quote {
-        return Err("the delimiter and the quote cannot be the same character".into());
+    if format == Format::Text && options.escape != Escape::Unsaid {
+        return Err("COPY's text format has escapes of its own; leave --escape out".into());
+    }
+    let style = style(format, options);
+    let others = [style.quote, style.escapes.map(Escapes::character)];
+    if is_csv && others.contains(&Some(style.delimiter)) {
+        return Err("the delimiter cannot be the quote or the escape too".into());
     }
     if format == Format::Parquet && options.encoding.is_some() {
         return Err("an encoding cannot be given for Parquet, whose texts are UTF-8".into());

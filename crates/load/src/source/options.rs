@@ -5,10 +5,14 @@ use std::path::Path;
 /// A file's format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Format {
-    /// Comma-separated values (RFC 4180, read as PostgreSQL's COPY reads them).
+    /// Comma-separated values (RFC 4180; in a field that does not begin with a quote, quotes are
+    /// characters as any other).
     Csv,
     /// The same, with tabs.
     Tsv,
+    /// PostgreSQL's COPY in its text format, which `mysqldump --tab` writes too: tabs, no quotes,
+    /// escapes with a backslash, `\N` for no value.
+    Text,
     /// One JSON object a line.
     Ndjson,
     /// Apache Parquet.
@@ -17,13 +21,20 @@ pub enum Format {
 
 impl Format {
     /// All of them.
-    pub const ALL: [Self; 4] = [Self::Csv, Self::Tsv, Self::Ndjson, Self::Parquet];
+    pub const ALL: [Self; 5] = [
+        Self::Csv,
+        Self::Tsv,
+        Self::Text,
+        Self::Ndjson,
+        Self::Parquet,
+    ];
 
     /// Its name.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Csv => "csv",
             Self::Tsv => "tsv",
+            Self::Text => "text",
             Self::Ndjson => "ndjson",
             Self::Parquet => "parquet",
         }
@@ -45,12 +56,31 @@ impl Format {
 
     /// By its first bytes; what looks like nothing else is CSV.
     pub(super) fn by_head(head: &[u8]) -> Self {
-        let head = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head);
-        match head.trim_ascii_start().first() {
+        // A byte order mark of UTF-8 or UTF-16 may stand before it.
+        let marks = [
+            &b"\xef\xbb\xbf"[..],
+            b"\xff\xfe",
+            b"\xfe\xff\0",
+            b"\xfe\xff",
+        ];
+        let behind = marks.iter().find_map(|mark| head.strip_prefix(*mark));
+        match behind.unwrap_or(head).trim_ascii_start().first() {
             Some(b'{') => Self::Ndjson,
             _ => Self::Csv,
         }
     }
+}
+
+/// The character that takes the meaning from the one behind it in a file of CSV.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Escape {
+    /// None, but a record in which backslashes look like escapes is refused.
+    #[default]
+    Unsaid,
+    /// None: a backslash is a character as any other.
+    None,
+    /// This one, as LOAD DATA of MySQL reads it (`ESCAPED BY`).
+    Character(u8),
 }
 
 /// How a file is to be read.
@@ -58,15 +88,19 @@ impl Format {
 pub struct Options {
     /// Its format; `None`: what its name says, or else its first bytes.
     pub format: Option<Format>,
-    /// CSV: what stands between fields, an ASCII character; `None`: a comma, or a tab for TSV.
+    /// CSV: what stands between fields, an ASCII character; `None`: a comma, or a tab for TSV and
+    /// COPY's text format.
     pub delimiter: Option<u8>,
     /// CSV: what stands around fields, an ASCII character; `None`: nothing, every character means
-    /// itself.
+    /// itself. COPY's text format has none.
     pub quote: Option<u8>,
+    /// CSV: the character that takes the meaning from the one behind it.
+    pub escape: Escape,
     /// CSV: the first record names the columns.
     pub header: bool,
-    /// CSV: a field without quotes that is one of these has no value. As with COPY that is the
-    /// empty field unless others are named; a field of two quotes is an empty text always.
+    /// CSV: a field without quotes that is one of these has no value; none: as with COPY that is
+    /// the empty field, with escapes `\N` too, and in COPY's text format `\N` alone. A field of two
+    /// quotes is an empty text always.
     pub null: Vec<String>,
     /// CSV and NDJSON: the encoding, by a name of <https://encoding.spec.whatwg.org/>; `None`: what a byte order mark
     /// says, or else UTF-8. Raw records are in UTF-8 whatever the file is in.
@@ -85,8 +119,9 @@ impl Default for Options {
             format: None,
             delimiter: None,
             quote: Some(b'"'),
+            escape: Escape::Unsaid,
             header: true,
-            null: vec![String::new()],
+            null: Vec::new(),
             encoding: None,
             head: 0,
             unfinished: false,

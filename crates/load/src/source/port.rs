@@ -99,6 +99,12 @@ pub trait Source: Send {
         (0, 0)
     }
 
+    /// The line of the first record with what would be an escape in COPY's text format, in a file
+    /// between tabs that was read without escapes and may be in that format.
+    fn backslashes(&self) -> Option<u64> {
+        None
+    }
+
     /// Bytes of the file that were read so far, as they lie on the disk (compressed, if it is), for
     /// the progress bar.
     fn read_bytes(&self) -> u64;

@@ -331,7 +331,12 @@ fn what_makes_no_sense_as_a_whole_is_a_clear_fault() {
             &default,
             "x.csv, line 1: the column \"a\" occurs twice; the first line is to name",
         ),
-        ("x.csv", b"a,,b\n", &default, "x.csv, line 1: column 2: "),
+        (
+            "x.csv",
+            b",,\n",
+            &default,
+            "x.csv, line 1: it has no names; the first line is to name",
+        ),
         (
             "x.json",
             b"[{\"a\":1}]",
@@ -366,7 +371,7 @@ fn what_makes_no_sense_as_a_whole_is_a_clear_fault() {
             "x.csv",
             b"a",
             &quotes,
-            "x.csv: the delimiter and the quote cannot be the same",
+            "x.csv: the delimiter cannot be the quote or the escape too",
         ),
         (
             "x.csv",

@@ -189,3 +189,19 @@ fn empty_lines_are_told() {
         ],
     );
 }
+
+/// The words that PostgreSQL reads, and writes, for true and false.
+#[test]
+fn words_for_true_and_false_are_read_alike_everywhere() {
+    for db in [Db::sqlite(), Db::postgres(), Db::mariadb()] {
+        db.exec("create table b (id int, b boolean)");
+        let file = db.file("b.csv", "id,b\n1,true\n2,False\n3,\"t\"\n4,f\n5,\n");
+        for way in [&[][..], &["--batch-rows", "1"]] {
+            db.exec("delete from b");
+            db.load(&[&[&*file, "-t", "b"], way].concat())
+                .is(0, &["5 rows written"]);
+            let sql = "select id, case when b then 'y' when not b then 'n' else 'NULL' end from b order by id";
+            assert_eq!(db.exec(sql).trim_end(), "1|y\n2|n\n3|y\n4|n\n5|NULL");
+        }
+    }
+}

@@ -152,3 +152,35 @@ fn dates_and_times_sqlite() {
         "id integer, day date, at timestamp, zoned timestamptz, clock time, some text",
     );
 }
+
+/// Columns without a value are there, whatever comes first, and nothing goes row by row for them.
+#[test]
+fn columns_without_a_value_sqlite() {
+    let db = Db::sqlite();
+    let rows: String = (1..=3000).map(|id| format!("{id},\n")).collect();
+    let file = db.file("n.csv", format!("id,state\n{rows}"));
+    for _ in 0..2 {
+        let said = db.load(&[&file, "-t", "n", "--create", "--batch-rows", "1000"]);
+        said.is(0, &["3000 rows written", "one statement, many rows"]);
+        assert_eq!(
+            db.number("select count(*) from n where state is null"),
+            3000
+        );
+        db.exec("delete from n");
+    }
+    let file = db.file("more.csv", "id,state,other\n1,5,\n2,x,\n");
+    db.load(&[&file, "-t", "n", "--create"])
+        .is(0, &["2 rows written"]);
+    assert_eq!(
+        db.exec("select typeof(state), state, other is null from n order by id")
+            .trim_end(),
+        "integer|5|1\ntext|x|1"
+    );
+    let file = db.file(
+        "first.ndjson",
+        "{\"a\":null,\"b\":null}\n{\"a\":1,\"b\":\"x\"}\n",
+    );
+    db.load(&[&file, "-t", "first", "--create"])
+        .is(0, &["2 rows written"]);
+    assert_eq!(db.exec("select a, b from first where a = 1").trim(), "1|x");
+}

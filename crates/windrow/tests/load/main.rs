@@ -9,9 +9,12 @@
 
 mod alike;
 mod clean;
+mod closed;
 mod dropped;
 mod end;
+mod escapes;
 mod full;
+mod header;
 mod input;
 mod json;
 mod made;

@@ -4,7 +4,8 @@ use windrow_core::{Fault, FaultClass, LoadFault, Rows};
 
 use super::fault::{miscounted, of_trouble};
 use super::feed;
-use super::plan::Load;
+use super::insert;
+use super::plan::{Load, Way};
 use super::probe::Probe;
 use super::selection::Selection;
 use crate::catalog::guard;
@@ -57,6 +58,19 @@ impl MysqlLoader {
             Some(warning) => Fault::new(FaultClass::Other, "01000", warning),
             None => miscounted(sent, written),
         })
+    }
+}
+
+/// Writes all rows by the statement of the load. Returns the number of rows that were written, and
+/// of warnings.
+pub(super) async fn write(
+    session: &mut Session,
+    load: &Load,
+    rows: &Rows,
+) -> Result<(u64, u64), LoadFault> {
+    match load.way {
+        Way::File => send(session, load, &load.sql, rows, None).await,
+        Way::Insert => insert::write(session, load, rows).await,
     }
 }
 

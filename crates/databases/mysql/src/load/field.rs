@@ -8,9 +8,10 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use mysql_async::Value as Cell;
 use windrow_core::{Fault, FaultClass, Field, TableName};
+use windrow_database::truth::truth;
 
 use crate::values::column::{Column, Kind};
-use crate::values::encode;
+use crate::values::{encode, literal};
 
 /// Appends a value.
 ///
@@ -27,6 +28,15 @@ pub(super) fn push(
         // LOAD DATA would put something else in the place of NULL.
         Field::Null if column.not_null && !column.auto => return Err(null(table, column)),
         Field::Null => out.extend_from_slice(b"\\N"),
+        Field::Plain(text) | Field::Text(text) if kind == Kind::Bool && truth(text).is_some() => {
+            return convert(out, table, column, field);
+        }
+        // MySQL would read over what stands behind a number in a DECIMAL.
+        Field::Plain(text) | Field::Text(text) | Field::Number(text)
+            if matches!(kind, Kind::Decimal(..)) && !is_number(text.trim_ascii()) =>
+        {
+            return Err(no_number(table, column));
+        }
         Field::Plain(text) | Field::Text(text) if is_words(kind) => escape(out, text.as_bytes()),
         Field::Plain(text) | Field::Text(text) | Field::Number(text) if is_numeric(kind) => {
             escape(out, text.as_bytes());
@@ -35,6 +45,33 @@ pub(super) fn push(
             escape(out, text.as_bytes());
         }
         other => return convert(out, table, column, other),
+    }
+    Ok(())
+}
+
+/// Appends a value as a literal of SQL.
+///
+/// # Errors
+/// The value cannot be read.
+pub(super) fn push_literal(
+    out: &mut String,
+    table: &TableName,
+    column: &Column,
+    field: Field<'_>,
+) -> Result<(), Fault> {
+    // Of several rows with NULL the server makes something else in its lenient modes.
+    if matches!(field, Field::Null) && column.not_null && !column.auto {
+        return Err(null(table, column));
+    }
+    let cell = encode::stored(table, column, &field.value())?;
+    // Bits are given as bytes too.
+    let is_binary = column.kind.is_binary() || column.kind == Kind::Bit;
+    match &cell {
+        // As a literal they would be letters of some character set.
+        Cell::Bytes(bytes) if !is_binary && std::str::from_utf8(bytes).is_err() => {
+            return Err(unspeakable(table, column));
+        }
+        cell => literal::push(out, cell, is_binary),
     }
     Ok(())
 }
@@ -87,6 +124,20 @@ fn is_numeric(kind: Kind) -> bool {
     )
 }
 
+/// True for what each server reads as a number from its first byte to its last.
+fn is_number(text: &str) -> bool {
+    let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    let (mantissa, exponent) = text.split_once(['e', 'E']).unwrap_or((text, "0"));
+    let (mantissa, exponent) = (unsigned(mantissa), unsigned(exponent));
+    let (whole, behind) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    let has_digits = !(whole.is_empty() && behind.is_empty() || exponent.is_empty());
+    has_digits && digits(whole) && digits(behind) && digits(exponent)
+}
+
+fn unsigned(text: &str) -> &str {
+    text.strip_prefix(['+', '-']).unwrap_or(text)
+}
+
 fn is_time(kind: Kind) -> bool {
     matches!(
         kind,
@@ -134,6 +185,18 @@ fn null(table: &TableName, column: &Column) -> Fault {
     let message = format!("column {} of table {table} cannot be NULL", column.name);
     place(
         Fault::new(FaultClass::NotNull, "23502", message),
+        table,
+        column,
+    )
+}
+
+fn no_number(table: &TableName, column: &Column) -> Fault {
+    let message = format!(
+        "a value for column {} of table {table} is no number",
+        column.name
+    );
+    place(
+        Fault::new(FaultClass::Value, "22018", message),
         table,
         column,
     )
@@ -195,6 +258,19 @@ mod tests {
             (Kind::Year, Field::Plain("0"), None),
             (Kind::Text, Field::Bytes(b"\xff"), None),
             (Kind::Int, Field::Plain("007"), Some("007")),
+            (Kind::Bool, Field::Plain("true"), Some("1")),
+            (Kind::Bool, Field::Text("F"), Some("0")),
+            (Kind::Bool, Field::Plain("yes"), Some("yes")),
+            (Kind::Decimal(5, 2), Field::Plain("12abc"), None),
+            (
+                Kind::Decimal(5, 2),
+                Field::Plain("-1.2e+3"),
+                Some("-1.2e+3"),
+            ),
+            (Kind::Decimal(5, 2), Field::Plain(".5"), Some(".5")),
+            (Kind::Decimal(5, 2), Field::Plain(" 1 "), Some(" 1 ")),
+            (Kind::Decimal(5, 2), Field::Plain("1e"), None),
+            (Kind::Decimal(5, 2), Field::Plain("."), None),
         ] {
             assert_eq!(
                 written(kind, field).as_deref(),

@@ -5,6 +5,7 @@ use windrow_core::{Claim, Fault, Filtered, LoadFault, Loaded, Rows};
 use super::connection::{MysqlLoader, send};
 use super::fault::{miscounted, of_mark, of_trouble};
 use super::marks;
+use super::plan::Way;
 use super::selection::Selection;
 use super::verdict::{Verdict, judge};
 use super::warnings;
@@ -25,6 +26,10 @@ impl MysqlLoader {
         rows: &Rows,
         claim: Option<&Claim<'_>>,
     ) -> Result<Filtered, LoadFault> {
+        if self.load.way == Way::Insert {
+            let why = "only LOAD DATA leaves out the rows that are not taken";
+            return Err(LoadFault::Refused(Fault::internal(why)));
+        }
         let mut selection = Selection::new(rows.len());
         let loaded = if rows.is_empty() {
             self.open().await?;

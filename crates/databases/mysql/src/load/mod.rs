@@ -1,4 +1,5 @@
-//! Bulk loads: LOAD DATA LOCAL, whose "file" is made of the rows at hand.
+//! Bulk loads: LOAD DATA LOCAL (or INSERT, if the server does not allow it), whose "file" is made
+//! of the rows at hand.
 //!
 //! The server asks for the file in the course of the statement. What it is given is always these
 //! rows, whatever name it asks for: no file is ever read.
@@ -19,6 +20,7 @@
 //! | `field` | values as the statement reads them |
 //! | `feed` | the file |
 //! | `loader` | a portion: one transaction |
+//! | `insert` | rows as the text of an INSERT, where the server does not allow LOAD DATA LOCAL |
 //! | `connection` | a connection that loads, and what every portion takes |
 //! | `whole` | a portion of which all rows are written, or none |
 //! | `filter` | a portion without the rows that are not taken |
@@ -35,6 +37,7 @@ mod fault;
 mod feed;
 mod field;
 mod filter;
+mod insert;
 mod loader;
 mod marks;
 mod numbering;
@@ -46,6 +49,7 @@ mod warnings;
 mod whole;
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use async_trait::async_trait;
 use mysql_async::Opts;
@@ -67,6 +71,8 @@ use super::values::column::{Column, Kind};
 pub(super) struct MysqlBulk {
     opts: Opts,
     options: Options,
+    /// True if the server does not allow LOAD DATA LOCAL, as far as that is known.
+    inserts: AtomicBool,
 }
 
 impl MysqlBulk {
@@ -74,6 +80,7 @@ impl MysqlBulk {
         Self {
             opts: opts.clone(),
             options: options.clone(),
+            inserts: AtomicBool::new(false),
         }
     }
 
@@ -86,7 +93,10 @@ impl MysqlBulk {
 #[async_trait]
 impl Bulk for MysqlBulk {
     fn form(&self) -> &'static str {
-        "LOAD DATA LOCAL"
+        match self.inserts.load(Ordering::Relaxed) {
+            true => "INSERT of many rows (local_infile is off at the server)",
+            false => "LOAD DATA LOCAL",
+        }
     }
 
     fn most_loaders(&self) -> usize {
@@ -131,6 +141,8 @@ impl Bulk for MysqlBulk {
     async fn loader(&self, plan: &LoadPlan) -> Result<Box<dyn Loader>, Fault> {
         let mut session = self.connect().await?;
         let load = plan::make(&mut session, plan, self.options.create_tables).await?;
+        let inserts = load.way == plan::Way::Insert;
+        self.inserts.store(inserts, Ordering::Relaxed);
         Ok(Box::new(MysqlLoader::new(session, load)))
     }
 

@@ -18,6 +18,15 @@ use crate::session::Session;
 use crate::values::cell::get;
 use crate::values::column::{Column, Kind};
 
+/// The statement by which rows are sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Way {
+    /// LOAD DATA LOCAL, whose rows are a file.
+    File,
+    /// INSERT, whose rows are a part of its text: for servers that do not allow LOAD DATA LOCAL.
+    Insert,
+}
+
 /// A load, ready to be executed.
 #[derive(Debug)]
 pub(super) struct Load {
@@ -27,6 +36,8 @@ pub(super) struct Load {
     pub(super) open: String,
     pub(super) print: Print,
     pub(super) sql: String,
+    /// The way in which rows are sent.
+    pub(super) way: Way,
     /// Rows whose key is there are left out.
     pub(super) ignores: bool,
     pub(super) columns: Box<[Column]>,
@@ -44,20 +55,47 @@ impl Load {
             if at > 0 {
                 out.push(b'\t');
             }
-            let field = fields.next().ok_or_else(|| {
-                Fault::internal("a portion has fewer fields than its load has columns")
-            })?;
-            if judged.is_some_and(|kind| !keeps(kind, column, &field)) {
-                return Err(unsupported("a column does not keep a value as it is"));
-            }
+            let field = fields.next().ok_or_else(too_few)?;
+            check(*judged, column, &field)?;
             field::push(out, &self.table, column, field)?;
         }
         out.push(b'\n');
         Ok(())
     }
 
+    /// Appends the next row as one of an INSERT.
+    ///
+    /// # Errors
+    /// A value cannot be written, or the server would write another one.
+    pub(super) fn push_values(
+        &self,
+        fields: &mut Fields<'_>,
+        out: &mut String,
+    ) -> Result<(), Fault> {
+        for (at, (column, judged)) in self.columns.iter().zip(&self.judged).enumerate() {
+            out.push_str(if at > 0 { ", " } else { "(" });
+            let field = fields.next().ok_or_else(too_few)?;
+            check(*judged, column, &field)?;
+            field::push_literal(out, &self.table, column, field)?;
+        }
+        out.push(')');
+        Ok(())
+    }
+
     pub(super) fn width(&self) -> usize {
         self.columns.len()
+    }
+}
+
+fn too_few() -> Fault {
+    Fault::internal("a portion has fewer fields than its load has columns")
+}
+
+/// Refuses a value that a column does not keep. `judged`: the kind of a column that Windrow judges.
+fn check(judged: Option<infer::Kind>, column: &Column, field: &Field<'_>) -> Result<(), Fault> {
+    match judged.is_some_and(|kind| !keeps(kind, column, field)) {
+        true => Err(unsupported("a column does not keep a value as it is")),
+        false => Ok(()),
     }
 }
 
@@ -71,16 +109,7 @@ pub(super) async fn make(
     plan: &LoadPlan,
     creates: bool,
 ) -> Result<Load, Fault> {
-    // Warnings are all to be seen.
-    let settings = "SET SESSION max_error_count = 65535";
-    session.say(settings).await.map_err(Trouble::into_fault)?;
-    let allowed = session.rows("SELECT @@local_infile").await;
-    let allowed = allowed.map_err(Trouble::into_fault)?;
-    if allowed.first().and_then(|row| get::<u8>(row, 0)) != Some(1) {
-        return Err(unsupported(
-            "the server does not allow LOAD DATA LOCAL (local_infile is off)",
-        ));
-    }
+    let way = prepare(session).await.map_err(Trouble::into_fault)?;
     let facts = schema::read(session, &plan.table).await;
     let facts = facts.map_err(Trouble::into_fault)?;
     let facts = facts.ok_or_else(|| {
@@ -89,7 +118,26 @@ pub(super) async fn make(
     })?;
     let asked = about("COLUMNS", MORE, "TABLE", &plan.table, "");
     let more = session.rows(&asked).await.map_err(Trouble::into_fault)?;
-    of_facts(plan, &facts, &more, creates)
+    of_facts(plan, &facts, &more, creates, way)
+}
+
+/// Has the server keep all warnings, and tells how it is sent rows.
+async fn prepare(session: &mut Session) -> Result<Way, Trouble> {
+    let mut settings = vec!["SET SESSION max_error_count = 65535"];
+    if !session.server.mariadb {
+        // What MySQL refuses by itself is only a note to its LOAD DATA: 12abc is 12 in a DECIMAL.
+        settings.push("SET SESSION sql_notes = 1");
+    }
+    for setting in settings {
+        match session.say(setting).await {
+            // Without the right to set it there are fewer: then more goes row by row.
+            Err(Trouble::Refused(_)) if session.is_usable() => {}
+            said => drop(said?),
+        }
+    }
+    let allowed = session.rows("SELECT @@local_infile").await?;
+    let is_allowed = allowed.first().and_then(|row| get::<u8>(row, 0)) == Some(1);
+    Ok(if is_allowed { Way::File } else { Way::Insert })
 }
 
 /// What the description of a table does not say.
@@ -97,7 +145,13 @@ const MORE: &str = "COLUMN_NAME, DATA_TYPE IN ('geometry', 'point', 'linestring'
     'multilinestring', 'multipolygon', 'geometrycollection', 'geomcollection', 'vector'), \
     IS_NULLABLE = 'NO' AND COLUMN_DEFAULT IS NULL";
 
-fn of_facts(plan: &LoadPlan, facts: &Facts, more: &[Row], creates: bool) -> Result<Load, Fault> {
+fn of_facts(
+    plan: &LoadPlan,
+    facts: &Facts,
+    more: &[Row],
+    creates: bool,
+    way: Way,
+) -> Result<Load, Fault> {
     let places = places(plan, facts)?;
     let proven = facts.fuses && facts.apart.is_none() && facts.triggers.is_empty();
     let Some(print) = facts.print.clone().filter(|_| proven) else {
@@ -120,7 +174,7 @@ fn of_facts(plan: &LoadPlan, facts: &Facts, more: &[Row], creates: bool) -> Resu
             ));
         }
     }
-    check_conflict(plan, facts, &places)?;
+    check_conflict(plan, facts, &places, way)?;
     let columns = places.iter().filter_map(|place| facts.columns.get(*place));
     let columns: Box<[Column]> = columns.cloned().collect();
     if creates && columns.iter().any(|column| column.no_value_yet) {
@@ -133,7 +187,11 @@ fn of_facts(plan: &LoadPlan, facts: &Facts, more: &[Row], creates: bool) -> Resu
     Ok(Load {
         open,
         print,
-        sql: statement(&plan.table, &columns, |_| true),
+        sql: match way {
+            Way::File => statement(&plan.table, &columns, |_| true),
+            Way::Insert => insert(&plan.table, &columns),
+        },
+        way,
         ignores: plan.on_conflict == OnConflict::Ignore,
         table: plan.table.clone(),
         columns,
@@ -164,9 +222,15 @@ fn places(plan: &LoadPlan, facts: &Facts) -> Result<Vec<usize>, Fault> {
 
 /// A row that is left out for a key says only that some key was there; so there must be no other
 /// key than the one meant.
-fn check_conflict(plan: &LoadPlan, facts: &Facts, given: &[usize]) -> Result<(), Fault> {
+fn check_conflict(plan: &LoadPlan, facts: &Facts, given: &[usize], way: Way) -> Result<(), Fault> {
     match plan.on_conflict {
         OnConflict::Error => return Ok(()),
+        // Of an INSERT that leaves rows out nobody knows which ones.
+        _ if way == Way::Insert => {
+            return Err(unsupported(
+                "the server does not allow LOAD DATA LOCAL (local_infile is off)",
+            ));
+        }
         OnConflict::Update => {
             return Err(unsupported("LOAD DATA cannot change rows that are there"));
         }
@@ -215,6 +279,18 @@ pub(super) fn statement(
     }
     sql.push(')');
     sql.push_str(&set);
+    sql
+}
+
+/// The beginning of an INSERT, up to its rows.
+fn insert(table: &TableName, columns: &[Column]) -> String {
+    let mut sql = "INSERT INTO ".to_owned();
+    push_table(&mut sql, table);
+    for (at, column) in columns.iter().enumerate() {
+        sql.push_str(if at > 0 { ", " } else { " (" });
+        push_ident(&mut sql, &column.name);
+    }
+    sql.push_str(") VALUES ");
     sql
 }
 

@@ -2,7 +2,7 @@
 
 use windrow_core::{LoadFault, Loaded, Mark, Rows};
 
-use super::connection::{MysqlLoader, send};
+use super::connection::{MysqlLoader, write};
 use super::fault::{miscounted, of_mark, of_trouble};
 use super::marks;
 use crate::fault::DUPLICATE;
@@ -32,7 +32,7 @@ impl MysqlLoader {
             return Ok(Loaded::default());
         }
         let load = &self.load;
-        let (written, warnings) = send(&mut self.session, load, &load.sql, rows, None).await?;
+        let (written, warnings) = write(&mut self.session, load, rows).await?;
         self.judge(rows.len() as u64, written, warnings).await
     }
 

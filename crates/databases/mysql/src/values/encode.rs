@@ -7,6 +7,7 @@
 use mysql_async::Value as Cell;
 use windrow_core::{Fault, FaultClass, TableName, Value};
 use windrow_database::binary;
+use windrow_database::truth::truth;
 
 use super::moment::Moment;
 use crate::values::column::{Column, Kind};
@@ -40,6 +41,7 @@ pub(crate) fn stored(table: &TableName, column: &Column, value: &Value) -> Resul
                     "must be a whole number, because the column holds bits",
                 )
             })?,
+            Kind::Bool => truth(given).map_or_else(|| text(&**given), |b| Cell::Int(i64::from(b))),
             Kind::Json => text(serde_json::Value::from(&**given).to_string()),
             Kind::DateTime | Kind::Timestamp => moment(given),
             Kind::Int => whole(given).unwrap_or_else(|| text(&**given)),

@@ -1,10 +1,11 @@
 //! Connections that end, servers that do not allow it.
 
 use mysql_async::prelude::Queryable as _;
-use windrow_core::{FaultClass, LoadFault};
+use windrow_core::{FaultClass, Field, LoadFault};
 use windrow_database::Driver;
 use windrow_database::Options;
 use windrow_mysql::Mysql;
+use windrow_testkit::loads;
 use windrow_testkit::mariadb::MariaDb;
 
 use crate::support::*;
@@ -119,7 +120,7 @@ async fn a_deadlock_may_be_tried_again() {
 }
 
 #[tokio::test]
-async fn a_server_that_does_not_allow_it_is_left_to_the_lane() {
+async fn a_server_that_does_not_allow_it_is_sent_an_insert() {
     let server = MariaDb::builder().set("local-infile", "0").start().unwrap();
     let url = server.create_database().unwrap();
     windrow_testkit::mariadb::sql(&url, TABLE).unwrap();
@@ -127,8 +128,106 @@ async fn a_server_that_does_not_allow_it_is_left_to_the_lane() {
         .await
         .unwrap();
     let bulk = sink.bulk().unwrap();
-    let fault = bulk.loader(&plan("t", &["id"])).await.err().unwrap();
+    let fault = bulk.loader(&ignoring("t", &["id"])).await.err().unwrap();
     assert_eq!(fault.class, FaultClass::Unsupported);
     // What can be told of the table can be told all the same.
     assert!(bulk.columns(&plan("t", &[]).table).await.unwrap().is_some());
+    // Each value is the lane's, and what the lane refuses is refused.
+    for of in INSERTED {
+        let sql = |name: &str| format!("create or replace table {name} (id int, v {of});");
+        windrow_testkit::mariadb::sql(&url, &(sql("lane") + &sql("bulk"))).unwrap();
+        let texts = [
+            "",
+            "1",
+            "-1",
+            "1.5",
+            "12abc",
+            "true",
+            "a'b\\",
+            "AP8=",
+            "2020-01-02 03:04:05",
+            "é",
+        ];
+        let fields = texts
+            .iter()
+            .flat_map(|text| [Field::Plain(text), Field::Text(text)]);
+        let rows: Vec<Vec<Field<'_>>> = fields
+            .chain([
+                Field::Null,
+                Field::Bool(true),
+                Field::Json("[1]"),
+                Field::Bytes(b"\0\xff"),
+            ])
+            .map(|field| vec![Field::Plain("1"), field])
+            .collect();
+        let told = loads::alone(&*sink, &plan("lane", &["id", "v"]), &rows).await;
+        let mut loader = bulk.loader(&plan("bulk", &["id", "v"])).await.unwrap();
+        for (row, fault) in rows.iter().zip(&told) {
+            let loaded = loader.load(&portion(std::slice::from_ref(row)), None).await;
+            assert_eq!(loaded.is_ok(), fault.is_none(), "{of}: {row:?}: {loaded:?}");
+        }
+        // Together they are refused as a whole.
+        if told.iter().any(Option::is_some) {
+            assert!(loader.load(&portion(&rows), None).await.is_err(), "{of}");
+        }
+        let differ = "select count(*) from (select hex(v) h, count(*) n from lane group by 1) l join \
+                      (select hex(v) h, count(*) n from bulk group by 1) b on l.h <=> b.h and l.n = b.n";
+        let same: usize = windrow_testkit::mariadb::sql(&url, differ)
+            .unwrap()
+            .trim()
+            .parse()
+            .unwrap();
+        let all = "select count(distinct coalesce(hex(v), '-')) from lane";
+        let all: usize = windrow_testkit::mariadb::sql(&url, all)
+            .unwrap()
+            .trim()
+            .parse()
+            .unwrap();
+        assert_eq!(same, all, "{of}");
+    }
+}
+
+/// Types of a column that an INSERT fills.
+const INSERTED: [&str; 13] = [
+    "int",
+    "tinyint(1)",
+    "decimal(5,2)",
+    "double",
+    "bit(8)",
+    "date",
+    "datetime(6)",
+    "varchar(30)",
+    "char(3) not null",
+    "text character set latin1",
+    "json",
+    "varbinary(30)",
+    "enum('a','1')",
+];
+
+#[tokio::test]
+async fn an_insert_is_cut_into_statements_that_fit() {
+    let server = MariaDb::builder()
+        .set("local-infile", "0")
+        .set("max-allowed-packet", "65536")
+        .start()
+        .unwrap();
+    let url = server.create_database().unwrap();
+    windrow_testkit::mariadb::sql(&url, "create table t (id int primary key, v text)").unwrap();
+    let sink = Driver::open(&Mysql, &url, &Options::default())
+        .await
+        .unwrap();
+    let bulk = sink.bulk().unwrap();
+    let mut loader = bulk.loader(&plan("t", &["id", "v"])).await.unwrap();
+    let (filler, ids) = ("x'".repeat(40), (0..3000).map(|id| id.to_string()));
+    let ids: Vec<String> = ids.collect();
+    let rows: Vec<Vec<Field<'_>>> = ids
+        .iter()
+        .map(|id| vec![Field::Plain(id), Field::Text(&filler)])
+        .collect();
+    let loaded = loader.load(&portion(&rows), None).await.unwrap();
+    assert_eq!(loaded.written, 3000);
+    // A row at the end that is refused takes all statements back.
+    assert!(loader.load(&portion(&rows[2999..]), None).await.is_err());
+    let count = windrow_testkit::mariadb::sql(&url, "select count(*), sum(length(v)) from t");
+    assert_eq!(count.unwrap().trim(), "3000|240000");
 }

@@ -21,8 +21,11 @@ pub(crate) fn definition<'a>(
     for (i, (name, column_type)) in columns.enumerate() {
         sql.push_str(if i == 0 { "" } else { ", " });
         push_ident(&mut sql, name);
-        sql.push(' ');
-        sql.push_str(column_type.sql());
+        // Without a declared type values are stored as they come.
+        if column_type != ColumnType::Any {
+            sql.push(' ');
+            sql.push_str(column_type.sql());
+        }
         // A single INTEGER is the row's own number, which SQLite assigns where it is NULL.
         let numbers_itself = primary.len() == 1 && column_type == ColumnType::Integer;
         if primary.contains(&name) && !numbers_itself {

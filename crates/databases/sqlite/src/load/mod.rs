@@ -10,11 +10,13 @@
 //! | this file | the form, and the way to the writer |
 //! | `portion` | a portion: one transaction |
 //! | `row` | one of its rows |
+//! | `make` | the table, where it is made for a load |
 //! | `marks` | what was loaded before |
 //! | `transaction` | its statements without values |
 //! | `fault` | what a failure means for a portion |
 
 mod fault;
+mod make;
 mod marks;
 mod portion;
 mod row;
@@ -24,8 +26,8 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use windrow_core::{
-    Bulk, Claim, Fault, Filtered, LoadColumn, LoadFault, LoadPlan, Loaded, Loader, Mark, Marks,
-    Rows, Shape, TableName,
+    Bulk, Claim, Fault, Filtered, Holds, LoadColumn, LoadFault, LoadPlan, Loaded, Loader, Mark,
+    Marks, Rows, Shape, TableName,
 };
 
 use self::marks::SqliteMarks;
@@ -67,6 +69,19 @@ impl Bulk for SqliteBulk {
         let table = table.clone();
         self.writer
             .run(move |database| portion::columns(database, &table))
+            .await
+    }
+
+    async fn make(
+        &self,
+        plan: &LoadPlan,
+        rows: &Rows,
+        declared: &[Option<Holds>],
+    ) -> Result<bool, Fault> {
+        let wanted = make::Wanted::of(plan, rows, declared);
+        let plan = plan.clone();
+        self.writer
+            .run(move |database| make::make(database, &plan, &wanted))
             .await
     }
 

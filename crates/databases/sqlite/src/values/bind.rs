@@ -4,6 +4,7 @@ use rusqlite::types::ValueRef;
 use serde_json::value::RawValue;
 use windrow_core::value::is_number;
 use windrow_core::{Fault, FaultClass, Name, TableName};
+use windrow_database::truth::truth;
 use windrow_database::{binary, decimal, demand};
 
 use super::packed::Datum;
@@ -131,7 +132,7 @@ fn stored<'a>(
     table: &TableName,
     scratch: &'a mut Vec<u8>,
 ) -> Result<ValueRef<'a>, Fault> {
-    use ColumnType::{Any, Blob, Decimal, Json, Real, Text};
+    use ColumnType::{Any, Blob, Bool, Decimal, Json, Real, Text};
     // Where affinity makes a number of it, a number in JSON must be one that SQLite has.
     let datum = match (datum, slot.column_type) {
         (Datum::Json(text), Text | Decimal | Blob | Any) => Datum::Json(text),
@@ -162,6 +163,9 @@ fn stored<'a>(
         (Datum::Number(digits), Any | Blob) => ValueRef::Text(digits.as_bytes()),
         (Datum::Number(digits), _) => return Err(inexact(digits, slot, table)),
         (Datum::Text(text), Blob) => decode(text, slot, table, scratch)?,
+        (Datum::Text(text), Bool) if truth(text).is_some() => {
+            ValueRef::Integer(i64::from(truth(text) == Some(true)))
+        }
         (Datum::Text(text) | Datum::Json(text), _) => ValueRef::Text(text.as_bytes()),
         (Datum::Bytes(bytes), _) => ValueRef::Blob(bytes),
     })

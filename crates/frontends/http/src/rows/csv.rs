@@ -1,6 +1,6 @@
-//! CSV as PostgreSQL's COPY reads it: a quote may stand anywhere in a field, `""` within quotes is
-//! one quote, and only a field without quotes can be NULL, or a number. (`csv-core` does not tell
-//! whether a field was quoted.)
+//! CSV: a field that begins with a quote ends with the next one, and `""` within it is one quote;
+//! in any other field a quote is a character as any other. Only a field without quotes can be NULL,
+//! or a number. (`csv-core` does not tell whether a field was quoted.)
 
 use windrow_core::{Fault, FaultClass, Name, Value};
 
@@ -12,33 +12,62 @@ use crate::rows::object::check_names;
 #[derive(Debug)]
 pub(crate) struct Csv {
     style: CsvStyle,
-    in_quotes: bool,
+    place: Place,
+}
+
+/// The place in a field up to which a body was given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    /// Before its first character.
+    Start,
+    /// In a field without quotes, or behind the quotes.
+    Bare,
+    /// Within quotes.
+    Quoted,
+    /// Behind a quote within quotes: it closes them, or is one of two.
+    Behind,
 }
 
 impl Csv {
     pub(crate) fn new(style: CsvStyle) -> Self {
         Self {
             style,
-            in_quotes: false,
+            place: Place::Start,
         }
     }
 
     /// True in the middle of a quoted field.
     pub(crate) fn in_quotes(&self) -> bool {
-        self.in_quotes
+        self.place == Place::Quoted
     }
 
-    /// The place behind the record that ends first in this text, which follows what was given
-    /// before. A doubled quote ends and begins a quoted stretch, so counting quotes is enough.
+    /// Finds the place behind the record that ends first in this text, which follows what was given
+    /// before.
     pub(crate) fn cut(&mut self, text: &[u8]) -> Option<usize> {
-        let end = memchr::memchr2_iter(b'"', b'\n', text).find(|at| match text.get(*at) {
-            Some(b'\n') => !self.in_quotes,
-            _ => {
-                self.in_quotes = !self.in_quotes;
-                false
+        let mut at = 0;
+        while let Some(rest) = text.get(at..).filter(|rest| !rest.is_empty()) {
+            let is_quote = rest.first() == Some(&b'"');
+            match self.place {
+                Place::Quoted => {
+                    at += memchr::memchr(b'"', rest)? + 1;
+                    self.place = Place::Behind;
+                }
+                Place::Start | Place::Behind if is_quote => {
+                    at += 1;
+                    self.place = Place::Quoted;
+                }
+                Place::Start | Place::Behind | Place::Bare => {
+                    self.place = Place::Bare;
+                    let end = memchr::memchr2(self.style.delimiter, b'\n', rest)?;
+                    self.place = Place::Start;
+                    at += end + 1;
+                    if rest.get(end) == Some(&b'\n') {
+                        return Some(at);
+                    }
+                }
             }
-        });
-        end.map(|at| at + 1)
+        }
+        None
     }
 
     /// The names of the columns.
@@ -52,6 +81,9 @@ impl Csv {
                 return Err(invalid(format!(
                     "the header has more than {MAX_COLUMNS} columns, which is the limit"
                 )));
+            }
+            if field == Field::Beyond {
+                return Err(invalid(beyond(names.len() + 1)));
             }
             if matches!(field, Field::Plain(text) if text.contains('\r')) {
                 // Else all rows would be a part of it, and be passed over without a word.
@@ -73,6 +105,9 @@ impl Csv {
         let mut count = 0;
         for field in Fields::of(utf8(record)?, self.style.delimiter) {
             count += 1;
+            if field == Field::Beyond {
+                return Err(beyond(count));
+            }
             if count <= columns {
                 values.push(self.value(field));
             }
@@ -119,6 +154,12 @@ fn utf8(record: &[u8]) -> Result<&str, String> {
     })
 }
 
+fn beyond(field: usize) -> String {
+    format!(
+        "there is text behind the closing quote of field {field}; a quote within quotes is written twice"
+    )
+}
+
 fn invalid(message: String) -> Fault {
     Fault::new(FaultClass::Invalid, "22P04", message)
 }
@@ -127,34 +168,20 @@ fn invalid(message: String) -> Fault {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Field<'t> {
     Plain(&'t str),
+    /// The text between its quotes.
     Quoted(&'t str),
+    /// Text follows its closing quote.
+    Beyond,
 }
 
 impl Field<'_> {
     fn text(self) -> Box<str> {
         match self {
             Self::Plain(text) => text.into(),
-            Self::Quoted(raw) => unquote(raw).into(),
+            Self::Quoted(raw) => raw.replace("\"\"", "\"").into(),
+            Self::Beyond => "".into(),
         }
     }
-}
-
-/// Takes the quotes off: outside of quotes they only switch, within them `""` is one quote.
-fn unquote(raw: &str) -> String {
-    let mut text = String::with_capacity(raw.len());
-    let mut within = false;
-    let mut chars = raw.chars().peekable();
-    while let Some(c) = chars.next() {
-        if c != '"' {
-            text.push(c);
-        } else if within && chars.peek() == Some(&'"') {
-            chars.next();
-            text.push('"');
-        } else {
-            within = !within;
-        }
-    }
-    text
 }
 
 /// The fields of one record.
@@ -177,28 +204,37 @@ impl<'t> Iterator for Fields<'t> {
 
     fn next(&mut self) -> Option<Field<'t>> {
         let rest = self.rest.take()?;
-        let (mut within, mut quoted) = (false, false);
-        let end = memchr::memchr2_iter(b'"', self.delimiter, rest.as_bytes()).find(|at| {
-            if rest.as_bytes().get(*at) == Some(&self.delimiter) {
-                return !within;
-            }
-            (within, quoted) = (!within, true);
-            false
-        });
-        // The delimiter is ASCII, so the text can be cut on both of its sides.
-        let text = match end.and_then(|at| Some((rest.get(..at)?, rest.get(at + 1..)?))) {
-            Some((text, behind)) => {
-                self.rest = Some(behind);
-                text
-            }
-            None => rest,
+        // Delimiters and quotes are ASCII, so the text can be cut on both sides of them.
+        let Some(inside) = rest.strip_prefix('"') else {
+            let end = memchr::memchr(self.delimiter, rest.as_bytes());
+            let cut = end.and_then(|at| Some((rest.get(..at)?, rest.get(at + 1..)?)));
+            self.rest = cut.map(|(_, behind)| behind);
+            return Some(Field::Plain(cut.map_or(rest, |(text, _)| text)));
         };
-        Some(if quoted {
-            Field::Quoted(text)
-        } else {
-            Field::Plain(text)
+        let close = closing(inside.as_bytes());
+        let (text, behind) = inside.split_at_checked(close).unwrap_or((inside, ""));
+        let behind = behind.strip_prefix('"').unwrap_or(behind);
+        Some(match behind.as_bytes().first() {
+            None => Field::Quoted(text),
+            Some(first) if *first == self.delimiter => {
+                self.rest = behind.get(1..);
+                Field::Quoted(text)
+            }
+            Some(_) => Field::Beyond,
         })
     }
+}
+
+/// The place of the quote that closes a field; the end, if none does.
+fn closing(inside: &[u8]) -> usize {
+    let mut quotes = memchr::memchr_iter(b'"', inside);
+    while let Some(at) = quotes.next() {
+        if inside.get(at + 1) != Some(&b'"') {
+            return at;
+        }
+        quotes.next();
+    }
+    inside.len()
 }
 
 #[cfg(test)]

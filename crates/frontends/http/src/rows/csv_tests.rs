@@ -50,14 +50,28 @@ fn an_object_or_array_is_json_with_quotes_or_without() {
 }
 
 #[test]
-fn quotes_as_postgresql_reads_them() {
+fn a_quote_has_a_meaning_only_where_it_begins_a_field() {
     let values = csv("", b',')
-        .values(b"\"a,\"\"b\"\"\n\",x\"y\"z,\"\"\"\",\"a\"\"\"", 4)
+        .values(b"\"a,\"\"b\"\"\n\",x\"y\"z,\"\"\"\",\"a\"\"\",5\" x", 5)
         .unwrap();
-    assert_eq!(
-        values,
-        [text("a,\"b\"\n"), text("xyz"), text("\""), text("a\"")]
-    );
+    let expected = ["a,\"b\"\n", "x\"y\"z", "\"", "a\"", "5\" x"];
+    assert_eq!(values, expected.map(text));
+    for bad in ["1,\"a\"b", "1,\"a\" ", "1,\"a\"\"\"b\""] {
+        let error = csv("", b',').values(bad.as_bytes(), 2).unwrap_err();
+        assert!(error.contains("closing quote of field 2"), "{error}");
+    }
+    let error = csv("", b',').header(b"a,\"b\"c\n").unwrap_err();
+    assert!(error.message.contains("closing quote of field 2"));
+}
+
+#[test]
+fn a_quote_within_a_field_does_not_reach_over_lines() {
+    let mut csv = csv("", b',');
+    assert_eq!(csv.cut(b"a,5\" x\n1,2\n"), Some(7));
+    assert_eq!(csv.cut(b"1,2\n"), Some(4));
+    assert_eq!(csv.cut(b"1,\"2\"\"\n\""), None);
+    assert_eq!(csv.cut(b"\n"), Some(1));
+    assert_eq!(csv.cut(b"\"a\"b\"\n"), Some(6));
 }
 
 #[test]

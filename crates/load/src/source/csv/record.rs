@@ -1,22 +1,14 @@
-//! One record of CSV in a piece of text, as PostgreSQL's COPY reads it: a quote may stand anywhere
-//! in a field and switches quoting on and off, `""` within quotes is one quote. (`csv-core` does
-//! not tell whether a field was quoted, which decides whether it can be NULL.)
+//! Finds one record of CSV in a piece of text. A field that begins with a quote ends with the next
+//! one, and `""` within it is one quote; in any other field a quote is a character as any other, as
+//! Python, pandas, DuckDB and LOAD DATA read it. (`csv-core` does not tell whether a field was
+//! quoted, which decides whether it can be NULL.)
 
 use windrow_core::Rows;
 
+use super::style::Style;
+
 /// The most columns of a record; the most that a database of those known can have.
 pub(in crate::source) const MOST_COLUMNS: usize = 32_767;
-
-/// The characters that mean something.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Style {
-    /// Between fields.
-    pub(super) delimiter: u8,
-    /// Around fields; none: a quote is a character as any other.
-    pub(super) quote: Option<u8>,
-    /// What ends a line: LF (behind a CR or not), or CR in files where it stands alone.
-    pub(super) line_end: u8,
-}
 
 /// A field's place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,8 +18,20 @@ pub(super) enum Piece {
     /// What stands between a pair of quotes, which holds no other quote: from and to, in the
     /// record.
     Quoted(usize, usize),
-    /// With its quotes taken out: from and to, in [`Record::scratch`].
+    /// Between quotes, with doubled quotes and escapes taken out: from and to, in
+    /// [`Record::scratch`].
     Patched(usize, usize),
+    /// Without quotes, with escapes taken out: its number in [`Record::escaped`].
+    Escaped(usize),
+}
+
+/// A field without quotes in which characters are escaped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct EscapedField {
+    /// From and to, in the record.
+    pub(super) raw: (usize, usize),
+    /// From and to, in [`Record::scratch`].
+    pub(super) taken: (usize, usize),
 }
 
 /// How a scan ended.
@@ -48,20 +52,25 @@ pub(super) struct Record {
     pub(super) pieces: Vec<Piece>,
     /// How many fields there are.
     pub(super) count: usize,
-    /// The text of [`Piece::Patched`].
+    /// The text of [`Piece::Patched`] and [`Piece::Escaped`].
     pub(super) scratch: Vec<u8>,
+    /// The fields of [`Piece::Escaped`].
+    pub(super) escaped: Vec<EscapedField>,
     /// Where the record ends, without its line end.
     pub(super) end: usize,
     /// Where the next one begins.
     pub(super) next: usize,
     /// Lines that it takes.
     pub(super) lines: u64,
-    /// A carriage return (or line feed, where lines end by the other) stands outside of quotes.
+    /// True if a carriage return (or line feed, where lines end by the other) stands outside of
+    /// quotes.
     pub(super) stray: bool,
+    /// The number of the first field that goes on behind its closing quote, from 1.
+    pub(super) beyond: Option<usize>,
 }
 
 /// Where a field ended.
-enum Ended {
+pub(super) enum Ended {
     /// At a delimiter; the next field begins here.
     Field(usize),
     /// At the record's end.
@@ -83,17 +92,15 @@ impl Record {
     pub(super) fn scan(&mut self, text: &[u8], style: Style, most: usize, last: bool) -> Scan {
         self.pieces.clear();
         self.scratch.clear();
-        (self.count, self.lines, self.stray) = (0, 1, false);
+        self.escaped.clear();
+        (self.count, self.lines, self.stray, self.beyond) = (0, 1, false, None);
         let (mut at, mut quoted) = (0, false);
         loop {
-            let scratch = self.scratch.len();
-            let ended = self.field(text, at, style, last, most);
-            quoted |= self.scratch.len() > scratch
-                || matches!(
-                    self.pieces.last(),
-                    Some(Piece::Quoted(..) | Piece::Patched(..))
-                )
-                || self.count > most;
+            let ended = match style.escapes {
+                None => self.field(text, at, style, last, most),
+                Some(escapes) => self.escaped_field(text, at, (style, escapes), last, most),
+            };
+            quoted |= !matches!(self.pieces.last(), Some(Piece::Bare(..))) || self.count > most;
             match ended {
                 Ended::Field(next) => at = next,
                 Ended::Record => break,
@@ -102,8 +109,8 @@ impl Record {
             }
         }
         let record = text.get(..self.end).unwrap_or_default();
-        if quoted && style.quote.is_some() {
-            // Whatever line ends are in it stand between quotes.
+        if quoted && (style.quote.is_some() || style.escapes.is_some()) {
+            // Whatever line ends are in it stand between quotes, or are escaped.
             self.lines += memchr::memchr_iter(style.line_end, record).count() as u64;
         }
         self.stray |= self.has_stray(record, style);
@@ -111,14 +118,14 @@ impl Record {
     }
 
     fn has_stray(&self, record: &[u8], style: Style) -> bool {
-        let other = other_end(style.line_end);
+        let other = style.other_end();
         memchr::memchr(other, record).is_some()
             && self.pieces.iter().any(|piece| match *piece {
                 Piece::Bare(from, to) => {
                     let field = record.get(from..to).unwrap_or_default();
                     memchr::memchr(other, field).is_some()
                 }
-                Piece::Quoted(..) | Piece::Patched(..) => false,
+                Piece::Quoted(..) | Piece::Patched(..) | Piece::Escaped(_) => false,
             })
     }
 
@@ -136,15 +143,21 @@ impl Record {
                         self.push(Piece::Quoted(at + 1, close), most);
                         ended
                     }
-                    None => self.mixed(text, at, at, style, last, most),
+                    None => self.patched(text, at, style, last, most),
                 }
             }
             _ => self.bare(text, at, style, last, most),
         }
     }
 
-    /// What stands behind a quote that closes, if it ends the field.
-    fn behind(&mut self, text: &[u8], at: usize, style: Style, last: bool) -> Option<Ended> {
+    /// Returns the end of the field if one stands at this place, behind a quote that closes.
+    pub(super) fn behind(
+        &mut self,
+        text: &[u8],
+        at: usize,
+        style: Style,
+        last: bool,
+    ) -> Option<Ended> {
         match text.get(at) {
             None if !last => Some(Ended::Cut),
             None => {
@@ -172,138 +185,95 @@ impl Record {
         }
     }
 
-    /// A field that begins without a quote.
+    /// Reads a field that begins without a quote.
     fn bare(&mut self, text: &[u8], from: usize, style: Style, last: bool, most: usize) -> Ended {
-        let quote = style.quote.unwrap_or(style.line_end);
         let rest = text.get(from..).unwrap_or_default();
-        let Some(length) = memchr::memchr3(style.delimiter, style.line_end, quote, rest) else {
+        let Some(length) = memchr::memchr2(style.delimiter, style.line_end, rest) else {
             if !last {
                 return Ended::Cut;
             }
-            let to = without_cr(text, from, text.len(), style);
+            let to = style.without_cr(text, from, text.len());
             self.push(Piece::Bare(from, to), most);
             self.finish(to, text.len());
             return Ended::Record;
         };
         let at = from + length;
-        match text.get(at) {
-            Some(b) if *b == style.delimiter => {
-                self.push(Piece::Bare(from, at), most);
-                Ended::Field(at + 1)
-            }
-            Some(b) if *b == style.line_end => {
-                let to = without_cr(text, from, at, style);
-                self.push(Piece::Bare(from, to), most);
-                self.finish(to, at + 1);
-                Ended::Record
-            }
-            _ => self.mixed(text, from, at, style, last, most),
+        if text.get(at) == Some(&style.delimiter) {
+            self.push(Piece::Bare(from, at), most);
+            return Ended::Field(at + 1);
         }
+        let to = style.without_cr(text, from, at);
+        self.push(Piece::Bare(from, to), most);
+        self.finish(to, at + 1);
+        Ended::Record
     }
 
-    /// A field with more in it than one quoted text: character by character. `at` is its first
-    /// quote.
-    fn mixed(
+    /// Reads a field that begins with a quote and holds others.
+    fn patched(
         &mut self,
         text: &[u8],
-        from: usize,
-        at: usize,
+        open: usize,
         style: Style,
         last: bool,
         most: usize,
     ) -> Ended {
         let begin = self.scratch.len();
-        self.scratch
-            .extend_from_slice(text.get(from..at).unwrap_or_default());
-        let (mut at, mut opened) = (at, None);
+        let quote = style.quote.unwrap_or_default();
+        let mut at = open + 1;
         loop {
-            let Some(&b) = text.get(at) else {
-                match (last, opened) {
-                    (false, _) => return Ended::Cut,
-                    (true, Some(quote)) => return Ended::Open(quote),
-                    (true, None) => {}
-                }
-                self.finish(at, at);
-                break self.patched(begin, most, Ended::Record);
+            let inside = text.get(at..).unwrap_or_default();
+            let Some(length) = memchr::memchr(quote, inside) else {
+                return if last { Ended::Open(open) } else { Ended::Cut };
             };
-            if Some(b) == style.quote {
-                if opened.is_none() {
-                    opened = Some(at);
-                } else if at + 1 == text.len() && !last {
-                    return Ended::Cut;
-                } else if text.get(at + 1) == Some(&b) {
-                    self.scratch.push(b);
-                    at += 1;
-                } else {
-                    opened = None;
-                }
-                at += 1;
+            let found = inside.get(..length).unwrap_or_default();
+            self.scratch.extend_from_slice(found);
+            let close = at + length;
+            if text.get(close + 1) == Some(&quote) {
+                self.scratch.push(quote);
+                at = close + 2;
                 continue;
             }
-            if opened.is_none()
-                && (b == style.delimiter || b == style.line_end || b == other_end(style.line_end))
-            {
-                match self.behind(text, at, style, last) {
-                    Some(Ended::Cut) => return Ended::Cut,
-                    Some(ended) => break self.patched(begin, most, ended),
-                    None => self.stray = true,
-                }
+            let ended = match self.behind(text, close + 1, style, last) {
+                Some(ended) => ended,
+                None => self.beyond(text, close + 1, style, last),
+            };
+            if !matches!(ended, Ended::Cut) {
+                self.push(Piece::Patched(begin, self.scratch.len()), most);
             }
-            self.scratch.push(b);
-            at += 1;
+            return ended;
         }
     }
 
-    fn patched(&mut self, begin: usize, most: usize, ended: Ended) -> Ended {
-        self.push(Piece::Patched(begin, self.scratch.len()), most);
-        ended
+    /// Finds the end of a field that goes on behind its closing quote. The record is a bad one; it
+    /// ends where that of Python's reader does.
+    pub(super) fn beyond(&mut self, text: &[u8], from: usize, style: Style, last: bool) -> Ended {
+        self.beyond.get_or_insert(self.count + 1);
+        let rest = text.get(from..).unwrap_or_default();
+        let Some(length) = memchr::memchr2(style.delimiter, style.line_end, rest) else {
+            if !last {
+                return Ended::Cut;
+            }
+            self.finish(style.without_cr(text, from, text.len()), text.len());
+            return Ended::Record;
+        };
+        let at = from + length;
+        if text.get(at) == Some(&style.delimiter) {
+            return Ended::Field(at + 1);
+        }
+        self.finish(style.without_cr(text, from, at), at + 1);
+        Ended::Record
     }
 
-    fn push(&mut self, piece: Piece, most: usize) {
+    pub(super) fn push(&mut self, piece: Piece, most: usize) {
         self.count += 1;
         if self.pieces.len() < most {
             self.pieces.push(piece);
         }
     }
 
-    fn finish(&mut self, end: usize, next: usize) {
+    pub(super) fn finish(&mut self, end: usize, next: usize) {
         (self.end, self.next) = (end, next);
     }
-}
-
-fn other_end(line_end: u8) -> u8 {
-    if line_end == b'\n' { b'\r' } else { b'\n' }
-}
-
-/// Before a line feed, or at the file's end, a carriage return belongs to the line end.
-fn without_cr(text: &[u8], from: usize, to: usize, style: Style) -> usize {
-    match to.checked_sub(1) {
-        Some(before)
-            if before >= from && style.line_end == b'\n' && text.get(before) == Some(&b'\r') =>
-        {
-            before
-        }
-        _ => to,
-    }
-}
-
-/// What ends the lines of a file, by the first that ends outside of quotes; `None`: none is there
-/// yet.
-pub(super) fn line_end(text: &[u8], quote: Option<u8>, last: bool) -> Option<u8> {
-    let mut within = false;
-    for at in memchr::memchr3_iter(b'\n', b'\r', quote.unwrap_or(b'\n'), text) {
-        match text.get(at) {
-            Some(b) if Some(*b) == quote => within = !within,
-            _ if within => {}
-            Some(b'\n') => return Some(b'\n'),
-            _ => match text.get(at + 1) {
-                Some(b'\n') => return Some(b'\n'),
-                Some(_) => return Some(b'\r'),
-                None => return last.then_some(b'\n'),
-            },
-        }
-    }
-    last.then_some(b'\n')
 }
 
 #[cfg(test)]
@@ -314,6 +284,7 @@ mod tests {
         delimiter: b',',
         quote: Some(b'"'),
         line_end: b'\n',
+        escapes: None,
     };
 
     fn fields(text: &str, style: Style) -> (Vec<(char, String)>, Record) {
@@ -325,6 +296,11 @@ mod tests {
             Piece::Patched(from, to) => {
                 let bytes = record.scratch[from..to].to_vec();
                 ('p', String::from_utf8(bytes).unwrap())
+            }
+            Piece::Escaped(field) => {
+                let (from, to) = record.escaped[field].taken;
+                let bytes = record.scratch[from..to].to_vec();
+                ('e', String::from_utf8(bytes).unwrap())
             }
         });
         (fields.collect(), record)
@@ -350,9 +326,13 @@ mod tests {
     }
 
     #[test]
-    fn a_quote_may_stand_anywhere_as_with_copy() {
-        let (found, _) = fields("a\"b,c\"d,\"e\"f,\"g\"\"h\"\"\"\n", STYLE);
-        assert_eq!(found, all(&[('p', "ab,cd"), ('p', "ef"), ('p', "g\"h\"")]));
+    fn a_quote_that_begins_no_field_is_a_character() {
+        let (found, record) = fields("12\" by 3\", \"x\",a\"b\"\r\n", STYLE);
+        assert_eq!(
+            found,
+            all(&[('b', "12\" by 3\""), ('b', " \"x\""), ('b', "a\"b\"")])
+        );
+        assert_eq!((record.beyond, record.stray), (None, false));
         let none = Style {
             quote: None,
             ..STYLE
@@ -361,6 +341,20 @@ mod tests {
             fields("5\" x,\"\n", none).0,
             all(&[('b', "5\" x"), ('b', "\"")])
         );
+    }
+
+    #[test]
+    fn text_behind_a_closing_quote_is_a_fault_of_its_record_alone() {
+        for (text, beyond) in [
+            ("\"a\"b,c\nnext", 1),
+            ("1,\"a\" \"b\"\nnext", 2),
+            ("1,\"a\"\"b\" c\r\nnext", 2),
+            ("\"a\"\rb\nnext", 1),
+        ] {
+            let (_, record) = fields(text, STYLE);
+            assert_eq!(record.beyond, Some(beyond), "{text:?}");
+            assert_eq!(&text[record.next..], "next", "{text:?}");
+        }
     }
 
     #[test]
@@ -379,26 +373,13 @@ mod tests {
         assert_eq!((record.lines, record.stray, record.next), (2, false, 10));
         assert!(fields("a\nb\r", cr).1.stray);
         assert!(fields("a\"b\"\rc\n", STYLE).1.stray);
+        assert!(!fields("\"a\"\"\rb\"\n", STYLE).1.stray);
         assert!(!fields("\"a\rb\"\n", STYLE).1.stray);
-        for (text, end) in [
-            ("a\r\nb\n", b'\n'),
-            ("a\rb\r", b'\r'),
-            ("\"\r\"\nb", b'\n'),
-            ("a", b'\n'),
-            ("a\r", b'\n'),
-        ] {
-            assert_eq!(
-                line_end(text.as_bytes(), Some(b'"'), true),
-                Some(end),
-                "{text:?}"
-            );
-        }
-        assert_eq!(line_end(b"a\r", Some(b'"'), false), None);
     }
 
     #[test]
     fn every_cut_of_a_record_asks_for_more_or_names_the_open_quote() {
-        let text = "ab,\"c\"\"\nd\"x,\"e\",f\r\n";
+        let text = "ab,\"c\"\"\nd\",\"e\",f\r\n";
         let mut record = Record::default();
         for cut in 0..text.len() {
             let cut = &text.as_bytes()[..cut];

@@ -2,7 +2,8 @@
 
 use windrow_core::{Field, Means};
 
-use super::record::{Piece, Record, Scan, Style};
+use super::doubt;
+use super::record::{Piece, Record, Scan};
 use super::splitter::{Position, Splitter};
 use crate::source::portion::{Bad, Portion};
 use crate::source::skip;
@@ -16,9 +17,8 @@ impl Splitter {
         at: Position,
         portion: &mut Portion,
     ) -> bool {
-        let expected = self.columns.unwrap_or(found.count);
-        let text = match check(found, raw, expected, self.style) {
-            Ok(text) => text,
+        let (text, patched) = match self.check(found, raw) {
+            Ok(texts) => texts,
             Err(reason) => {
                 portion.bad.push(Bad {
                     record: at.record,
@@ -29,11 +29,10 @@ impl Splitter {
                 return true;
             }
         };
-        let patched = std::str::from_utf8(&found.scratch).unwrap_or_default();
         let mut means = self.means.iter().copied();
         let mut field = |piece: &Piece| {
             let means = means.next().unwrap_or_default();
-            field(*piece, text, patched, &self.nulls, means)
+            field(*piece, found, (text, patched), &self.nulls, means)
         };
         let pieces = &found.pieces;
         let rows = &mut portion.rows;
@@ -82,16 +81,28 @@ impl Portion {
     }
 }
 
-impl Piece {
-    /// Its text, and whether it stood in quotes.
-    pub(super) fn of<'a>(self, text: &'a str, patched: &'a str) -> (&'a str, bool) {
-        let (text, from, to, quoted) = match self {
-            Self::Bare(from, to) => (text, from, to, false),
-            Self::Quoted(from, to) => (text, from, to, true),
-            Self::Patched(from, to) => (patched, from, to, true),
-        };
-        // Delimiters and quotes are ASCII: text can be cut at each of them.
-        (text.get(from..to).unwrap_or_default(), quoted)
+impl Record {
+    /// Returns a field's value, and its text in the file if it can stand for no value: it has no
+    /// quotes then. `texts`: the record, and what was taken out of it.
+    pub(super) fn text<'a>(
+        &self,
+        piece: Piece,
+        (text, patched): (&'a str, &'a str),
+    ) -> (&'a str, Option<&'a str>) {
+        // Delimiters, quotes and escapes are ASCII: text can be cut at each of them.
+        let cut = |text: &'a str, (from, to)| text.get(from..to).unwrap_or_default();
+        match piece {
+            Piece::Bare(from, to) => {
+                let value = cut(text, (from, to));
+                (value, Some(value))
+            }
+            Piece::Quoted(from, to) => (cut(text, (from, to)), None),
+            Piece::Patched(from, to) => (cut(patched, (from, to)), None),
+            Piece::Escaped(at) => match self.escaped.get(at) {
+                Some(field) => (cut(patched, field.taken), Some(cut(text, field.raw))),
+                None => ("", None),
+            },
+        }
     }
 }
 
@@ -100,53 +111,93 @@ impl Piece {
 /// where the column is still to get its type.
 fn field<'a>(
     piece: Piece,
-    text: &'a str,
-    patched: &'a str,
+    found: &Record,
+    texts: (&'a str, &'a str),
     nulls: &[Box<str>],
     means: Means,
 ) -> Field<'a> {
-    let (text, quoted) = piece.of(text, patched);
+    let (text, raw) = found.text(piece, texts);
     let begins = match means {
         Means::Looks => text.starts_with(['{', '[']),
         Means::Itself => text.starts_with('['),
         Means::Json => false,
     };
     let is_json = || serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok();
-    if !quoted && nulls.iter().any(|null| **null == *text) {
+    if raw.is_some_and(|raw| nulls.iter().any(|null| **null == *raw)) {
         Field::Null
     } else if means == Means::Json || begins && is_json() {
         Field::Json(text)
-    } else if quoted {
+    } else if raw.is_none() {
         Field::Text(text)
     } else {
         Field::Plain(text)
     }
 }
 
-/// The text of a record that is right as far as that can be told without its columns' types.
-fn check<'a>(
-    found: &Record,
-    raw: &'a [u8],
-    columns: usize,
-    style: Style,
-) -> Result<&'a str, String> {
-    if found.count != columns {
-        let s = if found.count == 1 { "" } else { "s" };
-        return Err(format!(
-            "has {} field{s} where {columns} are expected",
-            found.count
-        ));
+impl Splitter {
+    /// Returns the text of a record, and what was taken out of it, if it is right as far as that
+    /// can be known without its columns' types.
+    fn check<'a>(&self, found: &'a Record, raw: &'a [u8]) -> Result<(&'a str, &'a str), String> {
+        self.check_form(found, raw).map_err(|reason| {
+            let hint = match self.doubts {
+                true => doubt::hint(raw, self.style),
+                false => "",
+            };
+            format!("{reason}{hint}")
+        })?;
+        skip::no_nul(raw)?;
+        let texts = (skip::utf8(raw)?, taken_out(&found.scratch)?);
+        if self.doubts {
+            doubt::check(found, raw, self)?;
+        }
+        Ok(texts)
     }
-    if found.stray {
-        let what = if style.line_end == b'\n' {
-            "a carriage return"
-        } else {
-            "a line feed"
-        };
-        return Err(format!(
-            "has {what} outside of quotes, which ends no line in this file"
-        ));
+
+    fn check_form(&self, found: &Record, raw: &[u8]) -> Result<(), String> {
+        if let Some(field) = found.beyond {
+            return Err(format!(
+                "has text behind the closing quote of field {field}; a quote within quotes is written twice, and a field that \
+                 holds quotes and does not begin with one needs none around it (--quote none: no quotes have a meaning)"
+            ));
+        }
+        let columns = self.columns.unwrap_or(found.count);
+        if !(columns..=columns + self.spare).contains(&found.count) {
+            let s = if found.count == 1 { "" } else { "s" };
+            return Err(format!(
+                "has {} field{s} where {columns} are expected",
+                found.count
+            ));
+        }
+        if found.stray {
+            let what = match self.style.line_end {
+                b'\n' => "a carriage return",
+                _ => "a line feed",
+            };
+            return Err(format!(
+                "has {what} outside of quotes, which ends no line in this file"
+            ));
+        }
+        let spare = found.count - columns;
+        if spare > 0 && !is_behind_empty(raw, self.style.delimiter, spare) {
+            return Err(
+                "has a value behind the last column that the header names; name it there".into(),
+            );
+        }
+        Ok(())
     }
-    skip::no_nul(raw)?;
-    skip::utf8(raw)
+}
+
+/// True if the last fields, so many of them, are empty.
+fn is_behind_empty(raw: &[u8], delimiter: u8, fields: usize) -> bool {
+    let mut last = raw.iter().rev().take(fields);
+    last.all(|byte| *byte == delimiter)
+}
+
+/// The text of what was taken out of a record: escapes can be those of any bytes.
+fn taken_out(scratch: &[u8]) -> Result<&str, String> {
+    if memchr::memchr(0, scratch).is_some() {
+        return Err("has an escape of a NUL character, which no column of text can hold".into());
+    }
+    let wrong = |_| "has escapes that together are no UTF-8".to_owned();
+    std::str::from_utf8(scratch).map_err(wrong)
 }

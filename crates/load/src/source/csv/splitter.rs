@@ -2,7 +2,8 @@
 
 use windrow_core::Means;
 
-use super::record::{Record, Style};
+use super::record::Record;
+use super::style::Style;
 
 /// What is known of a file's records.
 #[derive(Clone, Debug)]
@@ -12,6 +13,12 @@ pub(super) struct Splitter {
     pub(super) nulls: Vec<Box<str>>,
     /// Fields that a record has; `None` before the first record of a file without a header.
     pub(super) columns: Option<usize>,
+    /// Fields behind these that a record may have, and that must be empty: the header has
+    /// delimiters behind its last name.
+    pub(super) spare: usize,
+    /// True if a record in which backslashes look like escapes is refused, for nothing was said of
+    /// them.
+    pub(super) doubts: bool,
     /// Which of them rows are made of; `None`: all.
     pub(super) chosen: Option<Vec<usize>>,
     /// Of each field of a row what its column makes of it; none: what it looks like.
@@ -28,8 +35,11 @@ pub(super) struct Position {
 }
 
 impl Splitter {
-    /// Rows are made of all columns, in the file's order.
+    /// True if rows are made of all columns, in the file's order.
     pub(super) fn takes_all(&self) -> bool {
+        if self.spare > 0 {
+            return false;
+        }
         let (Some(columns), Some(chosen)) = (self.columns, &self.chosen) else {
             return self.columns.is_some();
         };
@@ -39,5 +49,26 @@ impl Splitter {
     /// An empty line is no record, unless records have one field.
     pub(super) fn is_record(&self, found: &Record) -> bool {
         found.end > 0 || self.columns == Some(1)
+    }
+}
+
+#[cfg(test)]
+impl Splitter {
+    /// Of a file with commas and so many columns.
+    pub(super) fn sample(columns: usize) -> Self {
+        Self {
+            style: Style {
+                delimiter: b',',
+                quote: Some(b'"'),
+                line_end: b'\n',
+                escapes: None,
+            },
+            nulls: vec!["".into()],
+            columns: Some(columns),
+            spare: 0,
+            doubts: true,
+            chosen: None,
+            means: Vec::new(),
+        }
     }
 }

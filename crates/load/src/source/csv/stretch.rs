@@ -1,6 +1,6 @@
 //! Records that need no care, found in a text without being read.
 
-use super::record::Style;
+use super::style::Style;
 use crate::source::portion::Most;
 
 /// Records that lie one behind the other.
@@ -18,9 +18,19 @@ pub(super) struct Stretch<'a> {
 pub(super) fn stretch(text: &[u8], style: Style, quote: u8, most: Most) -> Stretch<'_> {
     let mut found = Stretch::default();
     let (mut within, mut begin, mut lines) = (false, 0, 0);
+    // Behind the last quote.
+    let mut behind = usize::MAX;
     for at in memchr::memchr2_iter(style.line_end, quote, text) {
         if text.get(at) == Some(&quote) {
-            within = !within;
+            let is_usual = match within {
+                true => closes(text, at + 1, style, quote),
+                false => at == begin || at == behind || opens(text, at, style),
+            };
+            if !is_usual {
+                found.blocked = true;
+                break;
+            }
+            (within, behind) = (!within, at + 1);
             continue;
         }
         lines += 1;
@@ -40,7 +50,7 @@ pub(super) fn stretch(text: &[u8], style: Style, quote: u8, most: Most) -> Stret
     }
     let all = text.get(..begin).unwrap_or_default();
     match std::str::from_utf8(all) {
-        Ok(text) if is_harmless(all) => Stretch { text, ..found },
+        Ok(text) if is_harmless(all, style, quote) => Stretch { text, ..found },
         _ => Stretch {
             blocked: true,
             ..Stretch::default()
@@ -48,10 +58,31 @@ pub(super) fn stretch(text: &[u8], style: Style, quote: u8, most: Most) -> Stret
     }
 }
 
-/// A backslash and a dot at the beginning of a line end all rows, in earlier releases of PostgreSQL
-/// even within quotes.
-fn is_harmless(text: &[u8]) -> bool {
-    memchr::memchr(0, text).is_none() && memchr::memmem::find(text, b"\\.").is_none()
+/// True if a quote at this place begins a field.
+fn opens(text: &[u8], at: usize, style: Style) -> bool {
+    let before = at.checked_sub(1).and_then(|before| text.get(before));
+    before == Some(&style.delimiter)
+}
+
+/// True if a field ends here, behind a quote, or the quote is one of two. More may follow a text
+/// that ends here.
+fn closes(text: &[u8], behind: usize, style: Style, quote: u8) -> bool {
+    match text.get(behind) {
+        None => true,
+        Some(b'\r') => text.get(behind + 1).is_none_or(|b| *b == style.line_end),
+        Some(b) => [style.delimiter, style.line_end, quote].contains(b),
+    }
+}
+
+/// True if nothing in the text could be read in another way. A backslash and a dot at the beginning
+/// of a line end all rows, in earlier releases of PostgreSQL even within quotes; other backslashes
+/// may be meant as escapes.
+fn is_harmless(text: &[u8], style: Style, quote: u8) -> bool {
+    let escapes = |at: usize| match text.get(at + 1) {
+        Some(b'.' | b'N') | None => true,
+        Some(b) => *b == quote || style.delimiter == b'\t',
+    };
+    memchr::memchr(0, text).is_none() && !memchr::memchr_iter(b'\\', text).any(escapes)
 }
 
 #[cfg(test)]
@@ -62,6 +93,7 @@ mod tests {
         delimiter: b',',
         quote: Some(b'"'),
         line_end: b'\n',
+        escapes: None,
     };
 
     fn found(text: &[u8]) -> (&str, usize, u64, bool) {
@@ -100,6 +132,26 @@ mod tests {
             b"\\.\n",
         ] {
             assert_eq!(found(bad), ("", 0, 0, true), "{bad:?}");
+        }
+        // COPY would read these in another way.
+        for bad in [
+            &b"a\n5\" x\n"[..],
+            b"a\n\"b\"c\n",
+            b"a\n\"b\" \n",
+            b"a\n\"b\"\rc\n",
+        ] {
+            assert_eq!(found(bad), ("a\n", 1, 1, true), "{bad:?}");
+        }
+        for good in [
+            &b"\"a\"\"b\",\"\"\n"[..],
+            b"\"\"\"\",\"\"\"\"\"\"\r\n",
+            b"a\\b,\"c\\\\d\"\n",
+        ] {
+            let text = std::str::from_utf8(good).unwrap();
+            assert_eq!(found(good), (text, 1, 1, false), "{text:?}");
+        }
+        for doubtful in [&b"a\n\\N\n"[..], b"a\n\"b\\\"\"\"\n"] {
+            assert_eq!(found(doubtful), ("", 0, 0, true), "{doubtful:?}");
         }
         // What is behind the last whole record is not looked at.
         assert_eq!(found(b"a\nb\0"), ("a\n", 1, 1, false));

@@ -157,6 +157,12 @@ fn all_types() -> Vec<((Column, ArrayRef), Field<'static>, &'static str)> {
             "\"1969-12-31T23:59:59.999999999\""
         ),
         case!(
+            "us",
+            TimestampNanosecondArray::from(vec![1_500_000_000]),
+            text("1970-01-01T00:00:01.500000"),
+            "\"1970-01-01T00:00:01.500000\""
+        ),
+        case!(
             "utc",
             utc,
             text("1970-01-01T00:00:01.500000+00:00"),

@@ -58,9 +58,16 @@ impl Unit {
         padded((seconds / 60 % 60).unsigned_abs(), 2, out);
         out.push(':');
         padded((seconds % 60).unsigned_abs(), 2, out);
-        if fraction != 0 {
-            out.push('.');
-            padded(fraction.unsigned_abs(), self.digits, out);
+        let fraction = fraction.unsigned_abs();
+        if fraction == 0 {
+            return;
+        }
+        out.push('.');
+        // Writers that count in nanoseconds mostly have times of microseconds, which are all that a
+        // database keeps.
+        match self.digits {
+            9 if fraction.is_multiple_of(1000) => padded(fraction / 1000, 6, out),
+            digits => padded(fraction, digits, out),
         }
     }
 

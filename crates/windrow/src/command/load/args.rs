@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use windrow::load::{AWAY_WAIT, Files, Format, LoadError, LoadSettings, Pick, Resume};
+use windrow::load::{AWAY_WAIT, Escape, Files, Format, LoadError, LoadSettings, Pick, Resume};
 use windrow::{OnConflict, Statement};
 use windrow_core::Secret;
 
@@ -85,24 +85,32 @@ pub(crate) struct Load {
     #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
     away_wait: Option<Duration>,
 
-    /// What the files are [default: what their names or first bytes say]
-    #[arg(long, value_name = "FORMAT", value_parser = ["csv", "tsv", "ndjson", "parquet"])]
+    /// What the files are; `text` is PostgreSQL's COPY in its text format, which `psql \copy` and
+    /// `mysqldump --tab` write [default: what their names or first bytes say]
+    #[arg(long, value_name = "FORMAT", value_parser = ["csv", "tsv", "text", "ndjson", "parquet"])]
     format: Option<String>,
 
-    /// CSV: the character between fields [default: a comma, or a tab for TSV]
+    /// CSV: the character between fields [default: a comma, or a tab for TSV and text]
     #[arg(long, value_name = "CHAR", value_parser = character)]
     delimiter: Option<u8>,
 
-    /// CSV: the character around fields, or `none` [default: "]
+    /// CSV: the character around fields, or `none`. In a field that does not begin with it, it is
+    /// a character as any other [default: "]
     #[arg(long, value_name = "CHAR", value_parser = quote)]
     quote: Option<Quote>,
+
+    /// CSV: the character that takes the meaning from the one behind it, as \ in files of MySQL
+    /// (\" is a quote, \N no value), or `none`: a backslash is a character as any other [default:
+    /// none, but what looks like an escape is refused]
+    #[arg(long, value_name = "CHAR", value_parser = escape)]
+    escape: Option<Escape>,
 
     /// CSV: the first line holds values, not names
     #[arg(long)]
     no_header: bool,
 
     /// CSV: a field without quotes that means no value; may be given several times [default: the
-    /// empty field]
+    /// empty field; with --escape \N too; of text \N alone]
     #[arg(long, value_name = "TEXT")]
     null: Vec<String>,
 
@@ -149,6 +157,13 @@ fn character(text: &str) -> Result<u8, String> {
     }
 }
 
+fn escape(text: &str) -> Result<Escape, String> {
+    match text {
+        "none" => Ok(Escape::None),
+        _ => character(text).map(Escape::Character),
+    }
+}
+
 fn quote(text: &str) -> Result<Quote, String> {
     match text {
         "none" => Ok(Quote(None)),
@@ -171,6 +186,7 @@ impl Load {
         if let Some(Quote(quote)) = self.quote {
             options.quote = quote;
         }
+        options.escape = self.escape.unwrap_or_default();
         options.header = !self.no_header;
         if !self.null.is_empty() {
             options.null.clone_from(&self.null);

@@ -126,6 +126,12 @@ async fn to_the_end(args: &Load, told_at_end: &mut Told) -> anyhow::Result<ExitC
                     "{file}, line {first}: {lines} empty {were} passed over"
                 ));
             }
+            for (file, line) in &summary.backslashes {
+                telemetry::say(&format!(
+                    "warning: {file}, line {line}: backslashes were loaded as they stand, and look like escapes of COPY's text \
+                     format (\\t, \\n, \\\\); if they are, load the file with --format text, and if not, --escape none says so"
+                ));
+            }
             for (file, line) in &summary.left {
                 telemetry::say(&unfinished(file, *line));
             }
@@ -165,7 +171,10 @@ fn made(columns: &[Made]) -> Vec<String> {
     let list = |declared: bool| -> Vec<String> {
         let columns = columns.iter().filter(|made| made.declared == declared);
         columns
-            .map(|made| format!("{} {}", made.column, made.type_name))
+            .map(|made| match &*made.type_name {
+                "" => format!("{} of any type", made.column),
+                known => format!("{} {known}", made.column),
+            })
             .collect()
     };
     let mut lines = Vec::new();

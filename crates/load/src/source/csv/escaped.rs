@@ -1,0 +1,212 @@
+//! Fields of a file in which a character can take the meaning from the one behind it.
+
+use super::record::{Ended, EscapedField, Piece, Record};
+use super::style::{Escapes, Style};
+
+impl Record {
+    /// Reads the field that begins at `at`.
+    pub(super) fn escaped_field(
+        &mut self,
+        text: &[u8],
+        at: usize,
+        style: (Style, Escapes),
+        last: bool,
+        most: usize,
+    ) -> Ended {
+        match style.0.quote {
+            Some(quote) if text.get(at) == Some(&quote) => {
+                self.escaped_quoted(text, at, style, last, most)
+            }
+            _ => self.escaped_bare(text, at, style, last, most),
+        }
+    }
+
+    fn escaped_quoted(
+        &mut self,
+        text: &[u8],
+        open: usize,
+        (style, escapes): (Style, Escapes),
+        last: bool,
+        most: usize,
+    ) -> Ended {
+        let begin = self.scratch.len();
+        let quote = style.quote.unwrap_or_default();
+        let mut at = open + 1;
+        loop {
+            let inside = text.get(at..).unwrap_or_default();
+            let Some(length) = memchr::memchr2(quote, escapes.character(), inside) else {
+                return if last { Ended::Open(open) } else { Ended::Cut };
+            };
+            let (plain, behind) = inside.split_at(length);
+            self.scratch.extend_from_slice(plain);
+            let sign = at + length;
+            if behind.first() != Some(&quote) {
+                match self.take(text, sign, escapes, last) {
+                    Some(next) => at = next,
+                    None => return Ended::Cut,
+                }
+            } else if behind.get(1) == Some(&quote) {
+                self.scratch.push(quote);
+                at = sign + 2;
+            } else {
+                let ended = match self.behind(text, sign + 1, style, last) {
+                    Some(ended) => ended,
+                    None => self.beyond(text, sign + 1, style, last),
+                };
+                if !matches!(ended, Ended::Cut) {
+                    self.push(Piece::Patched(begin, self.scratch.len()), most);
+                }
+                return ended;
+            }
+        }
+    }
+
+    fn escaped_bare(
+        &mut self,
+        text: &[u8],
+        from: usize,
+        (style, escapes): (Style, Escapes),
+        last: bool,
+        most: usize,
+    ) -> Ended {
+        let begin = self.scratch.len();
+        // Behind the last escape.
+        let mut at = from;
+        loop {
+            let rest = text.get(at..).unwrap_or_default();
+            let (delimiter, end) = (style.delimiter, style.line_end);
+            let found = memchr::memchr3(delimiter, end, escapes.character(), rest);
+            if found.is_none() && !last {
+                return Ended::Cut;
+            }
+            let sign = at + found.unwrap_or(rest.len());
+            match text.get(sign) {
+                Some(b) if *b == delimiter => {
+                    self.push_bare(text, (from, sign), (begin, at), style, most);
+                    return Ended::Field(sign + 1);
+                }
+                Some(b) if *b != end => {
+                    let plain = text.get(at..sign).unwrap_or_default();
+                    self.stray |= memchr::memchr(style.other_end(), plain).is_some();
+                    self.scratch.extend_from_slice(plain);
+                    match self.take(text, sign, escapes, last) {
+                        Some(next) => at = next,
+                        None => return Ended::Cut,
+                    }
+                }
+                end => {
+                    let next = sign + usize::from(end.is_some());
+                    let to = style.without_cr(text, at, sign);
+                    self.push_bare(text, (from, to), (begin, at), style, most);
+                    self.finish(to, next);
+                    return Ended::Record;
+                }
+            }
+        }
+    }
+
+    /// Takes the escape at this place; returns where the text goes on. `None`: the text ends before
+    /// the escape does.
+    fn take(&mut self, text: &[u8], sign: usize, escapes: Escapes, last: bool) -> Option<usize> {
+        /// A backslash and the digits of a number behind it.
+        const LONGEST: usize = 4;
+        let behind = text.get(sign + 1..).unwrap_or_default();
+        if !last && behind.len() < LONGEST {
+            return None;
+        }
+        Some(sign + 1 + escapes.take(behind, &mut self.scratch))
+    }
+
+    /// Adds a field without quotes, of which all before `at` is in the scratch from `begin` on.
+    fn push_bare(
+        &mut self,
+        text: &[u8],
+        raw: (usize, usize),
+        (begin, at): (usize, usize),
+        style: Style,
+        most: usize,
+    ) {
+        let rest = text.get(at..raw.1).unwrap_or_default();
+        self.stray |= memchr::memchr(style.other_end(), rest).is_some();
+        if at == raw.0 {
+            self.push(Piece::Bare(raw.0, raw.1), most);
+            return;
+        }
+        self.scratch.extend_from_slice(rest);
+        self.escaped.push(EscapedField {
+            raw,
+            taken: (begin, self.scratch.len()),
+        });
+        self.push(Piece::Escaped(self.escaped.len() - 1), most);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::record::Scan;
+    use super::*;
+
+    const COPY: Style = Style {
+        delimiter: b'\t',
+        quote: None,
+        line_end: b'\n',
+        escapes: Some(Escapes::Copy),
+    };
+
+    const LOAD_DATA: Style = Style {
+        delimiter: b',',
+        quote: Some(b'"'),
+        line_end: b'\n',
+        escapes: Some(Escapes::LoadData(b'\\')),
+    };
+
+    fn scanned(text: &str, style: Style) -> (Vec<String>, Record) {
+        let mut record = Record::default();
+        assert_eq!(record.scan(text.as_bytes(), style, 99, true), Scan::Whole);
+        let fields = record.pieces.iter().map(|piece| {
+            let (from, to) = match *piece {
+                Piece::Bare(from, to) | Piece::Quoted(from, to) => {
+                    return text[from..to].to_owned();
+                }
+                Piece::Patched(from, to) => (from, to),
+                Piece::Escaped(field) => record.escaped[field].taken,
+            };
+            String::from_utf8(record.scratch[from..to].to_vec()).unwrap()
+        });
+        (fields.collect(), record)
+    }
+
+    #[test]
+    fn copys_text_format_is_read() {
+        let (found, record) = scanned("a\\tb\t\\\\N\tc\\\nd\\\te\t\"x\\N\\x41\\101\r\nnext", COPY);
+        assert_eq!(found, ["a\tb", "\\N", "c\nd\te", "\"xNAA"]);
+        assert_eq!((record.lines, record.stray), (2, false));
+        assert_eq!(record.escaped[1].raw, (5, 8));
+        // An escaped carriage return before the line end is one of the value.
+        assert_eq!(scanned("a\t\\\r\n", COPY).0, ["a", "\r"]);
+        assert!(scanned("a\\tb\rc\td\n", COPY).1.stray);
+    }
+
+    #[test]
+    fn load_datas_fields_are_read() {
+        let text = "\"a \\\"b\\\", c\",x\\,y,\"d\"\"e\\\\\",\\N,5\" z\n";
+        let (found, record) = scanned(text, LOAD_DATA);
+        assert_eq!(found, ["a \"b\", c", "x,y", "d\"e\\", "N", "5\" z"]);
+        assert_eq!(record.beyond, None);
+        assert_eq!(scanned("\"a\"b,c\n", LOAD_DATA).1.beyond, Some(1));
+    }
+
+    #[test]
+    fn every_cut_asks_for_more() {
+        for (text, style) in [
+            ("a\\tb\\\n\tc\\x41\\101\td\r\n", COPY),
+            ("\"a \\\"b\",x\\,y,\"d\"\"e\"\r\n", LOAD_DATA),
+        ] {
+            let mut record = Record::default();
+            for cut in 0..text.len() {
+                let cut = &text.as_bytes()[..cut];
+                assert_eq!(record.scan(cut, style, 9, false), Scan::Cut, "{cut:?}");
+            }
+        }
+    }
+}
