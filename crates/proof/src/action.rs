@@ -6,6 +6,7 @@ use windrow_core::Apart;
 
 use crate::body::{self, Body};
 use crate::catalog::{Called, Catalog, Function, Kind, Reach, Relation, Trigger};
+use crate::clock::reads_clock;
 use crate::list::{self, Company, company};
 use crate::reason;
 use crate::settings;
@@ -63,7 +64,42 @@ impl Catalog {
     }
 }
 
+/// The code that a statement runs besides itself and that reads the transaction's clock.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Clocked {
+    /// A check, a condition or a trigger that compares it with something.
+    pub looks: Option<Box<str>>,
+    /// The columns that triggers set to it.
+    pub stamps: Vec<Box<str>>,
+}
+
 impl Catalog {
+    /// Finds what a statement runs besides itself, defaults of columns aside, that reads the
+    /// transaction's clock.
+    pub fn clocked(&self, action: &Action<'_>, trusted: &Trusted) -> Clocked {
+        let judge = Judge {
+            catalog: self,
+            action,
+            trusted,
+        };
+        let mut clocked = Clocked::default();
+        let reads = |called: &&Called| {
+            let read = called.function.built_in && reads_clock(called.function.bare());
+            read && called.kind != Kind::Default && judge.applies(called)
+        };
+        let read = self.called.iter().find(reads);
+        clocked.looks = read.map(|called| called.object.clone());
+        for trigger in self.triggers.iter().filter(|trigger| judge.fires(trigger)) {
+            let body = body::read(&trigger.body, &trigger.shadows, &self.operators);
+            if let Ok(body) = body {
+                clocked.stamps.extend(body.stamps);
+                let looks = body.looks_at_clock.then(|| trigger.object.clone());
+                clocked.looks = clocked.looks.or(looks);
+            }
+        }
+        clocked
+    }
+
     /// Why the triggers that a statement fires keep it apart.
     pub(crate) fn triggers_apart<'a>(
         &'a self,
@@ -144,8 +180,16 @@ impl Judge<'_> {
     }
 
     fn of_called(&self, called: &Called) -> Option<Apart> {
+        let of_column = matches!(called.kind, Kind::Default | Kind::Domain);
+        self.applies(called)
+            .then(|| of_function(called, of_column, self.trusted))
+            .flatten()
+    }
+
+    /// True if the statement may evaluate what calls a function.
+    fn applies(&self, called: &Called) -> bool {
         let action = self.action;
-        let applies = match called.kind {
+        match called.kind {
             Kind::Default if called.reach == Reach::View => true,
             Kind::Default => called.reach == Reach::Itself && (action.defaults)(&called.place),
             Kind::Condition => {
@@ -157,11 +201,7 @@ impl Judge<'_> {
                 self.is_reached(called.reach)
                     && (action.inserts || action.updates || called.kind != Kind::Always)
             }
-        };
-        let of_column = matches!(called.kind, Kind::Default | Kind::Domain);
-        applies
-            .then(|| of_function(called, of_column, self.trusted))
-            .flatten()
+        }
     }
 
     /// Whether a trigger may change columns that the statement does not set.

@@ -13,6 +13,7 @@
 //! | --- | --- |
 //! | `catalog` | the rows of the answers |
 //! | `action` | what a statement does to a table, and the level that is proven for it |
+//! | `clock` | where an expression reads the transaction's clock |
 //! | `list` | what is known of functions that are built in, and of some of extensions |
 //! | `settings` | the settings that a connection of Windrow has for itself |
 //! | `body` | the grammar of trigger functions that are harmless |
@@ -21,17 +22,20 @@
 mod action;
 mod body;
 mod catalog;
+mod clock;
 mod list;
 mod reason;
 mod settings;
 mod text;
 mod trusted;
 
-pub use action::{Action, Level};
+pub use action::{Action, Clocked, Level};
 pub use catalog::{Catalog, Function, Relied};
+pub use clock::{Clock, clock, reads_clock};
 pub use list::{Company, company};
 pub use text::Words;
 pub use trusted::Trusted;
+pub use windrow_sql::is_moment;
 
 /// Asks for everything that a write to a table may run. `$1`, a text: the table, as SQL; `$2`, a
 /// text: words that may name types in the statement, separated by `chr(1)`. Rows for

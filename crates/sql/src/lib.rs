@@ -12,6 +12,7 @@
 mod clause;
 mod effect;
 mod expression;
+mod frozen;
 pub mod lex;
 pub mod lift;
 mod names;
@@ -29,6 +30,7 @@ mod words;
 mod write;
 
 pub use effect::{Sequences, answered, sequences};
+pub use frozen::{is_moment, may_freeze};
 pub use lift::{Lifted, Lifter, lift};
 pub use names::{Names, leaves_nothing_hidden, names};
 pub use read::{read, split};

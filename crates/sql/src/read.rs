@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::effect;
+use crate::frozen::is_frozen;
 use crate::lex::{Kind, Token};
 use crate::parse::{Tokens, UNCLEAR};
 use crate::reading::{Apart, Effect, MAX_TEXT, Reading};
@@ -14,6 +15,7 @@ const MAX_SCANNED: usize = 1 << 20;
 
 const TOO_LONG: &str = "a text longer than 65,536 bytes";
 const BACKSLASH: &str = "a backslash in a plain string";
+const FROZEN: &str = "a literal that means the moment at which it is read";
 const SEVERAL: &str = "several statements in one text";
 
 /// Reads a text as the extended protocol prepares it. `types`: the types that the client names for
@@ -106,6 +108,7 @@ fn one(text: &str, tokens: &[Token], types: &[u32]) -> Reading {
         return Reading::Apart(found);
     }
     match write::parsed(text, tokens, types) {
+        Ok(_) if is_frozen(text, tokens) => apart(FROZEN, found.effect),
         Ok(parsed) => Reading::Join(Arc::new(parsed)),
         Err(reason) => apart(reason, found.effect),
     }

@@ -1,5 +1,6 @@
 //! The server's errors as faults
-//! (<https://mariadb.com/kb/en/mariadb-error-codes/>, <https://dev.mysql.com/doc/mysql-errors/8.0/en/server-error-reference.html>).
+//! (<https://mariadb.com/kb/en/mariadb-error-codes/>,
+//! <https://dev.mysql.com/doc/mysql-errors/8.0/en/server-error-reference.html>).
 //!
 //! A fault's code is the SQLSTATE that every sink gives this kind of failure, where it is a known
 //! one, or else the server's own. The server's number and SQLSTATE stand in the message.

@@ -7,6 +7,7 @@ use windrow_core::{Apart, Op};
 use windrow_database::plan::Fence;
 
 use crate::catalog::table::Table;
+use crate::moment::Moment;
 
 /// A statement that is ready to be executed on one version of its table. `F`: what is particular
 /// to the kind of work that it comes from.
@@ -28,6 +29,8 @@ pub(crate) struct Compiled<F> {
     pub(crate) fence: Fence,
     /// Somebody could tell in which order its rows were written.
     pub(crate) order_shows: bool,
+    /// The extent to which it may share the time of a transaction.
+    pub(crate) moment: Moment,
     /// Why it is sent apart, if so.
     pub(crate) apart: Option<Arc<Apart>>,
     pub(crate) form: F,
@@ -51,6 +54,8 @@ pub(crate) struct Fused {
     /// It counts its rows and fails where one is missing, so there is nothing to tell of each. Else
     /// it gives a row for each write that took place.
     pub(crate) counted: bool,
+    /// True if the last parameter holds the distance of each write from the transaction's start.
+    pub(crate) moments: bool,
 }
 
 impl<F> Compiled<F> {

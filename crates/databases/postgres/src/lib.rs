@@ -15,9 +15,12 @@
 //! | `moves` | tables of pending rows, for `windrow move` |
 //! | `bookkeeping` | what a spool needs besides: how far it has come, what was refused |
 //! | `inventory` | which tables there are and what names their rows, for replicas |
-//! | `own_tables`, `talk` | tables that Windrow keeps for itself; several statements in one round trip |
+//! | `own_tables`, `talk` | tables that Windrow keeps for itself; several statements in one round
+//! trip |
 //! | `compiled`, `touch` | a statement joined with its table; what it touches and changes |
-//! | `server`, `dialect`, `cockroachdb`, `fault` | the server, what CockroachDB does otherwise, what is refused |
+//! | `moment` | the moments of writes that share a transaction |
+//! | `server`, `dialect`, `cockroachdb`, `fault` | the server, what CockroachDB does otherwise,
+//! what is refused |
 //!
 //! The protocol itself is in `windrow-pgwire`.
 
@@ -31,6 +34,7 @@ mod fault;
 mod inventory;
 mod ladder;
 mod load;
+mod moment;
 mod moves;
 mod own_tables;
 mod rows;

@@ -1,10 +1,12 @@
 //! Expressions of harmless bodies. Which operator binds tighter does not matter here: only what may
 //! stand in them.
 
+use windrow_sql::is_moment;
 use windrow_sql::lex::Kind;
 
 use super::Reader;
 use super::tokens::Why;
+use crate::clock::is_clock_word;
 use crate::list;
 
 /// Values that are told by a word.
@@ -151,6 +153,11 @@ impl Reader<'_> {
             }
         }
         match self.tokens.kind(0) {
+            Kind::Text if is_moment(self.tokens.text(0).as_bytes()) => {
+                self.body.looks_at_clock = true;
+                self.tokens.step();
+                Ok(())
+            }
             Kind::Text | Kind::Integer | Kind::Decimal => {
                 self.tokens.step();
                 Ok(())
@@ -168,6 +175,8 @@ impl Reader<'_> {
     fn word(&mut self) -> Result<(), Why> {
         let at = self.tokens.clone();
         let name = self.tokens.name()?;
+        let called = self.tokens.kind(0) == Kind::Open;
+        self.body.looks_at_clock |= is_clock_word(&name, called);
         match (&*name, self.tokens.kind(0)) {
             ("case", _) => self.case(),
             ("cast", Kind::Open) => {
@@ -204,6 +213,7 @@ impl Reader<'_> {
                 self.tokens.step();
                 let at = self.tokens.clone();
                 let name = self.tokens.name()?;
+                self.body.looks_at_clock |= is_clock_word(&name, true);
                 match list::may_call(&name) && self.tokens.kind(0) == Kind::Open {
                     true => self.arguments(),
                     false => Err(at.why()),

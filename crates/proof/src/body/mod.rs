@@ -19,6 +19,10 @@ pub(crate) struct Body {
     pub(crate) drops: bool,
     /// The columns that it sets.
     pub(crate) assigns: Vec<Box<str>>,
+    /// The columns among them that are set to what the transaction's clock says.
+    pub(crate) stamps: Vec<Box<str>>,
+    /// True if the body reads the transaction's clock for something else.
+    pub(crate) looks_at_clock: bool,
 }
 
 impl Body {
@@ -33,6 +37,8 @@ impl Body {
             speaks: true,
             drops: true,
             assigns: Vec::new(),
+            stamps: Vec::new(),
+            looks_at_clock: false,
         }
     }
 }
@@ -227,10 +233,12 @@ impl Reader<'_> {
 
     /// `NEW.column := expression;` or `variable := expression;`
     fn assignment(&mut self) -> Result<(), Why> {
+        let mut column = None;
         if self.tokens.skip("new") {
             self.tokens.dot()?;
-            let column = self.tokens.any_name()?;
-            self.body.assigns.push(column);
+            let name = self.tokens.any_name()?;
+            self.body.assigns.push(name.clone());
+            column = Some(name);
         } else {
             let at = self.tokens.clone();
             let name = self.tokens.name()?;
@@ -241,7 +249,13 @@ impl Reader<'_> {
         if !self.tokens.skip_assignment() {
             return Err(self.tokens.why());
         }
+        let looked = std::mem::take(&mut self.body.looks_at_clock);
         self.expression()?;
+        let reads = std::mem::replace(&mut self.body.looks_at_clock, looked);
+        match column.filter(|_| reads) {
+            Some(column) => self.body.stamps.push(column),
+            None => self.body.looks_at_clock |= reads,
+        }
         self.tokens.semicolon()
     }
 }

@@ -35,6 +35,28 @@ fn harmless_bodies_are_proven_and_fuse() {
 }
 
 #[test]
+fn columns_that_hold_the_time_are_told_from_comparisons_with_it() {
+    for stamps in [
+        "begin new.at = now(); return new; end",
+        "begin if new.x then new.at := date_trunc('hour', localtimestamp(3)); end if; return new; end",
+        "begin new.at := 'now'; return new; end",
+    ] {
+        let body = proven(stamps);
+        assert_eq!(body.stamps, ["at".into()], "{stamps}");
+        assert!(!body.looks_at_clock, "{stamps}");
+    }
+    for looks in [
+        "begin if new.at > now() then raise 'no'; end if; return new; end",
+        "declare t timestamptz := now(); begin new.at := t; return new; end",
+        "begin case when new.at < current_date then new.x := 1; else null; end case; return new; end",
+    ] {
+        assert!(proven(looks).looks_at_clock, "{looks}");
+    }
+    let body = proven("begin new.at := clock_timestamp(); return new; end");
+    assert!(body.stamps.is_empty() && !body.looks_at_clock);
+}
+
+#[test]
 fn what_raises_or_drops_is_grouped() {
     for body in [
         "begin raise notice 'row % of %', new.id, tg_table_name; return new; end",

@@ -73,6 +73,9 @@ called(reach, kind, object, place, fn) AS (
   CROSS JOIN LATERAL unnest(string_to_array(btrim(m.part[1]), ' ')) AS n(number)
   JOIN pg_catalog.pg_operator o ON o.oid = n.number::oid
   UNION
+  SELECT t.reach, t.kind, t.object, t.place, 'pg_catalog.now()'::pg_catalog.regprocedure::oid FROM tree t
+  WHERE t.tree ~ 'SQLVALUEFUNCTION :op [0-8] |:resulttype (1082|1083|1114|1184|1266) '
+  UNION
   SELECT r.reach, 'e', 'constraint ' || quote_ident(c.conname) || ' on ' || r.name, NULL, o.oprcode::oid
   FROM one r JOIN pg_catalog.pg_constraint c ON c.conrelid = r.oid
   CROSS JOIN LATERAL unnest(c.conexclop || c.conpfeqop || c.conppeqop || c.conffeqop) AS n(number)

@@ -18,6 +18,7 @@ mod hostile;
 mod interleaved;
 mod load;
 mod many;
+mod moments;
 mod notices;
 mod order;
 mod restless;

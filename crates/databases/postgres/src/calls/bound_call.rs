@@ -5,16 +5,19 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 use windrow_calls::{Formats, ParsedStatement, Signature, SqlCall, Statement};
 use windrow_core::{Apart, Fault, FaultClass, Op};
+use windrow_proof::is_moment;
 
 use super::call_catalog::Renewed;
 use super::carrier::Carrier;
-use super::key::{self, Keys};
+use super::key::{self, Keys, Part};
 use super::meaning::Meaning;
 use super::parsed::{bare, given, sets};
 use super::text;
+use crate::catalog::column::may_name_moments;
 use crate::catalog::table::Table;
 use crate::compiled::{Compiled, Numbers};
 use crate::fault::with_error;
+use crate::moment::Moment;
 use crate::touch::{Change, Touch, fence, order_shows};
 use crate::values::fit::Fit;
 use crate::values::key::Found;
@@ -36,6 +39,10 @@ pub(crate) struct BoundCall {
     /// How values become arrays, a parameter each; empty where they do not.
     pub(super) carriers: Box<[Carrier]>,
     keys: Keys,
+    /// True if its calls may become one statement.
+    travels: bool,
+    /// The parameters that are sent as texts and read as times.
+    times: Box<[usize]>,
     /// The sequence that each call takes a value from.
     pub(super) generates: Option<u32>,
     /// Why no call of it can be executed.
@@ -75,13 +82,14 @@ pub(super) fn bind_call(
         .then(|| carriers(parsed, &meaning, &call.formats))
         .flatten();
     let keys = meaning.keys(&call.formats).into_owned();
+    let telling_keys = meaning.telling_keys(&call.formats);
     let fused = sets
         .as_ref()
-        .and_then(|carriers| text::fused(parsed, &meaning, carriers, &keys));
+        .and_then(|carriers| text::fused(parsed, &meaning, carriers, &telling_keys));
     let telling = sets
         .as_ref()
         .filter(|_| fused.is_some())
-        .and_then(|carriers| text::telling(parsed, &meaning, carriers, &keys));
+        .and_then(|carriers| text::telling(parsed, &meaning, carriers, &telling_keys));
     let change = change(parsed, &meaning);
     let generated = meaning.generated.as_ref().filter(|column| column.told);
     Compiled {
@@ -93,6 +101,7 @@ pub(super) fn bind_call(
         fence: fence(&change, &meaning.table),
         order_shows: order_shows(&change, &meaning.table, gives_all(parsed, &meaning.table)),
         apart,
+        moment: meaning.clock.moment,
         telling,
         table: meaning.table.clone(),
         form: BoundCall {
@@ -103,6 +112,8 @@ pub(super) fn bind_call(
             signature,
             changed_signature,
             width: meaning.width,
+            travels: fused.is_some(),
+            times: times(&meaning, &call.formats),
             carriers: sets.filter(|_| fused.is_some()).unwrap_or_default(),
             keys,
             generates: generated.map(|column| column.sequence),
@@ -151,7 +162,12 @@ impl BoundCall {
             }
             values.push(value);
         }
-        let whole = values.len() == self.carriers.len() && !self.carriers.is_empty();
+        let values_at = |place: &usize| values.get(*place).copied().flatten();
+        if self.times.iter().filter_map(values_at).any(is_moment) {
+            // In company it would be the moment of others too.
+            worst = worst.max(Fit::Bad);
+        }
+        let whole = values.len() == self.carriers.len() && self.travels;
         let sets = whole && worst == Fit::Sure;
         (worst, sets, self.touch(&values, scratch, hashes))
     }
@@ -201,6 +217,51 @@ fn carriers(
         }
     }
     Some(carriers.into())
+}
+
+/// Gives a statement's meaning back, unless each of its calls would have a transaction of its own
+/// on the lane's connections, one behind the other.
+///
+/// # Errors
+/// Something looks at the time of its transaction, and no set-based statement can give each call
+/// its own.
+pub(super) fn worth_joining(meaning: Meaning) -> Result<Meaning, Apart> {
+    let phrase = "a time of the transaction that something looks at";
+    match meaning.clock.moment == Moment::Own && !may_travel(&meaning) {
+        true => Err(Apart::of(phrase)),
+        false => Ok(meaning),
+    }
+}
+
+/// True if calls of a statement can become one statement, in one of the formats that drivers use.
+fn may_travel(meaning: &Meaning) -> bool {
+    let parsed = &*meaning.parsed;
+    let travels = |formats: &Formats| {
+        let carriers = carriers(parsed, meaning, formats)?;
+        let keys = meaning.keys(formats);
+        let told = |parts: &[Part]| !parts.iter().any(|part| matches!(part, Part::Unknown));
+        let plain = parsed.op == Op::Insert && parsed.conflict.is_none();
+        let told = plain || keys.iter().all(|(_, parts)| told(parts));
+        text::fused(parsed, meaning, &carriers, &meaning.telling_keys(formats)).filter(|_| told)
+    };
+    let joins = meaning.grouped.is_none() && meaning.table.fuses;
+    joins && (travels(&Formats::Text).is_some() || travels(&Formats::Binary).is_some())
+}
+
+/// The parameters that are sent as texts and may name a moment by a word.
+fn times(meaning: &Meaning, formats: &Formats) -> Box<[usize]> {
+    let base = |parameter: u32| {
+        let mut columns = meaning.table.columns.iter();
+        let domain = columns.find(|column| column.type_oid == parameter);
+        domain.map_or(parameter, |column| column.base_oid)
+    };
+    let parameters = meaning.signature.parameters.iter().enumerate();
+    parameters
+        .filter(|(place, parameter)| {
+            !formats.is_binary(*place) && may_name_moments(base(**parameter))
+        })
+        .map(|(place, _)| place)
+        .collect()
 }
 
 /// Whether each value of a row is one that the client gave.

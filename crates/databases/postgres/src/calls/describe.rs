@@ -29,7 +29,8 @@ SELECT a.attname, coalesce(s.oid, 0),
   CASE WHEN a.attidentity <> '' THEN 'nextval(' || quote_literal(s.oid::regclass) || '::regclass)'
     ELSE coalesce(pg_get_expr(f.adbin, f.adrelid), t.typdefault) END,
   coalesce(has_sequence_privilege(s.oid, 'USAGE, UPDATE'), false),
-  coalesce(has_sequence_privilege(s.oid, 'USAGE, SELECT'), true)
+  coalesce(has_sequence_privilege(s.oid, 'USAGE, SELECT'), true),
+  has_column_privilege(a.attrelid, a.attnum, 'INSERT')
 FROM pg_catalog.pg_attribute a
 JOIN pg_catalog.pg_type t ON t.oid = a.atttypid
 LEFT JOIN pg_catalog.pg_attrdef f ON f.adrelid = a.attrelid AND f.adnum = a.attnum
@@ -106,6 +107,8 @@ pub(super) struct ColumnDefault {
     pub(super) may_take: bool,
     /// The role may be told what was taken.
     pub(super) may_look: bool,
+    /// The role may give the column a value.
+    pub(super) may_give: bool,
 }
 
 /// A function that a name may mean.
@@ -219,6 +222,7 @@ impl AnswerReader {
                 sql: row.text(2).into(),
                 may_take: row.is(3),
                 may_look: row.is(4),
+                may_give: row.is(5),
             }),
             _ => self.description.functions.push(Function {
                 name: row.text(0).into(),

@@ -3,7 +3,7 @@
 
 use windrow_calls::{Expression, ParsedStatement, REFUSED};
 use windrow_core::{Apart, Name, Op};
-use windrow_proof::{Action, Level, Trusted, Words};
+use windrow_proof::{Action, Clocked, Level, Trusted, Words};
 
 use super::describe::{ColumnDefault, Description, Function, Relation};
 use super::parsed::{given, has_word, mentions, sets};
@@ -70,6 +70,24 @@ fn of_proof(
     facts: &Facts,
     trusted: &Trusted,
 ) -> Result<Option<Apart>, Apart> {
+    match with_action(parsed, facts, |action| facts.judge(action, trusted)) {
+        Level::Fused => Ok(level::of_table(facts)),
+        Level::Grouped(why) => Ok(Some((*why).clone())),
+        Level::Apart(apart) => Err((*apart).clone()),
+    }
+}
+
+/// Finds what the table runs for the statement that reads the transaction's clock.
+pub(super) fn clocked(parsed: &ParsedStatement, facts: &Facts, trusted: &Trusted) -> Clocked {
+    with_action(parsed, facts, |action| facts.clocked(action, trusted))
+}
+
+/// Calls a function with what the statement does to its table.
+fn with_action<T>(
+    parsed: &ParsedStatement,
+    facts: &Facts,
+    judge: impl FnOnce(&Action<'_>) -> T,
+) -> T {
     let update = parsed.conflict.as_ref().filter(|conflict| conflict.update);
     let given = given(parsed, facts);
     let is_given = |name: &str| {
@@ -98,11 +116,7 @@ fn of_proof(
         sets: &assigned,
         is_key: &|name| facts.is_key(name),
     };
-    match facts.judge(&action, trusted) {
-        Level::Fused => Ok(level::of_table(facts)),
-        Level::Grouped(why) => Ok(Some((*why).clone())),
-        Level::Apart(apart) => Err((*apart).clone()),
-    }
+    judge(&action)
 }
 
 fn of_functions(

@@ -24,6 +24,8 @@ pub(super) enum Part {
     Parameter(usize, Reader),
     /// It is the same for all calls of the statement: its canonical bytes.
     Constant(Box<[u8]>),
+    /// The moment of the row.
+    Moment,
     /// It cannot be told.
     Unknown,
 }
@@ -77,6 +79,38 @@ pub(super) fn keys(
     table: &Table,
     parameters: &[u32],
     formats: &Formats,
+    moments: &[Name],
+) -> Keys {
+    let mut keys = all_keys(parsed, table, parameters, formats, moments);
+    // No two units have the same moment, so no two rows that hold one are the same.
+    keys.retain(|(_, parts)| !parts.iter().any(|part| matches!(part, Part::Moment)));
+    keys
+}
+
+/// Gives the rest of keys that hold the moment of a row. Another flight may come to the same
+/// moment: so rows that are alike in all else are never in two flights.
+pub(super) fn keys_of_moments(
+    parsed: &ParsedStatement,
+    table: &Table,
+    parameters: &[u32],
+    formats: &Formats,
+    moments: &[Name],
+) -> Keys {
+    let mut keys = all_keys(parsed, table, parameters, formats, moments);
+    keys.retain(|(_, parts)| parts.iter().any(|part| matches!(part, Part::Moment)));
+    for (_, parts) in &mut keys {
+        let told = |part: &Part| matches!(part, Part::Parameter(..) | Part::Constant(_));
+        *parts = parts.iter().filter(|part| told(part)).cloned().collect();
+    }
+    keys
+}
+
+fn all_keys(
+    parsed: &ParsedStatement,
+    table: &Table,
+    parameters: &[u32],
+    formats: &Formats,
+    moments: &[Name],
 ) -> Keys {
     let inserted;
     let named: &[(&Name, &Expression)] = if parsed.op == Op::Insert {
@@ -95,6 +129,9 @@ pub(super) fn keys(
     for (number, unique) in table.uniques.iter().enumerate() {
         let part = |place: &usize| {
             let column = table.columns.get(*place)?;
+            if parsed.op == Op::Insert && moments.contains(&column.name) {
+                return Some(Part::Moment);
+            }
             match named.iter().find(|(name, _)| **name == column.name) {
                 Some((_, value)) => Some(Part::of(column, value, &parameter)),
                 // A value that is the same for many; what comes from a sequence is nobody else's.
@@ -183,7 +220,7 @@ pub(super) fn row_key(
                 scratch.extend_from_slice(bytes);
                 continue;
             }
-            Part::Unknown => return Found::Unknown,
+            Part::Moment | Part::Unknown => return Found::Unknown,
         };
         let Some(Some(value)) = values.get(place) else {
             return Found::Nothing;

@@ -9,9 +9,10 @@ use windrow_calls::{Arguments, AsRow, Formats, ParsedStatement, REFUSED, Signatu
 use windrow_core::{Apart, KeyedRow};
 use windrow_proof::Trusted;
 
+use super::clock_use::ClockUse;
 use super::describe::Description;
 use super::judge::{self, GeneratedColumn};
-use super::key::{self, Keys, keys};
+use super::key::{self, Keys, keys, keys_of_moments};
 use super::literal;
 use super::row_of::RowOf;
 use super::row_plan::RowPlan;
@@ -37,6 +38,10 @@ pub(crate) struct Meaning {
     pub(super) proven: bool,
     /// The unique keys that it gives, where all values are text, and where all are binary.
     keys: [Keys; 2],
+    /// The rest of those of its keys that hold the moment of a row.
+    moment_keys: [Keys; 2],
+    /// The use of the transaction's clock.
+    pub(super) clock: ClockUse,
     /// How a call of it becomes the write of a row.
     row: Option<RowPlan>,
     /// Which row a call of it may change.
@@ -55,6 +60,29 @@ impl Meaning {
                 &self.table,
                 &self.signature.parameters,
                 formats,
+                &self.clock.exact,
+            )),
+        }
+    }
+
+    /// All unique keys that tell rows apart: those that hold the moment of a row tell it by the
+    /// rest.
+    pub(super) fn telling_keys(&self, formats: &Formats) -> Keys {
+        let (keys, moment_keys) = (self.keys(formats), self.moment_keys(formats));
+        keys.iter().chain(moment_keys.iter()).cloned().collect()
+    }
+
+    fn moment_keys(&self, formats: &Formats) -> Cow<'_, Keys> {
+        let [text, binary] = &self.moment_keys;
+        match formats {
+            Formats::Text => Cow::Borrowed(text),
+            Formats::Binary => Cow::Borrowed(binary),
+            Formats::Each(_) => Cow::Owned(keys_of_moments(
+                &self.parsed,
+                &self.table,
+                &self.signature.parameters,
+                formats,
+                &self.clock.exact,
             )),
         }
     }
@@ -64,6 +92,7 @@ impl Meaning {
         Self {
             table: not_described(self.table.facts.clone()),
             generated: None,
+            clock: ClockUse::default(),
             ..self.clone()
         }
     }
@@ -93,6 +122,8 @@ impl Meaning {
             grouped: None,
             proven: false,
             keys: [Vec::new(), Vec::new()],
+            moment_keys: [Vec::new(), Vec::new()],
+            clock: ClockUse::default(),
             row: None,
             row_of: None,
         }
@@ -115,14 +146,21 @@ impl Touches for Meaning {
         scratch: &mut Vec<u8>,
         hashes: &mut Vec<u64>,
     ) {
-        let keys = self.keys(formats);
-        if keys.is_empty() {
+        let (keys, moment_keys) = (self.keys(formats), self.moment_keys(formats));
+        if keys.is_empty() && moment_keys.is_empty() {
             return;
         }
         let values: SmallVec<[Option<&[u8]>; 16]> = arguments.iter().collect();
         for (seed, parts) in keys.iter() {
             if let Found::Row(row) = key::row_key(*seed, parts, &values, scratch) {
                 hashes.push(row.hash);
+            }
+        }
+        for (seed, parts) in moment_keys.iter() {
+            match key::row_key(*seed, parts, &values, scratch) {
+                Found::Row(row) => hashes.push(row.hash),
+                Found::Unknown => hashes.push(*seed),
+                Found::Nothing => {}
             }
         }
     }
@@ -176,13 +214,19 @@ pub(super) fn meaning(
     let grouped = unproven.or_else(|| otherwise.into_iter().flatten().next().map(Apart::of));
     let signature = Arc::new(description.signature());
     let table = put(relation.oid, facts.clone());
-    let given = |formats| keys(parsed, &table, &signature.parameters, &formats);
+    let clocked = judge::clocked(parsed, facts, trusted);
+    let clock = ClockUse::of(parsed, description, facts, &clocked);
+    let (types, exact) = (&signature.parameters, &clock.exact);
+    let given = |formats| keys(parsed, &table, types, &formats, exact);
+    let of_moments = |formats| keys_of_moments(parsed, &table, types, &formats, exact);
     let row = proven.then(|| RowPlan::of(parsed, description, &table, generated.is_some()));
     let row_of = RowOf::of(parsed, description, &table, (generated.as_ref(), proven));
     Ok(Meaning {
         row_of,
         row: row.flatten(),
         keys: [given(Formats::Text), given(Formats::Binary)],
+        moment_keys: [of_moments(Formats::Text), of_moments(Formats::Binary)],
+        clock,
         parsed: parsed.clone(),
         width: description.width,
         generated,

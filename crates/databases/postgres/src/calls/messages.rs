@@ -15,6 +15,7 @@ use crate::compiled::{Compiled, Fused};
 use crate::ladder::answers::{Answers, number};
 use crate::ladder::bind::Bind;
 use crate::ladder::form::{Buffers, Messages, Slots};
+use crate::moment::push_distances;
 use crate::values::encode::Unfit;
 
 impl Messages for BoundCall {
@@ -69,6 +70,7 @@ impl Messages for BoundCall {
         set: &Fused,
         statement: u64,
         calls: impl ExactSizeIterator<Item = Option<&'w SqlCall>> + Clone,
+        distances: &[i64],
         Buffers { out, .. }: Buffers<'_>,
     ) -> Result<u8, Unfit> {
         let bound = &compiled.form;
@@ -83,10 +85,13 @@ impl Messages for BoundCall {
         }
         let mut bind = Bind::open(out, Some(statement));
         bind.all_binary();
-        bind.count(width)?;
+        bind.count(width + usize::from(set.moments))?;
         for (place, carrier) in bound.carriers.iter().enumerate() {
             let column = values.iter().skip(place).step_by(width).copied();
             bind.parameter(|out| carrier.push_array(column, out))?;
+        }
+        if set.moments {
+            bind.parameter(|out| push_distances(distances, out))?;
         }
         // Its place and whether it took place, and what it took from a sequence.
         let heads = match set.counted {

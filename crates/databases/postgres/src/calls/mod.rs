@@ -21,6 +21,7 @@
 mod bound_call;
 mod call_catalog;
 mod carrier;
+mod clock_use;
 mod describe;
 mod form;
 mod judge;

@@ -7,6 +7,7 @@ use windrow_calls::SqlCall;
 use windrow_core::Fault;
 use windrow_pgwire::wire::{Broken, Wire};
 
+use super::bound_call::worth_joining;
 use super::call_catalog::{CallCatalog, Renewed};
 use super::describe;
 use super::meaning::meaning;
@@ -30,6 +31,7 @@ pub(super) async fn renew(
             Ok(description) => {
                 let signature = Arc::new(description.signature());
                 let found = meaning(parsed, &description, &call_catalog.trusted, put);
+                let found = found.and_then(worth_joining);
                 call_catalog.stand(parsed, found.as_ref());
                 match found {
                     Ok(meaning) => Renewed::Joined(Arc::new(meaning)),

@@ -11,7 +11,7 @@ use windrow_core::sink::Purpose;
 use windrow_core::{Apart, Executor, Fault, Profile, Sink, Standing, Unit};
 use windrow_database::Options;
 
-use super::bound_call::BoundCall;
+use super::bound_call::{BoundCall, worth_joining};
 use super::call_catalog::CallCatalog;
 use super::describe::{self, Description};
 use super::meaning::meaning;
@@ -228,7 +228,7 @@ impl StatementSink {
     ) -> Result<Arc<Statement>, Apart> {
         let catalog = &self.shared.catalog;
         let put = |oid, facts| catalog.put(oid, facts);
-        let found = meaning(parsed, description, &catalog.trusted, put);
+        let found = meaning(parsed, description, &catalog.trusted, put).and_then(worth_joining);
         catalog.stand(parsed, found.as_ref());
         let meaning = Arc::new(found?);
         let signature = meaning.signature.clone();

@@ -23,8 +23,10 @@ use super::carrier::Carrier;
 use super::key::Part;
 use super::meaning::Meaning;
 use super::parsed::{bare, given, has_parameters, mentions, sets};
+use crate::catalog::column::Column;
 use crate::catalog::table::{Facts, Unique};
 use crate::compiled::Fused;
+use crate::moment::DISTANCES;
 use crate::rows::fused::push_conditions;
 use crate::rows::statement::push;
 
@@ -35,9 +37,18 @@ const OURS: &str = "windrow ";
 /// A key by which inserted rows are matched to their source.
 struct Match<'a> {
     unique: &'a Unique,
-    /// For each of its columns the place of its parameter; `None`: the value taken from the
-    /// sequence.
-    parts: Vec<Option<usize>>,
+    /// Where the value of each of its columns comes from.
+    parts: Vec<KeyPart>,
+}
+
+/// Where the value of a key's column comes from.
+enum KeyPart {
+    /// The parameter at this place.
+    Parameter(usize),
+    /// The sequence, in the source.
+    Sequence,
+    /// The moment of the row: this expression.
+    Moment(String),
 }
 
 struct Text<'a> {
@@ -57,6 +68,9 @@ pub(super) fn fused(
     keys: &[(u64, Box<[Part]>)],
 ) -> Option<Fused> {
     let text = Text::new(parsed, meaning, carriers, keys)?;
+    if meaning.clock.no_sets {
+        return None;
+    }
     match parsed.op {
         Op::Insert => text.insert(),
         Op::Update | Op::Delete => text.by_key(),
@@ -110,7 +124,8 @@ impl<'a> Text<'a> {
             keys,
         };
         let mut names = text.facts.columns.iter().map(|column| &column.name);
-        let clear = !carriers.is_empty() && !names.any(|name| name.starts_with(OURS));
+        let some = meaning.clock.is_carried || !carriers.is_empty();
+        let clear = some && !names.any(|name| name.starts_with(OURS));
         (clear && text.domains_are_assigned()).then_some(text)
     }
 }
@@ -118,10 +133,12 @@ impl<'a> Text<'a> {
 impl Text<'_> {
     fn statement(&self, sql: String, counted: bool) -> Fused {
         let types = self.carriers.iter().map(|carrier| carrier.array);
+        let moments = self.meaning.clock.is_carried;
         Fused {
             sql,
-            types: types.collect(),
+            types: types.chain(moments.then_some(DISTANCES)).collect(),
             counted,
+            moments,
         }
     }
 
@@ -252,8 +269,9 @@ impl Text<'_> {
             sql.push_str(if number > 0 { " AND " } else { "" });
             push(&mut sql, format_args!("i.k{number} = "));
             match part {
-                Some(place) => self.push_parameter(&mut sql, *place),
-                None => push(&mut sql, format_args!("{W}.\"windrow new\"")),
+                KeyPart::Parameter(place) => self.push_parameter(&mut sql, *place),
+                KeyPart::Sequence => push(&mut sql, format_args!("{W}.\"windrow new\"")),
+                KeyPart::Moment(value) => sql.push_str(value),
             }
         }
         Some(self.statement(sql, false))
@@ -281,14 +299,17 @@ impl Text<'_> {
         })
     }
 
-    fn part(&self, place: usize) -> Option<Option<usize>> {
+    fn part(&self, place: usize) -> Option<KeyPart> {
         let column = self.facts.columns.get(place)?;
         if !column.not_null {
             return None;
         }
         let generated = self.meaning.generated.as_ref();
         if generated.is_some_and(|generated| generated.name == column.name) {
-            return (column.narrowed < 0).then_some(None);
+            return (column.narrowed < 0).then_some(KeyPart::Sequence);
+        }
+        if self.meaning.clock.exact.contains(&column.name) {
+            return Some(KeyPart::Moment(self.moment_of(column)?));
         }
         let given = given(self.parsed, self.facts)?;
         let (_, value) = given.into_iter().find(|(name, _)| **name == column.name)?;
@@ -297,10 +318,26 @@ impl Text<'_> {
         let told = self.keys.iter().flat_map(|(_, parts)| parts.iter());
         let mut told = told.filter_map(|part| match part {
             Part::Parameter(place, _) => Some(*place),
-            Part::Constant(_) | Part::Unknown => None,
+            Part::Constant(_) | Part::Moment | Part::Unknown => None,
         });
         told.any(|place| place == parameter)
-            .then_some(Some(parameter))
+            .then_some(KeyPart::Parameter(parameter))
+    }
+
+    /// Gives the value of a column that holds the moment of the row.
+    fn moment_of(&self, column: &Column) -> Option<String> {
+        let mut defaults = self.meaning.clock.defaults.iter();
+        let value = match defaults.find(|(name, _)| *name == column.name) {
+            Some((_, sql)) => sql.clone(),
+            None => {
+                let given = given(self.parsed, self.facts)?;
+                let (_, value) = given.into_iter().find(|(name, _)| **name == column.name)?;
+                let mut sql = String::new();
+                self.push_expression(&mut sql, value);
+                sql
+            }
+        };
+        Some(format!("(({value})::{})", column.type_name))
     }
 
     /// The source as a table of its own, with the values that are taken from the sequence, in the
@@ -339,7 +376,10 @@ impl Text<'_> {
         self.push_table(sql);
         sql.push_str(" (");
         let columns = given.iter().map(|(name, _)| *name);
-        for (number, name) in columns.chain(generated.map(|t| &t.name)).enumerate() {
+        let defaults = &self.meaning.clock.defaults;
+        let filled = defaults.iter().map(|(name, _)| name);
+        let columns = columns.chain(generated.map(|t| &t.name)).chain(filled);
+        for (number, name) in columns.enumerate() {
             sql.push_str(comma(number));
             push_ident(sql, name);
         }
@@ -361,6 +401,10 @@ impl Text<'_> {
                 sql,
                 format_args!("{}{W}.\"windrow new\"", comma(given.len())),
             );
+        }
+        let before = given.len() + usize::from(generated.is_some());
+        for (number, (_, value)) in defaults.iter().enumerate() {
+            push(sql, format_args!("{}{value}", comma(before + number)));
         }
     }
 

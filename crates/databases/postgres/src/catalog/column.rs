@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use postgres_protocol::Oid;
 use windrow_core::Name;
+use windrow_proof::{Clock, clock};
 
 /// One column of a table, as the catalog describes it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,6 +35,10 @@ pub(crate) struct Column {
     pub(crate) has_default: bool,
     /// An expression that gives the value that the database would have generated.
     pub(crate) default: Option<String>,
+    /// The default is the moment of the write itself: different for different moments.
+    pub(crate) is_stamped: bool,
+    /// The role may give it a value when it inserts a row.
+    pub(crate) may_give: bool,
     /// A value may not be given: GENERATED ALWAYS.
     pub(crate) always_generated: bool,
     /// GENERATED AS IDENTITY.
@@ -117,6 +122,18 @@ pub(crate) mod oid {
     pub(crate) const JSONB: Oid = 3802;
 }
 
+/// Types whose texts may name a moment by a word such as `now`: times, ranges of them, and lists of
+/// either.
+const TIMES: [u32; 19] = [
+    1082, 1083, 1114, 1184, 1266, 1115, 1182, 1183, 1185, 1270, 3908, 3909, 3910, 3911, 3912, 3913,
+    4533, 4534, 4535,
+];
+
+/// True if a text of the type may name a moment by a word such as `now`.
+pub(crate) fn may_name_moments(type_oid: u32) -> bool {
+    TIMES.contains(&type_oid)
+}
+
 impl Kind {
     /// The family of a type that is neither an enum nor an array nor a composite.
     pub(crate) fn of(type_oid: Oid) -> Self {
@@ -161,6 +178,18 @@ impl Column {
         }
     }
 
+    /// True for types that hold a moment in all its precision.
+    pub(crate) fn holds_moments(&self) -> bool {
+        matches!(self.base_oid, oid::TIMESTAMP | oid::TIMESTAMPTZ) && self.narrowed < 0
+    }
+
+    /// The same column, whose default has been looked at.
+    pub(crate) fn with_stamp(mut self) -> Self {
+        let exact = |sql| matches!(clock(sql, ""), Clock::Read { exact: true, .. });
+        self.is_stamped = self.holds_moments() && self.default.as_deref().is_some_and(exact);
+        self
+    }
+
     /// The most characters that a `varchar(n)` or `char(n)` takes.
     pub(crate) fn longest(&self) -> Option<usize> {
         match self.kind {
@@ -200,6 +229,8 @@ pub(crate) fn sample(kind: Kind) -> Column {
         not_null: true,
         has_default: false,
         default: None,
+        is_stamped: false,
+        may_give: true,
         always_generated: false,
         identity: false,
         bytewise: true,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use windrow_core::{Apart, Name, OnConflict, Op, Shape};
-use windrow_proof::{Action, Level, Trusted};
+use windrow_proof::{Action, Clocked, Level, Trusted};
 
 use super::table::Facts;
 
@@ -15,6 +15,22 @@ pub(crate) fn of_shape(shape: &Shape, key: &[Name], facts: &Facts, trusted: &Tru
             Some(why) => Level::Grouped(Arc::new(why)),
         };
     }
+    with_action(shape, key, facts, |action| facts.judge(action, trusted))
+}
+
+/// Finds what a table runs for a shape's writes that reads the transaction's clock. `key`: as for
+/// [`of_shape`].
+pub(crate) fn clocked(shape: &Shape, key: &[Name], facts: &Facts, trusted: &Trusted) -> Clocked {
+    with_action(shape, key, facts, |action| facts.clocked(action, trusted))
+}
+
+/// Calls a function with what a shape's writes do to their table.
+fn with_action<T>(
+    shape: &Shape,
+    key: &[Name],
+    facts: &Facts,
+    judge: impl FnOnce(&Action<'_>) -> T,
+) -> T {
     let upsert = shape.op == Op::Insert && shape.on_conflict == OnConflict::Update;
     let given = |name: &str| shape.columns.iter().any(|column| **column == *name);
     let is_key = |name: &str| facts.is_key(name);
@@ -26,7 +42,7 @@ pub(crate) fn of_shape(shape: &Shape, key: &[Name], facts: &Facts, trusted: &Tru
         sets: &|name| given(name) && !(upsert && key.iter().any(|column| **column == *name)),
         is_key: &is_key,
     };
-    facts.judge(&action, trusted)
+    judge(&action)
 }
 
 /// Why no writes to the table become one statement, whatever they do.

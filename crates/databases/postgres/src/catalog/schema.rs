@@ -59,7 +59,8 @@ SELECT a.attname, a.attnum, a.atttypid, a.atttypmod, b.oid, b.typarray, b.typtyp
   coalesce(l.collisdeterministic, true),
   (SELECT json_agg(n.enumlabel ORDER BY n.enumsortorder) FROM pg_enum n
     WHERE n.enumtypid IN (b.oid, e.oid)),
-  coalesce(col_description(a.attrelid, a.attnum), '')
+  coalesce(col_description(a.attrelid, a.attnum), ''),
+  has_column_privilege(a.attrelid, a.attnum, 'INSERT')
 FROM pg_attribute a
 JOIN LATERAL (
   WITH RECURSIVE chain AS (
@@ -82,7 +83,10 @@ SELECT i.indisprimary, i.indimmediate, i.indpred IS NOT NULL OR i.indexprs IS NO
   (SELECT string_agg(k.attnum::text, ' ' ORDER BY k.place)
     FROM unnest(i.indkey::int2[]) WITH ORDINALITY AS k(attnum, place) WHERE k.place <= i.indnkeyatts),
   i.indisexclusion AND i.indpred IS NULL AND i.indexprs IS NULL AND EXISTS
-    (SELECT FROM pg_constraint c WHERE c.conindid = i.indexrelid AND c.conrelid = i.indrelid AND c.contype IN ('p', 'u'))
+    (SELECT FROM pg_constraint c WHERE c.conindid = i.indexrelid AND c.conrelid = i.indrelid AND c.contype IN ('p', 'u')),
+  (SELECT string_agg(x.attnum::text, ' ') FROM (SELECT unnest(i.indkey::int2[])
+    UNION SELECT d.refobjsubid FROM pg_depend d WHERE d.classid = 'pg_class'::regclass AND d.objid = i.indexrelid
+      AND d.refclassid = 'pg_class'::regclass AND d.refobjid = i.indrelid) AS x(attnum) WHERE x.attnum > 0)
 FROM pg_index i
 WHERE i.indrelid = to_regclass($1) AND i.indislive AND (i.indisunique OR i.indisexclusion)
 ORDER BY i.indisprimary DESC, i.indexrelid";
@@ -301,7 +305,7 @@ impl Reader {
     fn column(&mut self, row: &Fields<'_>) {
         self.places.push(row.number(1));
         let kind = kind(row);
-        self.facts.columns.push(Column {
+        let column = Column {
             name: row.text(0).into(),
             type_oid: row.number(2),
             typmod: row.number(3),
@@ -319,13 +323,16 @@ impl Reader {
             identity: row.is(17),
             bytewise: row.is(18),
             no_value_yet: row.text(20) == NO_VALUE_YET,
-        });
+            is_stamped: false,
+            may_give: row.is(21),
+        };
+        self.facts.columns.push(column.with_stamp());
     }
 
     fn unique(&mut self, row: &Fields<'_>) {
         match self.places_of(row.text(3)) {
             Some(columns) if row.is(4) && row.is(1) => {
-                self.facts.hidden_unique = true;
+                self.hidden_unique(row);
                 self.facts.temporal_keys.push(columns);
             }
             Some(columns) if !row.is(2) => {
@@ -337,8 +344,17 @@ impl Reader {
                     immediate,
                 });
             }
-            _ => self.facts.hidden_unique = true,
+            _ => self.hidden_unique(row),
         }
+    }
+
+    /// Notes a unique index that no key stands for, with the columns that it looks at.
+    fn hidden_unique(&mut self, row: &Fields<'_>) {
+        self.facts.hidden_unique = true;
+        let numbers = row.text(5).split(' ');
+        let places = numbers.filter_map(|number| self.places_of(number));
+        let places: Vec<usize> = places.flatten().collect();
+        self.facts.hidden_columns.extend(places);
     }
 
     fn condition(&mut self, row: &Fields<'_>) {

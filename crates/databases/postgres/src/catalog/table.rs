@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use windrow_core::{Apart, Key, Name, TableName};
-use windrow_proof::{Action, Catalog, Level, Relied, Trusted};
+use windrow_proof::{Action, Catalog, Clocked, Level, Relied, Trusted};
 
 use super::column::Column;
 use crate::dialect::Dialect;
@@ -58,6 +58,8 @@ pub(crate) struct Facts {
     /// A unique index or exclusion constraint that is not described in `uniques`: partial,
     /// deferrable, over expressions.
     pub(crate) hidden_unique: bool,
+    /// Places in `columns` of those that such an index or constraint looks at.
+    pub(crate) hidden_columns: Vec<usize>,
     /// An ordinary or partitioned table without a foreign key to itself: writes may become one
     /// statement, if that is proven of them.
     pub(crate) fuses: bool,
@@ -148,6 +150,7 @@ impl Facts {
             temporal_keys: Vec::new(),
             conditions: Vec::new(),
             hidden_unique: false,
+            hidden_columns: Vec::new(),
             fuses: false,
             has_hooks: false,
             refers: true,
@@ -176,6 +179,12 @@ impl Facts {
         }
     }
 
+    /// Finds what a write of this kind runs besides itself that reads the transaction's clock.
+    pub(crate) fn clocked(&self, action: &Action<'_>, trusted: &Trusted) -> Clocked {
+        let proof = self.proof.as_ref();
+        proof.map_or_else(Clocked::default, |proof| proof.clocked(action, trusted))
+    }
+
     /// The place of a column.
     pub(crate) fn place_of(&self, name: &Name) -> Option<usize> {
         self.columns.iter().position(|c| c.name == *name)
@@ -186,6 +195,26 @@ impl Facts {
         let place = self.columns.iter().position(|c| *c.name == *name);
         let mut uniques = self.uniques.iter();
         self.hidden_unique || uniques.any(|u| place.is_some_and(|p| u.columns.contains(&p)))
+    }
+
+    /// True if it may matter which value a column has: for a unique key, an exclusion constraint, a
+    /// check or a foreign key, or by way of a column that is generated.
+    pub(crate) fn looks_at(&self, name: &str) -> bool {
+        let Some(place) = self.columns.iter().position(|c| *c.name == *name) else {
+            return true;
+        };
+        let mut columns = self.columns.iter().enumerate();
+        self.looks_at_place(place)
+            || columns.any(|(other, column)| {
+                column.always_generated && !column.identity && self.looks_at_place(other)
+            })
+    }
+
+    fn looks_at_place(&self, place: usize) -> bool {
+        let mut conditions = self.conditions.iter();
+        self.hidden_columns.contains(&place)
+            || self.uniques.iter().any(|u| u.columns.contains(&place))
+            || conditions.any(|condition| condition.columns.contains(&place))
     }
 
     /// The columns of the primary key, in its order.

@@ -1,12 +1,14 @@
 //! A batch under way: its units, their writes joined with the tables' descriptions, and what is
 //! known of each unit.
 
+mod moments;
 mod place;
 mod steps;
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+use foldhash::fast::RandomState;
 use windrow_core::{Dones, Op, Unit, UnitFault, Verdict};
 use windrow_database::plan::Fence;
 use windrow_database::sources::Sources;
@@ -47,6 +49,8 @@ pub(crate) struct Batch<'a, F: Form> {
     pub(crate) hashes: Vec<u64>,
     /// Where each unit's writes begin in `placed`.
     starts: Vec<usize>,
+    /// Rows that are written to by statements whose moments are the transaction's.
+    stamped: HashSet<u64, RandomState>,
     pub(crate) prospects: Vec<Prospect>,
     pub(crate) done: Vec<DoneOf<F>>,
     pub(crate) verdicts: Vec<Option<Verdict<DoneOf<F>>>>,
@@ -66,6 +70,7 @@ impl<'a, F: Form> Batch<'a, F> {
             placed: Vec::new(),
             hashes: Vec::new(),
             starts: Vec::new(),
+            stamped: HashSet::default(),
             prospects: Vec::new(),
             done: Vec::new(),
             verdicts: vec![None; units.len()],

@@ -128,6 +128,11 @@ impl Care {
         };
     }
 
+    /// A transaction of parts has ended well: the attempts at the next one are counted from here.
+    pub(crate) fn progressed(&mut self) {
+        self.attempts = 0;
+    }
+
     /// Whether the unit is expected to fail.
     pub(crate) fn expects(&self, unit: u32) -> bool {
         self.marks.contains_key(&unit)

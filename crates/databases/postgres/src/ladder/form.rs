@@ -45,11 +45,14 @@ pub(crate) trait Messages: Debug + Sized + Send + Sync + 'static {
     }
 
     /// Appends many writes of a prepared statement; says how many columns of its rows are ours.
+    /// `distances`: how far the moment of each write is from the transaction's start, where the
+    /// statement asks for that.
     fn send_set<'w>(
         compiled: &Compiled<Self>,
         set: &Fused,
         statement: u64,
         writes: impl ExactSizeIterator<Item = Option<&'w Self::Work>> + Clone,
+        distances: &[i64],
         buffers: Buffers<'_>,
     ) -> Result<u8, Unfit>;
 

@@ -11,7 +11,7 @@ use postgres_protocol::message::frontend;
 use windrow_core::Op;
 use windrow_database::quote::push_table;
 
-use super::batch::{Batch, FUSE_FROM};
+use super::batch::Batch;
 use super::check;
 use super::check::wanted_checks;
 use super::form::Form;
@@ -153,7 +153,9 @@ fn want_of(
 ) {
     let in_sets = matches!(mode, Mode::Sets | Mode::Telling);
     let telling = *mode == Mode::Telling && compiled.telling.is_some();
-    let fuses = in_sets && compiled.fused.is_some() && (telling || sets >= FUSE_FROM);
+    let enough = in_sets && (telling || sets >= compiled.fuse_from());
+    let moments = *mode == Mode::Grouped && compiled.has_moments() && sets > 0;
+    let fuses = compiled.fused.is_some() && (enough || moments);
     if fuses {
         let fused = StatementKey::Fused(compiled.numbers.id);
         let older = compiled.op != Op::Insert && prepared.is_older(fused, OLDEST);

@@ -6,7 +6,7 @@ use postgres_protocol::message::frontend;
 use windrow_core::Op;
 use windrow_database::plan::Step;
 
-use super::batch::{Batch, FUSE_FROM, may_fuse};
+use super::batch::{Batch, may_fuse};
 use super::bind::Bind;
 use super::form::{Buffers, Form};
 use super::prepare::{guard_of, has_guard};
@@ -215,6 +215,15 @@ impl<'s, F: Form> Sender<'s, '_, F> {
             return Ok(());
         }
         for item in step.items {
+            if let Some(number) = self.lone_set(segment, item)? {
+                let heads = self.send_set(number, false, &[item])?;
+                sent.push(Sent::Set {
+                    items: vec![item],
+                    telling: false,
+                    heads,
+                });
+                continue;
+            }
             let compiled = self.send_single(item, segment.mode == Mode::Fresh, apart)?;
             sent.push(Sent::Single(item));
             let asks = follows_up && compiled.form.follow_up().is_some();
@@ -268,7 +277,38 @@ impl<'s, F: Form> Sender<'s, '_, F> {
         let set: &Fused = compiled.set(telling).ok_or(Unfit)?;
         let write = |item: &u32| batch.write(batch.placed.get(*item as usize)?);
         let writes = items.iter().map(write);
-        F::send_set(compiled, set, number, writes, self.buffers())
+        let distances = match set.moments {
+            true => batch.distances(items),
+            false => Vec::new(),
+        };
+        F::send_set(compiled, set, number, writes, &distances, self.buffers())
+    }
+
+    /// The set-based statement of a write that needs it to have a moment of its own, among others
+    /// of its transaction.
+    fn lone_set(&mut self, segment: &Segment, item: u32) -> Result<Option<u64>, Unfit> {
+        let batch = self.batch;
+        let compiled = batch.compiled_at(item).ok_or(Unfit)?;
+        let ready = match batch.is_lone_set(segment, item) {
+            true => self.ready_set(compiled, false),
+            false => None,
+        };
+        match ready {
+            None if batch.is_moment_lost(segment, item) => Err(Unfit),
+            ready => Ok(ready),
+        }
+    }
+
+    /// A set-based statement, if it is ready. Without its guard, a description is not to be trusted
+    /// with types.
+    fn ready_set(&mut self, compiled: &Compiled<F>, telling: bool) -> Option<u64> {
+        self.prepared.ready(guard_of(self.batch, &compiled.table))?;
+        let key = if telling {
+            StatementKey::Telling(compiled.numbers.id)
+        } else {
+            StatementKey::Fused(compiled.numbers.id)
+        };
+        self.prepared.ready(key)
     }
 
     fn buffers(&mut self) -> Buffers<'_> {
@@ -284,16 +324,9 @@ impl<'s, F: Form> Sender<'s, '_, F> {
         let compiled = self.batch.shapes.get(shape)?;
         let telling = segment.mode == Mode::Telling && compiled.telling.is_some();
         // Where duplicates are to be told apart, even one row must not fail.
-        if !telling && step.items.len() < FUSE_FROM {
+        if !telling && step.items.len() < compiled.fuse_from() {
             return None;
         }
-        // Without its guard, a description is not to be trusted with types.
-        self.prepared.ready(guard_of(self.batch, &compiled.table))?;
-        let key = if telling {
-            StatementKey::Telling(compiled.numbers.id)
-        } else {
-            StatementKey::Fused(compiled.numbers.id)
-        };
-        Some((self.prepared.ready(key)?, telling))
+        Some((self.ready_set(compiled, telling)?, telling))
     }
 }

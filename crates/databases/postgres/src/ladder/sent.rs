@@ -23,6 +23,20 @@ pub(crate) enum Sent {
     },
 }
 
+impl Sent {
+    /// The one write that it is of, if it is of one.
+    pub(crate) fn write(&self) -> Option<u32> {
+        match self {
+            Self::Single(item) => Some(*item),
+            Self::Set { items, .. } => match items.as_slice() {
+                [item] => Some(*item),
+                _ => None,
+            },
+            Self::Guard(_) | Self::Savepoint | Self::FollowUp(_) => None,
+        }
+    }
+}
+
 /// A transaction that was sent.
 #[derive(Debug)]
 pub(crate) struct SentTransaction {

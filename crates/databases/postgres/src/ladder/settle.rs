@@ -419,10 +419,10 @@ impl<F: Form> Settler<'_, '_, F> {
         if let [unit] = units {
             return self.next.push(Segment::one(*unit, Mode::Own));
         }
-        let failed = match statement {
-            Some(Sent::Single(item)) => self.batch.placed.get(*item as usize).map(|p| p.unit),
-            _ => None,
-        };
+        let failed = statement.and_then(Sent::write).and_then(|item| {
+            let placed = self.batch.placed.get(item as usize)?;
+            Some(placed.unit)
+        });
         let Some(place) = failed.and_then(|unit| units.iter().position(|u| *u == unit)) else {
             return self.halve(units);
         };

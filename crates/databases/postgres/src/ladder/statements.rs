@@ -172,6 +172,7 @@ mod tests {
             telling: None,
             fence: Fence::None,
             order_shows: false,
+            moment: crate::moment::Moment::default(),
             apart: None,
             form: (),
         }

@@ -22,10 +22,12 @@ use windrow_core::{Name, OnConflict, Op, Returning, Shape};
 use windrow_database::quote::{push_ident, push_idents, push_table};
 
 use self::match_key::{KeyPart, telling_key};
+use super::clock_use::RowClock;
 use super::statement::{is_upsert, push, push_conflict, push_results, push_verb, result_names};
 use crate::catalog::column::{ArrayForm, Column};
 use crate::catalog::table::{Facts, Unique};
 use crate::compiled::Fused;
+use crate::moment::DISTANCES;
 
 /// What the texts are made of.
 struct Text<'a> {
@@ -34,14 +36,21 @@ struct Text<'a> {
     /// Columns of the row of values: the shape's, then the key's.
     row: &'a [&'a Column],
     key: &'a [Name],
+    clock: &'a RowClock,
     results: Vec<Name>,
 }
 
 /// The set-based form of a shape, if there is one that tells the truth.
 ///
 /// `row`: the columns of the write's values in their order; `key`: the names of its key's columns.
-pub(crate) fn fused(shape: &Shape, facts: &Facts, row: &[&Column], key: &[Name]) -> Option<Fused> {
-    let text = Text::new(shape, facts, row, key).filter(|text| !text.moves_keys())?;
+pub(crate) fn fused(
+    shape: &Shape,
+    facts: &Facts,
+    row: &[&Column],
+    key: &[Name],
+    clock: &RowClock,
+) -> Option<Fused> {
+    let text = Text::new(shape, facts, row, key, clock).filter(|text| !text.moves_keys())?;
     match (shape.op, shape.on_conflict) {
         (Op::Insert, OnConflict::Error | OnConflict::Update)
             if shape.returning == Returning::Nothing =>
@@ -57,8 +66,13 @@ pub(crate) fn fused(shape: &Shape, facts: &Facts, row: &[&Column], key: &[Name])
 /// The form of a plain insert that leaves out rows that would fail, and tells which they are:
 /// duplicates, and rows that a check or a foreign key would refuse. What it leaves out wrongly
 /// succeeds on its own; what it lets through wrongly fails as a whole.
-pub(crate) fn telling(shape: &Shape, facts: &Facts, row: &[&Column]) -> Option<Fused> {
-    let text = Text::new(shape, facts, row, &[])?;
+pub(crate) fn telling(
+    shape: &Shape,
+    facts: &Facts,
+    row: &[&Column],
+    clock: &RowClock,
+) -> Option<Fused> {
+    let text = Text::new(shape, facts, row, &[], clock)?;
     text.keyed_insert(true, " ON CONFLICT DO NOTHING")
         .or_else(|| text.filtered_insert())
 }
@@ -69,6 +83,7 @@ impl<'a> Text<'a> {
         facts: &'a Facts,
         row: &'a [&'a Column],
         key: &'a [Name],
+        clock: &'a RowClock,
     ) -> Option<Self> {
         let carried = row.iter().all(|column| column.array_param().is_some());
         (facts.fuses && carried && !row.is_empty()).then(|| Self {
@@ -76,6 +91,7 @@ impl<'a> Text<'a> {
             facts,
             row,
             key,
+            clock,
             results: result_names(&shape.returning, facts),
         })
     }
@@ -84,10 +100,35 @@ impl<'a> Text<'a> {
     /// nothing.
     fn statement(&self, sql: String, counted: bool) -> Fused {
         let types = self.row.iter().filter_map(|column| column.array_param());
+        let moments = self.has_moments();
         Fused {
             sql,
-            types: types.collect(),
+            types: types.chain(moments.then_some(DISTANCES)).collect(),
             counted,
+            moments,
+        }
+    }
+
+    /// True if the source has a moment for each row.
+    fn has_moments(&self) -> bool {
+        !self.clock.defaults.is_empty()
+    }
+
+    /// The columns whose defaults are written over the moment of the row, but for those that the
+    /// source generates.
+    fn filled(&self, generated: &[(&Column, &str)]) -> Vec<(&Column, &str)> {
+        let defaults = self.clock.defaults.iter();
+        let filled = defaults.filter_map(|(place, sql)| {
+            let column = self.facts.columns.get(*place)?;
+            let known = generated.iter().any(|(other, _)| other.name == column.name);
+            (!known).then_some((column, &**sql))
+        });
+        filled.collect()
+    }
+
+    fn push_filled(&self, sql: &mut String, filled: &[(&Column, &str)]) {
+        for (_, value) in filled {
+            push(sql, format_args!(", {value}"));
         }
     }
 
@@ -101,9 +142,11 @@ impl<'a> Text<'a> {
 
     fn counted_insert(&self) -> Fused {
         let mut sql = String::from("WITH i AS (");
-        self.push_insert(&mut sql, &[]);
+        let filled = self.filled(&[]);
+        self.push_insert(&mut sql, &columns_of(&filled));
         sql.push_str(" SELECT ");
         self.push_values(&mut sql);
+        self.push_filled(&mut sql, &filled);
         sql.push_str(" FROM ");
         self.push_source(&mut sql, false);
         sql.push_str(&self.conflict());
@@ -114,7 +157,7 @@ impl<'a> Text<'a> {
     /// An insert whose rows are matched to their source by a key. `may_miss`: a row that is not
     /// inserted is an answer; else it must not be.
     fn keyed_insert(&self, may_miss: bool, conflict: &str) -> Option<Fused> {
-        let (unique, parts) = telling_key(self.shape, self.facts, self.key)?;
+        let (unique, parts) = telling_key(self.shape, self.facts, self.key, self.clock)?;
         let generated: Vec<(&Column, &str)> = unique
             .columns
             .iter()
@@ -135,13 +178,15 @@ impl<'a> Text<'a> {
             self.push_filter(&mut sql);
         }
         sql.push_str("), i AS (");
-        let columns: Vec<&Column> = generated.iter().map(|(column, _)| *column).collect();
-        self.push_insert(&mut sql, &columns);
+        let filled = self.filled(&generated);
+        let columns = columns_of(&generated);
+        self.push_insert(&mut sql, &[columns, columns_of(&filled)].concat());
         sql.push_str(" SELECT ");
         self.push_values(&mut sql);
         for number in 0..generated.len() {
             push(&mut sql, format_args!(", w.g{number}"));
         }
+        self.push_filled(&mut sql, &filled);
         sql.push_str(" FROM w");
         sql.push_str(conflict);
         self.push_returning(&mut sql, unique);
@@ -160,9 +205,11 @@ impl<'a> Text<'a> {
         self.push_source(&mut sql, true);
         sql.push_str(&filter);
         sql.push_str("), i AS (");
-        self.push_insert(&mut sql, &[]);
+        let filled = self.filled(&[]);
+        self.push_insert(&mut sql, &columns_of(&filled));
         sql.push_str(" SELECT ");
         self.push_values(&mut sql);
+        self.push_filled(&mut sql, &filled);
         sql.push_str(" FROM w RETURNING 1) SELECT w.ord, 1 / ((SELECT count(*) FROM i) = (SELECT count(*) FROM w))::int FROM w");
         Some(self.statement(sql, false))
     }
@@ -319,4 +366,8 @@ impl<'a> Text<'a> {
             push(sql, format_args!("::{}", column.type_name));
         }
     }
+}
+
+fn columns_of<'c>(columns: &[(&'c Column, &str)]) -> Vec<&'c Column> {
+    columns.iter().map(|(column, _)| *column).collect()
 }

@@ -12,6 +12,7 @@ use crate::compiled::{Compiled, Fused};
 use crate::ladder::answers::Answers;
 use crate::ladder::form::{Buffers, Messages, Slots};
 use crate::ladder::prepared;
+use crate::moment::push_distances;
 use crate::values::encode::{Unfit, push_array};
 use crate::values::{decode, text};
 
@@ -54,21 +55,28 @@ impl Messages for RowStatement {
 
     fn send_set<'w>(
         compiled: &Compiled<Self>,
-        _: &Fused,
+        set: &Fused,
         statement: u64,
         writes: impl ExactSizeIterator<Item = Option<&'w RowWrite>> + Clone,
+        distances: &[i64],
         Buffers { out, scratch }: Buffers<'_>,
     ) -> Result<u8, Unfit> {
         let (table, row_statement) = (&*compiled.table, &compiled.form);
-        let push = |(place, column): (usize, &Column), out: &mut BytesMut| {
+        let push = |(place, column): (usize, Option<&Column>), out: &mut BytesMut| {
+            let Some(column) = column else {
+                push_distances(distances, out).map_err(|Unfit| "too many rows")?;
+                return Ok(IsNull::No);
+            };
             let values = writes.clone().filter_map(|write| write?.row.get(place));
             push_array(column, values, scratch, out).map_err(|Unfit| "a value does not fit")?;
             Ok(IsNull::No)
         };
         let name = prepared::name(statement);
         let format = |column: &Column| i16::from(column.form != ArrayForm::Literal);
-        let formats = row_statement.columns(table).map(format);
-        let columns = row_statement.columns(table).enumerate();
+        let moments = set.moments.then_some(1);
+        let formats = row_statement.columns(table).map(format).chain(moments);
+        let columns = row_statement.columns(table).map(Some);
+        let columns = columns.chain(set.moments.then_some(None)).enumerate();
         frontend::bind("", &name, formats, columns, push, [], out).map_err(|_| Unfit)?;
         frontend::execute("", 0, out).map_err(|_| Unfit)?;
         Ok(0)

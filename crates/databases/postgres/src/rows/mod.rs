@@ -11,6 +11,7 @@
 //! | `standing` | what operators are told of them |
 
 pub(crate) mod catalog;
+mod clock_use;
 mod form;
 pub(crate) mod fused;
 mod messages;

@@ -11,6 +11,7 @@ use crate::catalog::create;
 use crate::catalog::level;
 use crate::catalog::table::Table;
 use crate::compiled::{Compiled, Fused, Numbers};
+use crate::rows::clock_use::RowClock;
 use crate::rows::fused;
 use crate::rows::statement;
 use crate::touch::{Change, Touch, fence, order_shows, seed};
@@ -80,8 +81,9 @@ impl Compiled<RowStatement> {
         };
         let plain = shape.op == Op::Insert && shape.on_conflict == OnConflict::Error;
         let level = level::of_shape(shape, &names, table, trusted);
+        let clock = RowClock::of(shape, &names, table, trusted);
         let (fused, telling) = match level {
-            Level::Fused => row_statement.sets(table, &names, plain),
+            Level::Fused => row_statement.sets(table, &names, plain, &clock),
             Level::Grouped(_) | Level::Apart(_) => (None, None),
         };
         Self {
@@ -99,6 +101,7 @@ impl Compiled<RowStatement> {
                 gives_all(shape, table),
             ),
             table: table.clone(),
+            moment: clock.moment,
             apart: match level {
                 Level::Apart(apart) => Some(apart),
                 Level::Fused | Level::Grouped(_) => None,
@@ -109,15 +112,21 @@ impl Compiled<RowStatement> {
 }
 
 impl RowStatement {
-    fn sets(&self, table: &Table, key: &[Name], plain: bool) -> (Option<Fused>, Option<Fused>) {
-        if self.trouble.is_some() {
+    fn sets(
+        &self,
+        table: &Table,
+        key: &[Name],
+        plain: bool,
+        clock: &RowClock,
+    ) -> (Option<Fused>, Option<Fused>) {
+        if self.trouble.is_some() || clock.no_sets {
             return (None, None);
         }
         let row: Vec<&Column> = self.columns(table).collect();
         let telling = plain
-            .then(|| fused::telling(&self.shape, table, &row))
+            .then(|| fused::telling(&self.shape, table, &row, clock))
             .flatten();
-        (fused::fused(&self.shape, table, &row, key), telling)
+        (fused::fused(&self.shape, table, &row, key, clock), telling)
     }
 
     /// The columns of the row's values, in their order.
@@ -224,8 +233,16 @@ impl RowStatement {
         };
         for (number, unique) in table.uniques.iter().enumerate() {
             let columns = unique.columns.iter().filter_map(|p| table.columns.get(*p));
-            let parts: Option<Vec<_>> = columns.map(|c| Some((c, value_of(c)?))).collect();
-            let Some(parts) = parts else { continue };
+            // Another flight may come to the same moment: rows that are alike in all else are never
+            // in two flights.
+            let stamped = |column: &Column| shape.op == Op::Insert && column.is_stamped;
+            let told = columns.filter_map(|column| match value_of(column) {
+                None if stamped(column) => None,
+                value => Some(value.map(|value| (column, value))),
+            });
+            let Some(parts) = told.collect::<Option<Vec<_>>>() else {
+                continue;
+            };
             if let Found::Row(row) = key::row_key(seed(table, number), parts, scratch) {
                 hashes.push(row.hash);
             }
@@ -285,7 +302,8 @@ fn senseless(shape: &Shape, no_key: bool, table: &Table) -> Option<Trouble> {
 }
 
 /// A column that every table has and no description lists
-/// (<https://www.postgresql.org/docs/current/ddl-system-columns.html>), or that the database added to this one.
+/// (<https://www.postgresql.org/docs/current/ddl-system-columns.html>), or that the database added
+/// to this one.
 fn system_column<'a>(shape: &'a Shape, table: &Table) -> Option<&'a Name> {
     const SYSTEM: [&str; 6] = ["tableoid", "xmin", "cmin", "xmax", "cmax", "ctid"];
     let returned = match &shape.returning {

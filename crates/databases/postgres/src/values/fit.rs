@@ -7,9 +7,10 @@
 mod tests;
 
 use windrow_core::Value;
+use windrow_proof::is_moment;
 
 use super::{scalar, text};
-use crate::catalog::column::{Column, Kind};
+use crate::catalog::column::{Column, Kind, may_name_moments};
 
 /// How sure it is.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -30,7 +31,7 @@ pub(crate) fn fit(column: &Column, value: &Value, strict: bool) -> Fit {
     if value.is_null() {
         return sure_or(!(strict && column.not_null), Fit::Bad);
     }
-    if column.no_value_yet {
+    if column.no_value_yet || names_a_moment(column, value) {
         return Fit::Bad;
     }
     match &column.kind {
@@ -52,6 +53,15 @@ pub(crate) fn fit(column: &Column, value: &Value, strict: bool) -> Fit {
         Kind::Jsonb => jsonb(value),
         Kind::Text | Kind::Char => short(column, value),
         Kind::Json | Kind::Composite | Kind::Other => no_zero(value),
+    }
+}
+
+/// True for `now` and its kin: in company it would be the moment of others too.
+fn names_a_moment(column: &Column, value: &Value) -> bool {
+    let may = may_name_moments(column.base_oid) || may_name_moments(column.array_oid);
+    match value {
+        Value::Text(text) | Value::Json(text) if may => is_moment(text.as_bytes()),
+        _ => false,
     }
 }
 

@@ -14,6 +14,7 @@ mod differential;
 mod forms;
 mod functions;
 mod isolation;
+mod moments;
 mod noticed;
 mod parsed;
 mod proven;

@@ -116,7 +116,13 @@ async fn generated_keys_and_defaults_come_back_to_their_own_write() {
     for table in ["s", "i", "d", "u"] {
         let shape = insert(table, &["a"]).returning(&["id", "a"]).shape();
         let mut ids = std::collections::HashSet::new();
-        for (count, want) in [(1, Rung::Solo), (2, Rung::Grouped), (50, Rung::Fused)] {
+        // A statement of sets gives each row its own time.
+        let few = if table == "u" {
+            Rung::Fused
+        } else {
+            Rung::Grouped
+        };
+        for (count, want) in [(1, Rung::Solo), (2, few), (50, Rung::Fused)] {
             let units: Vec<Unit<RowWrite>> = (0..count)
                 .map(|n| unit(&shape, row![format!("{count}/{n}")]))
                 .collect();

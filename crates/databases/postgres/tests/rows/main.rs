@@ -14,6 +14,7 @@ mod forms;
 mod isolation;
 mod keys;
 mod lost;
+mod moments;
 mod order;
 mod proven;
 mod settled;

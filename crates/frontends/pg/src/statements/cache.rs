@@ -113,7 +113,7 @@ impl StatementCache {
 
     /// Keeps a text that was read, in place of its entry.
     pub(super) fn keep(&self, mut cached: CachedStatement, utf8: bool) -> Arc<CachedStatement> {
-        if cached.text.len() > LONGEST {
+        if cached.text.len() > LONGEST || cached.may_freeze {
             return Arc::new(cached);
         }
         let hash = self.hash(&cached.text, cached.types.iter().copied(), utf8);
@@ -140,6 +140,9 @@ impl StatementCache {
         }
         // Read without the lock: a long text takes some time.
         let mut cached = CachedStatement::new(text, types.clone(), utf8);
+        if cached.may_freeze {
+            return (Arc::new(cached), false);
+        }
         cached.hash = Some(hash);
         let cached = Arc::new(cached);
         let mut shard = self.shard(hash);

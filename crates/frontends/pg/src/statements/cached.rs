@@ -32,6 +32,9 @@ pub(crate) struct CachedStatement {
     pub(crate) reading: Reading,
     /// Literals that were lifted out of the text.
     pub(super) lifted: Option<Box<LiftedText>>,
+    /// True if it means something else each time that it is read: a time such as `'now'`. What one
+    /// client prepared is never another one's.
+    pub(crate) may_freeze: bool,
     /// The names in it, once somebody has asked for them.
     names: OnceLock<Option<Arc<Names>>>,
     /// The statements of the text one by one, once a session has asked for them.
@@ -72,6 +75,7 @@ impl CachedStatement {
             number: next_number(),
             hash: None,
             lifted: None,
+            may_freeze: std::str::from_utf8(text).map_or(true, windrow_sql::may_freeze),
             reading,
             text: text.into(),
             types,
@@ -91,6 +95,7 @@ impl CachedStatement {
             number: next_number(),
             hash: None,
             reading: lifted.reading(),
+            may_freeze: lifted.template.may_freeze,
             lifted: Some(Box::new(lifted)),
             text: text.into(),
             types: types.collect(),
@@ -119,6 +124,7 @@ impl CachedStatement {
                 reason,
                 effect: self.reading.effect(),
             }),
+            may_freeze: self.may_freeze,
             names: self.names.clone(),
             steps: self.steps.clone(),
             lanes: Mutex::default(),
@@ -127,7 +133,8 @@ impl CachedStatement {
 
     /// True where both are of the same text with the same types.
     pub(crate) fn is_like(&self, other: &Self) -> bool {
-        self.number == other.number || (self.text == other.text && self.types == other.types)
+        let alike = self.text == other.text && self.types == other.types;
+        self.number == other.number || alike && !self.may_freeze
     }
 
     /// About how much memory it takes, in bytes: what was read from a text is some times as large

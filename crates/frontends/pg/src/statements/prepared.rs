@@ -63,7 +63,8 @@ impl PreparedStatement {
     /// wherever it is prepared again.
     pub(crate) fn exact(&self, cache: &StatementCache, utf8: bool) -> Arc<CachedStatement> {
         match self.fixed.get() {
-            Some(fixed) if fixed.parameters != self.cached.types => {
+            // Another reading of its text might mean another moment.
+            Some(fixed) if fixed.parameters != self.cached.types && !self.cached.may_freeze => {
                 let types = fixed.parameters.iter().copied();
                 cache.get(&self.cached.text, types, utf8)
             }

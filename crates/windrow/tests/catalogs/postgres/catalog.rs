@@ -18,6 +18,7 @@ const JOINED: &[Feature] = &[
     F::Check,
     F::Unique,
     F::Now,
+    F::UniqueNow,
     F::Uuid,
     F::Serial,
     F::Identity,

@@ -29,6 +29,7 @@ pub enum Feature {
     CheckTells,
     // Constraints.
     Unique,
+    UniqueNow,
     UniqueDeferred,
     ExcludeDeferred,
     SelfReference,
@@ -63,6 +64,7 @@ pub const FEATURES: &[Feature] = &[
     F::Check,
     F::Unique,
     F::Now,
+    F::UniqueNow,
     F::Uuid,
     F::Serial,
     F::Identity,
@@ -190,6 +192,9 @@ impl Feature {
                 "constraint told check (S.told(v))",
             ),
             F::Unique => inside("constraint once unique (v)"),
+            F::UniqueNow => {
+                inside("at_u timestamptz default now(), constraint once_at unique (v, at_u)")
+            }
             F::UniqueDeferred => inside("constraint once_late unique (v) deferrable initially deferred"),
             F::ExcludeDeferred => {
                 inside("constraint alone exclude using btree (v with =) deferrable initially deferred")

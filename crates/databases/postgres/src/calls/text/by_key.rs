@@ -2,10 +2,12 @@
 
 use windrow_core::{Name, Op};
 
+use super::pieces::push_clocked;
 use super::{Text, W};
 use crate::calls::key::Part;
 use crate::calls::parsed::{bare, uses};
 use crate::compiled::Fused;
+use crate::moment::MOMENT;
 use crate::rows::statement::push;
 use windrow_calls::Expression;
 use windrow_database::quote::push_ident;
@@ -77,7 +79,7 @@ impl Text<'_> {
         } else if returning.contains('*') {
             return None;
         } else {
-            sql.push_str(returning);
+            push_clocked(sql, returning, MOMENT);
         }
         Some(())
     }

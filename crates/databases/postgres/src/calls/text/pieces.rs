@@ -2,15 +2,26 @@
 
 use windrow_calls::{Expression, Piece};
 use windrow_database::quote::{push_ident, push_table};
+use windrow_proof::{Clock, clock};
 
 use super::{Text, W, comma};
+use crate::moment::MOMENT;
 use crate::rows::statement::push;
 
 impl Text<'_> {
     pub(super) fn push_conflict(&self, sql: &mut String) {
-        if let Some(conflict) = &self.parsed.conflict {
-            sql.push(' ');
-            self.push_expression(sql, &conflict.sql);
+        let Some(conflict) = &self.parsed.conflict else {
+            return;
+        };
+        sql.push(' ');
+        match &self.meaning.clock.excluded {
+            Some(name) => {
+                let mut moment = String::from("excluded.");
+                push_ident(&mut moment, name);
+                self.push_over(sql, &conflict.sql, &moment);
+            }
+            // The source is not to be named here.
+            None => self.push_over(sql, &conflict.sql, "pg_catalog.transaction_timestamp()"),
         }
     }
 
@@ -43,12 +54,17 @@ impl Text<'_> {
     }
 
     pub(super) fn push_expression(&self, sql: &mut String, expression: &Expression) {
+        self.push_over(sql, expression, MOMENT);
+    }
+
+    /// An expression over a moment in place of the transaction's clock.
+    fn push_over(&self, sql: &mut String, expression: &Expression, moment: &str) {
         match expression {
             Expression::Default => sql.push_str("DEFAULT"),
             Expression::Sql(pieces) => {
                 for piece in pieces {
                     match piece {
-                        Piece::Text(text) => sql.push_str(text),
+                        Piece::Text(text) => push_clocked(sql, text, moment),
                         Piece::Parameter(place) => self.push_parameter(sql, usize::from(*place)),
                     }
                 }
@@ -72,7 +88,19 @@ impl Text<'_> {
         for number in 0..self.carriers.len() {
             push(sql, format_args!("{}${}", comma(number), number + 1));
         }
+        self.push_distances(sql, "", "");
         self.push_names(sql, numbered);
+    }
+
+    /// The parameter of the rows' distances, behind all others.
+    fn push_distances(&self, sql: &mut String, before: &str, behind: &str) {
+        if self.meaning.clock.is_carried {
+            let number = self.carriers.len();
+            push(
+                sql,
+                format_args!("{}{before}${}{behind}", comma(number), number + 1),
+            );
+        }
     }
 
     /// The same, but the planner does not see how long the arrays are: for a long one it would read
@@ -85,6 +113,7 @@ impl Text<'_> {
                 format_args!("{}(SELECT ${})", comma(number), number + 1),
             );
         }
+        self.push_distances(sql, "(SELECT ", ")");
         self.push_names(sql, true);
     }
 
@@ -97,6 +126,20 @@ impl Text<'_> {
                 format_args!("{}\"windrow {}\"", comma(number), number + 1),
             );
         }
+        if self.meaning.clock.is_carried {
+            push(
+                sql,
+                format_args!("{}\"windrow at\"", comma(self.carriers.len())),
+            );
+        }
         sql.push_str(if numbered { ", \"windrow ord\")" } else { ")" });
+    }
+}
+
+/// Appends SQL over a moment in place of the transaction's clock.
+pub(super) fn push_clocked(sql: &mut String, text: &str, moment: &str) {
+    match clock(text, moment) {
+        Clock::Read { sql: over, .. } => sql.push_str(&over),
+        Clock::Unread | Clock::Unclear => sql.push_str(text),
     }
 }

@@ -309,6 +309,8 @@ fn column(row: &Fields<'_>) -> Row {
         identity,
         bytewise: row.is(12),
         no_value_yet: false,
+        is_stamped: false,
+        may_give: true,
     };
     Row {
         number: row.number(1),
@@ -317,7 +319,8 @@ fn column(row: &Fields<'_>) -> Row {
 }
 
 /// How values of a type travel together: as arrays of those types whose binary form is known to be
-/// read, or as texts that are cast. There are no arrays of JSONB (<https://www.cockroachlabs.com/docs/stable/array>).
+/// read, or as texts that are cast. There are no arrays of JSONB
+/// (<https://www.cockroachlabs.com/docs/stable/array>).
 fn carried(kind: &Kind, type_oid: u32) -> (ArrayForm, u32, &'static str) {
     let binary = |array| (ArrayForm::Binary, array, "");
     match kind {

@@ -4,12 +4,14 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use foldhash::fast::RandomState;
+use windrow_core::Unit;
 use windrow_database::plan::Fence;
 
 use super::{Batch, Placed};
 use crate::compiled::Compiled;
 use crate::ladder::form::{DoneOf, Form, Look};
 use crate::ladder::segment::{Mode, Prospect};
+use crate::moment::Moment;
 
 /// A unit's number, and the number of a write in it.
 #[derive(Clone, Copy, Debug)]
@@ -50,6 +52,7 @@ impl<'a, F: Form> Batch<'a, F> {
         self.placed.clear();
         self.hashes.clear();
         self.starts.clear();
+        self.stamped.clear();
         self.prospects.clear();
         let mut known = Known::<F> {
             shapes: HashMap::default(),
@@ -78,17 +81,20 @@ impl<'a, F: Form> Batch<'a, F> {
 
     /// Looks at a write and takes it in; says what it means for its unit.
     fn look(&mut self, at: Place, shape: u32, write: &F::Work, scratch: &mut Vec<u8>) -> Prospect {
-        let Some(compiled) = self.shapes.get(shape as usize) else {
+        let Some(compiled) = self.shapes.get(shape as usize).cloned() else {
             return Prospect::Apart(Mode::Probe);
         };
+        let compiled = &*compiled;
         let from = self.hashes.len();
         let look = F::look(compiled, write, scratch, &mut self.hashes);
         // What is apart is parsed anew each time: a rule may have made nothing of a statement that
         // is prepared, and nobody would notice that it is gone.
         let apart = self.distrusted || compiled.apart.is_some();
         let placed = self.put(at, shape, compiled, &look, from);
+        let alone = self.needs_own_moment(&placed, compiled);
         self.placed.push(placed);
         match look.prospect {
+            Ok(Prospect::Good) if alone && !apart => Prospect::Apart(Mode::Own),
             Ok(Prospect::Good) if apart => Prospect::Apart(Mode::Fresh),
             Ok(prospect) => prospect,
             Err(fault) => Prospect::Apart(Mode::Refuse(at.1 as usize, fault)),
@@ -107,11 +113,16 @@ impl<'a, F: Form> Batch<'a, F> {
         let touch = look.touch;
         // A plain insert counts itself; all others must know that no row is meant twice.
         let told = compiled.plain || !touch.unknown;
+        // All writes of a unit have one moment: in one statement, their rows would be taken for
+        // one.
+        let several = |unit: &Unit<F::Work>| unit.work().len() > 1;
+        let alike =
+            compiled.moment == Moment::Own && self.units.get(at.0 as usize).is_some_and(several);
         Placed {
             unit: at.0,
             write: at.1,
             shape,
-            sets: look.sets && told && compiled.fused.is_some(),
+            sets: look.sets && told && !alike && compiled.fused.is_some(),
             order: touch.order,
             keys: from..self.hashes.len(),
             fence: match touch.unknown {

@@ -126,7 +126,9 @@ impl<F: Form> Batch<'_, F> {
     /// Neighbouring steps of one table that are too small for a statement of their own become one,
     /// whose writes are sorted together.
     fn unite(&self, steps: Vec<Step>) -> Vec<Step> {
-        let is_small = |step: &Step| may_fuse(step).is_none() || step.items.len() < FUSE_FROM;
+        let from = |shape: usize| self.shapes.get(shape).map_or(FUSE_FROM, |c| c.fuse_from());
+        let is_small =
+            |step: &Step| may_fuse(step).is_none_or(|shape| step.items.len() < from(shape));
         let mut united: Vec<Step> = Vec::with_capacity(steps.len());
         for step in steps {
             let small = is_small(&step) && self.is_free_of_fences(&step);

@@ -54,7 +54,7 @@ impl<F: Form> Connection<F> {
                 return Ok(Ended::Done);
             }
             batch.hold();
-            let parts = care.parts(batch);
+            let parts = batch.with_own_moments(care.parts(batch));
             if parts.is_empty() {
                 return Ok(Ended::Done);
             }
@@ -76,6 +76,7 @@ impl<F: Form> Connection<F> {
             let judged = self.attempt(batch, &mut care, parts, tally).await?;
             if judged.is_fine() {
                 self.commit(batch, &mut care, judged, tally).await?;
+                care.progressed();
                 if unproven {
                     self.behind_unproven(batch, false, tally).await?;
                 }

@@ -3,6 +3,7 @@
 use windrow_core::{Name, OnConflict, Shape};
 
 use crate::catalog::table::{Facts, Unique};
+use crate::rows::clock_use::RowClock;
 
 /// Where a key column of the source comes from.
 pub(super) enum KeyPart<'a> {
@@ -25,6 +26,7 @@ pub(super) fn telling_key<'a>(
     shape: &Shape,
     facts: &'a Facts,
     key: &[Name],
+    clock: &'a RowClock,
 ) -> Option<(&'a Unique, Vec<KeyPart<'a>>)> {
     let upsert = shape.on_conflict == OnConflict::Update;
     let is_conflict = |unique: &Unique| {
@@ -33,7 +35,8 @@ pub(super) fn telling_key<'a>(
     };
     let uniques = facts.uniques.iter().filter(|u| u.immediate);
     let fitting = uniques.filter(|u| !upsert || is_conflict(u));
-    let mut keys = fitting.filter_map(|unique| Some((unique, parts_of(shape, facts, unique)?)));
+    let mut keys =
+        fitting.filter_map(|unique| Some((unique, parts_of(shape, facts, unique, clock)?)));
     let all_given = |parts: &[KeyPart<'_>]| !parts.iter().any(KeyPart::is_generated);
     let first = keys.next()?;
     if all_given(&first.1) {
@@ -43,20 +46,37 @@ pub(super) fn telling_key<'a>(
 }
 
 /// NULL is never found again: every part must be a column that cannot hold it.
-fn parts_of<'a>(shape: &Shape, facts: &'a Facts, unique: &Unique) -> Option<Vec<KeyPart<'a>>> {
+fn parts_of<'a>(
+    shape: &Shape,
+    facts: &'a Facts,
+    unique: &Unique,
+    clock: &'a RowClock,
+) -> Option<Vec<KeyPart<'a>>> {
     let part = |place: &usize| {
         let column = facts.columns.get(*place)?;
+        let given = shape.columns.iter().position(|n| *n == column.name);
+        let moment = clock.default_of(*place).filter(|_| given.is_none());
+        if let Some(moment) = moment.filter(|_| column.not_null) {
+            return column.is_stamped.then_some(KeyPart::Generated(moment));
+        }
         if !column.makes_keys() || !column.not_null {
             return None;
         }
-        let given = shape.columns.iter().position(|n| *n == column.name);
         match (given, &column.default) {
             (Some(given), _) => Some(KeyPart::Given(given)),
             // The value of a default that is narrowed on its way into the column would not be
             // found again.
-            (None, Some(default)) if column.narrowed < 0 => Some(KeyPart::Generated(default)),
+            (None, Some(default)) if column.narrowed < 0 && is_new(default) => {
+                Some(KeyPart::Generated(default))
+            }
             (None, _) => None,
         }
     };
     unique.columns.iter().map(part).collect()
+}
+
+/// True for defaults that give each row a value that no other has.
+fn is_new(default: &str) -> bool {
+    let generators = ["nextval(", "uuid", "ulid", "unique_rowid("];
+    generators.iter().any(|name| default.contains(name))
 }

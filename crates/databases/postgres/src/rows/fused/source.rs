@@ -14,6 +14,9 @@ impl Text<'_> {
             let comma = if number > 1 { ", " } else { "" };
             push(sql, format_args!("{comma}${number}"));
         }
+        if self.has_moments() {
+            push(sql, format_args!(", ${}", self.row.len() + 1));
+        }
         sql.push_str(if numbered { ") WITH ORDINALITY" } else { ")" });
         self.push_names(sql, numbered);
     }
@@ -50,6 +53,7 @@ impl Text<'_> {
             let comma = if number > 1 { ", " } else { "" };
             push(sql, format_args!("{comma}p{number}"));
         }
+        sql.push_str(if self.has_moments() { ", m" } else { "" });
         sql.push_str(if numbered { ", ord)" } else { ")" });
     }
 }

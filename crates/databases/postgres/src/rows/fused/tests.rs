@@ -34,6 +34,7 @@ fn facts() -> Facts {
         }],
         conditions: Vec::new(),
         hidden_unique: false,
+        hidden_columns: Vec::new(),
         fuses: true,
         has_hooks: false,
         refers: false,
@@ -72,7 +73,7 @@ fn text(
         .chain(behind)
         .map(|name| &facts.columns[facts.place_of(name).unwrap()])
         .collect();
-    fused(&shape, facts, &row, &key).map(|f| f.sql)
+    fused(&shape, facts, &row, &key, &RowClock::default()).map(|f| f.sql)
 }
 
 #[test]
@@ -184,7 +185,9 @@ fn conditions_are_asked_before_the_insert() {
         returning: Returning::Nothing,
     });
     let row = [&facts.columns[0], &facts.columns[1]];
-    let sql = telling(&shape, &facts, &row).unwrap().sql;
+    let sql = telling(&shape, &facts, &row, &RowClock::default())
+        .unwrap()
+        .sql;
     assert!(
         sql.contains(r#" WHERE (SELECT ((id > 0)) IS NOT FALSE FROM (SELECT w.p1::any AS "id") AS r) AND (w.p2 IS NULL OR EXISTS (SELECT FROM other.p AS r WHERE r."k" = w.p2))), i AS"#),
         "{sql}"

@@ -310,10 +310,10 @@ impl<'u, F: Form> Judge<'_, 'u, F> {
                 .iter()
                 .for_each(|unit| self.care.mark(*unit, Mode::Own));
         }
-        let named = match statement {
-            Some(Sent::Single(item)) => self.batch.placed.get(*item as usize).map(|p| p.unit),
-            _ => None,
-        };
+        let named = statement.and_then(Sent::write).and_then(|item| {
+            let placed = self.batch.placed.get(item as usize)?;
+            Some(placed.unit)
+        });
         match named {
             Some(unit) => {
                 let anew = self.asks_anew(&Segment::one(unit, Mode::Own), error);

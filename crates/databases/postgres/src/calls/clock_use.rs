@@ -1,0 +1,239 @@
+//! Where a statement reads the transaction's clock, and what becomes of it in a set-based
+//! statement.
+
+use windrow_calls::{Expression, ParsedStatement, Piece};
+use windrow_core::{Name, Op};
+use windrow_proof::{Clock, Clocked, clock};
+
+use super::describe::{ColumnDefault, Description};
+use super::judge::used_defaults;
+use super::parsed::{given, mentions, sets};
+use crate::catalog::column::{Column, oid};
+use crate::catalog::table::Facts;
+use crate::moment::{MOMENT, Moment};
+
+/// A statement's use of the transaction's clock.
+#[derive(Clone, Debug, Default)]
+pub(super) struct ClockUse {
+    pub(super) moment: Moment,
+    /// Set-based statements have a moment for each unit.
+    pub(super) is_carried: bool,
+    /// No set-based statement tells the truth.
+    pub(super) no_sets: bool,
+    /// Columns that are not given whose defaults read it, with their values over [`MOMENT`].
+    pub(super) defaults: Vec<(Name, String)>,
+    /// Columns whose value is the moment itself: different for different units.
+    pub(super) exact: Vec<Name>,
+    /// The column of `excluded` that holds the moment for DO UPDATE.
+    pub(super) excluded: Option<Name>,
+}
+
+/// The findings of a look through a statement.
+#[derive(Default)]
+struct Finder<'a> {
+    found: ClockUse,
+    /// Columns that get a value that was made of the clock.
+    written: Vec<&'a Name>,
+    /// Columns that get the transaction's own.
+    shared: Vec<Name>,
+    /// A condition, or the answer to the client, depends on it.
+    looks: bool,
+}
+
+impl ClockUse {
+    /// Looks through a statement. `clocked`: what the table runs for it that reads the clock.
+    pub(super) fn of(
+        parsed: &ParsedStatement,
+        description: &Description,
+        facts: &Facts,
+        clocked: &Clocked,
+    ) -> Self {
+        let mut finder = Finder::default();
+        let given = given(parsed, facts);
+        if given.is_none() && clock(&parsed.text, MOMENT) != Clock::Unread {
+            // It runs as it stands.
+            finder.looks = true;
+        }
+        let set = parsed.assignments.iter().map(|(name, value)| (name, value));
+        for (name, value) in given.iter().flatten().copied().chain(set) {
+            finder.value(name, value, facts);
+        }
+        finder.defaults(parsed, description, facts);
+        let conditions = parsed.keys.iter().map(|(_, value)| value);
+        for condition in conditions.chain(&parsed.conditions) {
+            finder.condition(condition);
+        }
+        finder.conflict(parsed, facts);
+        finder.returning(parsed);
+        finder.end(facts, clocked)
+    }
+}
+
+impl<'a> Finder<'a> {
+    fn value(&mut self, name: &'a Name, value: &Expression, facts: &Facts) {
+        match read(value) {
+            Clock::Unread => {}
+            Clock::Read { exact, .. } => {
+                self.found.is_carried = true;
+                self.written.push(name);
+                self.exact(name, exact, facts);
+            }
+            Clock::Unclear => self.shared.push(name.clone()),
+        }
+    }
+
+    fn exact(&mut self, name: &Name, exact: bool, facts: &Facts) {
+        let column = facts.place_of(name).and_then(|p| facts.columns.get(p));
+        if exact && column.is_some_and(Column::holds_moments) {
+            self.found.exact.push(name.clone());
+        }
+    }
+
+    fn defaults(&mut self, parsed: &'a ParsedStatement, description: &Description, facts: &Facts) {
+        if parsed.op != Op::Insert {
+            let to_default = |d: &&ColumnDefault| {
+                let mut set = parsed.assignments.iter();
+                set.any(|(name, value)| **name == *d.column && *value == Expression::Default)
+            };
+            let set = description.defaults.iter().filter(to_default);
+            let reads = set.filter(|d| clock(&d.sql, MOMENT) != Clock::Unread);
+            return self.shared.extend(reads.map(|d| (*d.column).into()));
+        }
+        for default in used_defaults(parsed, description, facts).unwrap_or_default() {
+            let name: Name = (*default.column).into();
+            match clock(&default.sql, MOMENT) {
+                Clock::Unread => {}
+                Clock::Read { sql, exact } if default.may_give => {
+                    self.found.is_carried = true;
+                    self.exact(&name, exact, facts);
+                    self.found.defaults.push((name, sql));
+                }
+                Clock::Read { .. } | Clock::Unclear => self.shared.push(name),
+            }
+        }
+    }
+
+    fn condition(&mut self, condition: &Expression) {
+        match read(condition) {
+            Clock::Unread => {}
+            Clock::Read { .. } => (self.found.is_carried, self.looks) = (true, true),
+            Clock::Unclear => (self.found.no_sets, self.looks) = (true, true),
+        }
+    }
+
+    /// DO UPDATE reads the moment from a column that was to be inserted. Where there is none, the
+    /// columns that it sets have the transaction's.
+    fn conflict(&mut self, parsed: &ParsedStatement, facts: &Facts) {
+        let Some(conflict) = &parsed.conflict else {
+            return;
+        };
+        let clear = match read(&conflict.sql) {
+            Clock::Unread => return,
+            Clock::Read { .. } => !facts.has_hooks,
+            Clock::Unclear => false,
+        };
+        let of_zone = |name: &&Name| {
+            let column = facts.place_of(name).and_then(|p| facts.columns.get(p));
+            column.is_some_and(|column| column.type_oid == oid::TIMESTAMPTZ)
+        };
+        let looks = mentions(&conflict.sql, "where");
+        match self.found.exact.iter().find(of_zone).filter(|_| clear) {
+            Some(name) => {
+                self.found.excluded = Some(name.clone());
+                self.looks |= looks;
+            }
+            None => {
+                self.found.no_sets |= looks;
+                self.looks |= looks;
+                let set = facts.columns.iter().map(|column| &column.name);
+                let stamped = stamped(&conflict.sql);
+                self.shared
+                    .extend(set.filter(|name| sets(&stamped, name)).cloned());
+            }
+        }
+    }
+
+    fn returning(&mut self, parsed: &ParsedStatement) {
+        let Some(returning) = &parsed.returning else {
+            return;
+        };
+        match clock(returning, MOMENT) {
+            Clock::Unread => {}
+            Clock::Read { .. } if parsed.op != Op::Insert => {
+                (self.found.is_carried, self.looks) = (true, true);
+            }
+            Clock::Read { .. } | Clock::Unclear => (self.found.no_sets, self.looks) = (true, true),
+        }
+    }
+
+    fn end(mut self, facts: &Facts, clocked: &Clocked) -> ClockUse {
+        let stamps = clocked.stamps.iter().map(|name| Name::from(&**name));
+        self.shared.extend(stamps);
+        let looked = |name: &Name| facts.looks_at(name);
+        let defaults = self.found.defaults.iter().map(|(name, _)| name);
+        let carried = defaults.chain(self.written.iter().copied()).any(looked);
+        let shared = self.shared.iter().any(looked);
+        let uses = self.found.is_carried || self.looks || !self.shared.is_empty();
+        let compared = clocked.looks.is_some() && uses;
+        self.found.no_sets |= shared || compared;
+        self.found.is_carried &= !self.found.no_sets;
+        self.found.moment = match () {
+            () if self.looks || carried || shared || compared => Moment::Own,
+            () if !self.shared.is_empty() => Moment::Shared,
+            () if self.found.is_carried => Moment::Carried,
+            () => Moment::Unread,
+        };
+        self.found
+    }
+}
+
+/// The assignments of DO UPDATE SET that read the clock, one behind the other.
+fn stamped(conflict: &Expression) -> Expression {
+    let mut sql = String::new();
+    if let Expression::Sql(pieces) = conflict {
+        for piece in pieces {
+            match piece {
+                Piece::Text(text) => sql.push_str(text),
+                Piece::Parameter(_) => sql.push_str("NULL"),
+            }
+        }
+    }
+    let lower = sql.to_ascii_lowercase();
+    let set = lower.find(" set ").map_or(0, |at| at + " set ".len());
+    let (mut depth, mut quoted) = (0_usize, false);
+    let parts = sql.get(set..).unwrap_or_default().split(|c| {
+        match c {
+            '\'' | '"' => quoted = !quoted,
+            '(' if !quoted => depth += 1,
+            ')' if !quoted => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        c == ',' && depth == 0 && !quoted
+    });
+    let reads = parts.filter(|part| clock(part, MOMENT) != Clock::Unread);
+    // A column of several that are set at once stands in parentheses.
+    let stamped: Vec<&str> = reads.collect();
+    Expression::Sql([Piece::Text(stamped.join(", ").into())].into())
+}
+
+/// Reads all pieces of an expression together.
+fn read(expression: &Expression) -> Clock {
+    let Expression::Sql(pieces) = expression else {
+        return Clock::Unread;
+    };
+    let mut found = Clock::Unread;
+    for piece in pieces {
+        let Piece::Text(sql) = piece else {
+            continue;
+        };
+        match clock(sql, MOMENT) {
+            Clock::Unread => {}
+            Clock::Unclear => return Clock::Unclear,
+            Clock::Read { sql, exact } => {
+                let exact = exact && pieces.len() == 1;
+                found = Clock::Read { sql, exact };
+            }
+        }
+    }
+    found
+}

@@ -1,0 +1,118 @@
+//! Literals whose meaning depends on when they are read: a statement that is prepared reads them
+//! once, and means that moment for as long as it is kept.
+
+use crate::lex::{Kind, Token};
+use crate::parse::Tokens;
+
+/// Words that the input functions of times read as a moment (`datetktbl` of
+/// `src/backend/utils/adt/datetime.c`).
+const MOMENTS: [&[u8]; 4] = [b"now", b"today", b"tomorrow", b"yesterday"];
+
+/// The longest text that is read as a time, or as a list or range of times.
+const LONGEST: usize = 1024;
+
+/// Types whose literals name an object of the catalog that the server does not follow once it has
+/// read them. `regclass` is followed.
+const NAMES: [&str; 9] = [
+    "regcollation",
+    "regconfig",
+    "regdictionary",
+    "regnamespace",
+    "regoper",
+    "regoperator",
+    "regproc",
+    "regprocedure",
+    "regrole",
+];
+
+/// True if a text, read as a time, or as a list or range of times, may mean a moment that depends
+/// on when it is read.
+pub fn is_moment(text: &[u8]) -> bool {
+    if text.len() > LONGEST {
+        return false;
+    }
+    let mut words = text.split(|byte| !byte.is_ascii_alphabetic());
+    words.any(|word| MOMENTS.iter().any(|known| word.eq_ignore_ascii_case(known)))
+}
+
+/// True if a prepared statement of this text might mean something else when it is executed than its
+/// text means at that moment. A text that cannot be read may as well.
+pub fn may_freeze(text: &str) -> bool {
+    let tokens = Tokens::of(text, true).or_else(|_| Tokens::of(text, false));
+    tokens.map_or(true, |tokens| is_frozen(text, &tokens.list))
+}
+
+/// True if a prepared statement of these tokens might mean something else when it is executed than
+/// its text means at that moment.
+pub(crate) fn is_frozen(text: &str, tokens: &[Token]) -> bool {
+    let slice = |token: &Token| text.get(token.start..token.end).unwrap_or_default();
+    tokens.iter().any(|token| match token.kind {
+        // An escape may spell a letter.
+        Kind::Escape | Kind::Special => {
+            slice(token).contains('\\') || is_moment(inside(slice(token)))
+        }
+        Kind::Text | Kind::Dollar => is_moment(inside(slice(token))),
+        Kind::Word => NAMES
+            .iter()
+            .any(|name| name.eq_ignore_ascii_case(slice(token))),
+        _ => false,
+    })
+}
+
+/// A string literal without the letters before its first quote.
+fn inside(literal: &str) -> &[u8] {
+    let at = literal.find(['\'', '$', '"']).unwrap_or_default();
+    let quoted = literal.get(at..).unwrap_or_default();
+    match quoted
+        .strip_prefix('$')
+        .and_then(|rest| rest.split_once('$'))
+    {
+        Some((tag, body)) => {
+            let end = body.len().saturating_sub(tag.len() + 2);
+            body.get(..end).unwrap_or_default().as_bytes()
+        }
+        None => quoted.as_bytes(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn moments_are_told_by_whole_words() {
+        for text in [
+            "now",
+            " NOW ",
+            "today 10:00",
+            "10:00 tomorrow",
+            "[yesterday,infinity)",
+            "{now}",
+        ] {
+            assert!(is_moment(text.as_bytes()), "{text}");
+        }
+        for text in ["", "know", "nowhere", "2024-02-29", "epoch", "infinity"] {
+            assert!(!is_moment(text.as_bytes()), "{text}");
+        }
+    }
+
+    #[test]
+    fn literals_that_are_read_once_are_found() {
+        let found = |text: &str| is_frozen(text, &Tokens::of(text, true).unwrap().list);
+        for text in [
+            "update t set seen = 'now' where id = $1",
+            "delete from t where at < $q$today$q$",
+            "insert into t values (timestamptz 'Yesterday 10:00')",
+            "insert into t values (E'n\\x6fw')",
+            "insert into t values ('f'::regproc)",
+        ] {
+            assert!(found(text), "{text}");
+        }
+        for text in [
+            "insert into t values ('known', now(), $now$x$now$)",
+            "insert into t values ('s'::regclass, E'x')",
+        ] {
+            assert!(!found(text), "{text}");
+        }
+    }
+}
