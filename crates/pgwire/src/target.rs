@@ -106,7 +106,7 @@ impl Target {
         if password.is_none() {
             let database = target.database.as_deref().unwrap_or(&target.user);
             let path = parameters.passfile.or_else(|| env("PGPASSFILE"));
-            passfile::fill_in(&mut target.hosts, database, &target.user, (path, env));
+            passfile::fill_in(&mut target.hosts, database, &target.user, path, env);
         }
         Ok(target)
     }

@@ -209,7 +209,10 @@ fn name_at(words: Words<'_>, at: usize, usage: NameUsage) -> Option<StatementNam
         NameUsage::DeallocatesAll => String::new(),
         _ => identifier(words, at)?,
     };
-    let name = whole.get(..whole.floor_char_boundary(MAX_NAME))?;
+    let end = (0..=MAX_NAME)
+        .rev()
+        .find(|at| whole.is_char_boundary(*at))?;
+    let name = whole.get(..end)?;
     Some(StatementName {
         usage,
         name: name.into(),

@@ -15,8 +15,8 @@ use crate::servers;
 use file::Weather;
 pub use send::Sent;
 
-/// The table where types must be told. On SQLite Windrow makes it by itself.
-const POSTGRES_TABLE: &str = "create table weather (origin text, year int, month int, day int, hour int, \
+/// The table. Its measures have types for fractions, though the first readings have none.
+const TABLE: &str = "create table weather (origin text, year int, month int, day int, hour int, \
      temp numeric, dewp numeric, humid numeric, wind_dir int, wind_speed numeric, wind_gust numeric, \
      precip numeric, pressure numeric, visib numeric, time_hour timestamptz, primary key (origin, time_hour))";
 
@@ -79,7 +79,8 @@ impl Stations {
         let folder = tempfile::tempdir()?;
         let file = folder.path().join("weather.db");
         let url = format!("sqlite:{}", file.display());
-        let windrow = servers::windrow(&url, &["--create-tables"])?;
+        rusqlite::Connection::open(&file)?.execute_batch(TABLE)?;
+        let windrow = servers::windrow(&url, &[])?;
         let sent = send::all(&windrow, weather, self.clients)?;
         drop(windrow);
         verify::sqlite(&file, weather).context("SQLite")?;
@@ -88,7 +89,7 @@ impl Stations {
 
     fn postgres(&self, weather: &Weather) -> Result<Sent> {
         let database = postgres::shared()?;
-        database.exec(POSTGRES_TABLE)?;
+        database.exec(TABLE)?;
         let windrow = servers::windrow(database.url(), &[])?;
         let sent = send::all(&windrow, weather, self.clients)?;
         verify::postgres(database.url(), &self.file, weather).context("PostgreSQL")?;

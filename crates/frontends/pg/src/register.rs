@@ -29,8 +29,8 @@ pub(crate) struct Entry {
 }
 
 impl Register {
-    /// Enters a session under a number that no other has, with a secret of so many bytes that nobody
-    /// can guess.
+    /// Enters a session under a number that no other has, with a secret of so many bytes that
+    /// nobody can guess.
     pub(crate) fn enter(
         self: &Arc<Self>,
         (peer, secret_bytes): (&str, usize),

@@ -15,7 +15,8 @@ pub(super) fn fill_in(
     hosts: &mut [Host],
     database: &str,
     user: &str,
-    (path, env): (Option<String>, &dyn Fn(&str) -> Option<String>),
+    path: Option<String>,
+    env: impl Fn(&str) -> Option<String>,
 ) {
     let path = path
         .map(PathBuf::from)

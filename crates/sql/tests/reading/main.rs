@@ -15,8 +15,17 @@ use windrow_sql::{Apart, Reading, read};
 fn what_should_be_joined_is_joined() {
     for text in corpus::JOINED {
         if let Reading::Apart(apart) = read(text, &[]) {
-            // Read in one of two ways, it is not joined.
-            assert_eq!(apart.reason, "a backslash in a plain string", "{text}");
+            // A backslash may spell anything: in one of two ways of reading, or a time such as now.
+            let is_doubtful = matches!(
+                apart.reason,
+                "a backslash in a plain string"
+                    | "a literal that means the moment at which it is read"
+            );
+            assert!(
+                is_doubtful && text.contains('\\'),
+                "{text}: {}",
+                apart.reason
+            );
         }
     }
     for text in corpus::APART {

@@ -114,7 +114,7 @@ impl Plain {
                         value.push(*other);
                         self.next += 1;
                     }
-                    [] => panic!("each quote is closed"),
+                    [] => unreachable!("each quote is closed"),
                 }
             }
         }

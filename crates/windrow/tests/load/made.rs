@@ -24,14 +24,14 @@ fn zip_codes(db: &Db) {
         "90|10115\n91|01067\n92|+1"
     );
     // The same where the bulk form has the word.
-    let numbers: String = (0..30_000).map(|n| format!("{n},10115\n")).collect();
-    let file = db.file("zip.csv", format!("id,zip\n{numbers}30000,01067\n"));
+    let numbers: String = (0..60_000).map(|n| format!("{n},10115\n")).collect();
+    let file = db.file("zip.csv", format!("id,zip\n{numbers}60000,01067\n"));
     for way in [&["--batch-rows", "700"][..], &[]] {
         db.exec("drop table zips");
         let arguments = [&[&*file, "-t", "zips", "--create"], way].concat();
-        let said = ["30000 rows written, 1 refused", "line 30002", "\"01067\""];
+        let said = ["60000 rows written, 1 refused", "line 60002", "\"01067\""];
         db.load(&arguments).is(3, &said);
-        assert_eq!(db.number("select count(*) from zips"), 30_000);
+        assert_eq!(db.number("select count(*) from zips"), 60_000);
     }
 }
 

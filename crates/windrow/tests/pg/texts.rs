@@ -248,7 +248,7 @@ fn a_literal_follows_its_column() {
         all.extend(run(&mut client, "2"));
         all.extend(run(&mut client, "3"));
         all.extend(segment(&mut client, |out| {
-            frontend::describe(out, b'S', "one")
+            frontend::describe(out, b'S', "one");
         }));
         all.extend(client.query("select id, small from t order by id").unwrap());
         lines(&all)

@@ -214,6 +214,7 @@ fn what_makes_no_sense_is_refused() {
     assert_eq!(rejects(&db, &["drop", "1", "--all"]).status, 2);
     windrow(&["rejects", "list", "--to", "cratedb://127.0.0.1:1/doc"]).fails_with("--spool DIR");
     // A database in which nothing was ever refused.
+    db.sql("create table t (id integer)");
     let told = rejects(&db, &["list"]).ends(0);
     assert_eq!(told.out, "");
 }

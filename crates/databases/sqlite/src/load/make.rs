@@ -26,7 +26,7 @@ impl Wanted {
         let columns = plan.columns.iter().zip(declared);
         let declared = columns.filter_map(|(name, holds)| Some((name.clone(), (*holds)?)));
         Self {
-            demand: Demand::of_rows(plan, rows, &[], true),
+            demand: Demand::of_rows(plan, rows, &[]),
             declared: declared.collect(),
         }
     }
@@ -52,12 +52,10 @@ fn empty(holds: Holds) -> ColumnType {
         Holds::Json => ColumnType::Json,
         Holds::Bytes => ColumnType::Blob,
         Holds::Decimal(..) => ColumnType::Any,
-        Holds::Text
-        | Holds::Uuid
-        | Holds::Date
-        | Holds::Time
-        | Holds::Timestamp
-        | Holds::Timestamptz => ColumnType::Text,
+        Holds::Text | Holds::Uuid => ColumnType::Text,
+        Holds::Date | Holds::Time | Holds::Timestamp | Holds::Timestamptz => {
+            ColumnType::Moment(holds)
+        }
     }
 }
 

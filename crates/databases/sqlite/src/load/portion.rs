@@ -38,9 +38,10 @@ pub(super) fn columns(
                 type_name: row.get::<_, String>(1)?.into(),
                 generated: row.get(2)?,
                 defaults: row.get(3)?,
-                means: match grows {
-                    true => Means::Looks,
-                    false => Means::Itself,
+                means: match row.get::<_, String>(1)?.as_str() {
+                    _ if grows => Means::Looks,
+                    "json" => Means::Json,
+                    _ => Means::Itself,
                 },
             })
         })

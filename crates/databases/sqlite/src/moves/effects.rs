@@ -36,11 +36,10 @@ pub(super) fn read(connection: &Connection, table: &str) -> Result<Vec<Box<str>>
 /// Returns true if the trigger of this text fires where rows are deleted. Its event is the first of
 /// three words behind its name (<https://sqlite.org/lang_createtrigger.html>).
 fn fires_at_delete(text: &str) -> bool {
-    let mut tokens = Tokens(text);
     let mut before = String::new();
     // The name may be one of the words, so it is passed over: it stands behind TRIGGER, or behind
     // EXISTS, and may have a schema.
-    while let Some(token) = tokens.next() {
+    for token in Tokens(text) {
         let named = before == "TRIGGER" && token != "IF" || before == "EXISTS" || before == ".";
         if !named && matches!(token.as_str(), "DELETE" | "INSERT" | "UPDATE") {
             return token == "DELETE";

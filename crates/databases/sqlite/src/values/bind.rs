@@ -78,6 +78,7 @@ fn quoted<'a>(
     }
     match key(Datum::Text(text), slot, table, scratch)? {
         ValueRef::Real(number) => Ok(ValueRef::Real(number)),
+        ValueRef::Integer(number) => Ok(ValueRef::Integer(number)),
         ValueRef::Text(_) => {
             scratch.clear();
             scratch.extend_from_slice(text.as_bytes());

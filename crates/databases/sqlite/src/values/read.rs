@@ -35,10 +35,7 @@ fn text(text: &str, column_type: ColumnType) -> Value {
 fn json(text: &str) -> Value {
     let is_json = || serde_json::from_str::<&RawValue>(text).is_ok();
     match text.trim_start().as_bytes() {
-        [b'"', ..] => {
-            serde_json::from_str::<String>(text).map_or_else(|_| Value::text(text), Value::text)
-        }
-        [b'{' | b'[' | b'n', ..] if is_json() => Value::Json(text.into()),
+        [b'"' | b'{' | b'[' | b'n', ..] if is_json() => Value::Json(text.into()),
         _ => match text.trim() {
             "true" => Value::Bool(true),
             "false" => Value::Bool(false),
@@ -67,10 +64,16 @@ mod tests {
             (ValueRef::Text(b" [1]"), Json, Value::Json(" [1]".into())),
             (ValueRef::Text(b"[1"), Json, "[1".into()),
             (ValueRef::Text(b"true"), Json, true.into()),
-            (ValueRef::Text(b"\"true\""), Json, "true".into()),
-            (ValueRef::Text(b"\"1\""), Json, "1".into()),
-            (ValueRef::Text(b"\"{}\""), Json, "{}".into()),
-            (ValueRef::Text(b"\"a\\n\""), Json, "a\n".into()),
+            (
+                ValueRef::Text(b"\"true\""),
+                Json,
+                Value::Json("\"true\"".into()),
+            ),
+            (
+                ValueRef::Text(b"\"{}\""),
+                Json,
+                Value::Json("\"{}\"".into()),
+            ),
             (ValueRef::Text(b"\"a"), Json, "\"a".into()),
             (ValueRef::Text(b"abc"), Json, "abc".into()),
             (ValueRef::Text(b"null"), Json, Value::Json("null".into())),

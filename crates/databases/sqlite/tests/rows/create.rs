@@ -343,8 +343,9 @@ async fn json_columns_keep_texts_apart_from_what_they_spell() {
     for (id, value) in (0_i64..).zip(&values) {
         db.one(put.write([id.into(), value.clone()])).await.unwrap();
         let got = db.one(get("t").returning(&["j"]).write([id.into()])).await;
+        // A string is JSON on its way out, as in an answer over HTTP.
         let expected = match value {
-            Value::Json(text) if text.starts_with('"') => "in JSON".into(),
+            Value::Text(text) => json(&serde_json::to_string(&**text).unwrap()),
             value => value.clone(),
         };
         assert_eq!(returned(&got.unwrap()), [[expected]]);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 use windrow_core::{Fault, FaultClass};
 
-use super::handover::lane_ended;
+use super::retryable::lane_ended;
 use super::state::Session;
 use crate::lanes::UNSHARED;
 use crate::session_info::Interrupt;

@@ -11,7 +11,7 @@ use tokio_util::sync::WaitForCancellationFuture;
 use windrow_core::Fault;
 
 use super::client_connection::HIGH;
-use super::handover::no_memory;
+use super::retryable::no_memory;
 use super::state::{End, Session, shutdown};
 use super::submit::NO_MEMORY;
 use crate::codec::frame::{Front, HEADER, Violation};

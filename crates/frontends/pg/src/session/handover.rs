@@ -1,24 +1,12 @@
 //! Going over to a server connection, and coming back.
 
-use windrow_core::{Fault, FaultClass};
+use windrow_core::Fault;
 
 use super::keyed::runs_without_key;
 use super::relay;
 use super::state::{End, Session};
 use crate::client::Settings;
 use crate::session_info::Interrupt;
-
-/// The error of a write whose lane has ended at this moment.
-pub(super) fn lane_ended() -> Fault {
-    let text = "the lane of this session has just ended; nothing was executed, try again";
-    Fault::new(FaultClass::Unavailable, "57P03", text)
-}
-
-/// The error of a write for which there is no memory at this moment.
-pub(super) fn no_memory() -> Fault {
-    let text = "the write does not fit the memory budget at this moment (limits.memory); nothing was executed, try again";
-    Fault::new(FaultClass::Overloaded, "53200", text)
-}
 
 impl Session {
     /// Goes over to a server connection with what is in the inbox, until nothing of the session is
@@ -49,8 +37,8 @@ impl Session {
     }
 
     /// Goes over to a server connection because of something that passes: `fault` says of what. A
-    /// write that has to be joined, for its key or for replicas, is refused instead, and can be sent
-    /// again.
+    /// write that has to be joined, for its key or for replicas, is refused instead, and can be
+    /// sent again.
     pub(super) async fn relay_for_now(
         &mut self,
         reason: &'static str,

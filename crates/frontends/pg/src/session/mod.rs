@@ -12,6 +12,7 @@
 //! | `keyed` | writes that are executed once, under a key |
 //! | `traces` | writes that are traced: what their client says of its own span |
 //! | `handover` | going over to a server connection, and coming back |
+//! | `retryable` | errors of writes that can be sent again |
 //! | `relay` | everything that is not joined, over a server connection |
 //! | `asked`, `local`, `values` | what a session answers by itself |
 //! | `answers`, `pending` | answers that wait for an outcome, and saying them in order |
@@ -36,6 +37,7 @@ mod local_reply;
 mod meaning;
 mod pending;
 mod relay;
+mod retryable;
 mod room;
 mod segment;
 mod simple;

@@ -16,9 +16,9 @@ use windrow_calls::{AsRow, SqlCall};
 use windrow_core::{Fault, FaultClass, Permit, RowWrite, SpoolPlace, TracedRequest, Unit};
 
 use super::client_connection::HIGH;
-use super::handover::no_memory;
 use super::pending::{Awaited, Ending, Pending, Script};
 use super::relay;
+use super::retryable::no_memory;
 use super::spooled::Spooled;
 use super::state::{End, Session, shutdown};
 use super::submit::NO_MEMORY;

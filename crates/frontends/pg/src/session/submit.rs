@@ -11,9 +11,9 @@ use tokio::time::sleep;
 use windrow_calls::SqlCall;
 use windrow_core::{AnswerPermit, Fault, FaultClass, Unit};
 
-use super::handover::{lane_ended, no_memory};
 use super::pending::{Awaited, Ending, Pending, Script};
 use super::relay;
+use super::retryable::{lane_ended, no_memory};
 use super::room::ExpectedAnswer;
 use super::state::{End, Session, shutdown};
 use super::traces;

@@ -33,8 +33,8 @@ pub(crate) struct PreparedText<'a> {
 }
 
 impl StatementCache {
-    /// Reads a simple query. Lifts literals out of it if possible. `is_eager`: one in which literals
-    /// are left is taken for one that comes again.
+    /// Reads a simple query. Lifts literals out of it if possible. `is_eager`: one in which
+    /// literals are left is taken for one that comes again.
     pub(crate) fn simple(
         &self,
         text: &[u8],

@@ -224,10 +224,10 @@ fn a_parse_that_fails_removes_the_unnamed_statement() {
         let answer = |mut client: Client| {
             let mut all = client.query("begin").unwrap();
             all.extend(segment(&mut client, |out| {
-                frontend::parse(out, "", before, &[])
+                frontend::parse(out, "", before, &[]);
             }));
             all.extend(segment(&mut client, |out| {
-                frontend::parse(out, "", "set windrow.nothing = 1", &[])
+                frontend::parse(out, "", "set windrow.nothing = 1", &[]);
             }));
             all.extend(client.query("rollback").unwrap());
             all.extend(used(&mut client, "", &[Some("1")]));

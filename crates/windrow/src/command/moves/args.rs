@@ -48,8 +48,8 @@ pub(crate) struct Move {
     #[arg(long)]
     create: bool,
 
-    /// Move rows though deleting them from the source deletes or changes other rows: by foreign keys
-    /// with ON DELETE CASCADE, SET NULL or SET DEFAULT, triggers and rules. Without it such a
+    /// Move rows though deleting them from the source deletes or changes other rows: by foreign
+    /// keys with ON DELETE CASCADE, SET NULL or SET DEFAULT, triggers and rules. Without it such a
     /// move is refused
     #[arg(long)]
     pub(super) delete_effects: bool,

@@ -311,10 +311,18 @@ impl Feature {
 
     /// True where partitioned tables cannot have it.
     pub fn is_for_whole_tables(self) -> bool {
-        use F::{ExcludeDeferred, Identity, Inherited, MutualDeferred, Unique, UniqueDeferred};
+        use F::{
+            ExcludeDeferred, Identity, Inherited, MutualDeferred, Unique, UniqueDeferred, UniqueNow,
+        };
         matches!(
             self,
-            Unique | UniqueDeferred | ExcludeDeferred | Identity | Inherited | MutualDeferred
+            Unique
+                | UniqueNow
+                | UniqueDeferred
+                | ExcludeDeferred
+                | Identity
+                | Inherited
+                | MutualDeferred
         )
     }
 }

@@ -45,9 +45,7 @@ fn columns() -> Vec<Column> {
         )
         .odd(&["'text'"]),
         column(["json", "json", "json"], &["'{\"a\" : [1, 2.50]}'", "'[]'"])
-            .odd(&[
-                "'null'", "'\"s\"'", "'true'", "5", "1.5", "'text'", "'\"5\"'",
-            ])
+            .odd(&["'null'", "'\"s\"'", "'true'", "5", "1.5", "'\"5\"'"])
             .random(|r| quoted(&r.json())),
         column(
             ["numeric", "decimal(65,30)", "decimal_text"],

@@ -6,7 +6,7 @@ use windrow_calls::Signature;
 use windrow_core::Fault;
 
 use super::expect::{Expect, PreparedAs, Told, What};
-use super::renamed::Renames;
+use super::renames::Renames;
 use super::rewrite;
 use super::server_state::Look;
 use super::state::{Relay, fingerprint};

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use windrow_core::Fault;
 
-use super::renamed::Renames;
+use super::renames::Renames;
 use super::unconfirmed::Unconfirmed;
 use crate::pool::StatementKey;
 use crate::statements::{CachedStatement, ClientName, FixedTypes, PreparedStatement};

@@ -4,7 +4,7 @@
 use smallvec::{SmallVec, smallvec};
 use windrow_sql::Commits;
 
-use super::renamed::Renames;
+use super::renames::Renames;
 use crate::statements::{ClientName, name_key};
 
 /// The most portals that are followed. Any other portal counts as one that may commit.

@@ -7,25 +7,10 @@ use bytes::{BufMut, Bytes};
 use windrow_sql::NameUsage;
 
 use super::expect::What;
+use super::preparation::{Preparation, Preparing};
 use super::state::Relay;
 use crate::codec::answer;
 use crate::statements::FixedTypes;
-
-/// A preparation that was sent.
-#[derive(Default)]
-pub(super) struct Preparing {
-    /// The body of the server's error.
-    error: Option<Bytes>,
-}
-
-/// The progress of the preparation that a simple query needs.
-pub(super) enum Preparation {
-    /// The query can be sent.
-    Done,
-    UnderWay,
-    /// The server's error: the body of its ErrorResponse.
-    Failed(Bytes),
-}
 
 impl Relay<'_> {
     /// Prepares the session's statements that a simple query names and that are not here.

@@ -10,7 +10,7 @@ use windrow_sql::{Commits, Reading, Sequences};
 use super::defer;
 use super::expect::What;
 use super::portals::Committing;
-use super::preparing::Preparation;
+use super::preparation::Preparation;
 use super::rewrite;
 use super::sequences::named;
 use super::state::Relay;

@@ -6,13 +6,12 @@
 //! take a statement away from other sessions: in its place stands a statement without any effect,
 //! and the session forgets its own name.
 
-use std::collections::VecDeque;
-
-use bytes::{BufMut, BytesMut};
+use bytes::BytesMut;
 use windrow_sql::{NameUsage, Step};
 
+use super::renames::{Edit, Renames};
 use super::state::Relay;
-use crate::codec::{answer, failure};
+use crate::codec::failure;
 use crate::statements::CachedStatement;
 
 /// The statement in place of DEALLOCATE: it leaves nothing behind, is executed wherever DEALLOCATE
@@ -25,78 +24,6 @@ pub(super) struct Renamed {
     pub(super) renames: Renames,
     /// The notices of names that the server would have cut, had it seen them.
     pub(super) notices: BytesMut,
-}
-
-/// The replaced names of a text.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Renames {
-    /// True if the text removes one of the session's statements.
-    pub(super) removes: bool,
-    /// Names at the server, and those of the session.
-    names: Vec<(String, Box<str>)>,
-    /// Statements of the text that remove one of the session's, by their place in the text.
-    removed: VecDeque<(usize, Box<str>)>,
-    /// Statements of the text that are complete.
-    complete: usize,
-    edits: Vec<Edit>,
-}
-
-/// A replaced part of a text, in characters of the session's own text.
-#[derive(Clone, Copy, Debug)]
-struct Edit {
-    at: usize,
-    before: usize,
-    after: usize,
-}
-
-impl Renames {
-    /// Notes that a statement of the text is complete. Gives the session's statement that it has
-    /// removed.
-    pub(super) fn completed(&mut self) -> Option<Box<str>> {
-        let nth = self.complete;
-        self.complete += 1;
-        let (_, name) = self.removed.pop_front_if(|(place, _)| *place == nth)?;
-        Some(name)
-    }
-
-    /// Writes the server's error with the session's names, and with the place in its own text.
-    pub(super) fn translate(&self, body: &[u8], out: &mut BytesMut) {
-        answer::message(out, b'E', |out| {
-            for field in body.split(|byte| *byte == 0) {
-                let Some((code, value)) = field.split_first() else {
-                    break;
-                };
-                out.put_u8(*code);
-                let value = String::from_utf8_lossy(value);
-                let value = match (code, value.parse()) {
-                    (b'P', Ok(place)) => self.place(place).to_string(),
-                    _ => self.names.iter().fold(value.into_owned(), |value, name| {
-                        value.replace(&format!("\"{}\"", name.0), &format!("\"{}\"", name.1))
-                    }),
-                };
-                answer::text(out, value.as_bytes());
-            }
-            out.put_u8(0);
-        });
-    }
-
-    /// The place in the session's own text, where characters count from 1.
-    fn place(&self, place: usize) -> usize {
-        let at = place.saturating_sub(1);
-        let (mut added, mut removed) = (0, 0);
-        for edit in &self.edits {
-            let start = (edit.at + added).saturating_sub(removed);
-            if at < start {
-                break;
-            }
-            if at < start + edit.after {
-                return edit.at + 1;
-            }
-            added += edit.after;
-            removed += edit.before;
-        }
-        (at + removed).saturating_sub(added) + 1
-    }
 }
 
 impl Relay<'_> {
@@ -138,8 +65,8 @@ impl Relay<'_> {
         (!renamed.renames.edits.is_empty()).then_some(renamed)
     }
 
-    /// Returns the part of a text to replace, and its replacement, if a statement of the text names one
-    /// of the session's.
+    /// Returns the part of a text to replace, and its replacement, if a statement of the text names
+    /// one of the session's.
     fn instead(
         &mut self,
         step: &Step,
@@ -170,36 +97,5 @@ impl Relay<'_> {
         let instead = format!("\"{here}\"");
         renames.names.push((here, named.name.clone()));
         Some((named.place.clone(), instead))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn places_behind_a_replaced_name_are_those_of_the_own_text() {
-        let edit = |at, before, after| Edit { at, before, after };
-        let renames = Renames {
-            // execute a (x); deallocate b; select y
-            edits: vec![edit(8, 1, 11), edit(15, 12, 18)],
-            ..Renames::default()
-        };
-        for (place, expected) in [
-            (1, 1),
-            (9, 9),
-            (12, 9),
-            (20, 10),
-            (22, 12),
-            (26, 16),
-            (44, 28),
-        ] {
-            assert_eq!(renames.place(place), expected, "{place}");
-        }
-        let shorter = Renames {
-            edits: vec![edit(8, 20, 5)],
-            ..Renames::default()
-        };
-        assert_eq!(shorter.place(14), 29);
     }
 }

@@ -8,7 +8,7 @@ use windrow_core::{Fault, FaultClass};
 use super::deferred::Deferred;
 use super::expect::{Queue, What};
 use super::portals::Portals;
-use super::preparing::Preparing;
+use super::preparation::Preparing;
 use super::rewrite;
 use super::server_state::ServerState;
 use crate::pool::Loan;
