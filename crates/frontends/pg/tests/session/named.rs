@@ -248,6 +248,42 @@ fn a_parse_that_fails_removes_the_unnamed_statement() {
 }
 
 #[test]
+fn an_error_leaves_alone_what_was_parsed_behind_it() {
+    let stand = Stand::new();
+    for (before, fails) in [
+        (None, "select nowhere"),
+        (Some("select 'before'"), "select nowhere"),
+        (Some("select 'before'"), "selec"),
+    ] {
+        for behind in ["select 'behind'", "insert into t values (1)", "selec"] {
+            let fails = Cycle::Extended(vec![Act::Parse("", fails), Act::Bind(""), Act::Execute]);
+            let passed_over = vec![Act::Describe("nowhere"), Act::Parse("", "select 'never'")];
+            let used = || Cycle::Extended(vec![Act::Describe(""), Act::Bind(""), Act::Execute]);
+            let parse = vec![
+                Act::Parse("", behind),
+                Act::Describe(""),
+                Act::Bind(""),
+                Act::Execute,
+            ];
+            for first in [fails, Cycle::Extended(passed_over)] {
+                for second in [
+                    Cycle::Extended(parse.clone()),
+                    Cycle::Extended(vec![Act::Close("")]),
+                    Cycle::Query("select 'query'"),
+                    Cycle::Query(""),
+                ] {
+                    let parsed = before.map(|sql| Cycle::Extended(vec![Act::Parse("", sql)]));
+                    let mut cycles = Vec::from_iter(parsed);
+                    cycles.extend([first.clone(), second, used()]);
+                    stand.same(|client| run(client, &cycles, Sends::InHalves));
+                    stand.same(|client| run(client, &cycles, Sends::AtOnce));
+                }
+            }
+        }
+    }
+}
+
+#[test]
 fn an_unnamed_statement_keeps_the_types_that_its_client_named() {
     let stand = Stand::new();
     for (sql, types) in [
@@ -351,55 +387,77 @@ fn cycles() -> impl Strategy<Value = Vec<Cycle>> {
     proptest::collection::vec(cycle, 2..10)
 }
 
-fn messages(cycle: &Cycle) -> Vec<u8> {
-    let mut out = Vec::new();
+/// The messages of a cycle: its first half, and the rest of it.
+fn messages(cycle: &Cycle) -> [Vec<u8>; 2] {
+    let mut halves = [Vec::new(), Vec::new()];
+    let [first, rest] = &mut halves;
     match cycle {
-        Cycle::Query(sql) => frontend::query(&mut out, sql),
+        Cycle::Query(sql) => frontend::query(first, sql),
         Cycle::Extended(acts) => {
-            for act in acts {
-                match act {
-                    Act::Parse(name, sql) => frontend::parse(&mut out, name, sql, &[]),
-                    Act::Bind(name) => {
-                        frontend::bind(&mut out, ("", name), &[], &[None::<&str>; 0], &[]);
-                    }
-                    Act::Describe(name) => frontend::describe(&mut out, b'S', name),
-                    Act::Execute => frontend::execute(&mut out, "", 0),
-                    Act::Close(name) => frontend::close(&mut out, b'S', name),
-                }
-            }
-            frontend::sync(&mut out);
+            let (before, behind) = acts.split_at(acts.len().div_ceil(2));
+            before.iter().for_each(|act| act.write(first));
+            behind.iter().for_each(|act| act.write(rest));
+            frontend::sync(rest);
         }
     }
-    out
+    halves
+}
+
+impl Act {
+    fn write(&self, out: &mut Vec<u8>) {
+        match self {
+            Self::Parse(name, sql) => frontend::parse(out, name, sql, &[]),
+            Self::Bind(name) => frontend::bind(out, ("", name), &[], &[None::<&str>; 0], &[]),
+            Self::Describe(name) => frontend::describe(out, b'S', name),
+            Self::Execute => frontend::execute(out, "", 0),
+            Self::Close(name) => frontend::close(out, b'S', name),
+        }
+    }
+}
+
+/// When a client sends its next messages.
+#[derive(Clone, Copy, Debug)]
+enum Sends {
+    /// Behind the answers to those before.
+    Waiting,
+    AtOnce,
+    /// The first half of a cycle with the rest of the one before, whose answers it then awaits.
+    InHalves,
+}
+
+fn run(client: &mut Client, cycles: &[Cycle], sends: Sends) -> Vec<Message> {
+    let mut all = Vec::new();
+    for cycle in cycles {
+        let [first, rest] = messages(cycle);
+        client.send(&first).unwrap();
+        match sends {
+            Sends::InHalves if all.is_empty() => all.push(Vec::new()),
+            Sends::InHalves => all.push(client.until_ready().unwrap()),
+            Sends::Waiting | Sends::AtOnce => {}
+        }
+        client.send(&rest).unwrap();
+        if matches!(sends, Sends::Waiting) {
+            all.push(client.until_ready().unwrap());
+        }
+    }
+    let left = cycles.len() + usize::from(matches!(sends, Sends::InHalves)) - all.len();
+    all.extend((0..left).map(|_| client.until_ready().unwrap()));
+    all.concat()
 }
 
 #[test]
 fn any_program_is_answered_as_alone() {
     let stand = Stand::new();
     let config = Config {
-        cases: 60,
+        cases: 120,
         failure_persistence: None,
         ..Config::default()
     };
     let rng = TestRng::deterministic_rng(RngAlgorithm::ChaCha);
     let mut runner = TestRunner::new_with_rng(config, rng);
-    let programs = (cycles(), any::<bool>());
-    let tried = runner.run(&programs, |(cycles, pipelined)| {
-        stand.same(|client| {
-            let mut all = Vec::new();
-            for cycle in &cycles {
-                client.send(&messages(cycle)).unwrap();
-                if !pipelined {
-                    all.extend(client.until_ready().unwrap());
-                }
-            }
-            if pipelined {
-                for _ in &cycles {
-                    all.extend(client.until_ready().unwrap());
-                }
-            }
-            all
-        });
+    let sends = select(&[Sends::Waiting, Sends::AtOnce, Sends::InHalves][..]);
+    let tried = runner.run(&(cycles(), sends), |(cycles, sends)| {
+        stand.same(|client| run(client, &cycles, sends));
         Ok(())
     });
     tried.unwrap();

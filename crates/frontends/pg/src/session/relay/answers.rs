@@ -5,7 +5,7 @@ use std::sync::Arc;
 use windrow_calls::Signature;
 use windrow_core::Fault;
 
-use super::expect::{Expect, PreparedAs, Told, What};
+use super::expect::{Expect, PreparedAs, Told, Undo, What};
 use super::renames::Renames;
 use super::rewrite;
 use super::server_state::Look;
@@ -14,6 +14,7 @@ use crate::codec::{answer, failure};
 use crate::pool::Names;
 use crate::session::client_connection::HIGH;
 use crate::session::local::{aborted, cannot_tell, is_windrow_setting};
+use crate::statements::ClientName;
 
 /// A message that is looked at as a whole is no longer than this, in bytes; a longer one passes
 /// unseen.
@@ -263,8 +264,10 @@ impl Relay<'_> {
             }
         }
         if removes {
-            self.session.statements.set(b"", None);
-            self.unfixed = None;
+            self.set_back(Undo {
+                name: ClientName::new(),
+                before: None,
+            });
         }
     }
 
@@ -296,7 +299,16 @@ impl Relay<'_> {
             _ => None,
         };
         if let Some(undo) = undo {
-            self.session.statements.set(&undo.name, undo.before);
+            self.set_back(undo);
+        }
+    }
+
+    fn set_back(&mut self, undo: Undo) {
+        if let Some(Undo { name, before }) = self.queue.undo_under_later(undo) {
+            if name.is_empty() {
+                self.unfixed = None;
+            }
+            self.session.statements.set(&name, before);
         }
     }
 

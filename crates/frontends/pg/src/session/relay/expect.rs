@@ -104,6 +104,14 @@ impl What {
         )
     }
 
+    /// How a statement was before it, where it changes one.
+    fn undo(&mut self) -> Option<&mut Undo> {
+        match self {
+            Self::Parse(_, undo) | Self::Close(undo) | Self::LocalAnswer(_, undo) => undo.as_mut(),
+            _ => None,
+        }
+    }
+
     /// True where it may remove all statements.
     fn clears(&self) -> bool {
         match self {
@@ -201,6 +209,22 @@ impl Queue {
     /// segment that has ended, or is about to remove all of them.
     pub(super) fn is_unsettled(&self) -> bool {
         self.unsettled > 0 || self.clearing > 0
+    }
+
+    /// Undoes a change of a statement under what has changed it again since: that is left as it
+    /// is, and goes back to `undo` if it is undone itself. Returns `undo` where nothing has.
+    pub(super) fn undo_under_later(&mut self, undo: Undo) -> Option<Undo> {
+        for expect in &mut self.expected {
+            if let Some(later) = expect.what.undo().filter(|later| later.name == undo.name) {
+                later.before = undo.before;
+                return None;
+            }
+            // The server removes the unnamed statement with any simple query.
+            if undo.name.is_empty() && matches!(expect.what, What::Query(..)) {
+                return None;
+            }
+        }
+        Some(undo)
     }
 
     /// Notes that what was sent last undoes the transaction, or a part of it.

@@ -60,24 +60,17 @@ impl Relay<'_> {
         if self.queue.skipping {
             return Ok(());
         }
-        if matches!(tag, b'P' | b'Q') {
-            // A later Bind must not find the statement that this message would have replaced.
-            self.session.statements.set(b"", None);
-            self.loan.names.unnamed = None;
-        }
         let fault = violation.fault();
         match tag {
-            b'P' | b'B' | b'D' | b'E' | b'C' => {
+            b'P' => {
+                self.open = true;
+                self.fail_unnamed(fault);
+            }
+            b'B' | b'D' | b'E' | b'C' => {
                 self.open = true;
                 self.fail(fault);
             }
-            _ => {
-                // The transaction has to fail as well.
-                rewrite::query(self.loan.wire.out(), b"windrow fails");
-                let cached = self.session.simple_query(b"").cached;
-                self.queue
-                    .push(What::Query(cached, Some(Box::new(fault))), false);
-            }
+            _ => self.fail_query(fault),
         }
         Ok(())
     }

@@ -115,12 +115,7 @@ impl Relay<'_> {
                 reply.say(out, &Formats::Text, true);
                 answer::ready(out, self.status);
             }
-            Err(fault) => {
-                // The transaction has to fail as well.
-                rewrite::query(self.loan.wire.out(), b"windrow fails");
-                let what = What::Query(Arc::clone(cached), Some(Box::new(fault)));
-                self.queue.push(what, false);
-            }
+            Err(fault) => self.fail_query(fault),
         }
     }
 

@@ -40,7 +40,11 @@ impl Relay<'_> {
         self.session.connection.take(total);
         match tag {
             b'Q' => self.fail_query(fault),
-            b'P' | b'B' => {
+            b'P' => {
+                self.open = true;
+                self.fail_unnamed(fault);
+            }
+            b'B' => {
                 self.open = true;
                 self.fail(fault);
             }
@@ -49,8 +53,11 @@ impl Relay<'_> {
         Ok(())
     }
 
-    /// Answers a simple query with an error. The transaction fails as well.
+    /// Answers a simple query with an error. The transaction fails as well, and the unnamed
+    /// statement is removed as by any query.
     pub(super) fn fail_query(&mut self, fault: windrow_core::Fault) {
+        self.session.statements.set(b"", None);
+        self.loan.names.unnamed = None;
         rewrite::query(self.loan.wire.out(), b"windrow fails");
         let cached = self.session.simple_query(b"").cached;
         let what = What::Query(cached, Some(Box::new(fault)));

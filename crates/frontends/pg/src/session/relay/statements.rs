@@ -68,7 +68,7 @@ impl Relay<'_> {
 
     /// Sends a Parse of the unnamed statement that fails with this error: as any such Parse it
     /// removes the statement that is there.
-    fn fail_unnamed(&mut self, fault: Fault) {
+    pub(super) fn fail_unnamed(&mut self, fault: Fault) {
         let undo = Undo {
             name: ClientName::new(),
             before: self.session.statements.set(b"", None),
@@ -348,20 +348,23 @@ impl Relay<'_> {
 
     pub(super) fn close(&mut self, name: &[u8], bytes: &[u8], muted: bool) {
         let before = self.session.statements.set(name, None);
-        let undo = before.map(|before| Undo {
+        let is_there = before.is_some();
+        let undo = Undo {
             name: name.into(),
-            before: Some(before),
-        });
-        if name.is_empty() || undo.is_none() {
-            if name.is_empty() {
-                self.loan.names.unnamed = None;
-                self.unfixed = None;
-            }
-            return self.pass(bytes, What::Close(undo), muted);
+            before,
+        };
+        if name.is_empty() {
+            self.loan.names.unnamed = None;
+            self.unfixed = None;
+            return self.pass(bytes, What::Close(Some(undo)), muted);
+        }
+        if !is_there {
+            return self.pass(bytes, What::Close(None), muted);
         }
         // It stays prepared for others.
         let closed = Bytes::from_static(answer::CLOSE_COMPLETE);
-        self.queue.push(What::LocalAnswer(closed, undo), muted);
+        self.queue
+            .push(What::LocalAnswer(closed, Some(undo)), muted);
     }
 }
 
