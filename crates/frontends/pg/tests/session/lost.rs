@@ -1,11 +1,26 @@
-//! Server connections that are lost.
+//! Server connections that are lost: whoever may have committed something is told that nobody knows
+//! (08007), everybody else that the connection is gone (57P01).
+
+use std::time::{Duration, Instant};
 
 use tokio::runtime::Runtime;
 use windrow_pgwire::Target;
-use windrow_testkit::pgclient::{Client, frontend};
+use windrow_testkit::pgclient::{Client, backend, frontend};
 use windrow_testkit::proxy::{Direction, Proxy};
 
 use crate::support::Stand;
+
+const TABLES: &str = "create table w (id int primary key);
+    create procedure p() language plpgsql as $$ begin insert into w values (1); commit; end $$";
+
+/// More bytes than all questions that the frontend asks for itself about a text.
+const LONG: u64 = 50_000;
+
+/// The time after which messages are taken for held back.
+const WAIT: Duration = Duration::from_secs(2);
+
+const UNKNOWN: &str = "08007";
+const GONE: &str = "57P01";
 
 /// A frontend whose relay reaches the server over a proxy.
 fn over_a_proxy() -> (Stand, Proxy, Runtime) {
@@ -30,6 +45,31 @@ fn come(stand: &Stand) -> Client {
     tries.find_map(Result::ok).unwrap()
 }
 
+/// Sends messages whose answers never come, loses the connection, and gives the client's error.
+/// `None`: the messages had not reached the server, because the frontend has a question about them
+/// first, whose answer does not come either. Then they are executed on another connection.
+fn lost(proxy: &Proxy, client: &mut Client, messages: &[u8]) -> Option<String> {
+    proxy.pause(Direction::ToClient);
+    let before = proxy.bytes(Direction::ToServer);
+    client.send(messages).unwrap();
+    // Texts are so long that nothing else on the line matters.
+    let start = Instant::now();
+    let nearly_all = u64::try_from(messages.len()).unwrap() - LONG / 2;
+    let passed = || proxy.bytes(Direction::ToServer) >= before + nearly_all;
+    while !passed() && start.elapsed() < WAIT {
+        std::thread::yield_now();
+    }
+    proxy.cut();
+    let mut told = None;
+    if passed() {
+        let answer: Vec<_> = std::iter::from_fn(|| client.receive().unwrap()).collect();
+        told = Some(backend::sqlstate(&answer).ok_or(answer).unwrap());
+    }
+    // Not before: an answer that is let go on may overtake the cut.
+    proxy.resume(Direction::ToClient);
+    told
+}
+
 /// A text that is longer than all that the frontend asks for itself.
 fn long(sql: &str) -> String {
     format!("{sql} /* {} */", "x".repeat(100_000))
@@ -40,6 +80,131 @@ fn queries(texts: &[&str]) -> Vec<u8> {
     let query = |sql: &&str| frontend::query(&mut out, &long(sql));
     texts.iter().for_each(query);
     out
+}
+
+/// Parse, Bind and Execute of each text.
+fn executed(texts: &[&str]) -> Vec<u8> {
+    let mut out = Vec::new();
+    for sql in texts {
+        frontend::parse(&mut out, "", &long(sql), &[]);
+        frontend::bind(&mut out, ("", ""), &[], &[None::<&str>; 0], &[]);
+        frontend::execute(&mut out, "", 0);
+    }
+    out
+}
+
+fn synced(mut out: Vec<u8>) -> Vec<u8> {
+    frontend::sync(&mut out);
+    out
+}
+
+fn flushed(mut out: Vec<u8>) -> Vec<u8> {
+    frontend::flush(&mut out);
+    out
+}
+
+fn copied(sql: &str) -> Vec<u8> {
+    let mut out = queries(&[sql]);
+    frontend::copy_data(&mut out, b"7\n");
+    frontend::copy_done(&mut out);
+    out
+}
+
+#[test]
+fn what_may_be_committed_is_told_as_unknown() {
+    let (stand, proxy, _runtime) = over_a_proxy();
+    stand.executes(TABLES);
+    const INSERT: &str = "insert into w select 1";
+    let open = ["begin", INSERT];
+    let failed = ["begin", INSERT, "select 1/0"];
+    let read = "select count(*) from w";
+    let cases: &[(&[&str], Vec<u8>, &str)] = &[
+        (&open, queries(&["commit"]), UNKNOWN),
+        (&open, queries(&["end; select 1"]), UNKNOWN),
+        (&open, queries(&["commit and chain"]), UNKNOWN),
+        (&open, queries(&["prepare transaction 'x'"]), UNKNOWN),
+        (&open, synced(executed(&["commit"])), UNKNOWN),
+        (&open, flushed(executed(&["commit"])), UNKNOWN),
+        (&[], queries(&[INSERT]), UNKNOWN),
+        (
+            &[],
+            queries(&["insert into w values (1); insert into w values (2)"]),
+            UNKNOWN,
+        ),
+        (
+            &[],
+            queries(&["begin; insert into w values (1); commit"]),
+            UNKNOWN,
+        ),
+        (&[], queries(&["begin", INSERT, "commit"]), UNKNOWN),
+        (&[], synced(executed(&["begin", INSERT, "commit"])), UNKNOWN),
+        (&[], synced(executed(&[INSERT])), UNKNOWN),
+        (&[], queries(&["call p()"]), UNKNOWN),
+        (&[], flushed(executed(&["call p()"])), UNKNOWN),
+        (
+            &[],
+            queries(&["do $$ begin insert into w values (1); end $$"]),
+            UNKNOWN,
+        ),
+        (&[], queries(&["create table made ()"]), UNKNOWN),
+        (&[], copied("copy w from stdin"), UNKNOWN),
+        (
+            &["listen c"],
+            queries(&["insert into w values (1)"]),
+            UNKNOWN,
+        ),
+        (
+            &["set windrow.join = off"],
+            queries(&["insert into w values (1)"]),
+            UNKNOWN,
+        ),
+        (
+            &[
+                "set windrow.defer = on",
+                "begin",
+                "insert into w values (1)",
+                "select 1",
+            ],
+            queries(&["commit"]),
+            UNKNOWN,
+        ),
+        (&open, queries(&[INSERT]), GONE),
+        (&open, queries(&["rollback"]), GONE),
+        (
+            &open,
+            queries(&["savepoint a; insert into w values (2); release a"]),
+            GONE,
+        ),
+        (&open, copied("copy w from stdin"), GONE),
+        (&open, queries(&["call p()"]), GONE),
+        (&failed, queries(&["commit"]), GONE),
+        (&[], queries(&["begin", INSERT]), GONE),
+        (&[], synced(executed(&["begin", INSERT])), GONE),
+        (&[], flushed(executed(&[INSERT])), GONE),
+        (&[read], queries(&[read]), GONE),
+        (&[], queries(&["show work_mem"]), GONE),
+    ];
+    let mut reached = 0;
+    for (before, messages, expected) in cases {
+        stand.executes("truncate w; drop table if exists made");
+        let mut client = come(&stand);
+        // A connection is there.
+        client.query("select 1").unwrap();
+        for sql in *before {
+            client.query(sql).unwrap();
+        }
+        let text = String::from_utf8_lossy(messages);
+        let text = text.replace(&"x".repeat(100_000), "");
+        if let Some(told) = lost(&proxy, &mut client, messages) {
+            assert_eq!(told, *expected, "{before:?} {text:?}");
+            reached += 1;
+        }
+    }
+    assert!(
+        reached * 4 >= cases.len() * 3,
+        "{reached} of {}",
+        cases.len()
+    );
 }
 
 /// Half a message is no reason to wait for the rest, and no place for an error.
