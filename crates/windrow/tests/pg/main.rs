@@ -9,6 +9,7 @@
     reason = "a test ends where something is not as expected, in its helpers too"
 )]
 
+mod appearing;
 mod bounds;
 mod defer;
 mod described;
