@@ -31,6 +31,7 @@ mod standings;
 mod support;
 mod texts;
 mod types;
+mod unnamed;
 mod unread;
 mod waiting;
 mod warrants;

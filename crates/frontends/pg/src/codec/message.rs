@@ -71,6 +71,15 @@ impl<'a> Message<'a> {
         Self::well_formed(tag, body).unwrap_or(Self::Other(tag))
     }
 
+    /// True where it uses the unnamed statement that is there.
+    pub(crate) fn uses_unnamed(&self) -> bool {
+        match self {
+            Self::Bind(bind) => bind.statement.is_empty(),
+            Self::Describe(Kind::Statement, name) => name.is_empty(),
+            _ => false,
+        }
+    }
+
     fn well_formed(tag: u8, body: &'a [u8]) -> Option<Self> {
         let mut rest = Rest(body);
         let message = match tag {

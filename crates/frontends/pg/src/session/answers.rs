@@ -49,6 +49,9 @@ impl Session {
                     self.under_way.ended(&answer);
                     self.connection.keep_room(answer.known(outcome.as_ref()));
                 }
+                if let Some(outcome) = &outcome {
+                    pending.take_back(outcome, &mut self.statements);
+                }
                 pending.say(
                     outcome,
                     &mut self.connection.out,

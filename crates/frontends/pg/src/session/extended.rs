@@ -94,7 +94,14 @@ impl Session {
             generated: self.values.last().is_some(),
             asks: self.asks,
         };
-        match Message::read(tag, connection.body(segment.bytes, total)) {
+        let message = Message::read(tag, connection.body(segment.bytes, total));
+        if message.uses_unnamed()
+            && segment.has_no_unnamed()
+            && self.pending.iter().any(Pending::may_take_back)
+        {
+            return Err(Next::Drain);
+        }
+        match message {
             Message::Parse(parse) => {
                 let known = segment.statement(parse.name, statements).is_some();
                 if !parse.name.is_empty() && !segment.calls.is_empty() {
@@ -121,7 +128,7 @@ impl Session {
                 if let (Meaning::Call(joined), Some(lane)) = (&meaning, lane) {
                     statement.note(lane, joined);
                 }
-                segment.parse(parse.name, statement);
+                segment.parse(parse.name, statement, statements);
             }
             Message::Bind(bind) => {
                 let statement = segment.statement(bind.statement, statements);
@@ -153,7 +160,7 @@ impl Session {
             Message::Close(Kind::Statement, [_, ..]) if !segment.calls.is_empty() => {
                 return Err(Next::Relay(BEHIND));
             }
-            Message::Close(kind, name) => segment.close(kind, name)?,
+            Message::Close(kind, name) => segment.close(kind, name, statements)?,
             _ => return Err(Next::Relay("a malformed message")),
         }
         Ok(Next::Go)

@@ -17,7 +17,7 @@ use windrow_idempotency::{Refused, without_mark};
 use super::room::ExpectedAnswer;
 use super::values::Values;
 use crate::codec::{answer, failure};
-use crate::statements::FixedTypes;
+use crate::statements::{FixedTypes, PreparedStatement, PreparedStatements};
 
 /// What is to be said once the outcome of a unit is there.
 #[derive(Debug)]
@@ -96,6 +96,19 @@ pub(crate) struct Script {
     pub(crate) text: BytesMut,
     pub(crate) calls: SmallVec<[CallAnswer; 1]>,
     pub(crate) lastvals: Vec<LastvalAnswer>,
+    /// Changes of the unnamed statement behind calls.
+    pub(crate) behind: Vec<ChangeBehind>,
+}
+
+/// A change of the unnamed statement that the server passes over where a call before it fails.
+#[derive(Debug)]
+pub(crate) struct ChangeBehind {
+    /// So many calls were executed before it.
+    pub(crate) after: usize,
+    /// The statement that was there.
+    pub(crate) before: Option<PreparedStatement>,
+    /// What the session's statements said of their changes once the segment was through.
+    pub(crate) changes: u64,
 }
 
 /// Where the answer to `SELECT lastval()` belongs, in a session in which it is defined.
@@ -158,6 +171,28 @@ impl Pending {
     pub(crate) fn is_of_spool(&self) -> bool {
         let of_spool = |a: &Awaited| matches!(a, Awaited::Spool(_) | Awaited::KeyedSpool(_));
         self.awaited.as_ref().is_some_and(of_spool)
+    }
+
+    /// True where it changes the unnamed statement behind calls that may fail.
+    pub(crate) fn may_take_back(&self) -> bool {
+        !self.script.behind.is_empty()
+    }
+
+    /// Takes back what the server has passed over of the changes of the unnamed statement, where it
+    /// was not changed again since.
+    pub(crate) fn take_back(
+        &mut self,
+        outcome: &UnitOutcome<CallDone>,
+        statements: &mut PreparedStatements,
+    ) {
+        let Err(failed) = outcome else { return };
+        let done = failed.before.len();
+        let mut behind = self.script.behind.drain(..);
+        if let Some(passed_over) = behind.find(|change| change.after > done)
+            && passed_over.changes == statements.changes()
+        {
+            statements.set(b"", passed_over.before);
+        }
     }
 
     /// Says all of it. `outcome`: of the unit, where there is one.

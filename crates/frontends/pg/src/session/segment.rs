@@ -12,7 +12,7 @@ use windrow_calls::{Formats, SqlCall, Statement};
 use windrow_sql::Effect;
 
 use super::local;
-use super::pending::{CallAnswer, Fresh, LastvalAnswer, Script};
+use super::pending::{CallAnswer, ChangeBehind, Fresh, LastvalAnswer, Script};
 use crate::codec::answer;
 use crate::codec::message::{Bind, Kind};
 use crate::statements::{
@@ -155,7 +155,13 @@ impl Segment {
     }
 
     /// Takes in a Parse.
-    pub(crate) fn parse(&mut self, name: &[u8], statement: PreparedStatement) {
+    pub(crate) fn parse(
+        &mut self,
+        name: &[u8],
+        statement: PreparedStatement,
+        statements: &PreparedStatements,
+    ) {
+        self.note_behind(name, statements);
         self.put(name, Some(statement));
         self.answer(answer::PARSE_COMPLETE);
     }
@@ -286,9 +292,17 @@ impl Segment {
     }
 
     /// Takes in a Close.
-    pub(crate) fn close(&mut self, kind: Kind, name: &[u8]) -> Result<(), Elsewhere> {
+    pub(crate) fn close(
+        &mut self,
+        kind: Kind,
+        name: &[u8],
+        statements: &PreparedStatements,
+    ) -> Result<(), Elsewhere> {
         match kind {
-            Kind::Statement => self.put(name, None),
+            Kind::Statement => {
+                self.note_behind(name, statements);
+                self.put(name, None);
+            }
             Kind::Portal => {
                 if let Ok(Portal::Call(Some(_))) = self.portal(name) {
                     return Err(Elsewhere("a portal that is not executed"));
@@ -299,6 +313,23 @@ impl Segment {
         }
         self.answer(answer::CLOSE_COMPLETE);
         Ok(())
+    }
+
+    /// Keeps the unnamed statement that is there, before it is changed behind calls.
+    fn note_behind(&mut self, name: &[u8], statements: &PreparedStatements) {
+        if name.is_empty() && !self.calls.is_empty() {
+            let before = self.statement(name, statements).cloned();
+            self.script.behind.push(ChangeBehind {
+                after: self.calls.len(),
+                before,
+                changes: 0,
+            });
+        }
+    }
+
+    /// True where the unnamed statement is one of an earlier segment.
+    pub(crate) fn has_no_unnamed(&self) -> bool {
+        !self.defined.iter().any(|(name, _)| name.is_empty())
     }
 
     fn put(&mut self, name: &[u8], statement: Option<PreparedStatement>) {

@@ -126,6 +126,7 @@ impl Session {
                 portal: None,
             }],
             lastvals: Vec::new(),
+            behind: Vec::new(),
         };
         let ending = Ending::Query(statement);
         self.submit(smallvec![call], script, ending, total).await

@@ -231,6 +231,11 @@ impl Session {
             self.statements.set(b"", None);
         }
         self.segment.define(&mut self.statements);
+        if let Some(pending) = self.pending.back_mut() {
+            for change in &mut pending.script.behind {
+                change.changes = self.statements.changes();
+            }
+        }
         self.segment.clear();
         let count = u64::try_from(count).unwrap_or_default();
         self.info.joined.fetch_add(count, Ordering::Relaxed);

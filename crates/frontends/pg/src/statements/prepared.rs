@@ -27,7 +27,7 @@ pub(crate) fn name_key(name: &[u8]) -> &[u8] {
 }
 
 /// A prepared statement of a session.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub(crate) struct PreparedStatement {
     /// What was prepared.
     pub(crate) cached: Arc<CachedStatement>,
@@ -186,6 +186,8 @@ impl FixedTypes {
 pub(crate) struct PreparedStatements {
     named: HashMap<Box<[u8]>, PreparedStatement, foldhash::fast::RandomState>,
     unnamed: Option<PreparedStatement>,
+    /// How often the unnamed one was defined or removed.
+    changes: u64,
 }
 
 impl PreparedStatements {
@@ -215,10 +217,18 @@ impl PreparedStatements {
         statement: Option<PreparedStatement>,
     ) -> Option<PreparedStatement> {
         match (name.is_empty(), statement) {
-            (true, statement) => std::mem::replace(&mut self.unnamed, statement),
+            (true, statement) => {
+                self.changes += 1;
+                std::mem::replace(&mut self.unnamed, statement)
+            }
             (false, Some(statement)) => self.named.insert(name_key(name).into(), statement),
             (false, None) => self.named.remove(name_key(name)),
         }
+    }
+
+    /// A number that is another one once the unnamed statement was defined or removed again.
+    pub(crate) fn changes(&self) -> u64 {
+        self.changes
     }
 
     /// True where one more would be too many.
@@ -228,7 +238,10 @@ impl PreparedStatements {
 
     /// Forgets all of them.
     pub(crate) fn clear(&mut self) {
-        *self = Self::default();
+        *self = Self {
+            changes: self.changes + 1,
+            ..Self::default()
+        };
     }
 }
 
