@@ -31,7 +31,7 @@ pub use moved::Moved;
 pub use table::{Destination, NameLimit, TableFacts, is_own};
 pub use takes::Takes;
 
-use crate::fault::Fault;
+use crate::fault::{Fault, FaultClass};
 use crate::name::{Name, TableName};
 use crate::value::Value;
 
@@ -85,9 +85,17 @@ pub struct Picked {
     pub name: Box<str>,
     /// The values of [`MovePlan::columns`]. Empty within one database.
     pub values: Box<[Value]>,
-    /// Why it cannot be written anywhere else: one of its values has no form outside of its
-    /// database.
+    /// Why it cannot be brought to any destination: its route is no text, or (across databases) one
+    /// of its values has no form outside of its database.
     pub unfit: Option<Fault>,
+}
+
+impl Picked {
+    /// The reason of a row whose route is no text in UTF-8: it names no table.
+    pub fn nameless() -> Fault {
+        let message = "the value that decides where the row goes is a text that is not UTF-8";
+        Fault::new(FaultClass::Invalid, "42602", message)
+    }
 }
 
 /// What became of a batch that the server moved by itself.
@@ -158,7 +166,7 @@ pub trait Moves: Send + Sync + 'static {
     /// What a table is like; `None` if there is none of that name. Cancel safe.
     ///
     /// # Errors
-    /// As [`crate::Sink::connect`]; [`crate::FaultClass::Unsupported`] if it is no table (a view, a
+    /// As [`crate::Sink::connect`]; [`FaultClass::Unsupported`] if it is no table (a view, a
     /// foreign table).
     async fn describe(&self, table: &TableName) -> Result<Option<TableFacts>, Fault>;
 
@@ -234,8 +242,8 @@ pub trait News: Send {
 /// One connection that moves rows.
 ///
 /// No method is cancel safe: a mover whose future was dropped half-way must be dropped, which rolls
-/// back. An error of the classes [`crate::FaultClass::Unavailable`],
-/// [`crate::FaultClass::Conflict`] and [`crate::FaultClass::Unknown`] ends the transaction and the
+/// back. An error of the classes [`FaultClass::Unavailable`],
+/// [`FaultClass::Conflict`] and [`FaultClass::Unknown`] ends the transaction and the
 /// mover: it is dropped, and a new one goes on. Nothing is lost or doubled then, whether or not the
 /// commit took place.
 #[async_trait]
@@ -263,9 +271,9 @@ pub trait Mover: Send {
     /// is left to the database.
     ///
     /// # Errors
-    /// [`crate::FaultClass::NoTable`]; [`crate::FaultClass::NoColumn`] if it lacks columns, and
-    /// [`crate::FaultClass::NotNull`] if it requires others; the message names them
-    /// ([`Destination::new`]); [`crate::FaultClass::Invalid`] if it is the source itself; what
+    /// [`FaultClass::NoTable`]; [`FaultClass::NoColumn`] if it lacks columns, and
+    /// [`FaultClass::NotNull`] if it requires others; the message names them
+    /// ([`Destination::new`]); [`FaultClass::Invalid`] if it is the source itself; what
     /// the database says when it is made. The transaction is as it was before.
     async fn open(&mut self, table: &TableName, create: bool) -> Result<Destination, Fault>;
 

@@ -10,6 +10,25 @@ use crate::value::Value;
 /// dead letter adds one; what no database could take would be a row that cannot even be put aside.
 const MOST_LEVELS: usize = 24;
 
+/// The one member of the object that stands for a text which is not UTF-8: its bytes, as
+/// hexadecimal digits.
+pub const UNREADABLE: &str = "windrow_bytes";
+
+/// What stands for a text that is not UTF-8, with its bytes.
+pub fn unreadable(bytes: &[u8]) -> Value {
+    let digits: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+    let mut json = String::new();
+    push_member(&mut json, UNREADABLE, &digits);
+    Value::Json(json.into())
+}
+
+/// True of what [`unreadable`] made.
+pub fn is_unreadable(json: &str) -> bool {
+    let inner = json.trim().strip_prefix('{').unwrap_or_default();
+    let behind = inner.trim_start().strip_prefix('"').unwrap_or_default();
+    behind.starts_with(&format!("{UNREADABLE}\""))
+}
+
 /// An array of values.
 pub fn array<'v>(values: impl IntoIterator<Item = &'v Value>) -> String {
     let mut json = String::from("[");
@@ -137,6 +156,21 @@ mod tests {
         assert_eq!(kept(&deep), format!("[\"{deep}\"]"));
         let brackets = format!(r#"["\"{deep}\"", [1], [2]]"#);
         assert_eq!(kept(&brackets), format!("[{brackets}]"));
+    }
+
+    #[test]
+    fn a_text_that_is_not_utf_8_is_known_by_its_form() {
+        let made = array(&[unreadable(&[0x78, 0xff])]);
+        assert_eq!(made, r#"[{"windrow_bytes":"78ff"}]"#);
+        for (json, is_made) in [
+            (r#"{"windrow_bytes":"78ff"}"#, true),
+            (r#"{"windrow_bytes" : "78ff"}"#, true),
+            (r#"{"windrow_byte":"78ff"}"#, false),
+            (r#""windrow_bytes""#, false),
+            ("{}", false),
+        ] {
+            assert_eq!(is_unreadable(json), is_made, "{json}");
+        }
     }
 
     #[test]

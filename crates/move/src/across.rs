@@ -174,15 +174,17 @@ impl Across {
         // No row lacks a value.
         let mut whole = true;
         for (place, row) in picked.iter_mut().enumerate() {
-            match order.template.name(row.route.as_deref(), order.name_limit) {
+            let named = order.template.name(row.route.as_deref(), order.name_limit);
+            if let Some(fault) = row.unfit.take() {
+                let table = named.map_or(String::new(), |table| table.to_string());
+                sorted.refused.push((place, table, fault));
+                continue;
+            }
+            match named {
                 Ok(table) => {
                     whole &= !row.values.iter().any(Value::is_null);
                     let target = self.target(order, &table).await?;
-                    let unit = match row.unfit.take() {
-                        Some(fault) => Err(fault),
-                        None => self.unit(order, target, row, batch),
-                    };
-                    match unit {
+                    match self.unit(order, target, row, batch) {
                         Ok(unit) => {
                             units.push(unit);
                             places.push((place, table));

@@ -184,6 +184,14 @@ impl Within {
         let mut routes: Vec<(Option<&str>, Vec<usize>)> = Vec::new();
         let mut places: HashMap<Option<&str>, usize> = HashMap::new();
         for (row, picked) in picked.iter().enumerate() {
+            if let Some(fault) = &picked.unfit {
+                refusals.push(Refusal {
+                    row,
+                    destination: String::new(),
+                    fault: fault.clone(),
+                });
+                continue;
+            }
             let route = picked.route.as_deref();
             let place = *places.entry(route).or_insert(routes.len());
             if place == routes.len() && place < MOST_DESTINATIONS {

@@ -11,6 +11,7 @@ use windrow_core::bookkeeping::{DeadLetter, REJECTED};
 use windrow_core::shape::ShapeParts;
 use windrow_core::{
     Fault, FaultClass, Key, Name, OnConflict, Op, Returning, RowWrite, Shape, TableName, Value,
+    record,
 };
 use windrow_spool::codec::decode_unit;
 
@@ -80,7 +81,10 @@ fn insert(letter: &DeadLetter) -> Result<RowWrite, Fault> {
     let (columns, row): (Vec<Name>, Vec<Value>) = fields
         .0
         .into_iter()
-        .map(|(name, value)| Ok((Name::from(name), value_of(value)?)))
+        .map(|(name, value)| match record::is_unreadable(value.get()) {
+            true => Err(not_text(&name)),
+            false => Ok((Name::from(name), value_of(value)?)),
+        })
         .collect::<Result<Vec<_>, Fault>>()?
         .into_iter()
         .unzip();
@@ -93,6 +97,14 @@ fn insert(letter: &DeadLetter) -> Result<RowWrite, Fault> {
         returning: Returning::Nothing,
     });
     Ok(RowWrite::new(Arc::new(shape), row))
+}
+
+/// A text that was not UTF-8, so that it cannot be written as it was.
+fn not_text(column: &str) -> Fault {
+    Fault::invalid(format!(
+        "the value of column {column} is a text that is not UTF-8, of which the letter holds the bytes: \
+         write the row by the database's own means, then drop the letter"
+    ))
 }
 
 /// A value with the digits and the spelling that it was kept with.

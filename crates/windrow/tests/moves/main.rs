@@ -9,6 +9,7 @@
 mod across;
 mod asked;
 mod created;
+mod encodings;
 mod follow;
 mod kills;
 mod letters;

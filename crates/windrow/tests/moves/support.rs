@@ -26,6 +26,11 @@ pub fn move_rows(from: &str, source: &str, destination: &str, more: &[&str]) -> 
     command::run(&mut command(from, source, destination, more))
 }
 
+/// Runs a command of the program to its end.
+pub fn windrow(arguments: &[&str]) -> Told {
+    command::run(command::command(env!("CARGO_BIN_EXE_windrow")).args(arguments))
+}
+
 /// A `windrow move` that runs. Killed when it is dropped.
 pub fn start(from: &str, source: &str, destination: &str, more: &[&str]) -> Running {
     Running::start(&mut command(from, source, destination, more))

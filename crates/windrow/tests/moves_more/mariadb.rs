@@ -105,3 +105,20 @@ fn two_programs_at_once_share_the_rows() {
     let all = db.sql("select count(*), count(distinct id) from (select id from final_a union all select id from final_b union all select id from final_c) a");
     assert_eq!((db.count("pending"), &*all), (0, "6000|6000"));
 }
+
+#[test]
+fn a_route_that_is_no_text_names_no_table() {
+    let (db, other) = (Db::mariadb(), Db::sqlite());
+    for more in [&[][..], &["--to", &other.url()]] {
+        db.sql("create or replace table pending (id int primary key, tenant varbinary(10)); create or replace table final_a like pending;
+            insert into pending values (1, 'a'), (2, x'61ff'), (3, 'a'), (4, x'ff')");
+        let more = [more, &["--create"]].concat();
+        let dry = move_rows(&db, "final_{tenant}", &[&more[..], &["--dry-run"]].concat()).ends(3);
+        assert!(!dry.out.contains('\u{fffd}'), "{}", dry.out);
+        move_rows(&db, "final_{tenant}", &more).ends(3);
+        let letters = db.sql("select `key`, destination, code from windrow_rejected order by id");
+        assert_eq!(letters, "[2]||42602\n[4]||42602");
+        db.sql("delete from windrow_rejected");
+        assert_eq!(db.count("pending"), 0);
+    }
+}

@@ -134,3 +134,34 @@ fn two_programs_at_once_share_the_rows() {
         (0, "3000|3000")
     );
 }
+
+#[test]
+fn rows_that_are_not_utf_8_go_as_they_are_or_are_dead_letters() {
+    let (db, other) = (Db::sqlite(), Db::sqlite());
+    db.sql("create table pending (id integer primary key, tenant text, v text);
+        create table final_a (id integer primary key, tenant text, v text check (id <> 5));
+        insert into pending with t (i) as (select 1 union all select i + 1 from t where i < 300) select i, 'a', 'v' from t;
+        update pending set v = cast(x'78ff' as text) where id in (5, 7); update pending set tenant = cast(x'61ff' as text) where id = 9;
+        update pending set tenant = cast(x'61fe' as text) where id = 10");
+    let dry = move_rows(&db, "final_{tenant}", &["--dry-run", "--create"]).ends(3);
+    assert!(!dry.out.contains('\u{fffd}'), "{}", dry.out);
+    let told = move_rows(&db, "final_{tenant}", &["--create"]).ends(3);
+    assert!(told.err.contains("297 rows moved"), "{}", told.err);
+    assert_eq!(db.sql("select hex(v) from final_a where id = 7"), "78FF");
+    let letters = db.sql("select \"row\" ->> 'id', destination, code, coalesce(\"row\" ->> '$.v.windrow_bytes', '-'),
+        coalesce(\"row\" ->> '$.tenant.windrow_bytes', '-') from windrow_rejected order by 1 + (\"row\" ->> 'id')");
+    assert_eq!(
+        letters,
+        "5|final_a|23514|78ff|-\n9||42602|-|61ff\n10||42602|-|61fe"
+    );
+    // To another database: a text that is not UTF-8 cannot go, a route that is not names nothing.
+    db.sql("delete from windrow_rejected; insert into pending values (1, 'a', 'v'), (2, 'a', cast(x'78ff' as text)), (3, cast(x'61ff' as text), 'v')");
+    let told = move_rows(&db, "final_{tenant}", &["--create", "--to", &other.url()]).ends(3);
+    assert!(
+        told.err.contains("1 rows moved") || told.err.contains("1 row moved"),
+        "{}",
+        told.err
+    );
+    let letters = db.sql("select \"key\", destination, code from windrow_rejected order by id");
+    assert_eq!(letters, "[2]|final_a|22021\n[3]||42602");
+}

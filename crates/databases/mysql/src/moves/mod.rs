@@ -116,7 +116,7 @@ impl Moves for MysqlMoves {
         let mut session = self.connect().await?;
         let counted = survey::count(&mut session, plan, most).await;
         session.close().await;
-        counted.map_err(Trouble::into_fault)
+        counted
     }
 
     async fn prepare(&self, plan: &MovePlan) -> Result<(), Fault> {

@@ -112,7 +112,13 @@ impl MysqlMover {
             picked.route = match value(None) {
                 Value::Null => None,
                 Value::Text(text) => Some(text),
-                Value::Bytes(bytes) => Some(String::from_utf8_lossy(&bytes).into()),
+                Value::Bytes(bytes) => match str::from_utf8(&bytes) {
+                    Ok(text) => Some(text.into()),
+                    Err(_) => {
+                        picked.unfit = Some(Picked::nameless());
+                        None
+                    }
+                },
                 other => Some(format!("{other:?}").into()),
             };
         }

@@ -71,8 +71,13 @@ impl Source {
         let index = index(session, name, &plan.key).await?;
         let read = kinds(if plan.across { &plan.columns } else { &[] })?;
         let names = kinds(if plan.across { &plan.names } else { &[] })?;
+        let route = match &plan.route {
+            Some(name) => Some((name, kind_of(name)?)),
+            None => None,
+        };
         let texts = Texts {
             plan,
+            route,
             index: &index,
         };
         let counts = matches!(key.as_slice(), [(_, Kind::Int)]);
@@ -86,7 +91,7 @@ impl Source {
                 .map(|c| (c.name.clone(), c.kind))
                 .collect(),
             columns: plan.columns.to_vec(),
-            route: plan.route.as_ref().map(bytes_of_route),
+            route: route.map(|(name, kind)| bytes_of_route(name, kind)),
             lock: texts.lock(false),
             lock_after: counts.then(|| texts.lock(true)),
             left: texts.left(),
@@ -106,6 +111,7 @@ struct Index {
 
 struct Texts<'a> {
     plan: &'a MovePlan,
+    route: Option<(&'a Name, Kind)>,
     index: &'a Index,
 }
 
@@ -114,9 +120,9 @@ impl Texts<'_> {
         let plan = self.plan;
         let mut sql = "SELECT ".to_owned();
         push_list(&mut sql, &plan.key);
-        if let Some(route) = &plan.route {
+        if let Some((route, kind)) = self.route {
             sql.push_str(", ");
-            push_route(&mut sql, route);
+            push_route(&mut sql, route, kind);
         }
         if plan.across {
             for columns in [&plan.names, &plan.columns] {

@@ -225,10 +225,16 @@ pub(super) async fn count(
     session: &mut Session,
     plan: &MovePlan,
     most: usize,
-) -> Result<Vec<(Option<Box<str>>, u64)>, Trouble> {
+) -> Result<Vec<(Option<Box<str>>, u64)>, Fault> {
+    let facts = facts(session, &plan.source).await?;
+    let kind = |route: &Name| {
+        let facts = facts.as_ref();
+        let column = facts.and_then(|facts| facts.columns.get(facts.place_of(route)?));
+        column.map_or(Kind::Other, |column| column.kind)
+    };
     let mut sql = "SELECT ".to_owned();
     match &plan.route {
-        Some(route) => sql.push_str(&bytes_of_route(route)),
+        Some(route) => sql.push_str(&bytes_of_route(route, kind(route))),
         None => sql.push_str("NULL"),
     }
     sql.push_str(" AS windrow_route, COUNT(*) FROM ");
@@ -239,12 +245,14 @@ pub(super) async fn count(
             " GROUP BY windrow_route ORDER BY windrow_route LIMIT {most}"
         ));
     }
-    let rows = session.rows(&sql).await?;
+    let rows = session.rows(&sql).await.map_err(Trouble::into_fault)?;
     Ok(rows
         .iter()
         .map(|row| {
             let route = get::<Vec<u8>>(row, 0);
-            let route = route.map(|bytes| String::from_utf8_lossy(&bytes).into());
+            // One that is no text names no table, like NULL.
+            let route = route.and_then(|bytes| String::from_utf8(bytes).ok());
+            let route = route.map(String::into_boxed_str);
             (route, get(row, 1).unwrap_or_default())
         })
         .collect())

@@ -5,6 +5,10 @@
 //! | `facts` | what a table is like |
 //! | `text` | the statements of a move |
 //! | `mover` | the transactions |
+//! | `pick` | rows that are locked, and read where they go elsewhere |
+//! | `letters` | rows that go to the dead letters |
+//! | `unreadable` | texts that have no form in UTF-8 |
+//! | `survey` | what would be moved |
 //! | `open` | destinations, looked up and made |
 //! | `news` | LISTEN |
 //! | `spare` | the connection between two steps |
@@ -13,11 +17,15 @@
 //! locked. Where rows lie in several tables (partitions, inheritance) they are named by their key.
 
 mod facts;
+mod letters;
 mod mover;
 mod news;
 mod open;
+mod pick;
 mod spare;
+mod survey;
 mod text;
+mod unreadable;
 
 use std::sync::Arc;
 
@@ -32,7 +40,7 @@ use super::catalog::schema;
 use super::dialect::{COCKROACH, POSTGRES};
 use super::own_tables::{DEAD_LETTERS, MAKING, OwnTable, make};
 use super::server::Server;
-use super::talk::{Ask, number, talk, text as word_of, word};
+use super::talk::{Ask, talk, text as word_of, word};
 
 /// Longer names are cut off by the server (`NAMEDATALEN` less the zero behind them), so that two
 /// could become one.
@@ -188,17 +196,7 @@ impl Moves for PgMoves {
         let mut visit = self.visit().await?;
         let facts = self.described(&mut visit, &plan.source).await?;
         let texts = text::Texts::new(plan, &facts, None);
-        let mut found = Vec::new();
-        let asks = [
-            Ask::of("BEGIN READ ONLY"),
-            Ask::of(texts.survey(most)),
-            Ask::of("COMMIT"),
-        ];
-        talk(&mut visit.wire, &asks, false, &mut |_, row| {
-            let route = word_of(&row, 0).map(String::into_boxed_str);
-            found.push((route, number(&row, 1)));
-        })
-        .await?;
+        let found = survey::survey(&mut visit.wire, &texts, most).await?;
         self.spare.leave(visit);
         Ok(found)
     }

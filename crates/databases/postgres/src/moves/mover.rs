@@ -5,34 +5,32 @@ use windrow_core::moves::{
     BATCHES, Destination, Mover, Part, PickMost, Picked, Refused, Rejected, Swept, TableFacts,
 };
 use windrow_core::{Fault, MovePlan, TableName};
-use windrow_pgwire::wire::{DataRow, Wire};
+use windrow_pgwire::wire::Wire;
 
 use super::facts::Facts;
 use super::open;
 use super::text::Texts;
+use super::unreadable::is_unreadable;
 use crate::talk::{Ask, Failed, number, talk, text};
 
 /// A transaction sees what others have committed by each of its statements: it relies on its locks,
 /// not on a snapshot.
-const BEGIN: &str = "BEGIN ISOLATION LEVEL READ COMMITTED";
-
-/// Rows that are fetched at once, before it is known how large they are.
-const FIRST_FETCH: usize = 64;
+pub(super) const BEGIN: &str = "BEGIN ISOLATION LEVEL READ COMMITTED";
 
 /// A mover. Its transaction is as the port says.
 pub(super) struct PgMover {
-    wire: Wire,
-    plan: MovePlan,
-    texts: Texts,
+    pub(super) wire: Wire,
+    pub(super) plan: MovePlan,
+    pub(super) texts: Texts,
     /// The source's number.
     source: String,
     /// What names each picked row, as texts.
-    handles: Vec<Box<[String]>>,
+    pub(super) handles: Vec<Box<[String]>>,
     within: bool,
     /// There is a savepoint that is not released yet.
     saved: bool,
     /// A statement failed that was not undone: nothing can be committed.
-    spoiled: bool,
+    pub(super) spoiled: bool,
 }
 
 impl PgMover {
@@ -49,7 +47,7 @@ impl PgMover {
         }
     }
 
-    async fn ask(&mut self, ask: Ask) -> Result<u64, Failed> {
+    pub(super) async fn ask(&mut self, ask: Ask) -> Result<u64, Failed> {
         let mut first = 0;
         talk(&mut self.wire, &[ask], false, &mut |_, row| {
             first = number(&row, 0);
@@ -60,7 +58,7 @@ impl PgMover {
 
     /// A statement whose failure leaves nothing that could be committed. `expected`: what it must
     /// count.
-    async fn must(&mut self, ask: Ask, expected: Option<u64>) -> Result<(), Fault> {
+    pub(super) async fn must(&mut self, ask: Ask, expected: Option<u64>) -> Result<(), Fault> {
         let counted = self.ask(ask).await;
         self.spoiled |= counted.is_err();
         match (counted?, expected) {
@@ -73,7 +71,7 @@ impl PgMover {
     }
 
     /// The source has not let go of a row.
-    fn stays(&self) -> Fault {
+    pub(super) fn stays(&self) -> Fault {
         let source = &self.plan.source;
         Fault::new(
             windrow_core::FaultClass::Other,
@@ -85,7 +83,7 @@ impl PgMover {
     }
 
     /// Begins what can be undone without the whole transaction.
-    fn save(&mut self, asks: &mut Vec<Ask>) {
+    pub(super) fn save(&mut self, asks: &mut Vec<Ask>) {
         if std::mem::replace(&mut self.saved, true) {
             asks.push(Ask::of("RELEASE SAVEPOINT windrow"));
         }
@@ -94,99 +92,18 @@ impl PgMover {
 
     /// Undoes what was done since. Where that fails the connection is lost, and with it the
     /// transaction.
-    async fn undo(&mut self) {
+    pub(super) async fn undo(&mut self) {
         let undone = self.ask(Ask::of("ROLLBACK TO SAVEPOINT windrow")).await;
         self.spoiled |= undone.is_err();
     }
 
     /// Adds the arrays that name rows.
-    fn named(&self, mut ask: Ask, rows: &(impl Iterator<Item = usize> + Clone)) -> Ask {
+    pub(super) fn named(&self, mut ask: Ask, rows: &(impl Iterator<Item = usize> + Clone)) -> Ask {
         for place in 0..self.texts.handles() {
             let handle = |row: usize| Some(self.handles.get(row)?.get(place)?.as_str());
             ask = ask.texts(rows.clone().map(handle));
         }
         ask
-    }
-
-    /// All rows at once: nothing but their names comes.
-    async fn pick_names(&mut self, rows: usize) -> Result<Vec<Picked>, Fault> {
-        let asks = [Ask::of(BEGIN), Ask::of(self.texts.pick(rows))];
-        self.fetch(&asks, &mut 0).await
-    }
-
-    /// Rows with their values, piece by piece, as far as the bytes reach.
-    async fn pick_values(&mut self, most: PickMost) -> Result<Vec<Picked>, Fault> {
-        let cursor = format!(
-            "DECLARE windrow NO SCROLL CURSOR FOR {}",
-            self.texts.pick(most.rows)
-        );
-        let mut asks = vec![Ask::of(BEGIN), Ask::of(cursor)];
-        let (mut picked, mut bytes) = (Vec::new(), 0);
-        let mut next = FIRST_FETCH.min(most.rows);
-        loop {
-            asks.push(Ask::of(format!("FETCH FORWARD {next} FROM windrow")));
-            let before = picked.len();
-            picked.extend(self.fetch(&asks, &mut bytes).await?);
-            asks.clear();
-            let each = bytes / picked.len().max(1) + 1;
-            let room = most.bytes.saturating_sub(bytes) / each;
-            if picked.len() - before < next || picked.len() >= most.rows || room == 0 {
-                break;
-            }
-            next = room.min(most.rows - picked.len()).min(next * 8);
-        }
-        self.ask(Ask::of("CLOSE windrow")).await?;
-        Ok(picked)
-    }
-
-    async fn fetch(&mut self, asks: &[Ask], bytes: &mut usize) -> Result<Vec<Picked>, Fault> {
-        let last = asks.len().saturating_sub(1);
-        let mut rows: Vec<Picked> = Vec::new();
-        let Self {
-            wire,
-            handles,
-            texts,
-            plan,
-            ..
-        } = self;
-        let mut taker = Taker {
-            handles,
-            texts,
-            across: plan.across,
-        };
-        talk(wire, asks, false, &mut |at, row| {
-            if at == last {
-                rows.push(taker.take(&row, bytes));
-            }
-        })
-        .await?;
-        Ok(rows)
-    }
-}
-
-/// What turns an answer into a picked row, while the wire is in use.
-struct Taker<'a> {
-    handles: &'a mut Vec<Box<[String]>>,
-    texts: &'a Texts,
-    across: bool,
-}
-
-impl Taker<'_> {
-    fn take(&mut self, row: &DataRow<'_>, bytes: &mut usize) -> Picked {
-        let names = self.texts.handles();
-        let handle = (0..names).map(|place| text(row, place).unwrap_or_default());
-        self.handles.push(handle.collect());
-        *bytes += row.columns().flatten().map(<[u8]>::len).sum::<usize>();
-        let name = match self.across {
-            true => text(row, names + 1).unwrap_or_default(),
-            false => String::new(),
-        };
-        Picked {
-            route: text(row, names).map(String::into_boxed_str),
-            name: name.into(),
-            values: self.texts.values(row),
-            unfit: None,
-        }
     }
 }
 
@@ -206,11 +123,16 @@ impl Mover for PgMover {
     async fn pick(&mut self, most: PickMost) -> Result<Vec<Picked>, Fault> {
         self.handles.clear();
         (self.saved, self.spoiled) = (false, false);
-        let picked = match self.plan.across {
+        let mut picked = match self.plan.across {
             true => self.pick_values(most).await,
             false => self.pick_names(most.rows).await,
         };
         self.within = true;
+        if picked.as_ref().is_err_and(is_unreadable) {
+            self.rollback().await?;
+            (self.saved, self.within) = (false, true);
+            picked = self.pick_each(most).await;
+        }
         match picked {
             Ok(picked) if !picked.is_empty() => Ok(picked),
             nothing => {
@@ -286,17 +208,7 @@ impl Mover for PgMover {
     }
 
     async fn reject(&mut self, rows: &[Rejected<'_>]) -> Result<(), Fault> {
-        let ask = self.named(
-            Ask::of(self.texts.reject()),
-            &rows.iter().map(|rejected| rejected.row),
-        );
-        let ask = ask
-            .text(&self.plan.source.to_string())
-            .texts(rows.iter().map(|row| Some(row.destination)))
-            .texts(rows.iter().map(|row| Some(&*row.fault.code)))
-            .texts(rows.iter().map(|row| Some(&*row.fault.message)))
-            .texts(rows.iter().map(|row| row.fault.constraint()));
-        self.must(ask, Some(rows.len() as u64)).await
+        self.put_aside(rows).await
     }
 
     async fn note(&mut self, batch: &str) -> Result<(), Fault> {

@@ -1,6 +1,7 @@
 //! The statements of a move.
 
 use windrow_core::moves::{BATCHES, Destination, MovePlan, Moved, REJECTED};
+use windrow_core::record::UNREADABLE;
 use windrow_core::{Name, Value};
 use windrow_database::quote::{push_ident, push_idents};
 use windrow_pgwire::wire::DataRow;
@@ -30,6 +31,8 @@ pub(super) struct Texts {
     kinds: Vec<Kind>,
     /// The kinds of the columns that name a row, where rows are read.
     names: Vec<Kind>,
+    /// All columns of the source.
+    all: Vec<Name>,
 }
 
 impl Texts {
@@ -48,6 +51,7 @@ impl Texts {
             },
             kinds: plan.columns.iter().map(kind).collect(),
             names: plan.names.iter().map(kind).collect(),
+            all: facts.table.columns.clone(),
             plan: plan.clone(),
         }
     }
@@ -58,6 +62,11 @@ impl Texts {
             Handle::Place => 1,
             Handle::Key(columns) => columns.len(),
         }
+    }
+
+    /// All columns of the source.
+    pub(super) fn all(&self) -> &[Name] {
+        &self.all
     }
 
     /// ` WHERE (filter)`.
@@ -88,9 +97,37 @@ impl Texts {
         sql.push_str(&format!(" LIMIT {rows} FOR UPDATE SKIP LOCKED"));
     }
 
+    /// Locks rows and reads them.
+    pub(super) fn pick(&self, rows: usize) -> String {
+        let mut sql = String::new();
+        self.push_pick(&mut sql, &self.what(), rows);
+        sql
+    }
+
+    /// Locks rows and reads their handles alone.
+    pub(super) fn lock(&self, rows: usize) -> String {
+        let mut sql = String::new();
+        self.push_pick(&mut sql, &self.handle_texts(), rows);
+        sql
+    }
+
+    /// Reads locked rows.
+    pub(super) fn read(&self) -> String {
+        let (what, source, held) = (self.what(), &self.source, self.held());
+        format!("SELECT {what} FROM {source} WHERE {held}")
+    }
+
+    /// Reads a single column of locked rows.
+    pub(super) fn probe(&self, column: &Name) -> String {
+        let (source, held) = (&self.source, self.held());
+        let mut what = String::new();
+        push_ident(&mut what, column);
+        format!("SELECT {what}::text FROM {source} WHERE {held}")
+    }
+
     /// The handles as texts, the route as text, then (across databases) what names the row and the
     /// columns.
-    pub(super) fn pick(&self, rows: usize) -> String {
+    fn what(&self) -> String {
         let mut what = self.handle_texts();
         what.push_str(", ");
         match &self.plan.route {
@@ -108,9 +145,7 @@ impl Texts {
                 self.push_read(&mut what, name, kind);
             }
         }
-        let mut sql = String::new();
-        self.push_pick(&mut sql, &what, rows);
-        sql
+        what
     }
 
     /// What other databases have no form of comes as JSON, or as it is where the destination is of
@@ -171,14 +206,49 @@ impl Texts {
     }
 
     /// The key as an array of JSON, as text.
-    fn key_json(&self) -> String {
+    fn key_json(&self, unreadable: &[Name]) -> String {
         let mut sql = String::from("json_build_array(");
-        push_idents(&mut sql, &*self.plan.key);
+        for (place, name) in self.plan.key.iter().enumerate() {
+            sql.push_str(if place > 0 { ", " } else { "" });
+            self.push_kept(&mut sql, name, unreadable);
+        }
         sql.push_str(")::text");
         sql
     }
 
-    /// `ctid::text`, or the key's columns as texts.
+    /// The row as JSON.
+    fn row_json(&self, unreadable: &[Name]) -> String {
+        let mut sql = String::new();
+        if unreadable.is_empty() {
+            sql.push_str("to_json(");
+            push_ident(&mut sql, &self.plan.source.table);
+            sql.push_str(".*)");
+            return sql;
+        }
+        sql.push_str("(SELECT to_json(r) FROM (SELECT ");
+        for (place, name) in self.all.iter().enumerate() {
+            sql.push_str(if place > 0 { ", " } else { "" });
+            self.push_kept(&mut sql, name, unreadable);
+            sql.push_str(" AS ");
+            push_ident(&mut sql, name);
+        }
+        sql.push_str(") AS r)");
+        sql
+    }
+
+    /// Appends a column as a dead letter keeps it: as it is, or its bytes where it cannot be read.
+    fn push_kept(&self, sql: &mut String, name: &Name, unreadable: &[Name]) {
+        let mut column = String::new();
+        push_ident(&mut column, &self.plan.source.table);
+        column.push('.');
+        push_ident(&mut column, name);
+        sql.push_str(&match unreadable.contains(name) {
+            true => format!("json_build_object('{UNREADABLE}', {})", hex(&column)),
+            false => column,
+        });
+    }
+
+    /// `ctid::text`, or the bytes of the key's columns as texts, which may have no form in UTF-8.
     fn handle_texts(&self) -> String {
         let Handle::Key(columns) = &self.handle else {
             return "ctid::text".to_owned();
@@ -186,8 +256,9 @@ impl Texts {
         let mut sql = String::new();
         for (place, (name, _)) in columns.iter().enumerate() {
             sql.push_str(if place > 0 { ", " } else { "" });
-            push_ident(&mut sql, name);
-            sql.push_str("::text");
+            let mut column = String::new();
+            push_ident(&mut column, name);
+            sql.push_str(&hex(&column));
         }
         sql
     }
@@ -203,7 +274,8 @@ impl Texts {
         sql.push_str(") IN (SELECT ");
         for (place, (_, cast)) in columns.iter().enumerate() {
             let comma = if place > 0 { ", " } else { "" };
-            sql.push_str(&format!("{comma}u.k{place}::{cast}"));
+            let text = format!("convert_from(decode(u.k{place}, 'hex'), {ENCODING})");
+            sql.push_str(&format!("{comma}{text}::{cast}"));
         }
         sql.push_str(" FROM unnest(");
         for place in 1..=columns.len() {
@@ -283,29 +355,29 @@ impl Texts {
         )
     }
 
-    /// Rows to the dead letters: the number of those that went. Behind the handles: the source,
-    /// then arrays of destinations, codes, messages and constraints.
-    pub(super) fn reject(&self) -> String {
+    /// Rows to the dead letters, which are given back. Behind the handles: the source, then arrays
+    /// of destinations, codes, messages and constraints. `unreadable`: columns of which the bytes
+    /// are kept.
+    pub(super) fn reject(&self, unreadable: &[Name]) -> String {
         let handles = self.handles();
         let (mut names, mut arrays) = (String::new(), String::new());
         for place in 0..handles {
             names.push_str(&format!("h{place}, "));
             arrays.push_str(&format!("${}::text[], ", place + 1));
         }
-        let mut row = String::new();
-        push_ident(&mut row, &self.plan.source.table);
         let next = |n: usize| handles + n;
         format!(
-            "WITH gone({names}key_, row_) AS (DELETE FROM {source} WHERE {held} RETURNING {texts}, {key}, to_json({row}.*)), \
+            "WITH gone({names}key_, row_) AS (DELETE FROM {source} WHERE {held} RETURNING {texts}, {key}, {row}), \
              told AS (SELECT * FROM unnest({arrays}${d}::text[], ${c}::text[], ${m}::text[], ${r}::text[]) \
                AS t({names}destination_, code_, message_, constraint_)), \
              put AS (INSERT INTO {rejected} (source, destination, key, \"row\", code, message, \"constraint\") \
-               SELECT ${s}, destination_, key_::json, row_, code_, message_, constraint_ FROM gone JOIN told USING ({using}) RETURNING 1) \
-             SELECT count(*) FROM put",
+               SELECT ${s}, destination_, key_::json, row_, code_, message_, constraint_ FROM gone JOIN told USING ({using}) RETURNING key, \"row\", message) \
+             SELECT * FROM put",
             source = self.source,
             held = self.held(),
             texts = self.handle_texts(),
-            key = self.key_json(),
+            key = self.key_json(unreadable),
+            row = self.row_json(unreadable),
             s = next(1),
             d = next(2),
             c = next(3),
@@ -318,11 +390,20 @@ impl Texts {
 
     /// How many rows there are, by their route.
     pub(super) fn survey(&self, most: usize) -> String {
+        self.survey_of(most, |route| format!("{route}::text"))
+    }
+
+    /// The same by the route's bytes, as hexadecimal digits.
+    pub(super) fn survey_of_bytes(&self, most: usize) -> String {
+        self.survey_of(most, hex)
+    }
+
+    fn survey_of(&self, most: usize, text: impl Fn(&str) -> String) -> String {
         let mut what = String::from("NULL::text");
         if let Some(route) = &self.plan.route {
             what.clear();
             push_ident(&mut what, route);
-            what.push_str("::text");
+            what = text(&what);
         }
         let mut sql = format!("SELECT {what}, count(*) FROM {}", self.source);
         self.push_filter(&mut sql);
@@ -337,6 +418,19 @@ impl Texts {
         sql.push(')');
         sql
     }
+}
+
+/// The encoding that the database keeps its texts in.
+const ENCODING: &str = "getdatabaseencoding()";
+
+/// The bytes of a value's text as the database keeps them, as hexadecimal digits.
+fn hex(value: &str) -> String {
+    format!("encode(convert_to({value}::text, {ENCODING}), 'hex')")
+}
+
+/// Makes a text of its bytes, which are its parameter, as hexadecimal digits.
+pub(super) fn text_of_bytes() -> String {
+    format!("SELECT convert_from(decode($1, 'hex'), {ENCODING})")
 }
 
 /// An array that came as a JSON text is the text.

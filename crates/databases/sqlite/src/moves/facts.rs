@@ -261,7 +261,10 @@ pub(super) fn count(
     let mut ask = connection.prepare(&sql)?;
     let rows = ask.query_map([], |row| {
         let route = row.get_ref(0)?.as_bytes_or_null()?;
-        let route = route.map(|text| String::from_utf8_lossy(text).into());
+        // One that is no text names no table, like NULL.
+        let route = route
+            .and_then(|text| str::from_utf8(text).ok())
+            .map(Box::from);
         Ok((route, row.get::<_, i64>(1)?.unsigned_abs()))
     })?;
     Ok(rows.collect::<rusqlite::Result<_>>()?)

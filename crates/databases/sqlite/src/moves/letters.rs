@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use rusqlite::Connection;
+use rusqlite::types::ValueRef;
 use windrow_core::moves::{BATCHES, Moved, REJECTED, Rejected};
 use windrow_core::{Fault, Name, Value, record};
 
@@ -118,7 +119,7 @@ fn rows(
             |from: usize, columns: &[(Name, ColumnType)]| -> rusqlite::Result<Vec<Value>> {
                 let columns = columns.iter().enumerate();
                 columns
-                    .map(|(place, (_, of))| Ok(read::value(row.get_ref(from + place)?, *of)))
+                    .map(|(place, (_, of))| Ok(kept(row.get_ref(from + place)?, *of)))
                     .collect()
             };
         let key = values(1, &source.key)?;
@@ -127,6 +128,14 @@ fn rows(
         found.insert(number.wrapping_sub(1), (record::array(&key), object));
     }
     Ok(found)
+}
+
+/// A value as a letter keeps it.
+fn kept(stored: ValueRef<'_>, of: ColumnType) -> Value {
+    match stored {
+        ValueRef::Text(bytes) if str::from_utf8(bytes).is_err() => record::unreadable(bytes),
+        stored => read::value(stored, of),
+    }
 }
 
 /// Notes a batch.

@@ -130,7 +130,13 @@ fn picked(source: &Source, row: &Row<'_>) -> Result<Picked, Failure> {
     let mut picked = Picked::default();
     if source.routed {
         picked.route = match row.get_ref(0)? {
-            ValueRef::Text(text) => Some(String::from_utf8_lossy(text).into()),
+            ValueRef::Text(text) => match str::from_utf8(text) {
+                Ok(text) => Some(text.into()),
+                Err(_) => {
+                    picked.unfit = Some(Picked::nameless());
+                    None
+                }
+            },
             _ => None,
         };
     }
@@ -141,7 +147,7 @@ fn picked(source: &Source, row: &Row<'_>) -> Result<Picked, Failure> {
             let stored = row.get_ref(1 + source.names + place)?;
             values.push(match stored {
                 ValueRef::Text(text) if str::from_utf8(text).is_err() => {
-                    picked.unfit = Some(no_text(source, place));
+                    picked.unfit.get_or_insert_with(|| no_text(source, place));
                     Value::Null
                 }
                 // Elsewhere it comes as a text, which another file would keep as one.

@@ -1,0 +1,130 @@
+//! Rows that go to the dead letters.
+
+use windrow_core::moves::Rejected;
+use windrow_core::{Fault, Name};
+
+use super::mover::PgMover;
+use super::unreadable::{is_unreadable, spelled_out};
+use crate::talk::{Ask, talk};
+
+/// What goes with rows that are put aside.
+#[derive(Clone, Copy)]
+struct Manner<'a> {
+    /// Columns whose texts nobody can read: the letter keeps their bytes.
+    unreadable: &'a [Name],
+    /// What is said is written with letters of ASCII alone.
+    plain: bool,
+}
+
+impl PgMover {
+    /// Puts rows into the dead letters. A letter that could not be read again, or whose words have
+    /// no form in the database's encoding, is looked for by cutting the rows in two.
+    pub(super) async fn put_aside(&mut self, rows: &[Rejected<'_>]) -> Result<(), Fault> {
+        let fine = Manner {
+            unreadable: &[],
+            plain: false,
+        };
+        let mut stack = vec![rows];
+        while let Some(rows) = stack.pop() {
+            let Err(fault) = self.write_letters(rows, fine).await else {
+                continue;
+            };
+            if !is_unreadable(&fault) {
+                self.spoiled = true;
+                return Err(fault);
+            }
+            match rows {
+                [row] => self.write_unreadable(row).await?,
+                rows => {
+                    let (first, second) = rows.split_at(rows.len() / 2);
+                    stack.extend([second, first]);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Puts a row aside whose letter was refused as it is.
+    async fn write_unreadable(&mut self, row: &Rejected<'_>) -> Result<(), Fault> {
+        let columns = self.unreadable_columns(row.row).await?;
+        let mut written = Ok(());
+        for plain in [false, true] {
+            let manner = Manner {
+                unreadable: &columns,
+                plain,
+            };
+            written = self.write_letters(&[*row], manner).await;
+            if !written.as_ref().is_err_and(is_unreadable) {
+                break;
+            }
+        }
+        self.spoiled |= written.is_err();
+        written
+    }
+
+    /// Puts rows aside behind a savepoint, and reads their letters, as others will. If that fails
+    /// it is undone.
+    async fn write_letters(
+        &mut self,
+        rows: &[Rejected<'_>],
+        manner: Manner<'_>,
+    ) -> Result<(), Fault> {
+        let mut asks = Vec::new();
+        self.save(&mut asks);
+        let last = asks.len();
+        let ask = Ask::of(self.texts.reject(manner.unreadable));
+        let ask = self.named(ask, &rows.iter().map(|rejected| rejected.row));
+        let word = |text: &str| match manner.plain {
+            true => spelled_out(text),
+            false => text.to_owned(),
+        };
+        let words = |of: &dyn Fn(&Rejected<'_>) -> Option<String>| -> Vec<Option<String>> {
+            rows.iter().map(of).collect()
+        };
+        let columns = [
+            words(&|row| Some(word(row.destination))),
+            words(&|row| Some(row.fault.code.to_string())),
+            words(&|row| Some(word(&row.fault.message))),
+            words(&|row| row.fault.constraint().map(word)),
+        ];
+        let ask = ask.text(&self.plan.source.to_string());
+        asks.push(columns.iter().fold(ask, |ask, texts| {
+            ask.texts(texts.iter().map(Option::as_deref))
+        }));
+        let mut count = 0;
+        let written = talk(&mut self.wire, &asks, false, &mut |at, _| {
+            count += usize::from(at == last);
+        })
+        .await;
+        match written {
+            Ok(()) if count == rows.len() => Ok(()),
+            Ok(()) => {
+                self.spoiled = true;
+                Err(self.stays())
+            }
+            Err(failed) => {
+                self.undo().await;
+                Err(failed.fault)
+            }
+        }
+    }
+
+    /// The columns of a locked row whose texts cannot be read.
+    pub(super) async fn unreadable_columns(&mut self, row: usize) -> Result<Vec<Name>, Fault> {
+        let mut unreadable = Vec::new();
+        for column in self.texts.all().to_vec() {
+            let mut asks = Vec::new();
+            self.save(&mut asks);
+            asks.push(self.named(Ask::of(self.texts.probe(&column)), &std::iter::once(row)));
+            match talk(&mut self.wire, &asks, false, &mut |_, _| {}).await {
+                Ok(()) => {}
+                Err(failed) if is_unreadable(&failed.fault) => {
+                    self.undo().await;
+                    unreadable.push(column);
+                }
+                Err(failed) => return Err(failed.fault),
+            }
+        }
+        Ok(unreadable)
+    }
+}

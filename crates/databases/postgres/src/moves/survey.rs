@@ -1,0 +1,60 @@
+//! What would be moved: rows by their route.
+
+use windrow_core::Fault;
+use windrow_pgwire::wire::Wire;
+
+use super::text::{Texts, text_of_bytes};
+use super::unreadable::is_unreadable;
+use crate::talk::{Ask, number, talk, text, word};
+
+/// Counts rows by their route, at most `most` routes. Rows whose route is no text in UTF-8 count
+/// as rows without one: none of them names a table.
+pub(super) async fn survey(
+    wire: &mut Wire,
+    texts: &Texts,
+    most: usize,
+) -> Result<Vec<(Option<Box<str>>, u64)>, Fault> {
+    match count(wire, texts.survey(most)).await {
+        Err(fault) if is_unreadable(&fault) => {
+            // The statement that failed has left its transaction open.
+            talk(wire, &[Ask::of("ROLLBACK")], false, &mut |_, _| {}).await?;
+        }
+        counted => return counted,
+    }
+    let mut counted = Vec::new();
+    let mut nameless = 0;
+    for (digits, rows) in count(wire, texts.survey_of_bytes(most)).await? {
+        let route = match digits {
+            None => None,
+            Some(digits) => readable(wire, &digits).await?,
+        };
+        match route {
+            None => nameless += rows,
+            route => counted.push((route, rows)),
+        }
+    }
+    if nameless > 0 {
+        counted.push((None, nameless));
+    }
+    Ok(counted)
+}
+
+async fn count(wire: &mut Wire, sql: String) -> Result<Vec<(Option<Box<str>>, u64)>, Fault> {
+    let mut found = Vec::new();
+    let asks = [Ask::of("BEGIN READ ONLY"), Ask::of(sql), Ask::of("COMMIT")];
+    talk(wire, &asks, false, &mut |_, row| {
+        let route = text(&row, 0).map(String::into_boxed_str);
+        found.push((route, number(&row, 1)));
+    })
+    .await?;
+    Ok(found)
+}
+
+/// The text of these bytes; `None`: it has no form in UTF-8.
+async fn readable(wire: &mut Wire, digits: &str) -> Result<Option<Box<str>>, Fault> {
+    match word(wire, Ask::of(text_of_bytes()).text(digits)).await {
+        Ok(text) => Ok(text.map(String::into_boxed_str)),
+        Err(fault) if is_unreadable(&fault) => Ok(None),
+        Err(fault) => Err(fault),
+    }
+}
