@@ -13,6 +13,7 @@ mod differing;
 mod figures;
 mod kills;
 mod load;
+mod lost_lanes;
 mod mixed;
 mod side_by_side;
 mod sql;

@@ -51,8 +51,13 @@ pub(crate) async fn connect(gateway: &Gateway, db: &Db, options: &str) -> Client
 
 /// How a client of the database reaches it through the gateway.
 pub(crate) fn sql_config(gateway: &Gateway, db: &Db) -> tokio_postgres::Config {
+    sql_config_of(gateway, &db.url())
+}
+
+/// The same of a database with this URL.
+pub(crate) fn sql_config_of(gateway: &Gateway, url: &str) -> tokio_postgres::Config {
     let address = gateway.process.pg_address().unwrap();
-    let direct: tokio_postgres::Config = db.url().parse().unwrap();
+    let direct: tokio_postgres::Config = url.parse().unwrap();
     let mut config = tokio_postgres::Config::new();
     config.host(address.ip().to_string()).port(address.port());
     config.dbname(direct.get_dbname().unwrap());

@@ -1,9 +1,12 @@
 //! INSERTs of SQL clients that are sent again with the same key.
 
-use tokio_postgres::Client;
+use std::time::Instant;
 
-use crate::sql::{connect, start, told};
-use crate::support::{Db, spool};
+use tokio_postgres::{Client, NoTls};
+use windrow_testkit::postgres::Postgres;
+
+use crate::sql::{connect, sql_config_of, start, told};
+use crate::support::{Db, Gateway, PATIENCE, spool};
 
 const TABLES: &str = "create table t (id int primary key, v text);
     create table made (id int generated always as identity primary key, v text);";
@@ -103,4 +106,78 @@ async fn what_cannot_be_executed_under_a_key_is_refused() {
     assert_eq!(told(&client, &long).await, "error 22023");
     assert_eq!(db.sql("select count(*) from t"), "1");
     gateway.stop();
+}
+
+/// What says that nothing was written and that the same may be tried again, as of every statement
+/// while the database is away.
+const AWAY: [&str; 4] = ["08001", "08006", "57P03", "57P01"];
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_text_that_is_new_while_the_database_is_away_is_tried_again_under_its_key() {
+    for ack in ["commit", "spool"] {
+        let (server, directory) = (Postgres::start().unwrap(), spool());
+        server.exec(TABLES).unwrap();
+        let arguments = ["--pg", "127.0.0.1:0", "--ack", ack];
+        let gateway = Gateway::with(&server.url(), directory.path(), &arguments);
+        let (client, connection) = sql_config_of(&gateway, &server.url())
+            .connect(NoTls)
+            .await
+            .unwrap();
+        tokio::spawn(connection);
+        // The table is known; the texts below are not.
+        server.exec("create table plain (id int, v text)").unwrap();
+        told(&client, "insert into plain values (0, 'known')").await;
+        server.stop().unwrap();
+        let simple = "insert into plain (v, id) values ('simple', 1000)";
+        let prepared = "insert into plain (id, v) values ($1, $2)";
+        let execute = async || {
+            let set = told(&client, "set windrow.idempotency_key = 'prepared'").await;
+            assert_eq!(set, "0");
+            let done = client.execute(prepared, &[&2000, &"prepared"]).await;
+            done.map_err(|error| {
+                error
+                    .code()
+                    .map_or(String::new(), |code| code.code().into())
+            })
+        };
+        for _ in 0..2 {
+            let answer = under(&client, "simple", simple).await;
+            let code = answer.strip_prefix("error ").unwrap_or(&answer);
+            assert!(AWAY.contains(&code), "ack={ack}: {answer}");
+            told(&client, "reset windrow.idempotency_key").await;
+            let code = execute().await.unwrap_err();
+            assert!(AWAY.contains(&&*code), "ack={ack}: {code}");
+            told(&client, "reset windrow.idempotency_key").await;
+        }
+        server.restart().unwrap();
+        let start = Instant::now();
+        loop {
+            let answer = under(&client, "simple", simple).await;
+            if answer == "1" {
+                break;
+            }
+            assert!(
+                start.elapsed() < PATIENCE,
+                "{answer}\n{}",
+                gateway.process.log()
+            );
+        }
+        loop {
+            let done = execute().await;
+            if done == Ok(1) {
+                break;
+            }
+            assert!(
+                start.elapsed() < PATIENCE,
+                "{done:?}\n{}",
+                gateway.process.log()
+            );
+        }
+        assert_eq!(under(&client, "simple", simple).await, "1");
+        assert_eq!(execute().await, Ok(1));
+        gateway.level().await;
+        gateway.stop();
+        let rows = server.exec("select id from plain order by id").unwrap();
+        assert_eq!(rows, "0\n1000\n2000", "ack={ack}");
+    }
 }
