@@ -13,6 +13,7 @@ pub struct Unit<W> {
     work: SmallVec<[W; 1]>,
     bytes: usize,
     source: SourceId,
+    has_long_answer: bool,
 }
 
 /// What a queued unit costs besides its values: queue entry, reply, outcome. Measured generously,
@@ -27,6 +28,7 @@ impl<W: Work> Unit<W> {
             work: SmallVec::from_buf([write]),
             bytes,
             source: SourceId::OWN,
+            has_long_answer: false,
         }
     }
 
@@ -38,6 +40,7 @@ impl<W: Work> Unit<W> {
             work,
             bytes,
             source: SourceId::OWN,
+            has_long_answer: false,
         }
     }
 
@@ -63,6 +66,16 @@ impl<W> Unit<W> {
     /// given to nobody.
     pub fn source(&self) -> SourceId {
         self.source
+    }
+
+    /// Notes that a long answer is expected, so that units with short answers need not wait for it.
+    pub fn expect_long_answer(&mut self) {
+        self.has_long_answer = true;
+    }
+
+    /// True if a long answer is expected.
+    pub fn has_long_answer(&self) -> bool {
+        self.has_long_answer
     }
 
     /// Bytes that this unit takes in memory while it waits.

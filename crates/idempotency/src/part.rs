@@ -23,7 +23,11 @@ impl Part {
         let mark = self
             .id
             .insert(&self.fingerprint.to_string(), told.as_deref());
-        Unit::of([mark].into_iter().chain(self.unit.work().iter().cloned()))
+        let mut marked = Unit::of([mark].into_iter().chain(self.unit.work().iter().cloned()));
+        if self.unit.has_long_answer() {
+            marked.expect_long_answer();
+        }
+        marked
     }
 }
 

@@ -56,7 +56,7 @@ pub(crate) struct Flight {
     pub(crate) keyed: bool,
     /// Flights of its kind, apart or not, that were under way when it left, with it.
     pub(crate) flying: usize,
-    /// True if its units travel apart from others, because they are expected to fail.
+    /// True if its units travel apart from others, which would have to wait for them.
     pub(crate) is_apart: bool,
     /// True if its units had waited for another flight to end.
     pub(crate) waited: bool,

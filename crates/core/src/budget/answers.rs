@@ -13,6 +13,9 @@ use tokio::sync::{Notify, Semaphore};
 /// Answers up to so many bytes are not worth counting one by one.
 pub const SHORT: usize = 4 << 10;
 
+/// From so many bytes on an answer holds up short ones that the database gives with it.
+const LONG: usize = 16 << 10;
+
 /// The part of the room that an answer is taken to need of which nothing is known.
 const UNKNOWN: usize = 16;
 
@@ -202,6 +205,11 @@ impl UsualAnswer {
         self.seen.load(Ordering::Relaxed).checked_sub(1)
     }
 
+    /// True if the next one is expected to be long, or nothing is known of it.
+    pub fn is_long(&self) -> bool {
+        self.expected().is_none_or(|bytes| bytes >= LONG)
+    }
+
     /// The room that the next one is expected to take until it is there: it is copied out of what
     /// the database sent for a whole batch.
     pub fn room(&self, of: &AnswerRoom) -> usize {
@@ -334,14 +342,15 @@ mod tests {
     #[test]
     fn the_longest_answer_is_expected_until_it_has_faded() {
         let usual = UsualAnswer::default();
-        assert_eq!(usual.expected(), None);
+        assert_eq!((usual.expected(), usual.is_long()), (None, true));
         usual.note(0);
-        assert_eq!(usual.expected(), Some(0));
+        assert_eq!((usual.expected(), usual.is_long()), (Some(0), false));
         usual.note(1_000_000);
+        assert!(usual.is_long());
         usual.note(10);
         let expected = usual.expected().unwrap();
         assert!((900_000..1_000_000).contains(&expected), "{expected}");
         (0..1000).for_each(|_| usual.note(10));
-        assert!(usual.expected().unwrap() <= SHORT);
+        assert!(usual.expected().unwrap() <= SHORT && !usual.is_long());
     }
 }

@@ -99,7 +99,10 @@ impl<'a> RequestContext<'a> {
     ///
     /// # Errors
     /// As [`ExpectedAnswers::take`].
-    async fn room_for(&self, units: &[Unit<RowWrite>]) -> Result<Option<ExpectedAnswers>, Fault> {
+    async fn room_for(
+        &self,
+        units: &mut [Unit<RowWrite>],
+    ) -> Result<Option<ExpectedAnswers>, Fault> {
         let mut expected = self.app.usual_answers.of(units);
         if let Some(answers) = &mut expected {
             answers.take(self.app.budget().answers()).await?;
@@ -197,7 +200,7 @@ impl<'a> RequestContext<'a> {
     pub(crate) async fn submit_one(
         &self,
         ack: Ack,
-        unit: Unit<RowWrite>,
+        mut unit: Unit<RowWrite>,
         held: Permit,
     ) -> Result<UnitOutcome<RowDone>, Refusal> {
         let turn = self.turn(ack, unit.ops().all(|op| op == Op::Get)).await?;
@@ -205,7 +208,7 @@ impl<'a> RequestContext<'a> {
             turn.remember();
             return Ok(Ok(Dones::new()));
         }
-        let room = self.room_for(std::slice::from_ref(&unit)).await?;
+        let room = self.room_for(std::slice::from_mut(&mut unit)).await?;
         let permit = cover(held, unit.bytes(), self.app.budget())?;
         let writes = unit.work().len();
         let mut outcomes = turn.run([unit], writes, permit, Extent::Alone).await?;
@@ -267,10 +270,10 @@ impl<'a> RequestContext<'a> {
         }
         let reads = writes.iter().all(|write| write.shape.op == Op::Get);
         let turn = self.turn(ack, reads).await?;
-        let units: Vec<Unit<RowWrite>> = writes.into_iter().map(Unit::one).collect();
+        let mut units: Vec<Unit<RowWrite>> = writes.into_iter().map(Unit::one).collect();
         let count = units.len();
         let extent = if last { Extent::Last } else { Extent::More };
-        let room = self.room_for(&units).await?;
+        let room = self.room_for(&mut units).await?;
         let outcomes = turn.run(units, count, permit, extent).await?;
         self.answered(room, &outcomes);
         Ok(outcomes)

@@ -30,6 +30,8 @@ pub(super) struct Filling<'a, W: Work> {
     pub(super) keys: &'a mut Keys,
     pub(super) sink: Option<&'a dyn Sink<W>>,
     pub(super) totals: &'a mut TotalsByWay,
+    /// True if units with long answers stay.
+    pub(super) short_only: bool,
 }
 
 impl<W: Work> Filling<'_, W> {
@@ -76,6 +78,9 @@ impl<W: Work> Filling<'_, W> {
     ) -> (usize, Option<Stop>) {
         let manifest = &mut self.batch.manifest;
         for (count, unit) in chunk.units.as_slice().iter().enumerate() {
+            if self.short_only && unit.has_long_answer() {
+                return (count, Some(Stop::Drained));
+            }
             let (rows, bytes) = (unit.rows(), unit.bytes());
             let (all_rows, all_bytes) = (manifest.rows + rows, manifest.bytes + bytes);
             if all_rows > self.room.rows || all_bytes > self.room.bytes {

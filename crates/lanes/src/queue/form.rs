@@ -89,6 +89,7 @@ impl<W: Work> Queue<W> {
                 keys: &mut self.keys,
                 sink,
                 totals: &mut self.totals,
+                short_only: false,
             };
             let stop = filling.take(key, source, true);
             batch = filling.batch;
@@ -131,6 +132,7 @@ impl<W: Work> Queue<W> {
             keys: &mut self.keys,
             sink,
             totals: &mut self.totals,
+            short_only: self.is_apart && !is_apart,
         };
         let expected = filling.totals.of(is_apart).units.min(room.rows);
         filling.batch.units.reserve(expected);
@@ -199,7 +201,7 @@ struct Turns {
     passed_over: Vec<usize>,
     /// Gave nothing, for their next unit touches a row that is in another flight.
     blocked: Vec<(usize, u64)>,
-    /// Gave nothing, for their clients have left.
+    /// Gave nothing, for their clients have left, or because they travel apart from now on.
     gone: Vec<usize>,
 }
 

@@ -49,7 +49,7 @@ pub(crate) struct Totals {
     pub(crate) abandoned: usize,
 }
 
-/// The same for units that travel with others, and for those of sources whose units fail.
+/// The same for units that travel with others, and for those that travel apart from others.
 #[derive(Debug, Default)]
 struct TotalsByWay {
     together: Totals,
@@ -72,9 +72,12 @@ pub(crate) struct Queue<W: Work> {
     by_id: HashMap<SourceId, usize, RandomState>,
     /// Sources whose next units may leave, in the order of their turns.
     ring: VecDeque<usize>,
-    /// The same for sources whose units fail again and again: they travel apart from others.
+    /// The same for sources whose units travel apart from others: because they fail again and
+    /// again, or because the next answer is expected to be long.
     apart: VecDeque<usize>,
     suspects: Suspects,
+    /// True while there are units that others have to travel apart from.
+    is_apart: bool,
     /// Sources whose next units have been rolled back.
     retries: VecDeque<usize>,
     /// The same, but not before a certain time.
@@ -97,6 +100,7 @@ impl<W: Work> Queue<W> {
             ring: VecDeque::new(),
             apart: VecDeque::new(),
             suspects: Suspects::default(),
+            is_apart: false,
             retries: VecDeque::new(),
             resting: BinaryHeap::new(),
             parked: HashMap::default(),
@@ -131,21 +135,26 @@ impl<W: Work> Queue<W> {
         }
     }
 
-    /// Counts an outcome of a source's unit. Returns true if the source is one of those whose units
-    /// fail again and again.
-    pub(crate) fn note(&mut self, key: usize, has_failed: bool) -> bool {
-        let source = self.sources.get(key);
-        source.is_some_and(|source| self.suspects.note(source.id, has_failed))
+    /// Counts an outcome of a source's unit.
+    pub(crate) fn note(&mut self, key: usize, has_failed: bool) {
+        if let Some(source) = self.sources.get(key) {
+            self.suspects.note(source.id, has_failed);
+        }
     }
 
-    /// True if units of the source travel apart from others, should they wait now.
-    pub(crate) fn is_suspect(&self, id: SourceId) -> bool {
-        self.suspects.are_apart(id)
+    /// True if other units are not to wait for one of this source, whose next one this is.
+    pub(crate) fn delays_others(&self, id: SourceId, next: Option<&Unit<W>>) -> bool {
+        self.suspects.delays_others(id, next)
     }
 
-    /// Says whether there are sources whose units do not fail: if not, none travel apart.
+    /// True while units that delay others travel apart.
+    pub(crate) fn is_apart(&self) -> bool {
+        self.is_apart
+    }
+
+    /// Lets units that delay others travel apart, or not: if there are no others.
     pub(crate) fn set_apart(&mut self, is_apart: bool) {
-        self.suspects.set_apart(is_apart);
+        self.is_apart = is_apart;
     }
 
     /// A flight has ended: its keys are free, and its sources (but those for which `held` says so)
@@ -329,7 +338,8 @@ impl<W: Work> Queue<W> {
             }
             None => {
                 source.state = SourceState::Ring;
-                let is_apart = self.suspects.are_apart(source.id);
+                let delays = self.suspects.delays_others(source.id, source.next());
+                let is_apart = self.is_apart && delays;
                 if source.is_apart != is_apart {
                     for chunk in source.chunks.iter() {
                         self.totals.of(source.is_apart).leave_all(chunk);

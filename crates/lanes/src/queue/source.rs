@@ -32,7 +32,7 @@ pub(super) struct Source<W: Work> {
     pub(super) state: SourceState,
     /// True once its client has closed its side: then nothing of it waits for a lock.
     pub(super) closed: bool,
-    /// True while its units travel apart from those of others, because they fail.
+    /// True while its units travel apart from those of others.
     pub(super) is_apart: bool,
 }
 
@@ -46,6 +46,12 @@ impl<W: Work> Source<W> {
             closed: false,
             is_apart: false,
         }
+    }
+
+    /// The next of its units.
+    pub(super) fn next(&self) -> Option<&Unit<W>> {
+        let front = self.chunks.front();
+        front.and_then(|chunk| chunk.units.as_slice().first())
     }
 
     /// How its next units are to travel, where they have been under way before.

@@ -1,10 +1,10 @@
-//! Sources whose units fail again and again. They travel in batches of their own, so that nobody
-//! waits for a stranger's failures, until they recover. Pure.
+//! Sources whose units fail again and again. They travel in batches of their own until they
+//! recover, so that no client waits for another's failures. Pure.
 
 use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
-use windrow_core::{FaultClass, SourceId};
+use windrow_core::{FaultClass, SourceId, Unit};
 
 /// The weight of the newest outcome in the share of failures.
 const NEWEST: f32 = 0.25;
@@ -25,8 +25,6 @@ const MAX_SOURCES: usize = 8192;
 #[derive(Debug, Default)]
 pub(crate) struct Suspects {
     sources: HashMap<SourceId, Failures, RandomState>,
-    /// True while suspects travel apart from others: while there are others.
-    is_apart: bool,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -37,10 +35,10 @@ struct Failures {
 }
 
 impl Suspects {
-    /// Counts an outcome of a source. Returns true if the source is a suspect.
-    pub(super) fn note(&mut self, source: SourceId, has_failed: bool) -> bool {
+    /// Counts an outcome of a source.
+    pub(super) fn note(&mut self, source: SourceId, has_failed: bool) {
         if self.sources.is_empty() && !has_failed {
-            return false;
+            return;
         }
         if has_failed && self.sources.len() >= MAX_SOURCES {
             self.sources.clear();
@@ -50,7 +48,7 @@ impl Suspects {
             false => self.sources.get_mut(&source),
         };
         let Some(failures) = known else {
-            return false;
+            return;
         };
         let newest = if has_failed { 1.0 } else { 0.0 };
         failures.share += (newest - failures.share) * NEWEST;
@@ -58,24 +56,20 @@ impl Suspects {
             true => failures.share >= RECOVERED,
             false => failures.share >= SUSPECT,
         };
-        let Failures { share, is_suspect } = *failures;
-        if share < FORGOTTEN {
+        if failures.share < FORGOTTEN {
             self.sources.remove(&source);
         }
-        is_suspect
     }
 
-    /// True if units of the source travel apart from others.
-    pub(super) fn are_apart(&self, source: SourceId) -> bool {
-        self.is_apart
-            && self
-                .sources
-                .get(&source)
-                .is_some_and(|failures| failures.is_suspect)
+    /// True if the source is a suspect.
+    pub(super) fn has(&self, source: SourceId) -> bool {
+        let failures = self.sources.get(&source);
+        failures.is_some_and(|failures| failures.is_suspect)
     }
 
-    pub(super) fn set_apart(&mut self, is_apart: bool) {
-        self.is_apart = is_apart;
+    /// True if other units are not to wait for a source, whose next unit this is.
+    pub(super) fn delays_others<W>(&self, source: SourceId, next: Option<&Unit<W>>) -> bool {
+        next.is_some_and(Unit::has_long_answer) || self.has(source)
     }
 }
 
@@ -109,21 +103,25 @@ mod tests {
     #[test]
     fn failures_in_a_row_make_a_suspect_and_successes_clear_it() {
         let (mut suspects, source) = (Suspects::default(), SourceId(7));
-        suspects.set_apart(true);
-        let made = (1..20).find(|_| suspects.note(source, true));
+        let mut note = |has_failed| {
+            suspects.note(source, has_failed);
+            suspects.has(source)
+        };
+        let made = (1..20).find(|_| note(true));
         assert_eq!(made, Some(4));
-        assert!(suspects.are_apart(source) && !suspects.are_apart(SourceId(8)));
-        let cleared = (1..20).find(|_| !suspects.note(source, false));
+        let cleared = (1..20).find(|_| !note(false));
         assert_eq!(cleared, Some(3));
-        assert!((0..10).all(|_| !suspects.note(source, false)));
+        assert!((0..10).all(|_| !note(false)) && !suspects.has(SourceId(8)));
         assert!(suspects.sources.is_empty());
     }
 
     #[test]
     fn a_failure_now_and_then_makes_none() {
         let mut suspects = Suspects::default();
-        let mut outcomes = (0..1000).map(|n| suspects.note(SourceId(1), n % 2 == 0));
-        assert!(outcomes.all(|is_suspect| !is_suspect));
+        for n in 0..1000 {
+            suspects.note(SourceId(1), n % 2 == 0);
+            assert!(!suspects.has(SourceId(1)));
+        }
     }
 
     #[test]

@@ -131,8 +131,9 @@ struct Model {
     flying: Vec<(u64, Batch<RowWrite>)>,
     next_flight: u64,
     keyed: bool,
-    /// Every second source fails for a while, and recovers, again and again.
-    fails: bool,
+    /// True if every second source fails for a while, and recovers, again and again; and if some
+    /// units expect long answers.
+    delays: bool,
 }
 
 impl Model {
@@ -154,7 +155,7 @@ impl Model {
             flying: Vec::new(),
             next_flight: 0,
             keyed,
-            fails: false,
+            delays: false,
         }
     }
 
@@ -187,7 +188,13 @@ impl Model {
         let units: Vec<Unit<RowWrite>> = ids
             .iter()
             .zip(rows)
-            .map(|(id, rows)| unit(*id, (key + id) % 5, *rows))
+            .map(|(id, rows)| {
+                let mut unit = unit(*id, (key + id) % 5, *rows);
+                if self.delays && (source + id.unsigned_abs()).is_multiple_of(4) {
+                    unit.expect_long_answer();
+                }
+                unit
+            })
             .collect();
         let submit = self.intake.submit(SourceId(source), units, Permit::empty());
         let receipt = self.runtime.block_on(submit).unwrap();
@@ -249,8 +256,13 @@ impl Model {
             let tickets = &mut model.tickets;
             is_ready.then(|| model.queue.form_apart(room, flight, tickets, &sink))?
         };
-        let together =
-            |model: &mut Self| model.queue.form(room, flight, &mut model.tickets, by_key);
+        let together = |model: &mut Self| {
+            let tickets = &mut model.tickets;
+            let batch = model.queue.form(room, flight, tickets, by_key)?;
+            let is_free = batch.manifest.retry || !model.queue.is_apart();
+            assert!(is_free || !batch.units.iter().any(Unit::has_long_answer));
+            Some(batch)
+        };
         let formed = match apart_first {
             true => apart(self).or_else(|| together(self)),
             false => together(self).or_else(|| apart(self)),
@@ -349,7 +361,7 @@ impl Model {
                 } else {
                     self.tickets.tell(span.ticket, index, Ok(Dones::new()));
                     let source = self.source_of[&number(&unit, 0)];
-                    let has_failed = self.fails && source % 2 == 1 && flight % 16 < 8;
+                    let has_failed = self.delays && source % 2 == 1 && flight % 16 < 8;
                     self.queue.note(span.source, has_failed);
                 }
             }
@@ -428,7 +440,7 @@ proptest! {
     #[test]
     fn nothing_is_lost_doubled_or_overtaken_and_limits_hold(keyed: bool, steps in steps()) {
         let mut model = Model::new(keyed);
-        model.fails = true;
+        model.delays = true;
         for step in steps {
             model.step(step);
         }

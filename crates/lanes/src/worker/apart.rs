@@ -1,19 +1,19 @@
-//! When units travelled apart from others, because their sources' units fail again and again.
+//! When units travelled apart from others, and when there were others.
 
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// For so long after an outcome of a source that does not fail, those that fail travel apart; and
-/// for so long after a flight of theirs, others are ready for the next one.
+/// Units that delay others travel apart for so long after others were seen; and for so long after
+/// such a flight, others leave room for the next one.
 const LATELY: Duration = Duration::from_secs(1);
 
-/// What is known of the flights of sources that fail.
+/// The flights of units that delay others.
 #[derive(Debug, Default)]
 pub(super) struct Apart {
-    /// An outcome of a source that does not fail was reported in this turn.
+    /// True if a unit that delays no others has arrived in this turn.
     pub(super) has_others: bool,
-    /// When such an outcome was reported last.
+    /// When such units were seen last.
     pub(super) others: Option<Instant>,
     /// When a flight apart landed last.
     pub(super) landed: Option<Instant>,
@@ -26,7 +26,7 @@ impl Apart {
         moment.is_some_and(|at| now.saturating_duration_since(at) < LATELY)
     }
 
-    /// True while sources that do not fail have outcomes.
+    /// True while there are units that delay no others.
     pub(super) fn has_others(&self, now: Instant) -> bool {
         Self::is_lately(self.others, now)
     }

@@ -35,6 +35,8 @@ impl<W: Work> Worker<W> {
         // First, for others leave whenever they can; they rest in between.
         self.send_apart(now);
         self.crowded = self.send_all();
+        // Again, for units that turned out not to travel with others.
+        self.send_apart(now);
     }
 
     /// Gives true if units stay until a flight has landed: because no further one may leave, or

@@ -1,15 +1,15 @@
-//! Units of sources whose units fail again and again: a flight of their own, beside those of
-//! others, so that nobody waits for the failures of strangers.
+//! Flights of units that delay others: those of sources that fail again and again, and those with
+//! long answers. They leave beside the flights of others, so that no client waits for them.
 //!
-//! What fails has to be set apart from what does not, which takes a database several round trips
-//! and the CPU time of many rows. While there are others, at most half as many such flights leave
-//! as pace allows others. Where only one flight can be under way, the two take turns. What such
-//! flights take teaches pace nothing.
+//! A unit that fails has to be isolated, which takes a database several round trips and the CPU
+//! time of many rows. A flight with long answers lands when the last of them is there. While there
+//! are others, at most half as many such flights leave as pace allows others. Where only one flight
+//! can be under way, the two kinds take turns. What such flights take teaches pace nothing.
 
 use std::time::Duration;
 
 use tokio::time::Instant;
-use windrow_core::{UnitOutcome, Work};
+use windrow_core::{Submission, UnitOutcome, Work};
 
 use super::state::Worker;
 use crate::batch::Span;
@@ -26,16 +26,32 @@ impl<W: Work> Worker<W> {
     /// Counts the outcome of a unit for its source.
     pub(super) fn note_source(&mut self, span: &Span, outcome: &UnitOutcome<W::Done>) {
         let has_failed = outcome.as_ref().is_err_and(|f| is_own(f.fault.class));
-        let is_suspect = self.queue.note(span.source, has_failed);
-        self.apart.has_others |= !is_suspect;
+        self.queue.note(span.source, has_failed);
     }
 
-    /// Sees whether those that fail are to travel apart.
+    /// Looks for units that arrive: returns true if they travel apart.
+    pub(super) fn arrives_apart(&mut self, submission: &Submission<W>) -> bool {
+        let next = submission.units.first();
+        let delays = self.queue.delays_others(submission.source, next);
+        self.apart.has_others |= !delays;
+        delays && self.queue.is_apart()
+    }
+
+    /// Decides if units that delay others are to travel apart: while there are others, which may
+    /// take their time.
     pub(super) fn look_apart(&mut self, now: Instant) {
-        if std::mem::take(&mut self.apart.has_others) {
+        let has_others = std::mem::take(&mut self.apart.has_others)
+            || (self.queue.is_apart() && self.has_others_at_hand());
+        if has_others {
             self.apart.others = Some(now);
         }
         self.queue.set_apart(self.apart.has_others(now));
+    }
+
+    /// True if units wait or fly that do not travel apart.
+    fn has_others_at_hand(&self) -> bool {
+        let mut flights = self.connections.flights();
+        self.queue.totals().units > 0 || flights.any(|flight| !flight.is_apart)
     }
 
     /// A flight apart has landed that took so long.

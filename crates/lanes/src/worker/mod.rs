@@ -155,7 +155,7 @@ impl<W: Work> Worker<W> {
         for op in submission.units.iter().flat_map(Unit::ops) {
             self.count.write(op);
         }
-        if !self.queue.is_suspect(submission.source) {
+        if !self.arrives_apart(&submission) {
             let since_start = submission.arrived.saturating_duration_since(self.started);
             self.gather.arrived(since_start, units);
         }

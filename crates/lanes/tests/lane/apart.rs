@@ -1,4 +1,4 @@
-//! Clients whose rows fail beside clients whose rows do not.
+//! Clients whose rows fail, or have long answers, beside others.
 
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -13,15 +13,21 @@ use crate::support::*;
 /// Rows that fail have numbers from here on.
 const BAD: i64 = 1_000_000_000;
 
-/// How long a batch takes, and for how much longer each row that fails has to be set apart.
+/// Rows with long answers have numbers from here on.
+const LONG: i64 = 2 * BAD;
+
+/// How long a batch takes, for how much longer each row that has to be isolated since it fails, and
+/// for how much longer each long answer.
 const BATCH: Duration = Duration::from_millis(5);
 const FAILURE: Duration = Duration::from_millis(1);
+const ANSWER: Duration = Duration::from_millis(20);
 
 const MEASURED: Duration = Duration::from_secs(5);
 
 #[derive(Default)]
 struct Landed {
     good: AtomicUsize,
+    /// Rows that fail or have long answers.
     bad: AtomicUsize,
     /// Flights with rows of both kinds.
     mixed: AtomicUsize,
@@ -31,7 +37,12 @@ fn refused() -> Fault {
     Fault::new(FaultClass::Check, "23514", "refused")
 }
 
-/// Each writes one row after another; those of the bad ones fail.
+/// True for a row that fails.
+fn fails(id: i64) -> bool {
+    (BAD..LONG).contains(&id)
+}
+
+/// Each writes one row after another, of the kind that the first number stands for.
 fn clients(intake: &Intake<RowWrite>, first: i64, count: i64, landed: &Arc<Landed>) {
     for client in 0..count {
         let (intake, landed) = (intake.clone(), Arc::clone(landed));
@@ -39,16 +50,18 @@ fn clients(intake: &Intake<RowWrite>, first: i64, count: i64, landed: &Arc<Lande
             let source = intake.new_source();
             for n in 0.. {
                 let id = first + client * 1_000_000 + n;
-                let outcome = intake.run(source, unit_on(id, id)).await;
+                let mut unit = unit_on(id, id);
+                if id >= LONG {
+                    unit.expect_long_answer();
+                }
+                let outcome = intake.run(source, unit).await;
+                match fails(id) {
+                    true => assert_eq!(outcome.unwrap_err().fault, refused()),
+                    false => assert_eq!(outcome, done(id)),
+                }
                 let counted = match id >= BAD {
-                    true => {
-                        assert_eq!(outcome.unwrap_err().fault, refused());
-                        &landed.bad
-                    }
-                    false => {
-                        assert_eq!(outcome, done(id));
-                        &landed.good
-                    }
+                    true => &landed.bad,
+                    false => &landed.good,
                 };
                 counted.fetch_add(1, Ordering::Relaxed);
             }
@@ -66,8 +79,12 @@ async fn serve(bench: &mut Bench, until: Instant, landed: &Arc<Landed>) {
             if bad > 0 && bad < flight.ids.len() {
                 landed.mixed.fetch_add(1, Ordering::Relaxed);
             }
-            sleep(BATCH + FAILURE * u32::try_from(bad).unwrap()).await;
-            let verdict = |id: &i64| match *id >= BAD {
+            let count = |of: &dyn Fn(&&i64) -> bool| {
+                u32::try_from(flight.ids.iter().filter(of).count()).unwrap()
+            };
+            let (failures, answers) = (count(&|id| fails(**id)), count(&|id| **id >= LONG));
+            sleep(BATCH + FAILURE * failures + ANSWER * answers).await;
+            let verdict = |id: &i64| match fails(*id) {
                 true => Verdict::Final(Err(refused().into())),
                 false => told(*id),
             };
@@ -80,12 +97,13 @@ async fn serve(bench: &mut Bench, until: Instant, landed: &Arc<Landed>) {
     }
 }
 
-/// Good rows in the time that is measured, and bad ones, with so many clients of each kind.
-async fn measure(flights: usize, good: i64, bad: i64) -> (usize, usize, usize) {
+/// Good rows in the time that is measured, others, and flights of both, with so many clients of
+/// each kind.
+async fn measure(flights: usize, good: i64, (first, others): (i64, i64)) -> (usize, usize, usize) {
     let mut bench = Bench::with(flights, Limits::default());
     let landed = Arc::default();
     clients(&bench.intake, 0, good, &landed);
-    clients(&bench.intake, BAD, bad, &landed);
+    clients(&bench.intake, first, others, &landed);
     // Pace finds what is best, and who fails is known.
     serve(&mut bench, Instant::now() + MEASURED, &landed).await;
     let counts = |landed: &Landed| {
@@ -99,8 +117,8 @@ async fn measure(flights: usize, good: i64, bad: i64) -> (usize, usize, usize) {
 
 #[tokio::test(start_paused = true)]
 async fn rows_that_fail_do_not_hold_up_those_of_others() {
-    let (alone, _, _) = measure(8, 64, 0).await;
-    let (beside, bad, mixed) = measure(8, 64, 256).await;
+    let (alone, _, _) = measure(8, 64, (BAD, 0)).await;
+    let (beside, bad, mixed) = measure(8, 64, (BAD, 256)).await;
     let share = 100 * beside / alone;
     assert!(share >= 90, "{share} %: {beside} of {alone}");
     assert!(bad > 1000, "{bad} bad rows");
@@ -108,9 +126,19 @@ async fn rows_that_fail_do_not_hold_up_those_of_others() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn long_answers_do_not_hold_up_short_ones() {
+    let (alone, _, _) = measure(8, 8, (LONG, 0)).await;
+    let (beside, long, mixed) = measure(8, 8, (LONG, 40)).await;
+    let share = 100 * beside / alone;
+    assert!(share >= 80, "{share} %: {beside} of {alone}");
+    assert!(long > 200, "{long} long answers");
+    assert_eq!(mixed, 0, "flights of both kinds");
+}
+
+#[tokio::test(start_paused = true)]
 async fn where_one_flight_is_all_they_take_turns() {
-    let (alone, _, _) = measure(1, 64, 0).await;
-    let (beside, bad, _) = measure(1, 64, 256).await;
+    let (alone, _, _) = measure(1, 64, (BAD, 0)).await;
+    let (beside, bad, _) = measure(1, 64, (BAD, 256)).await;
     let share = 100 * beside / alone;
     assert!(share >= 45, "{share} %: {beside} of {alone}");
     assert!(bad > 1000, "{bad} bad rows");

@@ -26,6 +26,9 @@ const LONG: usize = 1 << 20;
 /// Writes that each client asks for at once.
 const PIPELINED: usize = 100;
 
+/// Rows of each good client.
+const GOOD: usize = 300;
+
 fn small() -> Gateway {
     let gateway = Gateway::with(
         Postgres::builder().set("max_connections", "80"),
@@ -111,6 +114,42 @@ fn writes_whose_rows_nobody_reads_are_bounded() {
     assert_eq!(gateway.exec(twice), "0");
     drop(unread);
     until("the room is given back", || held() == 0);
+}
+
+/// Good clients on a table of their own go on, and no row of theirs waits in one transaction with a
+/// long answer.
+#[test]
+fn rows_with_short_answers_share_nothing_with_unread_ones() {
+    let gateway = small();
+    gateway.exec("create table good (id int primary key, note text)");
+    // How long its answers are is known from here on.
+    goes_on(gateway.client(), 8);
+    let mut unread = Vec::new();
+    std::thread::scope(|threads| {
+        let good: Vec<_> = (0..8)
+            .map(|number| {
+                let client = gateway.client();
+                threads.spawn(move || goes_on(client, number))
+            })
+            .collect();
+        unread.extend((100..140).map(|number| asks(&gateway, number)));
+        let held = || figure(&gateway, "windrow_answers_held_bytes");
+        until("the room is full", || held() > ROOM - (2 << 20));
+        good.into_iter().for_each(|good| good.join().unwrap());
+    });
+    let rows = "select count(*) from good";
+    assert_eq!(gateway.exec(rows), (9 * GOOD).to_string());
+    let shared = "select count(*) from good, readings where good.xmin = readings.xmin";
+    assert_eq!(gateway.exec(shared), "0");
+}
+
+/// Writes some rows, each behind the answer to the one before.
+fn goes_on(mut client: Client, number: usize) {
+    for id in number * GOOD..(number + 1) * GOOD {
+        let text = format!("insert into good values ({id}, 'short') returning note");
+        let answer = client.query(&text).unwrap();
+        assert_eq!(backend::first_value(&answer).as_deref(), Some("short"));
+    }
 }
 
 #[test]

@@ -38,22 +38,34 @@ pub(crate) struct ExpectedAnswers {
 }
 
 impl UsualAnswers {
-    /// What the answers to units are expected to be; `None` where all of them are short because
-    /// nothing is given back.
-    pub(crate) fn of(&self, units: &[Unit<RowWrite>]) -> Option<ExpectedAnswers> {
-        let writes = || units.iter().flat_map(Unit::work);
-        if writes().all(|write| write.shape.returning == Returning::Nothing) {
+    /// Returns what the answers to units are expected to be, and notes in each unit if that is
+    /// long. `None` where all of them are short because nothing is given back.
+    pub(crate) fn of(&self, units: &mut [Unit<RowWrite>]) -> Option<ExpectedAnswers> {
+        let mut writes = units.iter().flat_map(Unit::work);
+        if writes.all(|write| write.shape.returning == Returning::Nothing) {
             return None;
         }
         let mut runs: SmallVec<[(Option<Arc<UsualAnswer>>, usize); 1]> = SmallVec::new();
-        let mut before: Option<&Arc<Shape>> = None;
-        for write in writes() {
-            let shape = &write.shape;
-            match runs.last_mut() {
-                Some((_, times)) if before.is_some_and(|b| Arc::ptr_eq(b, shape)) => *times += 1,
-                _ => runs.push((self.usual(shape), 1)),
+        let mut before: Option<Arc<Shape>> = None;
+        for unit in units {
+            let mut is_long = false;
+            for write in unit.work() {
+                let shape = &write.shape;
+                match runs.last_mut() {
+                    Some((_, times)) if before.as_ref().is_some_and(|b| Arc::ptr_eq(b, shape)) => {
+                        *times += 1;
+                    }
+                    _ => {
+                        runs.push((self.usual(shape), 1));
+                        before = Some(Arc::clone(shape));
+                    }
+                }
+                let usual = runs.last().and_then(|(usual, _)| usual.as_ref());
+                is_long |= usual.is_some_and(|usual| usual.is_long());
             }
-            before = Some(shape);
+            if is_long {
+                unit.expect_long_answer();
+            }
         }
         Some(ExpectedAnswers {
             permit: AnswerPermit::default(),
@@ -192,18 +204,29 @@ mod tests {
     fn what_is_known_of_one_answer_is_expected_of_the_next() {
         let budget = Budget::new(64 << 20);
         let (room, usual) = (budget.answers(), UsualAnswers::default());
-        let units = [get(), get()];
-        let first = usual.of(&units).unwrap();
+        let mut units = [get(), get()];
+        let first = usual.of(&mut units).unwrap();
         assert_eq!(first.bytes(room), 2 * room.unknown());
         let permit = first.known(room, &[found(10), found(100_000)].into_iter().collect());
         assert!(permit.bytes() > 100_000 && room.held() == permit.bytes());
         drop(permit);
-        let mut next = usual.of(&units[..1]).unwrap();
+        let mut next = usual.of(&mut units[..1]).unwrap();
+        assert!(units[0].has_long_answer());
         let expected = next.bytes(room);
         assert!((200_000..220_000).contains(&expected), "{expected}");
         next.hold(room, room.try_take(1 << 20).unwrap());
         assert_eq!(room.held(), expected);
         drop(next.known(room, &[found(1)].into_iter().collect()));
         assert_eq!(room.held(), 0);
+        for _ in 0..1000 {
+            usual
+                .kept
+                .read()
+                .unwrap()
+                .values()
+                .for_each(|usual| usual.note(1));
+        }
+        let mut short = [get()];
+        assert!(usual.of(&mut short).is_some() && !short[0].has_long_answer());
     }
 }

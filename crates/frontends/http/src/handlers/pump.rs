@@ -312,7 +312,7 @@ impl Pump<'_, '_> {
         if let (None, Some((_, first))) = (&self.unread, unread.first()) {
             self.unread = Some(first.clone().into());
         }
-        let room = self.room_for(&portion).await?;
+        let room = self.room_for(&mut portion).await?;
         let answer = match portion.units.is_empty() {
             true => Awaited::There(Outcomes::new()),
             false => self.submit(portion).await?,
@@ -328,9 +328,12 @@ impl Pump<'_, '_> {
 
     /// Room for the answers to a portion. Nobody holds some of it and waits for more: where there
     /// is none at once, those under way are settled first, which are counted with the results then.
-    async fn room_for(&mut self, portion: &Portion) -> Result<Option<ExpectedAnswers>, Refusal> {
+    async fn room_for(
+        &mut self,
+        portion: &mut Portion,
+    ) -> Result<Option<ExpectedAnswers>, Refusal> {
         let app = self.request.app;
-        let mut expected = app.usual_answers.of(&portion.units);
+        let mut expected = app.usual_answers.of(&mut portion.units);
         if let Some(answers) = &mut expected {
             let room = app.budget().answers();
             while !self.under_way.is_empty() && !answers.try_take(room) {

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 use windrow_calls::{CallDone, SqlCall, Statement};
 use windrow_core::budget::SHORT;
-use windrow_core::{AnswerPermit, Budget, Unit, UnitOutcome};
+use windrow_core::{AnswerPermit, Budget, Unit, UnitOutcome, UsualAnswer};
 
 /// The part of the room that one session may have under way, and what that is at least: as much as
 /// it may have to send anyway.
@@ -45,17 +45,23 @@ impl UnderWay {
 }
 
 impl ExpectedAnswer {
+    /// Returns the answer that a unit is expected to have, and notes in the unit if that is long.
     /// `None` where all of it is certain to be short.
-    pub(super) fn of(unit: &Unit<SqlCall>) -> Option<Box<Self>> {
-        let long = |call: &SqlCall| call.statement.usual_answer().is_some();
-        if !unit.work().iter().any(long) {
+    pub(super) fn of(unit: &mut Unit<SqlCall>) -> Option<Box<Self>> {
+        let varies = |call: &SqlCall| call.statement.usual_answer().is_some();
+        if !unit.work().iter().any(varies) {
             return None;
         }
         let calls = unit.work().iter();
-        let calls = calls.map(|call| long(call).then(|| Arc::clone(&call.statement)));
+        let calls = calls.map(|call| varies(call).then(|| Arc::clone(&call.statement)));
+        let calls: SmallVec<[_; 1]> = calls.collect();
+        let mut usual = calls.iter().flatten().filter_map(|s| s.usual_answer());
+        if usual.any(UsualAnswer::is_long) {
+            unit.expect_long_answer();
+        }
         Some(Box::new(Self {
             permit: AnswerPermit::default(),
-            calls: calls.collect(),
+            calls,
         }))
     }
 

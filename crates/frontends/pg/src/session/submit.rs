@@ -96,7 +96,7 @@ impl Session {
             self.info.set_state(State::Waiting);
             Box::pin(shared.gate.pass(&self.who.identity.database)).await;
         }
-        let unit = Unit::of(calls);
+        let mut unit = Unit::of(calls);
         let permit = self.memory(unit.bytes()).await;
         let Some(permit) = permit else {
             // As it came it takes less. What it has become is gone before it waits for a server
@@ -104,7 +104,7 @@ impl Session {
             drop((unit, script, ending));
             return Box::pin(self.relay_for_now(NO_MEMORY, &no_memory())).await;
         };
-        let mut answer = ExpectedAnswer::of(&unit);
+        let mut answer = ExpectedAnswer::of(&mut unit);
         if let Some(answer) = &mut answer
             && answer.is_long(&shared.budget)
             && let Err(fault) = Box::pin(self.take_room(answer)).await?
