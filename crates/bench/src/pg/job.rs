@@ -51,6 +51,11 @@ pub trait Job: Send + Sync {
         Mode::Prepared
     }
 
+    /// The statement of clients that send the values beside it.
+    fn insert(&self) -> &str {
+        INSERT
+    }
+
     /// The values of the `n`th call of a connection.
     fn values(&self, connection: usize, n: u64, out: &mut Values<'_>);
 
@@ -142,7 +147,7 @@ impl<'a> Values<'a> {
 pub fn prepare(job: &dyn Job) -> Vec<u8> {
     let mut out = Vec::new();
     if job.mode() == Mode::Prepared {
-        frontend::parse(&mut out, NAME, INSERT, &[]);
+        frontend::parse(&mut out, NAME, job.insert(), &[]);
     }
     frontend::sync(&mut out);
     out
@@ -160,7 +165,7 @@ pub fn call(job: &dyn Job, connection: usize, n: u64, out: &mut Vec<u8>) {
     }
     let statement = job.mode().statement();
     if job.mode() == Mode::Extended {
-        frontend::parse(out, statement, INSERT, &[]);
+        frontend::parse(out, statement, job.insert(), &[]);
     }
     frontend::message(out, b'B', |out| {
         // The unnamed portal, the statement, no formats: all text.

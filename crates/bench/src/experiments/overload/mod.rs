@@ -1,6 +1,7 @@
 //! More than can be carried: what is refused, what memory does, and how soon it is over. Good
 //! clients send single rows all the time; trouble begins beside them, lasts a while, and ends.
 
+mod statements;
 mod streams;
 pub mod timeline;
 mod trouble;
@@ -12,6 +13,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
 
+use self::statements::Statements;
 use self::timeline::Sample;
 pub use self::trouble::Trouble;
 use self::trouble::{Size, Told};
@@ -26,7 +28,7 @@ use crate::servers::{Kind, Store};
 #[derive(Clone, Debug, clap::Args)]
 pub struct Overload {
     /// What goes wrong.
-    #[arg(long, value_enum, value_delimiter = ',', default_values_t = [Trouble::TenTimes, Trouble::Stalled, Trouble::Killed, Trouble::BadRows, Trouble::Deaf])]
+    #[arg(long, value_enum, value_delimiter = ',', default_values_t = [Trouble::TenTimes, Trouble::Stalled, Trouble::Killed, Trouble::BadRows, Trouble::BadStatements, Trouble::Deaf])]
     pub troubles: Vec<Trouble>,
     /// Good clients, each with one row under way.
     #[arg(long, default_value_t = 64)]
@@ -91,8 +93,14 @@ impl Overload {
                 troubles.reverse();
             }
             for trouble in troubles {
-                self.measure(&store, &mut run, round, trouble)?;
+                match trouble {
+                    Trouble::BadStatements => self.statements().measure(&mut run, round)?,
+                    _ => self.measure(&store, &mut run, round, trouble)?,
+                }
             }
+        }
+        if self.troubles.contains(&Trouble::BadStatements) {
+            Statements::remark(&mut run)?;
         }
         let allowed = self.allowed_mib();
         run.remark(
@@ -190,6 +198,15 @@ impl Overload {
             trouble.as_str()
         );
         Ok(())
+    }
+
+    fn statements(&self) -> Statements {
+        Statements {
+            good: self.connections,
+            flood: self.flood,
+            warm_up: Duration::from_millis(self.warm_up_ms),
+            phase: self.phase(),
+        }
     }
 
     fn phase(&self) -> Duration {

@@ -30,6 +30,9 @@ pub enum Trouble {
     Killed,
     /// Several times as many clients as the good ones, of whose rows each is refused.
     BadRows,
+    /// The same over SQL, on another table than that of the good ones: directly, and through
+    /// Windrow.
+    BadStatements,
     /// Clients that ask for much and never read it.
     Deaf,
 }
@@ -56,6 +59,7 @@ impl Trouble {
             Self::Stalled => "the database stands still",
             Self::Killed => "the database is killed",
             Self::BadRows => "a flood of bad rows",
+            Self::BadStatements => "a flood of failing statements",
             Self::Deaf => "clients that never read",
         }
     }
@@ -67,6 +71,7 @@ impl Trouble {
             Self::Stalled => "stalled",
             Self::Killed => "killed",
             Self::BadRows => "bad-rows",
+            Self::BadStatements => "bad-statements",
             Self::Deaf => "deaf",
         }
     }
@@ -83,7 +88,7 @@ impl Trouble {
             Self::BadRows => table.execute(
                 "alter table readings add constraint warm check (temperature > -300)",
             ),
-            Self::Stalled | Self::Killed | Self::Deaf => Ok(()),
+            Self::Stalled | Self::Killed | Self::BadStatements | Self::Deaf => Ok(()),
         }
     }
 
@@ -114,6 +119,8 @@ impl Trouble {
                 server.restart()?;
                 Ok(Seen::Nothing)
             }
+            // Measured with loads of its own.
+            Self::BadStatements => Ok(Seen::Nothing),
             Self::Deaf => {
                 let ways = Ways::to(&load.windrow, &load.table.url())?;
                 // Each connects several times meanwhile, and never reads.
