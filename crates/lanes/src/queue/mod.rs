@@ -14,6 +14,7 @@ mod tests;
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, VecDeque};
+use std::hash::BuildHasher;
 
 use foldhash::fast::RandomState;
 use tokio::time::Instant;
@@ -25,7 +26,7 @@ pub(crate) use self::suspects::is_own;
 
 use self::keys::Keys;
 use self::source::{Source, SourceState};
-use self::suspects::Suspects;
+use self::suspects::{Suspect, Suspects};
 use crate::arena::Arena;
 use crate::batch::Manifest;
 use crate::ticket::Tickets;
@@ -76,6 +77,8 @@ pub(crate) struct Queue<W: Work> {
     /// again, or because the next answer is expected to be long.
     apart: VecDeque<usize>,
     suspects: Suspects,
+    /// The source that came last.
+    newest: Option<SourceId>,
     /// True while there are units that others have to travel apart from.
     is_apart: bool,
     /// Sources whose next units have been rolled back.
@@ -100,6 +103,7 @@ impl<W: Work> Queue<W> {
             ring: VecDeque::new(),
             apart: VecDeque::new(),
             suspects: Suspects::default(),
+            newest: None,
             is_apart: false,
             retries: VecDeque::new(),
             resting: BinaryHeap::new(),
@@ -113,11 +117,13 @@ impl<W: Work> Queue<W> {
 
     /// Adds what a source has submitted, behind what it has submitted before.
     pub(crate) fn push(&mut self, id: SourceId, chunk: Chunk<W>) {
+        let new_to = self.new_to(id, chunk.units.as_slice().first());
+        self.newest = self.newest.max(Some(id));
         let sources = &mut self.sources;
         let key = *self
             .by_id
             .entry(id)
-            .or_insert_with(|| sources.insert(Source::new(id)));
+            .or_insert_with(|| sources.insert(Source::new(id, new_to)));
         if let Some(source) = self.sources.get_mut(key) {
             self.totals.of(source.is_apart).enter_all(&chunk);
             source.chunks.push_back(chunk);
@@ -137,14 +143,25 @@ impl<W: Work> Queue<W> {
 
     /// Counts an outcome of a source's unit.
     pub(crate) fn note(&mut self, key: usize, has_failed: bool) {
-        if let Some(source) = self.sources.get(key) {
-            self.suspects.note(source.id, has_failed);
+        if let Some(source) = self.sources.get_mut(key) {
+            self.suspects.note(Suspect::Source(source.id), has_failed);
+            if let Some(table) = source.new_to.take() {
+                self.suspects.note(Suspect::NewTo(table), has_failed);
+            }
         }
+    }
+
+    /// The hash of the table that a source begins with, if this is its first unit: their numbers
+    /// rise.
+    fn new_to(&self, id: SourceId, first: Option<&Unit<W>>) -> Option<u64> {
+        let write = first.and_then(|unit| unit.work().first());
+        let write = write.filter(|_| Some(id) > self.newest);
+        write.map(|write| self.by_id.hasher().hash_one(write.table()))
     }
 
     /// True if other units are not to wait for one of this source, whose next one this is.
     pub(crate) fn delays_others(&self, id: SourceId, next: Option<&Unit<W>>) -> bool {
-        self.suspects.delays_others(id, next)
+        self.suspects.delays_others(id, self.new_to(id, next), next)
     }
 
     /// True while units that delay others travel apart.
@@ -338,7 +355,9 @@ impl<W: Work> Queue<W> {
             }
             None => {
                 source.state = SourceState::Ring;
-                let delays = self.suspects.delays_others(source.id, source.next());
+                let delays = self
+                    .suspects
+                    .delays_others(source.id, source.new_to, source.next());
                 let is_apart = self.is_apart && delays;
                 if source.is_apart != is_apart {
                     for chunk in source.chunks.iter() {

@@ -32,18 +32,21 @@ pub(super) struct Source<W: Work> {
     pub(super) state: SourceState,
     /// True once its client has closed its side: then nothing of it waits for a lock.
     pub(super) closed: bool,
+    /// The hash of the table that it begins with, until it has its first outcome.
+    pub(super) new_to: Option<u64>,
     /// True while its units travel apart from those of others.
     pub(super) is_apart: bool,
 }
 
 impl<W: Work> Source<W> {
-    pub(super) fn new(id: SourceId) -> Self {
+    pub(super) fn new(id: SourceId, new_to: Option<u64>) -> Self {
         Self {
             id,
             chunks: Chunks::default(),
             deficit: 0,
             state: SourceState::Idle,
             closed: false,
+            new_to,
             is_apart: false,
         }
     }

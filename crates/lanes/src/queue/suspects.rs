@@ -1,5 +1,6 @@
-//! Sources whose units fail again and again. They travel in batches of their own until they
-//! recover, so that no client waits for another's failures. Pure.
+//! Sources whose units fail again and again, and tables on which the first units of new sources
+//! do. They travel in batches of their own until they recover, so that no client waits for
+//! another's failures. Pure.
 
 use std::collections::HashMap;
 
@@ -18,13 +19,21 @@ const RECOVERED: f32 = 0.3;
 /// Below this share it is forgotten.
 const FORGOTTEN: f32 = 0.05;
 
-/// The most sources that are known. Past it all are forgotten.
-const MAX_SOURCES: usize = 8192;
+/// The most suspects that are known. Past it all are forgotten.
+const MAX_KNOWN: usize = 8192;
 
-/// The sources that have failed lately.
+/// Who may be a suspect.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Suspect {
+    Source(SourceId),
+    /// Sources that have no outcome yet, by the hash of the table that they begin with.
+    NewTo(u64),
+}
+
+/// Those whose units have failed lately.
 #[derive(Debug, Default)]
 pub(crate) struct Suspects {
-    sources: HashMap<SourceId, Failures, RandomState>,
+    known: HashMap<Suspect, Failures, RandomState>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -35,17 +44,17 @@ struct Failures {
 }
 
 impl Suspects {
-    /// Counts an outcome of a source.
-    pub(super) fn note(&mut self, source: SourceId, has_failed: bool) {
-        if self.sources.is_empty() && !has_failed {
+    /// Counts an outcome.
+    pub(super) fn note(&mut self, of: Suspect, has_failed: bool) {
+        if self.known.is_empty() && !has_failed {
             return;
         }
-        if has_failed && self.sources.len() >= MAX_SOURCES {
-            self.sources.clear();
+        if has_failed && self.known.len() >= MAX_KNOWN {
+            self.known.clear();
         }
         let known = match has_failed {
-            true => Some(self.sources.entry(source).or_default()),
-            false => self.sources.get_mut(&source),
+            true => Some(self.known.entry(of).or_default()),
+            false => self.known.get_mut(&of),
         };
         let Some(failures) = known else {
             return;
@@ -57,19 +66,27 @@ impl Suspects {
             false => failures.share >= SUSPECT,
         };
         if failures.share < FORGOTTEN {
-            self.sources.remove(&source);
+            self.known.remove(&of);
         }
     }
 
-    /// True if the source is a suspect.
-    pub(super) fn has(&self, source: SourceId) -> bool {
-        let failures = self.sources.get(&source);
+    /// True for a suspect.
+    pub(super) fn has(&self, one: Suspect) -> bool {
+        let failures = self.known.get(&one);
         failures.is_some_and(|failures| failures.is_suspect)
     }
 
-    /// True if other units are not to wait for a source, whose next unit this is.
-    pub(super) fn delays_others<W>(&self, source: SourceId, next: Option<&Unit<W>>) -> bool {
-        next.is_some_and(Unit::has_long_answer) || self.has(source)
+    /// True if other units are not to wait for a source, whose next unit this is. `new_to`: the
+    /// table that it begins with, if it has no outcome yet.
+    pub(super) fn delays_others<W>(
+        &self,
+        source: SourceId,
+        new_to: Option<u64>,
+        next: Option<&Unit<W>>,
+    ) -> bool {
+        next.is_some_and(Unit::has_long_answer)
+            || self.has(Suspect::Source(source))
+            || new_to.is_some_and(|table| self.has(Suspect::NewTo(table)))
     }
 }
 
@@ -102,7 +119,7 @@ mod tests {
 
     #[test]
     fn failures_in_a_row_make_a_suspect_and_successes_clear_it() {
-        let (mut suspects, source) = (Suspects::default(), SourceId(7));
+        let (mut suspects, source) = (Suspects::default(), Suspect::Source(SourceId(7)));
         let mut note = |has_failed| {
             suspects.note(source, has_failed);
             suspects.has(source)
@@ -111,25 +128,25 @@ mod tests {
         assert_eq!(made, Some(4));
         let cleared = (1..20).find(|_| !note(false));
         assert_eq!(cleared, Some(3));
-        assert!((0..10).all(|_| !note(false)) && !suspects.has(SourceId(8)));
-        assert!(suspects.sources.is_empty());
+        assert!((0..10).all(|_| !note(false)) && !suspects.has(Suspect::NewTo(7)));
+        assert!(suspects.known.is_empty());
     }
 
     #[test]
     fn a_failure_now_and_then_makes_none() {
         let mut suspects = Suspects::default();
         for n in 0..1000 {
-            suspects.note(SourceId(1), n % 2 == 0);
-            assert!(!suspects.has(SourceId(1)));
+            suspects.note(Suspect::NewTo(1), n % 2 == 0);
+            assert!(!suspects.has(Suspect::NewTo(1)));
         }
     }
 
     #[test]
     fn what_is_known_is_bounded() {
         let mut suspects = Suspects::default();
-        for source in 0..3 * MAX_SOURCES as u64 {
-            suspects.note(SourceId(source), true);
+        for source in 0..3 * MAX_KNOWN as u64 {
+            suspects.note(Suspect::Source(SourceId(source)), true);
         }
-        assert!(suspects.sources.len() <= MAX_SOURCES);
+        assert!(suspects.known.len() <= MAX_KNOWN);
     }
 }

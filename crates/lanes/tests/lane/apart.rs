@@ -13,6 +13,9 @@ use crate::support::*;
 /// Rows that fail have numbers from here on.
 const BAD: i64 = 1_000_000_000;
 
+/// Those of clients that open a connection for each row have numbers from here on.
+const NEW: i64 = BAD + BAD / 2;
+
 /// Rows with long answers have numbers from here on.
 const LONG: i64 = 2 * BAD;
 
@@ -47,9 +50,12 @@ fn clients(intake: &Intake<RowWrite>, first: i64, count: i64, landed: &Arc<Lande
     for client in 0..count {
         let (intake, landed) = (intake.clone(), Arc::clone(landed));
         tokio::spawn(async move {
-            let source = intake.new_source();
+            let mut source = intake.new_source();
             for n in 0.. {
                 let id = first + client * 1_000_000 + n;
+                if fails(id) && id >= NEW {
+                    source = intake.new_source();
+                }
                 let mut unit = unit_on(id, id);
                 if id >= LONG {
                     unit.expect_long_answer();
@@ -119,6 +125,16 @@ async fn measure(flights: usize, good: i64, (first, others): (i64, i64)) -> (usi
 async fn rows_that_fail_do_not_hold_up_those_of_others() {
     let (alone, _, _) = measure(8, 64, (BAD, 0)).await;
     let (beside, bad, mixed) = measure(8, 64, (BAD, 256)).await;
+    let share = 100 * beside / alone;
+    assert!(share >= 90, "{share} %: {beside} of {alone}");
+    assert!(bad > 1000, "{bad} bad rows");
+    assert!(mixed <= 5, "{mixed} flights of both kinds");
+}
+
+#[tokio::test(start_paused = true)]
+async fn new_clients_whose_first_rows_fail_do_not_hold_up_others() {
+    let (alone, _, _) = measure(8, 64, (BAD, 0)).await;
+    let (beside, bad, mixed) = measure(8, 64, (NEW, 256)).await;
     let share = 100 * beside / alone;
     assert!(share >= 90, "{share} %: {beside} of {alone}");
     assert!(bad > 1000, "{bad} bad rows");
