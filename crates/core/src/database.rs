@@ -23,6 +23,12 @@ pub trait Database: Sink<RowWrite> {
     /// As [`Sink::connect`].
     async fn ping(&self) -> Result<(), Fault>;
 
+    /// A sink for batches that only read, whose connections wait for no batch that writes; `None`
+    /// if reads go with the writes.
+    fn reads(&self) -> Option<Arc<dyn Sink<RowWrite>>> {
+        None
+    }
+
     /// The database's own way to take many rows at once; `None` where a lane's batches are that
     /// already.
     fn bulk(&self) -> Option<Arc<dyn Bulk>> {

@@ -143,6 +143,10 @@ impl Database for Primary {
         self.shared.source.database.ping().await
     }
 
+    fn reads(&self) -> Option<Arc<dyn Sink<RowWrite>>> {
+        self.shared.source.database.reads()
+    }
+
     fn bulk(&self) -> Option<Arc<dyn Bulk>> {
         None
     }

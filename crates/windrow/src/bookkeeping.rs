@@ -30,7 +30,7 @@ use windrow_lanes::{Lane, LaneMetrics};
 pub(crate) use self::beside::beside;
 use self::writes::{removal, writes_of, writes_of_file};
 use crate::databases;
-use crate::writer::LANE_CAPACITY;
+use crate::lanes::LANE_CAPACITY;
 
 /// The memory of letters on their way: more than the largest entry of a spool.
 const MEMORY: usize = 256 << 20;

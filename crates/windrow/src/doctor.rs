@@ -22,7 +22,8 @@ use windrow_database::Options;
 use windrow_lanes::{Lane, LaneMetrics};
 
 use crate::databases;
-use crate::writer::{DEFAULT_MEMORY, LANE_CAPACITY};
+use crate::lanes::LANE_CAPACITY;
+use crate::writer::DEFAULT_MEMORY;
 
 /// What was found.
 #[derive(Debug)]

@@ -37,6 +37,7 @@
 pub mod bookkeeping;
 pub mod databases;
 pub mod doctor;
+mod lanes;
 pub mod load;
 mod metrics;
 pub mod moves;

@@ -31,7 +31,7 @@ pub use windrow_load::{
 };
 
 use crate::databases;
-use crate::writer::LANE_CAPACITY;
+use crate::lanes::LANE_CAPACITY;
 
 /// The memory of rows that go one by one. Portions have their own bound.
 const LANE_MEMORY: usize = 64 << 20;

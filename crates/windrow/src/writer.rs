@@ -3,20 +3,17 @@
 use std::time::Duration;
 
 use prometheus_client::registry::Registry;
-use windrow_core::{Budget, Fault, Intake, Limits, RowWrite, Secret};
+use windrow_core::{Budget, Fault, Intake, Limits, Op, RowWrite, Secret};
 use windrow_database::{Options, Synchronous};
 use windrow_lanes::{Lane, LaneMetrics, LaneStatus};
 
 use crate::databases;
+use crate::lanes::{LANE_CAPACITY, ReadLane};
 use crate::statement::Statement;
 use crate::table::Table;
 
 /// The memory that accepted and unanswered writes may take, unless set: 256 MiB.
 pub(crate) const DEFAULT_MEMORY: usize = 256 << 20;
-
-/// Submissions between the frontends and a lane. What waits is bounded by the memory budget; this
-/// bounds only the channel.
-pub(crate) const LANE_CAPACITY: usize = 1024;
 
 /// Settings of a [`Writer`] before it is opened. None has to be set.
 #[derive(Clone, Debug)]
@@ -94,10 +91,16 @@ impl WriterBuilder {
     /// sense.
     pub async fn open(self) -> Result<Writer, Fault> {
         let sink = databases::open(self.url.reveal(), &self.options).await?;
-        let (intake, arrivals) = Intake::channel(Budget::new(self.memory), LANE_CAPACITY);
+        let budget = Budget::new(self.memory);
+        let (intake, arrivals) = Intake::channel(budget.clone(), LANE_CAPACITY);
         let metrics = LaneMetrics::register(&mut Registry::default());
+        let reads = ReadLane::start(&*sink, &self.limits, &budget, &metrics);
         let lane = Lane::start(sink, self.limits, arrivals, metrics, "default".into());
-        Ok(Writer { intake, lane })
+        Ok(Writer {
+            intake,
+            lane,
+            reads,
+        })
     }
 }
 
@@ -106,6 +109,7 @@ impl WriterBuilder {
 pub struct Writer {
     intake: Intake<RowWrite>,
     lane: Lane,
+    reads: Option<ReadLane>,
 }
 
 impl Writer {
@@ -143,7 +147,10 @@ impl Writer {
     /// A table to write to by a statement.
     #[must_use]
     pub fn table(&self, statement: Statement) -> Table {
-        Table::new(self.intake.clone(), statement.into_shape())
+        let shape = statement.into_shape();
+        let reads = self.reads.as_ref().filter(|_| shape.op == Op::Get);
+        let intake = reads.map_or(&self.intake, ReadLane::intake);
+        Table::new(intake.clone(), shape)
     }
 
     /// What it is doing at this moment: what waits, what is under way, what was found to be best,
@@ -157,6 +164,9 @@ impl Writer {
     /// [`Table`] that is still around fail as cancelled. Dropping a writer instead ends its
     /// connections once all that was accepted is finished, too, but does not wait for it.
     pub async fn close(self) {
+        if let Some(reads) = self.reads {
+            reads.shutdown().await;
+        }
         self.lane.shutdown().await;
     }
 }

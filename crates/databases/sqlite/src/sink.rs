@@ -40,6 +40,9 @@ pub(super) const PROFILE: Profile = Profile {
 #[derive(Debug)]
 pub(super) struct SqliteSink {
     writer: Arc<Writer>,
+    /// Reads beside the writer, on a connection of its own; `None` for a database in memory, which
+    /// has one connection.
+    reader: Option<Arc<Writer>>,
     location: Location,
     options: Options,
     profile: Profile,
@@ -51,8 +54,13 @@ impl SqliteSink {
     /// # Errors
     /// Those of opening, except that a database which is only busy is no error.
     pub(super) async fn open(location: Location, options: &Options) -> Result<Self, Fault> {
+        let start = || Writer::spawn(location.clone(), options.clone()).map(Arc::new);
         let sink = Self {
-            writer: Arc::new(Writer::spawn(location.clone(), options.clone())?),
+            writer: start()?,
+            reader: match location {
+                Location::File { .. } => Some(start()?),
+                Location::Memory => None,
+            },
             location,
             options: options.clone(),
             profile: PROFILE,
@@ -64,9 +72,12 @@ impl SqliteSink {
     }
 
     async fn ready(&self) -> Result<(), Fault> {
-        let open = |database: &mut Database| database.session().map(|_| ());
         self.writer.run(open).await
     }
+}
+
+fn open(database: &mut Database) -> Result<(), Fault> {
+    database.session().map(|_| ())
 }
 
 #[async_trait]
@@ -83,15 +94,36 @@ impl Sink<RowWrite> for SqliteSink {
     }
 }
 
+/// The sink of reads. While the file writes ahead, they wait for no writer.
+struct ReadingSink(Arc<Writer>);
+
+#[async_trait]
+impl Sink<RowWrite> for ReadingSink {
+    fn profile(&self) -> &Profile {
+        &PROFILE
+    }
+
+    async fn connect(&self, _purpose: Purpose) -> Result<Box<dyn Executor<RowWrite>>, Fault> {
+        self.0.run(open).await?;
+        Ok(Box::new(SqliteExecutor::new(Arc::clone(&self.0))))
+    }
+}
+
 #[async_trait]
 impl windrow_core::Database for SqliteSink {
     async fn ping(&self) -> Result<(), Fault> {
-        match timeout(PING, self.writer.run(alive)).await {
+        let reader = self.reader.as_ref().unwrap_or(&self.writer);
+        match timeout(PING, reader.run(alive)).await {
             Ok(answer) => answer,
             Err(_) => Err(Fault::unavailable(
                 "SQLite gave no sign of life within 5 seconds",
             )),
         }
+    }
+
+    fn reads(&self) -> Option<Arc<dyn Sink<RowWrite>>> {
+        let reader = self.reader.as_ref()?;
+        Some(Arc::new(ReadingSink(Arc::clone(reader))))
     }
 
     fn bulk(&self) -> Option<Arc<dyn Bulk>> {

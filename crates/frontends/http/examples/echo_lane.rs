@@ -40,6 +40,7 @@ async fn serve(config: HttpConfig) -> std::io::Result<()> {
     tokio::spawn(lane(arrivals));
     let services = Services {
         intake,
+        reads: None,
         spool: None,
         keys: None,
         tracer: None,

@@ -19,7 +19,7 @@ use crate::app::App;
 use crate::handover::Handover;
 use crate::idempotency;
 use crate::query;
-use crate::source::{PATIENCE, Pass, WriteSource};
+use crate::source::{PATIENCE, Pass, Way, WriteSource};
 
 /// The code of a request that has waited in vain for the database to apply what is in the spool:
 /// SQLSTATE 55000, object not in prerequisite state.
@@ -145,36 +145,47 @@ impl<'a> RequestContext<'a> {
     /// 400 for a place that is none of this spool's, 503 where it is not reached in
     /// [`PATIENCE`] or nothing more will be applied: nothing was handed over.
     pub(crate) async fn turn(&self, ack: Ack, reads: bool) -> Result<Turn<'_>, Refusal> {
-        let services = &self.app.services;
-        let mut turn = Turn {
-            request: self,
-            ack,
-            intake: &services.intake,
-            _pass: None,
+        let spool = self.app.services.spool.as_deref();
+        let missing = match (spool, &self.after, ack) {
+            (None, Some(_), _) => Some("the parameter after"),
+            (None, None, Ack::Spool) => Some("ack=spool"),
+            _ => None,
         };
-        let Some(spool) = services.spool.as_deref() else {
-            return match (&self.after, ack) {
-                (None, Ack::Commit) => Ok(turn),
-                (Some(_), _) => Err(self.app.no_spool("the parameter after").into()),
-                (_, Ack::Spool) => Err(self.app.no_spool("ack=spool").into()),
-            };
-        };
-        if ack == Ack::Spool {
-            turn.intake = spool.intake();
+        if let Some(what) = missing {
+            return Err(self.app.no_spool(what).into());
         }
-        if let Some(after) = &self.after {
+        if let Some((spool, after)) = spool.zip(self.after.as_ref()) {
             self.applied(spool, after).await?;
         }
         let free = reads && !self.app.config.read_your_writes;
-        turn._pass = Some(self.source.pass(ack, free).await);
+        let pass = self.source.pass(self.way(ack, reads), free).await;
         if ack == Ack::Commit
             && !free
             && let Some(place) = self.source.place()
+            && let Some(spool) = spool
         {
             self.applied(spool, &place).await?;
             self.source.has_reached(&place);
         }
-        Ok(turn)
+        Ok(Turn {
+            request: self,
+            ack,
+            pass,
+        })
+    }
+
+    /// The way that requests go which are answered so. Reads with a key of their own are executed
+    /// once, which is a write.
+    fn way(&self, ack: Ack, reads: bool) -> Way {
+        match ack {
+            Ack::Spool => Way::Spool,
+            Ack::Commit if reads && self.key(ack).is_none() && self.has_reads() => Way::Reads,
+            Ack::Commit => Way::Lane,
+        }
+    }
+
+    fn has_reads(&self) -> bool {
+        self.app.services.reads.is_some()
     }
 
     /// Waits until the database has what stands before a place.
@@ -280,17 +291,25 @@ impl<'a> RequestContext<'a> {
     }
 }
 
-/// A request's turn to hand writes over. While it is held nothing of the same client's goes the
-/// other way, so it is held until all of them are answered.
+/// A request's turn to hand writes over. While it is held nothing of the same client's goes
+/// another way, so it is held until all of them are answered.
 pub(crate) struct Turn<'r> {
     request: &'r RequestContext<'r>,
     ack: Ack,
-    intake: &'r Intake<RowWrite>,
-    /// `None` where there is no spool and thus no other way.
-    _pass: Option<Pass<'r>>,
+    pass: Pass<'r>,
 }
 
 impl Turn<'_> {
+    fn intake(&self) -> &Intake<RowWrite> {
+        let services = &self.request.app.services;
+        match self.pass.way() {
+            Way::Lane => None,
+            Way::Spool => services.spool.as_deref().map(Spooling::intake),
+            Way::Reads => services.reads.as_ref(),
+        }
+        .unwrap_or(&services.intake)
+    }
+
     /// Hands units with so many writes over; what became of them. The next part of an envelope may
     /// begin once nothing more of this request follows.
     ///
@@ -332,7 +351,7 @@ impl Turn<'_> {
         if self.ack == Ack::Commit {
             let metrics = &self.request.app.services.metrics;
             metrics.handed_over(self.ack, writes as u64);
-            let source = self.request.source.id(self.ack);
+            let source = self.request.source.id(Way::Lane);
             return Ok(key.commit(source, units, permit, extent).await?);
         }
         let units = key.spooled(units, extent)?;
@@ -373,8 +392,8 @@ impl Turn<'_> {
         permit: Permit,
         trace: Option<&Trace>,
     ) -> Result<Receipt<RowDone>, Fault> {
-        let source = self.request.source.id(self.ack);
-        let submitted = self.intake.submit_traced(source, units, permit, trace);
+        let source = self.request.source.id(self.pass.way());
+        let submitted = self.intake().submit_traced(source, units, permit, trace);
         let receipt = submitted.await?;
         let metrics = &self.request.app.services.metrics;
         metrics.handed_over(self.ack, writes as u64);

@@ -25,6 +25,9 @@ pub trait Readiness: Send + Sync {
 pub struct Services {
     /// Where writes go.
     pub intake: Intake<RowWrite>,
+    /// The lane of reads, if the database reads beside its writes: for reads that have no write of
+    /// their client's to wait for. Its memory is charged to the same budget.
+    pub reads: Option<Intake<RowWrite>>,
     /// Where writes go that are answered before the database has them, if there is a spool. Its
     /// memory is charged to the same budget.
     pub spool: Option<Arc<dyn Spooling<RowWrite>>>,

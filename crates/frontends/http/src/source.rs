@@ -1,6 +1,6 @@
 //! One connection as a source of writes. What its client asks for keeps its order, although some of
-//! it goes by the lane and some by the spool, which know nothing of each other: while writes are
-//! under way by one of them, nothing is handed to the other.
+//! it goes by the lane, some by the spool and some by the lane of reads, which know nothing of each
+//! other: while requests are under way by one of them, nothing is handed to another.
 
 use std::fmt;
 use std::pin::pin;
@@ -10,11 +10,21 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use windrow_core::{SourceId, SpoolPlace};
 
-use crate::ack::Ack;
 use crate::services::Services;
 
 /// How long one request waits for the database to apply what is in the spool, in all.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A way from a connection to the database.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Way {
+    /// The lane, which takes writes and reads.
+    Lane,
+    /// The spool, which takes writes.
+    Spool,
+    /// The lane of reads, which waits for no write.
+    Reads,
+}
 
 /// The writes of one connection: who it is for the lane and for the spool, what is under way, and
 /// what the database may not have yet.
@@ -22,8 +32,10 @@ pub(crate) struct WriteSource {
     lane: SourceId,
     /// `None` where there is no spool.
     spool: Option<SourceId>,
+    /// `None` if there is no lane of reads.
+    reads: Option<SourceId>,
     state: Mutex<State>,
-    /// Told when nothing is under way any more by one of the two.
+    /// Notified when nothing is under way any more by one of the ways.
     changed: Notify,
 }
 
@@ -31,6 +43,7 @@ pub(crate) struct WriteSource {
 struct State {
     committing: usize,
     spooling: usize,
+    reading: usize,
     /// Behind all that was acknowledged by the spool; `None` once the database has it.
     place: Option<Arc<SpoolPlace>>,
     /// How long the request under way may still wait for the database.
@@ -38,10 +51,11 @@ struct State {
 }
 
 impl State {
-    fn under_way(&mut self, ack: Ack) -> &mut usize {
-        match ack {
-            Ack::Commit => &mut self.committing,
-            Ack::Spool => &mut self.spooling,
+    fn under_way(&mut self, way: Way) -> &mut usize {
+        match way {
+            Way::Lane => &mut self.committing,
+            Way::Spool => &mut self.spooling,
+            Way::Reads => &mut self.reading,
         }
     }
 }
@@ -49,21 +63,24 @@ impl State {
 impl WriteSource {
     /// A source that nobody else has.
     pub(crate) fn new(services: &Services) -> Self {
-        let spool = services.spool.as_ref();
+        let (spool, reads) = (services.spool.as_ref(), services.reads.as_ref());
         Self {
             lane: services.intake.new_source(),
             spool: spool.map(|spool| spool.intake().new_source()),
+            reads: reads.map(|reads| reads.new_source()),
             state: Mutex::default(),
             changed: Notify::new(),
         }
     }
 
-    /// Who asks, for the one or the other.
-    pub(crate) fn id(&self, ack: Ack) -> SourceId {
-        match ack {
-            Ack::Commit => self.lane,
-            Ack::Spool => self.spool.unwrap_or(self.lane),
+    /// The identity of this connection on one of the ways.
+    pub(crate) fn id(&self, way: Way) -> SourceId {
+        match way {
+            Way::Lane => None,
+            Way::Spool => self.spool,
+            Way::Reads => self.reads,
         }
+        .unwrap_or(self.lane)
     }
 
     /// A request has come: it may wait as long as any.
@@ -84,33 +101,39 @@ impl WriteSource {
         state.patience = state.patience.saturating_sub(waited);
     }
 
-    /// A pass for writes that are answered so: once all that went the other way is answered, and at
-    /// once for `free` reads, which need not see what is in the spool. Cancel safe.
-    pub(crate) async fn pass(&self, ack: Ack, free: bool) -> Pass<'_> {
-        if let Some(pass) = self.try_pass(ack, free) {
+    /// Waits for a pass until all that went another way is answered. `free` reads, which need not
+    /// see what is in the spool, do not wait for it. Reads go by the lane while writes of this
+    /// client are under way there: behind those. Cancel safe.
+    pub(crate) async fn pass(&self, way: Way, free: bool) -> Pass<'_> {
+        if let Some(pass) = self.try_pass(way, free) {
             return pass;
         }
         loop {
             let mut changed = pin!(self.changed.notified());
             changed.as_mut().enable();
-            if let Some(pass) = self.try_pass(ack, free) {
+            if let Some(pass) = self.try_pass(way, free) {
                 return pass;
             }
             changed.await;
         }
     }
 
-    fn try_pass(&self, ack: Ack, free: bool) -> Option<Pass<'_>> {
+    fn try_pass(&self, way: Way, free: bool) -> Option<Pass<'_>> {
         let mut state = self.state();
-        let others = match ack {
-            Ack::Commit => state.spooling,
-            Ack::Spool => state.committing,
+        let way = match way {
+            Way::Reads if state.committing > 0 => Way::Lane,
+            way => way,
+        };
+        let others = match way {
+            Way::Lane => state.spooling + state.reading,
+            Way::Spool => state.committing + state.reading,
+            Way::Reads => state.spooling,
         };
         if others > 0 && !free {
             return None;
         }
-        *state.under_way(ack) += 1;
-        Some(Pass { source: self, ack })
+        *state.under_way(way) += 1;
+        Some(Pass { source: self, way })
     }
 
     /// The place that the database must have reached before anything else of this client's is
@@ -143,19 +166,26 @@ impl fmt::Debug for WriteSource {
     }
 }
 
-/// Held while writes are under way by the lane or by the spool.
+/// Held while requests are under way by one of the ways.
 #[derive(Debug)]
 pub(crate) struct Pass<'s> {
     source: &'s WriteSource,
-    ack: Ack,
+    way: Way,
+}
+
+impl Pass<'_> {
+    /// The way that is free.
+    pub(crate) fn way(&self) -> Way {
+        self.way
+    }
 }
 
 impl Drop for Pass<'_> {
     fn drop(&mut self) {
         let mut state = self.source.state();
-        let left = state.under_way(self.ack);
+        let left = state.under_way(self.way);
         *left = left.saturating_sub(1);
-        if *left == 0 && self.source.spool.is_some() {
+        if *left == 0 {
             self.source.changed.notify_waiters();
         }
     }

@@ -11,7 +11,7 @@ use windrow_move::{Elsewhere, MoveError, fingerprint, tag};
 
 use super::checks::{invalid, of_table};
 use crate::databases;
-use crate::writer::LANE_CAPACITY;
+use crate::lanes::LANE_CAPACITY;
 
 /// The memory of rows on their way to another database.
 const LANE_MEMORY: usize = 128 << 20;

@@ -29,7 +29,7 @@ use windrow_arango_api::ArangoApi;
 use windrow_core::{Budget, Database, FaultClass, Intake, Promise};
 use windrow_http::extension::Extension;
 use windrow_http::{Http, HttpConfig, HttpMetrics, Services};
-use windrow_lanes::{Lane, LaneMetrics, LaneStatus};
+use windrow_lanes::{Lane, LaneMetrics, LaneStatus, LaneWatch};
 use windrow_status::{Sources, StatusPage};
 
 use self::idempotency::RunningKeys;
@@ -40,9 +40,9 @@ use self::replicas::{ReplicaWatch, RunningReplicas};
 use self::shared::Shared;
 use self::spool::{Around, RunningSpool, SpoolWatch};
 use crate::databases;
+use crate::lanes::{LANE_CAPACITY, ReadLane};
 use crate::settings::Settings;
 use crate::traces::RunningTraces;
-use crate::writer::LANE_CAPACITY;
 
 pub use self::drain_only::{DrainOnly, Drained};
 pub use self::opened::topic_to_read;
@@ -53,6 +53,7 @@ pub struct Server {
     http: Option<Http>,
     pg: Option<PgServer>,
     lane: Lane,
+    reads: Option<ReadLane>,
     /// Asks for signs of life as long as it is there.
     probe: AbortOnDropHandle<()>,
     spool: Option<RunningSpool>,
@@ -129,6 +130,7 @@ impl Server {
             None => None,
         };
         let failed = lane_metrics.clone();
+        let reads = ReadLane::start(&*sink, &settings.limits, &budget, &lane_metrics);
         let lane = Lane::start(
             sink.clone(),
             settings.limits.clone(),
@@ -143,7 +145,8 @@ impl Server {
         let owner = Arc::clone(&sink);
         let values = settings.http.as_ref().is_some_and(|http| http.show_values);
         let beside = (watch.clone(), replicas.clone(), failed, values);
-        let lanes = lanes(&lane, &sink, pg.as_ref(), beside);
+        let own = [Some(lane.watch()), reads.as_ref().map(ReadLane::watch)];
+        let lanes = lanes(own, &sink, pg.as_ref(), beside);
         let metrics_text: Arc<dyn Fn() -> String + Send + Sync> =
             Arc::new(move || crate::metrics::encode(&registry));
         let page = StatusPage::new(Sources {
@@ -154,6 +157,7 @@ impl Server {
         });
         let services = Services {
             intake,
+            reads: reads.as_ref().map(|reads| reads.intake().clone()),
             spool: spool.as_ref().map(RunningSpool::spooling),
             keys: keys.as_ref().map(RunningKeys::keys),
             tracer,
@@ -179,6 +183,7 @@ impl Server {
             http,
             pg,
             lane,
+            reads,
             probe,
             spool,
             keys,
@@ -271,6 +276,9 @@ impl Server {
             keys.stop().await;
         }
         drop(self.probe);
+        if let Some(reads) = self.reads {
+            reads.shutdown().await;
+        }
         self.lane.shutdown().await;
         if let Some(replicas) = self.replicas {
             replicas.stop().await;
@@ -314,7 +322,7 @@ async fn bind_http(
 /// What all lanes are doing, and what the writes of each table share: HTTP first. Beside them what
 /// the spool and the replicas are doing, and what failed; `values`: in the database's own words.
 fn lanes(
-    lane: &Lane,
+    own: [Option<LaneWatch>; 2],
     sink: &Arc<dyn Database>,
     pg: Option<&PgServer>,
     (spool, replicas, metrics, values): (
@@ -324,12 +332,13 @@ fn lanes(
         bool,
     ),
 ) -> Arc<dyn Fn() -> serde_json::Value + Send + Sync> {
-    let (watch, session_lanes) = (lane.watch(), pg.map(PgServer::lanes));
+    let session_lanes = pg.map(PgServer::lanes);
     let sink = Arc::clone(sink);
     Arc::new(move || {
         let others = session_lanes.as_ref().map(PgLanes::status);
         let others = others.into_iter().flatten();
-        let lanes: Vec<LaneStatus> = std::iter::once(watch.status()).chain(others).collect();
+        let own = own.iter().flatten().map(LaneWatch::status);
+        let lanes: Vec<LaneStatus> = own.chain(others).collect();
         let mut tables = sink.standings();
         let others = session_lanes.as_ref().map(PgLanes::standings);
         let others = others.into_iter().flatten();

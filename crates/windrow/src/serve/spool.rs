@@ -19,8 +19,8 @@ use windrow_spool::{Appender, Options, Spool};
 
 use super::opened::Opened;
 use crate::bookkeeping::beside;
+use crate::lanes::LANE_CAPACITY;
 use crate::settings::{Place, SpoolSettings};
-use crate::writer::LANE_CAPACITY;
 
 /// What a spool needs of the rest of the process.
 pub(super) struct Around<'a> {

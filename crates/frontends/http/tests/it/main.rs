@@ -17,6 +17,7 @@ mod memory;
 mod one;
 mod ops;
 mod packed;
+mod reads;
 mod refusals;
 mod spool;
 mod spool_order;

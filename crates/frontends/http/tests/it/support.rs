@@ -82,6 +82,7 @@ pub(crate) fn services(
     let text = Arc::clone(&registry);
     let services = Services {
         intake,
+        reads: None,
         spool: None,
         keys: None,
         tracer: None,

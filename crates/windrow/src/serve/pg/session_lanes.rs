@@ -20,7 +20,7 @@ use windrow_postgres::StatementSink;
 
 use super::replicated::Replicated;
 use super::slotted::SlottedSink;
-use crate::writer::LANE_CAPACITY;
+use crate::lanes::LANE_CAPACITY;
 
 /// How long a lane is kept that no session uses: its connections, plans and what it has found of
 /// batches are worth that.
