@@ -23,6 +23,15 @@ pub trait Database: Sink<RowWrite> {
     /// As [`Sink::connect`].
     async fn ping(&self) -> Result<(), Fault>;
 
+    /// Asks the database if it takes writes, within a few seconds: for operators, who send clients
+    /// elsewhere if it does not. Cancel safe.
+    ///
+    /// # Errors
+    /// As [`Database::ping`]; [`crate::FaultClass::Denied`] with code 25006 if it can only be read.
+    async fn takes_writes(&self) -> Result<(), Fault> {
+        self.ping().await
+    }
+
     /// A sink for batches that only read, whose connections wait for no batch that writes; `None`
     /// if reads go with the writes.
     fn reads(&self) -> Option<Arc<dyn Sink<RowWrite>>> {

@@ -143,6 +143,10 @@ impl Database for Primary {
         self.shared.source.database.ping().await
     }
 
+    async fn takes_writes(&self) -> Result<(), Fault> {
+        self.shared.source.database.takes_writes().await
+    }
+
     fn reads(&self) -> Option<Arc<dyn Sink<RowWrite>>> {
         self.shared.source.database.reads()
     }

@@ -13,6 +13,7 @@ use windrow_core::{
 use windrow_database::Options;
 
 use super::bookkeeping::MysqlBookkeeping;
+use super::fault::Trouble;
 use super::inventory::MysqlInventory;
 use super::ladder::cache::Catalog;
 use super::ladder::connection::Connection;
@@ -81,17 +82,14 @@ impl Sink<RowWrite> for MysqlSink {
     }
 }
 
-#[async_trait]
-impl Database for MysqlSink {
-    async fn ping(&self) -> Result<(), Fault> {
+impl MysqlSink {
+    /// Says something on a new connection, within [`PING`].
+    async fn say(&self, sql: &str) -> Result<(), Fault> {
         let sign = async {
             let mut session = Session::connect(&self.opts, None, &self.options).await?;
-            let answer = session.rows("SELECT 1").await;
+            let answer = session.rows(sql).await;
             session.close().await;
-            match answer {
-                Ok(_) => Ok(()),
-                Err(trouble) => Err(trouble.into_fault()),
-            }
+            answer.map(|_| ()).map_err(Trouble::into_fault)
         };
         match tokio::time::timeout(PING, sign).await {
             Ok(answer) => answer,
@@ -100,6 +98,28 @@ impl Database for MysqlSink {
                 PING.as_secs()
             ))),
         }
+    }
+}
+
+/// The statement that a read-only server refuses to those who may not write there all the same.
+const BEGIN_WRITING: &str = "START TRANSACTION READ WRITE";
+
+#[async_trait]
+impl Database for MysqlSink {
+    async fn ping(&self) -> Result<(), Fault> {
+        self.say("SELECT 1").await
+    }
+
+    async fn takes_writes(&self) -> Result<(), Fault> {
+        let said = self.say(BEGIN_WRITING).await;
+        said.map_err(|fault| match &*fault.code {
+            "25006" => Fault::new(
+                fault.class,
+                fault.code,
+                "the database takes no writes: read_only is on; name the server that replicates to it in the URL, or set read_only to 0",
+            ),
+            _ => fault,
+        })
     }
 
     fn bulk(&self) -> Option<Arc<dyn Bulk>> {

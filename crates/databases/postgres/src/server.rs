@@ -3,7 +3,7 @@
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use windrow_core::Fault;
+use windrow_core::{Fault, FaultClass};
 use windrow_database::Options;
 
 use super::dialect::{COCKROACH, Dialect, POSTGRES};
@@ -96,16 +96,55 @@ fn session(own_times: bool) -> Vec<(&'static str, String)> {
 pub(crate) async fn ping(
     connecting: impl Future<Output = Result<(Wire, &'static Dialect), Fault>>,
 ) -> Result<(), Fault> {
-    let sign = async {
+    within_time(async {
         let (mut wire, _) = connecting.await?;
-        let answer = wire.simple("SELECT 1").await;
+        let answer = first_value(&mut wire, "SELECT 1").await;
         wire.terminate().await;
-        match answer {
-            Ok(Ok(_)) => Ok(()),
-            Ok(Err(error)) => Err(Fault::from(error)),
-            Err(broken) => Err(broken.unavailable()),
+        answer.map(|_| ())
+    })
+    .await
+}
+
+/// Asks on a new connection if transactions may write there.
+pub(super) async fn takes_writes(
+    connecting: impl Future<Output = Result<(Wire, &'static Dialect), Fault>>,
+) -> Result<(), Fault> {
+    within_time(async {
+        let (mut wire, _) = connecting.await?;
+        let answer = check_writable(&mut wire).await;
+        wire.terminate().await;
+        answer
+    })
+    .await
+}
+
+async fn check_writable(wire: &mut Wire) -> Result<(), Fault> {
+    let is_read_only = first_value(wire, "SHOW transaction_read_only").await?;
+    if is_read_only.as_deref() != Some("on") {
+        return Ok(());
+    }
+    let is_standby = first_value(wire, "SELECT pg_is_in_recovery()").await;
+    let why = match is_standby.ok().flatten().as_deref() {
+        Some("t") => "the server is a standby; name its primary in the URL, or promote it",
+        _ => {
+            "default_transaction_read_only is on; set it to off for the role, the database or the server that has it on"
         }
     };
+    let message = format!("the database takes no writes: {why}");
+    Err(Fault::new(FaultClass::Denied, "25006", message))
+}
+
+/// Returns the first value that a statement gives.
+async fn first_value(wire: &mut Wire, sql: &str) -> Result<Option<String>, Fault> {
+    match wire.simple(sql).await {
+        Ok(Ok(rows)) => Ok(rows.into_iter().flatten().next().flatten()),
+        Ok(Err(error)) => Err(Fault::from(error)),
+        Err(broken) => Err(broken.unavailable()),
+    }
+}
+
+/// Awaits an answer for [`PING`] at most.
+async fn within_time(sign: impl Future<Output = Result<(), Fault>>) -> Result<(), Fault> {
     match tokio::time::timeout(PING, sign).await {
         Ok(answer) => answer,
         Err(_) => Err(Fault::unavailable(format!(

@@ -21,7 +21,7 @@ use super::load::Copy;
 use super::moves::PgMoves;
 use super::rows::catalog::RowCatalog;
 use super::rows::row_statement::RowStatement;
-use super::server::{Named, Server, ping};
+use super::server::{Named, Server, ping, takes_writes};
 use windrow_pgwire::Target;
 
 /// A database that speaks PostgreSQL's protocol.
@@ -82,6 +82,10 @@ impl Sink<RowWrite> for PostgresSink {
 impl Database for PostgresSink {
     async fn ping(&self) -> Result<(), Fault> {
         ping(self.server.wire()).await
+    }
+
+    async fn takes_writes(&self) -> Result<(), Fault> {
+        takes_writes(self.server.wire()).await
     }
 
     fn bulk(&self) -> Option<Arc<dyn Bulk>> {

@@ -304,7 +304,8 @@ impl Postgres {
         self.running.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn data(&self) -> PathBuf {
+    /// Returns the folder of the server's data.
+    pub fn data(&self) -> PathBuf {
         self.dir.path().join("data")
     }
 

@@ -26,7 +26,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 use tracing::{info, warn};
 use windrow_arango_api::ArangoApi;
-use windrow_core::{Budget, Database, FaultClass, Intake, Promise};
+use windrow_core::{Budget, Database, Fault, FaultClass, Intake, Promise};
 use windrow_http::extension::Extension;
 use windrow_http::{Http, HttpConfig, HttpMetrics, Services};
 use windrow_lanes::{Lane, LaneMetrics, LaneStatus, LaneWatch};
@@ -298,8 +298,12 @@ async fn open(settings: &Settings) -> anyhow::Result<Arc<dyn Database>> {
 /// A wrong password will not become right by waiting: better told at the start than at the first
 /// write.
 async fn check(sink: &dyn Database, settings: &Settings) -> anyhow::Result<()> {
-    match sink.ping().await {
+    match sink.takes_writes().await {
         Ok(()) => Ok(()),
+        Err(fault) if is_read_only(&fault) => {
+            warn!(database = settings.database, %fault, "until this is changed, writes fail and /readyz says no");
+            Ok(())
+        }
         Err(fault) if fault.class == FaultClass::Unavailable => {
             warn!(database = settings.database, %fault, "the database is away; until it is there, writes that it has to commit wait and fail");
             Ok(())
@@ -308,6 +312,11 @@ async fn check(sink: &dyn Database, settings: &Settings) -> anyhow::Result<()> {
             Err(fault).with_context(|| format!("the database {} refuses", settings.database))
         }
     }
+}
+
+/// True if the database can only be read: by its settings, which may change while Windrow runs.
+fn is_read_only(fault: &Fault) -> bool {
+    fault.class == FaultClass::Denied && fault.code == "25006"
 }
 
 async fn bind_http(

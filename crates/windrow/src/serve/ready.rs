@@ -37,7 +37,8 @@ impl Ready {
 impl Readiness for Ready {
     /// A gateway that acknowledges by its spool is ready while the database is away: it takes
     /// writes all the same. A spool that has failed, or is not applied any more, makes it unready
-    /// in any case, for nothing but a person will change that.
+    /// in any case, for nothing but a person will change that. A database that can only be read
+    /// makes it unready too.
     async fn ready(&self) -> Result<(), Fault> {
         if let Some(replicas) = &self.replicas {
             replicas.healthy()?;
@@ -48,6 +49,6 @@ impl Readiness for Ready {
                 return Ok(());
             }
         }
-        self.database.ping().await
+        self.database.takes_writes().await
     }
 }

@@ -22,6 +22,7 @@ mod library;
 mod mariadb;
 mod operation;
 mod poison;
+mod read_only;
 mod restart;
 mod schema;
 mod shared_keys;
