@@ -41,13 +41,16 @@ pub struct Demand {
 }
 
 impl Demand {
-    /// What the writes ask of their tables. Texts that all are times ask for a column of times.
+    /// What the writes ask of their tables. Texts that all are times ask for a column of times,
+    /// whole numbers for one that takes decimals too.
     pub fn of_writes<'w>(
         writes: impl IntoIterator<Item = &'w RowWrite>,
     ) -> Vec<(&'w TableName, Self)> {
         let mut demands = by_table(writes, Self::see);
         for (_, demand) in &mut demands {
             demand.seen_columns.settle(&[], &[]);
+            let key = demand.new.primary(&demand.seen_columns);
+            demand.seen_columns.widen(&key);
         }
         demands
     }

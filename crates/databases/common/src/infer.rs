@@ -207,6 +207,8 @@ pub struct SeenColumn {
     pub double: bool,
     /// Whether all values are times, of which a [`Value`] tells no more than that they are texts.
     pub times: Times,
+    /// True for whole numbers whose column takes decimals too ([`SeenColumns::widen`]).
+    pub widened: bool,
 }
 
 /// The columns that rows named, in the order in which they first did, and what they held.
@@ -243,6 +245,16 @@ impl SeenColumns {
                 (None, Times::All(time), Some(Kind::Text)) => Some(Kind::Own(time)),
                 (None, _, kind) => kind,
             };
+        }
+    }
+
+    /// Has columns of whole numbers take decimals too, but for those of the key. The first rows of
+    /// single writes are few: `20` is followed by `21.5`.
+    pub fn widen(&mut self, key: &[Name]) {
+        for seen_column in &mut self.columns {
+            if seen_column.kind == Some(Kind::Int) && !key.contains(&seen_column.name) {
+                (seen_column.kind, seen_column.widened) = (Some(Kind::Number), true);
+            }
         }
     }
 
@@ -293,6 +305,7 @@ impl SeenColumns {
                 kind: None,
                 double: true,
                 times: Times::Nothing,
+                widened: false,
             });
             self.columns.len() - 1
         });

@@ -23,7 +23,7 @@ fn good(id: i64) -> Vec<Value> {
 fn bad() -> Vec<(usize, Value)> {
     vec![
         (0, "abc".into()),
-        (1, Value::number("21.5")),
+        (0, Value::number("21.5")),
         (1, "n/a".into()),
         (1, true.into()),
         (2, "n/a".into()),
@@ -94,6 +94,45 @@ pub(crate) async fn columns_keep_their_types(bed: Bed) {
         rows[1],
         [[Value::Null, Value::Null, Value::Null, "text".into()]]
     );
+}
+
+/// Sensors send `20` before they send `21.5`. Numbers come back as they were sent.
+pub(crate) async fn decimals_follow_whole_numbers(bed: Bed) {
+    let options = Options {
+        create_tables: true,
+        ..Options::default()
+    };
+    let sink = bed.another(&bed.ground.url(), &options).await;
+    if !ALIKE.contains(&sink.profile().name) {
+        return;
+    }
+    let mut executor = sink.connect(Purpose::Batches).await.unwrap();
+    const BIG: i64 = (1 << 53) + 1;
+    let put = insert("sensor", &["id", "v", "big"]);
+    let half = Value::number("21.5");
+    for row in [
+        row![1, 20, BIG],
+        [2.into(), half.clone(), (-BIG).into()].into(),
+        row![3, -7, i64::MAX],
+    ] {
+        let outcomes = run(&mut executor, &[put.of(row)]).await;
+        assert!(outcomes[0].is_ok(), "{outcomes:?}");
+    }
+    // A column that is added later is no other.
+    let more = insert("sensor", &["id", "later"]);
+    for row in [row![4, 0], [5.into(), half.clone()].into()] {
+        let outcomes = run(&mut executor, &[more.of(row)]).await;
+        assert!(outcomes[0].is_ok(), "{outcomes:?}");
+    }
+    let read = get("sensor").returning(&["v", "big", "later"]);
+    let units: Vec<_> = (1..=5).map(|id| read.of(row![id])).collect();
+    let outcomes = run(&mut executor, &units).await;
+    let found: Vec<_> = outcomes.iter().map(|o| rows(done(o)).concat()).collect();
+    assert_eq!(found[0], [20.into(), BIG.into(), Value::Null]);
+    assert_eq!(found[1], [half.clone(), (-BIG).into(), Value::Null]);
+    assert_eq!(found[2], [(-7).into(), i64::MAX.into(), Value::Null]);
+    assert_eq!(found[3], [Value::Null, Value::Null, 0.into()]);
+    assert_eq!(found[4], [Value::Null, Value::Null, half]);
 }
 
 pub(crate) async fn tables_of_others_get_no_columns(bed: Bed) {

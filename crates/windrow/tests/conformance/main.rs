@@ -60,6 +60,7 @@ macro_rules! conform {
             conform!(@ $ground spooled::letters_are_kept_as_they_are [Atomic]);
             conform!(@ $ground spooled::of_two_at_once_one_commits [Atomic]);
             conform!(@ $ground created::columns_keep_their_types []);
+            conform!(@ $ground created::decimals_follow_whole_numbers []);
             conform!(@ $ground created::tables_of_others_get_no_columns []);
             conform!(@ $ground limitations::declared_limitations_are_real []);
         }

@@ -168,6 +168,8 @@ fn push_definition(sql: &mut String, seen_column: &SeenColumn, in_key: bool) {
         // No index takes texts without a limit.
         Some(infer::Kind::Text | infer::Kind::Json) if in_key => "VARCHAR(255)".into(),
         Some(infer::Kind::Bytes) if in_key => "VARBINARY(255)".into(),
+        // A double does not keep all of these, and a decimal is shown with all its zeros.
+        Some(infer::Kind::Number) if seen_column.widened && !seen_column.double => "BIGINT".into(),
         kind => type_of(kind, seen_column.double),
     });
     if seen_column.kind.is_none() {

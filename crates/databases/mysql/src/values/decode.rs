@@ -20,8 +20,9 @@ pub(crate) fn value(column: &Column, kind: Option<Kind>, cell: Cell) -> Value {
         Cell::UInt(n) => {
             i64::try_from(n).map_or_else(|_| Value::number(&n.to_string()), Value::Int)
         }
-        Cell::Float(x) if x.is_finite() => Value::number(&plain_float(x)),
+        Cell::Float(x) if x.is_finite() => shortest(&format!("{x:?}")),
         Cell::Float(x) => Value::from(f64::from(x)),
+        Cell::Double(x) if x.is_finite() => shortest(&format!("{x:?}")),
         Cell::Double(x) => Value::from(x),
         Cell::Date(year, month, day, h, m, s, micros) => {
             Value::text(date(column, (year, month, day), (h, m, s), micros))
@@ -81,9 +82,10 @@ fn is_json(text: &str) -> bool {
     serde_json::from_str::<&RawValue>(text.trim()).is_ok()
 }
 
-/// The shortest digits that read back as the same float.
-fn plain_float(x: f32) -> String {
-    format!("{x:?}")
+/// Returns a float by the shortest digits that read back as the same, as MySQL shows it: 20 is not
+/// 20.0.
+fn shortest(digits: &str) -> Value {
+    Value::number(digits.strip_suffix(".0").unwrap_or(digits))
 }
 
 fn bits(bytes: Vec<u8>) -> Value {

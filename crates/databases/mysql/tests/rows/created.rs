@@ -52,12 +52,13 @@ async fn columns_are_added_and_keep_their_types() {
     bed.succeed(&[unit(&more, row![2, "text", true])]).await;
     let types = "select group_concat(column_name, ' ', column_type order by column_name separator ', ') \
                  from information_schema.columns where table_schema = database() and table_name = 'w'";
-    let made = "at datetime(6), b tinyint(1), d date, id bigint(20), late longtext, more tinyint(1), n bigint(20), x double";
+    let made = "at datetime(6), b tinyint(1), d date, id bigint(20), late longtext, more tinyint(1), n double, x double";
     assert_eq!(bed.sql(types), made);
     let mut units = vec![unit(&shape, row(3))];
     for (place, value) in [
         (0, Value::from("abc")),
-        (1, number("21.5")),
+        (0, number("21.5")),
+        (1, 9_007_199_254_740_993_i64.into()),
         (1, "n/a".into()),
         (2, "n/a".into()),
         (2, number("0.1000000000000000055511151231257827")),

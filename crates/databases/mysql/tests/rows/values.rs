@@ -37,7 +37,7 @@ fn cases() -> Vec<(&'static str, Value, Value)> {
         same("f", number("0.1")),
         same("x", number("0.1")),
         same("x", number("1.7976931348623157e308")),
-        ("x", 3.into(), number("3.0")),
+        ("x", 3.into(), 3.into()),
         same("b", 1023.into()),
         ("b", "5".into(), 5.into()),
         same("y", 2026.into()),

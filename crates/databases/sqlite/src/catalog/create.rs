@@ -116,9 +116,11 @@ pub(crate) fn create(
     let columns: Vec<(Name, ColumnType)> = wanted
         .iter()
         .filter_map(|w| {
-            let in_key = || primary.contains(&w.name).then_some(Kind::Int);
-            let kind = w.kind.or_else(in_key)?;
-            Some((w.name.clone(), ColumnType::of_kind(kind, w.double)))
+            let column_type = match primary.contains(&w.name) {
+                true => ColumnType::of_kind(w.kind.unwrap_or(Kind::Int), w.double),
+                false => ColumnType::of_row(w.kind?, w.double),
+            };
+            Some((w.name.clone(), column_type))
         })
         .collect();
     let columns = columns.iter().map(|(name, t)| (&**name, *t));
@@ -168,7 +170,7 @@ pub(crate) fn extend(
 ) -> Result<(), Failure> {
     let missing = wanted.iter().filter(|w| table.column(&w.name).is_none());
     let added: Vec<(&Name, ColumnType)> = missing
-        .filter_map(|w| Some((&w.name, ColumnType::of_kind(w.kind?, w.double))))
+        .filter_map(|w| Some((&w.name, ColumnType::of_row(w.kind?, w.double))))
         .collect();
     if added.is_empty() {
         return Err(Failure::of_write(untyped(table, shape)));

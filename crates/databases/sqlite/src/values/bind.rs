@@ -173,16 +173,21 @@ fn stored<'a>(
 }
 
 /// Returns true if a column that Windrow made keeps the value exactly as it is. A column of doubles
-/// keeps only the digits that a double gives back.
+/// keeps only the digits that a double gives back, a numeric one whole numbers of 64 bits besides.
 fn keeps(column_type: ColumnType, datum: Datum<'_>) -> bool {
     let kind = column_type.kind();
-    let rounds = column_type == ColumnType::Real;
+    let rounds_whole = column_type == ColumnType::Real;
+    let rounds = rounds_whole || column_type == ColumnType::Numeric;
+    let exact = |digits| !rounds || decimal::is_double(digits);
     match datum {
         Datum::Null => true,
         Datum::Bool(_) => kind.takes_bool(),
-        Datum::Int(n) => kind.takes_int() && (!rounds || decimal::int_is_double(n)),
-        Datum::Number(digits) => kind.takes_number() && (!rounds || decimal::is_double(digits)),
-        Datum::Text(text) => kind.takes_text(text) && (!rounds || decimal::is_double(text)),
+        Datum::Int(n) => kind.takes_int() && (!rounds_whole || decimal::int_is_double(n)),
+        Datum::Number(digits) => kind.takes_number() && exact(digits),
+        Datum::Text(text) => {
+            let is_whole = !rounds_whole && text.parse::<i64>().is_ok();
+            kind.takes_text(text) && (is_whole || exact(text))
+        }
         Datum::Bytes(_) => kind.takes_bytes(),
         Datum::Json(_) => kind.takes_json(),
     }

@@ -69,17 +69,26 @@ impl ColumnType {
         }
     }
 
+    /// Returns the type of a new column for values of single rows, which is no part of a key: whole
+    /// numbers are as likely as not followed by decimals.
+    pub(crate) fn of_row(kind: Kind, double: bool) -> Self {
+        match kind {
+            Kind::Int => Self::Numeric,
+            kind => Self::of_kind(kind, double),
+        }
+    }
+
     /// What a column of this type holds, in a table that Windrow made.
     pub(crate) fn kind(self) -> Kind {
         match self {
             Self::Bool => Kind::Bool,
             Self::Integer => Kind::Int,
-            Self::Real | Self::Decimal => Kind::Number,
+            Self::Numeric | Self::Real | Self::Decimal => Kind::Number,
             Self::Json => Kind::Json,
             Self::Blob => Kind::Bytes,
             Self::Moment(holds) => Kind::Own(holds),
-            // The last two are never declared by Windrow, and take everything.
-            Self::Text | Self::Numeric | Self::Any => Kind::Text,
+            // The last is never declared by Windrow, and takes everything.
+            Self::Text | Self::Any => Kind::Text,
         }
     }
 

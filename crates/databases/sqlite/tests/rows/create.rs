@@ -50,7 +50,7 @@ async fn the_first_row_makes_the_table() {
     let mut second = row.clone();
     (second[0], second[7]) = (2.into(), 9.into());
     assert!(db.one(into.write(second)).await.is_ok());
-    assert_eq!(types(&db, "t").last().unwrap(), "late INTEGER");
+    assert_eq!(types(&db, "t").last().unwrap(), "late NUMERIC");
     assert_eq!(db.rows("SELECT id, late FROM t"), ["1|NULL", "2|9"]);
     assert_eq!(
         db.one(insert("t", &["id", "never"]).write([3.into(), Value::Null]))
@@ -92,7 +92,7 @@ async fn the_key_that_is_named_becomes_the_primary_key() {
     assert_eq!(brief(&db.outcomes(&units).await), ["[1]", "[1]", "23502@0"]);
     assert_eq!(
         types(&db, "t"),
-        ["b TEXT pk2", "a INTEGER pk1", "v INTEGER"]
+        ["b TEXT pk2", "a INTEGER pk1", "v NUMERIC"]
     );
     assert_eq!(db.rows("SELECT a, b, v FROM t"), ["1|'x'|2"]);
     // No key named and no id: none.
@@ -135,9 +135,20 @@ async fn a_column_keeps_its_type_and_refuses_what_it_would_not_keep() {
     for (first, declared, taken, refused) in [
         (
             5.into(),
-            "INTEGER",
-            vec![7.into(), "8".into()],
-            vec![number("0.5"), "x".into(), true.into(), "05".into()],
+            "NUMERIC",
+            vec![
+                7.into(),
+                "8".into(),
+                number("0.5"),
+                i64::MAX.into(),
+                "9007199254740993".into(),
+            ],
+            vec![
+                number("0.10000000000000000000001"),
+                "x".into(),
+                true.into(),
+                "05".into(),
+            ],
         ),
         (
             number("21.5"),
@@ -230,7 +241,7 @@ async fn keys_keep_their_types() {
     );
     assert_eq!(
         types(&db, "t"),
-        ["id INTEGER pk1", "u INTEGER", "new INTEGER"]
+        ["id INTEGER pk1", "u NUMERIC", "new NUMERIC"]
     );
     assert_eq!(
         db.rows("SELECT id, u, new FROM t ORDER BY id"),
@@ -318,7 +329,7 @@ async fn a_table_stays_windrows_when_it_is_renamed_or_altered() {
         .unwrap();
     assert_eq!(
         types(&db, "u"),
-        ["id INTEGER pk1", "c INTEGER", "d INTEGER"]
+        ["id INTEGER pk1", "c INTEGER", "d NUMERIC"]
     );
 }
 
@@ -386,7 +397,7 @@ async fn only_inserts_make_tables() {
             "[1]", "[0]", "[1]"
         ]
     );
-    assert_eq!(types(&db, "t"), ["id INTEGER pk1", "v INTEGER"]);
+    assert_eq!(types(&db, "t"), ["id INTEGER pk1", "v NUMERIC"]);
 }
 
 #[tokio::test]
