@@ -8,7 +8,9 @@ use serde_json::value::RawValue;
 use windrow_core::unit::UNIT_OVERHEAD;
 use windrow_core::{Fault, Op, RowDone, RowWrite, Value, Work};
 use windrow_http::extension::object::{self, json_error};
-use windrow_http::extension::{Ack, Charge, Feed, Plan, Whole, WholeAnswer, done_of, whole_json};
+use windrow_http::extension::{
+    self, Ack, Charge, Feed, Plan, Whole, WholeAnswer, done_of, whole_json,
+};
 
 use crate::answer::{self, Row};
 use crate::document::Document;
@@ -101,6 +103,7 @@ fn check_object(text: &RawValue) -> Result<(), Error> {
 fn elements<'w>(
     request: &DocumentRequest<'_>,
     whole: &'w Whole,
+    charge: &mut Charge,
 ) -> Result<Vec<&'w RawValue>, Error> {
     if !whole.bytes.trim_ascii_start().starts_with(b"[") {
         return Err(bad(
@@ -108,9 +111,9 @@ fn elements<'w>(
             "the body must be an array of documents; one document goes to /_api/document/COLLECTION/KEY",
         ));
     }
-    let elements: Vec<&RawValue> =
-        serde_json::from_slice(&whole.bytes).map_err(|error| json_error(&error))?;
-    request.context.app.check_rows(elements.len())?;
+    let elements = extension::elements(request.context.app, &whole.bytes, charge)?;
+    let elements = elements.map_err(|error| json_error(&error))?;
+    charge.add(elements.len() * size_of::<Slot>())?;
     Ok(elements)
 }
 
@@ -123,10 +126,11 @@ async fn written(
     make: impl Fn(&RawValue) -> Result<(Box<str>, RowWrite), Error>,
     (ack, status): (Ack, StatusCode),
 ) -> Result<WholeAnswer, Error> {
-    let mut charge = Charge::new(request.context.app.budget().clone());
+    let [mut charge, mut kept] =
+        [(); 2].map(|()| Charge::new(request.context.app.budget().clone()));
     let mut slots: Vec<Slot> = Vec::new();
     let mut writes = Vec::new();
-    for element in elements(request, &whole)? {
+    for element in elements(request, &whole, &mut kept)? {
         let made = make(element);
         let slot = match made {
             Ok((key, write)) => {
@@ -134,7 +138,10 @@ async fn written(
                 writes.push(write);
                 Ok(key)
             }
-            Err(error) => Err(error),
+            Err(error) => {
+                kept.add(error.fault().bytes())?;
+                Err(error)
+            }
         };
         slots.push(slot);
     }
@@ -151,7 +158,7 @@ async fn replaced(request: &DocumentRequest<'_>, whole: Whole) -> Result<WholeAn
     let mut charge = Charge::new(request.context.app.budget().clone());
     let mut slots: Vec<Slot> = Vec::new();
     let mut documents = Vec::new();
-    for element in elements(request, &whole)? {
+    for element in elements(request, &whole, &mut charge)? {
         let document = read(element, None);
         let made = document.and_then(|mut document| {
             let key = key::of_document(request, &mut document)?;
@@ -164,7 +171,10 @@ async fn replaced(request: &DocumentRequest<'_>, whole: Whole) -> Result<WholeAn
                 documents.push(document);
                 Ok(key)
             }
-            Err(error) => Err(error),
+            Err(error) => {
+                charge.add(error.fault().bytes())?;
+                Err(error)
+            }
         });
     }
     drop(whole);

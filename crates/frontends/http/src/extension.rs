@@ -22,6 +22,7 @@ pub use crate::handlers::ops::INDEX;
 pub use crate::plan::Plan;
 pub use crate::query::{Options, decode, none as no_parameters, pairs, table};
 pub use crate::request::{RequestContext, done_of};
+pub use crate::rows::elements::elements;
 pub use crate::rows::object;
 
 /// An answer, all of which is there.

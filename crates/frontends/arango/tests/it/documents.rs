@@ -578,3 +578,25 @@ async fn its_routes_are_listed_described_and_counted() {
     let metrics = server.metrics();
     assert!(metrics.contains(line), "{line} is not in\n{metrics}");
 }
+
+/// Elements of two bytes take sixteen each before they are read, and an error each.
+#[tokio::test]
+async fn elements_of_an_array_are_charged() {
+    for (budget, count, refused) in [
+        (MIB, 500, None),
+        (MIB, 60_000, Some(429)),
+        (64 * MIB, 100_001, Some(413)),
+    ] {
+        let (server, _lane) = start_with(config(), budget, crate::extension()).await;
+        for method in [Method::DELETE, Method::PUT] {
+            let body = format!("[{}1]", "1,".repeat(count - 1));
+            let url = server.url("/_api/document/t");
+            let request = client().request(method.clone(), url).body(body);
+            let (status, told) = send(request).await;
+            let expected = refused.unwrap_or(status);
+            assert_eq!(status, expected, "{method} {count}: {told}");
+            assert_eq!(told.is_array(), refused.is_none(), "{method} {count}");
+            assert_eq!(server.budget.held(), 0, "{method} {count}");
+        }
+    }
+}

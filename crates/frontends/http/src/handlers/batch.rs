@@ -1,8 +1,11 @@
 //! `POST /v1/batch`: operations on any tables, each as if it were sent alone, or all in one unit.
 
+use std::fmt;
+
 use bytes::Bytes;
 use http::StatusCode;
 use serde::Deserialize;
+use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, Visitor};
 use serde_json::value::RawValue;
 use windrow_core::{Fault, Op, Permit, RowDone, RowWrite, Unit, Work};
 
@@ -16,16 +19,21 @@ use crate::handlers::atomic;
 use crate::handlers::operation::{self, Shapes};
 use crate::query;
 use crate::request::{RequestContext, done_of};
+use crate::rows::elements::{self, Elements};
 use crate::rows::object::json_error;
 
+/// The operations, and if they are one unit.
+type Envelope<'a> = (Vec<&'a RawValue>, bool);
+
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Envelope<'a> {
-    #[serde(borrow)]
-    operations: Vec<&'a RawValue>,
-    #[serde(default)]
-    atomic: bool,
+#[serde(field_identifier, rename_all = "lowercase")]
+enum Field {
+    Operations,
+    Atomic,
 }
+
+/// Reads the object of a body.
+struct EnvelopeReader<'s>(Elements<'s>);
 
 /// What is known of an operation before it is handed over, and what of it is kept for its answer.
 struct Slot {
@@ -48,6 +56,8 @@ struct Operations {
     groups: Vec<Group>,
     atomic: bool,
     permit: Permit,
+    /// The memory of the slots.
+    kept: Permit,
 }
 
 pub(crate) async fn run(
@@ -65,10 +75,14 @@ pub(crate) async fn run(
         let writes = operations.groups.into_iter().flat_map(|group| group.writes);
         let outcome = request.submit_one(ack, Unit::of(writes), operations.permit);
         let dones = outcome.await?.map_err(atomic::refuse)?;
-        return Ok(answer_all(operations.slots, dones.into_iter().map(Ok)));
+        let answer = answer_all(operations.slots, dones.into_iter().map(Ok));
+        drop(operations.kept);
+        return Ok(answer);
     }
     let outcomes = hand_over(request, operations.groups, operations.permit).await?;
-    Ok(answer_all(operations.slots, outcomes.into_iter()))
+    let answer = answer_all(operations.slots, outcomes.into_iter());
+    drop(operations.kept);
+    Ok(answer)
 }
 
 impl Operations {
@@ -104,37 +118,81 @@ fn read(
     text: &Bytes,
     asked: Option<Ack>,
 ) -> Result<Operations, Refusal> {
-    let envelope: Envelope<'_> = serde_json::from_slice(text).map_err(|e| unread(text, &e))?;
-    request.app.check_rows(envelope.operations.len())?;
-    let mut charge = Charge::new(request.app.budget().clone());
+    let app = request.app;
+    let [mut listed, mut charge, mut kept] = [(); 3].map(|()| Charge::new(app.budget().clone()));
+    let (list, atomic) = elements::read(app, text, &mut listed, EnvelopeReader)?
+        .map_err(|error| unread(text, &error))?;
+    kept.add(list.len() * size_of::<Slot>())?;
     let mut shapes = Shapes::default();
     let mut operations = Operations {
-        slots: Vec::with_capacity(envelope.operations.len()),
+        slots: Vec::with_capacity(list.len()),
         groups: Vec::new(),
-        atomic: envelope.atomic,
+        atomic,
         permit: Permit::empty(),
+        kept: Permit::empty(),
     };
-    for (at, raw) in envelope.operations.iter().enumerate() {
+    for (at, raw) in list.iter().enumerate() {
         let mut slot = Slot {
             id: operation::id_of(raw).map(ToOwned::to_owned),
             is_get: false,
             ack: Ack::Commit,
             fault: None,
         };
-        match one(request, raw, (asked, envelope.atomic), &mut shapes) {
+        kept.add(slot.id.as_ref().map_or(0, |id| id.get().len()))?;
+        match one(request, raw, (asked, atomic), &mut shapes) {
             Ok((write, ack)) => {
                 (slot.is_get, slot.ack) = (write.shape.op == Op::Get, ack);
                 let bytes = windrow_core::unit::UNIT_OVERHEAD + write.bytes();
                 charge.add(bytes)?;
                 operations.push(ack, write, bytes);
             }
-            Err(fault) if envelope.atomic => return Err(Refusal::from(fault).index(at as u64)),
-            Err(fault) => slot.fault = Some(fault),
+            Err(fault) if atomic => return Err(Refusal::from(fault).index(at as u64)),
+            Err(fault) => {
+                kept.add(fault.bytes())?;
+                slot.fault = Some(fault);
+            }
         }
         operations.slots.push(slot);
     }
     operations.permit = charge.into_permit();
+    operations.kept = kept.into_permit();
     Ok(operations)
+}
+
+impl<'de> DeserializeSeed<'de> for EnvelopeReader<'_> {
+    type Value = Envelope<'de>;
+
+    fn deserialize<D: Deserializer<'de>>(self, json: D) -> Result<Self::Value, D::Error> {
+        json.deserialize_map(self)
+    }
+}
+
+impl<'de> Visitor<'de> for EnvelopeReader<'_> {
+    type Value = Envelope<'de>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object with operations")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+        let (mut elements, mut operations, mut atomic) = (Some(self.0), None, None);
+        while let Some(field) = map.next_key()? {
+            match field {
+                Field::Operations => {
+                    let twice = || A::Error::duplicate_field("operations");
+                    let elements = elements.take().ok_or_else(twice)?;
+                    operations = Some(map.next_value_seed(elements)?);
+                }
+                Field::Atomic if atomic.is_some() => {
+                    return Err(A::Error::duplicate_field("atomic"));
+                }
+                Field::Atomic => atomic = Some(map.next_value()?),
+            }
+        }
+        let missing = || A::Error::missing_field("operations");
+        let operations = operations.ok_or_else(missing)?;
+        Ok((operations, atomic.unwrap_or_default()))
+    }
 }
 
 /// Why the body cannot be read. A list of operations is the most likely of what is no object.

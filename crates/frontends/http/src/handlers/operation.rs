@@ -12,6 +12,7 @@ use windrow_core::{
 
 use crate::ack::Ack;
 use crate::query;
+use crate::rows::elements::Few;
 use crate::rows::object::{self, Columns};
 use crate::system::SystemTables;
 
@@ -237,7 +238,7 @@ fn object(raw: &RawValue) -> Result<(Vec<Name>, Vec<Value>), Fault> {
 
 /// `{"a":1}`: columns by name. `1`, `"x"`, `[1,"x"]`: values of the primary key, in its order.
 fn key(raw: &RawValue) -> Result<(Key, Vec<Value>), Fault> {
-    let parts: Vec<&RawValue> = match raw.get().as_bytes().first() {
+    let Few(parts) = match raw.get().as_bytes().first() {
         Some(b'{') => {
             let (names, values) = object(raw)?;
             if names.is_empty() {
@@ -246,7 +247,7 @@ fn key(raw: &RawValue) -> Result<(Key, Vec<Value>), Fault> {
             return Ok((Key::Columns(names.into()), values));
         }
         Some(b'[') => serde_json::from_str(raw.get()).map_err(|e| invalid(&e))?,
-        _ => vec![raw],
+        _ => Few(vec![raw]),
     };
     if parts.is_empty() {
         return Err(Fault::invalid("the key is empty"));
@@ -266,7 +267,7 @@ fn returning(raw: Option<&RawValue>) -> Result<Returning, Fault> {
 }
 
 fn names(raw: &RawValue, what: &str) -> Result<Box<[Name]>, Fault> {
-    let names: Vec<Name> = serde_json::from_str(raw.get())
+    let Few::<Name>(names) = serde_json::from_str(raw.get())
         .map_err(|_| Fault::invalid(format!("{what} is an array of names of columns")))?;
     object::check_names(&names)?;
     if names.is_empty() {

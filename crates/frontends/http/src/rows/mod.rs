@@ -5,6 +5,7 @@
 
 mod array;
 mod csv;
+pub(crate) mod elements;
 pub mod object;
 mod position;
 mod stream;

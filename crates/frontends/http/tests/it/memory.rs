@@ -298,3 +298,35 @@ async fn a_client_that_leaves_gives_its_memory_back() {
     while arrivals.recv().await.is_some() {}
     eventually("the memory is given back", || server.budget.held() == 0).await;
 }
+
+/// Elements of two bytes take sixteen each before they are read, and an error each.
+#[tokio::test]
+async fn elements_of_a_batch_are_charged() {
+    let body = |count: usize| format!("{{\"operations\":[{}1]}}", "1,".repeat(count - 1));
+    for (budget, count, expected) in [
+        (MIB, 500, 207),
+        (MIB, 60_000, 429),
+        (64 * MIB, 100_001, 413),
+    ] {
+        let (server, _lane) = start(config(), budget).await;
+        let url = server.url("/v1/batch");
+        let (status, told) = post_text(url, "application/json", body(count)).await;
+        assert_eq!(status, expected, "{count}: {}", told["error"]);
+        assert_eq!(server.budget.held(), 0, "{count}");
+    }
+    let (server, _lane) = start(config(), MIB).await;
+    let url = server.url("/v1/batch");
+    let many = "1,".repeat(2000) + "1";
+    for part in [
+        format!("\"op\":\"get\",\"key\":[{many}]"),
+        format!(
+            "\"op\":\"delete\",\"key\":1,\"returning\":[{}]",
+            many.replace('1', "\"a\"")
+        ),
+    ] {
+        let body = format!("{{\"operations\":[{{\"table\":\"t\",{part}}}]}}");
+        let (status, told) = post_text(url.clone(), "application/json", body).await;
+        let code = &told["results"][0]["error"]["code"];
+        assert_eq!((status, code), (207, &"22023".into()), "{told}");
+    }
+}
