@@ -114,9 +114,15 @@ fn prepare(connection: &Connection, options: &Options) -> rusqlite::Result<()> {
 }
 
 fn explain(location: &Location, error: rusqlite::Error) -> Fault {
-    if error.sqlite_error_code() == Some(ErrorCode::CannotOpen) {
+    match error.sqlite_error_code() {
         // Its directory is there, as was looked at before.
-        return read_only(location, "it can neither be opened nor created");
+        Some(ErrorCode::CannotOpen) => {
+            return read_only(location, "it can neither be opened nor created");
+        }
+        Some(ErrorCode::ReadOnly) => {
+            return read_only(location, "no log can be made in its directory");
+        }
+        _ => {}
     }
     let Failure { fault, scope } = Failure::from(error);
     let class = match scope {
