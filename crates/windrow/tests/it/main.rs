@@ -20,6 +20,7 @@ mod keys;
 mod lanes;
 mod library;
 mod mariadb;
+mod moments;
 mod operation;
 mod poison;
 mod read_only;

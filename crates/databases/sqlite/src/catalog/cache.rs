@@ -9,7 +9,7 @@ use windrow_core::TableName;
 use super::definition::is_marked;
 use super::sharing::{Sharing, Texts};
 use super::standings::Standings;
-use super::table::{Column, Table};
+use super::table::{Column, MomentKey, Table};
 use crate::values::column::ColumnType;
 
 /// Tables that are kept, found or not; past it the catalog starts anew.
@@ -128,6 +128,7 @@ fn load(connection: &Connection, name: &TableName) -> Result<Option<Table>> {
         .unwrap_or_default();
     let (columns, primary) = columns(connection, &name, strict)?;
     Ok(Some(Table {
+        moment_keys: moment_keys(connection, &name)?,
         made: plain && is_marked(&name, &sql),
         name: name.into(),
         columns,
@@ -136,6 +137,36 @@ fn load(connection: &Connection, name: &TableName) -> Result<Option<Table>> {
         plain,
         view,
     }))
+}
+
+/// Reads the unique keys in which a column is by default the moment, by SQLite's clock of
+/// milliseconds. By the second alone nobody can tell rows apart.
+fn moment_keys(connection: &Connection, table: &str) -> Result<Vec<MomentKey>> {
+    let mut ask = connection.prepare_cached(
+        "SELECT i.name, c.name, t.dflt_value LIKE '%subsec%'
+             OR t.dflt_value LIKE '%|%f%' ESCAPE '|' OR t.dflt_value LIKE '%julianday%'
+         FROM pragma_index_list(?1, 'main') i, pragma_index_info(i.name, 'main') c
+         JOIN pragma_table_xinfo(?1, 'main') t ON t.name = c.name
+         WHERE i.\"unique\" ORDER BY i.seq",
+    )?;
+    let mut rows = ask.query([table])?;
+    let mut keys: Vec<(String, MomentKey)> = Vec::new();
+    while let Some(row) = rows.next()? {
+        let index: String = row.get(0)?;
+        if keys.last().is_none_or(|(last, _)| *last != index) {
+            keys.push((index, MomentKey::default()));
+        }
+        let Some((_, key)) = keys.last_mut() else {
+            continue;
+        };
+        let columns = match row.get::<_, Option<bool>>(2)? {
+            Some(true) => &mut key.moments,
+            _ => &mut key.others,
+        };
+        columns.push(row.get::<_, String>(1)?.into());
+    }
+    let keys = keys.into_iter().map(|(_, key)| key);
+    Ok(keys.filter(|key| !key.moments.is_empty()).collect())
 }
 
 /// The columns, and the places of those that make up the primary key.

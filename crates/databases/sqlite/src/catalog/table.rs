@@ -12,6 +12,8 @@ pub(crate) struct Table {
     pub(crate) columns: Vec<Column>,
     /// The columns of its primary key by their place, in the key's order.
     pub(crate) primary: Vec<usize>,
+    /// The unique keys that tell rows apart by the moment at which they are written.
+    pub(crate) moment_keys: Vec<MomentKey>,
     /// True for STRICT tables.
     pub(crate) strict: bool,
     /// True where columns can be added: for tables that are neither view nor virtual.
@@ -28,6 +30,15 @@ pub(crate) struct Table {
 pub(crate) struct Column {
     pub(crate) name: Name,
     pub(crate) column_type: ColumnType,
+}
+
+/// A unique key with columns whose default is the moment.
+#[derive(Debug, Default)]
+pub(crate) struct MomentKey {
+    /// These columns.
+    pub(crate) moments: Vec<Name>,
+    /// Its other columns.
+    pub(crate) others: Vec<Name>,
 }
 
 impl Table {

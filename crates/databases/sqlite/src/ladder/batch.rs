@@ -12,6 +12,7 @@ use windrow_core::{Fault, Op, Report, RowDone, Rung, Tally, UnitFault, Verdict};
 
 use super::deferred_sync::{DeferredSync, relax};
 use super::grow;
+use super::moments::Moments;
 use super::plans::Plans;
 use super::unit::{Needs, Step, UnitRunner};
 use crate::catalog::cache::Catalog;
@@ -210,8 +211,10 @@ impl<'c> Batch<'c> {
             return self.busy(work, fault);
         }
         let (mut catalog, mut plans) = (Catalog::default(), Plans::default());
-        let (packed, rules) = (self.runner.packed, self.runner.rules);
-        let runner = UnitRunner::new(&connection, &mut catalog, &mut plans, packed, rules);
+        // To open a connection takes longer than a moment.
+        let mut moments = Moments::default();
+        let given = (self.runner.packed, self.runner.rules);
+        let runner = UnitRunner::new(&connection, &mut catalog, &mut plans, &mut moments, given);
         let mut batch = Batch::of(runner, None, work.units.clone());
         batch.run_all();
         self.stop = batch.stop.take();

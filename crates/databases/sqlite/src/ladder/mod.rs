@@ -4,6 +4,7 @@ pub(crate) mod batch;
 pub(crate) mod deferred_sync;
 pub(crate) mod executor;
 pub(crate) mod grow;
+pub(crate) mod moments;
 pub(crate) mod plans;
 pub(crate) mod session;
 pub(crate) mod sql;

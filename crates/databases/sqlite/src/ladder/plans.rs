@@ -4,11 +4,11 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use foldhash::fast::FixedState;
-use windrow_core::{Fault, FaultClass, Op, Shape};
+use windrow_core::{Fault, FaultClass, Name, Op, Shape};
 
 use super::sql::SqlBuilder;
 use super::statement::{Plan, Refusal, TableRules};
-use crate::catalog::table::Table;
+use crate::catalog::table::{MomentKey, Table};
 
 /// Shapes whose plans are kept; past it they are made anew.
 const PLANS: usize = 1024;
@@ -65,8 +65,24 @@ fn make(shape: &Shape, table: Option<&Table>, rules: TableRules) -> Result<Plan,
         sql,
         slots: slots.into(),
         returned: builder.returned()?,
+        moments: moments(shape, table),
         uncounted: table.view && shape.op == Op::Insert,
     })
+}
+
+/// Returns the keys of the table in which a row of this shape gets the moment by default.
+fn moments(shape: &Shape, table: &Table) -> Box<[(usize, Box<[usize]>)]> {
+    let place = |name: &Name| {
+        let mut columns = shape.columns.iter();
+        columns.position(|column| column.eq_ignore_ascii_case(name))
+    };
+    let gets = |key: &MomentKey| {
+        shape.op == Op::Insert && key.moments.iter().all(|name| place(name).is_none())
+    };
+    let keys = table.moment_keys.iter().enumerate();
+    keys.filter(|(_, key)| gets(key))
+        .map(|(at, key)| (at, key.others.iter().filter_map(place).collect()))
+        .collect()
 }
 
 fn no_table(shape: &Shape) -> Fault {

@@ -11,6 +11,7 @@ use windrow_core::{Fault, Report, RowDone, Shape, TableName, Verdict};
 use windrow_database::Options;
 
 use super::batch::Batch;
+use super::moments::Moments;
 use super::plans::Plans;
 use super::statement::{Plan, Refusal, TableRules};
 use super::unit::UnitRunner;
@@ -29,6 +30,7 @@ pub(crate) struct Session {
     connection: Connection,
     catalog: Catalog,
     plans: Plans,
+    moments: Moments,
     rules: TableRules,
     opener: Option<Opener>,
     file: Option<Identity>,
@@ -40,6 +42,7 @@ impl Session {
             connection,
             catalog: Catalog::default(),
             plans: Plans::default(),
+            moments: Moments::default(),
             rules,
             opener: None,
             file: None,
@@ -126,8 +129,8 @@ impl Session {
             &self.connection,
             &mut self.catalog,
             &mut self.plans,
-            packed,
-            self.rules,
+            &mut self.moments,
+            (packed, self.rules),
         );
         let mut report = Batch::new(runner, self.opener.as_ref()).execute();
         report.tally.in_database = started.elapsed();

@@ -18,6 +18,9 @@ pub(crate) struct Plan {
     pub(crate) slots: Box<[Slot]>,
     /// What comes back, if anything.
     pub(crate) returned: Option<ReturnedColumns>,
+    /// The unique keys in which the row gets the moment, by their place in
+    /// [`Table::moment_keys`], with the places of their other values in the row.
+    pub(crate) moments: Box<[(usize, Box<[usize]>)]>,
     /// It puts a row into a view, whose triggers SQLite does not count: for a load that is one
     /// row.
     pub(crate) uncounted: bool,

@@ -3,8 +3,10 @@
 use std::sync::Arc;
 
 use rusqlite::{CachedStatement, Connection};
+use smallvec::SmallVec;
 use windrow_core::{Dones, Fault, Returned, RowDone, UnitFault, UnitOutcome};
 
+use super::moments::{self, Moments};
 use super::plans::Plans;
 use super::statement::{Plan, Refusal, ReturnedColumns, TableRules, wrong_length};
 use crate::catalog::cache::Catalog;
@@ -53,6 +55,9 @@ pub(crate) struct UnitRunner<'c> {
     open: Vec<Option<Open<'c>>>,
     opened: usize,
     scratch: Vec<u8>,
+    moments: &'c mut Moments,
+    /// The keys that the write under way has but for the moment in them.
+    keys: SmallVec<[u64; 1]>,
 }
 
 struct Open<'c> {
@@ -82,8 +87,8 @@ impl<'c> UnitRunner<'c> {
         connection: &'c Connection,
         catalog: &'c mut Catalog,
         plans: &'c mut Plans,
-        packed: &'c Packed,
-        rules: TableRules,
+        moments: &'c mut Moments,
+        (packed, rules): (&'c Packed, TableRules),
     ) -> Self {
         Self {
             connection,
@@ -95,6 +100,8 @@ impl<'c> UnitRunner<'c> {
             open: Vec::new(),
             opened: 0,
             scratch: Vec::new(),
+            moments,
+            keys: SmallVec::new(),
         }
     }
 
@@ -238,10 +245,19 @@ impl<'c> UnitRunner<'c> {
                 rusqlite::types::ToSqlOutput::Borrowed(value),
             )?;
         }
-        match &open.plan.returned {
+        self.keys.clear();
+        for (at, places) in &open.plan.moments {
+            let values = places.iter().filter_map(|place| write.values().nth(*place));
+            self.keys
+                .push(moments::hash(&shape.table.table, *at, values));
+        }
+        self.moments.wait(&self.keys);
+        let done = match &open.plan.returned {
             None => Ok(RowDone::rows(open.statement.raw_execute()? as u64)),
             Some(columns) => fetch(&mut open.statement, columns),
-        }
+        };
+        self.moments.note(&self.keys);
+        done
     }
 
     /// Sees to it that the statement of a write's shape is open.
