@@ -4,6 +4,7 @@ mod tls;
 
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream};
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use anyhow::{Context, bail, ensure};
@@ -38,53 +39,93 @@ const TLS_ALERT: u8 = 21;
 /// The most bytes of an answer that are read.
 const MOST: u64 = 64 << 20;
 
-/// Asks for a path, and gives the body of the answer, which must be one of success. `http`: where
-/// HTTP listens.
-pub(crate) fn get(http: &str, path: &str, token: Option<&Secret>) -> anyhow::Result<String> {
-    ask(http, &format!("GET {path}"), token, "\r\n")
+/// A running gateway, as a command asks it.
+#[derive(Debug)]
+pub(crate) struct Gateway {
+    /// Where its HTTP listens.
+    http: String,
+    token: Option<Secret>,
+    /// True if it speaks TLS; empty before it has answered.
+    is_tls: OnceLock<bool>,
 }
 
-/// Sends JSON to a path; the answer must be one of success. `http`: where HTTP listens.
-pub(crate) fn post(
-    http: &str,
-    path: &str,
-    token: Option<&Secret>,
-    body: &Value,
-) -> anyhow::Result<()> {
-    let body = body.to_string();
-    let length = body.len();
-    let rest = format!("Content-Type: application/json\r\nContent-Length: {length}\r\n\r\n{body}");
-    ask(http, &format!("POST {path}"), token, &rest).map(drop)
+impl Gateway {
+    /// Names a gateway, and asks nothing yet. `http`: where its HTTP listens.
+    pub(crate) fn new(http: &str, token: Option<&Secret>) -> Self {
+        Self {
+            http: http.to_owned(),
+            token: token.cloned(),
+            is_tls: OnceLock::new(),
+        }
+    }
+
+    /// Asks for a path, and gives the body of the answer, which must be one of success.
+    pub(crate) fn get(&self, path: &str) -> anyhow::Result<String> {
+        self.ask(&format!("GET {path}"), "\r\n")
+    }
+
+    /// Sends JSON to a path; the answer must be one of success.
+    pub(crate) fn post(&self, path: &str, body: &Value) -> anyhow::Result<()> {
+        let body = body.to_string();
+        let length = body.len();
+        let rest =
+            format!("Content-Type: application/json\r\nContent-Length: {length}\r\n\r\n{body}");
+        self.ask(&format!("POST {path}"), &rest).map(drop)
+    }
+
+    /// `rest`: further headers, the empty line behind them, and the body.
+    fn ask(&self, what: &str, rest: &str) -> anyhow::Result<String> {
+        let address = reached(&self.http)?;
+        let mut request = format!("{what} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n");
+        if let Some(token) = &self.token {
+            request.push_str(&format!("Authorization: Bearer {}\r\n", token.reveal()));
+        }
+        request.push_str(rest);
+        let (answer, read) = self.exchange(address, &request)?;
+        let answer = String::from_utf8_lossy(&answer);
+        let status = answer.lines().next().unwrap_or_default();
+        if status.is_empty() {
+            read.with_context(|| format!("{address} does not answer"))?;
+            bail!("{address} closes the connection without an answer");
+        }
+        ensure!(
+            status.starts_with("HTTP/1.1 200"),
+            "{address} answers {status}"
+        );
+        let body = answer.split_once("\r\n\r\n");
+        Ok(body.map(|(_, body)| body.to_owned()).unwrap_or_default())
+    }
+
+    /// Sends a request as the gateway speaks. The first reply shows if it speaks TLS; a gateway
+    /// that does must not be sent the token in the clear, so it is asked something else first.
+    fn exchange(&self, address: SocketAddr, request: &str) -> anyhow::Result<Exchanged> {
+        if self.is_tls.get().is_none() && self.token.is_some() {
+            let (reply, _) = exchange(connect(address)?, HARMLESS);
+            self.note(&reply);
+        }
+        if self.is_tls.get() != Some(&true) {
+            let (reply, read) = exchange(connect(address)?, request);
+            self.note(&reply);
+            if self.is_tls.get() != Some(&true) {
+                return Ok((reply, read));
+            }
+        }
+        Ok(exchange(tls::start(connect(address)?, address)?, request))
+    }
+
+    /// Notes if the gateway speaks TLS, by its reply to what was not encrypted.
+    fn note(&self, reply: &[u8]) {
+        if let Some(first) = reply.first() {
+            self.is_tls.get_or_init(|| *first == TLS_ALERT);
+        }
+    }
 }
 
-/// `rest`: further headers, the empty line behind them, and the body.
-fn ask(http: &str, what: &str, token: Option<&Secret>, rest: &str) -> anyhow::Result<String> {
-    let address = reached(http)?;
-    let mut head = format!("{what} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n");
-    if let Some(token) = token {
-        head.push_str(&format!("Authorization: Bearer {}\r\n", token.reveal()));
-    }
-    // A gateway that speaks TLS must not be sent the token in the clear.
-    let is_tls = speaks_tls(address)?;
-    head.push_str(rest);
-    let stream = connect(address)?;
-    let (answer, read) = match is_tls {
-        true => exchange(tls::start(stream, address)?, &head),
-        false => exchange(stream, &head),
-    };
-    let answer = String::from_utf8_lossy(&answer);
-    let status = answer.lines().next().unwrap_or_default();
-    if status.is_empty() {
-        read.with_context(|| format!("{address} does not answer"))?;
-        bail!("{address} closes the connection without an answer");
-    }
-    ensure!(
-        status.starts_with("HTTP/1.1 200"),
-        "{address} answers {status}"
-    );
-    let body = answer.split_once("\r\n\r\n");
-    Ok(body.map(|(_, body)| body.to_owned()).unwrap_or_default())
-}
+/// A request without a token, whose answer has no body.
+const HARMLESS: &str = "HEAD /healthz HTTP/1.1\r\nHost: windrow\r\nConnection: close\r\n\r\n";
+
+/// What has come back, and how the connection ended.
+type Exchanged = (Vec<u8>, std::io::Result<()>);
 
 fn connect(address: SocketAddr) -> anyhow::Result<TcpStream> {
     let stream = TcpStream::connect_timeout(&address, PATIENCE)
@@ -94,18 +135,8 @@ fn connect(address: SocketAddr) -> anyhow::Result<TcpStream> {
     Ok(stream)
 }
 
-/// Returns true if the gateway answers a request without TLS by an alert of TLS.
-fn speaks_tls(address: SocketAddr) -> anyhow::Result<bool> {
-    let mut stream = connect(address)?;
-    stream.write_all(b"HEAD /healthz HTTP/1.1\r\nHost: windrow\r\nConnection: close\r\n\r\n")?;
-    let mut first = [0];
-    // What is not answered here is reported by the request itself.
-    let read = stream.read(&mut first);
-    Ok(read.is_ok_and(|n| n == 1) && first == [TLS_ALERT])
-}
-
 /// Sends a request and reads what comes back until the connection ends, well or not.
-fn exchange(mut stream: impl Read + Write, request: &str) -> (Vec<u8>, std::io::Result<()>) {
+fn exchange(mut stream: impl Read + Write, request: &str) -> Exchanged {
     let mut answer = Vec::new();
     let done = stream.write_all(request.as_bytes());
     let done = done.and_then(|()| stream.take(MOST).read_to_end(&mut answer).map(drop));
@@ -126,6 +157,8 @@ fn reached(http: &str) -> anyhow::Result<SocketAddr> {
 
 #[cfg(test)]
 mod tests {
+    use std::net::TcpListener;
+
     use super::*;
 
     #[test]
@@ -140,5 +173,41 @@ mod tests {
             assert_eq!(reached(written).unwrap().to_string(), asked);
         }
         assert!(reached("here").is_err());
+    }
+
+    /// Counts the connections that a gateway gets for two questions.
+    fn connections(token: Option<&Secret>) -> usize {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let gateway = Gateway::new(&listener.local_addr().unwrap().to_string(), token);
+        let (asked, is_asked) = std::sync::mpsc::channel();
+        let served = std::thread::spawn(move || {
+            let mut count = 0;
+            while is_asked.try_recv().is_err() {
+                let (mut stream, _) = listener.accept().unwrap();
+                let mut head = Vec::new();
+                while !head.ends_with(b"\r\n\r\n") {
+                    let mut byte = [0];
+                    match stream.read(&mut byte) {
+                        Ok(1) => head.extend_from_slice(&byte),
+                        _ => break,
+                    }
+                }
+                count += usize::from(!head.is_empty());
+                stream.write_all(b"HTTP/1.1 200 OK\r\n\r\nwell").ok();
+            }
+            count
+        });
+        for _ in 0..2 {
+            assert_eq!(gateway.get("/healthz").unwrap(), "well");
+        }
+        asked.send(()).unwrap();
+        drop(connect(reached(&gateway.http).unwrap()));
+        served.join().unwrap()
+    }
+
+    #[test]
+    fn a_gateway_is_asked_once_if_it_speaks_tls() {
+        assert_eq!(connections(None), 2);
+        assert_eq!(connections(Some(&Secret::from("secret"))), 3);
     }
 }

@@ -3,12 +3,12 @@
 
 use std::process::ExitCode;
 
-use crate::command::gateway;
+use crate::command::gateway::Gateway;
 use crate::telemetry;
 
 /// Runs the command. `http`: where HTTP listens.
 pub(crate) fn run(http: &str) -> ExitCode {
-    match gateway::get(http, "/healthz", None) {
+    match Gateway::new(http, None).get("/healthz") {
         Ok(_) => ExitCode::SUCCESS,
         Err(error) => {
             telemetry::say(&format!("error: {error:#}"));

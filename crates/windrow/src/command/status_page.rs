@@ -9,7 +9,7 @@ use serde_json::json;
 use tokio::task::{JoinHandle, spawn_blocking};
 use windrow_status::LONGEST;
 
-use super::gateway::{self, Admission};
+use super::gateway::{Admission, Gateway};
 use super::progress::Screen;
 
 /// How often it is told.
@@ -46,7 +46,7 @@ pub(crate) struct Teller {
 
 /// The way to the gateway.
 struct Line {
-    at: OnStatusPage,
+    gateway: Gateway,
     id: String,
     command: &'static str,
     what: String,
@@ -66,11 +66,11 @@ impl OnStatusPage {
         screen: Arc<Screen>,
         read: impl Fn() -> Far + Send + Sync + 'static,
     ) -> Option<Teller> {
-        self.http.as_ref()?;
+        let http = self.http.as_deref()?;
         let mut ends = (0..=LONGEST.min(what.len())).rev();
         what.truncate(ends.find(|end| what.is_char_boundary(*end)).unwrap_or(0));
         let line = Arc::new(Line {
-            at: self.clone(),
+            gateway: Gateway::new(http, self.admission.token.as_ref()),
             id: format!("{:016x}", rand::random::<u64>()),
             command,
             what,
@@ -129,8 +129,6 @@ impl Line {
             "seconds": self.started.elapsed().as_secs_f64(),
             "done": far.done,
         });
-        let http = self.at.http.as_deref().unwrap_or_default();
-        let token = self.at.admission.token.as_ref();
-        gateway::post(http, "/v1/status/tasks", token, &body)
+        self.gateway.post("/v1/status/tasks", &body)
     }
 }

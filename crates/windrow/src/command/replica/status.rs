@@ -7,11 +7,12 @@ use serde_json::Value;
 
 use super::args::Status;
 use crate::cli;
-use crate::command::gateway;
+use crate::command::gateway::Gateway;
 
 /// Asks, and prints. Exits with 1 where a replica is away, or its log takes nothing.
 pub(super) fn run(args: &Status) -> anyhow::Result<ExitCode> {
-    let lanes = gateway::get(&args.http, "/v1/lanes", args.admission.token.as_ref())?;
+    let gateway = Gateway::new(&args.http, args.admission.token.as_ref());
+    let lanes = gateway.get("/v1/lanes")?;
     let lanes: Value = serde_json::from_str(&lanes).context("the answer is no JSON")?;
     let replicas = lanes.get("replicas").and_then(Value::as_array);
     let replicas = replicas.context("the gateway has no replicas ([[replica]])")?;
