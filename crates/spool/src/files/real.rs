@@ -163,15 +163,19 @@ fn of_link(error: io::Error) -> io::Error {
     error
 }
 
+/// Returns the mode of a directory that other users may write to.
+#[cfg(unix)]
+fn mode_for_writers(directory: &Path) -> Option<u32> {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    let mode = std::fs::metadata(directory).ok()?.permissions().mode() & 0o7777;
+    (mode & 0o022 != 0).then_some(mode)
+}
+
 /// Warns of a directory that other users may write to.
 #[cfg(unix)]
 fn warn_of_writers(directory: &Path) {
-    use std::os::unix::fs::PermissionsExt as _;
-
-    let mode = std::fs::metadata(directory).map(|data| data.permissions().mode() & 0o7777);
-    if let Ok(mode) = mode
-        && mode & 0o022 != 0
-    {
+    if let Some(mode) = mode_for_writers(directory) {
         tracing::warn!(
             directory = %directory.display(),
             mode = format_args!("{mode:o}"),
@@ -232,5 +236,29 @@ mod tests {
         }
         assert_eq!(std::fs::read(&target).unwrap(), b"kept");
         assert!(files.open(&target).is_ok());
+    }
+
+    #[test]
+    fn a_directory_for_others_is_known_by_its_mode() {
+        use std::os::unix::fs::PermissionsExt as _;
+
+        let parent = tempfile::tempdir().unwrap();
+        let directory = parent.path().join("spool");
+        RealFiles.make_directory(&directory).unwrap();
+        assert_eq!(mode_for_writers(&directory), None);
+        for (mode, is_open) in [
+            (0o777, true),
+            (0o1777, true),
+            (0o770, true),
+            (0o702, true),
+            (0o755, false),
+            (0o700, false),
+        ] {
+            let permissions = std::fs::Permissions::from_mode(mode);
+            std::fs::set_permissions(&directory, permissions).unwrap();
+            let found = mode_for_writers(&directory);
+            assert_eq!(found, is_open.then_some(mode), "{mode:o}");
+            RealFiles.make_directory(&directory).unwrap();
+        }
     }
 }

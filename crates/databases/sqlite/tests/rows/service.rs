@@ -171,3 +171,29 @@ async fn where_nothing_can_be_written_the_start_is_refused() {
         fault.message
     );
 }
+
+/// Nobody but its owner reads a file that Windrow makes; one that is there keeps its mode.
+#[cfg(unix)]
+#[tokio::test]
+async fn a_new_file_is_its_owners_alone() {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    let dir = tempfile::tempdir().unwrap();
+    let mode = |name: &str| {
+        let data = std::fs::metadata(dir.path().join(name)).unwrap();
+        data.permissions().mode() & 0o777
+    };
+    let there = dir.path().join("there.db");
+    std::fs::write(&there, "").unwrap();
+    std::fs::set_permissions(&there, std::fs::Permissions::from_mode(0o640)).unwrap();
+    for (name, expected) in [("new.db", 0o600), ("there.db", 0o640)] {
+        let url = format!("sqlite:{}/{name}", dir.path().display());
+        let sink = Driver::open(&Sqlite, &url, &creating()).await.unwrap();
+        let mut batches = windrow_testkit::batches::Batches::on(sink).await;
+        let row = insert("t", &["id"]).unit([1.into()]);
+        batches.one(row).await.unwrap();
+        for file in ["", "-wal", "-shm"] {
+            assert_eq!(mode(&format!("{name}{file}")), expected, "{name}{file}");
+        }
+    }
+}
