@@ -108,6 +108,7 @@ async fn describe(
         apart: kind.why_apart(name, seen, sees_triggers),
         triggers: Vec::new(),
         sees_triggers,
+        retypes: !session.server.mariadb,
         ours: text(table, 1) == OURS,
         print: seen.and_then(guard::print),
     };

@@ -36,6 +36,8 @@ pub(crate) struct Facts {
     pub(crate) triggers: Vec<Trigger>,
     /// The user sees all triggers of the table.
     pub(crate) sees_triggers: bool,
+    /// True if a prepared statement reads values by the types of those before them (MySQL).
+    pub(crate) retypes: bool,
     /// True if Windrow made the table: columns are added, and values that a column does not keep
     /// are refused.
     pub(crate) ours: bool,

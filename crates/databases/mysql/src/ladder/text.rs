@@ -105,7 +105,7 @@ pub(crate) fn update(compiled: &Compiled, columns: &[usize]) -> String {
         sql.push_str(if number > 0 { ", " } else { "" });
         push_column(&mut sql, facts, *place);
         sql.push_str(" = ");
-        sql.push_str(stored_mark(facts.columns.get(*place)));
+        sql.push_str(stored_mark(facts, *place));
     }
     push_where(&mut sql, compiled);
     sql
@@ -289,14 +289,21 @@ fn push_returning(sql: &mut String, facts: &Facts, back: &[usize]) {
 fn push_marks(sql: &mut String, facts: &Facts, places: &[usize]) {
     for (number, place) in places.iter().enumerate() {
         sql.push_str(if number > 0 { "," } else { "" });
-        sql.push_str(stored_mark(facts.columns.get(*place)));
+        sql.push_str(stored_mark(facts, *place));
     }
 }
 
-/// A parameter that is stored. All parameters have the connection's character set.
-fn stored_mark(column: Option<&Column>) -> &'static str {
-    match column.map(|column| column.kind) {
+/// Returns the parameter of a value that is stored. All parameters have the connection's character
+/// set.
+///
+/// MySQL gives a parameter another type where a value asks for it, and keeps that type: behind the
+/// text `1e30` all digits of a DECIMAL go through a double, and behind a number the bytes `1e1` are
+/// stored as `10`. A parameter of CAST keeps the type that is named.
+fn stored_mark(facts: &Facts, place: usize) -> &'static str {
+    match facts.columns.get(place).map(|column| column.kind) {
         Some(Kind::Vector) => "CAST(? AS BINARY)",
+        Some(kind) if facts.retypes && kind.is_binary() => "CAST(? AS BINARY)",
+        Some(kind) if facts.retypes && kind.is_numeric() => "CAST(? AS CHAR)",
         _ => "?",
     }
 }

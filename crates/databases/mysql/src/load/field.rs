@@ -38,7 +38,9 @@ pub(super) fn push(
             return Err(no_number(table, column));
         }
         Field::Plain(text) | Field::Text(text) if is_words(kind) => escape(out, text.as_bytes()),
-        Field::Plain(text) | Field::Text(text) | Field::Number(text) if is_numeric(kind) => {
+        Field::Plain(text) | Field::Text(text) | Field::Number(text)
+            if kind.is_numeric() && kind != Kind::Year =>
+        {
             escape(out, text.as_bytes());
         }
         Field::Plain(text) | Field::Text(text) if is_time(kind) && goes_as_it_is(text) => {
@@ -86,8 +88,6 @@ fn convert(
     let kind = column.kind;
     match encode::stored(table, column, &field.value())? {
         Cell::NULL => out.extend_from_slice(b"\\N"),
-        Cell::Int(n) if kind.is_binary() => push_base64(out, n.to_string().as_bytes()),
-        Cell::UInt(n) if kind.is_binary() => push_base64(out, n.to_string().as_bytes()),
         Cell::Bytes(bytes) if kind.is_binary() => push_base64(out, &bytes),
         Cell::Int(n) if means_the_same(kind, n) => out.extend_from_slice(n.to_string().as_bytes()),
         Cell::UInt(n) if !is_time(kind) => out.extend_from_slice(n.to_string().as_bytes()),
@@ -104,8 +104,6 @@ fn convert(
 fn means_the_same(kind: Kind, n: i64) -> bool {
     match kind {
         Kind::Bit => n >= 0,
-        // Of two digits they mean other years.
-        Kind::Year => (1901..=2155).contains(&n),
         Kind::Date => (10_000_000..=99_999_999).contains(&n),
         Kind::DateTime | Kind::Timestamp | Kind::Time => false,
         _ => true,
@@ -115,13 +113,6 @@ fn means_the_same(kind: Kind, n: i64) -> bool {
 /// Columns that keep the spelling of what they are given.
 fn is_words(kind: Kind) -> bool {
     matches!(kind, Kind::Char | Kind::Text | Kind::Enum | Kind::Other)
-}
-
-fn is_numeric(kind: Kind) -> bool {
-    matches!(
-        kind,
-        Kind::Int | Kind::Bool | Kind::Decimal(..) | Kind::Double | Kind::Float
-    )
 }
 
 /// True for what each server reads as a number from its first byte to its last.

@@ -123,10 +123,15 @@ pub(super) async fn make(
 
 /// Has the server keep all warnings, and tells how it is sent rows.
 async fn prepare(session: &mut Session) -> Result<Way, Trouble> {
+    let allowed = session.rows("SELECT @@local_infile").await?;
+    let is_allowed = allowed.first().and_then(|row| get::<u8>(row, 0)) == Some(1);
     let mut settings = vec!["SET SESSION max_error_count = 65535"];
     if !session.server.mariadb {
         // What MySQL refuses by itself is only a note to its LOAD DATA: 12abc is 12 in a DECIMAL.
-        settings.push("SET SESSION sql_notes = 1");
+        settings.push(match is_allowed {
+            true => "SET SESSION sql_notes = 1",
+            false => "SET SESSION sql_notes = 0",
+        });
     }
     for setting in settings {
         match session.say(setting).await {
@@ -135,8 +140,6 @@ async fn prepare(session: &mut Session) -> Result<Way, Trouble> {
             said => drop(said?),
         }
     }
-    let allowed = session.rows("SELECT @@local_infile").await?;
-    let is_allowed = allowed.first().and_then(|row| get::<u8>(row, 0)) == Some(1);
     Ok(if is_allowed { Way::File } else { Way::Insert })
 }
 

@@ -10,6 +10,10 @@ use crate::values::cell::get;
 /// so many rows are bad the lane is the better way.
 pub(super) const MOST_READ: u64 = 8192;
 
+/// Warnings of MySQL that a time is written in a way that it will not read any more one day. The
+/// value is stored as it is meant.
+const DEPRECATED: [u32; 2] = [4095, 4096];
+
 /// A warning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Warning {
@@ -48,7 +52,13 @@ pub(super) async fn read(
             .and_then(|list| listed(&list)),
         false => rows.iter().map(shown).collect(),
     };
-    Ok(warnings.filter(|warnings| warnings.len() as u64 == count))
+    let mut warnings = warnings.filter(|warnings| warnings.len() as u64 == count);
+    if let Some(warnings) = &mut warnings
+        && !numbers
+    {
+        warnings.retain(|warning| !DEPRECATED.contains(&warning.number));
+    }
+    Ok(warnings)
 }
 
 /// The block that makes one text of all warnings: `3:1062,7:1265,`.

@@ -98,7 +98,7 @@ async fn fills(session: &mut Session, name: &TableName) -> Result<bool, Trouble>
 
 /// The columns that an insert from another table must give a value to. The information schema names
 /// those that may be, the server says whether it insists: its mode or a trigger can be a reason
-/// that it does not.
+/// that it does not. MySQL says so of rows only, so there its mode and the triggers are looked at.
 pub(super) async fn required(
     session: &mut Session,
     name: &TableName,
@@ -116,12 +116,24 @@ pub(super) async fn required(
     if required.is_empty() {
         return Ok(required);
     }
+    if !session.server.mariadb {
+        let insists = facts.sees_triggers && is_strict(session).await?;
+        let insists = insists && !fills(session, name).await?;
+        return Ok(if insists { required } else { Vec::new() });
+    }
     match session.say(&trial(name, facts, &required)).await {
         Err(Trouble::Refused(refusal)) if refusal.number == NO_DEFAULT => Ok(required),
         Err(Trouble::Refused(refusal)) if refusal.scope == Scope::Statement => Ok(Vec::new()),
         Ok(_) => Ok(Vec::new()),
         Err(trouble) => Err(trouble),
     }
+}
+
+/// Returns true if the server refuses rows that lack a value, in tables with transactions.
+async fn is_strict(session: &mut Session) -> Result<bool, Trouble> {
+    let sql = "SELECT FIND_IN_SET('STRICT_TRANS_TABLES', @@sql_mode) + FIND_IN_SET('STRICT_ALL_TABLES', @@sql_mode) > 0";
+    let rows = session.rows(sql).await?;
+    Ok(rows.first().and_then(|row| get::<u64>(row, 0)) == Some(1))
 }
 
 /// An insert of no row that gives no value to these columns; to one of them where there are no

@@ -150,6 +150,14 @@ impl Kind {
         }
     }
 
+    /// True for numbers whose digits mean the same as a text; of years all but 0 are such.
+    pub(crate) fn is_numeric(self) -> bool {
+        matches!(
+            self,
+            Self::Int | Self::Bool | Self::Decimal(..) | Self::Double | Self::Float | Self::Year
+        )
+    }
+
     /// True where a text that comes to it is base64.
     pub(crate) fn is_binary(self) -> bool {
         matches!(self, Self::Binary | Self::Blob | Self::Vector)

@@ -21,10 +21,29 @@ pub(crate) fn stored(table: &TableName, column: &Column, value: &Value) -> Resul
     Ok(match value {
         Value::Null => Cell::NULL,
         Value::Bool(b) if wants_words(kind) => text(if *b { "true" } else { "false" }),
+        Value::Bool(b) if kind.is_binary() => text(i64::from(*b).to_string()),
+        Value::Bool(b) if kind == Kind::Year => year(i64::from(*b)),
         Value::Bool(b) => Cell::Int(i64::from(*b)),
-        Value::Int(n) if wants_words(kind) => text(n.to_string()),
+        Value::Int(n) if wants_words(kind) || kind.is_binary() => text(n.to_string()),
+        Value::Int(n) if kind == Kind::Year => year(*n),
         Value::Int(n) => Cell::Int(*n),
+        Value::Number(digits) if kind == Kind::Bit => {
+            whole(digits).ok_or_else(|| misfit(table, column, BITS))?
+        }
+        Value::Json(_) if kind == Kind::Bit => return Err(misfit(table, column, BITS)),
         Value::Number(digits) => number(kind, digits),
+        Value::Bytes(bytes) if kind == Kind::Bit => bits(bytes),
+        // CAST would make NULL of them.
+        Value::Bytes(bytes) if kind.is_numeric() && std::str::from_utf8(bytes).is_err() => {
+            return Err(misfit(table, column, "must be a number"));
+        }
+        // MySQL would store question marks in a column of another character set.
+        Value::Bytes(bytes) if is_words(kind) && std::str::from_utf8(bytes).is_err() => {
+            let fault = misfit(table, column, "must be UTF-8");
+            return Err(Fault::new(FaultClass::Value, "22021", fault.message)
+                .with_table(Some(&*table.table))
+                .with_column(Some(&*column.name)));
+        }
         Value::Bytes(bytes) => Cell::Bytes(bytes.to_vec()),
         Value::Json(json) => text(&**json),
         Value::Text(given) => match kind {
@@ -34,13 +53,10 @@ pub(crate) fn stored(table: &TableName, column: &Column, value: &Value) -> Resul
                 read.map_err(|told| misfit(table, column, &told))?;
                 Cell::Bytes(bytes)
             }
-            Kind::Bit => given.trim().parse().map(Cell::UInt).map_err(|_| {
-                misfit(
-                    table,
-                    column,
-                    "must be a whole number, because the column holds bits",
-                )
-            })?,
+            Kind::Bit => {
+                let number = given.trim().parse().map(Cell::UInt);
+                number.map_err(|_| misfit(table, column, BITS))?
+            }
             Kind::Bool => truth(given).map_or_else(|| text(&**given), |b| Cell::Int(i64::from(b))),
             Kind::Json => text(serde_json::Value::from(&**given).to_string()),
             Kind::DateTime | Kind::Timestamp => moment(given),
@@ -61,7 +77,9 @@ pub(crate) fn key(
 ) -> Result<Option<Cell>, Fault> {
     match (value, column.kind) {
         (Value::Null, _) => Ok(None),
-        (Value::Int(_) | Value::Bool(_), Kind::Int | Kind::Bool | Kind::Year | Kind::Bit) => {
+        (Value::Int(n), Kind::Year) => Ok(Some(Cell::Int(*n))),
+        (Value::Bool(b), Kind::Year) => Ok(Some(Cell::Int(i64::from(*b)))),
+        (Value::Int(_) | Value::Bool(_), Kind::Int | Kind::Bool | Kind::Bit) => {
             stored(table, column, value).map(Some)
         }
         (
@@ -107,12 +125,38 @@ fn wants_words(kind: Kind) -> bool {
     )
 }
 
+/// Columns of text in a character set.
+fn is_words(kind: Kind) -> bool {
+    matches!(kind, Kind::Char | Kind::Text | Kind::Enum | Kind::Json)
+}
+
 fn text(text: impl Into<String>) -> Cell {
     Cell::Bytes(text.into().into_bytes())
 }
 
+/// What a column of bits asks for.
+const BITS: &str = "must be a whole number, because the column holds bits";
+
+/// Returns the number that some bytes are as bits. More than a column can have are the server's to
+/// refuse.
+fn bits(bytes: &[u8]) -> Cell {
+    if bytes.len() > size_of::<u64>() {
+        return Cell::Bytes(bytes.to_vec());
+    }
+    let next = |number: u64, byte: &u8| number << u8::BITS | u64::from(*byte);
+    Cell::UInt(bytes.iter().fold(0, next))
+}
+
+/// Returns the text that means the same year as a number: of texts, `0` is the year 2000.
+fn year(n: i64) -> Cell {
+    match n {
+        0 => text("0000"),
+        n => text(n.to_string()),
+    }
+}
+
 fn number(kind: Kind, digits: &str) -> Cell {
-    let whole = matches!(kind, Kind::Int | Kind::Bool | Kind::Bit).then(|| whole(digits));
+    let whole = matches!(kind, Kind::Int | Kind::Bool).then(|| whole(digits));
     whole.flatten().unwrap_or_else(|| text(digits))
 }
 
