@@ -13,6 +13,7 @@ pub mod command;
 pub mod cratedb;
 pub mod database;
 pub mod kafka;
+pub mod left_out;
 pub mod loads;
 pub mod mariadb;
 pub mod pgbouncer;

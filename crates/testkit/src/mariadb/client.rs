@@ -6,6 +6,7 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, Result, bail};
 
 use super::binaries::Binaries;
+use crate::left_out;
 
 /// Where a server is, and as whom to speak to it.
 #[derive(Debug, PartialEq, Eq)]
@@ -18,11 +19,59 @@ struct Address<'a> {
 }
 
 /// Runs SQL; rows come back one a line, columns separated by `|`, NULL as `NULL`. Blocks until it
-/// is done.
+/// is done. MariaDB's tables of numbers, such as `seq_1_to_100`, are there on MySQL too.
 ///
 /// # Errors
 /// The server cannot be reached, or a statement fails (those after it are not run).
-pub fn sql(url: &str, sql: &str) -> Result<String> {
+pub fn sql(url: &str, text: &str) -> Result<String> {
+    if text.contains(NUMBERS) && is_mysql(url)? {
+        return run(url, &with_numbers(text)?);
+    }
+    run(url, text)
+}
+
+/// Returns true if the server is MySQL.
+///
+/// # Errors
+/// As [`sql`].
+pub fn is_mysql(url: &str) -> Result<bool> {
+    Ok(!run(url, "select version()")?.contains("MariaDB"))
+}
+
+/// Returns true if the server has a type of columns. Notes those that are left out, which are
+/// MariaDB's own.
+///
+/// # Errors
+/// As [`sql`].
+pub fn has_type(url: &str, of: &str) -> Result<bool> {
+    let is_there = !["uuid", "inet4", "inet6"].contains(&of) || !is_mysql(url)?;
+    if !is_there {
+        left_out::note(&format!("columns of the type {of}: MySQL has none"));
+    }
+    Ok(is_there)
+}
+
+/// What a table of numbers begins with.
+const NUMBERS: &str = "from seq_";
+
+/// Writes tables of numbers as queries.
+fn with_numbers(sql: &str) -> Result<String> {
+    let mut texts = sql.split(NUMBERS);
+    let mut out = "set cte_max_recursion_depth = 1000000; ".to_owned();
+    out.push_str(texts.next().unwrap_or_default());
+    for text in texts {
+        let end = text.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_'));
+        let (range, rest) = text.split_at(end.unwrap_or(text.len()));
+        let (first, last) = range.split_once("_to_").context("write seq_1_to_9")?;
+        out.push_str(&format!(
+            "from (with recursive s (seq) as (select {first} union all select seq + 1 from s where seq < {last}) \
+             select seq from s) numbers{rest}"
+        ));
+    }
+    Ok(out)
+}
+
+fn run(url: &str, sql: &str) -> Result<String> {
     let address = read(url).context("write mysql://USER@HOST:PORT/DATABASE")?;
     let binaries = Binaries::find()?;
     let mut command = Command::new(&binaries.client);

@@ -10,7 +10,7 @@ mod server;
 mod template;
 
 pub use binaries::PROGRAMS;
-pub use client::sql;
+pub use client::{has_type, is_mysql, sql};
 pub use database::{Database, SHARED_SERVER, shared};
 pub use server::{Builder, MariaDb};
 

@@ -154,6 +154,11 @@ async fn mariadb() {
         ),
         ("inet6", json!("::1"), "0:0::1"),
     ];
+    let url = database.url();
+    let cases: Vec<_> = cases
+        .into_iter()
+        .filter(|(declared, _, _)| windrow_testkit::mariadb::has_type(url, declared).unwrap())
+        .collect();
     for (place, (declared, _, _)) in cases.iter().enumerate() {
         database.exec(&table(place, declared)).unwrap();
     }

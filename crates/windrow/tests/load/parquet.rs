@@ -108,10 +108,11 @@ fn mariadb_has_the_types_of_the_file() {
     );
     let types = "select group_concat(column_name, ' ', column_type order by ordinal_position separator ', ') \
                  from information_schema.columns where table_schema = database() and table_name = 't'";
-    let types = db.exec(types);
+    // MySQL shows no width of whole numbers.
+    let types = db.exec(types).replace("int(11)", "int");
     for wanted in [
         "small smallint",
-        "whole int(11)",
+        "whole int",
         "large decimal(20,0)",
         "single double",
         "double double",

@@ -10,9 +10,12 @@ fn values_of_mariadb_arrive_in_postgresql() {
             (1, null, null, null, null, null, null, null, null, null)");
     to.sql("create table final (id numeric primary key, n numeric, f float8, b bytea, t text, at timestamp, ts timestamptz, d date, ok boolean, j json)");
     move_rows(&from, "final", &["--to", &to.url()]).ends(0);
+    // MySQL keeps no zeros at the end of a number in JSON.
+    let number = if from.is_mysql() { "1.5" } else { "1.50" };
+    let expected = "18446744073709551615|123456789012345678901234567890.0123456789|0.1|00ff|it's \"ü\"|2026-01-02 03:04:05.000006|2026-01-02 03:04:05.5|2026-01-02|t";
     assert_eq!(
         to.sql("select id, n, f, encode(b, 'hex'), t, at, ts at time zone 'UTC', d, ok, j from final where id > 1"),
-        "18446744073709551615|123456789012345678901234567890.0123456789|0.1|00ff|it's \"ü\"|2026-01-02 03:04:05.000006|2026-01-02 03:04:05.5|2026-01-02|t|{\"a\": 1.50}"
+        format!("{expected}|{{\"a\": {number}}}")
     );
     assert_eq!(
         (
@@ -29,7 +32,9 @@ fn values_of_postgresql_arrive_in_mariadb() {
     let (from, to) = (Db::postgres(), Db::mariadb());
     from.sql("create table pending (id int primary key, tenant text, n numeric, at timestamptz, b bytea);
         insert into pending values (1, 'a', 1.50, '2026-01-02 03:04:05.5+02', '\\x00ff'), (2, 'A', 2, null, null), (3, 'a', 300, null, null), (4, 'gone', 1, null, null)");
-    to.sql("create table final_a (id int primary key, tenant varchar(10), n decimal(10,2) check (n < 100), at timestamp(6) null, b blob); create table final_A like final_a");
+    to.sql("create table final_a (id int primary key, tenant varchar(10), n decimal(10,2) check (n < 100), at timestamp(6) null, b blob)");
+    // On MySQL a copy would give its check a name that differs from the other's in case alone.
+    to.sql("create table final_A (id int primary key, tenant varchar(10), n decimal(10,2), at timestamp(6) null, b blob)");
     let told = move_rows(&from, "final_{tenant}", &["--to", &to.url()]).ends(3);
     assert!(told.err.contains("2 rows moved"), "{}", told.err);
     assert_eq!(

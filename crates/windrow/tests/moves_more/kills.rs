@@ -11,6 +11,14 @@ fn rounds() -> usize {
     number("WINDROW_TEST_KILLS", ROUNDS)
 }
 
+/// Lets queries of MariaDB or MySQL count up to many rows.
+fn deep_recursion(db: &Db) -> &'static str {
+    match db.is_mysql() {
+        true => "set global cte_max_recursion_depth = 1000000",
+        false => "set global max_recursive_iterations = 1000000",
+    }
+}
+
 /// Pending rows. The destination has no unique key, so that a second arrival would be seen.
 fn fill(from: &Db, to: &Db, rows: usize) {
     from.sql("create table pending (id int primary key, v varchar(200))");
@@ -38,7 +46,7 @@ fn within(db: &Db, jobs: &str) {
     let rounds = rounds();
     let rows = (600 * rounds).min(900 * 1000);
     if let Db::Mariadb(_) = db {
-        db.sql("set global max_recursive_iterations = 1000000");
+        db.sql(deep_recursion(db));
     }
     fill(db, db, rows);
     let mover = || start(db, "final", &["--batch", "10", "--jobs", jobs]);
@@ -70,7 +78,7 @@ fn movers_within_a_file() {
 fn across(from: &Db, to: &Db, movers: usize) {
     let rows = 200 * rounds();
     if let Db::Mariadb(_) = from {
-        from.sql("set global max_recursive_iterations = 1000000");
+        from.sql(deep_recursion(from));
     }
     fill(from, to, rows);
     carry(from, to, rows, movers, &[]);
@@ -167,7 +175,7 @@ fn movers_that_are_told_other_keys_in_turn() {
         (Db::sqlite(), Db::mariadb()),
     ] {
         if let Db::Mariadb(_) = from {
-            from.sql("set global max_recursive_iterations = 1000000");
+            from.sql(deep_recursion(&from));
         }
         let rows = 200 * rounds();
         from.sql("create table pending (id int primary key, code varchar(20) not null unique)");

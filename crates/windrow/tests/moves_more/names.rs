@@ -37,12 +37,16 @@ fn tenants() -> Vec<String> {
 }
 
 fn fill(from: &Db) -> usize {
-    from.sql(match from {
-        Db::Mariadb(_) => {
-            "create table pending (id int primary key, tenant varchar(300) character set utf8mb4 collate utf8mb4_nopad_bin)"
-        }
-        _ => "create table pending (id int primary key, tenant text)",
-    });
+    let tenant = match from {
+        Db::Mariadb(_) => format!(
+            "varchar(300) character set utf8mb4 collate {}",
+            from.exact()
+        ),
+        _ => "text".to_owned(),
+    };
+    from.sql(&format!(
+        "create table pending (id int primary key, tenant {tenant})"
+    ));
     let tenants = tenants();
     for (id, tenant) in tenants.iter().enumerate() {
         let tenant = tenant.replace('\'', "''");

@@ -40,6 +40,19 @@ impl Db {
         }
     }
 
+    /// True for a database of MySQL.
+    pub fn is_mysql(&self) -> bool {
+        matches!(self, Self::Mariadb(_)) && mariadb::is_mysql(&self.url()).unwrap()
+    }
+
+    /// A collation of MariaDB or MySQL in which what is equal is the same.
+    pub fn exact(&self) -> &'static str {
+        match self.is_mysql() {
+            true => "utf8mb4_0900_bin",
+            false => "utf8mb4_nopad_bin",
+        }
+    }
+
     /// Runs SQL; rows come back one a line, columns separated by `|`.
     #[track_caller]
     pub fn sql(&self, text: &str) -> String {

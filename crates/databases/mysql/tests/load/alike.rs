@@ -3,6 +3,7 @@
 use windrow_core::{Fault, Field, LoadFault};
 
 use crate::support::*;
+use windrow_testkit::mariadb::{has_type, is_mysql};
 
 const TYPES: &[&str] = &[
     "tinyint",
@@ -292,11 +293,16 @@ fn long() -> Vec<String> {
 
 /// Fields that LOAD DATA is known not to express, though the lane does: their portions go through
 /// the lane.
-fn may_be_refused(of: &str, field: Field<'_>) -> bool {
+fn may_be_refused(of: &str, field: Field<'_>, notes: bool) -> bool {
     let number = matches!(field, Field::Plain(t) | Field::Number(t) if windrow_core::value::is_number(t.as_bytes()));
     let time = ["year", "date", "time"]
         .iter()
         .any(|kind| of.starts_with(kind));
+    // MySQL says the same of a part that is left out and of a text that has another meaning.
+    let noted = ["decimal", "date", "time", "char", "varchar"].iter();
+    if notes && noted.into_iter().any(|kind| of.starts_with(kind)) {
+        return true;
+    }
     (time && (number || matches!(field, Field::Bool(_))))
         || (of.starts_with("bit") && (number || matches!(field, Field::Json(_) | Field::Bytes(_))))
 }
@@ -314,11 +320,12 @@ async fn compare(bed: &mut Bed, of: &str, fields: &[Field<'_>]) {
         .map(|(id, field)| vec![Field::Plain(id), *field])
         .collect();
     let told = bed.alone(&plan("lane", &["id", "v"]), &rows).await;
+    let notes = is_mysql(bed.database.url()).unwrap();
     filter(bed, of, &rows, &told).await;
     let mut loader = bed.loader(&plan("bulk", &["id", "v"])).await;
     let (mut together, mut left) = (Vec::new(), vec!["-1"]);
     for ((row, fault), field) in rows.iter().zip(&told).zip(fields) {
-        let odd = may_be_refused(of, *field);
+        let odd = may_be_refused(of, *field, notes);
         if fault.is_none() && !odd {
             together.push(row.clone());
             continue;
@@ -354,10 +361,19 @@ async fn compare(bed: &mut Bed, of: &str, fields: &[Field<'_>]) {
 /// them.
 async fn filter(bed: &Bed, of: &str, rows: &[Vec<Field<'_>>], told: &[Option<Fault>]) {
     let mut loader = bed.loader(&plan("filter", &["id", "v"])).await;
-    let filtered = loader.filter(&portion(rows), None).await.unwrap();
+    let filtered = match loader.filter(&portion(rows), None).await {
+        Err(LoadFault::Refused(_)) if of.contains("check") && !numbers_rows(bed) => return,
+        // To MySQL a text that is no JSON is the end of the whole statement.
+        Err(LoadFault::Refused(_)) if of == "json" && is_mysql(bed.database.url()).unwrap() => {
+            return;
+        }
+        Err(fault) => panic!("{of}: {fault:?}"),
+        Ok(filtered) => filtered,
+    };
+    let notes = is_mysql(bed.database.url()).unwrap();
     for place in &filtered.left {
         let (row, fault) = (&rows[*place], &told[*place]);
-        let odd = may_be_refused(of, row[1]);
+        let odd = may_be_refused(of, row[1], notes);
         assert!(fault.is_some() || odd, "{of}: {row:?} is left out");
     }
     let left: Vec<_> = filtered.left.iter().map(|at| rows[*at].clone()).collect();
@@ -370,13 +386,19 @@ async fn filter(bed: &Bed, of: &str, rows: &[Vec<Field<'_>>], told: &[Option<Fau
         bed.rows(&dump("lane")).await,
         bed.rows(&dump("filter")).await,
     );
-    assert_eq!(lane, filter, "{of}");
+    for (lane, filter) in lane.iter().zip(&filter) {
+        assert_eq!(lane, filter, "{of}");
+    }
+    assert_eq!(lane.len(), filter.len(), "{of}");
 }
 
 async fn compare_some(part: usize) {
     let long = long();
     let mut bed = Bed::new("select 1;").await;
     for (number, of) in TYPES.iter().enumerate().skip(part).step_by(4) {
+        if !has_type(bed.database.url(), of).unwrap() {
+            continue;
+        }
         compare(&mut bed, of, &all_fields(&long, number)).await;
     }
 }

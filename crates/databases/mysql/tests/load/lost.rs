@@ -134,7 +134,9 @@ async fn a_server_that_does_not_allow_it_is_sent_an_insert() {
     assert!(bulk.columns(&plan("t", &[]).table).await.unwrap().is_some());
     // Each value is the lane's, and what the lane refuses is refused.
     for of in INSERTED {
-        let sql = |name: &str| format!("create or replace table {name} (id int, v {of});");
+        let sql = |name: &str| {
+            format!("drop table if exists {name}; create table {name} (id int, v {of});")
+        };
         windrow_testkit::mariadb::sql(&url, &(sql("lane") + &sql("bulk"))).unwrap();
         let texts = [
             "",

@@ -41,13 +41,18 @@ fn mixed(chances: &[u8]) -> Vec<[String; 6]> {
     chances.iter().enumerate().map(row).collect()
 }
 
-async fn compare(bed: &Bed, bulk: &dyn Bulk, probed: bool, chances: &[u8]) {
+async fn compare(bed: &Bed, bulk: &dyn Bulk, [probed, numbers]: [bool; 2], chances: &[u8]) {
     bed.sql("delete from lane; delete from t; delete from windrow_loads; insert into lane values (-5, 'old', 1, -1, null, 1); insert into t select * from lane");
-    // Who cannot try the numbering out does without what a check refuses.
-    let chances: Vec<u8> = chances
-        .iter()
-        .map(|c| c + u8::from(!probed && c % 20 == 3))
-        .collect();
+    // Who cannot try the numbering out does without what a check refuses, and a server that does
+    // not number all rows without what any constraint refuses.
+    let tame = |chance: &u8| match chance % 20 {
+        kind @ (0 | 3..=6) if !numbers => chance - kind + 11,
+        // Bent values may be keys that are there.
+        1 if !numbers && !probed => chance + 10,
+        3 if !probed => chance + 1,
+        _ => *chance,
+    };
+    let chances: Vec<u8> = chances.iter().map(tame).collect();
     let owned = mixed(&chances);
     let rows: Vec<Vec<Field<'_>>> = owned
         .iter()
@@ -95,6 +100,7 @@ fn any_mix_is_as_by_the_lane() {
         let clerk = clerk(&bed).await;
         (bed, clerk)
     });
+    let numbers = numbers_rows(&bed);
     let config = Config {
         cases: 30,
         failure_persistence: None,
@@ -105,8 +111,8 @@ fn any_mix_is_as_by_the_lane() {
     let chances = proptest::collection::vec(proptest::num::u8::ANY, 1..120);
     let result = runner.run(&chances, |chances| {
         runtime.block_on(async {
-            compare(&bed, &*bed.bulk, true, &chances).await;
-            compare(&bed, &*clerks, false, &chances).await;
+            compare(&bed, &*bed.bulk, [true, numbers], &chances).await;
+            compare(&bed, &*clerks, [false, numbers], &chances).await;
         });
         Ok(())
     });

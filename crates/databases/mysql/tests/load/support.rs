@@ -6,6 +6,7 @@ use mysql_async::prelude::Queryable as _;
 use windrow_core::{Bulk, Fault, Field, LoadPlan, Loader, OnConflict};
 use windrow_database::{Driver, Options};
 use windrow_mysql::Mysql;
+use windrow_testkit::left_out;
 use windrow_testkit::loads::{self, on_conflict};
 pub(crate) use windrow_testkit::loads::{plan, portion, refused, texts};
 use windrow_testkit::mariadb::{Database, shared};
@@ -72,6 +73,23 @@ impl Bed {
         conn.disconnect().await.unwrap();
         rows.into_iter().map(mysql_async::Row::unwrap).collect()
     }
+}
+
+/// Returns true if the server tells of every warning which row it is of. Notes if it does not:
+/// then a portion in which something else is wrong than a value that does not fit is the lane's.
+pub(crate) fn numbers_rows(bed: &Bed) -> bool {
+    let version = bed.sql("select version()");
+    let numbers: Vec<u32> = version
+        .split(['.', '-'])
+        .map_while(|part| part.parse().ok())
+        .collect();
+    let does = version.contains("MariaDB") && numbers >= vec![10, 7];
+    if !does {
+        left_out::note(
+            "portions without the rows that a constraint refuses: the server does not number them",
+        );
+    }
+    does
 }
 
 pub(crate) async fn session(url: &str) -> mysql_async::Conn {

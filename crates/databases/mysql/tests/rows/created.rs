@@ -31,9 +31,18 @@ async fn a_table_is_made_from_its_first_rows_and_keeps_them_exactly() {
     bed.succeed(&units).await;
     let read = get("made").shape();
     let done = bed.succeed(&[unit(&read, row![3])]).await.remove(0);
-    assert_eq!(done.returned.unwrap().rows[0].to_vec(), rows(3));
+    let mut stored = rows(3);
+    if !server(&bed).0 {
+        // MySQL spells JSON its own way.
+        stored[5] = json("{\"a\": 1}");
+    }
+    assert_eq!(done.returned.unwrap().rows[0].to_vec(), stored);
     let engine = "select engine, table_collation from information_schema.tables where table_schema = database()";
-    assert_eq!(bed.sql(engine), "InnoDB|utf8mb4_nopad_bin");
+    let collation = match server(&bed).0 {
+        true => "utf8mb4_nopad_bin",
+        false => "utf8mb4_0900_bin",
+    };
+    assert_eq!(bed.sql(engine), format!("InnoDB|{collation}"));
     let outcomes = bed.outcomes(&[unit(&shape, rows(3))]).await;
     assert_eq!(fault(&outcomes[0]).class, FaultClass::Unique);
 }
@@ -52,7 +61,13 @@ async fn columns_are_added_and_keep_their_types() {
     bed.succeed(&[unit(&more, row![2, "text", true])]).await;
     let types = "select group_concat(column_name, ' ', column_type order by column_name separator ', ') \
                  from information_schema.columns where table_schema = database() and table_name = 'w'";
-    let made = "at datetime(6), b tinyint(1), d date, id bigint(20), late longtext, more tinyint(1), n double, x double";
+    let bigint = match server(&bed).0 {
+        true => "bigint(20)",
+        false => "bigint",
+    };
+    let made = format!(
+        "at datetime(6), b tinyint(1), d date, id {bigint}, late longtext, more tinyint(1), n double, x double"
+    );
     assert_eq!(bed.sql(types), made);
     let mut units = vec![unit(&shape, row(3))];
     for (place, value) in [

@@ -20,9 +20,7 @@ async fn a_write_that_waits_for_a_lock_is_given_up() {
     let canceller = executor.canceller().unwrap();
     let shape = update("lk", &["v"]).shape();
     let write = tokio::spawn(async move { executor.execute(&[unit(&shape, row![7, 1])]).await });
-    let waits = "select count(*) from information_schema.processlist
-        where db = database() and info like 'update%lk%' and state <> '' and time_ms > 20";
-    eventually("it waits", || bed.sql(waits) == "1").await;
+    eventually("it waits", || waits(&bed)).await;
     canceller.cancel().await.unwrap();
     let mut report = write.await.unwrap();
     let outcome = told(report.verdicts.pop().unwrap());

@@ -3,6 +3,7 @@
 use windrow_core::{FaultClass, RowDone, RowWrite, Rung, Unit, Value};
 
 use crate::support::*;
+use windrow_testkit::mariadb::{has_type, shared};
 use windrow_testkit::row;
 
 const TABLE: &str = "
@@ -272,12 +273,17 @@ async fn in_one_batch_keys_are_as_equal_as_their_collation_has_them() {
         "straße", "STRASSE", "é", "E", "e ", "e", "ﬀ", "ff", "a\u{308}", "ä",
     ];
     let mut bed = Bed::new("select 1").await;
+    // Those that take blanks at the end for a part of the text have other names on MySQL.
+    let [exact, nopad] = match server(&bed).0 {
+        true => ["utf8mb4_nopad_bin", "utf8mb4_unicode_520_nopad_ci"],
+        false => ["utf8mb4_0900_bin", "utf8mb4_0900_ai_ci"],
+    };
     for collation in [
         "utf8mb4_bin",
-        "utf8mb4_nopad_bin",
+        exact,
         "utf8mb4_general_ci",
         "utf8mb4_unicode_520_ci",
-        "utf8mb4_unicode_520_nopad_ci",
+        nopad,
         "utf8mb4_german2_ci",
         "utf8mb4_swedish_ci",
     ] {
@@ -520,6 +526,7 @@ async fn an_upsert_changes_no_row_that_it_meets_by_a_key_that_is_not_given() {
 /// All that a key can be made of, met by an upsert: the row is changed, and its key stays as it is.
 #[tokio::test]
 async fn an_upsert_leaves_keys_of_every_type_as_they_are() {
+    let any = shared().unwrap();
     for (kind, values) in [
         ("int", ["1", "-5", "7"]),
         ("decimal(5,2)", ["1.50", "-0.25", "100.00"]),
@@ -552,6 +559,9 @@ async fn an_upsert_leaves_keys_of_every_type_as_they_are() {
         ),
         ("inet6", ["::1", "::2", "::3"]),
     ] {
+        if !has_type(any.url(), kind).unwrap() {
+            continue;
+        }
         let mut bed = Bed::new(&format!("create table t (k {kind} primary key, n int)")).await;
         let put = insert("t", &["k", "n"]).upsert().shape();
         let row = |k: &str, n: i32| match kind {

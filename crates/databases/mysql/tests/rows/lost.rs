@@ -16,11 +16,6 @@ use windrow_testkit::row;
 const TABLE: &str =
     "create table t (id int primary key, a int); insert into t select seq, 0 from seq_0_to_19";
 
-/// Statements that have been under way for longer than any that does not wait. (InnoDB's own views
-/// are not renewed as long as they are looked at again and again.)
-pub(super) const WAITS: &str = "select count(*) from information_schema.processlist
-    where db = database() and command <> 'Sleep' and id <> connection_id() and time_ms > 300";
-
 fn patient() -> Options {
     Options {
         lock_wait: Duration::from_secs(60),
@@ -60,7 +55,7 @@ async fn a_write_that_meets_a_foreign_lock_goes_on_alone() {
     let mut alone = bed.sink.connect(Purpose::LockWait).await.unwrap();
     let waiting = units[7..8].to_vec();
     let task = tokio::spawn(async move { alone.execute(&waiting).await });
-    eventually("the lone write waits", || bed.sql(WAITS) == "1").await;
+    eventually("the lone write waits", || waits(&bed)).await;
     other.query_drop("commit").await.unwrap();
     let mut report = task.await.unwrap();
     assert_eq!(told(report.verdicts.remove(0)).unwrap()[0].rows, 1);
@@ -137,7 +132,7 @@ async fn the_victim_of_a_deadlock_is_run_again() {
     let mut executor = bed.connect().await;
     let run = units.clone();
     let task = tokio::spawn(async move { (executor.execute(&run).await, executor) });
-    eventually("the batch waits", || bed.sql(WAITS) == "1").await;
+    eventually("the batch waits", || waits(&bed)).await;
     other
         .query_drop("update t set a = 9 where id = 0")
         .await
@@ -176,7 +171,7 @@ async fn a_connection_that_is_killed_while_a_batch_runs_was_not_committed() {
     let next = bed.connect().await;
     let mut executor = std::mem::replace(&mut bed.executor, next);
     let task = tokio::spawn(async move { executor.execute(&run).await });
-    eventually("the batch waits", || bed.sql(WAITS) == "1").await;
+    eventually("the batch waits", || waits(&bed)).await;
     bed.sql(&format!("kill {ours}"));
     let report = task.await.unwrap();
     assert!(!report.usable);

@@ -6,6 +6,7 @@ use windrow_core::{FaultClass, MovePlan, Name, TableName, Value};
 use super::support::{Bed, session};
 use mysql_async::prelude::Queryable;
 use std::sync::Arc;
+use windrow_testkit::mariadb::{has_type, shared};
 
 const PENDING: &str = "create table pending (id bigint auto_increment primary key, tenant varchar(40), level int,
     note varchar(100), at timestamp(3) null, twice int as (level * 2), unique (note));
@@ -417,7 +418,11 @@ async fn a_key_may_be_of_many_kinds() {
         ),
         ("inet6", "'::1', '::ffff:10.0.0.1', 'fe80::1'"),
     ];
+    let any = shared().unwrap();
     for (kind, values) in tables {
+        if !has_type(any.url(), kind).unwrap() {
+            continue;
+        }
         let values = values.split(", ").collect::<Vec<_>>().join("), (");
         let sql = format!(
             "set sql_mode = concat(@@sql_mode, ',NO_AUTO_VALUE_ON_ZERO'); create table pending (k {kind} primary key); insert into pending values ({values})"

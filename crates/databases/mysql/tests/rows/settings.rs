@@ -5,26 +5,50 @@ use windrow_core::{RowWrite, Rung, Unit, Verdict};
 use windrow_database::Driver;
 use windrow_database::Options;
 use windrow_mysql::Mysql;
-use windrow_testkit::mariadb::{Builder, MariaDb, sql};
+use windrow_testkit::mariadb::{Builder, MariaDb, is_mysql, shared, sql};
 
 use crate::support::*;
 use windrow_testkit::row;
 
-/// Settings that make other servers of a server.
-fn odd() -> Builder {
-    let settings = [
-        ("completion-type", "RELEASE"),
-        ("transaction-isolation", "SERIALIZABLE"),
+/// Settings that only one of the products has.
+struct Own {
+    options: &'static [(&'static str, &'static str)],
+    globals: &'static str,
+}
+
+const MARIADB: Own = Own {
+    options: &[
         ("skip-character-set-client-handshake", "1"),
-        ("character-set-server", "latin1"),
-        ("default-storage-engine", "MyISAM"),
-        ("max-join-size", "1"),
-        ("max-error-count", "0"),
         ("old-mode", "NO_DUP_KEY_WARNINGS_WITH_IGNORE"),
         (
             "sql-mode",
             "ANSI,NO_BACKSLASH_ESCAPES,PAD_CHAR_TO_FULL_LENGTH,NO_TABLE_OPTIONS,STRICT_ALL_TABLES",
         ),
+    ],
+    globals:
+        "set global check_constraint_checks = 0, global in_predicate_conversion_threshold = 2, \
+              global max_statement_time = 30, global tx_read_only = 1;
+              revoke super on *.* from app@'%'",
+};
+
+const MYSQL: Own = Own {
+    options: &[(
+        "sql-mode",
+        "ANSI,NO_BACKSLASH_ESCAPES,PAD_CHAR_TO_FULL_LENGTH,STRICT_ALL_TABLES",
+    )],
+    globals: "set global max_execution_time = 30000, global transaction_read_only = 1;
+              revoke super, connection_admin on *.* from app@'%'",
+};
+
+/// Settings that make other servers of a server.
+fn odd(own: &Own) -> Builder {
+    let settings = [
+        ("completion-type", "RELEASE"),
+        ("transaction-isolation", "SERIALIZABLE"),
+        ("character-set-server", "latin1"),
+        ("default-storage-engine", "MyISAM"),
+        ("max-join-size", "1"),
+        ("max-error-count", "0"),
         (
             "init-connect",
             "SET autocommit = 0, sql_select_limit = 1, sql_safe_updates = 1, foreign_key_checks = 0",
@@ -33,26 +57,30 @@ fn odd() -> Builder {
     let server = MariaDb::builder();
     settings
         .iter()
+        .chain(own.options)
         .fold(server, |server, (name, value)| server.set(name, value))
 }
 
 #[tokio::test]
 async fn a_server_of_odd_settings_changes_no_answer() {
-    let server = odd().start().unwrap();
+    let own = match is_mysql(shared().unwrap().url()).unwrap() {
+        true => MYSQL,
+        false => MARIADB,
+    };
+    let server = odd(&own).start().unwrap();
     let url = server.create_database().unwrap();
     sql(
         &url,
         "set global sql_select_limit = 1, global sql_auto_is_null = 1, global unique_checks = 0,
-           global foreign_key_checks = 0, global check_constraint_checks = 0, global time_zone = '+05:00',
-           global in_predicate_conversion_threshold = 2, global lc_messages = 'de_DE', global max_statement_time = 30;
-         create user app@'%'; grant all on *.* to app@'%'; revoke super on *.* from app@'%';
+           global foreign_key_checks = 0, global time_zone = '+05:00', global lc_messages = 'de_DE';
+         create user app@'%'; grant all on *.* to app@'%';
          create table p (id int primary key) engine=innodb character set utf8mb4;
          create table t (id int primary key, k char(9), at timestamp null, p int, n int check (n < 100),
            unique (k), foreign key (p) references p (id)) engine=innodb character set utf8mb4;
-         insert into p values (1);
-         set global tx_read_only = 1",
+         insert into p values (1);",
     )
     .unwrap();
+    sql(&url, own.globals).unwrap();
     let url = url.replace("root@", "app@");
     let sink = Driver::open(&Mysql, &url, &Options::default())
         .await

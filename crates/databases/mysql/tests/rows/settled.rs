@@ -5,7 +5,6 @@ use std::time::Duration;
 use mysql_async::prelude::Queryable;
 use tokio::time::timeout;
 
-use crate::lost::WAITS;
 use crate::support::*;
 
 const TABLE: &str = "create table t (id int primary key, a int); insert into t values (1, 0)";
@@ -16,9 +15,9 @@ async fn a_statement_that_waits_is_waited_for() {
     let mut holds = session(bed.database.url()).await;
     holds.query_drop("begin").await.unwrap();
     holds.query_drop("update t set a = 1").await.unwrap();
-    let mut waits = session(bed.database.url()).await;
-    let waiting = tokio::spawn(async move { waits.query_drop("update t set a = a + 10").await });
-    eventually("the statement waits", || bed.sql(WAITS) == "1").await;
+    let mut second = session(bed.database.url()).await;
+    let waiting = tokio::spawn(async move { second.query_drop("update t set a = a + 10").await });
+    eventually("the statement waits", || waits(&bed)).await;
     let inventory = bed.sink.inventory().unwrap();
     let mut settled = std::pin::pin!(inventory.settled());
     let early = timeout(Duration::from_millis(300), &mut settled).await;

@@ -22,7 +22,7 @@ impl Bed {
 
     pub(crate) async fn with(sql: &str, options: &Options) -> Self {
         let database = shared().unwrap();
-        database.exec(&readable(&database, sql)).unwrap();
+        database.exec(sql).unwrap();
         let sink = Driver::open(&Mysql, database.url(), options).await.unwrap();
         Self {
             database,
@@ -31,7 +31,7 @@ impl Bed {
     }
 
     pub(crate) fn sql(&self, sql: &str) -> String {
-        self.database.exec(&readable(&self.database, sql)).unwrap()
+        self.database.exec(sql).unwrap()
     }
 }
 
@@ -49,32 +49,6 @@ impl std::ops::DerefMut for Bed {
     }
 }
 
-/// Writes MariaDB's tables of numbers, such as `seq_1_to_100`, as the server reads them.
-fn readable(database: &Database, sql: &str) -> String {
-    let is_plain = !sql.contains("from seq_");
-    if is_plain
-        || database
-            .exec("select version()")
-            .unwrap()
-            .contains("MariaDB")
-    {
-        return sql.to_owned();
-    }
-    let mut texts = sql.split("from seq_");
-    let mut out = "set cte_max_recursion_depth = 1000000; ".to_owned();
-    out.push_str(texts.next().unwrap_or_default());
-    for text in texts {
-        let end = text.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_'));
-        let (range, rest) = text.split_at(end.unwrap_or(text.len()));
-        let (first, last) = range.split_once("_to_").unwrap();
-        out.push_str(&format!(
-            "from (with recursive s (seq) as (select {first} union all select seq + 1 from s where seq < {last}) \
-             select seq from s) numbers{rest}"
-        ));
-    }
-    out
-}
-
 /// A session of its own, for locks and kills.
 pub(crate) async fn session(url: &str) -> mysql_async::Conn {
     mysql_async::Conn::from_url(url).await.unwrap()
@@ -86,4 +60,19 @@ pub(crate) fn server(bed: &Bed) -> (bool, (u32, u32)) {
     let mut numbers = version.split(['.', '-']).map(|part| part.parse().unwrap());
     let number = (numbers.next().unwrap(), numbers.next().unwrap());
     (version.contains("MariaDB"), number)
+}
+
+/// Returns true while one other statement has been under way for longer than any that does not
+/// wait. (InnoDB's own views are not renewed as long as they are looked at again and again.)
+pub(crate) fn waits(bed: &Bed) -> bool {
+    // MySQL counts whole seconds.
+    let long = match server(bed).0 {
+        true => "time_ms > 300",
+        false => "time > 0",
+    };
+    let waiting = bed.sql(&format!(
+        "select count(*) from information_schema.processlist \
+         where db = database() and command <> 'Sleep' and id <> connection_id() and {long}"
+    ));
+    waiting == "1"
 }

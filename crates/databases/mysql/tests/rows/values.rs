@@ -3,7 +3,17 @@
 use windrow_core::{FaultClass, RowWrite, Rung, Unit, Value};
 
 use crate::support::*;
+use windrow_testkit::mariadb::{has_type, shared};
 use windrow_testkit::row;
+
+/// A table with a column of each type. MySQL has no type for UUIDs.
+async fn bed() -> Bed {
+    let any = shared().unwrap();
+    match has_type(any.url(), "uuid").unwrap() {
+        true => Bed::new(TABLE).await,
+        false => Bed::new(&TABLE.replace("u uuid", "u char(36)")).await,
+    }
+}
 
 const TABLE: &str = "
 create table t (
@@ -88,7 +98,7 @@ fn row_of(id: i32, value: &Value) -> Vec<Value> {
 
 #[tokio::test]
 async fn values_come_back_as_they_went_in() {
-    let mut bed = Bed::new(TABLE).await;
+    let mut bed = bed().await;
     for (id, (column, given, back)) in (0..).zip(cases()) {
         let shape = insert("t", &["id", column]).shape();
         bed.succeed(&[unit(&shape, row_of(id, &given))]).await;
@@ -101,7 +111,7 @@ async fn values_come_back_as_they_went_in() {
 
 #[tokio::test]
 async fn by_one_statement_for_many_it_is_the_same() {
-    let mut bed = Bed::new(TABLE).await;
+    let mut bed = bed().await;
     for (case, (column, given, back)) in (0..).zip(cases()) {
         let first = case * 10;
         let inserts = insert("t", &["id", column]).shape();
@@ -157,7 +167,7 @@ async fn what_is_not_given_is_the_default() {
 
 #[tokio::test]
 async fn what_does_not_fit_is_the_servers_error() {
-    let mut bed = Bed::new(TABLE).await;
+    let mut bed = bed().await;
     let cases: Vec<(&str, Value, &str)> = vec![
         ("i8", 128.into(), "22003"),
         ("u64", (-1).into(), "22003"),
@@ -171,6 +181,9 @@ async fn what_does_not_fit_is_the_servers_error() {
         ("name", "x".repeat(21).into(), "22001"),
         ("name", vec![255, 254].into(), "22021"),
         ("e", "four".into(), "22P02"),
+        ("b", number("1.5"), "22P02"),
+        ("b", json("[]"), "22P02"),
+        ("i64", vec![0, 255].into(), "22P02"),
         ("vb", "no base64!".into(), "22P02"),
     ];
     for (id, (column, value, code)) in (0..).zip(cases) {
@@ -240,4 +253,157 @@ async fn vectors_are_stored_and_come_back() {
     }
     let bad = bed.one(unit(&put, row![99, "AAA="])).await.unwrap_err();
     assert_eq!(bad.class, FaultClass::Value, "{bad:?}");
+}
+
+/// A value, as it is sent and as a literal of SQL.
+type Case = (Value, &'static str);
+
+/// Columns, and values that a prepared statement of MySQL would store otherwise one behind the
+/// other: it keeps the type that a value has made of a parameter.
+fn following_each_other() -> Vec<(&'static str, &'static str, Vec<Case>)> {
+    let whole = || {
+        vec![
+            (Value::from("2.5"), "'2.5'"),
+            (Value::from(".5"), "'.5'"),
+            (7.into(), "7"),
+            (Value::from("1e-400"), "'1e-400'"),
+            (
+                Value::from("18446744073709551614.5"),
+                "'18446744073709551614.5'",
+            ),
+            (Value::from("4.5"), "'4.5'"),
+        ]
+    };
+    let long = "123456789012345678901234567890.0123456789";
+    vec![
+        ("n mediumint", "n", whole()),
+        ("u bigint unsigned", "u", whole()),
+        (
+            "d decimal(40,10)",
+            "d",
+            vec![
+                (Value::from(long), long),
+                (5.into(), "5"),
+                (Value::from("1e-400"), "'1e-400'"),
+                (number("1e3"), "1e3"),
+                (true.into(), "1"),
+                (number(long), long),
+            ],
+        ),
+        (
+            "x double",
+            "x",
+            vec![
+                (Value::from("0.1"), "'0.1'"),
+                (1.into(), "1"),
+                (number("1.7976931348623157e308"), "1.7976931348623157e308"),
+                (Value::from("123456789.123456789"), "'123456789.123456789'"),
+            ],
+        ),
+        (
+            "b varbinary(20)",
+            "b",
+            vec![
+                (vec![b'1', b'e', b'1'].into(), "'1e1'"),
+                (5.into(), "5"),
+                (vec![b'0', b'0', b'7'].into(), "'007'"),
+                (true.into(), "1"),
+                (vec![0, 255].into(), "x'00ff'"),
+            ],
+        ),
+        (
+            "y year",
+            "y",
+            vec![
+                (Value::from("70"), "'70'"),
+                (0.into(), "0"),
+                (Value::from("0"), "'0'"),
+                (Value::from("1e-400"), "'1e-400'"),
+                (70.into(), "70"),
+                (false.into(), "0"),
+                (2026.into(), "2026"),
+            ],
+        ),
+        (
+            "k bit(24)",
+            "k",
+            vec![
+                (5.into(), "5"),
+                (vec![b'1', b'e', b'1'].into(), "'1e1'"),
+                (true.into(), "1"),
+                (vec![0, 7].into(), "7"),
+            ],
+        ),
+        (
+            "t varchar(20)",
+            "t",
+            vec![
+                (Value::from("1e1"), "'1e1'"),
+                (5.into(), "'5'"),
+                (Value::from("007"), "'007'"),
+            ],
+        ),
+    ]
+}
+
+#[tokio::test]
+async fn a_value_is_stored_alike_whatever_came_before_it() {
+    for (column, name, cases) in following_each_other() {
+        let mut bed = Bed::new(&format!("create table t (id int primary key, {column})")).await;
+        let put = insert("t", &["id", name]).shape();
+        let set = update("t", &[name]).shape();
+        let mut id = 0;
+        let mut ids = |n: i32| {
+            id += n;
+            id - n..id
+        };
+        let forth = cases.iter().chain(&cases).chain(cases.iter().rev());
+        for ((value, literal), joined) in forth.clone().zip([1, 4].into_iter().cycle()) {
+            let check = async |bed: &mut Bed, units: Vec<Unit<RowWrite>>, of: &str| {
+                let outcomes = bed.outcomes(&units).await;
+                let alone = format!("replace into t values (-1, {literal})");
+                let fits = bed.database.exec(&alone).is_ok();
+                assert!(
+                    outcomes.iter().all(|outcome| outcome.is_ok() == fits),
+                    "{column}: {value:?}: {outcomes:?}"
+                );
+                if !fits {
+                    return;
+                }
+                let stored = bed.sql(&format!(
+                    "select distinct hex(concat({name})) from t where id = -1 or id {of}"
+                ));
+                assert_eq!(stored.lines().count(), 1, "{column}: {value:?}: {stored}");
+            };
+            let new = ids(joined);
+            let of = format!("between {} and {}", new.start, new.end - 1);
+            let rows = new.clone().map(|id| unit(&put, row_of(id, value)));
+            check(&mut bed, rows.collect(), &of).await;
+            bed.sql(&format!("insert ignore into t (id) values ({})", new.start));
+            let change = unit(&set, vec![value.clone(), new.start.into()]);
+            check(&mut bed, vec![change], &format!("= {}", new.start)).await;
+        }
+    }
+}
+
+/// A number that came as a key makes no other key one.
+#[tokio::test]
+async fn bytes_are_keys_to_the_letter_whatever_came_before_them() {
+    let mut bed = Bed::new(
+        "create table t (k varbinary(9) primary key, v int); insert into t values ('10', 1), ('1e1', 2), ('7', 3)",
+    )
+    .await;
+    let read = get("t").shape();
+    let mut found = async |key: Value| {
+        let done = bed.one(unit(&read, vec![key])).await.unwrap();
+        done.returned
+            .unwrap()
+            .rows
+            .first()
+            .map(|row| row[1].clone())
+    };
+    assert_eq!(found(7.into()).await, Some(3.into()));
+    assert_eq!(found(b"1e1".to_vec().into()).await, Some(2.into()));
+    assert_eq!(found(b"007".to_vec().into()).await, None);
+    assert_eq!(found(b"1e1".to_vec().into()).await, Some(2.into()));
 }
