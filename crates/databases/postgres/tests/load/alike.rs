@@ -256,6 +256,9 @@ create type pair as (a int, b text)";
 async fn bed() -> Bed {
     let bed = Bed::new(OWN_TYPES).await;
     for (number, (type_name, _)) in TYPES.iter().enumerate() {
+        if !bed.has_type(type_name) {
+            continue;
+        }
         for way in ["copied", "alone"] {
             bed.sql(&format!("create table {way}{number} (v {type_name})"));
         }
@@ -304,6 +307,9 @@ async fn texts_of_every_type() {
     let bed = bed().await;
     let mut executor = bed.executor().await;
     for (number, (type_name, texts)) in TYPES.iter().enumerate() {
+        if !bed.has_type(type_name) {
+            continue;
+        }
         compare(&bed, &mut *executor, number, Field::Null, type_name).await;
         for text in *texts {
             let what = format!("{type_name} {text:?}");
@@ -332,6 +338,9 @@ async fn fields_that_know_what_they_are() {
         Field::Bytes(b""),
     ];
     for (number, (type_name, _)) in TYPES.iter().enumerate() {
+        if !bed.has_type(type_name) {
+            continue;
+        }
         for field in fields {
             compare(
                 &bed,

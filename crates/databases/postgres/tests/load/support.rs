@@ -9,6 +9,7 @@ use windrow_core::{
 };
 use windrow_database::{Driver, Options};
 use windrow_postgres::Postgres;
+use windrow_testkit::left_out;
 use windrow_testkit::loads;
 pub(crate) use windrow_testkit::loads::{on_conflict as with, plan, refused, written};
 use windrow_testkit::postgres::{Database, shared};
@@ -41,6 +42,21 @@ impl Bed {
             sink,
             bulk,
         }
+    }
+
+    /// Returns true if the server has a type. Notes those that are left out.
+    pub(crate) fn has_type(&self, of: &str) -> bool {
+        let is_there = of != "numeric(3,-2)"
+            || self
+                .sql("select current_setting('server_version_num')::int >= 150000")
+                .trim()
+                == "t";
+        if !is_there {
+            left_out::note(
+                "columns of the type numeric(3,-2): before PostgreSQL 15 there are none",
+            );
+        }
+        is_there
     }
 
     pub(crate) fn sql(&self, sql: &str) -> String {

@@ -45,6 +45,9 @@ async fn texts_of_every_type() {
     let mut executor = bed.executor().await;
     let mut compared = 0;
     for (type_name, texts) in TYPES {
+        if !bed.has_type(type_name) {
+            continue;
+        }
         bed.sql(&format!(
             "drop table if exists passed, alone; create table passed (v {type_name}); create table alone (v {type_name})"
         ));
