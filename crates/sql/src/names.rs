@@ -17,12 +17,12 @@ const DDL: &[&str] = &[
     "revoke", "security",
 ];
 
-/// Those that may take away or change an object that was there before, or the right to see it.
+/// Words of statements that may remove or change an existing object, or the right to see it.
 const CHANGES: &[&str] = &[
     "alter", "call", "discard", "do", "drop", "grant", "import", "reassign", "revoke", "security",
 ];
 
-/// Those that end a transaction, and with it what lasts no longer.
+/// Words of statements that end a transaction, and with it what lasts no longer.
 const ENDS: &[&str] = &["abort", "commit", "end", "prepare", "rollback"];
 
 /// The names of a text, each once, sorted: equal for texts that differ in their literals only.

@@ -17,7 +17,7 @@ const MAX_STEPS_TEXT: usize = 1 << 20;
 /// One statement of a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Step {
-    /// What it may commit.
+    /// Effect on what is committed.
     pub commits: Commits,
     /// The prepared statement that it names.
     pub names: Option<StatementName>,
@@ -36,7 +36,7 @@ pub enum Commits {
     AtOnce,
     /// Never: it opens a transaction block.
     Opens,
-    /// It commits the transaction block.
+    /// Commits the transaction block.
     Block,
     /// Never: it rolls the transaction block back.
     Undoes,
@@ -49,17 +49,17 @@ pub enum Commits {
 /// The name of a prepared statement in a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StatementName {
-    /// What the text does with the prepared statement.
+    /// Use that the text makes of the prepared statement.
     pub usage: NameUsage,
     /// The name as the server reads it: folded, and cut to 63 bytes. Empty for ALL.
     pub name: Box<str>,
     /// The whole name, if it was cut: the server gives notice of that.
     pub whole: Option<Box<str>>,
-    /// Its bytes in the text.
+    /// Byte range of the name in the text.
     pub place: Range<usize>,
 }
 
-/// What a text does with a prepared statement that it names.
+/// Use that a text makes of a prepared statement that it names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NameUsage {
     /// `DEALLOCATE name`

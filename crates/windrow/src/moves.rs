@@ -69,7 +69,7 @@ pub struct MoveSettings {
     pub limit: Option<u64>,
     /// Whether it goes on as rows arrive, until it is stopped.
     pub follow: bool,
-    /// Whether rows are moved though deleting them from the source changes other rows: by foreign
+    /// True if rows are moved though deleting them from the source changes other rows: by foreign
     /// keys with ON DELETE CASCADE, SET NULL or SET DEFAULT, triggers and rules.
     pub delete_effects: bool,
 }
@@ -132,7 +132,7 @@ pub struct Moving {
     to: Option<(Arc<dyn Database>, Elsewhere, Lane)>,
     /// The destination's URL.
     url: Secret,
-    /// What else changes if rows are deleted from the source, in words.
+    /// Describes what else changes if rows are deleted from the source.
     effects: Vec<Box<str>>,
     delete_effects: bool,
     counts: Arc<Counts>,
@@ -227,7 +227,7 @@ impl Moving {
         self.stop.clone()
     }
 
-    /// What else changes if rows are deleted from the source: foreign keys of other tables that
+    /// Side effects of deleting rows from the source: foreign keys of other tables that
     /// delete or change rows with it, triggers and rules. Each in words.
     pub fn effects(&self) -> &[Box<str>] {
         &self.effects

@@ -47,7 +47,7 @@ pub struct TableFacts {
     /// The columns that every row must be given a value for: NOT NULL, without a default, and
     /// filled in by nothing else that is known (a generator of numbers, a trigger).
     pub required: Vec<Name>,
-    /// What else changes if its rows are deleted: foreign keys of other tables that delete or
+    /// Side effects of deleting its rows: foreign keys of other tables that delete or
     /// change rows with it, triggers and rules. Each in words.
     pub effects: Vec<Box<str>>,
 }

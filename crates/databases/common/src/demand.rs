@@ -1,4 +1,4 @@
-//! What rows ask of one table: to be made, or to get columns.
+//! Demands of rows on one table: creation, or further columns.
 
 use windrow_core::{
     Fault, FaultClass, Holds, LoadPlan, Name, Op, RowWrite, Rows, Shape, TableName, Value,
@@ -41,7 +41,7 @@ pub struct Demand {
 }
 
 impl Demand {
-    /// What the writes ask of their tables. Texts that all are times ask for a column of times,
+    /// Collects what the writes ask of their tables. Texts that all are times ask for a column of times,
     /// whole numbers for one that takes decimals too.
     pub fn of_writes<'w>(
         writes: impl IntoIterator<Item = &'w RowWrite>,
@@ -61,7 +61,7 @@ impl Demand {
         self.new.see(shape, row);
     }
 
-    /// What many rows of one table ask for, and what their file declares of them.
+    /// Demands of many rows of one table, and the types that their file declares.
     pub fn of_rows(plan: &LoadPlan, rows: &Rows, declared: &[Option<Holds>]) -> Self {
         let (mut demand, shape) = (Self::default(), plan.shape());
         let mut fields = rows.fields();

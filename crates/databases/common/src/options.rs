@@ -5,7 +5,7 @@ use std::time::Duration;
 /// Settings of a sink. The defaults need no change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// Whether a table that is not there is created from the first row that names it, and gets
+    /// True if a missing table is created from the first row that names it, and gets
     /// columns as later rows bring them. The type of a column that is there never changes.
     pub create_tables: bool,
     /// With `create_tables`: tables that Windrow did not make get columns too.

@@ -14,7 +14,7 @@ pub(crate) struct TlsOptions {
     pub(crate) is_direct: bool,
 }
 
-/// How a vanished server is noticed. `None`: as Windrow does it by itself.
+/// Settings for noticing a vanished server. `None`: Windrow's own.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct TcpOptions {
     /// True if no keepalives are sent.

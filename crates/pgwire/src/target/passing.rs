@@ -1,6 +1,6 @@
 //! Parameters of libpq's URLs that change nothing here, and those that cannot be left out.
 //!
-//! What would make a connection less safe if it were passed over is refused by name.
+//! Parameters that would make a connection less safe if ignored are refused by name.
 
 use windrow_core::Fault;
 

@@ -47,7 +47,7 @@ pub struct Database {
     pub url: Option<Secret>,
     /// When clients are told of success, unless a request says otherwise.
     pub ack: Option<Ack>,
-    /// Whether missing tables, and columns of tables that Windrow made, are created.
+    /// True if missing tables, and columns of tables that Windrow made, are created.
     pub create_tables: Option<bool>,
     /// With `create_tables`: whether tables that Windrow did not make get columns too.
     pub extend_tables: bool,

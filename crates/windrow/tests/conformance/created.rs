@@ -19,7 +19,7 @@ fn good(id: i64) -> Vec<Value> {
     row
 }
 
-/// What a column of each refuses.
+/// Values that a column of each type refuses.
 fn bad() -> Vec<(usize, Value)> {
     vec![
         (0, "abc".into()),

@@ -35,7 +35,7 @@ const PIECES: [&str; 28] = [
     "\"w\",x\\\"y\\\\\n",
 ];
 
-/// So many records, each with its number in it where it has two fields. The first hundred are
+/// Builds records, each with its number in it where it has two fields. The first hundred are
 /// plain.
 fn messy(seed: u64, records: usize, tame: usize) -> Vec<u8> {
     let mut state = seed;
@@ -66,7 +66,7 @@ fn messy(seed: u64, records: usize, tame: usize) -> Vec<u8> {
     text
 }
 
-/// What is in the table as hexadecimal digits, and the records that were refused.
+/// Returns the content of the table as hexadecimal digits, and the records that were refused.
 type Outcome = (Vec<String>, Vec<String>);
 
 fn sorted(lines: impl Iterator<Item = String>) -> Vec<String> {

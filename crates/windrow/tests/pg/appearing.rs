@@ -8,7 +8,7 @@ const STATE: &str = "select pg_catalog.concat_ws(' ', pg_catalog.current_setting
      current_user, pg_catalog.current_setting('app.tenant', true), \
      (select count(*) from pg_catalog.pg_locks where locktype = 'advisory' and pid = pg_catalog.pg_backend_pid()))";
 
-/// What the trigger of a write does to its session.
+/// Changes that a trigger makes to the session of its write.
 const SETS: [&str; 6] = [
     "set_config('search_path', 'acme', false)",
     "set_config('search_path', 'acme, pg_catalog', false)",

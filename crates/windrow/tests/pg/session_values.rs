@@ -1,4 +1,4 @@
-//! What a statement can tell of its session: the same alone and beside others.
+//! Values that a statement reads of its session: the same alone and joined with others.
 
 use windrow_testkit::pgclient::backend::{first_value, sqlstate};
 use windrow_testkit::pgclient::{Client, frontend};

@@ -214,7 +214,7 @@ fn own_type(holds: Holds) -> Cow<'static, str> {
     })
 }
 
-/// What an existing table lacks, as the parts of one ALTER TABLE. A column that has had no value
+/// Returns what an existing table lacks, as the parts of one ALTER TABLE. A column that has had no value
 /// yet gets its type with the first; a value that another session has written there and that the
 /// type would not keep is an error of the server, which is in strict mode.
 pub(crate) fn changes(facts: &Facts, demand: &Demand) -> Vec<String> {
@@ -236,7 +236,7 @@ pub(crate) fn changes(facts: &Facts, demand: &Demand) -> Vec<String> {
         .collect()
 }
 
-/// What a column of a table that Windrow made holds, as far as Windrow judges its values itself.
+/// Content of a column in a table that Windrow made, as far as Windrow judges its values itself.
 pub(crate) fn judged(facts: &Facts, column: &Column) -> Option<infer::Kind> {
     if !facts.ours || column.no_value_yet {
         return None;

@@ -68,7 +68,7 @@ pub(super) async fn describe(
     }))
 }
 
-/// What else changes if rows of the table are deleted, as far as the user may see it.
+/// Returns what else changes if rows of the table are deleted, as far as the user may see it.
 async fn effects(session: &mut Session, name: &TableName) -> Result<Vec<Box<str>>, Trouble> {
     let more = " AND EVENT_MANIPULATION = 'DELETE' ORDER BY TRIGGER_NAME";
     let triggers = about("TRIGGERS", "TRIGGER_NAME", "EVENT_OBJECT", name, more);

@@ -290,7 +290,7 @@ async fn who_cannot_come_in_is_told_why() {
     bed.sink.ping().await.unwrap();
 }
 
-/// What no partition takes, and what the character set of a column has no letters for.
+/// Values that no partition accepts, or that the character set of a column lacks.
 #[tokio::test]
 async fn values_that_do_not_fit_are_the_clients_errors() {
     let mut bed = Bed::new(

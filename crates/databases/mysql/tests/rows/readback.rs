@@ -114,7 +114,7 @@ async fn zeros_and_nulls_are_read_back_by_their_number() {
     assert_eq!(bed.sql("select count(*) from t"), "5");
 }
 
-/// What an audit trigger does with the new row does not change it.
+/// An audit trigger leaves the new row as it is.
 #[tokio::test]
 async fn triggers_that_leave_the_key_alone_keep_no_row_back() {
     let mut bed = Bed::new(

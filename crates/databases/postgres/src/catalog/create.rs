@@ -222,7 +222,7 @@ fn creation(name: &TableName, demand: &Demand, dialect: &Dialect) -> Vec<String>
     comments
 }
 
-/// What an existing table lacks. A column that has had no value yet gets its type with the first.
+/// Returns what an existing table lacks. A column that has had no value yet gets its type with the first.
 fn changes(facts: &Facts, demand: &Demand) -> Vec<String> {
     let table = quoted(&facts.name);
     let mut statements = Vec::new();
@@ -246,7 +246,7 @@ fn changes(facts: &Facts, demand: &Demand) -> Vec<String> {
     statements
 }
 
-/// What a column of a table that Windrow made holds, as far as Windrow judges its values itself.
+/// Content of a column in a table that Windrow made, as far as Windrow judges its values itself.
 pub(crate) fn judged(facts: &Facts, column: &Column) -> Option<infer::Kind> {
     if !facts.ours || column.no_value_yet || column.type_oid != column.base_oid {
         return None;

@@ -9,7 +9,7 @@ use crate::values::text::Unwritable;
 pub(super) enum Misspelled {
     /// Not spelled as the binary form's writer knows it: the server is to read the text.
     Spelling,
-    /// Its column does not keep it as it is, says Windrow.
+    /// Windrow refuses it: its column would not keep it exactly.
     Misfit,
     /// There is no text for it either.
     Unwritable(String),

@@ -12,7 +12,7 @@ use windrow_testkit::postgres::shared;
 const CHANGES: &str = "now transaction_timestamp statement_timestamp clock_timestamp timeofday random random_normal \
     gen_random_uuid uuidv4 uuidv7";
 
-/// What stands in the name of a function that tells the backend, the session, the client, the text,
+/// Parts of the name of a function that returns the backend, the session, the client, the text,
 /// the plan, the transaction, the statistics or the form in which a value is stored.
 const TELLS: [&str; 24] = [
     "activity",
@@ -41,7 +41,7 @@ const TELLS: [&str; 24] = [
     "xact",
 ];
 
-/// Those with such a name that tell something else.
+/// Functions with such a name that return something else.
 const INNOCENT: &str = "pg_client_encoding";
 
 /// Each built-in function's name, `provolatile` and number of parameters; of plain functions only.

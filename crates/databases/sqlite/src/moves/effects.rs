@@ -1,4 +1,4 @@
-//! What else changes if rows of a table are deleted: foreign keys of other tables, and triggers.
+//! Side effects of deleting rows of a table: foreign keys of other tables, and triggers.
 
 use rusqlite::{Connection, Result};
 use windrow_core::moves::TableFacts;

@@ -29,7 +29,7 @@ pub(crate) struct Slot {
 pub(crate) enum Use {
     /// It is stored in a column that stays as it is.
     Fixed,
-    /// It is stored in a table that Windrow made: what its column does not keep exactly is refused.
+    /// Value for a table that Windrow made: what its column does not keep exactly is refused.
     Firm,
     /// It belongs to a column that is not there and may be added; only NULL passes, and is left
     /// out.

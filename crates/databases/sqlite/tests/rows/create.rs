@@ -333,7 +333,7 @@ async fn a_table_stays_windrows_when_it_is_renamed_or_altered() {
     );
 }
 
-/// What other programs read in a column of JSON is JSON, and what Windrow reads is what was sent.
+/// Other programs read JSON in a column of JSON, and Windrow returns what was sent.
 #[tokio::test]
 async fn json_columns_keep_texts_apart_from_what_they_spell() {
     let mut db = Db::new("CREATE TABLE t (id INTEGER PRIMARY KEY, j JSON)").await;

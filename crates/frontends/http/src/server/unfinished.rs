@@ -38,7 +38,7 @@ struct Open {
     all: BTreeMap<u64, Arc<Closing>>,
 }
 
-/// How a connection hears that it is closed.
+/// Signal that closes the connection.
 #[derive(Debug, Default)]
 struct Closing {
     is_closed: AtomicBool,

@@ -23,7 +23,7 @@ const SEQUENCE: &str = "q";
 const ADVICE: &str =
     "what it leaves behind is not known; if nothing of it is needed, use unproven = \"reset\"";
 
-/// What a session has to do with its connection while the catalog is asked.
+/// State that a session sets on its connection while the catalog is asked.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Asking<'a> {
     /// The SET statements of the session that decide which objects its names mean.

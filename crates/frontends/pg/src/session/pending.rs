@@ -103,11 +103,11 @@ pub(crate) struct Script {
 /// A change of the unnamed statement that the server passes over where a call before it fails.
 #[derive(Debug)]
 pub(crate) struct ChangeBehind {
-    /// So many calls were executed before it.
+    /// Calls executed before it.
     pub(crate) after: usize,
     /// The statement that was there.
     pub(crate) before: Option<PreparedStatement>,
-    /// What the session's statements said of their changes once the segment was through.
+    /// Number of changes that the session had counted at the end of the segment.
     pub(crate) changes: u64,
 }
 

@@ -186,7 +186,7 @@ impl FixedTypes {
 pub(crate) struct PreparedStatements {
     named: HashMap<Box<[u8]>, PreparedStatement, foldhash::fast::RandomState>,
     unnamed: Option<PreparedStatement>,
-    /// How often the unnamed one was defined or removed.
+    /// Number of times the unnamed statement was defined or removed.
     changes: u64,
 }
 

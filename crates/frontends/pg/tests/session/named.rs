@@ -317,7 +317,7 @@ fn an_unnamed_statement_keeps_the_types_that_its_client_named() {
     }
 }
 
-/// What a client does with one message.
+/// One message of a client.
 #[derive(Clone, Debug)]
 enum Act {
     Parse(&'static str, &'static str),

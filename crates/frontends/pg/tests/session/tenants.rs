@@ -365,7 +365,7 @@ fn a_setting_of_no_module_is_met_by_nobody() {
     }
 }
 
-/// What is proven keeps no connection: one is enough for all.
+/// Proven statements keep no connection: one is enough for all sessions.
 #[test]
 fn migrations_and_plain_reads_share_a_connection() {
     let stand = Stand::with(|config| config.max_server_connections = 1, 64 << 20);

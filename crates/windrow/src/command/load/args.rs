@@ -85,7 +85,7 @@ pub(crate) struct Load {
     #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
     away_wait: Option<Duration>,
 
-    /// What the files are; `text` is PostgreSQL's COPY in its text format, which `psql \copy` and
+    /// Format of the files; `text` is PostgreSQL's COPY in its text format, which `psql \copy` and
     /// `mysqldump --tab` write [default: what their names or first bytes say]
     #[arg(long, value_name = "FORMAT", value_parser = ["csv", "tsv", "text", "ndjson", "parquet"])]
     format: Option<String>,

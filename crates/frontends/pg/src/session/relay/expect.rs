@@ -104,7 +104,7 @@ impl What {
         )
     }
 
-    /// How a statement was before it, where it changes one.
+    /// Returns the state of the statement before this message, if it changes one.
     fn undo(&mut self) -> Option<&mut Undo> {
         match self {
             Self::Parse(_, undo) | Self::Close(undo) | Self::LocalAnswer(_, undo) => undo.as_mut(),

@@ -1,4 +1,4 @@
-//! What is bound to the portals of a session: what their execution may commit, and which of the
+//! Statements bound to the portals of a session: what their execution may commit, and which of the
 //! session's statements their texts name.
 
 use smallvec::{SmallVec, smallvec};

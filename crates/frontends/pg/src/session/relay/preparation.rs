@@ -1,4 +1,4 @@
-//! How far the preparation of statements is that a simple query names.
+//! Progress of preparing the statements that a simple query names.
 
 use bytes::Bytes;
 

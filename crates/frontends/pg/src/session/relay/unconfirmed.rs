@@ -1,4 +1,4 @@
-//! What was sent to the server and may be committed without its word: what decides between
+//! Statements sent to the server that may be committed without an answer. They decide between
 //! SQLSTATE 08007 and 57P01 when the server connection is lost.
 
 use std::collections::VecDeque;
