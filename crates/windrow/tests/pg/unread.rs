@@ -161,7 +161,7 @@ fn rows_over_http_that_nobody_reads_are_bounded() {
     let path = "/v1/tables/readings/rows/1";
     let held = || figure(&gateway, "windrow_answers_held_bytes");
     let mut unread = Vec::new();
-    for _ in 0..300 {
+    for _ in 0..120 {
         unread.push(asks_http(&gateway, path, "keep-alive"));
     }
     until("the room is full", || held() > ROOM - (2 << 20));
