@@ -138,21 +138,26 @@ async fn reads_wait_for_no_lock_on_another_table() {
     db.run(SCHEMA).await;
     let holder = connect(&db.url()).await;
     holder.batch_execute("begin; lock table lk").await.unwrap();
-    reads_beside_a_lock(&db.url()).await;
-    holder.batch_execute("commit").await.unwrap();
+    reads_beside_a_lock(&db.url(), async {
+        holder.batch_execute("commit").await.unwrap();
+    })
+    .await;
 
     let mariadb = tokio::task::spawn_blocking(|| windrow_testkit::mariadb::shared().unwrap());
     let mariadb = mariadb.await.unwrap();
     mariadb.exec(SCHEMA).unwrap();
     let mut holder = mysql_async::Conn::from_url(mariadb.url()).await.unwrap();
     holder.query_drop("lock tables lk write").await.unwrap();
-    reads_beside_a_lock(mariadb.url()).await;
-    holder.query_drop("unlock tables").await.unwrap();
+    reads_beside_a_lock(mariadb.url(), async {
+        holder.query_drop("unlock tables").await.unwrap();
+    })
+    .await;
 }
 
-async fn reads_beside_a_lock(url: &str) {
+async fn reads_beside_a_lock(url: &str, unlock: impl Future<Output = ()>) {
     let gateway = Gateway::to(url).await;
     let writes = futures_util::future::join_all((0..8).map(|_| change(&gateway)));
+    let mut writes = std::pin::pin!(writes);
     let reads = async {
         for _ in 0..8 {
             let (status, answer) = gateway.send("GET", "/v1/tables/free/rows/1", None).await;
@@ -161,7 +166,11 @@ async fn reads_beside_a_lock(url: &str) {
     };
     tokio::select! {
         biased;
-        answers = writes => panic!("{answers:?}"),
+        answers = &mut writes => panic!("{answers:?}"),
         () = reads => {}
+    }
+    unlock.await;
+    for (status, answer) in writes.await {
+        assert_eq!(status, 200, "{answer}");
     }
 }
