@@ -246,7 +246,7 @@ mod tests {
             (Kind::Json, Field::Json("{\"a\":1}"), Some("{\"a\":1}")),
             (Kind::Json, Field::Text("a\"b"), Some("\"a\\\\\"b\"")),
             (Kind::Year, Field::Plain("2013"), Some("2013")),
-            (Kind::Year, Field::Plain("0"), None),
+            (Kind::Year, Field::Plain("0"), Some("0000")),
             (Kind::Text, Field::Bytes(b"\xff"), None),
             (Kind::Int, Field::Plain("007"), Some("007")),
             (Kind::Bool, Field::Plain("true"), Some("1")),

@@ -96,8 +96,27 @@ pub(crate) struct Script {
     pub(crate) text: BytesMut,
     pub(crate) calls: SmallVec<[CallAnswer; 1]>,
     pub(crate) lastvals: Vec<LastvalAnswer>,
-    /// Changes of the unnamed statement behind calls.
-    pub(crate) behind: Vec<ChangeBehind>,
+    /// Changes of the unnamed statement behind calls, if there are any.
+    pub(crate) behind: Option<Box<ChangesBehind>>,
+}
+
+/// Changes of the unnamed statement in one segment, in order.
+#[derive(Debug, Default)]
+pub(crate) struct ChangesBehind {
+    changes: Vec<ChangeBehind>,
+    /// Number of changes that the session had counted at the end of the segment.
+    counted: u64,
+}
+
+impl ChangesBehind {
+    pub(crate) fn push(&mut self, change: ChangeBehind) {
+        self.changes.push(change);
+    }
+
+    /// Notes how many changes the session has counted at the end of the segment.
+    pub(crate) fn end(&mut self, counted: u64) {
+        self.counted = counted;
+    }
 }
 
 /// A change of the unnamed statement that the server passes over where a call before it fails.
@@ -107,8 +126,6 @@ pub(crate) struct ChangeBehind {
     pub(crate) after: usize,
     /// The statement that was there.
     pub(crate) before: Option<PreparedStatement>,
-    /// Number of changes that the session had counted at the end of the segment.
-    pub(crate) changes: u64,
 }
 
 /// Where the answer to `SELECT lastval()` belongs, in a session in which it is defined.
@@ -175,7 +192,7 @@ impl Pending {
 
     /// True where it changes the unnamed statement behind calls that may fail.
     pub(crate) fn may_take_back(&self) -> bool {
-        !self.script.behind.is_empty()
+        self.script.behind.is_some()
     }
 
     /// Takes back what the server has passed over of the changes of the unnamed statement, where it
@@ -187,11 +204,12 @@ impl Pending {
     ) {
         let Err(failed) = outcome else { return };
         let done = failed.before.len();
-        let mut behind = self.script.behind.drain(..);
-        if let Some(passed_over) = behind.find(|change| change.after > done)
-            && passed_over.changes == statements.changes()
-        {
-            statements.set(b"", passed_over.before);
+        let behind = self.script.behind.take();
+        if let Some(behind) = behind.filter(|behind| behind.counted == statements.changes()) {
+            let mut changes = behind.changes.into_iter();
+            if let Some(passed_over) = changes.find(|change| change.after > done) {
+                statements.set(b"", passed_over.before);
+            }
         }
     }
 

@@ -319,10 +319,10 @@ impl Segment {
     fn note_behind(&mut self, name: &[u8], statements: &PreparedStatements) {
         if name.is_empty() && !self.calls.is_empty() {
             let before = self.statement(name, statements).cloned();
-            self.script.behind.push(ChangeBehind {
+            let behind = self.script.behind.get_or_insert_default();
+            behind.push(ChangeBehind {
                 after: self.calls.len(),
                 before,
-                changes: 0,
             });
         }
     }

@@ -126,7 +126,7 @@ impl Session {
                 portal: None,
             }],
             lastvals: Vec::new(),
-            behind: Vec::new(),
+            behind: None,
         };
         let ending = Ending::Query(statement);
         self.submit(smallvec![call], script, ending, total).await

@@ -231,10 +231,9 @@ impl Session {
             self.statements.set(b"", None);
         }
         self.segment.define(&mut self.statements);
-        if let Some(pending) = self.pending.back_mut() {
-            for change in &mut pending.script.behind {
-                change.changes = self.statements.changes();
-            }
+        let pending = self.pending.back_mut();
+        if let Some(behind) = pending.and_then(|pending| pending.script.behind.as_deref_mut()) {
+            behind.end(self.statements.changes());
         }
         self.segment.clear();
         let count = u64::try_from(count).unwrap_or_default();
