@@ -10,7 +10,8 @@ pub enum Company {
     /// It tells the session, the transaction or the snapshot, or changes something: but leaves
     /// nothing behind on the session.
     Differs,
-    /// Function that reads a setting: the client's own, unless Windrow's connection has one for itself.
+    /// Function that reads a setting: the client's own, unless Windrow's connection has one for
+    /// itself.
     Setting,
     /// It takes from a sequence, or reads what was taken last.
     Sequence,

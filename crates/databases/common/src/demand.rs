@@ -41,8 +41,8 @@ pub struct Demand {
 }
 
 impl Demand {
-    /// Collects what the writes ask of their tables. Texts that all are times ask for a column of times,
-    /// whole numbers for one that takes decimals too.
+    /// Collects what the writes ask of their tables. Texts that all are times ask for a column of
+    /// times, whole numbers for one that takes decimals too.
     pub fn of_writes<'w>(
         writes: impl IntoIterator<Item = &'w RowWrite>,
     ) -> Vec<(&'w TableName, Self)> {

@@ -52,7 +52,7 @@ impl Statements {
     pub(super) fn measure(self, run: &mut Run, round: u32) -> Result<()> {
         let database = Database::start(Duration::ZERO)?;
         let mut ways = [Way::Direct, Way::Windrow];
-        if round % 2 == 0 {
+        if round.is_multiple_of(2) {
             ways.reverse();
         }
         for way in ways {

@@ -214,9 +214,9 @@ fn own_type(holds: Holds) -> Cow<'static, str> {
     })
 }
 
-/// Returns what an existing table lacks, as the parts of one ALTER TABLE. A column that has had no value
-/// yet gets its type with the first; a value that another session has written there and that the
-/// type would not keep is an error of the server, which is in strict mode.
+/// Returns what an existing table lacks, as the parts of one ALTER TABLE. A column that has had no
+/// value yet gets its type with the first; a value that another session has written there and that
+/// the type would not keep is an error of the server, which is in strict mode.
 pub(crate) fn changes(facts: &Facts, demand: &Demand) -> Vec<String> {
     let change = |seen: &SeenColumn| {
         let place = facts.place_of(&seen.name);

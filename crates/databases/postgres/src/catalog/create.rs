@@ -222,7 +222,8 @@ fn creation(name: &TableName, demand: &Demand, dialect: &Dialect) -> Vec<String>
     comments
 }
 
-/// Returns what an existing table lacks. A column that has had no value yet gets its type with the first.
+/// Returns what an existing table lacks. A column that has had no value yet gets its type with the
+/// first.
 fn changes(facts: &Facts, demand: &Demand) -> Vec<String> {
     let table = quoted(&facts.name);
     let mut statements = Vec::new();

@@ -35,8 +35,8 @@ WHERE i.indrelid = to_regclass($1) AND i.indisvalid AND i.indisunique AND i.indi
     WHERE k.place <= i.indnkeyatts AND NOT a.attnotnull)
 ORDER BY i.indisprimary DESC, i.indexrelid";
 
-/// Returns what else changes if rows are deleted of the table, its partitions or those that inherit from
-/// it: foreign keys, triggers, rules; of each its sort, its table, its name and what it does.
+/// Returns what else changes if rows are deleted of the table, its partitions or those that inherit
+/// from it: foreign keys, triggers, rules; of each its sort, its table, its name and what it does.
 const EFFECTS: &str = "\
 WITH RECURSIVE parts(oid) AS (SELECT to_regclass($1)::oid UNION SELECT i.inhrelid FROM pg_inherits i JOIN parts p ON i.inhparent = p.oid)
 SELECT 'k', min(c.conrelid::regclass::text), c.conname, CASE c.confdeltype WHEN 'c' THEN 'CASCADE' WHEN 'n' THEN 'SET NULL' ELSE 'SET DEFAULT' END

@@ -126,8 +126,8 @@ fn sentence(counted: Counted, seconds: f64) -> String {
     text
 }
 
-/// Returns what would be moved, a line for each destination, and before them a line for each thing that
-/// deleting the rows runs. `allowed`: by --delete-effects.
+/// Returns what would be moved, a line for each destination, and before them a line for each thing
+/// that deleting the rows runs. `allowed`: by --delete-effects.
 fn listing(planned: &[Planned], effects: &[Box<str>], allowed: bool) -> String {
     let mut text = String::new();
     for effect in effects {
