@@ -11,6 +11,9 @@ const MOST: usize = 500;
 /// What the names of statements begin with.
 const PREFIX: &str = "windrow_";
 
+/// The name of a statement that is used once.
+pub(crate) const PASSING: &str = "windrow value";
+
 /// A prepared statement of the process: its number, and a fingerprint of the settings under which
 /// it was read.
 pub(crate) type StatementKey = (u64, u64);
@@ -58,15 +61,27 @@ impl Names {
         *self = Self::default();
     }
 
+    /// Notes that none that has a name is prepared.
+    pub(crate) fn clear_named(&mut self) {
+        let unnamed = self.unnamed.take();
+        *self = Self {
+            unnamed,
+            ..Self::default()
+        };
+    }
+
     /// What the statement is called at the server.
     pub(crate) fn name(key: StatementKey) -> String {
         format!("{PREFIX}{}_{:x}", key.0, key.1)
     }
 
-    /// Where a message of the server holds such a name between double quotes.
+    /// Returns where a message of the server holds such a name, or [`PASSING`], between double
+    /// quotes.
     pub(crate) fn find(message: &[u8]) -> Option<Range<usize>> {
-        let quoted = format!("\"{PREFIX}");
-        let start = memchr::memmem::find(message, quoted.as_bytes())? + 1;
+        let quoted = |name: &str| format!("\"{name}");
+        let named = memchr::memmem::find(message, quoted(PREFIX).as_bytes());
+        let passing = || memchr::memmem::find(message, quoted(PASSING).as_bytes());
+        let start = named.or_else(passing)? + 1;
         let length = memchr::memchr(b'"', message.get(start..)?)?;
         Some(start..start + length)
     }

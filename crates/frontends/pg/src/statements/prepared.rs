@@ -236,12 +236,9 @@ impl PreparedStatements {
         self.named.len() >= MOST
     }
 
-    /// Forgets all of them.
-    pub(crate) fn clear(&mut self) {
-        *self = Self {
-            changes: self.changes + 1,
-            ..Self::default()
-        };
+    /// Forgets all that have names.
+    pub(crate) fn clear_named(&mut self) {
+        self.named = HashMap::default();
     }
 }
 

@@ -284,6 +284,64 @@ fn an_error_leaves_alone_what_was_parsed_behind_it() {
 }
 
 #[test]
+fn a_query_within_a_segment_ends_what_was_parsed_in_it() {
+    let stand = Stand::new();
+    for sql in ["select 2", "insert into t values (8)", "select $1::int"] {
+        stand.same(|client| {
+            let mut all = prepared(client, "s", "delete from t where id = $1");
+            let mut out = Vec::new();
+            frontend::parse(&mut out, "", sql, &[]);
+            frontend::query(&mut out, "select 1");
+            frontend::bind(&mut out, ("", "s"), &[], &[Some("1")], &[]);
+            frontend::execute(&mut out, "", 0);
+            frontend::sync(&mut out);
+            client.send(&out).unwrap();
+            all.extend(client.until_ready().unwrap());
+            all.extend(client.until_ready().unwrap());
+            all
+        });
+    }
+}
+
+#[test]
+fn deallocate_all_leaves_the_unnamed_statement() {
+    let stand = Stand::new();
+    for sql in ["deallocate all", "discard all", "discard plans"] {
+        stand.same(|client| {
+            let mut all = prepared(client, "s", "select 1");
+            all.extend(executed(client, sql));
+            all.extend(used(client, "", &[]));
+            all.extend(used(client, "s", &[]));
+            all
+        });
+    }
+}
+
+#[test]
+fn values_that_are_too_many_name_the_statement() {
+    let stand = Stand::new();
+    for name in ["", "s"] {
+        for sql in ["deallocate other", "execute other", "select currval('q')"] {
+            for fails in [false, true] {
+                stand.same(|client| {
+                    let mut all = queries(
+                        client,
+                        &["create temp sequence q", "prepare other as select 1"],
+                    );
+                    all.extend(segment(client, |out| frontend::parse(out, name, sql, &[])));
+                    if fails {
+                        all.extend(queries(client, &["begin", "selec"]));
+                        all.extend(segment(client, |out| frontend::parse(out, name, sql, &[])));
+                    }
+                    all.extend(used(client, name, &[Some("1"), Some("2"), Some("3")]));
+                    all
+                });
+            }
+        }
+    }
+}
+
+#[test]
 fn an_unnamed_statement_keeps_the_types_that_its_client_named() {
     let stand = Stand::new();
     for (sql, types) in [

@@ -161,8 +161,8 @@ impl Relay<'_> {
     fn complete(&mut self, body: &[u8]) {
         let tag = body.split_last().map_or(&[][..], |(_, tag)| tag);
         if matches!(tag, b"DISCARD ALL" | b"DEALLOCATE ALL") {
-            self.session.statements.clear();
-            self.loan.names.clear();
+            self.session.statements.clear_named();
+            self.loan.names.clear_named();
         }
         if matches!(tag, b"DISCARD ALL" | b"DISCARD SEQUENCES") {
             self.session.values.clear();

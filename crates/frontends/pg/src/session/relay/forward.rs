@@ -11,6 +11,7 @@ use super::statements::{Here, other_rows};
 use crate::codec::answer;
 use crate::codec::frame::{Front, HEADER, Violation};
 use crate::codec::message::{Bind, Kind, Message};
+use crate::pool::PASSING;
 use crate::session::local;
 use crate::session::state::End;
 
@@ -281,12 +282,13 @@ impl Relay<'_> {
         self.portals.bind(bind.portal, Bound { commits, renames });
         if let Some(sql) = instead {
             self.pass_statement(sql.as_bytes(), &cached.types);
-            name = rewrite::PASSING.to_vec();
+            name = PASSING.as_bytes().to_vec();
         }
         let names = HEADER + bind.portal.len() + bind.statement.len() + 2;
         let rest = bytes.get(names..).unwrap_or_default();
         rewrite::bind(self.loan.wire.out(), bind.portal, &name, rest);
-        let named = (!bind.statement.is_empty()).then(|| bind.statement.into());
+        let is_renamed = !bind.statement.is_empty() || name == PASSING.as_bytes();
+        let named = is_renamed.then(|| bind.statement.into());
         self.queue.push(What::Bind(named), muted);
     }
 }

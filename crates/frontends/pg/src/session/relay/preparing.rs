@@ -77,8 +77,7 @@ impl Relay<'_> {
     /// Answers a simple query with the error of its preparation.
     pub(super) fn fail_named(&mut self, total: usize, error: &[u8]) {
         self.session.connection.take(total);
-        self.session.statements.set(b"", None);
-        self.loan.names.unnamed = None;
+        self.remove_unnamed();
         self.unnamed_here = false;
         let out = &mut self.session.connection.out;
         answer::message(out, b'E', |out| out.put_slice(error));

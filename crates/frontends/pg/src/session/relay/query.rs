@@ -72,8 +72,7 @@ impl Relay<'_> {
         }
         self.unnamed_here = false;
         self.open = false;
-        self.session.statements.set(b"", None);
-        self.loan.names.unnamed = None;
+        self.remove_unnamed();
         let (mut instead, mut renames, mut notices) = (instead, None, Bytes::new());
         if instead.is_none() && cached.names_statements() {
             let body = self.session.connection.body(0, total);

@@ -56,12 +56,18 @@ impl Relay<'_> {
     /// Answers a simple query with an error. The transaction fails as well, and the unnamed
     /// statement is removed as by any query.
     pub(super) fn fail_query(&mut self, fault: windrow_core::Fault) {
-        self.session.statements.set(b"", None);
-        self.loan.names.unnamed = None;
+        self.remove_unnamed();
         rewrite::query(self.loan.wire.out(), b"windrow fails");
         let cached = self.session.simple_query(b"").cached;
         let what = What::Query(cached, Some(Box::new(fault)));
         self.queue.push(what, false);
+    }
+
+    /// Notes that the unnamed statement is removed, as by any simple query.
+    pub(super) fn remove_unnamed(&mut self) {
+        self.session.statements.set(b"", None);
+        self.loan.names.unnamed = None;
+        self.unfixed = None;
     }
 
     /// True where a statement asks what the session took from sequences, and that is not known

@@ -9,9 +9,6 @@ use crate::codec::answer::{message, text};
 /// A name that no client's statement has at the server.
 pub(super) const NOWHERE: &[u8] = b"windrow nowhere";
 
-/// The name of a statement that is bound once.
-pub(super) const PASSING: &[u8] = b"windrow value";
-
 /// Parse.
 pub(super) fn parse(out: &mut BytesMut, name: &[u8], sql: &[u8], types: &[u32]) {
     message(out, b'P', |out| {

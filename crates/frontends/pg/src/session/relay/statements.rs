@@ -11,7 +11,7 @@ use super::rewrite;
 use super::state::{Awaited, Relay};
 use crate::codec::answer;
 use crate::codec::message::{Bind, Kind, Message, Parse};
-use crate::pool::{Names, StatementKey};
+use crate::pool::{Names, PASSING, StatementKey};
 use crate::session::local;
 use crate::statements::{
     CachedStatement, ClientName, FixedTypes, PreparedStatement, PreparedStatements, too_many,
@@ -94,8 +94,8 @@ impl Relay<'_> {
     /// Prepares a text under a name that is used once.
     pub(super) fn pass_statement(&mut self, sql: &[u8], types: &[u32]) {
         let out = self.loan.wire.out();
-        rewrite::statement(out, b'C', rewrite::PASSING);
-        rewrite::parse(out, rewrite::PASSING, sql, types);
+        rewrite::statement(out, b'C', PASSING.as_bytes());
+        rewrite::parse(out, PASSING.as_bytes(), sql, types);
         self.queue.push(What::Close(None), true);
         self.queue
             .push(What::Parse(PreparedAs::Passing, None), true);
