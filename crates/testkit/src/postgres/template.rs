@@ -64,8 +64,8 @@ fn make(binaries: &Binaries, account: &Account, template: &Path) -> Result<()> {
     let scratch = scratch(account)?;
     let fresh = scratch.path().join("fresh");
     initdb(binaries, account, &fresh)?;
-    if template.exists() {
-        // Too old. Another process may be faster at this, which is as good.
+    // One that another has made meanwhile stays: it may be being copied.
+    if template.exists() && !is_ours(template, account) {
         fs::rename(template, scratch.path().join("old")).ok();
     }
     fs::rename(&fresh, template).ok();
