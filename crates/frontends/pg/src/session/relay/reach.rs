@@ -37,14 +37,15 @@ impl Relay<'_> {
         let Ok(Front::Whole { tag, total }) = self.session.connection.front(0) else {
             return Err(End::Fatal(lost()));
         };
+        let is_unnamed = self.session.connection.body(0, total).first() == Some(&0);
         self.session.connection.take(total);
         match tag {
             b'Q' => self.fail_query(fault),
-            b'P' => {
+            b'P' if is_unnamed => {
                 self.open = true;
                 self.fail_unnamed(fault);
             }
-            b'B' => {
+            b'P' | b'B' => {
                 self.open = true;
                 self.fail(fault);
             }
