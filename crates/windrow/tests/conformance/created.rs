@@ -45,16 +45,22 @@ async fn run(
     verdicts.into_iter().map(told).collect()
 }
 
-pub(crate) async fn columns_keep_their_types(bed: Bed) {
+/// Connects with `create_tables`; `None` if the database is not one of those that do it alike.
+async fn creating(bed: &Bed) -> Option<Box<dyn Executor<RowWrite>>> {
     let options = Options {
         create_tables: true,
         ..Options::default()
     };
     let sink = bed.another(&bed.ground.url(), &options).await;
-    if !ALIKE.contains(&sink.profile().name) {
+    let is_alike = ALIKE.contains(&sink.profile().name);
+    is_alike.then_some(())?;
+    Some(sink.connect(Purpose::Batches).await.unwrap())
+}
+
+pub(crate) async fn columns_keep_their_types(bed: Bed) {
+    let Some(mut executor) = creating(&bed).await else {
         return;
-    }
-    let mut executor = sink.connect(Purpose::Batches).await.unwrap();
+    };
     let put = insert("made", &COLUMNS);
     assert!(run(&mut executor, &[put.of(good(1))]).await[0].is_ok());
     let mut units = vec![put.of(good(2))];
@@ -98,15 +104,9 @@ pub(crate) async fn columns_keep_their_types(bed: Bed) {
 
 /// Sensors send `20` before they send `21.5`. Numbers come back as they were sent.
 pub(crate) async fn decimals_follow_whole_numbers(bed: Bed) {
-    let options = Options {
-        create_tables: true,
-        ..Options::default()
-    };
-    let sink = bed.another(&bed.ground.url(), &options).await;
-    if !ALIKE.contains(&sink.profile().name) {
+    let Some(mut executor) = creating(&bed).await else {
         return;
-    }
-    let mut executor = sink.connect(Purpose::Batches).await.unwrap();
+    };
     const BIG: i64 = (1 << 53) + 1;
     let put = insert("sensor", &["id", "v", "big"]);
     let half = Value::number("21.5");
