@@ -14,7 +14,7 @@ const MOST_LEVELS: usize = 24;
 /// hexadecimal digits.
 pub const UNREADABLE: &str = "windrow_bytes";
 
-/// What stands for a text that is not UTF-8, with its bytes.
+/// Returns the object that stands for a text that is not UTF-8, with its bytes.
 pub fn unreadable(bytes: &[u8]) -> Value {
     let digits: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
     let mut json = String::new();

@@ -22,7 +22,7 @@ const FORGOTTEN: f32 = 0.05;
 /// The most suspects that are known. Past it all are forgotten.
 const MAX_KNOWN: usize = 8192;
 
-/// Who may be a suspect.
+/// A source, or the new sources of a table, whose units may fail again and again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Suspect {
     Source(SourceId),
@@ -30,7 +30,7 @@ pub(super) enum Suspect {
     NewTo(u64),
 }
 
-/// Those whose units have failed lately.
+/// Suspects whose units have failed lately.
 #[derive(Debug, Default)]
 pub(crate) struct Suspects {
     known: HashMap<Suspect, Failures, RandomState>,

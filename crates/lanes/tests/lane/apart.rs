@@ -13,14 +13,14 @@ use crate::support::*;
 /// Rows that fail have numbers from here on.
 const BAD: i64 = 1_000_000_000;
 
-/// Those of clients that open a connection for each row have numbers from here on.
+/// Failing rows of clients that open a connection for each row have numbers from here on.
 const NEW: i64 = BAD + BAD / 2;
 
 /// Rows with long answers have numbers from here on.
 const LONG: i64 = 2 * BAD;
 
-/// How long a batch takes, for how much longer each row that has to be isolated since it fails, and
-/// for how much longer each long answer.
+/// Time of a batch, further time for isolating each row that fails, and further time of each long
+/// answer.
 const BATCH: Duration = Duration::from_millis(5);
 const FAILURE: Duration = Duration::from_millis(1);
 const ANSWER: Duration = Duration::from_millis(20);

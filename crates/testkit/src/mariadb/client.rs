@@ -51,7 +51,7 @@ pub fn has_type(url: &str, of: &str) -> Result<bool> {
     Ok(is_there)
 }
 
-/// What a table of numbers begins with.
+/// The beginning of a table of numbers.
 const NUMBERS: &str = "from seq_";
 
 /// Writes tables of numbers as queries.

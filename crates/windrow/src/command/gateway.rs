@@ -124,7 +124,7 @@ impl Gateway {
 /// A request without a token, whose answer has no body.
 const HARMLESS: &str = "HEAD /healthz HTTP/1.1\r\nHost: windrow\r\nConnection: close\r\n\r\n";
 
-/// What has come back, and how the connection ended.
+/// The bytes that came back, and how the connection ended.
 type Exchanged = (Vec<u8>, std::io::Result<()>);
 
 fn connect(address: SocketAddr) -> anyhow::Result<TcpStream> {

@@ -19,7 +19,7 @@ const CLIENTS: u64 = 4;
 const END: &str = "select count(pg_terminate_backend(pid)) from pg_stat_activity
     where datname = current_database() and pid <> pg_backend_pid() and backend_type = 'client backend'";
 
-/// What clients have in common.
+/// State that the clients share.
 #[derive(Default)]
 struct Load {
     acknowledged: AtomicU64,

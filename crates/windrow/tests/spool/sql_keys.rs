@@ -108,8 +108,8 @@ async fn what_cannot_be_executed_under_a_key_is_refused() {
     gateway.stop();
 }
 
-/// What says that nothing was written and that the same may be tried again, as of every statement
-/// while the database is away.
+/// Codes that say that nothing was written and that the same may be tried again, as of every
+/// statement while the database is away.
 const AWAY: [&str; 4] = ["08001", "08006", "57P03", "57P01"];
 
 #[tokio::test(flavor = "multi_thread")]

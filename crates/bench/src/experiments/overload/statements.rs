@@ -24,7 +24,7 @@ use crate::servers::pg::{Database, Gate, Way};
 const REFUSING: &str = "create table refusing (id bigint primary key, device int, at timestamptz, \
     temperature double precision constraint warm check (temperature > -300), note text)";
 
-/// How long the flood runs before its effect is measured.
+/// Time that the flood runs before its effect is measured.
 const SETTLE: Duration = Duration::from_secs(1);
 
 /// The share of the good clients' rate that stays beside the flood.

@@ -134,7 +134,7 @@ fn text(text: impl Into<String>) -> Cell {
     Cell::Bytes(text.into().into_bytes())
 }
 
-/// What a column of bits asks for.
+/// Rule that a value of a column of bits must follow, as its error says it.
 const BITS: &str = "must be a whole number, because the column holds bits";
 
 /// Returns the number that some bytes are as bits. More than a column can have are the server's to

@@ -115,7 +115,7 @@ async fn every_kind_of_bad_row_is_left_out() {
     bed.sql(&format!("drop user {clerk}@'127.0.0.1'"));
 }
 
-/// Whether or not the server numbers all rows: values that do not fit are left out by every one.
+/// Values that do not fit are left out by every server, also by one that does not number all rows.
 #[tokio::test]
 async fn values_that_do_not_fit_are_left_out() {
     let bed = bed().await;

@@ -7,12 +7,12 @@ use super::mover::PgMover;
 use super::unreadable::{is_unreadable, spelled_out};
 use crate::talk::{Ask, talk};
 
-/// What goes with rows that are put aside.
+/// Properties of the dead letters that are written.
 #[derive(Clone, Copy)]
 struct Manner<'a> {
     /// Columns whose texts nobody can read: the letter keeps their bytes.
     unreadable: &'a [Name],
-    /// What is said is written with letters of ASCII alone.
+    /// Messages are written with letters of ASCII alone.
     plain: bool,
 }
 

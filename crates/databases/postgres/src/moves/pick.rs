@@ -15,7 +15,7 @@ use crate::talk::{Ask, talk, text};
 /// Rows that are fetched at once, before it is known how large they are.
 const FIRST_FETCH: usize = 64;
 
-/// What names a row within its table.
+/// Texts that identify a row within its table.
 type Handle = Box<[String]>;
 
 impl PgMover {
@@ -160,7 +160,7 @@ impl PgMover {
     }
 }
 
-/// What names a row that came.
+/// Reads what identifies a row that was fetched.
 fn handle(texts: &Texts, row: &DataRow<'_>) -> Handle {
     let places = 0..texts.handles();
     places

@@ -1,4 +1,4 @@
-//! What would be moved: rows by their route.
+//! Counts of rows that would be moved, by their route.
 
 use windrow_core::Fault;
 use windrow_pgwire::wire::Wire;

@@ -35,9 +35,9 @@ pub(crate) struct Column {
 /// A unique key with columns whose default is the moment.
 #[derive(Debug, Default)]
 pub(crate) struct MomentKey {
-    /// These columns.
+    /// The columns whose default is the moment.
     pub(crate) moments: Vec<Name>,
-    /// Its other columns.
+    /// The other columns of the key.
     pub(crate) others: Vec<Name>,
 }
 
