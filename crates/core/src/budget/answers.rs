@@ -4,6 +4,9 @@
 //! long takes the room that it usually needs before the write leaves, and waits for that. What an
 //! answer turns out to take is counted in any case, also past the room there is: nothing that was
 //! written goes without its answer. Then others wait, and clients that do not read are ended.
+//!
+//! Small answers have a line of their own and an eighth of the room to themselves: clients that
+//! leave large ones unread hold up large ones only.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -25,6 +28,12 @@ const COPIES: usize = 2;
 /// The part of the room that one request takes in advance at most.
 const AT_ONCE: usize = 4;
 
+/// The part of the room up to which an answer is small.
+const SMALL: usize = 64;
+
+/// The part of the room that only small answers get.
+const RESERVE: usize = 8;
+
 /// Room for answers, shared by all that hold a clone.
 #[derive(Clone, Debug)]
 pub struct AnswerRoom(Arc<Room>);
@@ -33,10 +42,19 @@ pub struct AnswerRoom(Arc<Room>);
 struct Room {
     total: usize,
     held: AtomicUsize,
+    small: Line,
+    large: Line,
+}
+
+/// Requests that wait for room, served in the order of asking.
+#[derive(Debug)]
+struct Line {
+    /// Bytes up to which the room may be filled by those who wait here.
+    limit: usize,
     /// How many are in line.
     waiting: AtomicUsize,
-    /// Whoever has its only permit is at the front.
-    line: Semaphore,
+    /// The holder of its only permit is at the front.
+    front: Semaphore,
     freed: Notify,
 }
 
@@ -53,9 +71,8 @@ impl AnswerRoom {
         Self(Arc::new(Room {
             total,
             held: AtomicUsize::new(0),
-            waiting: AtomicUsize::new(0),
-            line: Semaphore::new(1),
-            freed: Notify::new(),
+            small: Line::new(total),
+            large: Line::new(total - total / RESERVE),
         }))
     }
 
@@ -71,7 +88,8 @@ impl AnswerRoom {
 
     /// True while somebody waits for room, or more is held than there is.
     pub fn is_wanted(&self) -> bool {
-        self.0.waiting.load(Ordering::Relaxed) > 0 || self.held() > self.0.total
+        let lines = [&self.0.small, &self.0.large];
+        lines.into_iter().any(Line::is_waited_in) || self.held() > self.0.total
     }
 
     /// What is to be taken for an answer of which nothing is known.
@@ -79,15 +97,18 @@ impl AnswerRoom {
         self.0.total / UNKNOWN
     }
 
-    /// Takes bytes at once, where they are free and nobody waits; as many as [`AnswerRoom::take`].
+    /// Takes bytes at once, where they are free and nobody waits in the same line; as many as
+    /// [`AnswerRoom::take`].
     pub fn try_take(&self, bytes: usize) -> Option<AnswerPermit> {
         let bytes = self.at_once(bytes);
-        let is_free = self.0.waiting.load(Ordering::SeqCst) == 0 && self.add(bytes);
+        let line = self.line(bytes);
+        let is_free = !line.is_waited_in() && self.add(bytes, line.limit);
         is_free.then(|| self.permit(bytes))
     }
 
-    /// Takes bytes as soon as they are free, in the order of asking; never more at once than a
-    /// quarter of the room. Cancel safe: a dropped future takes nothing.
+    /// Takes bytes as soon as they are free, in the order of asking among small answers and among
+    /// large ones; never more at once than a quarter of the room. Cancel safe: a dropped future
+    /// takes nothing.
     pub async fn take(&self, bytes: usize) -> AnswerPermit {
         if let Some(taken) = self.try_take(bytes) {
             return taken;
@@ -108,22 +129,32 @@ impl AnswerRoom {
         }
     }
 
-    async fn take_in_line(&self, bytes: usize) {
-        let _waits = Waits::begin(&self.0.waiting);
-        // The semaphore is never closed.
-        let _front = self.0.line.acquire().await;
-        while !self.add(bytes) {
-            // Who gives something back after this has tried sees that somebody waits, and leaves
-            // word for whoever is at the front.
-            self.0.freed.notified().await;
+    /// Returns the line for so many bytes. An answer of which nothing is known counts as small,
+    /// for most are; how much it takes is known before the next of its kind.
+    fn line(&self, bytes: usize) -> &Line {
+        if bytes <= self.0.total / SMALL || bytes == self.unknown() {
+            &self.0.small
+        } else {
+            &self.0.large
         }
     }
 
-    fn add(&self, bytes: usize) -> bool {
-        let total = self.0.total;
+    async fn take_in_line(&self, bytes: usize) {
+        let line = self.line(bytes);
+        let _waits = Waits::begin(&line.waiting);
+        // The semaphore is never closed.
+        let _front = line.front.acquire().await;
+        while !self.add(bytes, line.limit) {
+            // A permit that is given back after this has tried finds the line waited in, and wakes
+            // its front.
+            line.freed.notified().await;
+        }
+    }
+
+    fn add(&self, bytes: usize, limit: usize) -> bool {
         let more = |held: usize| {
             let all = held.saturating_add(bytes);
-            (all <= total || held == 0).then_some(all)
+            (all <= limit || held == 0).then_some(all)
         };
         self.0
             .held
@@ -133,9 +164,26 @@ impl AnswerRoom {
 
     fn give(&self, bytes: usize) {
         self.0.held.fetch_sub(bytes, Ordering::SeqCst);
-        if self.0.waiting.load(Ordering::SeqCst) > 0 {
-            self.0.freed.notify_one();
+        for line in [&self.0.small, &self.0.large] {
+            if line.is_waited_in() {
+                line.freed.notify_one();
+            }
         }
+    }
+}
+
+impl Line {
+    fn new(limit: usize) -> Self {
+        Self {
+            limit,
+            waiting: AtomicUsize::new(0),
+            front: Semaphore::new(1),
+            freed: Notify::new(),
+        }
+    }
+
+    fn is_waited_in(&self) -> bool {
+        self.waiting.load(Ordering::SeqCst) > 0
     }
 }
 
@@ -237,13 +285,13 @@ mod tests {
 
     #[tokio::test]
     async fn what_does_not_fit_waits_in_the_order_of_asking() {
-        let room = AnswerRoom::new(100);
-        let held: Vec<_> = [room.take(25).await, room.take(25).await].into();
+        let room = AnswerRoom::new(800);
+        let held: Vec<_> = [room.take(200).await, room.take(200).await].into();
         let mut over = AnswerPermit::default();
-        over.resize(&room, 70);
-        assert_eq!((room.held(), room.is_wanted()), (120, true));
+        over.resize(&room, 470);
+        assert_eq!((room.held(), room.is_wanted()), (870, true));
         let order = Arc::new(std::sync::Mutex::new(Vec::new()));
-        let waiting: Vec<_> = [20, 1, 25]
+        let waiting: Vec<_> = [160, 40, 100]
             .into_iter()
             .map(|bytes| {
                 let (room, order) = (room.clone(), Arc::clone(&order));
@@ -255,18 +303,39 @@ mod tests {
             })
             .collect();
         tokio::task::yield_now().await;
-        over.resize(&room, 50);
+        over.resize(&room, 400);
         tokio::task::yield_now().await;
-        assert_eq!(room.held(), 100);
+        assert_eq!(room.held(), 800);
         drop(held);
         let mut taken = Vec::new();
         for waiting in waiting {
             taken.push(waiting.await.unwrap());
         }
-        assert_eq!(*order.lock().unwrap(), [20, 1, 25]);
-        assert_eq!((room.held(), room.is_wanted()), (96, false));
+        assert_eq!(*order.lock().unwrap(), [160, 40, 100]);
+        assert_eq!((room.held(), room.is_wanted()), (700, false));
         drop((taken, over));
         assert_eq!(room.held(), 0);
+    }
+
+    #[tokio::test]
+    async fn small_answers_do_not_wait_behind_large_ones() {
+        let room = AnswerRoom::new(800);
+        let mut unread = AnswerPermit::default();
+        unread.resize(&room, 700);
+        assert!(room.try_take(100).is_none());
+        let waits = {
+            let room = room.clone();
+            tokio::spawn(async move { room.take(100).await.bytes() })
+        };
+        tokio::task::yield_now().await;
+        let small = room.try_take(800 / SMALL).unwrap();
+        // The first of its kind.
+        let unknown = room.try_take(room.unknown()).unwrap();
+        assert!(room.try_take(room.unknown()).is_none(), "past the room");
+        assert!(!waits.is_finished());
+        drop((small, unknown));
+        unread.resize(&room, 0);
+        assert_eq!(waits.await.unwrap(), 100);
     }
 
     #[tokio::test]

@@ -107,7 +107,7 @@ fn writes_whose_rows_nobody_reads_are_bounded() {
     let gateway = small();
     let unread: Vec<Client> = (0..60).map(|number| asks(&gateway, number)).collect();
     let held = || figure(&gateway, "windrow_answers_held_bytes");
-    until("the room is full", || held() > ROOM - (2 << 20));
+    until("the room is full", || held() > ROOM - (4 << 20));
     others_are_served(&gateway, 60);
     is_bounded(&gateway);
     let twice = "select count(*) - count(distinct id) from readings";
@@ -120,21 +120,31 @@ fn writes_whose_rows_nobody_reads_are_bounded() {
 /// long answer.
 #[test]
 fn rows_with_short_answers_share_nothing_with_unread_ones() {
+    good_clients_go_on("short");
+}
+
+/// Answers that are counted, and a hundredth of the unread ones.
+#[test]
+fn rows_with_answers_of_some_length_do_not_wait_for_unread_ones() {
+    good_clients_go_on(&"medium".repeat(LONG / 100 / 6));
+}
+
+fn good_clients_go_on(note: &str) {
     let gateway = small();
     gateway.exec("create table good (id int primary key, note text)");
     // How long its answers are is known from here on.
-    goes_on(gateway.client(), 8);
+    goes_on(gateway.client(), 8, note);
     let mut unread = Vec::new();
     std::thread::scope(|threads| {
         let good: Vec<_> = (0..8)
             .map(|number| {
                 let client = gateway.client();
-                threads.spawn(move || goes_on(client, number))
+                threads.spawn(move || goes_on(client, number, note))
             })
             .collect();
         unread.extend((100..140).map(|number| asks(&gateway, number)));
         let held = || figure(&gateway, "windrow_answers_held_bytes");
-        until("the room is full", || held() > ROOM - (2 << 20));
+        until("the room is full", || held() > ROOM - (4 << 20));
         good.into_iter().for_each(|good| good.join().unwrap());
     });
     let rows = "select count(*) from good";
@@ -144,11 +154,11 @@ fn rows_with_short_answers_share_nothing_with_unread_ones() {
 }
 
 /// Writes some rows, each behind the answer to the one before.
-fn goes_on(mut client: Client, number: usize) {
+fn goes_on(mut client: Client, number: usize, note: &str) {
     for id in number * GOOD..(number + 1) * GOOD {
-        let text = format!("insert into good values ({id}, 'short') returning note");
+        let text = format!("insert into good values ({id}, '{note}') returning note");
         let answer = client.query(&text).unwrap();
-        assert_eq!(backend::first_value(&answer).as_deref(), Some("short"));
+        assert_eq!(backend::first_value(&answer).as_deref(), Some(note));
     }
 }
 
@@ -164,7 +174,7 @@ fn rows_over_http_that_nobody_reads_are_bounded() {
     for _ in 0..120 {
         unread.push(asks_http(&gateway, path, "keep-alive"));
     }
-    until("the room is full", || held() > ROOM - (2 << 20));
+    until("the room is full", || held() > ROOM - (4 << 20));
     let told = http(&gateway, path);
     assert!(told.starts_with("HTTP/1.1 200"), "{told:.200}");
     assert!(told.len() > LONG, "{} bytes", told.len());
