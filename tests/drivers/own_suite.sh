@@ -84,7 +84,8 @@ if [ "${1:-}" = --one ]; then
     shift 3
     dsn=$WINDROW_TEST_POSTGRES
     if [ "$how" = windrow ]; then
-        "$target/debug/windrow" serve --to "$dsn" --pg 127.0.0.1:0 --http 127.0.0.1:0 2>"$work/gateway.log" &
+        : >"$work/gateway.log"
+        "$target/debug/windrow" serve --to "$dsn" --pg 127.0.0.1:0 --http 127.0.0.1:0 2>>"$work/gateway.log" &
         windrow=$!
         trap 'kill "$windrow" 2>/dev/null || true; wait "$windrow" || true' EXIT
         until grep -q 'http listening on' "$work/gateway.log"; do
