@@ -46,6 +46,7 @@ drivers! {
     psycopg3_prepared_at_once: Psycopg3("prepare") joins 600;
     psycopg3_never_prepared: Psycopg3("never_prepare") joins 600;
     psycopg3_values_in_the_text: Psycopg3("client") joins 600;
+    psycopg3_newest_protocol: Psycopg3("newest_protocol") joins 600;
     psycopg3_crowd: Psycopg3("crowd") joins 4800;
     psycopg2: Psycopg2("default") joins 1800;
     asyncpg: Asyncpg("default") joins 5000;

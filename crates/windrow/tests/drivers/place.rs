@@ -46,6 +46,11 @@ impl Place {
         place
     }
 
+    /// True if Windrow is before the server.
+    pub fn is_through(&self) -> bool {
+        self.windrow.is_some()
+    }
+
     /// The URL that a client is given.
     pub fn url(&self) -> String {
         let url = self.server.url_for(DATABASE);

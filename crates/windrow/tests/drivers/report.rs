@@ -58,7 +58,12 @@ fn play(driver: Driver, mode: &str, place: &Place, name: &str) -> PathBuf {
     let path = folder.join(name);
     let errors = folder.join(format!("{name}.stderr"));
     match driver.command() {
-        Some(mut command) => run(command.arg(place.url()).arg(mode), &path, &errors, place),
+        Some(mut command) => {
+            if mode == "newest_protocol" && place.is_through() {
+                command.env("PGMINPROTOCOLVERSION", "3.2");
+            }
+            run(command.arg(place.url()).arg(mode), &path, &errors, place);
+        }
         None => fs::write(&path, rust::play(&place.url())).unwrap(),
     }
     let mut text = fs::read_to_string(&path).unwrap();
