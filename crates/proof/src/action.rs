@@ -151,16 +151,17 @@ impl Judge<'_> {
         }
     }
 
-    /// Rows of heirs are not told apart by the table's keys.
+    /// Rows of heirs are not told apart by the table's keys. An upsert changes rows of the table
+    /// itself, or of the chunk that the row belongs to, by the same key.
     fn inherits(&self) -> Option<Apart> {
         let mut relations = self.catalog.relations.iter();
-        let heir = relations.find(|r| r.reach == Reach::Heir)?;
-        (self.action.updates || self.action.deletes).then(|| reason::heir(&heir.name))
+        let heir = relations.find(|r| matches!(r.reach, Reach::Heir | Reach::Chunk))?;
+        (!self.action.inserts).then(|| reason::heir(&heir.name))
     }
 
     fn is_reached(&self, reach: Reach) -> bool {
         match reach {
-            Reach::Itself | Reach::Part | Reach::View => true,
+            Reach::Itself | Reach::Part | Reach::Chunk | Reach::View => true,
             Reach::Heir | Reach::Cascade => self.action.updates || self.action.deletes,
         }
     }

@@ -15,8 +15,11 @@ pub(crate) struct Relation {
     pub(crate) secured: bool,
     pub(crate) rule: Option<Box<str>>,
     pub(crate) oid: u32,
-    /// The transactions that wrote its row and those of its triggers.
-    written: (i64, i64),
+    /// The transactions that wrote its row, those of its triggers, and the rows that name its
+    /// heirs.
+    written: (i64, i64, i64),
+    /// True if inserts may be routed to heirs, as TimescaleDB does with the chunks of a hypertable.
+    routes: bool,
 }
 
 /// How a statement comes to something.
@@ -28,6 +31,8 @@ pub(crate) enum Reach {
     Part,
     /// A table that inherits from it.
     Heir,
+    /// A table that inherits from it, and that may be a chunk of it: inserts too may reach it.
+    Chunk,
     /// By a foreign key with an action.
     Cascade,
     /// By a view or a rule.
@@ -147,7 +152,8 @@ impl Catalog {
                 secured: is(4),
                 rule: column(5).map(Into::into),
                 oid: number(text(14)),
-                written: (number(text(6)), number(text(7))),
+                written: (number(text(6)), number(text(7)), number(text(8))),
+                routes: is(9),
             }),
             "g" => self.triggers.push(Trigger {
                 reach,
@@ -205,12 +211,15 @@ impl Catalog {
         let domains: BTreeMap<u32, (i64, i64)> = self.domains.iter().copied().collect();
         let relations = self.relations.iter();
         let others = relations.filter(|r| !matches!(r.reach, Reach::Itself | Reach::Part));
-        let others: BTreeMap<u32, (i64, i64)> = others.map(|r| (r.oid, r.written)).collect();
-        let (types, checks) = sums(&domains);
-        let (classes, triggers) = sums(&others);
+        let others: BTreeMap<u32, (i64, i64, i64)> = others.map(|r| (r.oid, r.written)).collect();
+        let (types, checks) = (domains.values().map(|w| w.0), domains.values().map(|w| w.1));
+        let (types, checks) = (types.sum::<i64>(), checks.sum::<i64>());
+        let sum = |of: fn(&(i64, i64, i64)) -> i64| others.values().map(of).sum::<i64>();
+        let (classes, triggers, heirs) = (sum(|w| w.0), sum(|w| w.1), sum(|w| w.2));
         Relied {
             written: format!("{} {types} {checks}", functions.values().sum::<i64>()).into(),
-            reached: format!("{classes} {triggers}").into(),
+            reached: format!("{classes} {triggers} {heirs}").into(),
+            routes: self.relations.iter().any(|r| r.routes),
             functions: functions.into_keys().collect(),
             domains: domains.into_keys().collect(),
             others: others.into_keys().collect(),
@@ -230,19 +239,17 @@ pub struct Relied {
     pub others: Box<[u32]>,
     /// The sums of what wrote the functions, the domains and their checks.
     pub written: Box<str>,
-    /// The sums of what wrote the other tables and their triggers.
+    /// The sums of what wrote the other tables, their triggers and the rows that name their heirs.
     pub reached: Box<str>,
-}
-
-fn sums(all: &BTreeMap<u32, (i64, i64)>) -> (i64, i64) {
-    let (first, second) = (all.values().map(|w| w.0), all.values().map(|w| w.1));
-    (first.sum(), second.sum())
+    /// True if inserts may be routed to heirs, which may then be made by an insert.
+    pub routes: bool,
 }
 
 fn reach(text: &str) -> Reach {
     match text {
         "p" => Reach::Part,
         "h" => Reach::Heir,
+        "k" => Reach::Chunk,
         "c" => Reach::Cascade,
         "v" => Reach::View,
         _ => Reach::Itself,

@@ -138,6 +138,7 @@ impl Catalog {
         called.any(|called| {
             let reached = called.reach == Reach::Itself
                 || called.reach == Reach::Part
+                || called.reach == Reach::Chunk
                 || called.reach == Reach::View;
             if trusted.has(&called.function.name) {
                 return true;

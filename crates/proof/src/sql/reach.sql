@@ -2,7 +2,8 @@ rel(oid, reach) AS (
   SELECT oid, 't' FROM start
   UNION
   SELECT x.child, CASE WHEN x.how <> 'i' THEN x.how WHEN rel.reach IN ('c', 'v') THEN rel.reach
-      WHEN x.is_part AND rel.reach IN ('t', 'p') THEN 'p' ELSE 'h' END
+      WHEN x.is_part AND rel.reach IN ('t', 'p') THEN 'p'
+      WHEN EXISTS (SELECT FROM pg_catalog.pg_extension WHERE extname = 'timescaledb') THEN 'k' ELSE 'h' END
   FROM rel CROSS JOIN LATERAL (
     SELECT i.inhrelid, 'i', c.relispartition FROM pg_catalog.pg_inherits i
     JOIN pg_catalog.pg_class c ON c.oid = i.inhrelid WHERE i.inhparent = rel.oid AND c.relkind IN ('r', 'p', 'f')
@@ -98,7 +99,9 @@ called(reach, kind, object, place, fn) AS (
 SELECT 'r', r.reach, r.name, c.relkind::text, pg_catalog.row_security_active(c.oid)::text,
   (SELECT min(quote_ident(w.rulename)) FROM pg_catalog.pg_rewrite w WHERE w.ev_class = c.oid AND w.rulename <> '_RETURN'),
   c.xmin::text, (SELECT coalesce(sum(x.xmin::text::int8), 0)::text FROM pg_catalog.pg_trigger x WHERE x.tgrelid = c.oid),
-  NULL, NULL, NULL, NULL, NULL, NULL, c.oid::text, NULL
+  (SELECT coalesce(sum(x.xmin::text::int8), 0)::text FROM pg_catalog.pg_inherits x WHERE x.inhparent = c.oid),
+  EXISTS (SELECT FROM pg_catalog.pg_extension WHERE extname = 'timescaledb')::text,
+  NULL, NULL, NULL, NULL, c.oid::text, NULL
 FROM one r JOIN pg_catalog.pg_class c ON c.oid = r.oid
 UNION ALL
 SELECT 'g', r.reach, CASE WHEN g.tgisinternal AND k.oid IS NOT NULL

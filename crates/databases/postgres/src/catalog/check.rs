@@ -41,9 +41,9 @@ pub(crate) enum Found {
     /// The same, but the server has been told of a change: each check looks at everything until it
     /// is prepared anew.
     Told,
-    /// Nothing that matters has changed, but the table has got another file (TRUNCATE): what else
-    /// changes with its row is not seen any more.
-    OtherFile,
+    /// Nothing that matters has changed, but the table has got another file (TRUNCATE), so that
+    /// what else changes with its row is not seen any more, or other chunks.
+    Outdated,
 }
 
 impl Found {
@@ -52,7 +52,7 @@ impl Found {
         match said {
             b"1" => Self::Alike,
             b"2" => Self::Told,
-            _ => Self::OtherFile,
+            _ => Self::Outdated,
         }
     }
 }
@@ -136,16 +136,20 @@ fn indexes(oid: &str) -> String {
     )
 }
 
-/// What makes a [`Print`], seven columns of a query: what is said of the table, of its triggers,
+fn heirs(oid: &str) -> String {
+    written("pg_inherits", &format!("x.inhparent = {oid}"))
+}
+
+/// What makes a [`Print`], eight columns of a query: what is said of the table, of its triggers,
 /// of its columns; the transaction that wrote the table's row, with what stands in it, the table's
-/// file, the tables, and whether any of them has row security. The table is `c`, its parts are
-/// `o.oids`.
+/// file, the tables, whether any of them has row security, and what is said of its heirs. The table
+/// is `c`, its parts are `o.oids`.
 pub(crate) fn print() -> String {
     format!(
         "CASE WHEN cardinality(o.oids) > 1 THEN {} ELSE concat_ws(' ', {}, {}) END, \
          CASE WHEN cardinality(o.oids) = 1 AND c.relhastriggers THEN {} END, {}, \
          concat_ws(' ', c.xmin, {}, {}), c.relfilenode::text, array_to_string(o.oids, ' '), \
-         EXISTS (SELECT FROM pg_catalog.pg_class x WHERE x.oid = ANY (o.oids) AND x.relrowsecurity)",
+         EXISTS (SELECT FROM pg_catalog.pg_class x WHERE x.oid = ANY (o.oids) AND x.relrowsecurity), {}::text",
         parts("o.oids"),
         secured("c"),
         indexes("c.oid"),
@@ -153,6 +157,7 @@ pub(crate) fn print() -> String {
         columns("c.oid"),
         checks("c.oid"),
         flags("c"),
+        heirs("c.oid"),
     )
 }
 
@@ -163,7 +168,7 @@ impl Check {
         let print = table.print.as_ref()?;
         Some(Self {
             version: table.version,
-            changes: changes && !print.relied.others.is_empty(),
+            changes: (changes || print.relied.routes) && !print.relied.others.is_empty(),
             asks: false,
         })
     }
@@ -209,13 +214,14 @@ impl Check {
         let named: Vec<String> = print.oids.iter().chain(others).copied().map(oid).collect();
         format!(
             "SELECT 1 / ((concat_ws(' ', {}) = {} AND {row} AND {}) IS TRUE)::int \
-             + 2 * (c.relfilenode::text <> {})::int \
+             + 2 * (c.relfilenode::text <> {} OR {})::int \
              FROM (SELECT {}) AS o(oids) LEFT JOIN pg_catalog.pg_class c ON c.oid = {table} \
              WHERE {} NOT IN ({})",
             self.pieces(print, &table).join(", "),
             escape_literal(&self.expected(print)),
             is_meant(print, &table),
             escape_literal(&print.file),
+            other_chunks(print, &table),
             list(&print.oids),
             oid(0),
             named.join(", "),
@@ -231,6 +237,7 @@ impl Check {
                 let mut pieces = vec![secured("c"), indexes(table)];
                 pieces.extend(triggers);
                 pieces.push(columns(table));
+                pieces.extend((!print.relied.routes).then(|| heirs(table)));
                 pieces
             }
         };
@@ -239,6 +246,7 @@ impl Check {
             let others = format!("ANY ({})", list(&print.relied.others));
             pieces.push(written("pg_class", &format!("x.oid = {others}")));
             pieces.push(written("pg_trigger", &format!("x.tgrelid = {others}")));
+            pieces.push(written("pg_inherits", &format!("x.inhparent = {others}")));
         }
         pieces
     }
@@ -248,9 +256,17 @@ impl Check {
         let whole = print.oids.len() == 1;
         let triggers = print.triggers.as_deref().filter(|_| whole);
         let columns = Some(&*print.columns).filter(|_| whole);
+        let heirs = Some(&*print.heirs).filter(|_| whole && !print.relied.routes);
         let relied = relies(print).then_some(&*print.relied.written);
         let others = self.changes.then_some(&*print.relied.reached);
-        let all = [Some(&*print.table), triggers, columns, relied, others];
+        let all = [
+            Some(&*print.table),
+            triggers,
+            columns,
+            heirs,
+            relied,
+            others,
+        ];
         all.into_iter().flatten().collect::<Vec<_>>().join(" ")
     }
 }
@@ -269,6 +285,15 @@ fn lean(print: &Print) -> String {
         false => "true".to_owned(),
     };
     format!("1 / (({meant} AND {relied}) IS TRUE)::int")
+}
+
+/// Whether a hypertable has other chunks than were looked at. An insert may have made them itself,
+/// so what it has written is true all the same.
+fn other_chunks(print: &Print, table: &str) -> String {
+    match print.relied.routes && print.oids.len() == 1 {
+        true => format!("{}::text <> {}", heirs(table), escape_literal(&print.heirs)),
+        false => "false".to_owned(),
+    }
 }
 
 fn is_meant(print: &Print, table: &str) -> String {

@@ -297,6 +297,7 @@ impl Reader {
                 .filter_map(|oid| oid.parse().ok())
                 .collect(),
             secured: row.is(10),
+            heirs: row.text(11).into(),
             relied: Relied::default(),
             spelling: self.spelling.clone(),
         });

@@ -28,6 +28,8 @@ pub(crate) struct Print {
     pub(crate) triggers: Option<Box<str>>,
     /// What is said of its columns.
     pub(crate) columns: Box<str>,
+    /// The transactions that wrote which tables inherit from it.
+    pub(crate) heirs: Box<str>,
     /// The transaction that wrote its row, those that wrote its checks, and what stands in its
     /// row.
     pub(crate) written: Box<str>,

@@ -44,7 +44,7 @@ impl<F: Form> Settler<'_, '_, F> {
         match said.map_or(Found::Alike, Found::of) {
             Found::Alike => {}
             Found::Told => self.told.push(version),
-            Found::OtherFile => self.outdated.push(version),
+            Found::Outdated => self.outdated.push(version),
         }
     }
 
