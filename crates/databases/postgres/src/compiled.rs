@@ -56,6 +56,8 @@ pub(crate) struct Fused {
     pub(crate) counted: bool,
     /// True if the last parameter holds the distance of each write from the transaction's start.
     pub(crate) moments: bool,
+    /// Places of values by which rows are found again: a write that has NULL there runs by itself.
+    pub(crate) found_by: Box<[usize]>,
 }
 
 impl<F> Compiled<F> {

@@ -41,6 +41,8 @@ pub(crate) struct BoundCall {
     keys: Keys,
     /// True if its calls may become one statement.
     travels: bool,
+    /// The parameters that are not NULL in it.
+    found_by: Box<[usize]>,
     /// The parameters that are sent as texts and read as times.
     times: Box<[usize]>,
     /// The sequence that each call takes a value from.
@@ -113,6 +115,9 @@ pub(super) fn bind_call(
             changed_signature,
             width: meaning.width,
             travels: fused.is_some(),
+            found_by: fused
+                .as_ref()
+                .map_or_else(Box::default, |f| f.found_by.clone()),
             times: times(&meaning, &call.formats),
             carriers: sets.filter(|_| fused.is_some()).unwrap_or_default(),
             keys,
@@ -168,7 +173,8 @@ impl BoundCall {
             worst = worst.max(Fit::Bad);
         }
         let whole = values.len() == self.carriers.len() && self.travels;
-        let sets = whole && worst == Fit::Sure;
+        let is_found = self.found_by.iter().all(|place| values_at(place).is_some());
+        let sets = whole && is_found && worst == Fit::Sure;
         (worst, sets, self.touch(&values, scratch, hashes))
     }
 

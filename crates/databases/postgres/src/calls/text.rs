@@ -130,7 +130,7 @@ impl<'a> Text<'a> {
     }
 }
 
-impl Text<'_> {
+impl<'a> Text<'a> {
     fn statement(&self, sql: String, counted: bool) -> Fused {
         let types = self.carriers.iter().map(|carrier| carrier.array);
         let moments = self.meaning.clock.is_carried;
@@ -139,6 +139,7 @@ impl Text<'_> {
             types: types.chain(moments.then_some(DISTANCES)).collect(),
             counted,
             moments,
+            found_by: [].into(),
         }
     }
 
@@ -149,13 +150,35 @@ impl Text<'_> {
         }
         let misses = conflict.is_some_and(|c| !c.update || mentions(&c.sql, "where"));
         let returns = self.parsed.returning.is_some();
-        match &self.meaning.generated {
+        let fused = match &self.meaning.generated {
             Some(generated) if generated.source.is_none() => None,
             None if !returns && !misses => Some(self.counted_insert()),
             Some(_) if !returns && !misses => Some(self.generating_insert()),
             _ if misses => self.matched_insert(Matched::Some),
             _ => self.matched_insert(Matched::All),
-        }
+        };
+        let arbiter = self
+            .arbiter()
+            .filter(|_| conflict.is_some_and(|c| c.update));
+        fused.map(|fused| match arbiter {
+            Some(arbiter) => Fused {
+                found_by: self.nullable(arbiter).collect(),
+                ..fused
+            },
+            None => fused,
+        })
+    }
+
+    /// The parameters of a key's columns that may be NULL.
+    fn nullable(&self, unique: &'a Unique) -> impl Iterator<Item = usize> {
+        let columns = unique.columns.iter().filter(|place| {
+            let column = self.facts.columns.get(**place);
+            column.is_some_and(|column| !column.not_null)
+        });
+        columns.filter_map(|place| match self.part(*place)? {
+            KeyPart::Parameter(parameter) => Some(parameter),
+            KeyPart::Sequence | KeyPart::Moment(_) => None,
+        })
     }
 
     /// An upsert that changes a unique column frees one value and takes another: there the order of
@@ -187,7 +210,7 @@ impl Text<'_> {
     }
 
     /// The key that ON CONFLICT names.
-    fn arbiter(&self) -> Option<&Unique> {
+    fn arbiter(&self) -> Option<&'a Unique> {
         let names = self.parsed.conflict.as_ref()?.columns.as_ref()?;
         let places: Option<Vec<usize>> = names.iter().map(|n| self.facts.place_of(n)).collect();
         self.facts.unique_of(&places?)
@@ -224,7 +247,7 @@ impl Text<'_> {
 
     /// An insert whose rows are matched to their source by a key.
     fn matched_insert(&self, matched: Matched) -> Option<Fused> {
-        let matching = self.matching()?;
+        let matching = self.matching(matched)?;
         let mut sql = self.materialized(matched == Matched::Telling);
         sql.push_str("\"windrow i\"(");
         for number in 0..matching.parts.len() {
@@ -274,19 +297,22 @@ impl Text<'_> {
                 KeyPart::Moment(value) => sql.push_str(value),
             }
         }
-        Some(self.statement(sql, false))
+        Some(Fused {
+            found_by: self.nullable(matching.unique).collect(),
+            ..self.statement(sql, false)
+        })
     }
 
     /// A key by which an inserted row finds its source: all of it given by parameters, or taken
     /// from the sequence in the source. A row that an upsert changes is found by the key of the
-    /// upsert alone. NULL is never found again.
-    fn matching(&self) -> Option<Match<'_>> {
+    /// upsert alone. NULL is never found again: a key without it is preferred, and nothing else
+    /// does where rows are left out.
+    fn matching(&self, matched: Matched) -> Option<Match<'a>> {
         let update = self.parsed.conflict.as_ref().is_some_and(|c| c.update);
         let arbiter = self.arbiter();
         let uniques = self.facts.uniques.iter().filter(|u| u.immediate);
-        let mut fitting =
-            uniques.filter(|u| !update || arbiter.is_some_and(|a| std::ptr::eq(a, *u)));
-        fitting.find_map(|unique| {
+        let fitting = uniques.filter(|u| !update || arbiter.is_some_and(|a| std::ptr::eq(a, *u)));
+        let mut found = fitting.filter_map(|unique| {
             let parts: Option<Vec<_>> = unique
                 .columns
                 .iter()
@@ -296,14 +322,18 @@ impl Text<'_> {
                 unique,
                 parts: parts?,
             })
-        })
+        });
+        let is_whole = |found: &Match<'_>| self.nullable(found.unique).next().is_none();
+        let first = found.next()?;
+        if is_whole(&first) {
+            return Some(first);
+        }
+        let whole = found.find(is_whole);
+        whole.or_else(|| (matched != Matched::Telling).then_some(first))
     }
 
     fn part(&self, place: usize) -> Option<KeyPart> {
         let column = self.facts.columns.get(place)?;
-        if !column.not_null {
-            return None;
-        }
         let generated = self.meaning.generated.as_ref();
         if generated.is_some_and(|generated| generated.name == column.name) {
             return (column.narrowed < 0).then_some(KeyPart::Sequence);

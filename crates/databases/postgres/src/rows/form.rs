@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use windrow_core::{Fault, FaultClass, Key, Name, RowWrite, Shape, TableName, Unit};
+use windrow_core::{Fault, FaultClass, Key, Name, RowWrite, Shape, TableName, Unit, Value};
 use windrow_database::demand::Demand;
 use windrow_database::quote::push_table;
 use windrow_pgwire::wire::Broken;
@@ -135,9 +135,12 @@ impl Form for RowStatement {
             }
             prospect => prospect,
         };
+        let found_by = compiled.fused.iter().flat_map(|fused| &fused.found_by);
+        let values = write.values();
+        let is_null = |place: &usize| values.get(*place).is_none_or(Value::is_null);
         Look {
             prospect,
-            sets: fit == Fit::Sure,
+            sets: fit == Fit::Sure && !found_by.clone().any(is_null),
             touch,
         }
     }

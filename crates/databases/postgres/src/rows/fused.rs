@@ -106,6 +106,7 @@ impl<'a> Text<'a> {
             types: types.chain(moments.then_some(DISTANCES)).collect(),
             counted,
             moments,
+            found_by: [].into(),
         }
     }
 
@@ -157,14 +158,16 @@ impl<'a> Text<'a> {
     /// An insert whose rows are matched to their source by a key. `may_miss`: a row that is not
     /// inserted is an answer; else it must not be.
     fn keyed_insert(&self, may_miss: bool, conflict: &str) -> Option<Fused> {
-        let (unique, parts) = telling_key(self.shape, self.facts, self.key, self.clock)?;
+        let leaves_out = may_miss && self.shape.on_conflict == OnConflict::Error;
+        let by = (self.key, !leaves_out);
+        let (unique, parts) = telling_key(self.shape, self.facts, by, self.clock)?;
         let generated: Vec<(&Column, &str)> = unique
             .columns
             .iter()
             .zip(&parts)
             .filter_map(|(place, part)| match part {
                 KeyPart::Generated(default) => Some((self.facts.columns.get(*place)?, *default)),
-                KeyPart::Given(_) => None,
+                KeyPart::Given(_) | KeyPart::Nullable(_) => None,
             })
             .collect();
         let mut sql = String::from("WITH w AS MATERIALIZED (SELECT w.*");
@@ -174,7 +177,7 @@ impl<'a> Text<'a> {
         sql.push_str(" FROM ");
         self.push_source(&mut sql, true);
         // An upsert or a first attempt is not filtered: what fails there must be known to fail.
-        if may_miss && self.shape.on_conflict == OnConflict::Error {
+        if leaves_out {
             self.push_filter(&mut sql);
         }
         sql.push_str("), i AS (");
@@ -191,7 +194,11 @@ impl<'a> Text<'a> {
         sql.push_str(conflict);
         self.push_returning(&mut sql, unique);
         self.push_match(&mut sql, &parts, may_miss);
-        Some(self.statement(sql, false))
+        let found_by = parts.iter().filter_map(KeyPart::nullable);
+        Some(Fused {
+            found_by: found_by.collect(),
+            ..self.statement(sql, false)
+        })
     }
 
     /// An insert into a table without a key: all rows that fulfil its conditions, or none.
@@ -250,7 +257,7 @@ impl<'a> Text<'a> {
             sql.push_str(if number > 0 { " AND " } else { "" });
             push(sql, format_args!("i.\"windrow k{number}\" = "));
             match part {
-                KeyPart::Given(place) => self.push_value(sql, *place),
+                KeyPart::Given(place) | KeyPart::Nullable(place) => self.push_value(sql, *place),
                 KeyPart::Generated(_) => {
                     push(sql, format_args!("w.g{generated}"));
                     generated += 1;

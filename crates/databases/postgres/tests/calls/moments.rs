@@ -27,6 +27,12 @@ async fn metrics_bed() -> Bed {
 
 #[tokio::test]
 async fn rows_of_one_device_have_different_times() {
+    for key in ["primary key", "unique"] {
+        devices_have_different_times(key).await;
+    }
+}
+
+async fn devices_have_different_times(key: &str) {
     for make in [
         metrics(),
         metrics().conflict("", "nothing"),
@@ -38,7 +44,8 @@ async fn rows_of_one_device_have_different_times() {
             .conflict("device, time", "nothing"),
         insert("metrics", "device, time, v", "$1, default, $2").conflict("", "nothing"),
     ] {
-        let mut bed = metrics_bed().await;
+        let mut bed = Bed::new(&METRICS.replace("primary key", key)).await;
+        bed.sql("create table begun as select clock_timestamp() at");
         let text = make.clone().parsed().text.clone();
         let statement = bed.describe(make.parsed()).await;
         let units: Vec<_> = (0..40)
@@ -56,6 +63,73 @@ async fn rows_of_one_device_have_different_times() {
              and a.time < (select max(time) from metrics where v = 39)";
         assert_eq!(bed.sql(disorder), "0", "{text}");
     }
+}
+
+/// No NULL is equal to another one, so such a row is not found again among those of a batch.
+#[tokio::test]
+async fn rows_without_a_device_run_by_themselves() {
+    for nulls in ["", "nulls not distinct"] {
+        for make in [
+            metrics().conflict("", "nothing"),
+            metrics().conflict("device, time", "nothing"),
+            metrics().conflict("device, time", "update set v = excluded.v"),
+            metrics().conflict("device, time", "update set v = excluded.v where false"),
+            metrics()
+                .conflict("device, time", "update set v = excluded.v")
+                .returning("time, v"),
+        ] {
+            let mut bed = Bed::new(&format!(
+                "create table metrics (device int, time timestamptz default now(), v int, \
+                 unique {nulls} (device, time)); create table begun as select clock_timestamp() at"
+            ))
+            .await;
+            let text = make.clone().parsed().text.clone();
+            let statement = bed.describe(make.parsed()).await;
+            let units: Vec<_> = (0..40)
+                .map(|n| {
+                    let device = if n % 8 == 3 { "~" } else { "1" };
+                    unit(&statement, &[device, &n.to_string()])
+                })
+                .collect();
+            let (done, report) = bed.succeed(&units).await;
+            assert!(done.iter().all(|done| done.rows == 1), "{text}");
+            assert_eq!(rung(&report, Rung::Fused), 35, "{nulls} {text}");
+            assert_eq!(bed.sql(MOMENTS), "40|40|t", "{text}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn rows_are_told_apart_by_a_key_that_may_be_null() {
+    let mut bed = Bed::new("create table t (a int unique, b int)").await;
+    bed.sql("insert into t values (3, 0)");
+    for (make, of_null, of_three) in [
+        (
+            insert("t", "a, b", "$1, $2").conflict("a", "nothing"),
+            "1",
+            "0",
+        ),
+        (
+            insert("t", "a, b", "$1, $2")
+                .conflict("a", "update set b = excluded.b")
+                .returning("a, b"),
+            "1, D ~|2",
+            "1, D 3|2",
+        ),
+    ] {
+        let statement = bed.describe(make.parsed()).await;
+        let calls: Vec<_> = (0..40)
+            .map(|n| match n % 20 {
+                7 => unit(&statement, &["~", "2"]),
+                _ => unit(&statement, &[&n.to_string(), "2"]),
+            })
+            .collect();
+        let (done, report) = bed.succeed(&calls).await;
+        let told = [7, 3, 27].map(|n: usize| said(&done[n]));
+        assert_eq!(told, [of_null, of_three, of_null]);
+        assert_eq!(rung(&report, Rung::Fused), 38);
+    }
+    assert_eq!(bed.sql("select count(*), count(a) from t"), "42|38");
 }
 
 #[tokio::test]

@@ -1,6 +1,6 @@
 //! Each row has a moment of its own, as it would have had alone.
 
-use windrow_core::{Rung, SourceId};
+use windrow_core::{Rung, SourceId, Value};
 use windrow_testkit::row;
 
 use crate::support::{Bed, fault, insert, rung, unit};
@@ -15,20 +15,41 @@ const MOMENTS: &str = "select count(*), count(distinct time), \
 #[tokio::test]
 async fn rows_of_one_device_have_different_times() {
     let make = || insert("metrics", &["device", "v"]);
-    for shape in [
+    let upsert = make().upsert().shape();
+    let others = [
         make().shape(),
-        make().ignore().shape(),
-        make().upsert().shape(),
+        make().ignore().key(&["device", "time"]).shape(),
         make().returning(&["time", "v"]).shape(),
-    ] {
-        let mut bed = Bed::new(METRICS).await;
-        let units: Vec<_> = (0..40).map(|n| unit(&shape, row![n % 4, n])).collect();
+    ];
+    let with = |key| others.iter().map(move |shape| (key, shape));
+    let all = with("primary key").chain(with("unique"));
+    for (key, shape) in all.chain([("primary key", &upsert)]) {
+        let mut bed = Bed::new(&METRICS.replace("primary key", key)).await;
+        let units: Vec<_> = (0..40).map(|n| unit(shape, row![n % 4, n])).collect();
         let report = bed.run(&units).await;
-        assert_eq!(rung(&report, Rung::Fused), 40, "{shape:?}");
+        assert_eq!(rung(&report, Rung::Fused), 40, "{key}: {shape:?}");
         let done = bed.succeed(&units[..3]).await;
         assert!(done.iter().all(|done| done.rows == 1), "{shape:?}");
         assert_eq!(bed.sql(MOMENTS).trim(), "43|43|t", "{shape:?}");
     }
+}
+
+#[tokio::test]
+async fn rows_without_a_device_run_by_themselves() {
+    let mut bed = Bed::new(&METRICS.replace("primary key", "unique")).await;
+    let shape = insert("metrics", &["device", "v"])
+        .ignore()
+        .key(&["device", "time"])
+        .shape();
+    let units: Vec<_> = (0..40)
+        .map(|n| match n % 8 {
+            3 => unit(&shape, row![Value::Null, n]),
+            _ => unit(&shape, row![1, n]),
+        })
+        .collect();
+    let report = bed.run(&units).await;
+    assert_eq!(rung(&report, Rung::Fused), 35);
+    assert_eq!(bed.sql(MOMENTS).trim(), "40|40|t");
 }
 
 #[tokio::test]
