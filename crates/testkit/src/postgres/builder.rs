@@ -109,6 +109,9 @@ impl Builder {
             // Its extension is refused otherwise.
             settings.insert(0, ("shared_preload_libraries".into(), "timescaledb".into()));
             settings.insert(1, ("timescaledb.telemetry_level".into(), "off".into()));
+            // A worker that connects to `template1` would keep databases from being created.
+            let workers = "timescaledb.max_background_workers";
+            settings.insert(2, (workers.into(), "0".into()));
         }
         settings.extend(self.lay_tls(&account, &data)?);
         let slow = self.slow_fsync.map(|by| SlowDisk::make(dir.path(), by));

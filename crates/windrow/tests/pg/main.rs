@@ -14,6 +14,7 @@ mod bounds;
 mod defer;
 mod described;
 mod differential;
+mod extensions;
 mod faults;
 mod hostile;
 mod interleaved;

@@ -19,7 +19,7 @@ const TABLES: &str = "
     create table ring (id int primary key, next int references ring)";
 
 /// The entries of `/v1/lanes` for a table, each as `writes level reason object`.
-fn told(gateway: &Gateway, table: &str) -> Vec<String> {
+pub fn told(gateway: &Gateway, table: &str) -> Vec<String> {
     let mut stream = TcpStream::connect(gateway.windrow.address()).unwrap();
     let request = "GET /v1/lanes HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n";
     stream.write_all(request.as_bytes()).unwrap();
