@@ -13,6 +13,7 @@ mod clause;
 mod effect;
 mod expression;
 mod frozen;
+mod identifier;
 pub mod lex;
 pub mod lift;
 mod names;

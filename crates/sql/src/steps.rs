@@ -5,6 +5,7 @@
 
 use std::ops::Range;
 
+use crate::identifier::identifier;
 use crate::lex::{Kind, Token};
 use crate::parse::Tokens;
 use crate::read::statements;
@@ -205,8 +206,8 @@ fn created_by(words: Words<'_>, from: usize) -> Option<usize> {
 
 fn name_at(words: Words<'_>, at: usize, usage: NameUsage) -> Option<StatementName> {
     let token = words.tokens.get(at)?;
-    let whole = match usage {
-        NameUsage::DeallocatesAll => String::new(),
+    let (whole, last) = match usage {
+        NameUsage::DeallocatesAll => (String::new(), at),
         _ => identifier(words, at)?,
     };
     let end = (0..=MAX_NAME)
@@ -217,21 +218,8 @@ fn name_at(words: Words<'_>, at: usize, usage: NameUsage) -> Option<StatementNam
         usage,
         name: name.into(),
         whole: (name.len() < whole.len()).then(|| whole.as_str().into()),
-        place: token.start..token.end,
+        place: token.start..words.tokens.get(last)?.end,
     })
-}
-
-/// An identifier, folded. The server cuts it to 63 bytes, between characters.
-fn identifier(words: Words<'_>, at: usize) -> Option<String> {
-    let name = match words.kind(at) {
-        Kind::Word => words.slice(at).to_ascii_lowercase(),
-        Kind::Quoted => {
-            let inside = words.slice(at).strip_prefix('"')?.strip_suffix('"')?;
-            inside.replace("\"\"", "\"")
-        }
-        _ => return None,
-    };
-    (!name.is_empty()).then_some(name)
 }
 
 #[cfg(test)]
@@ -288,6 +276,22 @@ mod tests {
                 "prepare one (int) as select $1",
                 vec![(Prepares, "one", "one")],
             ),
+            (
+                "deallocate U&\"\\0061\\+000062\\\\\"\"C\" ; execute u&\"d!00e9!D83D!de00!!\" uescape '!' (1)",
+                vec![
+                    (Deallocates, "ab\\\"C", "U&\"\\0061\\+000062\\\\\"\"C\""),
+                    (
+                        Executes,
+                        "dé\u{1f600}!",
+                        "u&\"d!00e9!D83D!de00!!\" uescape '!'",
+                    ),
+                ],
+            ),
+            ("execute U&\"\\006\"", vec![]),
+            ("execute U&\"\\D83D\"", vec![]),
+            ("execute U&\"\\0000\"", vec![]),
+            ("execute U&\"a\" uescape '+'", vec![]),
+            ("execute U&'a'", vec![]),
             ("prepare transaction 'one'", vec![]),
             ("select 'deallocate one', execute from execute", vec![]),
             ("create table execute as select 1", vec![]),

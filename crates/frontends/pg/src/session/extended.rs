@@ -263,6 +263,7 @@ fn segment_execute(
         }
         Portal::Local(local) if did_call && local.is_lastval() => {
             let binary = local.results.is_binary(0);
+            segment.use_up(name);
             segment.ask(binary);
             Ok(Next::Go)
         }
@@ -272,10 +273,15 @@ fn segment_execute(
         Portal::Local(..) if under_way => Err(Next::Drain),
         Portal::Local(local) if local.cached.deallocates().is_some() => {
             let cached = Arc::clone(&local.cached);
+            segment.use_up(name);
             // Like all that defines statements: nothing changes before the Sync.
             segment.deallocate(cached.deallocates().unwrap_or_default().as_bytes());
             Ok(Next::Go)
         }
-        Portal::Local(local) => Ok(Next::Local(local.clone())),
+        Portal::Local(local) => {
+            let local = local.clone();
+            segment.use_up(name);
+            Ok(Next::Local(local))
+        }
     }
 }

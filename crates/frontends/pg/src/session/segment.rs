@@ -50,7 +50,8 @@ pub(crate) struct Segment {
 /// A bound portal.
 pub(crate) enum Portal {
     /// Of a statement that can be joined, where in the script BindComplete stands, and whose types
-    /// show at its use; `None` once it was executed.
+    /// show at its use. `None` once a portal of either kind was executed: only the server can say
+    /// what a second time means.
     Call(Option<(SqlCall, usize, Option<Fresh>)>),
     /// Of a statement that the session itself answers.
     Local(Local),
@@ -214,6 +215,13 @@ impl Segment {
         let mut found = portals.filter(|(portal, _)| **portal == *name_key(name));
         let (_, portal) = found.next().ok_or(Elsewhere("an unknown portal"))?;
         Ok(portal)
+    }
+
+    /// Notes that a portal was executed.
+    pub(crate) fn use_up(&mut self, name: &[u8]) {
+        if let Ok(portal) = self.portal(name) {
+            *portal = Portal::Call(None);
+        }
     }
 
     /// True where values were bound that nobody has looked at: only the server knows whether they

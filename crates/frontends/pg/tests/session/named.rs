@@ -64,6 +64,22 @@ fn texts_that_name_prepared_statements_mean_those_of_the_session() {
         "prepare \"_PLAN1\" as select nowhere",
         "prepare other as select 3; execute other; deallocate other",
         "execute _plan1(1)",
+        "rollback; execute \"_PLAN1\"(1)",
+        "rollback; deallocate \"_PLAN1\"",
+        "rollback; explain (analyze, costs off, timing off, summary off) execute \"_PLAN1\"(1)",
+        "rollback; begin; execute \"_PLAN1\"(1); select 1/0",
+        "rollback to y; execute \"_PLAN1\"(1)",
+        "abort; select 4; deallocate \"_PLAN1\"; execute \"_PLAN1\"(1)",
+        "explain (analyze, costs off, timing off, summary off) execute \"_PLAN1\"(1)",
+        "deallocate U&\"_\\0050LAN1\"",
+        "deallocate U&\"_\\0050LAN1\"; select 3",
+        "deallocate prepare U&\"_!0050LAN1\" uescape '!'",
+        "execute U&\"_!0050LAN1\" uescape '!' (1)",
+        "execute U&\"_\\+000050LAN1\"(nowhere)",
+        "explain (costs off) execute U&\"_\\0050LAN1\"(1)",
+        "prepare U&\"_\\0050LAN1\" as select 1",
+        "execute U&\"_\\005LAN1\"(1)",
+        "deallocate U&\"_\\0050LAN2\"",
     ] {
         for block in [&["begin", "savepoint y"][..], &[], &["begin", "select 1/0"]] {
             for extended in [false, true] {
@@ -122,6 +138,47 @@ fn a_statement_is_removed_and_prepared_in_one_pipeline() {
                 client.send(&both).unwrap();
                 all.extend(client.until_ready().unwrap());
                 all.extend(client.until_ready().unwrap());
+                all
+            });
+        }
+    }
+}
+
+#[test]
+fn a_portal_is_executed_once() {
+    let stand = Stand::new();
+    for (sql, before) in [
+        ("deallocate s", None),
+        ("deallocate U&\"\\0073\"", None),
+        ("deallocate s", Some("insert into t values (1, 'first')")),
+        ("execute s", None),
+        (
+            "explain (analyze, costs off, timing off, summary off) execute s",
+            None,
+        ),
+        ("insert into t values (2, 'second') returning v", None),
+        ("", None),
+        (
+            "select lastval()",
+            Some("insert into t (v) values ('third')"),
+        ),
+    ] {
+        for portal in ["", "p"] {
+            stand.same(|client| {
+                let mut all = queries(client, &["create temp sequence q", "select nextval('q')"]);
+                all.extend(prepared(client, "s", "select 'there'"));
+                all.extend(segment(client, |out| {
+                    if let Some(before) = before {
+                        frontend::parse(out, "", before, &[]);
+                        frontend::bind(out, ("", ""), &[], &[None::<&str>; 0], &[]);
+                        frontend::execute(out, "", 0);
+                    }
+                    frontend::parse(out, "", sql, &[]);
+                    frontend::bind(out, (portal, ""), &[], &[None::<&str>; 0], &[]);
+                    frontend::execute(out, portal, 0);
+                    frontend::execute(out, portal, 0);
+                }));
+                all.extend(used(client, "s", &[]));
                 all
             });
         }
