@@ -145,6 +145,51 @@ fn a_statement_is_removed_and_prepared_in_one_pipeline() {
 }
 
 #[test]
+fn a_text_that_leaves_a_failed_block_executes_what_is_not_prepared_there() {
+    let stand = Stand::new();
+    for (select, types) in [
+        ("select v, $1::int from t where id = $1 -- by key", &[][..]),
+        ("select v, $1 from t where id = $1;", &[23]),
+        ("insert into t values ($1, 'more') returning *", &[]),
+    ] {
+        for sql in [
+            "rollback; execute s(1)",
+            "rollback; execute s(1 + nowhere)",
+            "rollback; execute s('x')",
+            "rollback; execute s",
+            "rollback to y; execute s(2); select 5; execute s(1); deallocate s; execute s(1)",
+            "abort; select 4; explain (analyze, costs off, timing off, summary off) execute s(1)",
+            "rollback; begin; create temp table made as execute s(1); select count(*) from made",
+            "rollback; execute s(1) nonsense",
+            "select 1; rollback; execute s(1)",
+            "execute s(1)",
+        ] {
+            stand.same_beside(|client, other| {
+                let mut all = queries(
+                    client,
+                    &["delete from t", "insert into t values (1, 'one')"],
+                );
+                all.extend(segment(client, |out| {
+                    frontend::parse(out, "s", select, types)
+                }));
+                // The server connection on which it is prepared is given to another session.
+                other.query("begin").unwrap();
+                other.query("select 1").unwrap();
+                all.extend(queries(
+                    client,
+                    &["begin", "savepoint y", "select 1/0", sql],
+                ));
+                all.extend(queries(client, &["rollback", "select count(*) from t"]));
+                other.query("rollback").unwrap();
+                all.extend(used(client, "s", &[Some("1")]));
+                all.extend(queries(client, &["deallocate s", "execute s(1)"]));
+                all
+            });
+        }
+    }
+}
+
+#[test]
 fn a_portal_is_executed_once() {
     let stand = Stand::new();
     for (sql, before) in [

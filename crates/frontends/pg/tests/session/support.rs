@@ -120,6 +120,15 @@ impl Stand {
         assert_eq!(through, alone);
         through
     }
+
+    /// The same for a program of two clients.
+    pub(crate) fn same_beside(&self, program: impl Fn(&mut Client, &mut Client) -> Vec<Message>) {
+        let through = plain(program(&mut self.client(), &mut self.client()));
+        self.database.exec("truncate t").unwrap();
+        let alone = plain(program(&mut self.direct(), &mut self.direct()));
+        self.database.exec("truncate t").unwrap();
+        assert_eq!(through, alone);
+    }
 }
 
 /// Without the places in the server's source that errors and notices name: some are made here.

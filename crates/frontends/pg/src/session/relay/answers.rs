@@ -6,7 +6,7 @@ use windrow_calls::Signature;
 use windrow_core::Fault;
 
 use super::expect::{Expect, PreparedAs, Told, Undo, What};
-use super::renames::Renames;
+use super::renames::{Completion, Renames};
 use super::rewrite;
 use super::server_state::Look;
 use super::state::{Relay, fingerprint};
@@ -172,7 +172,14 @@ impl Relay<'_> {
             Some(executed) => executed.renames.as_deref_mut(),
             None => self.queue.renames(),
         };
-        let removed = renames.and_then(Renames::completed);
+        let removed = match renames.and_then(Renames::completed) {
+            Some(Completion::Deallocates(name)) => Some(name),
+            Some(Completion::Inserted) => {
+                self.muted = true;
+                return;
+            }
+            None => None,
+        };
         let is_muted = executed.as_ref().is_some_and(|executed| executed.muted);
         self.muted |= is_muted;
         let tag = match removed {

@@ -14,11 +14,20 @@ pub(super) struct Renames {
     pub(super) removes: bool,
     /// Names at the server, and those of the session.
     pub(super) names: Vec<(String, Box<str>)>,
-    /// Statements of the text that remove one of the session's, by their place in the text.
-    pub(super) removed: VecDeque<(usize, Box<str>)>,
+    /// Statements of the text that are answered otherwise, by their place in the text.
+    pub(super) others: VecDeque<(usize, Completion)>,
     /// Statements of the text that are complete.
     complete: usize,
     pub(super) edits: Vec<Edit>,
+}
+
+/// A statement of a text as the server gets it whose completion means something else.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Completion {
+    /// It stands in place of DEALLOCATE of this statement of the session.
+    Deallocates(Box<str>),
+    /// It is none of the session's text.
+    Inserted,
 }
 
 /// A replaced part of a text, in characters of the session's own text.
@@ -30,14 +39,19 @@ pub(super) struct Edit {
 }
 
 impl Renames {
-    /// Notes that a statement of the text is complete. Gives the session's statement that it has
-    /// removed.
-    pub(super) fn completed(&mut self) -> Option<Box<str>> {
+    /// Notes that a statement of the text is complete. Gives what that means, if it is not its own.
+    pub(super) fn completed(&mut self) -> Option<Completion> {
         let nth = self.complete;
         self.complete += 1;
-        let is_removed = self.removed.front().is_some_and(|(place, _)| *place == nth);
-        let removed = is_removed.then(|| self.removed.pop_front()).flatten();
-        removed.map(|(_, name)| name)
+        let is_other = self.others.front().is_some_and(|(place, _)| *place == nth);
+        let other = is_other.then(|| self.others.pop_front()).flatten();
+        other.map(|(_, completion)| completion)
+    }
+
+    /// True if the text has removed this statement of the session before.
+    pub(super) fn is_gone(&self, name: &str) -> bool {
+        let mut others = self.others.iter();
+        others.any(|(_, other)| matches!(other, Completion::Deallocates(gone) if **gone == *name))
     }
 
     /// Writes the server's error with the session's names, and with the place in its own text.
