@@ -2,13 +2,13 @@
 
 use std::collections::HashSet;
 
-use windrow_core::{RowWrite, Rung, Unit, Value};
+use windrow_core::{RowDone, RowWrite, Rung, Unit, Value};
 use windrow_database::Driver;
 use windrow_database::Options;
 use windrow_mysql::Mysql;
 
 use crate::support::*;
-use windrow_testkit::row;
+use windrow_testkit::{left_out, row};
 
 const TABLE: &str =
     "create table t (id bigint auto_increment primary key, name varchar(50), n int)";
@@ -37,6 +37,48 @@ async fn each_write_is_told_its_own_number() {
     let stored = bed.sql("select id, name from t");
     let stored: HashSet<String> = stored.lines().map(str::to_owned).collect();
     assert_eq!(told_names, stored);
+}
+
+/// A name that MariaDB 11.6 and MySQL do not know cannot stand in a default.
+#[tokio::test]
+async fn rows_with_a_uuid_by_default_are_joined() {
+    let mut bed = Bed::new("create table plain (id int primary key)").await;
+    let (is_mariadb, version) = server(&bed);
+    if !is_mariadb || version < (11, 7) {
+        return left_out::note("uuid_v7(): MariaDB has it from 11.7 on");
+    }
+    for function in ["uuid_v7()", "uuid_v4()", "uuid()"] {
+        for key in ["uuid", "varchar(36)"] {
+            bed.sql(&format!(
+                "create or replace table t (id {key} primary key default {function}, n int unique, note varchar(9) default 'by t')"
+            ));
+            let make = || insert("t", &["n"]);
+            let told_id = |done: &RowDone| done.returned.as_ref().map(|row| row.rows[0][0].clone());
+            for (from, shape) in [
+                (0, make().shape()),
+                (1000, make().returning(&["id"]).shape()),
+                (2000, make().ignore().key(&["n"]).shape()),
+            ] {
+                let units: Vec<_> = (from..from + 300).map(|n| unit(&shape, row![n])).collect();
+                let report = bed.run(&units).await;
+                assert_eq!(rung(&report, Rung::Fused), 300, "{function} {shape:?}");
+                let done = report
+                    .verdicts
+                    .into_iter()
+                    .map(|verdict| told(verdict).unwrap().remove(0));
+                let done: Vec<RowDone> = done.collect();
+                assert!(done.iter().all(|done| done.rows == 1));
+                let ids: Vec<Value> = done.iter().filter_map(told_id).collect();
+                if !ids.is_empty() {
+                    let stored = bed.sql(&format!("select id from t where n >= {from} order by n"));
+                    let stored: Vec<Value> = stored.lines().map(Value::from).collect();
+                    assert_eq!(ids, stored);
+                }
+            }
+            let counts = "select count(*), count(distinct id), sum(note = 'by t') from t";
+            assert_eq!(bed.sql(counts), "900|900|900", "{function}");
+        }
+    }
 }
 
 #[tokio::test]
