@@ -22,7 +22,7 @@ pub enum FaultClass {
     Check,
     /// The table is not there.
     NoTable,
-    /// The column is not there.
+    /// The column is not there, or no unique key over the columns that a write names as its key.
     NoColumn,
     /// The role may not do this.
     Denied,

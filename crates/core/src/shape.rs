@@ -49,7 +49,8 @@ pub enum Key {
     /// The table's own primary key, whatever its columns are, in their order in that key.
     #[default]
     Primary,
-    /// Columns named by the client.
+    /// Columns named by the client: of an upsert exactly those of a unique key; of an update,
+    /// delete or read those of a unique key, and maybe more.
     Columns(Box<[Name]>),
 }
 

@@ -17,11 +17,11 @@ pub fn class_of(code: &str) -> FaultClass {
         "P0001" | "P0004" | "44000" | "27000" | "09000" => FaultClass::Check,
         "42804" | "42846" => FaultClass::Value,
         "42P01" | "3F000" => FaultClass::NoTable,
-        "42703" => FaultClass::NoColumn,
+        // 42P10: ON CONFLICT without a matching key.
+        "42703" | "42P10" => FaultClass::NoColumn,
         "42501" | "0P000" | "0LP01" => FaultClass::Denied,
-        // A value for a GENERATED ALWAYS column; ON CONFLICT without a matching key; a database
-        // that is not there.
-        "428C9" | "42P10" | "3D000" | "57P04" => FaultClass::Invalid,
+        // A value for a GENERATED ALWAYS column; a database that is not there.
+        "428C9" | "3D000" | "57P04" => FaultClass::Invalid,
         "40001" | "40P01" | "55P03" | "55006" => FaultClass::Conflict,
         // Whether it was committed is not known to the server itself (CockroachDB says 40003).
         "08007" | "40003" => FaultClass::Unknown,

@@ -15,10 +15,11 @@ use std::sync::Arc;
 use prometheus_client::registry::Registry;
 use windrow_core::shape::ShapeParts;
 use windrow_core::{
-    Budget, Database, Fault, Intake, Key, KeyedTable, Limits, OnConflict, Op, Profile, Returning,
-    RowWrite, Secret, Shape, Standing, TableName, Unit, Value,
+    Budget, Database, Fault, Intake, Key, KeyedTable, Limits, Name, OnConflict, Op, Profile,
+    Returning, RowWrite, Secret, Shape, Standing, TableName, Unit, Value,
 };
 use windrow_database::Options;
+use windrow_database::named_key::NO_SUCH_KEY;
 use windrow_lanes::{Lane, LaneMetrics};
 
 use crate::databases;
@@ -88,26 +89,31 @@ impl Meeting {
         Self { intake, lane }
     }
 
-    /// Reads a row whose key is NULL, which no row has: the table is looked up for that.
+    /// Reads a row whose key is NULL, which no row has: the table is looked up for that. A table
+    /// without a key is looked up as well before the read is refused.
     async fn meet(&self, table: &KeyedTable) -> Result<(), Fault> {
-        let column = table.key.first().or(table.columns.first());
-        let Some(column) = column.cloned() else {
+        let Some(column) = table.columns.first().cloned() else {
             return Ok(());
         };
+        let key: Box<[Name]> = match &*table.key {
+            [] => [column.clone()].into(),
+            key => key.into(),
+        };
+        let nulls = vec![Value::Null; key.len()];
         let shape = Shape::new(ShapeParts {
             op: Op::Get,
             table: table.name.clone(),
             columns: Box::default(),
-            key: Key::Columns([column.clone()].into()),
+            key: Key::Columns(key),
             on_conflict: OnConflict::Error,
             returning: Returning::Columns([column].into()),
         });
-        let unit = Unit::one(RowWrite::new(Arc::new(shape), vec![Value::Null]));
+        let unit = Unit::one(RowWrite::new(Arc::new(shape), nulls));
         let permit = self.intake.budget().take(unit.bytes()).await?;
         let source = self.intake.new_source();
         let outcomes = self.intake.submit(source, [unit], permit).await?.await;
         match outcomes.into_iter().next() {
-            Some(Err(failed)) => Err(failed.fault),
+            Some(Err(failed)) if failed.fault.code != NO_SUCH_KEY => Err(failed.fault),
             _ => Ok(()),
         }
     }

@@ -60,7 +60,8 @@ impl Statement {
         self
     }
 
-    /// Names the key's columns, where the table's own primary key is not meant.
+    /// Names the key's columns, if the table's own primary key is not meant. Of an update, delete
+    /// or read they include all columns of a unique key; else the write fails with 42P10.
     ///
     /// # Errors
     /// As [`Statement::insert`].

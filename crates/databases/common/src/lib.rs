@@ -8,6 +8,7 @@
 //! | [`plan`] | the order in which the writes of a batch become statements |
 //! | [`sources`] | which units of a batch come from one client |
 //! | [`described`] | descriptions of tables that executors share |
+//! | [`named_key`] | keys that a write names by their columns |
 //! | [`infer`], [`new_table`], [`demand`] | tables and columns that are made from rows |
 //! | [`binary`], [`decimal`], [`truth`] | values as texts |
 //! | [`web`] | HTTP, for the databases that speak it |
@@ -18,6 +19,7 @@ pub mod demand;
 pub mod described;
 pub mod driver;
 pub mod infer;
+pub mod named_key;
 pub mod new_table;
 pub mod options;
 pub mod plan;

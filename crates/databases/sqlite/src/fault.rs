@@ -127,7 +127,7 @@ fn by_message(code: i32, message: &str) -> Fault {
         (Invalid, "428C9")
     } else if has("ON CONFLICT clause does not match") {
         let hint = "the key must be exactly the columns of the primary key or of a unique index";
-        return Fault::new(Invalid, "42P10", message).with_hint(Some(hint));
+        return Fault::new(NoColumn, "42P10", message).with_hint(Some(hint));
     } else if has("reserved for internal use") {
         (Invalid, "42939")
     } else if has("because it is a view") {

@@ -30,6 +30,36 @@ pub(crate) async fn other_unique_keys_are_kept(mut bed: Bed) {
     assert_eq!(bed.seen("mails", 7).await, None);
 }
 
+pub(crate) async fn a_named_key_names_one_row(mut bed: Bed) {
+    bed.lay(&[plain()]).await;
+    let put = insert("t", &["id", "n"]);
+    bed.succeed(&[put.of(row![1, 7]), put.of(row![2, 7])]).await;
+    let several = [
+        delete("t").key(&["n"]).of(row![7]),
+        update("t", &["n"]).key(&["n"]).of(row![8, 7]),
+        get("t").key(&["n"]).of(row![7]),
+        insert("t", &["id", "n"])
+            .upsert()
+            .key(&["n"])
+            .of(row![3, 7]),
+    ];
+    for outcome in bed.outcomes(&several).await {
+        let fault = fault(&outcome);
+        assert_eq!((fault.class, &*fault.code), (FaultClass::NoColumn, "42P10"));
+    }
+    for id in [1, 2] {
+        let row = bed.seen("t", id).await.unwrap();
+        assert!(row.contains(&7.into()), "{row:?}");
+    }
+    let named = [
+        update("t", &["n"]).key(&["id"]).of(row![8, 1]),
+        delete("t").key(&["id"]).of(row![2]),
+    ];
+    for outcome in bed.outcomes(&named).await {
+        assert_eq!(count(&outcome), 1);
+    }
+}
+
 pub(crate) async fn foreign_keys_are_kept(mut bed: Bed) {
     family(&bed).await;
     bed.succeed(&[insert("parent", &["id"]).of(row![1])]).await;

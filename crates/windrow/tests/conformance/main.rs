@@ -50,6 +50,7 @@ macro_rules! conform {
             conform!(@ $ground order::a_success_is_seen_by_everybody [Committed]);
             conform!(@ $ground values::what_is_read_is_what_was_written [Values]);
             conform!(@ $ground keys::other_unique_keys_are_kept [Unique]);
+            conform!(@ $ground keys::a_named_key_names_one_row []);
             conform!(@ $ground keys::foreign_keys_are_kept [ForeignKeys]);
             conform!(@ $ground lost::a_broken_connection_gives_no_false_success [Unknown]);
             conform!(@ $ground lost::a_foreign_lock_holds_up_its_own_write_alone [Locks]);

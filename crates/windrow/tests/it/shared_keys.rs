@@ -104,6 +104,58 @@ async fn a_body_keeps_its_order_per_key(db: Db) {
     gateway.stop().await;
 }
 
+/// A key by name that several rows may have is refused, in a batch and in a path, and nothing is
+/// changed.
+async fn a_key_by_name_is_a_unique_key(db: Db) {
+    db.run(SCHEMA).await;
+    db.run("insert into counters values (1, 7), (2, 7)").await;
+    let gateway = Gateway::to(&db.url()).await;
+    let batch = r#"{"operations": [
+        {"op": "delete", "table": "counters", "key": {"n": 7}},
+        {"op": "update", "table": "counters", "key": {"n": 7}, "row": {"n": 8}},
+        {"op": "get", "table": "counters", "key": {"n": 7}},
+        {"op": "delete", "table": "counters", "key": {"n": 7, "id": 9}}]}"#;
+    let (status, answer) = gateway
+        .send("POST", "/v1/batch", Some(batch.to_owned()))
+        .await;
+    assert_eq!((status, &answer["errors"]), (207, &3.into()), "{answer}");
+    for result in &answer["results"].as_array().unwrap()[..3] {
+        assert_eq!(code(result), "42P10");
+        let message = result["error"]["message"].as_str().unwrap();
+        assert!(message.contains("the unique key of counters is (id)"));
+    }
+    assert_eq!(answer["results"][3]["rows"], 0);
+    for (method, body) in [
+        ("DELETE", None),
+        ("PATCH", Some("{\"n\": 8}")),
+        ("GET", None),
+    ] {
+        let path = "/v1/tables/counters/rows/7?key=n";
+        let (status, answer) = gateway.send(method, path, body.map(str::to_owned)).await;
+        assert_eq!((status, code(&answer)), (422, "42P10"), "{answer}");
+    }
+    let kept = "select count(*) from counters where n = 7";
+    assert_eq!(db.number(kept).await, 2);
+    // A key that is made later counts at once.
+    db.run("delete from counters where id = 2").await;
+    db.run("create unique index counters_n on counters (n)")
+        .await;
+    let path = "/v1/tables/counters/rows/7?key=n";
+    let (status, answer) = gateway.send("DELETE", path, None).await;
+    assert_eq!((status, &answer["rows"]), (200, &1.into()), "{answer}");
+    gateway.stop().await;
+}
+
+#[tokio::test]
+async fn a_key_by_name_is_a_unique_key_on_postgres() {
+    a_key_by_name_is_a_unique_key(Db::postgres().await).await;
+}
+
+#[tokio::test]
+async fn a_key_by_name_is_a_unique_key_on_sqlite() {
+    a_key_by_name_is_a_unique_key(Db::sqlite()).await;
+}
+
 #[tokio::test]
 async fn one_of_equal_inserts_wins_on_postgres() {
     one_of_equal_inserts_wins(Db::postgres().await, "").await;

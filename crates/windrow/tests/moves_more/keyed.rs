@@ -241,7 +241,8 @@ async fn tables_that_tell_rows_apart_otherwise_are_refused() {
     from.sql("create table pending (id int primary key, v varchar(20) not null unique); insert into pending values (1, 'a'), (2, 'b')");
     let told = moved(&from, "final", &["--to", &there.url]).await.ends(1);
     assert!(
-        told.err.contains("(id) is not the primary key of table")
+        told.err
+            .contains("the key (id) of table doc.final is not the primary key")
             && told.err.contains("name the table's own by --key"),
         "{}",
         told.err

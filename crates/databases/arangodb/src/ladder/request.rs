@@ -3,6 +3,7 @@
 use http::Method;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use windrow_core::{Fault, FaultClass, Key, Name, OnConflict, Op, Returning, Shape, Value};
+use windrow_database::named_key::NO_SUCH_KEY;
 use windrow_database::web::push_text;
 
 use crate::values::encode;
@@ -152,14 +153,11 @@ fn check(shape: &Shape, database: &str) -> Result<(), Fault> {
         Key::Columns(names) => matches!(&**names, [name] if &**name == KEY),
     };
     if !by_key && (shape.has_key_values() || shape.on_conflict != OnConflict::Error) {
-        return Err(Fault::new(
-            FaultClass::Unsupported,
-            "0A000",
-            format!(
-                "documents of collection {} are found by _key only",
-                shape.table.table
-            ),
-        ));
+        let message = format!(
+            "documents of collection {} are found by _key only",
+            shape.table.table
+        );
+        return Err(Fault::new(FaultClass::NoColumn, NO_SUCH_KEY, message));
     }
     if shape.op == Op::Update && shape.columns.iter().any(|name| &**name == KEY) {
         return Err(Fault::new(
@@ -235,7 +233,7 @@ mod tests {
         let mut schema = shape(Op::Insert, &["a"]);
         schema.table.schema = Some("s".into());
         for (parts, code) in [
-            (other, "0A000"),
+            (other, "42P10"),
             (schema, "3F000"),
             (shape(Op::Update, &["_key"]), "0A000"),
             (shape(Op::Insert, &["a", "a"]), "42701"),

@@ -74,7 +74,7 @@ async fn conflicts_are_told_ignored_or_overwritten() {
     let outcomes = bed.outcomes(&units).await;
     assert_eq!(
         brief(&outcomes),
-        ["1", "23505", "0", "1", "1", "1", "0A000"]
+        ["1", "23505", "0", "1", "1", "1", "42P10"]
     );
     let duplicate = fault(&outcomes[1]);
     assert_eq!(

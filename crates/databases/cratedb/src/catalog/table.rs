@@ -1,6 +1,7 @@
 //! What the catalog says of a table.
 
 use windrow_core::{Key, Name, TableName};
+use windrow_database::named_key::UniqueKeys;
 
 use crate::values::column::Column;
 
@@ -43,5 +44,21 @@ impl Facts {
         !names.is_empty()
             && names.len() == self.primary.len()
             && self.key().all(|column| names.contains(&column.name))
+    }
+}
+
+impl UniqueKeys for Facts {
+    fn place(&self, name: &Name) -> Option<usize> {
+        self.columns.iter().position(|column| column.name == *name)
+    }
+
+    fn column(&self, place: usize) -> Option<&Name> {
+        self.columns.get(place).map(|column| &column.name)
+    }
+
+    /// Returns the primary key alone: CrateDB has no others.
+    fn unique_keys(&self) -> Option<Vec<&[usize]>> {
+        let primary = Some(&*self.primary).filter(|primary| !primary.is_empty());
+        Some(primary.into_iter().collect())
     }
 }

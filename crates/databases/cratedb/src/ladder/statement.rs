@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use windrow_core::{Fault, FaultClass, Key, Name, OnConflict, Op, Returning, Shape};
+use windrow_database::named_key::UniqueKeys as _;
 use windrow_database::quote::{push_ident, push_idents, push_table};
 
 use super::key;
@@ -142,12 +143,8 @@ impl ParsedStatement<'_> {
                 // Nothing can conflict.
                 return Ok(());
             }
-            let message = format!(
-                "({}) is not the primary key of table {}, the only unique key that CrateDB has",
-                key.join(", "),
-                self.table.name
-            );
-            return Err(Fault::new(FaultClass::Invalid, "42P10", message));
+            let why = "is not the primary key, the only unique key that CrateDB has";
+            return Err(self.table.no_such_key(&self.table.name, key, why));
         }
         let others = statement.slots.iter().map(|slot| &slot.column.name);
         let others: Vec<&Name> = others.filter(|name| !key.contains(name)).collect();
@@ -282,7 +279,7 @@ impl ParsedStatement<'_> {
         if names.is_empty() && needed {
             let message = match &self.shape.key {
                 Key::Primary => format!(
-                    "table {} has no primary key; name the columns that identify a row as the key",
+                    "table {} has no primary key, by which rows are found",
                     self.table.name
                 ),
                 Key::Columns(_) => "a key must have at least one column".to_owned(),
@@ -293,6 +290,7 @@ impl ParsedStatement<'_> {
             for name in &names {
                 self.known(name)?;
             }
+            self.table.check_named_key(self.shape)?;
         }
         Ok(names)
     }

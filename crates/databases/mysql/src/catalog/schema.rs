@@ -98,12 +98,14 @@ async fn describe(
         numbered: rows.iter().any(|row| number(row, 12) > 0),
     };
     let (uniques, hidden_unique) = uniques(&columns, &indexes);
+    let is_view = text(table, 0).ends_with("VIEW");
     let mut facts = Facts {
         name: name.clone(),
         columns,
         uniques,
         hidden_unique,
-        transactional: text(table, 2) == "YES" || text(table, 0) == "VIEW",
+        transactional: text(table, 2) == "YES" || is_view,
+        is_view,
         fuses: kind.plain && kind.innodb && own_parent.is_empty(),
         apart: kind.why_apart(name, seen, sees_triggers),
         triggers: Vec::new(),

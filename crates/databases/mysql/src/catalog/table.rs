@@ -5,6 +5,7 @@ use std::time::Duration;
 use windrow_core::apart::Apart;
 use windrow_core::{Key, Level, Name, Op, Standing, TableName};
 use windrow_database::described;
+use windrow_database::named_key::UniqueKeys;
 
 use crate::values::column::Column;
 
@@ -24,6 +25,8 @@ pub(crate) struct Facts {
     pub(crate) name: TableName,
     pub(crate) columns: Vec<Column>,
     pub(crate) uniques: Vec<Unique>,
+    /// True if it is a view, whose unique keys the server does not list.
+    pub(crate) is_view: bool,
     /// A unique index that is not described in `uniques`: over parts of columns or expressions.
     pub(crate) hidden_unique: bool,
     /// Its engine can undo a statement.
@@ -213,6 +216,21 @@ impl Facts {
             .iter()
             .filter(|unique| !same(&unique.columns, key));
         self.hidden_unique || others.filter(may_meet).count() > 0
+    }
+}
+
+impl UniqueKeys for Facts {
+    fn place(&self, name: &Name) -> Option<usize> {
+        self.place_of(name)
+    }
+
+    fn column(&self, place: usize) -> Option<&Name> {
+        self.columns.get(place).map(|column| &column.name)
+    }
+
+    fn unique_keys(&self) -> Option<Vec<&[usize]>> {
+        let keys = self.uniques.iter().map(|unique| &*unique.columns);
+        (!self.is_view).then(|| keys.collect())
     }
 }
 

@@ -9,6 +9,7 @@ use windrow_core::{
     Fault, FaultClass, Key, Name, OnConflict, Op, Returning, RowWrite, Shape, Value,
 };
 use windrow_database::demand;
+use windrow_database::named_key::UniqueKeys as _;
 use windrow_database::plan::Fence;
 
 use crate::catalog::create;
@@ -414,12 +415,13 @@ fn senseless(shape: &Shape, key: Option<&[Name]>, table: &Table) -> Option<Fault
 }
 
 fn misplaced(shape: &Shape, table: &Table, columns: &[usize], key: &[usize]) -> Option<Fault> {
+    if let Err(fault) = table.check_named_key(shape) {
+        return Some(fault);
+    }
     if shape.op == Op::Insert && shape.on_conflict != OnConflict::Error && !table.is_unique(key) {
-        let message = format!(
-            "the key of this insert into {} must be exactly the columns of the primary key or of a unique index",
-            table.name
-        );
-        return Some(Fault::new(FaultClass::Invalid, "42P10", message));
+        let named = key.iter().filter_map(|place| table.column(*place)).cloned();
+        let why = "is not exactly a unique key, as that of an insert must be";
+        return Some(table.no_such_key(&table.name, &named.collect::<Vec<_>>(), why));
     }
     let moves = columns.iter().any(|place| key.contains(place)) && !table.is_unique(key);
     if shape.op == Op::Update && moves && result_names(&shape.returning, table).is_some() {

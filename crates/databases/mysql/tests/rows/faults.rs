@@ -122,7 +122,7 @@ fn cases(id: i32) -> Vec<Case> {
             None,
         ),
         case(unit(&with("twice"), row![id, 1]), Invalid, "428C9", None),
-        case(unit(&no_key, row![id, "x"]), Invalid, "42P10", None),
+        case(unit(&no_key, row![id, "x"]), NoColumn, "42P10", None),
         case(unit(&watched, row![id, 3]), Check, "45000", None),
         case(
             unit(&delete("parent").shape(), row![1]),

@@ -356,26 +356,6 @@ async fn a_key_that_is_no_number_finds_no_row_by_accident() {
 }
 
 #[tokio::test]
-async fn of_several_deletes_by_a_key_that_is_not_unique_the_first_gets_the_rows() {
-    let mut bed = Bed::new("create table t (id int primary key, a int, b int, key (a))").await;
-    for (back, key) in [(false, &["a"][..]), (true, &["a"]), (true, &["a", "b"])] {
-        bed.sql("delete from t; insert into t values (1, 1, 1), (2, 1, 1), (3, 1, 1), (4, 2, 1)");
-        let drop = delete("t").key(key);
-        let drop = if back { drop.all() } else { drop }.shape();
-        let row = |a: i32| if key.len() == 1 { row![a] } else { row![a, 1] };
-        let units: Vec<Unit<RowWrite>> = [1, 1, 2, 1].map(|a| unit(&drop, row(a))).into();
-        let dones = bed.succeed(&units).await;
-        let rows: Vec<u64> = dones.iter().map(|done| done.rows).collect();
-        assert_eq!(rows, [3, 0, 1, 0]);
-        for done in &dones {
-            let returned = done.returned.as_ref().map(|r| r.rows.len() as u64);
-            assert_eq!(returned, back.then_some(done.rows));
-        }
-        assert_eq!(bed.sql("select count(*) from t"), "0");
-    }
-}
-
-#[tokio::test]
 async fn an_ignore_has_its_values_judged_in_company_as_alone() {
     let mut bed = Bed::new(
         "create table t (id int primary key, v varchar(3), n int, must int not null, e enum('a', 'b'),

@@ -35,7 +35,7 @@ SELECT c.relkind IN ('r', 'p')
       AND (g.tgrelid = c.oid OR g.tgrelid IN (SELECT relid FROM pg_partition_tree(c.oid))))
     OR EXISTS (SELECT FROM pg_rewrite r WHERE r.ev_class = c.oid),
   EXISTS (SELECT FROM pg_constraint f WHERE f.confrelid = c.oid AND f.contype = 'f'),
-  coalesce(obj_description(c.oid, 'pg_class'), ''), {print}
+  coalesce(obj_description(c.oid, 'pg_class'), ''), {print}, c.relkind IN ('r', 'p', 'm')
 FROM pg_class c, LATERAL (SELECT CASE WHEN c.relkind = 'p'
     THEN ARRAY(SELECT p.relid::oid FROM pg_partition_tree(c.oid) p) ELSE ARRAY[c.oid] END) AS o(oids)
 WHERE c.oid = to_regclass($1)";
@@ -79,7 +79,8 @@ ORDER BY a.attnum";
 
 /// Unique indexes and exclusion constraints.
 const UNIQUES: &str = "\
-SELECT i.indisprimary, i.indimmediate, i.indpred IS NOT NULL OR i.indexprs IS NOT NULL OR i.indisexclusion,
+SELECT i.indisprimary, i.indimmediate,
+  i.indpred IS NOT NULL OR i.indexprs IS NOT NULL OR i.indisexclusion OR NOT i.indisvalid,
   (SELECT string_agg(k.attnum::text, ' ' ORDER BY k.place)
     FROM unnest(i.indkey::int2[]) WITH ORDINALITY AS k(attnum, place) WHERE k.place <= i.indnkeyatts),
   i.indisexclusion AND i.indpred IS NULL AND i.indexprs IS NULL AND EXISTS
@@ -285,6 +286,7 @@ impl Reader {
         // Its foreign keys come behind its columns.
         self.facts.refers = false;
         self.facts.ours = row.text(3) == OURS;
+        self.facts.lists_keys = row.is(11);
         self.facts.print = Some(Print {
             table: row.text(4).into(),
             triggers: row.get(5).map(Into::into),

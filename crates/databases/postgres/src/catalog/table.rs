@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use windrow_core::{Apart, Key, Name, TableName};
+use windrow_database::named_key::UniqueKeys;
 use windrow_proof::{Action, Catalog, Clocked, Level, Relied, Trusted};
 
 use super::column::Column;
@@ -52,6 +53,9 @@ pub(crate) struct Facts {
     /// Columns that are the database's own, besides those that every table has.
     pub(crate) hidden: Vec<Name>,
     pub(crate) uniques: Vec<Unique>,
+    /// True if all unique keys are in `uniques` and `temporal_keys`, but for those that are partial
+    /// or over expressions. False for views and foreign tables.
+    pub(crate) lists_keys: bool,
     /// Keys WITHOUT OVERLAPS that are checked at once, by the places of their columns. Rows that
     /// agree in all of them would overlap, so one at most matches.
     pub(crate) temporal_keys: Vec<Box<[usize]>>,
@@ -149,6 +153,7 @@ impl Facts {
             columns: Vec::new(),
             hidden: Vec::new(),
             uniques: Vec::new(),
+            lists_keys: false,
             temporal_keys: Vec::new(),
             conditions: Vec::new(),
             hidden_unique: false,
@@ -246,5 +251,21 @@ impl Facts {
                 && u.columns.len() == columns.len()
                 && u.columns.iter().all(|c| columns.contains(c))
         })
+    }
+}
+
+impl UniqueKeys for Facts {
+    fn place(&self, name: &Name) -> Option<usize> {
+        self.place_of(name)
+    }
+
+    fn column(&self, place: usize) -> Option<&Name> {
+        self.columns.get(place).map(|column| &column.name)
+    }
+
+    fn unique_keys(&self) -> Option<Vec<&[usize]>> {
+        let uniques = self.uniques.iter().map(|unique| &*unique.columns);
+        let keys = uniques.chain(self.temporal_keys.iter().map(|key| &**key));
+        self.lists_keys.then(|| keys.collect())
     }
 }

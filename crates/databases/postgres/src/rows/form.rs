@@ -3,8 +3,9 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use windrow_core::{Fault, FaultClass, Key, Name, RowWrite, Shape, TableName, Unit, Value};
+use windrow_core::{Fault, FaultClass, Name, RowWrite, Shape, TableName, Unit, Value};
 use windrow_database::demand::Demand;
+use windrow_database::named_key::UniqueKeys as _;
 use windrow_database::quote::push_table;
 use windrow_pgwire::wire::Broken;
 
@@ -176,11 +177,18 @@ fn names(units: &[Unit<RowWrite>]) -> Vec<&TableName> {
     names
 }
 
-/// Returns true if a write needs a primary key that the table does not have, as far as is known.
+/// Returns true if a write needs a key that the table does not have, as far as is known.
 fn needs_key(units: &[Unit<RowWrite>], name: &TableName, table: &Table) -> bool {
-    let needs =
-        |write: &RowWrite| write.shape.table == *name && key_names(&write.shape, table).is_none();
-    table.key_names(&Key::Primary).is_none() && units.iter().flat_map(Unit::work).any(needs)
+    let mut last: Option<&Arc<Shape>> = None;
+    for RowWrite { shape, .. } in units.iter().flat_map(Unit::work) {
+        let is_known = last.is_some_and(|last| Arc::ptr_eq(last, shape));
+        last = Some(shape);
+        let lacks = || key_names(shape, table).is_none() || table.check_named_key(shape).is_err();
+        if !is_known && shape.table == *name && lacks() {
+            return true;
+        }
+    }
+    false
 }
 
 fn is_of(name: &TableName) -> impl Fn(&RowWrite) -> bool {

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use windrow_core::{Fault, Key, Name, OnConflict, Op, Returning, RowWrite, Shape, Value};
 use windrow_database::demand;
+use windrow_database::named_key::UniqueKeys as _;
 use windrow_proof::{Level, Trusted};
 
 use crate::catalog::column::{Column, Kind};
@@ -296,7 +297,7 @@ fn senseless(shape: &Shape, no_key: bool, table: &Table) -> Option<Trouble> {
     } else if let Some(system) = system_column(shape, table) {
         format!("the column {system} of {name} is the database's own and takes no part in writes")
     } else {
-        return None;
+        return table.check_named_key(shape).err().map(Trouble::Senseless);
     };
     Some(Trouble::Senseless(Fault::invalid(what)))
 }

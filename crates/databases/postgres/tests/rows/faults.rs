@@ -133,7 +133,7 @@ fn cases(from: i32) -> Vec<Case> {
     let no_key = insert("t", &["id", "name"]).upsert().key(&["name"]).shape();
     broken(
         unit(&no_key, row![id, "x"]),
-        FaultClass::Invalid,
+        FaultClass::NoColumn,
         "42P10",
         None,
     );

@@ -127,7 +127,13 @@ fn load(connection: &Connection, name: &TableName) -> Result<Option<Table>> {
         .optional()?
         .unwrap_or_default();
     let (columns, primary) = columns(connection, &name, strict)?;
+    let place = |unique: &String| columns.iter().position(|column| *column.name == **unique);
+    let uniques = unique_indexes(connection, &name)?;
+    let uniques = uniques
+        .iter()
+        .filter_map(|unique| unique.iter().map(place).collect());
     Ok(Some(Table {
+        uniques: uniques.collect(),
         moment_keys: moment_keys(connection, &name)?,
         made: plain && is_marked(&name, &sql),
         name: name.into(),
@@ -137,6 +143,24 @@ fn load(connection: &Connection, name: &TableName) -> Result<Option<Table>> {
         plain,
         view,
     }))
+}
+
+/// Reads the columns of each unique index besides the primary key that is neither partial nor over
+/// expressions.
+pub(crate) fn unique_indexes(connection: &Connection, table: &str) -> Result<Vec<Vec<String>>> {
+    let mut ask = connection.prepare_cached(
+        r#"SELECT name FROM pragma_index_list(?1, 'main') WHERE "unique" AND NOT partial AND origin <> 'pk'"#,
+    )?;
+    let indexes = ask.query_map([table], |row| row.get::<_, String>(0))?;
+    let mut uniques = Vec::new();
+    for index in indexes {
+        let mut ask = connection
+            .prepare_cached("SELECT name FROM pragma_index_info(?1, 'main') ORDER BY seqno")?;
+        let names = ask.query_map([index?], |row| row.get::<_, Option<String>>(0))?;
+        // Columns that are expressions have no names.
+        uniques.extend(names.collect::<Result<Option<Vec<String>>>>()?);
+    }
+    Ok(uniques)
 }
 
 /// Reads the unique keys in which a column is by default the moment, by SQLite's clock of

@@ -1,6 +1,7 @@
 //! A table, as far as its writes depend on it.
 
 use windrow_core::Name;
+use windrow_database::named_key::UniqueKeys;
 
 use crate::values::column::ColumnType;
 
@@ -12,6 +13,8 @@ pub(crate) struct Table {
     pub(crate) columns: Vec<Column>,
     /// The columns of its primary key by their place, in the key's order.
     pub(crate) primary: Vec<usize>,
+    /// The columns of the other unique keys, by their place. No key is partial or over expressions.
+    pub(crate) uniques: Vec<Vec<usize>>,
     /// The unique keys that tell rows apart by the moment at which they are written.
     pub(crate) moment_keys: Vec<MomentKey>,
     /// True for STRICT tables.
@@ -53,5 +56,21 @@ impl Table {
     pub(crate) fn primary_names(&self) -> impl Iterator<Item = &Name> {
         let name = |place: &usize| self.columns.get(*place).map(|c| &c.name);
         self.primary.iter().filter_map(name)
+    }
+}
+
+impl UniqueKeys for Table {
+    fn place(&self, name: &Name) -> Option<usize> {
+        self.column(name).map(|(place, _)| place)
+    }
+
+    fn column(&self, place: usize) -> Option<&Name> {
+        self.columns.get(place).map(|column| &column.name)
+    }
+
+    fn unique_keys(&self) -> Option<Vec<&[usize]>> {
+        let primary = Some(&self.primary).filter(|primary| !primary.is_empty());
+        let keys = primary.into_iter().chain(&self.uniques);
+        self.plain.then(|| keys.map(Vec::as_slice).collect())
     }
 }

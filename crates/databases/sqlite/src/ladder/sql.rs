@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use windrow_core::{Fault, FaultClass, Key, Name, OnConflict, Returning, Shape};
 use windrow_database::demand;
+use windrow_database::named_key::UniqueKeys as _;
 use windrow_database::quote::{push_ident, push_idents, push_table};
 
 use super::statement::{Refusal, ReturnedColumns, TableRules};
@@ -127,6 +128,7 @@ impl SqlBuilder<'_> {
     fn keys(&self, before: &[Slot]) -> Result<Vec<Slot>, Refusal> {
         let first = before.last().map_or(0, |s| s.parameter) + 1;
         let names = self.key()?;
+        self.table.check_named_key(self.shape)?;
         let use_ = match self.shape.is_spelled() {
             true => Use::Spelled,
             false => Use::Key,
@@ -155,7 +157,7 @@ impl SqlBuilder<'_> {
         if names.is_empty() {
             let message = match &self.shape.key {
                 Key::Primary => format!(
-                    "table {} has no primary key; name the columns that identify a row as the key",
+                    "table {} has no primary key; name the columns of a unique key",
                     self.shape.table
                 ),
                 Key::Columns(_) => "a key must have at least one column".to_owned(),

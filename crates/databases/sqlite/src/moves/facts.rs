@@ -6,6 +6,7 @@ use windrow_core::{Fault, FaultClass, MovePlan, Name, TableName};
 
 use super::effects;
 use super::text::{push_filter, push_route, push_table};
+use crate::catalog::cache::unique_indexes;
 use crate::fault::Failure;
 use crate::values::column::ColumnType;
 
@@ -142,23 +143,12 @@ impl Facts {
         if !self.primary.is_empty() {
             uniques.push(self.primary.clone());
         }
-        let mut ask = connection.prepare(
-            r#"SELECT name FROM pragma_index_list(?1, 'main') WHERE "unique" AND NOT partial AND origin <> 'pk'"#,
-        )?;
-        let indexes = ask.query_map([&*self.name], |row| row.get::<_, String>(0))?;
-        for index in indexes {
-            let mut ask = connection
-                .prepare_cached("SELECT name FROM pragma_index_info(?1, 'main') ORDER BY seqno")?;
-            let names = ask.query_map([index?], |row| row.get::<_, Option<String>>(0))?;
-            let names: Vec<Option<String>> = names.collect::<rusqlite::Result<_>>()?;
-            let plain = |name: &Option<String>| {
-                let column = self.column(name.as_deref()?)?;
-                column.not_null.then(|| column.name.clone())
-            };
-            // An index over expressions has columns without names.
-            if let Some(unique) = names.iter().map(plain).collect::<Option<Vec<Name>>>() {
-                uniques.push(unique);
-            }
+        let plain = |name: &String| {
+            let column = self.column(name)?;
+            column.not_null.then(|| column.name.clone())
+        };
+        for names in unique_indexes(connection, &self.name)? {
+            uniques.extend(names.iter().map(plain).collect::<Option<Vec<Name>>>());
         }
         Ok(uniques)
     }

@@ -59,7 +59,7 @@ async fn ignore_reports_no_row() {
         .one(named.write([9.into(), "x".into()]))
         .await
         .unwrap_err();
-    assert_eq!((fault.class, &*fault.code), (FaultClass::Invalid, "42P10"));
+    assert_eq!((fault.class, &*fault.code), (FaultClass::NoColumn, "42P10"));
 }
 
 #[tokio::test]
@@ -114,9 +114,9 @@ async fn update_delete_and_get_find_their_row() {
         delete("t").unit([1.into()]),
         delete("t").unit([1.into()]),
         delete("t")
-            .key(&["name"])
+            .key(&["name", "id"])
             .returning(&["id"])
-            .unit(["z".into()]),
+            .unit(["z".into(), 5.into()]),
     ];
     let outcomes = db.outcomes(&units).await;
     assert_eq!(

@@ -86,7 +86,7 @@ pub enum Shape {
     UpdateReference,
     Delete,
     DeleteReturning,
-    DeleteByValue,
+    DeleteIfValue,
     Get,
     InsertOther,
     UpdateOther,
@@ -151,7 +151,7 @@ fn shape() -> impl Strategy<Value = Shape> {
         2 => Just(Shape::UpdateReference),
         2 => Just(Shape::Delete),
         2 => Just(Shape::DeleteReturning),
-        2 => Just(Shape::DeleteByValue),
+        2 => Just(Shape::DeleteIfValue),
         1 => Just(Shape::Get),
         2 => Just(Shape::InsertOther),
         1 => Just(Shape::UpdateOther),
@@ -279,7 +279,9 @@ impl<C: Catalog> Case<C> {
             Shape::DeleteReturning => {
                 json!({"op": "delete", "table": a, "key": id, "returning": "*"})
             }
-            Shape::DeleteByValue => json!({"op": "delete", "table": a, "key": {"v": v}}),
+            Shape::DeleteIfValue => {
+                json!({"op": "delete", "table": a, "key": {"id": id, "v": v}})
+            }
             Shape::Get => json!({"op": "get", "table": a, "key": id}),
             Shape::InsertOther => {
                 let row = json!({"id": id, "src": tag.0, "u": tag.1, "v": v, "a_id": operation.reference});

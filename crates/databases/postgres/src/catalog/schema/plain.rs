@@ -20,7 +20,8 @@ const TABLE: &str = "\
 SELECT c.relkind = 'r' AND NOT c.relrowsecurity AND NOT EXISTS (
     SELECT 1 FROM pg_catalog.pg_constraint f WHERE f.conrelid = $1 AND f.contype = 'f' AND f.confrelid = $1),
   EXISTS (SELECT 1 FROM pg_catalog.pg_trigger g WHERE g.tgrelid = $1 AND NOT g.tgisinternal),
-  EXISTS (SELECT 1 FROM pg_catalog.pg_constraint f WHERE f.confrelid = $1 AND f.contype = 'f')
+  EXISTS (SELECT 1 FROM pg_catalog.pg_constraint f WHERE f.confrelid = $1 AND f.contype = 'f'),
+  c.relkind = 'r'
 FROM pg_catalog.pg_class c WHERE c.oid = $1";
 
 const COLUMNS: &str = "\
@@ -175,6 +176,7 @@ impl Reader {
         self.facts.has_hooks = row.is(1);
         self.facts.fuses = row.is(0) && !row.is(1);
         self.facts.referenced = row.is(2);
+        self.facts.lists_keys = row.is(3);
     }
 
     /// Tells visible columns from hidden ones. A visible one has the type that the server will say

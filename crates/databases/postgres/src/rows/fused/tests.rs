@@ -26,6 +26,7 @@ fn facts() -> Facts {
         dialect: &POSTGRES,
         hidden: Vec::new(),
         columns: vec![id, column("a", Kind::Text), tags],
+        lists_keys: true,
         temporal_keys: Vec::new(),
         uniques: vec![Unique {
             columns: [0].into(),
