@@ -28,7 +28,7 @@ use async_trait::async_trait;
 pub use crate::bookkeeping::REJECTED;
 pub use bookkeeping::BATCHES;
 pub use moved::Moved;
-pub use table::{Destination, NameLimit, TableFacts, is_own};
+pub use table::{Destination, NameLimit, Referrer, TableFacts, is_own};
 pub use takes::Takes;
 
 use crate::fault::{Fault, FaultClass};

@@ -134,7 +134,8 @@ impl Across {
         self.meet(&picked, &mut sorted, &batch)
             .await
             .map_err(trouble)?;
-        self.take_out(&sorted, &batch).await.map_err(trouble)?;
+        let taken_out = self.take_out(&sorted, &batch).await;
+        taken_out.map_err(|fault| Trouble::of_leaving(order, fault))?;
         if self.elsewhere.transactional && !sorted.gone.is_empty() {
             let batch = [batch];
             match self.markers.remove(&batch).await {

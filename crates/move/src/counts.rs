@@ -8,6 +8,7 @@ pub struct Counts {
     moved: AtomicU64,
     rejected: AtomicU64,
     batches: AtomicU64,
+    held: AtomicU64,
 }
 
 /// What the counters said at one moment.
@@ -19,6 +20,9 @@ pub struct Counted {
     pub rejected: u64,
     /// Batches that were committed.
     pub batches: u64,
+    /// Rows that stay in the source because rows of other tables refer to them. Counted once the
+    /// move has come to its end.
+    pub held: u64,
 }
 
 impl Counts {
@@ -29,7 +33,13 @@ impl Counts {
             moved: get(&self.moved),
             rejected: get(&self.rejected),
             batches: get(&self.batches),
+            held: get(&self.held),
         }
+    }
+
+    /// Notes how many rows stay in the source because others refer to them.
+    pub fn set_held(&self, rows: u64) {
+        self.held.store(rows, Ordering::Relaxed);
     }
 
     pub(super) fn committed(&self, moved: u64, rejected: u64) {

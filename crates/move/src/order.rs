@@ -28,6 +28,8 @@ pub struct Order {
     pub limit: Option<u64>,
     /// Whether it goes on as rows arrive, until it is stopped.
     pub follow: bool,
+    /// True if the plan's filter passes over rows that others refer to.
+    pub passes_over_referred: bool,
 }
 
 /// Another database as the destination.

@@ -2,6 +2,8 @@
 
 use windrow_core::{Fault, FaultClass};
 
+use super::order::Order;
+
 /// Why a move ends early. What was committed before stays, everything else is in the source.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum MoveError {
@@ -56,6 +58,17 @@ impl Trouble {
                 fault,
             }),
         }
+    }
+}
+
+impl Trouble {
+    /// A fault of rows that were to leave the source. Where rows that others refer to are passed
+    /// over, a row was referred to after it had been picked: the next look passes it over.
+    pub(super) fn of_leaving(order: &Order, mut fault: Fault) -> Self {
+        if order.passes_over_referred && fault.class == FaultClass::ForeignKey {
+            fault.class = FaultClass::Conflict;
+        }
+        Self::of(order.plan.source.to_string(), fault)
     }
 }
 

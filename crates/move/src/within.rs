@@ -124,7 +124,7 @@ impl Within {
                 Some(refusal) => (0, vec![refusal]),
             };
             let rejected = self.reject(&refusals).await;
-            rejected.map_err(|fault| Trouble::of(source(), fault))?;
+            rejected.map_err(|fault| Trouble::of_leaving(order, fault))?;
             let Err(fault) = self.mover.commit().await else {
                 return Ok(Batch {
                     picked: rows.len() as u64,

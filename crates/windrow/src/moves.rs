@@ -20,14 +20,14 @@ use std::num::NonZero;
 use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
-use windrow_core::moves::{NameLimit, TableFacts};
+use windrow_core::moves::{NameLimit, Referrer, TableFacts};
 use windrow_core::{Database, Fault, FaultClass, MovePlan, Moves, Secret, TableName};
 use windrow_lanes::Lane;
 use windrow_move::{Elsewhere, Order, Template};
 
 pub use windrow_move::{Counted, Counts, MoveError};
 
-use self::checks::{described, fits, has_column, invalid, key, of_table};
+use self::checks::{described, fits, has_column, invalid, key, of_table, passing_over, referred};
 use self::ends::{
     alike, check_documents, destination_of, elsewhere, make_markers, no_strangers, source_of,
 };
@@ -117,6 +117,8 @@ pub struct Planned {
 pub enum Prospect {
     /// They would be moved, unless their destination refuses them.
     Moved,
+    /// They would stay, for rows of other tables refer to them; all others would be moved.
+    Held,
     /// They would go to the dead letters.
     Rejected,
     /// They would stay, for the move would end with an error.
@@ -135,6 +137,10 @@ pub struct Moving {
     /// Describes what else changes if rows are deleted from the source.
     effects: Vec<Box<str>>,
     delete_effects: bool,
+    /// The condition that was asked for.
+    filter: Option<Box<str>>,
+    /// Foreign keys that keep rows in the source.
+    referrers: Vec<Referrer>,
     counts: Arc<Counts>,
     stop: CancellationToken,
 }
@@ -171,7 +177,7 @@ impl Moving {
             key,
             names: facts.naming().into(),
             route,
-            filter: settings.filter.as_deref().map(Into::into),
+            filter: passing_over(settings.filter.as_deref(), &facts.referrers),
             across: to.is_some(),
             alike: to.as_ref().is_some_and(|to| alike(&*from, &**to)),
         };
@@ -197,6 +203,7 @@ impl Moving {
             jobs: jobs.min(moves.most_movers()),
             limit: settings.limit,
             follow: settings.follow,
+            passes_over_referred: !facts.referrers.is_empty(),
             plan,
         };
         let to = to.map(|sink| {
@@ -208,6 +215,8 @@ impl Moving {
             moves,
             identity: facts.identity,
             effects: facts.effects,
+            filter: settings.filter.map(String::into_boxed_str),
+            referrers: facts.referrers,
             delete_effects: settings.delete_effects,
             order: Arc::new(order),
             to,
@@ -231,6 +240,26 @@ impl Moving {
     /// delete or change rows with it, triggers and rules. Each in words.
     pub fn effects(&self) -> &[Box<str>] {
         &self.effects
+    }
+
+    /// Names the foreign keys of other tables by which rows may be kept in the source.
+    pub fn referrers(&self) -> impl Iterator<Item = &str> {
+        self.referrers.iter().map(|referrer| &*referrer.words)
+    }
+
+    /// Counts the rows that stay in the source because rows of other tables refer to them.
+    async fn held(&self) -> Result<u64, MoveError> {
+        let Some(filter) = referred(self.filter.as_deref(), &self.referrers) else {
+            return Ok(0);
+        };
+        let plan = MovePlan {
+            filter: Some(filter),
+            route: None,
+            ..self.order.plan.clone()
+        };
+        let counted = self.moves.survey(&plan, 1).await;
+        let counted = counted.map_err(|fault| of_table(&plan.source, fault))?;
+        Ok(counted.iter().map(|(_, rows)| rows).sum())
     }
 
     /// Refuses a move whose deletes change other rows, unless that is asked for.
@@ -279,6 +308,13 @@ impl Moving {
             });
             tables.extend(name.filter(|_| prospect == Prospect::Moved));
         }
+        let held = self.held().await?;
+        planned.extend((held > 0).then(|| Planned {
+            destination: None,
+            rows: held,
+            remark: Some("would stay: rows of other tables refer to them".into()),
+            prospect: Prospect::Held,
+        }));
         Ok(planned)
     }
 
@@ -372,11 +408,15 @@ impl Moving {
                 Some(elsewhere.clone())
             }
         };
-        let moved =
-            windrow_move::run(self.moves, self.order, elsewhere, self.counts, self.stop).await;
+        let (moves, order, counts) = (self.moves.clone(), self.order.clone(), self.counts());
+        let moved = windrow_move::run(moves, order, elsewhere, counts, self.stop()).await;
+        let ended = match moved {
+            Ok(()) => self.held().await.map(|held| self.counts.set_held(held)),
+            error => error,
+        };
         if let Some((_, _, lane)) = self.to {
             lane.shutdown().await;
         }
-        moved
+        ended
     }
 }

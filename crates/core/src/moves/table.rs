@@ -50,6 +50,28 @@ pub struct TableFacts {
     /// Side effects of deleting its rows: foreign keys of other tables that delete or
     /// change rows with it, triggers and rules. Each in words.
     pub effects: Vec<Box<str>>,
+    /// Foreign keys of other tables that keep its rows from being deleted.
+    pub referrers: Vec<Referrer>,
+}
+
+/// A foreign key of another table without an action: a row to which rows of that table refer
+/// cannot be deleted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Referrer {
+    /// The words for the key.
+    pub words: Box<str>,
+    /// The condition on a row of the table, in the database's SQL: rows refer to it.
+    pub condition: Box<str>,
+}
+
+impl Referrer {
+    /// Describes the foreign key `constraint` of a table. `condition`: as [`Referrer::condition`].
+    pub fn new(table: &str, constraint: &str, condition: impl Into<Box<str>>) -> Self {
+        Self {
+            words: format!("foreign key {constraint} of {table}").into(),
+            condition: condition.into(),
+        }
+    }
 }
 
 impl TableFacts {

@@ -1,6 +1,6 @@
 //! What is asked for, held against the tables.
 
-use windrow_core::moves::{Destination, TableFacts};
+use windrow_core::moves::{Destination, Referrer, TableFacts};
 use windrow_core::{Fault, FaultClass, MovePlan, Moves, Name, TableName};
 use windrow_move::MoveError;
 
@@ -106,6 +106,27 @@ pub(super) fn invalid(fault: Fault) -> MoveError {
             fault,
         },
     }
+}
+
+/// Returns the condition on rows that are moved: what was asked for, and no row of another table
+/// refers to them.
+pub(super) fn passing_over(filter: Option<&str>, referrers: &[Referrer]) -> Option<Box<str>> {
+    let free = referrers.iter().map(|r| format!("NOT ({})", r.condition));
+    let asked = filter.map(|filter| format!("({filter}\n)"));
+    let conditions: Vec<String> = asked.into_iter().chain(free).collect();
+    match &*conditions {
+        [] => None,
+        conditions => Some(conditions.join(" AND ").into()),
+    }
+}
+
+/// Returns the condition on rows that were asked for and stay because others refer to them;
+/// `None`: there cannot be any.
+pub(super) fn referred(filter: Option<&str>, referrers: &[Referrer]) -> Option<Box<str>> {
+    let held: Vec<&str> = referrers.iter().map(|r| &*r.condition).collect();
+    let asked = filter.map(|filter| format!("({filter}\n) AND "));
+    let condition = || format!("{}({})", asked.unwrap_or_default(), held.join(" OR "));
+    (!held.is_empty()).then(condition).map(Into::into)
 }
 
 #[cfg(test)]

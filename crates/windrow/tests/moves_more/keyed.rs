@@ -8,7 +8,7 @@ use windrow_testkit::cratedb::CrateDb;
 
 use windrow_testkit::command::Told;
 
-use crate::support::{Db, move_rows, number, start, until};
+use crate::support::{Db, HELD, hold, let_go, move_rows, number, start, until};
 
 /// A CrateDB: the stand-in, or a schema of the test's own on the cluster that
 /// `WINDROW_TEST_CRATEDB` names.
@@ -159,13 +159,15 @@ async fn what_was_written_to_arangodb_before_a_death_is_there_once() {
 async fn a_document_keeps_its_key_whatever_key_the_move_is_asked_for() {
     let (there, from) = (ArangoDb::start().await.unwrap(), Db::sqlite());
     let url = there.url();
-    from.sql("create table pending (id integer primary key, v text not null unique);
-        insert into pending values (1, 'v1'), (2, 'v2');
-        create table child (parent int references pending (id)); insert into child select id from pending");
-    let more = ["--to", &*url, "--create"];
+    from.sql(
+        "create table pending (id integer primary key, v text not null unique);
+        insert into pending values (1, 'v1'), (2, 'v2')",
+    );
+    hold(&from);
+    let more = ["--to", &*url, "--create", HELD];
     let by_v = [&more[..], &["--key", "v"]].concat();
     moved(&from, "final", &by_v).await.ends(1);
-    from.sql("drop table child");
+    let_go(&from);
     moved(&from, "final", &more).await.ends(0);
     assert_eq!(from.count("pending"), 0);
     let keys = (1..=2).map(|id: i64| Value::text(id.to_string()));

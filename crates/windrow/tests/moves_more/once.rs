@@ -1,15 +1,6 @@
 //! Rows that were written before a death are known again, whatever their keys are.
 
-use crate::support::{Db, move_rows};
-
-/// Has the source keep its rows, as if every mover died before it could delete one.
-fn hold(from: &Db) {
-    from.sql("create table child (parent int, foreign key (parent) references pending (id)); insert into child select id from pending");
-}
-
-fn let_go(from: &Db) {
-    from.sql("drop table child");
-}
+use crate::support::{Db, HELD, hold, let_go, move_rows};
 
 fn fill(from: &Db, to: &Db) {
     from.sql("create table pending (id int primary key, code int not null unique, v int); insert into pending values (1, 2, 10), (2, 3, 20), (3, 1, 30)");
@@ -21,7 +12,7 @@ fn by_another_key(from: &Db, to: &Db) {
     fill(from, to);
     hold(from);
     let url = to.url();
-    let (by_code, by_id) = (["--to", &url, "--key", "code"], ["--to", &url]);
+    let (by_code, by_id) = (["--to", &url, HELD, "--key", "code"], ["--to", &url, HELD]);
     move_rows(from, "final", &by_code).ends(1);
     move_rows(from, "final", &by_id).ends(1);
     assert_eq!((from.count("pending"), to.count("final")), (3, 3));
@@ -53,7 +44,7 @@ fn another_primary_key(from: &Db, to: &Db, drop: &str) {
     fill(from, to);
     hold(from);
     let url = to.url();
-    move_rows(from, "final", &["--to", &url]).ends(1);
+    move_rows(from, "final", &["--to", &url, HELD]).ends(1);
     let_go(from);
     let changed = |key: &str| {
         from.sql(&format!(

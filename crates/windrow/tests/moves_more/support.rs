@@ -104,6 +104,33 @@ impl Db {
     }
 }
 
+/// Lets rows move although a trigger fires at their deletes, as that of [`hold`] does.
+pub const HELD: &str = "--delete-effects";
+
+/// Has the source keep its rows, as if every mover died before it could delete one.
+pub fn hold(from: &Db) {
+    from.sql(match from {
+        Db::Postgres(_) => {
+            "create function refuse() returns trigger language plpgsql as $$ begin raise exception 'held'; end $$;
+             create trigger held before delete on pending for each row execute function refuse()"
+        }
+        Db::Mariadb(_) => {
+            "create trigger held before delete on pending for each row signal sqlstate '45000' set message_text = 'held'"
+        }
+        Db::Sqlite(_) => {
+            "create trigger held before delete on pending begin select raise(abort, 'held'); end"
+        }
+    });
+}
+
+/// Ends what [`hold`] began.
+pub fn let_go(from: &Db) {
+    from.sql(match from {
+        Db::Postgres(_) => "drop function refuse cascade",
+        Db::Mariadb(_) | Db::Sqlite(_) => "drop trigger held",
+    });
+}
+
 fn command(from: &Db, destination: &str, more: &[&str]) -> Command {
     let mut command = command::command(env!("CARGO_BIN_EXE_windrow"));
     command

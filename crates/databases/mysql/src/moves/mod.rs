@@ -19,6 +19,7 @@
 //! | room | what it does |
 //! | --- | --- |
 //! | this file | the queue: what it is, its tables, its connections |
+//! | `effects` | what else changes if rows are deleted, and what keeps them from that |
 //! | `survey` | what would be moved |
 //! | `source` | the source as a mover uses it: statements and kinds of its columns |
 //! | `held` | the rows that a mover holds |
@@ -33,6 +34,7 @@
 
 mod connect;
 mod destination;
+mod effects;
 mod held;
 mod keys;
 mod letters;

@@ -4,6 +4,7 @@ use windrow_core::moves::{TableFacts, Takes};
 use windrow_core::{Fault, FaultClass, MovePlan, Name, TableName};
 use windrow_database::quote::backtick::push_table;
 
+use super::effects;
 use super::text::{bytes_of_route, push_filter, push_list};
 use crate::catalog::information::about;
 use crate::catalog::schema;
@@ -60,31 +61,14 @@ pub(super) async fn describe(
         let required = required(session, name, &facts).await;
         outside.required = required.map_err(Trouble::into_fault)?;
     }
-    let effects = effects(session, name).await;
+    let effects = effects::read(session, name).await;
+    let referrers = effects::referrers(session, name).await;
     Ok(Some(TableFacts {
         identity,
+        referrers: referrers.map_err(Trouble::into_fault)?,
         effects: effects.map_err(Trouble::into_fault)?,
         ..outside
     }))
-}
-
-/// Returns what else changes if rows of the table are deleted, as far as the user may see it.
-async fn effects(session: &mut Session, name: &TableName) -> Result<Vec<Box<str>>, Trouble> {
-    let more = " AND EVENT_MANIPULATION = 'DELETE' ORDER BY TRIGGER_NAME";
-    let triggers = about("TRIGGERS", "TRIGGER_NAME", "EVENT_OBJECT", name, more);
-    let more = " AND DELETE_RULE IN ('CASCADE', 'SET NULL', 'SET DEFAULT') ORDER BY TABLE_NAME, CONSTRAINT_NAME";
-    let what = "CONCAT(CONSTRAINT_SCHEMA, '.', TABLE_NAME), CONSTRAINT_NAME, DELETE_RULE";
-    let keys = about("REFERENTIAL_CONSTRAINTS", what, "REFERENCED", name, more);
-    let mut effects = Vec::new();
-    for row in session.rows(&keys).await? {
-        let word = |place| get::<String>(&row, place).unwrap_or_default();
-        effects.push(TableFacts::effect_of_key(&word(0), &word(1), &word(2)));
-    }
-    for row in session.rows(&triggers).await? {
-        let trigger = get::<String>(&row, 0).unwrap_or_default();
-        effects.push(TableFacts::effect_of_trigger(&name.to_string(), &trigger));
-    }
-    Ok(effects)
 }
 
 /// Whether a trigger may give values to columns that were given none. MariaDB lets it do so where

@@ -1,6 +1,6 @@
 //! What the catalog says of a table, as far as a move has to know.
 
-use windrow_core::moves::{TableFacts, Takes};
+use windrow_core::moves::{Referrer, TableFacts, Takes};
 use windrow_core::{Fault, FaultClass, Name, TableName};
 use windrow_database::quote::push_table;
 use windrow_pgwire::wire::Wire;
@@ -47,6 +47,22 @@ UNION ALL SELECT 'r', r.ev_class::regclass::text, r.rulename, NULL
 FROM pg_rewrite r WHERE r.ev_type = '4' AND r.ev_enabled <> 'D' AND r.ev_class IN (SELECT oid FROM parts)
 ORDER BY 1, 2, 3";
 
+/// Returns the foreign keys of other tables that keep rows from being deleted, as far as the role
+/// may look into those tables; of each the name, its table and the condition on a row of the table
+/// that others refer to it. A key that is not enforced (PostgreSQL 18) keeps nothing.
+const REFERRERS: &str = "\
+WITH RECURSIVE parts(oid) AS (SELECT to_regclass($1)::oid UNION SELECT i.inhrelid FROM pg_inherits i JOIN parts p ON i.inhparent = p.oid)
+SELECT c.conname, c.conrelid::regclass, format('EXISTS (SELECT FROM %s AS windrow_child WHERE %s)', c.conrelid::regclass,
+  (SELECT string_agg(format('windrow_child.%I = %I.%I', x.attname, s.relname, y.attname), ' AND ' ORDER BY k.place)
+    FROM unnest(c.conkey, c.confkey) WITH ORDINALITY AS k(own, other, place)
+    JOIN pg_attribute x ON x.attrelid = c.conrelid AND x.attnum = k.own
+    JOIN pg_attribute y ON y.attrelid = c.confrelid AND y.attnum = k.other))
+FROM pg_constraint c JOIN pg_class s ON s.oid = to_regclass($1)
+WHERE c.contype = 'f' AND c.confdeltype IN ('a', 'r') AND c.conparentid = 0 AND c.confrelid IN (SELECT oid FROM parts)
+  AND c.conrelid NOT IN (SELECT oid FROM parts) AND has_table_privilege(c.conrelid, 'SELECT')
+  AND to_jsonb(c) ->> 'conenforced' IS DISTINCT FROM 'false'
+ORDER BY c.conrelid::regclass::text, c.conname";
+
 /// A table, and how its rows can be named.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Facts {
@@ -72,7 +88,7 @@ pub(super) fn quoted(table: &TableName) -> String {
 /// [`FaultClass::Unsupported`] if it is no table; what the server says.
 pub(super) async fn read(wire: &mut Wire, name: &TableName) -> Result<Option<Facts>, Fault> {
     let sql = quoted(name);
-    let asks = [TABLE, COLUMNS, EFFECTS, UNIQUES].map(|query| Ask::of(query).text(&sql));
+    let asks = [TABLE, COLUMNS, EFFECTS, REFERRERS, UNIQUES].map(|query| Ask::of(query).text(&sql));
     let (mut facts, mut kind) = (Facts::default(), None);
     talk(wire, &asks, false, &mut |at, row| {
         let word = |place| text(&row, place).unwrap_or_default();
@@ -102,6 +118,10 @@ pub(super) async fn read(wire: &mut Wire, name: &TableName) -> Result<Option<Fac
                     "t" => TableFacts::effect_of_trigger(&table, &name),
                     _ => format!("rule {name} of {table} (DELETE)").into(),
                 });
+            }
+            3 => {
+                let referrer = Referrer::new(&word(1), &word(0), word(2));
+                facts.table.referrers.push(referrer);
             }
             _ => {
                 let names: Vec<String> = serde_json::from_str(&word(1)).unwrap_or_default();

@@ -1,12 +1,60 @@
 //! Side effects of deleting rows of a table: foreign keys of other tables, and triggers.
 
 use rusqlite::{Connection, Result};
-use windrow_core::moves::TableFacts;
+use windrow_core::moves::{Referrer, TableFacts};
+use windrow_database::quote::push_ident;
+
+use super::text::push_table;
 
 /// Foreign keys that delete or change the rows that refer to those deleted.
 const KEYS: &str = r#"
 SELECT DISTINCT t.name, f.id, f.on_delete FROM main.sqlite_schema t, pragma_foreign_key_list(t.name, 'main') f
 WHERE t.type = 'table' AND f."table" = ?1 COLLATE NOCASE AND f.on_delete IN ('CASCADE', 'SET NULL', 'SET DEFAULT') ORDER BY 1, 2"#;
+
+/// The columns of foreign keys of other tables that keep rows from being deleted: the table, the
+/// key's number, the column, and the one that it refers to, by default of the primary key.
+const REFERRERS: &str = r#"
+SELECT t.name, f.id, f."from", coalesce(f."to", (SELECT p.name FROM pragma_table_xinfo(?1, 'main') p WHERE p.pk = f.seq + 1))
+FROM main.sqlite_schema t, pragma_foreign_key_list(t.name, 'main') f
+WHERE t.type = 'table' AND f."table" = ?1 COLLATE NOCASE AND t.name <> ?1 COLLATE NOCASE AND f.on_delete IN ('NO ACTION', 'RESTRICT')
+ORDER BY 1, 2, f.seq"#;
+
+/// Reads the foreign keys that keep rows of the table from being deleted while others refer to
+/// them.
+pub(super) fn referrers(connection: &Connection, table: &str) -> Result<Vec<Referrer>> {
+    let mut ask = connection.prepare(REFERRERS)?;
+    let mut columns = ask.query([table])?;
+    let mut keys: Vec<(String, i64, String)> = Vec::new();
+    while let Some(column) = columns.next()? {
+        let (of, number): (String, i64) = (column.get(0)?, column.get(1)?);
+        let (own, other): (String, Option<String>) = (column.get(2)?, column.get(3)?);
+        // A key that refers to nothing that is there keeps every statement from running.
+        let Some(other) = other else { continue };
+        if keys
+            .last()
+            .is_none_or(|(name, id, _)| (name, id) != (&of, &number))
+        {
+            keys.push((of, number, String::new()));
+        }
+        let Some((.., equal)) = keys.last_mut() else {
+            continue;
+        };
+        equal.push_str(if equal.is_empty() { "" } else { " AND " });
+        // The column that is referred to says by which collation they are compared.
+        push_ident(equal, table);
+        equal.push('.');
+        push_ident(equal, &other);
+        equal.push_str(" = windrow_child.");
+        push_ident(equal, &own);
+    }
+    let referrer = |(of, number, equal): (String, i64, String)| {
+        let mut child = String::new();
+        push_table(&mut child, &of);
+        let condition = format!("EXISTS (SELECT 1 FROM {child} AS windrow_child WHERE {equal})");
+        Referrer::new(&of, &number.to_string(), condition)
+    };
+    Ok(keys.into_iter().map(referrer).collect())
+}
 
 /// The triggers of a table.
 const TRIGGERS: &str = "SELECT name, sql FROM main.sqlite_schema \

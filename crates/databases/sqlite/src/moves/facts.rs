@@ -1,7 +1,7 @@
 //! What a table is like, and what would be moved.
 
 use rusqlite::{Connection, OptionalExtension as _};
-use windrow_core::moves::{TableFacts, Takes};
+use windrow_core::moves::{Referrer, TableFacts, Takes};
 use windrow_core::{Fault, FaultClass, MovePlan, Name, TableName};
 
 use super::effects;
@@ -24,6 +24,7 @@ pub(super) struct Facts {
     pub(super) primary: Vec<Name>,
     uniques: Vec<Vec<Name>>,
     effects: Vec<Box<str>>,
+    referrers: Vec<Referrer>,
     without_row_number: bool,
 }
 
@@ -86,12 +87,15 @@ pub(super) fn read(connection: &Connection, name: &TableName) -> Result<Option<F
         primary,
         uniques: Vec::new(),
         effects: Vec::new(),
+        referrers: Vec::new(),
         without_row_number,
     };
     facts.uniques = facts
         .uniques(connection)
         .map_err(|error| Failure::from(error).into_fault())?;
     facts.effects = effects::read(connection, &facts.name)
+        .map_err(|error| Failure::from(error).into_fault())?;
+    facts.referrers = effects::referrers(connection, &facts.name)
         .map_err(|error| Failure::from(error).into_fault())?;
     Ok(Some(facts))
 }
@@ -216,6 +220,7 @@ impl Facts {
             takes: self.takes(),
             spelled: Some(self.name.clone()),
             effects: self.effects.clone(),
+            referrers: self.referrers.clone(),
             required: self
                 .columns
                 .iter()

@@ -13,7 +13,7 @@ use crate::command::status_page::OnStatusPage;
 #[derive(Clone, Args)]
 #[command(
     after_help = "Exit status: 0 all rows are moved; 1 an error ended it; 2 the command line is wrong; \
-3 it came to the end, and some rows went to the dead letters; 130 it was interrupted. A signal is the way to end --follow: \
+3 it came to the end, and some rows went to the dead letters or stay because others refer to them; 130 it was interrupted. A signal is the way to end --follow: \
 0 or 3 then, as at any other end. --dry-run ends as the move would, as far as names and tables tell.\nSee docs/move.md."
 )]
 pub(crate) struct Move {
@@ -25,7 +25,7 @@ pub(crate) struct Move {
 
     /// The table that they are in
     #[arg(long, value_name = "TABLE")]
-    source: String,
+    pub(super) source: String,
 
     /// The database that they go to (see `windrow sinks`) [default: the same]
     #[arg(long, value_name = "URL", env = "WINDROW_TO", hide_env_values = true)]

@@ -19,8 +19,9 @@ use crate::{cli, telemetry};
 /// Its name.
 const NAME: &str = "move";
 
-/// It came to the end, and some rows went to the dead letters.
-const SOME_REJECTED: u8 = 3;
+/// It came to the end, and some rows went to the dead letters, or stay because others refer to
+/// them.
+const SOME_LEFT: u8 = 3;
 
 /// Runs the command.
 pub(crate) fn run(args: &Move) -> ExitCode {
@@ -38,15 +39,18 @@ async fn to_the_end(args: &Move, told_at_end: &mut Told) -> anyhow::Result<ExitC
     if args.dry_run {
         let planned = moving.survey().await?;
         told_at_end.set("dry_run", true);
-        cli::print(&listing(&planned, moving.effects(), args.delete_effects))?;
+        let referrers: Vec<&str> = moving.referrers().collect();
+        let listed = listing(&planned, moving.effects(), args.delete_effects);
+        cli::print(&(listed + &of_referrers(&planned, &referrers)))?;
         return Ok(match planned.iter().map(|planned| planned.prospect).max() {
             None | Some(Prospect::Moved) => ExitCode::SUCCESS,
-            Some(Prospect::Rejected) => ExitCode::from(SOME_REJECTED),
+            Some(Prospect::Held | Prospect::Rejected) => ExitCode::from(SOME_LEFT),
             Some(Prospect::Ended) => ExitCode::FAILURE,
         });
     }
     let screen = Arc::new(args.progress.screen());
     let (started, counts, stop) = (Instant::now(), moving.counts(), moving.stop());
+    let referrers = moving.referrers().collect::<Vec<_>>().join(", ");
     if args.follows() {
         screen.say("moving rows as they arrive; SIGINT or SIGTERM ends it");
     }
@@ -87,6 +91,7 @@ async fn to_the_end(args: &Move, told_at_end: &mut Told) -> anyhow::Result<ExitC
         ("moved", counted.moved),
         ("refused", counted.rejected),
         ("batches", counted.batches),
+        ("held", counted.held),
     ] {
         told_at_end.set(name, count);
     }
@@ -95,13 +100,19 @@ async fn to_the_end(args: &Move, told_at_end: &mut Told) -> anyhow::Result<ExitC
         if counted.rejected > 0 && args.makes_no_tables() {
             text.push_str("; with --create tables that are not there are made");
         }
+        if counted.held > 0 {
+            let (held, source) = (counted.held, &args.source);
+            text.push_str(&format!(
+                "; {held} stay in {source}, for rows of other tables refer to them ({referrers}): delete or change those, and move again"
+            ));
+        }
         telemetry::say(&text);
     }
     outcome?;
-    Ok(match counted.rejected {
+    Ok(match counted.rejected + counted.held {
         _ if interrupted && !args.follows() => ExitCode::from(INTERRUPTED),
         0 => ExitCode::SUCCESS,
-        _ => ExitCode::from(SOME_REJECTED),
+        _ => ExitCode::from(SOME_LEFT),
     })
 }
 
@@ -124,6 +135,15 @@ fn sentence(counted: Counted, seconds: f64) -> String {
         ));
     }
     text
+}
+
+/// Names the foreign keys that may keep rows, if they keep any.
+fn of_referrers(planned: &[Planned], referrers: &[&str]) -> String {
+    let mut held = planned.iter().filter(|p| p.prospect == Prospect::Held);
+    match held.next() {
+        Some(_) => format!("rows are kept by {}\n", referrers.join(", ")),
+        None => String::new(),
+    }
 }
 
 /// Returns what would be moved, a line for each destination, and before them a line for each thing

@@ -58,6 +58,7 @@ mod tests {
             moved: 9_998,
             rejected: 2,
             batches: 1,
+            held: 0,
         };
         let told = line(counted, Duration::from_secs(2));
         assert_eq!(told, "10,000 rows, 5000/s, 2 to the dead letters");
