@@ -124,6 +124,31 @@ fn within_one_database_rows_are_moved_as_they_are() {
 }
 
 #[test]
+fn an_error_whose_words_are_not_utf8_is_that_of_its_row() {
+    for encoding in ENCODINGS {
+        let db = World::of(encoding);
+        db.sql(
+            "create table pending (id int primary key, v text);
+            create table final (id int, v text constraint once unique, constraint short check (length(v) < 9));
+            insert into pending select i, 'v' || i from generate_series(1, 50) i",
+        );
+        let (bad, long) = (db.bad("x"), db.bad("much too long "));
+        db.sql(&format!(
+            "insert into final values (0, {bad}); update pending set v = {bad} where id = 7; update pending set v = {long} where id = 8"
+        ));
+        let told = move_rows(&db.url, "pending", "final", &[]).ends(3);
+        assert!(told.err.contains("48 rows moved"), "{}", told.err);
+        let letters =
+            db.sql("select key, code, \"constraint\", message from windrow_rejected order by id");
+        assert_eq!(
+            letters,
+            "[7]|23505|once|duplicate key value violates unique constraint \"once\"\n\
+             [8]|23514|short|new row for relation \"final\" violates check constraint \"short\""
+        );
+    }
+}
+
+#[test]
 fn keys_of_partitions_may_be_any_text() {
     for encoding in ENCODINGS {
         let (db, to) = (World::of(encoding), postgres());

@@ -8,6 +8,7 @@
 //! | `pick` | rows that are locked, and read where they go elsewhere |
 //! | `letters` | rows that go to the dead letters |
 //! | `unreadable` | texts that have no form in UTF-8 |
+//! | `own_words` | errors whose words have no form in UTF-8 |
 //! | `survey` | what would be moved |
 //! | `open` | destinations, looked up and made |
 //! | `news` | LISTEN |
@@ -21,6 +22,7 @@ mod letters;
 mod mover;
 mod news;
 mod open;
+mod own_words;
 mod pick;
 mod spare;
 mod survey;

@@ -197,7 +197,7 @@ impl Mover for PgMover {
             None => Ok(()),
             Some(refused) => {
                 self.undo().await;
-                Err(refused)
+                Err(self.in_own_words(parts, refused).await)
             }
         }
     }
