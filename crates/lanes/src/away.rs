@@ -5,22 +5,27 @@ use std::time::Duration;
 use tokio::time::Instant;
 use windrow_core::Fault;
 
-/// Since when the database is away, as the lane's handle tells it.
+/// A database that is away, as the lane's worker and its handles know it.
 #[derive(Clone, Debug)]
-pub(crate) struct AwayNote {
-    pub(crate) since: Instant,
-    pub(crate) reason: Box<str>,
-}
-
-/// The same as its worker knows it.
-#[derive(Debug)]
 pub(crate) struct Away {
     pub(crate) since: Instant,
     pub(crate) fault: Fault,
     /// When to look for units that have waited long enough.
     pub(crate) look_at: Instant,
-    /// True while only a probe knows: the lane itself has not tried to connect since.
+    /// True while only a probe knows what the database is like: the lane itself has not tried to
+    /// connect since.
     pub(crate) is_only_probed: bool,
+}
+
+impl Away {
+    /// Returns the fault of writes that arrive now, if the database has been away for too long for
+    /// them to wait. The one judge of that, for writes and for readiness.
+    pub(crate) fn refusal(&self, away_wait: Duration) -> Option<Fault> {
+        let away_for = self.since.elapsed();
+        // If only a probe knows, the write tries for itself: the database may be back.
+        (!self.is_only_probed && away_for >= away_wait)
+            .then(|| away_before(&self.fault, away_for, away_wait))
+    }
 }
 
 /// What units are told that have waited in vain for a database that cannot be reached.
@@ -34,7 +39,7 @@ pub(crate) fn waited_in_vain(fault: &Fault, away_wait: Duration) -> Fault {
 
 /// What units are told that came when the database had been away for so long already that they were
 /// not to wait for it.
-pub(crate) fn away_before(fault: &Fault, away_for: Duration, away_wait: Duration) -> Fault {
+fn away_before(fault: &Fault, away_for: Duration, away_wait: Duration) -> Fault {
     let (away, limit) = (away_for.as_millis(), away_wait.as_millis());
     unavailable(
         fault,

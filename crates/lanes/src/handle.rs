@@ -1,12 +1,13 @@
 //! The handle of a running lane.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::sync::{oneshot, watch};
 use tokio::task::JoinHandle;
-use windrow_core::{Arrivals, Limits, Name, Sink, Work};
+use windrow_core::{Arrivals, Fault, Limits, Name, Sink, Work};
 
-use crate::away::AwayNote;
+use crate::away::Away;
 use crate::idle::IdleNote;
 use crate::metrics::{LaneMetrics, Meters};
 use crate::status::LaneStatus;
@@ -30,7 +31,8 @@ pub struct LaneWatch {
     database: &'static str,
     meters: Meters,
     idle: Arc<IdleNote>,
-    away: watch::Receiver<Option<AwayNote>>,
+    away: watch::Receiver<Option<Away>>,
+    away_wait: Duration,
 }
 
 impl Lane {
@@ -56,6 +58,7 @@ impl Lane {
         let database = sink.profile().name;
         let (away_sender, away) = watch::channel(None);
         let (stop, stopped) = oneshot::channel();
+        let away_wait = limits.away_wait;
         let parts = Parts {
             name: name.clone(),
             sink,
@@ -73,6 +76,7 @@ impl Lane {
                 meters,
                 idle,
                 away,
+                away_wait,
             },
             stop,
             worker: tokio::spawn(worker::run(parts, stopped)),
@@ -103,6 +107,27 @@ impl Lane {
 }
 
 impl LaneWatch {
+    /// Checks that a write which comes now is not refused at once because the database is away.
+    /// `hint`: reports a sign of life of the database to the lane, and is called only if the lane
+    /// would refuse the write. Cancel safe.
+    ///
+    /// # Errors
+    /// The fault of such a write; the lane has ended.
+    pub async fn takes_writes(&self, hint: impl FnOnce()) -> Result<(), Fault> {
+        let mut away = self.away.clone();
+        let refusal = |away: &Option<Away>| away.as_ref()?.refusal(self.away_wait);
+        let Some(fault) = refusal(&away.borrow_and_update()) else {
+            return Ok(());
+        };
+        hint();
+        // The lane notes what it has heard, or what its next attempt to connect has met.
+        if away.changed().await.is_err() {
+            return Err(fault);
+        }
+        let refusal = refusal(&away.borrow());
+        refusal.map_or(Ok(()), Err)
+    }
+
     /// What the lane is doing at this moment. Cheap: reads counters, asks nobody.
     pub fn status(&self) -> LaneStatus {
         let meters = &self.meters;
@@ -123,7 +148,7 @@ impl LaneWatch {
             last_batch_rows: gauge(&meters.last_batch_rows),
             away: away
                 .as_ref()
-                .map(|note| (note.since.elapsed(), note.reason.clone())),
+                .map(|away| (away.since.elapsed(), away.fault.message.clone())),
             writes: meters.written(),
             succeeded,
             failed,

@@ -4,7 +4,7 @@ use tokio::time::Instant;
 use windrow_core::{Fault, Work};
 
 use super::state::Worker;
-use crate::away::{Away, AwayNote, away_before};
+use crate::away::Away;
 
 impl<W: Work> Worker<W> {
     pub(super) fn connected(&mut self, connection: u64) {
@@ -25,15 +25,19 @@ impl<W: Work> Worker<W> {
         }
     }
 
-    /// Notes if the database gave a sign of life (`None`) or a fault, unless the lane has something
-    /// to do and so finds out by itself.
+    /// Notes if the database gave a sign of life (`None`) or a fault. A lane that has something to
+    /// do finds out of a fault by itself; of a sign of life it learns that writes may come again.
     pub(super) fn probed(&mut self, fault: Option<Box<Fault>>) {
-        if !self.tickets.is_empty() {
-            return;
-        }
-        match fault {
-            None => self.back(),
-            Some(fault) => self.gone(*fault, true),
+        match (fault, self.tickets.is_empty()) {
+            (None, true) => self.back(),
+            (None, false) => {
+                if let Some(away) = &mut self.away {
+                    away.is_only_probed = true;
+                    self.note_away();
+                }
+            }
+            (Some(fault), true) => self.gone(*fault, true),
+            (Some(_), false) => {}
         }
     }
 
@@ -55,6 +59,7 @@ impl<W: Work> Worker<W> {
             Some(away) => {
                 away.fault = fault;
                 away.is_only_probed &= is_only_probed;
+                self.note_away();
             }
             None => {
                 tracing::warn!(
@@ -92,19 +97,11 @@ impl<W: Work> Worker<W> {
 
     /// The fault for writes that arrive while the database has been away for too long.
     pub(super) fn too_long_away(&self) -> Option<Fault> {
-        // If only a probe knows, the write tries for itself: the database may be back.
-        let away = self.away.as_ref().filter(|away| !away.is_only_probed)?;
-        let wait = self.limits.away_wait;
-        let away_for = away.since.elapsed();
-        (away_for >= wait).then(|| away_before(&away.fault, away_for, wait))
+        self.away.as_ref()?.refusal(self.limits.away_wait)
     }
 
     fn note_away(&self) {
         self.meters.away.set(i64::from(self.away.is_some()));
-        let note = self.away.as_ref().map(|away| AwayNote {
-            since: away.since,
-            reason: away.fault.message.clone(),
-        });
-        self.away_note.send_replace(note);
+        self.away_note.send_replace(self.away.clone());
     }
 }

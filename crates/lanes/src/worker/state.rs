@@ -11,7 +11,7 @@ use windrow_core::{Arrivals, Limits, Name, Sink, Submission, Work};
 use super::apart::Apart;
 use super::late::Late;
 use super::lock_waits::LockWaits;
-use crate::away::{Away, AwayNote};
+use crate::away::Away;
 use crate::connections::Connections;
 use crate::idle::IdleNote;
 use crate::message::Signals;
@@ -34,7 +34,7 @@ pub(crate) struct Parts<W: Work> {
     pub(crate) meters: Meters,
     pub(crate) series: SeriesGuard,
     pub(crate) idle: Arc<IdleNote>,
-    pub(crate) away: watch::Sender<Option<AwayNote>>,
+    pub(crate) away: watch::Sender<Option<Away>>,
 }
 
 pub(super) struct Worker<W: Work> {
@@ -76,7 +76,7 @@ pub(super) struct Worker<W: Work> {
     pub(super) away: Option<Away>,
     /// What the database last said when it refused a connection, told in the log only once.
     pub(super) refused: Option<Box<str>>,
-    pub(super) away_note: watch::Sender<Option<AwayNote>>,
+    pub(super) away_note: watch::Sender<Option<Away>>,
     /// With `max_wait`: since when units are held back.
     pub(super) held_since: Option<Instant>,
     /// Until when nothing else keeps them back.

@@ -300,9 +300,12 @@ async fn writes_wait_for_a_database_that_is_away_but_not_for_ever() {
     assert_eq!(fault.class, FaultClass::Unavailable);
     assert!(fault.message.contains("did not wait") && fault.message.contains("away_wait"));
     assert_eq!(before.elapsed(), Duration::ZERO, "fails fast by now");
+    let judged = bench.lane().watch().takes_writes(|| {}).await;
+    assert!(judged.unwrap_err().message.contains("did not wait"));
 
     bench.door(None);
     tokio::time::sleep(Duration::from_millis(1100)).await;
+    assert_eq!(bench.lane().watch().takes_writes(|| {}).await, Ok(()));
     let back = bench.one(unit(3)).await;
     let flight = bench.flight().await;
     assert_eq!(flight.ids, [3]);

@@ -155,6 +155,8 @@ impl Server {
             version: concat!("Windrow ", env!("CARGO_PKG_VERSION")),
             database,
         });
+        let entrance = (lane.watch(), intake.clone());
+        let ready = Ready::new(sink, entrance, (watch, replicas), settings.ack);
         let services = Services {
             intake,
             reads: reads.as_ref().map(|reads| reads.intake().clone()),
@@ -164,7 +166,7 @@ impl Server {
             ack: settings.ack,
             owns: Arc::new(move |table| owner.owns(table)),
             lanes,
-            ready: Arc::new(Ready::new(sink, (watch, replicas), settings.ack)),
+            ready: Arc::new(ready),
             metrics_text,
             metrics: http_metrics,
         };

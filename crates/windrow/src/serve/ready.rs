@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use windrow_core::{Database, Fault};
+use windrow_core::{Database, Fault, Intake, RowWrite};
 use windrow_http::{Ack, Readiness};
+use windrow_lanes::LaneWatch;
 
 use super::replicas::ReplicaWatch;
 use super::spool::SpoolWatch;
@@ -12,6 +13,8 @@ use super::spool::SpoolWatch;
 /// Whether what clients usually ask for can be done.
 pub(super) struct Ready {
     database: Arc<dyn Database>,
+    /// The lane that writes go by, and its entrance.
+    lane: (LaneWatch, Intake<RowWrite>),
     spool: Option<SpoolWatch>,
     replicas: Option<ReplicaWatch>,
     /// When clients are told of success, unless a request says otherwise.
@@ -21,11 +24,13 @@ pub(super) struct Ready {
 impl Ready {
     pub(super) fn new(
         database: Arc<dyn Database>,
+        lane: (LaneWatch, Intake<RowWrite>),
         (spool, replicas): (Option<SpoolWatch>, Option<ReplicaWatch>),
         ack: Ack,
     ) -> Self {
         Self {
             database,
+            lane,
             spool,
             replicas,
             ack,
@@ -38,7 +43,8 @@ impl Readiness for Ready {
     /// A gateway that acknowledges by its spool is ready while the database is away: it takes
     /// writes all the same. A spool that has failed, or is not applied any more, makes it unready
     /// in any case, for nothing but a person will change that. A database that can only be read
-    /// makes it unready too.
+    /// makes it unready too, and so does a lane that would refuse a write because the database has
+    /// been away.
     async fn ready(&self) -> Result<(), Fault> {
         if let Some(replicas) = &self.replicas {
             replicas.healthy()?;
@@ -49,6 +55,8 @@ impl Readiness for Ready {
                 return Ok(());
             }
         }
-        self.database.takes_writes().await
+        self.database.takes_writes().await?;
+        let (lane, intake) = &self.lane;
+        lane.takes_writes(|| intake.probed(Ok(()))).await
     }
 }
