@@ -172,7 +172,10 @@ pub enum Verdict<D> {
     Final(UnitOutcome<D>),
     /// It was rolled back for no fault of its own (deadlock, serialization failure, a connection
     /// that ended before the commit was sent): certainly not written, to be run again in a
-    /// smaller batch. The fault is told if that goes on.
+    /// smaller batch. The fault is reported if that goes on. A fault of the class
+    /// [`crate::FaultClass::Conflict`] with code 55P03 says that another process holds the whole
+    /// database: then it runs again in a batch of any size, until it has waited for
+    /// [`crate::Limits::away_wait`].
     RolledBack(Fault),
     /// It waits for a lock that somebody else holds: certainly not written, to be run on a
     /// connection of its own.

@@ -58,3 +58,15 @@ fn unavailable(fault: &Fault, waited: &str) -> Fault {
     .into();
     told
 }
+
+/// Returns the fault of units that have waited in vain for a database that another process holds.
+pub(crate) fn held_in_vain(fault: &Fault, away_wait: Duration) -> Fault {
+    let mut waited = fault.clone();
+    waited.message = format!(
+        "{}; nothing was written (it was waited for as long as limits.away_wait = {} ms allows)",
+        fault.message,
+        away_wait.as_millis()
+    )
+    .into();
+    waited
+}

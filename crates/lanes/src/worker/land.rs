@@ -9,6 +9,7 @@ use windrow_core::{Fault, FaultClass, Tally, Unit, UnitOutcome, Units, Verdict, 
 
 use super::lock_waits::LockWaitRun;
 use super::state::Worker;
+use crate::away::held_in_vain;
 use crate::batch::{Manifest, Span};
 use crate::connections::Flight;
 use crate::message::Landed;
@@ -22,6 +23,8 @@ struct Unanswered<W: Work> {
     retries: Vec<RetryRun<W>>,
     /// True if others were in the way of some of them.
     conflict: bool,
+    /// True if another process held the whole database.
+    held: bool,
     /// To be run alone.
     lock_waits: Vec<LockWaitRun<W>>,
     /// Sources of units that got no outcome; true: one of them goes back into the queue.
@@ -107,8 +110,8 @@ impl<W: Work> Worker<W> {
                 }
             }
         }
-        self.put_back(unanswered.retries, unanswered.conflict, &manifest);
-        let lock_waits = unanswered.lock_waits;
+        let lock_waits = std::mem::take(&mut unanswered.lock_waits);
+        self.put_back(unanswered, &manifest);
         let held = |key: usize| lock_waits.iter().any(|run| run.source == key);
         self.queue.release(flight.id, &manifest, held);
         for run in lock_waits {
@@ -144,9 +147,10 @@ impl<W: Work> Worker<W> {
         let before = unanswered.open.get(&span.source).copied();
         let queued = before == Some(true);
         let queues = match (verdict, unit) {
-            (Verdict::RolledBack(fault), Some(unit)) if span.attempts + 1 < MAX_ATTEMPTS => {
+            (Verdict::RolledBack(fault), Some(unit)) if self.may_run_again(span, &fault) => {
                 self.meters.retried.inc();
                 unanswered.conflict |= fault.class == FaultClass::Conflict;
+                unanswered.held |= is_held(&fault);
                 unanswered.retry(span, offset, unit, true);
                 true
             }
@@ -158,6 +162,11 @@ impl<W: Work> Worker<W> {
             (Verdict::WaitsForLock(_) | Verdict::NotTried, Some(unit)) if before.is_some() => {
                 unanswered.retry(span, offset, unit, false);
                 true
+            }
+            (Verdict::RolledBack(fault), _) if is_held(&fault) => {
+                let fault = held_in_vain(&fault, self.limits.away_wait);
+                self.tell(span, offset, Err(fault.into()));
+                queued
             }
             (Verdict::RolledBack(fault) | Verdict::WaitsForLock(fault), _) => {
                 self.tell(span, offset, Err(fault.into()));
@@ -173,6 +182,15 @@ impl<W: Work> Worker<W> {
             }
         };
         unanswered.open.insert(span.source, queued || queues);
+    }
+
+    /// True if a unit that was rolled back runs again. If another process holds the whole
+    /// database, the time that it has waited decides, for each attempt fails for all units alike.
+    fn may_run_again(&self, span: &Span, fault: &Fault) -> bool {
+        match is_held(fault) {
+            true => span.arrived.elapsed() < self.limits.away_wait,
+            false => span.attempts + 1 < MAX_ATTEMPTS,
+        }
     }
 
     /// Sees to a unit that was not written and that nobody wants to be run again. `waits`: it is
@@ -198,15 +216,25 @@ impl<W: Work> Worker<W> {
     }
 
     /// Units go back in front of their sources: those that were tried, to travel in batches of half
-    /// the size, and those that have to wait for others of their source.
-    fn put_back(&mut self, retries: Vec<RetryRun<W>>, conflict: bool, batch: &Manifest) {
+    /// the size, and those that have to wait for others of their source. A batch that another
+    /// process has held up is not made smaller: none of its units is to blame.
+    fn put_back(&mut self, unanswered: Unanswered<W>, batch: &Manifest) {
+        let Unanswered {
+            retries,
+            conflict,
+            held,
+            ..
+        } = unanswered;
         let tried = retries.iter().filter(|run| run.tried);
         let attempts = tried.map(|run| run.span.attempts + 1).max();
         let pause = attempts.and_then(|attempts| rest(attempts, &mut self.jitter));
         let pause = pause.filter(|_| conflict);
         let retry = attempts.map(|attempts| Retry {
             attempts,
-            rows: (batch.rows / 2).max(1),
+            rows: match held {
+                true => usize::MAX,
+                false => (batch.rows / 2).max(1),
+            },
             at: pause.map(|pause| Instant::now() + pause),
         });
         if attempts.is_some() {
@@ -252,6 +280,7 @@ impl<W: Work> Unanswered<W> {
         Self {
             retries: Vec::new(),
             conflict: false,
+            held: false,
             lock_waits: Vec::new(),
             open: HashMap::default(),
             called_back,
@@ -286,6 +315,12 @@ impl<W: Work> Unanswered<W> {
             }),
         }
     }
+}
+
+/// True if a batch was rolled back because another process holds the whole database, as SQLite
+/// says of a file. Of a lock that single units meet sinks say that these wait.
+fn is_held(fault: &Fault) -> bool {
+    fault.class == FaultClass::Conflict && fault.code == "55P03"
 }
 
 /// What was not tried is as it was before the batch.

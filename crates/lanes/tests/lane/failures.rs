@@ -121,6 +121,34 @@ async fn a_fault_that_goes_on_is_told_in_the_end() {
     assert!(bench.try_flight().await.is_none());
 }
 
+/// However many wait for a database that another process holds, each waits as long as one does.
+#[tokio::test(start_paused = true)]
+async fn a_database_that_is_held_is_waited_for_as_long_by_many_as_by_one() {
+    for units in [1, 7, 40] {
+        let mut bench = Bench::new();
+        let mut receipts = Vec::new();
+        for id in 1..=units {
+            receipts.push(bench.one(unit(id)).await);
+        }
+        let begun = Instant::now();
+        let held = Fault::new(FaultClass::Conflict, "55P03", "database is locked");
+        while begun.elapsed() < Duration::from_secs(5) {
+            let flight = bench.flight().await;
+            let flown = flight.ids.len();
+            assert!(flown == 1 || flown + 1 >= receipts.len(), "{flown}");
+            tokio::time::sleep(Duration::from_millis(500)).await;
+            flight.all(Verdict::RolledBack(held.clone()), true);
+        }
+        for receipt in receipts {
+            let fault = receipt.await.pop().unwrap().unwrap_err().fault;
+            assert_eq!((fault.class, &*fault.code), (held.class, &*held.code));
+            assert!(fault.message.contains("nothing was written"), "{fault}");
+        }
+        assert!(begun.elapsed() < Duration::from_millis(6500), "{units}");
+        assert!(bench.try_flight().await.is_none());
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_unit_that_waits_for_a_lock_runs_alone_while_others_go_on() {
     let mut bench = Bench::new();
