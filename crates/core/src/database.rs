@@ -27,7 +27,8 @@ pub trait Database: Sink<RowWrite> {
     /// elsewhere if it does not. Cancel safe.
     ///
     /// # Errors
-    /// As [`Database::ping`]; [`crate::FaultClass::Denied`] with code 25006 if it can only be read.
+    /// As [`Database::ping`]; [`crate::FaultClass::Unavailable`] with code 25006 if it can only be
+    /// read.
     async fn takes_writes(&self) -> Result<(), Fault> {
         self.ping().await
     }

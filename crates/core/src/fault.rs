@@ -30,7 +30,8 @@ pub enum FaultClass {
     TooLarge,
     /// The memory budget is full. Try again later.
     Overloaded,
-    /// The database cannot be reached, or is starting or stopping; nothing was written.
+    /// The database cannot be reached, is starting or stopping, or can only be read (25006);
+    /// nothing was written.
     Unavailable,
     /// Deadlock, serialization failure, lock timeout, busy: rolled back by the database; may be run
     /// again.

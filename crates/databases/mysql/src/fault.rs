@@ -158,7 +158,10 @@ fn class_of(error: &ServerError) -> (FaultClass, Option<&'static str>) {
         1054 => (NoColumn, "42703"),
         1044 | 1045 | 1130..=1133 | 1251 | 1370 | 1698 => (Denied, "28000"),
         1142 | 1143 | 1227 => (Denied, "42501"),
-        1036 | 1099 | 1290 | 1792 | 1836 => (Denied, "25006"),
+        // Another option than --read-only, such as --skip-grant-tables.
+        1290 if !error.message.contains("read") => (Denied, "42501"),
+        // A replica, or a primary that has just become one: another server may take the write.
+        1036 | 1099 | 1290 | 1792 | 1836 => (Unavailable, "25006"),
         1213 => (Conflict, "40P01"),
         1205 | 3572 => (Conflict, "55P03"),
         1020 | 1615 => (Conflict, "40001"),
@@ -292,6 +295,25 @@ mod tests {
         }
         let fault = read(1526, "HY000", "Table has no partition for value 20").fault;
         assert_eq!((fault.class, &*fault.code), (FaultClass::Check, "23514"));
+    }
+
+    #[test]
+    fn a_server_that_can_only_be_read_may_be_written_to_later() {
+        let option = |name| {
+            let message = format!(
+                "The MariaDB server is running with the --{name} option so it cannot execute this statement"
+            );
+            let fault = read(1290, "HY000", &message).fault;
+            (fault.class, fault.code.to_string())
+        };
+        let read_only = (FaultClass::Unavailable, "25006".to_owned());
+        assert_eq!(option("read-only"), read_only);
+        let denied = (FaultClass::Denied, "42501".to_owned());
+        assert_eq!(option("skip-grant-tables"), denied);
+        for number in [1792, 1836] {
+            let fault = read(number, "25006", "x").fault;
+            assert_eq!((fault.class, fault.code.to_string()), read_only);
+        }
     }
 
     #[test]

@@ -131,7 +131,7 @@ async fn check_writable(wire: &mut Wire) -> Result<(), Fault> {
         }
     };
     let message = format!("the database takes no writes: {why}");
-    Err(Fault::new(FaultClass::Denied, "25006", message))
+    Err(Fault::new(FaultClass::Unavailable, "25006", message))
 }
 
 /// Returns the first value that a statement gives.

@@ -87,7 +87,11 @@ fn by_code(primary: i32, code: i32, message: &str) -> Fault {
         }
         // Nothing was written, and the same row may be once there is room.
         ffi::SQLITE_FULL => (Unavailable, "53100", "; free some space and try again"),
-        ffi::SQLITE_READONLY => (Denied, "25006", "; the file or its directory is read-only"),
+        ffi::SQLITE_READONLY => (
+            Unavailable,
+            "25006",
+            "; the file or its directory is read-only",
+        ),
         ffi::SQLITE_PERM | ffi::SQLITE_AUTH => (Denied, "42501", ""),
         ffi::SQLITE_NOMEM => (Other, "53200", ""),
         ffi::SQLITE_TOOBIG => (
@@ -243,6 +247,11 @@ mod tests {
         assert_eq!(scope(ffi::SQLITE_IOERR_WRITE), Scope::Machine);
         assert_eq!(scope(ffi::SQLITE_IOERR_FSYNC), Scope::Sync);
         assert_eq!(scope(ffi::SQLITE_CONSTRAINT_CHECK), Scope::Write);
+        let read_only = told(ffi::SQLITE_READONLY, "attempt to write a readonly database");
+        assert_eq!(
+            (read_only.class, &*read_only.code),
+            (FaultClass::Unavailable, "25006")
+        );
         assert!(
             told(ffi::SQLITE_BUSY, "database is locked")
                 .class

@@ -318,7 +318,7 @@ async fn check(sink: &dyn Database, settings: &Settings) -> anyhow::Result<()> {
 
 /// True if the database can only be read: by its settings, which may change while Windrow runs.
 fn is_read_only(fault: &Fault) -> bool {
-    fault.class == FaultClass::Denied && fault.code == "25006"
+    fault.code == "25006"
 }
 
 async fn bind_http(

@@ -18,8 +18,8 @@ async fn is_not_ready(gateway: &Gateway, words: &[&str]) {
     }
     let (status, answer) = gateway.send("GET", "/v1/tables/t/rows/1", None).await;
     assert_eq!((status, &answer["v"]), (200, &json!(0)), "{answer}");
-    let (_, answer) = gateway.insert("t", r#"{"id": 2}"#).await;
-    assert_eq!(code(&answer), "25006", "{answer}");
+    let (status, answer) = gateway.insert("t", r#"{"id": 2}"#).await;
+    assert_eq!((status, code(&answer)), (503, "25006"), "{answer}");
 }
 
 async fn is_ready(gateway: &Gateway) {
