@@ -17,7 +17,10 @@ use crate::rows::object::{self, Columns};
 use crate::system::SystemTables;
 
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(
+    deny_unknown_fields,
+    expecting = "an operation: an object with op and table"
+)]
 struct Fields<'a> {
     #[serde(borrow, default)]
     #[expect(

@@ -113,7 +113,14 @@ async fn a_malformed_operation_fails_alone() {
             json!({"op": "insert", "table": "a.b.c", "row": {}}),
             "two parts",
         ),
-        (json!(5), "struct"),
+        (
+            json!(5),
+            "expected an operation: an object with op and table",
+        ),
+        (
+            json!([]),
+            "expected an operation: an object with op and table",
+        ),
     ];
     for (operation, part) in malformed {
         let mut operation = operation;
