@@ -16,7 +16,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 
 pub use column::{LoadColumn, Means};
-pub use csv::{CsvStyle, CsvText};
+pub use csv::{CsvStyle, CsvText, other_delimiter};
 pub use holds::Holds;
 pub use mark::{Claim, Mark, Marks, Span};
 pub use rows::{Field, Fields, Rows};

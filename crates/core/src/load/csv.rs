@@ -13,6 +13,14 @@ pub struct CsvStyle {
     pub null: Box<str>,
 }
 
+/// Finds what may stand between the columns of a header that has no `delimiter` and would be one
+/// column so: a semicolon, a tab, a bar or a comma.
+pub fn other_delimiter(header: &str, delimiter: u8) -> Option<char> {
+    let mut candidates = [';', '\t', '|', ','].into_iter();
+    let given = char::from(delimiter);
+    candidates.find(|other| *other != given && header.contains(*other))
+}
+
 /// Whole records as they stand in their file, each with its line end. None of them is empty, there
 /// is no NUL in them, and none of their lines begins with a backslash and a dot, which earlier
 /// releases of PostgreSQL take for the end of all rows.

@@ -15,7 +15,8 @@ use crate::answers::ledger::Results;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct CsvStyle {
     pub(crate) null: Box<str>,
-    pub(crate) delimiter: u8,
+    /// What stands between fields; `None`: the request does not say, and it is a comma.
+    pub(crate) delimiter: Option<u8>,
 }
 
 /// What the parameters of a request about rows ask for.
@@ -56,7 +57,7 @@ impl Default for Options {
             ack: None,
             csv: CsvStyle {
                 null: "".into(),
-                delimiter: b',',
+                delimiter: None,
             },
             spelled: false,
         }
@@ -196,7 +197,7 @@ fn set(options: &mut Options, name: &str, raw: &str) -> Result<(), Refusal> {
         "null" => options.csv.null = value.as_ref().into(),
         _ => {
             options.csv.delimiter = match value.as_bytes() {
-                [b] if b.is_ascii() && !matches!(b, b'"' | b'\n' | b'\r' | 0) => *b,
+                [b] if b.is_ascii() && !matches!(b, b'"' | b'\n' | b'\r' | 0) => Some(*b),
                 _ => return Err(wrong(name, &value, "one ASCII character (a tab is %09)")),
             }
         }
@@ -338,7 +339,7 @@ mod tests {
         assert_eq!(o.returning, Returning::All);
         assert_eq!((o.results, o.atomic), (Results::Errors, true));
         assert_eq!(o.ack, Some(Ack::Spool));
-        assert_eq!((&*o.csv.null, o.csv.delimiter), ("N A", b';'));
+        assert_eq!((&*o.csv.null, o.csv.delimiter), ("N A", Some(b';')));
         assert_eq!(options(Op::Insert, "").unwrap(), Options::default());
         assert_eq!(options(Op::Get, "").unwrap().returning, Returning::All);
     }

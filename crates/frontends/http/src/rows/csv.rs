@@ -2,6 +2,7 @@
 //! in any other field a quote is a character as any other. Only a field without quotes can be NULL,
 //! or a number. (`csv-core` does not tell whether a field was quoted.)
 
+use windrow_core::load::other_delimiter;
 use windrow_core::{Fault, FaultClass, Name, Value};
 
 use crate::query::CsvStyle;
@@ -12,6 +13,7 @@ use crate::rows::object::check_names;
 #[derive(Debug)]
 pub(crate) struct Csv {
     style: CsvStyle,
+    delimiter: u8,
     place: Place,
 }
 
@@ -31,6 +33,7 @@ enum Place {
 impl Csv {
     pub(crate) fn new(style: CsvStyle) -> Self {
         Self {
+            delimiter: style.delimiter.unwrap_or(b','),
             style,
             place: Place::Start,
         }
@@ -58,7 +61,7 @@ impl Csv {
                 }
                 Place::Start | Place::Behind | Place::Bare => {
                     self.place = Place::Bare;
-                    let end = memchr::memchr2(self.style.delimiter, b'\n', rest)?;
+                    let end = memchr::memchr2(self.delimiter, b'\n', rest)?;
                     self.place = Place::Start;
                     at += end + 1;
                     if rest.get(end) == Some(&b'\n') {
@@ -76,7 +79,8 @@ impl Csv {
     /// A name that is none or occurs twice, too many of them, text that is not UTF-8.
     pub(crate) fn header(&self, record: &[u8]) -> Result<Vec<Name>, Fault> {
         let mut names: Vec<Name> = Vec::new();
-        for field in Fields::of(utf8(record).map_err(invalid)?, self.style.delimiter) {
+        let record = utf8(record).map_err(invalid)?;
+        for field in Fields::of(record, self.delimiter) {
             if names.len() == MAX_COLUMNS {
                 return Err(invalid(format!(
                     "the header has more than {MAX_COLUMNS} columns, which is the limit"
@@ -93,7 +97,29 @@ impl Csv {
             names.push(field.text().into());
         }
         check_names(&names)?;
-        Ok(names)
+        match names.len() == 1 && self.style.delimiter.is_none() {
+            true => self.check_delimiter(record).map(|()| names),
+            false => Ok(names),
+        }
+    }
+
+    /// Refuses a header of one column that has another character where a delimiter would be, if the
+    /// request does not say what stands between its columns.
+    fn check_delimiter(&self, header: &str) -> Result<(), Fault> {
+        let Some(other) = other_delimiter(header, self.delimiter) else {
+            return Ok(());
+        };
+        let shown = match other {
+            '\t' => "\\t".to_owned(),
+            other => other.to_string(),
+        };
+        let given = self.delimiter;
+        Err(invalid(format!(
+            "the header has no '{}' and is one column so; if '{shown}' stands between its columns, say ?delimiter=%{:02X}, \
+             and ?delimiter=%{given:02X} if it is one column",
+            char::from(given),
+            u32::from(other),
+        )))
     }
 
     /// The values of one record.
@@ -103,7 +129,7 @@ impl Csv {
     pub(crate) fn values(&self, record: &[u8], columns: usize) -> Result<Vec<Value>, String> {
         let mut values = Vec::with_capacity(columns);
         let mut count = 0;
-        for field in Fields::of(utf8(record)?, self.style.delimiter) {
+        for field in Fields::of(utf8(record)?, self.delimiter) {
             count += 1;
             if field == Field::Beyond {
                 return Err(beyond(count));

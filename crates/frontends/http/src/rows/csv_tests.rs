@@ -7,12 +7,36 @@ use crate::query::CsvStyle;
 fn csv(null: &str, delimiter: u8) -> Csv {
     Csv::new(CsvStyle {
         null: null.into(),
-        delimiter,
+        delimiter: Some(delimiter),
     })
 }
 
 fn text(t: &str) -> Value {
     Value::text(t)
+}
+
+#[test]
+fn a_header_with_another_delimiter_is_refused_with_advice() {
+    let header = |delimiter, text: &[u8]| {
+        let null = "".into();
+        let csv = Csv::new(CsvStyle { null, delimiter });
+        let names = csv.header(text).map_err(|fault| fault.message);
+        names.map(|names| names.len())
+    };
+    let told = header(None, b"id;v\n").unwrap_err();
+    assert!(
+        told.contains("if ';' stands between its columns, say ?delimiter=%3B"),
+        "{told}"
+    );
+    let told = header(None, b"id\tv\r\n").unwrap_err();
+    assert!(
+        told.contains("say ?delimiter=%09, and ?delimiter=%2C if"),
+        "{told}"
+    );
+    assert_eq!(header(Some(b','), b"id;v\n"), Ok(1));
+    assert_eq!(header(Some(b';'), b"id;v\n"), Ok(2));
+    assert_eq!(header(None, b"id\n"), Ok(1));
+    assert_eq!(header(None, b"a;b,c\n"), Ok(2));
 }
 
 #[test]

@@ -78,7 +78,7 @@ pub(super) fn read<'a>(
     };
     let style = CsvStyle {
         null: "".into(),
-        delimiter: b',',
+        delimiter: None,
     };
     let mut stream = match kind {
         Kind::Ndjson => RowStream::ndjson(&plan, max_row),

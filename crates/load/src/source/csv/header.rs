@@ -52,9 +52,7 @@ pub(super) fn other_delimiter(line: &str, delimiter: u8) -> Option<String> {
         '\t' => "\\t".to_owned(),
         other => other.to_string(),
     };
-    let candidates = [';', '\t', '|', ','].into_iter();
-    let mut others = candidates.filter(|other| *other != char::from(delimiter));
-    let other = others.find(|other| line.contains(*other))?;
+    let other = windrow_core::load::other_delimiter(line, delimiter)?;
     let (given, other) = (shown(char::from(delimiter)), shown(other));
     let text = match other.as_str() {
         "\\t" => " (--format text, if it is in COPY's text format)",
