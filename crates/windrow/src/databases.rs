@@ -72,9 +72,13 @@ fn driver(url: &str) -> Result<&'static dyn Driver, Fault> {
         Some(driver) => Ok(*driver),
         None => {
             let forms: Vec<_> = DRIVERS.iter().map(|d| d.url_form()).collect();
-            let what = match looks_like_path(url) {
-                true => "this is no URL; a file of SQLite is named sqlite:PATH",
-                false => "no database is known by the scheme of this URL",
+            let what = match (looks_like_path(url), url.contains("://")) {
+                (true, _) => "this is no URL; a file of SQLite is named sqlite:PATH".to_owned(),
+                // What stands before a slash is no secret.
+                (false, true) => {
+                    format!("no database is known by the scheme {scheme}:// of this URL")
+                }
+                (false, false) => "no database is known by the scheme of this URL".to_owned(),
             };
             Err(Fault::invalid(format!(
                 "{what}; known are {}",

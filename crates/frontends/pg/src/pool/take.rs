@@ -71,8 +71,9 @@ impl Database {
         let mut settings: Vec<_> = startup.map(|(n, v)| (&**n, v.to_string())).collect();
         settings.push(("application_name", who.application_name.to_string()));
         let connected = Wire::connect(&target, &settings, self.connect_timeout).await;
-        let wire = connected.inspect_err(|_| {
+        let wire = connected.map_err(|fault| {
             self.metrics.connects_failed.inc();
+            as_asked(fault, &who.identity.database, target.database())
         })?;
         self.metrics.connects_ok.inc();
         let settings = who.settings.at_start();
@@ -93,6 +94,20 @@ impl Database {
             sender: None,
             since: Instant::now(),
         })
+    }
+}
+
+/// Returns the refusal of a database that the server does not have under the name that the client
+/// has asked for. `real`: the server's own name of it.
+fn as_asked(fault: Fault, asked: &str, real: &str) -> Fault {
+    match real != asked && fault.code == "3D000" {
+        true => {
+            let text = format!("database \"{asked}\" does not exist");
+            let detail =
+                format!("It stands for the database \"{real}\", which the server does not have.");
+            Fault::new(fault.class, "3D000", text).with_detail(Some(detail))
+        }
+        false => fault,
     }
 }
 

@@ -184,6 +184,10 @@ fn refusals_are_the_servers_own() {
         windrow_pgwire::Target::parse(&server.url_for("gone")).unwrap(),
     ));
     drop(gone);
+    config.databases.push(windrow_pg::DatabaseConfig::new(
+        "alias",
+        windrow_pgwire::Target::parse(&server.url_for("gone")).unwrap(),
+    ));
     let stand = Stand::new(config);
     for (parameters, code, text) in [
         (
@@ -200,6 +204,11 @@ fn refusals_are_the_servers_own() {
             &[("user", "r"), ("database", "gone")][..],
             "3D000",
             "database \"gone\" does not exist",
+        ),
+        (
+            &[("user", "r"), ("database", "alias")][..],
+            "3D000",
+            "database \"alias\" does not exist",
         ),
         (
             &[("user", "r"), ("database", "other")][..],
