@@ -47,10 +47,19 @@ impl Kind {
             Value::Null => None,
             Value::Bool(_) => Some(Self::Bool),
             Value::Int(_) => Some(Self::Int),
-            Value::Number(_) => Some(Self::Number),
+            Value::Number(digits) => Some(Self::of_digits(digits)),
             Value::Text(_) => Some(Self::Text),
             Value::Bytes(_) => Some(Self::Bytes),
             Value::Json(_) => Some(Self::Json),
+        }
+    }
+
+    /// Returns the kind of a [`Value::Number`]: whole if its spelling alone makes it no
+    /// [`Value::Int`], as that of `-0`, which databases keep as 0 in a column of whole numbers.
+    pub fn of_digits(digits: &str) -> Self {
+        match digits.parse::<i64>() {
+            Ok(_) => Self::Int,
+            Err(_) => Self::Number,
         }
     }
 
@@ -102,7 +111,7 @@ impl Kind {
             Value::Null => true,
             Value::Bool(_) => self.takes_bool(),
             Value::Int(_) => self.takes_int(),
-            Value::Number(_) => self.takes_number(),
+            Value::Number(digits) => self.takes_digits(digits),
             Value::Text(text) => self.takes_text(text),
             Value::Bytes(_) => self.takes_bytes(),
             Value::Json(_) => self.takes_json(),
@@ -131,6 +140,14 @@ impl Kind {
     /// True if a column of this kind keeps whole numbers of 64 bits.
     pub fn takes_int(self) -> bool {
         self == Self::Int || self.takes_number()
+    }
+
+    /// True if a column of this kind keeps the number of a [`Value::Number`].
+    pub fn takes_digits(self, digits: &str) -> bool {
+        match Self::of_digits(digits) {
+            Self::Int => self.takes_int(),
+            _ => self.takes_number(),
+        }
     }
 
     /// True if a column of this kind keeps any decimal number.

@@ -135,6 +135,45 @@ pub(crate) async fn decimals_follow_whole_numbers(bed: Bed) {
     assert_eq!(found[4], [Value::Null, Value::Null, half]);
 }
 
+/// `-0` is the whole number 0, and makes no other column than that does; `-0.0` is a decimal.
+pub(crate) async fn zeros_have_no_sign(bed: Bed) {
+    let Some(mut executor) = creating(&bed).await else {
+        return;
+    };
+    let put = insert("zeros", &["id", "v"]);
+    let (whole, decimal) = (Value::number("-0"), Value::number("-0.0"));
+    let units = [
+        put.of([whole.clone(), decimal.clone()].into()),
+        put.of([Value::number("21.5"), decimal].into()),
+        put.of(row![1, 21.5]),
+        put.of([2.into(), whole.clone()].into()),
+        put.of(row![0, 1]),
+    ];
+    let mut outcomes = Vec::new();
+    for unit in units {
+        outcomes.extend(run(&mut executor, &[unit]).await);
+    }
+    let codes: Vec<_> = outcomes
+        .iter()
+        .map(|outcome| {
+            outcome
+                .as_ref()
+                .map_err(|failed| &*failed.fault.code)
+                .map(|_| ())
+        })
+        .collect();
+    assert_eq!(
+        codes,
+        [Ok(()), Err("22P02"), Ok(()), Ok(()), Err("23505")],
+        "the key is of whole numbers, and -0 is 0"
+    );
+    let read = get("zeros").returning(&["id"]);
+    let outcomes = run(&mut executor, &[read.of([whole].into()), read.of(row![0])]).await;
+    for outcome in &outcomes {
+        assert_eq!(rows(done(outcome)), [[Value::Int(0)]]);
+    }
+}
+
 pub(crate) async fn tables_of_others_get_no_columns(bed: Bed) {
     let options = Options {
         create_tables: true,

@@ -62,6 +62,7 @@ macro_rules! conform {
             conform!(@ $ground spooled::of_two_at_once_one_commits [Atomic]);
             conform!(@ $ground created::columns_keep_their_types []);
             conform!(@ $ground created::decimals_follow_whole_numbers []);
+            conform!(@ $ground created::zeros_have_no_sign []);
             conform!(@ $ground created::tables_of_others_get_no_columns []);
             conform!(@ $ground limitations::declared_limitations_are_real []);
         }

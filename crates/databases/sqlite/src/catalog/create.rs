@@ -72,7 +72,7 @@ fn kind_of(datum: Datum<'_>) -> (Option<Kind>, bool) {
         Datum::Null => (None, true),
         Datum::Bool(_) => (Some(Kind::Bool), true),
         Datum::Int(n) => (Some(Kind::Int), decimal::int_is_double(n)),
-        Datum::Number(digits) => (Some(Kind::Number), decimal::is_double(digits)),
+        Datum::Number(digits) => (Some(Kind::of_digits(digits)), decimal::is_double(digits)),
         Datum::Text(_) => (Some(Kind::Text), true),
         Datum::Bytes(_) => (Some(Kind::Bytes), true),
         Datum::Json(_) => (Some(Kind::Json), true),

@@ -183,7 +183,7 @@ fn keeps(column_type: ColumnType, datum: Datum<'_>) -> bool {
         Datum::Null => true,
         Datum::Bool(_) => kind.takes_bool(),
         Datum::Int(n) => kind.takes_int() && (!rounds_whole || decimal::int_is_double(n)),
-        Datum::Number(digits) => kind.takes_number() && exact(digits),
+        Datum::Number(digits) => kind.takes_digits(digits) && exact(digits),
         Datum::Text(text) => {
             let is_whole = !rounds_whole && text.parse::<i64>().is_ok();
             kind.takes_text(text) && (is_whole || exact(text))
