@@ -170,7 +170,7 @@ fn a_text_that_leaves_a_failed_block_executes_what_is_not_prepared_there() {
                     &["delete from t", "insert into t values (1, 'one')"],
                 );
                 all.extend(segment(client, |out| {
-                    frontend::parse(out, "s", select, types)
+                    frontend::parse(out, "s", select, types);
                 }));
                 // The server connection on which it is prepared is given to another session.
                 other.query("begin").unwrap();
