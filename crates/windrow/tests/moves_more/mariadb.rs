@@ -116,7 +116,7 @@ fn two_programs_at_once_share_the_rows() {
 fn a_route_that_is_no_text_names_no_table() {
     let (db, other) = (Db::mariadb(), Db::sqlite());
     for more in [&[][..], &["--to", &other.url()]] {
-        db.sql("create or replace table pending (id int primary key, tenant varbinary(10)); create or replace table final_a like pending;
+        db.sql("drop table if exists pending, final_a; create table pending (id int primary key, tenant varbinary(10)); create table final_a like pending;
             insert into pending values (1, 'a'), (2, x'61ff'), (3, 'a'), (4, x'ff')");
         let more = [more, &["--create"]].concat();
         let dry = move_rows(&db, "final_{tenant}", &[&more[..], &["--dry-run"]].concat()).ends(3);
