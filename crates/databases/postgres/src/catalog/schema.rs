@@ -286,7 +286,7 @@ impl Reader {
         // Its foreign keys come behind its columns.
         self.facts.refers = false;
         self.facts.ours = row.text(3) == OURS;
-        self.facts.lists_keys = row.is(11);
+        self.facts.lists_keys = row.is(12);
         self.facts.print = Some(Print {
             table: row.text(4).into(),
             triggers: row.get(5).map(Into::into),
