@@ -122,6 +122,8 @@ async fn a_malformed_operation_fails_alone() {
             "expected an operation: an object with op and table",
         ),
     ];
+    // Two good ones beside each of them.
+    let written = 2 * malformed.len();
     for (operation, part) in malformed {
         let mut operation = operation;
         if let Some(fields) = operation.as_object_mut() {
@@ -144,7 +146,7 @@ async fn a_malformed_operation_fails_alone() {
         assert_eq!(failed["id"].is_null(), !operation.is_object());
         assert_eq!(told["results"][2], json!({"rows": 1, "row": null}));
     }
-    assert_eq!(seen.writes().len(), 26);
+    assert_eq!(seen.writes().len(), written);
 }
 
 #[tokio::test]
