@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests may panic")]
 
+#[expect(unreachable_pub, reason = "it is public in the crate whose file it is")]
 #[path = "../../sql/src/lex/mod.rs"]
 mod lex;
 #[path = "../../sql/src/word.rs"]
