@@ -160,10 +160,7 @@ impl Judge<'_> {
     }
 
     fn is_reached(&self, reach: Reach) -> bool {
-        match reach {
-            Reach::Itself | Reach::Part | Reach::Chunk | Reach::View => true,
-            Reach::Heir | Reach::Cascade => self.action.updates || self.action.deletes,
-        }
+        reach.is_by_insert() || self.action.updates || self.action.deletes
     }
 
     fn of_relation(&self, relation: &Relation) -> Option<Apart> {

@@ -245,6 +245,16 @@ pub struct Relied {
     pub routes: bool,
 }
 
+impl Reach {
+    /// True if an INSERT comes there too, and not only an UPDATE or a DELETE.
+    pub(crate) fn is_by_insert(self) -> bool {
+        match self {
+            Self::Itself | Self::Part | Self::Chunk | Self::View => true,
+            Self::Heir | Self::Cascade => false,
+        }
+    }
+}
+
 fn reach(text: &str) -> Reach {
     match text {
         "p" => Reach::Part,

@@ -11,7 +11,7 @@ use windrow_core::Apart;
 use windrow_sql::lex::{Kind as TokenKind, Lexer};
 
 use crate::action::{self, Action};
-use crate::catalog::{Catalog, Kind, Reach};
+use crate::catalog::{Catalog, Kind};
 use crate::list::{Company, company};
 use crate::reason;
 use crate::trusted::Trusted;
@@ -136,15 +136,11 @@ impl Catalog {
         }
         let mut called = self.called.iter();
         called.any(|called| {
-            let reached = called.reach == Reach::Itself
-                || called.reach == Reach::Part
-                || called.reach == Reach::Chunk
-                || called.reach == Reach::View;
             if trusted.has(&called.function.name) {
                 return true;
             }
             // Words and the defaults of INSERT are told by the text itself.
-            reached
+            called.reach.is_by_insert()
                 && !matches!(called.kind, Kind::Default | Kind::Words)
                 && called.function.built_in
                 && company(called.function.bare(), called.function.volatility) == Company::Sequence
