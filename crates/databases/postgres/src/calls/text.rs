@@ -128,9 +128,7 @@ impl<'a> Text<'a> {
         let clear = some && !names.any(|name| name.starts_with(OURS));
         (clear && text.domains_are_assigned()).then_some(text)
     }
-}
 
-impl<'a> Text<'a> {
     fn statement(&self, sql: String, counted: bool) -> Fused {
         let types = self.carriers.iter().map(|carrier| carrier.array);
         let moments = self.meaning.clock.is_carried;
@@ -139,7 +137,9 @@ impl<'a> Text<'a> {
             types: types.chain(moments.then_some(DISTANCES)).collect(),
             counted,
             moments,
-            found_by: [].into(),
+            found_by: self
+                .upsert_key()
+                .map_or_else(Box::default, |key| self.nullable(key).collect()),
         }
     }
 
@@ -150,23 +150,13 @@ impl<'a> Text<'a> {
         }
         let misses = conflict.is_some_and(|c| !c.update || mentions(&c.sql, "where"));
         let returns = self.parsed.returning.is_some();
-        let fused = match &self.meaning.generated {
+        match &self.meaning.generated {
             Some(generated) if generated.source.is_none() => None,
             None if !returns && !misses => Some(self.counted_insert()),
             Some(_) if !returns && !misses => Some(self.generating_insert()),
             _ if misses => self.matched_insert(Matched::Some),
             _ => self.matched_insert(Matched::All),
-        };
-        let arbiter = self
-            .arbiter()
-            .filter(|_| conflict.is_some_and(|c| c.update));
-        fused.map(|fused| match arbiter {
-            Some(arbiter) => Fused {
-                found_by: self.nullable(arbiter).collect(),
-                ..fused
-            },
-            None => fused,
-        })
+        }
     }
 
     /// The parameters of a key's columns that may be NULL.
@@ -207,6 +197,12 @@ impl<'a> Text<'a> {
             .columns
             .iter()
             .all(|place| self.part(*place).is_some())
+    }
+
+    /// The key that ON CONFLICT .. DO UPDATE names.
+    fn upsert_key(&self) -> Option<&'a Unique> {
+        let is_upsert = self.parsed.conflict.as_ref().is_some_and(|c| c.update);
+        self.arbiter().filter(|_| is_upsert)
     }
 
     /// The key that ON CONFLICT names.
