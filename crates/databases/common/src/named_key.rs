@@ -29,8 +29,10 @@ pub trait UniqueKeys {
         let Key::Columns(named) = &shape.key else {
             return Ok(());
         };
-        let is_judged = shape.has_key_values() && !is_own(&shape.table.table);
-        let Some(keys) = self.unique_keys().filter(|_| is_judged) else {
+        if !shape.has_key_values() || is_own(&shape.table.table) {
+            return Ok(());
+        }
+        let Some(keys) = self.unique_keys() else {
             return Ok(());
         };
         let places: Option<Vec<usize>> = named.iter().map(|name| self.place(name)).collect();

@@ -160,35 +160,28 @@ impl Form for RowStatement {
     }
 }
 
+/// Returns the shapes of all writes in their order, each run of equal ones once.
+fn shapes(units: &[Unit<RowWrite>]) -> impl Iterator<Item = &Arc<Shape>> {
+    let mut last: Option<&Arc<Shape>> = None;
+    let shapes = units.iter().flat_map(Unit::work).map(|write| &write.shape);
+    shapes.filter(move |shape| {
+        let before = last.replace(shape);
+        before.is_none_or(|before| !Arc::ptr_eq(before, shape))
+    })
+}
+
 /// The tables that units are about, each once.
 fn names(units: &[Unit<RowWrite>]) -> Vec<&TableName> {
     let mut seen = HashSet::new();
-    let mut last: Option<&Arc<Shape>> = None;
-    let mut names = Vec::new();
-    for write in units.iter().flat_map(Unit::work) {
-        if last.is_some_and(|shape| Arc::ptr_eq(shape, &write.shape)) {
-            continue;
-        }
-        last = Some(&write.shape);
-        if seen.insert(&write.shape.table) {
-            names.push(&write.shape.table);
-        }
-    }
-    names
+    let tables = shapes(units).map(|shape| &shape.table);
+    tables.filter(|table| seen.insert(*table)).collect()
 }
 
 /// Returns true if a write needs a key that the table does not have, as far as is known.
 fn needs_key(units: &[Unit<RowWrite>], name: &TableName, table: &Table) -> bool {
-    let mut last: Option<&Arc<Shape>> = None;
-    for RowWrite { shape, .. } in units.iter().flat_map(Unit::work) {
-        let is_known = last.is_some_and(|last| Arc::ptr_eq(last, shape));
-        last = Some(shape);
-        let lacks = || key_names(shape, table).is_none() || table.check_named_key(shape).is_err();
-        if !is_known && shape.table == *name && lacks() {
-            return true;
-        }
-    }
-    false
+    let lacks =
+        |shape: &Shape| key_names(shape, table).is_none() || table.check_named_key(shape).is_err();
+    shapes(units).any(|shape| shape.table == *name && lacks(shape))
 }
 
 fn is_of(name: &TableName) -> impl Fn(&RowWrite) -> bool {
