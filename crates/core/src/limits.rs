@@ -17,7 +17,7 @@ pub struct Limits {
     /// How long a connection is kept that no batch needs; the next batch that finds none opens
     /// one. [`Duration::MAX`]: for ever.
     pub idle_close: Duration,
-    /// How long writes wait for a database that cannot be reached before they fail as unavailable,
+    /// Time that writes wait for a database that cannot be reached before they fail as unavailable,
     /// and for one that another process holds as a whole (a file of SQLite).
     pub away_wait: Duration,
 }

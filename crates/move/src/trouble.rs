@@ -59,9 +59,7 @@ impl Trouble {
             }),
         }
     }
-}
 
-impl Trouble {
     /// A fault of rows that were to leave the source. Where rows that others refer to are passed
     /// over, a row was referred to after it had been picked: the next look passes it over.
     pub(super) fn of_leaving(order: &Order, mut fault: Fault) -> Self {

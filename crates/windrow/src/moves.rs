@@ -117,7 +117,7 @@ pub struct Planned {
 pub enum Prospect {
     /// They would be moved, unless their destination refuses them.
     Moved,
-    /// They would stay, for rows of other tables refer to them; all others would be moved.
+    /// Rows would stay, for rows of other tables refer to them; all others would be moved.
     Held,
     /// They would go to the dead letters.
     Rejected,

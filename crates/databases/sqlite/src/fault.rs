@@ -2,6 +2,7 @@
 
 use rusqlite::ffi;
 use windrow_core::{Fault, FaultClass};
+use windrow_database::named_key::NO_SUCH_KEY;
 
 /// A failure of SQLite: what to tell, and what it means for the transaction around it.
 #[derive(Clone, Debug)]
@@ -131,7 +132,7 @@ fn by_message(code: i32, message: &str) -> Fault {
         (Invalid, "428C9")
     } else if has("ON CONFLICT clause does not match") {
         let hint = "the key must be exactly the columns of the primary key or of a unique index";
-        return Fault::new(NoColumn, "42P10", message).with_hint(Some(hint));
+        return Fault::new(NoColumn, NO_SUCH_KEY, message).with_hint(Some(hint));
     } else if has("reserved for internal use") {
         (Invalid, "42939")
     } else if has("because it is a view") {

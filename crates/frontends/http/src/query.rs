@@ -15,7 +15,7 @@ use crate::answers::ledger::Results;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct CsvStyle {
     pub(crate) null: Box<str>,
-    /// What stands between fields; `None`: the request does not say, and it is a comma.
+    /// Character between fields; `None`: the request does not say, and it is a comma.
     pub(crate) delimiter: Option<u8>,
 }
 

@@ -91,8 +91,8 @@ fn call(client: &mut Client, sql: &str, formats: &[u16], values: &[&[u8]]) -> Ve
     client.until_ready().unwrap()
 }
 
-/// What a crowd is told of one statement of each client, as words: the first value that was given
-/// back, or else the command, or the SQLSTATE.
+/// Returns the answers of a crowd to one statement of each client, as words: the first value that
+/// was given back, or else the command, or the SQLSTATE.
 fn crowd(clients: &mut [Client], sql: impl Fn(usize) -> String) -> Vec<String> {
     for (n, client) in clients.iter_mut().enumerate() {
         let mut out = Vec::new();

@@ -140,10 +140,10 @@ fn heirs(oid: &str) -> String {
     written("pg_inherits", &format!("x.inhparent = {oid}"))
 }
 
-/// What makes a [`Print`], eight columns of a query: what is said of the table, of its triggers,
-/// of its columns; the transaction that wrote the table's row, with what stands in it, the table's
-/// file, the tables, whether any of them has row security, and what is said of its heirs. The table
-/// is `c`, its parts are `o.oids`.
+/// Returns the eight columns of a query that make a [`Print`]: what is said of the table, of its
+/// triggers, of its columns; the transaction that wrote the table's row, with what stands in it,
+/// the table's file, the tables, whether any of them has row security, and what is said of its
+/// heirs. The table is `c`, its parts are `o.oids`.
 pub(crate) fn print() -> String {
     format!(
         "CASE WHEN cardinality(o.oids) > 1 THEN {} ELSE concat_ws(' ', {}, {}) END, \
@@ -287,8 +287,8 @@ fn lean(print: &Print) -> String {
     format!("1 / (({meant} AND {relied}) IS TRUE)::int")
 }
 
-/// Whether a hypertable has other chunks than were looked at. An insert may have made them itself,
-/// so what it has written is true all the same.
+/// Returns the condition that a hypertable has other chunks than were looked at. An insert may have
+/// made them itself, so what it has written is true all the same.
 fn other_chunks(print: &Print, table: &str) -> String {
     match print.relied.routes && print.oids.len() == 1 {
         true => format!("{}::text <> {}", heirs(table), escape_literal(&print.heirs)),

@@ -19,8 +19,8 @@ use crate::{cli, telemetry};
 /// Its name.
 const NAME: &str = "move";
 
-/// It came to the end, and some rows went to the dead letters, or stay because others refer to
-/// them.
+/// Exit status of a move that came to its end with rows in the dead letters, or left because others
+/// refer to them.
 const SOME_LEFT: u8 = 3;
 
 /// Runs the command.

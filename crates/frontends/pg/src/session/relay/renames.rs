@@ -24,9 +24,9 @@ pub(super) struct Renames {
 /// A statement of a text as the server gets it whose completion means something else.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Completion {
-    /// It stands in place of DEALLOCATE of this statement of the session.
+    /// Statement in place of DEALLOCATE of this statement of the session.
     Deallocates(Box<str>),
-    /// It is none of the session's text.
+    /// Statement that is not in the session's text.
     Inserted,
 }
 
