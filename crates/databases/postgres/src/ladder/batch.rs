@@ -237,6 +237,12 @@ impl<'a, F: Form> Batch<'a, F> {
         self.compiled(self.placed.get(item as usize)?)
     }
 
+    /// The version of the table that the write at this place is about.
+    pub(crate) fn version_of(&self, item: u32) -> u64 {
+        let compiled = self.compiled_at(item);
+        compiled.map_or(NOT_DESCRIBED, |compiled| compiled.table.version)
+    }
+
     /// The described tables that units are about, each once.
     pub(crate) fn tables_of(&self, units: &[u32]) -> Vec<&Arc<Table>> {
         let mut tables: Vec<&Arc<Table>> = Vec::new();

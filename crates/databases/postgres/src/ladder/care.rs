@@ -21,6 +21,10 @@ const MANY: usize = 256;
 /// After so many attempts each unit has a part of its own, which ends the search.
 const PATIENCE: u32 = 8;
 
+/// Parts of a transaction whose units need not stay together. PostgreSQL keeps 64 subtransactions
+/// of a session in shared memory; with more, every snapshot of other sessions gets slower.
+const MAX_PARTS: usize = 48;
+
 /// How what is not marked goes out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Grain {
@@ -46,6 +50,8 @@ pub(crate) struct Care {
     pub(crate) brief: bool,
     /// One unit a transaction: the commit itself was refused.
     pub(crate) one_by_one: bool,
+    /// The units that it concerns, ascending; `None`: all of the batch.
+    scope: Option<Vec<u32>>,
     attempts: u32,
 }
 
@@ -63,8 +69,20 @@ impl Care {
             tail: true,
             brief: lock,
             one_by_one: false,
+            scope: None,
             attempts: 0,
         }
+    }
+
+    /// Leaves all units alone but these, which are in ascending order.
+    pub(crate) fn within(mut self, units: Vec<u32>) -> Self {
+        self.scope = Some(units);
+        self
+    }
+
+    /// True if it ends with a verdict for every unit of the batch.
+    pub(crate) fn is_of_all(&self) -> bool {
+        self.scope.is_none()
     }
 
     /// Units of one source must not overtake each other, so where some are expected to fail all go
@@ -138,10 +156,21 @@ impl Care {
         self.marks.contains_key(&unit)
     }
 
-    /// The parts of the next attempt, in their order; none: every unit has its verdict.
+    /// Returns the parts of the next attempt, in their order; none if every unit has its verdict.
     pub(crate) fn parts(&mut self, batch: &Batch<'_, impl Form>) -> Vec<Segment> {
+        let mut parts = self.all_parts(batch);
+        if self.scope.is_some() {
+            parts.truncate(MAX_PARTS);
+        }
+        parts
+    }
+
+    fn all_parts(&mut self, batch: &Batch<'_, impl Form>) -> Vec<Segment> {
         self.attempts += 1;
         let mut pending = batch.pending();
+        if let Some(scope) = &self.scope {
+            pending.retain(|unit| scope.binary_search(unit).is_ok());
+        }
         if self.one_by_one {
             pending.truncate(1);
         }

@@ -1,13 +1,79 @@
 //! What SQLSTATEs say of a batch (<https://www.postgresql.org/docs/current/errcodes-appendix.html>).
 
 use windrow_core::FaultClass;
+use windrow_core::sink::Purpose;
 use windrow_pgwire::class_of;
+use windrow_pgwire::wire::ServerError;
+
+use super::answers::Answers;
+use super::batch::Batch;
+use super::form::Form;
+use super::sent::{Sent, SentTransaction};
 
 /// A lock was not to be had in time.
 pub(crate) const LOCK_NOT_AVAILABLE: &str = "55P03";
 
 /// A statement was given up: by a cancel request, or because it took too long.
 pub(crate) const CANCELED: &str = "57014";
+
+/// What an error says of the transaction, or the part of one, that it ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Meaning {
+    /// Rolled back for no fault of its own: it may run again as it is.
+    Again,
+    /// As [`Meaning::Again`], on another connection: the server goes away.
+    Leave,
+    /// The server does not know if it has committed.
+    Unknown,
+    /// The server does not know the statements that were prepared.
+    StatementsGone,
+    /// Another session holds a lock on this version of a table.
+    TableLocked(u64),
+    /// This version of a table is not as it was described.
+    Changed(u64),
+    /// The role may not run this version's guard, or row security fails in it.
+    Unguarded(u64),
+    /// One of its own writes has failed.
+    Own,
+}
+
+impl<F: Form> Batch<'_, F> {
+    /// Returns what an error means that ended a transaction at a statement.
+    pub(crate) fn meaning(
+        &self,
+        transaction: &SentTransaction,
+        answers: &Answers,
+        (at, error): (usize, &ServerError),
+        purpose: Purpose,
+    ) -> Meaning {
+        let code = error.code.as_str();
+        let statement = transaction.statements.get(at);
+        match (statement, code) {
+            (_, "40001" | "40P01") => Meaning::Again,
+            (_, "26000") if !answers.bound && self.goes_by_name(transaction, at) => {
+                Meaning::StatementsGone
+            }
+            (Some(Sent::Guard(version)), LOCK_NOT_AVAILABLE) if purpose == Purpose::Batches => {
+                Meaning::TableLocked(*version)
+            }
+            (Some(Sent::Guard(version)), _) if tells_of_change(code) => Meaning::Changed(*version),
+            (Some(Sent::Guard(version)), _)
+                if code != LOCK_NOT_AVAILABLE && !is_about_statement(code) =>
+            {
+                Meaning::Unguarded(*version)
+            }
+            // A value that was to be taken from a sequence was not, or the table has changed.
+            (Some(Sent::FollowUp(item)), "55000" | "22012") => {
+                Meaning::Changed(self.version_of(*item))
+            }
+            _ => match class_of(code) {
+                FaultClass::Unknown => Meaning::Unknown,
+                FaultClass::Unavailable => Meaning::Leave,
+                _ => Meaning::Own,
+            },
+        }
+    }
+}
 
 /// What a set-based statement can tell apart by leaving rows out.
 pub(super) fn tells(code: &str) -> bool {
@@ -21,7 +87,7 @@ pub(crate) fn may_be_stale(code: &str) -> bool {
 
 /// Errors by which a guard or a check says that a table is not what it was: other columns or none
 /// of the name, another print of its catalog rows.
-pub(crate) fn tells_of_change(code: &str) -> bool {
+fn tells_of_change(code: &str) -> bool {
     [
         "0A000", "22012", "42P01", "42703", "3F000", "42809", "XX000",
     ]
@@ -29,6 +95,6 @@ pub(crate) fn tells_of_change(code: &str) -> bool {
 }
 
 /// Errors that befall any statement, whatever it is.
-pub(crate) fn is_about_statement(code: &str) -> bool {
+fn is_about_statement(code: &str) -> bool {
     code == CANCELED || class_of(code) == FaultClass::Unavailable
 }

@@ -11,6 +11,7 @@ use windrow_pgwire::wire::{Broken, ServerError, Wire};
 use super::answers::{AnswerReader, Answers};
 use super::batch::Batch;
 use super::failure_rates::FailureRates;
+use super::findings::Findings;
 use super::form::{Asked, DoneOf, Form, StatementsOf};
 use super::interrupt::Interrupt;
 use super::patience::{self, Patience};
@@ -179,23 +180,15 @@ impl<F: Form> Connection<F> {
         &self,
         batch: &'a mut Batch<'u, F>,
         tally: &'a mut Tally,
-        burst: usize,
+        findings: &'a mut Findings,
     ) -> Settler<'a, 'u, F> {
         Settler {
             batch,
             purpose: self.purpose,
             tally,
             next: Vec::new(),
-            stale: false,
-            changed: Vec::new(),
-            outdated: Vec::new(),
-            told: Vec::new(),
-            unguarded: Vec::new(),
-            statements_gone: false,
-            missed: false,
-            leave: false,
-            burst,
-            care: None,
+            findings,
+            isolate: Vec::new(),
         }
     }
 }

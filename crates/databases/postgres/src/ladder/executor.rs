@@ -16,9 +16,9 @@ use super::answers::Answers;
 use super::batch::Batch;
 use super::care::Care;
 use super::connection::{Connection, unwritable};
+use super::findings::Findings;
 use super::form::{DoneOf, Form};
 use super::patience;
-use super::prepared::StatementKey;
 use super::segment::{Mode, Segment};
 use super::send::{FORGET, Sender};
 use super::sent::SentTransaction;
@@ -45,7 +45,6 @@ impl<F: Form> Connection<F> {
             tally.round_trips += 1;
             drop(self.wire.simple(&setting).await?);
         }
-        let mut burst = 0;
         let mut changes = 0;
         let mut missed = false;
         let mut todo = self.begin(batch, false, tally).await?;
@@ -58,9 +57,9 @@ impl<F: Form> Connection<F> {
                 return Ok(());
             }
             let mut changed = Vec::new();
-            let mut care = Care::needed(batch, &todo);
+            let mut isolate: Vec<Care> = Care::needed(batch, &todo).into_iter().collect();
             let mut stale = false;
-            if care.is_none() {
+            if isolate.is_empty() {
                 let trust = self.prepare(batch, &todo, tally).await?;
                 if let Trust::Locked(version, error) = trust {
                     let verdict = self.refused_verbatim(*error);
@@ -70,37 +69,23 @@ impl<F: Form> Connection<F> {
                 stale = trust == Trust::Stale;
                 changed = self.statements.prepared.take_changed();
             }
-            if !stale && care.is_none() {
+            if !stale && isolate.is_empty() {
                 let (now, later) = batch.in_order(std::mem::take(&mut todo));
                 let cut = batch.behind_unproven(now, later);
                 let (now, later) = self.no_more_than_one_unproven(batch, cut, tally).await?;
                 let unproven = now.iter().any(|segment| batch.is_unproven(segment));
                 let transactions = self.send(batch, now);
                 let answered = self.exchange(batch, transactions, tally).await?;
-                let mut settler = self.settler(batch, tally, burst);
+                let mut findings = Findings::default();
+                let mut settler = self.settler(batch, tally, &mut findings);
                 for (transaction, answers) in answered {
                     settler.settle(transaction, answers);
                 }
-                let (leave, gone) = (settler.leave, settler.statements_gone);
-                (stale, burst) = (settler.stale, settler.burst);
-                missed |= settler.missed;
-                changed.append(&mut settler.changed);
-                let unguarded = settler.unguarded;
-                care = settler.care;
-                let (outdated, told) = (settler.outdated, settler.told);
-                todo = settler.next;
+                (todo, isolate) = (settler.next, settler.isolate);
                 todo.extend(later);
-                for version in unguarded {
-                    self.statements.prepared.fail(StatementKey::Guard(version));
-                }
-                self.statements.prepared.forget(|key| {
-                    matches!(key, StatementKey::Check(check) if told.contains(&check.version))
-                });
-                self.forget(batch, &outdated, false);
-                self.usable &= !leave;
-                if gone {
-                    self.statements.prepared.clear();
-                }
+                self.learn(batch, &findings);
+                (stale, missed) = (findings.stale, missed | findings.missed);
+                changed.append(&mut findings.changed);
                 if unproven {
                     self.behind_unproven(batch, true, tally).await?;
                     if batch.pending().is_empty() {
@@ -108,8 +93,13 @@ impl<F: Form> Connection<F> {
                     }
                 }
             }
-            if !stale && let Some(care) = care {
-                todo.clear();
+            for care in isolate {
+                if stale {
+                    break;
+                }
+                if care.is_of_all() {
+                    todo.clear();
+                }
                 if let Ended::Stale(versions) = self.carefully(batch, care, tally).await? {
                     stale = true;
                     changed.extend(versions);
@@ -212,7 +202,8 @@ impl<F: Form> Connection<F> {
             return Ok(answered);
         };
         let lost = answered.split_off(broken.syncs_seen.min(answered.len()));
-        let mut settler = self.settler(batch, tally, 0);
+        let mut findings = Findings::default();
+        let mut settler = self.settler(batch, tally, &mut findings);
         for (transaction, answers) in answered {
             settler.settle(transaction, answers);
         }

@@ -12,7 +12,8 @@
 //! | `prepare`, `check`, `trust` | statements, guards and checks that the connection does not have yet |
 //! | `send`, `bind`, `sent` | statements out |
 //! | `care`, `executor/careful` | a transaction in which failures are set apart in their places |
-//! | `answers`, `settle`, `codes` | from answers to verdicts, and to what runs again |
+//! | `answers`, `codes` | what the server said, and what that means |
+//! | `settle`, `findings` | from answers to verdicts, to what runs again, and to what is not true any more |
 //! | `failure_rates` | which shapes fail often |
 //! | `patience`, `wariness`, `interrupt` | how long is waited, and giving a batch up |
 
@@ -25,6 +26,7 @@ pub(crate) mod codes;
 pub(crate) mod connection;
 pub(crate) mod executor;
 pub(crate) mod failure_rates;
+pub(crate) mod findings;
 pub(crate) mod form;
 pub(crate) mod interrupt;
 pub(crate) mod order;

@@ -7,27 +7,17 @@
 mod done;
 
 use windrow_core::sink::Purpose;
-use windrow_core::{Fault, FaultClass, Rung, Tally, UnitFault, Verdict};
+use windrow_core::{Fault, Rung, Tally, UnitFault, Verdict};
 
 use super::answers::Answers;
 use super::batch::Batch;
 use super::care::Care;
-use super::codes::{
-    CANCELED, LOCK_NOT_AVAILABLE, is_about_statement, may_be_stale, tells, tells_of_change,
-};
+use super::codes::{CANCELED, LOCK_NOT_AVAILABLE, Meaning, may_be_stale, tells};
+use super::findings::Findings;
 use super::form::{DoneOf, Form};
 use super::segment::{Mode, Segment};
 use super::sent::{Sent, SentTransaction};
-use crate::catalog::table::NOT_DESCRIBED;
-use windrow_pgwire::class_of;
 use windrow_pgwire::wire::ServerError;
-
-/// Where a failure makes a large transaction run again, it is cut in pieces of so many units: each
-/// has its own commit, and a further failure costs only its piece.
-const PIECE: usize = 256;
-
-/// The most units that are set apart at once because the ones before them failed.
-const LONGEST_BURST: usize = 256;
 
 /// Takes in the answers of a round trip.
 pub(crate) struct Settler<'a, 'u, F: Form> {
@@ -36,28 +26,9 @@ pub(crate) struct Settler<'a, 'u, F: Form> {
     pub(crate) tally: &'a mut Tally,
     /// What runs in the next round trip, in order.
     pub(crate) next: Vec<Segment>,
-    /// A description is not true any more.
-    pub(crate) stale: bool,
-    /// Versions of tables that are not as they were described.
-    pub(crate) changed: Vec<u64>,
-    /// Versions of tables that are as they were described, but of which a further change might not
-    /// be seen.
-    pub(crate) outdated: Vec<u64>,
-    /// Versions of tables of which the server has been told a change, but none that matters: their
-    /// checks are to be prepared anew.
-    pub(crate) told: Vec<u64>,
-    /// Versions of tables whose guards the role may not run.
-    pub(crate) unguarded: Vec<u64>,
-    /// The server does not know the prepared statements.
-    pub(crate) statements_gone: bool,
-    /// The server should be looked for anew.
-    pub(crate) leave: bool,
-    /// A row that would fail was not told apart.
-    pub(crate) missed: bool,
-    /// How many units are set apart after the next failure.
-    pub(crate) burst: usize,
-    /// All units without a verdict are to go carefully from here on.
-    pub(crate) care: Option<Care>,
+    pub(crate) findings: &'a mut Findings,
+    /// Units among which something failed: they are isolated before anything else runs.
+    pub(crate) isolate: Vec<Care>,
 }
 
 impl<F: Form> Settler<'_, '_, F> {
@@ -77,13 +48,12 @@ impl<F: Form> Settler<'_, '_, F> {
         match transaction.segment.mode {
             // The statement can be parsed by now: something has changed.
             Mode::Probe => {
-                self.stale = true;
+                self.findings.stale = true;
                 self.next.push(transaction.segment);
                 return;
             }
             Mode::Refuse(at, fault) => return self.batch.fail(unit, refusal(at, fault)),
-            Mode::Grouped | Mode::Sets | Mode::Telling => self.burst = 0,
-            Mode::Own | Mode::Fresh => {}
+            Mode::Grouped | Mode::Sets | Mode::Telling | Mode::Own | Mode::Fresh => {}
         }
         let duplicates = self.take(&transaction, answers);
         for unit in transaction.segment.units {
@@ -109,7 +79,7 @@ impl<F: Form> Settler<'_, '_, F> {
                 }
                 Sent::FollowUp(item) => {
                     self.followed_up(*item, answers, at);
-                    self.found(self.version_of(*item), answers, (at, 1));
+                    self.found(self.batch.version_of(*item), answers, (at, 1));
                 }
                 Sent::Set { items, telling, .. } => {
                     let missing = self.set_done(items, *telling, answers, at);
@@ -137,58 +107,22 @@ impl<F: Form> Settler<'_, '_, F> {
         answers: &Answers,
         error: ServerError,
     ) {
-        let code = error.code.clone();
-        match (transaction.statements.get(at), code.as_str()) {
-            // It has waited long enough, or was asked to give up: to try once more would be to wait
-            // once more.
-            (Some(Sent::Single(_) | Sent::Guard(_)), LOCK_NOT_AVAILABLE | CANCELED)
-                if transaction.segment.units.len() == 1 =>
-            {
-                self.waited_in_vain(&transaction, at, answers, error);
+        let purpose = self.purpose;
+        let meaning = self
+            .batch
+            .meaning(&transaction, answers, (at, &error), purpose);
+        self.findings.note(meaning);
+        match meaning {
+            Meaning::Own => self.failed_of_its_own(transaction, at, answers, error),
+            Meaning::Again | Meaning::Leave => self.again(&transaction.segment, error),
+            Meaning::Unknown => self.unknown(&transaction, answers, at, error),
+            Meaning::TableLocked(version) => {
+                self.table_locked(transaction.segment, version, error);
             }
-            (_, "40001" | "40P01") => self.again(&transaction.segment, error),
-            (_, "26000") if !answers.bound && self.batch.goes_by_name(&transaction, at) => {
-                self.statements_gone = true;
-                self.stale = true;
+            Meaning::StatementsGone | Meaning::Changed(_) | Meaning::Unguarded(_) => {
                 self.next.push(transaction.segment);
             }
-            (Some(Sent::Guard(version)), "55P03") => {
-                self.table_locked(transaction.segment, *version, error);
-            }
-            (Some(Sent::Guard(version)), code) if tells_of_change(code) => {
-                self.gone_stale(*version);
-                self.next.push(transaction.segment);
-            }
-            // Who may insert but not select cannot be guarded, nor a table whose row security fails
-            // by itself: its statements are parsed anew each time.
-            (Some(Sent::Guard(version)), code) if !is_about_statement(code) => {
-                self.unguarded.push(*version);
-                self.next.push(transaction.segment);
-            }
-            // A value that was to be taken from a sequence was not, or the table has changed.
-            (Some(Sent::FollowUp(item)), "55000" | "22012") => {
-                self.gone_stale(self.version_of(*item));
-                self.next.push(transaction.segment);
-            }
-            _ if class_of(&code) == FaultClass::Unknown => {
-                self.unknown(&transaction, answers, at, error);
-            }
-            _ if class_of(&code) == FaultClass::Unavailable => {
-                self.leave = true;
-                self.again(&transaction.segment, error);
-            }
-            _ => self.failed_of_its_own(transaction, at, answers, error),
         }
-    }
-
-    fn version_of(&self, item: u32) -> u64 {
-        let compiled = self.batch.compiled_at(item);
-        compiled.map_or(NOT_DESCRIBED, |compiled| compiled.table.version)
-    }
-
-    fn gone_stale(&mut self, version: u64) {
-        self.stale = true;
-        self.changed.push(version);
     }
 
     fn again(&mut self, segment: &Segment, error: ServerError) {
@@ -226,9 +160,6 @@ impl<F: Form> Settler<'_, '_, F> {
 
     /// Somebody holds a lock on a whole table: its writes wait on their own, the others go on.
     fn table_locked(&mut self, segment: Segment, version: u64, error: ServerError) {
-        if self.purpose == Purpose::LockWait {
-            return self.tell(&segment, &Fault::from(error).into());
-        }
         let verdict = Verdict::WaitsForLock(Fault::from(error));
         let (waiting, others): (Vec<u32>, Vec<u32>) = segment.units.into_iter().partition(|unit| {
             let tables = self.batch.tables_of(&[*unit]);
@@ -249,27 +180,12 @@ impl<F: Form> Settler<'_, '_, F> {
         answers: &Answers,
         error: ServerError,
     ) {
-        let statement = transaction.statements.get(at).cloned();
         match transaction.segment.mode {
-            _ if transaction.segment.units.len() > 1
-                && self.asks_for_care(&transaction.segment, &error) =>
-            {
-                let tells = tells(&error.code) && matches!(statement, Some(Sent::Set { .. }));
-                let untried = transaction.segment.mode == Mode::Sets;
-                self.missed |= transaction.segment.mode == Mode::Telling;
-                self.care = Some(Care::after(
-                    untried && tells && self.batch.can_tell(&transaction.segment.units),
-                    error.code == LOCK_NOT_AVAILABLE,
-                ));
+            // To try once more would be to wait once more.
+            _ if has_waited(&transaction, at, &error) => {
+                self.waited_in_vain(&transaction, at, answers, error);
             }
-            Mode::Sets => self.sets_failed(transaction.segment, statement.as_ref(), &error),
-            Mode::Telling => {
-                self.missed = true;
-                self.regroup(&transaction.segment.units);
-            }
-            Mode::Grouped => {
-                self.grouped_failed(&transaction.segment.units, statement.as_ref(), error);
-            }
+            Mode::Sets | Mode::Telling | Mode::Grouped => self.isolate(transaction, at, &error),
             Mode::Own
                 if may_be_stale(&error.code) || self.asks_origin(&transaction.segment, &error) =>
             {
@@ -288,11 +204,6 @@ impl<F: Form> Settler<'_, '_, F> {
                     && ["42", "0A"].contains(&error.code.get(..2).unwrap_or_default()) =>
             {
                 self.again(&transaction.segment, error);
-            }
-            Mode::Own | Mode::Fresh
-                if error.code == LOCK_NOT_AVAILABLE && self.purpose == Purpose::Batches =>
-            {
-                self.waited_in_vain(&transaction, at, answers, error);
             }
             Mode::Own | Mode::Fresh | Mode::Probe | Mode::Refuse(..) => {
                 let fault = self.fault_of(&transaction, at, answers, error);
@@ -355,12 +266,32 @@ impl<F: Form> Settler<'_, '_, F> {
         }
     }
 
-    /// Whether what failed must be set apart without anybody overtaking it, or waits for a lock
-    /// that others of the batch may wait for too.
-    fn asks_for_care(&self, segment: &Segment, error: &ServerError) -> bool {
-        let joined = matches!(segment.mode, Mode::Sets | Mode::Telling | Mode::Grouped);
-        let waits = error.code == LOCK_NOT_AVAILABLE && self.purpose == Purpose::Batches;
-        joined && (waits || self.batch.sources.any())
+    /// A transaction of joined units has failed: which of them did is told by the form that tells,
+    /// and where that cannot be, found out by isolation. A lone unit is tried once more by its own
+    /// statements.
+    fn isolate(&mut self, transaction: SentTransaction, at: usize, error: &ServerError) {
+        let SentTransaction {
+            segment,
+            statements,
+            ..
+        } = transaction;
+        self.findings.missed |= segment.mode == Mode::Telling;
+        if segment.units.len() == 1 {
+            return self.next.push(Segment::new(segment.units, Mode::Own));
+        }
+        let told = segment.mode == Mode::Sets
+            && tells(&error.code)
+            && matches!(statements.get(at), Some(Sent::Set { .. }))
+            && self.batch.can_tell(&segment.units);
+        let is_ordered = self.batch.sources.any();
+        if told && !is_ordered {
+            return self.next.push(Segment::new(segment.units, Mode::Telling));
+        }
+        let care = Care::after(told, error.code == LOCK_NOT_AVAILABLE);
+        self.isolate.push(match is_ordered {
+            true => care,
+            false => care.within(segment.units),
+        });
     }
 
     /// Whether the client's own text would be told more: where in it the error is.
@@ -394,74 +325,14 @@ impl<F: Form> Settler<'_, '_, F> {
             _ => 0,
         }
     }
+}
 
-    fn sets_failed(&mut self, segment: Segment, statement: Option<&Sent>, error: &ServerError) {
-        let tells = tells(&error.code) && matches!(statement, Some(Sent::Set { .. }));
-        match segment.units.as_slice() {
-            [unit] => self.next.push(Segment::one(*unit, Mode::Own)),
-            units if tells && self.batch.can_tell(units) => {
-                self.next.push(Segment::new(segment.units, Mode::Telling));
-            }
-            // Most pieces hold no failure; those that do are grouped then.
-            units if units.len() > 2 * PIECE => {
-                self.next.extend(Segment::pieces(units, PIECE, &Mode::Sets));
-            }
-            units => self.regroup(units),
-        }
-    }
-
-    fn regroup(&mut self, units: &[u32]) {
-        self.next
-            .extend(Segment::pieces(units, PIECE, &Mode::Grouped));
-    }
-
-    fn grouped_failed(&mut self, units: &[u32], statement: Option<&Sent>, error: ServerError) {
-        if let [unit] = units {
-            return self.next.push(Segment::one(*unit, Mode::Own));
-        }
-        let failed = statement.and_then(Sent::write).and_then(|item| {
-            let placed = self.batch.placed.get(item as usize)?;
-            Some(placed.unit)
-        });
-        let Some(place) = failed.and_then(|unit| units.iter().position(|u| *u == unit)) else {
-            return self.halve(units);
-        };
-        let (before, rest) = units.split_at(place);
-        let (unit, after) = rest.split_first().unwrap_or((&0, &[]));
-        if !before.is_empty() {
-            self.next.push(Segment::new(before.to_vec(), Mode::Grouped));
-        }
-        if error.code == LOCK_NOT_AVAILABLE && self.purpose == Purpose::Batches {
-            self.batch
-                .conclude(*unit, Verdict::WaitsForLock(Fault::from(error)));
-        } else {
-            self.next.push(Segment::one(*unit, Mode::Own));
-        }
-        let after = self.set_apart(before.len(), after);
-        self.regroup(after);
-    }
-
-    /// Where one failure follows another, the next ones are run apart at once: a batch of nothing
-    /// but failures must not take a round trip for each.
-    fn set_apart<'s>(&mut self, before: usize, after: &'s [u32]) -> &'s [u32] {
-        let dense = before < 4;
-        self.burst = match self.burst {
-            _ if !dense => 0,
-            0 => 2,
-            burst => (burst * 2).min(LONGEST_BURST),
-        };
-        let (apart, rest) = after.split_at(self.burst.min(after.len()));
-        self.next.extend(Segment::pieces(apart, 1, &Mode::Own));
-        rest
-    }
-
-    /// The commit failed, which names no write.
-    fn halve(&mut self, units: &[u32]) {
-        let (first, second) = units.split_at(units.len() / 2);
-        for half in [first, second] {
-            self.next.push(Segment::new(half.to_vec(), Mode::Grouped));
-        }
-    }
+/// True if a unit in a transaction of its own has waited for a lock for too long, or was asked to
+/// give up. A set of its writes may wait for a lock that its own statements need not.
+fn has_waited(transaction: &SentTransaction, at: usize, error: &ServerError) -> bool {
+    let is_set = matches!(transaction.statements.get(at), Some(Sent::Set { .. }));
+    let waited = matches!(error.code.as_str(), LOCK_NOT_AVAILABLE | CANCELED);
+    waited && !is_set && transaction.segment.units.len() == 1
 }
 
 /// What a unit is told that Windrow itself refuses.

@@ -31,7 +31,7 @@ const COMMIT: &str = "ROLLBACK TO SAVEPOINT windrow; COMMIT";
 
 /// How a batch that went carefully has ended.
 pub(super) enum Ended {
-    /// Every unit has its verdict.
+    /// Every unit that it concerned has its verdict.
     Done,
     /// These versions of tables are not as they were described, or nothing is known of statements
     /// any more.
@@ -39,7 +39,7 @@ pub(super) enum Ended {
 }
 
 impl<F: Form> Connection<F> {
-    /// Executes all units that have no verdict.
+    /// Executes all units that have no verdict and are in its scope.
     pub(super) async fn carefully(
         &mut self,
         batch: &mut Batch<'_, F>,
@@ -47,7 +47,7 @@ impl<F: Form> Connection<F> {
         tally: &mut Tally,
     ) -> Result<Ended, Broken> {
         care.mark_suspects(batch);
-        care.one_by_one |= batch.has_apart();
+        care.one_by_one |= care.is_of_all() && batch.has_apart();
         loop {
             if let Some(fault) = self.given_up() {
                 batch.conclude_rest(&Verdict::Final(Err(fault.into())));
@@ -74,6 +74,7 @@ impl<F: Form> Connection<F> {
             }
             self.used = !unproven;
             let judged = self.attempt(batch, &mut care, parts, tally).await?;
+            self.learn(batch, &judged.findings);
             if judged.is_fine() {
                 self.commit(batch, &mut care, judged, tally).await?;
                 care.progressed();
@@ -92,11 +93,8 @@ impl<F: Form> Connection<F> {
                 let again = Verdict::RolledBack(fault);
                 conclude(batch, &judged.units, &again);
             }
-            if judged.gone {
-                self.statements.prepared.clear();
-            }
-            if judged.stale {
-                return Ok(Ended::Stale(judged.changed));
+            if judged.findings.stale {
+                return Ok(Ended::Stale(judged.findings.changed));
             }
         }
     }

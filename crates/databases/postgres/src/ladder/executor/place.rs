@@ -8,16 +8,6 @@ use crate::ladder::connection::Connection;
 use crate::ladder::form::Form;
 
 impl<F: Form> Connection<F> {
-    /// Tables of these versions are to be described anew before the next use: they are not as they
-    /// were described (`changed`), or a further change might not be seen.
-    pub(super) fn forget(&self, batch: &Batch<'_, F>, versions: &[u64], changed: bool) {
-        for compiled in &batch.shapes {
-            if versions.contains(&compiled.table.version) {
-                F::forget(compiled, &self.shared.catalog, changed);
-            }
-        }
-    }
-
     /// Joins the writes with their tables' descriptions. Where the server refuses to give one, its
     /// writes are told why.
     pub(super) async fn place(

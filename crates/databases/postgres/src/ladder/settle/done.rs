@@ -43,8 +43,8 @@ impl<F: Form> Settler<'_, '_, F> {
         let said = row.as_ref().and_then(|row| row.get(column));
         match said.map_or(Found::Alike, Found::of) {
             Found::Alike => {}
-            Found::Told => self.told.push(version),
-            Found::Outdated => self.outdated.push(version),
+            Found::Told => self.findings.told.push(version),
+            Found::Outdated => self.findings.outdated.push(version),
         }
     }
 

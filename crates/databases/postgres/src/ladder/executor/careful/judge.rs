@@ -4,17 +4,16 @@
 use std::collections::HashMap;
 
 use windrow_core::sink::Purpose;
-use windrow_core::{Fault, FaultClass, Rung, Tally, UnitFault, Verdict, Work};
-use windrow_pgwire::class_of;
+use windrow_core::{Fault, Rung, Tally, UnitFault, Verdict, Work};
 use windrow_pgwire::wire::ServerError;
 
 use crate::ladder::answers::Answers;
 use crate::ladder::batch::Batch;
 use crate::ladder::care::Care;
-use crate::ladder::codes::{LOCK_NOT_AVAILABLE, is_about_statement, may_be_stale, tells_of_change};
+use crate::ladder::codes::{LOCK_NOT_AVAILABLE, Meaning, may_be_stale};
 use crate::ladder::connection::Connection;
+use crate::ladder::findings::Findings;
 use crate::ladder::form::{DoneOf, Form};
-use crate::ladder::prepared::StatementKey;
 use crate::ladder::segment::{Mode, Segment};
 use crate::ladder::sent::{Sent, SentTransaction};
 use crate::ladder::settle::{Settler, refusal};
@@ -40,11 +39,7 @@ pub(super) struct Judged<D> {
     broken: usize,
     /// It was rolled back for no fault of its own.
     pub(super) again: Option<Fault>,
-    pub(super) stale: bool,
-    /// Versions of tables that are not as they were described.
-    pub(super) changed: Vec<u64>,
-    /// The server does not know the prepared statements.
-    pub(super) gone: bool,
+    pub(super) findings: Findings,
     /// Nothing can be lost with it.
     pub(super) reads: bool,
     /// What it took, if it is committed.
@@ -63,9 +58,7 @@ impl<D> Judged<D> {
             parts: 0,
             broken: 0,
             again: None,
-            stale: false,
-            changed: Vec::new(),
-            gone: false,
+            findings: Findings::default(),
             reads: true,
             tally: Tally::default(),
         }
@@ -73,7 +66,7 @@ impl<D> Judged<D> {
 
     /// Whether it may be committed.
     pub(super) fn is_fine(&self) -> bool {
-        !self.rerun && !self.stale && self.again.is_none()
+        !self.rerun && !self.findings.stale && self.again.is_none()
     }
 
     /// What is certain now that it is committed.
@@ -178,15 +171,16 @@ impl<'u, F: Form> Judge<'_, 'u, F> {
     }
 
     fn settler(&mut self) -> Settler<'_, 'u, F> {
-        let tally = &mut self.judged.tally;
-        self.connection.settler(self.batch, tally, 0)
+        let judged = &mut *self.judged;
+        self.connection
+            .settler(self.batch, &mut judged.tally, &mut judged.findings)
     }
 
     fn done(&mut self, transaction: &SentTransaction, answers: &Answers) {
         let unit = transaction.segment.first_unit();
         match &transaction.segment.mode {
             // The statement can be parsed by now: something has changed.
-            Mode::Probe => self.judged.stale = true,
+            Mode::Probe => self.judged.findings.stale = true,
             Mode::Refuse(at, fault) => {
                 let refused = refusal(*at, fault.clone());
                 self.judged.failed.insert(unit, refused);
@@ -218,45 +212,37 @@ impl<'u, F: Form> Judge<'_, 'u, F> {
         error: ServerError,
     ) {
         self.judged.broken += 1;
-        let class = class_of(&error.code);
-        let code = error.code.as_str();
-        let waits = code == LOCK_NOT_AVAILABLE && self.connection.purpose == Purpose::Batches;
-        let lost = matches!(code, "40001" | "40P01")
-            || matches!(class, FaultClass::Unknown | FaultClass::Unavailable);
-        match transaction.statements.get(at) {
-            _ if lost || transaction.segment.units.is_empty() => {
-                self.connection.usable &= class != FaultClass::Unavailable;
+        let purpose = self.connection.purpose;
+        let meaning = self
+            .batch
+            .meaning(transaction, answers, (at, &error), purpose);
+        self.judged.findings.note(meaning);
+        let is_ours = transaction.segment.units.is_empty()
+            || transaction.statements.get(at) == Some(&Sent::Savepoint);
+        match meaning {
+            Meaning::Own if !is_ours => self.write_failed(transaction, answers, at, error),
+            Meaning::Own | Meaning::Again | Meaning::Leave | Meaning::Unknown => {
                 self.judged.again = Some(error.into());
             }
-            Some(Sent::Savepoint) => self.judged.again = Some(error.into()),
-            _ if code == "26000" && !answers.bound && self.batch.goes_by_name(transaction, at) => {
-                (self.judged.gone, self.judged.stale) = (true, true);
-            }
-            Some(Sent::Guard(version)) if waits => self.table_locked(transaction, *version, &error),
-            Some(Sent::Guard(version)) if tells_of_change(code) => {
-                self.judged.stale = true;
-                self.judged.changed.push(*version);
-            }
-            // Who may insert but not select cannot be guarded, nor a table whose row security fails
-            // by itself.
-            Some(Sent::Guard(version)) if !is_about_statement(code) => {
-                let guard = StatementKey::Guard(*version);
-                self.connection.statements.prepared.fail(guard);
+            Meaning::TableLocked(version) => self.table_locked(transaction, version, &error),
+            Meaning::StatementsGone | Meaning::Changed(_) | Meaning::Unguarded(_) => {
                 self.judged.rerun = true;
             }
-            // A value that was to be taken from a sequence was not, or the table has changed.
-            Some(Sent::FollowUp(item)) if matches!(code, "55000" | "22012") => {
-                let compiled = self.batch.compiled_at(*item);
-                self.judged.stale = true;
-                self.judged
-                    .changed
-                    .extend(compiled.map(|c| c.table.version));
-            }
-            _ => match transaction.segment.units.as_slice() {
-                [unit] if waits => self.judged.waits.push((*unit, error.into())),
-                [unit] => self.unit_failed(*unit, transaction, answers, at, error),
-                units => self.piece_failed(units, transaction.statements.get(at), waits, &error),
-            },
+        }
+    }
+
+    fn write_failed(
+        &mut self,
+        transaction: &SentTransaction,
+        answers: &Answers,
+        at: usize,
+        error: ServerError,
+    ) {
+        let waits = error.code == LOCK_NOT_AVAILABLE && self.connection.purpose == Purpose::Batches;
+        match transaction.segment.units.as_slice() {
+            [unit] if waits => self.judged.waits.push((*unit, error.into())),
+            [unit] => self.unit_failed(*unit, transaction, answers, at, error),
+            units => self.piece_failed(units, transaction.statements.get(at), waits, &error),
         }
     }
 
