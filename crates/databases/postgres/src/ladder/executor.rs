@@ -2,6 +2,7 @@
 
 mod behind;
 mod careful;
+mod learn;
 mod place;
 
 use std::sync::Arc;
