@@ -6,8 +6,8 @@ use tokio_util::sync::CancellationToken;
 use windrow::serve::{DrainOnly, Drained};
 use windrow::settings::Settings;
 
-use crate::cli::Serve;
 use crate::command::run::{INTERRUPTED, run_logged};
+use crate::serve_options::Serve;
 use crate::shutdown::{Signals, left_behind};
 use crate::telemetry;
 

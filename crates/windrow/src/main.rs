@@ -6,7 +6,9 @@ mod drain;
 mod help;
 mod notify;
 mod odd;
+mod output;
 mod reread;
+mod serve_options;
 mod shutdown;
 mod sockets;
 mod telemetry;
@@ -35,9 +37,9 @@ fn main() -> ExitCode {
         Command::Doctor(args) => return command::doctor::run(&args),
         Command::Health { http } => return command::health::run(&http),
         Command::CheckConfig(args) => return command::check_config::run(&args),
-        Command::ExampleConfig => cli::print(windrow::settings::EXAMPLE),
-        Command::Sinks { markdown: false } => cli::print(&windrow::databases::listing()),
-        Command::Sinks { markdown: true } => cli::print(&windrow::databases::markdown()),
+        Command::ExampleConfig => output::print(windrow::settings::EXAMPLE),
+        Command::Sinks { markdown: false } => output::print(&windrow::databases::listing()),
+        Command::Sinks { markdown: true } => output::print(&windrow::databases::markdown()),
         Command::ManPages { directory } => cli::man_pages(&directory),
         Command::Completions { shell } => cli::completions(shell),
     };
@@ -51,7 +53,7 @@ fn main() -> ExitCode {
 }
 
 /// The life of the server: configuration, logs, runtime, sockets, work, and the end.
-fn serve(args: cli::Serve) -> anyhow::Result<()> {
+fn serve(args: serve_options::Serve) -> anyhow::Result<()> {
     let threads = args.threads;
     let again = args.clone();
     let file = args.into_file()?;

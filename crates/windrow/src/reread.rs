@@ -6,7 +6,7 @@ use windrow::settings::Settings;
 use windrow::settings::check::changed;
 use windrow_core::Secret;
 
-use crate::cli::Serve;
+use crate::serve_options::Serve;
 use crate::telemetry::{self, LogFilter};
 
 /// Reads the configuration of a command line again.

@@ -5,8 +5,8 @@ use std::time::Instant;
 
 use serde_json::{Map, Value};
 
-use crate::cli;
 use crate::command::progress::SummaryAs;
+use crate::output;
 
 /// What is told of a command at its end, whatever that is.
 pub(crate) struct Summary {
@@ -55,6 +55,6 @@ impl Summary {
         self.set("outcome", word);
         let seconds = self.begun.elapsed().as_secs_f64();
         self.set("seconds", (seconds * 1000.0).round() / 1000.0);
-        cli::print(&format!("{}\n", Value::Object(self.fields)))
+        output::print(&format!("{}\n", Value::Object(self.fields)))
     }
 }

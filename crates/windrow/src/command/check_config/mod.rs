@@ -2,12 +2,10 @@
 
 mod args;
 
-use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::Context;
-use clap::Parser;
 use tokio::time::error::Elapsed;
 use windrow::settings::Settings;
 use windrow::settings::check::check;
@@ -15,8 +13,9 @@ use windrow_core::{Database, Fault};
 use windrow_database::Options;
 
 pub(crate) use self::args::CheckConfig;
-use crate::cli::{self, Cli, Command, Serve};
 use crate::command::run;
+use crate::output;
+use crate::serve_options::Serve;
 
 /// How long a database is waited for.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -30,7 +29,7 @@ async fn checked(args: &CheckConfig) -> anyhow::Result<ExitCode> {
     let shown = args.file.display();
     let text = std::fs::read_to_string(&args.file)
         .with_context(|| format!("the configuration {shown} cannot be read"))?;
-    let serve = as_served(&args.file)?;
+    let serve = Serve::of_file(&args.file)?;
     let settings = match check(&text, |file| serve.over(file)) {
         Ok(settings) => settings,
         Err(found) => {
@@ -44,7 +43,7 @@ async fn checked(args: &CheckConfig) -> anyhow::Result<ExitCode> {
                 1 => "1 thing is wrong\n".to_owned(),
                 count => format!("{count} things are wrong\n"),
             });
-            cli::print(&lines)?;
+            output::print(&lines)?;
             return Ok(ExitCode::FAILURE);
         }
     };
@@ -53,14 +52,14 @@ async fn checked(args: &CheckConfig) -> anyhow::Result<ExitCode> {
         for (name, url, database) in databases(&settings) {
             let tried = tokio::time::timeout(PATIENCE, connect(url, &settings.sink)).await;
             all_there &= matches!(tried, Ok(Ok(_)));
-            cli::print(&format!("{name} {database}: {}\n", said(tried)))?;
+            output::print(&format!("{name} {database}: {}\n", said(tried)))?;
         }
         for (name, tried) in pg_databases(&settings).await {
             all_there &= matches!(tried, Ok(Ok(_)));
-            cli::print(&format!("pg.databases.{name}: {}\n", said(tried)))?;
+            output::print(&format!("pg.databases.{name}: {}\n", said(tried)))?;
         }
     }
-    cli::print(&format!("{shown}: nothing is wrong with what is written\n"))?;
+    output::print(&format!("{shown}: nothing is wrong with what is written\n"))?;
     Ok(match all_there {
         true => ExitCode::SUCCESS,
         false => ExitCode::FAILURE,
@@ -99,16 +98,6 @@ async fn pg_databases(settings: &Settings) -> Vec<(String, Tried)> {
 #[cfg(not(feature = "postgres"))]
 async fn pg_databases(_: &Settings) -> Vec<(String, Tried)> {
     Vec::new()
-}
-
-/// The options of `windrow serve --config FILE` in this environment.
-fn as_served(file: &Path) -> anyhow::Result<Serve> {
-    let words = ["windrow", "serve", "--config"].map(std::ffi::OsString::from);
-    let parsed = Cli::try_parse_from(words.into_iter().chain([file.into()]))?;
-    match parsed.command {
-        Command::Serve(serve) => Ok(*serve),
-        _ => anyhow::bail!("the command line of serve is read as another one"),
-    }
 }
 
 /// What each database is called, where it is, and how that may be shown.

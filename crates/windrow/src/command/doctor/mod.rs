@@ -11,8 +11,8 @@ use windrow::doctor::{Seen, look};
 use windrow_core::Secret;
 
 pub(crate) use self::args::Doctor;
-use crate::cli;
 use crate::command::run;
+use crate::output;
 
 /// Runs the command.
 pub(crate) fn run(args: &Doctor) -> ExitCode {
@@ -21,9 +21,9 @@ pub(crate) fn run(args: &Doctor) -> ExitCode {
 
 async fn to_the_end(args: &Doctor) -> anyhow::Result<ExitCode> {
     let seen = look(args.to.clone(), args.tables).await?;
-    cli::print(&words::report(&seen, args.tables))?;
+    output::print(&words::report(&seen, args.tables))?;
     if args.measure {
-        cli::print(&measured(&seen, &args.to).await?)?;
+        output::print(&measured(&seen, &args.to).await?)?;
     }
     Ok(ExitCode::SUCCESS)
 }

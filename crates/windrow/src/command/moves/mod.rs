@@ -14,7 +14,7 @@ use crate::command::run::{self, INTERRUPTED};
 use crate::command::status_page::Far;
 use crate::command::summary::Summary as Told;
 use crate::shutdown::Signals;
-use crate::{cli, telemetry};
+use crate::{output, telemetry};
 
 /// Its name.
 const NAME: &str = "move";
@@ -41,7 +41,7 @@ async fn to_the_end(args: &Move, told_at_end: &mut Told) -> anyhow::Result<ExitC
         told_at_end.set("dry_run", true);
         let referrers: Vec<&str> = moving.referrers().collect();
         let listed = listing(&planned, moving.effects(), args.delete_effects);
-        cli::print(&(listed + &of_referrers(&planned, &referrers)))?;
+        output::print(&(listed + &of_referrers(&planned, &referrers)))?;
         return Ok(match planned.iter().map(|planned| planned.prospect).max() {
             None | Some(Prospect::Moved) => ExitCode::SUCCESS,
             Some(Prospect::Held | Prospect::Rejected) => ExitCode::from(SOME_LEFT),

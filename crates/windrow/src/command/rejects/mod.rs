@@ -14,7 +14,7 @@ use windrow_core::Fault;
 pub(crate) use self::args::Rejects;
 use self::args::{Chosen, Database, List, Retry, Show, What};
 use crate::command::run;
-use crate::{cli, telemetry};
+use crate::{output, telemetry};
 
 /// Some letters were refused again, or were not there.
 const SOME_LEFT: u8 = 3;
@@ -49,7 +49,7 @@ async fn list(args: &List) -> anyhow::Result<ExitCode> {
         let letters = books.letters(after, most).await.context(READING)?;
         let Some(last) = letters.last() else { break };
         (after, left) = (last.id, left - letters.len() as u64);
-        cli::print(&match args.json {
+        output::print(&match args.json {
             true => letters.iter().map(show::json).collect(),
             false => listing.lines(&letters),
         })?;
@@ -66,7 +66,7 @@ async fn show(args: &Show) -> anyhow::Result<ExitCode> {
         telemetry::say(&format!("there is no letter {}", args.id));
         return Ok(ExitCode::from(SOME_LEFT));
     };
-    cli::print(&match args.json {
+    output::print(&match args.json {
         true => show::json(&kept),
         false => show::all(&kept),
     })?;

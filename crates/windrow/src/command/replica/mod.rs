@@ -15,8 +15,8 @@ use windrow_replicas::{Checked, Names, check};
 
 pub(crate) use self::args::Replica;
 use self::args::{Add, Check, Ends, What};
-use crate::cli;
 use crate::command::run;
+use crate::output;
 
 /// Something differs.
 const DIFFERS: u8 = 1;
@@ -67,7 +67,7 @@ async fn compare(args: &Check) -> anyhow::Result<ExitCode> {
     let (primary, replica, names) = open(&args.ends).await?;
     let mut found = Vec::new();
     let tell = |checked: Checked| {
-        let shown = cli::print(&line(&checked));
+        let shown = output::print(&line(&checked));
         found.push((checked.left(), shown));
     };
     check(&primary, &replica, names, args.repair, tell).await?;
@@ -129,7 +129,7 @@ async fn add(args: &Add) -> anyhow::Result<ExitCode> {
             continue;
         };
         if table.key.is_empty() {
-            cli::print(&format!(
+            output::print(&format!(
                 "# {name} has no primary key: the replica does not get it\n"
             ))?;
             continue;
@@ -155,7 +155,7 @@ async fn add(args: &Add) -> anyhow::Result<ExitCode> {
         "the replica lacks {}: make what is missing, map the table or leave the column out",
         lacking.join(", ")
     );
-    cli::print(&section(args))?;
+    output::print(&section(args))?;
     Ok(ExitCode::SUCCESS)
 }
 

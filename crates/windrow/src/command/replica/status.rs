@@ -6,8 +6,8 @@ use anyhow::{Context, ensure};
 use serde_json::Value;
 
 use super::args::Status;
-use crate::cli;
 use crate::command::gateway::Gateway;
+use crate::output;
 
 /// Asks, and prints. Exits with 1 where a replica is away, or its log takes nothing.
 pub(super) fn run(args: &Status) -> anyhow::Result<ExitCode> {
@@ -17,7 +17,7 @@ pub(super) fn run(args: &Status) -> anyhow::Result<ExitCode> {
     let replicas = lanes.get("replicas").and_then(Value::as_array);
     let replicas = replicas.context("the gateway has no replicas ([[replica]])")?;
     ensure!(!replicas.is_empty(), "the gateway has no replicas");
-    cli::print(&match args.json {
+    output::print(&match args.json {
         true => format!("{}\n", serde_json::to_string_pretty(replicas)?),
         false => replicas.iter().map(line).chain(untold(replicas)).collect(),
     })?;

@@ -20,8 +20,8 @@ use windrow_spool::inspect::{self, Survey};
 pub(crate) use self::args::Spool;
 use self::args::{Place, Status, Verify, What};
 use self::looks::{DAMAGED, LOOKS, has_gone};
-use crate::cli;
 use crate::command::run;
+use crate::output;
 
 /// Runs the command.
 pub(crate) fn run(args: &Spool) -> ExitCode {
@@ -40,7 +40,7 @@ async fn status(args: &Status) -> anyhow::Result<ExitCode> {
         Some(url) => Some(applied(url, &args.place, &survey).await?),
         None => None,
     };
-    cli::print(&match args.json {
+    output::print(&match args.json {
         true => show::status_json(&survey, applied.as_deref()),
         false => show::status(&survey, applied.as_deref()),
     })?;
@@ -53,7 +53,7 @@ async fn status(args: &Status) -> anyhow::Result<ExitCode> {
 
 async fn verify(args: &Verify) -> anyhow::Result<ExitCode> {
     let survey = survey(&args.place, true).await?;
-    cli::print(&match args.json {
+    output::print(&match args.json {
         true => show::status_json(&survey, None),
         false => show::findings(&survey),
     })?;
