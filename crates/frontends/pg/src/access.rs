@@ -1,6 +1,8 @@
 //! Who may come in: roles that are configured, roles that a database is asked for, or whoever is on
 //! this machine.
 
+mod lookup;
+
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
@@ -10,7 +12,7 @@ use windrow_core::{Fault, FaultClass};
 use windrow_pgwire::scram::{BadVerifier, Verifier};
 use windrow_pgwire::target::Credential;
 
-use super::lookup::{Found, Lookup};
+use self::lookup::{Found, Lookup};
 use crate::cache::Cache;
 use crate::config::{PgConfig, Roles};
 
@@ -40,7 +42,7 @@ struct User {
 }
 
 /// How a role is let in.
-pub(super) enum Way {
+pub(crate) enum Way {
     /// Without a proof.
     Trusted,
     /// With a proof against this verifier.
@@ -95,7 +97,7 @@ impl Access {
     }
 
     /// True where a role may use the console. `trusted`: it came in without a proof.
-    pub(super) fn is_admin(&self, role: &str, trusted: bool) -> bool {
+    pub(crate) fn is_admin(&self, role: &str, trusted: bool) -> bool {
         let rules = self.rules();
         rules.admins.contains(role) || (rules.admins.is_empty() && trusted)
     }
@@ -104,7 +106,7 @@ impl Access {
     ///
     /// # Errors
     /// It cannot be; or the database that knows cannot be asked.
-    pub(super) async fn way(&self, role: &str, local: bool) -> Result<Way, Fault> {
+    pub(crate) async fn way(&self, role: &str, local: bool) -> Result<Way, Fault> {
         let rules = self.rules();
         if rules.trusts() {
             return if local {
@@ -207,7 +209,13 @@ fn not_local(role: &str) -> Fault {
     Fault::new(FaultClass::Denied, "28000", text).with_hint(Some(hint))
 }
 
+/// Returns the answer to a wrong password and to an unknown role, which a client cannot tell apart.
+pub(crate) fn denied(role: &str) -> Fault {
+    let text = format!("password authentication failed for user \"{role}\"");
+    Fault::new(FaultClass::Denied, "28P01", text)
+}
+
 fn unusable(role: &str, bad: BadVerifier) -> Fault {
     let detail = format!("What the auth_query says of this role cannot be used: {bad}.");
-    super::say::denied(role).with_detail(Some(detail))
+    denied(role).with_detail(Some(detail))
 }

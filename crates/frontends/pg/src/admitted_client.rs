@@ -11,9 +11,9 @@ use crate::client_stream::ClientStream;
 use crate::own::Own;
 use crate::session_info::SessionInfo;
 
-/// A client that was let in.
+/// A client whose login was accepted, with all that its session begins with.
 #[derive(Debug)]
-pub(crate) struct Client {
+pub(crate) struct AdmittedClient {
     /// Its connection.
     pub(crate) stream: ClientStream,
     /// What was read from it behind the startup packet.

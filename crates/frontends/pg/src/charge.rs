@@ -63,7 +63,7 @@ impl LongMessages {
     /// # Errors
     /// [`FaultClass::TooLarge`] for more than a quarter of the budget, [`FaultClass::Overloaded`]
     /// where nobody gets any for 10 seconds.
-    pub(super) async fn take(
+    pub(crate) async fn take(
         &self,
         budget: &Budget,
         until: usize,
@@ -91,7 +91,7 @@ impl LongMessages {
     /// More memory for what is charged already, at once and for all up to `until`. False: there is
     /// none, and what is held stays. It is not waited for: nobody holds some memory and waits
     /// for more.
-    pub(super) fn grow(
+    pub(crate) fn grow(
         &self,
         charge: &mut Charge,
         budget: &Budget,
@@ -156,12 +156,12 @@ pub(crate) struct Charge {
 }
 
 impl Charge {
-    pub(super) fn until(&self) -> usize {
+    pub(crate) fn until(&self) -> usize {
         self.until
     }
 
     /// Bytes have left the inbox. True where the message has.
-    pub(super) fn take(&mut self, bytes: usize) -> bool {
+    pub(crate) fn take(&mut self, bytes: usize) -> bool {
         self.seen = self.seen.saturating_sub(bytes);
         self.until = self.until.saturating_sub(bytes);
         self.until == 0
@@ -169,7 +169,7 @@ impl Charge {
 
     /// Hands over memory for what the message has become and for what is sent of it, where that is
     /// held or free. It is not waited for: nobody holds some memory and waits for more.
-    pub(super) fn pay(&mut self, budget: &Budget, bytes: usize) -> Option<Permit> {
+    pub(crate) fn pay(&mut self, budget: &Budget, bytes: usize) -> Option<Permit> {
         let wanted = bytes * (JOINED / RELAYED);
         let mut paid = self.permit.split(wanted);
         match budget.try_take(wanted - paid.bytes()) {
@@ -184,7 +184,7 @@ impl Charge {
 
     /// Ready where `here`, what is in the inbox, has not grown for a while, and somebody waits for
     /// memory.
-    pub(super) fn poll_stalled(
+    pub(crate) fn poll_stalled(
         &mut self,
         budget: &Budget,
         here: usize,
@@ -205,7 +205,7 @@ impl Charge {
 /// Buffers of a client in which nothing moves: the beginning of a message, answers that are not
 /// taken.
 #[derive(Debug)]
-pub(super) struct Still {
+pub(crate) struct Still {
     /// What had come and left when it was looked at last, in bytes.
     seen: u64,
     time: Pin<Box<Sleep>>,
@@ -222,7 +222,7 @@ impl Default for Still {
 
 impl Still {
     /// Ready where nothing has moved for a while, and somebody waits for memory.
-    pub(super) fn poll(&mut self, budget: &Budget, now: u64, cx: &mut Context<'_>) -> Poll<()> {
+    pub(crate) fn poll(&mut self, budget: &Budget, now: u64, cx: &mut Context<'_>) -> Poll<()> {
         while self.time.as_mut().poll(cx).is_ready() {
             if self.seen == now && budget.is_waited_for() {
                 return Poll::Ready(());
@@ -236,7 +236,7 @@ impl Still {
 
 /// Answers of a client that does not take them.
 #[derive(Debug)]
-pub(super) struct Unread {
+pub(crate) struct Unread {
     /// What had left when it was looked at last, in bytes, and since when.
     seen: u64,
     since: Instant,
@@ -255,7 +255,7 @@ impl Default for Unread {
 
 impl Unread {
     /// Ready where none of it has left for a while, and others want the room that it takes.
-    pub(super) fn poll(&mut self, room: &AnswerRoom, sent: u64, cx: &mut Context<'_>) -> Poll<()> {
+    pub(crate) fn poll(&mut self, room: &AnswerRoom, sent: u64, cx: &mut Context<'_>) -> Poll<()> {
         while self.time.as_mut().poll(cx).is_ready() {
             let now = Instant::now();
             if self.seen != sent {

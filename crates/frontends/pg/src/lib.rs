@@ -12,7 +12,9 @@
 //! | `admin` | the console: `SHOW LANES`, `PAUSE` ... |
 //! | `admit` | TLS, startup, authentication, cancel requests |
 //! | `session` | the loop of one client: messages in, answers out in their order; what is joined and what is relayed |
-//! | `shared` | what all connections share: made of parts of all those below, and of three leaves above (`admit::Access`, `admit::Tls`, `session::charge`) |
+//! | `shared` | what all connections share: made of parts of all those below |
+//! | `access`, `tls` | which roles may log in; TLS for clients |
+//! | `charge` | memory for long messages and for answers that are not read |
 //! | `databases`, `role_state` | the databases with their pool, and what their servers say of roles |
 //! | `proofs` | what is proven of statements that are relayed |
 //! | `pool` | server connections for what is not joined |
@@ -31,11 +33,14 @@
 //!
 //! What a text says (may it be joined, with which values, and if not why) is read by `windrow-sql`.
 
+mod access;
 mod admin;
 mod admission;
 mod admit;
+mod admitted_client;
 mod bypass;
 mod cache;
+mod charge;
 mod client;
 mod client_stream;
 mod codec;
@@ -57,6 +62,7 @@ mod session;
 mod session_info;
 mod shared;
 mod statements;
+mod tls;
 #[cfg(any(test, fuzzing))]
 pub mod trial;
 

@@ -6,8 +6,9 @@ use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use windrow_core::{Budget, Tracer};
 
-use crate::admit::{Access, Tls};
+use crate::access::Access;
 use crate::bypass::Bypass;
+use crate::charge::LongMessages;
 use crate::client::Identity;
 use crate::config::PgConfig;
 use crate::databases::Databases;
@@ -19,8 +20,8 @@ use crate::proofs::Proofs;
 use crate::register::Register;
 use crate::senders::Senders;
 use crate::services::{Console, Services, SqlKeys, SqlSpool};
-use crate::session::charge::LongMessages;
 use crate::statements::{Current, StatementCache};
+use crate::tls::Tls;
 
 /// What all connections of a frontend share.
 pub(crate) struct Shared {

@@ -33,7 +33,7 @@ impl Tls {
     }
 
     /// Shakes hands. `direct`: the client began with it, and must have named the protocol.
-    pub(super) async fn accept(
+    pub(crate) async fn accept(
         &self,
         socket: TcpStream,
         direct: bool,
@@ -59,7 +59,7 @@ impl Tls {
 
 /// True if a client begins with a TLS handshake instead of a packet. Waits for its first byte,
 /// without taking it.
-pub(super) async fn is_direct(socket: &TcpStream) -> io::Result<bool> {
+pub(crate) async fn is_direct(socket: &TcpStream) -> io::Result<bool> {
     let mut first = [0];
     let count = socket.peek(&mut first).await?;
     Ok(count == 1 && first == [HANDSHAKE])
@@ -67,7 +67,7 @@ pub(super) async fn is_direct(socket: &TcpStream) -> io::Result<bool> {
 
 /// True if bytes are there already behind a request for encryption: who waits for our answer has
 /// sent none.
-pub(super) async fn has_more(socket: &TcpStream) -> bool {
+pub(crate) async fn has_more(socket: &TcpStream) -> bool {
     let mut next = [0];
     poll_fn(|cx| {
         let mut next = ReadBuf::new(&mut next);

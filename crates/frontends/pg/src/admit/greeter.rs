@@ -7,10 +7,11 @@ use windrow_pgwire::scram::Binding;
 
 use super::ended::Ended;
 use super::packet::{self, Packet, Startup};
-use super::{login, say, secure};
+use super::{login, say};
 use crate::client_stream::ClientStream;
 use crate::metrics::Login;
 use crate::shared::Shared;
+use crate::tls;
 
 /// A connection that was accepted.
 pub(crate) enum Arrival {
@@ -85,7 +86,7 @@ impl<'a> Greeter<'a> {
         let Some(ClientStream::Tcp(socket)) = &self.stream else {
             return Ok(());
         };
-        match secure::is_direct(socket).await {
+        match tls::is_direct(socket).await {
             Ok(false) => Ok(()),
             Ok(true) if self.shared.tls.is_some() => self.secure(true).await,
             _ => Err(Ended::Silent),
@@ -106,7 +107,7 @@ impl<'a> Greeter<'a> {
     /// client's own words later.
     async fn refuse_injected(&mut self, what: &str) -> Result<(), Ended> {
         let injected = match &self.stream {
-            Some(ClientStream::Tcp(socket)) => secure::has_more(socket).await,
+            Some(ClientStream::Tcp(socket)) => tls::has_more(socket).await,
             _ => false,
         };
         if !injected {

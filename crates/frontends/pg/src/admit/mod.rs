@@ -13,15 +13,12 @@
 //! | `say`, `ended` | what a client is told, and why one does not come in |
 //! | `starting` | how many may be on their way in |
 
-mod access;
 mod ended;
 mod greeter;
 mod login;
-mod lookup;
 mod options;
 mod packet;
 mod say;
-mod secure;
 mod starting;
 #[cfg(any(test, fuzzing))]
 mod trial;
@@ -33,18 +30,17 @@ use windrow_core::{Fault, FaultClass, Name};
 use windrow_pgwire::scram::{Server, Verifier};
 use windrow_pgwire::target::Credential;
 
-pub(crate) use access::Access;
-use access::Way;
 use ended::Ended;
 pub(crate) use greeter::Arrival;
 use greeter::Greeter;
 use options::Request;
-pub(crate) use secure::Tls;
 pub(crate) use starting::{StartSlot, Starting};
 #[cfg(any(test, fuzzing))]
 pub(crate) use trial::startup;
 
+use crate::access::{self, Way};
 use crate::admission::Admission;
+use crate::admitted_client::AdmittedClient;
 use crate::client::Identity;
 use crate::client_stream::ClientStream;
 use crate::config::DatabaseConfig;
@@ -53,7 +49,6 @@ use crate::own::Own;
 use crate::pool::Who;
 use crate::register::Entry;
 use crate::role_state::RoleState;
-use crate::session::Client;
 use crate::shared::Shared;
 
 /// The database that is none: the console.
@@ -62,7 +57,7 @@ pub(crate) const CONSOLE: &str = "windrow";
 /// Somebody who was let in.
 pub(crate) enum Admitted {
     /// A client, with what it holds as long as it is in.
-    Session(Box<Client>, Entry, OwnedSemaphorePermit),
+    Session(Box<AdmittedClient>, Entry, OwnedSemaphorePermit),
     /// Somebody at the console.
     Console(ClientStream),
 }
@@ -206,7 +201,7 @@ impl<'a> Greeter<'a> {
         self.check_limits(&entry, &state)?;
         say::key(&mut out, entry.info.pid, &entry.info.secret);
         login::send(self.stream()?, &mut out).await?;
-        let client = Client {
+        let client = AdmittedClient {
             stream: self.stream.take().ok_or(Ended::Silent)?,
             received: BytesMut::new(),
             identity,
@@ -243,7 +238,7 @@ impl<'a> Greeter<'a> {
             databases.pool.try_connect(who).await?;
         }
         match state.expired && proven {
-            true => Err(say::denied(role)),
+            true => Err(access::denied(role)),
             false => Ok(state),
         }
     }

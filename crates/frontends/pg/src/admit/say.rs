@@ -6,6 +6,7 @@ use tokio::time::{Duration, timeout};
 use windrow_core::Fault;
 use windrow_pgwire::scram::ScramError;
 
+use crate::access;
 use crate::client_stream::ClientStream;
 use crate::codec::answer::{self, message, parameter_status, text};
 use crate::codec::failure;
@@ -115,12 +116,6 @@ pub(super) fn not_proven(error: ScramError, role: &str) -> Fault {
             "The client supports SCRAM channel binding but thinks the server does not.  However, this server does support channel binding.",
         )),
         ScramError::Binding => Fault::new(Denied, "28000", text),
-        ScramError::Denied => denied(role),
+        ScramError::Denied => access::denied(role),
     }
-}
-
-/// The password is wrong, or the role is not known: nobody is told which.
-pub(super) fn denied(role: &str) -> Fault {
-    let text = format!("password authentication failed for user \"{role}\"");
-    Fault::new(windrow_core::FaultClass::Denied, "28P01", text)
 }

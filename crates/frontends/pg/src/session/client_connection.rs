@@ -9,7 +9,7 @@ use bytes::{Buf, BytesMut};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use windrow_core::{AnswerPermit, Budget, Fault, Permit};
 
-use super::charge::{self, Charge, LongMessages, Stalled, Still, Unread};
+use crate::charge::{self, Charge, LongMessages, Stalled, Still, Unread};
 
 use crate::client_stream::ClientStream;
 use crate::codec::frame::{self, Front, Violation};

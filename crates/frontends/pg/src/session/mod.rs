@@ -24,8 +24,6 @@
 //! | `room` | room for long answers |
 
 mod answers;
-pub(crate) mod charge;
-mod client;
 mod client_connection;
 mod describe;
 mod engine;
@@ -51,8 +49,8 @@ mod values;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::admitted_client::AdmittedClient;
 use crate::shared::Shared;
-pub(crate) use client::Client;
 use state::Session;
 
 /// How long a client is given to take the last words.
@@ -60,7 +58,7 @@ const FAREWELL: Duration = Duration::from_secs(5);
 
 /// Runs a session to its end. AuthenticationOk, ParameterStatus and BackendKeyData are sent
 /// already; this begins with ReadyForQuery.
-pub(crate) fn run(client: Client, shared: Arc<Shared>) -> impl Future<Output = ()> + Send {
+pub(crate) fn run(client: AdmittedClient, shared: Arc<Shared>) -> impl Future<Output = ()> + Send {
     // Made outside of the future, which would otherwise hold both the client and the session.
     let mut session = Session::new(client, shared);
     async move {

@@ -7,14 +7,14 @@ use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 use windrow_core::{Fault, FaultClass};
 
-use super::charge::{self, Stalled};
-use super::client::Client;
 use super::client_connection::ClientConnection;
 use super::pending::Pending;
 use super::room::UnderWay;
 use super::segment::Segment;
 use super::spooled::Spooled;
 use super::values::Values;
+use crate::admitted_client::AdmittedClient;
+use crate::charge::{self, Stalled};
 use crate::codec::frame::Violation;
 use crate::codec::message::Parse;
 use crate::lanes::{Interest, LaneSource};
@@ -100,7 +100,7 @@ impl From<Violation> for End {
 }
 
 impl Session {
-    pub(super) fn new(client: Client, shared: Arc<Shared>) -> Self {
+    pub(super) fn new(client: AdmittedClient, shared: Arc<Shared>) -> Self {
         Self {
             connection: ClientConnection::new(
                 client.stream,
