@@ -13,9 +13,9 @@ use crate::bodies::whole::Limit;
 use crate::config::HttpConfig;
 use crate::plan::{Plan, Plans};
 use crate::query::Options;
-use crate::server::UnfinishedHeads;
 use crate::services::Services;
 use crate::system::SystemTables;
+use crate::unfinished_heads::UnfinishedHeads;
 
 /// The configuration, the ports, and what is kept from one request to the next.
 pub struct App {

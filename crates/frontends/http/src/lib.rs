@@ -59,6 +59,7 @@ mod system;
 mod traces;
 #[cfg(any(test, fuzzing))]
 pub mod trial;
+mod unfinished_heads;
 
 pub use ack::Ack;
 pub use auth::Token;

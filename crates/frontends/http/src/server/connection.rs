@@ -28,9 +28,9 @@ use crate::app::App;
 use crate::connection_state::{ConnectionState, Phase};
 use crate::routes::Router;
 use crate::server::gate::Gate;
-use crate::server::unfinished::{UnfinishedHead, UnfinishedHeads};
 use crate::server::watch::{Ruling, Wanted, Watch};
 use crate::source::WriteSource;
+use crate::unfinished_heads::{UnfinishedHead, UnfinishedHeads};
 
 /// Read and write buffers of a connection, in bytes; also the largest head of a request.
 const BUFFER: usize = 16 << 10;

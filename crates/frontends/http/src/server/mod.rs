@@ -2,7 +2,6 @@
 
 mod connection;
 mod gate;
-mod unfinished;
 mod watch;
 
 use std::io;
@@ -22,8 +21,6 @@ use crate::config::HttpConfig;
 use crate::extension::Extension;
 use crate::routes::Router;
 use crate::services::Services;
-
-pub(crate) use unfinished::UnfinishedHeads;
 
 /// How long to wait after an error of the listening socket, nearly always "too many open files".
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
