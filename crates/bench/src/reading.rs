@@ -49,7 +49,7 @@ impl Reading {
 
     /// Its temperature.
     pub fn temperature(&self) -> f64 {
-        15.0 + crate::http::report::as_f64(self.id % 100) / 10.0
+        15.0 + crate::number::as_f64(self.id % 100) / 10.0
     }
 
     /// Appends it as a JSON object.

@@ -12,7 +12,7 @@ use tokio::task::LocalSet;
 
 use super::slap::Direct;
 use crate::http::job::id_of;
-use crate::http::report::as_f64;
+use crate::number::as_f64;
 use crate::reading::{NOTE, Reading};
 
 const INSERT: &str = "insert into readings values (?, ?, ?, ?, ?)";

@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use windrow_testkit::mariadb::MariaDb;
 
-use crate::http::report::as_f64;
+use crate::number::as_f64;
 use crate::reading::NOTE;
 
 /// What it reports.

@@ -10,8 +10,8 @@ use tempfile::TempDir;
 
 use crate::baseline::copy;
 use crate::figures::Run;
-use crate::http::report::as_f64;
 use crate::http::stream;
+use crate::number::as_f64;
 use crate::reading::Reading;
 use crate::say;
 use crate::servers::{self, Kind, Store, Table};

@@ -12,9 +12,9 @@ use windrow_testkit::process::Windrow;
 
 use crate::figures::{LIMIT, Run};
 use crate::http::closed::{self, Closed, Until};
-use crate::http::report::as_f64;
 use crate::http::{Health, Inserts, Job, Live, Report};
 use crate::limit;
+use crate::number::as_f64;
 use crate::say;
 use crate::servers::cluster::Cluster;
 use crate::servers::{self, Kind, Store, Table};

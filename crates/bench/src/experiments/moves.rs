@@ -15,7 +15,7 @@ use anyhow::{Context, Result, ensure};
 
 use crate::baseline::mover::{self, Layout, Way};
 use crate::figures::Run;
-use crate::http::report::as_f64;
+use crate::number::as_f64;
 use crate::say;
 use crate::servers::{Kind, Store, Table};
 

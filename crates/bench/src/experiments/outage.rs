@@ -17,8 +17,8 @@ use crate::figures::plot::{self, Names, Series};
 use crate::http::closed::{self, Closed, Until};
 use crate::http::job::{Inserts, Job};
 use crate::http::open::{self, Open};
-use crate::http::report::as_f64;
 use crate::http::{Live, Report};
+use crate::number::as_f64;
 use crate::say;
 use crate::servers::{self, Kind, Store, Table};
 

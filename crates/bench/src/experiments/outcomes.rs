@@ -76,7 +76,7 @@ impl Verified {
 
     /// The numbers for a report.
     pub fn metrics(&self) -> Vec<(&'static str, f64)> {
-        let number = crate::http::report::as_f64;
+        let number = crate::number::as_f64;
         vec![
             ("confirmed", number(self.confirmed)),
             ("confirmed but not there", number(self.false_confirmed)),

@@ -19,9 +19,9 @@ use windrow_testkit::process::Windrow;
 use super::load::{check, latencies};
 use crate::figures::{LIMIT, Run};
 use crate::http::closed::{self, Closed, Until};
-use crate::http::report::as_f64;
 use crate::http::{Inserts, Job, Live, stream};
 use crate::limit;
+use crate::number::as_f64;
 use crate::say;
 use crate::servers::{self, Kind, Store, Table};
 

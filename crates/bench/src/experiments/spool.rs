@@ -12,8 +12,8 @@ use tempfile::TempDir;
 
 use crate::figures::Run;
 use crate::http::job::id_of;
-use crate::http::report::as_f64;
 use crate::http::stream;
+use crate::number::as_f64;
 use crate::reading::Reading;
 use crate::say;
 use crate::servers::{self, Kind, Store};

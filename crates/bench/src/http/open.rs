@@ -19,7 +19,8 @@ use rand::{RngExt, SeedableRng};
 
 use super::answer;
 use super::job::{Job, Writer};
-use super::report::{Outcome, Report, as_f64};
+use super::report::{Outcome, Report};
+use crate::number::as_f64;
 
 /// How much is offered.
 #[derive(Clone, Copy, Debug)]

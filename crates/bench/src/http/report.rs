@@ -7,6 +7,8 @@ use std::time::Duration;
 use anyhow::Result;
 use hdrhistogram::Histogram;
 
+use crate::number::as_f64;
+
 /// What one request came to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Outcome {
@@ -138,11 +140,6 @@ impl Report {
     pub fn latency_ms(&self, percent: f64) -> f64 {
         as_f64(self.latencies.value_at_percentile(percent)) / 1000.0
     }
-}
-
-/// A count as a float; counts here are far below 2^53.
-pub fn as_f64(n: u64) -> f64 {
-    n as f64
 }
 
 #[cfg(test)]

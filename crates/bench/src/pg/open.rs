@@ -18,7 +18,7 @@ use windrow_testkit::pgclient::{Address, frontend};
 use super::answer;
 use super::job::{self, Job};
 use super::report::{Report, Told};
-use crate::http::report::as_f64;
+use crate::number::as_f64;
 
 /// How much is offered.
 #[derive(Clone, Copy, Debug)]

@@ -7,7 +7,7 @@ use std::time::Duration;
 use anyhow::Result;
 use hdrhistogram::Histogram;
 
-use crate::http::report::as_f64;
+use crate::number::as_f64;
 
 /// What a client was told of one call.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]

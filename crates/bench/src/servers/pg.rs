@@ -214,7 +214,7 @@ impl Gate {
     /// # Errors
     /// It has ended.
     pub fn resident_mib(&self) -> Result<Option<(f64, f64)>> {
-        let mib = |bytes: u64| crate::http::report::as_f64(bytes) / 1_048_576.0;
+        let mib = |bytes: u64| crate::number::as_f64(bytes) / 1_048_576.0;
         let both = |pid| {
             let now = procfs::resident_bytes(pid)?;
             anyhow::Ok((mib(now), mib(procfs::peak_resident_bytes(pid)?)))

@@ -15,8 +15,8 @@ use crate::figures::Run;
 use crate::figures::curve::{self, Curve, Mark, Scale};
 use crate::figures::plot::Names;
 use crate::http::closed::{self, Closed, Until};
-use crate::http::report::as_f64;
 use crate::http::{Live, Report};
+use crate::number::as_f64;
 use crate::servers::{self, Kind, Store, Table};
 
 /// Settings of the experiment.

@@ -18,7 +18,7 @@ pub(super) use self::input::LINEITEM;
 use self::place::{Place, micros};
 use crate::baseline::parallel_copy;
 use crate::figures::Run;
-use crate::http::report::as_f64;
+use crate::number::as_f64;
 use crate::say;
 use crate::servers::{Kind, Store};
 

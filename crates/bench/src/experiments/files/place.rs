@@ -184,5 +184,5 @@ pub(super) fn is_installed(program: &str) -> bool {
 
 /// Microseconds for each of so many rows.
 pub(super) fn micros(time: Duration, rows: u64) -> f64 {
-    time.as_secs_f64() * 1e6 / crate::http::report::as_f64(rows)
+    time.as_secs_f64() * 1e6 / crate::number::as_f64(rows)
 }

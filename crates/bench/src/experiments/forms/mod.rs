@@ -15,7 +15,7 @@ use self::form::{Client, Form};
 use crate::figures::Run;
 use crate::figures::curve::{self, Scale};
 use crate::figures::plot::Names;
-use crate::http::report::as_f64;
+use crate::number::as_f64;
 use crate::servers::{Kind, Store, Table};
 
 /// Settings of the experiment.

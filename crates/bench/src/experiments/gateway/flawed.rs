@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use anyhow::{Result, ensure};
 
 use crate::http::job::id_of;
-use crate::http::report::as_f64;
+use crate::number::as_f64;
 use crate::pg::{Job, Told, Values};
 use crate::reading::Reading;
 use crate::servers::pg::Gate;

@@ -8,8 +8,8 @@ use windrow_testkit::procfs;
 
 use super::flawed::{self, Flawed, Mix};
 use crate::figures::{LIMIT, Run};
-use crate::http::report::as_f64;
 use crate::limit;
+use crate::number::as_f64;
 use crate::pg::closed::Clients;
 use crate::pg::open::{self, Open};
 use crate::pg::{Inserts, Job, Mode, Report};

@@ -17,7 +17,7 @@ use self::load::{Load, Times};
 use crate::figures::Run;
 use crate::figures::curve::{self, Scale};
 use crate::figures::plot::Names;
-use crate::http::report::as_f64;
+use crate::number::as_f64;
 use crate::pg::Mode;
 use crate::servers::pg::{Database, Way, pooling_of_prepared};
 

@@ -20,8 +20,8 @@ use self::trouble::{Size, Told};
 use self::under_load::{Ended, UnderLoad};
 use crate::figures::plot::{self, Names, Series};
 use crate::figures::{LIMIT, Run};
-use crate::http::report::as_f64;
 use crate::limit;
+use crate::number::as_f64;
 use crate::servers::{Kind, Store};
 
 /// Settings of the experiment.

@@ -12,8 +12,8 @@ use windrow_testkit::pgclient::Address;
 
 use crate::figures::{LIMIT, Run};
 use crate::http::job::id_of;
-use crate::http::report::as_f64;
 use crate::limit;
+use crate::number::as_f64;
 use crate::pg::closed::Clients;
 use crate::pg::{Inserts, Job, Mode, Report, Told, Values};
 use crate::reading::{AT, NOTE, Reading};

@@ -11,7 +11,7 @@ use windrow_testkit::procfs;
 
 use crate::figures::plot::Series;
 use crate::http::Live;
-use crate::http::report::as_f64;
+use crate::number::as_f64;
 
 /// Time between samples.
 const STEP: Duration = Duration::from_millis(100);

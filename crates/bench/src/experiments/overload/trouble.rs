@@ -14,8 +14,8 @@ use crate::experiments::soak::ways::Ways;
 use crate::http::closed::{self, Closed, Until};
 use crate::http::job::{ROWS, id_of};
 use crate::http::open::{self, Open};
-use crate::http::report::as_f64;
 use crate::http::{Job, Live, Outcome, Report};
+use crate::number::as_f64;
 use crate::say;
 use crate::servers::{Store, Table};
 

@@ -22,7 +22,7 @@ use windrow_testkit::procfs;
 use super::outcomes::Remembered;
 use crate::figures::Run;
 use crate::figures::plot::{self, Names, Series};
-use crate::http::report::as_f64;
+use crate::number::as_f64;
 use crate::reading::POSTGRES_TABLE;
 use crate::say;
 use crate::servers;

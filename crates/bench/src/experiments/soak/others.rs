@@ -12,7 +12,7 @@ use tokio::time::sleep;
 
 use super::manners::{self, Manner};
 use super::ways::Ways;
-use crate::http::report::as_f64;
+use crate::number::as_f64;
 
 /// How often is looked whether they are to end.
 const LOOK: Duration = Duration::from_millis(50);

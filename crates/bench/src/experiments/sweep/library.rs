@@ -11,7 +11,7 @@ use windrow::{LaneStatus, Table, Writer};
 
 use super::place::Place;
 use super::rows::{self, Rows};
-use crate::http::report::as_f64;
+use crate::number::as_f64;
 
 /// How often is looked at what is under way.
 const LOOK: Duration = Duration::from_millis(5);
