@@ -11,11 +11,11 @@
 //! | `ladder::executor` | packs a batch, sends it to the writer, awaits its report |
 //! | `ladder::writer` | the thread that owns the connection |
 //! | `ladder::session` | the connection and what is known of its database between batches |
-//! | `ladder::batch` | one batch: transactions, units, what to do when one fails |
-//! | `ladder::unit` | one unit: its writes, its savepoint |
+//! | `ladder::settle`, `ladder::isolate` | one batch: its transactions and verdicts; what runs again when a transaction fails |
+//! | `ladder::send` | one unit: its writes, its savepoint |
 //! | `ladder::grow` | the change of the schema that a unit needs |
 //! | `ladder::deferred_sync` | several commits and one wait for the disk |
-//! | `ladder::plans`, `ladder::statement`, `ladder::sql` | from a shape to SQL and its parameters |
+//! | `ladder::plan`, `ladder::plans`, `ladder::sql` | from a shape to SQL and its parameters |
 //! | `catalog` | what a table has, read once for each version of the schema |
 //! | `catalog::sharing`, `catalog::standings` | which writes may share a transaction with others; what of that operators are told |
 //! | `catalog::create`, `catalog::definition` | tables made and extended from the rows that come |

@@ -4,15 +4,70 @@
 //! even if that unit then fails for another reason.
 //! It looks at the rest of its batch, so that one change serves all rows that wait.
 
-use windrow_core::Fault;
+use windrow_core::{Fault, UnitFault, Verdict};
 
-use super::unit::UnitRunner;
+use super::send::UnitRunner;
+use super::settle::Batch;
 use crate::catalog::create;
-use crate::fault::Failure;
+use crate::fault::{Failure, Scope};
 
 /// Writes that one change looks at, from the one that needs it, so that a batch of ever new tables
 /// is not read from end to end for each.
 const AHEAD: usize = 10_000;
+
+impl Batch<'_> {
+    /// Creates or extends a table for a write, so that its unit can run again. The unit fails if
+    /// that fails.
+    pub(super) fn grow(&mut self, unit: usize, write: usize) {
+        if self.stop.is_some() {
+            return;
+        }
+        self.runner.forget();
+        let rows = self.runner.packed.unit(unit).len();
+        let failed = if self.may_grow(unit, rows) {
+            grow(&mut self.runner, unit, write, self.looks_ahead)
+        } else {
+            let text = "the table does not come to fit the row, however it is changed";
+            Err(Failure::of_write(Fault::internal(text)))
+        };
+        match failed {
+            Ok(()) => {}
+            Err(failure) if failure.scope == Scope::Busy => self.stop = Some(failure.fault),
+            Err(_) if self.looks_ahead => {
+                // Rows further on may be to blame: from here on each has the schema changed for
+                // itself.
+                self.looks_ahead = false;
+                self.grow(unit, write);
+            }
+            Err(failure) => self.outgrown(unit, write, failure.fault),
+        }
+    }
+
+    /// Fails the unit whose table could not be changed. Its part is the next one.
+    fn outgrown(&mut self, unit: usize, write: usize, fault: Fault) {
+        let at = write.saturating_sub(self.runner.packed.unit(unit).start);
+        self.conclude(
+            unit,
+            Verdict::Final(Err(UnitFault {
+                at,
+                fault,
+                before: Vec::new(),
+            })),
+        );
+        if let Some(next) = self.todo.iter_mut().rev().find(|w| w.units.start == unit) {
+            next.units.start = unit + 1;
+        }
+    }
+
+    /// Returns false once a unit has changed the schema more often than its writes can need.
+    fn may_grow(&mut self, unit: usize, writes: usize) -> bool {
+        if self.grown.0 != unit {
+            self.grown = (unit, 0);
+        }
+        self.grown.1 += 1;
+        self.grown.1 <= 2 * writes + 2
+    }
+}
 
 /// Creates or extends the table of a write so that it can take the write's row, and if `ahead` is
 /// set those of the units behind it too.
@@ -20,7 +75,7 @@ const AHEAD: usize = 10_000;
 /// # Errors
 /// SQLite's own; [`windrow_core::FaultClass::NoColumn`] where the row does not say what type its
 /// column should have.
-pub(crate) fn grow(
+fn grow(
     runner: &mut UnitRunner<'_>,
     unit: usize,
     write: usize,

@@ -6,12 +6,12 @@ use std::sync::Arc;
 use foldhash::fast::FixedState;
 use windrow_core::{Fault, FaultClass, Name, Op, Shape};
 
+use super::plan::{Plan, Refusal, TableRules};
 use super::sql::SqlBuilder;
-use super::statement::{Plan, Refusal, TableRules};
 use crate::catalog::table::{MomentKey, Table};
 
-/// Shapes whose plans are kept; past it they are made anew.
-const PLANS: usize = 1024;
+/// The most plans that are kept. Beyond it all are made again.
+const MAX_PLANS: usize = 1024;
 
 /// The plans of the shapes met since the schema last changed.
 #[derive(Debug, Default)]
@@ -28,7 +28,7 @@ impl Plans {
             return Ok(plan.clone());
         }
         let plan = Arc::new(make(shape, table, rules)?);
-        if self.0.len() >= PLANS {
+        if self.0.len() >= MAX_PLANS {
             self.0.clear();
         }
         self.0.insert(shape.clone(), plan.clone());

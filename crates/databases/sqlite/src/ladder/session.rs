@@ -10,11 +10,11 @@ use rusqlite::Connection;
 use windrow_core::{Fault, Report, RowDone, Shape, TableName, Verdict};
 use windrow_database::Options;
 
-use super::batch::Batch;
 use super::moments::Moments;
+use super::plan::{Plan, Refusal, TableRules};
 use super::plans::Plans;
-use super::statement::{Plan, Refusal, TableRules};
-use super::unit::UnitRunner;
+use super::send::UnitRunner;
+use super::settle::Batch;
 use crate::catalog::cache::Catalog;
 use crate::catalog::standings::Standings;
 use crate::catalog::table::Table;

@@ -7,7 +7,7 @@ use windrow_database::demand;
 use windrow_database::named_key::UniqueKeys as _;
 use windrow_database::quote::{push_ident, push_idents, push_table};
 
-use super::statement::{Refusal, ReturnedColumns, TableRules};
+use super::plan::{Refusal, ReturnedColumns, TableRules};
 use crate::catalog::table::Table;
 use crate::values::bind::{Slot, Use};
 use crate::values::column::ColumnType;

@@ -9,8 +9,8 @@ use super::fault::{before_commit, grows, of_commit, of_mark, plain};
 use super::marks;
 use super::row::{Bad, RowWriter};
 use super::transaction::{roll_back, say};
+use crate::ladder::plan::{Plan, Refusal};
 use crate::ladder::session::Session;
-use crate::ladder::statement::{Plan, Refusal};
 use crate::ladder::writer::Database;
 use crate::values::bind::Use;
 

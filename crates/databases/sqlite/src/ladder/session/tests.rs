@@ -7,7 +7,7 @@ use windrow_core::{
 };
 
 use super::*;
-use crate::ladder::statement::TableRules;
+use crate::ladder::plan::TableRules;
 
 fn session() -> Session {
     let connection = Connection::open_in_memory().unwrap();

@@ -7,8 +7,8 @@ use smallvec::SmallVec;
 use windrow_core::{Dones, Fault, Returned, RowDone, UnitFault, UnitOutcome};
 
 use super::moments::{self, Moments};
+use super::plan::{Plan, Refusal, ReturnedColumns, TableRules, wrong_length};
 use super::plans::Plans;
-use super::statement::{Plan, Refusal, ReturnedColumns, TableRules, wrong_length};
 use crate::catalog::cache::Catalog;
 use crate::catalog::sharing::Sharing;
 use crate::fault::{Failure, Scope};
@@ -23,7 +23,7 @@ const OPEN: usize = 128;
 #[derive(Debug)]
 pub(crate) enum Step {
     /// It has its outcome, which holds if the transaction commits.
-    Told(UnitOutcome<RowDone>),
+    Done(UnitOutcome<RowDone>),
     /// It failed and took the whole transaction with it, or must not be decided in it.
     Undone(UnitFault<RowDone>, Scope),
     /// Its write of this number in the batch needs a table that is created or extended first.
@@ -150,10 +150,10 @@ impl<'c> UnitRunner<'c> {
         let mut writes = self.packed.unit(unit);
         if writes.len() < 2 {
             let Some(write) = writes.next() else {
-                return Step::Told(Ok(Dones::new()));
+                return Step::Done(Ok(Dones::new()));
             };
             return match self.write(write) {
-                Ok(done) => Step::Told(Ok(smallvec::smallvec![done])),
+                Ok(done) => Step::Done(Ok(smallvec::smallvec![done])),
                 Err(Trouble::Grow) => Step::Grow(write),
                 Err(Trouble::Failure(failure)) => self.failed(0, failure),
             };
@@ -169,7 +169,7 @@ impl<'c> UnitRunner<'c> {
             }
         }
         match self.say("RELEASE windrow_unit") {
-            Ok(()) => Step::Told(Ok(dones)),
+            Ok(()) => Step::Done(Ok(dones)),
             Err(failure) => self.failed(0, failure),
         }
     }
@@ -212,7 +212,7 @@ impl<'c> UnitRunner<'c> {
         if self.connection.is_autocommit() || scope == Scope::Busy {
             Step::Undone(fault, scope)
         } else {
-            Step::Told(Err(fault))
+            Step::Done(Err(fault))
         }
     }
 

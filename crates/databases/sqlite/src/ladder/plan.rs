@@ -1,4 +1,4 @@
-//! How the writes of one shape are executed.
+//! The plan of a shape: its statement, and what its values become.
 
 use std::sync::Arc;
 
