@@ -188,7 +188,7 @@ impl<F: Form> Connection<F> {
             tally,
             next: Vec::new(),
             findings,
-            isolate: Vec::new(),
+            isolations: Vec::new(),
         }
     }
 }

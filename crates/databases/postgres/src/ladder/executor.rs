@@ -1,7 +1,7 @@
 //! The way of a batch on one connection: round trips until every unit has its verdict.
 
 mod behind;
-mod careful;
+mod isolate;
 mod learn;
 mod place;
 
@@ -12,13 +12,13 @@ use tokio::time::Instant;
 use windrow_core::{Canceller, Executor, Fault, FaultClass, Report, Tally, Unit, Verdict};
 use windrow_pgwire::wire::Broken;
 
-use self::careful::Ended;
+use self::isolate::IsolationEnd;
 use super::answers::Answers;
 use super::batch::Batch;
-use super::care::Care;
 use super::connection::{Connection, unwritable};
 use super::findings::Findings;
 use super::form::{DoneOf, Form};
+use super::isolation::Isolation;
 use super::patience;
 use super::segment::{Mode, Segment};
 use super::send::{FORGET, Sender};
@@ -58,9 +58,10 @@ impl<F: Form> Connection<F> {
                 return Ok(());
             }
             let mut changed = Vec::new();
-            let mut isolate: Vec<Care> = Care::needed(batch, &todo).into_iter().collect();
+            let mut isolations: Vec<Isolation> =
+                Isolation::needed(batch, &todo).into_iter().collect();
             let mut stale = false;
-            if isolate.is_empty() {
+            if isolations.is_empty() {
                 let trust = self.prepare(batch, &todo, tally).await?;
                 if let Trust::Locked(version, error) = trust {
                     let verdict = self.refused_verbatim(*error);
@@ -70,7 +71,7 @@ impl<F: Form> Connection<F> {
                 stale = trust == Trust::Stale;
                 changed = self.statements.prepared.take_changed();
             }
-            if !stale && isolate.is_empty() {
+            if !stale && isolations.is_empty() {
                 let (now, later) = batch.in_order(std::mem::take(&mut todo));
                 let cut = batch.behind_unproven(now, later);
                 let (now, later) = self.no_more_than_one_unproven(batch, cut, tally).await?;
@@ -82,7 +83,7 @@ impl<F: Form> Connection<F> {
                 for (transaction, answers) in answered {
                     settler.settle(transaction, answers);
                 }
-                (todo, isolate) = (settler.next, settler.isolate);
+                (todo, isolations) = (settler.next, settler.isolations);
                 todo.extend(later);
                 self.learn(batch, &findings);
                 (stale, missed) = (findings.stale, missed | findings.missed);
@@ -94,14 +95,15 @@ impl<F: Form> Connection<F> {
                     }
                 }
             }
-            for care in isolate {
+            for isolation in isolations {
                 if stale {
                     break;
                 }
-                if care.is_of_all() {
+                if isolation.is_of_all() {
                     todo.clear();
                 }
-                if let Ended::Stale(versions) = self.carefully(batch, care, tally).await? {
+                if let IsolationEnd::Stale(versions) = self.isolate(batch, isolation, tally).await?
+                {
                     stale = true;
                     changed.extend(versions);
                 }

@@ -11,7 +11,7 @@
 //! | `segment`, `order` | the transactions of a round trip |
 //! | `prepare`, `check`, `trust` | statements, guards and checks that the connection does not have yet |
 //! | `send`, `bind`, `sent` | statements out |
-//! | `care`, `executor/careful` | a transaction in which failures are set apart in their places |
+//! | `isolation`, `executor/isolate` | a transaction of parts with a savepoint each, after a failure |
 //! | `answers`, `codes` | what the server said, and what that means |
 //! | `settle`, `findings` | from answers to verdicts, to what runs again, and to what is not true any more |
 //! | `failure_rates` | which shapes fail often |
@@ -20,7 +20,6 @@
 pub(crate) mod answers;
 pub(crate) mod batch;
 pub(crate) mod bind;
-pub(crate) mod care;
 mod check;
 pub(crate) mod codes;
 pub(crate) mod connection;
@@ -29,6 +28,7 @@ pub(crate) mod failure_rates;
 pub(crate) mod findings;
 pub(crate) mod form;
 pub(crate) mod interrupt;
+pub(crate) mod isolation;
 pub(crate) mod order;
 pub(crate) mod patience;
 pub(crate) mod prepare;

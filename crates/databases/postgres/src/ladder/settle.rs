@@ -11,10 +11,10 @@ use windrow_core::{Fault, Rung, Tally, UnitFault, Verdict};
 
 use super::answers::Answers;
 use super::batch::Batch;
-use super::care::Care;
 use super::codes::{CANCELED, LOCK_NOT_AVAILABLE, Meaning, may_be_stale, tells};
 use super::findings::Findings;
 use super::form::{DoneOf, Form};
+use super::isolation::Isolation;
 use super::segment::{Mode, Segment};
 use super::sent::{Sent, SentTransaction};
 use windrow_pgwire::wire::ServerError;
@@ -28,7 +28,7 @@ pub(crate) struct Settler<'a, 'u, F: Form> {
     pub(crate) next: Vec<Segment>,
     pub(crate) findings: &'a mut Findings,
     /// Units among which something failed: they are isolated before anything else runs.
-    pub(crate) isolate: Vec<Care>,
+    pub(crate) isolations: Vec<Isolation>,
 }
 
 impl<F: Form> Settler<'_, '_, F> {
@@ -287,10 +287,10 @@ impl<F: Form> Settler<'_, '_, F> {
         if told && !is_ordered {
             return self.next.push(Segment::new(segment.units, Mode::Telling));
         }
-        let care = Care::after(told, error.code == LOCK_NOT_AVAILABLE);
-        self.isolate.push(match is_ordered {
-            true => care,
-            false => care.within(segment.units),
+        let isolation = Isolation::after(told, error.code == LOCK_NOT_AVAILABLE);
+        self.isolations.push(match is_ordered {
+            true => isolation,
+            false => isolation.within(segment.units),
         });
     }
 

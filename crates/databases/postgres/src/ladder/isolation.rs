@@ -1,10 +1,10 @@
-//! How a batch goes once something in it has failed, or is expected to, and nobody may overtake it:
-//! as one transaction, in parts that a savepoint each keeps apart. It is committed only when all
-//! that its clients are to be told is certain.
+//! The plan of a transaction in parts, each with a savepoint. Units run this way after a failure
+//! among them, and if one is expected to fail that later units must not overtake. The transaction
+//! commits only once every answer in it is certain.
 //!
-//! What failed in a part of its own has failed as it would have alone, behind all that was sent
-//! before it; what failed in company is only marked, and runs in a part of its own when the
-//! transaction is tried once more.
+//! A unit that fails in a part of its own fails as it would have alone, after all units before it.
+//! Units that fail together are only marked: the transaction is tried again, and each marked unit
+//! has a part of its own then.
 
 use std::collections::HashMap;
 
@@ -12,85 +12,89 @@ use super::batch::{Batch, FUSE_FROM};
 use super::form::Form;
 use super::segment::{Mode, Prospect, Segment};
 
-/// Units in a part where it is not known which of them fails.
-const PIECE: usize = 16;
+/// Units in a part of which it is not known which unit fails.
+const PIECE_UNITS: usize = 16;
 
-/// From so many on, units that may wait for a lock are looked for piece by piece at first.
-const MANY: usize = 256;
+/// With more units than this, the ones that wait for a lock are first searched for in pieces.
+const SINGLY_UNITS: usize = 256;
 
-/// After so many attempts each unit has a part of its own, which ends the search.
-const PATIENCE: u32 = 8;
+/// Attempts after which each unit has a part of its own, which ends the search.
+const MAX_ATTEMPTS: u32 = 8;
 
 /// Parts of a transaction whose units need not stay together. PostgreSQL keeps 64 subtransactions
 /// of a session in shared memory; with more, every snapshot of other sessions gets slower.
 const MAX_PARTS: usize = 48;
 
-/// How what is not marked goes out.
+/// The form in which units without a mark are sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Grain {
-    /// In set-based statements, as much as lies between two marked units.
+    /// Set-based statements for all units between two marked ones.
     Sets,
-    /// In set-based statements that leave out what would fail.
-    Told,
-    /// In small pieces: of each the first failure is found.
+    /// Set-based statements that leave out and report rows that would fail.
+    Telling,
+    /// Small pieces. The first failure of each piece is found.
     Pieces,
-    /// Each unit by itself.
+    /// One part for each unit.
     Each,
 }
 
-/// What is known of a batch that goes carefully.
+/// The plan of such transactions, refined from one attempt to the next.
 #[derive(Debug)]
-pub(crate) struct Care {
+pub(crate) struct Isolation {
     pub(crate) grain: Grain,
-    /// How units run that are expected to fail: each in a part of its own.
+    /// The units that are expected to fail, each with the mode in which it runs, in a part of its
+    /// own.
     marks: HashMap<u32, Mode>,
-    /// The marked ones run behind all others: their failures have nothing to do with other rows.
-    pub(crate) tail: bool,
-    /// Locks are hardly waited for: it is known that somebody holds some.
-    pub(crate) brief: bool,
-    /// One unit a transaction: the commit itself was refused.
-    pub(crate) one_by_one: bool,
-    /// The units that it concerns, ascending; `None`: all of the batch.
+    /// True if marked units run after all others, because their failures do not depend on other
+    /// rows.
+    pub(crate) has_marks_last: bool,
+    /// True if the lock timeout is short, because another session is known to hold locks.
+    pub(crate) is_brief: bool,
+    /// True if each unit has a transaction of its own, because the commit itself was refused.
+    pub(crate) is_one_by_one: bool,
+    /// The units concerned, in ascending order; `None` for all of the batch.
     scope: Option<Vec<u32>>,
     attempts: u32,
 }
 
-impl Care {
-    /// After a failure in company. `tells`: what failed can be left out and told. `lock`: it waits
-    /// for a lock.
+impl Isolation {
+    /// Plans for units of which one has failed. `tells`: the failure is of a kind that a statement
+    /// can leave out and report. `lock`: it was a lock timeout.
     pub(crate) fn after(tells: bool, lock: bool) -> Self {
         Self {
             grain: match (lock, tells) {
                 (true, _) => Grain::Each,
-                (false, true) => Grain::Told,
+                (false, true) => Grain::Telling,
                 (false, false) => Grain::Pieces,
             },
             marks: HashMap::new(),
-            tail: true,
-            brief: lock,
-            one_by_one: false,
+            has_marks_last: true,
+            is_brief: lock,
+            is_one_by_one: false,
             scope: None,
             attempts: 0,
         }
     }
 
-    /// Leaves all units alone but these, which are in ascending order.
+    /// Restricts the plan to these units, which are in ascending order.
     pub(crate) fn within(mut self, units: Vec<u32>) -> Self {
         self.scope = Some(units);
         self
     }
 
-    /// True if it ends with a verdict for every unit of the batch.
+    /// Returns true if every unit of the batch has its verdict once the plan has been carried out.
     pub(crate) fn is_of_all(&self) -> bool {
         self.scope.is_none()
     }
 
-    /// Units of one source must not overtake each other, so where some are expected to fail all go
-    /// as one transaction in parts; but not where some may share none: those wait for each
-    /// other's outcomes.
+    /// Returns a plan if the segments cannot be sent as they are.
     ///
-    /// What has to give the rows that were told, while nothing keeps its table as it was described,
-    /// is committed only once its rows have been seen.
+    /// Units of one source must not overtake each other, so if some of them are expected to fail,
+    /// all run as one transaction in parts. Units that may share no transaction are an exception:
+    /// each waits for the outcome of the one before.
+    ///
+    /// A statement whose client already knows the columns of its rows, while nothing keeps the table
+    /// from changing, is committed only once its rows have been seen.
     pub(crate) fn needed(batch: &Batch<'_, impl Form>, todo: &[Segment]) -> Option<Self> {
         if todo
             .iter()
@@ -105,21 +109,22 @@ impl Care {
         (!plain && batch.sources.any() && !batch.has_apart()).then(|| Self::of(todo))
     }
 
-    /// For segments that must not overtake each other: some of their units are expected to fail.
+    /// Plans for segments that must not overtake each other and of which some units are expected to
+    /// fail.
     fn of(segments: &[Segment]) -> Self {
         let joined = |mode: &Mode| {
             segments
                 .iter()
                 .any(|s| s.mode == *mode && s.units.len() > 1)
         };
-        let mut care = Self::after(joined(&Mode::Telling), false);
-        if care.grain != Grain::Told && !joined(&Mode::Grouped) {
-            care.grain = Grain::Sets;
+        let mut isolation = Self::after(joined(&Mode::Telling), false);
+        if isolation.grain != Grain::Telling && !joined(&Mode::Grouped) {
+            isolation.grain = Grain::Sets;
         }
-        care
+        isolation
     }
 
-    /// Takes what is known of the units' values already.
+    /// Marks the units whose values are known to fail.
     pub(crate) fn mark_suspects(&mut self, batch: &Batch<'_, impl Form>) {
         for (unit, prospect) in (0_u32..).zip(&batch.prospects) {
             if let Prospect::Apart(mode) = prospect {
@@ -128,30 +133,31 @@ impl Care {
         }
     }
 
-    /// The unit has failed, or may have: from now on it runs in its place and by itself.
+    /// Marks a unit that has failed or may have: from now on it runs in its place, in a part of its
+    /// own.
     pub(crate) fn mark(&mut self, unit: u32, mode: Mode) {
         self.marks.insert(unit, mode);
-        self.tail = false;
+        self.has_marks_last = false;
     }
 
-    /// The attempt is to be made once more. `nameless`: what failed names no unit. `most`: most
+    /// Chooses the form of the next attempt. `nameless`: the failure names no unit. `most`: most
     /// parts have failed.
     pub(crate) fn refine(&mut self, nameless: bool, most: bool) {
-        self.tail = false;
+        self.has_marks_last = false;
         self.grain = match self.grain {
-            Grain::Sets | Grain::Told if nameless => Grain::Pieces,
-            Grain::Sets | Grain::Told => Grain::Sets,
+            Grain::Sets | Grain::Telling if nameless => Grain::Pieces,
+            Grain::Sets | Grain::Telling => Grain::Sets,
             Grain::Pieces if !nameless && !most => Grain::Sets,
             Grain::Pieces | Grain::Each => Grain::Each,
         };
     }
 
-    /// A transaction of parts has ended well: the attempts at the next one are counted from here.
+    /// Starts to count attempts again, because a transaction has been committed.
     pub(crate) fn progressed(&mut self) {
         self.attempts = 0;
     }
 
-    /// Whether the unit is expected to fail.
+    /// Returns true if the unit is expected to fail.
     pub(crate) fn expects(&self, unit: u32) -> bool {
         self.marks.contains_key(&unit)
     }
@@ -171,16 +177,16 @@ impl Care {
         if let Some(scope) = &self.scope {
             pending.retain(|unit| scope.binary_search(unit).is_ok());
         }
-        if self.one_by_one {
+        if self.is_one_by_one {
             pending.truncate(1);
         }
-        if self.attempts > PATIENCE {
-            (self.grain, self.tail) = (Grain::Each, false);
+        if self.attempts > MAX_ATTEMPTS {
+            (self.grain, self.has_marks_last) = (Grain::Each, false);
         }
-        if self.brief && self.attempts == 1 && pending.len() > MANY {
+        if self.is_brief && self.attempts == 1 && pending.len() > SINGLY_UNITS {
             self.grain = Grain::Pieces;
         }
-        if self.tail {
+        if self.has_marks_last {
             let (marked, rest): (Vec<u32>, _) = pending.iter().partition(|u| self.expects(**u));
             let mut parts = self.stretch(batch, &rest);
             parts.extend(marked.iter().map(|unit| self.marked(*unit)));
@@ -207,9 +213,9 @@ impl Care {
             ([], _) => Vec::new(),
             ([unit], _) if batch.writes_of(*unit).len() < FUSE_FROM => whole(Mode::Own),
             (_, Grain::Sets) => whole(Mode::Sets),
-            (_, Grain::Told) if batch.can_tell(units) => whole(Mode::Telling),
-            (_, Grain::Told) => whole(Mode::Sets),
-            (_, Grain::Pieces) => Segment::pieces(units, PIECE, &Mode::Grouped),
+            (_, Grain::Telling) if batch.can_tell(units) => whole(Mode::Telling),
+            (_, Grain::Telling) => whole(Mode::Sets),
+            (_, Grain::Pieces) => Segment::pieces(units, PIECE_UNITS, &Mode::Grouped),
             (_, Grain::Each) => Segment::pieces(units, 1, &Mode::Own),
         }
     }

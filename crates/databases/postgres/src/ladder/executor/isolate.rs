@@ -1,5 +1,6 @@
-//! A transaction in parts, each behind a savepoint: what fails in one leaves the others alone.
-//! Nothing is told before the commit, and there is none before all that would be told is certain.
+//! Carries out an [`Isolation`]: a transaction in parts, each with a savepoint, so that a failure in
+//! one part leaves the others alone. No client is answered before the commit, and the transaction
+//! commits only once every answer in it is certain.
 
 mod judge;
 
@@ -13,9 +14,9 @@ use self::judge::{Judge, Judged, Leg};
 use crate::fault::with_error;
 use crate::ladder::answers::Answers;
 use crate::ladder::batch::Batch;
-use crate::ladder::care::Care;
 use crate::ladder::connection::{Connection, unwritable};
 use crate::ladder::form::{DoneOf, Form};
+use crate::ladder::isolation::Isolation;
 use crate::ladder::segment::{Mode, Segment};
 use crate::ladder::send::{FORGET, Sender};
 use crate::ladder::sent::SentTransaction;
@@ -24,43 +25,45 @@ use crate::ladder::trust::Trust;
 
 const OPEN: &str = "BEGIN; SAVEPOINT windrow";
 
-/// Where it is known that somebody holds locks, there is next to no waiting for each of them.
+/// The same with a short lock timeout, for when another session is known to hold locks.
 const OPEN_BRIEFLY: &str = "BEGIN; SET LOCAL lock_timeout = '2ms'; SAVEPOINT windrow";
 
 const COMMIT: &str = "ROLLBACK TO SAVEPOINT windrow; COMMIT";
 
-/// How a batch that went carefully has ended.
-pub(super) enum Ended {
-    /// Every unit that it concerned has its verdict.
+/// The end of an isolation.
+pub(super) enum IsolationEnd {
+    /// Every unit concerned has its verdict.
     Done,
-    /// These versions of tables are not as they were described, or nothing is known of statements
-    /// any more.
+    /// The batch has to be planned again. These versions of tables differ from their descriptions;
+    /// if there are none, the server has lost the prepared statements.
     Stale(Vec<u64>),
 }
 
 impl<F: Form> Connection<F> {
-    /// Executes all units that have no verdict and are in its scope.
-    pub(super) async fn carefully(
+    /// Executes all units that have no verdict and are in the scope of the isolation.
+    pub(super) async fn isolate(
         &mut self,
         batch: &mut Batch<'_, F>,
-        mut care: Care,
+        mut isolation: Isolation,
         tally: &mut Tally,
-    ) -> Result<Ended, Broken> {
-        care.mark_suspects(batch);
-        care.one_by_one |= care.is_of_all() && batch.has_apart();
+    ) -> Result<IsolationEnd, Broken> {
+        isolation.mark_suspects(batch);
+        isolation.is_one_by_one |= isolation.is_of_all() && batch.has_apart();
         loop {
             if let Some(fault) = self.given_up() {
                 batch.conclude_rest(&Verdict::Final(Err(fault.into())));
-                return Ok(Ended::Done);
+                return Ok(IsolationEnd::Done);
             }
             batch.hold();
-            let parts = batch.with_own_moments(care.parts(batch));
+            let parts = batch.with_own_moments(isolation.parts(batch));
             if parts.is_empty() {
-                return Ok(Ended::Done);
+                return Ok(IsolationEnd::Done);
             }
             match self.prepare(batch, &parts, tally).await? {
                 Trust::Good => {}
-                Trust::Stale => return Ok(Ended::Stale(self.statements.prepared.take_changed())),
+                Trust::Stale => {
+                    return Ok(IsolationEnd::Stale(self.statements.prepared.take_changed()));
+                }
                 Trust::Locked(version, error) => {
                     let verdict = self.refused_verbatim(*error);
                     batch.without_table(parts, version, &verdict);
@@ -73,11 +76,11 @@ impl<F: Form> Connection<F> {
                 drop(self.wire.simple(FORGET).await?);
             }
             self.used = !unproven;
-            let judged = self.attempt(batch, &mut care, parts, tally).await?;
+            let judged = self.attempt(batch, &mut isolation, parts, tally).await?;
             self.learn(batch, &judged.findings);
             if judged.is_fine() {
-                self.commit(batch, &mut care, judged, tally).await?;
-                care.progressed();
+                self.commit(batch, &mut isolation, judged, tally).await?;
+                isolation.progressed();
                 if unproven {
                     self.behind_unproven(batch, false, tally).await?;
                 }
@@ -94,7 +97,7 @@ impl<F: Form> Connection<F> {
                 conclude(batch, &judged.units, &again);
             }
             if judged.findings.stale {
-                return Ok(Ended::Stale(judged.findings.changed));
+                return Ok(IsolationEnd::Stale(judged.findings.changed));
             }
         }
     }
@@ -103,42 +106,47 @@ impl<F: Form> Connection<F> {
     async fn attempt(
         &mut self,
         batch: &mut Batch<'_, F>,
-        care: &mut Care,
+        isolation: &mut Isolation,
         parts: Vec<Segment>,
         tally: &mut Tally,
     ) -> Result<Judged<DoneOf<F>>, Broken> {
         let units = parts.iter().flat_map(|part| part.units.clone()).collect();
         let mut judged = Judged::of(units);
-        let open = if care.brief { OPEN_BRIEFLY } else { OPEN };
-        let Some(leg) = self.leg(batch, care, Some(open), parts, tally).await? else {
+        let open = if isolation.is_brief {
+            OPEN_BRIEFLY
+        } else {
+            OPEN
+        };
+        let Some(leg) = self.leg(batch, isolation, Some(open), parts, tally).await? else {
             judged.rerun = true;
             return Ok(judged);
         };
-        self.judge(batch, care, &mut judged).main(leg);
+        self.judge(batch, isolation, &mut judged).main(leg);
         let mut missing = std::mem::take(&mut judged.missing);
         missing.sort_unstable();
-        self.judge(batch, care, &mut judged).overtaken(&missing);
+        self.judge(batch, isolation, &mut judged)
+            .overtaken(&missing);
         if judged.is_fine() && !missing.is_empty() {
             let parts = Segment::pieces(&missing, 1, &Mode::Own);
-            match self.leg(batch, care, None, parts, tally).await? {
-                Some(leg) => self.judge(batch, care, &mut judged).missing(leg),
+            match self.leg(batch, isolation, None, parts, tally).await? {
+                Some(leg) => self.judge(batch, isolation, &mut judged).missing(leg),
                 None => judged.rerun = true,
             }
         }
-        self.judge(batch, care, &mut judged).settle();
+        self.judge(batch, isolation, &mut judged).settle();
         Ok(judged)
     }
 
     fn judge<'j, 'u>(
         &'j mut self,
         batch: &'j mut Batch<'u, F>,
-        care: &'j mut Care,
+        isolation: &'j mut Isolation,
         judged: &'j mut Judged<DoneOf<F>>,
     ) -> Judge<'j, 'u, F> {
         Judge {
             connection: self,
             batch,
-            care,
+            isolation,
             judged,
         }
     }
@@ -147,7 +155,7 @@ impl<F: Form> Connection<F> {
     async fn leg(
         &mut self,
         batch: &mut Batch<'_, F>,
-        care: &mut Care,
+        isolation: &mut Isolation,
         open: Option<&str>,
         parts: Vec<Segment>,
         tally: &mut Tally,
@@ -168,7 +176,9 @@ impl<F: Form> Connection<F> {
                     self.wire.out().clear();
                     match part.units.as_slice() {
                         [unit] => batch.fail(*unit, unwritable()),
-                        units => units.iter().for_each(|unit| care.mark(*unit, Mode::Own)),
+                        units => units
+                            .iter()
+                            .for_each(|unit| isolation.mark(*unit, Mode::Own)),
                     }
                     return Ok(None);
                 }
@@ -197,7 +207,7 @@ impl<F: Form> Connection<F> {
     async fn commit(
         &mut self,
         batch: &mut Batch<'_, F>,
-        care: &mut Care,
+        isolation: &mut Isolation,
         judged: Judged<DoneOf<F>>,
         tally: &mut Tally,
     ) -> Result<(), Broken> {
@@ -222,7 +232,7 @@ impl<F: Form> Connection<F> {
             return Err(broken);
         }
         match refused {
-            Some(error) => self.commit_refused(batch, care, &judged, error),
+            Some(error) => self.commit_refused(batch, isolation, &judged, error),
             None if committed => {
                 tally.commits += u32::from(!judged.reads);
                 for (sum, more) in tally.rungs.iter_mut().zip(judged.tally.rungs) {
@@ -242,7 +252,7 @@ impl<F: Form> Connection<F> {
     fn commit_refused(
         &mut self,
         batch: &mut Batch<'_, F>,
-        care: &mut Care,
+        isolation: &mut Isolation,
         judged: &Judged<DoneOf<F>>,
         error: ServerError,
     ) {
@@ -269,7 +279,7 @@ impl<F: Form> Connection<F> {
             }
             [_] => Verdict::Final(Err(refusal(0, error.into()))),
             _ => {
-                care.one_by_one = true;
+                isolation.is_one_by_one = true;
                 return;
             }
         };

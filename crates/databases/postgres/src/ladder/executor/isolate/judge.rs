@@ -9,11 +9,11 @@ use windrow_pgwire::wire::ServerError;
 
 use crate::ladder::answers::Answers;
 use crate::ladder::batch::Batch;
-use crate::ladder::care::Care;
 use crate::ladder::codes::{LOCK_NOT_AVAILABLE, Meaning, may_be_stale};
 use crate::ladder::connection::Connection;
 use crate::ladder::findings::Findings;
 use crate::ladder::form::{DoneOf, Form};
+use crate::ladder::isolation::Isolation;
 use crate::ladder::segment::{Mode, Segment};
 use crate::ladder::sent::{Sent, SentTransaction};
 use crate::ladder::settle::{Settler, refusal};
@@ -91,7 +91,7 @@ impl<D> Judged<D> {
 pub(super) struct Judge<'j, 'u, F: Form> {
     pub(super) connection: &'j mut Connection<F>,
     pub(super) batch: &'j mut Batch<'u, F>,
-    pub(super) care: &'j mut Care,
+    pub(super) isolation: &'j mut Isolation,
     pub(super) judged: &'j mut Judged<DoneOf<F>>,
 }
 
@@ -166,7 +166,7 @@ impl<'u, F: Form> Judge<'_, 'u, F> {
         }
         if self.judged.rerun {
             let most = self.judged.broken * 2 > self.judged.parts;
-            self.care.refine(self.judged.nameless, most);
+            self.isolation.refine(self.judged.nameless, most);
         }
     }
 
@@ -201,7 +201,7 @@ impl<'u, F: Form> Judge<'_, 'u, F> {
 
     /// Whether later units of its source ran before it.
     fn is_behind(&self, unit: u32) -> bool {
-        self.care.tail && self.care.expects(unit) && self.batch.sources.any()
+        self.isolation.has_marks_last && self.isolation.expects(unit) && self.batch.sources.any()
     }
 
     fn failed(
@@ -291,10 +291,10 @@ impl<'u, F: Form> Judge<'_, 'u, F> {
         self.judged.rerun = true;
         if waits {
             // Others of the piece may wait as well.
-            self.care.brief = true;
+            self.isolation.is_brief = true;
             return units
                 .iter()
-                .for_each(|unit| self.care.mark(*unit, Mode::Own));
+                .for_each(|unit| self.isolation.mark(*unit, Mode::Own));
         }
         let named = statement.and_then(Sent::write).and_then(|item| {
             let placed = self.batch.placed.get(item as usize)?;
@@ -303,7 +303,7 @@ impl<'u, F: Form> Judge<'_, 'u, F> {
         match named {
             Some(unit) => {
                 let anew = self.asks_anew(&Segment::one(unit, Mode::Own), error);
-                self.care
+                self.isolation
                     .mark(unit, if anew { Mode::Fresh } else { Mode::Own });
             }
             None => self.judged.nameless = true,
@@ -316,7 +316,7 @@ impl<'u, F: Form> Judge<'_, 'u, F> {
     }
 
     fn retry(&mut self, unit: u32, mode: Mode) {
-        self.care.mark(unit, mode);
+        self.isolation.mark(unit, mode);
         self.judged.rerun = true;
     }
 
