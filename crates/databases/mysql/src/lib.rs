@@ -15,12 +15,13 @@
 //! | `ladder::connection` | a connection and what it has learned |
 //! | `ladder::bind`, `ladder::demands` | writes joined with their tables; what rows ask of these |
 //! | `ladder::batch` | the units, their writes joined with the tables' descriptions |
-//! | `ladder::compiled`, `ladder::text` | a shape joined with its table, and its statements |
+//! | `ladder::plan`, `ladder::text` | a shape joined with its table, and its statements |
 //! | `ladder::one_statement` | units whose writes are one statement, a transaction of its own |
-//! | `ladder::units`, `ladder::transaction` | one transaction: guard, steps, savepoints, commit |
+//! | `ladder::settle` | one transaction: guard, commit, verdicts |
+//! | `ladder::isolate` | the units of a transaction, with savepoints after a failure |
 //! | `ladder::step` | the writes of one shape: by one statement, and cut up when that fails |
-//! | `ladder::set` | one statement for many rows |
-//! | `ladder::single` | one write by its own statement |
+//! | `ladder::send_many` | one statement for many rows |
+//! | `ladder::send_one` | one write by its own statement |
 //! | `ladder::named` | the key by which a written row is read back |
 //! | `session::interrupt` | giving up what is under way |
 //! | `catalog` | what the database says of a table, read once and shared |

@@ -333,7 +333,7 @@ mod tests {
                 format!("const SET_FROM: usize = {SET_FROM};"),
             ),
             (
-                include_str!("../../../../databases/mysql/src/ladder/set.rs"),
+                include_str!("../../../../databases/mysql/src/ladder/send_many.rs"),
                 format!("const MOST_PLACEHOLDERS: usize = {SET_PLACEHOLDERS};"),
             ),
             (

@@ -13,7 +13,7 @@ use windrow_core::{
 use windrow_database::plan::Fence;
 use windrow_database::sources::Sources;
 
-use super::compiled::Compiled;
+use super::plan::Compiled;
 use crate::catalog::table::Table;
 use crate::values::key::{Canon, Found};
 

@@ -10,7 +10,7 @@ use windrow_core::{Fault, FaultClass, RowDone, TableName, Verdict};
 use super::batch::{Batch, Tables};
 use super::connection::Connection;
 use super::demands;
-use super::transaction::Break;
+use super::settle::Break;
 use crate::catalog::create;
 use crate::catalog::schema;
 use crate::catalog::table::Table;

@@ -7,7 +7,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use windrow_core::Shape;
 use windrow_database::described::Descriptions;
 
-use super::compiled::Compiled;
+use super::plan::Compiled;
 use crate::catalog::table::{Facts, Table};
 
 /// The most shapes that are kept.

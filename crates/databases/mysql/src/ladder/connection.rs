@@ -9,7 +9,7 @@ use windrow_core::{Fault, RowDone, Verdict};
 use windrow_database::Options;
 
 use super::cache::Catalog;
-use super::transaction::{Break, TRUSTED, Verified};
+use super::settle::{Break, TRUSTED, Verified};
 use crate::catalog::guard;
 use crate::catalog::table::Table;
 use crate::fault::{Scope, Trouble};

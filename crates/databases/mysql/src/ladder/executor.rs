@@ -9,7 +9,7 @@ use windrow_core::{
 
 use super::batch::Batch;
 use super::connection::Connection;
-use super::transaction::{Break, Mode, Transaction};
+use super::settle::{Break, Mode, Transaction};
 use crate::fault::unavailable;
 
 /// How often a batch begins anew because a table was changed meanwhile.
@@ -77,7 +77,7 @@ impl Connection {
             }
         };
         match why {
-            Break::Apart => todo.push(again(units, Mode::Apart)),
+            Break::Isolate => todo.push(again(units, Mode::Isolated)),
             Break::Unsure => todo.push(again(units, Mode::Grouped)),
             Break::Gone(fault) if unproven => all(&Verdict::Final(Err(fault.into()))),
             Break::Gone(fault) => all(&Verdict::RolledBack(fault)),
@@ -193,7 +193,7 @@ impl Executor<RowWrite> for Connection {
                 self.session.give_up();
                 batch.conclude_rest(&Verdict::RolledBack(fault));
             }
-            Err(Break::Apart | Break::Unsure | Break::Stale | Break::Overtaken(_)) => {
+            Err(Break::Isolate | Break::Unsure | Break::Stale | Break::Overtaken(_)) => {
                 self.session.give_up();
                 batch.conclude_rest(&Verdict::RolledBack(keeps_changing()));
             }

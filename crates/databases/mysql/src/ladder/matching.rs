@@ -6,7 +6,7 @@ use mysql_async::{Row, Value as Cell};
 use windrow_core::{Returned, RowDone, Value};
 
 use super::batch::BoundWrite;
-use super::compiled::{Compiled, Results};
+use super::plan::{Compiled, Results};
 use crate::values::column::Column;
 use crate::values::decode;
 use crate::values::key;

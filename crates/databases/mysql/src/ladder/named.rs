@@ -6,7 +6,7 @@ use mysql_async::Value as Cell;
 use windrow_core::{Fault, FaultClass};
 
 use super::batch::BoundWrite;
-use super::compiled::{Action, Compiled};
+use super::plan::{Action, Compiled};
 use crate::catalog::table::{Unique, same};
 
 /// A unique key of a row that is about to be inserted.

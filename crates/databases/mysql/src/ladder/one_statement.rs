@@ -6,9 +6,9 @@ use windrow_database::plan;
 use super::batch::{Batch, BoundWrite};
 use super::connection::Connection;
 use super::failed::Failed;
-use super::set;
-use super::single;
-use super::transaction::Break;
+use super::send_many;
+use super::send_one;
+use super::settle::Break;
 use crate::catalog::schema;
 use crate::fault::{Refusal, Scope, Trouble, unknown};
 
@@ -35,10 +35,10 @@ impl Connection {
         let reads = first.compiled.shape.op == Op::Get;
         self.verify(&table).await?;
         let executed = match bound.as_slice() {
-            [one] => single::execute(&mut self.session, one)
+            [one] => send_one::execute(&mut self.session, one)
                 .await
                 .map(|done| vec![done]),
-            many => set::execute(&mut self.session, many).await,
+            many => send_many::execute(&mut self.session, many).await,
         };
         let answered = match executed {
             Ok(dones) => Ok(dones),
@@ -78,7 +78,9 @@ impl Connection {
                 Ok(true)
             }
             // What it does depends on whether its own row is there, which takes a transaction.
-            Err(Trouble::Refused(refusal)) if single::met_another(&compiled, &refusal) => Ok(false),
+            Err(Trouble::Refused(refusal)) if send_one::met_another(&compiled, &refusal) => {
+                Ok(false)
+            }
             Err(Trouble::Refused(refusal)) => {
                 tally.add(
                     if solo { Rung::Solo } else { Rung::Isolated },
@@ -157,14 +159,14 @@ impl Connection {
             .collect();
         let server = &self.session.server;
         let fits = match bound.as_slice() {
-            [one] => !single::needs_transaction(&one.compiled, &self.session),
+            [one] => !send_one::needs_transaction(&one.compiled, &self.session),
             [first, ..] => {
                 plan::shape_of(step.group).is_some()
                     && first.compiled.table.transactional
-                    && set::is_possible(&first.compiled, server)
-                    && !set::needs_transaction(&first.compiled, server)
+                    && send_many::is_possible(&first.compiled, server)
+                    && !send_many::needs_transaction(&first.compiled, server)
                     && !bound.iter().any(|p| p.nothing)
-                    && set::next_size(&bound, server) == bound.len()
+                    && send_many::next_size(&bound, server) == bound.len()
             }
             [] => false,
         };

@@ -5,12 +5,12 @@ use windrow_core::sink::Purpose;
 use windrow_core::{FaultClass, Rung, UnitFault, Verdict};
 
 use super::batch::BoundWrite;
-use super::compiled::Action;
 use super::failed::Failed;
 use super::named;
-use super::set;
-use super::single;
-use super::transaction::{Break, Transaction};
+use super::plan::Action;
+use super::send_many;
+use super::send_one;
+use super::settle::{Break, Transaction};
 use crate::fault::{DUPLICATE, Refusal, Scope, Trouble};
 use crate::session::Session;
 
@@ -45,7 +45,7 @@ impl Transaction<'_, '_> {
         let mut failures = 0;
         while let Some(mut piece) = todo.pop() {
             let size = match piece.there {
-                true => self.next_size(&piece.items).min(set::MOST_JUDGED),
+                true => self.next_size(&piece.items).min(send_many::MOST_JUDGED),
                 false => self.next_size(&piece.items),
             };
             if size < piece.items.len() {
@@ -84,11 +84,11 @@ impl Transaction<'_, '_> {
             return Ok(());
         };
         let (unit, write) = (bound.unit, bound.write as usize);
-        let answered = match single::execute(self.session, bound).await {
+        let answered = match send_one::execute(self.session, bound).await {
             Err(Failed::Trouble(Trouble::Refused(refusal)))
-                if single::met_another(&bound.compiled, &refusal) =>
+                if send_one::met_another(&bound.compiled, &refusal) =>
             {
-                single::look_up(self.session, bound).await
+                send_one::look_up(self.session, bound).await
             }
             other => other,
         };
@@ -120,7 +120,7 @@ impl Transaction<'_, '_> {
     /// Executes writes by one statement; a refusal that befell the statement alone is given back.
     async fn many(&mut self, items: &[u32]) -> Result<Option<Refusal>, Break> {
         let bound = bound(self.batch, items);
-        match set::execute(self.session, &bound).await {
+        match send_many::execute(self.session, &bound).await {
             Ok(dones) => {
                 for (item, done) in items.iter().zip(dones) {
                     self.done(*item, done, Rung::Fused);
@@ -194,7 +194,7 @@ impl Transaction<'_, '_> {
             if keyed.is_empty() {
                 continue;
             }
-            let found = set::existing(self.session, &by_key, &keyed, "").await;
+            let found = send_many::existing(self.session, &by_key, &keyed, "").await;
             let found = guessed(self.session, found).await?.unwrap_or_default();
             let has = |bound: &&BoundWrite| bound.canon.as_ref().is_some_and(|c| found.contains(c));
             let blamed = keyed.iter().filter(|p| has(p));
@@ -225,7 +225,8 @@ impl Transaction<'_, '_> {
         if compiled.finds.is_none() || keyed.is_empty() {
             return Ok(vec![piece(items, false)]);
         }
-        let there = set::existing(self.session, &compiled, &keyed, " LOCK IN SHARE MODE").await;
+        let there =
+            send_many::existing(self.session, &compiled, &keyed, " LOCK IN SHARE MODE").await;
         let there = guessed(self.session, there).await?.unwrap_or_default();
         let is_there = |item: &u32| {
             let bound = self.batch.bound.get(*item as usize);
@@ -241,7 +242,7 @@ impl Transaction<'_, '_> {
     async fn judged(&mut self, items: &[u32]) -> Result<bool, Break> {
         let rows = bound(self.batch, items);
         let empty = rows.first().map(|p| super::matching::empty(&p.compiled));
-        let judged = set::judge(self.session, &rows).await;
+        let judged = send_many::judge(self.session, &rows).await;
         let fine = guessed(self.session, judged.map(Some))
             .await?
             .unwrap_or_default();
@@ -270,8 +271,8 @@ impl Transaction<'_, '_> {
     fn suits(&self, items: &[u32]) -> bool {
         let rows = bound(self.batch, items);
         rows.first().is_some_and(|first| {
-            set::is_possible(&first.compiled, &self.session.server)
-                && (first.compiled.action != Action::Update || set::is_uniform(&rows))
+            send_many::is_possible(&first.compiled, &self.session.server)
+                && (first.compiled.action != Action::Update || send_many::is_uniform(&rows))
         })
     }
 
@@ -284,8 +285,8 @@ impl Transaction<'_, '_> {
     }
 
     fn next_size(&self, items: &[u32]) -> usize {
-        let next = items.get(..set::MOST_ROWS).unwrap_or(items);
-        set::next_size(&bound(self.batch, next), &self.session.server)
+        let next = items.get(..send_many::MOST_ROWS).unwrap_or(items);
+        send_many::next_size(&bound(self.batch, next), &self.session.server)
     }
 }
 

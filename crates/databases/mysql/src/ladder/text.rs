@@ -4,7 +4,7 @@ use mysql_async::Value as Cell;
 
 use windrow_database::quote::backtick::{push_ident, push_table};
 
-use super::compiled::{Action, Compiled};
+use super::plan::{Action, Compiled};
 use crate::catalog::table::Facts;
 use crate::values::column::{Column, Kind};
 use crate::values::literal;

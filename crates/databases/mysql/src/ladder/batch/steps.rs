@@ -8,7 +8,7 @@ use windrow_database::plan::{self, Bonds, Fence, Item, Step};
 
 use super::Batch;
 use crate::catalog::table::Table;
-use crate::ladder::compiled::Compiled;
+use crate::ladder::plan::Compiled;
 use crate::values::key::Canon;
 
 impl Batch<'_> {

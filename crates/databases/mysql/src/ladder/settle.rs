@@ -1,4 +1,5 @@
-//! One transaction: what it knows of its units, how it is opened, committed and undone.
+//! One transaction: its begin with the guard of its tables, its commit, and the verdicts of its
+//! units.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -12,16 +13,17 @@ use crate::catalog::guard;
 use crate::fault::{Scope, Trouble, unknown};
 use crate::session::Session;
 
-/// How a transaction goes about its units.
+/// The form in which a transaction executes its units.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mode {
-    /// Statements for many where they can be.
+    /// Statements for many writes, if possible.
     Sets,
-    /// The same, with a savepoint around each unit of several writes: one of them has failed.
-    Apart,
-    /// Each write by its own statement.
+    /// The same, with a savepoint around each unit of several writes, because one of them has
+    /// failed.
+    Isolated,
+    /// One statement for each write.
     Grouped,
-    /// One unit, whose writes are tried once: what they leave behind cannot be undone.
+    /// One unit whose writes are tried once, because their effects cannot be undone.
     Once,
 }
 
@@ -31,25 +33,27 @@ pub(crate) enum Mode {
 /// is sent: of one that is lost then nothing was under way.
 pub(crate) const TRUSTED: Duration = Duration::from_secs(1);
 
-/// Why a transaction did not end as it should. Unless it says otherwise, nothing of it was written.
+/// The reason why a transaction did not commit. Nothing of it was written, except for
+/// [`Break::Unknown`].
 #[derive(Debug)]
 pub(crate) enum Break {
     /// The connection was lost before the commit was sent.
     Lost(Box<str>),
-    /// The server rolled it back for no fault of its own.
+    /// The server rolled it back for a reason outside of it: a deadlock, a lock timeout.
     Gone(Fault),
     /// The server ends the connection.
     Ended(Fault),
-    /// A unit of several writes failed; units of several writes need savepoints.
-    Apart,
-    /// An answer could not be told whose it is.
+    /// A unit of several writes failed, so such units need savepoints.
+    Isolate,
+    /// An answer could not be assigned to a write.
     Unsure,
     /// A table is not as it was described.
     Stale,
-    /// Somebody holds a lock on a whole table.
+    /// Another session holds a lock on a whole table.
     Locked(TableName, Fault),
-    /// These units have their verdicts, and the others run again without them: they wait for locks,
-    /// and what follows them must not be written before them; or they must be undone.
+    /// These units have their verdicts and the others run again without them. Either they wait for
+    /// locks, and later units of their sources must not be written before them, or they must be
+    /// undone.
     Overtaken(Vec<(u32, Verdict<RowDone>)>),
     /// It may have been committed.
     Unknown(Fault),
@@ -81,9 +85,9 @@ pub(crate) struct Transaction<'t, 'u> {
     pub(super) failed: Vec<(u32, Verdict<RowDone>)>,
     /// What a unit of several writes failed with, and the number of the write that did.
     pub(super) blame: Option<(usize, Verdict<RowDone>)>,
-    /// Everything counts as set apart.
+    /// True if everything is counted as isolated.
     isolated: bool,
-    /// A unit that fails is undone with all of the transaction.
+    /// True if a unit that fails undoes the whole transaction.
     pub(super) once: bool,
 }
 
@@ -252,7 +256,7 @@ impl<'t, 'u> Transaction<'t, 'u> {
             Ok(())
         } else {
             self.blame = Some((write, verdict));
-            Err(Break::Apart)
+            Err(Break::Isolate)
         }
     }
 }

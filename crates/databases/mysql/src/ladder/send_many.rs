@@ -6,10 +6,10 @@ use mysql_async::{Row, Value as Cell};
 use windrow_core::RowDone;
 
 use super::batch::BoundWrite;
-use super::compiled::{Action, Compiled};
 use super::failed::Failed;
 use super::matching;
-use super::single::{given, key_cells, result_places, size};
+use super::plan::{Action, Compiled};
+use super::send_one::{given, key_cells, result_places, size};
 use super::text;
 use super::text::Met;
 use crate::fault::{DUPLICATE, Trouble};

@@ -1,14 +1,15 @@
-//! The units of a transaction, one step after another, with savepoints where they are needed.
+//! The units of a transaction, one step after another, and a savepoint around each unit of several
+//! writes once one of them has failed.
 
 use windrow_core::{RowDone, Rung, Verdict};
 use windrow_database::plan;
 use windrow_database::plan::Step;
 
-use super::transaction::{Break, Mode, Transaction, defect};
+use super::settle::{Break, Mode, Transaction, defect};
 
-/// How often it is looked for the first write of a unit that fails by statements for many, before
-/// all of them go one by one: each time an earlier one has been found.
-const QUICK_TRIES: usize = 5;
+/// Attempts to find the first write of a unit that fails by statements for many writes. Each finds
+/// an earlier one. After that the writes run one by one.
+const MAX_QUICK_TRIES: usize = 5;
 
 /// How a unit of several writes is tried.
 #[derive(Clone, Copy, Debug)]
@@ -28,7 +29,7 @@ impl Transaction<'_, '_> {
         let worked = self.work(units, mode).await;
         let ended = match worked.and_then(|()| self.none_overtaken()) {
             Ok(()) => self.commit(units).await,
-            Err(Break::Apart) if mode == Mode::Once => self.undo_once(units).await,
+            Err(Break::Isolate) if mode == Mode::Once => self.undo_once(units).await,
             Err(Break::Lost(why)) => return Err(Break::Lost(why)),
             // Where the server has rolled back already this does nothing.
             Err(other) => self
@@ -49,7 +50,7 @@ impl Transaction<'_, '_> {
         if let (Mode::Once, Some(unit)) = (mode, units.first()) {
             return self.in_order(*unit).await;
         }
-        if mode != Mode::Apart {
+        if mode != Mode::Isolated {
             return self.steps(units, mode == Mode::Sets).await;
         }
         let mut singles = Vec::new();
@@ -95,7 +96,7 @@ impl Transaction<'_, '_> {
                 Ok(()) if !matches!(way, Way::UpTo(_)) => return Ok(()),
                 // It does not fail any more.
                 Ok(()) => None,
-                Err(Break::Apart) => self.blame.take(),
+                Err(Break::Isolate) => self.blame.take(),
                 Err(other) => return Err(other),
             };
             self.counts = counts;
@@ -108,7 +109,7 @@ impl Transaction<'_, '_> {
                 (Way::UpTo(write), Some((at, verdict))) if write == at => {
                     return self.failed_alone(unit, verdict);
                 }
-                (_, Some((at, _))) if tries < QUICK_TRIES => Way::UpTo(at),
+                (_, Some((at, _))) if tries < MAX_QUICK_TRIES => Way::UpTo(at),
                 _ => Way::InOrder,
             };
         }

@@ -4,11 +4,11 @@ use mysql_async::Value as Cell;
 use windrow_core::{Fault, FaultClass, RowDone};
 
 use super::batch::BoundWrite;
-use super::compiled::{Action, Compiled};
 use super::failed::Failed;
 use super::matching;
 use super::named;
 use super::named::NamingKey;
+use super::plan::{Action, Compiled};
 use super::text;
 use super::text::Met;
 use crate::catalog::table::same;
