@@ -1,5 +1,5 @@
-//! The pages that people read: their links lead somewhere, the book has all of them, and the README
-//! stays short.
+//! The pages that people read: their links lead somewhere, the book has all of them, the README
+//! stays short, and decisions are listed with their dates.
 
 #![expect(
     clippy::unwrap_used,
@@ -79,7 +79,8 @@ fn fault(page: &Path, target: &str) -> Option<String> {
 
 #[test]
 fn links_between_pages_lead_somewhere() {
-    let pages = [root(), root().join("docs")].into_iter();
+    let docs = root().join("docs");
+    let pages = [root(), docs.join("decisions"), docs].into_iter();
     let mut faults = Vec::new();
     for page in pages.flat_map(|folder| pages_in(&folder)) {
         let text = fs::read_to_string(&page).unwrap();
@@ -100,6 +101,28 @@ fn the_book_lists_every_page() {
         let name = page.file_name().unwrap().to_str().unwrap();
         let known = name == "SUMMARY.md" || listed.iter().any(|target| target == name);
         assert!(known, "docs/{name} is not in docs/SUMMARY.md");
+    }
+}
+
+#[test]
+fn decisions_are_listed_and_dated() {
+    let folder = root().join("docs/decisions");
+    let listed = targets(&fs::read_to_string(folder.join("README.md")).unwrap());
+    for page in pages_in(&folder) {
+        let name = page.file_name().unwrap().to_str().unwrap().to_owned();
+        if name == "README.md" {
+            continue;
+        }
+        assert!(
+            listed.contains(&name),
+            "{name} is not in docs/decisions/README.md"
+        );
+        let text = fs::read_to_string(&page).unwrap();
+        let head: Vec<_> = text.lines().take(6).collect();
+        for field in ["# ", "- Date: 20", "- State: "] {
+            let has = head.iter().any(|line| line.starts_with(field));
+            assert!(has, "docs/decisions/{name} does not begin with \"{field}\"");
+        }
     }
 }
 
