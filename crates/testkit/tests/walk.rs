@@ -10,6 +10,7 @@
 
 #![expect(
     clippy::unwrap_used,
+    clippy::indexing_slicing,
     reason = "helpers of tests may panic as tests may"
 )]
 
@@ -133,10 +134,7 @@ impl Source {
             let indent = &head[..head.len() - head.trim_start().len()];
             let ends = |l: &&str| *l == format!("{indent}}}") || *l == format!("{indent});");
             let is_whole = head.ends_with(';') || head.ends_with('}');
-            let length = lines[at..]
-                .iter()
-                .position(|l| ends(&l))
-                .unwrap_or_default();
+            let length = lines[at..].iter().position(ends).unwrap_or_default();
             let last = if is_whole { at } else { at + length };
             let body = functions.entry(name).or_default();
             body.push_str(&lines[at..=last].join("\n"));
@@ -145,9 +143,10 @@ impl Source {
         Self { text, functions }
     }
 
+    /// An empty source if there is no such file: then it lacks every function.
     fn read(file: &str) -> Self {
         let text = fs::read_to_string(root().join("crates").join(file));
-        Self::of(&text.unwrap_or_else(|error| panic!("{file}: {error}")))
+        Self::of(&text.unwrap_or_default())
     }
 
     /// The text of a function and of all functions of the file that it reaches.
@@ -196,32 +195,48 @@ fn as_variable(name: &str) -> String {
     text
 }
 
-/// The traits that imply one of these: `trait Form: Messages` makes a `Form` of each `Messages`.
-fn with_subtraits<'n>(names: BTreeSet<&'n str>, caller: &'n Source) -> BTreeSet<&'n str> {
-    let mut all = names.clone();
-    let traits = caller.text.lines().filter_map(|l| l.split_once("trait "));
-    for (_, head) in traits {
-        let (name, rest) = head.split_once(':').unwrap_or((head, ""));
-        if names.iter().any(|known| self::names(rest, known)) {
-            all.insert(name.trim());
-        }
-    }
-    all
-}
-
 /// The name of the module that a file is.
 fn module(file: &str) -> &str {
     let path = file.trim_end_matches(".rs").trim_end_matches("/mod");
     path.rsplit('/').next().unwrap()
 }
 
+/// Heads of traits with the traits they require: `Form: Messages`.
+fn subtraits() -> Vec<(String, String)> {
+    let (mut folders, mut found) = (vec![root().join("crates")], Vec::new());
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|e| e == "rs") {
+                let text = fs::read_to_string(&path).unwrap();
+                let heads = text
+                    .lines()
+                    .filter_map(|l| l.split_once("trait ")?.1.split_once(':'));
+                found.extend(heads.map(|(name, required)| (name.to_owned(), required.to_owned())));
+            }
+        }
+    }
+    found
+}
+
 /// Sources by file, read once.
-#[derive(Default)]
-struct Sources(BTreeMap<String, Source>);
+struct Sources {
+    files: BTreeMap<String, Source>,
+    subtraits: Vec<(String, String)>,
+}
 
 impl Sources {
+    fn new() -> Self {
+        Self {
+            files: BTreeMap::new(),
+            subtraits: subtraits(),
+        }
+    }
+
     fn get(&mut self, file: &str) -> &Source {
-        let entry = self.0.entry(file.to_owned());
+        let entry = self.files.entry(file.to_owned());
         entry.or_insert_with(|| Source::read(file))
     }
 
@@ -230,27 +245,33 @@ impl Sources {
         self.get(stop.0).reach(stop.1)
     }
 
+    /// True if a file names what another one defines, or a trait that requires what that one
+    /// implements.
+    fn knows(&mut self, from: &str, to: &str) -> bool {
+        let text = self.get(from).text.clone();
+        let defined: Vec<String> = self
+            .get(to)
+            .defines()
+            .into_iter()
+            .map(str::to_owned)
+            .collect();
+        let requires = |required: &str| defined.iter().any(|name| names(required, name));
+        let implied = self
+            .subtraits
+            .iter()
+            .filter(|(_, required)| requires(required));
+        let implied = implied.map(|(name, _)| name.as_str());
+        let mut known = defined.iter().map(String::as_str).chain(implied);
+        names(&text, module(to))
+            || known.any(|name| names(&text, name) || names(&text, &as_variable(name)))
+    }
+
     /// Why one stop does not call another; `None` if it does.
     fn fault(&mut self, from: (&str, &str), to: (&str, &str)) -> Option<String> {
-        let reach = self.reach(from);
-        if !calls(&reach, to.1) {
+        if !calls(&self.reach(from), to.1) {
             return Some(format!("{from:?} does not call {to:?}"));
         }
-        if from.0 == to.0 {
-            return None;
-        }
-        let trait_file = self
-            .get("databases/postgres/src/ladder/form.rs")
-            .text
-            .clone();
-        let callers = Source::of(&format!("{}\n{trait_file}", self.get(from.0).text));
-        let caller = self.get(from.0).text.clone();
-        let called = self.get(to.0);
-        let known = with_subtraits(called.defines(), &callers);
-        let is_named = known
-            .iter()
-            .any(|name| names(&caller, name) || names(&caller, &as_variable(name)));
-        let is_known = is_named || names(&caller, module(to.0));
+        let is_known = from.0 == to.0 || self.knows(from.0, to.0);
         (!is_known).then(|| format!("{} names nothing that {} defines", from.0, to.0))
     }
 }
@@ -318,7 +339,7 @@ fn three(page: &str) -> [Vec<Line<'_>>; 3] {
 fn the_walks_follow_the_calls() {
     let page = page();
     let [http, lane, pg] = three(&page);
-    let mut sources = Sources::default();
+    let mut sources = Sources::new();
     let mut found = faults(&http, &[], &mut sources);
     found.extend(faults(&lane, &http, &mut sources));
     found.extend(faults(&pg, &lane, &mut sources));
