@@ -1,4 +1,4 @@
-//! What the server says.
+//! Parses the server's answers.
 
 use std::fmt;
 
@@ -17,20 +17,20 @@ pub(crate) struct Entry<'a> {
     pub(crate) number: i64,
     #[serde(default, rename = "errorMessage")]
     pub(crate) message: String,
-    /// The document as it is now, where that was asked for.
+    /// The document after the write, if requested.
     #[serde(borrow)]
     pub(crate) new: Option<&'a RawValue>,
-    /// The document as it was, where that was asked for.
+    /// The document before the write, if requested.
     #[serde(borrow)]
     pub(crate) old: Option<&'a RawValue>,
 }
 
-/// A request that failed as a whole, or one entry of it.
+/// The failure of a whole request, or of one entry of its array.
 #[derive(Clone, Debug)]
 pub(crate) struct Failure {
-    /// 0 for an entry.
+    /// The HTTP status; 0 for an entry.
     pub(crate) status: u16,
-    /// The server's own number; 0 where something else answered in its place.
+    /// ArangoDB's error number; 0 if another program, such as a proxy, answered.
     pub(crate) number: i64,
     pub(crate) message: String,
 }
@@ -44,7 +44,7 @@ struct Failed {
 }
 
 impl Failure {
-    /// What an answer says that is an error.
+    /// Parses an answer with an error status.
     pub(crate) fn of(answer: &Answer) -> Self {
         let status = answer.status.as_u16();
         match serde_json::from_slice::<Failed>(&answer.body) {
@@ -64,7 +64,7 @@ impl Failure {
         }
     }
 
-    /// What an entry says that is an error.
+    /// Returns the error of an entry.
     pub(crate) fn of_entry(entry: &Entry<'_>) -> Self {
         Self {
             status: 0,
@@ -74,12 +74,12 @@ impl Failure {
     }
 }
 
-/// A document: its attributes with their JSON texts, in the order in which the server has them.
+/// A document: its attributes with their JSON texts, in the server's order.
 #[derive(Debug, Default)]
 pub(crate) struct Document<'a>(pub(crate) Vec<(String, &'a RawValue)>);
 
 impl<'a> Document<'a> {
-    /// An attribute.
+    /// Returns the JSON text of an attribute.
     pub(crate) fn get(&self, name: &str) -> Option<&'a RawValue> {
         let found = self.0.iter().find(|(attribute, _)| attribute == name);
         found.map(|(_, raw)| *raw)

@@ -1,4 +1,4 @@
-//! What a failure means: for whoever asked, and for the documents that went out with it.
+//! Classifies failures: for the client of the write, and for the other documents of the request.
 //!
 //! Numbers: <https://docs.arangodb.com/stable/develop/error-codes/> (`lib/Basics/errors.dat` of the server).
 
@@ -7,13 +7,13 @@ use windrow_database::web::{Meaning, of_status};
 
 use super::answer::Failure;
 
-/// No document has the key.
+/// Error number: no document has the key.
 pub(super) const MISSING: i64 = 1202;
 
-/// There is no such collection.
+/// Error number: there is no such collection.
 pub(super) const NO_COLLECTION: i64 = 1203;
 
-/// Tells what a failure means.
+/// Classifies a failure.
 pub(super) fn meaning(failure: &Failure, collection: &str) -> Meaning {
     let (class, state, request) = class(failure);
     let message = match failure.number {
@@ -35,20 +35,21 @@ pub(super) fn meaning(failure: &Failure, collection: &str) -> Meaning {
     Meaning::of(fault, request)
 }
 
-/// True for a key that is taken, as opposed to another unique index:
+/// Returns true if the key exists already, and false if another unique index is violated:
 /// `unique constraint violated - in index primary of type primary over '_key'; conflicting key: k`.
 pub(super) fn is_key_taken(failure: &Failure) -> bool {
     failure.number == 1210 && constraint(failure) == Some("primary")
 }
 
-/// The index that a message of a unique violation names.
+/// Returns the index that the message of a unique violation names.
 fn constraint(failure: &Failure) -> Option<&str> {
     let (_, behind) = failure.message.split_once("in index ")?;
     let (index, _) = behind.split_once(" of type ")?;
     (failure.number == 1210).then_some(index)
 }
 
-/// Class, SQLSTATE, and whether it concerns the request rather than one of its documents.
+/// Returns class and SQLSTATE, and true if the failure concerns the whole request and not one
+/// document.
 fn class(failure: &Failure) -> (FaultClass, &'static str, bool) {
     match failure.number {
         0 => without_number(failure.status),
@@ -68,15 +69,15 @@ fn class(failure: &Failure) -> (FaultClass, &'static str, bool) {
         1210 => (FaultClass::Unique, "23505", false),
         1216 => (FaultClass::TooLarge, "54000", false),
         1620 => (FaultClass::Check, "23514", false),
-        // Between the servers of a cluster something was lost: the document may be there.
+        // A message between the servers of a cluster was lost: the document may be stored.
         1400..=1499 => (FaultClass::Unknown, "08007", false),
         1..=9_999 if failure.status == 0 => (FaultClass::Other, "58000", false),
         _ => without_number(failure.status),
     }
 }
 
-/// Without a number that is known here the status says it; ArangoDB itself answers 409 to a
-/// conflict.
+/// Classifies a failure by its HTTP status if its number is unknown. ArangoDB itself answers
+/// conflicts with 409.
 fn without_number(status: u16) -> (FaultClass, &'static str, bool) {
     match of_status(status) {
         _ if status == 409 => (FaultClass::Conflict, "40001", false),

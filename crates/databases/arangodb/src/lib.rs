@@ -1,21 +1,21 @@
 //! ArangoDB over its HTTP API for documents (<https://docs.arangodb.com/stable/develop/http-api/documents/>).
 //!
 //! A table is a collection, a row a document, a column a top-level attribute, and the key is
-//! `_key`. Many documents go out as one array, whose answer is an array of the same length: a
-//! document that fails has its error in its place and takes no other with it.
+//! `_key`. Many documents are sent as one array. The answer is an array of the same length; a
+//! document that fails has its error at its position and does not affect the others.
 //!
-//! | room | what it does |
+//! | module | what it does |
 //! | --- | --- |
-//! | this file | the driver: URL in, sink out |
-//! | `sink` | the sink: opens connections, asks for signs of life |
-//! | `ladder` | the way of a batch, from units to requests, and from answers to verdicts |
-//! | `ladder::executor` | its order: join, send step by step |
-//! | `ladder::bind` | every write joined with its collection: is it sound, which document does it touch |
-//! | `ladder::request` | a shape as a request: method, path, what an entry of its array is |
-//! | `ladder::connection`, `ladder::session` | a connection: who we are, a request out, an answer in |
-//! | `ladder::bulk` | a step: one array, and what is set apart when it fails |
-//! | `answer`, `fault` | what the server says, and what it means |
-//! | `values` | documents in and out |
+//! | this file | the driver: opens a sink for a URL |
+//! | `sink` | opens connections, checks that the database answers |
+//! | `ladder` | the path of a batch, from units to requests, and from answers to verdicts |
+//! | `ladder::executor` | joins writes with collections and sends them step by step |
+//! | `ladder::bind` | joins a write with its collection and checks it |
+//! | `ladder::request` | converts a shape to a request |
+//! | `ladder::connection`, `ladder::session` | a connection: authentication, requests, answers |
+//! | `ladder::bulk` | sends one array, and isolates documents if it fails |
+//! | `answer`, `fault` | parses and classifies the server's answers |
+//! | `values` | encodes and decodes documents |
 
 mod answer;
 mod fault;
@@ -33,12 +33,12 @@ use windrow_database::web::Target;
 
 use self::sink::{ArangoSink, PROFILE};
 
-/// ArangoDB's port.
+/// ArangoDB's usual port.
 const PORT: u16 = 8529;
 
 const FORM: &str = "arangodb://USER:PASSWORD@HOST:8529/DATABASE (arangodbs:// with TLS)";
 
-/// The driver.
+/// The driver for ArangoDB.
 pub struct ArangoDb;
 
 #[async_trait]

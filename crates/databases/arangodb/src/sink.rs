@@ -1,4 +1,4 @@
-//! The sink: connections, and what they share.
+//! The sink: opens connections and holds the settings that they share.
 
 use std::sync::Arc;
 
@@ -17,10 +17,10 @@ use super::ladder::request::KEY;
 use super::ladder::session::{Identity, Session};
 use super::values::encode;
 
-/// The database that is there from the start.
+/// The name of the database that every server has.
 const SYSTEM: &str = "_system";
 
-/// What ArangoDB can do.
+/// The abilities of ArangoDB.
 pub(super) const PROFILE: Profile = Profile {
     name: "ArangoDB",
     transactional: false,
@@ -55,8 +55,10 @@ pub(super) struct ArangoSink {
 }
 
 impl ArangoSink {
+    /// Returns a sink for a URL.
+    ///
     /// # Errors
-    /// The URL makes no sense.
+    /// The URL is invalid.
     pub(super) fn new(mut target: Target, options: &Options) -> Result<Self, Fault> {
         let database = match target.path.as_slice() {
             [] => Arc::from(SYSTEM),
@@ -110,7 +112,7 @@ impl Sink<RowWrite> for ArangoSink {
         &PROFILE
     }
 
-    // A document that somebody else is writing is a conflict at once: nobody waits.
+    // A document that another session writes is a conflict at once, so no write waits for a lock.
     async fn connect(&self, _purpose: Purpose) -> Result<Box<dyn Executor<RowWrite>>, Fault> {
         Ok(Box::new(self.connection().await?))
     }
@@ -144,8 +146,8 @@ impl Database for ArangoSink {
         Ok([Name::from(KEY)].into())
     }
 
-    /// Users, queues, graphs and the code of its services are in collections of the database
-    /// (ArangoDB's documentation, "System collections").
+    /// Returns true for system collections, which hold users, queues, graphs and the code of
+    /// services (ArangoDB's documentation, "System collections").
     fn owns(&self, table: &TableName) -> bool {
         table.table.starts_with('_')
     }

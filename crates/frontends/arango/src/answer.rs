@@ -1,4 +1,4 @@
-//! The answers to requests about documents.
+//! Encodes answers to requests about documents.
 
 use http::StatusCode;
 use http::header::{ETAG, HeaderName, HeaderValue, LOCATION};
@@ -11,7 +11,7 @@ use crate::request::DocumentRequest;
 use crate::revision;
 use crate::routes;
 
-/// A row that came back, with what ArangoDB says of a document.
+/// A returned row, with the attributes that ArangoDB adds to a document.
 pub(crate) struct Row<'r> {
     returned: &'r Returned,
     row: &'r [Value],
@@ -19,7 +19,7 @@ pub(crate) struct Row<'r> {
 }
 
 impl<'r> Row<'r> {
-    /// The row of a write or a read, if one came back.
+    /// Returns the row of a write or a read, if the database returned one.
     pub(crate) fn of(done: &'r RowDone) -> Option<Self> {
         let returned = done.returned.as_deref()?;
         let row = returned.rows.first()?;
@@ -30,13 +30,14 @@ impl<'r> Row<'r> {
         })
     }
 
-    /// `_key` as the database has it.
+    /// Returns `_key` as stored in the database.
     fn key(&self) -> Option<String> {
         let key = revision::cell(self.returned, self.row, KEY)?;
         Some(revision::text_of(key).into_owned())
     }
 
-    /// The whole document: ArangoDB's attributes first, then the other columns in their order.
+    /// Writes the whole document: ArangoDB's attributes first, then the other columns in their
+    /// order.
     pub(crate) fn write(&self, out: &mut Vec<u8>, request: &DocumentRequest<'_>, asked: &str) {
         let key = self.key().unwrap_or_else(|| asked.to_owned());
         out.push(b'{');
@@ -51,7 +52,7 @@ impl<'r> Row<'r> {
     }
 }
 
-/// `"_id":..,"_key":..` and, where it is known, `,"_rev":..`
+/// Writes `"_id":..,"_key":..` and, if known, `,"_rev":..`.
 pub(crate) fn identity(
     out: &mut Vec<u8>,
     request: &DocumentRequest<'_>,
@@ -69,8 +70,7 @@ pub(crate) fn identity(
     }
 }
 
-/// The result of a document that was written: identity, and the document itself where it was asked
-/// for.
+/// Writes the result for a written document: its identity, and the document itself if requested.
 pub(crate) fn written(
     out: &mut Vec<u8>,
     request: &DocumentRequest<'_>,
@@ -97,7 +97,7 @@ pub(crate) fn written(
     out.push(b'}');
 }
 
-/// The answer to a request that wrote one document.
+/// Returns the answer to a request that wrote one document.
 pub(crate) fn one(
     request: &DocumentRequest<'_>,
     status: StatusCode,
@@ -117,11 +117,10 @@ pub(crate) fn one(
     answer
 }
 
-/// The path of a document. The names stand there as the request wrote them, the key is
-/// percent-encoded anew.
+/// Returns the path of a document. Names are as in the request; the key is percent-encoded again.
 fn location(request: &DocumentRequest<'_>, key: &str) -> String {
     let key = utf8_percent_encode(key, NON_ALPHANUMERIC).to_string();
-    // What ArangoDB leaves as it is in keys.
+    // ArangoDB does not encode these characters in keys.
     let key = ["-", "_", ".", "~"].iter().fold(key, |key, plain| {
         let coded = utf8_percent_encode(plain, NON_ALPHANUMERIC).to_string();
         key.replace(&coded, plain)
@@ -131,7 +130,7 @@ fn location(request: &DocumentRequest<'_>, key: &str) -> String {
     format!("/_db/{database}/_api/document/{raw}/{key}")
 }
 
-/// Sets a header; a text that cannot stand in one is left out.
+/// Sets a header, unless the text has characters that a header cannot have.
 pub(crate) fn set(answer: &mut WholeAnswer, name: HeaderName, text: &str) {
     if let Ok(value) = HeaderValue::from_str(text) {
         answer.headers_mut().insert(name, value);

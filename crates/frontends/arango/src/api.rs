@@ -1,4 +1,4 @@
-//! What the HTTP server is given.
+//! The extension that the HTTP server serves below `/_api`.
 
 use async_trait::async_trait;
 use http::Method;
@@ -22,8 +22,8 @@ pub struct ArangoApi {
 }
 
 impl ArangoApi {
-    /// `gives_back`: whether the database gives back what it wrote
-    /// ([`windrow_core::Promise::Returned`]). Answers have no revision where it does not.
+    /// Returns the API. `gives_back` is true if the database returns written rows
+    /// ([`windrow_core::Promise::Returned`]); otherwise answers have no revision.
     pub fn new(gives_back: bool) -> Self {
         Self {
             gives_back,

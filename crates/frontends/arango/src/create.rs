@@ -20,7 +20,7 @@ pub(crate) async fn run(
     let plan = request.plan(Op::Insert)?;
     let Whole { bytes, permit } = whole;
     let (key, write) = writes::insert(request, &plan, &bytes)?;
-    // The permit is for the row from here on.
+    // From here on the memory permit covers the row, not the body.
     drop(bytes);
     let ack = request.insert_ack()?;
     let done = request.context.write(ack, write, permit).await?;

@@ -1,4 +1,4 @@
-//! The text of a document to the parts of a row.
+//! Parses the JSON text of a document into the columns of a row.
 
 use std::sync::Arc;
 
@@ -9,22 +9,23 @@ use crate::attributes::{ID, KEY, REV};
 use crate::error::{self, Error, KEY_BAD, bad};
 use crate::options::Options;
 
-/// A document without the attributes that ArangoDB makes itself.
+/// A document without the attributes that ArangoDB adds.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Document {
     pub(crate) names: Vec<Name>,
     pub(crate) values: Vec<Value>,
-    /// `_key`, where the document has one.
+    /// The value of `_key`, if present.
     pub(crate) key: Option<Box<str>>,
-    /// `_id`, which is looked at only where a document is to be found by it.
+    /// The value of `_id`, used only to find a document.
     pub(crate) id: Option<Box<str>>,
 }
 
 impl Document {
-    /// Reads one object. `guess`: a shape that it may have.
+    /// Parses one JSON object. `guess` is the shape of an earlier document, which this one may
+    /// share.
     ///
     /// # Errors
-    /// What is wrong with the text, or a `_key` that is not a text.
+    /// The syntax error of the text, or a `_key` that is no string.
     pub(crate) fn read(text: &[u8], guess: Option<&Arc<Shape>>) -> Result<Self, Error> {
         let (columns, mut values) = object::read(text, guess, 2)?;
         let mut names = match (columns, guess) {
@@ -55,8 +56,7 @@ impl Document {
         })
     }
 
-    /// Checks the key of a document in the body of a request whose path names a key: it may repeat
-    /// that key, and name no other.
+    /// Checks that the document's key, if it has one, equals the key in the path.
     pub(crate) fn check_same(&self, key: &str) -> Result<(), Error> {
         match &self.key {
             Some(other) if **other != *key => Err(bad(
@@ -69,7 +69,7 @@ impl Document {
         }
     }
 
-    /// Refuses attributes that ArangoDB would merge with what is there, where this request would.
+    /// Refuses attributes with objects if ArangoDB would merge them with the stored objects.
     pub(crate) fn check_merge(&self, options: &Options, op: Op) -> Result<(), Error> {
         let changes = op == Op::Update || options.on_conflict == OnConflict::Update;
         if !changes || !options.merges {

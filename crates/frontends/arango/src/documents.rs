@@ -1,4 +1,4 @@
-//! Where a request about documents goes, once its head is read.
+//! Dispatches a request about documents to its handler.
 
 use http::HeaderMap;
 use http::header::{IF_MATCH, IF_NONE_MATCH};
@@ -47,7 +47,7 @@ pub(crate) async fn run(
     }
 }
 
-/// Promises of ArangoDB's that are made by headers.
+/// Refuses headers that ask for promises of ArangoDB that Windrow cannot keep.
 fn check_headers(headers: &HeaderMap, endpoint: Endpoint) -> Result<(), Error> {
     let refuse = |what: &str| {
         Err(error::unsupported(format!(

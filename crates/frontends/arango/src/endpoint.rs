@@ -2,13 +2,13 @@
 
 use windrow_http::extension::{ExtraEndpoint, ExtraKind};
 
-/// One method of one path.
+/// A method of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Endpoint {
-    /// The batch envelope, which takes two methods.
+    /// The batch envelope, by POST or PUT.
     Envelope,
     PutEnvelope,
-    /// Documents of the collection that `?collection=` names.
+    /// Creates documents in the collection that `?collection=` names.
     CreateIn,
     CreateDocuments,
     ReplaceDocuments,
@@ -24,7 +24,7 @@ const BATCH: &str = "/_api/batch";
 const DOCUMENTS: &str = "/_api/document/{collection}";
 const DOCUMENT: &str = "/_api/document/{collection}/{key}";
 
-/// [`Endpoint::ALL`], in that order, as the HTTP frontend sees them.
+/// The description of each of [`Endpoint::ALL`], in the same order, for the HTTP frontend.
 pub(crate) const ENDPOINTS: [ExtraEndpoint; 11] = [
     batch("POST"),
     batch("PUT"),
@@ -70,7 +70,7 @@ impl Endpoint {
         Self::RemoveDocument,
     ];
 
-    /// The place in [`Endpoint::ALL`].
+    /// Returns the position in [`Endpoint::ALL`].
     pub(crate) fn index(self) -> usize {
         self as usize
     }

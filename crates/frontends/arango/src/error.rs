@@ -37,7 +37,7 @@ const QUEUE_FULL: u16 = 21003;
 #[derive(Debug)]
 pub(crate) struct Error {
     refusal: Refusal,
-    /// ArangoDB's number for it, where the fault's class does not say it.
+    /// ArangoDB's error number; `None` to derive it from the fault's class.
     number: Option<u16>,
 }
 
@@ -53,14 +53,14 @@ impl Error {
         self.refusal.fault()
     }
 
-    /// The number by which ArangoDB's clients know what is wrong.
+    /// Returns ArangoDB's error number.
     pub(crate) fn number(&self) -> u16 {
         self.number
             .unwrap_or_else(|| number_of(self.fault(), self.refusal.status()))
     }
 
-    /// The status, where ArangoDB has another one for the same: 400 for what a schema refuses, 409
-    /// for what may be run again.
+    /// Returns the HTTP status. It differs from the HTTP API in two cases: 400 for documents that a
+    /// schema refuses, and 409 for conflicts after which the client may try again.
     pub(crate) fn status(&self) -> StatusCode {
         match (self.refusal.status(), self.fault().class) {
             (StatusCode::UNPROCESSABLE_ENTITY, _) => StatusCode::BAD_REQUEST,
@@ -91,8 +91,8 @@ impl From<RowError> for Error {
     }
 }
 
-/// `{"error":true,"code":404,"errorNum":1202,"errorMessage":..,"sqlState":..}`: ArangoDB's four
-/// fields, and the code that the same error has elsewhere.
+/// Returns the answer `{"error":true,"code":404,"errorNum":1202,"errorMessage":..,"sqlState":..}`:
+/// ArangoDB's four fields, and the SQLSTATE of the HTTP API.
 pub(crate) fn refuse(error: &Error) -> WholeAnswer {
     let status = error.status();
     let mut body = Vec::with_capacity(256);
@@ -105,7 +105,7 @@ pub(crate) fn refuse(error: &Error) -> WholeAnswer {
     answer
 }
 
-/// An element of an array's results: as alone, but without a status of its own.
+/// Writes an error as an element of an array of results, which has no status of its own.
 pub(crate) fn element(out: &mut Vec<u8>, error: &Error) {
     out.extend_from_slice(b"{\"error\":true");
     fields(out, error);
@@ -153,7 +153,7 @@ fn number_of(fault: &Fault, status: StatusCode) -> u16 {
     }
 }
 
-/// No document has this key.
+/// Returns the error for a key that no document has.
 pub(crate) fn not_found(key: &str) -> Error {
     let fault = Fault::new(
         FaultClass::Other,
@@ -163,7 +163,7 @@ pub(crate) fn not_found(key: &str) -> Error {
     Error::numbered(Refusal::new(StatusCode::NOT_FOUND, fault), NOT_FOUND)
 }
 
-/// Refuses where no row has the key.
+/// Returns an error if no row had the key.
 pub(crate) fn check_found(key: &str, rows: u64) -> Result<(), Error> {
     if rows == 0 {
         return Err(not_found(key));
@@ -171,17 +171,17 @@ pub(crate) fn check_found(key: &str, rows: u64) -> Result<(), Error> {
     Ok(())
 }
 
-/// The request makes no sense.
+/// Returns an error for an invalid request, with ArangoDB's number.
 pub(crate) fn bad(number: u16, message: impl Into<Box<str>>) -> Error {
     Error::numbered(Fault::invalid(message).into(), number)
 }
 
-/// The request makes no sense, and ArangoDB has no number of its own for it.
+/// Returns an error for an invalid request for which ArangoDB has no number of its own.
 pub(crate) fn invalid(message: impl Into<Box<str>>) -> Error {
     Fault::invalid(message).into()
 }
 
-/// Something of ArangoDB's that a database behind Windrow may not be able to do.
+/// Returns an error for a feature of ArangoDB that other databases may lack.
 pub(crate) fn unsupported(message: impl Into<Box<str>>) -> Error {
     let fault = Fault::new(FaultClass::Unsupported, "0A000", message);
     let refusal = Refusal::new(StatusCode::NOT_IMPLEMENTED, fault);

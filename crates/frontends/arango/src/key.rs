@@ -8,27 +8,27 @@ use crate::document::Document;
 use crate::error::{Error, HANDLE_BAD, KEY_BAD, KEY_MISSING, bad};
 use crate::request::DocumentRequest;
 
-/// The longest key, in bytes: ArangoDB's.
-const MAX: usize = 254;
-/// What a key may hold besides letters and digits: ArangoDB's.
+/// Bytes of the longest key, as in ArangoDB.
+const MAX_KEY_BYTES: usize = 254;
+/// Characters that a key may have besides letters and digits, as in ArangoDB.
 const OTHERS: &[u8] = b"_-:.@()+,=;$!*'%";
 
-/// Checks the key of a document that is to be created.
+/// Checks the key of a new document.
 pub(crate) fn check(key: &str) -> Result<(), Error> {
     let known = |b: &u8| b.is_ascii_alphanumeric() || OTHERS.contains(b);
-    if (1..=MAX).contains(&key.len()) && key.as_bytes().iter().all(known) {
+    if (1..=MAX_KEY_BYTES).contains(&key.len()) && key.as_bytes().iter().all(known) {
         return Ok(());
     }
     Err(bad(
         KEY_BAD,
         format!(
-            "illegal document key: it must have 1 to {MAX} bytes, letters, digits and {}",
+            "illegal document key: it must have 1 to {MAX_KEY_BYTES} bytes, letters, digits and {}",
             String::from_utf8_lossy(OTHERS)
         ),
     ))
 }
 
-/// The key that a path names.
+/// Returns the key in a path.
 pub(crate) fn of_path(raw: &str) -> Result<Box<str>, Error> {
     let key = percent_decode_str(raw).decode_utf8();
     key.map(|key| key.into_owned().into()).map_err(|_| {
@@ -39,7 +39,7 @@ pub(crate) fn of_path(raw: &str) -> Result<Box<str>, Error> {
     })
 }
 
-/// The key of a document that is to be found: its `_key`, or what its `_id` says.
+/// Returns the key by which a document is found: its `_key`, or the key in its `_id`.
 pub(crate) fn of_document(
     request: &DocumentRequest<'_>,
     document: &mut Document,
@@ -51,7 +51,7 @@ pub(crate) fn of_document(
     }
 }
 
-/// The key in `COLLECTION/KEY`, or the key alone.
+/// Returns the key in `COLLECTION/KEY` or in `KEY`.
 pub(crate) fn of_handle(request: &DocumentRequest<'_>, handle: &str) -> Result<Box<str>, Error> {
     match handle.split_once('/') {
         None => Ok(handle.into()),
@@ -66,8 +66,8 @@ pub(crate) fn of_handle(request: &DocumentRequest<'_>, handle: &str) -> Result<B
     }
 }
 
-/// A key that nothing else has: a UUID of version 7 (RFC 9562, 5.7). It begins with the time, so
-/// that new rows stand together in an index, and it fits columns of text and of UUIDs.
+/// Generates a unique key: a UUID of version 7 (RFC 9562, 5.7). It begins with the time, so that
+/// new rows are near each other in an index, and it fits text columns and UUID columns.
 pub(crate) fn generate() -> Box<str> {
     let now = SystemTime::now().duration_since(UNIX_EPOCH);
     let millis = now.map_or(0, |now| now.as_millis()) & 0xffff_ffff_ffff;

@@ -1,17 +1,17 @@
-//! The columns of collections, as rows that came back have shown them: what a document is replaced
-//! in.
+//! Remembers the columns of collections from returned rows. A replacement sets all of them.
 
 use std::collections::HashMap;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use windrow_core::Name;
 
-/// Collections that are kept. Past it all are forgotten, which costs each of them one more read.
-const KEPT: usize = 1024;
-/// The longest name of a collection that is kept, in bytes.
-const NAME: usize = 1 << 10;
+/// The largest number of collections remembered. Beyond it all are forgotten, and each costs one
+/// more read.
+const MAX_COLLECTIONS: usize = 1024;
+/// Bytes of the longest name of a remembered collection.
+const MAX_NAME_BYTES: usize = 1 << 10;
 
-/// The columns of a table, in its order.
+/// The columns of a table, in the table's order.
 pub(crate) type Layout = Arc<[Name]>;
 
 /// The columns of recent collections, by the raw names that requests use.
@@ -25,11 +25,11 @@ impl Layouts {
     }
 
     pub(crate) fn set(&self, collection: &str, layout: &Layout) {
-        if collection.len() > NAME {
+        if collection.len() > MAX_NAME_BYTES {
             return;
         }
         let mut kept = self.0.write().unwrap_or_else(PoisonError::into_inner);
-        if kept.len() >= KEPT {
+        if kept.len() >= MAX_COLLECTIONS {
             kept.clear();
         }
         kept.insert(collection.into(), Arc::clone(layout));

@@ -1,4 +1,4 @@
-//! Arrays of documents: as many results, in the same order.
+//! Handles arrays of documents. The answer has as many results, in the same order.
 
 use std::collections::BTreeMap;
 
@@ -20,10 +20,10 @@ use crate::replace::{self, Replacement};
 use crate::request::DocumentRequest;
 use crate::{key, writes};
 
-/// How often each error occurs: `1210:2,1202:1`.
+/// Header with the number of occurrences of each error: `1210:2,1202:1`.
 const ERROR_CODES: HeaderName = HeaderName::from_static("x-arango-error-codes");
 
-/// `PUT`, `PATCH` and `DELETE /_api/document/{collection}`
+/// Handles `PUT`, `PATCH` and `DELETE /_api/document/{collection}`.
 pub(crate) async fn run(
     request: &DocumentRequest<'_>,
     endpoint: Endpoint,
@@ -55,7 +55,7 @@ pub(crate) async fn run(
     }
 }
 
-/// `POST /_api/document/{collection}` with an array.
+/// Handles `POST /_api/document/{collection}` with an array.
 pub(crate) async fn create(
     request: &DocumentRequest<'_>,
     whole: Whole,
@@ -70,7 +70,7 @@ pub(crate) async fn create(
     written(request, whole, make, (ack, status)).await
 }
 
-/// A key, or a document with one, to a write that takes nothing but a key.
+/// Returns the write for an operation by key alone. The element is a key or a document with one.
 fn by_key(
     request: &DocumentRequest<'_>,
     plan: &Plan,
@@ -117,7 +117,7 @@ fn elements<'w>(
     Ok(elements)
 }
 
-/// What is known of an element before the lane is asked.
+/// The key of an element, or its error, before the lane executes it.
 type Slot = Result<Box<str>, Error>;
 
 async fn written(
@@ -234,8 +234,8 @@ fn answer_all(
     answer
 }
 
-/// An insert that found its key taken does nothing where that was asked for; all else must find its
-/// row.
+/// Returns true if a write may leave all rows unchanged: an insert that ignores existing keys. All
+/// other writes must find their row.
 fn may_do_nothing(request: &DocumentRequest<'_>, status: StatusCode) -> bool {
     let ignores = request.options.on_conflict == windrow_core::OnConflict::Ignore;
     ignores && status == StatusCode::CREATED

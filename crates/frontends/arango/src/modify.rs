@@ -19,7 +19,7 @@ pub(crate) async fn update(
     let app = request.context.app;
     let Whole { bytes, permit } = feed.all(app.row_limit(), app.budget()).await?;
     let document = Document::read(&bytes, plan.guess().as_ref())?;
-    // The permit is for the row from here on.
+    // From here on the memory permit covers the row, not the body.
     drop(bytes);
     document.check_same(&key)?;
     let write = writes::change(request, &plan, document, &key)?;

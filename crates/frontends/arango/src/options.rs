@@ -1,5 +1,5 @@
-//! The parameters of document requests: those that can be promised over any sink are taken, the
-//! others are refused.
+//! The parameters of document requests. Parameters that cannot be kept on every database are
+//! refused.
 
 use windrow_core::OnConflict;
 use windrow_http::extension::{decode, pairs};
@@ -7,32 +7,32 @@ use windrow_http::extension::{decode, pairs};
 use crate::endpoint::Endpoint;
 use crate::error::{Error, invalid, unsupported};
 
-/// What the parameters ask for.
+/// The parameters of a request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Options {
-    /// Percent-encoded, as it would stand in a path.
+    /// The name of the collection, percent-encoded as in a path.
     pub(crate) collection: Option<Box<str>>,
     pub(crate) on_conflict: OnConflict,
-    /// The answer has the document as it is now.
+    /// True if the answer has the document after the write.
     pub(crate) return_new: bool,
-    /// The answer has the document that was removed.
+    /// True if the answer has the removed document.
     pub(crate) return_old: bool,
-    /// The answer has nothing but errors.
+    /// True if the answer has only errors.
     pub(crate) silent: bool,
-    /// Objects are merged with those that are there: ArangoDB's default.
+    /// True if objects are merged with the stored ones, which is ArangoDB's default.
     pub(crate) merges: bool,
-    /// `PUT` of keys that reads.
+    /// True if a `PUT` of keys reads the documents.
     pub(crate) only_get: bool,
-    /// The answer comes once the write is as durable as the database makes it.
+    /// True if the answer waits until the write is as durable as the database can make it.
     pub(crate) wait_for_sync: bool,
 }
 
 impl Options {
-    /// Reads the parameters of a request of this kind.
+    /// Parses the parameters of a request.
     ///
     /// # Errors
-    /// 400 for one that is unknown, given twice or has no such value; 501 for one that cannot be
-    /// promised.
+    /// 400 for a parameter that is unknown, repeated or has an invalid value; 501 for one that
+    /// cannot be kept.
     pub(crate) fn read(endpoint: Endpoint, query: &str) -> Result<Self, Error> {
         let mut options = Self {
             merges: true,
@@ -69,7 +69,7 @@ impl Options {
             )))
         };
         match name {
-            // A plus sign stands for a blank in a query, and for itself in a path.
+            // A plus sign is a blank in a query, and a plus sign in a path.
             "collection" => self.collection = Some(raw.replace('+', "%20").into()),
             "returnNew" => self.return_new = truth(name, &value)?,
             "waitForSync" => self.wait_for_sync = truth(name, &value)?,
@@ -109,7 +109,7 @@ impl Options {
                     "a write under the condition of a version cannot be promised over any database",
                 );
             }
-            // Indexes are the database's own.
+            // The database updates its indexes itself.
             _ => drop(truth(name, &value)?),
         }
         Ok(())
@@ -172,7 +172,7 @@ const REMOVE: [&str; 5] = [
     "refillIndexCaches",
 ];
 
-/// A truth value in any of the spellings that ArangoDB takes.
+/// Parses a boolean in any of the spellings that ArangoDB accepts.
 fn truth(name: &str, value: &str) -> Result<bool, Error> {
     match value.to_ascii_lowercase().as_str() {
         "true" | "yes" | "on" | "y" | "1" => Ok(true),

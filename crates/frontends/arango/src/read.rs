@@ -36,9 +36,9 @@ pub(crate) async fn one(request: &DocumentRequest<'_>, raw: &str) -> Result<Whol
     Ok(answer)
 }
 
-/// Whether a header is there, and one of its tags names this revision (RFC 9110, 13.1): with or
-/// without quotation marks, as clients of ArangoDB send it. A weak tag names it where it is asked
-/// whether the document is another one by now.
+/// Returns true if one of a header's tags is `*` or this revision (RFC 9110, 13.1), false if none
+/// is, and `None` without the header. Clients of ArangoDB send tags with and without quotes. A weak
+/// tag counts only in `If-None-Match`.
 fn names(headers: &HeaderMap, header: HeaderName, revision: &[u8]) -> Option<bool> {
     let weak = header == IF_NONE_MATCH;
     let is_this = |tag: &[u8]| {
@@ -52,7 +52,7 @@ fn names(headers: &HeaderMap, header: HeaderName, revision: &[u8]) -> Option<boo
     Some(given.any(|value| value.as_bytes().split(|byte| *byte == b',').any(is_this)))
 }
 
-/// The document has another revision than the one that was asked for.
+/// Returns the answer to a request for another revision than the document has.
 fn changed(request: &DocumentRequest<'_>, key: &str, row: &Row<'_>) -> WholeAnswer {
     let mut body = format!(
         "{{\"error\":true,\"code\":412,\"errorNum\":{},\"errorMessage\":\"precondition failed\",",

@@ -1,10 +1,10 @@
-//! `PUT /_api/document/{collection}/{key}`: all columns that the document does not name become
+//! Handles `PUT /_api/document/{collection}/{key}`: columns that the document does not name become
 //! NULL.
 //!
-//! The columns are those of a row that came back before, so the first replacement of a collection
-//! reads one. Each replacement gives its row back: where that has other columns than expected, the
-//! table was altered, and it is done again. Over a database that gives nothing back a row is read
-//! before each.
+//! The columns are known from a row returned earlier, so the first replacement in a collection
+//! reads one. Each replacement returns its row. If that has other columns than expected, the table
+//! was altered, and the replacement is repeated. If the database returns no rows, one is read
+//! before each replacement.
 
 use std::sync::Arc;
 
@@ -20,10 +20,10 @@ use crate::layout::Layout;
 use crate::request::DocumentRequest;
 use crate::{answer, key, writes};
 
-/// How often a table may be altered while a document of it is replaced.
-const TRIES: usize = 3;
+/// The largest number of attempts if a table is altered meanwhile.
+const MAX_ATTEMPTS: usize = 3;
 
-/// A document that takes the place of the one with its key.
+/// A document that replaces the one with its key.
 pub(crate) struct Replacement {
     pub(crate) key: Box<str>,
     names: Vec<Name>,
@@ -55,8 +55,8 @@ impl Replacement {
         RowWrite::new(plan.shape(names), values)
     }
 
-    /// True where the document says what becomes of the column. Some databases do not tell cases
-    /// apart.
+    /// Returns true if the document has a value for the column. Names that differ only in case are
+    /// equal, as in some databases.
     fn names_column(&self, column: &Name, layout: &Layout) -> bool {
         if [ID, KEY, REV].contains(&&**column) {
             return true;
@@ -86,7 +86,7 @@ pub(crate) async fn one(
     Ok(answer::one(request, StatusCode::CREATED, &key, &done))
 }
 
-/// Replaces documents, each as if alone; a result for each of them.
+/// Replaces documents, each as a request of its own would. Returns a result for each.
 pub(crate) async fn each(
     request: &DocumentRequest<'_>,
     documents: &[Replacement],
@@ -101,7 +101,7 @@ pub(crate) async fn each(
         _ => learn(request, &first.key).await?,
     };
     let mut round = Round::new(documents.len());
-    for _ in 0..TRIES {
+    for _ in 0..MAX_ATTEMPTS {
         let open = std::mem::take(&mut round.open);
         let outcomes = attempt(request, documents, &open, &layout).await?;
         open.into_iter()
@@ -123,11 +123,11 @@ pub(crate) async fn each(
     Ok(round.results)
 }
 
-/// What has become of the documents, and which of them are to be written (again).
+/// The results so far, and the documents still to be written.
 struct Round {
     results: Vec<Result<RowDone, Fault>>,
     open: Vec<usize>,
-    /// Columns that were not known.
+    /// The columns of a returned row, if they differ from the known ones.
     altered: Option<Layout>,
 }
 
@@ -152,7 +152,7 @@ impl Round {
                 self.open.push(at);
                 *result = Ok(done);
             }
-            // A row that was replaced a moment ago and has gone since was replaced.
+            // The row was replaced in an earlier attempt and deleted since: that is a success.
             Ok(done) if done.rows == 0 && matches!(result, Ok(d) if d.rows > 0) => {}
             Ok(done) => *result = Ok(done),
             Err(fault) => {
@@ -186,13 +186,13 @@ async fn attempt(
     Ok(outcomes.into_iter())
 }
 
-/// True where a row has come back with columns that were not known.
+/// Returns true if a returned row has columns that were not known.
 fn has_others(done: &RowDone, layout: &Layout) -> bool {
     let columns = done.returned.as_ref().map(|r| &r.columns);
     done.rows > 0 && columns.is_some_and(|c| c.iter().any(|column| !layout.contains(column)))
 }
 
-/// Reads the columns of the collection. A row need not be there.
+/// Reads the columns of the collection, also if no document has the key.
 async fn learn(request: &DocumentRequest<'_>, key: &str) -> Result<Layout, Error> {
     let plan = request.plan(Op::Get)?;
     let write = writes::of_key(&plan, key);
@@ -201,7 +201,7 @@ async fn learn(request: &DocumentRequest<'_>, key: &str) -> Result<Layout, Error
         .app
         .budget()
         .try_take(UNIT_OVERHEAD + write.bytes())?;
-    // The writes are not handed over yet: what follows must not overtake the replacement.
+    // The replacement follows, and requests after it must not overtake it.
     let mut outcomes = context
         .outcomes_before_more(Ack::Commit, vec![write], permit)
         .await?;

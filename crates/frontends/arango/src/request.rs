@@ -1,4 +1,4 @@
-//! A request about documents, past its head.
+//! A request about documents whose head has been read.
 
 use std::sync::Arc;
 
@@ -14,14 +14,14 @@ use crate::options::Options;
 
 /// A collection as a request names it.
 pub(crate) struct Collection<'a> {
-    /// Percent-encoded, as it stands in a path.
+    /// The name, percent-encoded as in a path.
     pub(crate) raw: &'a str,
-    /// As answers name it.
+    /// The name, decoded, as in answers.
     pub(crate) name: String,
 }
 
 impl<'a> Collection<'a> {
-    /// The collection that the path names, or the parameter where the path does not.
+    /// Returns the collection in the path, or else in the parameter.
     pub(crate) fn of(
         route: &Route<'a, Endpoint>,
         parameter: Option<&'a str>,
@@ -43,26 +43,26 @@ impl<'a> Collection<'a> {
     }
 }
 
-/// A request about documents, past its head.
+/// A request about documents whose head has been read.
 pub(crate) struct DocumentRequest<'a> {
     pub(crate) context: &'a RequestContext<'a>,
     /// The columns of recent collections.
     pub(crate) layouts: &'a Layouts,
-    /// Whether the database gives back what it wrote.
+    /// True if the database returns written rows.
     pub(crate) gives_back: bool,
     pub(crate) collection: Collection<'a>,
     pub(crate) options: Options,
 }
 
 impl DocumentRequest<'_> {
-    /// What is known of requests like this one. The row is asked back, since its revision is made
-    /// from it, unless the client wants to be told nothing.
+    /// Returns the plan for requests like this one. The write returns its row, from which the
+    /// revision is computed, unless the client asked for a silent answer.
     pub(crate) fn plan(&self, op: Op) -> Result<Arc<Plan>, Error> {
         self.plan_with(op, self.gives_back && !self.options.silent)
     }
 
-    /// When an insert is answered: by the spool where that is the server's default and the answer
-    /// can say so, which tells no revision then and promises no `waitForSync`.
+    /// Decides when an insert is answered. The spool answers it if that is the server's default,
+    /// the answer has no revision, and the request does not ask for `waitForSync`.
     pub(crate) fn insert_ack(&self) -> Result<Ack, Error> {
         if self.options.wait_for_sync || (self.gives_back && !self.options.silent) {
             return Ok(Ack::Commit);
@@ -72,7 +72,7 @@ impl DocumentRequest<'_> {
         Ok(app.ack(what, false, None)?)
     }
 
-    /// The status of an insert that is answered so: ArangoDB's for one that is on disk, or not yet.
+    /// Returns the status of a successful insert: 201 if it is on disk, 202 if not yet.
     pub(crate) fn insert_status(ack: Ack) -> StatusCode {
         match ack {
             Ack::Commit => StatusCode::CREATED,
@@ -80,11 +80,11 @@ impl DocumentRequest<'_> {
         }
     }
 
-    /// As [`DocumentRequest::plan`], with the row asked back or not.
+    /// As [`DocumentRequest::plan`]; `all` asks for the whole row.
     pub(crate) fn plan_with(&self, op: Op, all: bool) -> Result<Arc<Plan>, Error> {
         let conflict = self.options.on_conflict;
         let all = all || op == Op::Get;
-        // A name that no query has, since a URL holds no such character.
+        // A name that no query can have, because of a character that URLs do not contain.
         let tag = match (op, conflict, all) {
             (Op::Insert, OnConflict::Error, true) => "\u{1}conflict",
             (Op::Insert, OnConflict::Error, false) => "\u{1}conflict silent",

@@ -1,4 +1,4 @@
-//! What stands for ArangoDB's `_rev` over databases that keep none.
+//! Computes `_rev` for databases that do not store one.
 
 use std::borrow::Cow;
 
@@ -10,9 +10,9 @@ use windrow_http::extension::json;
 
 use crate::attributes::REV;
 
-/// The revision of a row: its own column `_rev`, where the table has one, or else 16 characters of
-/// a hash over the names and values of all its columns. Equal rows have equal revisions, from
-/// whatever request and process.
+/// Returns the revision of a row: its column `_rev` if the table has one, or else 16 characters of
+/// a hash over the names and values of all columns. Equal rows have equal revisions in all
+/// processes.
 pub(crate) fn of(returned: &Returned, row: &[Value]) -> String {
     if let Some(own) = cell(returned, row, REV).filter(|own| !own.is_null()) {
         return text_of(own).into_owned();
@@ -31,13 +31,13 @@ pub(crate) fn of(returned: &Returned, row: &[Value]) -> String {
     URL_SAFE_NO_PAD.encode(hash.get(..12).unwrap_or_default())
 }
 
-/// The value of a column.
+/// Returns the value of a column.
 pub(crate) fn cell<'r>(returned: &Returned, row: &'r [Value], name: &str) -> Option<&'r Value> {
     let place = returned.columns.iter().position(|column| **column == *name);
     row.get(place?)
 }
 
-/// A value as the text that ArangoDB has for keys and revisions.
+/// Returns a value as text, the type of ArangoDB's keys and revisions.
 pub(crate) fn text_of(value: &Value) -> Cow<'_, str> {
     match value {
         Value::Null => "".into(),

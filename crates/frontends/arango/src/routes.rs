@@ -5,18 +5,18 @@ use windrow_http::extension::{NoRoute, Route};
 
 use crate::endpoint::Endpoint;
 
-/// The database that ArangoDB takes where none is named.
+/// The database of paths that name none.
 const SYSTEM_DATABASE: &str = "_system";
 
 type Found<'a> = Result<Route<'a, Endpoint>, NoRoute>;
 
-/// Finds the endpoint. The table of its route is the collection.
+/// Finds the endpoint of a path. The route's table is the collection.
 pub(crate) fn find<'a>(method: &Method, path: &'a str) -> Found<'a> {
     let (_, rest) = split_database(path).ok_or(NoRoute::Path)?;
     api(method, rest.strip_prefix("/_api/").ok_or(NoRoute::Path)?)
 }
 
-/// The raw database that a path names, or would mean by naming none.
+/// Returns the database of a path, percent-encoded; [`SYSTEM_DATABASE`] if the path names none.
 pub(crate) fn database(path: &str) -> &str {
     split_database(path).map_or(SYSTEM_DATABASE, |(database, _)| database)
 }

@@ -1,11 +1,11 @@
-//! What bytes of any kind are tried with: chance makes them up (`./test fuzz`), and every test run
-//! takes those that it kept.
+//! Checks for arbitrary bytes: the fuzzer invents them (`./test fuzz`), and every test run repeats
+//! the inputs that it kept.
 
 use http::Method;
 
 use crate::routes;
 
-/// A path: what is found in it stands in it.
+/// Checks that everything found in a path is a part of the path.
 pub fn path(bytes: &[u8]) {
     let Ok(text) = std::str::from_utf8(bytes) else {
         return;

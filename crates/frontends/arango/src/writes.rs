@@ -1,4 +1,4 @@
-//! Documents to writes.
+//! Converts documents to writes.
 
 use windrow_core::{Op, RowWrite, Value};
 use windrow_http::extension::Plan;
@@ -9,7 +9,8 @@ use crate::error::Error;
 use crate::key;
 use crate::request::DocumentRequest;
 
-/// The write that inserts a document, and its key: made here where the document has none.
+/// Returns the write that inserts a document, and its key, which is generated if the document has
+/// none.
 pub(crate) fn insert(
     request: &DocumentRequest<'_>,
     plan: &Plan,
@@ -24,15 +25,14 @@ pub(crate) fn insert(
         }
         None => key::generate(),
     };
-    // Before the others, where clients write it too: the next document's columns are then those
-    // that are guessed.
+    // At the front, where clients put it too, so that the next document's columns match the guess.
     document.names.insert(0, KEY.into());
     document.values.insert(0, Value::Text(key.clone()));
     let write = RowWrite::new(plan.shape(document.names), document.values);
     Ok((key, write))
 }
 
-/// The write that changes the attributes of a document in the row with a key.
+/// Returns the write that sets a document's attributes in the row with a key.
 pub(crate) fn change(
     request: &DocumentRequest<'_>,
     plan: &Plan,
@@ -42,7 +42,8 @@ pub(crate) fn change(
     document.check_merge(&request.options, Op::Update)?;
     let (mut names, mut values) = (document.names, document.values);
     if names.is_empty() {
-        // Nothing is to change: the row is found, counted and given back all the same.
+        // A document without attributes sets the key to itself, so that the row is counted and
+        // returned.
         names.push(KEY.into());
         values.push(Value::text(key));
     }
@@ -50,7 +51,7 @@ pub(crate) fn change(
     Ok(RowWrite::new(plan.shape(names), values))
 }
 
-/// The write that takes nothing but a key: it removes or reads.
+/// Returns the write that removes or reads the row with a key.
 pub(crate) fn of_key(plan: &Plan, key: &str) -> RowWrite {
     RowWrite::new(plan.without_columns(), [Value::text(key)])
 }

@@ -1,38 +1,40 @@
-//! The answer to a part, as it stands in the envelope.
+//! Encodes the answer to one part of an envelope.
 
 use http::header::{CONTENT_LENGTH, HeaderName};
 use http::{HeaderMap, StatusCode};
 
-use crate::multipart::Kind;
+use crate::multipart::PartKind;
 
-/// How many parts have a status of 400 or more; not there where none has.
+/// Header with the number of parts that failed (status 400 or more). Absent if none failed.
 pub const ERRORS: HeaderName = HeaderName::from_static("x-arango-errors");
 
-/// All of a part's answer that stands before its body.
+/// The lines of a part's answer before its body.
 #[derive(Clone, Copy, Debug)]
 pub struct AnswerHead<'a> {
-    /// What the part said that it is.
-    pub kind: Kind,
+    /// The content type of the part, which the answer repeats.
+    pub kind: PartKind,
     /// The part's `Content-Id`.
     pub id: Option<&'a [u8]>,
     /// The status of the answer.
     pub status: StatusCode,
-    /// Its headers, without its length.
+    /// The headers of the answer, without `Content-Length`.
     pub headers: &'a HeaderMap,
-    /// The length of its body, where it is to be said.
+    /// The value of `Content-Length`; `None` to leave the header out.
     pub length: Option<usize>,
 }
 
 impl AnswerHead<'_> {
-    /// The boundary line, the part's own headers, and the head of the answer with the blank line
-    /// behind it. `dashed`: [`crate::Boundary::dashed`].
+    /// Returns the boundary line, the part's own headers, and the head of the answer up to its
+    /// blank line. `dashed` is [`crate::Boundary::dashed`].
     pub fn encode(&self, dashed: &str) -> Box<[u8]> {
         let mut out = Vec::with_capacity(256);
         let mut put = |texts: &[&[u8]]| texts.iter().for_each(|text| out.extend_from_slice(text));
         put(&[dashed.as_bytes(), b"\r\nContent-Type: "]);
         put(&[match self.kind {
-            Kind::Arango => b"application/x-arango-batchpart",
-            Kind::Http | Kind::Changes => b"application/http\r\nContent-Transfer-Encoding: binary",
+            PartKind::Arango => b"application/x-arango-batchpart",
+            PartKind::Http | PartKind::Changes => {
+                b"application/http\r\nContent-Transfer-Encoding: binary"
+            }
         }]);
         if let Some(id) = self.id {
             let id: Vec<u8> = id
@@ -41,10 +43,9 @@ impl AnswerHead<'_> {
                 .filter(|b| !b.is_ascii_control())
                 .collect();
             put(&[b"\r\nContent-Id: "]);
-            // Google's clients write their own between angle brackets, and look for the same with a
-            // word before it.
+            // Google's clients send `<id>` and expect `<response-id>`.
             match (self.kind, id.strip_prefix(b"<")) {
-                (Kind::Http | Kind::Changes, Some(rest)) if rest.ends_with(b">") => {
+                (PartKind::Http | PartKind::Changes, Some(rest)) if rest.ends_with(b">") => {
                     put(&[b"<response-", rest]);
                 }
                 _ => put(&[&id]),

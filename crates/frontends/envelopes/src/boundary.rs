@@ -1,15 +1,14 @@
-//! The boundary between the parts: from the content type, or from the body's first line where the
-//! content type does not say.
+//! Finds the boundary between the parts: in the content type, or else in the body's first line.
 
 use http::header::{CONTENT_TYPE, HeaderValue};
 use http::{HeaderMap, StatusCode};
 
 use crate::malformed::Malformed;
 
-/// The longest boundary (RFC 2046, 5.1.1).
-const MAX: usize = 70;
+/// Bytes of the longest boundary (RFC 2046, 5.1.1).
+const MAX_BOUNDARY_BYTES: usize = 70;
 
-/// What separates the parts of an envelope, and how its answer says so.
+/// The boundary between the parts of an envelope, and the content type of its answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Boundary {
     text: Box<str>,
@@ -17,8 +16,8 @@ pub struct Boundary {
 }
 
 impl Boundary {
-    /// The boundary that the content type names; `None` where it names none and the body has to be
-    /// looked at.
+    /// Returns the boundary that the content type names; `None` if it names none. Then
+    /// [`Boundary::peek`] reads it from the body.
     ///
     /// # Errors
     /// 415 for anything but an envelope, 400 for a boundary that cannot be one.
@@ -41,11 +40,11 @@ impl Boundary {
         }))
     }
 
-    /// The boundary that the body begins with: `--`, and what follows up to the first blank or the
-    /// end of the line.
+    /// Returns the boundary at the beginning of the body: the text after `--`, up to the first
+    /// blank or the end of the line.
     ///
     /// # Errors
-    /// 400 where the body does not begin with one.
+    /// 400 if the body does not begin with a boundary.
     pub fn peek(headers: &HeaderMap, body: &[u8]) -> Result<Self, Malformed> {
         let body = body.trim_ascii_start();
         let end = body.iter().position(u8::is_ascii_whitespace);
@@ -69,25 +68,25 @@ impl Boundary {
         })
     }
 
-    /// The boundary with the two dashes before it.
+    /// Returns the boundary with its two leading dashes.
     pub fn dashed(&self) -> String {
         format!("--{}", self.text)
     }
 
-    /// The content type of the answer: that of the request.
+    /// Returns the content type of the answer, which is that of the request.
     pub fn content_type(&self) -> &HeaderValue {
         &self.content_type
     }
 }
 
-/// True for the content types that envelopes have.
+/// Returns true for content types of envelopes.
 pub fn is_envelope(kind: &str) -> bool {
     let kind = kind.trim();
     kind.eq_ignore_ascii_case("multipart/form-data") || kind.eq_ignore_ascii_case("multipart/mixed")
 }
 
-/// The value of `boundary`, out of `name=value; name="a \"quoted\" value"; name='as some clients
-/// quote it'`.
+/// Returns the parameter `boundary` of a content type. Values may be plain, quoted
+/// (`name="a \"quoted\" value"`), or in single quotes, as some clients send them.
 fn parameter(mut rest: &str) -> Result<Option<String>, Malformed> {
     loop {
         rest = rest.trim_start_matches([' ', '\t', ';']);
@@ -134,9 +133,9 @@ fn value(text: &str) -> Result<(String, &str), Malformed> {
 }
 
 fn check(text: &str) -> Result<(), Malformed> {
-    if text.is_empty() || text.len() > MAX {
+    if text.is_empty() || text.len() > MAX_BOUNDARY_BYTES {
         return Err(Malformed::bad(format!(
-            "the boundary has {} characters; it must have 1 to {MAX} (RFC 2046)",
+            "the boundary has {} characters; it must have 1 to {MAX_BOUNDARY_BYTES} (RFC 2046)",
             text.len()
         )));
     }

@@ -1,15 +1,15 @@
 //! Multipart envelopes of whole HTTP requests: ArangoDB's batches, and those of OData and Google.
 //!
-//! Only the format is here: an envelope's text to its requests, and the head of each answer. Who
-//! executes them is not known.
+//! The crate reads the requests out of an envelope and encodes the heads of the answers. The HTTP
+//! frontend executes the requests.
 //!
 //! | module | what it holds |
 //! | --- | --- |
-//! | [`Boundary`] | what separates the parts |
-//! | [`split`], [`Piece`] | an envelope to its parts, all of it checked before any is executed |
-//! | [`read_request`] | the text of a part to a request |
-//! | [`AnswerHead`] | what stands before the body of a part's answer |
-//! | [`Malformed`] | what is wrong, and the status that says so |
+//! | [`Boundary`] | the line between the parts |
+//! | [`split`], [`EnvelopePart`] | splits an envelope into parts and checks all of them |
+//! | [`read_request`] | parses the text of a part as a request |
+//! | [`AnswerHead`] | the lines of a part's answer before its body |
+//! | [`Malformed`] | an error with its HTTP status |
 
 mod answer;
 mod boundary;
@@ -22,5 +22,5 @@ pub mod trial;
 pub use answer::{AnswerHead, ERRORS};
 pub use boundary::{Boundary, is_envelope};
 pub use malformed::Malformed;
-pub use multipart::{Kind, Piece, split};
+pub use multipart::{EnvelopePart, PartKind, split};
 pub use request::read as read_request;

@@ -1,14 +1,14 @@
-//! What is wrong with an envelope or a part of it.
+//! The error of an envelope or of one of its parts.
 
 use http::StatusCode;
 
-/// An envelope, or a request in it, that cannot be executed.
+/// Why an envelope, or a request in it, cannot be executed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Malformed {
-    /// 400 for one that makes no sense, 413 for one with too many parts, 415 for another kind of
-    /// body, 431 for a part whose head is too long.
+    /// 400 for wrong syntax, 413 for too many parts, 415 for a body that is no envelope, 431 for a
+    /// part whose head is too long.
     pub status: StatusCode,
-    /// What is wrong, for the client.
+    /// The message for the client.
     pub message: Box<str>,
 }
 
@@ -18,7 +18,7 @@ impl Malformed {
         Self { status, message }
     }
 
-    /// 400
+    /// Returns an error with status 400.
     pub(crate) fn bad(message: impl Into<Box<str>>) -> Self {
         Self::new(StatusCode::BAD_REQUEST, message)
     }

@@ -1,7 +1,8 @@
-//! An envelope to its parts (RFC 2046, 5.1), all of it checked before any of it is executed.
+//! Splits an envelope into its parts (RFC 2046, 5.1). All parts are checked before the caller
+//! executes the first one.
 //!
-//! A delimiter is a whole line: two dashes, the boundary, nothing but blanks behind it. A part that
-//! says how long it is may hold such lines itself.
+//! A delimiter is a whole line: two dashes, the boundary, and only blanks after it. A part with a
+//! `Content-Length` may itself contain such lines.
 
 use bytes::Bytes;
 use http::StatusCode;
@@ -9,22 +10,22 @@ use http::StatusCode;
 use crate::malformed::Malformed;
 use crate::request;
 
-/// A part, with its place in the envelope.
+/// One part of an envelope.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Piece {
-    /// Counted from 1.
+pub struct EnvelopePart {
+    /// The number of the part in the envelope, from 1.
     pub number: usize,
-    /// What it says it is.
-    pub kind: Kind,
-    /// `Content-Id` as it was written.
+    /// The content type of the part.
+    pub kind: PartKind,
+    /// The value of `Content-Id`, unchanged.
     pub id: Option<Box<[u8]>>,
-    /// What stands behind the part's own headers: an HTTP request.
+    /// The text after the part's own headers: an HTTP request.
     pub text: Bytes,
 }
 
-/// What a part says it is.
+/// The content type of a part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum PartKind {
     /// `application/x-arango-batchpart`
     Arango,
     /// `application/http`
@@ -33,11 +34,11 @@ pub enum Kind {
     Changes,
 }
 
-/// Takes an envelope apart.
+/// Splits an envelope into its parts.
 ///
 /// # Errors
-/// 400 with the part and the line that make no sense; 413 past `limit` parts.
-pub fn split(text: &Bytes, dashed: &str, limit: usize) -> Result<Vec<Piece>, Malformed> {
+/// 400 with the number of the part and the line that cannot be read; 413 beyond `limit` parts.
+pub fn split(text: &Bytes, dashed: &str, limit: usize) -> Result<Vec<EnvelopePart>, Malformed> {
     let mut cursor = Cursor {
         text,
         at: 0,
@@ -68,7 +69,7 @@ fn too_many(limit: usize) -> Malformed {
 
 const WANTED: &str = "it must be application/x-arango-batchpart or application/http";
 
-/// What a line is to the envelope.
+/// The role of a line in the envelope.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Line {
     Delimiter,
@@ -80,12 +81,12 @@ struct Cursor<'t> {
     text: &'t Bytes,
     at: usize,
     dashed: &'t [u8],
-    /// The part that is read.
+    /// The number of the part being read, from 1.
     number: usize,
 }
 
 impl<'t> Cursor<'t> {
-    /// Whatever stands before the first delimiter means nothing.
+    /// Skips the text before the first delimiter, which has no meaning.
     fn preamble(&mut self) -> Result<(), Malformed> {
         while let Some((line, next)) = self.line() {
             let kind = self.kind_of(line);
@@ -101,20 +102,20 @@ impl<'t> Cursor<'t> {
         Err(self.wrong(&format!("no boundary line ({dashed}) was found")))
     }
 
-    /// The next part, and whether one follows it.
-    fn piece(&mut self) -> Result<(Piece, bool), Malformed> {
+    /// Reads the next part. Returns true with it if another part follows.
+    fn piece(&mut self) -> Result<(EnvelopePart, bool), Malformed> {
         let headers = self.headers()?;
         let start = self.at;
         let said = match headers.kind {
-            Kind::Changes => headers.length,
-            Kind::Arango | Kind::Http => self.request_end()?.or(headers.length),
+            PartKind::Changes => headers.length,
+            PartKind::Arango | PartKind::Http => self.request_end()?.or(headers.length),
         };
         let end = match said {
             Some(length) => self.skip_length(start, length)?,
             None => self.find_delimiter()?,
         };
         let more = self.delimiter()?;
-        let piece = Piece {
+        let piece = EnvelopePart {
             number: self.number,
             kind: headers.kind,
             id: headers.id.map(Vec::into_boxed_slice),
@@ -123,7 +124,7 @@ impl<'t> Cursor<'t> {
         Ok((piece, more))
     }
 
-    /// The part's own headers, up to the blank line.
+    /// Reads the part's own headers, up to the blank line.
     fn headers(&mut self) -> Result<PieceHeaders, Malformed> {
         let mut kind = None;
         let (mut id, mut length): (Option<Vec<u8>>, _) = (None, None);
@@ -141,7 +142,7 @@ impl<'t> Cursor<'t> {
                     self.wrong("the part ends within its headers; a blank line goes behind them")
                 );
             }
-            // A line that begins with a blank goes on with the header before it.
+            // A line that begins with a blank continues the header before it.
             if line.starts_with(b" ") || line.starts_with(b"\t") {
                 let more = line.trim_ascii();
                 if let Some(id) = id.as_mut().filter(|_| in_id && !more.is_empty()) {
@@ -170,15 +171,15 @@ impl<'t> Cursor<'t> {
         Err(self.wrong("the envelope ends within the headers of a part"))
     }
 
-    fn kind(&self, value: &[u8]) -> Result<Kind, Malformed> {
+    fn kind(&self, value: &[u8]) -> Result<PartKind, Malformed> {
         let kind = value.split(|b| *b == b';').next().unwrap_or_default();
         let kind = kind.trim_ascii();
         if kind.eq_ignore_ascii_case(b"application/x-arango-batchpart") {
-            Ok(Kind::Arango)
+            Ok(PartKind::Arango)
         } else if kind.eq_ignore_ascii_case(b"application/http") {
-            Ok(Kind::Http)
+            Ok(PartKind::Http)
         } else if kind.eq_ignore_ascii_case(b"multipart/mixed") {
-            Ok(Kind::Changes)
+            Ok(PartKind::Changes)
         } else {
             let kind = String::from_utf8_lossy(kind);
             Err(self.wrong(&format!("the part's Content-Type is {kind:?}; {WANTED}")))
@@ -197,7 +198,8 @@ impl<'t> Cursor<'t> {
         Err(self.wrong("its Content-Transfer-Encoding must be binary, 8bit or 7bit"))
     }
 
-    /// How many bytes the request in this part takes, where its own head says how long its body is.
+    /// Returns the length in bytes of the request in this part; `None` if its head has no
+    /// `Content-Length`.
     fn request_end(&self) -> Result<Option<usize>, Malformed> {
         let rest = self.rest();
         let mut at = 0;
@@ -225,7 +227,7 @@ impl<'t> Cursor<'t> {
         Ok(None)
     }
 
-    /// Goes to the end of a part that said how long it is.
+    /// Moves to the end of a part of known length.
     fn skip_length(&mut self, start: usize, length: usize) -> Result<usize, Malformed> {
         let end = start.saturating_add(length);
         let Some(behind) = self.text.get(end..) else {
@@ -250,8 +252,8 @@ impl<'t> Cursor<'t> {
         Ok(end)
     }
 
-    /// Goes to the next delimiter; gives the end of what stands before it, without the line end
-    /// that belongs to it.
+    /// Moves to the next delimiter. Returns the end of the text before it, without the line break
+    /// that belongs to the delimiter.
     fn find_delimiter(&mut self) -> Result<usize, Malformed> {
         while let Some((line, next)) = self.line() {
             if self.kind_of(line) != Line::Other {
@@ -264,7 +266,7 @@ impl<'t> Cursor<'t> {
         Err(self.wrong("the closing boundary line is missing: the envelope was cut off"))
     }
 
-    /// Goes over the delimiter that is here; false if it closes the envelope.
+    /// Moves past the delimiter at this position. Returns false if it closes the envelope.
     fn delimiter(&mut self) -> Result<bool, Malformed> {
         let Some((line, next)) = self.line() else {
             return Err(
@@ -309,7 +311,7 @@ impl<'t> Cursor<'t> {
 }
 
 struct PieceHeaders {
-    kind: Kind,
+    kind: PartKind,
     id: Option<Vec<u8>>,
     length: Option<usize>,
 }

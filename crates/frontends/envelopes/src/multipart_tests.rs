@@ -2,14 +2,14 @@ use proptest::prelude::*;
 
 use super::*;
 
-fn parse(text: &[u8]) -> Result<Vec<Piece>, String> {
+fn parse(text: &[u8]) -> Result<Vec<EnvelopePart>, String> {
     let text = Bytes::copy_from_slice(text);
     split(&text, "--X", 10).map_err(|malformed| malformed.message.into())
 }
 
 fn texts(text: &str) -> Vec<String> {
     let pieces = parse(text.as_bytes()).unwrap();
-    let text = |piece: Piece| String::from_utf8(piece.text.to_vec()).unwrap();
+    let text = |piece: EnvelopePart| String::from_utf8(piece.text.to_vec()).unwrap();
     pieces.into_iter().map(text).collect()
 }
 
@@ -24,11 +24,11 @@ fn line_ends_preamble_epilogue_and_padding() {
     assert_eq!(pieces.len(), 2);
     assert_eq!(
         (pieces[0].kind, pieces[0].id.as_deref(), &pieces[0].text[..]),
-        (Kind::Arango, Some(&b"1"[..]), &b"GET /a\r\n"[..])
+        (PartKind::Arango, Some(&b"1"[..]), &b"GET /a\r\n"[..])
     );
     assert_eq!(
         (pieces[1].kind, pieces[1].id.as_deref(), &pieces[1].text[..]),
-        (Kind::Http, None, &b"GET /b"[..])
+        (PartKind::Http, None, &b"GET /b"[..])
     );
 }
 
@@ -121,7 +121,7 @@ fn what_is_wrong_is_told_with_its_place() {
     }
 }
 
-/// Bodies that are made to look like boundaries.
+/// Bodies with lines that look like boundaries.
 fn body() -> impl Strategy<Value = Vec<u8>> {
     let piece = prop_oneof![
         Just(&b"--X"[..]),
@@ -154,7 +154,7 @@ proptest! {
         prop_assert_eq!(got, wanted);
     }
 
-    /// Without a length a body goes up to the first whole boundary line.
+    /// A body without a length ends at the first whole boundary line.
     #[test]
     fn look_alikes_are_no_boundaries(mut body in body()) {
         let line = |line: &[u8]| {

@@ -1,4 +1,4 @@
-//! The text of a part to a request: lines, headers, and the request that they make.
+//! Parses the text of a part as an HTTP request.
 
 use bytes::Bytes;
 use http::header::{CONTENT_LENGTH, HeaderName, HeaderValue, TRANSFER_ENCODING};
@@ -7,12 +7,12 @@ use http::{Method, Request, StatusCode, Uri};
 
 use crate::malformed::Malformed;
 
-/// The largest head of a part, in bytes: as large as that of a request that comes alone.
+/// Bytes of the largest head of a part, the same as for a request outside an envelope.
 const MAX_HEAD: usize = 16 << 10;
-/// The most headers, as for a request that comes alone.
+/// The largest number of headers of a part, the same as for a request outside an envelope.
 const MAX_HEADERS: usize = 100;
 
-/// The line that begins at a place, without its end (CRLF or LF), and the place behind it.
+/// Returns the line that begins at a position, without its CRLF or LF, and the position after it.
 pub(crate) fn line(text: &[u8], at: usize) -> Option<(&[u8], usize)> {
     let rest = text.get(at..).filter(|rest| !rest.is_empty())?;
     let Some(end) = memchr::memchr(b'\n', rest) else {
@@ -22,14 +22,14 @@ pub(crate) fn line(text: &[u8], at: usize) -> Option<(&[u8], usize)> {
     Some((line.strip_suffix(b"\r").unwrap_or(line), at + end + 1))
 }
 
-/// Name and value of a header.
+/// Returns name and value of a header.
 pub(crate) fn header(line: &[u8]) -> Option<(&[u8], &[u8])> {
     let colon = memchr::memchr(b':', line)?;
     let (name, value) = line.split_at(colon);
     Some((name, value.get(1..).unwrap_or_default().trim_ascii()))
 }
 
-/// The value of a Content-Length: digits and nothing else.
+/// Parses the value of a `Content-Length`, which has only digits.
 pub(crate) fn length(value: &[u8]) -> Option<usize> {
     let digits = !value.is_empty() && value.iter().all(u8::is_ascii_digit);
     std::str::from_utf8(value)
@@ -39,11 +39,10 @@ pub(crate) fn length(value: &[u8]) -> Option<usize> {
         .ok()
 }
 
-/// Reads a request that came as a part. `base`: what a target without a leading slash is put
-/// behind.
+/// Parses the request of a part. A target without a leading slash is relative to `base`.
 ///
 /// # Errors
-/// What is wrong with it; the other parts are not concerned.
+/// The syntax error of this part. The other parts are not affected.
 pub fn read(text: &Bytes, base: &str) -> Result<(Parts, Bytes), Malformed> {
     let mut at = 0;
     let mut first: &[u8] = &[];
@@ -72,8 +71,8 @@ pub fn read(text: &Bytes, base: &str) -> Result<(Parts, Bytes), Malformed> {
     Ok((head, body))
 }
 
-/// `METHOD target`, with or without `HTTP/1.1` behind it, as ArangoDB and Google's clients write
-/// it.
+/// Parses `METHOD target`, optionally followed by `HTTP/1.1`. ArangoDB's and Google's clients send
+/// both forms.
 fn request_line(text: &[u8], base: &str) -> Result<(Method, Uri), Malformed> {
     if text.len() > MAX_HEAD {
         return Err(too_long());
@@ -101,14 +100,13 @@ fn request_line(text: &[u8], base: &str) -> Result<(Method, Uri), Malformed> {
     Ok((method, uri))
 }
 
-/// The method in capitals: ArangoDB reads those of its parts in either case, and clients rely on it
-/// (python-arango 5.4 writes `post /_api/document/..`).
+/// Returns the method in capitals. ArangoDB accepts methods of parts in either case, and clients
+/// rely on it (python-arango 5.4 sends `post /_api/document/..`).
 fn method(word: &str) -> Option<Method> {
     word.to_ascii_uppercase().parse().ok()
 }
 
-/// Path and query of a target: of a whole URL too, and of one that is relative to the envelope's
-/// own path.
+/// Returns path and query of a target, which may be a whole URL or relative to the envelope's path.
 fn uri(target: &str, base: &str) -> Option<Uri> {
     let uri: Uri = if target.starts_with('/') || target.contains("://") {
         target.parse().ok()?
@@ -116,7 +114,7 @@ fn uri(target: &str, base: &str) -> Option<Uri> {
         format!("{base}{target}").parse().ok()?
     };
     let uri = Uri::from(uri.path_and_query()?.clone());
-    // Of `http://host#part` nothing is left.
+    // `http://host#part` has no path.
     Some(match uri.path() {
         "" => Uri::default(),
         _ => uri,
@@ -150,8 +148,7 @@ fn add(head: &mut Parts, line: &[u8]) -> Result<(), Malformed> {
     Ok(())
 }
 
-/// As much of the body as its head says; the blank lines that some clients put behind it are not
-/// part of it.
+/// Cuts the body to the length that its head states. Some clients add blank lines after it.
 fn cut(head: &Parts, body: Bytes) -> Result<Bytes, Malformed> {
     let Some(value) = head.headers.get(CONTENT_LENGTH) else {
         return Ok(body);

@@ -1,18 +1,18 @@
-//! What bytes of any kind are tried with: chance makes them up (`./test fuzz`), and every test run
-//! takes those that it kept.
+//! Checks for arbitrary bytes: the fuzzer invents them (`./test fuzz`), and every test run repeats
+//! the inputs that it kept.
 
 use bytes::Bytes;
 use http::HeaderMap;
 use http::header::{CONTENT_TYPE, HeaderValue};
 
 use crate::boundary::Boundary;
-use crate::multipart::{self, Kind, Piece};
+use crate::multipart::{self, EnvelopePart, PartKind};
 use crate::request;
 
 const LIMIT: usize = 50;
 
-/// An envelope is taken apart without a panic, and its parts, put into an envelope again, are the
-/// same parts. The first line is the content type.
+/// Checks that an envelope is split without a panic, and that its parts, put into an envelope
+/// again, are the same. The first line of the input is the content type.
 pub fn envelope(bytes: &[u8]) {
     let end = bytes
         .iter()
@@ -47,13 +47,13 @@ pub fn envelope(bytes: &[u8]) {
     assert_eq!(again.ok(), Some(pieces));
 }
 
-fn written(pieces: &[Piece], dashed: &str) -> Bytes {
+fn written(pieces: &[EnvelopePart], dashed: &str) -> Bytes {
     let mut out = Vec::new();
     for piece in pieces {
         let kind = match piece.kind {
-            Kind::Arango => "application/x-arango-batchpart",
-            Kind::Http => "application/http",
-            Kind::Changes => "multipart/mixed",
+            PartKind::Arango => "application/x-arango-batchpart",
+            PartKind::Http => "application/http",
+            PartKind::Changes => "multipart/mixed",
         };
         out.extend_from_slice(format!("{dashed}\r\nContent-Type: {kind}\r\n").as_bytes());
         if let Some(id) = &piece.id {

@@ -1,4 +1,4 @@
-//! What the HTTP server is given.
+//! The extension that the HTTP server serves at `/` and below `/v1/status`.
 
 use std::sync::Arc;
 
@@ -15,8 +15,8 @@ use crate::page::Page;
 use crate::snapshot::Sources;
 use crate::watcher::Watcher;
 
-/// The page, what it shows, the same as server-sent events, and where loads and moves tell how far
-/// they are.
+/// The paths: the page, its data as JSON, the same data as server-sent events, and the progress
+/// reports of loads and moves.
 pub const ENDPOINTS: [ExtraEndpoint; 4] = [
     on("GET", "/", ExtraKind::Open),
     on("GET", "/v1/status", ExtraKind::Plain),
@@ -45,7 +45,8 @@ pub struct StatusPage {
 }
 
 impl StatusPage {
-    /// A page that shows what these sources tell. They are not asked before somebody looks.
+    /// Returns a page over these sources. The sources are read only while a client watches the
+    /// page.
     pub fn new(sources: Sources) -> Self {
         Self {
             page: Page::new(),
@@ -134,7 +135,7 @@ impl Extension for StatusPage {
     }
 }
 
-/// What is true at this moment alone is kept by nobody.
+/// Forbids caches to store an answer.
 fn fresh<B>(mut answer: Response<B>) -> Response<B> {
     let value = HeaderValue::from_static("no-store");
     answer.headers_mut().insert(CACHE_CONTROL, value);

@@ -1,4 +1,4 @@
-//! Sums and histograms out of the metrics' text, as the page reads them.
+//! Computes the sums and histograms that the page shows from the text of the metrics.
 
 use std::collections::BTreeMap;
 
@@ -6,17 +6,17 @@ use serde_json::{Map, Value, json};
 
 use crate::samples::Sample;
 
-/// What the page needs of all metrics.
+/// The values that the page takes from the metrics.
 #[derive(Debug)]
 pub(crate) struct Figures {
-    /// Writes that were taken since the start, by the lanes and by the spool.
+    /// Writes that lanes and spool have accepted since the start of the process.
     pub(crate) accepted: f64,
-    /// Units that were answered with a fault.
+    /// Units that were answered with an error.
     pub(crate) failed: f64,
     json: Value,
 }
 
-/// Histograms of lanes.
+/// The histograms shown for each lane.
 const OF_LANES: [&str; 4] = [
     "batch_rows",
     "queue_seconds",
@@ -69,7 +69,7 @@ fn named<'s, 't>(samples: &'s [Sample<'t>], name: &str) -> impl Iterator<Item = 
     samples.iter().filter(move |sample| sample.name == name)
 }
 
-/// Sums by the values of a label.
+/// Sums a metric for each value of a label.
 fn by(samples: &[Sample<'_>], name: &str, label: &str) -> BTreeMap<String, f64> {
     let mut sums = BTreeMap::new();
     for sample in named(samples, name) {
@@ -78,16 +78,16 @@ fn by(samples: &[Sample<'_>], name: &str, label: &str) -> BTreeMap<String, f64> 
     sums
 }
 
-/// True for the routes by which rows are written one by one, or many at a time.
+/// Returns true for samples of HTTP routes that write rows.
 fn writes_rows(sample: &Sample<'_>) -> bool {
     sample.label("method") != "GET" && sample.label("route") != "other"
 }
 
-/// One histogram for all series of a name: upper bounds, how many are below each, sum and count.
+/// Merges all series of a name into one histogram: upper bounds, counts below each, sum and count.
 fn histogram(samples: &[Sample<'_>], name: &str, counts: impl Fn(&Sample<'_>) -> bool) -> Value {
     let mut bounds: Vec<(f64, f64)> = Vec::new();
     for sample in named(samples, &format!("{name}_bucket")).filter(|sample| counts(sample)) {
-        // The last one, +Inf, is the count.
+        // The last bucket, +Inf, is the count.
         let Some(bound) = sample
             .label("le")
             .parse()
@@ -114,7 +114,7 @@ fn histogram(samples: &[Sample<'_>], name: &str, counts: impl Fn(&Sample<'_>) ->
     })
 }
 
-/// Of each lane what a row costs is found by.
+/// Returns the figures of each lane from which the page computes the cost of a row.
 fn lanes(samples: &[Sample<'_>]) -> Value {
     let of = |name| by(samples, name, "lane");
     let rows = of("windrow_batch_rows_sum");
@@ -129,7 +129,7 @@ fn lanes(samples: &[Sample<'_>]) -> Value {
     rows.into_iter().map(lane).collect::<Map<_, _>>().into()
 }
 
-/// The frontend of PostgreSQL's protocol; null where there is none.
+/// Returns the figures of the PostgreSQL frontend; null if it is switched off.
 fn pg(samples: &[Sample<'_>]) -> Value {
     if named(samples, "windrow_pg_clients").next().is_none() {
         return Value::Null;

@@ -1,10 +1,10 @@
-//! The last hour: totals, one point every ten seconds.
+//! The totals of the last hour, one point every ten seconds.
 
 use std::collections::VecDeque;
 
 use serde_json::{Value, json};
 
-/// Points that are kept: an hour of them.
+/// The number of points kept: one hour.
 const POINTS: usize = 360;
 
 /// The totals of one moment.

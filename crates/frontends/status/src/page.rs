@@ -1,4 +1,4 @@
-//! The page itself, and what browsers are told of it: that it takes nothing from outside.
+//! The HTML page, and a content security policy that forbids it to load anything from elsewhere.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -11,18 +11,18 @@ use windrow_http::extension::{INDEX, WholeAnswer};
 
 const PAGE: &str = include_str!("page.html");
 
-/// The page with its policy.
+/// The HTML page with its content security policy.
 #[derive(Debug)]
 pub(crate) struct Page(HeaderValue);
 
 impl Page {
     pub(crate) fn new() -> Self {
-        // Digits, letters and signs that a header may have.
+        // The policy has only characters that a header may have.
         let policy = HeaderValue::try_from(policy());
         Self(policy.unwrap_or(HeaderValue::from_static("default-src 'none'")))
     }
 
-    /// The page for those who ask for one, a short text for all others.
+    /// Returns the page to clients that accept HTML, and a short text to others.
     pub(crate) fn answer(&self, headers: &HeaderMap) -> WholeAnswer {
         let accepted = headers.get_all(ACCEPT).iter();
         let is_browser = |value: &HeaderValue| {
@@ -64,7 +64,8 @@ impl Page {
     }
 }
 
-/// The page's own style and script, by their hashes, and requests to this server alone.
+/// Returns a policy that allows the page's own style and script, by their hashes, and requests to
+/// this server.
 fn policy() -> String {
     format!(
         "default-src 'none'; style-src '{}'; script-src '{}'; connect-src 'self'; img-src data:; \
@@ -74,7 +75,7 @@ fn policy() -> String {
     )
 }
 
-/// The hash of what an element holds, as a policy names it.
+/// Returns the hash of an element's content, in the form of a content security policy.
 fn hash(element: &str) -> String {
     let inside = PAGE.split_once(&format!("<{element}>"));
     let inside = inside.and_then(|(_, rest)| rest.split_once(&format!("</{element}>")));

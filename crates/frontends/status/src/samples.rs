@@ -1,6 +1,6 @@
-//! The lines of the metrics' text.
+//! Parses metrics in the text formats of Prometheus and OpenMetrics.
 
-/// One line: a figure under its name and labels.
+/// One value of a metric, with its name and labels.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Sample<'a> {
     pub(crate) name: &'a str,
@@ -9,7 +9,7 @@ pub(crate) struct Sample<'a> {
 }
 
 impl Sample<'_> {
-    /// What a label says; empty where it is not there.
+    /// Returns the value of a label; empty if the sample has no such label.
     pub(crate) fn label(&self, name: &str) -> &str {
         let mut labels = self.labels.iter();
         let found = labels.find(|(label, _)| *label == name);
@@ -17,8 +17,7 @@ impl Sample<'_> {
     }
 }
 
-/// All figures of a text in Prometheus' or OpenMetrics' format. Lines that make no sense are left
-/// out.
+/// Parses all samples of a text. Lines that cannot be parsed are skipped.
 pub(crate) fn samples(text: &str) -> Vec<Sample<'_>> {
     text.lines().filter_map(sample).collect()
 }
@@ -33,7 +32,7 @@ fn sample(line: &str) -> Option<Sample<'_>> {
         Some(inside) => labels(inside)?,
         None => (Vec::new(), rest),
     };
-    // What follows is a time or an exemplar.
+    // A timestamp or an exemplar may follow the value.
     let value = rest.split_whitespace().next()?.parse().ok()?;
     Some(Sample {
         name,
@@ -42,7 +41,7 @@ fn sample(line: &str) -> Option<Sample<'_>> {
     })
 }
 
-/// The labels up to the closing brace, and what stands behind it.
+/// Parses labels up to the closing brace. Returns them and the text after the brace.
 fn labels(mut rest: &str) -> Option<(Vec<(&str, String)>, &str)> {
     let mut labels = Vec::new();
     loop {
@@ -57,7 +56,7 @@ fn labels(mut rest: &str) -> Option<(Vec<(&str, String)>, &str)> {
     }
 }
 
-/// A value up to the quote that closes it, and what stands behind that.
+/// Parses a value up to its closing quote. Returns it and the text after the quote.
 fn quoted(text: &str) -> Option<(String, &str)> {
     let mut value = String::new();
     let mut chars = text.char_indices();

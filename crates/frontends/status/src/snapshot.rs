@@ -1,4 +1,4 @@
-//! One look at the program, as JSON.
+//! The state of the process at one moment, as JSON.
 
 use std::fmt;
 use std::sync::Arc;
@@ -10,16 +10,17 @@ use crate::figures::Figures;
 use crate::history::Point;
 use crate::samples::samples;
 
-/// What the page reads. Both are asked every few seconds while somebody looks, and wait for nobody.
+/// The functions from which the page reads its data. They are called every few seconds while a
+/// client watches the page, and must not block.
 #[derive(Clone)]
 pub struct Sources {
-    /// What each lane is doing, as `GET /v1/lanes` tells it.
+    /// Returns the state of each lane, as in `GET /v1/lanes`.
     pub lanes: Arc<dyn Fn() -> Value + Send + Sync>,
-    /// All metrics in OpenMetrics text.
+    /// Returns all metrics as OpenMetrics text.
     pub metrics_text: Arc<dyn Fn() -> String + Send + Sync>,
-    /// The program and its version.
+    /// The name and version of the program.
     pub version: &'static str,
-    /// The database's name, as its makers write it.
+    /// The product name of the database, such as `PostgreSQL`.
     pub database: &'static str,
 }
 
@@ -32,7 +33,7 @@ impl fmt::Debug for Sources {
     }
 }
 
-/// One look: an object of JSON, and its point of the history.
+/// The state of the process as JSON, and its point in the history.
 #[derive(Debug)]
 pub(crate) struct Snapshot {
     pub(crate) shown: Map<String, Value>,
@@ -40,7 +41,7 @@ pub(crate) struct Snapshot {
 }
 
 impl Snapshot {
-    /// `started`: when the page was made, in seconds since 1970.
+    /// Reads the sources. `started` is the start of the process, in seconds since 1970.
     pub(crate) fn take(sources: &Sources, started: f64) -> Self {
         let text = (sources.metrics_text)();
         let figures = Figures::of(&samples(&text));
@@ -65,7 +66,7 @@ impl Snapshot {
     }
 }
 
-/// Seconds since 1970, to the millisecond.
+/// Returns the seconds since 1970, to the millisecond.
 pub(crate) fn now() -> f64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
     let seconds = since.unwrap_or_default().as_secs_f64();

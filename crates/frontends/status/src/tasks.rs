@@ -1,7 +1,7 @@
-//! Loads and moves that tell this server how far they are, for the page to show.
+//! Progress reports of loads and moves, which the page shows.
 //!
-//! They are programs of their own, often on another machine, so nothing is known of them but what
-//! they say. What is said is bounded, and forgotten after a while.
+//! Loads and moves are separate processes, often on another machine. The server knows only their
+//! reports. The reports are limited in number and size, and expire.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -11,31 +11,30 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 use windrow_core::Fault;
 
-/// The most that are known at once. The one that was heard of longest ago makes room.
-const MOST: usize = 32;
+/// The largest number of tasks kept. The task with the oldest report is removed for a new one.
+const MAX_TASKS: usize = 32;
 
-/// The longest text that is kept of a load or a move, in bytes.
-pub const LONGEST: usize = 200;
+/// Bytes of the longest text in a report.
+pub const MAX_TEXT_BYTES: usize = 200;
 
-/// How long a running one may say nothing before it is taken for gone, and how long the end of one
-/// is shown.
-const SILENT: Duration = Duration::from_secs(30);
+/// The time after its last report when a task is removed, whether it has ended or not.
+const TASK_TIMEOUT: Duration = Duration::from_secs(30);
 const SHOWN: Duration = Duration::from_secs(300);
 
-/// What a load or a move says of itself.
+/// A progress report of a load or a move.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Said {
-    /// Chosen by the one that speaks, the same in all that it says.
+struct TaskReport {
+    /// Identifies the task in all of its reports; the task chooses it.
     id: String,
     command: Command,
-    /// Of what, into what.
+    /// The source and the destination, as text.
     what: String,
     state: State,
     rows: u64,
     refused: u64,
     seconds: f64,
-    /// How much of it is done, of 1, where that is known.
+    /// The part that is done, from 0 to 1, if known.
     #[serde(default)]
     done: Option<f64>,
 }
@@ -55,40 +54,41 @@ enum State {
     Failed,
 }
 
-/// Those that have been heard of, the oldest first.
+/// The last report of each task and its time, oldest report first.
 #[derive(Debug, Default)]
-pub(crate) struct Tasks(Mutex<Vec<(Said, Instant)>>);
+pub(crate) struct Tasks(Mutex<Vec<(TaskReport, Instant)>>);
 
 impl Tasks {
-    /// Takes what one says.
+    /// Stores a report.
     pub(crate) fn hear(&self, body: &[u8]) -> Result<(), Fault> {
-        let said: Said = serde_json::from_slice(body).map_err(|error| {
-            Fault::invalid(format!("this does not say how far a task is: {error}"))
+        let said: TaskReport = serde_json::from_slice(body).map_err(|error| {
+            Fault::invalid(format!("the progress report cannot be read: {error}"))
         })?;
         for (name, text) in [("id", &said.id), ("what", &said.what)] {
-            if text.len() > LONGEST {
+            if text.len() > MAX_TEXT_BYTES {
                 let length = text.len();
                 return Err(Fault::invalid(format!(
-                    "{name} has {length} bytes; {LONGEST} are kept at most"
+                    "{name} has {length} bytes; at most {MAX_TEXT_BYTES} are allowed"
                 )));
             }
         }
         let mut all = self.current();
-        // What was said last need not come last.
-        let has_ended =
-            |(other, _): &(Said, Instant)| other.id == said.id && other.state != State::Running;
+        // Reports may arrive out of order.
+        let has_ended = |(other, _): &(TaskReport, Instant)| {
+            other.id == said.id && other.state != State::Running
+        };
         if said.state == State::Running && all.iter().any(has_ended) {
             return Ok(());
         }
         all.retain(|(other, _)| other.id != said.id);
-        if all.len() >= MOST {
+        if all.len() >= MAX_TASKS {
             all.remove(0);
         }
         all.push((said, Instant::now()));
         Ok(())
     }
 
-    /// All, those that began to speak last at the end.
+    /// Returns all tasks, the one with the latest report last.
     pub(crate) fn json(&self) -> Value {
         let all = self.current();
         let all = all.iter().map(|(said, heard)| {
@@ -101,11 +101,11 @@ impl Tasks {
         all.collect()
     }
 
-    fn current(&self) -> MutexGuard<'_, Vec<(Said, Instant)>> {
+    fn current(&self) -> MutexGuard<'_, Vec<(TaskReport, Instant)>> {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         all.retain(|(said, heard)| {
             let kept = match said.state {
-                State::Running => SILENT,
+                State::Running => TASK_TIMEOUT,
                 State::Ended | State::Failed => SHOWN,
             };
             heard.elapsed() < kept
@@ -141,7 +141,7 @@ mod tests {
         tasks.hear(said("a", "running", 6).as_bytes()).unwrap();
         assert_eq!(ids(&tasks), ["b", "a"]);
         assert_eq!(tasks.json()[1]["rows"], 7);
-        tokio::time::advance(SILENT).await;
+        tokio::time::advance(TASK_TIMEOUT).await;
         assert_eq!(ids(&tasks), ["a"]);
         tokio::time::advance(SHOWN).await;
         assert!(ids(&tasks).is_empty());
@@ -150,15 +150,15 @@ mod tests {
     #[tokio::test]
     async fn many_make_room_and_long_texts_are_refused() {
         let tasks = Tasks::default();
-        for id in 0..=MOST {
+        for id in 0..=MAX_TASKS {
             let id = id.to_string();
             tasks.hear(said(&id, "running", 1).as_bytes()).unwrap();
         }
-        assert_eq!(ids(&tasks).len(), MOST);
+        assert_eq!(ids(&tasks).len(), MAX_TASKS);
         assert_eq!(ids(&tasks)[0], "1");
-        let long = said(&"x".repeat(LONGEST + 1), "running", 1);
+        let long = said(&"x".repeat(MAX_TEXT_BYTES + 1), "running", 1);
         for (body, told) in [
-            (long.as_str(), "id has 201 bytes; 200 are kept at most"),
+            (long.as_str(), "id has 201 bytes; at most 200 are allowed"),
             ("{}", "missing field `id`"),
             ("[", "EOF"),
         ] {

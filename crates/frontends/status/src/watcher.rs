@@ -1,4 +1,4 @@
-//! Reads the sources while somebody looks, and tells all who do.
+//! Reads the sources while clients watch the page, and sends them events.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
@@ -13,16 +13,16 @@ use crate::history::History;
 use crate::snapshot::{Snapshot, Sources, now};
 use crate::tasks::Tasks;
 
-/// Time between two events.
+/// The time between two events.
 const TICK: Duration = Duration::from_secs(2);
 
-/// Events between two points of the history.
+/// The number of events between two points of the history.
 const TICKS_A_POINT: u32 = 5;
 
-/// How long the history goes on after the last look.
+/// The time for which the history continues after the last client has left.
 const AFTERWARDS: Duration = Duration::from_secs(3600);
 
-/// What all who look share.
+/// The state shared by all clients that watch the page.
 #[derive(Debug)]
 pub(crate) struct Watcher {
     sources: Sources,
@@ -35,7 +35,7 @@ pub(crate) struct Watcher {
 #[derive(Debug, Default)]
 struct State {
     history: History,
-    /// When somebody looked last, while that is followed.
+    /// The time of the last request; `None` while the sources are not being read.
     looked: Option<Instant>,
 }
 
@@ -50,7 +50,7 @@ impl Watcher {
         })
     }
 
-    /// One look, with the history.
+    /// Returns the current state with the history, as JSON.
     pub(crate) fn look(self: &Arc<Self>) -> String {
         self.begin();
         let mut shown = self.snapshot().shown;
@@ -58,8 +58,8 @@ impl Watcher {
         Value::from(shown).to_string()
     }
 
-    /// Server-sent events: one look at once, with the history, then one every two seconds. Whoever
-    /// is too slow for all of them misses some.
+    /// Returns server-sent events: the current state with the history at once, then the state every
+    /// two seconds. A client that is too slow misses some events.
     pub(crate) fn events(self: &Arc<Self>) -> impl Stream<Item = Bytes> + Send + 'static {
         let first = event(&self.look());
         let next = stream::unfold(self.events.subscribe(), |mut events| async {
@@ -76,7 +76,7 @@ impl Watcher {
         snapshot
     }
 
-    /// Notes that somebody looks, and follows the figures from now on if nobody does yet.
+    /// Records a request, and starts to read the sources if that has not started yet.
     fn begin(self: &Arc<Self>) {
         let before = self.lock().looked.replace(Instant::now());
         if before.is_none() {
@@ -84,7 +84,7 @@ impl Watcher {
         }
     }
 
-    /// One tick; false once nobody has looked for so long that nothing is followed any more.
+    /// Reads the sources once. Returns false if the last request is so old that reading ends.
     fn tick(&self, count: u32) -> bool {
         let is_watched = self.events.receiver_count() > 0;
         let is_point = count.is_multiple_of(TICKS_A_POINT);
@@ -114,7 +114,7 @@ impl Watcher {
     }
 }
 
-/// Ticks as long as somebody looks, and an hour longer. Ends with the watcher.
+/// Reads the sources regularly while clients watch, and an hour longer. Ends with the watcher.
 async fn follow(watcher: Weak<Watcher>) {
     let mut ticks = interval(TICK);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -127,7 +127,7 @@ async fn follow(watcher: Weak<Watcher>) {
     }
 }
 
-/// JSON has no line breaks of its own here, so it is one line of data.
+/// Returns a server-sent event. The JSON has no line breaks, so it is one line of data.
 fn event(json: &str) -> Bytes {
     format!("event: status\ndata: {json}\n\n").into()
 }

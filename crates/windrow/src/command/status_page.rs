@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use clap::Args;
 use serde_json::json;
 use tokio::task::{JoinHandle, spawn_blocking};
-use windrow_status::LONGEST;
+use windrow_status::MAX_TEXT_BYTES;
 
 use super::gateway::{Admission, Gateway};
 use super::progress::Screen;
@@ -67,7 +67,7 @@ impl OnStatusPage {
         read: impl Fn() -> Far + Send + Sync + 'static,
     ) -> Option<Teller> {
         let http = self.http.as_deref()?;
-        let mut ends = (0..=LONGEST.min(what.len())).rev();
+        let mut ends = (0..=MAX_TEXT_BYTES.min(what.len())).rev();
         what.truncate(ends.find(|end| what.is_char_boundary(*end)).unwrap_or(0));
         let line = Arc::new(Line {
             gateway: Gateway::new(http, self.admission.token.as_ref()),

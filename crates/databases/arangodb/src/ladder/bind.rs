@@ -1,4 +1,4 @@
-//! Every write joined with its collection: is it sound, which document does it touch.
+//! Joins each write with its collection, checks it, and finds the document that it touches.
 
 use std::collections::HashMap;
 use std::hash::BuildHasher;
@@ -11,20 +11,20 @@ use windrow_database::web::{Batch, BoundWrite};
 use super::request::DocumentRequest;
 use crate::values::encode;
 
-/// A hash for the document of a collection.
+/// Returns a hash that identifies a document of a collection.
 pub(crate) fn hash(collection: &str, key: &str) -> u64 {
     FixedState::default().hash_one((collection, key))
 }
 
-/// Joins all writes that have no verdict with their collections. What is senseless is told so, what
-/// finds nothing is told that.
+/// Joins all writes without a verdict with their collections. Invalid writes get their error;
+/// writes that cannot find a document get the outcome of no rows.
 pub(crate) fn bind(
     batch: &mut Batch<'_>,
     database: &str,
 ) -> (Vec<DocumentRequest>, Vec<BoundWrite>) {
     let mut requests: Vec<DocumentRequest> = Vec::new();
     let mut bound = Vec::new();
-    // By what they are, not by address: equal shapes of different requests are one.
+    // Compared by content, not by address: equal shapes of different requests share a group.
     let mut groups: HashMap<&Shape, Result<u32, Fault>> = HashMap::new();
     let pending: Vec<_> = batch.pending().collect();
     for (at, write) in pending {
@@ -66,7 +66,7 @@ pub(crate) fn bind(
     (requests, bound)
 }
 
-/// What a write is told that finds no document.
+/// Returns the outcome of a write that finds no document.
 pub(crate) fn none(request: &DocumentRequest) -> RowDone {
     let returned = (request.returning != windrow_core::Returning::Nothing)
         .then(|| Box::new(crate::values::decode::nothing(&request.returning)));
@@ -78,7 +78,7 @@ enum Looked {
     Nothing,
 }
 
-/// The key of a write, where it names one.
+/// Returns the key of a write, if it names one.
 fn look(request: &DocumentRequest, write: &RowWrite) -> Result<Option<String>, Looked> {
     let (given, columns) = (write.row.len(), write.shape.columns.len());
     if given != request.width {

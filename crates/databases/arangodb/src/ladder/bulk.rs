@@ -1,7 +1,7 @@
-//! A step: one array, and what is set apart when it fails.
+//! Executes a step: sends one array, and isolates documents if the whole array fails.
 //!
-//! The server may work on the documents of an array in any order and at once, so no key is twice in
-//! one.
+//! The server may process the documents of an array in any order and in parallel, so no key occurs
+//! twice in one array.
 
 use std::borrow::Cow;
 
@@ -18,17 +18,17 @@ use crate::answer::{Document, Entry, Failure};
 use crate::fault::{MISSING, NO_COLLECTION, is_key_taken, meaning};
 use crate::values::decode;
 
-/// The most bytes of values in one request.
+/// Bytes of values in the largest request.
 const REQUEST: usize = 16 << 20;
 
-/// The most bytes of one document. ArangoDB takes requests of up to 512 MiB.
+/// Bytes of the largest document. ArangoDB accepts requests of up to 512 MiB.
 const DOCUMENT: usize = 256 << 20;
 
-/// Keys that are read at once: what comes back is not known before.
+/// The largest number of keys in one reading request, because the size of its answer is not known.
 const READS: usize = 1_000;
 
 impl Connection {
-    /// Executes writes that are sent alike.
+    /// Executes writes that share method and path.
     pub(super) async fn step(
         &mut self,
         batch: &mut Batch<'_>,
@@ -61,7 +61,7 @@ impl Connection {
         Ok(())
     }
 
-    /// Sends an array. A fault comes back where one of its entries had all of it refused.
+    /// Sends an array. Returns a fault if one of its entries made the server refuse all of it.
     async fn send(
         &mut self,
         batch: &mut Batch<'_>,
@@ -120,7 +120,7 @@ impl Connection {
         Ok(None)
     }
 
-    /// Makes the collection that writes are for. What is there already is no failure.
+    /// Creates the collection of the writes. A collection that exists already is no failure.
     async fn create(
         &mut self,
         batch: &mut Batch<'_>,
@@ -140,7 +140,7 @@ impl Connection {
                 tracing::info!(collection = &*request.collection, "created");
                 Ok(None)
             }
-            // A duplicate name: somebody else was quicker.
+            // A duplicate name: another client created it first.
             Ok(Err(failure)) if failure.number == 1207 => Ok(None),
             Ok(Err(mut failure)) => {
                 failure.message = format!(
@@ -154,7 +154,7 @@ impl Connection {
     }
 }
 
-/// Pieces of a step that fit into one request each.
+/// Splits a step into pieces that fit into one request each.
 fn chunks(batch: &mut Batch<'_>, request: &DocumentRequest, items: &[usize]) -> Vec<Vec<usize>> {
     let most = if request.op == Op::Get {
         READS
@@ -188,7 +188,7 @@ fn body(batch: &Batch<'_>, request: &DocumentRequest, items: &[usize]) -> Bytes 
     let mut body = Vec::new();
     for write in items.iter().filter_map(|at| batch.write(*at)) {
         body.push(if body.is_empty() { b'[' } else { b',' });
-        // What cannot be written was refused when the write was bound.
+        // Values that cannot be written were refused earlier, by `bind`.
         if request
             .push(&write.shape.columns, &write.row, &mut body)
             .is_err()
@@ -200,7 +200,7 @@ fn body(batch: &Batch<'_>, request: &DocumentRequest, items: &[usize]) -> Bytes 
     Bytes::from(body)
 }
 
-/// Tells each write what became of it.
+/// Gives each write its outcome.
 fn tell_documents(
     batch: &mut Batch<'_>,
     request: &DocumentRequest,
@@ -226,7 +226,8 @@ fn tell_documents(
     }
 }
 
-/// A document may have an attribute that is called `error`; what it certainly has is an `_id`.
+/// Gives a read its outcome. A document may have an attribute called `error`, but it always has an
+/// `_id`.
 fn read(batch: &mut Batch<'_>, request: &DocumentRequest, at: usize, entry: &RawValue, rung: Rung) {
     let document: Document<'_> = serde_json::from_str(entry.get()).unwrap_or_default();
     if document.get("_id").is_some() && document.get("_rev").is_some() {
@@ -294,7 +295,8 @@ fn unavailable(fault: &Fault) -> Fault {
     Fault::unavailable(fault.message.clone()).with_detail(fault.detail())
 }
 
-/// There is no answer. What left may have been written; what only reads may be asked again.
+/// Concludes a request without an answer. Writes that were sent may have been executed; reads may
+/// be repeated.
 fn lost(
     batch: &mut Batch<'_>,
     request: &DocumentRequest,
@@ -313,7 +315,7 @@ fn lost(
     }
 }
 
-/// It cannot be told whether the documents were written.
+/// Concludes writes whose outcome is unknown.
 fn unknown(batch: &mut Batch<'_>, items: &[usize], why: &str, rung: Rung) {
     let message = format!("it cannot be known whether this was written: {why}");
     for at in items {

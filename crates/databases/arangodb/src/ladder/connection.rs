@@ -1,19 +1,19 @@
-//! A connection to the server.
+//! A lane's connection to the server.
 
 use windrow_core::Fault;
 
 use super::session::Session;
 
-/// A connection.
+/// A lane's connection to the server.
 pub(crate) struct Connection {
     pub(super) session: Session,
-    /// Collections that are not there are made.
+    /// True if missing collections are created.
     pub(super) creates: bool,
-    /// A write is answered once it is on disk, whatever its collection says.
+    /// True if writes are answered once they are on disk, whatever the collection's setting.
     pub(super) syncs: bool,
 }
 
-/// Why a batch ended before all of its writes were sent: none of the others was.
+/// Why a batch ended before all of its writes were sent. The remaining writes were not sent.
 #[derive(Debug)]
 pub(super) struct Stop(pub(super) Fault);
 
@@ -26,7 +26,7 @@ impl Connection {
         }
     }
 
-    /// The same, where each write is answered once it is on disk.
+    /// Returns the connection with `syncs` set: writes are answered once they are on disk.
     pub(crate) fn synced(self) -> Self {
         Self {
             syncs: true,

@@ -1,5 +1,4 @@
-//! The way of a batch on a connection: its writes are joined with their collections and sent step
-//! by step.
+//! Executes a batch: joins its writes with their collections and sends them step by step.
 
 use async_trait::async_trait;
 use windrow_core::{Executor, Report, RowDone, RowWrite, Unit};

@@ -1,4 +1,4 @@
-//! The way of a batch: from units to requests, and from answers to verdicts.
+//! The path of a batch: from units to requests, and from answers to verdicts.
 
 pub(crate) mod bind;
 mod bulk;

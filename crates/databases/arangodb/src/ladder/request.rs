@@ -1,4 +1,4 @@
-//! A shape as a request: method, path, and what an entry of its array is.
+//! Converts a shape to a request: method, path, and the form of an entry of its array.
 
 use http::Method;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
@@ -12,14 +12,14 @@ use crate::values::encode::Unwritable;
 /// The attribute that is a document's key.
 pub(crate) const KEY: &str = "_key";
 
-/// What stands in a path as it is.
+/// Characters that are percent-encoded in a path.
 const PLAIN: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'-')
     .remove(b'_')
     .remove(b'.')
     .remove(b'~');
 
-/// How the writes of one shape are sent.
+/// The HTTP request for the writes of one shape.
 #[derive(Clone, Debug)]
 pub(crate) struct DocumentRequest {
     pub(crate) op: Op,
@@ -27,27 +27,29 @@ pub(crate) struct DocumentRequest {
     pub(crate) returning: Returning,
     pub(crate) collection: Name,
     pub(crate) method: Method,
-    /// Behind `/_db/DATABASE`.
+    /// The path after `/_db/DATABASE`.
     pub(crate) path: String,
-    /// How many values a row must have.
+    /// The number of values in each row.
     pub(crate) width: usize,
-    /// The place, in a row, of the key; none where the server makes one.
+    /// The position of the key in a row; `None` if the server generates it.
     pub(crate) key: Option<usize>,
 }
 
-/// A name, as it stands in a path.
+/// Percent-encodes a name for a path.
 pub(crate) fn in_path(name: &str) -> String {
     utf8_percent_encode(name, PLAIN).to_string()
 }
 
 impl DocumentRequest {
+    /// Returns the request for a shape.
+    ///
     /// # Errors
-    /// ArangoDB cannot do it, or it makes no sense.
+    /// The shape is invalid, or ArangoDB does not support it.
     pub(crate) fn new(shape: &Shape, database: &str) -> Result<Self, Fault> {
         check(shape, database)?;
         let (method, query) = match (shape.op, shape.on_conflict) {
-            // Two inserts of one key: the second is told apart by its error, also where it is to be
-            // ignored, for `overwriteMode=ignore` does not tell whether it wrote.
+            // An existing key is detected by its error, also if it is to be ignored:
+            // `overwriteMode=ignore` does not report whether it wrote.
             (Op::Insert, OnConflict::Error | OnConflict::Ignore) => (Method::POST, "?"),
             (Op::Insert, OnConflict::Update) => (
                 Method::POST,
@@ -82,13 +84,13 @@ impl DocumentRequest {
         })
     }
 
-    /// The path of the same request, to be answered once it is on disk.
+    /// Returns the path with the parameter that delays the answer until the write is on disk.
     pub(crate) fn synced_path(&self) -> String {
         let between = if self.path.contains('?') { '&' } else { '?' };
         format!("{}{between}waitForSync=true", self.path)
     }
 
-    /// Appends one entry of the array.
+    /// Appends an entry to the array.
     pub(crate) fn push(
         &self,
         columns: &[Name],

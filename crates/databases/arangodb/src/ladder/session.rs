@@ -1,4 +1,4 @@
-//! One connection: who we are, a request out, an answer in.
+//! An HTTP connection with authentication: sends a request, receives its answer.
 
 use std::sync::Arc;
 
@@ -13,21 +13,21 @@ use super::request::in_path;
 use crate::answer::Failure;
 use crate::fault::meaning;
 
-/// The most bytes that an answer may have.
+/// Bytes of the largest answer.
 const ANSWER: usize = 64 << 20;
 
-/// How we tell who we are.
+/// The authentication method of a connection.
 #[derive(Clone, Debug)]
 pub(crate) enum Identity {
-    /// By the URL's user in every request, if it names one.
+    /// By the URL's user and password in every request, if the URL has them.
     Basic,
-    /// By a token that the server gives for the URL's user, and gives anew when it has expired.
+    /// By a token that the server issues for the URL's user, and again after it has expired.
     Session,
     /// By the URL's own token.
     Token(Secret),
 }
 
-/// A connection to a database.
+/// An HTTP connection to a database.
 #[derive(Debug)]
 pub(crate) struct Session {
     client: Client,
@@ -35,7 +35,7 @@ pub(crate) struct Session {
     pub(crate) database: Arc<str>,
 }
 
-/// An answer, or in the server's words why there is none.
+/// An answer, or the server's error.
 pub(crate) type Answered = Result<Answer, Failure>;
 
 #[derive(Deserialize)]
@@ -58,10 +58,10 @@ impl Session {
         }
     }
 
-    /// Shows who we are, and asks for a sign of life of the database.
+    /// Authenticates, and checks that the database answers.
     ///
     /// # Errors
-    /// [`FaultClass::Unavailable`] where trying again may help.
+    /// [`FaultClass::Unavailable`] if another attempt may succeed.
     pub(crate) async fn greet(&mut self) -> Result<(), Fault> {
         if matches!(self.identity, Identity::Session) {
             self.log_in().await?;
@@ -85,7 +85,7 @@ impl Session {
         fault
     }
 
-    /// Asks for a token. A server that does not mind who we are knows no such path.
+    /// Requests a token. Servers without authentication do not have this path.
     async fn log_in(&mut self) -> Result<(), Fault> {
         let Some(login) = self.client.origin().login() else {
             return Ok(());
@@ -115,7 +115,7 @@ impl Session {
         Ok(())
     }
 
-    /// One request. `path` stands behind the database's.
+    /// Sends a request and returns its answer. `path` is relative to the database.
     pub(crate) async fn ask(
         &mut self,
         method: Method,
@@ -134,7 +134,7 @@ impl Session {
         tally.round_trips += 1;
         let expired = |answer: &Answer| answer.status == http::StatusCode::UNAUTHORIZED;
         if matches!(self.identity, Identity::Session) && answered.as_ref().is_ok_and(expired) {
-            // A token lasts an hour. Whoever is not let in has written nothing.
+            // A token lasts an hour. A refused request has written nothing.
             self.log_in().await.map_err(Loss::NotSent)?;
             answered = self.client.exchange(&ask).await;
             tally.round_trips += 2;

@@ -1,4 +1,4 @@
-//! Documents on their way out.
+//! Decodes returned documents.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use windrow_core::{Name, Returned, Returning, Value};
 
 use crate::answer::Document;
 
-/// What a write asked to be given back of a document. An attribute that is not there is NULL.
+/// Returns the attributes of a document that a write asked for. A missing attribute is NULL.
 pub(crate) fn returned(returning: &Returning, document: &Document<'_>) -> Returned {
     let of_raw = |raw: Option<&RawValue>| raw.map_or(Value::Null, |raw| value(raw.get()));
     let columns: Arc<[Name]> = match returning {
@@ -27,7 +27,7 @@ pub(crate) fn returned(returning: &Returning, document: &Document<'_>) -> Return
     }
 }
 
-/// What there is to give back where there is no document.
+/// Returns the attributes that a write asked for, without a row.
 pub(crate) fn nothing(returning: &Returning) -> Returned {
     let columns = match returning {
         Returning::Columns(names) => names.iter().cloned().collect(),

@@ -1,4 +1,4 @@
-//! A row on its way into a document.
+//! Encodes values as JSON.
 
 use std::io::Write as _;
 
@@ -12,7 +12,7 @@ use windrow_database::web::{is_json, push_text};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Unwritable(pub(crate) &'static str);
 
-/// Whether the value can be written at all.
+/// Checks that a value can be written.
 pub(crate) fn check(value: &Value) -> Result<(), Unwritable> {
     match value {
         Value::Number(_) | Value::Json(_) => push(value, &mut Vec::new()),
@@ -20,8 +20,8 @@ pub(crate) fn check(value: &Value) -> Result<(), Unwritable> {
     }
 }
 
-/// Appends the value as JSON. ArangoDB keeps whole numbers of 64 bits and doubles; a number that
-/// neither gives back exactly is refused.
+/// Appends the value as JSON. ArangoDB stores integers of 64 bits and doubles; a number that
+/// neither holds exactly is refused.
 pub(crate) fn push(value: &Value, out: &mut Vec<u8>) -> Result<(), Unwritable> {
     match value {
         Value::Null => out.extend_from_slice(b"null"),
@@ -48,7 +48,7 @@ pub(crate) fn push(value: &Value, out: &mut Vec<u8>) -> Result<(), Unwritable> {
     Ok(())
 }
 
-/// The key that a value names: keys are texts. `None`: no document can have it.
+/// Returns a value as a key, which is a string; `None` if no document can have that key.
 pub(crate) fn key(value: &Value) -> Option<String> {
     match value {
         Value::Text(text) | Value::Number(text) => Some(text.to_string()),

@@ -1,4 +1,4 @@
-//! Documents, in and out.
+//! Encodes and decodes documents.
 
 pub(crate) mod decode;
 pub(crate) mod encode;

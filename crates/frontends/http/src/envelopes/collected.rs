@@ -4,7 +4,7 @@
 use http::header::RETRY_AFTER;
 use http::{Method, StatusCode};
 use windrow_core::Fault;
-use windrow_envelopes::{AnswerHead, Kind};
+use windrow_envelopes::{AnswerHead, PartKind};
 
 use super::body::{EncodedPart, EnvelopeBody};
 use crate::answers::{self, Answer, AnswerBody, Refusal, json};
@@ -20,7 +20,7 @@ const SHORT: usize = 512;
 pub(super) struct PartAnswer {
     /// Counted from 0.
     pub(super) index: usize,
-    pub(super) kind: Kind,
+    pub(super) kind: PartKind,
     pub(super) id: Option<Box<[u8]>>,
     pub(super) method: Method,
     pub(super) answer: Answer,

@@ -8,7 +8,7 @@ use std::vec::IntoIter;
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 use http::Method;
-use windrow_envelopes::{Kind, Piece};
+use windrow_envelopes::{EnvelopePart, PartKind};
 
 use super::collected::{CollectedAnswers, PartAnswer};
 use super::part::{Part, PartAnswerer};
@@ -35,7 +35,7 @@ pub(super) async fn all(
     answerer: &impl PartAnswerer,
     request: &RequestContext<'_>,
     connection: &ConnectionState,
-    pieces: Vec<Piece>,
+    pieces: Vec<EnvelopePart>,
     mut collected: CollectedAnswers,
 ) -> CollectedAnswers {
     let path = request.head.uri.path();
@@ -60,11 +60,11 @@ pub(super) async fn all(
 
 async fn one<A: PartAnswerer>(
     envelope: &Envelope<'_, A>,
-    piece: Piece,
+    piece: EnvelopePart,
     handover: Arc<Handover>,
 ) -> PartAnswer {
     let read = match piece.kind {
-        Kind::Changes => Err(Refusal::later(
+        PartKind::Changes => Err(Refusal::later(
             "a change set (multipart/mixed within an envelope; POST /v1/batch takes atomic operations as JSON)",
         )),
         _ => windrow_envelopes::read_request(&piece.text, envelope.base).map_err(Refusal::from),
@@ -100,7 +100,7 @@ async fn one<A: PartAnswerer>(
 /// Parts that have not begun, the one whose writes are awaited, and those that have handed theirs
 /// over.
 struct Parts<S, F> {
-    pieces: IntoIter<Piece>,
+    pieces: IntoIter<EnvelopePart>,
     start: S,
     current: Option<(Arc<Handover>, Pin<Box<F>>)>,
     running: FuturesUnordered<Pin<Box<F>>>,
@@ -108,7 +108,7 @@ struct Parts<S, F> {
 
 impl<S, F> Parts<S, F>
 where
-    S: Fn(Piece, Arc<Handover>) -> Pin<Box<F>>,
+    S: Fn(EnvelopePart, Arc<Handover>) -> Pin<Box<F>>,
     F: Future<Output = PartAnswer>,
 {
     /// The next answer, in the order in which they come; `None` after the last.
