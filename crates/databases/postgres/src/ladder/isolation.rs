@@ -93,8 +93,8 @@ impl Isolation {
     /// all run as one transaction in parts. Units that may share no transaction are an exception:
     /// each waits for the outcome of the one before.
     ///
-    /// A statement whose client already knows the columns of its rows, while nothing keeps the table
-    /// from changing, is committed only once its rows have been seen.
+    /// A statement whose client already knows the columns of its rows is committed only once its
+    /// rows have been seen, if nothing keeps the table from changing.
     pub(crate) fn needed(batch: &Batch<'_, impl Form>, todo: &[Segment]) -> Option<Self> {
         if todo
             .iter()

@@ -1,6 +1,6 @@
-//! Carries out an [`Isolation`]: a transaction in parts, each with a savepoint, so that a failure in
-//! one part leaves the others alone. No client is answered before the commit, and the transaction
-//! commits only once every answer in it is certain.
+//! Carries out an [`Isolation`]: a transaction in parts, each with a savepoint, so that a failure
+//! in one part leaves the others alone. No client is answered before the commit, and the
+//! transaction commits only once every answer in it is certain.
 
 mod judge;
 
