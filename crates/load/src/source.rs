@@ -1,6 +1,7 @@
 //! Where rows are read from.
 
 mod csv;
+mod csv_text;
 mod decode;
 mod fault;
 mod input;

@@ -268,6 +268,37 @@ fn circles(all: &Modules) -> Vec<String> {
     round.map(|names| names.join("::")).collect()
 }
 
+/// Returns the folders and files of one folder that import each other in a circle, taking each
+/// folder as a whole, as `folder: {names}`.
+fn folder_circles(all: &Modules) -> Vec<String> {
+    let mut by_folder = BTreeMap::<Names, BTreeMap<Names, BTreeSet<Names>>>::new();
+    for from in all.keys() {
+        for to in arrows(all, from) {
+            let shared = from.iter().zip(&to).take_while(|(a, b)| a == b).count();
+            // A module that imports a part of its own folder, or is imported by one, is that
+            // folder's head: files are looked at by themselves elsewhere.
+            if shared < from.len() && shared < to.len() {
+                let arrows = by_folder.entry(from[..shared].to_vec()).or_default();
+                let target = to[..=shared].to_vec();
+                arrows.entry(target.clone()).or_default();
+                let targets = arrows.entry(from[..=shared].to_vec()).or_default();
+                targets.insert(target);
+            }
+        }
+    }
+    let mut found = Vec::new();
+    for (folder, arrows) in by_folder {
+        let round = arrows
+            .keys()
+            .filter(|name| reach(&arrows, name).contains(*name));
+        let names: Vec<_> = round.filter_map(|name| name.last()).collect();
+        if !names.is_empty() {
+            found.push(format!("{}: {names:?}", folder.join("::")));
+        }
+    }
+    found
+}
+
 /// The folders `src` of all crates.
 fn crates() -> Vec<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../crates");
@@ -295,6 +326,18 @@ fn modules_import_in_one_direction() {
         }
     }
     assert!(found.is_empty(), "circles: {found:#?}");
+}
+
+#[test]
+fn folders_import_in_one_direction() {
+    let mut found = Vec::new();
+    for src in crates() {
+        let circles = folder_circles(&modules(&src));
+        if !circles.is_empty() {
+            found.push(format!("{}: {circles:#?}", src.display()));
+        }
+    }
+    assert!(found.is_empty(), "circles of folders: {found:#?}");
 }
 
 fn sample(files: &[(&str, &str)]) -> Vec<String> {

@@ -1,14 +1,9 @@
 //! CSV files.
 
 mod doubt;
-mod escaped;
 mod header;
-mod record;
 mod row;
-mod splitter;
 mod stretch;
-mod style;
-mod unsplit;
 
 use std::sync::Arc;
 
@@ -16,9 +11,9 @@ use windrow_core::{CsvStyle, Means, Name};
 
 use self::doubt::Backslashes;
 use self::header::Header;
-use self::record::{Record, Scan};
-use self::splitter::{Position, Splitter};
 use self::stretch::stretch;
+use super::csv_text::record::{MOST_COLUMNS, Record, Scan};
+use super::csv_text::splitter::{Position, Splitter};
 use super::fault::SourceFault;
 use super::options::{Escape, Options};
 use super::port::Source;
@@ -26,9 +21,8 @@ use super::portion::{Most, Portion};
 use super::skip;
 use super::window::Window;
 
-pub(super) use self::record::MOST_COLUMNS;
-pub(super) use self::style::{Escapes, Style};
-pub(super) use self::unsplit::Unsplit;
+use super::csv_text::style::{Escapes, Style};
+use super::csv_text::unsplit::Unsplit;
 
 /// A CSV file that is read.
 pub(super) struct Csv {

@@ -8,7 +8,7 @@ use std::collections::HashSet;
 use windrow_core::{Field, Name};
 
 use self::object::{Cell, Columns};
-use super::csv::MOST_COLUMNS;
+use super::csv_text::record::MOST_COLUMNS;
 use super::fault::SourceFault;
 use super::port::Source;
 use super::portion::{Bad, Most, Portion};

@@ -1,6 +1,7 @@
 //! Opening a file by its format.
 
-use super::csv::{Csv, Escapes, Style};
+use super::csv::Csv;
+use super::csv_text::style::{Escapes, Style};
 use super::fault::SourceFault;
 use super::input::Input;
 use super::ndjson::Ndjson;

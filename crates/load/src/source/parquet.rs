@@ -20,7 +20,7 @@ use windrow_core::{Field, Holds, Means, Name};
 
 use self::column::Column;
 use self::kind::Kind;
-use super::csv::MOST_COLUMNS;
+use super::csv_text::record::MOST_COLUMNS;
 use super::fault::SourceFault;
 use super::input::Input;
 use super::port::Source;

@@ -2,7 +2,7 @@
 
 use windrow_core::{CsvText, Rows};
 
-use super::csv::Unsplit;
+use super::csv_text::unsplit::Unsplit;
 
 /// A record that could not be read as a row.
 #[derive(Clone, Debug, PartialEq, Eq)]

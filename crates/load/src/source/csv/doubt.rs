@@ -1,8 +1,8 @@
 //! Backslashes that look like escapes in a file of which nothing was said of them.
 
-use super::record::{Piece, Record, Scan};
-use super::splitter::Splitter;
-use super::style::{Escapes, Style};
+use crate::source::csv_text::record::{Piece, Record, Scan};
+use crate::source::csv_text::splitter::Splitter;
+use crate::source::csv_text::style::{Escapes, Style};
 
 /// Refuses a record that is right as it stands, but would be another one if backslashes are
 /// escapes. Few records have a backslash at all.

@@ -3,8 +3,8 @@
 use windrow_core::{Field, Means};
 
 use super::doubt;
-use super::record::{Piece, Record, Scan};
-use super::splitter::{Position, Splitter};
+use crate::source::csv_text::record::{Piece, Record, Scan};
+use crate::source::csv_text::splitter::{Position, Splitter};
 use crate::source::portion::{Bad, Portion};
 use crate::source::skip;
 

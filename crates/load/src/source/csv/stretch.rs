@@ -1,6 +1,6 @@
 //! Records that need no care, found in a text without being read.
 
-use super::style::Style;
+use crate::source::csv_text::style::Style;
 use crate::source::portion::Most;
 
 /// Records that lie one behind the other.

@@ -7,36 +7,36 @@ use super::style::Style;
 
 /// What is known of a file's records.
 #[derive(Clone, Debug)]
-pub(super) struct Splitter {
-    pub(super) style: Style,
+pub(in crate::source) struct Splitter {
+    pub(in crate::source) style: Style,
     /// What stands for no value.
-    pub(super) nulls: Vec<Box<str>>,
+    pub(in crate::source) nulls: Vec<Box<str>>,
     /// Fields that a record has; `None` before the first record of a file without a header.
-    pub(super) columns: Option<usize>,
+    pub(in crate::source) columns: Option<usize>,
     /// Fields behind these that a record may have, and that must be empty: the header has
     /// delimiters behind its last name.
-    pub(super) spare: usize,
+    pub(in crate::source) spare: usize,
     /// True if a record in which backslashes look like escapes is refused, for nothing was said of
     /// them.
-    pub(super) doubts: bool,
+    pub(in crate::source) doubts: bool,
     /// Which of them rows are made of; `None`: all.
-    pub(super) chosen: Option<Vec<usize>>,
+    pub(in crate::source) chosen: Option<Vec<usize>>,
     /// Of each field of a row what its column makes of it; none: what it looks like.
-    pub(super) means: Vec<Means>,
+    pub(in crate::source) means: Vec<Means>,
 }
 
 /// Where a record stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Position {
+pub(in crate::source) struct Position {
     /// Its number among all records.
-    pub(super) record: u64,
+    pub(in crate::source) record: u64,
     /// The line that it begins on.
-    pub(super) line: u64,
+    pub(in crate::source) line: u64,
 }
 
 impl Splitter {
     /// True if rows are made of all columns, in the file's order.
-    pub(super) fn takes_all(&self) -> bool {
+    pub(in crate::source) fn takes_all(&self) -> bool {
         if self.spare > 0 {
             return false;
         }
@@ -47,7 +47,7 @@ impl Splitter {
     }
 
     /// An empty line is no record, unless records have one field.
-    pub(super) fn is_record(&self, found: &Record) -> bool {
+    pub(in crate::source) fn is_record(&self, found: &Record) -> bool {
         found.end > 0 || self.columns == Some(1)
     }
 }
@@ -55,7 +55,7 @@ impl Splitter {
 #[cfg(test)]
 impl Splitter {
     /// Of a file with commas and so many columns.
-    pub(super) fn sample(columns: usize) -> Self {
+    pub(in crate::source) fn sample(columns: usize) -> Self {
         Self {
             style: Style {
                 delimiter: b',',

@@ -5,7 +5,7 @@ use super::style::{Escapes, Style};
 
 impl Record {
     /// Reads the field that begins at `at`.
-    pub(super) fn escaped_field(
+    pub(in crate::source) fn escaped_field(
         &mut self,
         text: &[u8],
         at: usize,

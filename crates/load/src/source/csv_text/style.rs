@@ -34,7 +34,7 @@ impl Escapes {
     /// Appends the character that an escape stands for; `behind` begins behind the escape
     /// character. Returns the bytes of `behind` that belong to the escape, which is 0 if there are
     /// none.
-    pub(super) fn take(self, behind: &[u8], out: &mut Vec<u8>) -> usize {
+    pub(in crate::source) fn take(self, behind: &[u8], out: &mut Vec<u8>) -> usize {
         let Some(&letter) = behind.first() else {
             return 0;
         };
@@ -74,13 +74,13 @@ fn number(behind: &[u8], skip: usize, most: usize, radix: u32, out: &mut Vec<u8>
 
 impl Style {
     /// The character that ends no line in this file, of CR and LF.
-    pub(super) fn other_end(self) -> u8 {
+    pub(in crate::source) fn other_end(self) -> u8 {
         if self.line_end == b'\n' { b'\r' } else { b'\n' }
     }
 
     /// The end of a field that goes up to `to`, without a carriage return that belongs to a line
     /// end behind it.
-    pub(super) fn without_cr(self, text: &[u8], from: usize, to: usize) -> usize {
+    pub(in crate::source) fn without_cr(self, text: &[u8], from: usize, to: usize) -> usize {
         match to.checked_sub(1) {
             Some(before)
                 if before >= from && self.line_end == b'\n' && text.get(before) == Some(&b'\r') =>
@@ -93,7 +93,7 @@ impl Style {
 
     /// Returns the end of the file's lines, by the first line that ends outside of quotes; `None`
     /// if no line ends yet.
-    pub(super) fn find_line_end(self, text: &[u8], last: bool) -> Option<u8> {
+    pub(in crate::source) fn find_line_end(self, text: &[u8], last: bool) -> Option<u8> {
         let quote = self.quote.unwrap_or(b'\n');
         let escape = self.escapes.map(Escapes::character);
         let (mut at, mut within) = (0, false);

@@ -9,15 +9,15 @@ use super::splitter::{Position, Splitter};
 /// Whole records of a file.
 #[derive(Clone, Debug)]
 pub(in crate::source) struct Unsplit {
-    pub(super) splitter: Arc<Splitter>,
-    pub(super) style: Arc<CsvStyle>,
+    pub(in crate::source) splitter: Arc<Splitter>,
+    pub(in crate::source) style: Arc<CsvStyle>,
     /// They, with their line ends.
-    pub(super) text: String,
-    pub(super) records: usize,
+    pub(in crate::source) text: String,
+    pub(in crate::source) records: usize,
     /// Lines that they take.
-    pub(super) lines: u64,
+    pub(in crate::source) lines: u64,
     /// Where the first of them stands.
-    pub(super) first: Position,
+    pub(in crate::source) first: Position,
 }
 
 impl Unsplit {

@@ -12,7 +12,7 @@ pub(in crate::source) const MOST_COLUMNS: usize = 32_767;
 
 /// A field's place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Piece {
+pub(in crate::source) enum Piece {
     /// Without quotes: from and to, in the record.
     Bare(usize, usize),
     /// What stands between a pair of quotes, which holds no other quote: from and to, in the
@@ -27,16 +27,16 @@ pub(super) enum Piece {
 
 /// A field without quotes in which characters are escaped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct EscapedField {
+pub(in crate::source) struct EscapedField {
     /// From and to, in the record.
-    pub(super) raw: (usize, usize),
+    pub(in crate::source) raw: (usize, usize),
     /// From and to, in [`Record::scratch`].
-    pub(super) taken: (usize, usize),
+    pub(in crate::source) taken: (usize, usize),
 }
 
 /// How a scan ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Scan {
+pub(in crate::source) enum Scan {
     /// The record is whole.
     Whole,
     /// The text ends before the record does.
@@ -47,30 +47,30 @@ pub(super) enum Scan {
 
 /// What was found. Kept between records for its memory.
 #[derive(Debug, Default)]
-pub(super) struct Record {
+pub(in crate::source) struct Record {
     /// The fields, as far as they are wanted.
-    pub(super) pieces: Vec<Piece>,
+    pub(in crate::source) pieces: Vec<Piece>,
     /// How many fields there are.
-    pub(super) count: usize,
+    pub(in crate::source) count: usize,
     /// The text of [`Piece::Patched`] and [`Piece::Escaped`].
-    pub(super) scratch: Vec<u8>,
+    pub(in crate::source) scratch: Vec<u8>,
     /// The fields of [`Piece::Escaped`].
-    pub(super) escaped: Vec<EscapedField>,
+    pub(in crate::source) escaped: Vec<EscapedField>,
     /// Where the record ends, without its line end.
-    pub(super) end: usize,
+    pub(in crate::source) end: usize,
     /// Where the next one begins.
-    pub(super) next: usize,
+    pub(in crate::source) next: usize,
     /// Lines that it takes.
-    pub(super) lines: u64,
+    pub(in crate::source) lines: u64,
     /// True if a carriage return (or line feed, where lines end by the other) stands outside of
     /// quotes.
-    pub(super) stray: bool,
+    pub(in crate::source) stray: bool,
     /// The number of the first field that goes on behind its closing quote, from 1.
-    pub(super) beyond: Option<usize>,
+    pub(in crate::source) beyond: Option<usize>,
 }
 
 /// Where a field ended.
-pub(super) enum Ended {
+pub(in crate::source) enum Ended {
     /// At a delimiter; the next field begins here.
     Field(usize),
     /// At the record's end.
@@ -81,7 +81,7 @@ pub(super) enum Ended {
 
 impl Record {
     /// Gives back the memory of a record of great length.
-    pub(super) fn release(&mut self) {
+    pub(in crate::source) fn release(&mut self) {
         if self.scratch.capacity() > Rows::KEPT_BYTES {
             self.scratch = Vec::new();
         }
@@ -89,7 +89,13 @@ impl Record {
 
     /// Finds the record that begins the text, and its first `most` fields. `last`: nothing follows
     /// the text.
-    pub(super) fn scan(&mut self, text: &[u8], style: Style, most: usize, last: bool) -> Scan {
+    pub(in crate::source) fn scan(
+        &mut self,
+        text: &[u8],
+        style: Style,
+        most: usize,
+        last: bool,
+    ) -> Scan {
         self.pieces.clear();
         self.scratch.clear();
         self.escaped.clear();
@@ -151,7 +157,7 @@ impl Record {
     }
 
     /// Returns the end of the field if one stands at this place, behind a quote that closes.
-    pub(super) fn behind(
+    pub(in crate::source) fn behind(
         &mut self,
         text: &[u8],
         at: usize,
@@ -246,7 +252,13 @@ impl Record {
 
     /// Finds the end of a field that goes on behind its closing quote. The record is a bad one; it
     /// ends where that of Python's reader does.
-    pub(super) fn beyond(&mut self, text: &[u8], from: usize, style: Style, last: bool) -> Ended {
+    pub(in crate::source) fn beyond(
+        &mut self,
+        text: &[u8],
+        from: usize,
+        style: Style,
+        last: bool,
+    ) -> Ended {
         self.beyond.get_or_insert(self.count + 1);
         let rest = text.get(from..).unwrap_or_default();
         let Some(length) = memchr::memchr2(style.delimiter, style.line_end, rest) else {
@@ -264,14 +276,14 @@ impl Record {
         Ended::Record
     }
 
-    pub(super) fn push(&mut self, piece: Piece, most: usize) {
+    pub(in crate::source) fn push(&mut self, piece: Piece, most: usize) {
         self.count += 1;
         if self.pieces.len() < most {
             self.pieces.push(piece);
         }
     }
 
-    pub(super) fn finish(&mut self, end: usize, next: usize) {
+    pub(in crate::source) fn finish(&mut self, end: usize, next: usize) {
         (self.end, self.next) = (end, next);
     }
 }
