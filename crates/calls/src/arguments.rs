@@ -1,14 +1,14 @@
 //! The values of a call as its client sent them: their bytes, and how these are encoded.
 
-/// How the values of a call, or the columns of its rows, are encoded.
+/// The formats of a call's values, or of its result columns.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Formats {
-    /// All as text.
+    /// All values are text.
     #[default]
     Text,
-    /// All binary.
+    /// All values are binary.
     Binary,
-    /// Each by itself; true: binary.
+    /// The format of each value; true for binary.
     Each(Box<[bool]>),
 }
 

@@ -12,17 +12,16 @@ use crate::statement::Statement;
 /// One use of a statement by a client.
 #[derive(Clone, Debug)]
 pub struct SqlCall {
-    /// What is done.
+    /// The statement that the call executes.
     pub statement: Arc<Statement>,
     /// With which values: as many as the statement has parameters.
     pub arguments: Arguments,
-    /// How the values are encoded.
+    /// The formats of the values.
     pub formats: Formats,
-    /// How the rows that come back are to be encoded.
+    /// The requested formats of the result columns.
     pub results: Formats,
-    /// True where its text is parsed at this very use, so that its types are those of the moment
-    /// at which it runs. False: its client was told the types of `statement` before, and they
-    /// stay what they were.
+    /// True if this use parses the text, so that the types are those at the time of execution.
+    /// False if the types of `statement` were reported to the client earlier and must stay.
     pub fresh: bool,
     /// The client's own text, if literals were lifted out of it.
     pub origin: Option<Box<Origin>>,

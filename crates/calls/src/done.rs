@@ -1,4 +1,4 @@
-//! What a client is told of a call that succeeded.
+//! The outcome of a successful call.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::signature::Signature;
 pub struct CallDone {
     /// Rows that it inserted, updated or deleted: its own count.
     pub rows: u64,
-    /// What the server said besides the count; few calls have any of it.
+    /// The server's answer besides the count; few calls have one.
     pub extra: Option<Box<Extra>>,
 }
 
@@ -22,8 +22,7 @@ impl CallDone {
     }
 }
 
-/// What a server of PostgreSQL's protocol said before CommandComplete, and what it left behind in
-/// the session.
+/// The server's messages before CommandComplete, and the values left in the session.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Extra {
     /// Whole protocol messages (NoticeResponse, DataRow in the formats that were asked for) to be

@@ -1,22 +1,20 @@
-//! Writes that clients wrote as SQL: the texts, what was read from them, and the raw bytes of their
-//! values.
+//! Writes of SQL clients: parsed statements, and calls with the raw bytes of their values.
 //!
-//! The way of a statement: a frontend reads a text once into a [`ParsedStatement`]; a [`Describer`]
-//! asks the database what that parsed statement means under one role and its settings, which gives
-//! a [`Statement`]; each use of it by a client is an [`SqlCall`]; calls that commit together are a
-//! [`windrow_core::Unit`].
+//! A frontend parses a text once into a [`ParsedStatement`]. A [`Describer`] asks the database for
+//! its meaning under one role and its settings, which gives a [`Statement`]. Each use of it by a
+//! client is an [`SqlCall`]. Calls that commit together are a [`windrow_core::Unit`].
 //!
-//! Only the PostgreSQL frontend and the databases that speak PostgreSQL's protocol know this crate:
-//! values, rows and signatures are bytes of its messages.
+//! Only the PostgreSQL frontend and databases with PostgreSQL's protocol use this crate: values,
+//! rows and signatures are bytes of the protocol's messages.
 //!
 //! | module | what it holds |
 //! | --- | --- |
-//! | [`parsed`] | what the text of a statement says |
-//! | [`signature`] | the types of a prepared statement, as its client was told |
-//! | [`statement`] | a parsed statement as the database understands it |
-//! | [`arguments`] | the values of a call, and how they are encoded |
+//! | [`parsed`] | a statement, parsed from its text |
+//! | [`signature`] | the types of a prepared statement, as reported to its client |
+//! | [`statement`] | a parsed statement with its meaning in the database |
+//! | [`arguments`] | the values of a call, and their formats |
 //! | [`call`] | one use of a statement |
-//! | [`done`] | what its client is told |
+//! | [`done`] | the outcome of a successful call |
 
 pub mod arguments;
 pub mod call;

@@ -1,9 +1,9 @@
-//! What the text of a statement says.
+//! A statement, parsed from its text.
 
 use windrow_core::{Name, Op, TableName};
 
-/// What the text of a statement says. Names are as the database knows them: unquoted ones are
-/// folded already.
+/// A statement, parsed from its text. Unquoted names are folded already, as the database knows
+/// them.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ParsedStatement {
     /// The text that is prepared: the client's own, or, where literals were lifted out of it, the
@@ -13,9 +13,9 @@ pub struct ParsedStatement {
     /// the database numbers types (PostgreSQL's OIDs); 0: the server decides. May be shorter
     /// than the list of parameters.
     pub types: Box<[u32]>,
-    /// What is done. Never [`Op::Get`].
+    /// The operation; never [`Op::Get`].
     pub op: Op,
-    /// Where.
+    /// The table that is written.
     pub table: TableName,
     /// The name that the statement gives the table.
     pub alias: Option<Name>,
@@ -26,7 +26,7 @@ pub struct ParsedStatement {
     pub values: Box<[Expression]>,
     /// INSERT: `OVERRIDING { SYSTEM | USER } VALUE`, as it stands.
     pub overriding: Option<Box<str>>,
-    /// INSERT: what ON CONFLICT says.
+    /// The ON CONFLICT clause of an INSERT.
     pub conflict: Option<Conflict>,
     /// UPDATE: what is set, in order.
     pub assignments: Box<[(Name, Expression)]>,
@@ -35,7 +35,7 @@ pub struct ParsedStatement {
     pub keys: Box<[(Name, Expression)]>,
     /// UPDATE and DELETE: all other conditions, joined by AND: they may name columns of the table.
     pub conditions: Option<Expression>,
-    /// What RETURNING lists, as it stands. It holds no parameters.
+    /// The list of RETURNING, unchanged. It has no parameters.
     pub returning: Option<Box<str>>,
     /// `WITH (OLD AS o, NEW AS n)` behind RETURNING, as it stands.
     pub returning_names: Option<Box<str>>,
@@ -51,7 +51,7 @@ pub struct ParsedStatement {
 pub enum Expression {
     /// The word DEFAULT.
     Default,
-    /// SQL, cut at its parameters.
+    /// SQL, split at its parameters.
     Sql(Box<[Piece]>),
 }
 

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-/// What a server says of a prepared statement.
+/// The types of a prepared statement's parameters and result columns.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Signature {
     /// The type of every parameter, as the database numbers types.
@@ -35,9 +35,8 @@ impl Signature {
         }
     }
 
-    /// True where rows of the one read as rows of the other: columns of the same names, types and
-    /// modifiers. Which table they are of does not matter: one that was made anew has another
-    /// number.
+    /// Returns true if the result columns have the same names, types and modifiers. The tables do
+    /// not matter, because a table that was created again has another number.
     pub fn same_rows(&self, other: &Self) -> bool {
         match (&self.fields, &other.fields) {
             (None, None) => true,

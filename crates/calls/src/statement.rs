@@ -54,7 +54,7 @@ pub trait Touches: Send + Sync {
 /// A call as a write of a row.
 #[derive(Clone, Debug)]
 pub struct AsRow {
-    /// What is written.
+    /// The row write.
     pub write: RowWrite,
     /// A value of it is taken from a sequence when it is written.
     pub generates: bool,
@@ -73,12 +73,12 @@ pub struct Statement {
     signature: Arc<Signature>,
     touches: Arc<dyn Touches>,
     retired: AtomicBool,
-    /// How long the rows of its calls are, where that varies.
+    /// The usual length of its calls' rows; `None` if they are always short.
     usual: Option<UsualAnswer>,
 }
 
 impl Statement {
-    /// What the database says of a parsed statement: its types, and which rows its calls touch.
+    /// Returns the statement with its types and a function for the rows that its calls touch.
     pub fn new(
         parsed: Arc<ParsedStatement>,
         signature: Arc<Signature>,
@@ -100,7 +100,7 @@ impl Statement {
         self.id
     }
 
-    /// What its text says.
+    /// Returns the parsed statement.
     pub fn parsed(&self) -> &Arc<ParsedStatement> {
         &self.parsed
     }
@@ -153,18 +153,18 @@ impl Statement {
         self.touches.takes_literal(place, literal)
     }
 
-    /// How long the rows of its calls usually are; `None`: they are always short.
+    /// Returns the usual length of its calls' rows; `None` if they are always short.
     pub fn usual_answer(&self) -> Option<&UsualAnswer> {
         self.usual.as_ref()
     }
 
-    /// The schema has changed: frontends describe the parsed statement anew before they use it
-    /// again. Calls under way are not harmed.
+    /// Retires the statement, because the schema has changed. Frontends describe the parsed
+    /// statement again before the next use. Calls under way are not affected.
     pub fn retire(&self) {
         self.retired.store(true, Ordering::Release);
     }
 
-    /// True once it is to be described anew.
+    /// Returns true if the statement has been retired.
     pub fn is_retired(&self) -> bool {
         self.retired.load(Ordering::Acquire)
     }
@@ -182,12 +182,12 @@ impl fmt::Debug for Statement {
 /// The phrase of the [`Apart`] of a statement that the server refuses.
 pub const REFUSED: &str = "the server refuses it";
 
-/// What a database says of a parsed statement.
+/// The database's answer to a parsed statement.
 #[derive(Clone, Debug)]
 pub enum Described {
-    /// Its calls may be joined with those of others.
+    /// Calls of the statement may be joined with those of other clients.
     Joined(Arc<Statement>),
-    /// It must go to the server by itself, and why.
+    /// The statement must be relayed, for this reason.
     Apart(Arc<Apart>),
 }
 
@@ -203,16 +203,17 @@ pub trait Describer: Send + Sync + 'static {
     /// but [`Described::Apart`]: sent alone, it will get its own error from the server.
     async fn describe(&self, parsed: &Arc<ParsedStatement>) -> Result<Described, Fault>;
 
-    /// Whether the types of a statement are still those that it was described with: asked before a
-    /// client that parses its text is told of them. What is not true any more is retired.
-    /// Cancel safe.
+    /// Returns true if the types of a statement are unchanged since its description, and retires it
+    /// otherwise. Called before the types are reported to a client that parses its text. Cancel
+    /// safe.
     ///
     /// # Errors
     /// As [`windrow_core::Sink::connect`].
     async fn holds(&self, statement: &Statement) -> Result<bool, Fault>;
 
-    /// Whether a statement still means what it meant, with all that its table runs for it: asked
-    /// before its calls are taken for rows. What is not true any more is retired. Cancel safe.
+    /// Returns true if the meaning of a statement, with all code that its table runs, is unchanged
+    /// since its description, and retires it otherwise. Called before its calls are converted to
+    /// row writes. Cancel safe.
     ///
     /// # Errors
     /// As [`windrow_core::Sink::connect`].

@@ -1,26 +1,25 @@
-//! Why a write is not joined with others.
+//! The reason why a write is not joined with others.
 
 use std::fmt;
 
-/// Why a write is sent as its own statement, in a transaction of its own: what stands in the way,
-/// and what may be done.
+/// The reason why a write is a statement and a transaction of its own, and advice for the operator.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Apart {
-    /// A short phrase that is the same for all of a kind, for counting: `a view`, `a deferred
+    /// The kind of reason as a short phrase, by which reasons are counted: `a view`, `a deferred
     /// constraint`.
     pub phrase: &'static str,
-    /// What stands in the way, by kind and name: `trigger audit_rows on shop.orders`. Empty where
-    /// there is no such object.
+    /// The object that prevents joining, by kind and name: `trigger audit_rows on shop.orders`.
+    /// Empty if no object does.
     pub object: Box<str>,
-    /// What an operator can do about it. Empty where nothing can be done.
+    /// Advice for the operator; empty if there is none.
     pub advice: &'static str,
-    /// Code runs of which nothing is proven: it may leave settings, a role, locks or temporary
-    /// objects behind on its connection, which nobody else may meet.
+    /// True if unproven code runs. It may leave settings, a role, locks or temporary objects on its
+    /// connection, so no other session may use that connection afterwards.
     pub unproven: bool,
 }
 
 impl Apart {
-    /// A reason that says all by its phrase, where no unproven code runs.
+    /// Returns a reason that has only a phrase, without unproven code.
     pub fn of(phrase: &'static str) -> Self {
         Self {
             phrase,
@@ -28,21 +27,21 @@ impl Apart {
         }
     }
 
-    /// The same, with what stands in the way.
+    /// Adds the object that prevents joining.
     #[must_use]
     pub fn by(mut self, object: impl Into<Box<str>>) -> Self {
         self.object = object.into();
         self
     }
 
-    /// The same, with what an operator can do.
+    /// Adds advice for the operator.
     #[must_use]
     pub fn advised(mut self, advice: &'static str) -> Self {
         self.advice = advice;
         self
     }
 
-    /// The same, where unproven code runs.
+    /// Marks the reason as running unproven code.
     #[must_use]
     pub fn unproven(mut self) -> Self {
         self.unproven = true;

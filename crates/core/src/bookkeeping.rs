@@ -1,5 +1,5 @@
-//! The tables that Windrow keeps for itself in a user's database, so that what it remembers and
-//! what it has written there change in one transaction.
+//! Windrow's own tables in a user's database. A transaction can change them together with the rows
+//! that Windrow writes for clients.
 
 mod idempotency;
 
@@ -18,44 +18,43 @@ use crate::write::RowWrite;
 /// The table of dead letters: rows of a move that their destination refused, and writes of the
 /// spool that the database refused after they had been acknowledged.
 ///
-/// Its columns: `id` (its key, counted up by the database), `rejected_at` (when, in UTC; set by the
-/// database), `source` (the table of a move, or the place in a spool), `destination` (a table, as
-/// text), `key` and `row` (JSON: an array of the key's values, an object of all columns), `code`,
-/// `message` and `constraint` (of the fault; the last may be NULL), `entry` (the bytes of the
-/// spool's entry, with which the write can be tried again; NULL for a move).
+/// Columns: `id` (primary key, generated), `rejected_at` (time in UTC, set by the database),
+/// `source` (the table of a move, or the position in a spool), `destination` (a table), `key` and
+/// `row` (JSON: an array of the key's values, an object of all columns), `code`, `message` and
+/// `constraint` (of the fault; the last may be NULL), `entry` (the bytes of the spool's entry, with
+/// which the write can be tried again; NULL for a move).
 pub const REJECTED: &str = "windrow_rejected";
 
-/// The table of how far each partition of a spool has been applied. Its columns: `spool` (the
-/// spool's name), `partition` (its key together), `position` (of the first entry that is not
-/// applied), `last_entry` (the name of the entry before it, or an empty text). `spool`, `partition`
-/// and `position` are unique together, so that a row can be found by all three.
+/// The table with the progress of each partition of a spool. Columns: `spool` and `partition` (the
+/// primary key), `position` (of the first entry that is not applied), `last_entry` (the name of the
+/// entry before it, or an empty text). `spool`, `partition` and `position` together have a unique
+/// key, so that a row can be found by all three.
 pub const PROGRESS: &str = "windrow_progress";
 
-/// One partition of one spool.
+/// A partition of a spool.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Partition {
-    /// The spool's name; at most [`Partition::NAME_BYTES`] bytes of ASCII.
+    /// The name of the spool; at most [`Partition::NAME_BYTES`] bytes of ASCII.
     pub spool: Box<str>,
-    /// The partition's number.
+    /// The number of the partition.
     pub number: u32,
 }
 
-/// How far a partition has been applied.
+/// The progress of a partition.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Applied {
-    /// Of the first entry that is not applied.
+    /// The position of the first entry that is not applied.
     pub position: u64,
-    /// A name of the entry before it that no other entry has, at most [`Applied::NAME_BYTES`] bytes
-    /// of ASCII: where the spool holds another one there, it is not the spool that was applied.
-    /// Empty where nobody knows.
+    /// The unique name of the entry before that position, at most [`Applied::NAME_BYTES`] bytes of
+    /// ASCII; empty if unknown. A spool with another entry there is not the spool that was applied.
     pub last: Box<str>,
 }
 
 impl Applied {
-    /// The most bytes of an entry's name.
+    /// Bytes of the longest name of an entry.
     pub const NAME_BYTES: usize = 64;
 
-    /// Up to a position, and it is not known by which entries.
+    /// Returns progress up to a position, without the name of the last entry.
     pub fn at(position: u64) -> Self {
         Self {
             position,
@@ -65,10 +64,10 @@ impl Applied {
 }
 
 impl Partition {
-    /// The most bytes of a spool's name: what the table's key can hold everywhere.
+    /// Bytes of the longest name of a spool: a length that a key can have in every database.
     pub const NAME_BYTES: usize = 64;
 
-    /// Reads how far it has been applied.
+    /// Returns the write that reads the progress.
     pub fn read(&self) -> RowWrite {
         let shape = ShapeParts {
             returning: Returning::Columns([POSITION, LAST].map(Name::from).into()),
@@ -77,10 +76,10 @@ impl Partition {
         RowWrite::new(shape_of(shape), [self.spool(), self.number()])
     }
 
-    /// What [`Partition::read`] has found; `None` where nothing was applied yet.
+    /// Returns the progress from the outcome of [`Partition::read`]; `None` if nothing was applied.
     ///
     /// # Errors
-    /// What stands there is no position.
+    /// The row has no valid position.
     pub fn found(done: &RowDone) -> Result<Option<Applied>, Fault> {
         let row = done.returned.as_ref().and_then(|found| found.rows.first());
         let Some(row) = row else { return Ok(None) };
@@ -99,10 +98,10 @@ impl Partition {
         Ok(Some(Applied { position, last }))
     }
 
-    /// The writes that move it on: the row with the old position goes, one with the new position
-    /// comes. Where somebody else has moved it meanwhile, the first finds nothing and the second
-    /// meets the row that is there: its key refuses it, and the whole unit with it. So two who
-    /// apply the same entries at the same time cannot both commit.
+    /// Returns the writes that advance the progress: a delete of the row with the old position and
+    /// an insert of one with the new position. If another process has advanced it meanwhile, the
+    /// delete finds nothing, and the insert fails because of the primary key and rolls back its
+    /// unit. So two processes that apply the same entries cannot both commit.
     pub fn advance(&self, from: Option<u64>, to: &Applied) -> Vec<RowWrite> {
         let leave = from.map(|from| {
             RowWrite::new(
@@ -140,29 +139,29 @@ const PARTITION: &str = "partition";
 const POSITION: &str = "position";
 const LAST: &str = "last_entry";
 
-/// Something that was refused after its client had been told that it would be done.
+/// A write that was refused after it had been acknowledged, or a row that a move could not deliver.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeadLetter {
-    /// Where it came from: a table, or a place in a spool.
+    /// The origin: a table, or a position in a spool.
     pub source: Box<str>,
-    /// The table that it was meant for.
+    /// The destination table.
     pub destination: Box<str>,
-    /// The values of its key, as an array in JSON.
+    /// The values of the row's key, as a JSON array.
     pub key: Box<str>,
-    /// Its columns, as an object in JSON.
+    /// The columns of the row, as a JSON object.
     pub row: Box<str>,
-    /// The fault's code.
+    /// The code of the fault.
     pub code: Box<str>,
-    /// The fault's message.
+    /// The message of the fault.
     pub message: Box<str>,
-    /// The constraint that refused it.
+    /// The constraint that refused the row.
     pub constraint: Option<Box<str>>,
     /// The bytes of the spool's entry.
     pub entry: Option<Box<[u8]>>,
 }
 
 impl DeadLetter {
-    /// The columns that are written, in the order of [`DeadLetter::write`].
+    /// The columns that [`DeadLetter::write`] sets, in its order.
     pub const COLUMNS: [&str; 8] = [
         "source",
         "destination",
@@ -174,8 +173,8 @@ impl DeadLetter {
         "entry",
     ];
 
-    /// The write that puts it into [`REJECTED`]. Every database can store it: zero bytes, which not
-    /// all of them have in texts, become U+FFFD.
+    /// Returns the write that inserts the dead letter into [`REJECTED`]. Zero bytes, which some
+    /// databases do not allow in texts, become U+FFFD.
     pub fn write(&self) -> RowWrite {
         let text = |text: &str| Value::text(text.replace('\0', "\u{fffd}"));
         let json = |json: &str| Value::Json(json.into());
@@ -201,45 +200,45 @@ impl DeadLetter {
     }
 }
 
-/// A dead letter as it is read.
+/// A dead letter read from the table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeptLetter {
-    /// Its number.
+    /// The number of the dead letter.
     pub id: u64,
-    /// When it was written, as the database spells it.
+    /// The time of the insert, in the database's spelling.
     pub rejected_at: Box<str>,
-    /// What it says.
+    /// The content of the dead letter.
     pub letter: DeadLetter,
 }
 
-/// What a database does for its own tables of Windrow's.
+/// Operations of a database on Windrow's own tables.
 #[async_trait]
 pub trait Bookkeeping: Send + Sync + 'static {
-    /// Makes what a spool needs if it is not there: [`PROGRESS`], [`REJECTED`] and [`IDEMPOTENCY`].
-    /// Safe to run at the same time elsewhere. Cancel safe.
+    /// Creates the tables of a spool if they are missing: [`PROGRESS`], [`REJECTED`] and
+    /// [`IDEMPOTENCY`]. Several processes may call it at the same time. Cancel safe.
     ///
     /// # Errors
-    /// What the database says.
+    /// The error of the database.
     async fn prepare(&self) -> Result<(), Fault>;
 
-    /// Makes [`IDEMPOTENCY`] alone if it is not there, as [`Bookkeeping::prepare`] does.
+    /// Creates only [`IDEMPOTENCY`] if it is missing, as [`Bookkeeping::prepare`] does.
     ///
     /// # Errors
-    /// What the database says.
+    /// The error of the database.
     async fn prepare_keys(&self) -> Result<(), Fault>;
 
-    /// Takes parts out of [`IDEMPOTENCY`] that are older than `age`, `most` at most. Gives how many
-    /// there were; none where there is no such table. Cancel safe.
+    /// Deletes at most `most` parts from [`IDEMPOTENCY`] that are older than `age`. Returns the
+    /// number of deleted parts; 0 if the table does not exist. Cancel safe.
     ///
     /// # Errors
-    /// What the database says.
+    /// The error of the database.
     async fn forget_keys(&self, age: Duration, most: usize) -> Result<u64, Fault>;
 
-    /// Dead letters whose number is above `after`, in the order of their numbers, `most` at most;
-    /// none where there is no such table. Cancel safe.
+    /// Returns at most `most` dead letters with numbers above `after`, in order; none if the table
+    /// does not exist. Cancel safe.
     ///
     /// # Errors
-    /// What the database says.
+    /// The error of the database.
     async fn letters(&self, after: u64, most: usize) -> Result<Vec<KeptLetter>, Fault>;
 }
 

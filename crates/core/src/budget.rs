@@ -1,12 +1,12 @@
-//! The process-wide memory budget: what is accepted and not yet answered is counted here, in bytes.
+//! The memory budget of the process: counts the bytes of all requests that are accepted and not yet
+//! answered.
 //!
-//! Past the budget nothing else happens than back-pressure: [`Budget::try_take`] says no (HTTP
-//! answers 429), [`Budget::take`] waits (a streamed body is read more slowly). Those who wait take
-//! all that they can get, so they may hold three quarters of the budget at most: the rest is for
-//! those who cannot wait.
+//! If the budget is full, [`Budget::try_take`] fails (HTTP answers 429), and [`Budget::take`] waits
+//! (a streamed body is read more slowly). Waiting requests take all memory that becomes free, so
+//! together they may hold at most three quarters; the rest is for requests that cannot wait.
 //!
-//! Answers that wait for clients to read them have a room of their own beside it
-//! ([`Budget::answers`]), so that whoever does not read keeps nobody from writing.
+//! Answers that clients have not read yet are counted separately ([`Budget::answers`]), so that a
+//! client that does not read delays no writes.
 
 mod answers;
 mod pool;
@@ -17,58 +17,58 @@ pub use self::answers::{AnswerPermit, AnswerRoom, SHORT, UsualAnswer};
 use self::pool::Pools;
 use crate::fault::{Fault, FaultClass};
 
-/// A budget of bytes, shared by all that hold a clone.
+/// A budget of bytes, shared by all clones.
 #[derive(Clone, Debug)]
 pub struct Budget(Arc<Pools>, AnswerRoom);
 
-/// Bytes taken from a [`Budget`]; they go back when this is dropped.
+/// Bytes taken from a [`Budget`]. Dropping the permit returns them.
 #[derive(Debug)]
 pub struct Permit {
-    /// `None` where nothing is held.
+    /// The budget to which the bytes return; `None` if the permit holds nothing.
     home: Option<Arc<Pools>>,
     bytes: usize,
-    /// How many of them were waited for.
+    /// The part of the bytes that were taken by [`Budget::take`].
     patient: usize,
 }
 
 impl Budget {
-    /// A budget of `total` bytes, and beside it room for answers of a quarter of that.
+    /// Returns a budget of `total` bytes, and in addition a quarter of that for answers.
     pub fn new(total: usize) -> Self {
         let answers = AnswerRoom::new(total / 4);
         Self(Arc::new(Pools::new(total, patient(total))), answers)
     }
 
-    /// Room for answers that wait for clients to read them.
+    /// Returns the budget for answers that clients have not read yet.
     pub fn answers(&self) -> &AnswerRoom {
         &self.1
     }
 
-    /// The size of the budget, in bytes.
+    /// Returns the size of the budget in bytes.
     pub fn total(&self) -> usize {
         self.0.total
     }
 
-    /// Bytes that are taken at this moment.
+    /// Returns the number of bytes that are taken.
     pub fn held(&self) -> usize {
         self.0.total.saturating_sub(self.0.whole.free())
     }
 
-    /// True while somebody waits for bytes.
+    /// Returns true while a request waits for bytes.
     pub fn is_waited_for(&self) -> bool {
         self.0.is_waited_for()
     }
 
-    /// True while somebody waits for bytes, and for ten seconds after somebody who does not wait
-    /// got none.
+    /// Returns true while a request waits for bytes, and for ten seconds after [`Budget::try_take`]
+    /// has failed.
     pub fn is_wanted(&self) -> bool {
         self.0.is_waited_for() || self.0.refused_lately()
     }
 
-    /// Takes bytes at once.
+    /// Takes bytes without waiting.
     ///
     /// # Errors
-    /// [`FaultClass::Overloaded`] while too few are free, [`FaultClass::TooLarge`] where they never
-    /// can be.
+    /// [`FaultClass::Overloaded`] if too few are free, [`FaultClass::TooLarge`] if the budget is
+    /// smaller.
     pub fn try_take(&self, bytes: usize) -> Result<Permit, Fault> {
         self.check(bytes, self.total())?;
         if self.0.whole.try_take(bytes) {
@@ -78,11 +78,11 @@ impl Budget {
         }
     }
 
-    /// Takes bytes as soon as they are free, in the order of asking, out of the three quarters of
-    /// the budget that can be waited for. Cancel safe: a dropped future takes nothing.
+    /// Waits for bytes, in the order of the calls, out of the three quarters for waiting requests.
+    /// Cancel safe: a dropped future takes nothing.
     ///
     /// # Errors
-    /// [`FaultClass::TooLarge`] where they never can be free.
+    /// [`FaultClass::TooLarge`] if that part of the budget is smaller.
     pub async fn take(&self, bytes: usize) -> Result<Permit, Fault> {
         self.check(bytes, patient(self.total()))?;
         if !self.0.try_take_patiently(bytes) {
@@ -122,13 +122,13 @@ impl Budget {
     }
 }
 
-/// The part of a budget that can be waited for.
+/// Returns the bytes of a budget for which requests may wait.
 fn patient(total: usize) -> usize {
     total - total / 4
 }
 
 impl Permit {
-    /// A permit for nothing.
+    /// Returns a permit that holds no bytes.
     pub fn empty() -> Self {
         Self {
             home: None,
@@ -137,7 +137,7 @@ impl Permit {
         }
     }
 
-    /// Bytes held.
+    /// Returns the number of bytes held.
     pub fn bytes(&self) -> usize {
         self.bytes
     }
@@ -148,12 +148,12 @@ impl Permit {
             *self = other;
             return;
         }
-        // The bytes change hands; what is left of the other one gives nothing back.
+        // Dropping `other` must not return the bytes that were moved.
         self.bytes += std::mem::take(&mut other.bytes);
         self.patient += std::mem::take(&mut other.patient);
     }
 
-    /// Hands over `bytes` of it, or all of it where it holds less.
+    /// Moves `bytes` into a new permit, or all bytes if the permit holds fewer.
     #[must_use]
     pub fn split(&mut self, bytes: usize) -> Self {
         let (bytes, patient) = (self.bytes.min(bytes), self.patient.min(bytes));
@@ -166,7 +166,7 @@ impl Permit {
         }
     }
 
-    /// Gives back all but `bytes`.
+    /// Returns all but `bytes` to the budget.
     pub fn shrink_to(&mut self, bytes: usize) {
         let kept = (self.bytes.min(bytes), self.patient.min(bytes));
         if let Some(home) = &self.home {

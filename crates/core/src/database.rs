@@ -1,4 +1,4 @@
-//! A database as a whole: what can be done with it besides executing batches of row writes.
+//! A database with all its abilities besides executing batches of row writes.
 
 use std::sync::Arc;
 
@@ -14,52 +14,52 @@ use crate::sink::{Executor, Purpose, Sink};
 use crate::standing::Standing;
 use crate::write::RowWrite;
 
-/// A database that a user has named.
+/// A database that a user has configured.
 #[async_trait]
 pub trait Database: Sink<RowWrite> {
-    /// Asks the database for a sign of life, within a few seconds. Cancel safe.
+    /// Checks within a few seconds that the database answers. Cancel safe.
     ///
     /// # Errors
     /// As [`Sink::connect`].
     async fn ping(&self) -> Result<(), Fault>;
 
-    /// Asks the database if it takes writes, within a few seconds: for operators, who send clients
-    /// elsewhere if it does not. Cancel safe.
+    /// Checks within a few seconds that the database accepts writes, so that operators can direct
+    /// clients elsewhere. Cancel safe.
     ///
     /// # Errors
-    /// As [`Database::ping`]; [`crate::FaultClass::Unavailable`] with code 25006 if it can only be
-    /// read.
+    /// As [`Database::ping`]; [`crate::FaultClass::Unavailable`] with code 25006 if the database is
+    /// read-only.
     async fn takes_writes(&self) -> Result<(), Fault> {
         self.ping().await
     }
 
-    /// A sink for batches that only read, whose connections wait for no batch that writes; `None`
-    /// if reads go with the writes.
+    /// Returns a sink for batches that only read, which do not wait for writing batches; `None` if
+    /// reads use the same sink as writes.
     fn reads(&self) -> Option<Arc<dyn Sink<RowWrite>>> {
         None
     }
 
-    /// The database's own way to take many rows at once; `None` where a lane's batches are that
-    /// already.
+    /// Returns the database's bulk form; `None` if a lane's batches are its bulk form already.
     fn bulk(&self) -> Option<Arc<dyn Bulk>> {
         None
     }
 
-    /// The database as one that holds pending rows, which a move takes out; `None` where that is
-    /// not possible.
+    /// Returns the port through which a move takes rows from a queue table; `None` if the database
+    /// cannot do that.
     fn moves(&self) -> Option<Arc<dyn Moves>> {
         None
     }
 
-    /// The tables that Windrow keeps in the database for itself; `None` where what they hold could
-    /// not change in one transaction with what is written. A spool then applies writes that can be
-    /// repeated, and keeps these tables elsewhere.
+    /// Returns access to Windrow's own tables; `None` if they cannot change in one transaction with
+    /// the clients' rows. A spool then accepts only writes that can be repeated, and keeps its
+    /// progress elsewhere.
     fn bookkeeping(&self) -> Option<Arc<dyn Bookkeeping>> {
         None
     }
 
-    /// Opens a connection for batches of which each success survives the loss of power, as far as
-    /// the database can do that: who applies a spool gives up what has succeeded. Cancel safe.
+    /// Opens a connection for batches whose successes survive a power failure, as far as the
+    /// database can do that. The drain uses it, because it deletes entries that were applied.
+    /// Cancel safe.
     ///
     /// # Errors
     /// As [`Sink::connect`].
@@ -67,31 +67,31 @@ pub trait Database: Sink<RowWrite> {
         self.connect(Purpose::Batches).await
     }
 
-    /// The columns of a table's primary key, in their order; none where the table is not there or
-    /// has no key. Asked of databases without transactions: whether a write can be repeated
-    /// depends on it. Cancel safe.
+    /// Returns the columns of a table's primary key, in order; none if the table does not exist or
+    /// has no key. For databases without transactions, where it decides which writes can be
+    /// repeated. Cancel safe.
     ///
     /// # Errors
-    /// What the database says.
+    /// The error of the database.
     async fn primary_key(&self, table: &TableName) -> Result<Box<[Name]>, Fault> {
         let _ = table;
         Ok(Box::default())
     }
 
-    /// Its tables and the keys of their rows, for replicas; `None` where it cannot tell them.
+    /// Returns the port through which replicas read tables and keys; `None` if the database lacks
+    /// it.
     fn inventory(&self) -> Option<Arc<dyn Inventory>> {
         None
     }
 
-    /// True for a table that the database keeps for itself, by a name that other databases have no
-    /// meaning for.
+    /// Returns true for a system table whose name has no meaning in other databases.
     fn owns(&self, table: &TableName) -> bool {
         let _ = table;
         false
     }
 
-    /// What the writes of each table share, for the tables that have been met lately, by name. Asks
-    /// the database nothing.
+    /// Returns, for each recently used table, what its writes may share, by name of the table. Does
+    /// not query the database.
     fn standings(&self) -> Vec<Standing> {
         Vec::new()
     }

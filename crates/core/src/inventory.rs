@@ -1,5 +1,4 @@
-//! The port between replicas and a database: which tables it has, what names their rows, and which
-//! rows are there.
+//! The port between replicas and a database: its tables, their keys, and their rows.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -11,64 +10,64 @@ use crate::name::{Name, TableName};
 use crate::value::Value;
 use crate::write::Row;
 
-/// A table, as far as its rows are followed by their primary key.
+/// A table whose rows are identified by their primary key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeyedTable {
-    /// The one name for it, whatever it was asked for by: without a schema where it is found
-    /// without.
+    /// The canonical name of the table: without a schema if the search path finds it.
     pub name: TableName,
-    /// The columns of the primary key, in its order; none where there is no primary key, or the
-    /// table is none (a view).
+    /// The columns of the primary key, in order; empty without a primary key, or for a view.
     pub key: Box<[Name]>,
     /// All columns, in the table's order.
     pub columns: Box<[Name]>,
-    /// Those that are computed from others, and can be given no value.
+    /// The generated columns, which cannot be written.
     pub generated: Box<[Name]>,
-    /// A value that is given for a column of the key is stored there as it is: no trigger changes
-    /// it, and its type neither rounds it nor cuts it off.
+    /// True if values of key columns are stored unchanged: no trigger changes them, and their types
+    /// neither round nor truncate them.
     pub keeps_key: bool,
 }
 
-/// The one row that a write may change, by the primary key of its table.
+/// The only row that a write may change, by its primary key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeyedRow {
-    /// The table, by a name that means it to everybody: with its schema, where it has one.
+    /// The name of the table, with its schema if it has one.
     pub table: TableName,
     /// The columns of the primary key.
     pub columns: Arc<[Name]>,
-    /// Their values; `None`: the write takes it from a sequence.
+    /// The values of the key; `None` for a value from a sequence.
     pub values: Box<[Option<Value>]>,
 }
 
-/// Rows by their keys: behind one, up to and with another; `None`: without an end there.
+/// A range of rows in the order of keys: after one key, up to and including another. `None` is
+/// unlimited.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct KeyRange<'a> {
-    /// The last key before it.
+    /// The last key before the range.
     pub after: Option<&'a [Value]>,
-    /// Its last key.
+    /// The last key of the range.
     pub to: Option<&'a [Value]>,
 }
 
-/// What is told of the rows of a range in place of them.
+/// The number and the checksum of the rows of a range.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RowSum {
-    /// How many there are.
+    /// The number of rows.
     pub rows: u64,
-    /// The sum of their checksums.
+    /// The sum of the rows' checksums.
     pub sum: Box<str>,
 }
 
-/// A database that sums rows up by itself, so that they can be compared without being read.
+/// A database that computes checksums of rows, so that they can be compared without being read.
 #[async_trait]
 pub trait RowSums: Send + Sync {
-    /// What its sums are of: those of one form are equal where the rows are. That equal rows have
-    /// other sums (in a column of another type, say) is no harm; the rows are compared then.
+    /// Returns the name of the checksums' form. Different rows have different sums in the same
+    /// form. Equal rows may have different sums (for example in columns of other types); then the
+    /// rows themselves are compared.
     fn form(&self) -> &'static str;
 
-    /// The key at which so many rows of a range end; `None`: it has fewer. Cancel safe.
+    /// Returns the key of the last of so many rows of a range; `None` if it has fewer. Cancel safe.
     ///
     /// # Errors
-    /// What the database says.
+    /// The error of the database.
     async fn end_of(
         &self,
         table: &KeyedTable,
@@ -76,10 +75,10 @@ pub trait RowSums: Send + Sync {
         rows: usize,
     ) -> Result<Option<Row>, Fault>;
 
-    /// The sum of some columns of the rows of a range. Cancel safe.
+    /// Returns the checksum of some columns of the rows of a range. Cancel safe.
     ///
     /// # Errors
-    /// What the database says.
+    /// The error of the database.
     async fn sum(
         &self,
         table: &KeyedTable,
@@ -91,27 +90,28 @@ pub trait RowSums: Send + Sync {
 /// The tables of a database.
 #[async_trait]
 pub trait Inventory: Send + Sync + 'static {
-    /// Whether tables lie in schemas.
+    /// Returns true if tables are in schemas.
     fn has_schemas(&self) -> bool;
 
-    /// The ordinary tables, by their one name. One that refers to others stands behind them, as
-    /// far as that is possible. Cancel safe.
+    /// Returns the canonical names of all ordinary tables. A table comes after those that it refers
+    /// to, as far as possible. Cancel safe.
     ///
     /// # Errors
-    /// What the database says.
+    /// The error of the database.
     async fn tables(&self) -> Result<Vec<TableName>, Fault>;
 
-    /// What a table is like; `None`: there is none of that name. Cancel safe.
+    /// Returns the description of a table; `None` if it does not exist. Cancel safe.
     ///
     /// # Errors
-    /// What the database says.
+    /// The error of the database.
     async fn table(&self, name: &TableName) -> Result<Option<KeyedTable>, Fault>;
 
-    /// Some columns of the rows of a range, in an order of keys that is the database's own, `most`
-    /// rows at most. Fewer say that there are no more. Cancel safe.
+    /// Returns some columns of at most `most` rows of a range, in the database's own order of keys.
+    /// Fewer rows mean that there are no more. Cancel safe.
     ///
     /// # Errors
-    /// What the database says. An end of the range that it cannot read is no fault that passes.
+    /// The error of the database. If it cannot read a limit of the range, another attempt fails
+    /// too.
     async fn rows(
         &self,
         table: &KeyedTable,
@@ -120,10 +120,11 @@ pub trait Inventory: Send + Sync + 'static {
         most: usize,
     ) -> Result<Vec<Row>, Fault>;
 
-    /// The keys of rows behind a key, as [`Inventory::rows`]. `after`: the last key that was given.
+    /// Returns the keys of rows after a key, as [`Inventory::rows`]. `after` is the last key
+    /// returned before.
     ///
     /// # Errors
-    /// What the database says.
+    /// The error of the database.
     async fn keys(
         &self,
         table: &KeyedTable,
@@ -134,21 +135,21 @@ pub trait Inventory: Send + Sync + 'static {
         self.rows(table, &table.key, range, most).await
     }
 
-    /// The same database as one that sums rows up by itself; `None` where it cannot.
+    /// Returns the database's checksums; `None` if it has none.
     fn sums(&self) -> Option<&dyn RowSums> {
         None
     }
 
-    /// Waits until all transactions that are under way when it is asked have ended: what they have
-    /// written can be read then. Cancel safe.
+    /// Waits until all transactions that are running at the call have ended, so that their rows can
+    /// be read. Cancel safe.
     ///
     /// # Errors
-    /// What the database says.
+    /// The error of the database.
     async fn settled(&self) -> Result<(), Fault>;
 }
 
-/// Puts tables behind those that they refer to. `references`: a table, and one that it refers to.
-/// Where tables refer to each other in a circle, one of them comes first all the same.
+/// Sorts tables after those that they refer to. `references` has pairs of a table and one that it
+/// refers to. In a circle of references one table comes first nevertheless.
 pub fn parents_first(
     tables: Vec<TableName>,
     references: &[(TableName, TableName)],

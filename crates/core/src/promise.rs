@@ -1,40 +1,39 @@
-//! What Windrow promises, whatever the database, and what a database may lack of it.
+//! The promises that Windrow makes to clients on every database.
 //!
-//! The list is closed and short, because documentation, tests and users read it. A sink that cannot
-//! keep a promise says so in its [`crate::Profile`]; whatever it does not name there, it keeps, and
-//! the conformance suite tries it.
+//! The list is closed and short, because documentation, tests and users read it. A sink declares in
+//! its [`crate::Profile`] the promises that it cannot keep. The conformance suite tests all others.
 
 use std::fmt;
 
-/// A promise to every client, in the order of what weighs most.
+/// A promise to every client, most important first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Promise {
-    /// Every write is told its own row count.
+    /// Every write gets its own row count.
     Counts,
-    /// Every write that is refused is told its own error, and spoils no other write.
+    /// Every refused write gets its own error, and affects no other write.
     Errors,
-    /// What a write gives back is its own, values that the database generated included.
+    /// A write returns its own values, including those that the database generated.
     Returned,
-    /// A unit of several writes is all or nothing.
+    /// A unit of several writes is committed as a whole or not at all.
     Atomic,
-    /// A success is told after the commit.
+    /// Success is reported after the commit.
     Committed,
-    /// An outcome that cannot be known is told as that.
+    /// An outcome that cannot be known is reported as unknown.
     Unknown,
     /// Writes of one client to one row keep their order.
     Order,
     /// Values keep every digit.
     Values,
-    /// Unique keys other than the primary key are kept.
+    /// The database enforces unique keys other than the primary key.
     Unique,
-    /// Foreign keys are kept.
+    /// The database enforces foreign keys.
     ForeignKeys,
-    /// Whoever waits for a lock of somebody else holds up nobody.
+    /// A write that waits for another session's lock delays no other write.
     Locks,
 }
 
 impl Promise {
-    /// All of them, in their order.
+    /// All promises, in their order.
     pub const ALL: [Self; 11] = [
         Self::Counts,
         Self::Errors,
@@ -49,7 +48,7 @@ impl Promise {
         Self::Locks,
     ];
 
-    /// Its short name, for tables and lists.
+    /// Returns the short name of the promise, for tables and lists.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Counts => "exact counts",
@@ -57,44 +56,44 @@ impl Promise {
             Self::Returned => "generated values",
             Self::Atomic => "atomic units",
             Self::Committed => "committed",
-            Self::Unknown => "unknown is told",
+            Self::Unknown => "unknown outcomes",
             Self::Order => "order",
             Self::Values => "exact values",
             Self::Unique => "unique keys",
             Self::ForeignKeys => "foreign keys",
-            Self::Locks => "foreign locks",
+            Self::Locks => "locks of others",
         }
     }
 
-    /// What is promised, in one sentence.
+    /// Returns the promise as a sentence.
     pub fn sentence(self) -> &'static str {
         match self {
             Self::Counts => {
-                "Every write is told its own row count, as if it had been alone: updates and deletes of missing rows 0."
+                "Every write gets its own row count, as if it had been alone: 0 for updates and deletes of missing rows."
             }
             Self::Errors => {
-                "A write that the database refuses is told its own error, and spoils no other write of its batch."
+                "A write that the database refuses gets its own error, and affects no other write of its batch."
             }
             Self::Returned => {
-                "What a write gives back is its own row, with the values that the database generated for it."
+                "A write returns its own row, with the values that the database generated for it."
             }
-            Self::Atomic => "A unit of several writes is written as a whole or not at all.",
+            Self::Atomic => "A unit of several writes is committed as a whole or not at all.",
             Self::Committed => {
-                "A success is told after the commit: the next read sees the row, and it survives what the database survives."
+                "Success is reported after the commit: the next read sees the row, and the row survives whatever the database survives."
             }
             Self::Unknown => {
-                "Where the answer is lost, the client is told that the outcome is unknown: never a false success, and nothing is run twice."
+                "If the database's answer is lost, the client gets an unknown outcome: never a false success, and nothing is executed twice."
             }
             Self::Order => {
                 "Writes of one client to one row take place in the order in which it sent them."
             }
             Self::Values => {
-                "Values keep every digit, but in columns of floating point, which round: what is read is what was written, or the write is refused."
+                "Values keep every digit, except in floating-point columns, which round: a read returns what was written, or the write is refused."
             }
             Self::Unique => "Unique keys besides the primary key are kept.",
             Self::ForeignKeys => "Foreign keys are kept.",
             Self::Locks => {
-                "A write that waits for somebody else's lock goes on alone and does not hold up its batch."
+                "A write that waits for another session's lock continues alone and does not delay its batch."
             }
         }
     }
@@ -109,9 +108,9 @@ impl fmt::Display for Promise {
 /// A promise that a sink cannot keep, or not wholly.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limitation {
-    /// Which one.
+    /// The promise that is not kept.
     pub promise: Promise,
-    /// Why, and what happens instead: one sentence, for users.
+    /// The reason, and what happens instead: one sentence, for users.
     pub why: &'static str,
 }
 

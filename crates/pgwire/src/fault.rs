@@ -1,4 +1,5 @@
-//! From the server's errors to faults: SQLSTATE to class, everything else verbatim.
+//! Converts the server's errors to faults: the SQLSTATE decides the class, everything else is kept
+//! verbatim.
 //!
 //! <https://www.postgresql.org/docs/current/errcodes-appendix.html>
 
@@ -6,26 +7,26 @@ use windrow_core::{Fault, FaultClass};
 
 use super::wire::{Broken, ServerError, Words};
 
-/// What kind of failure an SQLSTATE stands for.
+/// Returns the class of an SQLSTATE.
 pub fn class_of(code: &str) -> FaultClass {
     match code {
         "23505" => FaultClass::Unique,
         "23503" => FaultClass::ForeignKey,
         "23502" => FaultClass::NotNull,
-        // RAISE and ASSERT in a trigger, WITH CHECK OPTION of a view, and what a trigger did to a
-        // row under way.
+        // RAISE and ASSERT in a trigger, WITH CHECK OPTION of a view, and a trigger that changed
+        // the row being written.
         "P0001" | "P0004" | "44000" | "27000" | "09000" => FaultClass::Check,
         "42804" | "42846" => FaultClass::Value,
         "42P01" | "3F000" => FaultClass::NoTable,
         // 42P10: ON CONFLICT without a matching key.
         "42703" | "42P10" => FaultClass::NoColumn,
         "42501" | "0P000" | "0LP01" => FaultClass::Denied,
-        // A value for a GENERATED ALWAYS column; a database that is not there.
+        // A value for a GENERATED ALWAYS column; a database that does not exist.
         "428C9" | "3D000" | "57P04" => FaultClass::Invalid,
         "40001" | "40P01" | "55P03" | "55006" => FaultClass::Conflict,
-        // Whether it was committed is not known to the server itself (CockroachDB says 40003).
+        // The server itself does not know whether the transaction committed (CockroachDB: 40003).
         "08007" | "40003" => FaultClass::Unknown,
-        // What is said of the protocol does not get better by trying again.
+        // A protocol violation: another attempt would fail as well.
         "08P01" => FaultClass::Other,
         // 25006: a standby, or a primary that has just become one.
         "57P01" | "57P02" | "57P03" | "57P05" | "25P03" | "25006" => FaultClass::Unavailable,
@@ -40,14 +41,15 @@ fn class_of_family(family: &str) -> FaultClass {
         "23" => FaultClass::Check,
         "28" => FaultClass::Denied,
         "08" => FaultClass::Unavailable,
-        // Too many connections, disk full, out of memory: nothing was written, and it may pass.
+        // Too many connections, disk full, out of memory: nothing was written, and another attempt
+        // may succeed.
         "53" => FaultClass::Unavailable,
-        // The server's own limits; what exceeds them in a plain write is the value (an index row,
+        // A limit of the server. In a plain write only a value can exceed it (an index row,
         // nesting).
         "54" => FaultClass::Value,
         "0A" => FaultClass::Unsupported,
         _ if SERVERS_OWN.contains(&family) => FaultClass::Other,
-        // A code of the user's own making: a trigger refused the row with RAISE .. USING ERRCODE.
+        // A user-defined code: a trigger refused the row with RAISE .. USING ERRCODE.
         _ => FaultClass::Check,
     }
 }
@@ -59,8 +61,8 @@ const SERVERS_OWN: &[&str] = &[
     "F0", "HV", "P0", "XX",
 ];
 
-/// A policy of row security, or a trigger, refuses a row with the code of those who may not use the
-/// table at all.
+/// Returns true if the error refuses one row. A policy of row security, or a trigger, reports the
+/// same code as a missing privilege on the whole table.
 fn is_of_row(error: &Words) -> bool {
     let by_policy = error.routine.as_deref() == Some("ExecWithCheckOptions");
     error.code == "42501" && (by_policy || error.context.is_some())
@@ -83,12 +85,12 @@ impl From<ServerError> for Fault {
 }
 
 impl Broken {
-    /// The fault of a write that was certainly not committed.
+    /// Returns the fault of a write that was certainly not committed.
     pub fn unavailable(&self) -> Fault {
         Fault::unavailable(self.to_string())
     }
 
-    /// The fault of a write whose commit may have been under way.
+    /// Returns the fault of a write whose commit may have been under way.
     pub fn unknown(&self) -> Fault {
         Fault::unknown(format!(
             "{self}; whether this write was committed is not known"

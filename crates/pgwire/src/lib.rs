@@ -1,15 +1,14 @@
-//! PostgreSQL's protocol, version 3.0, as both its sides speak it: what the sink and the frontend
-//! share.
+//! PostgreSQL's protocol, version 3.0: the code that the PostgreSQL sink and the PostgreSQL
+//! frontend share.
 //!
 //! | module | what it holds |
 //! | --- | --- |
-//! | [`wire`] | a connection to a server: getting in, TLS, exchanges, cancelling |
-//! | [`target`] | which server, as which role: connection URLs as libpq reads them |
-//! | [`scram`] | SCRAM-SHA-256 from verifiers and keys: a server's side, and a client's that knows no password |
-//! | [`fault`] | from the server's errors to faults |
+//! | [`wire`] | a connection to a server: login, TLS, exchanges, cancelling |
+//! | [`target`] | server and role: connection URLs, with libpq's meaning |
+//! | [`scram`] | SCRAM-SHA-256 without a password: the server's side from a verifier, the client's from keys |
+//! | [`fault`] | converts the server's errors to faults |
 //!
-//! A leaf beside `core`: the crates that speak this protocol may import it, it imports `core`
-//! alone.
+//! The crate imports only `core`.
 
 pub mod fault;
 pub mod scram;

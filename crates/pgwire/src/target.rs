@@ -1,5 +1,4 @@
-//! Where a PostgreSQL database is and how to get in: a connection URL, with the meaning that libpq
-//! gives it.
+//! Server, role and credentials from a connection URL, with the meaning that libpq gives it.
 //!
 //! `postgres://user:password@host:port/database?parameter=value`. Reserved characters are
 //! percent-encoded. Several hosts, `host1:port1,host2:port2`, are tried in their order; a host that
@@ -33,10 +32,10 @@ pub(crate) use options::{ChannelBinding, Roots, SessionKind, SslMode, TcpOptions
 /// A database to connect to. Neither `Debug` nor any error shows a password.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Target {
-    /// Tried in this order; never empty.
+    /// The servers, in the order in which they are tried; never empty.
     pub(super) hosts: Vec<Host>,
     pub(super) user: String,
-    /// The server takes the user's name where there is none.
+    /// The name of the database; the server uses the user's name if there is none.
     pub(super) database: Option<String>,
     pub(super) tls: TlsOptions,
     pub(super) binding: ChannelBinding,
@@ -44,19 +43,19 @@ pub struct Target {
     pub(super) application_name: String,
     /// Command-line options for the server's process.
     pub(super) options: Option<String>,
-    /// The time for each address, where the URL names one.
+    /// The timeout for each address, if the URL has one.
     pub(super) connect_timeout: Option<Duration>,
     pub(super) tcp: TcpOptions,
-    /// True if the hosts are tried in a random order.
+    /// True if the hosts are tried in random order.
     pub(super) is_balanced: bool,
-    /// What a client's proof gave away, in place of a password.
+    /// The keys that a client's proof revealed, instead of a password.
     pub(super) keys: Option<Keys>,
-    /// A session of somebody else ([`Target::for_session`]).
-    pub(super) guest: bool,
+    /// True for a session of a client's role ([`Target::for_session`]).
+    pub(super) is_guest: bool,
 }
 
 impl Target {
-    /// Reads a connection URL.
+    /// Parses a connection URL.
     ///
     /// # Errors
     /// [`windrow_core::FaultClass::Invalid`] if it makes no sense or has a parameter that is not
@@ -101,7 +100,7 @@ impl Target {
             tcp: parameters.tcp,
             is_balanced: parameters.is_balanced,
             keys: None,
-            guest: false,
+            is_guest: false,
         };
         if password.is_none() {
             let database = target.database.as_deref().unwrap_or(&target.user);
@@ -113,8 +112,7 @@ impl Target {
 }
 
 impl Target {
-    /// With libpq's `PGOPTIONS`, where the URL has no options. `env` gives variables of the
-    /// environment.
+    /// Adds libpq's `PGOPTIONS` if the URL has no options. `env` returns environment variables.
     #[must_use]
     pub fn with_options_of(mut self, env: &dyn Fn(&str) -> Option<String>) -> Self {
         self.options = self.options.or_else(|| env("PGOPTIONS"));
@@ -122,32 +120,33 @@ impl Target {
     }
 }
 
-/// What lets a session of somebody else's role into the server.
+/// The credential with which a session logs in as its client's role.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Credential {
-    /// What the target itself holds, if the role is its own; nothing for any other role: the server
-    /// has to trust it.
+    /// The target's own password, if the role is the target's. Other roles have none, so the server
+    /// must trust the connection.
     #[default]
     Own,
     /// The role's password.
     Password(Secret),
-    /// What the client's own proof gave away: it opens a server that has the same SCRAM verifier.
+    /// The keys that the client's proof revealed. They log in at a server with the same SCRAM
+    /// verifier.
     Scram(Keys),
 }
 
 impl Target {
-    /// The same server for the session of somebody else: another role, and what lets it in. Such a
-    /// session has the client_encoding that its settings ask for, or the server's own default,
-    /// and what the server says when it refuses is passed on as it stands.
+    /// Returns the target for a session of a client: the same server, another role and its
+    /// credential. The session has the client_encoding of its settings, or the server's default. A
+    /// refusal of the server is passed on unchanged.
     #[must_use]
     pub fn for_session(&self, role: &str, credential: &Credential) -> Self {
         let mut target = self.clone();
-        // A server without a name for its database takes the role's: that must not change with the
-        // role.
+        // Without a database name the server uses the role's name. The database must not change
+        // with the role.
         target.database.get_or_insert_with(|| self.user.clone());
         let own = target.user == role;
         target.user = role.to_owned();
-        target.guest = true;
+        target.is_guest = true;
         for host in &mut target.hosts {
             host.password = match credential {
                 Credential::Own if own => host.password.take(),
@@ -162,17 +161,17 @@ impl Target {
         target
     }
 
-    /// True if it holds a password of this role.
+    /// Returns true if the target has a password of this role.
     pub fn has_password_of(&self, role: &str) -> bool {
         self.user == role && self.hosts.iter().any(|host| host.password.is_some())
     }
 
-    /// The role.
+    /// Returns the role.
     pub fn role(&self) -> &str {
         &self.user
     }
 
-    /// True where another one leads to the same server.
+    /// Returns true if another target has the same servers.
     pub fn is_at(&self, other: &Self) -> bool {
         let places = |target: &Self| -> Vec<_> {
             let hosts = target.hosts.iter();
@@ -183,7 +182,7 @@ impl Target {
         places(self) == places(other)
     }
 
-    /// The database's name at the server.
+    /// Returns the name of the database at the server.
     pub fn database(&self) -> &str {
         self.database.as_deref().unwrap_or(&self.user)
     }

@@ -1,4 +1,4 @@
-//! What a statement does to a table, and the level that is proven for it.
+//! Proves which level of sharing a statement on a table permits.
 
 use std::sync::Arc;
 
@@ -12,14 +12,14 @@ use crate::reason;
 use crate::settings;
 use crate::trusted::Trusted;
 
-/// Bits of `pg_trigger.tgtype`.
+/// Bits of `pg_trigger.tgtype`, from `src/include/catalog/pg_trigger.h`.
 const ROW: u16 = 1;
 const BEFORE: u16 = 2;
 const INSERT: u16 = 4;
 const DELETE: u16 = 8;
 const UPDATE: u16 = 16;
 
-/// What a statement may share with others.
+/// The level of sharing that is proven for a statement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Level {
     /// A statement: nothing evaluated for one row can see another.
@@ -27,24 +27,24 @@ pub enum Level {
     /// A transaction: nothing evaluated at the statements or at the commit can tell that they did.
     /// With what keeps them from sharing a statement.
     Grouped(Arc<Apart>),
-    /// Neither.
+    /// The statement may share neither a statement nor a transaction, for this reason.
     Apart(Arc<Apart>),
 }
 
-/// What a statement does to its table.
+/// The operations of a statement on its table.
 #[derive(Clone, Copy)]
 pub struct Action<'a> {
-    /// It inserts rows.
+    /// True if the statement inserts rows.
     pub inserts: bool,
-    /// It updates rows, also by ON CONFLICT.
+    /// True if the statement updates rows, also by ON CONFLICT.
     pub updates: bool,
-    /// It deletes rows.
+    /// True if the statement deletes rows.
     pub deletes: bool,
-    /// Whether the default of a column may be evaluated.
+    /// Returns true if the default of a column may be evaluated.
     pub defaults: &'a dyn Fn(&str) -> bool,
-    /// Whether an update sets a column.
+    /// Returns true if an update sets a column.
     pub sets: &'a dyn Fn(&str) -> bool,
-    /// Whether a column is a part of a unique key.
+    /// Returns true if a column is part of a unique key.
     pub is_key: &'a dyn Fn(&str) -> bool,
 }
 
@@ -124,7 +124,8 @@ struct Judge<'a> {
 }
 
 impl Judge<'_> {
-    /// What keeps it from sharing a statement, where it may share a transaction.
+    /// Returns the reason why the statement may share only a transaction; `None` if it may share a
+    /// statement. The error is the reason why it may share neither.
     fn level(&self) -> Result<Option<Apart>, Apart> {
         let catalog = self.catalog;
         if !catalog.relations.iter().any(|r| r.reach == Reach::Itself) {
@@ -151,8 +152,9 @@ impl Judge<'_> {
         }
     }
 
-    /// Rows of heirs are not told apart by the table's keys. An upsert changes rows of the table
-    /// itself, or of the chunk that the row belongs to, by the same key.
+    /// Refuses inheritance, because the table's keys do not distinguish rows of inheriting tables.
+    /// An upsert is allowed: it changes rows of the table itself, or of the chunk of the row, by
+    /// the same key.
     fn inherits(&self) -> Option<Apart> {
         let mut relations = self.catalog.relations.iter();
         let heir = relations.find(|r| matches!(r.reach, Reach::Heir | Reach::Chunk))?;
@@ -202,7 +204,7 @@ impl Judge<'_> {
         }
     }
 
-    /// Whether a trigger may change columns that the statement does not set.
+    /// Returns true if a trigger may change columns that the statement does not set.
     fn may_be_changed_before(&self) -> bool {
         let mut triggers = self.catalog.triggers.iter();
         triggers.any(|trigger| trigger.kind & BEFORE != 0 && !trigger.function.built_in)
@@ -234,7 +236,8 @@ impl Judge<'_> {
             || (updates && trigger.kind & UPDATE != 0 && sets())
     }
 
-    /// What keeps its writes from sharing a statement.
+    /// Returns the reason why a trigger prevents sharing a statement; the error is the reason why
+    /// it prevents sharing a transaction.
     fn of_trigger(&self, trigger: &Trigger) -> Result<Option<Apart>, Apart> {
         if !self.fires(trigger) {
             return Ok(None);

@@ -9,7 +9,7 @@ use crate::settings;
 pub(crate) struct Relation {
     pub(crate) reach: Reach,
     pub(crate) name: Box<str>,
-    /// `pg_class.relkind`.
+    /// The kind of relation, `pg_class.relkind`.
     pub(crate) kind: u8,
     /// Row security applies to the role.
     pub(crate) secured: bool,
@@ -22,10 +22,10 @@ pub(crate) struct Relation {
     routes: bool,
 }
 
-/// How a statement comes to something.
+/// The way by which a statement reaches an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reach {
-    /// It names the table.
+    /// The statement names the table.
     Itself,
     /// A partition of it.
     Part,
@@ -43,18 +43,18 @@ pub(crate) enum Reach {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Trigger {
     pub(crate) reach: Reach,
-    /// What people call it.
+    /// The name of the object for users.
     pub(crate) object: Box<str>,
-    /// `pg_trigger.tgtype`.
+    /// The kind of trigger, `pg_trigger.tgtype`.
     pub(crate) kind: u16,
     pub(crate) deferred: bool,
     pub(crate) transition: bool,
     /// The columns of UPDATE OF; empty: any.
     pub(crate) columns: Box<[Box<str>]>,
     pub(crate) function: Function,
-    /// Its number, and the transaction that wrote its row.
+    /// The number of the object, and the transaction that wrote its row.
     written: (u32, i64),
-    /// SECURITY DEFINER or SET options.
+    /// True with SECURITY DEFINER or SET options.
     pub(crate) dressed: bool,
     pub(crate) body: Box<str>,
     /// Words of the body that may mean functions that are not built in.
@@ -65,13 +65,13 @@ pub(crate) struct Trigger {
 /// A function, as the catalog says it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Function {
-    /// `schema.name`.
+    /// The name with its schema: `schema.name`.
     pub name: Box<str>,
-    /// It is the server's own.
+    /// True for a built-in function of the server.
     pub built_in: bool,
-    /// `pg_language.lanname`.
+    /// The language, `pg_language.lanname`.
     pub language: Box<str>,
-    /// `pg_proc.provolatile`.
+    /// The volatility, `pg_proc.provolatile`.
     pub volatility: u8,
 }
 
@@ -86,11 +86,11 @@ pub(crate) struct Called {
     pub(crate) function: Function,
     /// True if it may tell a setting that Windrow's connection has for itself.
     pub(crate) reads_own: bool,
-    /// Its number, and the transaction that wrote its row.
+    /// The number of the object, and the transaction that wrote its row.
     written: (u32, i64),
 }
 
-/// What calls a function.
+/// The caller of a function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Default,
@@ -114,12 +114,12 @@ impl Called {
 }
 
 impl Function {
-    /// Written for the server itself.
+    /// Returns true for functions in C or built into the server, which have no readable body.
     pub(crate) fn has_code(&self) -> bool {
         matches!(&*self.language, "c" | "internal")
     }
 
-    /// Its name without the schema.
+    /// Returns the name without the schema.
     pub(crate) fn bare(&self) -> &str {
         self.name.rsplit('.').next().unwrap_or_default()
     }
@@ -131,7 +131,7 @@ pub struct Catalog {
     pub(crate) relations: Vec<Relation>,
     pub(crate) triggers: Vec<Trigger>,
     pub(crate) called: Vec<Called>,
-    /// Operators of somebody's own that are not proven.
+    /// User-defined operators that are not proven.
     pub(crate) operators: Vec<Box<str>>,
     /// With the transactions that wrote its row and those of its checks.
     domains: Vec<(u32, (i64, i64))>,
@@ -182,7 +182,7 @@ impl Catalog {
                 function: Function {
                     name: text(5).into(),
                     built_in: is(6),
-                    // One of somebody's own is made of other functions, in whatever language.
+                    // A user-defined aggregate consists of other functions, in any language.
                     language: match (text(9), is(6)) {
                         ("f", _) | (_, true) => text(7).into(),
                         _ => "aggregate".into(),
@@ -201,7 +201,7 @@ impl Catalog {
         }
     }
 
-    /// What the proof relies on besides the table and its partitions themselves.
+    /// Returns the objects that the proof relies on besides the table and its partitions.
     pub fn relied(&self) -> Relied {
         let triggers = self.triggers.iter().map(|t| (&t.function, t.written));
         let all = triggers.chain(self.called.iter().map(|c| (&c.function, c.written)));
@@ -227,8 +227,8 @@ impl Catalog {
     }
 }
 
-/// What a proof relies on besides the table and its partitions themselves, and the transactions
-/// that wrote it.
+/// The objects that a proof relies on besides the table and its partitions, with the transactions
+/// that wrote them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Relied {
     /// Functions that are not built in.

@@ -151,7 +151,7 @@ fn is_of_server(sql: &str, tokens: &[Token], at: usize) -> bool {
     schema.and_then(|token| word(sql, token)).as_deref() == Some("pg_catalog")
 }
 
-/// `(3)` behind a keyword.
+/// Returns the precision after a keyword, such as `(3)`.
 fn precision(sql: &str, tokens: &[Token], at: usize) -> Option<String> {
     let is = |ahead: usize, kind| kind_at(tokens, at + ahead) == Some(kind);
     let digits = tokens.get(at + 2).map(|token| slice(sql, token))?;

@@ -1,23 +1,22 @@
-//! What may share a transaction or a statement: proven over PostgreSQL's catalog. Pure: no I/O.
+//! Proves from PostgreSQL's catalog which writes may share a transaction or a statement. No I/O.
 //!
-//! Two writes may share a statement only if nothing that is evaluated for one row can see another
-//! row of the statement or any table; they may share a transaction only if nothing that is
-//! evaluated at their statements or at the commit can tell that they did. Whether that is so
-//! depends on what PostgreSQL runs for them: triggers, rules, policies, functions in
-//! defaults, checks and indexes. This crate holds the questions that the catalog is asked about it
-//! ([`TABLE`], [`TEXT`]), takes the rows in ([`Catalog`]) and answers with a [`Level`]. What it
-//! does not know it does not guess: such a write is sent apart, and the answer names the object
-//! that stands in the way.
+//! Two writes may share a statement only if no code that runs for one row can see another row of
+//! the statement or any table. They may share a transaction only if no code that runs in their
+//! statements or at the commit can detect it. PostgreSQL may run triggers, rules, policies, and
+//! functions in defaults, checks and indexes. This crate has the queries for the catalog
+//! ([`TABLE`], [`TEXT`]), collects their rows ([`Catalog`]) and returns a [`Level`]. It never
+//! guesses: a write with unknown code is isolated, and the answer names the object that prevents
+//! sharing.
 //!
 //! | module | what it holds |
 //! | --- | --- |
 //! | `catalog` | the rows of the answers |
-//! | `action` | what a statement does to a table, and the level that is proven for it |
-//! | `clock` | where an expression reads the transaction's clock |
-//! | `list` | what is known of functions that are built in, and of some of extensions |
-//! | `settings` | the settings that a connection of Windrow has for itself |
-//! | `body` | the grammar of trigger functions that are harmless |
-//! | `text` | the same for a whole text, of which only the words are known |
+//! | `action` | proves the level for a statement on a table |
+//! | `clock` | finds where an expression reads the transaction's clock |
+//! | `list` | properties of built-in functions, and of some functions of extensions |
+//! | `settings` | the settings of Windrow's own connections |
+//! | `body` | the grammar of harmless trigger functions |
+//! | `text` | proves whole texts of which only the words are known |
 
 mod action;
 mod body;

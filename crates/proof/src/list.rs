@@ -1,25 +1,25 @@
-//! What is known of functions that are built in, and of some that extensions bring.
+//! Properties of built-in functions, and of some functions of extensions.
 
 use crate::settings;
 
-/// How a function of a name behaves where rows of several clients are evaluated together.
+/// The behaviour of a function if rows of several clients are evaluated together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Company {
-    /// Its value means the same as alone.
+    /// The function returns the same as if it ran for one client alone.
     Same,
-    /// It tells the session, the transaction or the snapshot, or changes something: but leaves
-    /// nothing behind on the session.
+    /// The function depends on the session, transaction or snapshot, or changes something, but
+    /// leaves no state in the session.
     Differs,
     /// Function that reads a setting: the client's own, unless Windrow's connection has one for
     /// itself.
     Setting,
-    /// It takes from a sequence, or reads what was taken last.
+    /// The function takes a value from a sequence, or reads the last one.
     Sequence,
     /// Nothing is known of it: it may leave something behind.
     Unknown,
 }
 
-/// What is known of a function that is built in. `volatility`: `pg_proc.provolatile`.
+/// Returns the behaviour of a built-in function. `volatility` is `pg_proc.provolatile`.
 pub fn company(name: &str, volatility: u8) -> Company {
     let name = name.strip_prefix("pg_catalog.").unwrap_or(name);
     let is_in = |list: &str| list.split_ascii_whitespace().any(|known| known == name);
@@ -38,10 +38,10 @@ pub fn company(name: &str, volatility: u8) -> Company {
     }
 }
 
-/// Functions of sequences.
+/// The functions for sequences.
 const SEQUENCE: &str = "nextval currval lastval setval";
 
-/// They are not volatile, or look harmless, but run a query that they are given or read a view.
+/// Functions that are not volatile or look harmless, but run a given query or read a view.
 const RUNS: &str = "cursor_to_xml cursor_to_xmlschema query_to_xml query_to_xml_and_xmlschema query_to_xmlschema \
     table_to_xml table_to_xml_and_xmlschema table_to_xmlschema schema_to_xml schema_to_xml_and_xmlschema \
     schema_to_xmlschema database_to_xml database_to_xml_and_xmlschema database_to_xmlschema ts_stat ts_rewrite \

@@ -24,8 +24,8 @@ pub struct Words {
 }
 
 impl Words {
-    /// Cuts a text. `standard`: the session's `standard_conforming_strings`. `None`: what it means
-    /// cannot be told.
+    /// Splits a text into words. `standard` is the session's `standard_conforming_strings`. Returns
+    /// `None` if the words are uncertain.
     pub fn of(text: &str, standard: bool) -> Option<Self> {
         let mut words = Self::default();
         let mut lexer = Lexer::new(text, standard).ok()?;
@@ -84,12 +84,11 @@ impl Catalog {
         Some(reason::operator(found))
     }
 
-    /// Which unproven code a text may run that has these words; `None`: none. `writes`: it may
-    /// write. Rows of [`crate::TEXT`] have been taken in. What is told may be harmless all the
-    /// same: it stands in the text.
+    /// Returns the unproven code that a text with these words may run; `None` if there is none.
+    /// `writes` is true if the text may write. The rows of [`crate::TEXT`] must have been
+    /// collected. The text names the code but need not run it.
     ///
-    /// Sequences are not unproven, but what was taken from them last is remembered: see
-    /// [`Catalog::takes`].
+    /// Functions of sequences are not unproven, but leave their last value: see [`Catalog::takes`].
     pub fn leaves(&self, writes: bool, trusted: &Trusted) -> Option<Arc<Apart>> {
         let unproven = |apart: &Apart| apart.unproven;
         let called = self.called.iter().filter(|called| {
@@ -125,10 +124,10 @@ impl Catalog {
             .find(|apart| apart.unproven)
     }
 
-    /// Whether a text may take from a sequence, or set one, by more than it says itself: what was
-    /// taken last is remembered on its session.
+    /// Returns true if a text may take from or set a sequence that it does not name itself. The
+    /// session remembers the last value.
     ///
-    /// What a trusted function does with sequences is not known.
+    /// Trusted functions may do anything with sequences.
     pub fn takes(&self, trusted: &Trusted) -> bool {
         let mut triggers = self.triggers.iter();
         if triggers.any(|trigger| trusted.has(&trigger.function.name)) {
@@ -139,7 +138,7 @@ impl Catalog {
             if trusted.has(&called.function.name) {
                 return true;
             }
-            // Words and the defaults of INSERT are told by the text itself.
+            // The text itself shows its words and the defaults of INSERT.
             called.reach.is_by_insert()
                 && !matches!(called.kind, Kind::Default | Kind::Words)
                 && called.function.built_in

@@ -1,4 +1,4 @@
-//! What an operator knows better than the proof.
+//! Functions for which the operator answers.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 pub struct Trusted(BTreeSet<Box<str>>);
 
 impl Trusted {
-    /// Whether the function is one of them.
+    /// Returns true if the operator trusts the function.
     pub fn has(&self, function: &str) -> bool {
         self.0.contains(function)
     }

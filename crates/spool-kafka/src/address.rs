@@ -1,4 +1,4 @@
-//! Where the log is.
+//! The address of the log: a URL with brokers, topic and credentials.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -14,7 +14,7 @@ pub struct Address {
     pub brokers: Vec<(String, u16)>,
     /// The topic.
     pub topic: String,
-    /// Whether connections are encrypted.
+    /// True if connections are encrypted.
     pub tls: bool,
     /// A PEM file with the certificates that are trusted; `None`: those of the system.
     pub ca: Option<PathBuf>,
@@ -22,18 +22,18 @@ pub struct Address {
     pub login: Option<Login>,
 }
 
-/// Who one is to a broker.
+/// The credentials for a broker.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Login {
     /// The user.
     pub user: String,
     /// The password.
     pub password: Secret,
-    /// How both are shown to the broker.
+    /// The SASL mechanism.
     pub mechanism: Mechanism,
 }
 
-/// How user and password are shown to a broker.
+/// The SASL mechanism by which user and password are proven to a broker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mechanism {
     /// As they are: over TLS only.
@@ -74,7 +74,7 @@ impl Address {
     pub const FORM: &str = "kafka://[USER:PASSWORD@]HOST:PORT[,HOST:PORT..]/TOPIC, or kafkas:// \
         with TLS; ?sasl=plain|scram-sha-256|scram-sha-512 and &ca=FILE may follow";
 
-    /// Whether a text is meant to be the URL of a log.
+    /// Returns true if a text looks like the URL of a log.
     pub fn is_meant(text: &str) -> bool {
         text.starts_with("kafka:") || text.starts_with("kafkas:")
     }

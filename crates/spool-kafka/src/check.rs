@@ -1,4 +1,4 @@
-//! Whether the topic keeps what it acknowledges.
+//! Checks that the topic's settings keep every acknowledged entry.
 
 use std::fmt;
 
@@ -8,7 +8,8 @@ use crate::cluster::Topic;
 use crate::failure::Failure;
 use crate::wire::MOST_ANSWER;
 
-/// How a topic could lose what it has acknowledged. Each is refused unless it is allowed by name.
+/// A setting by which a topic could lose acknowledged entries. Each is refused unless the operator
+/// allows it by name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Risk {
     /// A partition has fewer than three replicas.
@@ -24,7 +25,7 @@ pub enum Risk {
 }
 
 impl Risk {
-    /// All of them.
+    /// All risks.
     pub const ALL: [Self; 5] = [
         Self::Replication,
         Self::MinInsync,
@@ -33,7 +34,7 @@ impl Risk {
         Self::Retention,
     ];
 
-    /// By its name.
+    /// Returns the risk with this name.
     pub fn parse(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|risk| risk.name() == name)
     }
@@ -50,7 +51,7 @@ impl Risk {
     }
 }
 
-/// What is to be known of a topic.
+/// The settings of a topic that decide about its durability.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Terms {
     /// Replicas that must have what is acknowledged.

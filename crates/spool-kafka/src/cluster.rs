@@ -29,16 +29,16 @@ use crate::dial::Ways;
 use crate::failure::Failure;
 use crate::wire::Wire;
 
-/// How long a broker waits for the replicas.
+/// The time that a broker waits for the replicas.
 const REPLICATED: Duration = Duration::from_secs(10);
 
-/// How long a broker waits for something to read.
+/// The time that a broker waits for entries to read.
 const FOLLOWED: Duration = Duration::from_millis(500);
 
 /// Bytes that are read at once, unless a single batch is larger.
 const FETCHED: i32 = 1 << 20;
 
-/// What stands for "no epoch is known" and "no session is wanted".
+/// The number in requests for "unknown epoch" and "no session".
 const NONE: i32 = -1;
 
 /// The offsets that stand for the beginning and the end of a log.
@@ -55,7 +55,7 @@ pub(crate) struct Cluster {
     turn: AtomicUsize,
 }
 
-/// What a cluster says of the topic.
+/// The cluster's metadata of the topic.
 pub(crate) struct Topic {
     pub(crate) cluster: Option<StrBytes>,
     pub(crate) topic: MetadataResponseTopic,
@@ -126,7 +126,8 @@ impl Cluster {
         self.brokers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Those of the address stay: they are what a user may mend.
+    /// Adds the brokers that the cluster reports. The brokers of the address stay, because a user
+    /// may correct them.
     fn learn(&self, brokers: &[(i32, String, u16)]) {
         let mut known = self.known();
         known.clone_from(&self.address.brokers);
@@ -140,7 +141,7 @@ impl Cluster {
 }
 
 impl Topic {
-    /// What the cluster says of a partition.
+    /// Returns the cluster's metadata of a partition.
     fn partition(&self, number: i32) -> Result<&MetadataResponsePartition, Failure> {
         let mut partitions = self.topic.partitions.iter();
         let found = partitions.find(|partition| partition.partition_index == number);
@@ -172,7 +173,7 @@ impl Topic {
     }
 }
 
-/// What was read.
+/// The result of a fetch.
 pub(crate) struct Fetched {
     /// The first offset that is there.
     pub(crate) first: i64,
@@ -181,7 +182,7 @@ pub(crate) struct Fetched {
     pub(crate) records: Bytes,
 }
 
-/// A way to the broker that leads a partition. It connects when something is asked, and anew after
+/// A connection to the broker that leads a partition. Opened by the first request, and again after
 /// a failure.
 pub(crate) struct Line {
     cluster: Arc<Cluster>,

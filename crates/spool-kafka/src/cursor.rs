@@ -21,8 +21,8 @@ use crate::failure::Failure;
 use crate::record;
 use crate::state::{Bounds, Common};
 
-/// How long a reader waits for brokers that are away before it says so.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// The time that a reader waits for unreachable brokers before it reports them.
+const REPORT_DELAY: Duration = Duration::from_secs(10);
 
 /// The rest behind an attempt that went wrong.
 const REST: Duration = Duration::from_millis(200);
@@ -98,7 +98,7 @@ impl KafkaCursor {
         Ok(Ahead { read, task })
     }
 
-    /// What is ready, as far as it is wanted now.
+    /// Takes the entries that have been read, up to `most_bytes`.
     fn take(&mut self, most_bytes: usize) -> Vec<Entry> {
         let (mut taken, mut bytes) = (Vec::new(), 0);
         while let Some(entry) = self.ready.front() {
@@ -194,7 +194,7 @@ impl Fetcher {
                 Err(failure) => failure,
             };
             let since = *since.get_or_insert_with(Instant::now);
-            if since.elapsed() > PATIENCE || !failure.may_pass() {
+            if since.elapsed() > REPORT_DELAY || !failure.may_pass() {
                 return Err(failure.fault("nothing can be read"));
             }
             tokio::time::sleep(REST).await;

@@ -11,10 +11,10 @@ use crate::sasl;
 use crate::tls;
 use crate::wire::Wire;
 
-/// How long it may take, with TLS and the login.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// Timeout for connecting, with TLS and login.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How to reach brokers.
+/// The settings for connections to brokers.
 pub(crate) struct Ways {
     tls: Option<TlsConnector>,
     login: Option<Login>,
@@ -31,9 +31,9 @@ impl Ways {
 
     /// Connects, and logs in where that is asked for. Cancel safe.
     pub(crate) async fn dial(&self, host: &str, port: u16) -> Result<Wire, Failure> {
-        let dialing = timeout(PATIENCE, self.dial_patiently(host, port));
+        let dialing = timeout(CONNECT_TIMEOUT, self.dial_untimed(host, port));
         let too_slow = |_| {
-            let seconds = PATIENCE.as_secs();
+            let seconds = CONNECT_TIMEOUT.as_secs();
             Failure::unsent(format!(
                 "the broker {host}:{port} did not answer within {seconds} s"
             ))
@@ -41,7 +41,7 @@ impl Ways {
         dialing.await.map_err(too_slow)?
     }
 
-    async fn dial_patiently(&self, host: &str, port: u16) -> Result<Wire, Failure> {
+    async fn dial_untimed(&self, host: &str, port: u16) -> Result<Wire, Failure> {
         let mut wire = Wire::connect(host, port, self.tls.as_ref()).await?;
         if let Some(login) = &self.login {
             let named = |failure| match failure {

@@ -1,4 +1,4 @@
-//! What went wrong with a request.
+//! The failure of a request to a broker.
 
 use std::fmt;
 use std::sync::Arc;
@@ -6,7 +6,7 @@ use std::sync::Arc;
 use kafka_protocol::ResponseError;
 use windrow_spool::SpoolFault;
 
-/// What went wrong with a request.
+/// The failure of a request to a broker.
 #[derive(Clone, Debug)]
 pub(crate) enum Failure {
     /// No connection was there: nothing was sent.
@@ -40,7 +40,7 @@ impl Failure {
         }
     }
 
-    /// What a code means.
+    /// Returns the failure for an error code; `Ok` for 0.
     pub(crate) fn check(code: i16) -> Result<(), Self> {
         match ResponseError::try_from_code(code) {
             None => Ok(()),
@@ -48,7 +48,7 @@ impl Failure {
         }
     }
 
-    /// Whether the request cannot have done anything.
+    /// Returns true if the request certainly had no effect.
     pub(crate) fn did_nothing(&self) -> bool {
         match self {
             Self::Unsent(_) | Self::Refused(_) => true,
@@ -74,7 +74,7 @@ impl Failure {
         }
     }
 
-    /// Whether the same request may do better a moment later.
+    /// Returns true if the same request may succeed later.
     pub(crate) fn may_pass(&self) -> bool {
         match self {
             Self::Unsent(_) | Self::Lost(_) => true,
@@ -85,7 +85,7 @@ impl Failure {
         }
     }
 
-    /// As the spool's users are told: nothing was done.
+    /// Returns the failure as a fault of the spool, for a request without effect.
     pub(crate) fn fault(&self, doing: &str) -> SpoolFault {
         SpoolFault::Unreached {
             why: format!("{doing}: {self}").into(),

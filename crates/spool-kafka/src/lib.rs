@@ -2,33 +2,31 @@
 //!
 //! | module | what it holds |
 //! | --- | --- |
-//! | [`address`] | where the log is, from a URL |
+//! | [`address`] | the address of the log, from a URL |
 //! | `wire`, `tls`, `sasl`, `dial` | a connection to a broker |
-//! | `failure` | what went wrong with a request |
-//! | `cluster` | requests, each to the broker that leads the partition |
-//! | `check` | whether the topic keeps what it acknowledges |
+//! | `failure` | failures of requests |
+//! | `cluster` | sends each request to the broker that leads the partition |
+//! | `check` | checks that the topic keeps acknowledged entries |
 //! | `record` | entries as records |
 //! | `writer` | appends, one group after the other |
 //! | `cursor` | reads ahead |
 //! | `log` | a partition |
-//! | `state` | what the parts share |
+//! | `state` | the state that the partitions share |
 //! | [`spool`] | the spool |
 //!
-//! **What is promised.** An append that has ended well is on all replicas that are in sync, and
-//! those are as many as `min.insync.replicas` says. It is in the log once.
+//! **Promise.** A successful append is on all in-sync replicas, which are at least
+//! `min.insync.replicas`, and it is in the log once.
 //!
-//! **Why once.** Each group of entries is one record batch, which a broker takes as a whole or not
-//! at all. It carries a producer's number and a sequence that the partition's leader checks and
-//! replicates with the batch: a batch that is sent again, because its answer was lost, is known by
-//! its sequence, and gets the answer of the first. So the writer sends the same bytes until it is
-//! told what became of them, one batch at a time; nothing has to be looked for by whoever reads.
-//! Where an answer never comes, those who wait are told that the outcome is unknown, and the writer
-//! goes on under another producer's number: a number is never used for other entries with a
-//! sequence that may have been taken.
+//! **Once.** Each group of entries is one record batch, which a broker accepts as a whole or not at
+//! all. The batch has a producer's number and a sequence number, which the partition's leader
+//! checks and replicates. If an answer is lost, the writer sends the same bytes again; the broker
+//! recognizes the sequence and repeats its first answer. The writer has one batch under way at a
+//! time, and readers see no duplicates. If no answer ever arrives, the clients get an unknown
+//! outcome, and the writer continues with a new producer's number, because the old number may be
+//! used with this sequence only for these entries.
 //!
-//! **Positions** are offsets. They are without a gap as long as nobody else writes transactions to
-//! the topic and nothing is compacted; a gap does no harm but that counts of waiting entries are
-//! too high.
+//! **Positions** are offsets. They have no gaps unless another program writes transactions to the
+//! topic or the topic is compacted. A gap only makes counts of waiting entries too high.
 
 pub mod address;
 mod check;

@@ -14,14 +14,14 @@ use crate::cursor::KafkaCursor;
 use crate::failure::Failure;
 use crate::record::{PER_BATCH, PER_RECORD};
 use crate::state::{Bounds, Common};
-use crate::writer::{PATIENCE, Request, Writer, size};
+use crate::writer::{APPEND_TIMEOUT, Request, Writer, size};
 
 /// A partition.
 pub(crate) struct KafkaLog {
     common: Arc<Common>,
     bounds: Arc<Bounds>,
     partition: u32,
-    /// `None` once it was closed.
+    /// The queue of appends; `None` after the log was closed.
     queue: Mutex<Option<mpsc::Sender<Request>>>,
     writer: tokio::sync::Mutex<Option<JoinHandle<()>>>,
 }
@@ -98,7 +98,7 @@ impl Log for KafkaLog {
         let (reply, answer) = oneshot::channel();
         let request = Request {
             batch,
-            deadline: Instant::now() + PATIENCE,
+            deadline: Instant::now() + APPEND_TIMEOUT,
             reply,
         };
         queue.send(request).await.map_err(|_| SpoolFault::Closed)?;

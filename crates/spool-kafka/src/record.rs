@@ -29,7 +29,7 @@ const KEY: usize = 17;
 pub(crate) struct Producer {
     pub(crate) id: i64,
     pub(crate) epoch: i16,
-    /// Of the next record.
+    /// The sequence number of the next record.
     pub(crate) sequence: i32,
 }
 
@@ -74,20 +74,20 @@ pub(crate) fn encode<'a>(
     Ok(bytes.freeze())
 }
 
-/// What a reader finds.
+/// The entries and errors that a reader finds.
 #[derive(Debug, Default)]
 pub(crate) struct Found {
     pub(crate) entries: Vec<Entry>,
     /// The offset behind all that was read.
     pub(crate) next: i64,
-    /// What is no entry, and where it stands.
+    /// The offset of a record that is no entry, and the reason.
     pub(crate) strange: Option<(i64, String)>,
 }
 
 /// The first bytes of a batch.
 struct Head {
     first: i64,
-    /// Bytes of the whole batch.
+    /// The length of the whole batch in bytes.
     length: usize,
     attributes: i16,
     last: i64,

@@ -17,8 +17,8 @@ use crate::log::KafkaLog;
 use crate::record::{PER_BATCH, PER_RECORD};
 use crate::state::Common;
 
-/// How long a cluster may take to have leaders for all partitions.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// Timeout for a cluster to have leaders for all partitions.
+const LEADERS_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The rest behind an attempt that went wrong.
 const REST: Duration = Duration::from_millis(500);
@@ -95,12 +95,13 @@ impl KafkaSpool {
 
 const NO_NAME: &str = "the cluster gives itself or the topic no id; Kafka 2.8 or later does";
 
-/// Whether it may be better a moment later.
+/// Returns true if another attempt may succeed.
 fn passes(failure: &Failure, since: Instant) -> bool {
-    failure.may_pass() && since.elapsed() < PATIENCE
+    failure.may_pass() && since.elapsed() < LEADERS_TIMEOUT
 }
 
-/// All gateways of a topic find the same name, and a topic that is made anew has another.
+/// Returns the name of the spool. All gateways of a topic get the same name, and a topic that is
+/// created again has another one.
 fn id(topic: &Topic) -> Option<SpoolId> {
     let cluster = topic.cluster.as_ref().filter(|id| !id.is_empty())?;
     let made = topic.topic.topic_id;
@@ -115,8 +116,8 @@ fn id(topic: &Topic) -> Option<SpoolId> {
     Some(SpoolId(u128::from_be_bytes(*first)))
 }
 
-/// Whoever forms appends counts [`Options::PER_ENTRY`] for each entry, and a record takes more:
-/// what is allowed is less by as much, so that no append of several entries is too large.
+/// Reduces the limit of an append. The caller counts [`Options::PER_ENTRY`] for each entry, but a
+/// record needs more; with the lower limit no append of several entries is too large.
 fn fitting(mut options: Options, batch: usize) -> Options {
     let room = batch.saturating_sub(PER_BATCH);
     let per_entry = Options::PER_ENTRY.min(PER_RECORD);

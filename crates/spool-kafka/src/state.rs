@@ -1,4 +1,4 @@
-//! What the parts of a spool share.
+//! The state that the partitions of a spool share.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -8,11 +8,11 @@ use windrow_spool::{Options, Position, SpoolFault};
 
 use crate::cluster::Cluster;
 
-/// What the partitions of a spool share.
+/// The state that the partitions of a spool share.
 pub(crate) struct Common {
     pub(crate) cluster: Arc<Cluster>,
     pub(crate) options: Options,
-    /// This opening's number.
+    /// The number of this gateway, random unless configured.
     pub(crate) gateway: u64,
     /// Replicas that must have what is acknowledged.
     pub(crate) in_sync: usize,
@@ -63,7 +63,7 @@ impl Common {
         }
     }
 
-    /// Ends all readers.
+    /// Stops all readers.
     pub(crate) fn close(&self) {
         self.closed.send_replace(true);
     }
@@ -79,7 +79,7 @@ impl Common {
     }
 }
 
-/// What is known of a partition.
+/// The known positions of a partition.
 #[derive(Debug, Default)]
 pub(crate) struct Bounds {
     first: AtomicU64,

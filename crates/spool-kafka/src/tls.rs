@@ -1,4 +1,4 @@
-//! TLS to brokers.
+//! TLS connections to brokers.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use rustls::pki_types::pem::PemObject;
 use rustls::{ClientConfig, RootCertStore};
 use tokio_rustls::TlsConnector;
 
-/// What trusts the certificates of a PEM file, or those that the system trusts.
+/// Returns a connector that trusts the certificates of a PEM file, or else those of the system.
 pub(crate) fn connector(ca: Option<&Path>) -> Result<TlsConnector, String> {
     let mut roots = RootCertStore::empty();
     roots.add_parsable_certificates(trusted(ca)?);

@@ -15,15 +15,15 @@ use tokio_rustls::TlsConnector;
 
 use crate::failure::Failure;
 
-/// How long an answer may take.
+/// Timeout for an answer.
 pub(crate) const ANSWER: Duration = Duration::from_secs(15);
 
 /// The most bytes of an answer. A fetch asks for less, but always gets a whole batch, and those
 /// are as large as the topic's `max.message.bytes` at most, which is checked to be below.
 pub(crate) const MOST_ANSWER: usize = 64 << 20;
 
-/// What an answer begins with where the broker takes a request for the beginning of TLS: the type
-/// of an alert, and the first byte of the version. The next byte is the version's second.
+/// The first two bytes of a TLS alert, which a broker sends if it takes a request for the beginning
+/// of TLS: the type, and the first byte of the version.
 const TLS_ALERT: usize = 0x1503;
 
 const CLIENT: &str = "windrow";
@@ -39,7 +39,7 @@ pub(crate) struct Wire {
 }
 
 impl Wire {
-    /// Connects. Cancel safe.
+    /// Connects to a broker. Cancel safe.
     pub(crate) async fn connect(
         host: &str,
         port: u16,

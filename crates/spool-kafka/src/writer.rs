@@ -17,8 +17,8 @@ use crate::failure::Failure;
 use crate::record::{self, PER_BATCH, PER_RECORD, Producer};
 use crate::state::{Bounds, Common};
 
-/// How long an append may wait for the brokers.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
+/// Timeout for an append.
+pub(crate) const APPEND_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The rest before the second attempt, and the longest.
 const REST: Duration = Duration::from_millis(50);
@@ -34,7 +34,7 @@ pub(crate) struct Request {
     pub(crate) reply: oneshot::Sender<Result<Position, SpoolFault>>,
 }
 
-/// Writes a partition.
+/// The writer of a partition.
 pub(crate) struct Writer {
     common: Arc<Common>,
     bounds: Arc<Bounds>,
@@ -44,7 +44,7 @@ pub(crate) struct Writer {
     held: Option<Request>,
     /// `None` where the next batch needs another number.
     producer: Option<Producer>,
-    /// Of the next entry.
+    /// The sequence number of the next entry.
     sequence: u64,
 }
 
@@ -216,18 +216,18 @@ impl Writer {
         for request in group {
             let answer = written.clone().map(|first| first.plus(before));
             before += request.batch.len() as u64;
-            // Who has left does not need to be told.
+            // The caller may have stopped waiting.
             request.reply.send(answer).ok();
         }
     }
 }
 
-/// What a batch takes in the log at most, besides the head of its group.
+/// Returns the largest number of bytes of a batch in the log, without the head of its group.
 pub(crate) fn size(batch: &Batch) -> usize {
     batch.bytes() + batch.len() * PER_RECORD
 }
 
-/// Whether the brokers do not know the producer's number, or not at this sequence.
+/// Returns true if the brokers do not know the producer's number, or expect another sequence.
 fn is_of_producer(failure: &Failure) -> bool {
     matches!(
         failure,

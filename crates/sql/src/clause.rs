@@ -1,4 +1,4 @@
-//! ON CONFLICT and RETURNING.
+//! Parses ON CONFLICT and RETURNING.
 
 use windrow_calls::{Conflict, Expression, Piece};
 use windrow_core::Name;

@@ -21,12 +21,12 @@ const COLLATE: u8 = 13;
 const SIGN: u8 = 14;
 const CAST: u8 = 16;
 
-/// What comes behind an operand.
+/// The operator after an operand.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Behind {
     /// An operator with an operand behind it.
     Infix,
-    /// AND, which is kept apart.
+    /// AND, whose operands become a list of conditions.
     And,
     Is,
     /// IN, LIKE, BETWEEN and, with true, their NOT forms.
@@ -65,7 +65,7 @@ impl Parser<'_> {
         Ok(left)
     }
 
-    /// What begins an expression: NOT, a sign, or a primary.
+    /// Parses the beginning of an expression: NOT, a sign, or a primary.
     fn prefix(&mut self, least: u8) -> Result<Node, Refusal> {
         let from = self.at;
         let binding = if self.is_word(0, "not") {
@@ -319,7 +319,7 @@ impl Parser<'_> {
         if wide { Err(SYNTAX) } else { Ok(node) }
     }
 
-    /// `(expression)` or `(first, second, ..)`.
+    /// Parses `(expression)` or `(first, second, ..)`.
     pub(crate) fn parenthesis(&mut self) -> Result<Node, Refusal> {
         let from = self.at;
         self.expect(Kind::Open)?;
@@ -349,7 +349,7 @@ impl Parser<'_> {
     }
 }
 
-/// How tightly an operator binds.
+/// Returns the precedence of an operator.
 fn binding(operator: &str) -> Result<u8, Refusal> {
     Ok(match operator {
         "=" | "<" | ">" | "<=" | ">=" | "<>" | "!=" => COMPARISON,

@@ -30,12 +30,12 @@ const ENDS: &[&str] = &["abort", "commit", "end", "prepare", "rollback"];
 pub struct Names {
     /// All identifiers, folded; reserved words are none.
     pub all: Vec<Box<str>>,
-    /// Those of them that stand in a statement that may run what they mean: `CREATE FUNCTION` and
-    /// `DROP TABLE` run nothing of what they name.
+    /// The names in statements that may run the named objects. `CREATE FUNCTION` and `DROP TABLE`
+    /// do not run what they name.
     pub reached: Vec<Box<str>>,
-    /// Those of them with a parenthesis behind, which may call a function.
+    /// The names before a parenthesis, which may call a function.
     pub called: Vec<Box<str>>,
-    /// All operators.
+    /// All operators of the text.
     pub operators: Vec<Box<str>>,
     /// The word that each statement of the text begins with.
     pub verbs: Vec<Box<str>>,
@@ -77,8 +77,8 @@ impl Names {
     }
 }
 
-/// The names of a text. `None` where they cannot be told: what it is cut into depends on settings
-/// or on the server's version, or a name is one that the server would change.
+/// Returns the names in a text. `None` if they are uncertain: the tokens depend on settings or on
+/// the server's version, or the server would change a name.
 pub fn names(text: &str) -> Option<Names> {
     let mut names = Names::default();
     let backslash = collect(text, true, &mut names)?;

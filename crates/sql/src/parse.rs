@@ -10,7 +10,7 @@ use crate::word::{self, Use};
 /// Why a statement is not joined: a short phrase.
 pub(crate) type Refusal = &'static str;
 
-/// What cannot be read at all.
+/// The refusal of a text that cannot be parsed.
 pub(crate) const UNCLEAR: Refusal = "not understood";
 /// Valid for the server, but not for us.
 pub(crate) const SYNTAX: Refusal = "a form that is not taken apart";
@@ -18,7 +18,7 @@ pub(crate) const SUBQUERY: Refusal = "a subquery";
 pub(crate) const NAME: Refusal = "a name that the server would change";
 pub(crate) const DEPTH: Refusal = "nested too deeply";
 
-/// How deep expressions may nest.
+/// The largest depth of nested expressions.
 const MAX_DEPTH: u8 = 48;
 
 /// All tokens of a text, without [`Kind::End`].
@@ -57,21 +57,21 @@ impl Tokens {
 pub(crate) struct Node {
     pub(crate) from: usize,
     pub(crate) to: usize,
-    /// It names a column somewhere.
+    /// True if an expression names a column.
     pub(crate) columns: bool,
     pub(crate) form: Form,
 }
 
-/// What an expression is.
+/// The parts of an expression that matter for joining.
 #[derive(Debug)]
 pub(crate) enum Form {
-    /// One column.
+    /// A column.
     Column(Name),
     /// `left = right`
     Equal(Box<(Node, Node)>),
     /// Conditions that all must hold.
     And(Vec<Node>),
-    /// Anything else.
+    /// Any other expression.
     Other,
 }
 
@@ -115,7 +115,7 @@ impl<'a> Parser<'a> {
             .unwrap_or_default()
     }
 
-    /// Whether a token ahead is this keyword.
+    /// Returns true if the token at this distance is the keyword.
     pub(crate) fn is_word(&self, ahead: usize, word: &str) -> bool {
         self.kind(ahead) == Kind::Word && self.slice(ahead).eq_ignore_ascii_case(word)
     }
@@ -164,7 +164,7 @@ impl<'a> Parser<'a> {
         is
     }
 
-    /// Runs one level deeper.
+    /// Runs a parser one level deeper, up to [`MAX_DEPTH`].
     pub(crate) fn nested<T>(
         &mut self,
         run: impl FnOnce(&mut Self) -> Result<T, Refusal>,
@@ -216,7 +216,7 @@ impl<'a> Parser<'a> {
         Ok(name)
     }
 
-    /// `table` or `schema.table`.
+    /// Parses `table` or `schema.table`.
     pub(crate) fn table_name(&mut self) -> Result<TableName, Refusal> {
         let first = self.column_name()?;
         if !self.take(Kind::Dot) {

@@ -1,4 +1,4 @@
-//! What an expression consists of: constants, parameters, columns, calls, and the forms that have a
+//! Parses the operands of expressions: constants, parameters, columns, calls, and forms with a
 //! syntax of their own (`c_expr` in `gram.y`).
 
 use windrow_core::TableName;
@@ -25,7 +25,7 @@ const VALUES: &[&str] = &[
     "user",
 ];
 
-/// Those of them that take a precision.
+/// The keywords among them that take a precision.
 const TIMES: &[&str] = &[
     "current_time",
     "current_timestamp",
@@ -39,7 +39,7 @@ const SYSTEM: &[&str] = &["cmax", "cmin", "ctid", "tableoid", "xmax", "xmin"];
 /// Functions with a syntax of their own that are only their arguments with commas between them.
 const PLAIN: &[&str] = &["coalesce", "greatest", "least"];
 
-/// What EXTRACT may be asked for.
+/// The fields of EXTRACT.
 #[rustfmt::skip]
 const FIELDS: &[&str] = &[
     "century", "day", "decade", "dow", "doy", "epoch", "hour", "isodow", "isoyear", "julian", "microseconds",
@@ -246,7 +246,7 @@ impl Parser<'_> {
         Ok(all.contains(&true))
     }
 
-    /// What begins with a name: a call, a constant with its type before it, or a column.
+    /// Parses an operand that begins with a name: a call, a constant after its type, or a column.
     fn named(&mut self) -> Result<Node, Refusal> {
         let from = self.at;
         if let Some(node) = self.typed_constant()? {
@@ -287,7 +287,7 @@ impl Parser<'_> {
         })
     }
 
-    /// What stands before a column, with its point: `table.` or `schema.table.`
+    /// Parses the qualifier of a column: `table.` or `schema.table.`.
     fn qualifier(&mut self) -> Result<(), Refusal> {
         let is_ours = if self.kind(3) == Kind::Dot {
             let relation = Some(self.table_name()?);

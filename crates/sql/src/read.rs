@@ -18,12 +18,12 @@ const BACKSLASH: &str = "a backslash in a plain string";
 const FROZEN: &str = "a literal that means the moment at which it is read";
 const SEVERAL: &str = "several statements in one text";
 
-/// Reads a text as the extended protocol prepares it. `types`: the types that the client names for
-/// the parameters.
+/// Reads a text as the extended protocol prepares it. `types` are the parameter types that the
+/// client named.
 ///
-/// Whether a backslash in a plain string (`'..'`) escapes what follows is a setting of the session
-/// that is not known here: a text with one is never joined, and its effect is told only if it is
-/// the same both ways.
+/// A setting of the session, unknown here, decides if a backslash in a plain string (`'..'`) is an
+/// escape. A text with a backslash is never joined, and its effect is known only if it is the same
+/// both ways.
 pub fn read(text: &str, types: &[u32]) -> Reading {
     if text.len() > MAX_SCANNED {
         return apart(TOO_LONG, Effect::Unknown);
@@ -93,7 +93,8 @@ fn of_tokens(text: &str, tokens: &[Token], types: &[u32]) -> Reading {
     apart(SEVERAL, effect::several(effects))
 }
 
-/// What only counts as such when it stands alone.
+/// Returns the effect of a statement among others. Some effects are recognized only in a text of
+/// one statement.
 fn among_others(effect: Effect) -> Effect {
     match effect {
         Effect::Lastval | Effect::Currval(_) => Effect::AsksForGenerated,

@@ -1,4 +1,4 @@
-//! What was read from a text.
+//! The result of reading a text.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use windrow_core::Name;
 /// The longest text that is joined or cached, in bytes.
 pub const MAX_TEXT: usize = 64 << 10;
 
-/// What a statement's text says.
+/// The result of reading a statement's text.
 #[derive(Clone, Debug)]
 pub enum Reading {
     /// A write that may be joined with others, as far as the text alone can tell.
@@ -22,11 +22,11 @@ pub enum Reading {
 pub struct Apart {
     /// Why it is not joined: a short phrase, the same for all statements of a kind, for counting.
     pub reason: &'static str,
-    /// What it does to the session.
+    /// The effect on the session.
     pub effect: Effect,
 }
 
-/// What a statement leaves behind in its session, as far as its text tells.
+/// The effect of a statement on its session, as far as its text shows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Effect {
     /// Nothing that outlives it or its transaction: a plain read, a plain write, COPY, DDL on
@@ -69,7 +69,7 @@ pub enum Effect {
     /// Exactly `SELECT currval('sequence')`; the argument as it stands, or `None` where it is the
     /// parameter `$1`.
     Currval(Option<Name>),
-    /// It names `lastval` or `currval` in any other way.
+    /// The text names `lastval` or `currval` in another way.
     AsksForGenerated,
     /// An empty text, or nothing but comments.
     Empty,

@@ -15,10 +15,10 @@ use crate::words::Words;
 /// The longest text that is cut into steps, in bytes.
 const MAX_STEPS_TEXT: usize = 1 << 20;
 
-/// One statement of a text.
+/// A statement of a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Step {
-    /// Effect on what is committed.
+    /// The effect of the statement on transactions.
     pub commits: Commits,
     /// The prepared statement that it names.
     pub names: Option<StatementName>,
@@ -37,7 +37,7 @@ pub enum Commits {
     AtOnce,
     /// Never: it opens a transaction block.
     Opens,
-    /// Commits the transaction block.
+    /// The statement commits the transaction block.
     Block,
     /// Never: it rolls the transaction block back.
     Undoes,

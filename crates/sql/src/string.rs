@@ -1,7 +1,7 @@
-//! What a string in single quotes says.
+//! Decodes strings in single quotes.
 
-/// Whether the value of an `E'..'` string depends on no encoding. The server refuses some of those
-/// whose value does.
+/// Returns true if the value of an `E'..'` string does not depend on an encoding. The server
+/// refuses some strings whose value does.
 pub(crate) fn is_plain_escape(literal: &str) -> bool {
     let end = literal.len().saturating_sub(1);
     literal

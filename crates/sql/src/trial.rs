@@ -1,6 +1,5 @@
-//! What texts of any kind are tried with: chance makes them up (`./test fuzz`), and every test run
-//! takes those that it kept. Whether they are read as PostgreSQL reads them is tried in
-//! `crates/grammar`, which has PostgreSQL's own parser.
+//! Checks for arbitrary texts: the fuzzer invents them (`./test fuzz`), and every test run repeats
+//! the inputs that it kept. `crates/grammar` compares the results with PostgreSQL's own parser.
 
 use windrow_calls::Arguments;
 
@@ -43,7 +42,7 @@ fn joined(text: &str, op: windrow_core::Op) {
     }
 }
 
-/// What is lifted is whole, and stands in the template by its number.
+/// Checks that each lifted value is a whole literal, and that the template has its number.
 fn lifted(text: &str) {
     let mut lifter = Lifter::default();
     for standard in [true, false] {

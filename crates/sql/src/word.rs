@@ -181,27 +181,27 @@ const COLUMNS: &[&str] = &[
     "xmltable",
 ];
 
-/// What a word may be used as.
+/// The names for which a word may be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Use {
-    /// As any name.
+    /// Any name.
     Any,
-    /// Columns and tables only.
+    /// Names of columns and tables.
     Column,
-    /// Functions and types only.
+    /// Names of functions and types.
     Function,
-    /// Nothing.
+    /// No name: the word is reserved.
     Reserved,
 }
 
-/// Whether a sorted list holds a word, whatever the case of its ASCII letters.
+/// Returns true if a sorted list has a word, ignoring the case of ASCII letters.
 pub(crate) fn listed(list: &[&str], word: &str) -> bool {
     let folded = word.bytes().map(|b| b.to_ascii_lowercase());
     list.binary_search_by(|entry| entry.bytes().cmp(folded.clone()))
         .is_ok()
 }
 
-/// What an unquoted word may be used as.
+/// Returns the names for which an unquoted word may be used.
 pub(crate) fn usage(word: &str) -> Use {
     if listed(RESERVED, word) {
         Use::Reserved
@@ -227,8 +227,8 @@ pub(crate) fn fold(word: &str) -> Option<String> {
     (foldable && word.len() <= MAX_NAME).then(|| word.to_ascii_lowercase())
 }
 
-/// What stands in the double quotes of an identifier. `None` for an empty name, which the server
-/// refuses, and for those that it would cut.
+/// Returns the name in a quoted identifier. `None` for an empty name, which the server refuses, and
+/// for a name that the server would truncate.
 pub(crate) fn unquote(quoted: &str) -> Option<String> {
     let inside = quoted.strip_prefix('"')?.strip_suffix('"')?;
     let name = inside.replace("\"\"", "\"");

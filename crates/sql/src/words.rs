@@ -30,7 +30,7 @@ impl<'a> Words<'a> {
             .unwrap_or_default()
     }
 
-    /// Whether the token is this keyword.
+    /// Returns true if the token is this keyword.
     pub(crate) fn is(self, at: usize, word: &str) -> bool {
         self.kind(at) == Kind::Word && self.slice(at).eq_ignore_ascii_case(word)
     }
@@ -39,12 +39,12 @@ impl<'a> Words<'a> {
         words.iter().any(|word| self.is(at, word))
     }
 
-    /// Whether the keyword stands anywhere.
+    /// Returns true if the text has the keyword.
     pub(crate) fn has(self, word: &str) -> bool {
         (0..self.len()).any(|at| self.is(at, word))
     }
 
-    /// INSERT, UPDATE or DELETE.
+    /// Returns true if the text has INSERT, UPDATE or DELETE.
     pub(crate) fn writes(self) -> bool {
         self.any(0, &["insert", "update", "delete"])
     }
@@ -61,7 +61,7 @@ impl<'a> Words<'a> {
         }
     }
 
-    /// Whether the token names the schema of temporary tables.
+    /// Returns true if the token names the schema of temporary tables.
     pub(crate) fn names_a_temporary_schema(self, at: usize) -> bool {
         let name = self.slice(at).trim_start_matches('"');
         let begin = name.get(..7).unwrap_or_default();
@@ -98,7 +98,7 @@ impl<'a> Words<'a> {
         })
     }
 
-    /// What a plain text literal says.
+    /// Returns the value of a plain text literal.
     pub(crate) fn text(self, at: usize) -> Option<String> {
         let inside = self.slice(at).strip_prefix('\'')?.strip_suffix('\'')?;
         let is_text = self.kind(at) == Kind::Text && !inside.contains('\\');

@@ -91,7 +91,7 @@ impl Parser<'_> {
         })
     }
 
-    /// What may stand before the point of a column.
+    /// Sets the names that may qualify a column.
     fn qualify(&mut self, table: &TableName, alias: Option<&Name>) {
         self.qualifiers = vec![alias.unwrap_or(&table.table).clone()];
         let has_both = alias.is_none() && table.schema.is_some();
@@ -112,7 +112,7 @@ impl Parser<'_> {
         Ok(Some(self.names()?.into()))
     }
 
-    /// `(a, b)`
+    /// Parses `(a, b)`.
     fn names(&mut self) -> Result<Vec<Name>, Refusal> {
         self.expect(Kind::Open)?;
         let names = self.list(Self::target)?;

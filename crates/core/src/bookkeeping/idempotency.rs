@@ -1,5 +1,4 @@
-//! The table of what was done under keys that clients give to their requests, so that a request
-//! that is sent twice is executed once.
+//! The table of executed requests with keys. With it a request that is sent twice is executed once.
 
 use std::sync::{Arc, LazyLock};
 
@@ -13,13 +12,13 @@ use crate::shape::{Key, OnConflict, Op, Returning, Shape, ShapeParts};
 use crate::value::Value;
 use crate::write::RowWrite;
 
-/// The table of keys. Its columns: `idempotency_key` (a client's) and `part` (of the request; its
-/// key together), `request` (a fingerprint of what was asked for), `outcome` (what the client was
-/// told, in bytes that the database does not look into; NULL until it is known), `made_at` (when,
-/// in UTC; set by the database).
+/// The table of keys. Columns: `idempotency_key` (from the client) and `part` (of the request),
+/// which are the primary key; `request` (a fingerprint of the request), `outcome` (the outcome that
+/// the client got, as opaque bytes; NULL until it is known), `made_at` (time in UTC, set by the
+/// database).
 ///
-/// The row of a part is inserted in the transaction that executes it: where the row is there, the
-/// part was executed, and the row's key keeps a second transaction from doing it again.
+/// The transaction that executes a part inserts its row. If the row exists, the part was executed,
+/// and the primary key prevents a second execution.
 pub const IDEMPOTENCY: &str = "windrow_idempotency";
 
 /// One part of a request with a key: a unit of writes that commit together.
@@ -27,27 +26,27 @@ pub const IDEMPOTENCY: &str = "windrow_idempotency";
 pub struct KeyPart {
     /// The client's key; at most [`KeyPart::KEY_BYTES`] bytes of ASCII.
     pub key: Box<str>,
-    /// Which part of the request.
+    /// The number of the part within the request.
     pub part: u64,
 }
 
-/// What is known of a part that was executed.
+/// The stored record of an executed part.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Executed {
-    /// The fingerprint of what was asked for.
+    /// The fingerprint of the request.
     pub request: Box<str>,
-    /// What its client was told; `None` where that was not stored.
+    /// The outcome that the client got; `None` if it was not stored.
     pub outcome: Option<Box<[u8]>>,
 }
 
 impl KeyPart {
-    /// The most bytes of a client's key.
+    /// Bytes of the longest key of a client.
     pub const KEY_BYTES: usize = 255;
 
-    /// The most bytes of a fingerprint.
+    /// Bytes of the longest fingerprint.
     pub const REQUEST_BYTES: usize = 64;
 
-    /// The write that says that the part was executed. It fails where another one has said so.
+    /// Returns the write that records the execution. It fails if the part is recorded already.
     pub fn insert(&self, request: &str, outcome: Option<&[u8]>) -> RowWrite {
         let row = [
             self.key(),
@@ -58,26 +57,27 @@ impl KeyPart {
         RowWrite::new(Arc::clone(&INSERT), row)
     }
 
-    /// The write that adds what the client was told.
+    /// Returns the write that adds the outcome.
     pub fn complete(&self, outcome: &[u8]) -> RowWrite {
         let row = [Value::Bytes(outcome.into()), self.key(), self.part()];
         RowWrite::new(Arc::clone(&COMPLETE), row)
     }
 
-    /// The write that forgets the part.
+    /// Returns the write that deletes the record.
     pub fn forget(&self) -> RowWrite {
         RowWrite::new(Arc::clone(&FORGET), [self.key(), self.part()])
     }
 
-    /// Reads what is known of it.
+    /// Returns the write that reads the record.
     pub fn read(&self) -> RowWrite {
         RowWrite::new(Arc::clone(&READ), [self.key(), self.part()])
     }
 
-    /// What [`KeyPart::read`] has found; `None` where the part was not executed.
+    /// Returns the record from the outcome of [`KeyPart::read`]; `None` if the part was not
+    /// executed.
     ///
     /// # Errors
-    /// What stands there was not written by Windrow.
+    /// The row was not written by Windrow.
     pub fn found(done: &RowDone) -> Result<Option<Executed>, Fault> {
         let row = done.returned.as_ref().and_then(|found| found.rows.first());
         let Some(row) = row else { return Ok(None) };
@@ -93,7 +93,7 @@ impl KeyPart {
         executed.ok_or_else(strange).map(Some)
     }
 
-    /// The part and the fingerprint, of a write that [`KeyPart::insert`] has made.
+    /// Returns part and fingerprint of a write that [`KeyPart::insert`] has created.
     pub fn of(write: &RowWrite) -> Option<(Self, &str)> {
         if write.shape.op != Op::Insert || write.shape.table != INSERT.table {
             return None;
@@ -117,7 +117,7 @@ impl KeyPart {
     }
 }
 
-/// Databases give binary data as base64.
+/// Returns the record of a row. Databases return binary data as base64.
 fn executed(request: &str, outcome: &Value) -> Option<Executed> {
     let outcome = match outcome {
         Value::Null => None,
@@ -136,7 +136,7 @@ const PART: &str = "part";
 const REQUEST: &str = "request";
 const OUTCOME: &str = "outcome";
 
-// Made once: each row with a key needs them.
+// Created once, because each row with a key needs them.
 static INSERT: LazyLock<Arc<Shape>> = LazyLock::new(|| {
     super::shape_of(ShapeParts {
         columns: [KEY, PART, REQUEST, OUTCOME].map(Name::from).into(),

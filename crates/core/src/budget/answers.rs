@@ -1,40 +1,40 @@
-//! Room for answers: what waits for clients to read it, counted in bytes.
+//! The budget for answers: counts the bytes of answers that clients have not read yet.
 //!
-//! How long an answer is shows only once the database has given it. So who asks for one that may be
-//! long takes the room that it usually needs before the write leaves, and waits for that. What an
-//! answer turns out to take is counted in any case, also past the room there is: nothing that was
-//! written goes without its answer. Then others wait, and clients that do not read are ended.
+//! The length of an answer is known only when the database has returned it. So a request whose
+//! answer may be long first waits for as many bytes as such answers usually need. The true length
+//! is counted afterwards even if it exceeds the budget, because every write is answered. Then other
+//! requests wait, and connections of clients that do not read are closed.
 //!
-//! Small answers have a line of their own and an eighth of the room to themselves: clients that
-//! leave large ones unread hold up large ones only.
+//! Small answers have a queue of their own and an eighth of the budget for themselves, so that
+//! unread large answers delay only large ones.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use tokio::sync::{Notify, Semaphore};
 
-/// Answers up to so many bytes are not worth counting one by one.
+/// Bytes of the largest answer that is not counted individually.
 pub const SHORT: usize = 4 << 10;
 
-/// From so many bytes on an answer holds up short ones that the database gives with it.
+/// Bytes from which an answer delays short ones that the database returns with it.
 const LONG: usize = 16 << 10;
 
-/// The part of the room that an answer is taken to need of which nothing is known.
+/// Divisor of the budget: the size assumed for an answer of unknown length.
 const UNKNOWN: usize = 16;
 
-/// How many times over an answer may be in memory before it is known.
+/// The number of copies of an answer in memory before its length is known.
 const COPIES: usize = 2;
 
-/// The part of the room that one request takes in advance at most.
+/// Divisor of the budget: the largest part that a request takes in advance.
 const AT_ONCE: usize = 4;
 
-/// The part of the room up to which an answer is small.
+/// Divisor of the budget: the largest size of a small answer.
 const SMALL: usize = 64;
 
-/// The part of the room that only small answers get.
+/// Divisor of the budget: the part reserved for small answers.
 const RESERVE: usize = 8;
 
-/// Room for answers, shared by all that hold a clone.
+/// The budget for answers, shared by all clones.
 #[derive(Clone, Debug)]
 pub struct AnswerRoom(Arc<Room>);
 
@@ -46,22 +46,22 @@ struct Room {
     large: Line,
 }
 
-/// Requests that wait for room, served in the order of asking.
+/// A queue of requests that wait for bytes, served in the order of the calls.
 #[derive(Debug)]
 struct Line {
-    /// Bytes up to which the room may be filled by those who wait here.
+    /// The number of held bytes up to which requests of this queue may take more.
     limit: usize,
-    /// How many are in line.
+    /// The number of waiting requests.
     waiting: AtomicUsize,
-    /// The holder of its only permit is at the front.
+    /// A semaphore with one permit, whose holder is the first of the queue.
     front: Semaphore,
     freed: Notify,
 }
 
-/// Room that is held for an answer; it is given back when this is dropped.
+/// Bytes held for an answer. Dropping the permit returns them.
 #[derive(Debug, Default)]
 pub struct AnswerPermit {
-    /// `None` where nothing is held.
+    /// The budget to which the bytes return; `None` if the permit holds nothing.
     home: Option<AnswerRoom>,
     bytes: usize,
 }
@@ -76,29 +76,29 @@ impl AnswerRoom {
         }))
     }
 
-    /// The size of the room, in bytes.
+    /// Returns the size of the budget in bytes.
     pub fn total(&self) -> usize {
         self.0.total
     }
 
-    /// Bytes that are held at this moment.
+    /// Returns the number of bytes that are held.
     pub fn held(&self) -> usize {
         self.0.held.load(Ordering::Relaxed)
     }
 
-    /// True while somebody waits for room, or more is held than there is.
+    /// Returns true while a request waits for bytes, or more bytes are held than the budget has.
     pub fn is_wanted(&self) -> bool {
         let lines = [&self.0.small, &self.0.large];
         lines.into_iter().any(Line::is_waited_in) || self.held() > self.0.total
     }
 
-    /// What is to be taken for an answer of which nothing is known.
+    /// Returns the bytes to take for an answer of unknown length.
     pub fn unknown(&self) -> usize {
         self.0.total / UNKNOWN
     }
 
-    /// Takes bytes at once, where they are free and nobody waits in the same line; as many as
-    /// [`AnswerRoom::take`].
+    /// Takes as many bytes as [`AnswerRoom::take`] if they are free and no request waits in the
+    /// same queue.
     pub fn try_take(&self, bytes: usize) -> Option<AnswerPermit> {
         let bytes = self.at_once(bytes);
         let line = self.line(bytes);
@@ -106,9 +106,8 @@ impl AnswerRoom {
         is_free.then(|| self.permit(bytes))
     }
 
-    /// Takes bytes as soon as they are free, in the order of asking among small answers and among
-    /// large ones; never more at once than a quarter of the room. Cancel safe: a dropped future
-    /// takes nothing.
+    /// Waits for bytes, in the order of the calls among small answers and among large ones. Takes
+    /// at most a quarter of the budget. Cancel safe: a dropped future takes nothing.
     pub async fn take(&self, bytes: usize) -> AnswerPermit {
         if let Some(taken) = self.try_take(bytes) {
             return taken;
@@ -129,8 +128,8 @@ impl AnswerRoom {
         }
     }
 
-    /// Returns the line for so many bytes. An answer of which nothing is known counts as small,
-    /// for most are; how much it takes is known before the next of its kind.
+    /// Returns the queue for so many bytes. An answer of unknown length counts as small, because
+    /// most are; its true length is known before the next answer of its kind.
     fn line(&self, bytes: usize) -> &Line {
         if bytes <= self.0.total / SMALL || bytes == self.unknown() {
             &self.0.small
@@ -145,8 +144,7 @@ impl AnswerRoom {
         // The semaphore is never closed.
         let _front = line.front.acquire().await;
         while !self.add(bytes, line.limit) {
-            // A permit that is given back after this has tried finds the line waited in, and wakes
-            // its front.
+            // A permit returned after this attempt sees a waiting request and wakes the first one.
             line.freed.notified().await;
         }
     }
@@ -188,12 +186,12 @@ impl Line {
 }
 
 impl AnswerPermit {
-    /// Bytes held.
+    /// Returns the number of bytes held.
     pub fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// Adds the bytes of another permit of the same room.
+    /// Adds the bytes of another permit of the same budget.
     pub fn merge(&mut self, mut other: Self) {
         if self.bytes == 0 {
             std::mem::swap(self, &mut other);
@@ -201,8 +199,7 @@ impl AnswerPermit {
         self.bytes += std::mem::take(&mut other.bytes);
     }
 
-    /// Holds so many bytes of the room from here on, whether they are free or not: an answer that
-    /// is there takes what it takes.
+    /// Changes the number of held bytes, whether they are free or not, because the answer exists.
     pub fn resize(&mut self, room: &AnswerRoom, bytes: usize) {
         let home = self.home.get_or_insert_with(|| room.clone());
         if bytes > self.bytes {
@@ -224,7 +221,7 @@ impl Drop for AnswerPermit {
     }
 }
 
-/// Counts who is in line.
+/// Counts a waiting request until it is dropped.
 struct Waits<'a>(&'a AtomicUsize);
 
 impl<'a> Waits<'a> {
@@ -240,39 +237,38 @@ impl Drop for Waits<'_> {
     }
 }
 
-/// How long answers of one kind were: the longest, which shorter ones let fade.
+/// The usual length of answers of one kind: the longest so far, reduced slowly by shorter ones.
 #[derive(Debug, Default)]
 pub struct UsualAnswer {
-    /// With one byte more, so that 0 says that nothing is known.
+    /// The length plus one; 0 if no answer was seen.
     seen: AtomicUsize,
 }
 
 impl UsualAnswer {
-    /// How long the next one is expected to be; `None` before the first.
+    /// Returns the expected length of the next answer; `None` before the first one.
     pub fn expected(&self) -> Option<usize> {
         self.seen.load(Ordering::Relaxed).checked_sub(1)
     }
 
-    /// True if the next one is expected to be long, or nothing is known of it.
+    /// Returns true if the next answer is expected to be long, or none was seen.
     pub fn is_long(&self) -> bool {
         self.expected().is_none_or(|bytes| bytes >= LONG)
     }
 
-    /// The room that the next one is expected to take until it is there: it is copied out of what
-    /// the database sent for a whole batch.
+    /// Returns the memory that the next answer is expected to need. It exists twice for a moment,
+    /// because it is copied out of the database's answer to a whole batch.
     pub fn room(&self, of: &AnswerRoom) -> usize {
         let expected = self.expected();
         expected.map_or_else(|| of.unknown(), |bytes| bytes.saturating_mul(COPIES))
     }
 
-    /// Takes note of one. Short ones among short ones change nothing: no memory is written that
-    /// others read.
+    /// Records the length of an answer. A short one after short ones writes no shared memory.
     pub fn note(&self, bytes: usize) {
         let (now, seen) = (bytes + 1, self.seen.load(Ordering::Relaxed));
         if now > seen {
             self.seen.store(now, Ordering::Relaxed);
         } else if seen > SHORT {
-            // Of several at once one may be lost: it is an estimate.
+            // A concurrent update may be lost, which is fine for an estimate.
             let faded = seen - (seen - now).div_ceil(16);
             self.seen.store(faded, Ordering::Relaxed);
         }

@@ -1,4 +1,5 @@
-//! What is free. Taking and giving back is one atomic operation each, as long as nobody waits.
+//! The free bytes of a budget. Taking and returning bytes is one atomic operation each while no
+//! request waits.
 
 use std::future::poll_fn;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -8,36 +9,37 @@ use std::task::{Poll, Waker};
 use tokio::sync::Semaphore;
 use tokio::time::Instant;
 
-/// For how long a refusal shows that memory is wanted, in milliseconds.
+/// Milliseconds after a refusal during which memory counts as wanted.
 const LATELY: u64 = 10_000;
 
-/// The two pools of a budget, and the line of those who wait.
+/// The two pools of a budget, and the queue of waiting requests.
 #[derive(Debug)]
 pub(super) struct Pools {
     pub(super) total: usize,
     pub(super) whole: Pool,
-    /// What those who wait may still take of it.
+    /// The bytes that waiting requests may still take.
     patient: Pool,
-    /// How many are in line.
+    /// The number of waiting requests.
     waiting: AtomicUsize,
-    /// When somebody was refused last, in milliseconds after the beginning; 0: nobody was.
+    /// The time of the last refusal, in milliseconds since the budget was created; 0 if there was
+    /// none.
     refused: AtomicU64,
     born: Instant,
-    /// Whoever has its only permit is at the front, and collects.
+    /// A semaphore with one permit, whose holder is the first of the queue and collects bytes.
     line: Semaphore,
 }
 
-/// Bytes that are free. One at a time may collect from it.
+/// Free bytes. One request at a time may collect from a pool.
 #[derive(Debug)]
 pub(super) struct Pool {
     free: AtomicUsize,
-    /// True while somebody collects. What is given back goes there first, so that those who take
-    /// at once do not keep out for ever who wants more at once than they do.
+    /// True while a request collects. Returned bytes go to it first, so that small requests that do
+    /// not wait cannot keep out a large one forever.
     collected: AtomicBool,
     front: Mutex<Front>,
 }
 
-/// Whoever collects.
+/// The request that collects bytes.
 #[derive(Debug, Default)]
 struct Front {
     missing: usize,
@@ -58,7 +60,7 @@ impl Pools {
         }
     }
 
-    /// Takes bytes of the part that can be waited for, if they are free and nobody waits.
+    /// Takes bytes of the part for waiting requests, if they are free and no request waits.
     pub(super) fn try_take_patiently(&self, bytes: usize) -> bool {
         if self.waiting.load(Ordering::Relaxed) > 0 || !self.patient.try_take(bytes) {
             return false;
@@ -88,20 +90,20 @@ impl Pools {
         u64::try_from(passed).unwrap_or(u64::MAX).max(1)
     }
 
-    /// Takes bytes in the order of asking. Cancel safe.
+    /// Waits for bytes, in the order of the calls. Cancel safe.
     pub(super) async fn take_in_line(&self, bytes: usize) {
         let _waits = Waits::begin(&self.waiting);
-        // The semaphore is never closed; and without its permit two would collect, which is wrong
-        // but not harmful.
+        // The semaphore is never closed. Without its permit two requests would collect at once,
+        // which would do no harm.
         let _front = self.line.acquire().await;
-        // Only who has a share of the patient part collects from the whole: others leave it to
-        // those who cannot wait.
+        // Collect from the whole budget only with a share of the part for waiting requests. The
+        // rest is for requests that cannot wait.
         let share = Collected::from(&self.patient, bytes).await;
         Collected::from(&self.whole, bytes).await.keep();
         share.keep();
     }
 
-    /// Gives bytes back, of which so many were waited for.
+    /// Returns bytes, of which `patient` were taken by waiting requests.
     pub(super) fn give(&self, bytes: usize, patient: usize) {
         if bytes > 0 {
             self.whole.give(bytes);
@@ -132,8 +134,8 @@ impl Pool {
             .is_ok()
     }
 
-    /// Either this finds that somebody collects, or who begins to collect finds these bytes: both
-    /// write first and read then, in one order for all.
+    /// Returns bytes to the pool. Either this call sees that a request collects, or a request that
+    /// begins to collect sees these bytes: both write first and then read, sequentially consistent.
     fn give(&self, bytes: usize) {
         if self.collected.load(Ordering::SeqCst) {
             let mut front = self.front();
@@ -147,7 +149,7 @@ impl Pool {
         }
     }
 
-    /// Gives what is free to who collects.
+    /// Gives free bytes to the collecting request.
     fn feed(&self, front: &mut Front) {
         let missing = front.missing;
         if missing == 0 {
@@ -167,7 +169,7 @@ impl Pool {
 }
 
 impl Front {
-    /// Takes what it needs of so many bytes; tells how many.
+    /// Takes the bytes that the request still needs. Returns their number.
     fn take(&mut self, bytes: usize) -> usize {
         let taken = bytes.min(self.missing);
         self.missing -= taken;
@@ -181,7 +183,7 @@ impl Front {
     }
 }
 
-/// Bytes that are being collected, or are; they go back if this is dropped before they are kept.
+/// Collected bytes. They return to the pool if the value is dropped before they are kept.
 struct Collected<'a> {
     pool: &'a Pool,
     kept: bool,
@@ -221,7 +223,7 @@ impl Drop for Collected<'_> {
     }
 }
 
-/// Counts who is in line.
+/// Counts a waiting request until it is dropped.
 struct Waits<'a>(&'a AtomicUsize);
 
 impl<'a> Waits<'a> {

@@ -1,4 +1,4 @@
-//! What the server says.
+//! Parses the server's answers.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -17,10 +17,10 @@ pub(crate) struct Reply<'a> {
     pub(crate) results: Option<Vec<Entry>>,
 }
 
-/// What a bulk says of one of its rows.
+/// The result of one row of a bulk.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Entry {
-    /// -2 where the row failed.
+    /// The number of changed rows; -2 if the row failed.
     pub(crate) rowcount: i64,
     /// Why it failed. Of each shard only the first ten rows say so.
     pub(crate) error: Option<ServerError>,
@@ -41,7 +41,7 @@ struct Failed {
 /// A request that failed as a whole, or a row of a bulk.
 #[derive(Clone, Debug)]
 pub(crate) struct Failure {
-    /// 0 for a row.
+    /// The HTTP status; 0 for the error of a row.
     pub(crate) status: u16,
     /// The server's own code; none where something else answered in its place.
     pub(crate) code: Option<i64>,
@@ -52,7 +52,7 @@ pub(crate) struct Failure {
 const MESSAGE: usize = 8 << 10;
 
 impl Entry {
-    /// Whether the row failed.
+    /// Returns true if the row failed.
     pub(crate) fn failed(&self) -> bool {
         self.rowcount < 0 || self.error.is_some()
     }
@@ -69,7 +69,7 @@ impl From<ServerError> for Failure {
 }
 
 impl Failure {
-    /// What an answer says that is an error.
+    /// Parses an answer with an error status.
     pub(crate) fn of(answer: &Answer) -> Self {
         let status = answer.status.as_u16();
         match serde_json::from_slice::<Failed>(&answer.body) {

@@ -1,4 +1,4 @@
-//! What a failure means: for whoever asked, and for the rows that went out with it.
+//! Classifies failures: for the client of the write, and for the other rows of the request.
 //!
 //! Codes: <https://cratedb.com/docs/crate/reference/en/latest/interfaces/http.html#error-handling> and `HttpErrorStatus.java` of the server.
 
@@ -13,7 +13,7 @@ pub(super) const MISSING: i64 = 40_411;
 /// A duplicate of a primary key.
 pub(super) const DUPLICATE: i64 = 4091;
 
-/// Tells what a failure means.
+/// Classifies a failure.
 pub(super) fn meaning(failure: &Failure, table: &TableName) -> Meaning {
     let (class, state, statement) = class(failure);
     let message = if failure.code.is_some() {

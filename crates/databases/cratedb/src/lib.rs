@@ -1,26 +1,26 @@
 //! CrateDB over its HTTP endpoint (<https://cratedb.com/docs/crate/reference/en/latest/interfaces/http.html>).
 //!
-//! CrateDB has no transactions. What it has is better than a transaction for a batch of many
-//! clients: a bulk of rows is told row by row, and a row that fails takes no other with it, unless
-//! a value of it cannot be read: then nothing of the bulk is stored.
+//! CrateDB has no transactions. For batches of many clients its bulk requests are better: the
+//! server reports a result for each row, and a failed row does not affect the others. Only if a
+//! value cannot be parsed is nothing of the bulk stored.
 //!
-//! | room | what it does |
+//! | module | what it does |
 //! | --- | --- |
-//! | this file | the driver: URL in, sink out |
-//! | `sink` | the sink: opens connections, asks for signs of life |
-//! | `ladder` | the way of a batch, from units to requests, and from answers to verdicts |
-//! | `ladder::executor` | its order: join, make what is missing, send step by step |
-//! | `ladder::bind` | every write joined with its table: is it sound, does it look good, which row does it touch |
-//! | `ladder::knowledge`, `ladder::grow` | what a batch knows of its tables; what it makes of them |
-//! | `ladder::connection`, `ladder::session` | a connection and what it has learned; a request out, an answer in |
-//! | `ladder::bulk` | a step of writes: one bulk, and what is set apart when it fails |
-//! | `ladder::single` | a write that is sent by itself |
-//! | `ladder::settle` | rows that a bulk failed without saying why, or of which it is not known whether they are there |
-//! | `ladder::lookup` | rows by their keys: a step of reads |
-//! | `ladder::statement` | a shape joined with its table |
-//! | `answer`, `fault` | what the server says, and what it means |
-//! | `catalog` | what the database says of a table, read once and shared; tables and columns that are made from rows |
-//! | `values` | values in and out, and which of them name the same row |
+//! | this file | the driver: opens a sink for a URL |
+//! | `sink` | opens connections, checks that the database answers |
+//! | `ladder` | the path of a batch, from units to requests, and from answers to verdicts |
+//! | `ladder::executor` | joins writes with tables, creates what is missing, sends step by step |
+//! | `ladder::bind` | joins a write with its table, checks it, finds the row that it touches |
+//! | `ladder::knowledge`, `ladder::grow` | descriptions of a batch's tables; creates tables and columns |
+//! | `ladder::connection`, `ladder::session` | a connection and its state; requests and answers |
+//! | `ladder::bulk` | executes writes as one bulk, and isolates rows if it fails |
+//! | `ladder::single` | executes a write as its own statement |
+//! | `ladder::settle` | finds the outcome of rows that failed without a message |
+//! | `ladder::lookup` | reads rows by their keys |
+//! | `ladder::statement` | the SQL for a shape |
+//! | `answer`, `fault` | parses and classifies the server's answers |
+//! | `catalog` | descriptions of tables; creates tables and columns for rows |
+//! | `values` | encodes and decodes values, and compares keys |
 
 mod answer;
 mod catalog;
@@ -39,7 +39,7 @@ use windrow_database::web::Target;
 
 use self::sink::{CrateSink, PROFILE};
 
-/// CrateDB's port for HTTP.
+/// CrateDB's usual port for HTTP.
 const PORT: u16 = 4200;
 
 const FORM: &str = "cratedb://USER:PASSWORD@HOST:4200/SCHEMA (cratedbs:// with TLS)";

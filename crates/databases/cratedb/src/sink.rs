@@ -16,7 +16,7 @@ use super::ladder::connection::Connection;
 use super::ladder::key;
 use super::ladder::session::Session;
 
-/// What CrateDB can do.
+/// The abilities of CrateDB.
 pub(super) const PROFILE: Profile = Profile {
     name: "CrateDB",
     transactional: false,

@@ -1,4 +1,4 @@
-//! The client's side of an exchange, from keys.
+//! The client's side of a SCRAM exchange, from keys and without the password.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -6,19 +6,19 @@ use subtle::ConstantTimeEq;
 
 use super::{Bytes32, Keys, attribute, hash, hmac, is_nonce, nonce, xor};
 
-/// One exchange. Its steps must be taken in order.
+/// The client's side of one exchange. Its methods must be called in order.
 pub(crate) struct KeyClient {
     keys: Keys,
     gs2: &'static str,
     binding: Vec<u8>,
     nonce: String,
-    /// The server's signature that is to come, once the proof was made.
+    /// The signature that the server must send; set when the proof has been computed.
     signature: Option<Bytes32>,
 }
 
 impl KeyClient {
-    /// `gs2`: the header (`n,,`, `y,,`, `p=tls-server-end-point,,`), with the data that it binds
-    /// to.
+    /// Begins an exchange. `gs2` is the header (`n,,`, `y,,`, `p=tls-server-end-point,,`), and
+    /// `binding` the data that it binds to.
     pub(crate) fn new(keys: Keys, gs2: &'static str, binding: Vec<u8>) -> Self {
         Self {
             keys,
@@ -29,7 +29,7 @@ impl KeyClient {
         }
     }
 
-    /// The client-first-message.
+    /// Returns the client-first-message.
     pub(crate) fn first(&self) -> String {
         format!("{}{}", self.gs2, self.bare())
     }
@@ -38,13 +38,14 @@ impl KeyClient {
         format!("n=,r={}", self.nonce)
     }
 
-    /// The client-final-message for a server-first-message.
+    /// Returns the client-final-message for a server-first-message; `None` if that is malformed.
     pub(crate) fn prove(&mut self, challenge: &[u8]) -> Option<String> {
         let challenge = std::str::from_utf8(challenge).ok()?;
         let (nonce, rest) = attribute(challenge, 'r')?;
         let (salt, rest) = attribute(rest?, 's')?;
         let (iterations, _) = attribute(rest?, 'i')?;
-        // The keys are what salt and iterations would have led to: they are only looked at.
+        // Salt and iterations only serve to derive the keys, which are known: they are only
+        // checked.
         STANDARD.decode(salt).ok()?;
         iterations.parse::<u32>().ok()?;
         if !nonce.starts_with(&self.nonce) || nonce.len() == self.nonce.len() || !is_nonce(nonce) {
@@ -59,7 +60,7 @@ impl KeyClient {
         Some(format!("{unproven},p={}", STANDARD.encode(proof)))
     }
 
-    /// True if the server's final message proves that it knows the verifier.
+    /// Returns true if the server's final message proves that it knows the verifier.
     pub(crate) fn is_proven(&self, last: &[u8]) -> bool {
         let signature = std::str::from_utf8(last)
             .ok()

@@ -1,9 +1,9 @@
-//! SCRAM-SHA-256 without a password: from a verifier on the server's side, from keys on the
-//! client's.
+//! SCRAM-SHA-256 without a password: the server's side from a verifier, the client's side from
+//! keys.
 //!
-//! Who has watched a client prove itself against a verifier knows the client's key, and the
-//! verifier holds the server's: both together open any server that has the same verifier. The
-//! password is never known.
+//! A server that has verified a client's proof knows the client's key, and the verifier contains
+//! the server's key. Both keys together log in at any server with the same verifier. The password
+//! is never known.
 //!
 //! RFC 5802, RFC 7677; PostgreSQL's documentation, "SASL Authentication";
 //! `src/backend/libpq/auth-scram.c`.
@@ -32,7 +32,7 @@ const KEY: usize = 32;
 /// Key, proof or signature.
 pub(crate) type Bytes32 = [u8; KEY];
 
-/// What lets a role into every server that has its verifier. Shown nowhere.
+/// The keys that log a role in at every server with its verifier. A secret.
 #[derive(Clone)]
 pub struct Keys {
     client: Bytes32,

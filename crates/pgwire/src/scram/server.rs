@@ -1,5 +1,5 @@
-//! The server's side of an exchange: a client proves that it knows a password, and we that we know
-//! its verifier.
+//! The server's side of a SCRAM exchange: the client proves that it knows the password, and Windrow
+//! proves that it knows the verifier.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -8,29 +8,29 @@ use thiserror::Error;
 
 use super::{Bytes32, Keys, Verifier, attribute, hash, hmac, is_nonce, nonce, xor};
 
-/// What a client can bind its proof to: the hash of our certificate, where it came over TLS and the
-/// certificate has one.
+/// The data for channel binding: the hash of Windrow's certificate. `None` without TLS, or if the
+/// certificate has no such hash.
 pub type Binding = Option<Vec<u8>>;
 
-/// The mechanism that a client chose.
+/// The SASL mechanism that a client chose.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mechanism {
     /// SCRAM-SHA-256.
     Plain,
-    /// SCRAM-SHA-256-PLUS: with channel binding.
+    /// SCRAM-SHA-256-PLUS, with channel binding.
     Plus,
 }
 
 /// Why an exchange ended. The words are PostgreSQL's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum ScramError {
-    /// The client says what it should not (08P01).
+    /// The client violated the protocol (08P01).
     #[error("malformed SCRAM message")]
     Malformed(&'static str),
-    /// The client asks for what is not supported (0A000).
+    /// The client asked for an unsupported feature (0A000).
     #[error("{0}")]
     Unsupported(&'static str),
-    /// Somebody in the middle took the offer of channel binding away (28000).
+    /// A man in the middle removed the offer of channel binding (28000).
     #[error("SCRAM channel binding negotiation error")]
     Negotiation,
     /// The proof is bound to another connection (28000).
@@ -41,18 +41,18 @@ pub enum ScramError {
     Denied,
 }
 
-/// An exchange that has not begun.
+/// The server's side of an exchange before the client's first message.
 pub struct Server {
     verifier: Verifier,
-    /// False for a decoy: no proof is good enough.
+    /// True if the role exists. For a decoy no proof is accepted.
     known: bool,
     binding: Binding,
 }
 
-/// An exchange whose challenge was sent.
+/// The server's side of an exchange after its challenge was sent.
 pub struct Begun {
     server: Server,
-    /// `c=` of the client's last message.
+    /// The value that the client's last message must have as `c=`.
     bound: String,
     first_bare: String,
     nonce: String,
@@ -60,7 +60,7 @@ pub struct Begun {
 }
 
 impl Server {
-    /// `known`: false where the verifier is a [`Verifier::decoy`].
+    /// Begins an exchange. `known` is false if the verifier is a [`Verifier::decoy`].
     pub fn new(verifier: Verifier, known: bool, binding: Binding) -> Self {
         Self {
             verifier,
@@ -69,12 +69,12 @@ impl Server {
         }
     }
 
-    /// True where SCRAM-SHA-256-PLUS is to be offered.
+    /// Returns true if SCRAM-SHA-256-PLUS is to be offered.
     pub fn offers_binding(&self) -> bool {
         self.binding.is_some()
     }
 
-    /// Takes the client-first-message; gives the server-first-message.
+    /// Takes the client-first-message and returns the server-first-message.
     ///
     /// # Errors
     /// [`ScramError`].
@@ -95,8 +95,7 @@ impl Server {
                 "client requires an unsupported SCRAM extension",
             ));
         }
-        // The name is that of the startup message; what stands here is not looked at, as PostgreSQL
-        // does it.
+        // The role is that of the startup message. Like PostgreSQL, Windrow ignores the name here.
         let (_, rest) = attribute(first_bare, 'n').ok_or(bad("the name is missing"))?;
         let theirs = rest.and_then(|rest| attribute(rest, 'r'));
         let (theirs, _) = theirs
@@ -120,7 +119,7 @@ impl Server {
         Ok((begun, challenge))
     }
 
-    /// The GS2 header with its commas, and what is behind it.
+    /// Returns the GS2 header with its commas, and the text after it.
     fn header<'a>(
         &self,
         mechanism: Mechanism,
@@ -160,7 +159,8 @@ impl Server {
 }
 
 impl Begun {
-    /// Takes the client-final-message; gives the server-final-message and what the proof gave away.
+    /// Takes the client-final-message. Returns the server-final-message and the keys that the proof
+    /// revealed.
     ///
     /// # Errors
     /// [`ScramError`].

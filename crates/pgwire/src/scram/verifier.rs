@@ -1,5 +1,5 @@
-//! What a server keeps of a password: `SCRAM-SHA-256$ITERATIONS:SALT$STORED_KEY:SERVER_KEY`, as in
-//! `pg_authid.rolpassword`.
+//! The form in which a server stores a password:
+//! `SCRAM-SHA-256$ITERATIONS:SALT$STORED_KEY:SERVER_KEY`, as in `pg_authid.rolpassword`.
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,15 +9,14 @@ use base64::engine::general_purpose::STANDARD;
 
 use super::{Bytes32, hmac};
 
-/// The longest verifier that is read, and the longest salt, in bytes. PostgreSQL's own salts have
-/// 16.
-const LONGEST: usize = 1024;
-const LONGEST_SALT: usize = 256;
+/// Bytes of the longest verifier, and of the longest salt. PostgreSQL's own salts have 16.
+const MAX_VERIFIER_BYTES: usize = 1024;
+const MAX_SALT_BYTES: usize = 256;
 
-/// PostgreSQL's default, which a role that is not known is given.
+/// PostgreSQL's default number of iterations, used for unknown roles.
 const ITERATIONS: u32 = 4096;
 
-/// A SCRAM-SHA-256 verifier. Shown nowhere: who has it can pass himself off as the server.
+/// A SCRAM-SHA-256 verifier. A secret: with it a program can impersonate the server.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Verifier {
     pub(super) iterations: u32,
@@ -26,12 +25,12 @@ pub struct Verifier {
     pub(super) server: Bytes32,
 }
 
-/// Why a text is no verifier. It does not repeat the text.
+/// Why a text is no verifier. The error does not repeat the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BadVerifier {
-    /// A hash of the old kind.
+    /// The text is an MD5 hash.
     Md5,
-    /// Neither.
+    /// The text is no password hash of PostgreSQL.
     Malformed,
 }
 
@@ -40,7 +39,7 @@ impl fmt::Display for BadVerifier {
         f.write_str(match self {
             Self::Md5 => {
                 "it is an md5 hash, and only SCRAM-SHA-256 is supported: set password_encryption = 'scram-sha-256' \
-                 at the server and set the role's password anew"
+                 at the server and set the role's password again"
             }
             Self::Malformed => {
                 "it is no SCRAM-SHA-256 verifier (SCRAM-SHA-256$ITERATIONS:SALT$STORED_KEY:SERVER_KEY, as in \
@@ -59,7 +58,7 @@ impl FromStr for Verifier {
         if text.len() == 35 && text.starts_with("md5") {
             return Err(BadVerifier::Md5);
         }
-        (text.len() <= LONGEST)
+        (text.len() <= MAX_VERIFIER_BYTES)
             .then(|| read(text))
             .flatten()
             .ok_or(BadVerifier::Malformed)
@@ -74,15 +73,15 @@ fn read(text: &str) -> Option<Verifier> {
     let salt = STANDARD.decode(salt).ok()?;
     Some(Verifier {
         iterations: iterations.parse().ok().filter(|n| *n > 0)?,
-        salt: (!salt.is_empty() && salt.len() <= LONGEST_SALT).then(|| salt.into())?,
+        salt: (!salt.is_empty() && salt.len() <= MAX_SALT_BYTES).then(|| salt.into())?,
         stored: STANDARD.decode(stored).ok()?.try_into().ok()?,
         server: STANDARD.decode(server).ok()?.try_into().ok()?,
     })
 }
 
 impl Verifier {
-    /// A verifier that no password fits, for a role that is not known: each time the same salt for
-    /// the same role, so that nobody learns from the challenge which roles there are.
+    /// Returns a verifier that no password fits, for an unknown role. The same role gets the same
+    /// salt each time, so that challenges do not reveal which roles exist.
     pub fn decoy(secret: &Bytes32, role: &str) -> Self {
         let derive = |what: &str| hmac(secret, format!("{what}\0{role}").as_bytes());
         let salt = derive("salt");

@@ -13,7 +13,7 @@ pub(crate) struct Host {
     pub(crate) password: Option<Secret>,
 }
 
-/// Where a server listens.
+/// The address at which a server listens.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Address {
     /// A name or an IP address.
@@ -23,7 +23,7 @@ pub(crate) enum Address {
 }
 
 impl Host {
-    /// The path of the UNIX-domain socket in a directory.
+    /// Returns the path of the UNIX-domain socket in a directory.
     pub(crate) fn socket_path(&self, directory: &Path) -> PathBuf {
         directory.join(format!(".s.PGSQL.{}", self.port))
     }

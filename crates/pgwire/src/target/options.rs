@@ -1,20 +1,20 @@
-//! What a URL asks of the connection: TLS, and which kind of server.
+//! Options of a connection URL: TLS, TCP, and the kind of server.
 
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// How TLS is used.
+/// Options for TLS.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct TlsOptions {
     pub(crate) mode: SslMode,
     pub(crate) roots: Roots,
     /// The client's own certificate and its key, as PEM files.
     pub(crate) identity: Option<(PathBuf, PathBuf)>,
-    /// TLS begins with the connection's first byte (`sslnegotiation=direct`).
+    /// True if TLS begins with the connection's first byte (`sslnegotiation=direct`).
     pub(crate) is_direct: bool,
 }
 
-/// Settings for noticing a vanished server. `None`: Windrow's own.
+/// Settings that detect a vanished server. `None` stands for Windrow's default.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct TcpOptions {
     /// True if no keepalives are sent.
@@ -32,7 +32,7 @@ pub(crate) enum SslMode {
     Disable,
     /// Only if the server insists.
     Allow,
-    /// If the server can.
+    /// If the server supports TLS.
     #[default]
     Prefer,
     /// Always, with whatever certificate the server shows.
@@ -43,13 +43,13 @@ pub(crate) enum SslMode {
     VerifyFull,
 }
 
-/// Whose certificates are believed.
+/// The trusted certificates.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Roots {
     /// The system's authorities.
     #[default]
     System,
-    /// Those in a PEM file. A server's own self-signed certificate in it is believed too.
+    /// The certificates in a PEM file. A server's self-signed certificate in it is trusted too.
     File(PathBuf),
 }
 
@@ -58,21 +58,21 @@ pub(crate) enum Roots {
 pub(crate) enum ChannelBinding {
     /// Never.
     Disable,
-    /// Where TLS and the server offer it.
+    /// If TLS and the server offer it.
     #[default]
     Prefer,
-    /// Or the connection is refused.
+    /// Always; otherwise the connection is refused.
     Require,
 }
 
-/// libpq's `target_session_attrs`, as far as it makes sense for a writer.
+/// libpq's `target_session_attrs`, without the values that only make sense for readers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum SessionKind {
-    /// The first server that lets us in.
+    /// The first server that accepts the connection.
     #[default]
     Any,
-    /// The first one whose transactions may write.
+    /// The first server whose transactions may write.
     ReadWrite,
-    /// The first one that is no standby.
+    /// The first server that is no standby.
     Primary,
 }

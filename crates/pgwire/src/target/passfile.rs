@@ -8,9 +8,8 @@ use windrow_core::Secret;
 
 use super::host::{Address, Host};
 
-/// Gives each host the password that the file has for it, this database and this user. A file that
-/// is not there, or that others may read, has none. Without a `path` it is the one in the home
-/// directory.
+/// Sets each host's password from the file, for this database and user. A missing file, or one that
+/// other users may read, is ignored. Without a `path` the file is `~/.pgpass`.
 pub(super) fn fill_in(
     hosts: &mut [Host],
     database: &str,
@@ -55,7 +54,7 @@ fn is_open_to_others(_: &std::fs::Metadata) -> bool {
 fn find(text: &str, host: &Host, database: &str, user: &str) -> Option<Secret> {
     let name = match &host.address {
         Address::Tcp(name) => name.clone(),
-        // libpq does so for its default directory only; here a socket is local wherever it lies.
+        // libpq does this only for its default directory; here every socket counts as local.
         Address::Unix(_) => "localhost".to_owned(),
     };
     let wanted = [&name, &host.port.to_string(), database, user];
@@ -75,8 +74,8 @@ fn find(text: &str, host: &Host, database: &str, user: &str) -> Option<Secret> {
         .map(|(password, _)| Secret::from(password))
 }
 
-/// The five fields, and of each whether it is written without an escape. The password reaches to
-/// the line's end where it holds a bare colon.
+/// Splits a line into its five fields, each with true if it has no escape. A password with a bare
+/// colon extends to the end of the line.
 fn split(line: &str) -> Vec<(String, bool)> {
     let mut fields = vec![(String::new(), true)];
     let mut chars = line.chars();

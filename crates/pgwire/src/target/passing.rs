@@ -1,10 +1,9 @@
-//! Parameters of libpq's URLs that change nothing here, and those that cannot be left out.
-//!
-//! Parameters that would make a connection less safe if ignored are refused by name.
+//! Parameters of libpq's URLs that Windrow ignores. Parameters whose absence would make a
+//! connection less safe are refused by name.
 
 use windrow_core::Fault;
 
-/// Parameters without any meaning here, whatever their value is.
+/// Parameters that have no meaning for Windrow.
 const WITHOUT_MEANING: [&str; 9] = [
     "gssdelegation",
     "gsslib",
@@ -17,7 +16,7 @@ const WITHOUT_MEANING: [&str; 9] = [
     "max_protocol_version",
 ];
 
-/// Parameters with the values that ask for nothing more than what is done anyway, and what is done.
+/// Parameters with the values that ask for what Windrow does anyway, and a description of that.
 const MET: [(&str, &[&str], &str); 8] = [
     (
         "gssencmode",
@@ -61,10 +60,10 @@ const MET: [(&str, &[&str], &str); 8] = [
     ),
 ];
 
-/// True for a parameter that need not be followed.
+/// Returns true for a parameter that may be ignored.
 ///
 /// # Errors
-/// A parameter of libpq's whose value asks for something that is not done.
+/// A parameter of libpq whose value asks for something that Windrow does not do.
 pub(super) fn is_known(name: &str, value: &str) -> Result<bool, Fault> {
     if WITHOUT_MEANING.contains(&name) {
         return Ok(true);

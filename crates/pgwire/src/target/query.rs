@@ -1,4 +1,4 @@
-//! The parameters behind the `?` of a connection URL.
+//! The parameters after the `?` of a connection URL.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -14,7 +14,7 @@ const KNOWN: &str = "host, port, user, password, dbname, sslmode, sslrootcert, s
                      channel_binding, target_session_attrs, load_balance_hosts, application_name, options, \
                      connect_timeout, passfile, keepalives, tcp_user_timeout";
 
-/// What the parameters say, besides what they say of the URL's other parts.
+/// The parameters that do not replace another part of the URL.
 #[derive(Default)]
 pub(super) struct Parameters {
     pub(super) tls: TlsOptions,
@@ -25,7 +25,7 @@ pub(super) struct Parameters {
     pub(super) connect_timeout: Option<Duration>,
     pub(super) tcp: TcpOptions,
     pub(super) passfile: Option<String>,
-    /// The hosts are tried in a random order.
+    /// True if the hosts are tried in random order.
     pub(super) is_balanced: bool,
 }
 
@@ -38,13 +38,13 @@ struct Tls {
     direct: bool,
 }
 
-/// Reads the parameters; those that stand for a part of the URL replace it.
+/// Parses the parameters. Those that stand for another part of the URL replace it.
 pub(super) fn read(raw: &mut Raw<'_>) -> Result<Parameters, Fault> {
     let mut parameters = Parameters::default();
     let mut tls = Tls::default();
     let mut fallback_name = None;
     for pair in raw.query.split('&').filter(|pair| !pair.is_empty()) {
-        // Not repeated in the message: it may be a part of a password that was not encoded.
+        // The text may be part of an unencoded password, so the message does not repeat it.
         let (name, value) = pair.split_once('=').ok_or_else(|| {
             Fault::invalid("a parameter of the URL has no value: write ?NAME=VALUE&NAME=VALUE")
         })?;
@@ -75,7 +75,7 @@ pub(super) fn read(raw: &mut Raw<'_>) -> Result<Parameters, Fault> {
                 let words = [("postgres", false), ("direct", true)];
                 tls.direct = choose(&name, &value, &words)?;
             }
-            // As JDBC's URLs have it, and as old ones of libpq's.
+            // As in URLs of JDBC and of old versions of libpq.
             "ssl" => tls.mode = Some(choose(&name, &value, &[("true", SslMode::Require)])?),
             "requiressl" => {
                 let words = [("0", SslMode::Prefer), ("1", SslMode::Require)];
@@ -193,7 +193,7 @@ fn choose<T: Copy>(name: &str, value: &str, among: &[(&str, T)]) -> Result<T, Fa
     })
 }
 
-/// Seconds; 0 and negative mean that the URL sets no limit, as in libpq.
+/// Parses seconds. As in libpq, 0 and negative numbers mean no limit.
 fn seconds(name: &str, value: &str) -> Result<Option<Duration>, Fault> {
     let seconds = number(name, value)?;
     Ok(u64::try_from(seconds)

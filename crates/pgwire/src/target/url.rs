@@ -1,11 +1,11 @@
-//! Taking a connection URL apart.
+//! Splits a connection URL into its parts.
 
 use windrow_core::{Fault, Secret};
 
 use super::host::{Address, Host};
 use super::percent::decode;
 
-/// How URLs begin, and the port that is meant where they name none.
+/// The schemes of URLs, each with its default port.
 const SCHEMES: [(&str, u16); 4] = [
     ("postgres://", 5432),
     ("postgresql://", 5432),
@@ -13,28 +13,27 @@ const SCHEMES: [(&str, u16); 4] = [
     ("cockroach://", 26257),
 ];
 
-/// Where PostgreSQL's packages put their sockets: Debian's and Red Hat's, then the one of its own
-/// build.
+/// Directories of sockets: of Debian's and Red Hat's packages, then of PostgreSQL's own build.
 const SOCKET_DIRECTORIES: [&str; 2] = ["/var/run/postgresql", "/tmp"];
 
 const ENCODE: &str = "characters such as @ : / ? # % in a user or password must be percent-encoded \
                       (@ is %40, / is %2F)";
 
-/// The parts, decoded, except for the query.
+/// The parts of a URL, decoded except for the query.
 pub(super) struct Raw<'u> {
     pub(super) user: Option<String>,
     pub(super) password: Option<Secret>,
-    /// One for each host; empty where none is named.
+    /// The names of the hosts; empty if the URL names none.
     pub(super) hosts: Vec<String>,
-    /// One for each host, one for all, or none.
+    /// The ports: one for each host, one for all, or none.
     pub(super) ports: Vec<String>,
     pub(super) database: Option<String>,
     pub(super) query: &'u str,
-    /// Where a host listens that is named without a port.
+    /// The port of hosts without one.
     pub(super) default_port: u16,
 }
 
-/// Takes a URL apart.
+/// Splits a URL.
 pub(super) fn split(url: &str) -> Result<Raw<'_>, Fault> {
     let (rest, default_port) = SCHEMES
         .iter()
@@ -50,8 +49,8 @@ pub(super) fn split(url: &str) -> Result<Raw<'_>, Fault> {
         Some((user_info, hosts)) => (Some(user_info), hosts),
         None => (None, authority),
     };
-    // An @ only behind the authority: what looks like host and port is a user and the head of a
-    // password.
+    // The only @ comes after the authority, so the text that looks like host and port is a user and
+    // the beginning of a password.
     if user_info.is_none() && authority.contains(':') && rest.contains('@') {
         return Err(Fault::invalid(format!(
             "the URL has an @ behind its host: {ENCODE}"
@@ -94,7 +93,7 @@ fn split_hosts(list: &str) -> Result<(Vec<String>, Vec<String>), Fault> {
     Ok((hosts, ports))
 }
 
-/// `host`, `host:port`, `[v6]` or `[v6]:port`.
+/// Splits `host`, `host:port`, `[v6]` or `[v6]:port`.
 fn split_host(item: &str) -> Result<(&str, &str), Fault> {
     let Some(v6) = item.strip_prefix('[') else {
         return Ok(item.rsplit_once(':').unwrap_or((item, "")));
@@ -152,7 +151,7 @@ fn addresses(name: &str) -> Vec<Address> {
     }
 }
 
-/// The text is not repeated in the message: it may be a part of a password that was not encoded.
+/// Parses a port. The message does not repeat the text, which may be part of an unencoded password.
 fn parse_port(text: &str, index: usize) -> Result<u16, Fault> {
     text.parse().ok().filter(|port| *port != 0).ok_or_else(|| {
         Fault::invalid(format!(

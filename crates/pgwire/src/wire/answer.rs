@@ -1,7 +1,7 @@
-//! What a server says, message by message, borrowed from the receive buffer.
+//! The server's messages, borrowed from the receive buffer.
 //!
-//! The layouts are those of PostgreSQL's documentation, "Message Formats". A message is checked
-//! once, as a whole, when it is taken in; reading it afterwards cannot fail.
+//! The layouts are those of PostgreSQL's documentation, "Message Formats". A message is checked as
+//! a whole when it is parsed; reading its fields afterwards cannot fail.
 
 use std::borrow::Cow;
 
@@ -9,8 +9,8 @@ use super::cursor::Cursor;
 use super::malformed::Malformed;
 use super::server_error::ServerError;
 
-/// One message of the server. Run-time parameters and notifications are dealt with by the wire
-/// itself, and so are notices that come before anything was asked.
+/// A message of the server. [`super::Wire`] itself handles run-time parameters, notifications, and
+/// notices that arrive before the first request.
 #[derive(Debug)]
 pub enum Answer<'a> {
     /// A statement was prepared.
@@ -25,21 +25,20 @@ pub enum Answer<'a> {
     PortalSuspended,
     /// The statement was empty.
     EmptyQuery,
-    /// The columns that follow.
+    /// The columns of the rows that follow.
     RowDescription(Fields<'a>),
     /// The types of a prepared statement's parameters.
     ParameterDescription(Oids<'a>),
     /// One row.
     DataRow(DataRow<'a>),
-    /// A statement ended well. It is not committed before [`Answer::Ready`].
+    /// A statement succeeded. It is not committed before [`Answer::Ready`].
     CommandComplete(Tag<'a>),
-    /// A statement failed; the server skips all up to the next Sync. Errors that end the connection
-    /// (FATAL, PANIC) do not come here but in [`super::Broken::error`].
+    /// A statement failed, and the server skips all messages up to the next Sync. Errors that end
+    /// the connection (FATAL, PANIC) are in [`super::Broken::error`] instead.
     Error(ServerError),
     /// A notice or warning: the body of NoticeResponse.
     Notice(&'a [u8]),
-    /// The end of what one Sync asked for: `I` idle, `T` in a transaction, `E` in a failed
-    /// transaction.
+    /// The answer to a Sync: `I` idle, `T` in a transaction, `E` in a failed transaction.
     Ready(u8),
     /// COPY FROM STDIN waits for data.
     CopyIn,
@@ -52,7 +51,7 @@ pub enum Answer<'a> {
 }
 
 impl<'a> Answer<'a> {
-    /// Reads the body of a message.
+    /// Parses the body of a message.
     #[inline]
     pub(super) fn parse(tag: u8, body: &'a [u8]) -> Result<Self, Malformed> {
         let answer = match tag {
@@ -89,7 +88,7 @@ fn bare<'a>(body: &[u8], answer: Answer<'a>) -> Result<Answer<'a>, Malformed> {
     }
 }
 
-/// The command tag of a statement that ended well, such as `INSERT 0 5`.
+/// The command tag of a successful statement, such as `INSERT 0 5`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tag<'a>(pub(super) &'a str);
 
@@ -103,12 +102,13 @@ impl<'a> Tag<'a> {
         std::str::from_utf8(tag).map(Self).map_err(|_| Malformed)
     }
 
-    /// Whether it is the tag of this command, which counts no rows.
+    /// Returns true if the tag is this command, which counts no rows.
     pub fn is(self, command: &str) -> bool {
         self.0 == command
     }
 
-    /// Rows inserted, changed, deleted, copied or selected; 0 for commands that count none.
+    /// Returns the number of rows inserted, changed, deleted, copied or selected; 0 for commands
+    /// that count none.
     pub fn rows(self) -> u64 {
         self.0
             .rsplit(' ')
@@ -118,7 +118,7 @@ impl<'a> Tag<'a> {
     }
 }
 
-/// One row: text or binary, as was asked for at Bind.
+/// A row, with values as text or binary, as the Bind requested.
 #[derive(Clone, Copy, Debug)]
 pub struct DataRow<'a> {
     body: &'a [u8],
@@ -127,7 +127,7 @@ pub struct DataRow<'a> {
 }
 
 impl<'a> DataRow<'a> {
-    /// Reads the body of a DataRow message that was kept; `None` if it does not have that layout.
+    /// Parses the body of a stored DataRow message; `None` if it does not have that layout.
     pub fn of(body: &'a [u8]) -> Option<Self> {
         Self::parse(body).ok()
     }
@@ -157,7 +157,7 @@ impl<'a> DataRow<'a> {
         }
     }
 
-    /// The columns in order; `None` is NULL.
+    /// Returns the columns in order; `None` is NULL.
     pub fn columns(&self) -> Columns<'a> {
         Columns {
             columns: self.columns,
@@ -165,7 +165,8 @@ impl<'a> DataRow<'a> {
         }
     }
 
-    /// One column by its place, counted from 0; `None` is NULL or a place that is not there.
+    /// Returns a column by its position, from 0; `None` is NULL or a position beyond the last
+    /// column.
     pub fn get(&self, index: usize) -> Option<&'a [u8]> {
         self.columns().nth(index).flatten()
     }
@@ -179,7 +180,7 @@ pub struct Columns<'a> {
 }
 
 impl<'a> Columns<'a> {
-    /// How many columns are left, and their bytes as they stand in a DataRow.
+    /// Returns the number of remaining columns, and their bytes as in a DataRow.
     pub fn rest(&self) -> (u16, &'a [u8]) {
         (self.left, self.columns.rest())
     }
@@ -212,15 +213,15 @@ pub struct Fields<'a> {
 /// One column of a result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Field<'a> {
-    /// Its name. Bytes that are not UTF-8 (databases in SQL_ASCII) are replaced.
+    /// The name of the column. Bytes that are not UTF-8 (databases in SQL_ASCII) are replaced.
     pub name: Cow<'a, str>,
-    /// The table it comes from, or 0.
+    /// The table of the column, or 0.
     pub table_oid: u32,
-    /// Its number in that table, or 0.
+    /// The number of the column in that table, or 0.
     pub column_id: i16,
-    /// Its type.
+    /// The type of the column.
     pub type_oid: u32,
-    /// Bytes of the type; negative where they vary.
+    /// The size of the type in bytes; negative if it varies.
     pub type_size: i16,
     /// The type's modifier (length, precision), or -1.
     pub type_modifier: i32,

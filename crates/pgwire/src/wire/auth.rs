@@ -1,4 +1,4 @@
-//! Proving who we are, and with SCRAM also that the server knows us.
+//! The client's side of authentication. With SCRAM the server proves its identity as well.
 
 use std::borrow::Cow;
 
@@ -15,7 +15,7 @@ use super::entrance::Entrance;
 use crate::scram::{KeyClient, Keys};
 use crate::target::ChannelBinding;
 
-/// How far the proof has come.
+/// The step that authentication has reached.
 enum Stage {
     Nothing,
     PasswordSent,
@@ -25,13 +25,13 @@ enum Stage {
     Done,
 }
 
-/// A SCRAM client: from a password, or from what another client's proof gave away.
+/// A SCRAM client: from a password, or from keys that another client's proof revealed.
 enum Prover {
     Password(Box<ScramSha256>),
     Keys(Box<KeyClient>),
 }
 
-/// What a proof is bound to.
+/// The channel binding of a proof.
 enum Bound {
     Unsupported,
     Unrequested,
@@ -86,7 +86,7 @@ impl Prover {
     }
 }
 
-/// One authentication.
+/// The state of one authentication.
 pub(super) struct Auth<'a> {
     entrance: &'a Entrance<'a>,
     /// True over TLS.
@@ -107,17 +107,17 @@ impl<'a> Auth<'a> {
         }
     }
 
-    /// True once the server said that we are let in.
+    /// Returns true once the server has accepted the authentication.
     pub(super) fn is_done(&self) -> bool {
         matches!(self.stage, Stage::Done)
     }
 
-    /// True once a password, or a proof made from it, was sent.
+    /// Returns true once a password, or a proof computed from it, was sent.
     pub(super) fn has_sent_password(&self) -> bool {
         self.sent_password
     }
 
-    /// Takes an Authentication message; gives what is to be sent.
+    /// Takes an Authentication message and returns the answer to send, if there is one.
     pub(super) fn step(&mut self, body: &[u8]) -> Result<Option<BytesMut>, Fault> {
         let mut body = Cursor::new(body);
         let kind = body.i32().ok_or_else(|| self.garbled("it is malformed"))?;
@@ -136,8 +136,7 @@ impl<'a> Auth<'a> {
         let bound = match self.stage {
             Stage::Nothing | Stage::PasswordSent => false,
             Stage::ServerProven { bound } => bound,
-            // A server that cannot prove that it knows the password must not end the exchange
-            // early.
+            // The server must not accept before it has proven that it knows the verifier.
             _ => return Err(self.garbled("it ended before the server had proven who it is")),
         };
         if self.entrance.target.binding == ChannelBinding::Require && !bound {
@@ -198,8 +197,8 @@ impl<'a> Auth<'a> {
         let wanted = self.entrance.target.binding != ChannelBinding::Disable;
         let (mechanism, binding, bound) = match binding.filter(|_| wanted) {
             Some(binding) if plus => (SCRAM_SHA_256_PLUS, Bound::To(binding), true),
-            // Says that we could have: a man in the middle that took the offer away is found out by
-            // the server.
+            // Tells the server that this client supports channel binding, so that the server
+            // detects a man in the middle that removed the offer.
             Some(_) if plain => (SCRAM_SHA_256, Bound::Unrequested, false),
             None if plain => (SCRAM_SHA_256, Bound::Unsupported, false),
             _ => {
@@ -258,7 +257,7 @@ impl<'a> Auth<'a> {
                 "the server asks for the password itself, and of a client that came in by SCRAM only the proof is known: \
                  use scram-sha-256 for this role in the server's pg_hba.conf, with the same verifier, or configure the role's password at the server",
             )),
-            None if target.guest => Err(self.denied(
+            None if target.is_guest => Err(self.denied(
                 "the server asks for a password, and none is known for this role: configure users or an auth_query, \
                  or let the server trust this machine",
             )),

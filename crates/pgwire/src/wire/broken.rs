@@ -1,25 +1,24 @@
-//! A connection that ended before all answers were there.
+//! The error of a connection that ended before all answers had arrived.
 
 use std::fmt;
 
 use super::server_error::ServerError;
 
-/// The connection cannot be used any more, and not all that was asked for is answered.
+/// A broken connection with outstanding answers.
 ///
-/// What is certain: a Sync or COMMIT that ends behind [`Broken::sent`] was never seen by the
-/// server, so what only it would have committed is rolled back. One that was sent and is not
-/// answered has an unknown outcome, unless [`Broken::error`] came before the answer to its last
-/// statement: the server answers in order, so it had not come as far as the commit.
+/// A Sync or COMMIT that ends after [`Broken::sent`] never reached the server, so its transaction
+/// is rolled back. One that was sent and not answered has an unknown outcome, unless
+/// [`Broken::error`] arrived before the answer to its last statement: the server answers in order,
+/// so it had not reached the commit.
 #[derive(Clone, Debug)]
 pub struct Broken {
-    /// The most bytes of [`super::Wire::out`] that may have reached the server, counted from its
-    /// start.
+    /// The largest number of bytes of [`super::Wire::out`] that may have reached the server.
     pub sent: usize,
-    /// ReadyForQuery messages that were given out in this exchange.
+    /// The number of ReadyForQuery messages received in this exchange.
     pub syncs_seen: usize,
-    /// The FATAL error with which the server ended the connection, if it said one.
+    /// The FATAL error with which the server ended the connection, if it sent one.
     pub error: Option<ServerError>,
-    /// What happened, and on the connection to which server.
+    /// A message that names the server and the cause.
     pub cause: String,
 }
 

@@ -1,4 +1,4 @@
-//! Interrupting the statement of a connection, from outside of it.
+//! Cancels the statement of a connection, over another connection.
 
 use std::fmt;
 use std::io;
@@ -16,20 +16,20 @@ use super::entrance::{Entrance, Refusal};
 use super::tls;
 use crate::target::{Host, Target};
 
-/// The right to interrupt a connection's statement. Its secret is shown nowhere.
+/// The key that cancels statements of a connection. A secret.
 #[derive(Clone)]
 pub struct CancelKey {
     pub(super) endpoint: Endpoint,
     pub(super) pid: i32,
     pub(super) secret: i32,
-    /// The connection is encrypted, and so is the way of its key.
+    /// The server, if the connection is encrypted; the cancel request is encrypted then as well.
     pub(super) secure: Option<Arc<(Target, Host)>>,
 }
 
 impl CancelKey {
-    /// Asks the server to interrupt the statement that runs at this moment, if any, over a
-    /// connection of its own, which is encrypted where the one that it is about is. That it was
-    /// interrupted is told on the connection itself (57014). Cancel safe.
+    /// Asks the server, over a new connection, to cancel the statement that is running, if any. The
+    /// new connection is encrypted if the original one is. The cancelled statement fails with 57014
+    /// on its own connection. Cancel safe.
     ///
     /// # Errors
     /// If the server cannot be reached within `timeout`.
@@ -73,7 +73,7 @@ impl CancelKey {
         frontend::cancel_request(self.pid, self.secret, &mut request);
         socket.write_all(&request).await?;
         socket.flush().await?;
-        // The server closes the connection once it has passed the signal on.
+        // The server closes the connection after it has sent the signal.
         let mut nothing = [0];
         socket.read(&mut nothing).await.map(drop)
     }

@@ -1,4 +1,4 @@
-//! Getting in: host by host, address by address, with or without TLS.
+//! Connects to a server: tries hosts and their addresses in order, with or without TLS.
 
 use std::fmt;
 use std::time::Duration;
@@ -18,15 +18,15 @@ use super::tls;
 use crate::target::{Host, SessionKind, SslMode, Target};
 
 impl Wire {
-    /// Connects to the first host of the target that lets us in. `settings` are run-time parameters
+    /// Connects to the first host of the target that accepts. `settings` are run-time parameters
     /// for the session (`lock_timeout`, ...), in force from its start. `timeout` is for each
     /// address of each host; the URL's `connect_timeout` comes before it. Cancel safe.
     ///
     /// # Errors
-    /// [`FaultClass::Unavailable`] where no host could be reached or each was busy, starting or
-    /// stopping, with all of their names; [`FaultClass::Denied`], [`FaultClass::Invalid`] or
-    /// another class where trying again will not help: the first such answer ends the search,
-    /// as in libpq. No message holds a password.
+    /// [`FaultClass::Unavailable`], with the names of all hosts, if none could be reached or all
+    /// were busy, starting or stopping. [`FaultClass::Denied`], [`FaultClass::Invalid`] or another
+    /// class if another attempt would fail too: as in libpq, the first such answer ends the search.
+    /// No message has a password.
     pub async fn connect(
         target: &Target,
         settings: &[(&str, String)],
@@ -72,7 +72,7 @@ impl Wire {
     }
 }
 
-/// Runs a step of connecting within its time.
+/// Runs a step of connecting, with a timeout.
 async fn within<T>(
     timeout: Duration,
     peer: &impl fmt::Display,
@@ -92,7 +92,7 @@ fn unreachable(peer: &impl fmt::Display, why: &str) -> Fault {
     Fault::unavailable(format!("cannot connect to PostgreSQL at {peer}: {why}"))
 }
 
-/// One fault for all hosts.
+/// Combines the faults of all hosts.
 fn sum_up(mut faults: Vec<Fault>) -> Fault {
     match (faults.pop(), faults.is_empty()) {
         (Some(only), true) => only,
@@ -105,7 +105,7 @@ fn sum_up(mut faults: Vec<Fault>) -> Fault {
     }
 }
 
-/// With TLS or without, in the order that `sslmode` asks for.
+/// Connects with TLS, without, or with one after the other, as `sslmode` says.
 async fn enter(entrance: &Entrance<'_>) -> Result<Wire, Fault> {
     let ways: &[bool] = match (entrance.endpoint, entrance.target.tls.mode) {
         (Endpoint::Unix(_), _) | (_, SslMode::Disable) => &[false],
@@ -118,7 +118,7 @@ async fn enter(entrance: &Entrance<'_>) -> Result<Wire, Fault> {
         match attempt(entrance, *way).await {
             Ok(wire) => return check_kind(wire, entrance).await,
             Err(refusal) if refusal.other_way && first.is_none() => first = Some(refusal.fault),
-            // That the second way is closed as well says less than why the first one was.
+            // If both attempts fail, the first error is more useful.
             Err(refusal) if refusal.fault.code == "28000" => {
                 return Err(first.unwrap_or(refusal.fault));
             }
@@ -140,8 +140,8 @@ async fn attempt(entrance: &Entrance<'_>, with_tls: bool) -> Result<Wire, Refusa
     }
 }
 
-/// Asks for TLS and goes on with it, or without it where the server has none and `sslmode` does not
-/// insist.
+/// Asks for TLS and continues with it, or without it if the server has none and `sslmode` permits
+/// that.
 async fn secure(entrance: &Entrance<'_>, mut socket: TcpStream) -> Result<Wire, Refusal> {
     let peer = entrance.peer();
     if entrance.target.tls.is_direct {
@@ -162,8 +162,8 @@ async fn secure(entrance: &Entrance<'_>, mut socket: TcpStream) -> Result<Wire, 
             format!("the server at {peer} does not offer TLS, and the URL's sslmode insists on it"),
         )
         .into()),
-        // A server that is too busy to start a process for us says so in plain text,
-        // unauthenticated: not repeated.
+        // A server that cannot start a process sends an error without encryption. The message is
+        // not repeated, because it is not authenticated.
         Ok(b'E') => Err(unreachable(&peer, "the server refused before TLS was agreed").into()),
         Ok(other) => Err(Fault::new(
             FaultClass::Other,
@@ -178,7 +178,7 @@ async fn secure(entrance: &Entrance<'_>, mut socket: TcpStream) -> Result<Wire, 
     }
 }
 
-/// Passes over servers of the wrong kind.
+/// Refuses servers of the wrong kind.
 async fn check_kind(mut wire: Wire, entrance: &Entrance<'_>) -> Result<Wire, Fault> {
     let (reported, question, wanted) = match entrance.target.session {
         SessionKind::Any => return Ok(wire),
@@ -193,7 +193,7 @@ async fn check_kind(mut wire: Wire, entrance: &Entrance<'_>) -> Result<Wire, Fau
             "primary",
         ),
     };
-    // PostgreSQL 14 and later report it by themselves.
+    // PostgreSQL 14 and later report these parameters without being asked.
     let told: Option<Vec<&str>> = reported.iter().map(|name| wire.parameter(name)).collect();
     let fits = match told {
         Some(told) => told.iter().all(|value| *value == "off"),

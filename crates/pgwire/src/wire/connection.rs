@@ -1,4 +1,4 @@
-//! What a connection holds: its socket, its buffers and what the server reported.
+//! A connection: its socket, its buffers, and the parameters that the server reported.
 
 use std::time::Duration;
 
@@ -13,14 +13,13 @@ use super::inbox::Inbox;
 use super::session::Session;
 use super::socket::Socket;
 
-/// What an empty send buffer may keep, so that one large batch does not hold its memory for the
-/// connection's life.
-const KEEP: usize = 256 << 10;
+/// Bytes that an empty send buffer keeps. Memory of larger batches is returned.
+const KEPT_BYTES: usize = 256 << 10;
 
-/// How long the server is given to take the good-bye.
-const GOOD_BYE: Duration = Duration::from_secs(1);
+/// Timeout for sending Terminate.
+const TERMINATE_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// One server connection. Dropping it closes it without a good-bye.
+/// A connection to a server. Dropping it closes the socket without Terminate.
 #[derive(Debug)]
 pub struct Wire {
     pub(super) socket: Socket,
@@ -28,67 +27,67 @@ pub struct Wire {
     pub(super) out: BytesMut,
     pub(super) session: Session,
     pub(super) cancel: CancelKey,
-    /// The server, as `host:port` or the path of its socket, for messages.
+    /// The server for messages: `host:port` or the path of its socket.
     pub(super) peer: Box<str>,
-    /// False once an exchange failed or its future was dropped half-way: answers can no longer be
-    /// told apart.
+    /// False once an exchange failed or its future was dropped early: answers can no longer be
+    /// matched with requests.
     pub(super) usable: bool,
 }
 
 impl Wire {
-    /// Where frontend messages are appended (`postgres_protocol::message::frontend`) for the next
-    /// exchange. A codec function that fails leaves a part of its message behind: truncate to
-    /// the length before.
+    /// Returns the send buffer, to which the caller appends frontend messages for the next exchange
+    /// (`postgres_protocol::message::frontend`). If such a function fails, the caller must truncate
+    /// the buffer to its length before.
     pub fn out(&mut self) -> &mut BytesMut {
         &mut self.out
     }
 
-    /// A run-time parameter that the server reports: `server_version`, `TimeZone`,
+    /// Returns a run-time parameter that the server reports: `server_version`, `TimeZone`,
     /// `standard_conforming_strings` ...
     pub fn parameter(&self, name: &str) -> Option<&str> {
         self.session.parameter(name)
     }
 
-    /// All run-time parameters that the server reports, in the order of its first report.
+    /// Returns all run-time parameters that the server reports, in the order of its first report.
     pub fn parameters(&self) -> impl Iterator<Item = (&str, &str)> {
         self.session.parameters()
     }
 
-    /// The process that serves this connection.
+    /// Returns the number of the server process.
     pub fn backend_pid(&self) -> i32 {
         self.cancel.pid
     }
 
-    /// What is needed to interrupt this connection's statement from outside.
+    /// Returns the key that cancels this connection's statement.
     pub fn cancel_key(&self) -> CancelKey {
         self.cancel.clone()
     }
 
-    /// False once an exchange failed or was dropped half-way.
+    /// Returns false once an exchange failed or was dropped early.
     pub fn is_usable(&self) -> bool {
         self.usable
     }
 
-    /// Says good-bye and closes; gives up after a second. Cancel safe.
+    /// Sends Terminate and closes the connection, within a second. Cancel safe.
     pub async fn terminate(mut self) {
         self.take_leave().await;
     }
 
-    /// The same of a connection that is still held: it cannot be used any more.
+    /// As [`Wire::terminate`], by reference. The connection cannot be used afterwards.
     pub async fn take_leave(&mut self) {
         let mut bye = BytesMut::new();
         frontend::terminate(&mut bye);
-        let goodbye = async {
+        let terminate = async {
             self.socket.write_all(&bye).await?;
             self.socket.shutdown().await
         };
-        // The server ends the session at the closed connection too; there is nothing else to do.
-        drop(time::timeout(GOOD_BYE, goodbye).await);
+        // If this fails, the server ends the session when it sees the closed connection.
+        drop(time::timeout(TERMINATE_TIMEOUT, terminate).await);
     }
 
     pub(super) fn clear_out(&mut self) {
         self.out.clear();
-        if self.out.try_reclaim(KEEP + 1) {
+        if self.out.try_reclaim(KEPT_BYTES + 1) {
             self.out = BytesMut::new();
         }
     }

@@ -1,9 +1,9 @@
-//! Reading numbers and strings from the bytes of a message, never past their end.
+//! Reads numbers and strings from the bytes of a message, never past their end.
 
 use memchr::memchr;
 
-/// What is left of a message. Every method takes from the front, or gives `None` where too little
-/// is left.
+/// The rest of a message. Each method takes bytes from the front, or returns `None` if there are
+/// too few.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Cursor<'a>(&'a [u8]);
 
@@ -56,7 +56,7 @@ impl<'a> Cursor<'a> {
         self.array().map(u32::from_be_bytes)
     }
 
-    /// Bytes up to a zero byte, which is taken as well.
+    /// Takes the bytes up to a zero byte, and the zero byte.
     pub(super) fn cstr(&mut self) -> Option<&'a [u8]> {
         let end = memchr(0, self.0)?;
         let text = self.bytes(end)?;
@@ -64,7 +64,7 @@ impl<'a> Cursor<'a> {
         Some(text)
     }
 
-    /// A column of a DataRow: a length and that many bytes, or -1 for NULL.
+    /// Takes a column of a DataRow: a length and that many bytes, or -1 for NULL.
     #[inline]
     pub(super) fn column(&mut self) -> Option<Option<&'a [u8]>> {
         let len = self.i32()?;

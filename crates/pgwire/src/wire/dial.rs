@@ -1,4 +1,4 @@
-//! Reaching a server: names to addresses, addresses to connected sockets.
+//! Resolves a host's name and connects sockets.
 
 use std::io;
 use std::time::Duration;
@@ -9,17 +9,17 @@ use tokio::net::{TcpStream, UnixStream, lookup_host};
 use super::endpoint::Endpoint;
 use crate::target::{Address, Host, TcpOptions};
 
-/// A server that vanished without a word is noticed after about a minute: 30 s of silence, then
-/// three questions.
-const SILENCE: Duration = Duration::from_secs(30);
+/// The idle time before TCP keepalives. A vanished server is detected after about a minute: 30 s of
+/// silence, then three probes.
+const KEEPALIVE_IDLE: Duration = Duration::from_secs(30);
 const QUESTION: Duration = Duration::from_secs(10);
 const QUESTIONS: u32 = 3;
 
-/// How long what was sent may stay unacknowledged by the other machine.
+/// The time for which sent bytes may stay unacknowledged.
 #[cfg(target_os = "linux")]
-const UNACKNOWLEDGED: Duration = Duration::from_secs(60);
+const UNACKNOWLEDGED_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// All endpoints that a host stands for, in the resolver's order.
+/// Returns all endpoints of a host, in the resolver's order.
 pub(super) async fn endpoints(host: &Host) -> io::Result<Vec<Endpoint>> {
     match &host.address {
         Address::Unix(directory) => Ok(vec![Endpoint::Unix(host.socket_path(directory))]),
@@ -30,13 +30,13 @@ pub(super) async fn endpoints(host: &Host) -> io::Result<Vec<Endpoint>> {
     }
 }
 
-/// A connected socket without any protocol on it.
+/// A connected socket, before TLS or any protocol.
 pub(super) enum Plain {
     Tcp(TcpStream),
     Unix(UnixStream),
 }
 
-/// Connects. Cancel safe.
+/// Connects a socket. Cancel safe.
 pub(super) async fn dial(endpoint: &Endpoint, tcp: &TcpOptions) -> io::Result<Plain> {
     match endpoint {
         Endpoint::Unix(path) => UnixStream::connect(path).await.map(Plain::Unix),
@@ -52,13 +52,13 @@ pub(super) async fn dial(endpoint: &Endpoint, tcp: &TcpOptions) -> io::Result<Pl
 fn watch(socket: &TcpStream, tcp: &TcpOptions) -> io::Result<()> {
     let socket = SockRef::from(socket);
     let keepalive = TcpKeepalive::new()
-        .with_time(tcp.idle.unwrap_or(SILENCE))
+        .with_time(tcp.idle.unwrap_or(KEEPALIVE_IDLE))
         .with_interval(tcp.interval.unwrap_or(QUESTION))
         .with_retries(tcp.count.unwrap_or(QUESTIONS));
     if !tcp.no_keepalive {
         socket.set_tcp_keepalive(&keepalive)?;
     }
     #[cfg(target_os = "linux")]
-    socket.set_tcp_user_timeout(Some(tcp.user_timeout.unwrap_or(UNACKNOWLEDGED)))?;
+    socket.set_tcp_user_timeout(Some(tcp.user_timeout.unwrap_or(UNACKNOWLEDGED_TIMEOUT)))?;
     Ok(())
 }

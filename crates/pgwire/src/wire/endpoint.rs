@@ -1,4 +1,4 @@
-//! Where a server was reached, and how messages name it.
+//! The address at which a server was reached, and its form in messages.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use crate::target::{Address, Host};
 
-/// Where a server was reached.
+/// The address at which a server was reached.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Endpoint {
     Tcp(SocketAddr),
@@ -14,7 +14,7 @@ pub(super) enum Endpoint {
 }
 
 impl Endpoint {
-    /// True where nobody else can listen in between.
+    /// Returns true if the connection does not leave the machine.
     pub(super) fn is_local(&self) -> bool {
         match self {
             Self::Unix(_) => true,
@@ -23,7 +23,7 @@ impl Endpoint {
     }
 }
 
-/// What is said of a host, and of the address where that says more.
+/// Shows a host in messages, with its address if that says more.
 pub(super) struct Peer<'a>(pub(super) &'a Host, pub(super) &'a Endpoint);
 
 impl fmt::Display for Peer<'_> {

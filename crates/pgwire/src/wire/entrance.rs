@@ -1,11 +1,11 @@
-//! One attempt to get in: what is to be entered and where, and why it was refused.
+//! One attempt to connect: its parameters, and the reason of a refusal.
 
 use windrow_core::{Fault, FaultClass};
 
 use super::endpoint::{Endpoint, Peer};
 use crate::target::{Host, Target};
 
-/// What is to be entered, and where.
+/// The parameters of an attempt to connect.
 pub(super) struct Entrance<'a> {
     pub(super) target: &'a Target,
     pub(super) host: &'a Host,
@@ -34,7 +34,8 @@ impl<'a> Entrance<'a> {
     }
 }
 
-/// A refused attempt, and whether the other way (with TLS, without TLS) may be let in.
+/// A refused attempt. Says whether another attempt with TLS instead of without, or the reverse, may
+/// succeed.
 pub(super) struct Refusal {
     pub(super) fault: Fault,
     pub(super) other_way: bool,

@@ -1,7 +1,7 @@
-//! One exchange: everything is sent while answers are read, in one future.
+//! An exchange: one future that sends all messages while it reads the answers.
 //!
-//! Sending first and reading afterwards would stand still for ever once both sides' socket buffers
-//! are full: the server stops reading while nobody takes its answers.
+//! Sending first and reading afterwards could block forever: once the socket buffers of both sides
+//! are full, the server stops reading until its answers are read.
 
 use std::future::poll_fn;
 use std::io;
@@ -18,20 +18,21 @@ use super::broken::Broken;
 use super::connection::Wire;
 use super::server_error::ServerError;
 
-/// After a failed send, how long the server's last words are waited for.
-const LAST_WORDS: Duration = Duration::from_secs(1);
+/// The time to wait for the server's last messages after a failed send.
+const LAST_MESSAGES_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Takes each answer.
+/// A function that takes each answer.
 pub type On<'a> = &'a mut (dyn FnMut(Answer<'_>) + Send);
 
-/// Both sides of an exchange that is too long to be written down before it begins.
+/// The source of messages and the receiver of answers, for an exchange whose messages do not fit
+/// into memory at once.
 pub trait Dialogue: Send {
-    /// Appends the next piece of what is to be said; called whenever all before it has been sent.
-    /// False: that was the last. What was heard meanwhile may change what is said.
+    /// Appends the next piece; called when all pieces before it have been sent. Returns false if it
+    /// was the last. Answers received so far may decide what comes next.
     fn more(&mut self, out: &mut BytesMut) -> bool;
 
-    /// True while an answer is to be heard before more is said. The server must have been asked to
-    /// give it (Flush).
+    /// Returns true if the next piece has to wait for an answer. The caller must have sent a Flush
+    /// for it.
     fn waits(&self) -> bool {
         false
     }
@@ -40,7 +41,7 @@ pub trait Dialogue: Send {
     fn receive(&mut self, answer: Answer<'_>);
 }
 
-/// An exchange of which all is said at once.
+/// A dialogue whose messages are all in the send buffer when it begins.
 struct AtOnce<'o>(On<'o>);
 
 impl Dialogue for AtOnce<'_> {
@@ -55,9 +56,9 @@ impl Dialogue for AtOnce<'_> {
 }
 
 impl Wire {
-    /// Sends all of [`Wire::out`] while it reads, gives every answer to `on`, and ends after
-    /// `syncs` ReadyForQuery. The out buffer is empty afterwards, whatever happens. There is no
-    /// time limit: a lock may be waited for.
+    /// Sends all of [`Wire::out`], passes every answer to `on`, and ends after `syncs`
+    /// ReadyForQuery. The send buffer is empty afterwards, also after an error. There is no
+    /// timeout, because a statement may wait for a lock.
     ///
     /// COPY data may be sent along without waiting for [`Answer::CopyIn`]; a server that is not in
     /// COPY mode drops it.
@@ -77,9 +78,8 @@ impl Wire {
         Ok(())
     }
 
-    /// As [`Wire::exchange`], but what is sent is made while it is sent, piece by piece: what does
-    /// not fit into memory at once, such as the data of a COPY. [`Broken::sent`] counts all
-    /// pieces.
+    /// As [`Wire::exchange`], but the dialogue produces the messages piece by piece, for example
+    /// the data of a COPY. [`Broken::sent`] counts all pieces.
     ///
     /// **Not cancel safe**, as [`Wire::exchange`].
     ///
@@ -100,26 +100,26 @@ impl Wire {
         Ok(())
     }
 
-    /// Looks, without waiting, whether a connection that nobody uses is still good: false where the
-    /// server has ended it, or said what it was not asked.
+    /// Checks, without waiting, that an idle connection is usable. Returns false if the server has
+    /// closed it or sent an unexpected message.
     pub fn is_alive(&mut self) -> bool {
         self.usable = self.usable && is_quiet(self);
         self.usable
     }
 }
 
-/// The state of an exchange that is under way.
+/// The state of an exchange.
 struct Exchange<'w, 'o, D> {
     wire: &'w mut Wire,
     dialogue: &'o mut D,
     syncs: usize,
     syncs_seen: usize,
-    /// Bytes of the pieces that were sent before the one in the out buffer.
+    /// Bytes of the pieces before the one in the send buffer.
     before: usize,
-    /// Bytes of the out buffer that were sent.
+    /// Bytes of the send buffer that were sent.
     sent: usize,
     flushed: bool,
-    /// There may be a further piece.
+    /// True if the dialogue may have further pieces.
     open: bool,
     looked: bool,
     write_error: Option<(io::Error, Pin<Box<Sleep>>)>,
@@ -137,8 +137,8 @@ impl From<String> for Ended {
     }
 }
 
-/// Sends what is in the wire's out buffer, and then (if it is `open`) what the dialogue appends,
-/// and reads until `syncs` ReadyForQuery are seen. The buffer is empty afterwards.
+/// Sends the contents of the send buffer and then, if `open`, the pieces of the dialogue. Reads
+/// until `syncs` ReadyForQuery have arrived. The buffer is empty afterwards.
 async fn run<D: Dialogue>(
     wire: &mut Wire,
     syncs: usize,
@@ -168,7 +168,8 @@ async fn run<D: Dialogue>(
     })
 }
 
-/// True if an idle connection has nothing to read but what may come at any time.
+/// Returns true if an idle connection has received nothing but messages that may arrive at any
+/// time.
 fn is_quiet(wire: &mut Wire) -> bool {
     let mut cx = Context::from_waker(Waker::noop());
     loop {
@@ -193,8 +194,8 @@ fn is_quiet(wire: &mut Wire) -> bool {
 
 impl<D: Dialogue> Exchange<'_, '_, D> {
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Ended>> {
-        // Reading comes first: a connection that ended while it was idle is found before anything
-        // is sent into it, so that nobody has to wonder whether it was executed.
+        // Read first: if the connection ended while it was idle, nothing is sent, and so no outcome
+        // is unknown.
         if !self.looked {
             self.looked = true;
             match self.poll_receive(cx) {
@@ -206,7 +207,7 @@ impl<D: Dialogue> Exchange<'_, '_, D> {
             if self.write_error.is_none()
                 && let Poll::Ready(Err(error)) = self.poll_send(cx)
             {
-                self.write_error = Some((error, Box::pin(sleep(LAST_WORDS))));
+                self.write_error = Some((error, Box::pin(sleep(LAST_MESSAGES_TIMEOUT))));
             }
             match self.poll_receive(cx) {
                 Poll::Pending if self.open && self.flushed && !self.dialogue.waits() => {
@@ -218,7 +219,7 @@ impl<D: Dialogue> Exchange<'_, '_, D> {
         }
     }
 
-    /// All is sent: asks for the next piece.
+    /// Asks for the next piece, after everything has been sent.
     fn say_more(&mut self) {
         self.before += std::mem::take(&mut self.sent);
         self.wire.clear_out();
@@ -226,12 +227,12 @@ impl<D: Dialogue> Exchange<'_, '_, D> {
         self.open = self.dialogue.more(&mut self.wire.out);
     }
 
-    /// Bytes sent in all.
+    /// Returns the number of bytes sent in all pieces.
     fn sent(&self) -> usize {
         self.before + self.sent
     }
 
-    /// Reads until there is nothing more to read, or nothing more to wait for.
+    /// Reads until the socket has no more bytes, or all answers have arrived.
     fn poll_receive(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Ended>> {
         loop {
             self.take_answers()?;
@@ -253,7 +254,7 @@ impl<D: Dialogue> Exchange<'_, '_, D> {
         }
     }
 
-    /// Sends as much as the socket takes.
+    /// Sends as many bytes as the socket takes.
     fn poll_send(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let wire = &mut *self.wire;
         let mut socket = Pin::new(&mut wire.socket);
@@ -275,7 +276,7 @@ impl<D: Dialogue> Exchange<'_, '_, D> {
         self.syncs_seen >= self.syncs && self.flushed && !self.open
     }
 
-    /// Gives out the messages that are whole.
+    /// Passes on all complete messages.
     fn take_answers(&mut self) -> Result<(), Ended> {
         while !self.is_done() {
             let Some((tag, body)) = self.wire.inbox.next().map_err(|bad| bad.to_string())? else {
@@ -288,7 +289,7 @@ impl<D: Dialogue> Exchange<'_, '_, D> {
                 }
                 continue;
             }
-            // What ends a connection may come at any time; nothing else comes unasked.
+            // Before the first request the server may only send an error that ends the connection.
             if self.before + self.sent == 0 && tag != b'E' {
                 return Err("the server answered what it was not asked"
                     .to_owned()
@@ -311,17 +312,19 @@ impl<D: Dialogue> Exchange<'_, '_, D> {
         Ok(())
     }
 
-    /// Nothing to read at this moment: only after a failed send that is the end.
+    /// Handles an empty socket. After a failed send, waits for the server's last messages until the
+    /// timeout.
     fn poll_last_words(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Ended>> {
-        let Some((_, patience)) = &mut self.write_error else {
+        let Some((_, timeout)) = &mut self.write_error else {
             return Poll::Pending;
         };
-        std::task::ready!(pin!(patience).poll(cx));
+        std::task::ready!(pin!(timeout).poll(cx));
         let ended = self.lost(String::new());
         Poll::Ready(Err(ended))
     }
 
-    /// The failed send, where there was one, says more than the end of the stream that followed.
+    /// Returns the error of a lost connection. The error of a failed send says more than the end of
+    /// the stream after it.
     fn lost(&mut self, cause: String) -> Ended {
         match self.write_error.take() {
             Some((error, _)) => format!("sending failed: {error}").into(),

@@ -1,21 +1,21 @@
-//! Where one message ends and the next begins: a byte that names it, a length, a body.
+//! Finds the boundaries of messages. A message is a byte that names it, a length, and a body.
 
 use std::fmt;
 
-/// The longest message that a server may send, in bytes: PostgreSQL itself makes none longer
-/// (`MaxAllocSize`, 1 GiB - 1).
-pub(super) const LONGEST: usize = 1 << 30;
+/// Bytes of the longest message of a server. PostgreSQL sends none longer (`MaxAllocSize`,
+/// 1 GiB - 1).
+pub(super) const MAX_MESSAGE_BYTES: usize = 1 << 30;
 
-/// What stands at the front of the receive buffer.
+/// The content of the front of the receive buffer.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Front<'a> {
-    /// A whole message, and the bytes it takes.
+    /// A whole message and its length in bytes.
     Whole {
         tag: u8,
         body: &'a [u8],
         total: usize,
     },
-    /// A part of one that takes this many bytes, as far as is known.
+    /// A part of a message, with the length of the message as far as it is known.
     Part(usize),
 }
 
@@ -39,7 +39,7 @@ impl fmt::Display for BadLength {
 
 const HEADER: usize = 5;
 
-/// Looks at the front of `bytes`; `longest` bounds a message, in bytes.
+/// Finds the message at the front of `bytes`. `longest` limits a message, in bytes.
 #[inline]
 pub(super) fn front(bytes: &[u8], longest: usize) -> Result<Front<'_>, BadLength> {
     let Some((&[tag, a, b, c, d], behind)) = bytes.split_first_chunk::<HEADER>() else {

@@ -1,4 +1,4 @@
-//! The receive buffer: bytes as they come, messages as they are whole.
+//! The receive buffer: takes bytes from the socket and returns complete messages.
 
 use std::io;
 use std::pin::pin;
@@ -9,14 +9,13 @@ use tokio::io::{AsyncRead, AsyncReadExt};
 
 use super::frame::{self, BadLength, Front};
 
-/// Room for one read. Answers to a batch are small; rows of a catalog read come in larger pieces.
-const READ: usize = 32 * 1024;
+/// Bytes of one read. Answers to a batch are small; rows of the catalog arrive in larger pieces.
+const READ_BYTES: usize = 32 * 1024;
 
-/// What an empty buffer may keep, so that one large answer does not hold its memory for the
-/// connection's life.
-const KEEP: usize = 256 << 10;
+/// Bytes that an empty buffer keeps. Memory of larger answers is returned.
+const KEPT_BYTES: usize = 256 << 10;
 
-/// Bytes received and not yet taken out.
+/// Received bytes that have not been taken yet.
 #[derive(Debug)]
 pub(super) struct Inbox {
     bytes: BytesMut,
@@ -25,27 +24,27 @@ pub(super) struct Inbox {
 }
 
 impl Inbox {
-    /// An empty buffer that refuses messages longer than `longest` bytes.
+    /// Returns an empty buffer that refuses messages longer than `longest` bytes.
     pub(super) fn new(longest: usize) -> Self {
         Self {
-            bytes: BytesMut::with_capacity(READ),
+            bytes: BytesMut::with_capacity(READ_BYTES),
             taken: 0,
             longest,
         }
     }
 
-    /// Changes the longest message that is allowed, in bytes.
+    /// Changes the largest allowed length of a message, in bytes.
     pub(super) fn set_longest(&mut self, longest: usize) {
         self.longest = longest;
     }
 
-    /// Bytes that the buffer takes in memory.
+    /// Returns the memory of the buffer, in bytes.
     #[cfg(test)]
     pub(super) fn capacity(&self) -> usize {
         self.bytes.capacity()
     }
 
-    /// The next whole message, if there is one: its tag and body.
+    /// Takes the next complete message, if there is one: its tag and body.
     #[inline]
     pub(super) fn next(&mut self) -> Result<Option<(u8, &[u8])>, BadLength> {
         let behind = self.bytes.get(self.taken..).unwrap_or_default();
@@ -58,17 +57,17 @@ impl Inbox {
         }
     }
 
-    /// All that is not taken out yet.
+    /// Returns all bytes that have not been taken.
     pub(super) fn rest(&self) -> &[u8] {
         self.bytes.get(self.taken..).unwrap_or_default()
     }
 
-    /// Takes bytes out from the front.
+    /// Removes bytes from the front.
     pub(super) fn consume(&mut self, bytes: usize) {
         self.taken = (self.taken + bytes).min(self.bytes.len());
     }
 
-    /// Reads once. 0 is the end of the stream. Cancel safe.
+    /// Reads once. Returns 0 at the end of the stream. Cancel safe.
     pub(super) fn poll_fill(
         &mut self,
         from: &mut (impl AsyncRead + Unpin),
@@ -78,20 +77,20 @@ impl Inbox {
         pin!(from.read_buf(&mut self.bytes)).poll(cx)
     }
 
-    /// The buffer grows with the bytes that are there, at most to their double: an announced length
-    /// costs nothing.
+    /// Grows the buffer to at most twice the received bytes, so that an announced length costs no
+    /// memory.
     fn make_room(&mut self) {
         if self.taken < self.bytes.len() {
             self.bytes.advance(self.taken);
         } else {
             self.bytes.clear();
-            if self.bytes.try_reclaim(KEEP + 1) {
+            if self.bytes.try_reclaim(KEPT_BYTES + 1) {
                 self.bytes = BytesMut::new();
             }
         }
         self.taken = 0;
-        if self.bytes.capacity() - self.bytes.len() < READ / 2 {
-            self.bytes.reserve(self.bytes.len().max(READ));
+        if self.bytes.capacity() - self.bytes.len() < READ_BYTES / 2 {
+            self.bytes.reserve(self.bytes.len().max(READ_BYTES));
         }
     }
 }

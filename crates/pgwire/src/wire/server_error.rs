@@ -1,4 +1,4 @@
-//! An ErrorResponse or NoticeResponse in full.
+//! All fields of an ErrorResponse or NoticeResponse.
 
 use std::fmt;
 use std::ops::Deref;
@@ -6,16 +6,15 @@ use std::ops::Deref;
 use super::cursor::Cursor;
 use super::malformed::Malformed;
 
-/// What the server says went wrong, verbatim. One word in size, for errors are rare and answers are
-/// many.
+/// An error of the server, verbatim. Boxed, because errors are rare and answers are many.
 #[derive(Clone, PartialEq, Eq)]
 pub struct ServerError(Box<Words>);
 
 /// The fields of a [`ServerError`]: PostgreSQL's documentation, "Error and Notice Message Fields".
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Words {
-    /// `ERROR`, `FATAL`, `PANIC`, or a notice's; never translated, where the server is 9.6 or
-    /// later.
+    /// `ERROR`, `FATAL`, `PANIC`, or the severity of a notice. Never translated since server
+    /// version 9.6.
     pub severity: String,
     /// The SQLSTATE, five characters.
     pub code: String,
@@ -25,7 +24,7 @@ pub struct Words {
     pub detail: Option<String>,
     /// HINT.
     pub hint: Option<String>,
-    /// The place in the statement's text, in characters from 1.
+    /// The position in the statement's text, in characters from 1.
     pub position: Option<u32>,
     /// The call stack of functions and internal queries.
     pub context: Option<String>,
@@ -39,9 +38,9 @@ pub struct Words {
     pub datatype: Option<String>,
     /// The constraint concerned.
     pub constraint: Option<String>,
-    /// The function of the server's source that says so: never translated.
+    /// The function in the server's source that reported the error; never translated.
     pub routine: Option<String>,
-    /// The body of the message, as it came; empty where it is not the server's.
+    /// The body of the message, unchanged; empty if the error is Windrow's own.
     pub body: Box<[u8]>,
 }
 
@@ -75,7 +74,7 @@ impl ServerError {
         }
     }
 
-    /// An error that stands for the server's where a statement cannot even be sent.
+    /// Returns an error of Windrow's own, for a statement that cannot be sent.
     pub(super) fn own(code: &str, message: &str) -> Self {
         Words {
             severity: "ERROR".to_owned(),
@@ -86,12 +85,12 @@ impl ServerError {
         .into()
     }
 
-    /// The fields, to be taken apart.
+    /// Returns the fields by value.
     pub fn into_words(self) -> Words {
         *self.0
     }
 
-    /// True where the server ends the connection after this.
+    /// Returns true if the server ends the connection after this error.
     pub fn is_fatal(&self) -> bool {
         matches!(self.severity.as_str(), "FATAL" | "PANIC")
     }
@@ -133,7 +132,7 @@ impl Words {
             b'd' => self.datatype = Some(text),
             b'n' => self.constraint = Some(text),
             b'R' => self.routine = Some(text),
-            // The file and line of the server's source, and what later versions may add.
+            // The file and line of the server's source, and fields of later versions.
             _ => {}
         }
     }

@@ -1,13 +1,13 @@
-//! What the server tells without being asked: run-time parameters, notices, notifications.
+//! Messages that the server sends without a request: run-time parameters, notices, notifications.
 
 use super::cursor::Cursor;
 use super::malformed::Malformed;
 use super::server_error::ServerError;
 
-/// The most run-time parameters that are kept, and the longest, in bytes. Servers report about
+/// The largest number of run-time parameters, and bytes of the longest one. Servers report about
 /// fifteen short ones.
-const MOST: usize = 256;
-const LONGEST: usize = 64 * 1024;
+const MAX_PARAMETERS: usize = 256;
+const MAX_PARAMETER_BYTES: usize = 64 * 1024;
 
 /// The reported state of a session.
 #[derive(Debug, Default)]
@@ -29,7 +29,7 @@ impl Session {
             .map(|(name, value)| (&**name, &**value))
     }
 
-    /// Takes in a ParameterStatus (`S`), NoticeResponse (`N`) or NotificationResponse (`A`).
+    /// Handles a ParameterStatus (`S`), NoticeResponse (`N`) or NotificationResponse (`A`).
     pub(super) fn receive(&mut self, tag: u8, body: &[u8]) -> Result<(), String> {
         match tag {
             b'S' => self.hear_parameter(body).ok_or_else(|| Malformed.of(tag)),
@@ -51,10 +51,10 @@ impl Session {
         let mut body = Cursor::new(body);
         let name = String::from_utf8_lossy(body.cstr()?);
         let value = String::from_utf8_lossy(body.cstr()?);
-        if name.len() + value.len() > LONGEST {
+        if name.len() + value.len() > MAX_PARAMETER_BYTES {
             return Some(());
         }
-        let has_room = self.parameters.len() < MOST;
+        let has_room = self.parameters.len() < MAX_PARAMETERS;
         match self.parameters.iter_mut().find(|(n, _)| **n == *name) {
             Some((_, known)) => *known = value.into(),
             None if has_room => self.parameters.push((name.into(), value.into())),

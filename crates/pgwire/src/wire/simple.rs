@@ -1,4 +1,4 @@
-//! Simple queries, whose rows are few: catalog reads and DDL.
+//! Simple queries with few rows: catalog reads and DDL.
 
 use postgres_protocol::message::frontend;
 
@@ -11,14 +11,14 @@ use super::server_error::ServerError;
 pub type TextRows = Vec<Vec<Option<String>>>;
 
 impl Wire {
-    /// Runs a simple query and collects the rows of all its statements: for catalog reads and DDL.
+    /// Runs a simple query and returns the rows of all its statements, for catalog reads and DDL.
     /// [`Wire::out`] must be empty. Bytes that are not UTF-8 (databases in SQL_ASCII) are
     /// replaced.
     ///
     /// **Not cancel safe**, as [`Wire::exchange`].
     ///
     /// # Errors
-    /// Outside: [`Broken`]. Inside: the error of the first statement that failed.
+    /// The outer error is [`Broken`], the inner one that of the first failed statement.
     pub async fn simple(&mut self, sql: &str) -> Result<Result<TextRows, ServerError>, Broken> {
         if frontend::query(sql, &mut self.out).is_err() {
             self.clear_out();
@@ -38,8 +38,9 @@ impl Wire {
         Ok(failed.map_or(Ok(rows), Err))
     }
 
-    /// Runs simple queries in one round trip, and collects the rows or the error of each. The same
-    /// conditions as for [`Wire::simple`]. A text with a zero byte is not sent and gives no rows.
+    /// Runs simple queries in one round trip, and returns the rows or the error of each. The
+    /// conditions of [`Wire::simple`] apply. A text with a zero byte is not sent and returns no
+    /// rows.
     ///
     /// # Errors
     /// [`Broken`].

@@ -1,5 +1,5 @@
-//! The start of a session: who we are, the proof of it, and what the server reports before it is
-//! ready.
+//! Starts a session: sends the startup message, authenticates, and reads the server's parameters
+//! until it is ready.
 
 use std::future::poll_fn;
 use std::sync::Arc;
@@ -14,14 +14,14 @@ use super::cancel::CancelKey;
 use super::connection::Wire;
 use super::cursor::Cursor;
 use super::entrance::{Entrance, Refusal};
-use super::frame::LONGEST;
+use super::frame::MAX_MESSAGE_BYTES;
 use super::inbox::Inbox;
 use super::server_error::ServerError;
 use super::session::Session;
 use super::socket::Socket;
 
-/// The longest message before the server is known to be one, in bytes.
-const LONGEST_AT_START: usize = 64 * 1024;
+/// Bytes of the longest message during the start, before the peer is known to be a server.
+const MAX_START_BYTES: usize = 64 * 1024;
 
 /// A session that is not ready yet.
 struct Start<'a> {
@@ -32,7 +32,7 @@ struct Start<'a> {
     key: (i32, i32),
 }
 
-/// Starts a session on a connected socket. `binding` is what TLS has to bind an authentication to.
+/// Starts a session on a connected socket. `binding` is the channel binding data of TLS.
 pub(super) async fn start(
     entrance: &Entrance<'_>,
     socket: Socket,
@@ -42,7 +42,7 @@ pub(super) async fn start(
     let mut start = Start {
         entrance,
         socket,
-        inbox: Inbox::new(LONGEST_AT_START),
+        inbox: Inbox::new(MAX_START_BYTES),
         session: Session::default(),
         key: (0, 0),
     };
@@ -55,19 +55,19 @@ pub(super) async fn start(
     }
 }
 
-/// The startup message.
+/// Returns the startup message.
 fn hello(entrance: &Entrance<'_>) -> Result<BytesMut, Fault> {
     let target = entrance.target;
     let asked = |name: &str| entrance.settings.iter().any(|(asked, _)| *asked == name);
     let mut parameters = vec![("user", target.user.as_str())];
     parameters.extend(target.database.as_deref().map(|name| ("database", name)));
-    if !target.guest && !asked("client_encoding") {
+    if !target.is_guest && !asked("client_encoding") {
         parameters.push(("client_encoding", "UTF8"));
     }
     if !asked("application_name") {
         parameters.push(("application_name", &target.application_name));
     }
-    // The server keeps the last of several `options` alone.
+    // The server uses only the last of several `options`.
     let mut options = target.options.clone().unwrap_or_default();
     for (name, value) in entrance.settings {
         if *name == "options" {
@@ -112,7 +112,7 @@ impl Start<'_> {
         }
     }
 
-    /// True once the session is ready.
+    /// Handles a message. Returns true once the session is ready.
     async fn take(&mut self, tag: u8, body: &[u8], auth: &mut Auth<'_>) -> Result<bool, Refusal> {
         match tag {
             b'R' => {
@@ -144,17 +144,17 @@ impl Start<'_> {
         let Ok(error) = ServerError::parse(body) else {
             return self.entrance.garbled("its error is malformed").into();
         };
-        // pg_hba.conf may let the same user in with TLS, or without it.
+        // pg_hba.conf may accept the same user with TLS and refuse it without, or the reverse.
         let other_way = error.code == "28000" && !auth.has_sent_password();
         let mut fault = Fault::from(error);
-        if !self.entrance.target.guest {
+        if !self.entrance.target.is_guest {
             fault.message = format!("{}: {}", self.entrance.peer(), fault.message).into();
         }
         Refusal { fault, other_way }
     }
 
     fn ready(mut self) -> Wire {
-        self.inbox.set_longest(LONGEST);
+        self.inbox.set_longest(MAX_MESSAGE_BYTES);
         let (pid, secret) = self.key;
         let (target, host) = (self.entrance.target, self.entrance.host);
         let encrypted = matches!(self.socket, Socket::Tls(_));

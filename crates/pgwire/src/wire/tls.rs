@@ -1,7 +1,7 @@
-//! TLS, with libpq's idea of what is verified.
+//! TLS, which verifies what libpq verifies.
 //!
-//! The cryptography is named here and given to each connection: there is no process-wide provider
-//! that another library could have set.
+//! Each connection gets its cryptography provider from here, so that no other library can change it
+//! for the process.
 
 mod binding;
 mod verifier;
@@ -28,17 +28,17 @@ use crate::target::{Address, Roots, SslMode, TlsOptions};
 pub use binding::server_end_point;
 use verifier::{Check, Verifier};
 
-/// The name of PostgreSQL's protocol in TLS (ALPN).
+/// The ALPN name of PostgreSQL's protocol.
 const PROTOCOL: &[u8] = b"postgresql";
 
-/// A TLS connection, and what an authentication can be bound to.
+/// A TLS connection with its channel binding data.
 pub(super) struct Secured {
     pub(super) stream: Box<TlsStream<TcpStream>>,
     pub(super) binding: Option<Vec<u8>>,
 }
 
-/// Reads exactly one byte: whatever a man in the middle put behind it becomes part of the TLS
-/// handshake, which fails.
+/// Asks the server for TLS and reads exactly one byte. Bytes that a man in the middle adds after it
+/// become part of the TLS handshake, which then fails.
 pub(super) async fn ask(socket: &mut TcpStream) -> io::Result<u8> {
     let mut request = BytesMut::new();
     frontend::ssl_request(&mut request);
@@ -46,7 +46,7 @@ pub(super) async fn ask(socket: &mut TcpStream) -> io::Result<u8> {
     socket.read_u8().await
 }
 
-/// Shakes hands.
+/// Performs the TLS handshake.
 pub(super) async fn secure(socket: TcpStream, entrance: &Entrance<'_>) -> Result<Secured, Refusal> {
     let options = entrance.target.tls.clone();
     let is_direct = options.is_direct;
@@ -54,12 +54,12 @@ pub(super) async fn secure(socket: TcpStream, entrance: &Entrance<'_>) -> Result
     let unproven = Arc::new(AtomicBool::new(false));
     let mut config = {
         let (provider, unproven) = (provider.clone(), unproven.clone());
-        // Certificates are read from files.
+        // Reading certificate files blocks.
         tokio::task::spawn_blocking(move || config(&options, &provider, unproven))
             .await
             .map_err(|error| Fault::internal(error.to_string()))??
     };
-    // A server that TLS is begun with at once insists on the protocol's name.
+    // With direct TLS the server requires the ALPN name.
     if is_direct {
         config.alpn_protocols = vec![PROTOCOL.to_vec()];
     }
@@ -164,7 +164,8 @@ fn server_name(entrance: &Entrance<'_>) -> Result<ServerName<'static>, Fault> {
         .map_err(|_| Fault::invalid(format!("{} is no name that TLS could use", entrance.host)))
 }
 
-/// A failed handshake. What the certificate is blamed for does not get better by trying again.
+/// Returns the refusal for a failed handshake. After a certificate error another attempt would fail
+/// too.
 fn failed(entrance: &Entrance<'_>, error: &io::Error) -> Refusal {
     let peer = entrance.peer();
     let rustls = error

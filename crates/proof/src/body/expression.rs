@@ -9,7 +9,7 @@ use super::tokens::Why;
 use crate::clock::is_clock_word;
 use crate::list;
 
-/// Values that are told by a word.
+/// Keywords that are values.
 const WORDS: &str = "null true false current_timestamp current_date current_time localtimestamp localtime current_user \
     current_role session_user user current_catalog current_schema tg_op tg_name tg_when tg_level tg_table_name \
     tg_table_schema tg_relid tg_relname tg_nargs tg_argv";
@@ -28,7 +28,7 @@ fn is_in(list: &str, name: &str) -> bool {
 }
 
 impl Reader<'_> {
-    /// Expressions between commas.
+    /// Parses expressions separated by commas.
     pub(super) fn list(&mut self) -> Result<(), Why> {
         self.expression()?;
         while self.tokens.skip_comma() {
@@ -48,7 +48,7 @@ impl Reader<'_> {
         })
     }
 
-    /// What may follow an operand; true: another one must follow.
+    /// Parses the token after an operand. Returns true if another operand must follow.
     fn behind_operand(&mut self) -> Result<bool, Why> {
         loop {
             match self.tokens.kind(0) {

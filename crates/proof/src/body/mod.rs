@@ -10,12 +10,13 @@ mod tokens;
 
 use tokens::{Tokens, Why};
 
-/// What a harmless body does.
+/// The effects of a harmless body.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Body {
-    /// It may raise something: each client must get its own.
+    /// True if the body may raise a message or an error, of which each client must get its own.
     pub(crate) speaks: bool,
-    /// It may return NULL, or the old row: what is written may not be what is told.
+    /// True if the body may return NULL or the old row, so that the written row may differ from the
+    /// reported one.
     pub(crate) drops: bool,
     /// The columns that it sets.
     pub(crate) assigns: Vec<Box<str>>,
@@ -26,12 +27,12 @@ pub(crate) struct Body {
 }
 
 impl Body {
-    /// One that only looks.
+    /// Returns the effects of a body that only reads its row.
     pub(crate) fn guard() -> Self {
         Self::default()
     }
 
-    /// One that somebody answers for, of which no more is known.
+    /// Returns the effects of a body that the operator trusts and that was not parsed.
     pub(crate) fn unknown() -> Self {
         Self {
             speaks: true,
@@ -71,7 +72,7 @@ struct Reader<'a> {
     shadows: &'a [Box<str>],
     operators: &'a [Box<str>],
     variables: Vec<Box<str>>,
-    /// How deep statements and expressions lie in one another.
+    /// The depth of nested statements and expressions.
     depth: usize,
     body: Body,
 }
@@ -83,7 +84,7 @@ const DEEPEST: usize = 64;
 const TAKEN: [&str; 4] = ["new", "old", "found", "sqlstate"];
 
 impl Reader<'_> {
-    /// `[DECLARE ..] BEGIN .. END[;]`
+    /// Parses `[DECLARE ..] BEGIN .. END[;]`.
     fn block(&mut self) -> Result<(), Why> {
         if self.tokens.skip("declare") {
             while !self.tokens.skip("begin") {

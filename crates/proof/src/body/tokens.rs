@@ -58,7 +58,7 @@ impl<'a> Tokens<'a> {
         self.text.get(token.start..token.end).unwrap_or_default()
     }
 
-    /// Whether the next token is this keyword.
+    /// Returns true if the next token is this keyword.
     pub(crate) fn is(&self, word: &str) -> bool {
         self.is_at(0, word)
     }
@@ -91,7 +91,7 @@ impl<'a> Tokens<'a> {
         self.skip_kind(Kind::Semicolon)
     }
 
-    /// `:=` or `=`
+    /// Skips `:=` or `=`. Returns false if there is neither.
     pub(crate) fn skip_assignment(&mut self) -> bool {
         let found = match self.kind(0) {
             Kind::Odd => self.text(0) == ":=",
@@ -154,7 +154,7 @@ impl<'a> Tokens<'a> {
         Ok(inner.replace("\"\"", "\"").into())
     }
 
-    /// Nothing follows.
+    /// Checks that no token follows.
     pub(crate) fn end(&self) -> Result<(), Why> {
         match self.kind(0) {
             Kind::End => Ok(()),
@@ -162,7 +162,7 @@ impl<'a> Tokens<'a> {
         }
     }
 
-    /// What stands here is not known.
+    /// Returns the reason that names the token which could not be parsed.
     pub(crate) fn why(&self) -> Why {
         match self.kind(0) {
             Kind::End => Why("its body ends too soon".to_owned()),

@@ -6,8 +6,8 @@ use crate::lex::Kind;
 use crate::reading::Effect;
 use crate::words::Words;
 
-/// What a text does that is one call of `set_config` and nothing else, with all of its arguments in
-/// the text. `None`: it is another text.
+/// Returns the effect of a text that is a single call of `set_config` with literal arguments;
+/// `None` for any other text.
 pub(super) fn setting(words: Words<'_>) -> Option<Effect> {
     let call = words.without_end().only_call()?;
     let arguments = call.arguments;
@@ -65,7 +65,7 @@ impl Words<'_> {
     }
 }
 
-/// Whether the name is one that SET and RESET take as well.
+/// Returns true for a name that SET and RESET accept as well.
 fn is_plain(name: &str) -> bool {
     let mut parts = name.split('.');
     parts.all(|part| {

@@ -90,7 +90,7 @@ const HARMLESS: &[&str] = &[
     "variance", "version", "websearch_to_tsquery", "width", "width_bucket",
 ];
 
-/// What a call of a built-in function does. Anything that is not known may do anything.
+/// Returns the effect of a call of a function. An unknown function may do anything.
 pub(super) fn effect(name: &str) -> Effect {
     match name {
         "nextval" => Effect::Generates,
@@ -120,13 +120,14 @@ const VISIBLE: [&str; 11] = [
 /// Listed functions that run what their arguments say.
 const RUNNING: [&str; 1] = ["ts_rewrite"];
 
-/// Whether a built-in function leaves nothing behind, or nothing that cannot be asked for.
+/// Returns true for a built-in function that leaves nothing in the session, or only state that can
+/// be queried.
 pub(crate) fn is_listed(name: &str) -> bool {
     VISIBLE.contains(&name) || (effect(name) == Effect::Nothing && !RUNNING.contains(&name))
 }
 
-/// Whether a word that could be a function's name stands before its parenthesis for the sake of the
-/// syntax.
+/// Returns true if the word before a parenthesis is part of the syntax and not the name of a
+/// function.
 pub(super) fn is_syntax(words: Words<'_>, at: usize) -> bool {
     const BEFORE: &[(&str, &[&str])] = &[
         ("by", &["group", "order", "partition"]),

@@ -1,4 +1,4 @@
-//! What a statement that could be joined leaves behind, read off its parts.
+//! The effect on its session of a statement that could be joined, derived from its parts.
 
 use windrow_calls::{Expression, ParsedStatement};
 use windrow_core::Op;
@@ -7,7 +7,7 @@ use super::functions;
 use crate::reading::{Effect, Reading};
 
 impl Reading {
-    /// What the statement does to the session when it goes to the server by itself.
+    /// Returns the effect of the statement on the session if it is relayed.
     pub fn effect(&self) -> Effect {
         match self {
             Self::Join(parsed) => of_joined(parsed),
@@ -16,7 +16,7 @@ impl Reading {
     }
 }
 
-/// What a statement that could be joined does when it goes to the server by itself.
+/// Returns the effect on the session of a joinable statement that is relayed.
 pub(crate) fn of_joined(parsed: &ParsedStatement) -> Effect {
     let generates = parsed.op == Op::Insert
         || parsed

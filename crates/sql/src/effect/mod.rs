@@ -1,9 +1,8 @@
-//! What a statement leaves behind in its session, read off its tokens.
+//! The effect of a statement on its session, derived from its tokens.
 //!
-//! Every call of a function has a parenthesis behind the function's name, so a text without a name
-//! that is not known to be harmless before a parenthesis calls nothing that is not. (Operators,
-//! casts, views and triggers may call anything too; those who write them in such a way that they
-//! change the session are not served.)
+//! A call of a function has a parenthesis after the function's name. So if all names before
+//! parentheses are known to be harmless, the text calls only harmless functions. (Operators, casts,
+//! views and triggers may call functions too. Those that change the session are not supported.)
 
 mod asking;
 mod config;
@@ -109,7 +108,7 @@ fn explain(words: Words<'_>) -> Effect {
     within(apart(words.from(at)).effect)
 }
 
-/// What several statements do together.
+/// Combines the effects of several statements.
 pub(crate) fn several(effects: Vec<Effect>) -> Effect {
     let plain =
         |effect: &Effect| matches!(effect, Effect::Nothing | Effect::Generates | Effect::Empty);

@@ -1,4 +1,4 @@
-//! What a statement that reads or writes rows leaves behind: what its calls do.
+//! The effect of a statement that reads or writes rows, which is the effect of its calls.
 
 use super::{asking, config, functions};
 use crate::lex::Kind;
@@ -38,8 +38,8 @@ pub(super) fn query(words: Words<'_>) -> Effect {
     effect
 }
 
-/// Whether the INTO at a token belongs to INSERT or MERGE, and is not that of SELECT INTO behind a
-/// column that is called so.
+/// Returns true if the INTO at a token belongs to INSERT or MERGE, and not to a SELECT INTO after a
+/// column called `insert` or `merge`.
 fn writes_into(words: Words<'_>, at: usize) -> bool {
     if at == 0 || !words.any(at - 1, &["insert", "merge"]) {
         return false;
@@ -60,7 +60,7 @@ fn writes_into(words: Words<'_>, at: usize) -> bool {
     depth == 0 && words.is(0, "with")
 }
 
-/// What the call at a token does, if the token before a parenthesis calls anything.
+/// Returns the effect of the call at a token. A token that calls nothing has none.
 fn call(words: Words<'_>, at: usize) -> Effect {
     let is_name = match words.kind(at) {
         Kind::Quoted => true,
@@ -94,7 +94,7 @@ fn call(words: Words<'_>, at: usize) -> Effect {
     }
 }
 
-/// Whether a name before a parenthesis is declared there rather than called: `INSERT INTO t (..)`,
+/// Returns true if a name before a parenthesis is declared and not called: `INSERT INTO t (..)`,
 /// `WITH t (..)`, `AS t (..)`.
 fn declares(words: Words<'_>, at: usize) -> bool {
     match at {
@@ -107,8 +107,8 @@ fn declares(words: Words<'_>, at: usize) -> bool {
     }
 }
 
-/// What a statement does inside of another one. A question there is not answered as the question
-/// itself would be.
+/// Returns the effect of a statement inside another one. A query for the last value of a sequence
+/// is not recognized there.
 pub(super) fn within(effect: Effect) -> Effect {
     match effect {
         Effect::Lastval | Effect::Currval(_) => Effect::AsksForGenerated,

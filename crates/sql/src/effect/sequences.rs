@@ -12,7 +12,7 @@ use crate::words::Words;
 pub struct Sequences {
     /// Their names, as they stand in it.
     pub names: Vec<Box<str>>,
-    /// It may take from others, which only its values tell.
+    /// True if the statement may also take values from sequences that only its values name.
     pub others: bool,
 }
 

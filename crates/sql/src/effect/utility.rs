@@ -1,4 +1,4 @@
-//! COPY and DDL.
+//! The effects of COPY and DDL.
 
 use super::query::{query, within};
 use crate::lex::Kind;
@@ -6,7 +6,7 @@ use crate::reading::Effect;
 use crate::word;
 use crate::words::Words;
 
-/// COPY.
+/// Returns the effect of COPY.
 pub(super) fn copy(words: Words<'_>) -> Effect {
     if words.kind(1) == Kind::Open {
         return query(words.from(1));
@@ -92,7 +92,7 @@ fn is_filled(words: Words<'_>) -> bool {
     })
 }
 
-/// CREATE.
+/// Returns the effect of CREATE.
 pub(super) fn create(words: Words<'_>) -> Effect {
     const KINDS: &[&str] = &[
         "aggregate",

@@ -1,15 +1,15 @@
-//! What a byte may be a part of.
+//! Classes of bytes: the tokens that a byte may be part of.
 
 /// May begin an identifier without quotes.
 const BEGINS: u8 = 1;
 /// May stand in one behind its first character.
 pub(super) const CONTINUES: u8 = 2;
-/// May stand in an operator.
+/// The class of bytes in operators.
 const OPERATOR: u8 = 4;
 /// Space, as far as all versions of the server agree.
 pub(super) const SPACE: u8 = 8;
 
-/// What each byte may be.
+/// The classes of each byte.
 static CLASSES: [u8; 256] = classes();
 
 const fn classes() -> [u8; 256] {
@@ -32,7 +32,7 @@ const fn classes() -> [u8; 256] {
     classes
 }
 
-/// Whether a byte is of a class.
+/// Returns true if a byte has a class.
 #[inline]
 pub(super) fn is(byte: u8, class: u8) -> bool {
     CLASSES
@@ -40,13 +40,13 @@ pub(super) fn is(byte: u8, class: u8) -> bool {
         .is_some_and(|found| found & class != 0)
 }
 
-/// Whether it may begin an identifier.
+/// Returns true if a byte may begin an identifier.
 #[inline]
 pub(super) fn begins(byte: u8) -> bool {
     is(byte, BEGINS)
 }
 
-/// Whether it may stand in an operator.
+/// Returns true if a byte may be part of an operator.
 #[inline]
 pub(super) fn is_operator(byte: u8) -> bool {
     is(byte, OPERATOR)

@@ -12,7 +12,7 @@ use class::{CONTINUES, SPACE, begins, is, is_operator};
 
 use crate::word::MAX_NAME;
 
-/// What a token is.
+/// The kind of a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// An identifier without quotes, or a keyword.
@@ -58,7 +58,7 @@ pub enum Kind {
     Cast,
     /// Something that versions of the server read differently, or that none of them takes.
     Odd,
-    /// Nothing comes behind it.
+    /// The end of the text.
     End,
 }
 
@@ -75,9 +75,9 @@ impl Kind {
 /// A token and its place, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Token {
-    /// What it is.
+    /// The kind of the token.
     pub kind: Kind,
-    /// Where it begins.
+    /// The position of its first byte in the text.
     pub start: usize,
     /// Where the next one may begin.
     pub end: usize,
@@ -160,7 +160,7 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    /// Comments nest.
+    /// Skips a comment. Comments nest.
     fn skip_comment(&mut self) -> Result<(), Broken> {
         let mut depth = 0_u32;
         loop {

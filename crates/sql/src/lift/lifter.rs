@@ -37,7 +37,7 @@ pub struct Lifter {
 }
 
 impl Lifter {
-    /// What was lifted last. Meaningless behind a `None` of [`Lifter::lift`].
+    /// Returns the result of the last [`Lifter::lift`], which must not have returned `None`.
     pub fn lifted(&self) -> Lifted<'_> {
         Lifted {
             template: &self.template,

@@ -13,7 +13,7 @@ const MAX_OF_SEVERAL_ROWS: usize = 32;
 /// The deepest nesting of parentheses and brackets.
 const MAX_DEPTH: u32 = 60;
 
-/// What the token before says about a literal.
+/// The meaning of the preceding token for a literal.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Before {
     /// An expression may begin.
@@ -22,18 +22,18 @@ enum Before {
     Whole,
     /// A sign begins here, and the number behind it is a negative one.
     Sign(usize),
-    /// It must not be touched.
+    /// A literal must stay.
     Other,
 }
 
-/// Where in the statement.
+/// The section of the statement.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Section {
-    /// Literals are lifted.
+    /// A section whose literals are lifted.
     Plain,
     /// Between ON CONFLICT and DO.
     Target,
-    /// Behind RETURNING.
+    /// After RETURNING.
     Returning,
 }
 
@@ -41,11 +41,11 @@ enum Section {
 #[derive(Clone, Copy)]
 struct Literal {
     token: Token,
-    /// NULL, TRUE or FALSE.
+    /// The keyword, if the literal is NULL, TRUE or FALSE.
     word: Word,
     /// Where the minus sign before it begins.
     sign: Option<usize>,
-    /// It is followed by `::` or AS, and the type decides.
+    /// True if `::` or AS follows, so that the type there decides.
     cast: bool,
 }
 
@@ -55,7 +55,7 @@ pub(super) struct Pass<'a, 'b> {
     standard: bool,
     lexer: Lexer<'a>,
     out: &'b mut Lifter,
-    /// How far the text has been copied.
+    /// The position up to which the text has been copied.
     copied: usize,
     waiting: Option<Literal>,
     before: Before,
@@ -65,9 +65,9 @@ pub(super) struct Pass<'a, 'b> {
     section: Section,
     /// In the name of a type.
     typing: bool,
-    /// WHERE was met.
+    /// True after WHERE.
     conditions: bool,
-    /// VALUES was met.
+    /// True after VALUES.
     values: bool,
     /// More than one row was met.
     several: bool,
@@ -77,9 +77,9 @@ pub(super) struct Pass<'a, 'b> {
     highest: usize,
     last: Word,
     last_kind: Kind,
-    /// Where the last token begins.
+    /// The start of the last token.
     start: usize,
-    /// Where the last token ends.
+    /// The end of the last token.
     end: usize,
 }
 
@@ -328,7 +328,7 @@ impl<'a, 'b> Pass<'a, 'b> {
         Some(())
     }
 
-    /// What a literal is behind a comma or an opening parenthesis.
+    /// Returns the meaning of a comma or an opening parenthesis for the literal after it.
     fn item(&self) -> Before {
         if self.values && self.depth == 1 && !self.conditions {
             Before::Whole
@@ -350,7 +350,7 @@ impl<'a, 'b> Pass<'a, 'b> {
         };
     }
 
-    /// Whether a sign that is next stands between two operands, for certain.
+    /// Returns true if the next sign is certainly between two operands.
     fn behind_an_operand(&self) -> bool {
         match self.last_kind {
             Kind::Integer

@@ -4,13 +4,13 @@ use super::word::Word;
 use crate::lex::Kind;
 use crate::string;
 
-/// PostgreSQL's `int4`.
+/// The type number of `int4`.
 pub(super) const INT4: u32 = 23;
-/// PostgreSQL's `int8`.
+/// The type number of `int8`.
 pub(super) const INT8: u32 = 20;
-/// PostgreSQL's `numeric`.
+/// The type number of `numeric`.
 pub(super) const NUMERIC: u32 = 1700;
-/// PostgreSQL's `bool`.
+/// The type number of `bool`.
 pub(super) const BOOL: u32 = 16;
 /// The server decides.
 pub(super) const UNKNOWN: u32 = 0;
@@ -80,7 +80,7 @@ fn append(values: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>) -> Option<()>) 
     }
 }
 
-/// Appends bytes as they are.
+/// Appends bytes unchanged.
 pub(super) fn append_bytes(values: &mut Vec<u8>, bytes: &[u8]) -> Option<()> {
     append(values, |values| {
         values.extend_from_slice(bytes);

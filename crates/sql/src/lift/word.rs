@@ -1,6 +1,6 @@
 //! The words that say whether a literal may be lifted.
 
-/// Words that matter here.
+/// Keywords that decide whether literals are lifted.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Word {
     /// AND, OR, NOT, WHEN, THEN, ELSE, LIKE, ILIKE, BETWEEN: an expression may follow.

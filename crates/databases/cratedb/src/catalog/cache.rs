@@ -8,8 +8,9 @@ use windrow_database::described::{self, Descriptions};
 use super::table::Facts;
 use crate::values::column::{Column, Kind};
 
-/// How long a description is used before it is read again. A stale one costs speed or a refusal by
-/// the server, never truth: the server converts and judges every value itself.
+/// The time for which a description is used before it is read again. A stale one costs speed or
+/// causes an error of the server, but no wrong answer: the server converts and checks every value
+/// itself.
 const FRESH: Duration = Duration::from_secs(30);
 
 /// The columns of a table. Fields of object columns are listed too, as `column['field']`, without a
@@ -21,7 +22,7 @@ pub(crate) const COLUMNS: &str = "SELECT column_name, data_type, is_nullable FRO
 pub(crate) const KEY: &str = "SELECT column_name FROM information_schema.key_column_usage \
      WHERE table_schema = ? AND table_name = ? ORDER BY ordinal_position";
 
-/// Descriptions by name.
+/// Descriptions of tables by name.
 pub(crate) type Catalog = Descriptions<Facts>;
 
 impl described::Facts for Facts {
@@ -30,7 +31,8 @@ impl described::Facts for Facts {
     }
 }
 
-/// What the answers to [`COLUMNS`] and [`KEY`] say of a table; `None`: there is none.
+/// Returns the description of a table from the answers to [`COLUMNS`] and [`KEY`]; `None` if the
+/// table does not exist.
 pub(crate) fn facts(
     name: TableName,
     columns: Vec<(String, String, bool)>,

@@ -10,11 +10,11 @@ use windrow_database::quote::{push_ident, push_idents, push_table};
 
 use super::table::Facts;
 
-/// What the rows of a batch ask of one table.
+/// The columns that the rows of a batch need in one table.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Demand {
     seen_columns: SeenColumns,
-    /// Columns that held an array.
+    /// The columns with array values.
     arrays: Vec<Name>,
     new: NewTable,
 }
@@ -46,8 +46,8 @@ impl Demand {
     }
 }
 
-/// What is to be done before the rows can be taken. Replicas, shards and all else are the cluster's
-/// own defaults.
+/// Returns the DDL that the rows need. Replicas, shards and everything else are the cluster's
+/// defaults.
 pub(crate) fn statements(name: &TableName, facts: Option<&Facts>, demand: &Demand) -> Vec<String> {
     let typed = |seen_column| Some((seen_column, demand.type_of(seen_column)?));
     let columns: Vec<_> = demand

@@ -1,5 +1,4 @@
-//! What the database says of a table, read once and shared; tables and columns that are made from
-//! rows.
+//! Descriptions of tables, read once and shared; creates tables and columns for rows.
 
 pub(crate) mod cache;
 pub(crate) mod create;

@@ -1,4 +1,4 @@
-//! What the catalog says of a table.
+//! The description of a table.
 
 use windrow_core::{Key, Name, TableName};
 use windrow_database::named_key::UniqueKeys;
@@ -8,10 +8,10 @@ use crate::values::column::Column;
 /// A table, as it was when it was read.
 pub(crate) type Table = windrow_database::described::Table<Facts>;
 
-/// What was read of a table.
+/// The description of a table, read from the catalog.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Facts {
-    /// With its schema.
+    /// The name of the table, with its schema.
     pub(crate) name: TableName,
     pub(crate) columns: Vec<Column>,
     /// Places of the primary key's columns, in its order; empty without one.

@@ -23,8 +23,8 @@ pub(super) struct BoundBatch {
     pub(super) writes: Vec<BoundWrite>,
 }
 
-/// Joins all writes that have no verdict with their tables. What is senseless is told so, what
-/// finds nothing is told that.
+/// Joins all writes without a verdict with their tables. Invalid writes get their error; writes
+/// that cannot find a row get the outcome of no rows.
 pub(super) fn bind(batch: &mut Batch<'_>, knowledge: &mut Knowledge, creates: bool) -> BoundBatch {
     let mut bound = BoundBatch::default();
     // By what they are, not by address: equal shapes of different requests are one.

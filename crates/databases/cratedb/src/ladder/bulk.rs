@@ -18,9 +18,9 @@ use crate::fault::{MISSING, meaning};
 /// The most bytes of values in one request. CrateDB takes 100 MiB (`http.max_content_length`).
 const REQUEST: usize = 16 << 20;
 
-/// What came of a bulk.
+/// The result of a bulk request.
 enum Sent {
-    /// Its rows are told one by one.
+    /// The server returned a result for each row.
     Told(Vec<Entry>),
     /// None of its rows was written.
     Refused { fault: Fault, statement: bool },

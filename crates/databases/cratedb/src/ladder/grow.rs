@@ -31,7 +31,7 @@ impl Connection {
             }
             for sql in statements {
                 if let Err(fault) = self.make(&whole, &sql, &mut batch.tally).await? {
-                    // Somebody else may have been quicker: what is read now decides.
+                    // Another client may have created it: the description that is read now decides.
                     knowledge.not_grown.insert(name.clone(), fault);
                 }
             }

@@ -1,7 +1,7 @@
-//! The rows that writes touch, told by the values of the primary key.
+//! Identifies the row of a write by the values of its primary key.
 //!
-//! Two spellings of one value (`7` and `"007"`, a moment in two zones) give the same text. Where
-//! equal values cannot be told, no key is given, and the caller keeps order.
+//! Two spellings of one value (`7` and `"007"`, a time in two zones) give the same text. If
+//! equality cannot be decided, there is no key, and the caller keeps the order.
 
 use std::hash::BuildHasher;
 
@@ -12,14 +12,14 @@ use crate::catalog::table::Facts;
 use crate::values::column::Kind;
 use crate::values::{decode, encode, moment};
 
-/// What the primary key of a write is.
+/// The primary key of a write.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Found {
     /// The row, by the texts of its key's parts.
     Row(String),
     /// A part is NULL: no row has it.
     Nothing,
-    /// Not to be told from here.
+    /// The key cannot be derived from the write.
     Unknown,
 }
 

@@ -1,4 +1,4 @@
-//! What a batch knows of its tables.
+//! The descriptions of a batch's tables.
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -35,7 +35,7 @@ fn keys_at_once(parts: usize) -> usize {
     }
 }
 
-/// What a read was answered.
+/// The answer to a read.
 enum LookupReply {
     Answer(Answer),
     Refused { fault: Fault, statement: bool },
@@ -58,12 +58,12 @@ pub(super) fn keys(
     items.iter().map(key).collect()
 }
 
-/// What a read of nothing gives.
+/// Returns the outcome of a read that finds no row.
 pub(super) fn none(statement: &Statement) -> RowDone {
     gave(statement, Vec::new())
 }
 
-/// What a statement gives for these rows.
+/// Returns the outcome of a statement with these rows.
 pub(super) fn gave(statement: &Statement, rows: Vec<Box<[Value]>>) -> RowDone {
     let count = rows.len() as u64;
     let returned = statement.returned.as_ref().map(|wanted| {
@@ -133,7 +133,8 @@ impl Connection {
         Ok(())
     }
 
-    /// A read by other columns than the primary key's, or by a key that cannot be told from here.
+    /// Reads by other columns than the primary key, or by a key that cannot be derived from the
+    /// write.
     async fn search(
         &mut self,
         batch: &mut Batch<'_>,
@@ -287,7 +288,8 @@ fn key_of(facts: &Facts, row: &[&RawValue]) -> Option<String> {
     key::of_answer(facts, row.iter().map(|raw| raw.get()))
 }
 
-/// What was asked for stands behind the key, or behind one column where there is no key.
+/// Returns the requested columns of a row. They come after the key, or after one column if there is
+/// no key.
 fn wanted(statement: &Statement, row: &[&RawValue]) -> Box<[Value]> {
     let behind = statement.table.primary.len().max(1);
     match &statement.returned {

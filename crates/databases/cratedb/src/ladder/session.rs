@@ -18,7 +18,7 @@ use crate::fault::meaning;
 /// The most bytes that an answer may have.
 const ANSWER: usize = 64 << 20;
 
-/// CrateDB's own default schema.
+/// CrateDB's default schema.
 const SCHEMA: &str = "doc";
 
 /// A connection, and the schema of names that have none.
@@ -120,11 +120,11 @@ impl Session {
         }
     }
 
-    /// What the catalog says of a table (with its schema). `None`: there is none, or none that we
-    /// may see.
+    /// Reads the description of a table (with its schema). Returns `None` if the table does not
+    /// exist or is not visible to the user.
     ///
     /// # Errors
-    /// Nothing was written by it.
+    /// The failure of the query, which writes nothing.
     pub(crate) async fn read(
         &mut self,
         table: &TableName,

@@ -1,9 +1,8 @@
-//! Rows that a bulk failed without saying why, or of which it is not known whether they are there.
+//! Finds the outcome of rows that failed in a bulk without an error message.
 //!
-//! Of each shard only the first ten rows of a bulk carry the text of their errors. A row that
-//! failed was not written, so it may be run again alone for its true error. Many of them are told
-//! apart by one look at which of their keys are there: reads by primary key see every write that
-//! has been answered.
+//! The server reports an error message for only the first ten failed rows of each shard. A failed
+//! row was not written, so it may run again alone for its true error. Many of them are settled by
+//! one query for their keys, because reads by primary key see every answered write.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -19,8 +18,8 @@ use super::statement::Statement;
 const FEW: usize = 2;
 
 impl Connection {
-    /// Finds the true errors of rows that failed without one. `duplicate` is what another row of
-    /// the bulk was told.
+    /// Finds the true errors of rows that failed without a message. `duplicate` is the error of
+    /// another row of the bulk.
     pub(super) async fn explain(
         &mut self,
         batch: &mut Batch<'_>,
@@ -83,7 +82,7 @@ impl Connection {
         }
     }
 
-    /// Which of the writes have their rows in the table. `None` where that cannot be told.
+    /// Returns the writes whose rows are in the table; `None` if that is unknown.
     async fn existing(
         &mut self,
         batch: &mut Batch<'_>,

@@ -17,8 +17,7 @@ use crate::values::encode;
 const ROW: usize = 96 << 20;
 
 impl Connection {
-    /// Executes one write by its own statement: what it is told is what it would have been told
-    /// alone, for it was.
+    /// Executes one write as its own statement, so that its outcome is the one it has alone.
     pub(super) async fn one(
         &mut self,
         batch: &mut Batch<'_>,
@@ -97,7 +96,7 @@ pub(super) fn push_args(statement: &Statement, write: &RowWrite, out: &mut Vec<u
     }
 }
 
-/// Rows that a statement counts.
+/// Returns the number of rows of a statement.
 pub(super) fn count(statement: &Statement, rows: i64) -> u64 {
     let rows = u64::try_from(rows).unwrap_or_default();
     if statement.counts_one { 1 } else { rows }
@@ -128,7 +127,7 @@ pub(super) fn lost(batch: &mut Batch<'_>, items: &[usize], loss: Loss, rung: Run
     }
 }
 
-/// It cannot be told whether the rows were written.
+/// Concludes writes whose outcome is unknown.
 pub(super) fn unknown(batch: &mut Batch<'_>, items: &[usize], why: &str, rung: Rung) {
     let message = format!("it cannot be known whether this was written: {why}");
     for at in items {

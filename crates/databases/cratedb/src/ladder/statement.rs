@@ -11,7 +11,7 @@ use super::key;
 use crate::catalog::table::{Facts, Table};
 use crate::values::column::{Column, Kind};
 
-/// How the writes of one shape are executed, as long as the table stays as it is.
+/// The SQL for the writes of one shape, valid as long as the table does not change.
 #[derive(Debug)]
 pub(super) struct Statement {
     pub(super) table: Arc<Table>,
@@ -20,15 +20,15 @@ pub(super) struct Statement {
     /// The statement for one row; of reads and of updates that change nothing, what stands before
     /// WHERE.
     pub(super) sql: String,
-    /// How many values a row must have.
+    /// The number of values in each row.
     pub(super) width: usize,
     /// The values of a row in the order of the statement's parameters.
     pub(super) slots: Vec<Slot>,
-    /// How many of the slots find the row, at their end.
+    /// The number of slots, at the end, that find the row.
     pub(super) key_slots: usize,
     /// Places, in a row, of the primary key's parts; empty where the row does not name it.
     pub(super) key: Vec<usize>,
-    /// What comes back.
+    /// The returned columns.
     pub(super) returned: Option<Returned>,
     /// Nothing is written: a read, or an update that names no column.
     pub(super) reads: bool,
@@ -38,7 +38,7 @@ pub(super) struct Statement {
     pub(super) counts_one: bool,
 }
 
-/// Where one parameter comes from.
+/// The source of one parameter.
 #[derive(Clone, Debug)]
 pub(super) struct Slot {
     /// The place in the row.
@@ -202,7 +202,7 @@ impl ParsedStatement<'_> {
         Ok(())
     }
 
-    /// The primary key comes back before all else, so that rows are told apart.
+    /// Sets the SQL of a read. It returns the primary key first, which identifies the rows.
     fn get(&self, statement: &mut Statement, key: &[Name]) {
         let mut names: Vec<&Name> = self.table.key().map(|column| &column.name).collect();
         if names.is_empty() {

@@ -1,4 +1,4 @@
-//! What is known of a column, and what that means for the values that go into it.
+//! The description of a column, and the kinds of values that it takes.
 
 use windrow_core::Name;
 

@@ -1,4 +1,4 @@
-//! What comes back, as values.
+//! Decodes returned values.
 
 use windrow_core::Value;
 

@@ -18,7 +18,7 @@ use crate::values::column::{Column, Kind};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Unwritable(pub(crate) &'static str);
 
-/// Whether the value can be written at all.
+/// Checks that a value can be written.
 pub(crate) fn check(kind: Kind, value: &Value) -> Result<(), Unwritable> {
     match (kind, value) {
         (Kind::Float, Value::Number(_)) | (_, Value::Json(_)) => push(kind, value, &mut Vec::new()),
@@ -91,8 +91,8 @@ pub(crate) fn int(value: &Value) -> Option<i64> {
     }
 }
 
-/// Whether the server would refuse the value as far as can be told from here, and with it a whole
-/// bulk. A wrong guess costs a request, never truth.
+/// Returns true if the server would probably refuse the value, and with it the whole bulk. A wrong
+/// guess costs a request, but causes no wrong answer.
 pub(crate) fn is_suspect(column: &Column, value: &Value) -> bool {
     match (column.kind, value) {
         (_, Value::Null) => column.not_null,

@@ -65,7 +65,7 @@ pub(crate) fn millis(text: &str, zoned: bool) -> Option<i64> {
     Some(midnight * DAY + time - if zoned { offset } else { 0 })
 }
 
-/// What stands behind the date: milliseconds of the day, and those of the offset.
+/// Parses the text after the date: milliseconds of the day, and of the offset.
 fn time(text: &str) -> Option<(i64, i64)> {
     let Some(text) = text.strip_prefix(['T', ' ']) else {
         return text.is_empty().then_some((0, 0));

@@ -39,7 +39,7 @@ fn read_all(bytes: Vec<u8>, sizes: Vec<usize>) -> Vec<(u8, Vec<u8>)> {
         sizes,
         at: 0,
     };
-    let mut inbox = Inbox::new(frame::LONGEST);
+    let mut inbox = Inbox::new(frame::MAX_MESSAGE_BYTES);
     let mut read = Vec::new();
     let runtime = tokio::runtime::Builder::new_current_thread()
         .build()
@@ -139,10 +139,10 @@ fn an_announced_length_costs_no_memory() {
     header.extend(1_000_000_000_i32.to_be_bytes());
     header.extend([1; 1000]);
     assert_eq!(
-        frame::front(&header, frame::LONGEST),
+        frame::front(&header, frame::MAX_MESSAGE_BYTES),
         Ok(Front::Part(1_000_000_001))
     );
-    let mut inbox = Inbox::new(frame::LONGEST);
+    let mut inbox = Inbox::new(frame::MAX_MESSAGE_BYTES);
     let mut stream = &header[..];
     let mut cx = Context::from_waker(std::task::Waker::noop());
     while !matches!(
@@ -156,7 +156,7 @@ fn an_announced_length_costs_no_memory() {
 
 #[test]
 fn a_large_message_does_not_keep_its_memory() {
-    let mut inbox = Inbox::new(frame::LONGEST);
+    let mut inbox = Inbox::new(frame::MAX_MESSAGE_BYTES);
     let bytes = message(b'd', &vec![7; 5_000_000]);
     let mut stream = &bytes[..];
     let mut cx = Context::from_waker(std::task::Waker::noop());

@@ -6,8 +6,8 @@ use rustls::crypto::hash::{Hash, HashAlgorithm};
 
 use crate::wire::cursor::Cursor;
 
-/// What SCRAM-SHA-256-PLUS binds to for a certificate (DER); `None` where its signature's hash is
-/// not defined or not known here.
+/// Returns the channel binding data for a certificate (DER); `None` if the hash of its signature is
+/// not defined or unknown.
 pub fn server_end_point(certificate: &[u8], provider: &CryptoProvider) -> Option<Vec<u8>> {
     let algorithm = hash_of(signature_algorithm(certificate)?)?;
     Some(
@@ -18,7 +18,7 @@ pub fn server_end_point(certificate: &[u8], provider: &CryptoProvider) -> Option
     )
 }
 
-/// The object identifier of the algorithm by which a certificate (DER) is signed:
+/// Returns the object identifier of the algorithm that signed a certificate (DER):
 /// `SEQUENCE { SEQUENCE { .. }, SEQUENCE { OBJECT IDENTIFIER, .. }, .. }`.
 fn signature_algorithm(certificate: &[u8]) -> Option<&[u8]> {
     let mut certificate = Cursor::new(element(&mut Cursor::new(certificate), SEQUENCE)?);
@@ -30,7 +30,7 @@ fn signature_algorithm(certificate: &[u8]) -> Option<&[u8]> {
 const SEQUENCE: u8 = 0x30;
 const OBJECT_IDENTIFIER: u8 = 0x06;
 
-/// The content of the next element, which must have this tag.
+/// Returns the content of the next element, which must have this tag.
 fn element<'a>(from: &mut Cursor<'a>, tag: u8) -> Option<&'a [u8]> {
     if from.u8()? != tag {
         return None;
@@ -49,7 +49,8 @@ fn element<'a>(from: &mut Cursor<'a>, tag: u8) -> Option<&'a [u8]> {
     from.bytes(len)
 }
 
-/// RFC 5929: the signature's own hash, but SHA-256 in place of MD5 and SHA-1.
+/// Returns the hash for an algorithm by RFC 5929: the signature's own, but SHA-256 instead of MD5
+/// and SHA-1.
 fn hash_of(algorithm: &[u8]) -> Option<HashAlgorithm> {
     const RSA: &[u8] = &[0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x01, 0x01];
     const ECDSA: &[u8] = &[0x2a, 0x86, 0x48, 0xce, 0x3d, 0x04];
@@ -62,7 +63,7 @@ fn hash_of(algorithm: &[u8]) -> Option<HashAlgorithm> {
     }
 }
 
-/// The provider's hashes are those of its cipher suites.
+/// Returns the provider's implementation of a hash, which is found through its cipher suites.
 fn hasher(provider: &CryptoProvider, algorithm: HashAlgorithm) -> Option<&'static dyn Hash> {
     provider
         .cipher_suites

@@ -1,4 +1,4 @@
-//! What is asked of a server's certificate.
+//! Verifies a server's certificate.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,28 +12,28 @@ use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::server::ParsedCertificate;
 use rustls::{DigitallySignedStruct, Error, RootCertStore, SignatureScheme};
 
-/// How much is asked.
+/// The extent of verification.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Check {
-    /// Nothing (`allow`, `prefer`, `require`): encryption against who only listens.
+    /// Nothing (`allow`, `prefer`, `require`): encryption protects only against passive listeners.
     Nothing,
-    /// That a trusted authority signed it (`verify-ca`).
+    /// A trusted authority must have signed the certificate (`verify-ca`).
     Authority,
-    /// And that it is the named host's (`verify-full`).
+    /// In addition, the certificate must be for the host's name (`verify-full`).
     Name,
 }
 
-/// Verifies by [`Check`].
+/// A certificate verifier for rustls that follows [`Check`].
 #[derive(Debug)]
 pub(super) struct Verifier {
     check: Check,
     roots: RootCertStore,
-    /// Certificates that are trusted as they are. webpki takes no authority's certificate for a
-    /// server's own, but a self-signed one is both, and naming it as `sslrootcert` is the
-    /// usual way to trust it.
+    /// Certificates that are trusted themselves. webpki does not accept an authority's certificate
+    /// as a server's certificate, but a self-signed one is both, and `sslrootcert` is the usual way
+    /// to trust it.
     pinned: Vec<CertificateDer<'static>>,
     algorithms: WebPkiSupportedAlgorithms,
-    /// Set where the server did not prove that the certificate is its own.
+    /// True if the server has not proven that the certificate is its own.
     unproven: Arc<AtomicBool>,
 }
 
@@ -54,8 +54,8 @@ impl Verifier {
         }
     }
 
-    /// A certificate that webpki cannot read (X.509 version 1, which `openssl x509 -req` makes) is
-    /// good enough where nothing is verified; an authentication must then not be bound to it.
+    /// Accepts a certificate that webpki cannot parse (X.509 version 1, from `openssl x509 -req`)
+    /// if nothing is verified. Authentication must not be bound to it.
     fn excuse(
         &self,
         certificate: &CertificateDer<'_>,
