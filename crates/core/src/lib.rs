@@ -70,8 +70,8 @@ pub use intake::{Arrivals, Intake, Outcomes, Submission, Units};
 pub use inventory::{Inventory, KeyRange, KeyedRow, KeyedTable, RowSum, RowSums};
 pub use limits::Limits;
 pub use load::{
-    Bulk, Claim, CsvStyle, CsvText, Field, Filtered, Holds, LoadColumn, LoadFault, LoadPlan,
-    Loaded, Loader, Mark, Marks, Means, Rows, Span,
+    Bulk, Claim, CsvStyle, CsvText, Field, Filtered, FormSkips, Holds, LoadColumn, LoadFault,
+    LoadPlan, Loaded, Loader, Mark, Marks, Means, Rows, Span,
 };
 pub use moves::{MovePlan, Mover, Moves, News};
 pub use name::{Name, TableName};

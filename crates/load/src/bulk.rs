@@ -1,4 +1,4 @@
-//! Pieces of a portion by the database's bulk form, tried again where that may help.
+//! Writes pieces of a portion by the database's bulk form, and tries again if that may help.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use super::LoadError;
 use super::marking::Marking;
 use super::patience::{Patience, is_passing};
 
-/// One connection that loads, opened when it is needed.
+/// One connection that loads, opened when a piece needs it.
 pub(super) struct BulkWriter {
     bulk: Arc<dyn Bulk>,
     plan: LoadPlan,
@@ -22,49 +22,46 @@ pub(super) struct BulkWriter {
     away_wait: Duration,
 }
 
-/// Rows, or what they are made of.
+/// The contents of a piece, and which of its rows may be left out.
 #[derive(Clone, Copy)]
 pub(super) enum Contents<'a> {
+    /// Rows that are written all or not at all.
     Rows(&'a Rows),
+    /// Rows of which those that look bad are left out.
+    GoodRows(&'a Rows),
+    /// Records that the database splits into fields, written all or not at all.
     Csv(CsvText<'a>),
 }
 
-/// Rows that are to be written together.
+/// Rows to be written together, and the mark that they get.
 #[derive(Clone, Copy)]
 pub(super) struct Piece<'a> {
     pub(super) contents: Contents<'a>,
-    /// Their records; none where nothing can be left out.
+    /// The record of each row; empty if no row can be left out.
     pub(super) records: &'a [u64],
-    /// What is done of the file once they are.
+    /// The part of the file that is done once the rows are written.
     pub(super) span: Span,
 }
 
 impl Contents<'_> {
     fn rows(self) -> usize {
         match self {
-            Self::Rows(rows) => rows.len(),
+            Self::Rows(rows) | Self::GoodRows(rows) => rows.len(),
             Self::Csv(csv) => csv.records,
         }
     }
 }
 
-/// Whether rows may be left out.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Manner {
-    Whole,
-    Filter,
-}
-
-/// What became of a piece.
+/// The outcome of a piece.
 #[derive(Debug)]
 pub(super) enum BulkOutcome {
-    /// It is in, but for what was left out.
+    /// The piece is written, but for the rows that were left out.
     Loaded(Filtered),
-    /// Its rows are to go through a lane.
+    /// Nothing is written; the rows are to take another form.
     Refused(Fault),
-    /// Records are to be split into fields: the bulk form does not read them.
+    /// The bulk form does not read records; they are to be split into fields.
     Unread,
-    /// All rows are to go through a lane: the bulk form cannot do what is asked for.
+    /// The bulk form cannot do what the load asks for; all rows are to go through a lane.
     Unsupported(Fault),
 }
 
@@ -84,16 +81,10 @@ impl BulkWriter {
         }
     }
 
-    /// True if it may leave rows out.
-    pub(super) fn filters(&self) -> bool {
-        self.bulk.filters()
-    }
-
     /// Writes a piece, or nothing of it.
     pub(super) async fn load(
         &mut self,
         piece: Piece<'_>,
-        manner: Manner,
         halt: &CancellationToken,
         place: impl Fn() -> String,
     ) -> Result<BulkOutcome, LoadError> {
@@ -103,7 +94,7 @@ impl BulkWriter {
             .map(|marking| marking.mark(piece.span));
         let mark = mark.as_ref();
         let mut patience = Patience::new(self.away_wait, halt);
-        // True once a commit may have taken place that nobody has heard of.
+        // True once a commit may have taken place whose answer was lost.
         let mut doubtful = false;
         loop {
             let mut loader = match self.loader.take() {
@@ -129,7 +120,7 @@ impl BulkWriter {
                 self.loader = Some(loader);
                 return Ok(BulkOutcome::Unread);
             }
-            let fault = match write(&mut *loader, piece, manner, mark).await {
+            let fault = match write(&mut *loader, piece, mark).await {
                 Ok(loaded) => {
                     self.loader = Some(loader);
                     return Ok(BulkOutcome::Loaded(loaded));
@@ -166,8 +157,8 @@ impl BulkWriter {
         }
     }
 
-    /// What the marks say of a piece whose answer was lost: they came into the database together
-    /// with its rows, or not at all. What they leave open was left out.
+    /// Returns the outcome of a piece whose answer was lost, or `None` if nothing was written. Its
+    /// marks and its rows were committed together; rows without a mark were left out.
     async fn is_in(
         &mut self,
         piece: Piece<'_>,
@@ -202,17 +193,16 @@ impl BulkWriter {
 async fn write(
     loader: &mut dyn Loader,
     piece: Piece<'_>,
-    manner: Manner,
     mark: Option<&Mark>,
 ) -> Result<Filtered, LoadFault> {
     let whole = |loaded| Filtered {
         loaded,
         left: Vec::new(),
     };
-    match (piece.contents, manner) {
-        (Contents::Csv(csv), _) => loader.pass(csv, mark).await.map(whole),
-        (Contents::Rows(rows), Manner::Whole) => loader.load(rows, mark).await.map(whole),
-        (Contents::Rows(rows), Manner::Filter) => {
+    match piece.contents {
+        Contents::Csv(csv) => loader.pass(csv, mark).await.map(whole),
+        Contents::Rows(rows) => loader.load(rows, mark).await.map(whole),
+        Contents::GoodRows(rows) => {
             let records = piece.records;
             let claim = mark.map(|mark| Claim { mark, records });
             loader.filter(rows, claim.as_ref()).await

@@ -2,50 +2,26 @@
 
 use std::ops::Range;
 
-use windrow_core::load::Fields;
 use windrow_core::{Rows, Span};
 
 use crate::source::Portion;
 
-/// The places of the rows whose records lie in a span.
+/// Returns the places of the rows whose records lie in a span.
 pub(super) fn rows_in(portion: &Portion, span: Span) -> Range<usize> {
     let place = |record| portion.records.partition_point(|r| *r < record);
     place(span.first)..place(span.end)
 }
 
-/// Cuts pieces out of a portion, one behind the other.
-pub(super) struct Cutter<'a> {
-    all: &'a Rows,
-    fields: Fields<'a>,
-    at: usize,
-}
-
-impl<'a> Cutter<'a> {
-    pub(super) fn new(all: &'a Rows) -> Self {
-        Self {
-            all,
-            fields: all.fields(),
-            at: 0,
-        }
+/// Copies some rows, given by their places.
+pub(super) fn cut(all: &Rows, rows: Range<usize>) -> Rows {
+    let columns = all.columns();
+    let mut part = Rows::new(columns);
+    let mut fields = all.fields().skip(rows.start * columns);
+    for line in all.lines().get(rows).unwrap_or_default() {
+        // The rows of one portion fit into another.
+        part.push(*line, fields.by_ref().take(columns));
     }
-
-    pub(super) fn cut<'b>(&mut self, rows: Range<usize>, into: &'b mut Rows) -> &'b Rows {
-        let columns = self.all.columns();
-        if into.columns() == columns {
-            into.clear();
-        } else {
-            *into = Rows::new(columns);
-        }
-        for _ in 0..rows.start.saturating_sub(self.at) * columns {
-            self.fields.next();
-        }
-        self.at = rows.end;
-        for line in self.all.lines().get(rows).unwrap_or_default() {
-            // What was in one portion fits into another.
-            into.push(*line, self.fields.by_ref().take(columns));
-        }
-        into
-    }
+    part
 }
 
 #[cfg(test)]
@@ -55,7 +31,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_piece_is_cut_out_of_a_portion() {
+    fn a_part_is_cut_out_of_a_portion() {
         let mut portion = Portion::new(2);
         for n in 0..6_u64 {
             let text = n.to_string();
@@ -64,15 +40,9 @@ mod tests {
         }
         let rows = rows_in(&portion, Span { first: 3, end: 9 });
         assert_eq!(rows, 2..5);
-        let (mut piece, mut cutter) = (Rows::default(), Cutter::new(&portion.rows));
-        cutter.cut(rows, &mut piece);
-        assert_eq!((piece.len(), piece.lines()), (3, &[4, 5, 6][..]));
-        assert_eq!(piece.fields().nth(2), Some(Field::Plain("3")));
-        cutter.cut(5..6, &mut piece);
-        assert_eq!(
-            (piece.lines(), piece.fields().next()),
-            (&[7][..], Some(Field::Plain("5")))
-        );
+        let part = cut(&portion.rows, rows);
+        assert_eq!((part.len(), part.lines()), (3, &[4, 5, 6][..]));
+        assert_eq!(part.fields().nth(2), Some(Field::Plain("3")));
         assert!(rows_in(&portion, Span { first: 3, end: 4 }).is_empty());
     }
 }

@@ -7,7 +7,6 @@ use windrow_core::{Bulk, Fault, Holds, LoadColumn, LoadPlan, Mark, Name, OnConfl
 
 use super::blame;
 use super::columns::{Matched, Sides};
-use super::form::{self, Forms};
 use super::lock::lock;
 use super::marking::Marking;
 use super::patience::{Patience, is_passing};
@@ -17,7 +16,7 @@ use super::resume::{Identity, head, head_of};
 use super::shared::Shared;
 use super::spans::Spans;
 use super::team::{Channels, Team};
-use super::way::Costs;
+use super::way::Ways;
 use super::{Input, LoadError, Made, Opener, Run};
 use crate::source::{Most, Portion, Source};
 
@@ -31,22 +30,22 @@ const ALL_PORTIONS_BYTES: usize = 40 << 20;
 /// Fields in a portion: each takes some bytes besides its value.
 const PORTION_FIELDS: usize = 400_000;
 
-/// Rows of a portion where the database does not say.
+/// Rows of a portion for databases without a bulk form.
 const PORTION_ROWS: usize = 10_000;
 
-/// Connections that load at once unless it is said: more of them only pay where the database has
-/// cores to spare.
+/// Connections that load at once by default: more of them pay only if the database has cores to
+/// spare.
 const JOBS: usize = 2;
 
-/// How a file went.
+/// The outcome of a file.
 pub(super) struct FileDone {
     pub(super) bytes: u64,
     pub(super) done_before: bool,
     /// The form by which its rows were written.
     pub(super) form: String,
-    /// The line of a last record that is only half written.
+    /// The line of a last record without its end, which was not loaded.
     pub(super) left: Option<u64>,
-    /// Empty lines that were passed over, and the first of them.
+    /// The number of empty lines passed over, and the first of them.
     pub(super) empty: (u64, u64),
     /// The line of the first backslash that may be an escape, in a file between tabs.
     pub(super) backslashes: Option<u64>,
@@ -57,12 +56,12 @@ pub(super) struct FileDone {
 struct Opened {
     source: Box<dyn Source>,
     matched: Matched,
-    /// Columns that do not change where the file grows: what its load is known by.
+    /// Columns that stay the same if the file grows; they identify its load.
     lasting: Vec<Name>,
 }
 
 impl Run {
-    /// Looks whether all files can be loaded as far as their columns say, before the first one is.
+    /// Checks the columns of all files before the first file is loaded.
     pub(super) async fn look(&self, inputs: &[Input]) -> Result<(), LoadError> {
         let bulk = self.target.sink.bulk();
         let mut header: Option<Box<[u8]>> = None;
@@ -122,11 +121,7 @@ impl Run {
             rejects: Arc::clone(&self.rejects),
             meter: Arc::clone(&self.meter),
             marking,
-            costs: Mutex::new(Costs::new(
-                self.portion_rows(bulk.as_deref()),
-                bulk.as_deref().is_some_and(Bulk::filters),
-            )),
-            forms: Arc::new(Mutex::new(Forms::new(passes, jobs))),
+            ways: Arc::new(Mutex::new(Ways::new(passes))),
             unsupported: Mutex::default(),
             witness: self.load.create.then(Mutex::default),
             away_wait: self.load.away_wait,
@@ -156,13 +151,11 @@ impl Run {
         let made = self
             .made(&shared, table.as_deref(), &columns, &declared)
             .await?;
-        let (verbatim, split) = lock(&shared.forms).rates();
-        tracing::debug!(file = %shared.origin.file, ?verbatim, ?split, "rows a second by form");
         let unsupported = lock(&shared.unsupported).clone();
         Ok(FileDone {
             form: match &unsupported {
                 Some(why) => format!("row by row ({why})"),
-                None => form::name(bulk.as_deref()),
+                None => Self::form_of(bulk.as_deref()),
             },
             bytes: read.bytes,
             done_before: !done.is_empty() && done.end() == read.records && read.whole,
@@ -173,7 +166,7 @@ impl Run {
         })
     }
 
-    /// The table's columns, where the database can tell; waits for the database.
+    /// Reads the table's columns if the database has a bulk form; waits for the database.
     async fn table(
         &self,
         bulk: Option<&dyn Bulk>,
@@ -210,7 +203,7 @@ impl Run {
         let matched = self
             .sides(&*source, table)
             .matched()
-            .map_err(|told| LoadError::Invalid(format!("{name}: {told}")))?;
+            .map_err(|reason| LoadError::Invalid(format!("{name}: {reason}")))?;
         source.choose(&matched.chosen);
         source.means(&matched.means);
         let lasts = |at: usize| picks.is_some() || at < source.lasting();
@@ -284,7 +277,7 @@ impl Run {
         }
     }
 
-    /// What needs no work: rows that have a mark, and rows that are in the file of rejects.
+    /// Returns the records that need no work: those with a mark, and those in the file of rejects.
     async fn done(&self, marking: Option<&Marking>, origin: &Origin) -> Result<Spans, LoadError> {
         let Some(marking) = marking else {
             return Ok(Spans::default());
@@ -298,12 +291,12 @@ impl Run {
         Ok(Spans::new(marked.into_iter().chain(rejected)))
     }
 
-    /// All is done: one mark in the place of many.
+    /// Puts one mark of the whole file in the place of many.
     async fn finish(&self, shared: &Shared, read: Read) -> Result<(), LoadError> {
         let file = &shared.origin.file;
         // A last line without its end may have been taken for a record once.
-        let behind = read.records + u64::from(read.left.is_some());
-        if behind < shared.done.end() {
+        let records = read.records + u64::from(read.left.is_some());
+        if records < shared.done.end() {
             return Err(LoadError::Invalid(format!(
                 "{file}: the file has {} records, and an earlier run had done {} of them: it was cut or replaced since; \
                  load it as another one with --resume-as NAME, or without --resume",
@@ -325,8 +318,8 @@ impl Run {
         }
     }
 
-    /// The columns that were made or widened. `before`: the table as it was. `declared`: what the
-    /// file says of each.
+    /// Returns the columns that were created or changed. `before`: the table's columns before the
+    /// load. `declared`: the types that the file declares.
     async fn made(
         &self,
         shared: &Shared,
@@ -358,7 +351,7 @@ impl Run {
         Ok(columns.iter().enumerate().filter_map(made).collect())
     }
 
-    /// Asks the database, and waits for it if it is away.
+    /// Calls the database, and again while it is away or others are in the way.
     pub(super) async fn patiently<T>(
         &self,
         place: &str,
@@ -367,7 +360,7 @@ impl Run {
         let mut patience = Patience::new(self.load.away_wait, &self.stop);
         loop {
             match ask().await {
-                Ok(told) => return Ok(told),
+                Ok(answer) => return Ok(answer),
                 Err(fault) if is_passing(&fault) => {
                     patience.wait(fault, || place.to_owned()).await?;
                 }
@@ -388,9 +381,9 @@ impl Run {
         }
     }
 
-    /// How many write at once.
+    /// Returns the number of workers.
     fn jobs(&self, bulk: Option<&dyn Bulk>) -> usize {
-        // Where a later row takes the place of an earlier one, their order counts.
+        // A later row takes the place of an earlier one, so their order counts.
         let usual = match self.load.on_conflict {
             OnConflict::Update => 1,
             OnConflict::Error | OnConflict::Ignore => JOBS,
@@ -404,8 +397,8 @@ impl Run {
         asked.unwrap_or_else(|| bulk.map_or(PORTION_ROWS, Bulk::portion_rows).max(1))
     }
 
-    /// Starts to read. As many portions as are needed to keep everybody busy are all the memory
-    /// that there is.
+    /// Starts to read. The portions made here, two more than jobs, are all the memory that the
+    /// file's rows use.
     fn start(
         &self,
         shared: &Arc<Shared>,
@@ -423,7 +416,7 @@ impl Run {
         }
         let reader = Reader {
             style: opened.source.style().map(Arc::new),
-            forms: Arc::clone(&shared.forms),
+            ways: Arc::clone(&shared.ways),
             source: opened.source,
             most: Most {
                 records: self

@@ -3,17 +3,17 @@
 //!
 //! ```text
 //!  file --> reader (a thread) --> portions, a bounded channel --> workers --> bulk form: a portion is one transaction
-//!             ^                                                     |  refused: row by row through a lane
-//!             +------------- memory that is filled again -----------+  bad rows: rejects
+//!             ^                                                     |  bad rows: row by row through a lane
+//!             +------------- memory that is filled again -----------+  refused there: rejects
 //! ```
 //!
-//! - A portion is written whole or not at all by the database's bulk form ([`windrow_core::Bulk`]).
-//!   One that is refused goes row by row through a lane, where every row is told its own reason.
-//!   How large pieces are, and when rows go to the lane at once, follows from what has been seen
-//!   (`way`).
+//! - A portion is written in one transaction by the database's bulk form ([`windrow_core::Bulk`]).
+//!   If the database refuses it, the rows that look bad are left out. They go row by row through a
+//!   lane, where every row gets its own outcome. The form of the next portion follows from the
+//!   portion before it (`way`).
 //! - A load that can be continued writes a mark with every portion, in the same transaction, and
-//!   one with every row that goes through the lane. What has a mark is done; nothing is lost and
-//!   nothing is doubled, wherever a run ends.
+//!   one with every row that goes through the lane. A row with a mark is done, so no row is lost or
+//!   written twice, wherever a run ends.
 //! - Memory is bounded by the number of portions and their size, whatever the file's.
 
 mod blame;
@@ -22,7 +22,6 @@ mod columns;
 mod cut;
 mod error;
 mod file;
-mod form;
 mod lane;
 mod lock;
 mod marking;
@@ -38,7 +37,6 @@ mod spans;
 mod team;
 #[cfg(any(test, fuzzing))]
 pub mod trial;
-mod verbatim;
 mod way;
 mod witness;
 mod worker;
@@ -51,7 +49,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
-use windrow_core::{Database, Intake, Key, Name, OnConflict, RowWrite, TableName};
+use windrow_core::{Bulk, Database, Intake, Key, Name, OnConflict, RowWrite, TableName};
 
 use crate::source::{Source, SourceFault};
 
@@ -62,31 +60,31 @@ pub use self::rejects::{Listener, Reason, Reject, Rejects};
 pub use self::resume::Identity;
 pub use self::witness::Odd;
 
-/// What is to be loaded, and how.
+/// The settings of a load.
 #[derive(Clone, Debug)]
 pub struct Load {
     /// The table.
     pub table: TableName,
-    /// The columns that are wanted, and what the table calls them; `None`: all, by name.
+    /// The columns to load, and their names in the table; `None`: all, by name.
     pub columns: Option<Vec<Pick>>,
-    /// What happens where a key is there already.
+    /// The action on a row whose key exists already.
     pub on_conflict: OnConflict,
-    /// What counts as a conflict.
+    /// The key that counts as a conflict.
     pub key: Key,
     /// True if the table and columns that it lacks are created. The sink must have been opened
     /// with `create_tables`.
     pub create: bool,
-    /// How many write at once; `None`: what suits the database.
+    /// The number of workers; `None`: as many as suit the database.
     pub jobs: Option<NonZero<usize>>,
-    /// The most rows of a portion; `None`: what suits the database.
+    /// The most rows of a portion; `None`: as many as suit the database.
     pub portion_rows: Option<NonZero<usize>>,
     /// The most records of each file that are read; `None`: all.
     pub limit: Option<u64>,
-    /// How long a database that is away is waited for.
+    /// The longest wait for a database that is away.
     pub away_wait: Duration,
 }
 
-/// Where rows go.
+/// The destination of rows.
 #[derive(Clone)]
 pub struct Target {
     /// The database.
@@ -95,24 +93,24 @@ pub struct Target {
     pub intake: Intake<RowWrite>,
 }
 
-/// Opens a file. It is called on a thread where it may block.
+/// Opens a file, on a thread where it may block.
 pub type Opener = Arc<dyn Fn() -> Result<Box<dyn Source>, SourceFault> + Send + Sync>;
 
 /// A file.
 pub struct Input {
-    /// How messages call it.
+    /// The file's name in messages.
     pub name: String,
-    /// What opens it.
+    /// Opens the file.
     pub open: Opener,
-    /// It can be opened once only: standard input.
+    /// True if it can be opened only once, as standard input.
     pub once: bool,
-    /// What it is known by from one run to the next, if it is to be continued where an earlier run
-    /// has ended. Its source must then keep [`crate::source::IDENTIFYING_BYTES`]: they tell
-    /// whether it is still the same.
+    /// The identity of the file from one run to the next, if a later run may continue the load. Its
+    /// source must then keep [`crate::source::IDENTIFYING_BYTES`], which show that the file is
+    /// still the same.
     pub identity: Option<Identity>,
 }
 
-/// How a load went.
+/// The outcome of a load.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Summary {
     /// Files that were read to their end.
@@ -138,29 +136,29 @@ pub struct Summary {
 /// A column that was made, or given another type, from the values of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Made {
-    /// Its name.
+    /// The column's name.
     pub column: Name,
-    /// Its type, as the database calls it.
+    /// The database's name of the column's type.
     pub type_name: Box<str>,
     /// The file.
     pub file: String,
-    /// Its file says itself what it holds.
+    /// True if the file declares the column's type.
     pub declared: bool,
-    /// The text because of which it holds no numbers or times.
+    /// The text that keeps the column from holding numbers or times.
     pub odd: Option<Odd>,
 }
 
-/// What all files of a load share.
+/// The state shared by all files of a load.
 pub struct Run {
-    /// What is to be done.
+    /// The settings.
     pub load: Load,
-    /// Where rows go.
+    /// The destination of rows.
     pub target: Target,
-    /// Where refused rows go.
+    /// The destination of refused rows.
     pub rejects: Arc<Rejects>,
-    /// What is counted.
+    /// The counters.
     pub meter: Arc<Meter>,
-    /// Cancelled by whoever asks for the end: portions under way are finished.
+    /// Cancelled to end the load early: portions under way are finished.
     pub stop: CancellationToken,
 }
 
@@ -169,10 +167,10 @@ impl Run {
     ///
     /// Cancelling [`Run::stop`] ends it in an orderly way with [`LoadError::Interrupted`]. A future
     /// that is dropped instead leaves portions under way to themselves; with marks the next run
-    /// finds out.
+    /// knows which of them were written.
     ///
     /// # Errors
-    /// Why it ended early. What was committed before stays.
+    /// The reason why the load ended early. Portions committed before stay.
     pub async fn files(&self, inputs: Vec<Input>) -> Result<Summary, LoadError> {
         let mut summary = Summary {
             form: self.form(),
@@ -202,8 +200,16 @@ impl Run {
         Ok(summary)
     }
 
-    /// The form by which rows are written, as far as it is known before.
+    /// Returns the name of the form by which rows are written. Some databases know it only once
+    /// they have loaded.
     pub fn form(&self) -> String {
-        form::name(self.target.sink.bulk().as_deref())
+        Self::form_of(self.target.sink.bulk().as_deref())
+    }
+
+    fn form_of(bulk: Option<&dyn Bulk>) -> String {
+        match bulk {
+            Some(bulk) => bulk.form().to_owned(),
+            None => "batches".to_owned(),
+        }
     }
 }

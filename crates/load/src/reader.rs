@@ -6,23 +6,24 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use windrow_core::{CsvStyle, Span};
 
-use super::form::{Form, Forms};
 use super::lock::lock;
 use super::meter::Meter;
 use super::parcel::Parcel;
 use super::spans::Spans;
+use super::way::Ways;
 use crate::source::{Most, Portion, Source, SourceFault};
 
-/// Reads one file. Portions that come back are filled again, so memory is taken once.
+/// Reads one file. Portions that workers give back are filled again, so memory is allocated once.
 pub(super) struct Reader {
     pub(super) source: Box<dyn Source>,
     pub(super) most: Most,
-    /// How records are written that can be passed on as they stand, and whether they are to be.
+    /// The style of records that can be passed on as they stand.
     pub(super) style: Option<Arc<CsvStyle>>,
-    pub(super) forms: Arc<Mutex<Forms>>,
+    /// Says whether they are to be passed on.
+    pub(super) ways: Arc<Mutex<Ways>>,
     /// The most records that are read.
     pub(super) limit: u64,
-    /// Records that need not be handed out.
+    /// Records that earlier runs have done; they are not handed out.
     pub(super) done: Arc<Spans>,
     pub(super) meter: Arc<Meter>,
     /// Bytes of the files before this one.
@@ -30,25 +31,25 @@ pub(super) struct Reader {
     pub(super) halt: CancellationToken,
 }
 
-/// How reading ended.
+/// The counts at the end of reading.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Read {
-    /// The record behind the last one.
+    /// The number of records read.
     pub(super) records: u64,
     /// Bytes that were read.
     pub(super) bytes: u64,
     /// True if the file was read to its end.
     pub(super) whole: bool,
-    /// The line of a last record that is only half written.
+    /// The line of a last record without its end, which was not read.
     pub(super) left: Option<u64>,
-    /// Empty lines that were passed over, and the first of them.
+    /// The number of empty lines passed over, and the first of them.
     pub(super) empty: (u64, u64),
     /// The line of the first backslash that may be an escape, in a file between tabs.
     pub(super) backslashes: Option<u64>,
 }
 
 impl Reader {
-    /// Reads until the file ends or nobody wants more. Blocks.
+    /// Reads until the file ends, the limit is reached or the load is halted. Blocks.
     pub(super) fn run(
         mut self,
         mut free: mpsc::Receiver<Portion>,
@@ -85,7 +86,7 @@ impl Reader {
                     return Ok(self.end(records, false));
                 }
             }
-            // What was read before a fault is handed out all the same.
+            // Records read before a fault are handed out all the same.
             if !outcome? {
                 return Ok(self.end(records, true));
             }
@@ -94,14 +95,14 @@ impl Reader {
 
     fn read(&mut self, portion: &mut Portion) -> Result<bool, SourceFault> {
         match &self.style {
-            Some(style) if lock(&self.forms).next() == Form::Verbatim => {
+            Some(style) if lock(&self.ways).reads_unsplit() => {
                 self.source.read_unsplit(style, portion, self.most)
             }
             _ => self.source.read(portion, self.most),
         }
     }
 
-    /// True if nothing of the portion is to be done. A halt ends the skipping too.
+    /// Returns true if earlier runs have done all of the portion; false once the load is halted.
     fn is_done(&self, first: u64, portion: &Portion) -> bool {
         let span = Span {
             first,

@@ -1,4 +1,4 @@
-//! Those who write the portions of one file, and what brings the portions to them.
+//! The workers of one file, and the channels between them and the reader.
 
 use std::sync::Arc;
 
@@ -15,14 +15,14 @@ use super::worker::{Full, Worker};
 use super::{LoadError, Run};
 use crate::source::{Portion, SourceFault};
 
-/// Portions on their way from the reader to the workers and back.
+/// The channels that carry portions from the reader to the workers and back.
 pub(super) struct Channels {
     pub(super) full: Full,
     pub(super) free: mpsc::Sender<Portion>,
     pub(super) reader: JoinHandle<Result<Read, SourceFault>>,
 }
 
-/// Those who write the portions of one file.
+/// The workers of one file.
 pub(super) struct Team<'a> {
     pub(super) run: &'a Run,
     pub(super) shared: &'a Arc<Shared>,
@@ -32,8 +32,8 @@ pub(super) struct Team<'a> {
 }
 
 impl Team<'_> {
-    /// Writes all portions. `create`: the first one makes the table, with what the file says of its
-    /// columns.
+    /// Writes all portions. `create`: the first one makes the table; the types that the file
+    /// declares for its columns.
     pub(super) async fn work(
         &self,
         channels: &Channels,
@@ -67,7 +67,7 @@ impl Team<'_> {
         outcome
     }
 
-    /// Makes what the table lacks, where the bulk form can.
+    /// Creates the table or its missing columns if the bulk form can. Returns true if it did.
     async fn make(&self, rows: &Rows, declared: &[Option<Holds>]) -> Result<bool, LoadError> {
         let Some(bulk) = self.bulk.as_ref().filter(|_| !rows.is_empty()) else {
             return Ok(false);
@@ -102,7 +102,6 @@ impl Team<'_> {
             shared: Arc::clone(self.shared),
             bulk_writer: self.bulk.as_ref().filter(|_| by_bulk).map(bulk_writer),
             lane: Lane::new(&run.target.intake, &self.plan, marking.clone(), away_wait),
-            scratch: Rows::default(),
         }
     }
 }

@@ -1,23 +1,21 @@
-//! One of those that write portions, side by side.
+//! Writes portions: by the bulk form what it takes, through the lane all else. A load runs several
+//! workers side by side.
 
 use std::ops::Range;
 use std::sync::Arc;
-use std::time::Instant;
 
 use tokio::sync::mpsc;
-use windrow_core::{Rows, Span};
+use windrow_core::{Fault, Loaded, Span};
 
 use super::LoadError;
-use super::bulk::{BulkOutcome, BulkWriter, Contents, Manner, Piece};
-use super::cut::{Cutter, rows_in};
-use super::form::Form;
+use super::bulk::{BulkOutcome, BulkWriter, Contents, Piece};
+use super::cut::{cut, rows_in};
 use super::lane::{Lane, Scene};
 use super::lock::lock;
 use super::parcel::{Parcel, lines, place};
 use super::patience::Patience;
 use super::rejects::Reject;
 use super::shared::Shared;
-use super::verbatim::{self, Verbatim};
 use super::way::Way;
 use crate::source::Portion;
 
@@ -28,17 +26,16 @@ const LEFTOVER_ROWS: usize = 64;
 /// Writes portions.
 pub(super) struct Worker {
     pub(super) shared: Arc<Shared>,
+    /// The bulk form; `None`: all rows go through the lane.
     pub(super) bulk_writer: Option<BulkWriter>,
     pub(super) lane: Lane,
-    /// Rows of a piece that is not a whole portion.
-    pub(super) scratch: Rows,
 }
 
-/// The portions that have been read, for whoever is free.
+/// Portions that were read and wait for a worker.
 pub(super) type Full = Arc<tokio::sync::Mutex<mpsc::Receiver<Parcel>>>;
 
 impl Worker {
-    /// Writes portions until there are none or somebody asks for the end.
+    /// Writes portions until there are none or the load is halted.
     pub(super) async fn run(
         mut self,
         full: Full,
@@ -67,17 +64,17 @@ impl Worker {
         Ok(())
     }
 
-    /// Writes what of a portion is not done yet.
+    /// Writes the records of a portion that earlier runs have not written.
     pub(super) async fn settle(&mut self, parcel: &mut Parcel) -> Result<(), LoadError> {
         let shared = Arc::clone(&self.shared);
         let gaps = shared.done.gaps(parcel.span);
-        let mut refused = false;
+        let mut is_refused = false;
         if parcel.portion.csv().is_some() {
-            if gaps == [parcel.span] {
-                match verbatim::write(&shared, &mut self.bulk_writer, parcel).await? {
-                    Verbatim::Written => return Ok(()),
-                    Verbatim::Refused => refused = true,
-                    Verbatim::Not => {}
+            if gaps == [parcel.span] && lock(&shared.ways).passes() {
+                match self.pass(parcel).await? {
+                    PassOutcome::Written => return Ok(()),
+                    PassOutcome::Refused => is_refused = true,
+                    PassOutcome::Not => {}
                 }
             }
             parcel.portion.split();
@@ -90,15 +87,15 @@ impl Worker {
         shared
             .meter
             .before(parcel.span.end - parcel.span.first - open);
-        // What was wrong with it is known where a record is no row.
-        let refused = refused && parcel.portion.bad.is_empty();
+        // A record that is no row explains the refusal.
+        let is_refused = is_refused && parcel.portion.bad.is_empty();
         let mut leftovers = Vec::new();
         for gap in gaps {
             let rows = rows_in(&parcel.portion, gap);
             if rows.len() < LEFTOVER_ROWS && gap != parcel.span {
                 leftovers.extend(rows);
             } else if !rows.is_empty() {
-                self.write(parcel, gap, rows, refused).await?;
+                self.write(parcel, gap, rows, is_refused).await?;
             }
         }
         if !leftovers.is_empty() {
@@ -107,165 +104,160 @@ impl Worker {
         Ok(())
     }
 
-    /// Writes rows that lie behind each other, the way that looks cheapest. `refused`: the bulk
-    /// form has refused them.
-    async fn write(
-        &mut self,
-        parcel: &Parcel,
-        gap: Span,
-        rows: Range<usize>,
-        refused: bool,
-    ) -> Result<(), LoadError> {
-        let way = match &self.bulk_writer {
-            Some(bulk_writer) if refused && bulk_writer.filters() => Way::Filter,
-            Some(_) => self.shared.costs().way(),
-            None => Way::Lane,
-        };
-        let (most, manner) = match way {
-            Way::Bulk(most) => (most, Manner::Whole),
-            Way::Filter => (rows.len(), Manner::Filter),
-            Way::Lane => return self.by_lane(parcel, gap, rows, false).await,
-        };
-        let all = &parcel.portion.rows;
-        let mut cutter = Cutter::new(all);
-        let mut scratch = std::mem::take(&mut self.scratch);
-        let mut from = rows.start;
-        while from < rows.end {
-            let to = (from + most).min(rows.end);
-            let record = |row| parcel.portion.records.get(row).copied();
-            let span = Span {
-                first: match from == rows.start {
-                    true => gap.first,
-                    false => record(from).unwrap_or(gap.first),
-                },
-                end: match to == rows.end {
-                    true => gap.end,
-                    false => record(to).unwrap_or(gap.end),
-                },
-            };
-            let piece = Piece {
-                contents: Contents::Rows(match to - from == all.len() {
-                    true => all,
-                    false => cutter.cut(from..to, &mut scratch),
-                }),
-                records: parcel.portion.records.get(from..to).unwrap_or_default(),
-                span,
-            };
-            self.by_bulk(parcel, from..to, piece, manner, refused)
-                .await?;
-            from = to;
-        }
-        self.scratch = scratch;
-        Ok(())
-    }
-
-    async fn by_bulk(
-        &mut self,
-        parcel: &Parcel,
-        rows: Range<usize>,
-        piece: Piece<'_>,
-        mut manner: Manner,
-        mut refused: bool,
-    ) -> Result<(), LoadError> {
+    /// Writes the records of a portion as they stand in the file.
+    async fn pass(&mut self, parcel: &Parcel) -> Result<PassOutcome, LoadError> {
         let shared = Arc::clone(&self.shared);
-        loop {
-            let Some(bulk_writer) = &mut self.bulk_writer else {
-                return self.by_lane(parcel, piece.span, rows, false).await;
-            };
-            let filters = bulk_writer.filters();
-            let started = Instant::now();
-            let place = || lines(&shared.origin, parcel, &rows);
-            match bulk_writer.load(piece, manner, &shared.halt, place).await? {
-                BulkOutcome::Loaded(filtered) => {
-                    let loaded = filtered.loaded;
-                    shared.meter.done(loaded.written, loaded.ignored);
-                    if manner == Manner::Whole {
-                        self.shared.costs().loaded(rows.len(), started.elapsed());
-                        let whole = rows.len() == parcel.portion.rows.len();
-                        shared.written(Form::Split, rows.len(), whole);
-                        return Ok(());
-                    }
-                    lock(&shared.forms).disturbed();
-                    let left = filtered
-                        .left
-                        .iter()
-                        .map(|place| rows.start + place)
-                        .collect();
-                    let bad = self.rest_by_lane(parcel, piece.span, left).await?;
-                    self.shared
-                        .costs()
-                        .filtered(rows.len(), bad, started.elapsed(), refused);
-                    return Ok(());
-                }
-                BulkOutcome::Refused(fault) if manner == Manner::Whole && filters => {
-                    tracing::debug!(%fault, rows = rows.len(), "a piece is filtered");
-                    (manner, refused) = (Manner::Filter, true);
-                }
-                BulkOutcome::Refused(fault) => {
-                    tracing::debug!(%fault, rows = rows.len(), "a piece goes row by row");
-                    let (count, span) = (rows.len(), piece.span);
-                    self.by_lane(parcel, span, rows, true).await?;
-                    if manner == Manner::Filter {
-                        self.shared
-                            .costs()
-                            .filtered_in_vain(count, started.elapsed());
-                    }
-                    return Ok(());
-                }
-                BulkOutcome::Unread => return Err(LoadError::Defect("rows were taken for CSV")),
-                BulkOutcome::Unsupported(fault) => {
-                    shared.give_up_bulk(&mut self.bulk_writer, fault);
-                }
+        let (Some(bulk_writer), Some(csv)) = (&mut self.bulk_writer, parcel.portion.csv()) else {
+            return Ok(PassOutcome::Not);
+        };
+        let piece = Piece {
+            contents: Contents::Csv(csv),
+            records: &[],
+            span: parcel.span,
+        };
+        let place = || lines(&shared.origin, parcel, &(0..csv.records));
+        match bulk_writer.load(piece, &shared.halt, place).await? {
+            BulkOutcome::Loaded(filtered) => {
+                count(&shared, filtered.loaded);
+                lock(&shared.ways).passed();
+                Ok(PassOutcome::Written)
+            }
+            BulkOutcome::Refused(fault) => {
+                tracing::debug!(%fault, rows = csv.records, "a portion is split into fields");
+                lock(&shared.ways).pass_refused();
+                Ok(PassOutcome::Refused)
+            }
+            BulkOutcome::Unread => {
+                lock(&shared.ways).cannot_pass();
+                Ok(PassOutcome::Not)
+            }
+            BulkOutcome::Unsupported(fault) => {
+                self.give_up_bulk(fault);
+                Ok(PassOutcome::Not)
             }
         }
     }
 
-    /// Writes what was left out of a piece; gives back how many of those are bad.
-    async fn rest_by_lane(
-        &mut self,
-        parcel: &Parcel,
-        span: Span,
-        left: Vec<usize>,
-    ) -> Result<usize, LoadError> {
-        if left.is_empty() {
-            return Ok(0);
-        }
-        let shared = Arc::clone(&self.shared);
-        let first = left.first().copied().unwrap_or_default();
-        let passed = self.lane.write(scene(&shared), parcel, left).await?;
-        self.merge(parcel, span, first).await?;
-        Ok(passed.bad)
-    }
-
-    /// One mark in the place of many.
-    async fn merge(&mut self, parcel: &Parcel, span: Span, row: usize) -> Result<(), LoadError> {
-        let shared = Arc::clone(&self.shared);
-        let Some(marking) = &shared.marking else {
-            return Ok(());
-        };
-        let mut patience = Patience::new(shared.away_wait, &shared.halt);
-        let at = || place(&shared.origin, parcel, row);
-        marking.merge(span, &mut patience, at).await
-    }
-
-    async fn by_lane(
+    /// Writes neighbouring rows of a portion. `is_refused`: the database has refused their records.
+    async fn write(
         &mut self,
         parcel: &Parcel,
         span: Span,
         rows: Range<usize>,
-        refused: bool,
+        is_refused: bool,
     ) -> Result<(), LoadError> {
         let shared = Arc::clone(&self.shared);
-        let started = Instant::now();
-        let passed = self
-            .lane
-            .write(scene(&shared), parcel, rows.clone().collect())
-            .await?;
-        self.shared
-            .costs()
-            .written(passed.rows, passed.bad, started.elapsed(), refused);
-        self.merge(parcel, span, rows.start).await
+        let all = &parcel.portion.rows;
+        let part;
+        let contents = match rows.len() == all.len() {
+            true => all,
+            false => {
+                part = cut(all, rows.clone());
+                &part
+            }
+        };
+        let records = parcel.portion.records.get(rows.clone());
+        let piece = |contents| Piece {
+            contents,
+            records: records.unwrap_or_default(),
+            span,
+        };
+        let mut contents = match self.way(is_refused) {
+            Way::Whole => Contents::Rows(contents),
+            Way::WithoutBad => Contents::GoodRows(contents),
+            Way::Lane => return self.one_by_one(parcel, span, rows).await,
+        };
+        loop {
+            let Some(bulk_writer) = &mut self.bulk_writer else {
+                return self.one_by_one(parcel, span, rows).await;
+            };
+            let place = || lines(&shared.origin, parcel, &rows);
+            match bulk_writer
+                .load(piece(contents), &shared.halt, place)
+                .await?
+            {
+                BulkOutcome::Loaded(filtered) => {
+                    count(&shared, filtered.loaded);
+                    lock(&shared.ways).written(!filtered.left.is_empty());
+                    let left = filtered.left.iter().map(|place| rows.start + place);
+                    return self.by_lane(parcel, span, left.collect()).await.map(drop);
+                }
+                BulkOutcome::Refused(fault) => match contents {
+                    Contents::Rows(rows) => {
+                        tracing::debug!(%fault, rows = rows.len(), "a portion goes without its bad rows");
+                        contents = Contents::GoodRows(rows);
+                    }
+                    Contents::GoodRows(_) | Contents::Csv(_) => {
+                        tracing::debug!(%fault, rows = rows.len(), "a portion goes row by row");
+                        lock(&shared.ways).refused();
+                        return self.one_by_one(parcel, span, rows).await;
+                    }
+                },
+                BulkOutcome::Unread => return Err(LoadError::Defect("rows were taken for CSV")),
+                BulkOutcome::Unsupported(fault) => self.give_up_bulk(fault),
+            }
+        }
     }
+
+    fn way(&self, is_refused: bool) -> Way {
+        match self.bulk_writer {
+            Some(_) => lock(&self.shared.ways).way(is_refused),
+            None => Way::Lane,
+        }
+    }
+
+    /// Writes all of these rows through the lane.
+    async fn one_by_one(
+        &mut self,
+        parcel: &Parcel,
+        span: Span,
+        rows: Range<usize>,
+    ) -> Result<(), LoadError> {
+        let bad = self.by_lane(parcel, span, rows.collect()).await?;
+        lock(&self.shared.ways).one_by_one(bad > 0);
+        Ok(())
+    }
+
+    /// Writes rows of a span through the lane, then puts one mark of the span in the place of
+    /// theirs. Returns the number of bad rows.
+    async fn by_lane(
+        &mut self,
+        parcel: &Parcel,
+        span: Span,
+        rows: Vec<usize>,
+    ) -> Result<usize, LoadError> {
+        let Some(first) = rows.first().copied() else {
+            return Ok(0);
+        };
+        let shared = &self.shared;
+        let passed = self.lane.write(scene(shared), parcel, rows).await?;
+        if let Some(marking) = &shared.marking {
+            let mut patience = Patience::new(shared.away_wait, &shared.halt);
+            let at = || place(&shared.origin, parcel, first);
+            marking.merge(span, &mut patience, at).await?;
+        }
+        Ok(passed.bad)
+    }
+
+    /// Sends all further rows through the lane: the bulk form cannot do what the load asks for.
+    fn give_up_bulk(&mut self, fault: Fault) {
+        self.bulk_writer = None;
+        let why = fault.message.into_string();
+        lock(&self.shared.unsupported).get_or_insert(why);
+    }
+}
+
+/// The outcome of records that were to be written as they stand in the file.
+enum PassOutcome {
+    Written,
+    /// The database has refused them.
+    Refused,
+    /// The bulk form does not read them.
+    Not,
+}
+
+fn count(shared: &Shared, loaded: Loaded) {
+    shared.meter.done(loaded.written, loaded.ignored);
 }
 
 fn scene(shared: &Shared) -> Scene<'_> {
@@ -278,7 +270,8 @@ fn scene(shared: &Shared) -> Scene<'_> {
     }
 }
 
-/// Records that could not be read are rejects, before the mark that covers them is written.
+/// Notes the records that could not be read as rejects, before the mark that covers them is
+/// written.
 fn note_bad(shared: &Shared, parcel: &Parcel) -> Result<(), LoadError> {
     let new = |record| !shared.done.holds(record);
     for bad in parcel.portion.bad.iter().filter(|bad| new(bad.record)) {

@@ -170,6 +170,9 @@ impl Database {
     }
 
     fn filter(&self, rows: &Rows, claim: Option<&Claim<'_>>) -> Result<Filtered, LoadFault> {
+        if !self.filters {
+            return Err(LoadFault::Refused(refused()));
+        }
         let (mut good, mut left) = (Rows::new(1), Vec::new());
         for (place, field) in rows.fields().enumerate() {
             match field {
@@ -231,10 +234,6 @@ impl Bulk for Database {
 
     fn most_loaders(&self) -> usize {
         4
-    }
-
-    fn filters(&self) -> bool {
-        self.filters
     }
 
     async fn columns(&self, _: &TableName) -> Result<Option<Vec<LoadColumn>>, Fault> {

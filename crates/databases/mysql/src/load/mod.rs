@@ -107,10 +107,6 @@ impl Bulk for MysqlBulk {
         20_000
     }
 
-    fn filters(&self) -> bool {
-        true
-    }
-
     async fn columns(&self, table: &TableName) -> Result<Option<Vec<LoadColumn>>, Fault> {
         let mut session = self.connect().await?;
         let facts = schema::read(&mut session, table).await;

@@ -1,38 +1,40 @@
-//! What is done with each portion of a load: its columns and its statements.
+//! The columns and statements of a load's portions.
 
 use std::fmt::Write as _;
 
 use windrow_core::shape::ShapeParts;
-use windrow_core::{Fault, FaultClass, LoadPlan, Name, OnConflict, Op, Returning, Shape};
+use windrow_core::{
+    Fault, FaultClass, FormSkips, LoadPlan, Name, OnConflict, Op, Returning, Shape,
+};
 use windrow_database::quote::push_idents;
 
 use super::describe::{Described, check, quoted};
 use super::row_checks::RowChecks;
+use super::stream::Spelling;
 use super::target::Target;
 use crate::catalog::column::{Column, oid};
 use crate::catalog::create;
 use crate::catalog::table::Facts;
 use crate::rows::statement::{push, push_conflict};
 
-/// The temporary table that rows come to first where keys may be there already.
+/// The temporary table that rows go to first if their keys may exist already.
 const STAGE: &str = "pg_temp.windrow_portion";
 const STAGE_NAME: &str = "windrow_portion";
 
 /// A plan joined with its table.
 pub(super) struct Layout {
     pub(super) columns: Box<[Target]>,
-    /// All columns can be written in binary.
+    /// True if all columns can be written in binary.
     pub(super) binary: bool,
     /// `COPY .. (..) FROM STDIN`, for the text form.
     pub(super) copy: String,
-    /// The name of what it copies into, without its schema.
+    /// The name of the table that it copies into, without its schema.
     pub(super) target: String,
-    /// How rows get from the stage into their table, where they do not go there directly.
+    /// The statements of the temporary table, if rows go through one.
     pub(super) staged: Option<Staged>,
-    /// A trigger may make nothing of a row: whether all were written is looked at before they are
-    /// committed.
+    /// True if a trigger may drop rows: their number is checked before the commit.
     pub(super) drops: bool,
-    /// How bad rows are found.
+    /// The questions that find bad rows.
     pub(super) row_checks: RowChecks,
     pub(super) check: String,
     /// The parameters of the check.
@@ -40,11 +42,11 @@ pub(super) struct Layout {
     pub(super) print: String,
 }
 
-/// The way by a temporary table.
+/// The statements that bring rows through a temporary table.
 pub(super) struct Staged {
     pub(super) create: String,
     pub(super) merge: String,
-    /// The same if a key comes more than once, where it is known what that means.
+    /// The same for portions with repeated keys, if the last row of a key wins.
     pub(super) merge_last: Option<String>,
     pub(super) on_conflict: OnConflict,
 }
@@ -98,6 +100,14 @@ impl Layout {
             table: quoted(&plan.table),
             print: table.print.clone(),
         })
+    }
+
+    /// Returns the form of the next portion. `binary` says if binary is due again.
+    pub(super) fn spelling(&self, binary: &mut FormSkips) -> Spelling {
+        match self.binary && binary.is_due() {
+            true => Spelling::Binary,
+            false => Spelling::Text,
+        }
     }
 
     /// The statement that brings rows from the stage into the table, if there is one. `repeated`:

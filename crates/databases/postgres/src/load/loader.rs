@@ -2,8 +2,8 @@
 
 use async_trait::async_trait;
 use windrow_core::{
-    Claim, CsvStyle, CsvText, Fault, FaultClass, Filtered, LoadFault, Loaded, Loader, Mark,
-    OnConflict, Rows,
+    Claim, CsvStyle, CsvText, Fault, FaultClass, Filtered, FormSkips, LoadFault, Loaded, Loader,
+    Mark, OnConflict, Rows,
 };
 
 use super::answers::{Answers, Step};
@@ -17,79 +17,48 @@ use super::verbatim;
 use super::verbatim::Verbatim;
 use windrow_pgwire::wire::Wire;
 
-/// The most portions that go as text before the binary form is tried again.
-const MOST_TEXT: u32 = 64;
-
-/// A connection, and what is done with each portion.
+/// A connection, the layout of its portions, and the refusals seen so far.
 pub(super) struct PortionLoader {
     pub(super) wire: Wire,
     pub(super) layout: Layout,
-    /// What has refused rows so far.
+    /// The checks that have refused rows so far.
     pub(super) seen: Vec<Judge>,
-    /// The form of whole portions, and that of portions whose bad rows are left out: there a few
-    /// odd spellings are no reason for text.
-    whole: Form,
-    pub(super) in_parts: Form,
-    /// Keys come more than once in a portion.
+    /// Says if the next whole portion is tried in binary.
+    whole: FormSkips,
+    /// Says the same of portions whose bad rows are left out: a few odd spellings are no reason for
+    /// text there.
+    pub(super) in_parts: FormSkips,
+    /// True if keys come more than once in a portion.
     pub(super) repeated: bool,
 }
 
-/// Which form the next portion goes in.
-#[derive(Default)]
-pub(super) struct Form {
-    /// Portions that go as text, because the last one had to.
-    left: u32,
-    /// How many that were.
-    last: u32,
-}
-
-impl Form {
-    /// The form of the next portion; `binary`: all columns can be written in binary.
-    pub(super) fn next(&mut self, binary: bool) -> Spelling {
-        match self.left.checked_sub(1) {
-            _ if !binary => Spelling::Text,
-            Some(left) => {
-                self.left = left;
-                Spelling::Text
-            }
-            None => Spelling::Binary,
-        }
-    }
-
-    /// A portion cannot be written in binary: others like it will follow.
-    pub(super) fn turn_to_text(&mut self) {
-        self.last = (self.last * 2).clamp(1, MOST_TEXT);
-        self.left = self.last;
-    }
-}
-
-/// How a portion is to be sent.
+/// One attempt to send a portion.
 #[derive(Clone, Copy)]
 pub(super) struct Order<'a> {
     pub(super) marked: Marked<'a>,
     pub(super) spelling: Spelling,
     /// Rows that are left out, by their places in order.
     pub(super) without: &'a [usize],
-    /// Others may be left out, too.
+    /// True if the encoder may leave out further rows.
     pub(super) leaves_out: bool,
 }
 
-/// How an attempt ended, if not with a fault that is none of its rows.
+/// The outcome of an attempt, unless the fault is outside of the rows.
 pub(super) enum Ended {
     Done(Filtered),
-    /// The form has no words for a field.
+    /// The form cannot express a field.
     Misspelled(Misspelled),
     /// A key came twice.
     Repeated(LoadFault),
     Refused(Refusal),
 }
 
-/// What the server refused rows for.
+/// The server's refusal of rows.
 pub(super) struct Refusal {
     pub(super) fault: LoadFault,
-    /// Who may have refused them, of those that can be foreseen.
+    /// The checks that may have refused them, of those that can be asked before.
     pub(super) judges: &'static [Judge],
-    /// Which of the rows that were sent it was, from 1, if the server said so.
+    /// The number of the refused row among those sent, from 1, if the server named it.
     pub(super) line: Option<usize>,
     /// The rows that were not sent.
     pub(super) left: Vec<usize>,
@@ -101,13 +70,14 @@ impl PortionLoader {
             wire,
             layout,
             seen: Vec::new(),
-            whole: Form::default(),
-            in_parts: Form::default(),
+            whole: FormSkips::default(),
+            in_parts: FormSkips::default(),
             repeated: false,
         }
     }
 
-    /// False if keys that come more than once were no news, or nothing can be done about them.
+    /// Notes that keys come more than once. Returns false if that was known, or if nothing can be
+    /// done.
     pub(super) fn learns_of_repeated(&mut self) -> bool {
         let known = self.layout.staged.as_ref();
         // How many rows are to be written would not be known.
@@ -186,7 +156,7 @@ impl PortionLoader {
         }
     }
 
-    /// What became of the rows that were sent.
+    /// Returns the counts of the rows that were sent.
     fn loaded(&self, sent: usize, answers: &Answers, steps: &[Step]) -> Loaded {
         let staged = self.layout.staged.as_ref();
         let all = sent as u64;
@@ -215,19 +185,19 @@ impl PortionLoader {
     }
 }
 
-/// What was sent of a portion, and what was answered.
+/// The parts of a portion that were sent, and the server's answers.
 struct Exchanged {
     steps: Vec<Step>,
     answers: Answers,
     /// The rows that were not sent.
     left: Vec<usize>,
-    /// Why the rows were broken off.
+    /// The field that ended the rows early.
     misspelled: Option<Misspelled>,
-    /// A trigger has made nothing of some of them.
+    /// True if a trigger has dropped some of them.
     dropped: bool,
 }
 
-/// What is said of a portion of which not every row was written.
+/// Returns the fault of a portion of which a trigger has dropped rows.
 fn drops() -> Fault {
     Fault::new(
         FaultClass::Check,
@@ -267,20 +237,25 @@ impl Loader for PortionLoader {
         self.check(rows)?;
         let mut order = Order {
             marked: mark.map_or(Marked::Not, Marked::Whole),
-            spelling: self.whole.next(self.layout.binary),
+            spelling: self.layout.spelling(&mut self.whole),
             without: &[],
             leaves_out: false,
         };
         loop {
             match self.attempt(rows, order).await? {
-                Ended::Done(done) => return Ok(done.loaded),
+                Ended::Done(done) => {
+                    if order.spelling == Spelling::Binary {
+                        self.whole.succeed();
+                    }
+                    return Ok(done.loaded);
+                }
                 Ended::Misspelled(misspelled)
                     if order.spelling == Spelling::Text || misspelled == Misspelled::Misfit =>
                 {
                     return Err(LoadFault::Refused(misspelled.fault()));
                 }
                 Ended::Misspelled(_) => {
-                    self.whole.turn_to_text();
+                    self.whole.fail();
                     order.spelling = Spelling::Text;
                 }
                 Ended::Repeated(_) if self.learns_of_repeated() => {}

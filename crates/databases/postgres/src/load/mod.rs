@@ -6,18 +6,17 @@
 //!
 //! | file | what it does |
 //! | --- | --- |
-//! | `describe`, `layout` | what is known of the table, and the statements that follow from it |
-//! | `binary`, `numeric`, `plain`, `misspelled` | fields in COPY's two forms, and what neither can say |
+//! | `describe`, `layout` | the table's description, and the statements that follow from it |
+//! | `binary`, `numeric`, `plain`, `misspelled` | fields in COPY's two forms, and fields that have none |
 //! | `stream`, `verbatim`, `transfer` | a portion on its way: encoded while the server takes it in, or as its file has it |
-//! | `row_checks`, `without_bad` | which rows would be refused, and the portion without them |
-//! | `answers` | from the server's answers to what became of the portion |
+//! | `row_checks`, `without_bad` | the rows that would be refused, and the portion without them |
+//! | `answers` | the portion's outcome from the server's answers |
 //! | `loader`, `marks` | the ports |
 //!
-//! Rows go in binary, which costs the server half the time of text where their columns are numbers
-//! and times, or as records of CSV that nobody has taken apart, which costs nothing here: who loads
-//! finds out which is faster. A portion with a field that is not spelled as the writer knows it
-//! goes as text, so that the server itself judges. Where keys may be there already, rows go into
-//! a temporary table and from there by `INSERT .. SELECT .. ON CONFLICT`.
+//! Records of CSV go as they stand in the file. Other rows go in binary, which costs the server
+//! less time than text. A portion with a field whose spelling the encoder does not know goes as
+//! text, so that the server itself judges. If keys may exist already, rows go into a temporary
+//! table and from there by `INSERT .. SELECT .. ON CONFLICT`.
 //!
 //! CockroachDB has COPY too, but it is no part of a transaction that other statements of the
 //! extended protocol belong to, and earlier releases commit it in pieces of a hundred rows: there
@@ -63,8 +62,7 @@ use windrow_pgwire::wire::Wire;
 /// COPY into one database.
 pub(super) struct Copy {
     server: Arc<Server>,
-    /// The connection that the table's columns were asked on: it knows the catalog already, and is
-    /// the first that loads.
+    /// The connection that read the table's columns. It has the catalog cached, and loads first.
     spare: Mutex<Option<(Wire, &'static Dialect)>>,
 }
 
@@ -116,17 +114,13 @@ impl Bulk for Copy {
         "COPY"
     }
 
-    /// A portion is a commit: its wait is not to show beside its rows.
+    // Each portion is a commit; with this many rows its wait hardly counts.
     fn portion_rows(&self) -> usize {
         20_000
     }
 
     fn passes(&self) -> bool {
         self.server.dialect().no_copy.is_none()
-    }
-
-    fn filters(&self) -> bool {
-        true
     }
 
     fn most_loaders(&self) -> usize {
@@ -182,7 +176,7 @@ impl Bulk for Copy {
     }
 }
 
-/// `grows`: its type follows from its values.
+/// Describes a column to a load. `grows`: its type follows from its values.
 fn load_column(column: Column, grows: bool) -> LoadColumn {
     LoadColumn {
         generated: column.always_generated,

@@ -1,4 +1,4 @@
-//! A portion without the rows that would be refused.
+//! Writes a portion without the rows that would be refused.
 
 use windrow_core::{Claim, Filtered, LoadFault, OnConflict, Rows};
 
@@ -7,12 +7,12 @@ use super::row_checks::{Asking, Judge};
 use super::stream::Spelling;
 use super::transfer::Marked;
 
-/// How many rows that could not be foreseen are left out of a portion, one after the other, each of
-/// which costs the time of a portion.
+/// The most rows left out of a portion because the server named them. Each costs the time of a
+/// portion.
 const UNFORESEEN: usize = 4;
 
 impl PortionLoader {
-    /// Somebody of these has refused rows. False: that was known of all of them.
+    /// Notes the checks that have refused rows. Returns false if all of them had before.
     pub(super) fn see(&mut self, judges: &[Judge]) -> bool {
         let new = judges.iter().find(|judge| !self.seen.contains(judge));
         self.seen.extend(new);
@@ -24,7 +24,7 @@ impl PortionLoader {
         rows: &Rows,
         claim: Option<&Claim<'_>>,
     ) -> Result<Filtered, LoadFault> {
-        let mut spelling = self.in_parts.next(self.layout.binary);
+        let mut spelling = self.layout.spelling(&mut self.in_parts);
         let mut without = self.found(rows).await?;
         let mut unforeseen = 0;
         loop {
@@ -35,12 +35,17 @@ impl PortionLoader {
                 leaves_out: self.leaves_out(),
             };
             match self.attempt(rows, order).await? {
-                Ended::Done(done) => return Ok(done),
+                Ended::Done(done) => {
+                    if spelling == Spelling::Binary {
+                        self.in_parts.succeed();
+                    }
+                    return Ok(done);
+                }
                 Ended::Misspelled(misspelled) if spelling == Spelling::Text => {
                     return Err(LoadFault::Refused(misspelled.fault()));
                 }
                 Ended::Misspelled(_) => {
-                    self.in_parts.turn_to_text();
+                    self.in_parts.fail();
                     spelling = Spelling::Text;
                 }
                 Ended::Repeated(_) if self.learns_of_repeated() => {}
@@ -62,13 +67,14 @@ impl PortionLoader {
         }
     }
 
-    /// Where a later row takes the place of an earlier one, only what is certainly bad is left out.
+    /// Returns false if a later row takes the place of an earlier one: only rows that are certainly
+    /// bad are left out then.
     fn leaves_out(&self) -> bool {
         let staged = self.layout.staged.as_ref();
         staged.is_none_or(|staged| staged.on_conflict != OnConflict::Update)
     }
 
-    /// Asks which rows are bad, as far as that can be asked.
+    /// Asks the server which rows the checks seen so far would refuse.
     async fn found(&mut self, rows: &Rows) -> Result<Vec<usize>, LoadFault> {
         let repeats = match self.seen.contains(&Judge::Repeats) {
             true => self.layout.row_checks.repeats(rows),
@@ -88,7 +94,7 @@ impl PortionLoader {
                 spelling = Spelling::Text;
                 continue;
             }
-            // Who cannot be asked says it when the rows come.
+            // A check that could not be asked speaks when the rows are written.
             return Ok(joined(repeats, asking.found().unwrap_or_default()));
         }
     }

@@ -61,10 +61,6 @@ impl Bulk for SqliteBulk {
         50_000
     }
 
-    fn filters(&self) -> bool {
-        true
-    }
-
     async fn columns(&self, table: &TableName) -> Result<Option<Vec<LoadColumn>>, Fault> {
         let table = table.clone();
         self.writer

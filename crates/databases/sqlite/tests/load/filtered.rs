@@ -29,7 +29,6 @@ fn filtered(rows: u64, left: &[usize]) -> Result<Filtered, LoadFault> {
 #[tokio::test]
 async fn every_kind_of_bad_row_is_left_out() {
     let db = Db::new(SCHEMA).await;
-    assert!(db.bulk.filters());
     db.run("insert into t values (100, 'old', 1, 100, 1)");
     let mut loader = db.loader(&plan("t", &COLUMNS)).await;
     let rows = texts(&[
