@@ -1,37 +1,37 @@
-//! The words and the ports of Windrow. No I/O happens here.
+//! The types and the ports that all crates of Windrow share. No I/O happens here.
 //!
-//! Rooms, in the order in which a write meets them:
+//! The modules, in the order in which a write passes them:
 //!
-//! | room | what it holds |
+//! | module | what it holds |
 //! | --- | --- |
 //! | [`name`] | table and column names as the client wrote them |
 //! | [`value`] | one value, exact, not yet converted to a column's type |
 //! | [`shape`] | a statement with its values lifted out |
 //! | [`write`](mod@write) | a shape and one row of values |
 //! | [`work`] | what a lane carries: row writes, or the SQL calls of `windrow-calls` |
-//! | [`apart`] | why a write is not joined with others |
-//! | [`source`] | who asks: one client's ordered stream of writes |
+//! | [`apart`] | the reason why a write is not joined with others |
+//! | [`source`] | the identity of one client's ordered stream of writes |
 //! | [`mod@unit`] | writes of one client that commit together |
 //! | [`budget`] | the process-wide memory budget |
 //! | [`intake`] | the port between frontends and a lane: submit units, await their outcomes |
-//! | [`promise`] | what is promised to every client, and what a database may lack of it |
+//! | [`promise`] | the promises to every client, and which of them a database lacks |
 //! | [`sink`] | the port between a lane and a database: execute a batch, report on each unit |
-//! | [`database`] | what a database can do besides: bulk loads, moves, a sign of life |
-//! | [`standing`] | what the writes of a table share in a batch, and what keeps them from more |
+//! | [`database`] | other abilities of a database: bulk loads, moves, a health check |
+//! | [`standing`] | the level at which a table's writes may share a batch, and what prevents more |
 //! | [`bookkeeping`] | the tables that Windrow keeps for itself in a database |
 //! | [`inventory`] | the port between replicas and a database: its tables, and the keys of their rows |
 //! | [`spooling`] | the port between frontends and a spool, which acknowledges before the database |
-//! | [`cancel`] | interrupting a batch that is under way |
-//! | [`trace`] | what requests went through, for those who collect traces |
+//! | [`cancel`] | cancelling a batch that is under way |
+//! | [`trace`] | spans of sampled requests, for collectors of traces |
 //! | [`mod@load`] | the port between a load and a database: many rows of one table by its bulk form |
 //! | [`moves`] | the port between a move and a database: rows of a table that serves as a queue |
-//! | [`record`] | rows as JSON texts: what a dead letter keeps of a row |
-//! | [`outcome`] | what one unit is told |
-//! | [`fault`] | why it failed, classified where the fault arose |
+//! | [`record`] | rows as JSON texts, the form in which dead letters keep them |
+//! | [`outcome`] | the outcome of one unit |
+//! | [`fault`] | the reason of a failure, classified where it arose |
 //! | [`secret`] | what is shown nowhere |
-//! | [`limits`] | what a user may trade: rows, bytes, flights, memory, waiting time |
+//! | [`limits`] | limits that a user may set: rows, bytes, flights, memory, waiting time |
 //!
-//! Everyone may import this crate; it imports none of the others.
+//! All other crates may import this one; it imports none of them.
 
 pub mod apart;
 pub mod bookkeeping;

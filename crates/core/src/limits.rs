@@ -1,24 +1,25 @@
-//! What a user may trade. By default nothing needs setting.
+//! Limits of a lane that a user may set. The defaults need no change.
 
 use std::time::Duration;
 
-/// The knobs of one lane. `None` means: found at run time, within what the sink can do.
+/// The limits of one lane. `None` means that pace finds the value, within the abilities of the
+/// sink.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// The most rows in one batch. A unit is never cut: a larger one travels alone.
+    /// The largest number of rows in a batch. A unit is never split: a larger one is a batch alone.
     pub batch_rows: Option<usize>,
-    /// The most bytes of values in one batch. A larger unit travels alone.
+    /// The largest number of bytes of values in a batch. A larger unit is a batch alone.
     pub batch_bytes: usize,
-    /// The most flights (connections that write) at once.
+    /// The largest number of flights at once, each on a connection of its own.
     pub flights: Option<usize>,
-    /// How long a write may be held back for others to join it, although a flight is free. 0:
-    /// never.
+    /// The time for which a write may wait for others to join it, although a connection is free; 0
+    /// for no waiting.
     pub max_wait: Duration,
-    /// How long a connection is kept that no batch needs; the next batch that finds none opens
-    /// one. [`Duration::MAX`]: for ever.
+    /// The time after which an idle connection is closed; [`Duration::MAX`] for never. A later
+    /// batch opens a new one.
     pub idle_close: Duration,
-    /// Time that writes wait for a database that cannot be reached before they fail as unavailable,
-    /// and for one that another process holds as a whole (a file of SQLite).
+    /// The time for which writes wait for an unreachable database before they fail as unavailable,
+    /// and for one that another process has locked as a whole (an SQLite file).
     pub away_wait: Duration,
 }
 

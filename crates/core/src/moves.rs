@@ -1,22 +1,22 @@
-//! The port between a move and the database that holds the pending rows: a table that is used as a
-//! queue.
+//! The port between a move and the database with the pending rows, in a table used as a queue.
 //!
-//! A [`Mover`] is one connection. It locks rows of the source that nobody else holds
-//! ([`Mover::pick`]), brings them into their destinations or takes them out, and commits. Locks are
-//! what keeps movers of all processes apart: rows that somebody holds are passed over, and a mover
-//! that dies lets go of what it held.
+//! A [`Mover`] is one connection. It locks rows of the source that no other session has locked
+//! ([`Mover::pick`]), writes them to their destinations or deletes them, and commits. The locks
+//! separate the movers of all processes: a mover skips locked rows, and the database releases the
+//! locks of a mover that dies.
 //!
-//! **Within one database** ([`MovePlan::across`] is false) rows go by statements of the server:
-//! [`Mover::sweep`] where all of them have one destination, else [`Mover::pick`], [`Mover::open`]
-//! and [`Mover::transfer`]. Which rows are refused is found by the coordinator, by halving; they go
-//! to the dead letters by [`Mover::reject`].
+//! **Within one database** ([`MovePlan::across`] is false) statements of the server move the rows:
+//! [`Mover::sweep`] if all rows have one destination, else [`Mover::pick`], [`Mover::open`] and
+//! [`Mover::transfer`]. The coordinator finds refused rows by halving, and makes them dead letters
+//! by [`Mover::reject`].
 //!
-//! **Across databases** the rows are read by [`Mover::pick`] and written elsewhere, each together
-//! with a marker ([`Moved`]), while the source's transaction stays open; then they are deleted
-//! here, and the batch is noted in the same transaction ([`Mover::note`]). A mover that meets a row
-//! whose marker is there already asks [`Mover::noted`]: a batch that is not noted has never been
-//! committed here, so this very row has been written, and only goes; one that is noted has deleted
-//! its rows, so this is another row with the same key, and the marker is old.
+//! **Across databases** [`Mover::pick`] reads the rows, and the coordinator writes each with a
+//! marker ([`Moved`]) to the other database while the source's transaction stays open. Then the
+//! mover deletes them from the source and records the batch in the same transaction
+//! ([`Mover::note`]). If the marker of a row exists already, [`Mover::noted`] decides: if its batch
+//! is not recorded, that batch was never committed at the source, so this row has been written and
+//! only has to be deleted. If it is recorded, its rows were deleted, so this is another row with
+//! the same key, and the marker is old.
 
 mod bookkeeping;
 mod moved;
@@ -35,108 +35,103 @@ use crate::fault::{Fault, FaultClass};
 use crate::name::{Name, TableName};
 use crate::value::Value;
 
-/// Which rows are to be moved.
+/// The rows to move, and how.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MovePlan {
-    /// The table that they are in; there is one of that name.
+    /// The source table, which exists.
     pub source: TableName,
-    /// The columns that tell its rows apart ([`TableFacts::tells_apart`]). Rows are taken in their
-    /// order.
+    /// Columns that identify a row ([`TableFacts::tells_apart`]). Rows are taken in their order.
     pub key: Box<[Name]>,
-    /// The columns that name a row where another database has to know it again: those of
-    /// [`TableFacts::naming`], whatever key was asked for.
+    /// The columns that name a row in markers: those of [`TableFacts::naming`], whatever `key` is.
     pub names: Box<[Name]>,
-    /// The columns that are brought to the destination, in their order: all that are not
-    /// generated.
+    /// The columns copied to the destination, in order: all that are not generated.
     pub columns: Box<[Name]>,
-    /// The column whose value, as text, says where a row goes.
+    /// The column whose value, as text, names the destination of a row.
     pub route: Option<Name>,
-    /// A condition in the database's SQL, as the operator wrote it: only rows that meet it are
-    /// moved. It is put into parentheses, and trusted.
+    /// A trusted SQL condition from the operator, which is put into parentheses. Only rows that
+    /// meet it are moved.
     pub filter: Option<Box<str>>,
-    /// The destination is another database: [`Mover::pick`] reads the rows.
+    /// True if the destination is another database. Then [`Mover::pick`] reads the rows.
     pub across: bool,
-    /// The destination is of the source's own kind: what other databases have no form of (arrays,
-    /// for example) is read in the database's own spelling as [`Value::Text`], which its like
-    /// takes in without loss.
+    /// True if the destination is the same kind of database. Then values without a form in other
+    /// databases, such as arrays, are read in the database's own spelling as [`Value::Text`].
     pub alike: bool,
 }
 
-/// How much a batch may take.
+/// The limits of a batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PickMost {
-    /// Rows, at least one.
+    /// The largest number of rows, at least one.
     pub rows: usize,
-    /// Bytes of values that are read ([`MovePlan::across`]); a single row may pass it. What would
-    /// pass it is not locked, or let go of with the transaction.
+    /// The largest number of bytes of values that are read ([`MovePlan::across`]). A single row may
+    /// be larger. Rows beyond the limit are not locked, or are unlocked with the transaction.
     pub bytes: usize,
 }
 
-/// A row of the source that is locked until the transaction ends. It is named by its place in what
-/// [`Mover::pick`] gave.
+/// A row of the source, locked until the transaction ends. Its position in the result of
+/// [`Mover::pick`] identifies it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Picked {
-    /// The value of [`MovePlan::route`] as the database writes it as text; `None`: NULL, or no
-    /// route is asked for.
+    /// The value of [`MovePlan::route`] as text; `None` for NULL, or without a route.
     pub route: Option<Box<str>>,
-    /// The values of [`MovePlan::names`] as an array of JSON. Always the same for the same row,
-    /// and never that of another: values of different types are written differently. Empty
-    /// within one database.
+    /// The values of [`MovePlan::names`] as a JSON array, which identifies the row: values of
+    /// different types are written differently. Empty within one database.
     pub name: Box<str>,
     /// The values of [`MovePlan::columns`]. Empty within one database.
     pub values: Box<[Value]>,
-    /// Why it cannot be brought to any destination: its route is no text, or (across databases) one
-    /// of its values has no form outside of its database.
+    /// The reason why the row cannot be moved: its route is no text, or (across databases) one of
+    /// its values has no form outside its database.
     pub unfit: Option<Fault>,
 }
 
 impl Picked {
-    /// The reason of a row whose route is no text in UTF-8: it names no table.
+    /// Returns the fault of a row whose route is not UTF-8, so that it names no table.
     pub fn nameless() -> Fault {
         let message = "the value that decides where the row goes is a text that is not UTF-8";
         Fault::new(FaultClass::Invalid, "42602", message)
     }
 }
 
-/// What became of a batch that the server moved by itself.
+/// The result of [`Mover::sweep`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Swept {
-    /// Rows that were moved; 0: there are none that nobody holds.
+    /// The number of moved rows; 0 if other sessions hold all remaining rows.
     pub rows: u64,
-    /// There may be others that nobody holds. False: there was none when the rows were locked.
+    /// False if there were no further unlocked rows when the rows of this batch were locked.
     pub more: bool,
 }
 
 /// Picked rows that have one destination.
 #[derive(Clone, Copy, Debug)]
 pub struct Part<'a> {
-    /// Where they go.
+    /// The destination of the rows.
     pub to: &'a Destination,
-    /// Which, by their places in what [`Mover::pick`] gave; each at most once in a transaction.
+    /// The positions of the rows in the result of [`Mover::pick`]; each at most once in a
+    /// transaction.
     pub rows: &'a [usize],
 }
 
-/// Why parts were not moved.
+/// The failure of [`Mover::transfer`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refused {
-    /// The place of the part that failed.
+    /// The position of the part that failed.
     pub at: usize,
-    /// What the database said of it.
+    /// The error of the database.
     pub fault: Fault,
 }
 
-/// A picked row that goes to the dead letters.
+/// A picked row that becomes a dead letter.
 #[derive(Clone, Copy, Debug)]
 pub struct Rejected<'a> {
-    /// Its place in what [`Mover::pick`] gave.
+    /// The position of the row in the result of [`Mover::pick`].
     pub row: usize,
-    /// Where it should have gone; empty if its route makes no name.
+    /// The intended destination; empty if the route is no name.
     pub destination: &'a str,
-    /// Why it did not.
+    /// The reason why the row was refused.
     pub fault: &'a Fault,
 }
 
-/// A database that can hold pending rows. Shared by all connections of a move.
+/// A database with a queue table. Shared by all connections of a move.
 #[async_trait]
 pub trait Moves: Send + Sync + 'static {
     /// What tells this database apart from all others, copies of it included: two queues that say
@@ -147,23 +142,23 @@ pub trait Moves: Send + Sync + 'static {
     /// As [`crate::Sink::connect`].
     async fn place(&self) -> Result<String, Fault>;
 
-    /// Which names its tables can have. Cancel safe.
+    /// Returns the limits of table names. Cancel safe.
     ///
     /// # Errors
     /// As [`crate::Sink::connect`].
     async fn name_limit(&self) -> Result<NameLimit, Fault>;
 
-    /// The rows of a batch within the database, unless the user says otherwise.
+    /// Returns the default number of rows in a batch within the database.
     fn batch_rows(&self) -> usize {
         10_000
     }
 
-    /// The most connections that can be of use. 1 for a database with one writer.
+    /// Returns the largest useful number of connections; 1 for a database with one writer.
     fn most_movers(&self) -> usize {
         64
     }
 
-    /// What a table is like; `None` if there is none of that name. Cancel safe.
+    /// Returns the description of a table; `None` if it does not exist. Cancel safe.
     ///
     /// # Errors
     /// As [`crate::Sink::connect`]; [`FaultClass::Unsupported`] if it is no table (a view, a
@@ -211,14 +206,14 @@ pub trait Moves: Send + Sync + 'static {
         Ok(false)
     }
 
-    /// Opens a connection that moves. Cancel safe.
+    /// Opens a mover. Cancel safe.
     ///
     /// # Errors
     /// As [`crate::Sink::connect`].
     async fn mover(&self, plan: &MovePlan) -> Result<Box<dyn Mover>, Fault>;
 
-    /// Opens what tells of new rows; `None` where the database has no such thing, so that it is
-    /// only asked from time to time. Cancel safe.
+    /// Opens notifications of new rows; `None` if the database has none, so that the move polls.
+    /// Cancel safe.
     ///
     /// # Errors
     /// As [`crate::Sink::connect`].
@@ -228,14 +223,14 @@ pub trait Moves: Send + Sync + 'static {
     }
 }
 
-/// Tells of new rows. It may tell of what is none of the move's, and must not be relied on alone.
+/// Notifications of new rows. A notification may concern other rows, and some may be missing.
 #[async_trait]
 pub trait News: Send {
-    /// Ends once something has come since the last call, or since it was opened. Cancel safe: what
-    /// came is told by the next call.
+    /// Waits until a notification has arrived since the last call, or since the opening. Cancel
+    /// safe: the next call reports a notification that arrived meanwhile.
     ///
     /// # Errors
-    /// The connection is lost; this one is of no use any more.
+    /// The connection is lost. The value cannot be used any more.
     async fn wait(&mut self) -> Result<(), Fault>;
 }
 
@@ -299,34 +294,34 @@ pub trait Mover: Send {
     /// What the database says; also if one of them was not deleted.
     async fn reject(&mut self, rows: &[Rejected<'_>]) -> Result<(), Fault>;
 
-    /// Adds a batch to [`BATCHES`], within the transaction.
+    /// Records a batch in [`BATCHES`], within the transaction.
     ///
     /// # Errors
     /// What the database says.
     async fn note(&mut self, batch: &str) -> Result<(), Fault>;
 
-    /// Of each batch, whether it is in [`BATCHES`], as committed by now. Called within the
-    /// transaction.
+    /// Returns, for each batch, true if it is recorded in [`BATCHES`] and committed. Called within
+    /// the transaction.
     ///
     /// # Errors
     /// What the database says.
     async fn noted(&mut self, batches: &[Box<str>]) -> Result<Vec<bool>, Fault>;
 
-    /// Some of the batches that are in [`BATCHES`], at most `most`, the oldest first: also those of
-    /// other moves. Called outside of a transaction.
+    /// Returns at most `most` batches in [`BATCHES`], oldest first, including those of other moves.
+    /// Called outside a transaction.
     ///
     /// # Errors
     /// What the database says.
     async fn batches(&mut self, most: usize) -> Result<Vec<Box<str>>, Fault>;
 
-    /// Takes batches out of [`BATCHES`], within the transaction if there is one, else in one of its
-    /// own: their markers are gone.
+    /// Deletes batches from [`BATCHES`] whose markers have been deleted, within the transaction if
+    /// there is one, or else in its own.
     ///
     /// # Errors
     /// What the database says.
     async fn forget(&mut self, batches: &[Box<str>]) -> Result<(), Fault>;
 
-    /// Commits what was done since [`Mover::pick`], and lets go of the rows.
+    /// Commits the changes since [`Mover::pick`] and unlocks the rows.
     ///
     /// # Errors
     /// What the database says; the transaction has ended, or [`Mover::retreat`] or
@@ -343,20 +338,19 @@ pub trait Mover: Send {
         Ok(false)
     }
 
-    /// Undoes what was done since [`Mover::pick`], and lets go of the rows. Nothing happens if no
-    /// transaction is open.
+    /// Rolls back the changes since [`Mover::pick`] and unlocks the rows. Without a transaction it
+    /// does nothing.
     ///
     /// # Errors
     /// The connection is lost: the database rolls back.
     async fn rollback(&mut self) -> Result<(), Fault>;
 
-    /// True if there is a row that meets the plan's filter, held by somebody or not. Called outside
-    /// of a transaction.
+    /// Returns true if a row meets the plan's filter, locked or not. Called outside a transaction.
     ///
     /// # Errors
     /// What the database says.
     async fn left(&mut self) -> Result<bool, Fault>;
 
-    /// Says good-bye to the database. Dropping a mover without it is allowed, and rolls back.
+    /// Closes the connection in an orderly way. Dropping a mover instead rolls back.
     async fn close(self: Box<Self>) {}
 }

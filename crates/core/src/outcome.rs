@@ -1,4 +1,4 @@
-//! What one unit is told: exactly what it would have been told alone.
+//! The outcome of a unit: exactly the one that it would have had alone.
 
 use std::sync::Arc;
 
@@ -8,26 +8,26 @@ use crate::fault::Fault;
 use crate::name::Name;
 use crate::value::Value;
 
-/// Columns and rows that a write gave back.
+/// Columns and rows that a write returned.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Returned {
     /// The names of the columns; shared by all writes of a statement.
     pub columns: Arc<[Name]>,
-    /// The rows; most writes give back one or none.
+    /// The rows; most writes return one or none.
     pub rows: Vec<Box<[Value]>>,
 }
 
 /// A row write that succeeded.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RowDone {
-    /// Rows that it inserted, updated, deleted or read: its own count.
+    /// The number of rows that the write inserted, updated, deleted or read.
     pub rows: u64,
-    /// What it gave back, where its shape asks for that.
+    /// The returned columns and rows, if the shape asks for them.
     pub returned: Option<Box<Returned>>,
 }
 
 impl RowDone {
-    /// A write of so many rows that gives nothing back.
+    /// Returns the outcome of a write with this row count, without returned rows.
     pub fn rows(rows: u64) -> Self {
         Self {
             rows,
@@ -36,7 +36,7 @@ impl RowDone {
     }
 }
 
-/// What each write of a unit is told, in their order. `D`: [`Work::Done`].
+/// The outcomes of a unit's writes, in order. `D` is [`Work::Done`].
 ///
 /// [`Work::Done`]: crate::Work::Done
 pub type Dones<D> = SmallVec<[D; 1]>;
@@ -45,13 +45,13 @@ pub type Dones<D> = SmallVec<[D; 1]>;
 /// [`crate::FaultClass::Unknown`]).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnitFault<D> {
-    /// The index, within the unit, of the write that failed. 0 where the failure names no write;
-    /// for SQL calls their number where it was the commit that failed, behind all of them.
+    /// The index of the failed write within the unit. 0 if the failure names no write; the number
+    /// of writes if the commit of SQL calls failed after all of them.
     pub at: usize,
-    /// Why.
+    /// The reason of the failure.
     pub fault: Fault,
-    /// SQL calls: what those before the failed one were told before all was undone: a server
-    /// answers each of them.
+    /// For SQL calls, the outcomes of the calls before the failed one. A server answers them before
+    /// it rolls back.
     pub before: Vec<D>,
 }
 

@@ -1,4 +1,5 @@
-//! The walks in ARCHITECTURE.md follow the calls of the code, and do not get longer.
+//! The walks in ARCHITECTURE.md follow the calls of the code, and do not get longer. Its map and
+//! tables name crates and files that exist.
 //!
 //! A line of a walk is a stop: a file, a function, a remark. Its indentation says which stop calls
 //! it. `~ Message` says that the stop below it receives a message that a stop above it sends.
@@ -381,4 +382,57 @@ fn a_call_is_told_from_a_name() {
     assert!(calls(&source.reach("a"), "c") && !calls(&source.functions["a"], "c"));
     assert_eq!(source.defines().into_iter().collect::<Vec<_>>(), ["Pump"]);
     assert_eq!(as_variable("RowStream"), "row_stream");
+}
+
+/// The rows of the tables below a heading, as their cells.
+fn rows<'p>(page: &'p str, heading: &str) -> Vec<Vec<&'p str>> {
+    let (_, section) = page.split_once(heading).unwrap();
+    let section = section.split("\n## ").next().unwrap();
+    let rows = section.lines().filter(|line| line.starts_with('|'));
+    let cells = |row: &'p str| row.trim_matches('|').split('|').map(str::trim).collect();
+    rows.skip(2).map(cells).collect()
+}
+
+/// The names between backticks in a cell.
+fn quoted(cell: &str) -> impl Iterator<Item = &str> {
+    cell.split('`').skip(1).step_by(2)
+}
+
+#[test]
+fn the_map_has_every_crate() {
+    let page = page();
+    let crates = root().join("crates");
+    let mut mapped = BTreeSet::new();
+    for row in rows(&page, "\n## The map\n") {
+        for name in quoted(row[0]) {
+            let first = quoted(row[3]).next().unwrap();
+            let file = crates.join(name).join("src").join(first);
+            assert!(file.exists(), "the map names {}", file.display());
+            mapped.insert(name.to_owned());
+        }
+    }
+    let folders = ["", "databases", "frontends"].map(|folder| crates.join(folder));
+    for entry in folders.iter().flat_map(|f| fs::read_dir(f).unwrap()) {
+        let path = entry.unwrap().path();
+        let name = path.strip_prefix(&crates).unwrap().display().to_string();
+        let is_known = !path.join("Cargo.toml").exists() || mapped.contains(&name);
+        assert!(is_known, "{name} is not in the map");
+    }
+}
+
+#[test]
+fn the_tables_name_files_that_exist() {
+    let page = page();
+    let crates = root().join("crates");
+    let headings = [
+        "\n## Twelve words\n",
+        "\n## Invariants\n",
+        "\n## I want to change ..\n",
+    ];
+    for row in headings.iter().flat_map(|heading| rows(&page, heading)) {
+        let paths = quoted(row[row.len() - 1]).filter(|name| name.contains('/'));
+        for path in paths.filter(|path| !path.starts_with("./") && !path.contains("NAME")) {
+            assert!(crates.join(path).exists(), "ARCHITECTURE.md names {path}");
+        }
+    }
 }
