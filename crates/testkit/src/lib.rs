@@ -24,5 +24,6 @@ pub mod procfs;
 pub mod proxy;
 pub mod sink;
 pub mod spooled;
+pub mod tree;
 pub mod web;
 pub mod writes;

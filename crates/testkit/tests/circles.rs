@@ -13,6 +13,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use windrow_testkit::tree;
+
 /// The names from the root of a crate to a module, or to what it defines.
 type Names = Vec<String>;
 
@@ -301,19 +303,9 @@ fn folder_circles(all: &Modules) -> Vec<String> {
 
 /// The folders `src` of all crates.
 fn crates() -> Vec<PathBuf> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../crates");
-    let (mut folders, mut found) = (vec![root], Vec::new());
-    while let Some(folder) = folders.pop() {
-        if folder.join("Cargo.toml").exists() {
-            found.push(folder.join("src"));
-            continue;
-        }
-        let entries = fs::read_dir(folder).unwrap();
-        let paths = entries.map(|entry| entry.unwrap().path());
-        folders.extend(paths.filter(|path| path.is_dir()));
-    }
-    assert!(found.len() > 10, "the crates are not where they were");
-    found
+    let folders = tree::crates().unwrap();
+    assert!(folders.len() > 10, "the crates are not where they were");
+    folders.iter().map(|folder| folder.join("src")).collect()
 }
 
 #[test]

@@ -9,12 +9,10 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use windrow_testkit::tree::root;
+
 /// The most words of the README.
 const WORDS: usize = 1000;
-
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
-}
 
 /// The Markdown files of a folder.
 fn pages_in(folder: &Path) -> Vec<PathBuf> {

@@ -6,7 +6,9 @@
 )]
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
+
+use windrow_testkit::tree::{files, is_test, root};
 
 /// The most lines of code of a source file before its tests. Most have fewer than 300; one that
 /// tells a single actor's story may have more, for a story that is cut is harder to follow than a
@@ -16,24 +18,14 @@ const LINES: usize = 440;
 /// The widest line of a comment.
 const COLUMNS: usize = 100;
 
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
-}
-
 /// All Rust sources below `crates` with their text.
 fn sources() -> Vec<(PathBuf, String)> {
-    let (mut folders, mut found) = (vec![root().join("crates")], Vec::new());
-    while let Some(folder) = folders.pop() {
-        for entry in fs::read_dir(folder).unwrap() {
-            let path = entry.unwrap().path();
-            if path.is_dir() {
-                folders.push(path);
-            } else if path.extension().is_some_and(|e| e == "rs") {
-                let text = fs::read_to_string(&path).unwrap();
-                found.push((path, text));
-            }
-        }
-    }
+    let read = |path: PathBuf| {
+        let text = fs::read_to_string(&path).unwrap();
+        (path, text)
+    };
+    let paths = files(&root().join("crates"), "rs").unwrap();
+    let found: Vec<_> = paths.into_iter().map(read).collect();
     assert!(found.len() > 20, "the sources are not where they were");
     found
 }
@@ -49,11 +41,6 @@ fn offenders(breaks: impl Fn(&str) -> bool) -> Vec<String> {
         }
     }
     lines
-}
-
-/// Files that hold nothing but tests.
-fn is_test(path: &Path) -> bool {
-    path.ends_with("tests.rs") || path.components().any(|c| c.as_os_str() == "tests")
 }
 
 #[test]

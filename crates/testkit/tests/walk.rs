@@ -17,7 +17,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::path::{Path, PathBuf};
+
+use windrow_testkit::tree::{self, root};
 
 /// Files that a row crosses from the HTTP client's socket to PostgreSQL's and back. The number only
 /// shrinks: the target is 40.
@@ -35,10 +36,6 @@ const ONLY_ROWS: [&str; 3] = [
     "databases/postgres/src/values/",
     "databases/postgres/src/sink.rs",
 ];
-
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
-}
 
 fn page() -> String {
     fs::read_to_string(root().join("ARCHITECTURE.md")).unwrap()
@@ -204,20 +201,13 @@ fn module(file: &str) -> &str {
 
 /// Heads of traits with the traits they require: `Form: Messages`.
 fn subtraits() -> Vec<(String, String)> {
-    let (mut folders, mut found) = (vec![root().join("crates")], Vec::new());
-    while let Some(folder) = folders.pop() {
-        for entry in fs::read_dir(folder).unwrap() {
-            let path = entry.unwrap().path();
-            if path.is_dir() {
-                folders.push(path);
-            } else if path.extension().is_some_and(|e| e == "rs") {
-                let text = fs::read_to_string(&path).unwrap();
-                let heads = text
-                    .lines()
-                    .filter_map(|l| l.split_once("trait ")?.1.split_once(':'));
-                found.extend(heads.map(|(name, required)| (name.to_owned(), required.to_owned())));
-            }
-        }
+    let mut found = Vec::new();
+    for path in tree::files(&root().join("crates"), "rs").unwrap() {
+        let text = fs::read_to_string(path).unwrap();
+        let heads = text
+            .lines()
+            .filter_map(|l| l.split_once("trait ")?.1.split_once(':'));
+        found.extend(heads.map(|(name, required)| (name.to_owned(), required.to_owned())));
     }
     found
 }

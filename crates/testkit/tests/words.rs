@@ -15,7 +15,9 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
+
+use windrow_testkit::tree::{self, files, is_test, root};
 
 /// Crates that still have offenders.
 const CRATES_TO_DO: &[&str] = &[
@@ -60,10 +62,6 @@ const WORDS: [(&str, &str); 11] = [
     ("whoever", "the client, another session"),
     ("whomever", "the client, another session"),
 ];
-
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
-}
 
 /// A comment or a string of a source file, with the number of its first line.
 #[derive(Debug, PartialEq)]
@@ -129,7 +127,7 @@ fn without_code(text: &str) -> String {
     text.split('`').step_by(2).collect::<Vec<_>>().join(" ")
 }
 
-/// What is wrong with the words of a text; `None` if nothing is.
+/// Returns the fault of a text's words; `None` if there is none.
 fn word_fault(text: &str) -> Option<String> {
     let text = without_code(&text.to_lowercase());
     let (word, better) = WORDS.iter().find(|(word, _)| has(&text, word))?;
@@ -164,34 +162,12 @@ fn offenders(source: &str) -> Vec<String> {
     found
 }
 
-/// Files of a kind below a folder.
-fn files(folder: &Path, kind: &str) -> Vec<PathBuf> {
-    let (mut folders, mut found) = (vec![folder.to_owned()], Vec::new());
-    while let Some(folder) = folders.pop() {
-        for entry in fs::read_dir(folder).unwrap() {
-            let path = entry.unwrap().path();
-            if path.is_dir() {
-                folders.push(path);
-            } else if path.extension().is_some_and(|e| e == kind) {
-                found.push(path);
-            }
-        }
-    }
-    found.sort();
-    found
-}
-
 /// The offenders of each crate, by its folder below `crates`.
 fn by_crate() -> BTreeMap<String, Vec<String>> {
     let crates = root().join("crates");
-    let manifests = files(&crates, "toml");
-    let manifests = manifests.iter().filter(|path| path.ends_with("Cargo.toml"));
-    let folders = manifests.map(|path| path.parent().unwrap());
     let offenders_of = |folder: &Path| {
         let mut found = Vec::new();
-        let sources = files(&folder.join("src"), "rs");
-        let is_test =
-            |path: &PathBuf| path.ends_with("tests.rs") || path.iter().any(|c| c == "tests");
+        let sources = files(&folder.join("src"), "rs").unwrap();
         for path in sources.iter().filter(|path| !is_test(path)) {
             let name = path.strip_prefix(&crates).unwrap().display().to_string();
             let text = fs::read_to_string(path).unwrap();
@@ -204,7 +180,9 @@ fn by_crate() -> BTreeMap<String, Vec<String>> {
         found
     };
     let name = |folder: &Path| folder.strip_prefix(&crates).unwrap().display().to_string();
+    let folders = tree::crates().unwrap();
     folders
+        .iter()
         .map(|folder| (name(folder), offenders_of(folder)))
         .collect()
 }
@@ -214,7 +192,7 @@ fn by_page() -> BTreeMap<String, Vec<String>> {
     let (root, mut found) = (root(), BTreeMap::new());
     let names = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md"];
     let mut pages: Vec<_> = names.iter().map(|name| root.join(name)).collect();
-    pages.extend(files(&root.join("docs"), "md"));
+    pages.extend(files(&root.join("docs"), "md").unwrap());
     for page in pages {
         let name = page.strip_prefix(&root).unwrap().display().to_string();
         let text = fs::read_to_string(&page).unwrap();
@@ -249,17 +227,11 @@ fn assert_clean(found: &BTreeMap<String, Vec<String>>, to_do: &[&str]) {
 
 #[test]
 fn crates_use_plain_words() {
-    for (n, o) in by_crate() {
-        eprintln!("C {n} {}", o.len());
-    }
     assert_clean(&by_crate(), CRATES_TO_DO);
 }
 
 #[test]
 fn pages_use_plain_words() {
-    for (n, o) in by_page() {
-        eprintln!("P {n} {}", o.len());
-    }
     assert_clean(&by_page(), PAGES_TO_DO);
 }
 
