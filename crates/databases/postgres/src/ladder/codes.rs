@@ -1,7 +1,7 @@
 //! What SQLSTATEs say of a batch (<https://www.postgresql.org/docs/current/errcodes-appendix.html>).
 
-use windrow_core::FaultClass;
 use windrow_core::sink::Purpose;
+use windrow_core::{Fault, FaultClass};
 use windrow_pgwire::class_of;
 use windrow_pgwire::wire::ServerError;
 
@@ -16,7 +16,7 @@ pub(crate) const LOCK_NOT_AVAILABLE: &str = "55P03";
 /// A statement was given up: by a cancel request, or because it took too long.
 pub(crate) const CANCELED: &str = "57014";
 
-/// What an error says of the transaction, or the part of one, that it ended.
+/// The meaning of an error for the transaction, or the part of one, that it ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Meaning {
     /// Rolled back for no fault of its own: it may run again as it is.
@@ -37,6 +37,25 @@ pub(crate) enum Meaning {
     Own,
 }
 
+impl Meaning {
+    /// Returns what a code means that is about no statement in particular.
+    pub(crate) fn of_code(code: &str) -> Self {
+        match (code, class_of(code)) {
+            ("40001" | "40P01", _) => Self::Again,
+            (_, FaultClass::Unknown) => Self::Unknown,
+            (_, FaultClass::Unavailable) => Self::Leave,
+            _ => Self::Own,
+        }
+    }
+}
+
+/// Returns the fault of writes of which the server itself does not know if they were committed.
+pub(crate) fn unknown_commit(error: &ServerError) -> Fault {
+    Fault::unknown(format!(
+        "the database does not know whether this write was committed: {error}"
+    ))
+}
+
 impl<F: Form> Batch<'_, F> {
     /// Returns what an error means that ended a transaction at a statement.
     pub(crate) fn meaning(
@@ -48,8 +67,9 @@ impl<F: Form> Batch<'_, F> {
     ) -> Meaning {
         let code = error.code.as_str();
         let statement = transaction.statements.get(at);
+        let general = Meaning::of_code(code);
         match (statement, code) {
-            (_, "40001" | "40P01") => Meaning::Again,
+            _ if general == Meaning::Again => general,
             (_, "26000") if !answers.bound && self.goes_by_name(transaction, at) => {
                 Meaning::StatementsGone
             }
@@ -66,11 +86,7 @@ impl<F: Form> Batch<'_, F> {
             (Some(Sent::FollowUp(item)), "55000" | "22012") => {
                 Meaning::Changed(self.version_of(*item))
             }
-            _ => match class_of(code) {
-                FaultClass::Unknown => Meaning::Unknown,
-                FaultClass::Unavailable => Meaning::Leave,
-                _ => Meaning::Own,
-            },
+            _ => general,
         }
     }
 }

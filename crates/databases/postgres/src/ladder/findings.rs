@@ -2,7 +2,7 @@
 
 use super::codes::Meaning;
 
-/// What a round trip has shown about tables and statements.
+/// Knowledge about tables and statements that a round trip has proven wrong.
 #[derive(Debug, Default)]
 pub(crate) struct Findings {
     /// True if a description is no longer correct: the whole batch is planned again.

@@ -11,7 +11,7 @@ use windrow_core::{Fault, Rung, Tally, UnitFault, Verdict};
 
 use super::answers::Answers;
 use super::batch::Batch;
-use super::codes::{CANCELED, LOCK_NOT_AVAILABLE, Meaning, may_be_stale, tells};
+use super::codes::{CANCELED, LOCK_NOT_AVAILABLE, Meaning, may_be_stale, tells, unknown_commit};
 use super::findings::Findings;
 use super::form::{DoneOf, Form};
 use super::isolation::Isolation;
@@ -144,12 +144,9 @@ impl<F: Form> Settler<'_, '_, F> {
         if transaction.reads {
             return self.again(&transaction.segment, error);
         }
-        let said = error.to_string();
         let fault = match F::CLIENTS_OWN {
             true => answers.fault_verbatim(error, at),
-            false => Fault::unknown(format!(
-                "the database does not know whether this write was committed: {said}"
-            )),
+            false => unknown_commit(&error),
         };
         let rung = self.rung(&transaction.segment.mode);
         for unit in &transaction.segment.units {
@@ -266,8 +263,8 @@ impl<F: Form> Settler<'_, '_, F> {
         }
     }
 
-    /// A transaction of joined units has failed: which of them did is told by the form that tells,
-    /// and where that cannot be, found out by isolation. A lone unit is tried once more by its own
+    /// Finds the units that failed in a transaction of joined ones: by the form that reports rows
+    /// which would fail, or else by isolation. A lone unit is tried once more by its own
     /// statements.
     fn isolate(&mut self, transaction: SentTransaction, at: usize, error: &ServerError) {
         let SentTransaction {
@@ -279,15 +276,15 @@ impl<F: Form> Settler<'_, '_, F> {
         if segment.units.len() == 1 {
             return self.next.push(Segment::new(segment.units, Mode::Own));
         }
-        let told = segment.mode == Mode::Sets
+        let can_report = segment.mode == Mode::Sets
             && tells(&error.code)
             && matches!(statements.get(at), Some(Sent::Set { .. }))
             && self.batch.can_tell(&segment.units);
         let is_ordered = self.batch.sources.any();
-        if told && !is_ordered {
+        if can_report && !is_ordered {
             return self.next.push(Segment::new(segment.units, Mode::Telling));
         }
-        let isolation = Isolation::after(told, error.code == LOCK_NOT_AVAILABLE);
+        let isolation = Isolation::after(can_report, error.code == LOCK_NOT_AVAILABLE);
         self.isolations.push(match is_ordered {
             true => isolation,
             false => isolation.within(segment.units),

@@ -6,14 +6,14 @@ mod judge;
 
 use postgres_protocol::message::frontend;
 use tokio::time::Instant;
-use windrow_core::{Fault, FaultClass, Tally, UnitFault, Verdict};
-use windrow_pgwire::class_of;
+use windrow_core::{Fault, Tally, UnitFault, Verdict};
 use windrow_pgwire::wire::{Answer, Broken, ServerError};
 
 use self::judge::{Judge, Judged, Leg};
 use crate::fault::with_error;
 use crate::ladder::answers::Answers;
 use crate::ladder::batch::Batch;
+use crate::ladder::codes::{Meaning, unknown_commit};
 use crate::ladder::connection::{Connection, unwritable};
 use crate::ladder::form::{DoneOf, Form};
 use crate::ladder::isolation::Isolation;
@@ -256,17 +256,12 @@ impl<F: Form> Connection<F> {
         judged: &Judged<DoneOf<F>>,
         error: ServerError,
     ) {
-        let class = class_of(&error.code);
-        let again = matches!(error.code.as_str(), "40001" | "40P01");
-        self.usable &= class != FaultClass::Unavailable;
-        let verdict = match judged.units.as_slice() {
-            _ if again || class == FaultClass::Unavailable => Verdict::RolledBack(error.into()),
-            _ if class == FaultClass::Unknown => {
-                let message =
-                    format!("the database does not know whether this write was committed: {error}");
-                Verdict::Final(Err(Fault::unknown(message).into()))
-            }
-            [unit] if F::CLIENTS_OWN => {
+        let meaning = Meaning::of_code(&error.code);
+        self.usable &= meaning != Meaning::Leave;
+        let verdict = match (meaning, judged.units.as_slice()) {
+            (Meaning::Again | Meaning::Leave, _) => Verdict::RolledBack(error.into()),
+            (Meaning::Unknown, _) => Verdict::Final(Err(unknown_commit(&error).into())),
+            (_, [unit]) if F::CLIENTS_OWN => {
                 // They are told of each statement, and that it was behind the last one.
                 let writes = batch.writes_of(*unit);
                 let done = batch.done.get_mut(writes).unwrap_or_default();
@@ -277,7 +272,7 @@ impl<F: Form> Connection<F> {
                     fault: with_error(error.into(), &[], &body),
                 }))
             }
-            [_] => Verdict::Final(Err(refusal(0, error.into()))),
+            (_, [_]) => Verdict::Final(Err(refusal(0, error.into()))),
             _ => {
                 isolation.is_one_by_one = true;
                 return;
