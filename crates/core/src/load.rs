@@ -86,7 +86,7 @@ pub enum LoadFault {
     /// the load ends.
     Hopeless(Fault),
     /// The connection died while the commit was under way, so the portion may be written or not.
-    /// Its mark tells; without a mark the load ends.
+    /// The mark of the portion shows which; without a mark the load ends.
     Unknown(Fault),
 }
 

@@ -26,9 +26,9 @@ pub(super) enum Way {
 pub(super) struct Ways {
     /// True if the database may split records itself.
     can_pass: bool,
-    /// How often records that are not split are tried.
+    /// The portions that are split although the database could split them.
     pass: FormSkips,
-    /// How often the bulk form is tried.
+    /// The portions that skip the bulk form.
     bulk: FormSkips,
     /// True if the last portion had bad rows, so that the next one is likely to have some.
     has_bad: bool,

@@ -46,7 +46,7 @@ pub(crate) struct Batch<'c> {
     pub(super) tally: Tally,
     /// Once set, all that is left is given back with this fault.
     pub(super) stop: Option<Fault>,
-    /// How many units failed alone because of the machine.
+    /// The number of units that failed alone because of the machine.
     pub(super) strikes: u32,
     /// The unit that changed the schema last, and how often.
     pub(super) grown: (usize, usize),
