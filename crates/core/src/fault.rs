@@ -4,7 +4,8 @@
 use std::borrow::Cow;
 use std::fmt;
 
-/// What kind of failure it is; decides the HTTP status, the metric label and whether to try again.
+/// The kind of a failure. It decides the HTTP status and the metric label; [`Fault::retry`] says
+/// if the write may be tried again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum FaultClass {
     /// The request itself makes no sense (a bad name, a key of the wrong size, an option that is
@@ -91,15 +92,6 @@ impl FaultClass {
             Self::Unsupported => "unsupported",
             Self::Other => "other",
         }
-    }
-
-    /// True where it is certain that nothing was written and the same write may succeed if it is
-    /// run again.
-    pub fn may_retry(self) -> bool {
-        matches!(
-            self,
-            Self::Overloaded | Self::Unavailable | Self::Conflict | Self::Cancelled
-        )
     }
 }
 

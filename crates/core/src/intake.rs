@@ -17,6 +17,7 @@ use tokio::time::Instant;
 use crate::budget::{Budget, Permit};
 use crate::fault::Fault;
 use crate::outcome::UnitOutcome;
+use crate::retry::RetryPolicy;
 use crate::trace::Trace;
 use crate::unit::Unit;
 use crate::work::Work;
@@ -38,6 +39,7 @@ pub struct Intake<W: Work> {
     hints: Arc<mpsc::Sender<Hint>>,
     budget: Budget,
     sources: Arc<AtomicU64>,
+    policy: RetryPolicy,
 }
 
 impl<W: Work> Intake<W> {
@@ -51,8 +53,18 @@ impl<W: Work> Intake<W> {
             hints: Arc::new(hinter),
             budget,
             sources: Arc::default(),
+            policy: RetryPolicy::client(),
         };
         (intake, Arrivals { submissions, hints })
+    }
+
+    /// A handle of the same lane whose units are tried again by another policy than a client's.
+    #[must_use]
+    pub fn with_policy(&self, policy: RetryPolicy) -> Self {
+        Self {
+            policy,
+            ..self.clone()
+        }
     }
 
     /// The memory budget that every submission is charged to.
@@ -102,6 +114,7 @@ impl<W: Work> Intake<W> {
             permit,
             arrived: Instant::now(),
             reply,
+            policy: self.policy,
             trace: trace.cloned(),
         };
         let failed = match self.lane.try_send(submission) {

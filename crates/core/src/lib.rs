@@ -28,6 +28,7 @@
 //! | [`record`] | rows as JSON texts, the form in which dead letters keep them |
 //! | [`outcome`] | the outcome of one unit |
 //! | [`fault`] | the reason of a failure, classified where it arose |
+//! | [`retry`] | how a failed write may be tried again, and how long to wait before that |
 //! | [`secret`] | what is shown nowhere |
 //! | [`limits`] | limits that a user may set: rows, bytes, flights, memory, waiting time |
 //!
@@ -48,6 +49,7 @@ pub mod name;
 pub mod outcome;
 pub mod promise;
 pub mod record;
+pub mod retry;
 pub mod secret;
 pub mod shape;
 pub mod sink;
@@ -77,6 +79,7 @@ pub use moves::{MovePlan, Mover, Moves, News};
 pub use name::{Name, TableName};
 pub use outcome::{Dones, Returned, RowDone, UnitFault, UnitOutcome};
 pub use promise::{Limitation, Promise};
+pub use retry::{Backoff, Retry, RetryPolicy};
 pub use secret::{Secret, shown_parameter};
 pub use shape::{Key, OnConflict, Op, Returning, Shape};
 pub use sink::{Executor, Profile, Purpose, Report, Rung, Sink, Tally, Verdict};

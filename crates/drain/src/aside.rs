@@ -134,6 +134,6 @@ mod tests {
         let folder = above.path().join("missing").join("rejected");
         let fault = put(&folder, (0, 1), Bytes::new()).await.unwrap_err();
         assert!(fault.message.contains("0-1.entry"), "{fault}");
-        assert!(fault.class.may_retry());
+        assert!(fault.may_retry());
     }
 }

@@ -139,7 +139,7 @@ impl Connection {
             match self.repeats(write, &mut keys).await {
                 Ok(true) => units.push(Unit::one(write.clone())),
                 Ok(false) => return Some(failed(*at, self.not_repeatable(write))),
-                Err(fault) if fault.class.may_retry() => return Some(Verdict::RolledBack(fault)),
+                Err(fault) if fault.may_retry() => return Some(Verdict::RolledBack(fault)),
                 Err(fault) => return Some(failed(*at, fault)),
             }
         }

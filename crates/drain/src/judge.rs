@@ -1,7 +1,7 @@
 //! What an executor's report means. Pure.
 
 use windrow_core::bookkeeping::PROGRESS;
-use windrow_core::{Fault, FaultClass, Report, RowDone, UnitFault, Verdict};
+use windrow_core::{Fault, FaultClass, Report, Retry, RowDone, UnitFault, Verdict};
 
 /// What became of a unit that holds the writes of entries behind those of the progress.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,11 +47,10 @@ pub(crate) fn judge(report: Report<RowDone>, progress: usize) -> Judged {
 
 fn judge_fault(failed: UnitFault<RowDone>, progress: usize) -> Judged {
     let UnitFault { at, fault, .. } = failed;
-    if fault.class == FaultClass::Unknown {
-        return Judged::Unknown(fault);
-    }
-    if is_passing(&fault) {
-        return Judged::Again(fault);
+    match fault.retry() {
+        Retry::Never => {}
+        Retry::OutcomeUnknown => return Judged::Unknown(fault),
+        _ => return Judged::Again(fault),
     }
     if at >= progress {
         return Judged::Refused(Some(at), fault);
@@ -69,33 +68,6 @@ fn judge_fault(failed: UnitFault<RowDone>, progress: usize) -> Judged {
 /// no right to it.
 fn is_of_progress(fault: &Fault) -> bool {
     fault.table() == Some(PROGRESS) || fault.message.contains(PROGRESS)
-}
-
-/// True where it helps to try the same again later: nothing of it is the fault of what was to be
-/// written.
-pub(crate) fn is_passing(fault: &Fault) -> bool {
-    let is_of_machine = |family: &&str| fault.code.starts_with(family);
-    fault.class.may_retry()
-        // Read-only: a standby, or a primary that has just become one.
-        || fault.code == "25006"
-        // Data that cannot be read.
-        || matches!(&*fault.code, "XX001" | "XX002")
-        // Too little of something; an operator or a time limit; the system.
-        || ["53", "57", "58"].iter().any(is_of_machine)
-}
-
-/// The code of what has taken longer than the role may.
-pub(crate) const TOO_SLOW: &str = "57014";
-
-/// True for what is mostly nobody's fault, but may be that of the row: a trigger can raise it, or
-/// always take too long. Not for locks: they are never the fault of who waits.
-pub(crate) fn may_be_its_own(fault: &Fault) -> bool {
-    match fault.class {
-        // A deadlock, a serialization failure.
-        FaultClass::Conflict => fault.code.starts_with("40"),
-        FaultClass::Other => fault.code == TOO_SLOW,
-        _ => false,
-    }
 }
 
 #[cfg(test)]
@@ -144,30 +116,6 @@ mod tests {
         assert_eq!(judged(verdict), Judged::Again(fault.clone()));
         let verdict = Verdict::WaitsForLock(fault.clone());
         assert_eq!(judged(verdict), Judged::Locked(fault));
-    }
-
-    #[test]
-    fn few_of_these_may_be_the_fault_of_the_row() {
-        use FaultClass::{Cancelled, Conflict, Denied, Other, Overloaded, Unavailable};
-        let its_own = [(Conflict, "40001"), (Conflict, "40P01"), (Other, "57014")];
-        for (class, code) in its_own {
-            assert!(may_be_its_own(&Fault::new(class, code, "no")), "{code}");
-        }
-        for (class, code) in [
-            (Conflict, "55P03"),
-            (Conflict, "55006"),
-            (Cancelled, "57014"),
-            (Unavailable, "08001"),
-            (Unavailable, "57P01"),
-            (Unavailable, "53100"),
-            (Overloaded, "53200"),
-            (Denied, "25006"),
-            (Other, "53200"),
-            (Other, "58030"),
-            (Other, "XX001"),
-        ] {
-            assert!(!may_be_its_own(&Fault::new(class, code, "no")), "{code}");
-        }
     }
 
     #[test]

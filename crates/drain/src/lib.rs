@@ -29,7 +29,7 @@
 //! | `letter` | a refused entry as a dead letter |
 //! | `aside` | entries that the table of dead letters does not take, in files |
 //! | `beside` | a database without transactions, with Windrow's own tables beside it |
-//! | `pace` | how many entries, and how long to rest |
+//! | `size` | how many entries go into a transaction |
 //! | `trimmer` | gives up what was applied some time ago |
 
 mod aside;
@@ -41,11 +41,11 @@ mod judge;
 mod letter;
 mod metrics;
 mod options;
-mod pace;
 mod partition;
 mod progress;
 mod reader;
 mod sharing;
+mod size;
 mod status;
 mod trimmer;
 mod worker;

@@ -172,7 +172,7 @@ impl Partition {
             return;
         }
         let (partition, waited) = (self.log.partition(), since.elapsed());
-        match fault.class.may_retry() {
+        match fault.may_retry() {
             true => tracing::warn!(partition, %why, ?waited, "{CANNOT}"),
             false => tracing::error!(partition, %why, ?waited, "{CANNOT}"),
         }

@@ -7,7 +7,8 @@ use std::time::Duration;
 use tokio::time::{Instant, sleep};
 use windrow_core::bookkeeping::Executed;
 use windrow_core::{
-    Fault, FaultClass, Outcomes, Permit, RowDone, RowWrite, SourceId, Unit, UnitFault, UnitOutcome,
+    Backoff, Fault, FaultClass, Outcomes, Permit, RowDone, RowWrite, SourceId, Unit, UnitFault,
+    UnitOutcome,
 };
 
 use crate::part::{Part, foretold, kept_bytes, without_mark};
@@ -17,8 +18,9 @@ use crate::under_way::{UnderWay, found};
 
 /// How long units of which it is not known whether they were committed are tried again.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// The first rest between two attempts, and the longest.
-const RESTS: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(2));
+/// The first delay between two attempts, and the longest.
+const FIRST_DELAY: Duration = Duration::from_millis(100);
+const LONGEST_DELAY: Duration = Duration::from_secs(2);
 
 /// Units on their way, with what they need.
 pub(crate) struct Commit {
@@ -36,7 +38,8 @@ impl Commit {
         let shared = &self.under_way.shared;
         let _kept = shared.lane.budget().try_take(kept_bytes(&parts))?;
         let mut outcomes = self.attempt(&parts, permit).await?;
-        let (mut rest, begun) = (RESTS.0, Instant::now());
+        let mut backoff = Backoff::new(FIRST_DELAY, LONGEST_DELAY);
+        let begun = Instant::now();
         loop {
             self.settle(&parts, &mut outcomes).await?;
             let open = places(&outcomes, |fault| fault.class == FaultClass::Unknown);
@@ -44,8 +47,7 @@ impl Commit {
                 self.forget(&parts, &outcomes);
                 return Ok(outcomes);
             }
-            sleep(rest).await;
-            rest = (rest * 2).min(RESTS.1);
+            sleep(backoff.delay()).await;
             if !self.attempt_again(&parts, &open, &mut outcomes).await {
                 return Ok(outcomes);
             }
@@ -79,9 +81,9 @@ impl Commit {
             Err(fault) => return fault.class != FaultClass::Cancelled,
         };
         for (at, told) in open.iter().zip(told) {
-            let is_passing = |failed: &UnitFault<RowDone>| failed.fault.class.may_retry();
+            let may_retry = |failed: &UnitFault<RowDone>| failed.fault.may_retry();
             if let Some(outcome) = outcomes.get_mut(*at)
-                && !told.as_ref().is_err_and(is_passing)
+                && !told.as_ref().is_err_and(may_retry)
             {
                 *outcome = told;
             }
@@ -96,7 +98,7 @@ impl Commit {
         parts: &[Part],
         outcomes: &mut Outcomes<RowDone>,
     ) -> Result<(), Refused> {
-        let failed = places(outcomes, |fault| !fault.class.may_retry());
+        let failed = places(outcomes, |fault| !fault.may_retry());
         if failed.is_empty() {
             return Ok(());
         }

@@ -5,13 +5,13 @@ use std::sync::Arc;
 
 use tokio::sync::mpsc;
 use windrow_core::sink::Purpose;
-use windrow_core::{Executor, FaultClass, Sink, Verdict, Work};
+use windrow_core::{Executor, FaultClass, Retry, Sink, Verdict, Work};
 
 use crate::failures::Failures;
 use crate::interrupt::Asked;
 use crate::message::{Landed, Order, Signal, Signals};
 use crate::panics::connect;
-use crate::retry::{Backoff, Jitter};
+use crate::retry::connect_backoff;
 
 /// The task's end of its channels. It ends when the worker drops the other end of `orders`.
 pub(crate) struct BatchConnection<W: Work> {
@@ -36,11 +36,7 @@ impl<W: Work> BatchConnection<W> {
             let report = self.asked.execute(&mut *executor, &units, flight).await;
             let usable = report.usable;
             self.failures.note(&units, &report.verdicts);
-            let told = report
-                .verdicts
-                .iter()
-                .all(|v| matches!(v, Verdict::Final(_)));
-            let (back, spent) = if told {
+            let (back, spent) = if report.verdicts.iter().all(is_answer) {
                 (Vec::new(), units)
             } else {
                 (units, Vec::new())
@@ -59,7 +55,7 @@ impl<W: Work> BatchConnection<W> {
     }
 
     async fn connect(&mut self) -> Option<Box<dyn Executor<W>>> {
-        let (mut backoff, mut jitter) = (Backoff::new(), Jitter::new());
+        let mut backoff = connect_backoff();
         let connection = self.id;
         loop {
             let sink = self.sink.clone();
@@ -79,7 +75,7 @@ impl<W: Work> BatchConnection<W> {
                 }
             }
             tokio::select! {
-                () = tokio::time::sleep(backoff.pause(&mut jitter)) => {}
+                () = tokio::time::sleep(backoff.delay()) => {}
                 _ = self.orders.recv() => return None,
             }
         }
@@ -88,5 +84,14 @@ impl<W: Work> BatchConnection<W> {
     async fn say(&self, signal: Signal<W>) {
         // An error says that the worker has ended; then nobody waits for this.
         drop(self.signals.send(signal).await);
+    }
+}
+
+/// False for a unit that may run again.
+fn is_answer<D>(verdict: &Verdict<D>) -> bool {
+    match verdict {
+        Verdict::Final(Err(failed)) => failed.fault.retry() != Retry::OutcomeUnknown,
+        Verdict::Final(Ok(_)) => true,
+        _ => false,
     }
 }

@@ -7,14 +7,14 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
-use windrow_core::{Sink, Unit, Work};
+use windrow_core::{Backoff, Sink, Unit, Work};
 
 use crate::batch::{Manifest, Span};
 use crate::connection::BatchConnection;
 use crate::failures::Failures;
 use crate::interrupt::{self, Asker};
 use crate::message::{Order, Signals};
-use crate::retry::{Backoff, Jitter};
+use crate::retry::connect_backoff;
 
 #[derive(Debug)]
 pub(crate) struct Connections<W: Work> {
@@ -25,7 +25,6 @@ pub(crate) struct Connections<W: Work> {
     /// After a connection more was refused, while others work: when to ask again.
     no_more_before: Option<Instant>,
     backoff: Backoff,
-    jitter: Jitter,
 }
 
 #[derive(Debug)]
@@ -72,8 +71,7 @@ impl<W: Work> Connections<W> {
             next_id: 0,
             lost: 0,
             no_more_before: None,
-            backoff: Backoff::new(),
-            jitter: Jitter::new(),
+            backoff: connect_backoff(),
         }
     }
 
@@ -142,7 +140,7 @@ impl<W: Work> Connections<W> {
             member.state = State::Idle { since: now };
         }
         self.no_more_before = None;
-        self.backoff = Backoff::new();
+        self.backoff.reset();
         let replaced = self.lost > 0;
         self.lost -= usize::from(replaced);
         replaced
@@ -227,7 +225,7 @@ impl<W: Work> Connections<W> {
 
     /// No more connections than there are, for a while.
     pub(crate) fn pause(&mut self, now: Instant) {
-        let pause: Duration = self.backoff.pause(&mut self.jitter);
+        let pause = self.backoff.delay();
         self.no_more_before = Some(now + pause);
     }
 

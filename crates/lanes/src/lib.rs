@@ -31,7 +31,7 @@
 //! | `away` | a database that cannot be reached: since when, and what is told of it |
 //! | `idle`, `alarm` | since when there is nothing to do; one timer for all that nobody signals |
 //! | `overdue` | how long flights usually take, and which one takes too long (pure) |
-//! | `retry` | how often and when what was rolled back runs again (pure) |
+//! | `retry` | how often and when what was rolled back runs again |
 //! | `failures` | which writes failed, by table and reason |
 //! | [`metrics`] | what is counted |
 //!
@@ -43,10 +43,12 @@
 //! single row is in the next batch, whatever others have queued.
 //!
 //! **Failures.** A unit that was rolled back for no fault of its own goes back in front of its
-//! source and travels in a batch of half the size, ten times at most. A unit that waits for a lock
-//! runs alone; its source and those that touch the same rows wait, nobody else does. A panic in an
-//! executor is told as an unknown outcome, and the lane goes on. While the database cannot be
-//! reached, units wait as long as [`Limits::away_wait`](windrow_core::Limits::away_wait) says.
+//! source and travels in a batch of half the size. A unit that waits for a lock runs alone; its
+//! source and those that touch the same rows wait, nobody else does. A panic in an executor is
+//! reported as an unknown outcome, and the lane goes on. How a fault may be retried is said by
+//! [`Fault::retry`](windrow_core::Fault::retry); how often, and how long units wait for a database
+//! that cannot be reached, by the [`RetryPolicy`](windrow_core::RetryPolicy) of their source and by
+//! [`Limits::away_wait`](windrow_core::Limits::away_wait).
 
 mod alarm;
 mod arena;

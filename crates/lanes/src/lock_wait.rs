@@ -7,13 +7,15 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 use windrow_core::sink::Purpose;
-use windrow_core::{Executor, Fault, FaultClass, Sink, UnitOutcome, Verdict, Work};
+use windrow_core::{
+    Executor, Fault, FaultClass, Retry, Sink, UnitFault, UnitOutcome, Verdict, Work,
+};
 
 use crate::away::waited_in_vain;
 use crate::interrupt::Asked;
 use crate::message::{LockWaitOrder, Signal, Signals};
 use crate::panics::{connect, outcome_of_panic};
-use crate::retry::{Backoff, Jitter, MAX_ATTEMPTS, rest};
+use crate::retry::{MAX_ATTEMPTS, conflict_backoff, connect_backoff, unknown_backoff};
 
 /// How long a connection is kept that nobody needs.
 const KEPT: Duration = Duration::from_secs(5);
@@ -79,20 +81,20 @@ impl<W: Work> LockWaitConnection<W> {
         slot: &mut Option<Box<dyn Executor<W>>>,
         order: &LockWaitOrder<W>,
     ) -> Result<UnitOutcome<W::Done>, ()> {
-        let mut jitter = Jitter::new();
-        let mut attempts = 0;
+        let (mut backoff, mut unknown) = (conflict_backoff(), None);
         loop {
             let mut executor = match slot.take() {
                 Some(executor) => executor,
-                None => match self.connect(order, &mut jitter).await {
+                None => match self.connect(order).await {
                     Ok(executor) => executor,
-                    Err(Stuck::Told(fault)) => return Ok(Err(fault.into())),
+                    Err(Stuck::Told(fault)) => return Ok(Err(unknown.unwrap_or(fault).into())),
                     Err(Stuck::NoRoom) => return Err(()),
                 },
             };
             if self.asked.is_for(order.number) {
                 *slot = Some(executor);
-                return Ok(Err(Fault::called_back().into()));
+                let fault = unknown.unwrap_or_else(Fault::called_back);
+                return Ok(Err(fault.into()));
             }
             executor.arrived(order.arrived);
             let units = std::slice::from_ref(&order.unit);
@@ -103,14 +105,23 @@ impl<W: Work> LockWaitConnection<W> {
             if report.usable {
                 *slot = Some(executor);
             }
-            attempts += 1;
+            let mut delay = backoff.delay();
             let verdict = report.verdicts.pop();
-            if let Some(outcome) = self.judge(order, verdict, attempts) {
-                return Ok(outcome);
+            match self.judge(order, verdict, backoff.failures()) {
+                Some(Err(failed)) if self.may_run_again(order, &failed.fault) => {
+                    delay = unknown_backoff().delay_after(backoff.failures());
+                    unknown = Some(failed.fault);
+                }
+                // What rolls the next attempt back says nothing of the one before.
+                Some(Err(failed)) if failed.fault.may_retry() => {
+                    return Ok(Err(unknown.map_or(failed, UnitFault::from)));
+                }
+                Some(outcome) => return Ok(outcome),
+                None => {}
             }
-            if let Some(pause) = rest(attempts, &mut jitter) {
+            if !delay.is_zero() {
                 tokio::select! {
-                    () = tokio::time::sleep(pause) => {}
+                    () = tokio::time::sleep(delay) => {}
                     () = self.asked.comes_for(order.number) => {}
                 }
             }
@@ -128,24 +139,36 @@ impl<W: Work> LockWaitConnection<W> {
         match verdict {
             Some(Verdict::Final(outcome)) => Some(outcome),
             Some(_) if called_back => Some(Err(Fault::called_back().into())),
-            // It was to wait as long as it would have waited: this is what it would have been told.
-            Some(Verdict::WaitsForLock(fault)) => Some(Err(fault.into())),
-            Some(Verdict::RolledBack(fault)) if attempts >= MAX_ATTEMPTS => Some(Err(fault.into())),
+            // The unit has waited as long as its client's session would have: the server's answer.
+            Some(Verdict::WaitsForLock(fault)) if !order.policy.is_background() => {
+                Some(Err(fault.into()))
+            }
+            Some(Verdict::WaitsForLock(fault) | Verdict::RolledBack(fault)) => {
+                let (waited, usual) = (order.arrived.elapsed(), self.away_wait);
+                let again = order.policy.allows(fault.retry(), attempts, waited, usual);
+                (!again).then(|| Err(fault.into()))
+            }
             // One that is alone has nobody to wait for: a sink that says so is not believed for
             // ever.
             Some(Verdict::NotTried) if attempts >= MAX_ATTEMPTS => Some(outcome_of_panic()),
-            Some(Verdict::RolledBack(_) | Verdict::NotTried) => None,
+            Some(Verdict::NotTried) => None,
             None => Some(outcome_of_panic()),
         }
     }
 
+    /// True if a unit runs again that may have been executed, and cannot be executed twice.
+    fn may_run_again(&self, order: &LockWaitOrder<W>, fault: &Fault) -> bool {
+        let waited = order.arrived.elapsed();
+        fault.retry() == Retry::OutcomeUnknown
+            && order
+                .policy
+                .allows(Retry::OutcomeUnknown, 0, waited, self.away_wait)
+    }
+
     /// Connects, as long as the unit may wait for that.
-    async fn connect(
-        &mut self,
-        order: &LockWaitOrder<W>,
-        jitter: &mut Jitter,
-    ) -> Result<Box<dyn Executor<W>>, Stuck> {
-        let (sink, away_wait) = (Arc::clone(&self.sink), self.away_wait);
+    async fn connect(&mut self, order: &LockWaitOrder<W>) -> Result<Box<dyn Executor<W>>, Stuck> {
+        let sink = Arc::clone(&self.sink);
+        let away_wait = order.policy.away_wait(self.away_wait);
         let late = sink
             .statement_timeout()
             .and_then(|limit| order.arrived.checked_add(limit));
@@ -156,7 +179,7 @@ impl<W: Work> LockWaitConnection<W> {
             }
         };
         tokio::select! {
-            connected = keep_connecting(&*sink, away_wait, order.others_connected, jitter) => connected,
+            connected = keep_connecting(&*sink, away_wait, order.others_connected) => connected,
             () = self.asked.comes_for(order.number) => Err(Stuck::Told(Fault::called_back())),
             () = late => Err(Stuck::Told(Fault::late())),
         }
@@ -167,9 +190,8 @@ async fn keep_connecting<W: Work>(
     sink: &dyn Sink<W>,
     away_wait: Duration,
     others_connected: bool,
-    jitter: &mut Jitter,
 ) -> Result<Box<dyn Executor<W>>, Stuck> {
-    let (since, mut backoff) = (Instant::now(), Backoff::new());
+    let (since, mut backoff) = (Instant::now(), connect_backoff());
     loop {
         match connect(sink, Purpose::LockWait).await {
             Err(fault) if others_connected && fault.code == NO_ROOM => return Err(Stuck::NoRoom),
@@ -180,6 +202,6 @@ async fn keep_connecting<W: Work>(
             }
             connected => return connected.map_err(Stuck::Told),
         }
-        tokio::time::sleep(backoff.pause(jitter)).await;
+        tokio::time::sleep(backoff.delay()).await;
     }
 }

@@ -2,7 +2,7 @@
 
 use tokio::sync::mpsc;
 use tokio::time::Instant;
-use windrow_core::{Fault, Report, Unit, UnitOutcome, Work};
+use windrow_core::{Fault, Report, RetryPolicy, Unit, UnitOutcome, Work};
 
 /// A batch to be executed.
 #[derive(Debug)]
@@ -18,6 +18,7 @@ pub(crate) struct LockWaitOrder<W: Work> {
     pub(crate) number: u64,
     pub(crate) unit: Unit<W>,
     pub(crate) arrived: Instant,
+    pub(crate) policy: RetryPolicy,
     /// True while others have connections: where there is no room for this one, it waits for one
     /// of theirs.
     pub(crate) others_connected: bool,

@@ -1,8 +1,10 @@
 //! Answers that are owed: one ticket for each submission, closed once all of its units have
 //! outcomes.
 
+use std::time::Duration;
+
 use windrow_core::intake::Reply;
-use windrow_core::{Dones, Fault, Outcomes, Permit, Trace, UnitOutcome};
+use windrow_core::{Dones, Fault, Outcomes, Permit, RetryPolicy, Trace, UnitOutcome};
 
 use crate::arena::Arena;
 
@@ -23,6 +25,9 @@ struct Ticket<D> {
     outcomes: Vec<UnitOutcome<D>>,
     units: usize,
     pending: usize,
+    policy: RetryPolicy,
+    /// Units that may have been executed already, by their places, with what is known of that.
+    unknown: Vec<(usize, Fault)>,
     trace: Option<Trace>,
 }
 
@@ -37,9 +42,9 @@ impl<D> Tickets<D> {
     /// Opens a ticket for so many units (at least one).
     pub(crate) fn open(
         &mut self,
-        reply: Reply<D>,
-        permit: Permit,
+        (reply, permit): (Reply<D>, Permit),
         units: usize,
+        policy: RetryPolicy,
         trace: Option<Trace>,
     ) -> usize {
         self.traced += usize::from(trace.is_some());
@@ -49,6 +54,8 @@ impl<D> Tickets<D> {
             outcomes: Vec::new(),
             units,
             pending: units,
+            policy,
+            unknown: Vec::new(),
             trace,
         })
     }
@@ -63,6 +70,33 @@ impl<D> Tickets<D> {
         self.open.get(key)?.trace.as_ref()
     }
 
+    /// How long the units of a ticket are tried again.
+    pub(crate) fn policy(&self, key: usize) -> RetryPolicy {
+        self.open.get(key).map(|t| t.policy).unwrap_or_default()
+    }
+
+    /// Returns how long the units of a ticket wait for a database that is away. `usual`: as long
+    /// as those of a client.
+    pub(crate) fn away_wait(&self, key: usize, usual: Duration) -> Duration {
+        let Some(ticket) = self.open.get(key) else {
+            return usual;
+        };
+        let wait = ticket.policy.away_wait(usual);
+        match ticket.unknown.is_empty() {
+            true => wait,
+            false => wait.max(ticket.policy.unknown_wait().unwrap_or_default()),
+        }
+    }
+
+    /// Notes that a unit may have been executed, which its next attempt will show.
+    pub(crate) fn note_unknown(&mut self, key: usize, index: usize, fault: Fault) {
+        if let Some(ticket) = self.open.get_mut(key)
+            && !ticket.unknown.iter().any(|(at, _)| *at == index)
+        {
+            ticket.unknown.push((index, fault));
+        }
+    }
+
     pub(crate) fn is_abandoned(&self, key: usize) -> bool {
         self.open.get(key).is_none_or(|t| t.reply.is_abandoned())
     }
@@ -71,6 +105,12 @@ impl<D> Tickets<D> {
     pub(crate) fn tell(&mut self, key: usize, index: usize, outcome: UnitOutcome<D>) {
         let Some(ticket) = self.open.get_mut(key) else {
             return;
+        };
+        let unknown = ticket.take_unknown(index);
+        let outcome = match (unknown, outcome) {
+            // What rolls the next attempt back says nothing of the one before.
+            (Some(unknown), Err(failed)) if failed.fault.may_retry() => Err(unknown.into()),
+            (_, outcome) => outcome,
         };
         if let (Some(trace), Err(failed)) = (&ticket.trace, &outcome) {
             trace.failed(&failed.fault.code);
@@ -83,7 +123,8 @@ impl<D> Tickets<D> {
         self.count(key, 1);
     }
 
-    /// Notes the same fault for `count` units from `first` on.
+    /// Notes the same fault for `count` units from `first` on, which were not executed since they
+    /// were put into the queue.
     pub(crate) fn fail(&mut self, key: usize, first: usize, count: usize, fault: &Fault) {
         let Some(ticket) = self.open.get_mut(key) else {
             return;
@@ -92,11 +133,13 @@ impl<D> Tickets<D> {
             (0..count).for_each(|_| trace.failed(&fault.code));
         }
         if ticket.units == 1 {
-            self.close(key, [Err(fault.clone().into())]);
+            let fault = ticket.take_unknown(first).unwrap_or_else(|| fault.clone());
+            self.close(key, [Err(fault.into())]);
             return;
         }
         for index in first..first + count {
-            ticket.set(index, Err(fault.clone().into()));
+            let fault = ticket.take_unknown(index).unwrap_or_else(|| fault.clone());
+            ticket.set(index, Err(fault.into()));
         }
         self.count(key, count);
     }
@@ -132,6 +175,11 @@ impl<D> Tickets<D> {
 }
 
 impl<D> Ticket<D> {
+    fn take_unknown(&mut self, index: usize) -> Option<Fault> {
+        let place = self.unknown.iter().position(|(at, _)| *at == index)?;
+        Some(self.unknown.swap_remove(place).1)
+    }
+
     fn set(&mut self, index: usize, outcome: UnitOutcome<D>) {
         if self.outcomes.capacity() == 0 {
             self.outcomes.reserve_exact(self.units);
@@ -161,7 +209,12 @@ mod tests {
         let receipt = intake.submit(intake.new_source(), units, permit).await;
         let submission = arrivals.recv().await.unwrap();
         let mut tickets = Tickets::new();
-        let key = tickets.open(submission.reply, submission.permit, 3, None);
+        let key = tickets.open(
+            (submission.reply, submission.permit),
+            3,
+            submission.policy,
+            None,
+        );
         let done = |rows| Ok(std::iter::once(RowDone::rows(rows)).collect::<Dones<RowDone>>());
         tickets.tell(key, 2, done(2));
         tickets.tell(key, 0, done(0));

@@ -11,7 +11,7 @@ use windrow_core::{
 
 use super::LoadError;
 use super::marking::Marking;
-use super::patience::{Patience, is_passing};
+use super::patience::Patience;
 
 /// One connection that loads, opened when a piece needs it.
 pub(super) struct BulkWriter {
@@ -104,7 +104,7 @@ impl BulkWriter {
                     Err(fault) if fault.class == FaultClass::Unsupported => {
                         return Ok(BulkOutcome::Unsupported(fault));
                     }
-                    Err(fault) if is_passing(&fault) => {
+                    Err(fault) if fault.may_retry() => {
                         patience.wait(fault, &place).await?;
                         continue;
                     }

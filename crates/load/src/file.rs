@@ -9,7 +9,7 @@ use super::blame;
 use super::columns::{Matched, Sides};
 use super::lock::lock;
 use super::marking::Marking;
-use super::patience::{Patience, is_passing};
+use super::patience::Patience;
 use super::reader::{Read, Reader};
 use super::rejects::Origin;
 use super::resume::{Identity, head, head_of};
@@ -361,7 +361,7 @@ impl Run {
         loop {
             match ask().await {
                 Ok(answer) => return Ok(answer),
-                Err(fault) if is_passing(&fault) => {
+                Err(fault) if fault.may_retry() => {
                     patience.wait(fault, || place.to_owned()).await?;
                 }
                 Err(fault) => {

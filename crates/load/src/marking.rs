@@ -5,7 +5,7 @@ use std::sync::Arc;
 use windrow_core::{Mark, Marks, Span};
 
 use super::LoadError;
-use super::patience::{Patience, is_passing};
+use super::patience::Patience;
 use super::spans::Spans;
 
 /// Where the marks of a load are, and what it is called there.
@@ -35,7 +35,7 @@ impl Marking {
                     patience.reached();
                     return Ok(Spans::new(spans));
                 }
-                Err(fault) if is_passing(&fault) => patience.wait(fault, &place).await?,
+                Err(fault) if fault.may_retry() => patience.wait(fault, &place).await?,
                 Err(fault) => {
                     let place = place();
                     return Err(LoadError::Database { place, fault });
@@ -58,7 +58,7 @@ impl Marking {
                     patience.reached();
                     return Ok(());
                 }
-                Err(fault) if is_passing(&fault) => patience.wait(fault, &place).await?,
+                Err(fault) if fault.may_retry() => patience.wait(fault, &place).await?,
                 Err(fault) => {
                     let place = place();
                     return Err(LoadError::Database { place, fault });

@@ -1,27 +1,28 @@
-//! How long a load waits for what comes and goes: a database that is away, rows that others hold.
+//! How long a load waits for a database that is away and for rows that other sessions hold.
 
 use std::time::Duration;
 
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
-use windrow_core::{Fault, FaultClass};
+use windrow_core::{Backoff, Fault, Retry};
 
 use super::LoadError;
 
-/// Somebody else holds a lock: the rows, or in SQLite the file.
-const LOCKED: &str = "55P03";
-
 /// How often a portion that others were in the way of is tried.
-const TRIES: u32 = 12;
+const MAX_ATTEMPTS: u32 = 12;
 
-/// Bounded waiting: until it worked, until it was too long, or until somebody asks for the end.
+/// The first delay between attempts, and the longest.
+const FIRST_DELAY: Duration = Duration::from_millis(10);
+const LONGEST_DELAY: Duration = Duration::from_secs(1);
+
+/// Bounded waiting: until an attempt succeeds, until the time is over, or until the load is to end.
 #[derive(Debug)]
 pub(super) struct Patience<'a> {
     away_wait: Duration,
     halt: &'a CancellationToken,
     away_since: Option<Instant>,
     conflicts: u32,
-    pauses: u32,
+    backoff: Backoff,
 }
 
 impl<'a> Patience<'a> {
@@ -31,30 +32,30 @@ impl<'a> Patience<'a> {
             halt,
             away_since: None,
             conflicts: 0,
-            pauses: 0,
+            backoff: Backoff::new(FIRST_DELAY, LONGEST_DELAY),
         }
     }
 
-    /// The database answers: what comes later is waited for anew.
+    /// Notes that the database answers: later waits begin again.
     pub(super) fn reached(&mut self) {
-        (self.away_since, self.pauses) = (None, 0);
+        self.away_since = None;
+        self.backoff.reset();
     }
 
-    /// Waits before another try. Conflicts are counted; everything else is taken for a database
-    /// that is away, what somebody else holds too: how long that takes is not up to the number
-    /// of tries.
+    /// Waits before another attempt. Conflicts are counted. Everything else is waited for as a
+    /// database that is away, locks too: how long these take does not depend on the number of
+    /// attempts.
     pub(super) async fn wait(
         &mut self,
         fault: Fault,
         place: impl FnOnce() -> String,
     ) -> Result<(), LoadError> {
-        if fault.class == FaultClass::Conflict && fault.code != LOCKED {
+        if fault.retry() == Retry::Soon {
             self.conflicts += 1;
-            if self.conflicts >= TRIES {
+            if self.conflicts >= MAX_ATTEMPTS {
                 let place = place();
                 return Err(LoadError::Database { place, fault });
             }
-            self.pauses = self.conflicts;
         } else {
             let since = *self.away_since.get_or_insert_with(Instant::now);
             if since.elapsed() >= self.away_wait {
@@ -64,20 +65,10 @@ impl<'a> Patience<'a> {
                     fault,
                 });
             }
-            self.pauses += 1;
         }
-        let pause = Duration::from_millis(5 << self.pauses.min(8)).min(Duration::from_secs(1));
         tokio::select! {
-            () = tokio::time::sleep(pause) => Ok(()),
+            () = tokio::time::sleep(self.backoff.delay()) => Ok(()),
             () = self.halt.cancelled() => Err(LoadError::Interrupted),
         }
     }
-}
-
-/// True where it helps to try again later.
-pub(super) fn is_passing(fault: &Fault) -> bool {
-    matches!(
-        fault.class,
-        FaultClass::Unavailable | FaultClass::Conflict | FaultClass::Overloaded
-    )
 }

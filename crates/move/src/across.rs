@@ -28,7 +28,7 @@ use super::batch::Batch;
 use super::markers::Markers;
 use super::order::{Elsewhere, Order};
 use super::shapes::{of_key, shape, unfilled, values};
-use super::trouble::{Trouble, is_of_row, is_passing};
+use super::trouble::{Trouble, is_of_row, is_retried};
 
 /// Batches of dead movers that are cleaned up at once.
 const MOST_OLD: usize = 1_000;
@@ -237,7 +237,7 @@ impl Across {
         };
         let facts = match there.describe(table).await {
             Ok(facts) => facts.unwrap_or_default(),
-            Err(fault) if is_passing(&fault) => return Err(Trouble::Retry(fault)),
+            Err(fault) if is_retried(&fault) => return Err(Trouble::Retry(fault)),
             // Whoever writes to it is told.
             Err(_) => return Ok([].into()),
         };
@@ -296,7 +296,7 @@ impl Across {
         };
         let routed = order.plan.route.is_some();
         let of_marker = self.elsewhere.transactional && failed.at == MARKER;
-        if is_passing(&fault) {
+        if is_retried(&fault) {
             sorted.passing = Some(fault);
         } else if of_marker && fault.class == FaultClass::Unique {
             sorted.met.push(place);
@@ -413,8 +413,8 @@ mod tests {
     #[test]
     fn passing_faults_concern_no_row() {
         let away = Fault::unavailable("x");
-        assert!(is_passing(&away) && !is_of_row(&away, true));
+        assert!(is_retried(&away) && !is_of_row(&away, true));
         let unknown = Fault::unknown("x");
-        assert!(is_passing(&unknown) && !is_of_row(&unknown, true));
+        assert!(is_retried(&unknown) && !is_of_row(&unknown, true));
     }
 }

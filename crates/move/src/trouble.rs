@@ -1,6 +1,6 @@
 //! What a fault means for a move.
 
-use windrow_core::{Fault, FaultClass};
+use windrow_core::{Fault, FaultClass, Retry};
 
 use super::order::Order;
 
@@ -51,7 +51,7 @@ pub(super) enum Trouble {
 impl Trouble {
     /// A fault that concerns no row: passing, or the end.
     pub(super) fn of(place: impl Into<Box<str>>, fault: Fault) -> Self {
-        match is_passing(&fault) {
+        match is_retried(&fault) {
             true => Self::Retry(fault),
             false => Self::Stop(MoveError::Database {
                 place: place.into(),
@@ -70,10 +70,10 @@ impl Trouble {
     }
 }
 
-/// True where it helps to try again. What was under way when a commit's outcome became unknown is
-/// in the database, one way or the other: a new look at the source tells.
-pub(super) fn is_passing(fault: &Fault) -> bool {
-    fault.class.may_retry() || fault.class == FaultClass::Unknown
+/// True if a move tries again after this fault. A new look at the source tells what became of a
+/// commit whose outcome is unknown. A move ends where an operator has to act: its rows are safe.
+pub(super) fn is_retried(fault: &Fault) -> bool {
+    fault.may_retry() || fault.retry() == Retry::OutcomeUnknown
 }
 
 /// True where a fault concerns the row that it was said of, so that the row goes to the dead

@@ -9,7 +9,7 @@ use windrow_core::{Fault, TableName};
 
 use super::batch::Batch;
 use super::order::Order;
-use super::trouble::{Trouble, is_of_row, is_passing};
+use super::trouble::{Trouble, is_of_row, is_retried};
 
 /// Destinations of one batch. Each is a table that is locked until the commit; rows that go to
 /// others are left to later batches.
@@ -82,7 +82,7 @@ impl Within {
                             last: !swept.more,
                         });
                     }
-                    Err(fault) if is_passing(&fault) => return Err(Trouble::Retry(fault)),
+                    Err(fault) if is_retried(&fault) => return Err(Trouble::Retry(fault)),
                     Err(fault) => {
                         tracing::debug!(%fault, "a batch is looked at row by row");
                         self.careful = self.caution;

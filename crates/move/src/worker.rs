@@ -7,22 +7,22 @@ use std::time::Duration;
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 use windrow_core::moves::Mover;
-use windrow_core::{Fault, Moves};
+use windrow_core::{Backoff, Fault, Moves};
 
 use super::across::Across;
 use super::batch::Batch;
 use super::counts::{Counts, Ration};
 use super::news::Bell;
 use super::order::{Elsewhere, Order};
-use super::trouble::{MoveError, Trouble, is_passing};
+use super::trouble::{MoveError, Trouble, is_retried};
 use super::within::Within;
 
 /// How long rows that others hold, or a database that is away, are waited for.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// The first and the longest pause between two looks.
-const FIRST_PAUSE: Duration = Duration::from_millis(10);
-const LONGEST_PAUSE: Duration = Duration::from_secs(1);
+/// The first and the longest delay between two looks, and between two attempts.
+const FIRST_DELAY: Duration = Duration::from_millis(10);
+const LONGEST_DELAY: Duration = Duration::from_secs(1);
 
 /// How often a batch that others were in the way of is tried before the database counts as away.
 const TRIES: u32 = 20;
@@ -43,26 +43,18 @@ enum Way {
     Across(Box<Across>),
 }
 
-/// Pauses that double.
-struct Pauses {
-    next: Duration,
+/// Looks or attempts in vain since the last one that was not.
+struct InVain {
     since: Instant,
-    times: u32,
+    backoff: Backoff,
 }
 
-impl Pauses {
+impl InVain {
     fn new() -> Self {
         Self {
-            next: FIRST_PAUSE,
             since: Instant::now(),
-            times: 0,
+            backoff: Backoff::new(FIRST_DELAY, LONGEST_DELAY),
         }
-    }
-
-    fn next(&mut self) -> Duration {
-        self.times += 1;
-        let doubled = (self.next * 2).min(LONGEST_PAUSE);
-        std::mem::replace(&mut self.next, doubled)
     }
 }
 
@@ -70,7 +62,7 @@ impl Worker {
     pub(super) async fn run(self) -> Result<(), MoveError> {
         let mut rings = self.bell.subscribe();
         let mut way = None;
-        let (mut troubles, mut idle) = (Pauses::new(), Pauses::new());
+        let (mut troubles, mut idle) = (InVain::new(), InVain::new());
         while !self.stop.is_cancelled() {
             let ration = self.ration.take(self.order.batch_rows);
             if ration == 0 {
@@ -83,10 +75,10 @@ impl Worker {
                 .give_back(ration.saturating_sub(usize::try_from(used).unwrap_or(ration)));
             match done {
                 Ok(batch) => {
-                    troubles = Pauses::new();
+                    troubles = InVain::new();
                     if used > 0 {
                         self.counts.committed(batch.moved, batch.rejected);
-                        idle = Pauses::new();
+                        idle = InVain::new();
                     }
                     if !self.order.follow && (used == 0 || batch.last) {
                         match self.is_done(&mut way, &idle).await {
@@ -97,7 +89,7 @@ impl Worker {
                         }
                     }
                     if used == 0 {
-                        self.pause(idle.next(), Some(&mut rings)).await;
+                        self.pause(idle.backoff.delay(), Some(&mut rings)).await;
                     }
                 }
                 Err(Trouble::Stop(error)) => return Err(error),
@@ -136,7 +128,7 @@ impl Worker {
     }
 
     /// Nothing was found that nobody holds: whether nothing is left at all.
-    async fn is_done(&self, way: &mut Option<Way>, idle: &Pauses) -> Result<bool, Trouble> {
+    async fn is_done(&self, way: &mut Option<Way>, idle: &InVain) -> Result<bool, Trouble> {
         let Some(way) = way else { return Ok(false) };
         let source = || self.order.plan.source.to_string();
         let left = way.mover().left().await;
@@ -154,17 +146,18 @@ impl Worker {
 
     /// Waits before another try, or gives up. Who follows waits for ever: it is there to be there
     /// when the database comes back.
-    async fn wait_to_retry(&self, troubles: &mut Pauses, fault: Fault) -> Result<(), MoveError> {
+    async fn wait_to_retry(&self, troubles: &mut InVain, fault: Fault) -> Result<(), MoveError> {
         tracing::debug!(%fault, "a batch is tried again");
-        let away = troubles.since.elapsed() >= PATIENCE && troubles.times >= TRIES.min(5);
-        let gives_up = !self.order.follow && (away || troubles.times >= TRIES);
-        if gives_up || !is_passing(&fault) {
+        let failures = troubles.backoff.failures();
+        let away = troubles.since.elapsed() >= PATIENCE && failures >= TRIES.min(5);
+        let gives_up = !self.order.follow && (away || failures >= TRIES);
+        if gives_up || !is_retried(&fault) {
             return Err(MoveError::Database {
                 place: self.order.plan.source.to_string().into(),
                 fault,
             });
         }
-        self.pause(troubles.next(), None).await;
+        self.pause(troubles.backoff.delay(), None).await;
         Ok(())
     }
 

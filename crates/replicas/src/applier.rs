@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
-use windrow_core::{Fault, Inventory, Op, Purpose, RowWrite, TableName, Value};
+use windrow_core::{Backoff, Fault, Inventory, Op, Purpose, RowWrite, TableName, Value};
 use windrow_spool::{Position, SpoolFault};
 
 use crate::check::{Source, mend};
@@ -26,9 +26,9 @@ use crate::status::ReplicaState;
 const MOST_ROWS: usize = 10_000;
 const MOST_BYTES: usize = 8 << 20;
 
-/// Pauses between attempts.
-const SHORT: Duration = Duration::from_millis(50);
-const LONG: Duration = Duration::from_secs(5);
+/// The first delay between attempts, and the longest.
+const FIRST_DELAY: Duration = Duration::from_millis(100);
+const LONGEST_DELAY: Duration = Duration::from_secs(5);
 
 /// How long more is let come at most where nobody waits for what is there, and keys that are worth
 /// a batch at once.
@@ -95,24 +95,22 @@ impl Applier {
     /// applied again.
     pub(crate) async fn run(mut self) {
         let stop = self.stop.clone();
-        let mut pause = SHORT;
+        let mut backoff = Backoff::new(FIRST_DELAY, LONGEST_DELAY);
         loop {
             let began = Instant::now();
             let fault = tokio::select! {
                 () = stop.cancelled() => break,
                 Err(fault) = self.session() => fault,
             };
-            pause = if began.elapsed() > LONG {
-                SHORT
-            } else {
-                (pause * 2).min(LONG)
-            };
+            if began.elapsed() > LONGEST_DELAY {
+                backoff.reset();
+            }
             tracing::warn!(replica = %self.replica.name, %fault, "nothing can be written to the replica for now; it is tried again");
             self.replica
                 .is(ReplicaState::Waiting(fault.to_string().into()));
             tokio::select! {
                 () = stop.cancelled() => break,
-                () = tokio::time::sleep(pause) => {}
+                () = tokio::time::sleep(backoff.delay()) => {}
             }
         }
         self.trim().await;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use windrow_core::shape::ShapeParts;
 use windrow_core::{
-    Executor, Fault, Key, Name, OnConflict, Op, Returning, Row, RowDone, RowWrite, Shape,
+    Executor, Fault, Key, Name, OnConflict, Op, Retry, Returning, Row, RowDone, RowWrite, Shape,
     TableName, Unit, Verdict,
 };
 
@@ -34,16 +34,6 @@ pub(crate) enum Written {
     Again(Fault),
 }
 
-/// True where it helps to try the same again later: nothing of it is the fault of what was to be
-/// written.
-pub(crate) fn is_passing(fault: &Fault) -> bool {
-    let is_of_machine = |family: &&str| fault.code.starts_with(family);
-    fault.class.may_retry()
-        || fault.class == windrow_core::FaultClass::Unknown
-        || matches!(&*fault.code, "25006" | "XX001" | "XX002")
-        || ["53", "57", "58"].iter().any(is_of_machine)
-}
-
 /// Reads the rows of keys, in their order.
 pub(crate) async fn read(
     connection: &mut Connection,
@@ -65,7 +55,7 @@ fn found(verdict: Verdict<RowDone>) -> Result<Found, Fault> {
             let row = returned.and_then(|mut r| Some((r.rows.pop()?, r.columns)));
             Ok(row.map_or(Found::Nothing, |(row, columns)| Found::Row(columns, row)))
         }
-        Verdict::Final(Err(failed)) if is_passing(&failed.fault) => Err(failed.fault),
+        Verdict::Final(Err(failed)) if failed.fault.retry() != Retry::Never => Err(failed.fault),
         Verdict::Final(Err(failed)) => Ok(Found::Unreadable(failed.fault)),
         Verdict::RolledBack(fault) | Verdict::WaitsForLock(fault) => Err(fault),
         Verdict::NotTried => Err(Fault::internal("a read was not tried")),
@@ -100,7 +90,9 @@ pub(crate) async fn write(
 fn written(verdict: Verdict<RowDone>) -> Written {
     match verdict {
         Verdict::Final(Ok(_)) => Written::Done,
-        Verdict::Final(Err(failed)) if is_passing(&failed.fault) => Written::Again(failed.fault),
+        Verdict::Final(Err(failed)) if failed.fault.retry() != Retry::Never => {
+            Written::Again(failed.fault)
+        }
         Verdict::Final(Err(failed)) => Written::Refused(failed.fault),
         Verdict::RolledBack(fault) | Verdict::WaitsForLock(fault) => Written::Again(fault),
         Verdict::NotTried => Written::Again(Fault::internal("a write was not tried")),

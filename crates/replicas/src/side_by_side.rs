@@ -10,11 +10,10 @@
 use std::collections::HashMap;
 
 use windrow_core::write::Row;
-use windrow_core::{Fault, Inventory, KeyRange, KeyedTable, Name, Value};
+use windrow_core::{Fault, Inventory, KeyRange, KeyedTable, Name, Retry, Value};
 
 use crate::alike::{KeyForm, alike, key_form};
 use crate::comparison::{Checked, Comparison, KEYS};
-use crate::rows::is_passing;
 
 /// A table at both ends. It has the same key and these columns at both, the key among them.
 pub(crate) struct Sides<'a> {
@@ -85,7 +84,9 @@ impl Sides<'_> {
             let rows = match side.rows(table, self.columns, range, KEYS).await {
                 Ok(rows) => rows,
                 // It cannot read the primary's key: these rows come with those of the next range.
-                Err(fault) if to.is_some() && !is_passing(&fault) => return Ok(differing),
+                Err(fault) if to.is_some() && fault.retry() == Retry::Never => {
+                    return Ok(differing);
+                }
                 Err(fault) => return Err(fault),
             };
             let found = rows.len();

@@ -10,6 +10,7 @@ use bytes::Bytes;
 use kafka_protocol::ResponseError;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
+use windrow_core::Backoff;
 use windrow_spool::{Batch, Origin, Position, SpoolFault};
 
 use crate::cluster::Line;
@@ -20,9 +21,9 @@ use crate::state::{Bounds, Common};
 /// Timeout for an append.
 pub(crate) const APPEND_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// The rest before the second attempt, and the longest.
-const REST: Duration = Duration::from_millis(50);
-const LONG_REST: Duration = Duration::from_secs(1);
+/// The delay before the second attempt, and the longest.
+const FIRST_DELAY: Duration = Duration::from_millis(50);
+const LONGEST_DELAY: Duration = Duration::from_secs(1);
 
 /// Sequences end here: another producer's number is asked for well before.
 const LAST_SEQUENCE: i32 = i32::MAX - (1 << 24);
@@ -105,7 +106,7 @@ impl Writer {
     /// known when they are back.
     async fn next(&mut self) -> Option<Request> {
         while self.bounds.away().is_some() {
-            match tokio::time::timeout(LONG_REST, self.requests.recv()).await {
+            match tokio::time::timeout(LONGEST_DELAY, self.requests.recv()).await {
                 Ok(request) => return request,
                 Err(_) => self.probe().await,
             }
@@ -126,7 +127,8 @@ impl Writer {
         let Some(deadline) = group.iter().map(|request| request.deadline).min() else {
             return Ok(self.bounds.end());
         };
-        let (mut encoded, mut is_open, mut rest) = (None, false, REST);
+        let (mut encoded, mut is_open, mut backoff) =
+            (None, false, Backoff::new(FIRST_DELAY, LONGEST_DELAY));
         loop {
             let failure = match self.attempt(group, &mut encoded).await {
                 Ok(position) => return Ok(position),
@@ -139,12 +141,12 @@ impl Writer {
                 (self.producer, encoded) = (None, None);
             }
             let is_final = !is_forgotten && !failure.may_pass();
-            if is_final || Instant::now() + rest > deadline {
+            let delay = backoff.delay();
+            if is_final || Instant::now() + delay > deadline {
                 return Err(self.give_up(&failure, is_open));
             }
             tracing::debug!(%failure, "an append is tried again");
-            tokio::time::sleep(rest).await;
-            rest = (rest * 2).min(LONG_REST);
+            tokio::time::sleep(delay).await;
         }
     }
 

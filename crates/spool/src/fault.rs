@@ -286,8 +286,8 @@ mod tests {
             (unknown.class, &*unknown.code),
             (FaultClass::Unknown, "08007")
         );
-        assert!(!unknown.class.may_retry());
+        assert!(!unknown.may_retry());
         let refused = Fault::from(SpoolFault::Poisoned { why });
-        assert!(refused.class.may_retry(), "nothing was written");
+        assert!(refused.may_retry(), "nothing was written");
     }
 }

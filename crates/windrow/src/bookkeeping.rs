@@ -260,7 +260,7 @@ impl Books {
 
 /// A failure of the writes is the letter's own; all else is that of the attempt.
 fn told(fault: Fault) -> Result<Retried, Fault> {
-    if fault.class.may_retry() {
+    if fault.may_retry() {
         return Err(fault);
     }
     Ok(Retried::Refused(fault))

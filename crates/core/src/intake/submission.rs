@@ -5,6 +5,7 @@ use tokio::time::Instant;
 
 use super::Reply;
 use crate::budget::Permit;
+use crate::retry::RetryPolicy;
 use crate::source::SourceId;
 use crate::trace::Trace;
 use crate::unit::Unit;
@@ -26,6 +27,8 @@ pub struct Submission<W: Work> {
     pub arrived: Instant,
     /// Where the outcomes go, one for each unit, in order.
     pub reply: Reply<W::Done>,
+    /// How long the lane tries the units again.
+    pub policy: RetryPolicy,
     /// Where the request is traced: who wants to know what becomes of the units.
     pub trace: Option<Trace>,
 }

@@ -4,12 +4,14 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 use windrow_core::bookkeeping::KeyPart;
-use windrow_core::{Executor, Fault, FaultClass, Report, RowDone, RowWrite, Unit, bookkeeping};
+use windrow_core::{
+    Executor, Fault, FaultClass, Report, Retry, RowDone, RowWrite, Unit, bookkeeping,
+};
 
 use super::session::answer_of;
 use super::state::{Ended, Worker};
 use crate::flight::{Flight, Wanted};
-use crate::judge::{Judged, TOO_SLOW, judge, may_be_its_own};
+use crate::judge::{Judged, judge};
 use crate::{aside, letter};
 
 /// How often dead letters are told of at most.
@@ -46,9 +48,9 @@ impl Worker {
                 self.partition.meters.tried.overtaken.inc();
                 self.overtaken(&flight, &fault, connection).await?;
             }
-            Judged::Overtaken(fault) => {
+            Judged::Overtaken(_) => {
                 self.partition.meters.tried.overtaken.inc();
-                return Err(self.reconnect(&fault));
+                return Err(self.reconnect());
             }
         }
         match usable {
@@ -68,7 +70,7 @@ impl Worker {
         }
         self.wanted = Wanted::Many;
         self.failing = None;
-        self.attempts.reset();
+        self.backoff.reset();
         let meters = &self.partition.meters;
         meters.tried.applied.inc();
         meters.applied.inc_by(entries as u64);
@@ -117,13 +119,13 @@ impl Worker {
         self.partition.meters.tried.unknown.inc();
         let partition = self.partition.log.partition();
         tracing::warn!(partition, %fault, "it is found out whether the spool was applied");
-        self.reconnect(fault)
+        self.reconnect()
     }
 
     /// True once an entry by itself has failed again and again, with what is mostly nobody's fault,
     /// for so long that it is taken to be its own.
     fn fails_by_itself(&mut self, flight: &Flight, fault: &Fault) -> bool {
-        if !may_be_its_own(fault) {
+        if !fault.may_be_of_write() {
             self.failing = None;
             return false;
         }
@@ -139,23 +141,23 @@ impl Worker {
         }
     }
 
-    /// Nobody's fault: rests before the next attempt.
+    /// Waits before the next attempt of what is nobody's fault.
     async fn again(&mut self, fault: &Fault, usable: bool) -> Result<(), Ended> {
         self.partition.meters.tried.again.inc();
-        let rest = self.rest(fault);
-        let many = self.attempts.are_many();
+        let delay = self.retry_delay(fault);
+        let many = self.has_failed_often();
         if many {
             self.partition.waits(fault);
         }
         // Fewer entries take less time, and in the end it is seen whether one alone fails.
-        if many || fault.code == TOO_SLOW {
+        if many || fault.retry() == Retry::Smaller {
             self.size.halve();
             self.wanted = Wanted::Many;
         }
         if !usable {
-            return Err(Ended::Again(rest));
+            return Err(Ended::Again(delay));
         }
-        self.pause(rest).await;
+        self.pause(delay).await;
         Ok(())
     }
 

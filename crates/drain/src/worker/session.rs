@@ -23,7 +23,7 @@ impl Worker {
         while !self.stop.is_cancelled() {
             match self.session().await {
                 Ended::Stopping => return,
-                Ended::Again(rest) => self.pause(rest).await,
+                Ended::Again(delay) => self.pause(delay).await,
                 Ended::Never(why) => {
                     self.partition.log.refuse(&why);
                     self.partition.stop(&why);
@@ -114,7 +114,7 @@ impl Worker {
         self.go_to(found.map(|applied| applied.position)).await?;
         match usable {
             true => Ok(()),
-            false => Err(self.reconnect(&Fault::unavailable("the connection was lost"))),
+            false => Err(self.reconnect()),
         }
     }
 

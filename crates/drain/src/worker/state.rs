@@ -5,16 +5,19 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
-use windrow_core::{Bookkeeping, Database, Fault, bookkeeping};
+use windrow_core::{Backoff, Bookkeeping, Database, Fault, Retry, bookkeeping};
 use windrow_spool::SpoolId;
 
 use crate::flight::{Bounds, Wanted};
-use crate::judge::is_passing;
 use crate::options::Options;
-use crate::pace::{Attempts, Size};
 use crate::partition::Partition;
 use crate::reader::Reader;
 use crate::sharing::Sharing;
+use crate::size::Size;
+
+/// The first delay between attempts, and the longest where the next may succeed at any moment.
+const FIRST_DELAY: Duration = Duration::from_millis(20);
+const LONGEST_DELAY: Duration = Duration::from_secs(1);
 
 /// Applies one partition.
 pub(crate) struct Worker {
@@ -28,7 +31,8 @@ pub(crate) struct Worker {
     pub(super) stop: CancellationToken,
     pub(super) sharing: Sharing,
     pub(super) size: Size,
-    pub(super) attempts: Attempts,
+    /// The delays between attempts that failed in a row for no fault of the entries.
+    pub(super) backoff: Backoff,
     pub(super) wanted: Wanted,
     /// The position behind an entry that fails by itself again and again, and since when.
     pub(super) failing: Option<(u64, Instant)>,
@@ -59,7 +63,7 @@ pub(super) enum Ended {
     Stopping,
     /// Nothing can be applied before the next start.
     Never(Box<str>),
-    /// A new connection may do better, after a rest.
+    /// A new connection may do better, after a delay.
     Again(Duration),
 }
 
@@ -78,7 +82,7 @@ impl Worker {
             },
             sharing: Sharing::new(Arc::clone(&database)),
             size: Size::new(options.first_entries, database.profile().batch_rows),
-            attempts: Attempts::default(),
+            backoff: Backoff::new(FIRST_DELAY, LONGEST_DELAY).first_at_once(),
             wanted: Wanted::Many,
             failing: None,
             found: None,
@@ -102,35 +106,45 @@ impl Worker {
         }
     }
 
-    /// Nothing can be applied at this moment: says so, and gives the rest before the next attempt.
+    /// Says that nothing can be applied at this moment, and returns what follows: another attempt.
     pub(super) fn trouble(&mut self, fault: &Fault) -> Ended {
         self.failing = None;
         self.partition.waits(fault);
-        Ended::Again(self.rest(fault))
+        Ended::Again(self.retry_delay(fault))
     }
 
-    /// The rest behind an attempt that went wrong.
-    pub(super) fn rest(&mut self, fault: &Fault) -> Duration {
+    /// Counts a failure, and returns the delay before the next attempt.
+    pub(super) fn retry_delay(&mut self, fault: &Fault) -> Duration {
         let long = self.options.long_pause;
-        match is_passing(fault) {
-            true => self.attempts.rest(fault, long),
-            false => long,
+        match fault.retry() {
+            Retry::Never => long,
+            Retry::Smaller | Retry::AfterRepair => self.backoff.delay_within(long),
+            Retry::Soon | Retry::AfterLock | Retry::WhenBack | Retry::OutcomeUnknown => {
+                self.backoff.delay_within(LONGEST_DELAY.min(long))
+            }
         }
     }
 
-    /// The connection is given up; another one tells how far the database is.
-    pub(super) fn reconnect(&mut self, fault: &Fault) -> Ended {
-        Ended::Again(self.attempts.rest(fault, self.options.long_pause))
+    /// True once attempts have failed so often that it is worth reporting, and that fewer entries
+    /// at once may succeed.
+    pub(super) fn has_failed_often(&self) -> bool {
+        self.backoff.failures() > 2
     }
 
-    /// Rests, but no longer than until it is told to stop.
-    pub(super) async fn pause(&mut self, rest: Duration) {
-        if rest.is_zero() {
+    /// The connection is given up; another one tells how far the database is.
+    pub(super) fn reconnect(&mut self) -> Ended {
+        let longest = LONGEST_DELAY.min(self.options.long_pause);
+        Ended::Again(self.backoff.delay_within(longest))
+    }
+
+    /// Waits, but no longer than until the drain is to stop.
+    pub(super) async fn pause(&mut self, delay: Duration) {
+        if delay.is_zero() {
             return;
         }
         tokio::select! {
             () = self.stop.cancelled() => {}
-            () = tokio::time::sleep(rest) => {}
+            () = tokio::time::sleep(delay) => {}
         }
     }
 }

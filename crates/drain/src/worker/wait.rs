@@ -34,7 +34,7 @@ impl Worker {
             }
             if found.position() >= self.partition.log.end().0 {
                 self.partition.level();
-                self.attempts.reset();
+                self.backoff.reset();
             }
             match found.reader.stopped().cloned() {
                 None => {}

@@ -21,7 +21,7 @@ use tokio::time::Instant;
 use windrow_core::{Fault, Sink, SourceId, Unit, Work};
 
 pub(crate) use self::cancel::Found;
-pub(crate) use self::source::{Chunk, Retry};
+pub(crate) use self::source::{Chunk, RetryPlan};
 pub(crate) use self::suspects::is_own;
 
 use self::keys::Keys;
@@ -293,21 +293,21 @@ impl<W: Work> Queue<W> {
         }
     }
 
-    /// Fails all queued units that arrived at `latest` or before, and gives the arrival of the
-    /// oldest one that stays. O(all submissions that wait): for times when the database is
-    /// away.
+    /// Fails all queued units but those that `stays` says of, by their ticket and arrival. Returns
+    /// the arrival of the oldest one that stays. O(all submissions that wait): for times when the
+    /// database is away.
     pub(crate) fn fail(
         &mut self,
-        latest: Option<Instant>,
         fault: &Fault,
         tickets: &mut Tickets<W::Done>,
+        stays: impl Fn(&Tickets<W::Done>, usize, Instant) -> bool,
     ) -> Option<Instant> {
         let mut oldest = None;
         for key in self.sources.keys() {
             let Some(source) = self.sources.get_mut(key) else {
                 continue;
             };
-            let stays = |chunk: &Chunk<W>| latest.is_some_and(|latest| chunk.arrived > latest);
+            let stays = |chunk: &Chunk<W>| stays(tickets, chunk.ticket, chunk.arrived);
             for chunk in source.chunks.remove(stays) {
                 self.totals.of(source.is_apart).leave_all(&chunk);
                 tickets.fail(chunk.ticket, chunk.first, chunk.units.len(), fault);
@@ -339,7 +339,7 @@ impl<W: Work> Queue<W> {
             return;
         };
         let list = match source.retry() {
-            Some(Retry { at: Some(at), .. }) => {
+            Some(RetryPlan { at: Some(at), .. }) => {
                 source.state = SourceState::Resting;
                 self.resting.push(Reverse((at, key)));
                 return;

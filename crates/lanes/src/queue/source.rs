@@ -58,7 +58,7 @@ impl<W: Work> Source<W> {
     }
 
     /// How its next units are to travel, where they have been under way before.
-    pub(super) fn retry(&self) -> Option<Retry> {
+    pub(super) fn retry(&self) -> Option<RetryPlan> {
         self.chunks.front().and_then(|chunk| chunk.retry)
     }
 }
@@ -71,12 +71,12 @@ pub(crate) struct Chunk<W: Work> {
     pub(crate) first: usize,
     pub(crate) units: smallvec::IntoIter<[Unit<W>; 1]>,
     pub(crate) arrived: Instant,
-    pub(crate) retry: Option<Retry>,
+    pub(crate) retry: Option<RetryPlan>,
 }
 
 /// How units travel that were rolled back for no fault of their own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Retry {
+pub(crate) struct RetryPlan {
     pub(crate) attempts: u32,
     /// The most rows of the batch that they may be in.
     pub(crate) rows: usize,

@@ -199,9 +199,12 @@ impl Model {
         let submit = self.intake.submit(SourceId(source), units, Permit::empty());
         let receipt = self.runtime.block_on(submit).unwrap();
         let submission = self.arrivals.try_recv().unwrap();
-        let ticket = self
-            .tickets
-            .open(submission.reply, submission.permit, ids.len(), None);
+        let ticket = self.tickets.open(
+            (submission.reply, submission.permit),
+            ids.len(),
+            submission.policy,
+            None,
+        );
         let chunk = Chunk {
             ticket,
             first: 0,
@@ -389,7 +392,7 @@ impl Model {
             first,
             units: Units::from([unit]).into_iter(),
             arrived: span.arrived,
-            retry: Some(Retry {
+            retry: Some(RetryPlan {
                 attempts: span.attempts + 1,
                 rows: (rows / 2).max(1),
                 at: (span.attempts % 2 == 1).then(Instant::now),

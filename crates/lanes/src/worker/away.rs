@@ -1,7 +1,7 @@
 //! A database that cannot be reached: writes wait for it, but not for ever.
 
 use tokio::time::Instant;
-use windrow_core::{Fault, Work};
+use windrow_core::{Fault, RetryPolicy, Work};
 
 use super::state::Worker;
 use crate::away::Away;
@@ -92,12 +92,13 @@ impl<W: Work> Worker<W> {
         if self.away.take().is_some() {
             self.note_away();
         }
-        self.fail(None, fault);
+        self.fail(fault, |_, _, _| false);
     }
 
     /// The fault for writes that arrive while the database has been away for too long.
-    pub(super) fn too_long_away(&self) -> Option<Fault> {
-        self.away.as_ref()?.refusal(self.limits.away_wait)
+    pub(super) fn too_long_away(&self, policy: RetryPolicy) -> Option<Fault> {
+        let wait = policy.away_wait(self.limits.away_wait);
+        self.away.as_ref()?.refusal(wait)
     }
 
     fn note_away(&self) {

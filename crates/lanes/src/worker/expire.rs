@@ -8,6 +8,7 @@ use windrow_core::{Fault, Work};
 
 use super::state::Worker;
 use crate::away::waited_in_vain;
+use crate::ticket::Tickets;
 
 /// Each look costs time for all that waits, so there are not many of them.
 const STEP: Duration = Duration::from_millis(10);
@@ -35,7 +36,7 @@ impl<W: Work> Worker<W> {
             return;
         };
         let fault = Fault::late();
-        let queued = self.fail(Some(latest), &fault);
+        let queued = self.fail(&fault, |_, _, arrived| arrived > latest);
         let alone = self.expire_lock_waits(latest, &fault);
         self.late.oldest = [queued, alone].into_iter().flatten().min();
         self.late.looked = Some(now);
@@ -55,9 +56,15 @@ impl<W: Work> Worker<W> {
             return;
         }
         let fault = waited_in_vain(&away.fault, wait);
-        let oldest = now
-            .checked_sub(wait)
-            .and_then(|latest| self.fail(Some(latest), &fault));
+        // What is in the background keeps nobody from ending the lane.
+        let is_patient = self.open;
+        let oldest = self.fail(&fault, |tickets, ticket, arrived| {
+            let wait = match is_patient {
+                true => tickets.away_wait(ticket, wait),
+                false => wait,
+            };
+            now.saturating_duration_since(arrived) < wait
+        });
         // Each look costs time for all that waits, so there are not many of them.
         let step = (wait / 50).max(Duration::from_millis(10));
         let next = oldest.map_or(now + wait, |arrived| arrived + wait);
@@ -66,11 +73,15 @@ impl<W: Work> Worker<W> {
         }
     }
 
-    /// Fails all units that wait and arrived at `latest` or before; gives the arrival of the oldest
-    /// that stays.
-    pub(super) fn fail(&mut self, latest: Option<Instant>, fault: &Fault) -> Option<Instant> {
+    /// Fails all units that wait but those that `stays` says of, by their ticket and arrival.
+    /// Returns the arrival of the oldest one that stays.
+    pub(super) fn fail(
+        &mut self,
+        fault: &Fault,
+        stays: impl Fn(&Tickets<W::Done>, usize, Instant) -> bool,
+    ) -> Option<Instant> {
         let before = self.queue.units();
-        let oldest = self.queue.fail(latest, fault, &mut self.tickets);
+        let oldest = self.queue.fail(fault, &mut self.tickets, stays);
         let failed = before - self.queue.units();
         self.count.fault(fault.class, failed);
         oldest

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use foldhash::fast::RandomState;
 use tokio::time::Instant;
-use windrow_core::{Fault, FaultClass, Tally, Unit, UnitOutcome, Units, Verdict, Work};
+use windrow_core::{Fault, FaultClass, Retry, Tally, Unit, UnitOutcome, Units, Verdict, Work};
 
 use super::lock_waits::LockWaitRun;
 use super::state::Worker;
@@ -14,8 +14,7 @@ use crate::batch::{Manifest, Span};
 use crate::connections::Flight;
 use crate::message::Landed;
 use crate::pace::Landing;
-use crate::queue::{Chunk, Retry};
-use crate::retry::{MAX_ATTEMPTS, rest};
+use crate::queue::{Chunk, RetryPlan};
 
 /// Units that got no outcome.
 struct Unanswered<W: Work> {
@@ -25,6 +24,8 @@ struct Unanswered<W: Work> {
     conflict: bool,
     /// True if another process held the whole database.
     held: bool,
+    /// True if the outcome of some of them is unknown.
+    unknown: bool,
     /// To be run alone.
     lock_waits: Vec<LockWaitRun<W>>,
     /// Sources of units that got no outcome; true: one of them goes back into the queue.
@@ -104,7 +105,9 @@ impl<W: Work> Worker<W> {
             for offset in 0..span.count {
                 let (verdict, unit) = (verdicts.next(), units.next());
                 match verdict {
-                    Some(Verdict::Final(outcome)) => self.tell(span, offset, outcome),
+                    Some(Verdict::Final(outcome)) => {
+                        self.end(span, offset, outcome, unit, &mut unanswered);
+                    }
                     Some(verdict) => self.keep(span, offset, verdict, unit, &mut unanswered),
                     None => self.tell(span, offset, Err(unreported().into())),
                 }
@@ -119,6 +122,32 @@ impl<W: Work> Worker<W> {
                 self.late.waits(arrived);
             }
             self.begin_lock_wait(run);
+        }
+    }
+
+    /// Answers a unit that has its outcome. One that may have been executed, and cannot be executed
+    /// twice, runs again instead: then it is known.
+    fn end(
+        &mut self,
+        span: &Span,
+        offset: usize,
+        outcome: UnitOutcome<W::Done>,
+        unit: Option<Unit<W>>,
+        unanswered: &mut Unanswered<W>,
+    ) {
+        match (outcome, unit) {
+            (Err(failed), Some(unit))
+                if failed.fault.retry() == Retry::OutcomeUnknown
+                    && self.may_run_again(span, &failed.fault) =>
+            {
+                self.meters.retried.inc();
+                unanswered.unknown = true;
+                unanswered.retry(span, offset, unit, true);
+                unanswered.open.insert(span.source, true);
+                let index = span.first + offset;
+                self.tickets.note_unknown(span.ticket, index, failed.fault);
+            }
+            (outcome, _) => self.tell(span, offset, outcome),
         }
     }
 
@@ -164,7 +193,9 @@ impl<W: Work> Worker<W> {
                 true
             }
             (Verdict::RolledBack(fault), _) if is_held(&fault) => {
-                let fault = held_in_vain(&fault, self.limits.away_wait);
+                let policy = self.tickets.policy(span.ticket);
+                let waited = policy.away_wait(self.limits.away_wait);
+                let fault = held_in_vain(&fault, waited);
                 self.tell(span, offset, Err(fault.into()));
                 queued
             }
@@ -184,13 +215,11 @@ impl<W: Work> Worker<W> {
         unanswered.open.insert(span.source, queued || queues);
     }
 
-    /// True if a unit that was rolled back runs again. If another process holds the whole
-    /// database, the time that it has waited decides, for each attempt fails for all units alike.
+    /// True if a unit runs again that failed for no fault of its own.
     fn may_run_again(&self, span: &Span, fault: &Fault) -> bool {
-        match is_held(fault) {
-            true => span.arrived.elapsed() < self.limits.away_wait,
-            false => span.attempts + 1 < MAX_ATTEMPTS,
-        }
+        let (attempts, waited) = (span.attempts + 1, span.arrived.elapsed());
+        let policy = self.tickets.policy(span.ticket);
+        policy.allows(fault.retry(), attempts, waited, self.limits.away_wait)
     }
 
     /// Sees to a unit that was not written and that nobody wants to be run again. `waits`: it is
@@ -223,23 +252,29 @@ impl<W: Work> Worker<W> {
             retries,
             conflict,
             held,
+            unknown,
             ..
         } = unanswered;
         let tried = retries.iter().filter(|run| run.tried);
         let attempts = tried.map(|run| run.span.attempts + 1).max();
-        let pause = attempts.and_then(|attempts| rest(attempts, &mut self.jitter));
-        let pause = pause.filter(|_| conflict);
-        let retry = attempts.map(|attempts| Retry {
+        let delay = attempts
+            .and_then(|attempts| match (unknown, conflict) {
+                (true, _) => Some(self.unknown_backoff.delay_after(attempts)),
+                (_, true) => Some(self.conflict_backoff.delay_after(attempts)),
+                _ => None,
+            })
+            .filter(|delay| !delay.is_zero());
+        let retry = attempts.map(|attempts| RetryPlan {
             attempts,
             rows: match held {
                 true => usize::MAX,
                 false => (batch.rows / 2).max(1),
             },
-            at: pause.map(|pause| Instant::now() + pause),
+            at: delay.map(|delay| Instant::now() + delay),
         });
         if attempts.is_some() {
             let units: usize = retries.iter().map(|run| run.units.len()).sum();
-            tracing::debug!(lane = %self.name, units, attempts, ?pause, "rolled back, to be run again");
+            tracing::debug!(lane = %self.name, units, attempts, ?delay, "rolled back, to be run again");
         }
         for run in retries.into_iter().rev() {
             let chunk = Chunk {
@@ -281,6 +316,7 @@ impl<W: Work> Unanswered<W> {
             retries: Vec::new(),
             conflict: false,
             held: false,
+            unknown: false,
             lock_waits: Vec::new(),
             open: HashMap::default(),
             called_back,
@@ -320,12 +356,12 @@ impl<W: Work> Unanswered<W> {
 /// True if a batch was rolled back because another process holds the whole database, as SQLite
 /// says of a file. Of a lock that single units meet sinks say that these wait.
 fn is_held(fault: &Fault) -> bool {
-    fault.class == FaultClass::Conflict && fault.code == "55P03"
+    fault.retry() == Retry::AfterLock
 }
 
 /// What was not tried is as it was before the batch.
-fn as_before(span: &Span) -> Option<Retry> {
-    (span.attempts > 0).then_some(Retry {
+fn as_before(span: &Span) -> Option<RetryPlan> {
+    (span.attempts > 0).then_some(RetryPlan {
         attempts: span.attempts,
         rows: usize::MAX,
         at: None,

@@ -159,10 +159,14 @@ impl<W: Work> Worker<W> {
             let since_start = submission.arrived.saturating_duration_since(self.started);
             self.gather.arrived(since_start, units);
         }
-        let ticket =
-            self.tickets
-                .open(submission.reply, submission.permit, units, submission.trace);
-        if let Some(fault) = self.too_long_away() {
+        let policy = submission.policy;
+        let ticket = self.tickets.open(
+            (submission.reply, submission.permit),
+            units,
+            policy,
+            submission.trace,
+        );
+        if let Some(fault) = self.too_long_away(policy) {
             self.count.fault(fault.class, units);
             self.tickets.fail(ticket, 0, units, &fault);
             return;

@@ -110,6 +110,7 @@ impl<W: Work> Worker<W> {
             number,
             unit,
             arrived: owed.arrived,
+            policy: self.tickets.policy(owed.ticket),
             others_connected,
         };
         match member.orders.try_send(order) {

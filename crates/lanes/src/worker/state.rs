@@ -6,7 +6,7 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
 use windrow_core::intake::Hint;
-use windrow_core::{Arrivals, Limits, Name, Sink, Submission, Work};
+use windrow_core::{Arrivals, Backoff, Limits, Name, Sink, Submission, Work};
 
 use super::apart::Apart;
 use super::late::Late;
@@ -19,7 +19,7 @@ use crate::metrics::{Count, Meters, SeriesGuard};
 use crate::overdue::UsualTime;
 use crate::pace::{Bounds, Gather, Pace};
 use crate::queue::{Queue, Room};
-use crate::retry::Jitter;
+use crate::retry::{conflict_backoff, unknown_backoff};
 use crate::ticket::Tickets;
 
 /// Gauges that each turn may change.
@@ -87,7 +87,10 @@ pub(super) struct Worker<W: Work> {
     /// True in a turn that began with the landing of several units, or with units that have to
     /// wait: others will have something to do in the same moment.
     pub(super) company: bool,
-    pub(super) jitter: Jitter,
+    /// The delays of units that others were in the way of.
+    pub(super) conflict_backoff: Backoff,
+    /// The delays of units whose outcome is unknown.
+    pub(super) unknown_backoff: Backoff,
     pub(super) signals: Signals<W>,
     pub(super) tasks: TaskTracker,
 }
@@ -130,7 +133,8 @@ impl<W: Work> Worker<W> {
             started: Instant::now(),
             woken: false,
             company: false,
-            jitter: Jitter::new(),
+            conflict_backoff: conflict_backoff(),
+            unknown_backoff: unknown_backoff(),
             signals,
             tasks,
         }

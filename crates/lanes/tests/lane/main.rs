@@ -16,5 +16,6 @@ mod flow;
 mod gather;
 mod idle;
 mod interrupt;
+mod policies;
 mod storm;
 mod support;

@@ -47,7 +47,7 @@ impl Connection {
         let whole = self.session.whole_name(name);
         match self.session.read(&whole, tally).await {
             Ok(facts) => Ok(Ok(self.catalog.put(name, facts))),
-            Err(fault) if fault.class.may_retry() => Err(Stop(fault)),
+            Err(fault) if fault.may_retry() => Err(Stop(fault)),
             Err(fault) => Ok(Err(fault)),
         }
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::Instant;
-use windrow_core::{Fault, FaultClass, RowDone, TableName, Verdict};
+use windrow_core::{Fault, Retry, RowDone, TableName, Verdict};
 
 use super::batch::{Batch, Tables};
 use super::connection::Connection;
@@ -115,9 +115,9 @@ impl Connection {
     }
 
     fn refusal_of_table(&self, fault: Fault) -> Verdict<RowDone> {
-        match fault.class {
-            FaultClass::Conflict if &*fault.code == "55P03" => self.waits(fault),
-            class if class.may_retry() => Verdict::RolledBack(fault),
+        match fault.retry() {
+            Retry::AfterLock => self.waits(fault),
+            _ if fault.may_retry() => Verdict::RolledBack(fault),
             _ => Verdict::Final(Err(fault.into())),
         }
     }

@@ -40,7 +40,7 @@ pub(super) async fn renew(
             }
             Err(error) => {
                 let fault = Fault::from(error);
-                if fault.class.may_retry() {
+                if fault.may_retry() {
                     return Ok(Err(fault));
                 }
                 Renewed::Refused

@@ -318,7 +318,7 @@ impl Describer for StatementSink {
             Err(error) if error.code == "55P03" => return Ok(apart("a locked table")),
             Err(error) => {
                 let fault = Fault::from(error);
-                return match fault.class.may_retry() {
+                return match fault.may_retry() {
                     true => Err(fault),
                     false => Ok(apart(REFUSED)),
                 };

@@ -169,7 +169,7 @@ impl<F: Form> Connection<F> {
         let locked = fault.code == "55P03";
         if locked && self.purpose == Purpose::Batches {
             Verdict::WaitsForLock(fault)
-        } else if fault.class.may_retry() && !locked {
+        } else if fault.may_retry() && !locked {
             Verdict::RolledBack(fault)
         } else {
             Verdict::Final(Err(fault.into()))

@@ -61,7 +61,7 @@ impl Batch<'_> {
     fn run_on_new_connection(&mut self, part: Part, opener: &Opener) {
         let connection = match opener.open() {
             Ok(connection) => connection,
-            Err(fault) if fault.class.may_retry() => return self.busy(part, fault),
+            Err(fault) if fault.may_retry() => return self.busy(part, fault),
             Err(fault) => return self.conclude_all(part.units, &Verdict::Final(Err(fault.into()))),
         };
         if self.deferred.is_some() && relax(&connection).is_err() {
@@ -87,7 +87,7 @@ impl Batch<'_> {
 
     /// Settles a part whose transaction could not begin.
     pub(super) fn not_begun(&mut self, part: Part, failure: Failure) {
-        if failure.fault.class.may_retry() {
+        if failure.fault.may_retry() {
             self.busy(part, failure.fault);
         } else {
             self.conclude_all(part.units, &Verdict::Final(Err(failure.fault.into())));

@@ -1,8 +1,4 @@
-//! How many entries go into a transaction, and how long to rest between attempts. Pure.
-
-use std::time::Duration;
-
-use windrow_core::{Fault, FaultClass};
+//! How many entries go into a transaction. Pure.
 
 /// How many entries the next transaction takes at most.
 ///
@@ -43,42 +39,6 @@ impl Size {
     /// They did not go well together, and it is not known which one is the reason.
     pub(crate) fn halve(&mut self) {
         self.entries = (self.entries / 2).max(1);
-    }
-}
-
-/// Attempts that went wrong in a row without anybody's fault, and the rests between them.
-#[derive(Debug, Default)]
-pub(crate) struct Attempts(u32);
-
-impl Attempts {
-    /// The first pause that is one.
-    const SHORT: Duration = Duration::from_millis(20);
-    /// The longest where it may be over at any moment.
-    const LONG: Duration = Duration::from_secs(1);
-
-    /// All is well.
-    pub(crate) fn reset(&mut self) {
-        self.0 = 0;
-    }
-
-    /// One more. Gives the rest before the next: none behind the first, because who was in the way
-    /// has mostly finished by then. `longest`: where it is not expected to pass soon.
-    pub(crate) fn rest(&mut self, fault: &Fault, longest: Duration) -> Duration {
-        self.0 = self.0.saturating_add(1);
-        let Some(doublings) = self.0.checked_sub(2) else {
-            return Duration::ZERO;
-        };
-        let most = match fault.class.may_retry() || fault.class == FaultClass::Unknown {
-            true => Self::LONG.min(longest),
-            false => longest,
-        };
-        (Self::SHORT * 2_u32.pow(doublings.min(10))).min(most)
-    }
-
-    /// True where it has gone wrong so often that it is worth being told, and that fewer entries
-    /// at once may do better.
-    pub(crate) fn are_many(&self) -> bool {
-        self.0 > 2
     }
 }
 
@@ -132,19 +92,5 @@ mod tests {
             }
         }
         assert!(sent < 4 * entries, "{sent}");
-    }
-
-    #[test]
-    fn rests_grow_and_stay_within_bounds() {
-        let mut attempts = Attempts::default();
-        let passing = Fault::unavailable("away");
-        let long = Duration::from_secs(10);
-        assert_eq!(attempts.rest(&passing, long), Duration::ZERO);
-        assert_eq!(attempts.rest(&passing, long), Attempts::SHORT);
-        assert!(!attempts.are_many());
-        let rests: Vec<_> = (0..40).map(|_| attempts.rest(&passing, long)).collect();
-        assert!(rests.is_sorted() && rests.last() == Some(&Attempts::LONG));
-        assert_eq!(attempts.rest(&Fault::late(), long), long);
-        assert!(attempts.are_many());
     }
 }

@@ -1,0 +1,180 @@
+//! Trying again: what a fault says of another attempt, and how long to wait before it.
+//!
+//! The one place that decides. Lanes and everything else that writes act on [`Fault::retry`]: each
+//! knows how long it may wait, none looks at codes by itself.
+
+mod backoff;
+mod policy;
+
+pub use self::backoff::Backoff;
+pub use self::policy::RetryPolicy;
+
+use crate::fault::{Fault, FaultClass};
+
+/// The way in which a failed write may be tried again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Retry {
+    /// Not at all: the write, its table or its role is the reason, and would be again.
+    Never,
+    /// Soon, a few times: the database undid the write in favour of another transaction, which has
+    /// usually ended by then (a deadlock, a serialization failure, an object in use). If the write
+    /// fails so again and again by itself, its own triggers are the reason.
+    Soon,
+    /// For as long as another session may hold a lock. The number of attempts says nothing.
+    AfterLock,
+    /// Once the database can be reached, accepts writes and has room.
+    WhenBack,
+    /// With fewer rows at a time: the statement ran into a time limit. If the write does so by
+    /// itself, the client alone would have had the same answer.
+    Smaller,
+    /// Once an operator has mended the machine or its files. A client is answered with the fault;
+    /// a source that must not lose the write waits.
+    AfterRepair,
+    /// Only after finding out if it was written.
+    OutcomeUnknown,
+}
+
+impl Retry {
+    fn of(class: FaultClass, code: &str) -> Self {
+        match class {
+            FaultClass::Unknown => Self::OutcomeUnknown,
+            FaultClass::Overloaded | FaultClass::Unavailable | FaultClass::Cancelled => {
+                Self::WhenBack
+            }
+            FaultClass::Conflict if code == LOCKED => Self::AfterLock,
+            FaultClass::Conflict => Self::Soon,
+            FaultClass::Invalid
+            | FaultClass::Value
+            | FaultClass::Unique
+            | FaultClass::ForeignKey
+            | FaultClass::NotNull
+            | FaultClass::Check
+            | FaultClass::NoTable
+            | FaultClass::NoColumn
+            | FaultClass::Denied
+            | FaultClass::TooLarge
+            | FaultClass::Unsupported
+            | FaultClass::Other => Self::of_code(code),
+        }
+    }
+
+    /// Judges a code whose class says nothing of another attempt. A database that reports it in a
+    /// class of its own, such as "denied", means the same by it.
+    fn of_code(code: &str) -> Self {
+        match code {
+            TIMED_OUT => Self::Smaller,
+            // A standby, or a primary that has just become one: another server may take the write.
+            "25006" => Self::WhenBack,
+            // Data or an index that cannot be read.
+            "XX001" | "XX002" => Self::AfterRepair,
+            _ => match code.get(..2) {
+                // Too little of a resource; an operator's doing; an error of the system.
+                Some("53" | "57" | "58") => Self::AfterRepair,
+                _ => Self::Never,
+            },
+        }
+    }
+}
+
+/// Another session holds a lock: on rows, or in SQLite on the file.
+const LOCKED: &str = "55P03";
+
+/// The statement took longer than its role may, or was cancelled.
+const TIMED_OUT: &str = "57014";
+
+impl Fault {
+    /// Returns how the write may be tried again.
+    pub fn retry(&self) -> Retry {
+        Retry::of(self.class, &self.code)
+    }
+
+    /// True if it is certain that nothing was written, and the same write may succeed without
+    /// anybody mending anything.
+    pub fn may_retry(&self) -> bool {
+        matches!(
+            self.retry(),
+            Retry::Soon | Retry::AfterLock | Retry::WhenBack
+        )
+    }
+
+    /// True if the write itself may be the reason although others mostly are, as where a trigger
+    /// raises the same conflict each time, or always takes too long. Never true of locks.
+    pub fn may_be_of_write(&self) -> bool {
+        matches!(self.retry(), Retry::Soon | Retry::Smaller)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fault(class: FaultClass, code: &'static str) -> Fault {
+        Fault::new(class, code, "no")
+    }
+
+    #[test]
+    fn class_and_code_decide_how_a_write_is_tried_again() {
+        use FaultClass::{
+            Cancelled, Check, Conflict, Denied, Invalid, NoTable, Other, Overloaded, TooLarge,
+            Unavailable, Unique, Unknown, Value,
+        };
+        for (class, code, retry) in [
+            (Conflict, "40P01", Retry::Soon),
+            (Conflict, "40001", Retry::Soon),
+            // A trigger that makes a partition of the table that it is in meets it every time.
+            (Conflict, "55006", Retry::Soon),
+            (Conflict, "55P03", Retry::AfterLock),
+            (Unavailable, "08001", Retry::WhenBack),
+            (Unavailable, "57P01", Retry::WhenBack),
+            (Unavailable, "53100", Retry::WhenBack),
+            (Unavailable, "58030", Retry::WhenBack),
+            (Overloaded, "53200", Retry::WhenBack),
+            (Cancelled, "57014", Retry::WhenBack),
+            (Denied, "25006", Retry::WhenBack),
+            (Other, "57014", Retry::Smaller),
+            (Other, "53200", Retry::AfterRepair),
+            (Other, "58030", Retry::AfterRepair),
+            (Other, "XX001", Retry::AfterRepair),
+            (Other, "XX002", Retry::AfterRepair),
+            // The database was dropped.
+            (Invalid, "57P04", Retry::AfterRepair),
+            (Unknown, "08007", Retry::OutcomeUnknown),
+            (Unknown, "57014", Retry::OutcomeUnknown),
+            (Other, "XX000", Retry::Never),
+            (Other, "25001", Retry::Never),
+            (Other, "", Retry::Never),
+            (Unique, "23505", Retry::Never),
+            (Value, "22001", Retry::Never),
+            (Check, "P0001", Retry::Never),
+            (NoTable, "42P01", Retry::Never),
+            (TooLarge, "54000", Retry::Never),
+        ] {
+            assert_eq!(fault(class, code).retry(), retry, "{class:?} {code}");
+        }
+    }
+
+    #[test]
+    fn nothing_is_retried_blindly_that_may_have_been_written() {
+        assert!(!Fault::unknown("x").may_retry());
+        assert!(!Fault::late().may_retry());
+        assert!(Fault::unavailable("x").may_retry());
+        assert!(Fault::called_back().may_retry());
+    }
+
+    #[test]
+    fn locks_and_the_machine_are_never_the_fault_of_a_write() {
+        use FaultClass::{Conflict, Other, Unavailable};
+        for (class, code) in [(Conflict, "40001"), (Conflict, "40P01"), (Other, "57014")] {
+            assert!(fault(class, code).may_be_of_write(), "{code}");
+        }
+        for (class, code) in [
+            (Conflict, "55P03"),
+            (Unavailable, "08001"),
+            (Other, "53200"),
+            (Other, "58030"),
+        ] {
+            assert!(!fault(class, code).may_be_of_write(), "{code}");
+        }
+        assert!(!Fault::called_back().may_be_of_write());
+    }
+}

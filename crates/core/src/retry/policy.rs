@@ -1,0 +1,122 @@
+//! How long a lane tries units again.
+
+use std::time::Duration;
+
+use super::Retry;
+
+/// How often a client's unit is tried before its fault is its answer.
+const CLIENT_ATTEMPTS: u32 = 10;
+
+/// The same for a unit of the background: some fifteen seconds, for most of which it is alone.
+const BACKGROUND_ATTEMPTS: u32 = 120;
+
+/// How long a lane goes on with units that fail for no fault of their own. The source of the units
+/// chooses it ([`Intake::with_policy`](crate::Intake::with_policy)).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RetryPolicy {
+    /// How long units wait in the background for a database that is away and for locks. `None`: a
+    /// client waits for the answers.
+    background: Option<Duration>,
+    /// How long units are tried again whose outcome is unknown. Only for units that cannot be
+    /// executed twice.
+    unknown: Option<Duration>,
+}
+
+impl Default for RetryPolicy {
+    fn default() -> Self {
+        Self::client()
+    }
+}
+
+impl RetryPolicy {
+    /// The policy of units whose client waits: a few attempts, and the lane's own time for a
+    /// database that is away.
+    pub const fn client() -> Self {
+        Self {
+            background: None,
+            unknown: None,
+        }
+    }
+
+    /// The policy of units that nobody waits for by itself: a database that is away and locks of
+    /// other sessions are waited for so long, however many attempts that takes.
+    pub const fn background(away_wait: Duration) -> Self {
+        Self {
+            background: Some(away_wait),
+            unknown: None,
+        }
+    }
+
+    /// Lets the lane try units again whose outcome is unknown, for so long. Each unit must begin
+    /// with a row that the database takes only once: then it is executed now, or refused at that
+    /// row because it was executed before.
+    #[must_use]
+    pub const fn executed_once(mut self, wait: Duration) -> Self {
+        self.unknown = Some(wait);
+        self
+    }
+
+    /// True if units wait in the background.
+    pub const fn is_background(&self) -> bool {
+        self.background.is_some()
+    }
+
+    /// Returns how long units wait for a database that is away. `usual`: as long as those of a
+    /// client.
+    pub fn away_wait(&self, usual: Duration) -> Duration {
+        self.background.unwrap_or(usual)
+    }
+
+    /// Returns how long units are tried again whose outcome is unknown, if they are at all.
+    pub const fn unknown_wait(&self) -> Option<Duration> {
+        self.unknown
+    }
+
+    /// True if a unit runs again that has been under way so often, and was submitted so long ago.
+    /// It was rolled back, or its outcome is unknown.
+    pub fn allows(&self, retry: Retry, attempts: u32, waited: Duration, usual: Duration) -> bool {
+        let most = match self.is_background() {
+            true => BACKGROUND_ATTEMPTS,
+            false => CLIENT_ATTEMPTS,
+        };
+        match retry {
+            Retry::OutcomeUnknown => self.unknown.is_some_and(|wait| waited < wait),
+            // Each attempt fails for all units alike: the time decides.
+            Retry::AfterLock => waited < self.away_wait(usual),
+            Retry::WhenBack if self.is_background() => waited < self.away_wait(usual),
+            _ => attempts < most,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const USUAL: Duration = Duration::from_secs(5);
+
+    #[test]
+    fn clients_are_answered_after_a_few_attempts() {
+        let client = RetryPolicy::client();
+        let allows = |retry, attempts, waited| client.allows(retry, attempts, waited, USUAL);
+        for retry in [Retry::Soon, Retry::WhenBack] {
+            assert!(allows(retry, 9, Duration::MAX) && !allows(retry, 10, Duration::ZERO));
+        }
+        assert!(allows(Retry::AfterLock, 1000, Duration::from_secs(4)));
+        assert!(!allows(Retry::AfterLock, 1, USUAL));
+        assert!(!allows(Retry::OutcomeUnknown, 0, Duration::ZERO));
+    }
+
+    #[test]
+    fn the_background_waits_as_long_as_it_says() {
+        let wait = Duration::from_secs(60);
+        let background = RetryPolicy::background(wait).executed_once(wait);
+        let allows = |retry, attempts, waited| background.allows(retry, attempts, waited, USUAL);
+        for retry in [Retry::AfterLock, Retry::WhenBack, Retry::OutcomeUnknown] {
+            assert!(allows(retry, 1000, Duration::from_secs(59)));
+            assert!(!allows(retry, 1, wait));
+        }
+        assert!(allows(Retry::Soon, 119, Duration::MAX));
+        assert!(!allows(Retry::Soon, 120, Duration::ZERO));
+    }
+}
