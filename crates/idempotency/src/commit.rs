@@ -4,10 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use tokio::time::{Instant, sleep};
 use windrow_core::bookkeeping::Executed;
 use windrow_core::{
-    Backoff, Fault, FaultClass, Outcomes, Permit, RowDone, RowWrite, SourceId, Unit, UnitFault,
+    Fault, FaultClass, Intake, Outcomes, Permit, RetryPolicy, RowDone, RowWrite, SourceId, Unit,
     UnitOutcome,
 };
 
@@ -16,11 +15,9 @@ use crate::refused::Refused;
 use crate::stored::Stored;
 use crate::under_way::{UnderWay, found};
 
-/// How long units of which it is not known whether they were committed are tried again.
-const PATIENCE: Duration = Duration::from_secs(30);
-/// The first delay between two attempts, and the longest.
-const FIRST_DELAY: Duration = Duration::from_millis(100);
-const LONGEST_DELAY: Duration = Duration::from_secs(2);
+/// The lane tries a unit again whose outcome is unknown, for this long: its key's row shows if it
+/// was executed.
+const POLICY: RetryPolicy = RetryPolicy::client().executed_once(Duration::from_secs(30));
 
 /// Units on their way, with what they need.
 pub(crate) struct Commit {
@@ -38,57 +35,19 @@ impl Commit {
         let shared = &self.under_way.shared;
         let _kept = shared.lane.budget().try_take(kept_bytes(&parts))?;
         let mut outcomes = self.attempt(&parts, permit).await?;
-        let mut backoff = Backoff::new(FIRST_DELAY, LONGEST_DELAY);
-        let begun = Instant::now();
-        loop {
-            self.settle(&parts, &mut outcomes).await?;
-            let open = places(&outcomes, |fault| fault.class == FaultClass::Unknown);
-            if open.is_empty() || begun.elapsed() > PATIENCE {
-                self.forget(&parts, &outcomes);
-                return Ok(outcomes);
-            }
-            sleep(backoff.delay()).await;
-            if !self.attempt_again(&parts, &open, &mut outcomes).await {
-                return Ok(outcomes);
-            }
-        }
-    }
-
-    /// Hands all parts over, once; stores what was not foretold of those that were executed.
-    async fn attempt(&self, parts: &[Part], permit: Permit) -> Result<Outcomes<RowDone>, Fault> {
-        let units = parts.iter().map(Part::marked).collect();
-        let outcomes = self.submit(units, permit).await?;
-        let outcomes: Outcomes<RowDone> = outcomes.into_iter().map(without_mark).collect();
-        self.complete(parts, &outcomes).await;
+        self.settle(&parts, &mut outcomes).await?;
+        self.forget(&parts, &outcomes);
         Ok(outcomes)
     }
 
-    /// Tries those again of which nothing is known. Where that does not tell more, nothing changes:
-    /// what refuses the second attempt says nothing of the first. False: the lane has shut down.
-    async fn attempt_again(
-        &self,
-        parts: &[Part],
-        open: &[usize],
-        outcomes: &mut Outcomes<RowDone>,
-    ) -> bool {
-        let again: Vec<Part> = open
-            .iter()
-            .filter_map(|at| parts.get(*at))
-            .cloned()
-            .collect();
-        let told = match self.attempt(&again, Permit::empty()).await {
-            Ok(told) => told,
-            Err(fault) => return fault.class != FaultClass::Cancelled,
-        };
-        for (at, told) in open.iter().zip(told) {
-            let may_retry = |failed: &UnitFault<RowDone>| failed.fault.may_retry();
-            if let Some(outcome) = outcomes.get_mut(*at)
-                && !told.as_ref().is_err_and(may_retry)
-            {
-                *outcome = told;
-            }
-        }
-        true
+    /// Hands all parts over; stores what was not foretold of those that were executed.
+    async fn attempt(&self, parts: &[Part], permit: Permit) -> Result<Outcomes<RowDone>, Fault> {
+        let units = parts.iter().map(Part::marked).collect();
+        let lane = self.under_way.shared.lane.with_policy(POLICY);
+        let outcomes = self.submit_to(&lane, units, permit).await?;
+        let outcomes: Outcomes<RowDone> = outcomes.into_iter().map(without_mark).collect();
+        self.complete(parts, &outcomes).await;
+        Ok(outcomes)
     }
 
     /// Looks what an earlier request was told, for all parts that have failed; stores the failures
@@ -221,13 +180,24 @@ impl Commit {
         tokio::spawn(async move { forgetting.submit(units, Permit::empty()).await.map(drop) });
     }
 
-    /// What became of units. `permit`: memory that was taken for them; what it lacks is added.
+    /// Returns the outcomes of units that are read and stored beside the parts.
     async fn submit(
         &self,
         units: Vec<Unit<RowWrite>>,
-        mut permit: Permit,
+        permit: Permit,
     ) -> Result<Outcomes<RowDone>, Fault> {
         let lane = &self.under_way.shared.lane;
+        self.submit_to(lane, units, permit).await
+    }
+
+    /// Returns the outcomes of units. `permit`: memory that was taken for them; what it lacks is
+    /// added.
+    async fn submit_to(
+        &self,
+        lane: &Intake<RowWrite>,
+        units: Vec<Unit<RowWrite>>,
+        mut permit: Permit,
+    ) -> Result<Outcomes<RowDone>, Fault> {
         let bytes: usize = units.iter().map(Unit::bytes).sum();
         let lacking = bytes.saturating_sub(permit.bytes());
         permit.merge(lane.budget().try_take(lacking)?);

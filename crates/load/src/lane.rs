@@ -1,5 +1,8 @@
 //! Rows through a lane: each for itself, with its own outcome. For databases without a bulk form,
 //! and for what a bulk form refuses.
+//!
+//! The lane waits for a database that is away and for other sessions, and tries again
+//! ([`RetryPolicy`]). Only rows whose outcome is unknown come back: their marks are read first.
 
 mod outcome;
 
@@ -10,8 +13,8 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 use windrow_core::intake::Receipt;
 use windrow_core::{
-    Fault, FaultClass, Field, Intake, LoadPlan, Mark, OnConflict, Row, RowDone, RowWrite, Shape,
-    SourceId, Span, Unit,
+    Fault, FaultClass, Field, Intake, LoadPlan, Mark, OnConflict, RetryPolicy, Row, RowDone,
+    RowWrite, Shape, SourceId, Span, Unit,
 };
 
 use self::outcome::{RowOutcome, row_outcome};
@@ -64,13 +67,10 @@ struct Chunk {
     receipt: Receipt<RowDone>,
 }
 
-/// Rows that have no outcome yet.
+/// Rows that may have been written, by their places in the portion: their marks tell.
 #[derive(Default)]
-struct Left {
-    /// Certainly not written.
-    retry: Vec<usize>,
-    /// Perhaps written; their marks tell.
-    unknown: Vec<usize>,
+struct Unknown {
+    rows: Vec<usize>,
     fault: Option<Fault>,
 }
 
@@ -82,7 +82,7 @@ impl Lane {
         away_wait: Duration,
     ) -> Self {
         Self {
-            intake: intake.clone(),
+            intake: intake.with_policy(RetryPolicy::background(away_wait)),
             shape: Arc::new(plan.shape()),
             mark_shape: Arc::new(Mark::shape()),
             source: intake.new_source(),
@@ -106,21 +106,23 @@ impl Lane {
         let mut pending = rows;
         let mut patience = Patience::new(self.away_wait, scene.halt);
         loop {
-            let mut left = Left::default();
+            let mut unknown = Unknown::default();
             let sent = self
-                .pass(scene, parcel, &pending, &mut left, &mut passed)
+                .pass(scene, parcel, &pending, &mut unknown, &mut passed)
                 .await;
             // Rejects are in their file before anything says that their rows are done.
             let settled = scene.rejects.settle(scene.origin);
             sent?;
             settled?;
-            let Some(fault) = left.fault.take() else {
+            let Some(fault) = unknown.fault.take() else {
                 return Ok(passed);
             };
-            let first = left.retry.iter().chain(&left.unknown).min().copied();
-            let place = || place(scene.origin, parcel, first.unwrap_or_default());
+            let first = unknown.rows.first().copied().unwrap_or_default();
+            let place = || place(scene.origin, parcel, first);
             patience.wait(fault, place).await?;
-            pending = self.sort_out(scene, parcel, left, &mut patience).await?;
+            pending = self
+                .not_written(scene, parcel, unknown.rows, &mut patience)
+                .await?;
         }
     }
 
@@ -130,7 +132,7 @@ impl Lane {
         scene: Scene<'_>,
         parcel: &Parcel,
         pending: &[usize],
-        left: &mut Left,
+        unknown: &mut Unknown,
         passed: &mut Passed,
     ) -> Result<(), LoadError> {
         let mut under_way = VecDeque::with_capacity(CHUNKS_AHEAD);
@@ -145,7 +147,7 @@ impl Lane {
             if (full || next.is_none())
                 && let Some(chunk) = under_way.pop_front()
             {
-                let taken = self.take_in(scene, parcel, chunk, left, passed).await;
+                let taken = self.take_in(scene, parcel, chunk, unknown, passed).await;
                 ended = ended.or(taken.err());
             }
             match next {
@@ -176,7 +178,7 @@ impl Lane {
         scene: Scene<'_>,
         parcel: &Parcel,
         chunk: Chunk,
-        left: &mut Left,
+        unknown: &mut Unknown,
         passed: &mut Passed,
     ) -> Result<(), LoadError> {
         let outcomes = chunk.receipt.await;
@@ -196,13 +198,9 @@ impl Lane {
                     passed.bad += 1;
                     ended = ended.and(note(scene, parcel, row, &fault));
                 }
-                RowOutcome::Retry(fault) => {
-                    left.retry.push(row);
-                    left.fault = Some(fault);
-                }
                 RowOutcome::Unknown(fault) if self.marking.is_some() => {
-                    left.unknown.push(row);
-                    left.fault = Some(fault);
+                    unknown.rows.push(row);
+                    unknown.fault = Some(fault);
                 }
                 RowOutcome::Unknown(fault) => {
                     let place = place(scene.origin, parcel, row);
@@ -225,31 +223,29 @@ impl Lane {
         ended
     }
 
-    /// What is still to be written of rows that may be written already.
-    async fn sort_out(
+    /// Returns those of the rows that are not written, as their marks tell.
+    async fn not_written(
         &self,
         scene: Scene<'_>,
         parcel: &Parcel,
-        left: Left,
+        mut rows: Vec<usize>,
         patience: &mut Patience<'_>,
     ) -> Result<Vec<usize>, LoadError> {
-        let mut pending = left.retry;
-        let Some(marking) = self.marking.as_ref().filter(|_| !left.unknown.is_empty()) else {
-            return Ok(pending);
+        let Some(marking) = &self.marking else {
+            return Ok(rows);
         };
-        let first = left.unknown.first().copied().unwrap_or_default();
+        let first = rows.first().copied().unwrap_or_default();
         let at = || place(scene.origin, parcel, first);
         let done = marking.read(patience, at).await?;
-        for row in left.unknown {
-            let record = parcel.portion.records.get(row).copied();
-            if record.is_some_and(|record| done.holds(record)) {
+        rows.retain(|row| {
+            let record = parcel.portion.records.get(*row).copied();
+            let is_written = record.is_some_and(|record| done.holds(record));
+            if is_written {
                 scene.meter.done(1, 0);
-            } else {
-                pending.push(row);
             }
-        }
-        pending.sort_unstable();
-        Ok(pending)
+            !is_written
+        });
+        Ok(rows)
     }
 
     fn unit(&self, row: Row, record: u64) -> Unit<RowWrite> {

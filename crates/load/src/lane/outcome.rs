@@ -1,6 +1,6 @@
 //! What an outcome means for a load: does it concern one row, or all? Pure.
 
-use windrow_core::{Fault, FaultClass, RowDone, UnitFault, UnitOutcome};
+use windrow_core::{Fault, FaultClass, Retry, RowDone, UnitFault, UnitOutcome};
 
 /// What is to be done about a row.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -13,11 +13,9 @@ pub(super) enum RowOutcome {
     WrittenBefore,
     /// It was refused for what it is.
     Bad(Fault),
-    /// It was rolled back for no fault of its own.
-    Retry(Fault),
     /// It cannot be known.
     Unknown(Fault),
-    /// The database has been away for too long.
+    /// The database has been away for too long, or another session has held a lock for so long.
     Away(Fault),
     /// No row of this load will ever be written.
     End(Fault),
@@ -41,10 +39,12 @@ pub(super) fn row_outcome(outcome: UnitOutcome<RowDone>, marked: bool) -> RowOut
     let of_mark = marked && at == 1;
     match fault.class {
         FaultClass::Unique if of_mark => RowOutcome::WrittenBefore,
-        FaultClass::Conflict | FaultClass::Overloaded => RowOutcome::Retry(fault),
         FaultClass::Unknown => RowOutcome::Unknown(fault),
-        FaultClass::Unavailable => RowOutcome::Away(fault),
-        FaultClass::NoTable
+        // The lane has tried for as long as the load may wait.
+        FaultClass::Unavailable | FaultClass::Overloaded => RowOutcome::Away(fault),
+        FaultClass::Conflict if fault.retry() == Retry::AfterLock => RowOutcome::Away(fault),
+        FaultClass::Conflict
+        | FaultClass::NoTable
         | FaultClass::NoColumn
         | FaultClass::Denied
         | FaultClass::Unsupported
@@ -98,9 +98,17 @@ mod tests {
             (FaultClass::Invalid, "42P10"),
             (FaultClass::Other, "53100"),
             (FaultClass::Other, "XX000"),
+            (FaultClass::Conflict, "40P01"),
         ] {
             let judged = row_outcome(failed(0, class, code), false);
             assert!(matches!(judged, RowOutcome::End(_)), "{code}");
+        }
+        for (class, code) in [
+            (FaultClass::Conflict, "55P03"),
+            (FaultClass::Unavailable, "08001"),
+        ] {
+            let judged = row_outcome(failed(0, class, code), false);
+            assert!(matches!(judged, RowOutcome::Away(_)), "{code}");
         }
     }
 
