@@ -117,9 +117,10 @@ impl Worker {
     pub(super) fn retry_delay(&mut self, fault: &Fault) -> Duration {
         let long = self.options.long_pause;
         match fault.retry() {
-            Retry::Never => long,
+            // A read of which nothing is known is not hurried either: the server is in trouble.
+            Retry::Never | Retry::OutcomeUnknown => long,
             Retry::Smaller | Retry::AfterRepair => self.backoff.delay_within(long),
-            Retry::Soon | Retry::AfterLock | Retry::WhenBack | Retry::OutcomeUnknown => {
+            Retry::Soon | Retry::AfterLock | Retry::WhenBack => {
                 self.backoff.delay_within(LONGEST_DELAY.min(long))
             }
         }
