@@ -212,7 +212,7 @@ impl Postgres {
         let start = Instant::now();
         while !self.try_run()? {
             if start.elapsed() > PATIENCE {
-                bail!("port {} stays taken by somebody else", self.port);
+                bail!("port {} or the data stay taken:\n{}", self.port, self.log());
             }
             thread::sleep(Duration::from_millis(20));
         }
@@ -225,7 +225,8 @@ impl Postgres {
         watched.map_or(Ok(()), |watched| watched.stop(how))
     }
 
-    /// Starts the server; false if the port was taken.
+    /// Starts the server; false if the port was taken, or if a process of a server that was killed
+    /// still runs.
     fn try_run(&self) -> Result<bool> {
         let seen = self.log().len();
         let (program, arguments) = self.command();
@@ -244,7 +245,12 @@ impl Postgres {
         watched.stop(Stop::Immediate)?;
         let log = self.log();
         let news = log.get(seen..).unwrap_or_default();
-        if news.contains("could not bind") || news.contains("could not create any TCP/IP sockets") {
+        let passing = [
+            "could not bind",
+            "could not create any TCP/IP sockets",
+            "pre-existing shared memory block",
+        ];
+        if passing.iter().any(|text| news.contains(text)) {
             return Ok(false);
         }
         bail!("PostgreSQL does not start:\n{news}")
