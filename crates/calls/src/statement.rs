@@ -199,8 +199,9 @@ pub trait Describer: Send + Sync + 'static {
     /// Cancel safe.
     ///
     /// # Errors
-    /// As [`windrow_core::Sink::connect`]. A parsed statement that the server refuses is no error
-    /// but [`Described::Apart`]: sent alone, it will get its own error from the server.
+    /// As [`windrow_core::Sink::connect`], and any error of the server that is not about the
+    /// statement (too many connections, a timeout). A statement that it refuses is no error but
+    /// [`Described::Apart`]: sent alone, it will get its own error from the server.
     async fn describe(&self, parsed: &Arc<ParsedStatement>) -> Result<Described, Fault>;
 
     /// Returns true if the types of a statement are unchanged since its description, and retires it
@@ -216,6 +217,7 @@ pub trait Describer: Send + Sync + 'static {
     /// row writes. Cancel safe.
     ///
     /// # Errors
-    /// As [`windrow_core::Sink::connect`].
+    /// As [`windrow_core::Sink::connect`], and if another session has locked the table. The
+    /// statement is not retired then.
     async fn is_current(&self, statement: &Statement) -> Result<bool, Fault>;
 }

@@ -303,6 +303,29 @@ async fn a_trigger_that_drops_rows_is_seen() {
     gateway.stop();
 }
 
+/// On the way past the spool a row would wait for the lock, and overtake others.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_lock_keeps_no_row_out_of_the_spool() {
+    let (db, directory) = (Db::postgres(), spool());
+    db.sql("create table t (id int primary key)");
+    let gateway = start(&db, directory.path(), &[]);
+    let client = connect(&gateway, &db, "").await;
+    assert_eq!(told(&client, "insert into t values (1)").await, "1");
+    // Whatever changes the catalog has every table looked at again.
+    client.batch_execute("create table other ()").await.unwrap();
+    let (locker, connection) = tokio_postgres::connect(&db.url(), NoTls).await.unwrap();
+    tokio::spawn(connection);
+    let lock = "begin; lock table t in access exclusive mode";
+    locker.batch_execute(lock).await.unwrap();
+    let insert = told(&client, "insert into t values (2)");
+    let answer = tokio::time::timeout(PATIENCE, insert).await.unwrap();
+    assert_eq!((&*answer, appended(&gateway).await), ("1", 2));
+    locker.batch_execute("commit").await.unwrap();
+    gateway.level().await;
+    assert_eq!(db.sql("select count(*) from t"), "2");
+    gateway.stop();
+}
+
 const FAMILY: &str = "create table parents (id int primary key);
     create table children (id int primary key, parent int not null references parents (id));";
 

@@ -7,8 +7,9 @@ use async_trait::async_trait;
 use tokio::sync::{Mutex, MutexGuard};
 use tokio::time::Instant;
 use windrow_calls::{Described, Describer, ParsedStatement, REFUSED, SqlCall, Statement};
+use windrow_core::retry::Retry;
 use windrow_core::sink::Purpose;
-use windrow_core::{Apart, Executor, Fault, Profile, Sink, Standing, Unit};
+use windrow_core::{Apart, Executor, Fault, FaultClass, Profile, Sink, Standing, Unit};
 use windrow_database::Options;
 
 use super::bound_call::{BoundCall, worth_joining};
@@ -17,11 +18,12 @@ use super::describe::{self, Description};
 use super::meaning::meaning;
 use crate::dialect::{Dialect, POSTGRES};
 use crate::fault::with_error;
+use crate::ladder::codes::LOCK_NOT_AVAILABLE;
 use crate::ladder::connection::{Connection, Shared};
 use crate::ladder::patience::Patience;
 use crate::server::ping;
 use windrow_pgwire::Target;
-use windrow_pgwire::wire::{Broken, Wire};
+use windrow_pgwire::wire::{Broken, ServerError, Wire};
 
 /// How long a connection for describing is kept when nothing is asked.
 const IDLE: Duration = Duration::from_secs(60);
@@ -254,6 +256,30 @@ impl Attempts {
     }
 }
 
+/// Why a statement is sent to the server by itself whose table another session has locked.
+const LOCKED: &str = "a locked table";
+
+/// The error of a question about a table that another session has locked.
+fn locked() -> Fault {
+    let text = "another session has locked the table, so it is not known whether it was changed";
+    Fault::new(FaultClass::Conflict, LOCK_NOT_AVAILABLE, text)
+}
+
+/// Reads the error of a question about a statement. `Ok`: the server refuses the statement.
+///
+/// # Errors
+/// The error says nothing about the statement: the server was in no state to answer. What the
+/// statement meant before still counts then.
+fn refused(error: ServerError) -> Result<(), Fault> {
+    let fault = Fault::from(error);
+    // A table that is dropped while it is read gives an internal error.
+    let is_internal = fault.code.starts_with("XX");
+    match fault.retry() {
+        Retry::Never if !is_internal => Ok(()),
+        _ => Err(fault),
+    }
+}
+
 /// Sent to the server by itself, for a reason that says all by its phrase.
 fn apart(phrase: &'static str) -> Described {
     Described::Apart(Arc::new(Apart::of(phrase)))
@@ -315,14 +341,8 @@ impl Describer for StatementSink {
         };
         let description = match asked {
             Ok(description) => description,
-            Err(error) if error.code == "55P03" => return Ok(apart("a locked table")),
-            Err(error) => {
-                let fault = Fault::from(error);
-                return match fault.may_retry() {
-                    true => Err(fault),
-                    false => Ok(apart(REFUSED)),
-                };
-            }
+            Err(error) if error.code == LOCK_NOT_AVAILABLE => return Ok(apart(LOCKED)),
+            Err(error) => return refused(error).map(|()| apart(REFUSED)),
         };
         Ok(match self.described(parsed, &description) {
             Ok(statement) => {
@@ -346,7 +366,10 @@ impl Describer for StatementSink {
                 Err(broken) => attempts.ended(&broken)?,
             }
         };
-        let holds = asked.is_ok_and(|now| now == **statement.signature());
+        let holds = match asked {
+            Ok(now) => now == **statement.signature(),
+            Err(error) => refused(error).map(|()| false)?,
+        };
         if !holds {
             statement.retire();
             if let Some(meaning) = self.shared.catalog.meaning(statement) {
@@ -362,6 +385,8 @@ impl Describer for StatementSink {
         let known = catalog.meaning(statement);
         let now = match &described {
             Described::Joined(now) => catalog.meaning(now),
+            // A lock says nothing of what stands behind it.
+            Described::Apart(apart) if *apart.phrase == *LOCKED => return Err(locked()),
             Described::Apart(_) => None,
         };
         let is_current = known
@@ -371,5 +396,34 @@ impl Describer for StatementSink {
             statement.retire();
         }
         Ok(is_current && !statement.is_retired())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use windrow_pgwire::wire::Words;
+
+    use super::*;
+
+    #[test]
+    fn only_errors_about_a_statement_refuse_it() {
+        let is_refused = |code: &str| {
+            let words = Words {
+                code: code.to_owned(),
+                ..Words::default()
+            };
+            refused(ServerError::from(words)).is_ok()
+        };
+        for code in [
+            "42P01", "42703", "42501", "22P02", "0A000", "3F000", "23514",
+        ] {
+            assert!(is_refused(code), "{code}");
+        }
+        for code in [
+            "08006", "40P01", "53300", "53200", "55P03", "57014", "57P01", "57P02", "57P03",
+            "58030", "XX000", "XX001",
+        ] {
+            assert!(!is_refused(code), "{code}");
+        }
     }
 }

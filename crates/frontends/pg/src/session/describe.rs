@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
-use windrow_core::{Fault, FaultClass};
+use windrow_core::Fault;
 
 use super::retryable::lane_ended;
 use super::state::Session;
@@ -15,7 +15,7 @@ use crate::statements::{Answer, CachedStatement};
 pub(super) struct NotDescribed {
     /// Why the statement goes to a server connection.
     pub(super) reason: &'static str,
-    /// The error of what passes, if it does.
+    /// The lane's error, if the reason may pass.
     pub(super) passing: Option<Fault>,
 }
 
@@ -88,12 +88,8 @@ fn away(fault: Fault) -> NotDescribed {
         return NotDescribed::of(UNSHARED);
     }
     tracing::warn!(%fault, "a lane does not answer");
-    let passes = matches!(
-        fault.class,
-        FaultClass::Unavailable | FaultClass::Overloaded | FaultClass::Conflict
-    );
     NotDescribed {
         reason: "its lane does not answer",
-        passing: passes.then_some(fault),
+        passing: Some(fault),
     }
 }

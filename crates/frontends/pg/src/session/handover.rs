@@ -37,8 +37,8 @@ impl Session {
     }
 
     /// Goes over to a server connection because of something that passes: `fault` says of what. A
-    /// write that has to be joined, for its key or for replicas, is refused instead, and can be
-    /// sent again.
+    /// write that has to be joined, for its key, for replicas or for the spool, is refused instead,
+    /// and can be sent again. On a server connection it would come before older rows in the spool.
     pub(super) async fn relay_for_now(
         &mut self,
         reason: &'static str,
@@ -54,7 +54,7 @@ impl Session {
 
     /// True if nothing that can be joined may go another way.
     pub(super) fn has_to_join(&self) -> bool {
-        self.own.key.is_some() || self.is_followed()
+        self.own.key.is_some() || self.own.spool || self.is_followed()
     }
 
     /// True if replicas follow what the lanes of its database write.

@@ -72,7 +72,7 @@ impl Session {
             Ok(Some(rows)) => {
                 return Box::pin(self.write(rows, script, ending, taken, asked)).await;
             }
-            Err(fault) if self.own.key.is_some() => {
+            Err(fault) if self.own.key.is_some() || self.own.spool => {
                 self.segment.clear();
                 return Box::pin(relay::refuse(self, &fault)).await;
             }
