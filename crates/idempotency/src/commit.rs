@@ -17,7 +17,7 @@ use crate::under_way::{UnderWay, found};
 
 /// The lane tries a unit again whose outcome is unknown, for this long: its key's row shows if it
 /// was executed.
-const POLICY: RetryPolicy = RetryPolicy::client().executed_once(Duration::from_secs(30));
+const UNKNOWN_WAIT: Duration = Duration::from_secs(30);
 
 /// Units on their way, with what they need.
 pub(crate) struct Commit {
@@ -43,7 +43,8 @@ impl Commit {
     /// Hands all parts over; stores what was not foretold of those that were executed.
     async fn attempt(&self, parts: &[Part], permit: Permit) -> Result<Outcomes<RowDone>, Fault> {
         let units = parts.iter().map(Part::marked).collect();
-        let lane = self.under_way.shared.lane.with_policy(POLICY);
+        let policy = RetryPolicy::client().executed_once(UNKNOWN_WAIT);
+        let lane = self.under_way.shared.lane.with_policy(policy);
         let outcomes = self.submit_to(&lane, units, permit).await?;
         let outcomes: Outcomes<RowDone> = outcomes.into_iter().map(without_mark).collect();
         self.complete(parts, &outcomes).await;

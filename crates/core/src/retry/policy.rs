@@ -1,5 +1,6 @@
 //! How long a lane tries units again.
 
+use std::num::NonZeroU32;
 use std::time::Duration;
 
 use super::Retry;
@@ -16,10 +17,26 @@ const BACKGROUND_ATTEMPTS: u32 = 120;
 pub struct RetryPolicy {
     /// How long units wait in the background for a database that is away and for locks. `None`: a
     /// client waits for the answers.
-    background: Option<Duration>,
+    background: Option<Millis>,
     /// How long units are tried again whose outcome is unknown. Only for units that cannot be
     /// executed twice.
-    unknown: Option<Duration>,
+    unknown: Option<Millis>,
+}
+
+/// A duration in four bytes: each unit carries a policy. Past 49 days, 49 days.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Millis(NonZeroU32);
+
+impl Millis {
+    fn of(duration: Duration) -> Self {
+        // Shorter than a millisecond is a millisecond.
+        let millis = u32::try_from(duration.as_millis()).unwrap_or(u32::MAX);
+        Self(NonZeroU32::new(millis).unwrap_or(NonZeroU32::MIN))
+    }
+
+    fn duration(self) -> Duration {
+        Duration::from_millis(self.0.get().into())
+    }
 }
 
 impl Default for RetryPolicy {
@@ -40,9 +57,9 @@ impl RetryPolicy {
 
     /// The policy of units that nobody waits for by itself: a database that is away and locks of
     /// other sessions are waited for so long, however many attempts that takes.
-    pub const fn background(away_wait: Duration) -> Self {
+    pub fn background(away_wait: Duration) -> Self {
         Self {
-            background: Some(away_wait),
+            background: Some(Millis::of(away_wait)),
             unknown: None,
         }
     }
@@ -51,8 +68,8 @@ impl RetryPolicy {
     /// with a row that the database takes only once: then it is executed now, or refused at that
     /// row because it was executed before.
     #[must_use]
-    pub const fn executed_once(mut self, wait: Duration) -> Self {
-        self.unknown = Some(wait);
+    pub fn executed_once(mut self, wait: Duration) -> Self {
+        self.unknown = Some(Millis::of(wait));
         self
     }
 
@@ -64,12 +81,12 @@ impl RetryPolicy {
     /// Returns how long units wait for a database that is away. `usual`: as long as those of a
     /// client.
     pub fn away_wait(&self, usual: Duration) -> Duration {
-        self.background.unwrap_or(usual)
+        self.background.map_or(usual, Millis::duration)
     }
 
     /// Returns how long units are tried again whose outcome is unknown, if they are at all.
-    pub const fn unknown_wait(&self) -> Option<Duration> {
-        self.unknown
+    pub fn unknown_wait(&self) -> Option<Duration> {
+        self.unknown.map(Millis::duration)
     }
 
     /// True if a unit runs again that has been under way so often, and was submitted so long ago.
@@ -80,7 +97,7 @@ impl RetryPolicy {
             false => CLIENT_ATTEMPTS,
         };
         match retry {
-            Retry::OutcomeUnknown => self.unknown.is_some_and(|wait| waited < wait),
+            Retry::OutcomeUnknown => self.unknown_wait().is_some_and(|wait| waited < wait),
             // Each attempt fails for all units alike: the time decides.
             Retry::AfterLock => waited < self.away_wait(usual),
             Retry::WhenBack if self.is_background() => waited < self.away_wait(usual),
