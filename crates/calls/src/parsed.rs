@@ -71,6 +71,10 @@ pub struct Conflict {
     pub columns: Option<Box<[Name]>>,
     /// True for DO UPDATE, false for DO NOTHING.
     pub update: bool,
+    /// The columns that DO UPDATE sets, in order.
+    pub assignments: Box<[(Name, Expression)]>,
+    /// True if DO UPDATE has a WHERE.
+    pub has_condition: bool,
     /// The whole clause from the words ON CONFLICT to its end.
     pub sql: Expression,
 }

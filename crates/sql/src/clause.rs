@@ -25,12 +25,14 @@ impl Parser<'_> {
         let columns = self.conflict_target()?;
         self.expect_word("do")?;
         let update = !self.word("nothing");
+        let (mut assignments, mut has_condition) = (Vec::new(), false);
         if update {
             self.expect_word("update")?;
             self.expect_word("set")?;
             self.qualifiers.push("excluded".into());
-            self.list(Self::assignment)?;
-            if self.word("where") {
+            assignments = self.list(Self::assignment)?;
+            has_condition = self.word("where");
+            if has_condition {
                 self.condition()?;
             }
             self.qualifiers.pop();
@@ -40,6 +42,8 @@ impl Parser<'_> {
         Ok(Some(Conflict {
             columns,
             update,
+            assignments: assignments.into_iter().flatten().collect(),
+            has_condition,
             sql: Expression::Sql(pieces.into()),
         }))
     }

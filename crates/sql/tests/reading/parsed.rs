@@ -44,6 +44,11 @@ fn an_insert() {
         (Some(vec!["id"]), true)
     );
     assert_eq!(
+        pairs(&conflict.assignments),
+        named(&[("note", "excluded.note")])
+    );
+    assert!(conflict.has_condition);
+    assert_eq!(
         show(&conflict.sql),
         "ON CONFLICT (Id) DO UPDATE SET note = excluded.note WHERE l.at < <3>"
     );

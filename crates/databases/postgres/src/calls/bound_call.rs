@@ -11,7 +11,7 @@ use super::call_catalog::Renewed;
 use super::carrier::Carrier;
 use super::key::{self, Keys, Part};
 use super::meaning::Meaning;
-use super::parsed::{bare, given, sets};
+use super::parsed::{bare, given};
 use super::text;
 use crate::catalog::column::may_name_moments;
 use crate::catalog::table::Table;
@@ -278,7 +278,6 @@ fn gives_all(parsed: &ParsedStatement, table: &Table) -> bool {
 
 /// What a call changes, as far as order is concerned.
 fn change<'d>(parsed: &'d ParsedStatement, meaning: &'d Meaning) -> Change<'d> {
-    let table = &meaning.table;
     let update = parsed.conflict.as_ref().filter(|conflict| conflict.update);
     let key = match (&parsed.op, update) {
         (Op::Insert, Some(conflict)) => conflict.columns.iter().flatten().collect(),
@@ -286,19 +285,13 @@ fn change<'d>(parsed: &'d ParsedStatement, meaning: &'d Meaning) -> Change<'d> {
         _ => parsed.keys.iter().map(|(name, _)| name).collect(),
     };
     let sets = match update {
-        // Which columns it sets is not known: those that it names.
-        Some(conflict) => table
-            .columns
-            .iter()
-            .map(|column| &column.name)
-            .filter(|name| sets(&conflict.sql, name))
-            .collect(),
-        None => parsed.assignments.iter().map(|(name, _)| name).collect(),
+        Some(conflict) => &conflict.assignments,
+        None => &parsed.assignments,
     };
     Change {
         op: parsed.op,
         upsert: update.is_some(),
-        sets,
+        sets: sets.iter().map(|(name, _)| name).collect(),
         key,
         proven: meaning.proven,
     }

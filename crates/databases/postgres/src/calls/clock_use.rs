@@ -7,7 +7,7 @@ use windrow_proof::{Clock, Clocked, clock};
 
 use super::describe::{ColumnDefault, Description};
 use super::judge::used_defaults;
-use super::parsed::{given, mentions, sets};
+use super::parsed::given;
 use crate::catalog::column::{Column, oid};
 use crate::catalog::table::Facts;
 use crate::moment::{MOMENT, Moment};
@@ -136,7 +136,7 @@ impl<'a> Finder<'a> {
             let column = facts.place_of(name).and_then(|p| facts.columns.get(p));
             column.is_some_and(|column| column.type_oid == oid::TIMESTAMPTZ)
         };
-        let looks = mentions(&conflict.sql, "where");
+        let looks = conflict.has_condition;
         match self.found.exact.iter().find(of_zone).filter(|_| clear) {
             Some(name) => {
                 self.found.excluded = Some(name.clone());
@@ -145,10 +145,9 @@ impl<'a> Finder<'a> {
             None => {
                 self.found.no_sets |= looks;
                 self.looks |= looks;
-                let set = facts.columns.iter().map(|column| &column.name);
-                let stamped = stamped(&conflict.sql);
-                self.shared
-                    .extend(set.filter(|name| sets(&stamped, name)).cloned());
+                let set = conflict.assignments.iter();
+                let stamped = set.filter(|(_, value)| read(value) != Clock::Unread);
+                self.shared.extend(stamped.map(|(name, _)| name.clone()));
             }
         }
     }
@@ -185,35 +184,6 @@ impl<'a> Finder<'a> {
         };
         self.found
     }
-}
-
-/// The assignments of DO UPDATE SET that read the clock, one behind the other.
-fn stamped(conflict: &Expression) -> Expression {
-    let mut sql = String::new();
-    if let Expression::Sql(pieces) = conflict {
-        for piece in pieces {
-            match piece {
-                Piece::Text(text) => sql.push_str(text),
-                Piece::Parameter(_) => sql.push_str("NULL"),
-            }
-        }
-    }
-    let lower = sql.to_ascii_lowercase();
-    let set = lower.find(" set ").map_or(0, |at| at + " set ".len());
-    let (mut depth, mut quoted) = (0_usize, false);
-    let parts = sql.get(set..).unwrap_or_default().split(|c| {
-        match c {
-            '\'' | '"' => quoted = !quoted,
-            '(' if !quoted => depth += 1,
-            ')' if !quoted => depth = depth.saturating_sub(1),
-            _ => {}
-        }
-        c == ',' && depth == 0 && !quoted
-    });
-    let reads = parts.filter(|part| clock(part, MOMENT) != Clock::Unread);
-    // A column of several that are set at once stands in parentheses.
-    let stamped: Vec<&str> = reads.collect();
-    Expression::Sql([Piece::Text(stamped.join(", ").into())].into())
 }
 
 /// Reads all pieces of an expression together.

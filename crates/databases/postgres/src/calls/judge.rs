@@ -6,7 +6,7 @@ use windrow_core::{Apart, Name, Op};
 use windrow_proof::{Action, Clocked, Level, Trusted, Words};
 
 use super::describe::{ColumnDefault, Description, Function, Relation};
-use super::parsed::{given, has_word, mentions, sets};
+use super::parsed::{given, has_word, sets};
 use crate::catalog::level;
 use crate::catalog::table::{Facts, NOT_ASKED};
 
@@ -99,7 +99,7 @@ fn with_action<T>(
         set.any(|(column, value)| **column == *name && *value == Expression::Default)
     };
     let assigned = |name: &str| match update {
-        Some(conflict) => sets(&conflict.sql, &name.into()),
+        Some(conflict) => sets(conflict, name),
         None => parsed
             .assignments
             .iter()
@@ -204,7 +204,8 @@ fn of_defaults(
         return Some("OVERRIDING USER VALUE");
     }
     let update = parsed.conflict.as_ref().filter(|conflict| conflict.update);
-    if update.is_some_and(|conflict| mentions(&conflict.sql, "default")) {
+    let is_default = |(_, value): &(Name, Expression)| *value == Expression::Default;
+    if update.is_some_and(|conflict| conflict.assignments.iter().any(is_default)) {
         return Some("DEFAULT in ON CONFLICT");
     }
     let used = match used_defaults(parsed, description, facts) {

@@ -93,7 +93,7 @@ fn keeps_key(parsed: &ParsedStatement, facts: &Facts, proven: bool) -> bool {
     let is_other = update.is_some_and(|conflict| {
         let target = conflict.columns.as_deref().unwrap_or_default();
         let same = target.len() == names.len() && names.iter().all(|name| target.contains(name));
-        !same || names.iter().any(|name| sets(&conflict.sql, name))
+        !same || names.iter().any(|name| sets(conflict, name))
     });
     (proven || !facts.has_hooks) && !is_other && !names.iter().any(is_set)
 }

@@ -22,7 +22,7 @@ use windrow_database::quote::push_ident;
 use super::carrier::Carrier;
 use super::key::Part;
 use super::meaning::Meaning;
-use super::parsed::{bare, given, has_parameters, mentions, sets};
+use super::parsed::{bare, given, has_parameters, sets};
 use crate::catalog::column::Column;
 use crate::catalog::table::{Facts, Unique};
 use crate::compiled::Fused;
@@ -148,7 +148,7 @@ impl<'a> Text<'a> {
         if conflict.is_some_and(|c| has_parameters(&c.sql)) || self.moves_keys() {
             return None;
         }
-        let misses = conflict.is_some_and(|c| !c.update || mentions(&c.sql, "where"));
+        let misses = conflict.is_some_and(|c| !c.update || c.has_condition);
         let returns = self.parsed.returning.is_some();
         match &self.meaning.generated {
             Some(generated) if generated.source.is_none() => None,
@@ -187,7 +187,7 @@ impl<'a> Text<'a> {
                     .columns
                     .iter()
                     .filter_map(|p| self.facts.columns.get(*p));
-                columns.any(|column| sets(&conflict.sql, &column.name))
+                columns.any(|column| sets(conflict, &column.name))
             })
     }
 

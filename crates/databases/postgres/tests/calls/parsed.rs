@@ -148,9 +148,14 @@ impl Make {
         };
         let clause = format!("on conflict {target}do {action}");
         self.append(&clause);
+        let set = action.strip_prefix("update set ");
+        let mut parts = set.unwrap_or_default().splitn(2, " where ");
+        let assignments = parts.next().filter(|_| set.is_some());
         self.parsed.conflict = Some(Conflict {
             columns: (!columns.is_empty()).then(|| names(columns)),
-            update: action.starts_with("update"),
+            update: set.is_some(),
+            assignments: assignments.map(pairs).unwrap_or_default(),
+            has_condition: parts.next().is_some(),
             sql: sql(&clause),
         });
         self
