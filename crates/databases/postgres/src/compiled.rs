@@ -3,11 +3,14 @@
 
 use std::sync::Arc;
 
+use windrow_calls::ParsedStatement;
 use windrow_core::{Apart, Op};
 use windrow_database::plan::Fence;
 
 use crate::catalog::table::Table;
 use crate::moment::Moment;
+use crate::statement::set::Fused;
+use crate::touch::{Change, fence, gives_all, order_shows};
 
 /// A statement that is ready to be executed on one version of its table. `F`: what is particular
 /// to the kind of work that it comes from.
@@ -45,22 +48,43 @@ pub(crate) struct Numbers {
     pub(crate) single_id: u64,
 }
 
-/// A set-based statement: the same for every number of writes.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Fused {
-    pub(crate) sql: String,
-    /// The types of its parameters: an array each.
-    pub(crate) types: Box<[u32]>,
-    /// It counts its rows and fails where one is missing, so there is nothing to tell of each. Else
-    /// it gives a row for each write that took place.
-    pub(crate) counted: bool,
-    /// True if the last parameter holds the distance of each write from the transaction's start.
-    pub(crate) moments: bool,
-    /// Places of values by which rows are found again: a write that has NULL there runs by itself.
-    pub(crate) found_by: Box<[usize]>,
+/// The extent to which writes of a statement share transactions and statements.
+pub(crate) struct Sharing {
+    /// True if what the statement runs besides itself is proven for each row.
+    pub(crate) is_proven: bool,
+    pub(crate) apart: Option<Arc<Apart>>,
+    pub(crate) moment: Moment,
+    pub(crate) fused: Option<Fused>,
+    pub(crate) telling: Option<Fused>,
 }
 
 impl<F> Compiled<F> {
+    /// Joins a statement with its table. `failure_key`: see [`Compiled::failure_key`].
+    pub(crate) fn of(
+        (numbers, failure_key): (Numbers, u64),
+        parsed: &ParsedStatement,
+        table: Arc<Table>,
+        sharing: Sharing,
+        form: F,
+    ) -> Self {
+        let change = Change::of(parsed, sharing.is_proven);
+        Self {
+            numbers,
+            failure_key,
+            op: parsed.op,
+            plain: parsed.op == Op::Insert && parsed.conflict.is_none(),
+            single: parsed.text.clone(),
+            fused: sharing.fused,
+            telling: sharing.telling,
+            fence: fence(&change, &table),
+            order_shows: order_shows(&change, &table, gives_all(parsed, &table)),
+            table,
+            moment: sharing.moment,
+            apart: sharing.apart,
+            form,
+        }
+    }
+
     /// Whether code runs of which nothing is proven: what it leaves behind must not be met by
     /// others.
     pub(crate) fn is_unproven(&self) -> bool {

@@ -13,8 +13,8 @@ use windrow_pgwire::wire::{DataRow, Wire};
 use super::catalog::column::{Column, Kind};
 use super::catalog::schema;
 use super::catalog::table::Facts;
-use super::rows::statement::push_results;
 use super::server::Server;
+use super::statement::of_shape::push_results;
 use super::talk::{Ask, talk, text};
 use super::values::{decode, text as spelling};
 

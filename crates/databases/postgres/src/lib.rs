@@ -7,7 +7,8 @@
 //! | --- | --- |
 //! | `sink` | rows: connections, and what they share |
 //! | `calls` | SQL statements that clients wrote themselves: their sink, and what they mean |
-//! | `rows` | rows: their statements, one by one and as sets |
+//! | `rows` | rows: their statements, values and answers |
+//! | `statement` | a write as a parsed statement; the SQL that executes many at once |
 //! | `ladder` | the way of a batch of either kind: from units to statements to verdicts |
 //! | `catalog` | what the database says of a table; tables that are made from rows |
 //! | `values` | values in and out |
@@ -40,6 +41,7 @@ mod own_tables;
 mod rows;
 mod server;
 mod sink;
+mod statement;
 mod talk;
 mod touch;
 mod values;

@@ -1,9 +1,11 @@
 //! What a write touches and what a statement changes, as far as the order of a batch is concerned.
 
+use windrow_calls::ParsedStatement;
 use windrow_core::{Name, Op};
 use windrow_database::plan::Fence;
 
 use crate::catalog::table::Table;
+use crate::statement::parsed::{bare, given};
 use crate::values::key::RowKey;
 
 /// What one write does to the order of a batch.
@@ -27,6 +29,38 @@ pub(crate) struct Change<'a> {
     pub(crate) key: Vec<&'a Name>,
     /// What it runs besides itself is proven for each row.
     pub(crate) proven: bool,
+}
+
+impl<'a> Change<'a> {
+    /// Returns what a statement changes. `proven`: what it runs besides itself is proven for each
+    /// row.
+    pub(crate) fn of(parsed: &'a ParsedStatement, proven: bool) -> Self {
+        let update = parsed.conflict.as_ref().filter(|conflict| conflict.update);
+        let key = match (&parsed.op, update) {
+            (Op::Insert, Some(conflict)) => conflict.columns.iter().flatten().collect(),
+            (Op::Insert, None) => Vec::new(),
+            _ => parsed.keys.iter().map(|(name, _)| name).collect(),
+        };
+        let sets = match update {
+            Some(conflict) => &conflict.assignments,
+            None => &parsed.assignments,
+        };
+        Self {
+            op: parsed.op,
+            upsert: update.is_some(),
+            sets: sets.iter().map(|(name, _)| name).collect(),
+            key,
+            proven,
+        }
+    }
+}
+
+/// Returns true if the client gives each value of a row that the table would fill in.
+pub(crate) fn gives_all(parsed: &ParsedStatement, table: &Table) -> bool {
+    let given = given(parsed, table).unwrap_or_default();
+    let mut defaults = table.columns.iter().filter(|c| c.has_default || c.identity);
+    defaults.all(|column| given.iter().any(|(name, _)| **name == column.name))
+        && given.iter().all(|(_, value)| bare(value).is_some())
 }
 
 /// Tells the rows of a table and one of its keys from all others, whatever name the table goes by.

@@ -11,14 +11,13 @@ use super::call_catalog::Renewed;
 use super::carrier::Carrier;
 use super::key::{self, Keys, Part};
 use super::meaning::Meaning;
-use super::parsed::{bare, given};
-use super::text;
 use crate::catalog::column::may_name_moments;
-use crate::catalog::table::Table;
-use crate::compiled::{Compiled, Numbers};
+use crate::compiled::{Compiled, Numbers, Sharing};
 use crate::fault::with_error;
 use crate::moment::Moment;
-use crate::touch::{Change, Touch, fence, order_shows};
+use crate::statement::parsed::{bare, given};
+use crate::statement::set::{SetBuilder, SetParameter};
+use crate::touch::Touch;
 use crate::values::fit::Fit;
 use crate::values::key::Found;
 
@@ -84,48 +83,82 @@ pub(super) fn bind_call(
         .then(|| carriers(parsed, &meaning, &call.formats))
         .flatten();
     let keys = meaning.keys(&call.formats).into_owned();
-    let telling_keys = meaning.telling_keys(&call.formats);
-    let fused = sets
-        .as_ref()
-        .and_then(|carriers| text::fused(parsed, &meaning, carriers, &telling_keys));
-    let telling = sets
-        .as_ref()
-        .filter(|_| fused.is_some())
-        .and_then(|carriers| text::telling(parsed, &meaning, carriers, &telling_keys));
-    let change = change(parsed, &meaning);
+    let (fused, telling) = match &sets {
+        Some(carriers) => {
+            let telling_keys = meaning.telling_keys(&call.formats);
+            let parameters = set_parameters(carriers, &telling_keys);
+            let builder = set_builder(&meaning, &parameters, &telling_keys);
+            let fused = builder.fused();
+            let telling = fused.as_ref().and_then(|_| builder.telling());
+            (fused, telling)
+        }
+        None => (None, None),
+    };
     let generated = meaning.generated.as_ref().filter(|column| column.told);
-    Compiled {
-        numbers,
-        failure_key: statement.id(),
-        op: parsed.op,
-        plain: parsed.op == Op::Insert && parsed.conflict.is_none(),
-        single: parsed.text.clone(),
-        fence: fence(&change, &meaning.table),
-        order_shows: order_shows(&change, &meaning.table, gives_all(parsed, &meaning.table)),
+    let bound = BoundCall {
+        statement: statement.clone(),
+        formats: call.formats.clone(),
+        results: call.results.clone(),
+        fresh: call.fresh,
+        signature,
+        changed_signature,
+        width: meaning.width,
+        travels: fused.is_some(),
+        found_by: fused
+            .as_ref()
+            .map_or_else(Box::default, |f| f.found_by.clone()),
+        times: times(&meaning, &call.formats),
+        carriers: sets.filter(|_| fused.is_some()).unwrap_or_default(),
+        keys,
+        generates: generated.map(|column| column.sequence),
+        trouble: (changed && !call.fresh).then(other_columns),
+    };
+    let sharing = Sharing {
+        is_proven: meaning.proven,
         apart,
         moment: meaning.clock.moment,
-        telling,
-        table: meaning.table.clone(),
-        form: BoundCall {
-            statement: statement.clone(),
-            formats: call.formats.clone(),
-            results: call.results.clone(),
-            fresh: call.fresh,
-            signature,
-            changed_signature,
-            width: meaning.width,
-            travels: fused.is_some(),
-            found_by: fused
-                .as_ref()
-                .map_or_else(Box::default, |f| f.found_by.clone()),
-            times: times(&meaning, &call.formats),
-            carriers: sets.filter(|_| fused.is_some()).unwrap_or_default(),
-            keys,
-            generates: generated.map(|column| column.sequence),
-            trouble: (changed && !call.fresh).then(other_columns),
-        },
         fused,
+        telling,
+    };
+    let known_by = (numbers, statement.id());
+    Compiled::of(known_by, parsed, meaning.table.clone(), sharing, bound)
+}
+
+/// Returns the parameters of a statement as they travel in arrays.
+fn set_parameters(carriers: &[Carrier], keys: &Keys) -> Vec<SetParameter> {
+    let of_keys = || keys.iter().flat_map(|(_, parts)| parts.iter());
+    let makes_keys = |place| {
+        of_keys().any(|part| matches!(part, Part::Parameter(parameter, _) if *parameter == place))
+    };
+    let parameter = |(place, carrier): (usize, &Carrier)| SetParameter {
+        array: carrier.array,
+        cast: carrier.cast.clone(),
+        is_domain: carrier.is_domain,
+        makes_keys: makes_keys(place),
+    };
+    carriers.iter().enumerate().map(parameter).collect()
+}
+
+fn set_builder<'a>(
+    meaning: &'a Meaning,
+    parameters: &'a [SetParameter],
+    keys: &Keys,
+) -> SetBuilder<'a> {
+    SetBuilder {
+        parsed: &meaning.parsed,
+        facts: &meaning.table,
+        clock: &meaning.clock,
+        parameters,
+        is_keyed: keys.iter().any(|(_, parts)| is_told(parts)),
+        taken: meaning.generated.as_ref(),
+        generates_keys: false,
+        width: meaning.width,
     }
+}
+
+/// Returns true if the values of a key are known to be equal wherever they are.
+fn is_told(parts: &[Part]) -> bool {
+    !parts.iter().any(|part| matches!(part, Part::Unknown))
 }
 
 /// Nothing is known of a statement any more: each call is parsed anew.
@@ -245,10 +278,12 @@ fn may_travel(meaning: &Meaning) -> bool {
     let travels = |formats: &Formats| {
         let carriers = carriers(parsed, meaning, formats)?;
         let keys = meaning.keys(formats);
-        let told = |parts: &[Part]| !parts.iter().any(|part| matches!(part, Part::Unknown));
         let plain = parsed.op == Op::Insert && parsed.conflict.is_none();
-        let told = plain || keys.iter().all(|(_, parts)| told(parts));
-        text::fused(parsed, meaning, &carriers, &meaning.telling_keys(formats)).filter(|_| told)
+        let told = plain || keys.iter().all(|(_, parts)| is_told(parts));
+        let telling_keys = meaning.telling_keys(formats);
+        let parameters = set_parameters(&carriers, &telling_keys);
+        let fused = set_builder(meaning, &parameters, &telling_keys).fused();
+        fused.filter(|_| told)
     };
     let joins = meaning.grouped.is_none() && meaning.table.fuses;
     joins && (travels(&Formats::Text).is_some() || travels(&Formats::Binary).is_some())
@@ -268,33 +303,6 @@ fn times(meaning: &Meaning, formats: &Formats) -> Box<[usize]> {
         })
         .map(|(place, _)| place)
         .collect()
-}
-
-/// Whether each value of a row is one that the client gave.
-fn gives_all(parsed: &ParsedStatement, table: &Table) -> bool {
-    let given = given(parsed, table).unwrap_or_default();
-    given.len() == table.columns.len() && given.iter().all(|(_, value)| bare(value).is_some())
-}
-
-/// What a call changes, as far as order is concerned.
-fn change<'d>(parsed: &'d ParsedStatement, meaning: &'d Meaning) -> Change<'d> {
-    let update = parsed.conflict.as_ref().filter(|conflict| conflict.update);
-    let key = match (&parsed.op, update) {
-        (Op::Insert, Some(conflict)) => conflict.columns.iter().flatten().collect(),
-        (Op::Insert, None) => Vec::new(),
-        _ => parsed.keys.iter().map(|(name, _)| name).collect(),
-    };
-    let sets = match update {
-        Some(conflict) => &conflict.assignments,
-        None => &parsed.assignments,
-    };
-    Change {
-        op: parsed.op,
-        upsert: update.is_some(),
-        sets: sets.iter().map(|(name, _)| name).collect(),
-        key,
-        proven: meaning.proven,
-    }
 }
 
 /// What clients are told whose statement gives other columns by now than they were told: the

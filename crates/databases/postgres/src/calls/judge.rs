@@ -3,28 +3,19 @@
 
 use windrow_calls::{Expression, ParsedStatement, REFUSED};
 use windrow_core::{Apart, Name, Op};
-use windrow_proof::{Action, Clocked, Level, Trusted, Words};
+use windrow_proof::{Level, Trusted, Words};
 
 use super::describe::{ColumnDefault, Description, Function, Relation};
-use super::parsed::{given, has_word, sets};
-use crate::catalog::level;
 use crate::catalog::table::{Facts, NOT_ASKED};
+use crate::statement::clock_use::UsedDefault;
+use crate::statement::level;
+use crate::statement::parsed::{given, has_word};
+use crate::statement::set::GeneratedColumn;
 
 /// Words that look like functions and are none.
 const GRAMMAR: [&str; 8] = [
     "coalesce", "nullif", "greatest", "least", "row", "array", "grouping", "cast",
 ];
-
-/// A column whose value each call takes from a sequence because it gives none.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct GeneratedColumn {
-    pub(super) name: Name,
-    pub(super) sequence: u32,
-    /// The expression that takes it, where it may be evaluated by itself.
-    pub(super) source: Option<Box<str>>,
-    /// The role may be told what was taken.
-    pub(super) told: bool,
-}
 
 /// What the statement's calls may share: a transaction, for this reason, or a statement.
 ///
@@ -70,53 +61,11 @@ fn of_proof(
     facts: &Facts,
     trusted: &Trusted,
 ) -> Result<Option<Apart>, Apart> {
-    match with_action(parsed, facts, |action| facts.judge(action, trusted)) {
+    match level::of_statement(parsed, facts, trusted) {
         Level::Fused => Ok(level::of_table(facts)),
         Level::Grouped(why) => Ok(Some((*why).clone())),
         Level::Apart(apart) => Err((*apart).clone()),
     }
-}
-
-/// Finds what the table runs for the statement that reads the transaction's clock.
-pub(super) fn clocked(parsed: &ParsedStatement, facts: &Facts, trusted: &Trusted) -> Clocked {
-    with_action(parsed, facts, |action| facts.clocked(action, trusted))
-}
-
-/// Calls a function with what the statement does to its table.
-fn with_action<T>(
-    parsed: &ParsedStatement,
-    facts: &Facts,
-    judge: impl FnOnce(&Action<'_>) -> T,
-) -> T {
-    let update = parsed.conflict.as_ref().filter(|conflict| conflict.update);
-    let given = given(parsed, facts);
-    let is_given = |name: &str| {
-        let mut given = given.iter().flatten();
-        given.any(|(column, _)| ***column == *name)
-    };
-    let to_default = |name: &str| {
-        let mut set = parsed.assignments.iter();
-        set.any(|(column, value)| **column == *name && *value == Expression::Default)
-    };
-    let assigned = |name: &str| match update {
-        Some(conflict) => sets(conflict, name),
-        None => parsed
-            .assignments
-            .iter()
-            .any(|(column, _)| **column == *name),
-    };
-    let action = Action {
-        inserts: parsed.op == Op::Insert,
-        updates: parsed.op == Op::Update || update.is_some(),
-        deletes: parsed.op == Op::Delete,
-        defaults: &|name| match parsed.op {
-            Op::Insert => !is_given(name),
-            _ => to_default(name),
-        },
-        sets: &assigned,
-        is_key: &|name| facts.is_key(name),
-    };
-    judge(&action)
 }
 
 fn of_functions(
@@ -242,6 +191,28 @@ pub(super) fn used_defaults<'a>(
         return Err("several rows with generated values");
     }
     Ok(description.defaults.iter().collect())
+}
+
+/// Lists the defaults that a statement's calls make use of: those of columns that an insert gives
+/// no value, and those that an update asks for by the word.
+pub(super) fn clock_defaults<'a>(
+    parsed: &'a ParsedStatement,
+    description: &'a Description,
+    facts: &Facts,
+) -> impl Iterator<Item = UsedDefault<'a>> {
+    let to_default = |d: &&ColumnDefault| {
+        let mut set = parsed.assignments.iter();
+        set.any(|(name, value)| **name == *d.column && *value == Expression::Default)
+    };
+    let used = match parsed.op {
+        Op::Insert => used_defaults(parsed, description, facts).unwrap_or_default(),
+        _ => description.defaults.iter().filter(to_default).collect(),
+    };
+    used.into_iter().map(|default| UsedDefault {
+        column: &default.column,
+        sql: &default.sql,
+        may_give: default.may_give,
+    })
 }
 
 /// What the insert takes from a sequence.

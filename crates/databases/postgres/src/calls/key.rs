@@ -10,9 +10,9 @@ use windrow_calls::{Expression, Formats, ParsedStatement, Piece};
 use windrow_core::{Name, Op};
 
 use super::carrier;
-use super::parsed::given;
 use crate::catalog::column::{Column, Kind, oid};
 use crate::catalog::table::Table;
+use crate::statement::parsed::given;
 use crate::touch::seed;
 use crate::values::key::{Found, RowKey};
 use crate::values::scalar;

@@ -9,15 +9,17 @@ use windrow_calls::{Arguments, AsRow, Formats, ParsedStatement, REFUSED, Signatu
 use windrow_core::{Apart, KeyedRow};
 use windrow_proof::Trusted;
 
-use super::clock_use::ClockUse;
 use super::describe::Description;
-use super::judge::{self, GeneratedColumn};
+use super::judge;
 use super::key::{self, Keys, keys, keys_of_moments};
 use super::literal;
 use super::row_of::RowOf;
 use super::row_plan::RowPlan;
 use crate::catalog::table::{Facts, NOT_DESCRIBED, Table};
 use crate::dialect::POSTGRES;
+use crate::statement::clock_use::ClockUse;
+use crate::statement::level;
+use crate::statement::set::GeneratedColumn;
 use crate::values::key::Found;
 
 /// A parsed statement joined with its table. Held by the [`windrow_calls::Statement`] that clients
@@ -214,8 +216,9 @@ pub(super) fn meaning(
     let grouped = unproven.or_else(|| otherwise.into_iter().flatten().next().map(Apart::of));
     let signature = Arc::new(description.signature());
     let table = put(relation.oid, facts.clone());
-    let clocked = judge::clocked(parsed, facts, trusted);
-    let clock = ClockUse::of(parsed, description, facts, &clocked);
+    let clocked = level::clocked(parsed, facts, trusted);
+    let defaults = judge::clock_defaults(parsed, description, facts);
+    let clock = ClockUse::of(parsed, defaults, facts, &clocked);
     let (types, exact) = (&signature.parameters, &clock.exact);
     let given = |formats| keys(parsed, &table, types, &formats, exact);
     let of_moments = |formats| keys_of_moments(parsed, &table, types, &formats, exact);

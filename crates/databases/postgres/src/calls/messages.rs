@@ -11,11 +11,12 @@ use windrow_pgwire::wire::DataRow;
 
 use super::bound_call::{BoundCall, other_columns};
 use super::renew::types_of;
-use crate::compiled::{Compiled, Fused};
+use crate::compiled::Compiled;
 use crate::ladder::answers::{Answers, number};
 use crate::ladder::bind::Bind;
 use crate::ladder::form::{Buffers, Messages, Slots};
 use crate::moment::push_distances;
+use crate::statement::set::Fused;
 use crate::values::encode::Unfit;
 
 impl Messages for BoundCall {

@@ -9,9 +9,7 @@
 //! | `bound_call` | a statement with the formats of its values, ready to be executed |
 //! | `carrier` | how the raw values of a parameter become one array |
 //! | `key` | which row a call is about, told from raw values |
-//! | `text` | the set-based statement, made of the client's own expressions |
 //! | `messages` | values out; what calls are told |
-//! | `parsed` | what a parsed statement says by itself |
 //! | `row_plan`, `row_value` | a call as the write of a row, where that stores the same |
 //! | `row_of` | the one row that a call may change, for replicas |
 //! | `known_tables` | tables that were read for described statements |
@@ -21,7 +19,6 @@
 mod bound_call;
 mod call_catalog;
 mod carrier;
-mod clock_use;
 mod describe;
 mod form;
 mod judge;
@@ -30,12 +27,10 @@ mod known_tables;
 mod literal;
 mod meaning;
 mod messages;
-mod parsed;
 mod renew;
 mod row_of;
 mod row_plan;
 mod row_value;
 mod sink;
-mod text;
 
 pub use sink::StatementSink;

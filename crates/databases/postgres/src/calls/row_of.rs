@@ -9,12 +9,12 @@ use windrow_calls::{Arguments, Expression, Formats, ParsedStatement};
 use windrow_core::{KeyedRow, Name, Op, TableName, Value};
 
 use super::describe::Description;
-use super::judge::GeneratedColumn;
-use super::parsed::{given, sets};
 use super::row_plan::Source;
 use crate::catalog::column::Column;
 use crate::catalog::table::Facts;
 use crate::inventory::keeps;
+use crate::statement::parsed::{given, sets};
+use crate::statement::set::GeneratedColumn;
 
 /// How the calls of a statement name their row.
 #[derive(Clone, Debug, PartialEq)]

@@ -12,10 +12,10 @@ use windrow_core::{Key, Name, OnConflict, Op, Returning, RowWrite, Shape, Value}
 
 use super::describe::{ColumnDefault, Description};
 use super::judge::used_defaults;
-use super::parsed::given;
 use super::row_value::{Reader, constant};
 use crate::catalog::column::{Column, Kind};
 use crate::catalog::table::Facts;
+use crate::statement::parsed::given;
 
 /// How the calls of a statement become writes of rows.
 #[derive(Clone, Debug, PartialEq)]

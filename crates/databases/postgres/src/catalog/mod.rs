@@ -1,5 +1,5 @@
-//! What the database says of a table, read once and shared; what its writes may share; tables and
-//! columns that are made from rows.
+//! What the database says of a table, read once and shared; tables and columns that are made from
+//! rows.
 //!
 //! | module | what it does |
 //! | --- | --- |
@@ -8,7 +8,6 @@
 //! | `table`, `column` | the description |
 //! | `cache` | all descriptions of a sink |
 //! | `check` | notices what has changed since a description was read |
-//! | `level` | what writes of rows may share, by the proof |
 //! | `create` | tables and columns that are made |
 
 pub(crate) mod ask;
@@ -16,6 +15,5 @@ pub(crate) mod cache;
 pub(crate) mod check;
 pub(crate) mod column;
 pub(crate) mod create;
-pub(crate) mod level;
 pub(crate) mod schema;
 pub(crate) mod table;

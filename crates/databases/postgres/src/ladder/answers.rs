@@ -46,7 +46,7 @@ struct Ended {
     types: Option<Signature>,
 }
 
-/// What a set-based statement of SQL calls said of one of them.
+/// The answer of a set-based statement about one of its writes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Framed {
     /// Its place in the statement, counted from 0.
@@ -239,10 +239,16 @@ impl Answers {
         with_error(Fault::from(error), &before, &body)
     }
 
-    /// What a set-based statement of SQL calls said of them.
+    /// The answers of a set-based statement about its writes.
     pub(crate) fn framed(&self, statement: usize) -> &[Framed] {
         let range = self.range(statement, |ended| ended.framed, self.framed.len());
         self.framed.get(range).unwrap_or_default()
+    }
+
+    /// The row of a write as the set-based statement gave it, without our own columns.
+    pub(crate) fn own_row(&self, framed: &Framed) -> Option<DataRow<'_>> {
+        let message = self.messages.get(framed.row.clone())?;
+        DataRow::of(message.get(HEADER..)?)
     }
 
     /// The row of a call, a whole message; empty where it gives none.

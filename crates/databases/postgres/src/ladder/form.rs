@@ -13,8 +13,9 @@ use windrow_pgwire::wire::{Broken, DataRow, ServerError, Wire};
 use super::answers::Answers;
 use super::segment::Prospect;
 use super::statements::Statements;
-use crate::compiled::{Compiled, Fused};
+use crate::compiled::Compiled;
 use crate::dialect::Dialect;
+use crate::statement::set::Fused;
 use crate::touch::Touch;
 use crate::values::encode::Unfit;
 

@@ -14,7 +14,8 @@ use super::prepared;
 use super::prepared::{Prepared, StatementKey};
 use super::segment::{Mode, Segment};
 use super::sent::{Sent, SentTransaction};
-use crate::compiled::{Compiled, Fused};
+use crate::compiled::Compiled;
+use crate::statement::set::Fused;
 use crate::values::encode::Unfit;
 
 /// What DISCARD ALL does, but for the plans, which are nobody's. By itself it may not run with

@@ -15,7 +15,7 @@ use super::target::Target;
 use crate::catalog::column::{Column, oid};
 use crate::catalog::create;
 use crate::catalog::table::Facts;
-use crate::rows::statement::{push, push_conflict};
+use crate::statement::of_shape::{push, push_conflict};
 
 /// The temporary table that rows go to first if their keys may exist already.
 const STAGE: &str = "pg_temp.windrow_portion";

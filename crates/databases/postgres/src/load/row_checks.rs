@@ -20,8 +20,8 @@ use super::stream::{Choice, Spelling, Stream};
 use super::target::Target;
 use crate::catalog::column::{Column, Kind};
 use crate::catalog::table::{Condition, Facts, Test, Unique};
-use crate::rows::fused;
-use crate::rows::statement::push;
+use crate::statement::of_shape::push;
+use crate::statement::set;
 
 /// The temporary table with the columns in question.
 const TABLE: &str = "windrow_sieve";
@@ -166,7 +166,7 @@ fn conditions(plan: &LoadPlan, facts: &Facts, judge: Judge) -> Vec<Trial> {
         let columns = condition.columns.iter().map(|c| given(*c));
         let columns: Vec<usize> = columns.collect::<Option<_>>()?;
         let value = |column| Some(format!("s.c{}", given(column)?));
-        let sql = format!("NOT {}", fused::condition(facts, condition, &value)?);
+        let sql = format!("NOT {}", set::condition(facts, condition, &value)?);
         Some(Trial {
             judge,
             sql,

@@ -5,14 +5,16 @@ use bytes::{BufMut, BytesMut};
 use postgres_protocol::IsNull;
 use postgres_protocol::message::frontend;
 use windrow_core::{Returned, RowDone, RowWrite, Value};
+use windrow_pgwire::wire::DataRow;
 
 use super::row_statement::RowStatement;
 use crate::catalog::column::{ArrayForm, Column};
-use crate::compiled::{Compiled, Fused};
+use crate::compiled::Compiled;
 use crate::ladder::answers::Answers;
 use crate::ladder::form::{Buffers, Messages, Slots};
 use crate::ladder::prepared;
 use crate::moment::push_distances;
+use crate::statement::set::Fused;
 use crate::values::encode::{Unfit, push_array};
 use crate::values::{decode, text};
 
@@ -77,9 +79,13 @@ impl Messages for RowStatement {
         let formats = row_statement.columns(table).map(format).chain(moments);
         let columns = row_statement.columns(table).map(Some);
         let columns = columns.chain(set.moments.then_some(None)).enumerate();
-        frontend::bind("", &name, formats, columns, push, [], out).map_err(|_| Unfit)?;
+        let heads: u8 = if set.counted { 0 } else { 2 };
+        let results = (0..heads).map(|_| 1);
+        let texts = row_statement.result_kinds.iter().map(|_| 0);
+        let results = results.chain(texts.filter(|_| heads > 0));
+        frontend::bind("", &name, formats, columns, push, results, out).map_err(|_| Unfit)?;
         frontend::execute("", 0, out).map_err(|_| Unfit)?;
-        Ok(0)
+        Ok(heads)
     }
 
     fn done_one(compiled: &Compiled<Self>, answers: &Answers, at: usize) -> RowDone {
@@ -105,17 +111,15 @@ impl Messages for RowStatement {
         }
         let statement = &compiled.form;
         slots.fill(&nothing(statement));
-        for row in answers.rows_of(at) {
-            let mut row = row.columns();
-            let place = row.next().flatten().and_then(number);
-            // The second column only makes the statement fail where a row is missing.
-            row.next();
-            let Some(done) = place.and_then(|place| slots.get_mut(place)) else {
+        for framed in answers.framed(at).iter().filter(|framed| framed.done) {
+            let Some(done) = slots.get_mut(framed.place) else {
                 continue;
             };
             done.rows = 1;
             if let Some(returned) = &mut done.returned {
-                returned.rows = vec![decoded(statement, row)];
+                let row = answers.own_row(framed);
+                let values = row.iter().flat_map(DataRow::columns);
+                returned.rows = vec![decoded(statement, values)];
             }
         }
     }
@@ -144,10 +148,4 @@ fn decoded<'r>(
     let kinds = statement.result_kinds.iter();
     let values = kinds.zip(row).map(|(kind, text)| decode::value(kind, text));
     values.collect()
-}
-
-/// A place that counts from 1.
-fn number(text: &[u8]) -> Option<usize> {
-    let number: usize = std::str::from_utf8(text).ok()?.parse().ok()?;
-    number.checked_sub(1)
 }

@@ -2,20 +2,20 @@
 
 use std::sync::Arc;
 
+use windrow_calls::ParsedStatement;
 use windrow_core::{Fault, Key, Name, OnConflict, Op, Returning, RowWrite, Shape, Value};
 use windrow_database::demand;
 use windrow_database::named_key::UniqueKeys as _;
 use windrow_proof::{Level, Trusted};
 
-use crate::catalog::column::{Column, Kind};
+use crate::catalog::column::{ArrayForm, Column, Kind};
 use crate::catalog::create;
-use crate::catalog::level;
 use crate::catalog::table::Table;
-use crate::compiled::{Compiled, Fused, Numbers};
-use crate::rows::clock_use::RowClock;
-use crate::rows::fused;
-use crate::rows::statement;
-use crate::touch::{Change, Touch, fence, order_shows, seed};
+use crate::compiled::{Compiled, Numbers, Sharing};
+use crate::statement::clock_use::{ClockUse, UsedDefault};
+use crate::statement::set::{Fused, SetBuilder, SetParameter};
+use crate::statement::{level, of_shape};
+use crate::touch::{Touch, seed};
 use crate::values::fit::{Fit, fit};
 use crate::values::key;
 use crate::values::key::Found;
@@ -58,20 +58,66 @@ impl Compiled<RowStatement> {
     ) -> Self {
         let key_names = key_names(shape, table);
         let names = key_names.clone().unwrap_or_default();
-        let row_names = row_names(shape, &names);
+        let parsed = of_shape::of_shape(shape, &names, table);
+        let row_statement = RowStatement::of(shape, key_names.as_deref(), (table, judges));
+        let level = level::of_statement(&parsed, table, trusted);
+        let clock = clock_use(&parsed, table, trusted);
+        let (fused, telling) = match level {
+            Level::Fused => row_statement.sets(table, &parsed, &clock),
+            Level::Grouped(_) | Level::Apart(_) => (None, None),
+        };
+        let sharing = Sharing {
+            is_proven: level == Level::Fused,
+            apart: match level {
+                Level::Apart(apart) => Some(apart),
+                Level::Fused | Level::Grouped(_) => None,
+            },
+            moment: clock.moment,
+            fused,
+            telling,
+        };
+        let known_by = (numbers, shape.id());
+        Self::of(known_by, &parsed, table.clone(), sharing, row_statement)
+    }
+}
+
+/// Finds where the writes of a statement read the transaction's clock.
+fn clock_use(parsed: &ParsedStatement, table: &Table, trusted: &Trusted) -> ClockUse {
+    if table.dialect.plain_catalog || parsed.op == Op::Get {
+        return ClockUse::default();
+    }
+    let given = parsed.columns.as_deref().unwrap_or_default();
+    let left = |column: &&Column| parsed.op == Op::Insert && !given.contains(&column.name);
+    let defaults = table.columns.iter().filter(left).filter_map(|column| {
+        Some(UsedDefault {
+            column: &column.name,
+            sql: column.default.as_deref()?,
+            may_give: column.may_give,
+        })
+    });
+    let clocked = level::clocked(parsed, table, trusted);
+    ClockUse::of(parsed, defaults, table, &clocked)
+}
+
+impl RowStatement {
+    /// Joins a shape with its table. `key`: the names of its key's columns; `None` if it needs a key
+    /// and there is none.
+    fn of(shape: &Arc<Shape>, key: Option<&[Name]>, (table, judges): (&Table, bool)) -> Self {
+        let names = key.unwrap_or_default();
+        let row_names = row_names(shape, names);
         let places: Option<Box<[usize]>> = row_names.iter().map(|n| table.place_of(n)).collect();
-        let results = statement::result_names(&shape.returning, table);
+        let results = of_shape::result_names(&shape.returning, table);
         let result_places: Option<Vec<usize>> = results.iter().map(|n| table.place_of(n)).collect();
         let complete = places.is_some() && result_places.is_some();
         let places = places.unwrap_or_default();
-        let trouble = senseless(shape, key_names.is_none(), table).or_else(|| {
+        let trouble = senseless(shape, key.is_none(), table).or_else(|| {
             if complete {
-                trouble(shape, table, &names)
+                trouble(shape, table, names)
             } else {
                 Some(Trouble::Unparsable)
             }
         });
-        let row_statement = RowStatement {
+        Self {
             shape: shape.clone(),
             result_kinds: kinds(table, &result_places.unwrap_or_default()),
             result_names: results.into(),
@@ -79,55 +125,32 @@ impl Compiled<RowStatement> {
             places,
             trouble,
             judges,
-        };
-        let plain = shape.op == Op::Insert && shape.on_conflict == OnConflict::Error;
-        let level = level::of_shape(shape, &names, table, trusted);
-        let clock = RowClock::of(shape, &names, table, trusted);
-        let (fused, telling) = match level {
-            Level::Fused => row_statement.sets(table, &names, plain, &clock),
-            Level::Grouped(_) | Level::Apart(_) => (None, None),
-        };
-        Self {
-            numbers,
-            failure_key: shape.id(),
-            op: shape.op,
-            plain,
-            single: statement::single(shape, &names, table).into(),
-            fused,
-            telling,
-            fence: fence(&change(shape, &names, level == Level::Fused), table),
-            order_shows: order_shows(
-                &change(shape, &names, level == Level::Fused),
-                table,
-                gives_all(shape, table),
-            ),
-            table: table.clone(),
-            moment: clock.moment,
-            apart: match level {
-                Level::Apart(apart) => Some(apart),
-                Level::Fused | Level::Grouped(_) => None,
-            },
-            form: row_statement,
         }
     }
-}
 
-impl RowStatement {
     fn sets(
         &self,
         table: &Table,
-        key: &[Name],
-        plain: bool,
-        clock: &RowClock,
+        parsed: &ParsedStatement,
+        clock: &ClockUse,
     ) -> (Option<Fused>, Option<Fused>) {
-        if self.trouble.is_some() || clock.no_sets {
+        let parameters: Option<Vec<SetParameter>> = self.columns(table).map(parameter).collect();
+        let Some(parameters) = parameters.filter(|_| table.fuses && self.trouble.is_none()) else {
             return (None, None);
-        }
-        let row: Vec<&Column> = self.columns(table).collect();
-        let telling = plain
-            .then(|| fused::telling(&self.shape, table, &row, clock))
-            .flatten();
-        (fused::fused(&self.shape, table, &row, key, clock), telling)
+        };
+        let builder = SetBuilder {
+            parsed,
+            facts: table,
+            clock,
+            parameters: &parameters,
+            is_keyed: is_keyed(parsed, table),
+            taken: None,
+            generates_keys: true,
+            width: u16::try_from(self.result_names.len()).unwrap_or(u16::MAX),
+        };
+        let fused = builder.fused();
+        let telling = fused.as_ref().and_then(|_| builder.telling());
+        (fused, telling)
     }
 
     /// The columns of the row's values, in their order.
@@ -274,6 +297,26 @@ pub(crate) fn key_names(shape: &Shape, table: &Table) -> Option<Vec<Name>> {
     table.key_names(&shape.key)
 }
 
+/// Returns the parameter that the values of a column are; `None` if they cannot travel in arrays.
+fn parameter(column: &Column) -> Option<SetParameter> {
+    Some(SetParameter {
+        array: column.array_param()?,
+        cast: (column.form == ArrayForm::Cast).then(|| column.type_name.as_str().into()),
+        // The server compares a domain's column with values of the base type.
+        is_domain: false,
+        makes_keys: column.makes_keys(),
+    })
+}
+
+/// Returns true if the keys of a statement are exactly those of a unique key whose equal values are
+/// known to be equal.
+fn is_keyed(parsed: &ParsedStatement, table: &Table) -> bool {
+    let keys = parsed.keys.iter();
+    let places: Option<Vec<usize>> = keys.map(|(name, _)| table.place_of(name)).collect();
+    let makes_keys = |place: &usize| table.columns.get(*place).is_some_and(Column::makes_keys);
+    places.is_some_and(|places| places.iter().all(makes_keys) && table.unique_of(&places).is_some())
+}
+
 fn row_names(shape: &Shape, key: &[Name]) -> Vec<Name> {
     let key = if shape.has_key_values() { key } else { &[] };
     shape.columns.iter().chain(key).cloned().collect()
@@ -365,23 +408,4 @@ fn given_keys(table: &Table, row: &[usize]) -> Vec<(u64, Box<[usize]>)> {
         }
     }
     keys
-}
-
-/// Whether nothing stands in for a value that a row does not have.
-fn gives_all(shape: &Shape, table: &Table) -> bool {
-    let mut defaults = table.columns.iter().filter(|c| c.has_default || c.identity);
-    defaults.all(|column| shape.columns.contains(&column.name))
-}
-
-/// What a write of the shape changes, as far as order is concerned.
-fn change<'s>(shape: &'s Shape, key: &'s [Name], proven: bool) -> Change<'s> {
-    let upsert = shape.op == Op::Insert && shape.on_conflict == OnConflict::Update;
-    let sets = |name: &&Name| shape.op == Op::Update || !key.contains(*name);
-    Change {
-        op: shape.op,
-        upsert,
-        sets: shape.columns.iter().filter(sets).collect(),
-        key: key.iter().collect(),
-        proven,
-    }
 }

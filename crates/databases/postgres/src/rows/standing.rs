@@ -14,9 +14,9 @@ use windrow_proof::Trusted;
 
 use super::row_statement::RowStatement;
 use crate::catalog::column::Column;
-use crate::catalog::level;
 use crate::catalog::table::{Facts, Table};
 use crate::compiled::{Compiled, Numbers};
+use crate::statement::{level, of_shape};
 
 /// Adds what is known of a table. `name`: as clients have named it.
 pub(crate) fn add(
@@ -77,7 +77,8 @@ fn key(facts: &Facts) -> Vec<Name> {
 
 /// Why writes that may share a transaction share no statement.
 fn grouped(shape: &Shape, facts: &Facts, trusted: &Trusted) -> Option<Apart> {
-    let proven = match level::of_shape(shape, &key(facts), facts, trusted) {
+    let parsed = of_shape::of_shape(shape, &key(facts), facts);
+    let proven = match level::of_statement(&parsed, facts, trusted) {
         windrow_proof::Level::Grouped(why) => Some((*why).clone()),
         _ => None,
     };

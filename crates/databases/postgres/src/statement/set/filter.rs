@@ -1,43 +1,36 @@
-//! Which rows would fail, asked before they are inserted.
+//! Conditions of a table, asked of rows before they are inserted.
 
 use windrow_database::quote::push_ident;
 
-use super::Text;
+use super::SetBuilder;
 use crate::catalog::table::{Condition, Facts, Test};
-use crate::rows::statement::push;
+use crate::statement::of_shape::push;
+use crate::statement::parsed::{bare, given};
 
-impl Text<'_> {
-    /// ` WHERE ..`: the conditions whose columns are all given.
+impl SetBuilder<'_> {
+    /// Appends ` WHERE ..`: the conditions whose columns are all given by parameters.
     pub(super) fn push_filter(&self, sql: &mut String) {
-        push_conditions(sql, self.facts, &|column| {
+        let given = given(self.parsed, self.facts).unwrap_or_default();
+        let value = |column: usize| {
             let name = &self.facts.columns.get(column)?.name;
-            let place = self.shape.columns.iter().position(|n| n == name)?;
-            let mut value = String::new();
-            self.push_value(&mut value, place);
-            Some(value)
-        });
-    }
-}
-
-/// Appends ` WHERE ..`: the conditions whose columns are all given. `value`: the SQL of what is
-/// given for a column.
-pub(crate) fn push_conditions(
-    sql: &mut String,
-    facts: &Facts,
-    value: &dyn Fn(usize) -> Option<String>,
-) {
-    let mut joint = " WHERE ";
-    for condition in &facts.conditions {
-        if let Some(test) = test(facts, condition, value) {
-            sql.push_str(joint);
-            sql.push_str(&test);
-            joint = " AND ";
+            let (_, value) = given.iter().find(|(given, _)| *given == name)?;
+            let mut sql = String::new();
+            self.push_parameter(&mut sql, bare(value)?);
+            Some(sql)
+        };
+        let mut joint = " WHERE ";
+        for condition in &self.facts.conditions {
+            if let Some(test) = test(self.facts, condition, &value) {
+                sql.push_str(joint);
+                sql.push_str(&test);
+                joint = " AND ";
+            }
         }
     }
 }
 
-/// What is true for rows that fulfil a condition; `None`: not all of its columns are given.
-/// `value`: the SQL of what is given for a column.
+/// Returns an expression that is true for rows that fulfil a condition; `None` if not all of its
+/// columns are given. `value`: the SQL of the value that is given for a column.
 pub(crate) fn test(
     facts: &Facts,
     condition: &Condition,

@@ -1,12 +1,10 @@
-//! Where a statement reads the transaction's clock, and what becomes of it in a set-based
+//! Finds where a statement reads the transaction's clock, and what becomes of that in a set-based
 //! statement.
 
 use windrow_calls::{Expression, ParsedStatement, Piece};
 use windrow_core::{Name, Op};
 use windrow_proof::{Clock, Clocked, clock};
 
-use super::describe::{ColumnDefault, Description};
-use super::judge::used_defaults;
 use super::parsed::given;
 use crate::catalog::column::{Column, oid};
 use crate::catalog::table::Facts;
@@ -14,18 +12,27 @@ use crate::moment::{MOMENT, Moment};
 
 /// A statement's use of the transaction's clock.
 #[derive(Clone, Debug, Default)]
-pub(super) struct ClockUse {
-    pub(super) moment: Moment,
+pub(crate) struct ClockUse {
+    pub(crate) moment: Moment,
     /// Set-based statements have a moment for each unit.
-    pub(super) is_carried: bool,
+    pub(crate) is_carried: bool,
     /// No set-based statement tells the truth.
-    pub(super) no_sets: bool,
+    pub(crate) no_sets: bool,
     /// Columns that are not given whose defaults read it, with their values over [`MOMENT`].
-    pub(super) defaults: Vec<(Name, String)>,
+    pub(crate) defaults: Vec<(Name, String)>,
     /// Columns whose value is the moment itself: different for different units.
-    pub(super) exact: Vec<Name>,
+    pub(crate) exact: Vec<Name>,
     /// The column of `excluded` that holds the moment for DO UPDATE.
-    pub(super) excluded: Option<Name>,
+    pub(crate) excluded: Option<Name>,
+}
+
+/// A default of a table's column that a write makes use of.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct UsedDefault<'a> {
+    pub(crate) column: &'a str,
+    pub(crate) sql: &'a str,
+    /// True if the role may give the column a value itself.
+    pub(crate) may_give: bool,
 }
 
 /// The findings of a look through a statement.
@@ -41,10 +48,11 @@ struct Finder<'a> {
 }
 
 impl ClockUse {
-    /// Looks through a statement. `clocked`: what the table runs for it that reads the clock.
-    pub(super) fn of(
+    /// Looks through a statement. `defaults`: those that its writes make use of. `clocked`: what
+    /// the table runs for them that reads the clock.
+    pub(crate) fn of<'d>(
         parsed: &ParsedStatement,
-        description: &Description,
+        defaults: impl Iterator<Item = UsedDefault<'d>>,
         facts: &Facts,
         clocked: &Clocked,
     ) -> Self {
@@ -58,7 +66,7 @@ impl ClockUse {
         for (name, value) in given.iter().flatten().copied().chain(set) {
             finder.value(name, value, facts);
         }
-        finder.defaults(parsed, description, facts);
+        finder.defaults(parsed, defaults, facts);
         let conditions = parsed.keys.iter().map(|(_, value)| value);
         for condition in conditions.chain(&parsed.conditions) {
             finder.condition(condition);
@@ -89,21 +97,17 @@ impl<'a> Finder<'a> {
         }
     }
 
-    fn defaults(&mut self, parsed: &'a ParsedStatement, description: &Description, facts: &Facts) {
-        if parsed.op != Op::Insert {
-            let to_default = |d: &&ColumnDefault| {
-                let mut set = parsed.assignments.iter();
-                set.any(|(name, value)| **name == *d.column && *value == Expression::Default)
-            };
-            let set = description.defaults.iter().filter(to_default);
-            let reads = set.filter(|d| clock(&d.sql, MOMENT) != Clock::Unread);
-            return self.shared.extend(reads.map(|d| (*d.column).into()));
-        }
-        for default in used_defaults(parsed, description, facts).unwrap_or_default() {
-            let name: Name = (*default.column).into();
-            match clock(&default.sql, MOMENT) {
+    fn defaults<'d>(
+        &mut self,
+        parsed: &ParsedStatement,
+        defaults: impl Iterator<Item = UsedDefault<'d>>,
+        facts: &Facts,
+    ) {
+        for default in defaults {
+            let name: Name = default.column.into();
+            match clock(default.sql, MOMENT) {
                 Clock::Unread => {}
-                Clock::Read { sql, exact } if default.may_give => {
+                Clock::Read { sql, exact } if default.may_give && parsed.op == Op::Insert => {
                     self.found.is_carried = true;
                     self.exact(&name, exact, facts);
                     self.found.defaults.push((name, sql));

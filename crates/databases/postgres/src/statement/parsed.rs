@@ -7,7 +7,7 @@ use crate::catalog::table::Facts;
 
 /// The columns that an insert gives values to, with the expressions; `None`: they are not known one
 /// by one.
-pub(super) fn given<'a>(
+pub(crate) fn given<'a>(
     parsed: &'a ParsedStatement,
     facts: &'a Facts,
 ) -> Option<Vec<(&'a Name, &'a Expression)>> {
@@ -27,7 +27,7 @@ pub(super) fn given<'a>(
 }
 
 /// The parameter that an expression is, where it is nothing else.
-pub(super) fn bare(expression: &Expression) -> Option<usize> {
+pub(crate) fn bare(expression: &Expression) -> Option<usize> {
     match expression {
         Expression::Sql(pieces) => match &**pieces {
             [Piece::Parameter(place)] => Some(usize::from(*place)),
@@ -38,13 +38,13 @@ pub(super) fn bare(expression: &Expression) -> Option<usize> {
 }
 
 /// Whether one of the words is a part of a text.
-pub(super) fn has_word(sql: &str, words: &[&str]) -> bool {
+pub(crate) fn has_word(sql: &str, words: &[&str]) -> bool {
     let sql = sql.to_ascii_lowercase();
     words.iter().any(|word| sql.contains(word))
 }
 
 /// Returns true if DO UPDATE sets the column.
-pub(super) fn sets(conflict: &Conflict, column: &str) -> bool {
+pub(crate) fn sets(conflict: &Conflict, column: &str) -> bool {
     conflict
         .assignments
         .iter()
@@ -52,14 +52,14 @@ pub(super) fn sets(conflict: &Conflict, column: &str) -> bool {
 }
 
 /// Returns true if a value of the expression depends on a parameter.
-pub(super) fn has_parameters(expression: &Expression) -> bool {
+pub(crate) fn has_parameters(expression: &Expression) -> bool {
     match expression {
         Expression::Sql(pieces) => pieces.iter().any(|p| matches!(p, Piece::Parameter(_))),
         Expression::Default => false,
     }
 }
 
-pub(super) fn uses(expression: &Expression, place: usize) -> bool {
+pub(crate) fn uses(expression: &Expression, place: usize) -> bool {
     match expression {
         Expression::Sql(pieces) => pieces
             .iter()

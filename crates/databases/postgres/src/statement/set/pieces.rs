@@ -4,17 +4,20 @@ use windrow_calls::{Expression, Piece};
 use windrow_database::quote::{push_ident, push_table};
 use windrow_proof::{Clock, clock};
 
-use super::{Text, W, comma};
+use super::{SetBuilder, W, comma};
 use crate::moment::MOMENT;
-use crate::rows::statement::push;
+use crate::statement::of_shape::{is_upsert, push};
 
-impl Text<'_> {
+impl SetBuilder<'_> {
     pub(super) fn push_conflict(&self, sql: &mut String) {
         let Some(conflict) = &self.parsed.conflict else {
             return;
         };
+        if is_upsert(self.parsed, self.facts) {
+            return;
+        }
         sql.push(' ');
-        match &self.meaning.clock.excluded {
+        match &self.clock.excluded {
             Some(name) => {
                 let mut moment = String::from("excluded.");
                 push_ident(&mut moment, name);
@@ -73,29 +76,32 @@ impl Text<'_> {
     }
 
     pub(super) fn push_parameter(&self, sql: &mut String, place: usize) {
-        let cast = self
-            .carriers
-            .get(place)
-            .and_then(|carrier| carrier.cast.as_ref());
+        let parameter = self.parameters.get(place);
+        let cast = parameter.and_then(|parameter| parameter.cast.as_ref());
         match cast {
             Some(cast) => push(sql, format_args!("({W}.\"windrow {}\"::{cast})", place + 1)),
             None => push(sql, format_args!("{W}.\"windrow {}\"", place + 1)),
         }
     }
 
+    /// Appends the rows of the writes: an array a column. `numbered`: with the place of each row.
     pub(super) fn push_source(&self, sql: &mut String, numbered: bool) {
+        if numbered && self.facts.dialect.subscripts {
+            return self.push_subscripts(sql);
+        }
         sql.push_str("unnest(");
-        for number in 0..self.carriers.len() {
+        for number in 0..self.parameters.len() {
             push(sql, format_args!("{}${}", comma(number), number + 1));
         }
         self.push_distances(sql, "", "");
+        sql.push_str(if numbered { ") WITH ORDINALITY" } else { ")" });
         self.push_names(sql, numbered);
     }
 
     /// The parameter of the rows' distances, behind all others.
     fn push_distances(&self, sql: &mut String, before: &str, behind: &str) {
-        if self.meaning.clock.is_carried {
-            let number = self.carriers.len();
+        if self.clock.is_carried {
+            let number = self.parameters.len();
             push(
                 sql,
                 format_args!("{}{before}${}{behind}", comma(number), number + 1),
@@ -106,30 +112,44 @@ impl Text<'_> {
     /// The same, but the planner does not see how long the arrays are: for a long one it would read
     /// a whole table in place of looking rows up in the index.
     pub(super) fn push_hidden_source(&self, sql: &mut String) {
+        if self.facts.dialect.subscripts {
+            return self.push_subscripts(sql);
+        }
         sql.push_str("unnest(");
-        for number in 0..self.carriers.len() {
+        for number in 0..self.parameters.len() {
             push(
                 sql,
                 format_args!("{}(SELECT ${})", comma(number), number + 1),
             );
         }
         self.push_distances(sql, "(SELECT ", ")");
+        sql.push_str(") WITH ORDINALITY");
         self.push_names(sql, true);
     }
 
-    pub(super) fn push_names(&self, sql: &mut String, numbered: bool) {
-        let ordinality = if numbered { " WITH ORDINALITY" } else { "" };
-        push(sql, format_args!("){ordinality} AS {W}("));
-        for number in 0..self.carriers.len() {
+    /// Appends `ROWS FROM (unnest($1), .., generate_subscripts($1, 1))`: the columns of one row of
+    /// such a source have the same place, by definition.
+    fn push_subscripts(&self, sql: &mut String) {
+        sql.push_str("ROWS FROM (");
+        for number in 1..=self.parameters.len() {
+            push(sql, format_args!("unnest(${number}), "));
+        }
+        sql.push_str("generate_subscripts($1, 1))");
+        self.push_names(sql, true);
+    }
+
+    fn push_names(&self, sql: &mut String, numbered: bool) {
+        push(sql, format_args!(" AS {W}("));
+        for number in 0..self.parameters.len() {
             push(
                 sql,
                 format_args!("{}\"windrow {}\"", comma(number), number + 1),
             );
         }
-        if self.meaning.clock.is_carried {
+        if self.clock.is_carried {
             push(
                 sql,
-                format_args!("{}\"windrow at\"", comma(self.carriers.len())),
+                format_args!("{}\"windrow at\"", comma(self.parameters.len())),
             );
         }
         sql.push_str(if numbered { ", \"windrow ord\")" } else { ")" });

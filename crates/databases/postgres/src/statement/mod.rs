@@ -1,0 +1,16 @@
+//! A write as a statement whose parts are known, and the SQL that executes many such writes at
+//! once. Both kinds of work use it: rows and SQL calls. It never looks at values.
+//!
+//! | module | what it does |
+//! | --- | --- |
+//! | `of_shape` | the statement of a row write |
+//! | `parsed` | reads single parts of a statement |
+//! | `level` | decides what writes of a statement may share |
+//! | `clock_use` | finds where a statement reads the transaction's clock |
+//! | `set` | the set-based statement |
+
+pub(crate) mod clock_use;
+pub(crate) mod level;
+pub(crate) mod of_shape;
+pub(crate) mod parsed;
+pub(crate) mod set;
