@@ -57,7 +57,9 @@ impl<'a> Change<'a> {
 
 /// Returns true if the client gives each value of a row that the table would fill in.
 pub(crate) fn gives_all(parsed: &ParsedStatement, table: &Table) -> bool {
-    let given = given(parsed, table).unwrap_or_default();
+    let Some(given) = given(parsed, table) else {
+        return false;
+    };
     let mut defaults = table.columns.iter().filter(|c| c.has_default || c.identity);
     defaults.all(|column| given.iter().any(|(name, _)| **name == column.name))
         && given.iter().all(|(_, value)| bare(value).is_some())

@@ -23,29 +23,6 @@ const RELATION: &str = concat!(
     "WHERE c.oid = to_regclass($1)"
 );
 
-/// Where values of columns come from that are not given. A domain may have a default too.
-const DEFAULTS: &str = "\
-SELECT a.attname, coalesce(s.oid, 0),
-  CASE WHEN a.attidentity <> '' THEN 'nextval(' || quote_literal(s.oid::regclass) || '::regclass)'
-    ELSE coalesce(pg_get_expr(f.adbin, f.adrelid), t.typdefault) END,
-  coalesce(has_sequence_privilege(s.oid, 'USAGE, UPDATE'), false),
-  coalesce(has_sequence_privilege(s.oid, 'USAGE, SELECT'), true),
-  has_column_privilege(a.attrelid, a.attnum, 'INSERT')
-FROM pg_catalog.pg_attribute a
-JOIN pg_catalog.pg_type t ON t.oid = a.atttypid
-LEFT JOIN pg_catalog.pg_attrdef f ON f.adrelid = a.attrelid AND f.adnum = a.attnum
-LEFT JOIN LATERAL (
-  SELECT c.oid FROM pg_catalog.pg_depend d JOIN pg_catalog.pg_class c ON c.oid = d.refobjid AND c.relkind = 'S'
-  WHERE d.classid = 'pg_catalog.pg_attrdef'::regclass AND d.objid = f.oid AND d.refclassid = 'pg_catalog.pg_class'::regclass
-  UNION ALL
-  SELECT c.oid FROM pg_catalog.pg_depend d JOIN pg_catalog.pg_class c ON c.oid = d.objid AND c.relkind = 'S'
-  WHERE a.attidentity <> '' AND d.classid = 'pg_catalog.pg_class'::regclass AND d.refclassid = 'pg_catalog.pg_class'::regclass
-    AND d.refobjid = a.attrelid AND d.refobjsubid = a.attnum AND d.deptype = 'i'
-  LIMIT 1) s ON true
-WHERE a.attrelid = to_regclass($1) AND a.attnum > 0 AND NOT a.attisdropped AND a.attgenerated = ''
-  AND (f.oid IS NOT NULL OR a.attidentity <> '' OR t.typdefault IS NOT NULL)
-ORDER BY a.attnum";
-
 /// All functions of these names that a call could mean.
 const FUNCTIONS: &str = "\
 SELECT p.proname, p.pronamespace = 'pg_catalog'::regnamespace, p.provolatile, p.proretset OR p.prokind <> 'f',
@@ -64,7 +41,6 @@ pub(super) struct Description {
     /// How many columns it gives.
     pub(super) width: u16,
     pub(super) relation: Option<Relation>,
-    pub(super) defaults: Vec<ColumnDefault>,
     pub(super) functions: Vec<Function>,
     pub(super) facts: Option<Facts>,
 }
@@ -94,21 +70,6 @@ pub(super) struct Relation {
     pub(super) utc: bool,
     /// It reads and writes times as the sessions do that write rows.
     pub(super) usual_times: bool,
-}
-
-/// The default of a column.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct ColumnDefault {
-    pub(super) column: Box<str>,
-    /// The sequence that it takes from, or 0.
-    pub(super) sequence: u32,
-    pub(super) sql: Box<str>,
-    /// The role may take from the sequence by itself.
-    pub(super) may_take: bool,
-    /// The role may be told what was taken.
-    pub(super) may_look: bool,
-    /// The role may give the column a value.
-    pub(super) may_give: bool,
 }
 
 /// A function that a name may mean.
@@ -172,7 +133,6 @@ pub(super) async fn ask(
     push_table(&mut quoted, &parsed.table);
     let names: Vec<&str> = parsed.functions.iter().map(|name| &*name.table).collect();
     ask::ask(wire, RELATION, &quoted);
-    ask::ask(wire, DEFAULTS, &quoted);
     ask::ask(wire, FUNCTIONS, &names.join("\u{1}"));
     let words = Words::of(&parsed.text, true).unwrap_or_default();
     schema::append(wire, &quoted);
@@ -197,7 +157,7 @@ struct AnswerReader {
 
 impl AnswerReader {
     fn take(&mut self, answer: Answer<'_>) {
-        if self.query > 2 {
+        if self.query > 1 {
             return self.schema.take(answer);
         }
         match answer {
@@ -216,14 +176,6 @@ impl AnswerReader {
     fn row(&mut self, row: &Fields<'_>) {
         match self.query {
             0 => self.description.relation = Some(relation(row)),
-            1 => self.description.defaults.push(ColumnDefault {
-                column: row.text(0).into(),
-                sequence: row.number(1),
-                sql: row.text(2).into(),
-                may_take: row.is(3),
-                may_look: row.is(4),
-                may_give: row.is(5),
-            }),
             _ => self.description.functions.push(Function {
                 name: row.text(0).into(),
                 built_in: row.is(1),

@@ -5,11 +5,11 @@ use windrow_calls::{Expression, ParsedStatement, REFUSED};
 use windrow_core::{Apart, Name, Op};
 use windrow_proof::{Level, Trusted, Words};
 
-use super::describe::{ColumnDefault, Description, Function, Relation};
+use super::describe::{Description, Function, Relation};
 use crate::catalog::table::{Facts, NOT_ASKED};
-use crate::statement::clock_use::UsedDefault;
+use crate::statement::defaults::{takes, used_defaults};
 use crate::statement::level;
-use crate::statement::parsed::{given, has_word};
+use crate::statement::parsed::has_word;
 use crate::statement::set::GeneratedColumn;
 
 /// Words that look like functions and are none.
@@ -38,7 +38,7 @@ pub(super) fn judge(
         .chain(of_functions(parsed, description, trusted))
         .chain(of_operators(parsed, facts))
         .chain(of_key(parsed, facts).map(Apart::of))
-        .chain(of_defaults(parsed, description, facts).map(Apart::of));
+        .chain(of_defaults(parsed, facts).map(Apart::of));
     match found.min_by_key(|apart| !apart.unproven) {
         Some(apart) => Err(apart),
         None => proven,
@@ -131,22 +131,16 @@ fn covers_a_key(parsed: &ParsedStatement, facts: &Facts) -> bool {
 }
 
 /// What comes from sequences must come back to its own client.
-fn of_defaults(
-    parsed: &ParsedStatement,
-    description: &Description,
-    facts: &Facts,
-) -> Option<&'static str> {
+fn of_defaults(parsed: &ParsedStatement, facts: &Facts) -> Option<&'static str> {
+    let used = match used_defaults(parsed, facts) {
+        Ok(used) => used,
+        Err(reason) => return Some(reason),
+    };
+    let mut taking = used.into_iter().filter(|column| takes(column));
     if parsed.op != Op::Insert {
-        let defaults = |name: &Name| {
-            description
-                .defaults
-                .iter()
-                .any(|d| *d.column == **name && takes(d))
-        };
-        let mut set = parsed.assignments.iter();
-        return set
-            .any(|(name, value)| *value == Expression::Default && defaults(name))
-            .then_some("DEFAULT from a sequence in an UPDATE");
+        return taking
+            .next()
+            .map(|_| "DEFAULT from a sequence in an UPDATE");
     }
     let overriding = parsed.overriding.as_deref().unwrap_or_default();
     if has_word(overriding, &["user"]) {
@@ -157,91 +151,31 @@ fn of_defaults(
     if update.is_some_and(|conflict| conflict.assignments.iter().any(is_default)) {
         return Some("DEFAULT in ON CONFLICT");
     }
-    let used = match used_defaults(parsed, description, facts) {
-        Ok(used) => used,
-        Err(reason) => return Some(reason),
-    };
-    let taking: Vec<_> = used.iter().filter(|d| takes(d)).collect();
-    if taking.len() > 1 {
-        return Some("several generated columns");
+    let column = taking.next()?;
+    match taking.next() {
+        Some(_) => Some("several generated columns"),
+        None => (column.sequence == 0).then_some("a default that takes from a sequence"),
     }
-    let unclear = taking.iter().any(|d| d.sequence == 0);
-    unclear.then_some("a default that takes from a sequence")
 }
 
-/// The defaults that an insert makes use of.
-pub(super) fn used_defaults<'a>(
-    parsed: &ParsedStatement,
-    description: &'a Description,
-    facts: &Facts,
-) -> Result<Vec<&'a ColumnDefault>, &'static str> {
-    if let Some(given) = given(parsed, facts) {
-        let left_out = |d: &&ColumnDefault| !given.iter().any(|(name, _)| ***name == *d.column);
-        return Ok(description.defaults.iter().filter(left_out).collect());
-    }
-    // Of several rows any may say DEFAULT.
-    let Some(named) = &parsed.columns else {
-        return match description.defaults.iter().any(takes) {
-            true => Err("several rows with generated values"),
-            false => Ok(description.defaults.iter().collect()),
-        };
-    };
-    let is_named = |d: &ColumnDefault| named.iter().any(|name| **name == *d.column);
-    if description.defaults.iter().any(|d| takes(d) && is_named(d)) {
-        return Err("several rows with generated values");
-    }
-    Ok(description.defaults.iter().collect())
-}
-
-/// Lists the defaults that a statement's calls make use of: those of columns that an insert gives
-/// no value, and those that an update asks for by the word.
-pub(super) fn clock_defaults<'a>(
-    parsed: &'a ParsedStatement,
-    description: &'a Description,
-    facts: &Facts,
-) -> impl Iterator<Item = UsedDefault<'a>> {
-    let to_default = |d: &&ColumnDefault| {
-        let mut set = parsed.assignments.iter();
-        set.any(|(name, value)| **name == *d.column && *value == Expression::Default)
-    };
-    let used = match parsed.op {
-        Op::Insert => used_defaults(parsed, description, facts).unwrap_or_default(),
-        _ => description.defaults.iter().filter(to_default).collect(),
-    };
-    used.into_iter().map(|default| UsedDefault {
-        column: &default.column,
-        sql: &default.sql,
-        may_give: default.may_give,
-    })
-}
-
-/// What the insert takes from a sequence.
-pub(super) fn generated_column(
-    parsed: &ParsedStatement,
-    description: &Description,
-    facts: &Facts,
-) -> Option<GeneratedColumn> {
+/// Returns the column that an insert takes from a sequence.
+pub(super) fn generated_column(parsed: &ParsedStatement, facts: &Facts) -> Option<GeneratedColumn> {
     if parsed.op != Op::Insert {
         return None;
     }
-    let used = used_defaults(parsed, description, facts).unwrap_or_default();
-    let default = used.into_iter().find(|d| takes(d))?;
-    let plain = default
-        .sql
-        .strip_prefix("nextval('")
-        .and_then(|rest| rest.strip_suffix("'::regclass)"));
-    // A second quote that is not doubled would end the name, and begin something else.
-    let plain = plain.is_some_and(|name| !name.replace("''", "").contains('\''));
+    let used = used_defaults(parsed, facts).unwrap_or_default();
+    let column = used.into_iter().find(|column| takes(column))?;
+    let source = column.default.as_deref().filter(|default| {
+        let argument = default
+            .strip_prefix("nextval('")
+            .and_then(|rest| rest.strip_suffix("'::regclass)"));
+        let is_number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+        argument.is_some_and(is_number) && column.may_take && column.may_look
+    });
     Some(GeneratedColumn {
-        name: (*default.column).into(),
-        sequence: default.sequence,
-        // By its number: its name may be another sequence's by the time this is sent.
-        source: (plain && default.sequence != 0 && default.may_take && default.may_look)
-            .then(|| format!("nextval('{}'::regclass)", default.sequence).into()),
-        told: default.may_look,
+        name: column.name.clone(),
+        sequence: column.sequence,
+        source: source.map(Box::from),
+        told: column.may_look,
     })
-}
-
-fn takes(default: &ColumnDefault) -> bool {
-    default.sequence != 0 || has_word(&default.sql, &["nextval"])
 }

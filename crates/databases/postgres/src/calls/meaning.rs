@@ -201,7 +201,7 @@ pub(super) fn meaning(
     else {
         return Err(Apart::of(REFUSED));
     };
-    let generated = judge::generated_column(parsed, description, facts);
+    let generated = judge::generated_column(parsed, facts);
     // A later snapshot than that of the first statement sees what came between: only so the check
     // is one.
     let reads_anew =
@@ -217,8 +217,7 @@ pub(super) fn meaning(
     let signature = Arc::new(description.signature());
     let table = put(relation.oid, facts.clone());
     let clocked = level::clocked(parsed, facts, trusted);
-    let defaults = judge::clock_defaults(parsed, description, facts);
-    let clock = ClockUse::of(parsed, defaults, facts, &clocked);
+    let clock = ClockUse::of(parsed, facts, &clocked);
     let (types, exact) = (&signature.parameters, &clock.exact);
     let given = |formats| keys(parsed, &table, types, &formats, exact);
     let of_moments = |formats| keys_of_moments(parsed, &table, types, &formats, exact);

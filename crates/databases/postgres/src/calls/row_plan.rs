@@ -10,11 +10,11 @@ use windrow_calls::{Arguments, AsRow, Conflict, Expression, Formats, ParsedState
 use windrow_core::shape::ShapeParts;
 use windrow_core::{Key, Name, OnConflict, Op, Returning, RowWrite, Shape, Value};
 
-use super::describe::{ColumnDefault, Description};
-use super::judge::used_defaults;
+use super::describe::Description;
 use super::row_value::{Reader, constant};
 use crate::catalog::column::{Column, Kind};
 use crate::catalog::table::Facts;
+use crate::statement::defaults::used_defaults;
 use crate::statement::parsed::given;
 
 /// How the calls of a statement become writes of rows.
@@ -53,9 +53,8 @@ impl RowPlan {
             // A trigger may drop the row, or ask the session's settings.
             && !facts.has_hooks;
         let given = given(parsed, facts).filter(|given| is_plain && !given.is_empty())?;
-        let defaults = used_defaults(parsed, description, facts).ok()?;
-        let same = |default: &&ColumnDefault| is_same_everywhere(default, facts);
-        let is_free = defaults.iter().all(same);
+        let defaults = used_defaults(parsed, facts).ok()?;
+        let is_free = defaults.into_iter().all(is_same_everywhere);
         if !is_free && !relation.usual_times {
             return None;
         }
@@ -145,11 +144,9 @@ impl Source {
 
 /// Whether a default gives the same under all settings of a session, but for the time and for
 /// whose turn it is.
-fn is_same_everywhere(default: &ColumnDefault, facts: &Facts) -> bool {
-    let mut columns = facts.columns.iter();
-    let column = columns.find(|column| *column.name == *default.column);
-    let is_moment = || column.is_some_and(|column| column.kind == Kind::Timestamptz);
-    match &*default.sql {
+fn is_same_everywhere(column: &Column) -> bool {
+    let is_moment = || column.kind == Kind::Timestamptz;
+    match column.default.as_deref().unwrap_or_default() {
         "now()" | "CURRENT_TIMESTAMP" | "clock_timestamp()" => is_moment(),
         "gen_random_uuid()" => true,
         sql => sql.starts_with("nextval(") || is_plain_constant(sql),

@@ -33,8 +33,15 @@ pub(crate) struct Column {
     /// Whether something stands in when no value is given: a default, an identity, a generated
     /// value.
     pub(crate) has_default: bool,
-    /// An expression that gives the value that the database would have generated.
+    /// An expression that gives the value that the database would have generated, by the default of
+    /// the column or of its domain.
     pub(crate) default: Option<String>,
+    /// The sequence that the default takes from, by its number; 0 if none is known.
+    pub(crate) sequence: u32,
+    /// True if the role may take from the sequence by itself.
+    pub(crate) may_take: bool,
+    /// True if the role may read the value that was taken.
+    pub(crate) may_look: bool,
     /// The default is the moment of the write itself: different for different moments.
     pub(crate) is_stamped: bool,
     /// The role may give it a value when it inserts a row.
@@ -229,6 +236,9 @@ pub(crate) fn sample(kind: Kind) -> Column {
         not_null: true,
         has_default: false,
         default: None,
+        sequence: 0,
+        may_take: false,
+        may_look: true,
         is_stamped: false,
         may_give: true,
         always_generated: false,

@@ -48,20 +48,21 @@ SELECT a.attname, a.attnum, a.atttypid, a.atttypmod, b.oid, b.typarray, b.typtyp
   b.typdelim, coalesce(e.typdelim, ','), format_type(b.oid, NULL),
   greatest(a.atttypmod, d.typmod), a.attnotnull OR d.not_null,
   a.atthasdef OR a.attidentity <> '' OR d.has_default,
-  CASE WHEN a.attidentity <> ''
-    THEN format('nextval(''%s''::regclass)', pg_get_serial_sequence($1, a.attname)::regclass::oid)
-    WHEN a.attgenerated = '' THEN coalesce((SELECT format('nextval(''%s''::regclass)', s.oid)
-      FROM pg_depend n JOIN pg_class s ON s.oid = n.refobjid AND s.relkind = 'S'
-      WHERE n.classid = 'pg_attrdef'::regclass AND n.objid = f.oid AND n.refclassid = 'pg_class'::regclass
-        AND pg_get_expr(f.adbin, f.adrelid) ~ '^nextval[(]''([^'']|'''')*''::regclass[)]$'),
-      pg_get_expr(f.adbin, f.adrelid)) END,
+  CASE WHEN a.attgenerated <> '' THEN NULL
+    WHEN a.attidentity <> '' OR s.oid IS NOT NULL
+        AND pg_get_expr(f.adbin, f.adrelid) ~ '^nextval[(]''([^'']|'''')*''::regclass[)]$'
+      THEN format('nextval(''%s''::regclass)', s.oid)
+    ELSE coalesce(pg_get_expr(f.adbin, f.adrelid), t.typdefault) END,
   a.attgenerated <> '' OR a.attidentity = 'a', a.attidentity <> '',
   coalesce(l.collisdeterministic, true),
   (SELECT json_agg(n.enumlabel ORDER BY n.enumsortorder) FROM pg_enum n
     WHERE n.enumtypid IN (b.oid, e.oid)),
   coalesce(col_description(a.attrelid, a.attnum), ''),
-  has_column_privilege(a.attrelid, a.attnum, 'INSERT')
+  has_column_privilege(a.attrelid, a.attnum, 'INSERT'), coalesce(s.oid, 0),
+  coalesce(has_sequence_privilege(s.oid, 'USAGE, UPDATE'), false),
+  coalesce(has_sequence_privilege(s.oid, 'USAGE, SELECT'), true)
 FROM pg_attribute a
+JOIN pg_type t ON t.oid = a.atttypid
 JOIN LATERAL (
   WITH RECURSIVE chain AS (
     SELECT t.oid, t.typtype, t.typbasetype, t.typtypmod, t.typnotnull, t.typdefault FROM pg_type t WHERE t.oid = a.atttypid
@@ -73,6 +74,14 @@ JOIN LATERAL (
 JOIN pg_type b ON b.oid = d.base
 LEFT JOIN pg_type e ON e.oid = b.typelem AND e.typarray = b.oid
 LEFT JOIN pg_attrdef f ON f.adrelid = a.attrelid AND f.adnum = a.attnum
+LEFT JOIN LATERAL (
+  SELECT c.oid FROM pg_depend n JOIN pg_class c ON c.oid = n.refobjid AND c.relkind = 'S'
+  WHERE n.classid = 'pg_attrdef'::regclass AND n.objid = f.oid AND n.refclassid = 'pg_class'::regclass
+  UNION ALL
+  SELECT c.oid FROM pg_depend n JOIN pg_class c ON c.oid = n.objid AND c.relkind = 'S'
+  WHERE a.attidentity <> '' AND n.classid = 'pg_class'::regclass AND n.refclassid = 'pg_class'::regclass
+    AND n.refobjid = a.attrelid AND n.refobjsubid = a.attnum AND n.deptype = 'i'
+  LIMIT 1) s ON true
 LEFT JOIN pg_collation l ON l.oid = a.attcollation
 WHERE a.attrelid = to_regclass($1) AND a.attnum > 0 AND NOT a.attisdropped
 ORDER BY a.attnum";
@@ -328,6 +337,9 @@ impl Reader {
             no_value_yet: row.text(20) == NO_VALUE_YET,
             is_stamped: false,
             may_give: row.is(21),
+            sequence: row.number(22),
+            may_take: row.is(23),
+            may_look: row.is(24),
         };
         self.facts.columns.push(column.with_stamp());
     }

@@ -12,7 +12,7 @@ use crate::catalog::column::{ArrayForm, Column, Kind};
 use crate::catalog::create;
 use crate::catalog::table::Table;
 use crate::compiled::{Compiled, Numbers, Sharing};
-use crate::statement::clock_use::{ClockUse, UsedDefault};
+use crate::statement::clock_use::ClockUse;
 use crate::statement::set::{Fused, SetBuilder, SetParameter};
 use crate::statement::{level, of_shape};
 use crate::touch::{Touch, seed};
@@ -86,22 +86,13 @@ fn clock_use(parsed: &ParsedStatement, table: &Table, trusted: &Trusted) -> Cloc
     if table.dialect.plain_catalog || parsed.op == Op::Get {
         return ClockUse::default();
     }
-    let given = parsed.columns.as_deref().unwrap_or_default();
-    let left = |column: &&Column| parsed.op == Op::Insert && !given.contains(&column.name);
-    let defaults = table.columns.iter().filter(left).filter_map(|column| {
-        Some(UsedDefault {
-            column: &column.name,
-            sql: column.default.as_deref()?,
-            may_give: column.may_give,
-        })
-    });
     let clocked = level::clocked(parsed, table, trusted);
-    ClockUse::of(parsed, defaults, table, &clocked)
+    ClockUse::of(parsed, table, &clocked)
 }
 
 impl RowStatement {
-    /// Joins a shape with its table. `key`: the names of its key's columns; `None` if it needs a key
-    /// and there is none.
+    /// Joins a shape with its table. `key`: the names of its key's columns; `None` if it needs a
+    /// key and there is none.
     fn of(shape: &Arc<Shape>, key: Option<&[Name]>, (table, judges): (&Table, bool)) -> Self {
         let names = key.unwrap_or_default();
         let row_names = row_names(shape, names);

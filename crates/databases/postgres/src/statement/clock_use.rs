@@ -5,6 +5,7 @@ use windrow_calls::{Expression, ParsedStatement, Piece};
 use windrow_core::{Name, Op};
 use windrow_proof::{Clock, Clocked, clock};
 
+use super::defaults::used_defaults;
 use super::parsed::given;
 use crate::catalog::column::{Column, oid};
 use crate::catalog::table::Facts;
@@ -26,15 +27,6 @@ pub(crate) struct ClockUse {
     pub(crate) excluded: Option<Name>,
 }
 
-/// A default of a table's column that a write makes use of.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct UsedDefault<'a> {
-    pub(crate) column: &'a str,
-    pub(crate) sql: &'a str,
-    /// True if the role may give the column a value itself.
-    pub(crate) may_give: bool,
-}
-
 /// The findings of a look through a statement.
 #[derive(Default)]
 struct Finder<'a> {
@@ -48,14 +40,9 @@ struct Finder<'a> {
 }
 
 impl ClockUse {
-    /// Looks through a statement. `defaults`: those that its writes make use of. `clocked`: what
-    /// the table runs for them that reads the clock.
-    pub(crate) fn of<'d>(
-        parsed: &ParsedStatement,
-        defaults: impl Iterator<Item = UsedDefault<'d>>,
-        facts: &Facts,
-        clocked: &Clocked,
-    ) -> Self {
+    /// Looks through a statement. `clocked`: what the table runs for its writes that reads the
+    /// clock.
+    pub(crate) fn of(parsed: &ParsedStatement, facts: &Facts, clocked: &Clocked) -> Self {
         let mut finder = Finder::default();
         let given = given(parsed, facts);
         if given.is_none() && clock(&parsed.text, MOMENT) != Clock::Unread {
@@ -66,7 +53,7 @@ impl ClockUse {
         for (name, value) in given.iter().flatten().copied().chain(set) {
             finder.value(name, value, facts);
         }
-        finder.defaults(parsed, defaults, facts);
+        finder.defaults(parsed, facts);
         let conditions = parsed.keys.iter().map(|(_, value)| value);
         for condition in conditions.chain(&parsed.conditions) {
             finder.condition(condition);
@@ -97,22 +84,17 @@ impl<'a> Finder<'a> {
         }
     }
 
-    fn defaults<'d>(
-        &mut self,
-        parsed: &ParsedStatement,
-        defaults: impl Iterator<Item = UsedDefault<'d>>,
-        facts: &Facts,
-    ) {
-        for default in defaults {
-            let name: Name = default.column.into();
-            match clock(default.sql, MOMENT) {
+    fn defaults(&mut self, parsed: &ParsedStatement, facts: &Facts) {
+        for column in used_defaults(parsed, facts).unwrap_or_default() {
+            let default = column.default.as_deref().unwrap_or_default();
+            match clock(default, MOMENT) {
                 Clock::Unread => {}
-                Clock::Read { sql, exact } if default.may_give && parsed.op == Op::Insert => {
+                Clock::Read { sql, exact } if column.may_give && parsed.op == Op::Insert => {
                     self.found.is_carried = true;
-                    self.exact(&name, exact, facts);
-                    self.found.defaults.push((name, sql));
+                    self.exact(&column.name, exact, facts);
+                    self.found.defaults.push((column.name.clone(), sql));
                 }
-                Clock::Read { .. } | Clock::Unclear => self.shared.push(name),
+                Clock::Read { .. } | Clock::Unclear => self.shared.push(column.name.clone()),
             }
         }
     }

@@ -312,6 +312,9 @@ fn column(row: &Fields<'_>) -> Row {
         bytewise: row.is(12),
         no_value_yet: false,
         is_stamped: false,
+        sequence: 0,
+        may_take: false,
+        may_look: true,
         may_give: true,
     };
     Row {

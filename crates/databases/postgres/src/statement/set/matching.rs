@@ -5,6 +5,7 @@ use windrow_core::Name;
 use super::{Matched, SetBuilder};
 use crate::catalog::column::Column;
 use crate::catalog::table::Unique;
+use crate::statement::defaults::takes;
 use crate::statement::parsed::{bare, given};
 
 /// A key by which inserted rows are matched to their source.
@@ -84,12 +85,12 @@ impl<'a> SetBuilder<'a> {
     fn generated_part(&self, column: &'a Column) -> Option<KeyPart<'a>> {
         let mut moments = self.clock.defaults.iter();
         let is_moment = moments.any(|(name, _)| *name == column.name);
-        let default = column
-            .default
-            .as_deref()
-            .filter(|default| is_new(default))?;
+        let default = column.default.as_deref()?;
+        // A sequence of which only the name is known may be another one by then.
+        let is_known = column.sequence != 0 || self.facts.dialect.plain_catalog;
+        let is_new = is_new(default) && (is_known || !takes(column));
         let is_found = column.makes_keys() && column.not_null && column.narrowed < 0;
-        (self.generates_keys && is_found && !is_moment)
+        (self.generates_keys && is_new && is_found && !is_moment)
             .then_some(KeyPart::Generated(&column.name, default))
     }
 

@@ -15,6 +15,7 @@ fn facts() -> Facts {
     };
     let id = Column {
         default: Some("nextval('s')".to_owned()),
+        sequence: 1,
         has_default: true,
         ..column("id", Kind::Int4)
     };
