@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use windrow_calls::ParsedStatement;
+use windrow_calls::{ParsedStatement, Signature};
 use windrow_core::{Apart, Op};
 use windrow_database::plan::Fence;
 
@@ -36,6 +36,11 @@ pub(crate) struct Compiled<F> {
     pub(crate) moment: Moment,
     /// Why it is sent apart, if so.
     pub(crate) apart: Option<Arc<Apart>>,
+    /// The types of the single statement's parameters and rows, as they were reported to clients;
+    /// `None` if the server decides and no client knows them.
+    pub(crate) signature: Option<Arc<Signature>>,
+    /// The sequence that each write takes a value from, which is reported to its client.
+    pub(crate) generates: Option<u32>,
     pub(crate) form: F,
 }
 
@@ -81,7 +86,18 @@ impl<F> Compiled<F> {
             table,
             moment: sharing.moment,
             apart: sharing.apart,
+            signature: None,
+            generates: None,
             form,
+        }
+    }
+
+    /// The same, with what clients know of the statement's types and sequence.
+    pub(crate) fn reporting(self, signature: Arc<Signature>, generates: Option<u32>) -> Self {
+        Self {
+            signature: Some(signature),
+            generates,
+            ..self
         }
     }
 

@@ -1,6 +1,6 @@
 //! What the server refuses, as its client is told: in the server's own messages.
 
-use windrow_core::Fault;
+use windrow_core::{Fault, FaultClass};
 
 /// Adds the server's messages to a fault: what came before the error, and the error itself.
 pub(crate) fn with_error(fault: Fault, before: &[u8], error: &[u8]) -> Fault {
@@ -14,4 +14,14 @@ pub(crate) fn with_error(fault: Fault, before: &[u8], error: &[u8]) -> Fault {
     messages.extend_from_slice(&length.to_be_bytes());
     messages.extend_from_slice(error);
     fault.with_verbatim(messages)
+}
+
+/// Returns the fault of a statement that gives other columns by now than were reported to its
+/// client, in the server's own words. The server says so when values are bound.
+pub(crate) fn other_columns() -> Fault {
+    const WORDS: &str = "cached plan must not change result type";
+    let body =
+        format!("SERROR\0VERROR\0C0A000\0M{WORDS}\0Fplancache.c\0RRevalidateCachedQuery\0\0");
+    let fault = Fault::new(FaultClass::Unsupported, "0A000", WORDS);
+    with_error(fault, &[], body.as_bytes())
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 use windrow_calls::{Formats, ParsedStatement, Signature, SqlCall, Statement};
-use windrow_core::{Apart, Fault, FaultClass, Op};
+use windrow_core::{Apart, Fault, Op};
 use windrow_proof::is_moment;
 
 use super::call_catalog::Renewed;
@@ -13,7 +13,7 @@ use super::key::{self, Keys, Part};
 use super::meaning::Meaning;
 use crate::catalog::column::may_name_moments;
 use crate::compiled::{Compiled, Numbers, Sharing};
-use crate::fault::with_error;
+use crate::fault::other_columns;
 use crate::moment::Moment;
 use crate::statement::parsed::{bare, given};
 use crate::statement::set::{SetBuilder, SetParameter};
@@ -28,24 +28,16 @@ pub(crate) struct BoundCall {
     formats: Formats,
     pub(super) results: Formats,
     fresh: bool,
-    /// The types of the single statement.
-    pub(super) signature: Arc<Signature>,
-    /// The same, where its clients cannot know them: their calls are parsed at their use, and the
-    /// statement was described before its table was changed.
+    /// The types of the single statement, if its clients cannot know them: their calls are parsed
+    /// at their use, and the statement was described before its table was changed.
     pub(super) changed_signature: Option<Arc<Signature>>,
     /// How many columns its rows have.
     pub(super) width: u16,
     /// How values become arrays, a parameter each; empty where they do not.
     pub(super) carriers: Box<[Carrier]>,
     keys: Keys,
-    /// True if its calls may become one statement.
-    travels: bool,
-    /// The parameters that are not NULL in it.
-    found_by: Box<[usize]>,
     /// The parameters that are sent as texts and read as times.
     times: Box<[usize]>,
-    /// The sequence that each call takes a value from.
-    pub(super) generates: Option<u32>,
     /// Why no call of it can be executed.
     pub(super) trouble: Option<Fault>,
 }
@@ -94,23 +86,16 @@ pub(super) fn bind_call(
         }
         None => (None, None),
     };
-    let generated = meaning.generated.as_ref().filter(|column| column.told);
     let bound = BoundCall {
         statement: statement.clone(),
         formats: call.formats.clone(),
         results: call.results.clone(),
         fresh: call.fresh,
-        signature,
         changed_signature,
         width: meaning.width,
-        travels: fused.is_some(),
-        found_by: fused
-            .as_ref()
-            .map_or_else(Box::default, |f| f.found_by.clone()),
         times: times(&meaning, &call.formats),
         carriers: sets.filter(|_| fused.is_some()).unwrap_or_default(),
         keys,
-        generates: generated.map(|column| column.sequence),
         trouble: (changed && !call.fresh).then(other_columns),
     };
     let sharing = Sharing {
@@ -121,7 +106,9 @@ pub(super) fn bind_call(
         telling,
     };
     let known_by = (numbers, statement.id());
+    let generated = meaning.generated.as_ref().filter(|column| column.told);
     Compiled::of(known_by, parsed, meaning.table.clone(), sharing, bound)
+        .reporting(signature, generated.map(|column| column.sequence))
 }
 
 /// Returns the parameters of a statement as they travel in arrays.
@@ -180,11 +167,12 @@ impl BoundCall {
         &self.statement
     }
 
-    /// Looks at the values of a call and adds the rows that it touches. Says how well they fit, and
-    /// whether they may travel in arrays.
+    /// Looks at the values of a call and adds the rows that it touches. Returns how well they fit,
+    /// and true if they may travel in arrays. `found_by`: the parameters that must not be NULL then.
     pub(super) fn look(
         &self,
         call: &SqlCall,
+        found_by: &[usize],
         scratch: &mut Vec<u8>,
         hashes: &mut Vec<u64>,
     ) -> (Fit, bool, Touch) {
@@ -205,8 +193,8 @@ impl BoundCall {
             // In company it would be the moment of others too.
             worst = worst.max(Fit::Bad);
         }
-        let whole = values.len() == self.carriers.len() && self.travels;
-        let is_found = self.found_by.iter().all(|place| values_at(place).is_some());
+        let whole = values.len() == self.carriers.len();
+        let is_found = found_by.iter().all(|place| values_at(place).is_some());
         let sets = whole && is_found && worst == Fit::Sure;
         (worst, sets, self.touch(&values, scratch, hashes))
     }
@@ -303,14 +291,4 @@ fn times(meaning: &Meaning, formats: &Formats) -> Box<[usize]> {
         })
         .map(|(place, _)| place)
         .collect()
-}
-
-/// What clients are told whose statement gives other columns by now than they were told: the
-/// server's own words. It says so when values are bound.
-pub(super) fn other_columns() -> Fault {
-    const WORDS: &str = "cached plan must not change result type";
-    let body =
-        format!("SERROR\0VERROR\0C0A000\0M{WORDS}\0Fplancache.c\0RRevalidateCachedQuery\0\0");
-    let fault = Fault::new(FaultClass::Unsupported, "0A000", WORDS);
-    with_error(fault, &[], body.as_bytes())
 }

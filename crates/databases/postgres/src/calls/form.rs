@@ -2,14 +2,13 @@
 
 use std::sync::Arc;
 
-use windrow_calls::{CallDone, Formats, Signature, SqlCall, Statement};
+use windrow_calls::{Formats, SqlCall, Statement};
 use windrow_core::Unit;
 use windrow_pgwire::wire::{Broken, ServerError};
 
 use super::bound_call::{BoundCall, bind_call};
 use super::call_catalog::CallCatalog;
 use super::renew::renew;
-use crate::catalog::check::LASTVAL;
 use crate::compiled::Compiled;
 use crate::ladder::form::{Asked, Form, Look, Refused, StatementsOf};
 use crate::ladder::segment::{Mode, Prospect};
@@ -18,9 +17,6 @@ use crate::values::fit::Fit;
 /// The SQLSTATE class of errors in values. The server raises them wherever it computes constants.
 const DATA_EXCEPTION: &str = "22";
 
-/// What the calls of units that are tried once more were told before one of them failed.
-type Before = Vec<(u32, Vec<CallDone>)>;
-
 impl Form for BoundCall {
     type Catalog = CallCatalog;
     /// Statements hold their own.
@@ -28,13 +24,8 @@ impl Form for BoundCall {
     /// The statement's number, and whether its types are those of the moment.
     type Key = (u64, bool);
     type Alike<'u> = (*const Statement, &'u Formats, &'u Formats, bool);
-    type Attempts = Before;
 
     const CLIENTS_OWN: bool = true;
-    /// What the guard would notice is the server's to refuse in a client's own statement, and the
-    /// check notices it as well.
-    const GUARDS: bool = false;
-
     /// What is not retired was described before, and is true unless the check says otherwise.
     async fn read(
         server: Asked<'_>,
@@ -88,7 +79,9 @@ impl Form for BoundCall {
         hashes: &mut Vec<u64>,
     ) -> Look {
         let bound = &compiled.form;
-        let (fit, sets, touch) = bound.look(call, scratch, hashes);
+        let found_by = compiled.fused.as_ref().map(|fused| &*fused.found_by);
+        let found_by = found_by.unwrap_or_default();
+        let (fit, sets, touch) = bound.look(call, found_by, scratch, hashes);
         let prospect = match (&bound.trouble, fit) {
             (Some(fault), _) => Err(fault.clone()),
             // Whoever would spoil the batch for all others runs by itself. A simple query is tried
@@ -115,10 +108,6 @@ impl Form for BoundCall {
         call.statement.parsed().text.to_string()
     }
 
-    fn signature(&self) -> Option<&Signature> {
-        Some(&self.signature)
-    }
-
     /// A call whose literals were lifted runs as the template first. Only the client's own text
     /// shows where in it an error is, and whether a prepared statement fails at Bind or at
     /// Execute.
@@ -127,22 +116,5 @@ impl Form for BoundCall {
         let is_of_value = error.code.starts_with(DATA_EXCEPTION);
         let mut origins = unit.iter().filter_map(|call| call.origin.as_ref());
         origins.any(|origin| says_where || (is_of_value && origin.own.is_some()))
-    }
-
-    /// What it took from a sequence.
-    fn follow_up(&self) -> Option<&'static str> {
-        self.generates.map(|_| LASTVAL)
-    }
-
-    fn remember(attempts: &mut Before, unit: u32, before: Vec<CallDone>) {
-        attempts.push((unit, before));
-    }
-
-    fn recall(attempts: &mut Before, unit: u32, now: Vec<CallDone>) -> Vec<CallDone> {
-        let known = |(of, before): &(u32, Vec<_>)| *of == unit && before.len() == now.len();
-        match attempts.iter().position(known) {
-            Some(place) => attempts.swap_remove(place).1,
-            None => now,
-        }
     }
 }

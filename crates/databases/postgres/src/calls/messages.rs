@@ -6,15 +6,13 @@ use std::sync::Arc;
 use bytes::BufMut;
 use postgres_protocol::message::frontend;
 use windrow_calls::{CallDone, Extra, Formats, Generated, Signature, SqlCall};
-use windrow_core::Fault;
-use windrow_pgwire::wire::DataRow;
 
-use super::bound_call::{BoundCall, other_columns};
+use super::bound_call::BoundCall;
 use super::renew::types_of;
 use crate::compiled::Compiled;
-use crate::ladder::answers::{Answers, number};
+use crate::ladder::answers::{Answers, Framed};
 use crate::ladder::bind::Bind;
-use crate::ladder::form::{Buffers, Messages, Slots};
+use crate::ladder::form::{Buffers, KnownTypes, Messages};
 use crate::moment::push_distances;
 use crate::statement::set::Fused;
 use crate::values::encode::Unfit;
@@ -97,24 +95,18 @@ impl Messages for BoundCall {
         // Its place and whether it took place, and what it took from a sequence.
         let heads = match set.counted {
             true => 0,
-            false => 2 + u8::from(bound.generates.is_some()),
+            false => 2 + u8::from(compiled.generates.is_some()),
         };
         push_results(&mut bind, bound, heads)?;
         bind.close()?;
         Ok(heads)
     }
 
-    fn tells_types(call: &SqlCall) -> bool {
-        call.fresh || call.statement.fields().is_some()
-    }
-
-    fn has_told_rows(call: &SqlCall) -> bool {
-        !call.fresh && call.statement.fields().is_some()
-    }
-
-    fn other_rows(call: &SqlCall, types: &Signature) -> Option<Fault> {
-        let others = !call.fresh && !types.same_rows(call.statement.signature());
-        others.then(other_columns)
+    fn known_types(call: &SqlCall) -> KnownTypes<'_> {
+        match call.fresh {
+            true => KnownTypes::AtUse,
+            false => KnownTypes::Reported(call.statement.signature()),
+        }
     }
 
     fn typed(call: &SqlCall, types: &Signature, done: &mut CallDone) {
@@ -140,49 +132,37 @@ impl Messages for BoundCall {
         }
     }
 
-    fn done_set(
+    fn begin_of_set(compiled: &Compiled<Self>, is_counted: bool) -> CallDone {
+        let mut done = CallDone::rows(u64::from(is_counted));
+        if let Some(signature) = &compiled.form.changed_signature {
+            done.extra.get_or_insert_default().signature = Some(signature.clone());
+        }
+        done
+    }
+
+    fn take_row(
         compiled: &Compiled<Self>,
-        set: &Fused,
         answers: &Answers,
-        at: usize,
-        slots: &mut Slots<'_, CallDone>,
+        framed: &Framed,
+        done: &mut CallDone,
     ) {
-        let bound = &compiled.form;
-        let mut all = CallDone::rows(u64::from(set.counted));
-        if let Some(signature) = &bound.changed_signature {
-            all.extra.get_or_insert_default().signature = Some(signature.clone());
+        done.rows += u64::from(framed.done);
+        let row = answers.row_of(framed);
+        let generated = framed.taken.zip(compiled.generates);
+        if row.is_empty() && generated.is_none() {
+            return;
         }
-        slots.fill(&all);
-        for framed in answers.framed(at) {
-            let Some(done) = slots.get_mut(framed.place) else {
-                continue;
-            };
-            done.rows += u64::from(framed.done);
-            let row = answers.row_of(framed);
-            let generated = framed.taken.zip(bound.generates);
-            if row.is_empty() && generated.is_none() {
-                continue;
-            }
-            let extra = done.extra.get_or_insert_default();
-            extra.messages = match extra.messages.is_empty() {
-                true => row,
-                // A key that is not unique any more.
-                false => [&*extra.messages, &*row].concat().into(),
-            };
-            extra.generated = generated.map(|(value, sequence)| Generated { sequence, value });
-        }
+        let extra = done.extra.get_or_insert_default();
+        extra.messages = match extra.messages.is_empty() {
+            true => row,
+            // A key that is not unique any more.
+            false => [&*extra.messages, &*row].concat().into(),
+        };
+        extra.generated = generated.map(|(value, sequence)| Generated { sequence, value });
     }
 
-    fn followed_up(&self, row: DataRow<'_>, done: &mut CallDone) {
-        let value = row.get(0).and_then(number);
-        if let (Some(sequence), Some(value)) = (self.generates, value) {
-            let generated = Generated { sequence, value };
-            done.extra.get_or_insert_default().generated = Some(generated);
-        }
-    }
-
-    fn rows(done: &CallDone) -> u64 {
-        done.rows
+    fn generated(done: &mut CallDone, generated: Generated) {
+        done.extra.get_or_insert_default().generated = Some(generated);
     }
 }
 

@@ -57,8 +57,9 @@ pub(crate) struct Batch<'a, F: Form> {
     /// Tables change faster than they can be described: nothing is relied on, and every unit runs
     /// by itself.
     pub(crate) distrusted: bool,
-    /// What is kept of the first attempts of units that are tried once more.
-    pub(crate) attempts: F::Attempts,
+    /// The answers to the first writes of units of which a later write failed and that are tried
+    /// again: others may overtake such a unit.
+    attempts: Vec<(u32, Vec<DoneOf<F>>)>,
 }
 
 impl<'a, F: Form> Batch<'a, F> {
@@ -75,7 +76,7 @@ impl<'a, F: Form> Batch<'a, F> {
             done: Vec::new(),
             verdicts: vec![None; units.len()],
             distrusted: false,
-            attempts: F::Attempts::default(),
+            attempts: Vec::new(),
         }
     }
 
@@ -126,7 +127,7 @@ impl<'a, F: Form> Batch<'a, F> {
         let [_] = self.placed.as_slice() else {
             return None;
         };
-        let asks = self.compiled_at(0)?.form.follow_up().is_some();
+        let asks = self.compiled_at(0)?.generates.is_some();
         (self.units.len() == 1 && asks).then_some(0)
     }
 
@@ -164,7 +165,8 @@ impl<'a, F: Form> Batch<'a, F> {
     pub(crate) fn must_give_told_rows(&self, segment: &Segment) -> bool {
         let units = segment.units.iter();
         let mut whole = units.filter_map(|unit| self.units.get(*unit as usize));
-        self.is_apart(segment) && whole.any(|unit| unit.work().iter().any(F::has_told_rows))
+        let has_rows = |write: &F::Work| F::known_types(write).of_rows().is_some();
+        self.is_apart(segment) && whole.any(|unit| unit.work().iter().any(has_rows))
     }
 
     /// Whether a segment runs code of which nothing is proven.
@@ -326,6 +328,22 @@ impl<'a, F: Form> Batch<'a, F> {
             .map(|dones| dones.iter_mut().map(std::mem::take).collect())
             .unwrap_or_default();
         self.conclude(unit, Verdict::Final(Ok(dones)));
+    }
+
+    /// Keeps the answers to the first writes of a unit that is tried again.
+    pub(crate) fn remember(&mut self, unit: u32, before: Vec<DoneOf<F>>) {
+        if !before.is_empty() {
+            self.attempts.push((unit, before));
+        }
+    }
+
+    /// Returns the answers that were kept of a unit, if they are as many as `now`.
+    pub(crate) fn recall(&mut self, unit: u32, now: Vec<DoneOf<F>>) -> Vec<DoneOf<F>> {
+        let is_kept = |(of, before): &(u32, Vec<_>)| *of == unit && before.len() == now.len();
+        match self.attempts.iter().position(is_kept) {
+            Some(place) => self.attempts.swap_remove(place).1,
+            None => now,
+        }
     }
 
     /// The unit is answered with a failure.

@@ -6,11 +6,11 @@ use std::hash::Hash;
 use std::sync::Arc;
 
 use bytes::BytesMut;
-use windrow_calls::Signature;
+use windrow_calls::{Generated, Signature};
 use windrow_core::{Fault, Unit, Work};
-use windrow_pgwire::wire::{Broken, DataRow, ServerError, Wire};
+use windrow_pgwire::wire::{Broken, ServerError, Wire};
 
-use super::answers::Answers;
+use super::answers::{Answers, Framed};
 use super::segment::Prospect;
 use super::statements::Statements;
 use crate::compiled::Compiled;
@@ -57,24 +57,10 @@ pub(crate) trait Messages: Debug + Sized + Send + Sync + 'static {
         buffers: Buffers<'_>,
     ) -> Result<u8, Unfit>;
 
-    /// Whether the client is told the types of its statement, so that they have to be asked for
-    /// where nothing keeps them as they were described.
-    fn tells_types(write: &Self::Work) -> bool {
+    /// Returns the types by which the client of a write knows its statement.
+    fn known_types(write: &Self::Work) -> KnownTypes<'_> {
         let _ = write;
-        false
-    }
-
-    /// Whether the client was told already which rows its statement gives, so that it must not give
-    /// others.
-    fn has_told_rows(write: &Self::Work) -> bool {
-        let _ = write;
-        false
-    }
-
-    /// Why a statement must not give the rows that it has given: they are not those that were told.
-    fn other_rows(write: &Self::Work, types: &Signature) -> Option<Fault> {
-        let _ = (write, types);
-        None
+        KnownTypes::Unasked
     }
 
     /// The types that the statement had when it was executed.
@@ -85,22 +71,22 @@ pub(crate) trait Messages: Debug + Sized + Send + Sync + 'static {
     /// What the statement of one write has answered.
     fn done_one(compiled: &Compiled<Self>, answers: &Answers, at: usize) -> DoneOf<Self>;
 
-    /// What a set-based statement has answered of each of its writes.
-    fn done_set(
+    /// The answer to a write of a set-based statement before its own row is taken in: it did
+    /// nothing, or, if the statement counts its rows (`is_counted`), wrote one.
+    fn begin_of_set(compiled: &Compiled<Self>, is_counted: bool) -> DoneOf<Self>;
+
+    /// Takes in the row that a set-based statement gave for a write.
+    fn take_row(
         compiled: &Compiled<Self>,
-        set: &Fused,
         answers: &Answers,
-        at: usize,
-        slots: &mut Slots<'_, DoneOf<Self>>,
+        framed: &Framed,
+        done: &mut DoneOf<Self>,
     );
 
-    /// What the question behind a write ([`Form::follow_up`]) has answered.
-    fn followed_up(&self, row: DataRow<'_>, done: &mut DoneOf<Self>) {
-        let _ = (row, done);
+    /// Takes in a value that a single write took from a sequence.
+    fn generated(done: &mut DoneOf<Self>, generated: Generated) {
+        let _ = (done, generated);
     }
-
-    /// How many rows a write inserted, updated, deleted or read.
-    fn rows(done: &DoneOf<Self>) -> u64;
 }
 
 /// What is particular to a compiled statement of one kind of work, and to the kind itself.
@@ -117,15 +103,9 @@ pub(crate) trait Form: Messages {
     /// Writes of a batch for which this is equal have one compiled statement.
     type Alike<'u>: Copy + Eq + Hash;
 
-    /// What is kept of a unit's first attempt where it is tried once more.
-    type Attempts: Default + Send + Sync;
-
     /// The statement of one write is a text that its client wrote: it was told the types of its
     /// parameters and rows, and it is told the server's messages as they are.
     const CLIENTS_OWN: bool;
-
-    /// Writes have the guard in front besides the check behind them.
-    const GUARDS: bool;
 
     /// Asks the server for what the catalog lacks of the units' tables and statements; `anew`: for
     /// all of it.
@@ -181,39 +161,11 @@ pub(crate) trait Form: Messages {
     /// it: the server says what is wrong.
     fn probe(write: &Self::Work) -> String;
 
-    /// The types of the single statement's parameters and rows, as clients were told them; `None`:
-    /// the server decides, and nobody was told.
-    fn signature(&self) -> Option<&Signature> {
-        None
-    }
-
     /// Returns true if another text than the client's own was executed first, and the client's own
     /// says more of an error.
     fn asks_origin(unit: &[Self::Work], error: &ServerError) -> bool {
         let _ = (unit, error);
         false
-    }
-
-    /// What is asked behind a single write, as an expression: what it has left behind. It is the
-    /// same for all statements of the kind that ask anything.
-    fn follow_up(&self) -> Option<&'static str> {
-        None
-    }
-
-    /// Keeps what the first writes of a unit were told before one of them failed: it is tried once
-    /// more, and others may overtake it.
-    fn remember(attempts: &mut Self::Attempts, unit: u32, before: Vec<DoneOf<Self>>) {
-        let _ = (attempts, unit, before);
-    }
-
-    /// What they were told at first, where they were as many as `now`.
-    fn recall(
-        attempts: &mut Self::Attempts,
-        unit: u32,
-        now: Vec<DoneOf<Self>>,
-    ) -> Vec<DoneOf<Self>> {
-        let _ = (attempts, unit);
-        now
     }
 }
 
@@ -266,27 +218,23 @@ pub(crate) struct Buffers<'b> {
     pub(crate) scratch: &'b mut Vec<u8>,
 }
 
-/// Where the answers to the writes of one statement go.
-pub(crate) struct Slots<'b, D> {
-    /// Those of the whole batch.
-    pub(crate) done: &'b mut [D],
-    /// The places of the statement's writes in it.
-    pub(crate) items: &'b [u32],
+/// The types by which a client knows the statement of a write.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum KnownTypes<'w> {
+    /// The client does not ask for types.
+    Unasked,
+    /// The types at the time of execution, to be reported with the answer.
+    AtUse,
+    /// The types that were reported before, and that must stay.
+    Reported(&'w Signature),
 }
 
-impl<D: Clone> Slots<'_, D> {
-    /// That of one of its writes, counted from 0.
-    pub(crate) fn get_mut(&mut self, place: usize) -> Option<&mut D> {
-        let item = self.items.get(place)?;
-        self.done.get_mut(*item as usize)
-    }
-
-    /// The same for all of its writes.
-    pub(crate) fn fill(&mut self, done: &D) {
-        for item in self.items {
-            if let Some(slot) = self.done.get_mut(*item as usize) {
-                slot.clone_from(done);
-            }
+impl<'w> KnownTypes<'w> {
+    /// Returns the types that were reported before, if the statement gives rows.
+    pub(crate) fn of_rows(self) -> Option<&'w Signature> {
+        match self {
+            Self::Reported(types) => Some(types).filter(|types| types.fields.is_some()),
+            Self::Unasked | Self::AtUse => None,
         }
     }
 }

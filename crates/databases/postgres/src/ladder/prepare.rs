@@ -19,6 +19,7 @@ use super::prepared;
 use super::prepared::{Prepared, State, StatementKey};
 use super::segment::{Mode, Segment};
 use super::trust::{Answered, Trust, answers, locked};
+use crate::catalog::check::LASTVAL;
 use crate::catalog::table::Table;
 use crate::compiled::Compiled;
 use windrow_pgwire::wire::{Broken, ServerError, Wire};
@@ -136,11 +137,12 @@ pub(crate) fn guard_of(batch: &Batch<'_, impl Form>, table: &Table) -> Statement
     check.unwrap_or(StatementKey::Guard(table.version))
 }
 
-/// Whether the guard of a table stands in front of a segment. Where a failure is told at once, the
-/// check behind it is not reached.
+/// Returns true if the guard of a table stands before a segment. The server itself refuses a
+/// client's own statement for what the guard would notice, and the check behind it notices it as
+/// well; but if a failure is reported at once, the check is not reached.
 pub(crate) fn has_guard<F: Form>(table: &Table, mode: &Mode) -> bool {
     let tells = matches!(mode, Mode::Fresh | Mode::Probe | Mode::Refuse(..));
-    F::GUARDS || table.print.is_none() || tells
+    !F::CLIENTS_OWN || table.print.is_none() || tells
 }
 
 /// What so many writes of a shape need, that may travel in sets.
@@ -172,7 +174,7 @@ fn want_of(
             false,
         );
     }
-    if compiled.form.follow_up().is_some() {
+    if compiled.generates.is_some() {
         want(prepared, StatementKey::FollowUp, false);
     }
 }
@@ -193,13 +195,13 @@ fn describe<F: Form>(
         }
         StatementKey::Check(_) => return None,
         StatementKey::FollowUp => {
-            let mut asked = batch.shapes.iter().filter_map(|c| c.form.follow_up());
-            format!("SELECT {}", asked.next()?)
+            let asks = batch.shapes.iter().any(|c| c.generates.is_some());
+            asks.then(|| format!("SELECT {LASTVAL}"))?
         }
         StatementKey::Single(id) => {
             let mut shapes = batch.shapes.iter();
             let compiled = shapes.find(|c| c.numbers.single_id == id)?;
-            if let Some(signature) = compiled.form.signature() {
+            if let Some(signature) = &compiled.signature {
                 parameters = &signature.parameters;
                 expected = Expected::Told(compiled.clone());
             }
@@ -285,7 +287,7 @@ fn settle<F: Form>(
         let as_expected = match &statement.expected {
             Expected::Table(table) => matches(table, &answer.fields),
             Expected::Told(compiled) => {
-                let told = compiled.form.signature();
+                let told = compiled.signature.as_ref();
                 told.and_then(|told| told.fields.as_deref()) == answer.body.as_deref()
             }
             Expected::Anything => true,

@@ -8,7 +8,7 @@ use windrow_database::plan::Step;
 
 use super::batch::{Batch, may_fuse};
 use super::bind::Bind;
-use super::form::{Buffers, Form};
+use super::form::{Buffers, Form, KnownTypes};
 use super::prepare::{guard_of, has_guard};
 use super::prepared;
 use super::prepared::{Prepared, StatementKey};
@@ -227,7 +227,7 @@ impl<'s, F: Form> Sender<'s, '_, F> {
             }
             let compiled = self.send_single(item, segment.mode == Mode::Fresh, apart)?;
             sent.push(Sent::Single(item));
-            let asks = follows_up && compiled.form.follow_up().is_some();
+            let asks = follows_up && compiled.generates.is_some();
             if asks && let Some(number) = self.prepared.ready(StatementKey::FollowUp) {
                 self.send_follow_up(number)?;
                 sent.push(Sent::FollowUp(item));
@@ -255,7 +255,8 @@ impl<'s, F: Form> Sender<'s, '_, F> {
             F::send_one(compiled, write, ready, self.buffers())?;
         }
         // Nothing else says that the description is still true.
-        if apart && F::tells_types(write) {
+        let known = F::known_types(write);
+        if apart && (matches!(known, KnownTypes::AtUse) || known.of_rows().is_some()) {
             frontend::describe(b'S', "", self.out).map_err(|_| Unfit)?;
         }
         Ok(compiled)

@@ -187,10 +187,8 @@ impl<F: Form> Settler<'_, '_, F> {
                 if may_be_stale(&error.code) || self.asks_origin(&transaction.segment, &error) =>
             {
                 let before = self.before(&transaction, answers, at);
-                if !before.is_empty() {
-                    let unit = transaction.segment.first_unit();
-                    F::remember(&mut self.batch.attempts, unit, before);
-                }
+                self.batch
+                    .remember(transaction.segment.first_unit(), before);
                 let segment = Segment::new(transaction.segment.units, Mode::Fresh);
                 self.next.push(segment);
             }
@@ -251,11 +249,7 @@ impl<F: Form> Settler<'_, '_, F> {
         let now = self.before(transaction, answers, at);
         UnitFault {
             at: place,
-            before: F::recall(
-                &mut self.batch.attempts,
-                transaction.segment.first_unit(),
-                now,
-            ),
+            before: self.batch.recall(transaction.segment.first_unit(), now),
             fault: match F::CLIENTS_OWN {
                 true => answers.fault_verbatim(error, at),
                 false => Fault::from(error),

@@ -174,6 +174,8 @@ mod tests {
             order_shows: false,
             moment: crate::moment::Moment::default(),
             apart: None,
+            signature: None,
+            generates: None,
             form: (),
         }
     }

@@ -24,10 +24,8 @@ impl Form for RowStatement {
     type Tables<'u> = HashMap<&'u TableName, Option<Arc<Table>>>;
     type Key = Arc<Shape>;
     type Alike<'u> = *const Shape;
-    type Attempts = ();
 
     const CLIENTS_OWN: bool = false;
-    const GUARDS: bool = true;
 
     async fn read<'u>(
         server: Asked<'_>,

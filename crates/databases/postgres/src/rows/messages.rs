@@ -10,8 +10,8 @@ use windrow_pgwire::wire::DataRow;
 use super::row_statement::RowStatement;
 use crate::catalog::column::{ArrayForm, Column};
 use crate::compiled::Compiled;
-use crate::ladder::answers::Answers;
-use crate::ladder::form::{Buffers, Messages, Slots};
+use crate::ladder::answers::{Answers, Framed};
+use crate::ladder::form::{Buffers, Messages};
 use crate::ladder::prepared;
 use crate::moment::push_distances;
 use crate::statement::set::Fused;
@@ -99,33 +99,23 @@ impl Messages for RowStatement {
         done
     }
 
-    fn done_set(
-        compiled: &Compiled<Self>,
-        set: &Fused,
-        answers: &Answers,
-        at: usize,
-        slots: &mut Slots<'_, RowDone>,
-    ) {
-        if set.counted {
-            return slots.fill(&RowDone::rows(1));
-        }
-        let statement = &compiled.form;
-        slots.fill(&nothing(statement));
-        for framed in answers.framed(at).iter().filter(|framed| framed.done) {
-            let Some(done) = slots.get_mut(framed.place) else {
-                continue;
-            };
-            done.rows = 1;
-            if let Some(returned) = &mut done.returned {
-                let row = answers.own_row(framed);
-                let values = row.iter().flat_map(DataRow::columns);
-                returned.rows = vec![decoded(statement, values)];
-            }
+    fn begin_of_set(compiled: &Compiled<Self>, is_counted: bool) -> RowDone {
+        match is_counted {
+            true => RowDone::rows(1),
+            false => nothing(&compiled.form),
         }
     }
 
-    fn rows(done: &RowDone) -> u64 {
-        done.rows
+    fn take_row(compiled: &Compiled<Self>, answers: &Answers, framed: &Framed, done: &mut RowDone) {
+        if !framed.done {
+            return;
+        }
+        done.rows = 1;
+        if let Some(returned) = &mut done.returned {
+            let row = answers.own_row(framed);
+            let values = row.iter().flat_map(DataRow::columns);
+            returned.rows = vec![decoded(&compiled.form, values)];
+        }
     }
 }
 

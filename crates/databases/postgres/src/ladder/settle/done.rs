@@ -1,11 +1,13 @@
 //! What writes are told that succeeded, from the answers to their statements.
 
+use windrow_calls::Generated;
 use windrow_core::UnitFault;
 
 use super::{Settler, refusal};
 use crate::catalog::check::Found;
-use crate::ladder::answers::Answers;
-use crate::ladder::form::{DoneOf, Form, Slots};
+use crate::fault::other_columns;
+use crate::ladder::answers::{Answers, number};
+use crate::ladder::form::{DoneOf, Form, KnownTypes};
 use crate::ladder::sent::{Sent, SentTransaction};
 
 impl<F: Form> Settler<'_, '_, F> {
@@ -26,14 +28,14 @@ impl<F: Form> Settler<'_, '_, F> {
         }
     }
 
-    /// What the question behind a write has answered.
+    /// Takes in the value that the write before took from a sequence.
     pub(super) fn followed_up(&mut self, item: u32, answers: &Answers, at: usize) {
-        let Some(compiled) = self.batch.compiled_at(item).cloned() else {
-            return;
-        };
+        let sequence = self.batch.compiled_at(item).and_then(|c| c.generates);
+        let row = answers.rows_of(at).next();
+        let value = row.and_then(|row| row.get(0).and_then(number));
         let done = self.batch.done.get_mut(item as usize);
-        if let (Some(row), Some(done)) = (answers.rows_of(at).next(), done) {
-            compiled.form.followed_up(row, done);
+        if let (Some(sequence), Some(value), Some(done)) = (sequence, value, done) {
+            F::generated(done, Generated { sequence, value });
         }
     }
 
@@ -64,18 +66,26 @@ impl<F: Form> Settler<'_, '_, F> {
         let Some(set) = compiled.set(telling) else {
             return Vec::new();
         };
-        let done = &mut self.batch.done;
-        let mut slots = Slots { done, items };
-        F::done_set(&compiled, set, answers, at, &mut slots);
-        if !telling {
-            return Vec::new();
+        let begin = F::begin_of_set(&compiled, set.counted);
+        for item in items {
+            if let Some(slot) = self.batch.done.get_mut(*item as usize) {
+                slot.clone_from(&begin);
+            }
         }
-        let missing = items.iter().filter_map(|item| {
-            let done = self.batch.done.get(*item as usize)?;
-            let placed = self.batch.placed.get(*item as usize)?;
-            (F::rows(done) == 0).then_some(placed.unit)
-        });
-        missing.collect()
+        let mut took_place = vec![false; if telling { items.len() } else { 0 }];
+        for framed in answers.framed(at) {
+            if let Some(slot) = took_place.get_mut(framed.place) {
+                *slot |= framed.done;
+            }
+            let item = items.get(framed.place);
+            let done = item.and_then(|item| self.batch.done.get_mut(*item as usize));
+            if let Some(done) = done {
+                F::take_row(&compiled, answers, framed, done);
+            }
+        }
+        let missing = items.iter().zip(took_place).filter(|(_, took)| !took);
+        let unit = |item: &u32| Some(self.batch.placed.get(*item as usize)?.unit);
+        missing.filter_map(|(item, _)| unit(item)).collect()
     }
 
     /// What a unit is told that has given other rows than its client was told, in a transaction
@@ -90,11 +100,12 @@ impl<F: Form> Settler<'_, '_, F> {
             let Sent::Single(item) = statement else {
                 return None;
             };
-            let fault = F::other_rows(self.batch.write_at(*item)?, answers.types(at)?)?;
-            Some(refusal(
-                self.write_of(Some(statement), &transaction.segment),
-                fault,
-            ))
+            let KnownTypes::Reported(reported) = F::known_types(self.batch.write_at(*item)?) else {
+                return None;
+            };
+            let place = self.write_of(Some(statement), &transaction.segment);
+            let is_other = !answers.types(at)?.same_rows(reported);
+            is_other.then(|| refusal(place, other_columns()))
         })
     }
 
