@@ -3,7 +3,7 @@
 //! Numbers: <https://docs.arangodb.com/stable/develop/error-codes/> (`lib/Basics/errors.dat` of the server).
 
 use windrow_core::{Fault, FaultClass};
-use windrow_database::web::{Meaning, of_status};
+use windrow_database::web::{Refusal, of_status};
 
 use super::answer::Failure;
 
@@ -13,9 +13,12 @@ pub(super) const MISSING: i64 = 1202;
 /// Error number: there is no such collection.
 pub(super) const NO_COLLECTION: i64 = 1203;
 
+/// Error number: a collection of that name exists already.
+pub(super) const DUPLICATE_NAME: i64 = 1207;
+
 /// Classifies a failure.
-pub(super) fn meaning(failure: &Failure, collection: &str) -> Meaning {
-    let (class, state, request) = class(failure);
+pub(super) fn refusal(failure: &Failure, collection: &str) -> Refusal {
+    let (class, state, is_request) = class(failure);
     let message = match failure.number {
         0 => format!(
             "ArangoDB, or what stands before it, answered HTTP {}: {}",
@@ -32,7 +35,7 @@ pub(super) fn meaning(failure: &Failure, collection: &str) -> Meaning {
         .with_detail(detail)
         .with_constraint(constraint(failure))
         .with_table(Some(collection));
-    Meaning::of(fault, request)
+    Refusal::new(fault, is_request)
 }
 
 /// Returns true if the key exists already, and false if another unique index is violated:
@@ -90,9 +93,9 @@ fn without_number(status: u16) -> (FaultClass, &'static str, bool) {
 mod tests {
     use super::*;
 
-    fn told(status: u16, number: i64, message: &str) -> Meaning {
+    fn read(status: u16, number: i64, message: &str) -> Refusal {
         let message = message.to_owned();
-        meaning(
+        refusal(
             &Failure {
                 status,
                 number,
@@ -119,7 +122,7 @@ mod tests {
             (500, 4, "08007"),
             (502, 0, "08007"),
         ] {
-            let fault = told(status, number, "m").into_fault();
+            let fault = read(status, number, "m").fault;
             assert_eq!(&*fault.code, state, "{status} {number}");
         }
     }
@@ -133,10 +136,7 @@ mod tests {
             message: message.to_owned(),
         };
         assert!(is_key_taken(&key));
-        assert_eq!(
-            meaning(&key, "t").into_fault().constraint(),
-            Some("primary")
-        );
+        assert_eq!(refusal(&key, "t").fault.constraint(), Some("primary"));
         let message = "unique constraint violated - in index name_1 of type persistent over 'name'; conflicting key: 7";
         let other = Failure {
             status: 0,
@@ -144,9 +144,6 @@ mod tests {
             message: message.to_owned(),
         };
         assert!(!is_key_taken(&other));
-        assert_eq!(
-            meaning(&other, "t").into_fault().constraint(),
-            Some("name_1")
-        );
+        assert_eq!(refusal(&other, "t").fault.constraint(), Some("name_1"));
     }
 }

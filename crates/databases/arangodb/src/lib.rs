@@ -8,18 +8,14 @@
 //! | --- | --- |
 //! | this file | the driver: opens a sink for a URL |
 //! | `sink` | opens connections, checks that the database answers |
-//! | `ladder` | the path of a batch, from units to requests, and from answers to verdicts |
-//! | `ladder::executor` | joins writes with collections and sends them step by step |
-//! | `ladder::bind` | joins a write with its collection and checks it |
-//! | `ladder::request` | converts a shape to a request |
-//! | `ladder::connection`, `ladder::session` | a connection: authentication, requests, answers |
-//! | `ladder::bulk` | sends one array, and isolates documents if it fails |
-//! | `answer`, `fault` | parses and classifies the server's answers |
+//! | `executor` | a batch: from units to requests, and from answers to verdicts |
+//! | `answer` | parses the server's answers |
+//! | `fault` | the table of errors |
 //! | `values` | encodes and decodes documents |
 
 mod answer;
+mod executor;
 mod fault;
-mod ladder;
 mod sink;
 mod values;
 

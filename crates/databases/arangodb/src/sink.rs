@@ -11,10 +11,9 @@ use windrow_core::{
 use windrow_database::Options;
 use windrow_database::web::{Origin, Target, alive, connected};
 
-use super::ladder::bind::hash;
-use super::ladder::connection::Connection;
-use super::ladder::request::KEY;
-use super::ladder::session::{Identity, Session};
+use super::executor::connection::Connection;
+use super::executor::plan::{KEY, hash};
+use super::executor::session::{Identity, Session};
 use super::values::encode;
 
 /// The name of the database that every server has.

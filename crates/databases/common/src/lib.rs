@@ -9,6 +9,7 @@
 //! | [`sources`] | which units of a batch come from one client |
 //! | [`described`] | descriptions of tables that executors share |
 //! | [`named_key`] | keys that a write names by their columns |
+//! | [`shape_faults`] | faults of shapes and rows that do not fit their tables |
 //! | [`infer`], [`new_table`], [`demand`] | tables and columns that are made from rows |
 //! | [`binary`], [`decimal`], [`truth`] | values as texts |
 //! | [`web`] | HTTP, for the databases that speak it |
@@ -24,6 +25,7 @@ pub mod new_table;
 pub mod options;
 pub mod plan;
 pub mod quote;
+pub mod shape_faults;
 pub mod sources;
 pub mod truth;
 #[cfg(feature = "web")]

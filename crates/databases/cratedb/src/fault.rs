@@ -3,19 +3,22 @@
 //! Codes: <https://cratedb.com/docs/crate/reference/en/latest/interfaces/http.html#error-handling> and `HttpErrorStatus.java` of the server.
 
 use windrow_core::{Fault, FaultClass, TableName};
-use windrow_database::web::{Meaning, of_status};
+use windrow_database::web::{Refusal, of_status};
 
 use super::answer::Failure;
 
-/// A row that is not there: an update or a delete of nothing.
+/// Error code: an update or a delete found no row.
 pub(super) const MISSING: i64 = 40_411;
 
-/// A duplicate of a primary key.
+/// Error code: a row with the primary key exists already.
 pub(super) const DUPLICATE: i64 = 4091;
 
+/// Error codes: a value was refused.
+pub(super) const REFUSED: [i64; 2] = [4000, 4003];
+
 /// Classifies a failure.
-pub(super) fn meaning(failure: &Failure, table: &TableName) -> Meaning {
-    let (class, state, statement) = class(failure);
+pub(super) fn refusal(failure: &Failure, table: &TableName) -> Refusal {
+    let (class, state, is_request) = class(failure);
     let message = if failure.code.is_some() {
         failure.message.clone()
     } else {
@@ -27,10 +30,10 @@ pub(super) fn meaning(failure: &Failure, table: &TableName) -> Meaning {
     let fault = Fault::new(class, state, message)
         .with_detail(detail(failure))
         .with_table(Some(&*table.table));
-    Meaning::of(fault, statement)
+    Refusal::new(fault, is_request)
 }
 
-/// The same for a row of a bulk, which has no status of its own, and for a request.
+/// Returns the DETAIL of a failure, which is the same for a row of a bulk and for a request.
 fn detail(failure: &Failure) -> Option<String> {
     failure.code.map(|code| format!("CrateDB error {code}"))
 }
@@ -87,15 +90,17 @@ fn is_blocked(message: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use windrow_database::web::Scope;
+
     use super::*;
 
-    fn told(status: u16, code: i64, message: &str) -> Meaning {
+    fn read(status: u16, code: i64, message: &str) -> Refusal {
         let failure = Failure {
             status,
             code: Some(code),
             message: message.to_owned(),
         };
-        meaning(&failure, &TableName::bare("t"))
+        refusal(&failure, &TableName::bare("t"))
     }
 
     #[test]
@@ -154,7 +159,7 @@ mod tests {
             ),
             (500, 5001, "something", "08007"),
         ] {
-            let fault = told(status, code, message).into_fault();
+            let fault = read(status, code, message).fault;
             assert_eq!((&*fault.code, &*fault.message), (state, message));
             assert!(fault.detail().unwrap().contains(&code.to_string()));
         }
@@ -162,35 +167,26 @@ mod tests {
 
     #[test]
     fn only_what_is_certain_is_called_refused() {
-        assert!(matches!(
-            told(400, 4000, "x"),
-            Meaning::Refused { request: false, .. }
-        ));
-        assert!(matches!(
-            told(404, 4043, "x"),
-            Meaning::Refused { request: true, .. }
-        ));
-        assert!(matches!(told(503, 5030, "x"), Meaning::Away(_)));
-        assert!(matches!(told(500, 5003, "x"), Meaning::Unsure(_)));
-        assert!(matches!(told(409, 4092, "x"), Meaning::Conflict(_)));
+        let scope = |status, code| read(status, code, "x").scope;
+        assert_eq!(scope(400, 4000), Scope::Write);
+        assert_eq!(scope(404, 4043), Scope::Request);
+        assert_eq!(scope(503, 5030), Scope::Database);
+        assert_eq!(scope(500, 5003), Scope::Unknown);
+        assert!(read(409, 4092, "x").fault.may_retry());
+        assert_eq!(scope(409, 4092), Scope::Write);
         // Of a row that failed on its shard it is known that it was not written.
-        assert!(matches!(told(0, 5000, "x"), Meaning::Refused { .. }));
-        assert!(matches!(told(0, -1, "x"), Meaning::Unsure(_)));
+        assert_eq!(scope(0, 5000), Scope::Write);
+        assert_eq!(scope(0, -1), Scope::Unknown);
         let proxy = |status| {
             let failure = Failure {
                 status,
                 code: None,
                 message: "no upstream".to_owned(),
             };
-            meaning(&failure, &TableName::bare("t"))
+            refusal(&failure, &TableName::bare("t"))
         };
-        assert!(matches!(proxy(503), Meaning::Away(_)));
-        assert!(matches!(proxy(502), Meaning::Unsure(_)));
-        assert!(
-            proxy(504)
-                .into_fault()
-                .message
-                .contains("HTTP 504: no upstream")
-        );
+        assert_eq!(proxy(503).scope, Scope::Database);
+        assert_eq!(proxy(502).scope, Scope::Unknown);
+        assert!(proxy(504).fault.message.contains("HTTP 504: no upstream"));
     }
 }

@@ -8,24 +8,16 @@
 //! | --- | --- |
 //! | this file | the driver: opens a sink for a URL |
 //! | `sink` | opens connections, checks that the database answers |
-//! | `ladder` | the path of a batch, from units to requests, and from answers to verdicts |
-//! | `ladder::executor` | joins writes with tables, creates what is missing, sends step by step |
-//! | `ladder::bind` | joins a write with its table, checks it, finds the row that it touches |
-//! | `ladder::knowledge`, `ladder::grow` | descriptions of a batch's tables; creates tables and columns |
-//! | `ladder::connection`, `ladder::session` | a connection and its state; requests and answers |
-//! | `ladder::bulk` | executes writes as one bulk, and isolates rows if it fails |
-//! | `ladder::single` | executes a write as its own statement |
-//! | `ladder::settle` | finds the outcome of rows that failed without a message |
-//! | `ladder::lookup` | reads rows by their keys |
-//! | `ladder::statement` | the SQL for a shape |
-//! | `answer`, `fault` | parses and classifies the server's answers |
+//! | `executor` | a batch: from units to requests, and from answers to verdicts |
+//! | `answer` | parses the server's answers |
+//! | `fault` | the table of errors |
 //! | `catalog` | descriptions of tables; creates tables and columns for rows |
 //! | `values` | encodes and decodes values, and compares keys |
 
 mod answer;
 mod catalog;
+mod executor;
 mod fault;
-mod ladder;
 mod sink;
 mod values;
 

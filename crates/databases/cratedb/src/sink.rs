@@ -12,9 +12,9 @@ use windrow_database::Options;
 use windrow_database::web::{Origin, Target, alive, connected};
 
 use super::catalog::cache::Catalog;
-use super::ladder::connection::Connection;
-use super::ladder::key;
-use super::ladder::session::Session;
+use super::executor::connection::Connection;
+use super::executor::key;
+use super::executor::session::Session;
 
 /// The abilities of CrateDB.
 pub(super) const PROFILE: Profile = Profile {

@@ -3,12 +3,38 @@
 use smallvec::smallvec;
 use windrow_core::{
     Dones, Fault, FaultClass, Report, RowDone, RowWrite, Rung, Tally, Unit, UnitFault, Verdict,
+    Work as _,
 };
 
+use super::client::Loss;
 use crate::plan::{Fence, Item, plan};
 use crate::sources::Sources;
 
-/// The units of a batch, and what each is told.
+/// Ends a batch before all of its writes were sent: those without a verdict were not.
+#[derive(Debug)]
+pub struct Stop(pub Fault);
+
+/// Writes that go out in one request.
+#[derive(Clone, Debug)]
+pub struct Part {
+    /// Their places in the batch.
+    pub items: Vec<usize>,
+    /// True if a failure has separated them from others.
+    pub is_isolated: bool,
+}
+
+impl Part {
+    /// Returns both halves, isolated. The first half comes last, as a stack of parts needs them.
+    pub fn halves(mut self) -> [Self; 2] {
+        let second = self.items.split_off(self.items.len() / 2);
+        [second, self.items].map(|items| Self {
+            items,
+            is_isolated: true,
+        })
+    }
+}
+
+/// The units of a batch, and their verdicts.
 #[derive(Debug)]
 pub struct Batch<'a> {
     units: &'a [Unit<RowWrite>],
@@ -16,13 +42,12 @@ pub struct Batch<'a> {
     /// Sources with a write that is to run again.
     held: Vec<u32>,
     verdicts: Vec<Option<Verdict<RowDone>>>,
-    /// What it took, as far as it is known.
+    /// The cost of the batch until now.
     pub tally: Tally,
 }
 
 impl<'a> Batch<'a> {
-    /// Units that need a transaction are refused at once; `database` is the name that the message
-    /// has for it.
+    /// Refuses units that need a transaction. `database` is the name in the message.
     pub fn new(units: &'a [Unit<RowWrite>], database: &str) -> Self {
         let verdict = |unit: &Unit<RowWrite>| match unit.work() {
             [] => Some(Verdict::Final(Ok(Dones::new()))),
@@ -41,7 +66,7 @@ impl<'a> Batch<'a> {
         }
     }
 
-    /// Whether one unit is all that there is.
+    /// True if the batch has one unit.
     pub fn is_single(&self) -> bool {
         self.units.len() == 1
     }
@@ -86,8 +111,8 @@ impl<'a> Batch<'a> {
         self.sources.of_unit(u32::try_from(at).ok()?)
     }
 
-    /// Of the writes of a step, those that may go; the others follow one of their source that is to
-    /// run again.
+    /// Returns the writes of a step that may be sent. The others follow a write of their source
+    /// that runs again.
     pub fn not_held(&mut self, items: Vec<usize>) -> Vec<usize> {
         if self.held.is_empty() {
             return items;
@@ -100,7 +125,7 @@ impl<'a> Batch<'a> {
         free
     }
 
-    /// What the write at a place was told, if it failed.
+    /// Returns the fault of a write that failed.
     pub fn fault(&self, at: usize) -> Option<&Fault> {
         match self.verdicts.get(at) {
             Some(Some(Verdict::Final(Err(failed)))) => Some(&failed.fault),
@@ -108,14 +133,86 @@ impl<'a> Batch<'a> {
         }
     }
 
-    /// All writes without a verdict were not sent: they are given back.
+    /// Returns writes to the lane, to be tried again: none of them was written.
+    pub fn retry(&mut self, items: &[usize], fault: &Fault) {
+        for at in items {
+            self.conclude(*at, Verdict::RolledBack(fault.clone()));
+        }
+    }
+
+    /// Concludes writes that failed in the same way.
+    pub fn fail_all(&mut self, items: &[usize], rung: Rung, fault: &Fault) {
+        items
+            .iter()
+            .for_each(|at| self.fail(*at, rung, fault.clone()));
+    }
+
+    /// Concludes writes whose outcome is unknown.
+    pub fn unknown(&mut self, items: &[usize], rung: Rung, why: &str) {
+        let message = format!("it cannot be known whether this was written: {why}");
+        self.fail_all(items, rung, &Fault::unknown(message));
+    }
+
+    /// Concludes writes that may have left and were not answered. The batch ends.
+    pub fn lost(&mut self, items: &[usize], rung: Rung, loss: Loss) -> Stop {
+        match loss {
+            Loss::NotSent(fault) => Stop(fault),
+            Loss::Unanswered(why) | Loss::TooLarge(why) => {
+                self.unknown(items, rung, &why);
+                Stop(Fault::unavailable(why))
+            }
+        }
+    }
+
+    /// Cuts writes into parts of so many bytes and writes, the first part last.
+    pub fn parts(&self, items: &[usize], max_bytes: usize, max_writes: usize) -> Vec<Part> {
+        let mut parts: Vec<Part> = Vec::new();
+        let mut size = 0;
+        for at in items {
+            let bytes = self.write(*at).map_or(0, RowWrite::bytes);
+            match parts.last_mut() {
+                Some(part) if size + bytes <= max_bytes && part.items.len() < max_writes => {
+                    part.items.push(*at);
+                }
+                _ => {
+                    size = 0;
+                    parts.push(Part {
+                        items: vec![*at],
+                        is_isolated: false,
+                    });
+                }
+            }
+            size += bytes;
+        }
+        parts.reverse();
+        parts
+    }
+
+    /// Returns the rung of a write that is sent by itself, without a failure before.
+    pub fn rung_of_one(&self) -> Rung {
+        match self.is_single() {
+            true => Rung::Solo,
+            false => Rung::Grouped,
+        }
+    }
+
+    /// Returns the rung of a part.
+    pub fn rung(&self, part: &Part) -> Rung {
+        match part.items.as_slice() {
+            _ if part.is_isolated => Rung::Isolated,
+            [_] => self.rung_of_one(),
+            _ => Rung::Fused,
+        }
+    }
+
+    /// Returns all writes without a verdict to the lane: they were not sent.
     pub fn retry_rest(&mut self, fault: &Fault) {
         for slot in &mut self.verdicts {
             slot.get_or_insert_with(|| Verdict::RolledBack(fault.clone()));
         }
     }
 
-    /// What is said of the batch.
+    /// Returns the report of the batch. A unit without a verdict is a defect.
     pub fn report(self, usable: bool) -> Report<RowDone> {
         let defect = || failed(Fault::internal("a unit got no verdict"));
         let verdicts = self.verdicts.into_iter();
@@ -144,11 +241,11 @@ pub struct BoundWrite {
     pub group: u32,
     /// The place of its table among those of the batch.
     pub table: u32,
-    /// A hash of the row that it touches, where that is known.
+    /// A hash of the row that it touches, if that is known.
     pub key: Option<u64>,
-    /// It reads, and changes nothing.
+    /// True if it reads and changes nothing.
     pub reads: bool,
-    /// What of the batch has to be done before it.
+    /// The writes of the batch that have to come before it.
     pub fence: Fence,
 }
 

@@ -8,7 +8,7 @@
 //! | `client` | one connection, opened when it is needed: a request out, an answer in, or the reason why there is none |
 //! | `body` | whole bodies out, bounded bodies in |
 //! | `greeting` | connections that show a sign of life within their time |
-//! | `meaning` | what a failure means for the writes of its request |
+//! | `refusal` | the error of a request, and how far it reaches |
 //! | `json` | JSON texts, written |
 //! | `batch` | a batch without transactions: one write a unit, and the steps in which the writes go out |
 
@@ -17,13 +17,13 @@ mod body;
 mod client;
 mod greeting;
 mod json;
-mod meaning;
+mod refusal;
 mod secure;
 mod target;
 
-pub use batch::{Batch, BoundWrite};
+pub use batch::{Batch, BoundWrite, Part, Stop};
 pub use client::{Answer, Ask, Client, Loss, Origin, secret};
 pub use greeting::{alive, connected};
 pub use json::{is_json, push_text};
-pub use meaning::{Meaning, of_status};
+pub use refusal::{Refusal, Scope, of_status};
 pub use target::Target;

@@ -1,28 +1,28 @@
-//! A connection to the cluster, and what it has learned.
+//! A lane's connection to the cluster.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use windrow_core::{Fault, RowDone, Shape, TableName, Tally, Verdict};
+use windrow_core::{Fault, Shape, TableName, Tally};
 use windrow_database::Options;
+use windrow_database::web::Stop;
 
 use super::session::Session;
-use super::statement::Statement;
+use super::sql::Statement;
 use crate::catalog::cache::Catalog;
 use crate::catalog::table::Table;
 
-/// A connection and what it has learned.
+/// A lane's connection to the cluster.
 pub(crate) struct Connection {
     pub(super) session: Session,
     pub(super) catalog: Arc<Catalog>,
+    /// True if missing tables are created.
     pub(super) creates: bool,
+    /// True if missing columns are added.
     pub(super) extends: bool,
+    /// The statements of shapes that were executed before.
     pub(super) statements: HashMap<Arc<Shape>, Arc<Statement>>,
 }
-
-/// Why a batch ended before all of its writes were sent: none of the others was.
-#[derive(Debug)]
-pub(super) struct Stop(pub(super) Fault);
 
 impl Connection {
     pub(crate) fn new(session: Session, catalog: Arc<Catalog>, options: &Options) -> Self {
@@ -35,11 +35,11 @@ impl Connection {
         }
     }
 
-    /// Reads a table.
+    /// Reads the description of a table.
     ///
     /// # Errors
     /// Outside: no batch can go on. Inside: the server does not let it be read.
-    pub(super) async fn look_at(
+    pub(super) async fn read_table(
         &mut self,
         name: &TableName,
         tally: &mut Tally,
@@ -52,16 +52,11 @@ impl Connection {
         }
     }
 
-    /// The server says something else of a table than what is known.
+    /// Drops the description of a statement's table, which differs from what the server says.
     pub(super) fn forget(&self, statement: &Statement) {
         let whole = &statement.table.name;
         self.catalog.put(whole, None);
         self.catalog
             .put(&TableName::bare(whole.table.clone()), None);
     }
-}
-
-/// Units that were certainly not written, because of what the fault says.
-pub(super) fn retry(fault: &Fault) -> Verdict<RowDone> {
-    Verdict::RolledBack(fault.clone())
 }

@@ -14,21 +14,21 @@ use crate::values::{decode, encode, moment};
 
 /// The primary key of a write.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Found {
+pub(crate) enum RowKey {
     /// The row, by the texts of its key's parts.
     Row(String),
     /// A part is NULL: no row has it.
-    Nothing,
+    NoRow,
     /// The key cannot be derived from the write.
     Unknown,
 }
 
-impl Found {
+impl RowKey {
     /// A hash for the row, different for different tables.
     pub(crate) fn hash(&self, facts: &Facts) -> Option<u64> {
         match self {
             Self::Row(text) => Some(FixedState::default().hash_one((&facts.name, text))),
-            Self::Nothing | Self::Unknown => None,
+            Self::NoRow | Self::Unknown => None,
         }
     }
 }
@@ -52,22 +52,22 @@ pub(crate) fn places(shape: &Shape, facts: &Facts) -> Vec<usize> {
 }
 
 /// The row that a write touches.
-pub(crate) fn find(facts: &Facts, places: &[usize], row: &[Value]) -> Found {
+pub(crate) fn find(facts: &Facts, places: &[usize], row: &[Value]) -> RowKey {
     if places.is_empty() {
-        return Found::Unknown;
+        return RowKey::Unknown;
     }
     let mut whole = String::new();
     for (column, place) in facts.key().zip(places) {
         match row.get(*place) {
-            None => return Found::Unknown,
-            Some(Value::Null) => return Found::Nothing,
+            None => return RowKey::Unknown,
+            Some(Value::Null) => return RowKey::NoRow,
             Some(value) => match part(column.kind, value) {
                 Some(text) => push(&mut whole, &text),
-                None => return Found::Unknown,
+                None => return RowKey::Unknown,
             },
         }
     }
-    Found::Row(whole)
+    RowKey::Row(whole)
 }
 
 /// The row whose key came back as these JSON texts.
@@ -130,7 +130,7 @@ mod tests {
         }
     }
 
-    fn found(kind: Kind, value: impl Into<Value>) -> Found {
+    fn found(kind: Kind, value: impl Into<Value>) -> RowKey {
         find(&facts(&[kind]), &[0], &[value.into()])
     }
 
@@ -145,16 +145,16 @@ mod tests {
             found(zoned, "2020-01-01T00:00:00Z"),
             found(zoned, 1_577_836_800_000_i64)
         );
-        assert_eq!(found(long, Value::Null), Found::Nothing);
-        assert_eq!(found(Kind::Float, 1), Found::Unknown);
-        assert_eq!(found(Kind::Int(127), 128), Found::Unknown);
+        assert_eq!(found(long, Value::Null), RowKey::NoRow);
+        assert_eq!(found(Kind::Float, 1), RowKey::Unknown);
+        assert_eq!(found(Kind::Int(127), 128), RowKey::Unknown);
         let answered = of_answer(&facts(&[Kind::Text, long]), ["\"a\\\"b\"", "7"].into_iter());
         let asked = find(
             &facts(&[Kind::Text, long]),
             &[1, 0],
             &[7.into(), "a\"b".into()],
         );
-        assert_eq!(Some(asked), answered.map(Found::Row));
+        assert_eq!(Some(asked), answered.map(RowKey::Row));
     }
 
     #[test]

@@ -1,7 +1,5 @@
 //! A lane's connection to the server.
 
-use windrow_core::Fault;
-
 use super::session::Session;
 
 /// A lane's connection to the server.
@@ -12,10 +10,6 @@ pub(crate) struct Connection {
     /// True if writes are answered once they are on disk, whatever the collection's setting.
     pub(super) syncs: bool,
 }
-
-/// Why a batch ended before all of its writes were sent. The remaining writes were not sent.
-#[derive(Debug)]
-pub(super) struct Stop(pub(super) Fault);
 
 impl Connection {
     pub(crate) fn new(session: Session, creates: bool) -> Self {

@@ -13,7 +13,7 @@ use crate::answer::{Failure, Reply};
 use crate::catalog::cache;
 use crate::catalog::cache::{COLUMNS, KEY};
 use crate::catalog::table::Facts;
-use crate::fault::meaning;
+use crate::fault::refusal;
 
 /// The most bytes that an answer may have.
 const ANSWER: usize = 64 << 20;
@@ -174,7 +174,7 @@ impl Session {
 
 /// The fault for a question: whatever became of it, nothing was written.
 fn harmless(failure: &Failure, table: &TableName) -> Fault {
-    let mut fault = meaning(failure, table).into_fault();
+    let mut fault = refusal(failure, table).fault;
     if fault.class == windrow_core::FaultClass::Unknown {
         fault.class = windrow_core::FaultClass::Unavailable;
         fault.code = "08001".into();

@@ -1,15 +1,38 @@
-//! The way of a batch on a connection: what is not known is read, what is missing is made, and the
-//! writes are sent step by step.
+//! Executes a batch: from units to requests, and from answers to verdicts.
+//!
+//! | module | what it does |
+//! | --- | --- |
+//! | this file | reads unknown tables, and sends the writes of a batch step by step |
+//! | `plan` | joins each write with its table and its statement |
+//! | `sql` | the statement of a shape |
+//! | `send` | sends one write, or many as a bulk |
+//! | `lookup` | reads rows by their keys |
+//! | `settle` | turns answers into verdicts |
+//! | `isolate` | halves a bulk that fails as a whole; finds the errors of rows that failed without one |
+//! | `key` | identifies the row of a write |
+//! | `grow` | creates tables and columns |
+//! | `connection`, `session` | a lane's connection; requests and answers |
+
+pub(crate) mod connection;
+mod grow;
+mod isolate;
+pub(crate) mod key;
+mod lookup;
+mod plan;
+mod send;
+pub(crate) mod session;
+mod settle;
+mod sql;
 
 use std::collections::HashMap;
 
 use async_trait::async_trait;
 use windrow_core::{Executor, Report, RowDone, RowWrite, TableName, Unit};
-use windrow_database::web::{Batch, BoundWrite};
+use windrow_database::plan::shape_of;
+use windrow_database::web::{Batch, BoundWrite, Stop};
 
-use super::bind::{BoundBatch, bind};
-use super::connection::{Connection, Stop};
-use super::knowledge::Knowledge;
+use self::connection::Connection;
+use self::plan::{Knowledge, Plan, plan};
 
 impl Connection {
     async fn drive(&mut self, batch: &mut Batch<'_>) -> Result<(), Stop> {
@@ -26,9 +49,9 @@ impl Connection {
     async fn run(&mut self, batch: &mut Batch<'_>, knowledge: &mut Knowledge) -> Result<(), Stop> {
         self.learn(batch, knowledge).await?;
         if self.creates {
-            self.grow(batch, knowledge).await?;
+            grow::grow(self, batch, knowledge).await?;
         }
-        let BoundBatch { statements, writes } = bind(batch, knowledge, self.creates);
+        let Plan { statements, writes } = plan(batch, knowledge, self.creates);
         for (group, items) in BoundWrite::steps(batch, &writes) {
             let items = batch.not_held(items);
             if items.is_empty() {
@@ -37,11 +60,15 @@ impl Connection {
             let Some(statement) = statements.get(group as usize / 2) else {
                 continue;
             };
-            let alone = !group.is_multiple_of(2);
             if statement.reads {
-                self.read(batch, statement, &items).await?;
+                lookup::read(self, batch, statement, &items).await?;
+            } else if shape_of(group).is_some() {
+                isolate::write(self, batch, statement, &items).await?;
             } else {
-                self.write(batch, statement, items, alone).await?;
+                for at in items {
+                    let rung = batch.rung_of_one();
+                    send::one(self, batch, statement, at, rung).await?;
+                }
             }
         }
         Ok(())
@@ -62,7 +89,7 @@ impl Connection {
         for name in tables {
             let known = match self.catalog.fresh(name) {
                 Some(table) => Ok(Some(table)),
-                None => self.look_at(name, &mut batch.tally).await?,
+                None => self.read_table(name, &mut batch.tally).await?,
             };
             knowledge.tables.insert(name.clone(), known);
         }

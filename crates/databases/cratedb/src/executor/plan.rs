@@ -1,22 +1,68 @@
-//! Every write joined with its table: is it sound, does it look good, which row does
-//! it touch.
+//! Joins each write with its table, checks it, and finds the row that it touches and the statement
+//! that it is sent by.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use windrow_core::{Fault, FaultClass, Name, Op, RowDone, RowWrite, Rung, Shape, TableName, Value};
-use windrow_database::plan::{self, Fence};
+use windrow_database::plan::{Fence, group_of};
+use windrow_database::shape_faults;
 use windrow_database::web::{Batch, BoundWrite};
 
 use super::key;
-use super::key::Found;
-use super::knowledge::Knowledge;
-use super::statement::{Statement, compile};
+use super::key::RowKey;
+use super::sql::{Statement, compile};
+use crate::catalog::table::Table;
 use crate::values::encode;
+
+/// The most statements that a connection keeps.
+const MAX_STATEMENTS: usize = 1_000;
+
+/// The descriptions of a batch's tables, and their statements.
+pub(super) struct Knowledge {
+    pub(super) tables: HashMap<TableName, Result<Option<Arc<Table>>, Fault>>,
+    /// Faults of tables that could not be created or extended.
+    pub(super) not_grown: HashMap<TableName, Fault>,
+    pub(super) statements: HashMap<Arc<Shape>, Arc<Statement>>,
+}
+
+impl Knowledge {
+    /// Returns the description of a table.
+    ///
+    /// # Errors
+    /// There is none, or it cannot be read.
+    pub(super) fn table(&self, name: &TableName) -> Result<Arc<Table>, Fault> {
+        match self.tables.get(name) {
+            Some(Ok(Some(table))) => Ok(table.clone()),
+            Some(Err(fault)) => Err(fault.clone()),
+            Some(Ok(None)) | None => {
+                let fault = self.not_grown.get(name).cloned();
+                Err(fault.unwrap_or_else(|| shape_faults::no_table(name)))
+            }
+        }
+    }
+
+    /// Returns the fault of a column that is missing although columns may be created.
+    pub(super) fn not_grown(&self, table: &TableName, column: &Name) -> Fault {
+        let known = self
+            .not_grown
+            .iter()
+            .find(|(name, _)| name.table == table.table);
+        let known = known.map(|(_, fault)| fault.clone());
+        known.unwrap_or_else(|| shape_faults::no_column(table, column))
+    }
+
+    pub(super) fn remember(&mut self, shape: Arc<Shape>, statement: Arc<Statement>) {
+        if self.statements.len() >= MAX_STATEMENTS {
+            self.statements.clear();
+        }
+        self.statements.insert(shape, statement);
+    }
+}
 
 /// The writes of a batch that can be sent, and the statements that they are sent by.
 #[derive(Debug, Default)]
-pub(super) struct BoundBatch {
+pub(super) struct Plan {
     /// By group. Even groups go out together, the odd one behind each holds writes that go one by
     /// one.
     pub(super) statements: Vec<Arc<Statement>>,
@@ -25,18 +71,17 @@ pub(super) struct BoundBatch {
 
 /// Joins all writes without a verdict with their tables. Invalid writes get their error; writes
 /// that cannot find a row get the outcome of no rows.
-pub(super) fn bind(batch: &mut Batch<'_>, knowledge: &mut Knowledge, creates: bool) -> BoundBatch {
-    let mut bound = BoundBatch::default();
-    // By what they are, not by address: equal shapes of different requests are one.
+pub(super) fn plan(batch: &mut Batch<'_>, knowledge: &mut Knowledge, creates: bool) -> Plan {
+    let mut plan = Plan::default();
+    // Compared by content, not by address: equal shapes of different requests are one.
     let mut groups: HashMap<&Shape, Result<u32, Fault>> = HashMap::new();
     let mut tables: Vec<TableName> = Vec::new();
     let pending: Vec<_> = batch.pending().collect();
     for (at, write) in pending {
         let group = groups.entry(&*write.shape).or_insert_with(|| {
             let statement = statement(&write.shape, knowledge, creates)?;
-            bound.statements.push(statement);
-            u32::try_from(bound.statements.len() - 1)
-                .map_err(|_| Fault::internal("too many shapes"))
+            plan.statements.push(statement);
+            u32::try_from(plan.statements.len() - 1).map_err(|_| Fault::internal("too many shapes"))
         });
         let group = match group {
             Ok(group) => *group,
@@ -45,16 +90,16 @@ pub(super) fn bind(batch: &mut Batch<'_>, knowledge: &mut Knowledge, creates: bo
                 continue;
             }
         };
-        let Some(statement) = bound.statements.get(group as usize) else {
+        let Some(statement) = plan.statements.get(group as usize) else {
             continue;
         };
-        let found = match look(statement, write, knowledge, creates) {
-            Look::Good(found) => found,
-            Look::Senseless(fault) => {
+        let found = match check(statement, write, knowledge, creates) {
+            Check::Sent(found) => found,
+            Check::Invalid(fault) => {
                 batch.fail(at, Rung::Solo, fault);
                 continue;
             }
-            Look::Nothing(done) => {
+            Check::FindsNothing(done) => {
                 batch.done(at, Rung::Solo, done);
                 continue;
             }
@@ -67,32 +112,33 @@ pub(super) fn bind(batch: &mut Batch<'_>, knowledge: &mut Knowledge, creates: bo
                 tables.push(name.clone());
                 tables.len() - 1
             });
-        let alone = !statement.fuses && !statement.reads || is_suspect(statement, write);
-        let unknown = found == Found::Unknown && !statement.table.primary.is_empty();
-        bound.writes.push(BoundWrite {
+        let is_single = !statement.fuses && !statement.reads || is_suspect(statement, write);
+        let unknown = found == RowKey::Unknown && !statement.table.primary.is_empty();
+        plan.writes.push(BoundWrite {
             at,
-            group: plan::group_of(group, !alone),
+            group: group_of(group, !is_single),
             table: u32::try_from(table).unwrap_or(u32::MAX),
             key: found.hash(&statement.table),
             reads: statement.reads,
             fence: if unknown { Fence::Table } else { Fence::None },
         });
     }
-    bound
+    plan
 }
 
-enum Look {
-    Good(Found),
-    Senseless(Fault),
-    Nothing(RowDone),
+/// The result of the check of a write.
+enum Check {
+    Sent(RowKey),
+    Invalid(Fault),
+    FindsNothing(RowDone),
 }
 
-fn look(statement: &Statement, write: &RowWrite, knowledge: &Knowledge, creates: bool) -> Look {
+fn check(statement: &Statement, write: &RowWrite, knowledge: &Knowledge, creates: bool) -> Check {
     if write.row.len() != statement.width {
-        return Look::Senseless(wrong_length(statement, write));
+        return Check::Invalid(wrong_length(statement, write));
     }
     if creates && let Some(name) = missing(statement, write) {
-        return Look::Senseless(knowledge.not_grown(&statement.table.name, name));
+        return Check::Invalid(knowledge.not_grown(&statement.table.name, name));
     }
     for slot in &statement.slots {
         let value = write.row.get(slot.place).unwrap_or(&Value::Null);
@@ -101,18 +147,18 @@ fn look(statement: &Statement, write: &RowWrite, knowledge: &Knowledge, creates:
             let message = format!("the value of column \"{column}\" cannot be sent: {}", why.0);
             let fault = Fault::new(FaultClass::Value, "22003", message);
             let table = &*statement.table.name.table;
-            return Look::Senseless(fault.with_table(Some(table)).with_column(Some(&**column)));
+            return Check::Invalid(fault.with_table(Some(table)).with_column(Some(&**column)));
         }
     }
     let finds = statement.op != Op::Insert;
     let keys = statement.slots.iter().rev().take(statement.key_slots);
     let null = |place: usize| write.row.get(place).is_none_or(Value::is_null);
     if finds && keys.into_iter().any(|slot| null(slot.place)) {
-        return Look::Nothing(super::lookup::none(statement));
+        return Check::FindsNothing(statement.gave(Vec::new()));
     }
-    Look::Good(
+    Check::Sent(
         match key::find(&statement.table, &statement.key, &write.row) {
-            Found::Nothing => Found::Unknown,
+            RowKey::NoRow => RowKey::Unknown,
             found => found,
         },
     )
@@ -154,18 +200,7 @@ fn statement(
 }
 
 fn wrong_length(statement: &Statement, write: &RowWrite) -> Fault {
-    let (given, columns) = (write.row.len(), write.shape.columns.len());
+    let names = statement.table.key_names(&write.shape.key);
     let table = &statement.table.name;
-    if write.shape.has_key_values() && given >= columns {
-        let names = statement.table.key_names(&write.shape.key);
-        return Fault::invalid(format!(
-            "the key of table {table} is ({}): {} values are needed, {} given",
-            names.join(", "),
-            names.len(),
-            given - columns
-        ));
-    }
-    Fault::invalid(format!(
-        "a row for table {table} has {given} values for {columns} columns"
-    ))
+    shape_faults::wrong_length(&write.shape, table, names.iter(), write.row.len())
 }

@@ -9,9 +9,9 @@ use tokio::time::Instant;
 use windrow_core::{Fault, FaultClass, Secret, Tally};
 use windrow_database::web::{Answer, Ask, Client, Loss, Origin, push_text, secret};
 
-use super::request::in_path;
+use super::plan::in_path;
 use crate::answer::Failure;
-use crate::fault::meaning;
+use crate::fault::refusal;
 
 /// Bytes of the largest answer.
 const ANSWER: usize = 64 << 20;
@@ -77,7 +77,7 @@ impl Session {
     }
 
     fn refused(&self, failure: &Failure) -> Fault {
-        let mut fault = meaning(failure, &self.database).into_fault();
+        let mut fault = refusal(failure, &self.database).fault;
         if matches!(fault.class, FaultClass::Unknown | FaultClass::Conflict) {
             fault.class = FaultClass::Unavailable;
             fault.code = "08001".into();

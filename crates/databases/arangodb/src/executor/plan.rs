@@ -1,13 +1,22 @@
-//! Converts a shape to a request: method, path, and the form of an entry of its array.
+//! Joins each write with its collection, checks it, and plans its request: method, path, and the
+//! entries of its array.
 
+use std::collections::HashMap;
+use std::hash::BuildHasher;
+
+use foldhash::fast::FixedState;
 use http::Method;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
-use windrow_core::{Fault, FaultClass, Key, Name, OnConflict, Op, Returning, Shape, Value};
+use windrow_core::{
+    Fault, FaultClass, Key, Name, OnConflict, Op, Returning, RowDone, RowWrite, Rung, Shape, Value,
+};
 use windrow_database::named_key::NO_SUCH_KEY;
-use windrow_database::web::push_text;
+use windrow_database::plan::Fence;
+use windrow_database::shape_faults::named_twice;
+use windrow_database::web::{Batch, BoundWrite, push_text};
 
-use crate::values::encode;
 use crate::values::encode::Unwritable;
+use crate::values::{decode, encode};
 
 /// The attribute that is a document's key.
 pub(crate) const KEY: &str = "_key";
@@ -46,7 +55,7 @@ impl DocumentRequest {
     /// # Errors
     /// The shape is invalid, or ArangoDB does not support it.
     pub(crate) fn new(shape: &Shape, database: &str) -> Result<Self, Fault> {
-        check(shape, database)?;
+        check_shape(shape, database)?;
         let (method, query) = match (shape.op, shape.on_conflict) {
             // An existing key is detected by its error, also if it is to be ignored:
             // `overwriteMode=ignore` does not report whether it wrote.
@@ -127,7 +136,7 @@ impl DocumentRequest {
     }
 }
 
-fn check(shape: &Shape, database: &str) -> Result<(), Fault> {
+fn check_shape(shape: &Shape, database: &str) -> Result<(), Fault> {
     if let Some(schema) = &shape.table.schema
         && **schema != *database
     {
@@ -146,8 +155,7 @@ fn check(shape: &Shape, database: &str) -> Result<(), Fault> {
             .take(place)
             .any(|before| before == name)
         {
-            let message = format!("column {name} is named twice");
-            return Err(Fault::new(FaultClass::Invalid, "42701", message));
+            return Err(named_twice(name));
         }
     }
     let by_key = match &shape.key {
@@ -169,6 +177,118 @@ fn check(shape: &Shape, database: &str) -> Result<(), Fault> {
         ));
     }
     Ok(())
+}
+
+/// Returns a hash that identifies a document of a collection.
+pub(crate) fn hash(collection: &str, key: &str) -> u64 {
+    FixedState::default().hash_one((collection, key))
+}
+
+/// Joins all writes without a verdict with their collections. Invalid writes get their error;
+/// writes that cannot find a document get the outcome of no rows.
+pub(super) fn plan(
+    batch: &mut Batch<'_>,
+    database: &str,
+) -> (Vec<DocumentRequest>, Vec<BoundWrite>) {
+    let mut requests: Vec<DocumentRequest> = Vec::new();
+    let mut bound = Vec::new();
+    // Compared by content, not by address: equal shapes of different requests share a group.
+    let mut groups: HashMap<&Shape, Result<u32, Fault>> = HashMap::new();
+    let pending: Vec<_> = batch.pending().collect();
+    for (at, write) in pending {
+        let shape = &write.shape;
+        let group = groups.entry(&**shape).or_insert_with(|| {
+            requests.push(DocumentRequest::new(shape, database)?);
+            u32::try_from(requests.len() - 1).map_err(|_| Fault::internal("too many shapes"))
+        });
+        let group = match group {
+            Ok(group) => *group,
+            Err(fault) => {
+                batch.fail(at, Rung::Solo, fault.clone());
+                continue;
+            }
+        };
+        let Some(request) = requests.get(group as usize) else {
+            continue;
+        };
+        let key = match check_write(request, write) {
+            Ok(key) => key,
+            Err(NotSent::Invalid(fault)) => {
+                batch.fail(at, Rung::Solo, fault);
+                continue;
+            }
+            Err(NotSent::FindsNothing) => {
+                batch.done(at, Rung::Solo, none(request));
+                continue;
+            }
+        };
+        bound.push(BoundWrite {
+            at,
+            group,
+            table: group,
+            key: key.map(|key| hash(&request.collection, &key)),
+            reads: request.op == Op::Get,
+            fence: Fence::None,
+        });
+    }
+    (requests, bound)
+}
+
+/// Returns the outcome of a write that finds no document.
+pub(crate) fn none(request: &DocumentRequest) -> RowDone {
+    let returned = (request.returning != Returning::Nothing)
+        .then(|| Box::new(decode::nothing(&request.returning)));
+    RowDone { rows: 0, returned }
+}
+
+/// The reason why a write is not sent.
+enum NotSent {
+    Invalid(Fault),
+    FindsNothing,
+}
+
+/// Returns the key of a write, if it names one.
+fn check_write(request: &DocumentRequest, write: &RowWrite) -> Result<Option<String>, NotSent> {
+    let (given, columns) = (write.row.len(), write.shape.columns.len());
+    if given != request.width {
+        let collection = &request.collection;
+        let message = match request.op {
+            Op::Insert => format!(
+                "a row for collection {collection} has {given} values for {columns} columns"
+            ),
+            _ => format!(
+                "the key of collection {collection} is (_key): 1 values are needed, {} given",
+                given.saturating_sub(columns)
+            ),
+        };
+        return Err(NotSent::Invalid(Fault::invalid(message)));
+    }
+    let value = request.key.and_then(|place| write.row.get(place));
+    let key = value.and_then(encode::key);
+    match (value, &key) {
+        (Some(Value::Null), _) if request.op != Op::Insert => return Err(NotSent::FindsNothing),
+        (Some(Value::Bytes(_) | Value::Json(_)), _) => {
+            return Err(NotSent::Invalid(unwritable(
+                request,
+                KEY,
+                "a key is a text or a number",
+            )));
+        }
+        _ => {}
+    }
+    for (column, value) in write.shape.columns.iter().zip(write.values()) {
+        if let Err(why) = encode::check(value) {
+            return Err(NotSent::Invalid(unwritable(request, column, why.0)));
+        }
+    }
+    Ok(key)
+}
+
+fn unwritable(request: &DocumentRequest, column: &str, why: &str) -> Fault {
+    let message = format!("the value of column \"{column}\" cannot be sent: {why}");
+    Fault::new(FaultClass::Value, "22003", message)
+        .with_table(Some(&*request.collection))
+        .with_column(Some(column))
 }
 
 #[cfg(test)]

@@ -3,13 +3,18 @@
 
 use std::sync::Arc;
 
-use windrow_core::{Fault, FaultClass, Key, Name, OnConflict, Op, Returning, Shape};
+use serde_json::value::RawValue;
+use windrow_core::{
+    Fault, FaultClass, Key, Name, OnConflict, Op, Returning, RowDone, Shape, Value,
+};
 use windrow_database::named_key::UniqueKeys as _;
 use windrow_database::quote::{push_ident, push_idents, push_table};
+use windrow_database::shape_faults;
 
 use super::key;
 use crate::catalog::table::{Facts, Table};
 use crate::values::column::{Column, Kind};
+use crate::values::decode;
 
 /// The SQL for the writes of one shape, valid as long as the table does not change.
 #[derive(Debug)]
@@ -38,6 +43,31 @@ pub(super) struct Statement {
     pub(super) counts_one: bool,
 }
 
+impl Statement {
+    /// Returns the number of rows that a write counts, of which the server counted `rows`.
+    pub(super) fn count(&self, rows: i64) -> u64 {
+        match self.counts_one {
+            true => 1,
+            false => u64::try_from(rows).unwrap_or_default(),
+        }
+    }
+
+    /// Returns the outcome of a statement with these rows.
+    pub(super) fn gave(&self, rows: Vec<Box<[Value]>>) -> RowDone {
+        let count = rows.len() as u64;
+        let returned = self.returned.as_ref().map(|wanted| {
+            Box::new(windrow_core::Returned {
+                columns: wanted.names.clone(),
+                rows,
+            })
+        });
+        RowDone {
+            rows: count,
+            returned,
+        }
+    }
+}
+
 /// The source of one parameter.
 #[derive(Clone, Debug)]
 pub(super) struct Slot {
@@ -52,6 +82,16 @@ pub(super) struct Slot {
 pub(super) struct Returned {
     pub(super) names: Arc<[Name]>,
     pub(super) kinds: Vec<Kind>,
+}
+
+impl Returned {
+    /// Returns the values of a row.
+    pub(super) fn values(&self, row: &[&RawValue]) -> Box<[Value]> {
+        let values = self.kinds.iter().zip(row);
+        values
+            .map(|(kind, raw)| decode::value(*kind, raw.get()))
+            .collect()
+    }
 }
 
 /// Joins a shape with its table. Columns that are not there are left out where they may be created,
@@ -250,8 +290,7 @@ impl ParsedStatement<'_> {
                 .take(place)
                 .any(|before| before == name)
             {
-                let message = format!("column {name} is named twice");
-                return Err(Fault::new(FaultClass::Invalid, "42701", message));
+                return Err(shape_faults::named_twice(name));
             }
             if !self.creates || self.table.column(name).is_some() {
                 slots.push(self.slot(place, name));
@@ -308,12 +347,8 @@ impl ParsedStatement<'_> {
     }
 
     fn known(&self, name: &Name) -> Result<&Column, Fault> {
-        self.table.column(name).ok_or_else(|| {
-            let message = format!("table {} has no column named {name}", self.table.name);
-            Fault::new(FaultClass::NoColumn, "42703", message)
-                .with_table(Some(&*self.table.name.table))
-                .with_column(Some(&**name))
-        })
+        let column = self.table.column(name);
+        column.ok_or_else(|| shape_faults::no_column(&self.table.name, name))
     }
 }
 
