@@ -1,9 +1,10 @@
-//! The server's errors as faults
+//! The table of errors: the server's number, class, SQLSTATE, and how far the error reaches
 //! (<https://mariadb.com/kb/en/mariadb-error-codes/>,
 //! <https://dev.mysql.com/doc/mysql-errors/8.0/en/server-error-reference.html>).
 //!
-//! A fault's code is the SQLSTATE that every sink gives this kind of failure, where it is a known
-//! one, or else the server's own. The server's number and SQLSTATE stand in the message.
+//! A fault has the SQLSTATE that all databases have for this kind of failure, or else the server's
+//! own. The server's number and SQLSTATE are in the message. How a write may be tried again follows
+//! from class and SQLSTATE ([`Fault::retry`]).
 
 use mysql_async::{DriverError, Error, ServerError};
 use windrow_core::{Fault, FaultClass};
@@ -19,41 +20,41 @@ pub(super) const NOT_UNDONE: u16 = 1196;
 /// A number is out of its range.
 pub(super) const OVERFLOW: u16 = 1690;
 
-/// What the server refused.
+/// An error that the server answered with.
 #[derive(Clone, Debug)]
 pub(super) struct Refusal {
     /// The server's number of the error.
     pub(super) number: u16,
-    /// Its place in a statement of many rows, from 0, where the message names it.
+    /// The row of a statement of many, from 0, if the message names it.
     pub(super) row: Option<usize>,
     pub(super) scope: Scope,
     pub(super) fault: Fault,
 }
 
-/// What a refusal means for the transaction around it.
+/// The reach of an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Scope {
-    /// The statement was undone, nothing else.
+    /// The statement, which was undone.
     Statement,
-    /// The statement waited too long for a lock and was undone.
+    /// The statement, which waited too long for a lock and was undone.
     Lock,
-    /// The whole transaction was undone, or must be.
+    /// The transaction, which was undone or must be.
     Transaction,
-    /// The server ends the connection, or cannot work now.
+    /// The connection, or all of the server.
     Connection,
 }
 
-/// Why there is no answer.
+/// The reason why a statement has no answer.
 #[derive(Clone, Debug)]
 pub(super) enum Trouble {
     /// The server refused.
     Refused(Box<Refusal>),
-    /// The connection is lost; the text says how.
+    /// The connection is lost, with the reason.
     Lost(Box<str>),
 }
 
 impl Trouble {
-    /// A failure that the server has no part in.
+    /// Returns a failure that Windrow found without the server.
     pub(super) fn of(fault: Fault) -> Self {
         Self::Refused(Box::new(Refusal {
             number: 0,
@@ -63,7 +64,7 @@ impl Trouble {
         }))
     }
 
-    /// What a client is told where nothing was written.
+    /// Returns the fault for a client, if nothing was written.
     pub(super) fn into_fault(self) -> Fault {
         match self {
             Self::Refused(refusal) => refusal.fault,
@@ -82,7 +83,7 @@ impl From<Error> for Trouble {
     }
 }
 
-/// The connection was lost before anything was committed.
+/// Returns the fault of a connection that was lost before the commit.
 pub(super) fn unavailable(why: &str) -> Fault {
     Fault::new(
         FaultClass::Unavailable,
@@ -91,14 +92,14 @@ pub(super) fn unavailable(why: &str) -> Fault {
     )
 }
 
-/// The connection was lost while a commit was under way.
+/// Returns the fault of a connection that was lost during the commit.
 pub(super) fn unknown(why: &str) -> Fault {
     Fault::unknown(format!(
         "the connection to MySQL was lost ({why}) while this was being committed; it cannot be known whether it was written"
     ))
 }
 
-/// Reads an error of the server.
+/// Classifies an error of the server.
 pub(super) fn refusal(error: &ServerError) -> Refusal {
     let (class, code) = class_of(error);
     let scope = match error.code {
@@ -136,7 +137,7 @@ fn class_of(error: &ServerError) -> (FaultClass, Option<&'static str>) {
         // No partition takes the row.
         1526 | 1748 => (Check, "23514"),
         1369 => (Check, "44000"),
-        // What a trigger refuses keeps the SQLSTATE that the trigger gave it.
+        // A trigger refused the row, with an SQLSTATE of its own.
         1644 => return (Check, None),
         1406 | 1742 | 3905..=3907 => (Value, "22001"),
         1264 | 1690 | 1916 | 3155 | 3616 | 3617 | 3731 | 3732 | 3752 | 3904 => (Value, "22003"),
@@ -211,7 +212,8 @@ fn with_places(fault: Fault, error: &ServerError) -> Fault {
     }
 }
 
-/// The last part of the name in quotes behind a word: `x` of `'t.x'` and of `` `d`.`t`.`x` ``.
+/// Returns the last part of the name in quotes after a word: `x` of `'t.x'` and of `` `d`.`t`.`x`
+/// ``.
 fn last_quoted(text: &str, word: &str) -> Option<String> {
     let (_, behind) = text.rsplit_once(word)?;
     let quote = behind.chars().next().filter(|c| matches!(c, '\'' | '`'))?;
@@ -317,27 +319,39 @@ mod tests {
     }
 
     #[test]
-    fn says_what_it_means_for_the_transaction() {
-        let scope = |code| read(code, "HY000", "x").scope;
-        assert_eq!(scope(1062), Scope::Statement);
-        assert_eq!(scope(1205), Scope::Lock);
-        assert_eq!(scope(1213), Scope::Transaction);
-        assert_eq!(scope(1927), Scope::Connection);
+    fn every_number_has_its_reach_and_its_retry() {
+        use windrow_core::Retry;
+        for (number, scope, retry) in [
+            (1062, Scope::Statement, Retry::Never),
+            (3024, Scope::Statement, Retry::Smaller),
+            (1205, Scope::Lock, Retry::AfterLock),
+            (1213, Scope::Transaction, Retry::Soon),
+            (1020, Scope::Transaction, Retry::Soon),
+            (1927, Scope::Connection, Retry::WhenBack),
+            (1040, Scope::Connection, Retry::WhenBack),
+        ] {
+            let refusal = read(number, "HY000", "x");
+            assert_eq!(
+                (refusal.scope, refusal.fault.retry()),
+                (scope, retry),
+                "{number}"
+            );
+        }
     }
 
     #[test]
     fn keeps_what_it_does_not_know() {
-        let told = read(1644, "45000", "no 3");
+        let refused = read(1644, "45000", "no 3");
         assert_eq!(
-            (told.fault.class, &*told.fault.code),
+            (refused.fault.class, &*refused.fault.code),
             (FaultClass::Check, "45000")
         );
-        let told = read(9999, "HY000", "odd");
+        let unknown = read(9999, "HY000", "odd");
         assert_eq!(
-            (told.fault.class, &*told.fault.code),
+            (unknown.fault.class, &*unknown.fault.code),
             (FaultClass::Other, "HY000")
         );
-        assert!(told.fault.message.contains("9999"));
+        assert!(unknown.fault.message.contains("9999"));
         let row = read(1406, "22001", "Data too long for column 'x' at row 421").row;
         assert_eq!(row, Some(420));
     }

@@ -1,4 +1,4 @@
-//! Which tables there are, and what names their rows, for replicas.
+//! Lists tables and the keys of their rows, for replicas.
 
 use std::time::Duration;
 
@@ -28,17 +28,17 @@ const REFERENCES: &str = "\
 SELECT DISTINCT TABLE_NAME, REFERENCED_TABLE_NAME FROM information_schema.KEY_COLUMN_USAGE \
 WHERE TABLE_SCHEMA = DATABASE() AND REFERENCED_TABLE_SCHEMA = DATABASE()";
 
-/// The connections of the same user that execute something. Between two statements of a transaction
-/// a connection need not be waited for: without its client it can only be rolled back.
+/// The query of the same user's connections that execute a statement. A connection between two
+/// statements of a transaction does not count: without its client it can only be rolled back.
 ///
-/// `INNODB_TRX` would not do: the server does not renew it as long as somebody reads it more often
-/// than every 100 ms, and gives all transactions that have not written yet the number 0.
+/// `INNODB_TRX` is not reliable: the server does not update it while it is read more often than
+/// every 100 ms, and gives all transactions that have not written yet the number 0.
 const STATEMENTS: &str = "\
 SELECT CAST(ID AS CHAR) FROM information_schema.PROCESSLIST \
 WHERE COMMAND IN ('Query', 'Execute', 'Killed') AND ID <> CONNECTION_ID() \
 AND USER = SUBSTRING_INDEX(USER(), '@', 1)";
 
-/// How often is looked whether statements have ended.
+/// The interval between two checks that statements have ended.
 const LOOK: Duration = Duration::from_millis(20);
 
 /// The tables of a MySQL or MariaDB database.
@@ -160,7 +160,7 @@ fn key_columns(facts: &Facts) -> Vec<&Column> {
         .collect()
 }
 
-/// Whether what is given is stored as it is, or refused.
+/// Returns true if the table stores given values unchanged, or refuses them.
 fn keeps(column: &Column) -> bool {
     use Kind::{Binary, Bool, Char, Date, Enum, Int, Text};
     matches!(column.kind, Int | Bool | Char | Text | Enum | Date | Binary)
@@ -213,8 +213,8 @@ async fn rows(
     Ok(fetched.rows.into_iter().map(row).collect())
 }
 
-/// The rows behind a key (`>`), or up to it and with it (`<`). Written out: the server does not
-/// look rows up by a comparison of several columns at once.
+/// Writes the condition of the rows after a key (`>`), or up to and including it (`<`). The columns
+/// are compared one by one: the server uses no index for a comparison of row values.
 fn push_bound(sql: &mut String, key: &[&Column], sign: &str) {
     sql.push('(');
     for last in (0..key.len()).rev() {

@@ -1,50 +1,31 @@
 //! The MySQL and MariaDB sink.
 //!
-//! A batch is one transaction whose statements hold many rows each; where one statement is all
-//! there is, it commits by itself and takes one round trip. InnoDB undoes a statement that fails
-//! and nothing else, so a failure is set apart inside of the transaction, without disturbing the
-//! rows that came before it.
+//! A batch is one transaction whose statements hold many rows each. A batch of one statement
+//! commits by itself and takes one round trip. InnoDB undoes a statement that fails and nothing
+//! else, so a failure is isolated within the transaction.
 //!
-//! | room | what it does |
+//! | module | what it does |
 //! | --- | --- |
-//! | `location` | what a URL names |
-//! | `session` | a connection: its settings, its prepared statements, what it costs |
-//! | `sink` | the sink: connections, and what they share |
-//! | `ladder` | the way of a batch, from units to statements, and from answers to verdicts |
-//! | `ladder::executor` | one batch: which transactions it takes, what runs again |
-//! | `ladder::connection` | a connection and what it has learned |
-//! | `ladder::bind`, `ladder::demands` | writes joined with their tables; what rows ask of these |
-//! | `ladder::batch` | the units, their writes joined with the tables' descriptions |
-//! | `ladder::plan`, `ladder::text` | a shape joined with its table, and its statements |
-//! | `ladder::one_statement` | units whose writes are one statement, a transaction of its own |
-//! | `ladder::settle` | one transaction: guard, commit, verdicts |
-//! | `ladder::isolate` | the units of a transaction, with savepoints after a failure |
-//! | `ladder::step` | the writes of one shape: by one statement, and cut up when that fails |
-//! | `ladder::send_many` | one statement for many rows |
-//! | `ladder::send_one` | one write by its own statement |
-//! | `ladder::named` | the key by which a written row is read back |
-//! | `session::interrupt` | giving up what is under way |
-//! | `catalog` | what the database says of a table, read once and shared |
-//! | `catalog::guard` | whether it is still so |
-//! | `catalog::create` | tables and columns that are made from rows |
-//! | `catalog::proof` | what may be joined: functions, triggers, privileges |
-//! | `values` | values in and out; which row a write is about |
-//! | `ladder::matching` | which answer belongs to which row of a statement for many |
-//! | `load` | many rows by LOAD DATA LOCAL |
-//! | `moves` | rows of a queue brought into their final tables |
-//! | `bookkeeping` | what a spool needs besides: how far it has come, what was refused |
-//! | `inventory` | which tables there are and what names their rows, for replicas |
-//! | `quoted` | names as the server quotes them |
-//! | `own_tables` | tables that Windrow keeps for itself |
-//! | `fault` | the server's errors as faults |
+//! | `location` | parses URLs |
+//! | `sink` | opens connections, which share a catalog |
+//! | `session` | a connection: settings, prepared statements, cost; cancels statements |
+//! | `executor` | a batch: from units to statements, and from answers to verdicts |
+//! | `catalog` | descriptions of tables and their guard; creates tables; proves which writes may share a transaction |
+//! | `values` | encodes and decodes values; identifies the row of a write |
+//! | `load` | loads many rows by LOAD DATA LOCAL |
+//! | `moves` | moves rows of a queue to their final tables |
+//! | `bookkeeping`, `own_tables` | tables that Windrow keeps for itself |
+//! | `inventory` | lists tables and their keys, for replicas |
+//! | `fault` | the table of errors |
+//! | `quoted` | parses names as the server quotes them |
 //!
-//! What differs from other databases is told in `docs/mysql.md`.
+//! `docs/mysql.md` lists what differs from other databases.
 
 mod bookkeeping;
 mod catalog;
+mod executor;
 mod fault;
 mod inventory;
-mod ladder;
 mod load;
 mod location;
 mod moves;

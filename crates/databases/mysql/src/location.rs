@@ -1,4 +1,4 @@
-//! What a URL names.
+//! Parses a URL.
 
 use std::path::PathBuf;
 
@@ -8,7 +8,7 @@ use windrow_core::{Fault, shown_parameter};
 
 /// Reads `mysql://USER:PASSWORD@HOST:PORT/DATABASE` (or `mariadb://`), with the parameters
 /// `sslmode` (`disable`, the default; `require`, `verify-ca`, `verify-full`), `sslrootcert` (a PEM
-/// file, where the certificate of the server is not signed by a public authority) and `socket` (the
+/// file, if no public authority signed the server's certificate) and `socket` (the
 /// path of a UNIX socket, instead of host and port).
 ///
 /// # Errors
@@ -28,8 +28,8 @@ pub(super) fn read(url: &str) -> Result<Opts, Fault> {
         Fault::invalid("the MySQL URL makes no sense; write mysql://USER@HOST:PORT/DATABASE")
     })?;
     let mut builder = OptsBuilder::from_opts(opts)
-        // An UPDATE counts the rows that it finds, as other databases do, not only those that it
-        // changes.
+        // An UPDATE counts the rows that it finds, and not only those that it changes, as in other
+        // databases.
         .client_found_rows(true)
         .prefer_socket(false)
         .stmt_cache_size(0);

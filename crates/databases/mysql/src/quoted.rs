@@ -1,4 +1,4 @@
-//! Names as the server quotes them: a quote inside a name is doubled.
+//! Parses names as the server quotes them: a quote inside a name is doubled.
 
 /// Reads the quoted name at the beginning of a text, and returns the name and the text behind the
 /// closing quote.

@@ -1,4 +1,4 @@
-//! A connection to the server: its settings, its prepared statements, what it costs.
+//! A connection to the server: its settings, its prepared statements, its cost.
 
 pub(super) mod interrupt;
 mod script;
@@ -28,27 +28,27 @@ use super::values::cell::get;
 
 /// Placeholders of all prepared statements that a connection keeps: each takes some 150 bytes here
 /// and on the server.
-const MOST_PLACEHOLDERS: usize = 1 << 16;
+const MAX_PLACEHOLDERS: usize = 1 << 16;
 
 /// Prepared statements that a connection keeps.
-const MOST_STATEMENTS: usize = 256;
+const MAX_STATEMENTS: usize = 256;
 
 /// The contents of a file that LOAD DATA LOCAL reads.
 pub(super) type FileStream = BoxStream<'static, std::io::Result<Bytes>>;
 
-/// What the server is.
+/// The abilities and limits of the server.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Server {
     pub(super) mariadb: bool,
-    /// INSERT and DELETE give rows back (MariaDB 10.5).
+    /// True if INSERT and DELETE return rows (MariaDB 10.5).
     pub(super) returning: bool,
-    /// A locking read can pass over rows that others hold (MariaDB 10.6, MySQL 8.0.1).
+    /// True if a locking read can skip locked rows (MariaDB 10.6, MySQL 8.0.1).
     pub(super) skips_locked: bool,
-    /// It tells of every warning which row it is of (MariaDB 10.7).
+    /// True if every warning has the number of its row (MariaDB 10.7).
     pub(super) numbers_rows: bool,
     /// The longest packet, in bytes.
     pub(super) packet: usize,
-    /// A statement that waits too long for a lock takes its transaction with it.
+    /// True if a lock timeout rolls back the whole transaction.
     pub(super) timeout_ends_all: bool,
 }
 
@@ -57,39 +57,39 @@ pub(super) struct Server {
 pub(super) struct Session {
     conn: Conn,
     pub(super) server: Server,
-    /// What sets it up.
+    /// The statements that set up the connection.
     settings: Box<str>,
     statements: HashMap<Box<str>, Statement>,
     placeholders: usize,
     round_trips: u32,
     in_database: Duration,
-    /// The server said that it ends the connection.
+    /// True once the server ends the connection.
     ending: bool,
     lock_wait: Option<u64>,
-    impatient: bool,
+    /// True while statements do not wait for locks.
+    has_no_lock_wait: bool,
 }
 
-/// What a statement answered.
+/// The answer to a statement.
 #[derive(Debug, Default)]
 pub(super) struct Answer {
     /// Rows that were inserted, found by an update, or deleted.
     pub(super) affected: u64,
-    /// The value that AUTO_INCREMENT gave, where it gave one.
+    /// The value that AUTO_INCREMENT generated, if there is one.
     pub(super) generated: Option<u64>,
     pub(super) warnings: u16,
     pub(super) rows: Vec<Row>,
 }
 
-/// A result, with what its columns are.
+/// A result with its columns.
 #[derive(Debug)]
-pub(super) struct Seen {
+pub(super) struct QueryResult {
     pub(super) columns: Arc<[Column]>,
     pub(super) rows: Vec<Row>,
 }
 
 impl Session {
-    /// Connects. `purpose`: for whom; `None` for all that is no batch: a sign of life, many rows at
-    /// once.
+    /// Connects. `purpose` is `None` for a session that executes no batches.
     pub(super) async fn connect(
         opts: &Opts,
         purpose: Option<Purpose>,
@@ -105,13 +105,13 @@ impl Session {
         }
     }
 
-    /// The right to interrupt what it executes.
+    /// Returns the handle that cancels statements of this connection.
     pub(super) async fn interrupt(&mut self, opts: &Opts) -> Result<Arc<Interrupt>, Fault> {
         let interrupt = Interrupt::of(opts, &mut self.conn).await;
         interrupt.map_err(of_connecting)
     }
 
-    /// Executes a prepared statement, preparing it first where that was not done yet.
+    /// Executes a statement, and prepares it first if it is not prepared yet.
     pub(super) async fn execute(&mut self, sql: &str, cells: Vec<Cell>) -> Result<Answer, Trouble> {
         let statement = self.prepare(sql, cells.len()).await?;
         let start = Instant::now();
@@ -121,7 +121,7 @@ impl Session {
         answer.map_err(|error| self.trouble(error))
     }
 
-    /// Executes a text that gives no rows back.
+    /// Executes a text that returns no rows.
     pub(super) async fn say(&mut self, sql: &str) -> Result<u64, Trouble> {
         let start = Instant::now();
         self.round_trips += 1;
@@ -140,14 +140,14 @@ impl Session {
         Ok((written, u64::from(self.conn.get_warnings())))
     }
 
-    /// Executes a LOAD DATA LOCAL whose file is this, whatever name the server asks for. Gives back
-    /// how many rows were written, and how many warnings there are (65,535 at most).
+    /// Executes a LOAD DATA LOCAL with this file, for any name that the server asks for. Returns
+    /// the number of rows that were written, and of warnings (65,535 at most).
     pub(super) async fn load(
         &mut self,
         sql: &str,
         file: FileStream,
     ) -> Result<(u64, u64), Trouble> {
-        // The library wants it to be `Sync`, which a stream is not.
+        // The library needs `Sync`, which a stream is not.
         let file = std::sync::Mutex::new(Some(file));
         self.conn.set_infile_handler(async move {
             let mut file = file.lock().unwrap_or_else(PoisonError::into_inner);
@@ -156,15 +156,15 @@ impl Session {
                 .unwrap_or_else(|| Box::pin(futures_util::stream::empty())))
         });
         let said = self.say(sql).await;
-        // If the file was not asked for, it must not be there for another statement.
+        // If the server did not ask for the file, no later statement may get it.
         self.conn
             .set_infile_handler(async { Err(LocalInfileError::NoHandler.into()) });
         Ok((said?, self.conn.get_warnings().into()))
     }
 
-    /// Executes a text of one or more queries, and gives back each result that has columns, as far
-    /// as it came.
-    pub(super) async fn looks(&mut self, sql: &str) -> (Vec<Seen>, Result<(), Trouble>) {
+    /// Executes a text of one or more queries. Returns each result with columns until the first
+    /// error.
+    pub(super) async fn looks(&mut self, sql: &str) -> (Vec<QueryResult>, Result<(), Trouble>) {
         let start = Instant::now();
         self.round_trips += 1;
         let mut all = Vec::new();
@@ -173,8 +173,8 @@ impl Session {
         (all, ended.map_err(|error| self.trouble(error)))
     }
 
-    /// Whether all was undone that was undone last: the server warns where a table without
-    /// transactions kept what was written to it.
+    /// Returns true if the last rollback undid all writes. The server warns if a table without
+    /// transactions kept some.
     pub(super) async fn undid_all(&mut self) -> Result<bool, Trouble> {
         let warnings = self.rows("SHOW WARNINGS").await?;
         let kept = |row: &Row| get::<u16>(row, 1) == Some(NOT_UNDONE);
@@ -188,19 +188,19 @@ impl Session {
         Ok(warnings.len() == count && warnings.iter().all(is_it))
     }
 
-    /// Makes the connection as new as it was: whatever unproven code has left behind is gone.
+    /// Resets the session, which removes everything that unproven triggers or functions left in it.
     ///
     /// # Errors
-    /// It cannot be used any more.
+    /// The connection cannot be used any more.
     pub(super) async fn renew(&mut self) -> Result<(), Trouble> {
         let start = Instant::now();
         self.round_trips += 2;
         self.statements.clear();
         self.placeholders = 0;
-        self.impatient = false;
+        self.has_no_lock_wait = false;
         let renewed = match self.conn.reset().await {
             Ok(true) => self.conn.query_drop(&*self.settings).await,
-            // Too old a server for that.
+            // The server is too old to reset a session.
             Ok(false) => Err(Error::Driver(DriverError::ConnectionClosed)),
             Err(error) => Err(error),
         };
@@ -211,7 +211,7 @@ impl Session {
         })
     }
 
-    /// Executes a text that gives rows back.
+    /// Executes a text that returns rows.
     pub(super) async fn rows(&mut self, sql: &str) -> Result<Vec<Row>, Trouble> {
         let start = Instant::now();
         self.round_trips += 1;
@@ -220,38 +220,40 @@ impl Session {
         rows.map_err(|error| self.trouble(error))
     }
 
-    /// From now on a statement that meets a foreign lock fails at once (or again as the connection
-    /// is set up): once one has waited, the search for the row that waits must not wait anew
-    /// each time. MySQL knows seconds only, so there it waits one.
+    /// Sets whether statements fail at once if they meet another session's lock, or after the lock
+    /// timeout. Once a statement has waited, the search for its row must not wait again each time.
+    /// In MySQL, whose timeouts are whole seconds, this changes nothing.
     pub(super) async fn hurry(&mut self, on: bool) -> Result<(), Trouble> {
-        let (Some(usual), true) = (self.lock_wait, self.server.mariadb && self.impatient != on)
-        else {
+        let (Some(usual), true) = (
+            self.lock_wait,
+            self.server.mariadb && self.has_no_lock_wait != on,
+        ) else {
             return Ok(());
         };
         let wait = if on { 0 } else { usual };
         self.say(&format!("SET SESSION innodb_lock_wait_timeout = {wait}"))
             .await?;
-        self.impatient = on;
+        self.has_no_lock_wait = on;
         Ok(())
     }
 
-    /// Moves what was spent into a tally.
+    /// Moves the cost until now into a tally.
     pub(super) fn settle(&mut self, tally: &mut Tally) {
         tally.round_trips += std::mem::take(&mut self.round_trips);
         tally.in_database += std::mem::take(&mut self.in_database);
     }
 
-    /// False once nothing more can be sent.
+    /// Returns false once nothing more can be sent.
     pub(super) fn is_usable(&self) -> bool {
         !self.ending && !self.conn.is_disconnected()
     }
 
-    /// The connection is not to be used any more.
+    /// Marks the connection as unusable.
     pub(super) fn give_up(&mut self) {
         self.ending = true;
     }
 
-    /// Says good-bye.
+    /// Closes the connection.
     pub(super) async fn close(self) {
         // The server notices the end of a connection without it.
         self.conn.disconnect().await.ok();
@@ -261,8 +263,8 @@ impl Session {
         if let Some(known) = self.statements.get(sql) {
             return Ok(known.clone());
         }
-        let full = self.placeholders + placeholders > MOST_PLACEHOLDERS
-            || self.statements.len() >= MOST_STATEMENTS;
+        let full = self.placeholders + placeholders > MAX_PLACEHOLDERS
+            || self.statements.len() >= MAX_STATEMENTS;
         if full {
             self.placeholders = 0;
             for (_, statement) in std::mem::take(&mut self.statements) {
@@ -304,12 +306,12 @@ async fn run(conn: &mut Conn, statement: Statement, cells: Vec<Cell>) -> Result<
     Ok(answer)
 }
 
-async fn seen(conn: &mut Conn, sql: &str, all: &mut Vec<Seen>) -> Result<(), Error> {
+async fn seen(conn: &mut Conn, sql: &str, all: &mut Vec<QueryResult>) -> Result<(), Error> {
     let mut result = conn.query_iter(sql).await?;
     while let Some(columns) = result.columns() {
         let rows = result.collect::<Row>().await?;
         if !columns.is_empty() {
-            all.push(Seen { columns, rows });
+            all.push(QueryResult { columns, rows });
         }
         if result.is_empty() {
             break;
@@ -320,7 +322,7 @@ async fn seen(conn: &mut Conn, sql: &str, all: &mut Vec<Seen>) -> Result<(), Err
 
 async fn open(opts: &Opts, purpose: Option<Purpose>, options: &Options) -> Result<Session, Fault> {
     let mut conn = Conn::new(opts.clone()).await.map_err(of_connecting)?;
-    // Whole seconds; a shorter wait is rounded up, for 0 would not wait at all.
+    // Whole seconds, rounded up: 0 would not wait at all.
     let wait = options
         .lock_wait
         .as_millis()
@@ -355,7 +357,7 @@ async fn open(opts: &Opts, purpose: Option<Purpose>, options: &Options) -> Resul
         in_database: Duration::ZERO,
         ending: false,
         lock_wait: wait,
-        impatient: false,
+        has_no_lock_wait: false,
     })
 }
 
@@ -364,8 +366,8 @@ fn at_least(version: &str, least: (u32, u32)) -> bool {
     (parts.next().unwrap_or(0), parts.next().unwrap_or(0)) >= least
 }
 
-/// Why there is no connection. Only what the server itself refuses for good is no matter of
-/// waiting.
+/// Returns the fault of a connection that failed. It may succeed later, unless the server itself
+/// refused it.
 fn of_connecting(error: Error) -> Fault {
     match error {
         Error::Server(error) => {

@@ -1,4 +1,4 @@
-//! The database as a sink: connections, and what they share.
+//! The sink: opens connections, which share a catalog.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,18 +13,18 @@ use windrow_core::{
 use windrow_database::Options;
 
 use super::bookkeeping::MysqlBookkeeping;
+use super::executor::cache::Catalog;
+use super::executor::connection::Connection;
 use super::fault::Trouble;
 use super::inventory::MysqlInventory;
-use super::ladder::cache::Catalog;
-use super::ladder::connection::Connection;
 use super::load::MysqlBulk;
 use super::moves;
 use super::session::Session;
 
-/// How long a sign of life may take.
-const PING: Duration = Duration::from_secs(5);
+/// The time limit of a ping.
+const PING_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// What MySQL and MariaDB can do.
+/// The abilities of MySQL and MariaDB.
 pub(super) const PROFILE: Profile = Profile {
     name: "MySQL and MariaDB",
     transactional: true,
@@ -75,7 +75,7 @@ impl Sink<RowWrite> for MysqlSink {
             };
             let compiled = self.catalog.compile(&write.shape, &table);
             if compiled.trouble.is_none() {
-                // What cannot be encoded is refused later, and touches nothing.
+                // A write that cannot be encoded is refused later, and touches no row.
                 compiled.encode(write, hashes).ok();
             }
         }
@@ -83,7 +83,7 @@ impl Sink<RowWrite> for MysqlSink {
 }
 
 impl MysqlSink {
-    /// Says something on a new connection, within [`PING`].
+    /// Executes a statement on a new connection within [`PING_TIMEOUT`].
     async fn say(&self, sql: &str) -> Result<(), Fault> {
         let sign = async {
             let mut session = Session::connect(&self.opts, None, &self.options).await?;
@@ -91,17 +91,17 @@ impl MysqlSink {
             session.close().await;
             answer.map(|_| ()).map_err(Trouble::into_fault)
         };
-        match tokio::time::timeout(PING, sign).await {
+        match tokio::time::timeout(PING_TIMEOUT, sign).await {
             Ok(answer) => answer,
             Err(_) => Err(Fault::unavailable(format!(
                 "MySQL gave no sign of life within {} seconds",
-                PING.as_secs()
+                PING_TIMEOUT.as_secs()
             ))),
         }
     }
 }
 
-/// The statement that a read-only server refuses to those who may not write there all the same.
+/// The statement that a read-only server refuses to users without the right to write there.
 const BEGIN_WRITING: &str = "START TRANSACTION READ WRITE";
 
 #[async_trait]

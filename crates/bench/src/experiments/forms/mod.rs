@@ -329,12 +329,12 @@ mod tests {
                 format!("const FUSE_FROM: usize = {FUSE_FROM};"),
             ),
             (
-                include_str!("../../../../databases/mysql/src/ladder/step.rs"),
+                include_str!("../../../../databases/mysql/src/executor/settle.rs"),
                 format!("const SET_FROM: usize = {SET_FROM};"),
             ),
             (
-                include_str!("../../../../databases/mysql/src/ladder/send_many.rs"),
-                format!("const MOST_PLACEHOLDERS: usize = {SET_PLACEHOLDERS};"),
+                include_str!("../../../../databases/mysql/src/executor/send/many.rs"),
+                format!("const MAX_PLACEHOLDERS: usize = {SET_PLACEHOLDERS};"),
             ),
             (
                 include_str!("../../../../load/src/file.rs"),

@@ -1,9 +1,8 @@
-//! Tables and columns that are made from the rows that name them.
+//! Creates tables and columns for rows that name them.
 //!
-//! Each change is one statement, which MySQL commits by itself. Two connections that want the same
-//! change do not hinder each other: the second one finds it done. A column that has held a value
-//! never gets another type, and a table that Windrow did not make gets columns only if the operator
-//! says so.
+//! Each change is one statement, which MySQL commits by itself. If two connections make the same
+//! change, the second one finds it done. A column that has held a value never gets another type. A
+//! table that Windrow did not create gets columns only if the operator allows it.
 
 use std::borrow::Cow;
 
@@ -21,21 +20,21 @@ use crate::session::Session;
 use crate::values::column::{Column, Kind};
 use crate::values::literal::push_text;
 
-/// How often a change is tried that somebody else is making too.
+/// Attempts to make a change that another session makes too.
 const TRIES: usize = 3;
 
-/// Makes or changes a table. `extends`: also one that Windrow did not make.
+/// Creates or changes a table. If `extends` is set, also one that Windrow did not create.
 ///
 /// # Errors
-/// As the server refuses, the table is not Windrow's, or the connection is lost.
+/// The server refused the change, Windrow did not create the table, or the connection is lost.
 pub(crate) async fn grow(
     session: &mut Session,
     name: &TableName,
     demand: &Demand,
     extends: bool,
 ) -> Result<(), Trouble> {
-    // DDL is its own transaction, so that a lock of the table would not last from the look to the
-    // change: another connection could have given the column its type in between.
+    // DDL commits by itself, so a lock of the table would not last until the change: another
+    // session could give the column its type in between.
     let lock = lock_name(name);
     session.say(&format!("DO GET_LOCK({lock}, 5)")).await?;
     let grown = grow_locked(session, name, demand, extends).await;
@@ -45,7 +44,7 @@ pub(crate) async fn grow(
     grown
 }
 
-/// The name of the lock under which connections change a table, as SQL: names of locks are short.
+/// Returns the name of the lock that guards changes of a table, as SQL: names of locks are short.
 fn lock_name(name: &TableName) -> String {
     let mut sql = "CONCAT('windrow ', LEFT(SHA2(".to_owned();
     push_text(&mut sql, &name.to_string());
@@ -63,7 +62,7 @@ async fn grow_locked(
     loop {
         tries -= 1;
         match attempt(session, name, demand, extends).await {
-            // The table or the column is there, or gone, already.
+            // The table or the column exists, or is gone, already.
             Err(Trouble::Refused(refusal))
                 if matches!(refusal.number, 1050 | 1060 | 1091 | 1146) && tries > 0 => {}
             Err(Trouble::Refused(mut refusal)) => {
@@ -149,7 +148,7 @@ fn creation(name: &TableName, demand: &Demand, mariadb: bool) -> Option<String> 
         push_ident(&mut sql, name);
     }
     sql.push_str(if primary.is_empty() { "" } else { ")" });
-    // What is equal is the same: neither case nor blanks at the end make two keys one.
+    // Keys that differ in case or in blanks at the end are different keys.
     let collation = if mariadb {
         "utf8mb4_nopad_bin"
     } else {
@@ -165,10 +164,10 @@ fn push_definition(sql: &mut String, seen_column: &SeenColumn, in_key: bool) {
     push_ident(sql, &seen_column.name);
     sql.push(' ');
     sql.push_str(&match seen_column.kind {
-        // No index takes texts without a limit.
+        // An index needs a limit of its texts.
         Some(infer::Kind::Text | infer::Kind::Json) if in_key => "VARCHAR(255)".into(),
         Some(infer::Kind::Bytes) if in_key => "VARBINARY(255)".into(),
-        // A double does not keep all of these, and a decimal is shown with all its zeros.
+        // A double does not keep all of these, and a decimal is returned with all its zeros.
         Some(infer::Kind::Number) if seen_column.widened && !seen_column.double => "BIGINT".into(),
         kind => type_of(kind, seen_column.double),
     });
@@ -198,7 +197,7 @@ fn own_type(holds: Holds) -> Cow<'static, str> {
         Holds::Int2 => "SMALLINT",
         Holds::Int4 => "INT",
         Holds::Int8 => "BIGINT",
-        // A FLOAT is shown with six digits.
+        // A FLOAT is returned with six digits.
         Holds::Float4 | Holds::Float8 => "DOUBLE",
         Holds::Decimal(digits @ ..=65, scale @ ..=30) => {
             return Cow::Owned(format!("DECIMAL({digits},{scale})"));
@@ -208,15 +207,15 @@ fn own_type(holds: Holds) -> Cow<'static, str> {
         Holds::Bytes => "LONGBLOB",
         Holds::Date => "DATE",
         Holds::Time => "TIME(6)",
-        // In UTC where there was a zone; a TIMESTAMP ends in 2038.
+        // In UTC if there was a zone. A TIMESTAMP ends in 2038.
         Holds::Timestamp | Holds::Timestamptz => "DATETIME(6)",
         Holds::Uuid => "CHAR(36)",
     })
 }
 
-/// Returns what an existing table lacks, as the parts of one ALTER TABLE. A column that has had no
-/// value yet gets its type with the first; a value that another session has written there and that
-/// the type would not keep is an error of the server, which is in strict mode.
+/// Returns what an existing table lacks, as the parts of one ALTER TABLE. A column without a value
+/// gets its type with the first one. If another session has written a value that the type would not
+/// keep, the server reports an error, because it is in strict mode.
 pub(crate) fn changes(facts: &Facts, demand: &Demand) -> Vec<String> {
     let change = |seen: &SeenColumn| {
         let place = facts.place_of(&seen.name);
@@ -236,7 +235,7 @@ pub(crate) fn changes(facts: &Facts, demand: &Demand) -> Vec<String> {
         .collect()
 }
 
-/// Content of a column in a table that Windrow made, as far as Windrow judges its values itself.
+/// Returns the kind of values that Windrow accepts for a column of a table that it created.
 pub(crate) fn judged(facts: &Facts, column: &Column) -> Option<infer::Kind> {
     if !facts.ours || column.no_value_yet {
         return None;
@@ -248,14 +247,14 @@ pub(crate) fn judged(facts: &Facts, column: &Column) -> Option<infer::Kind> {
         Kind::Json => infer::Kind::Json,
         Kind::Date => infer::Kind::Own(Holds::Date),
         Kind::Time => infer::Kind::Own(Holds::Time),
-        // In UTC where there was a zone.
+        // In UTC if there was a zone.
         Kind::DateTime => infer::Kind::Own(Holds::Timestamptz),
         _ => return None,
     })
 }
 
-/// Returns false if the column, which holds this kind, does not keep the value as it is. A double
-/// keeps only the digits that it gives back.
+/// Returns false if a column of this kind does not keep the value exactly. A double keeps only the
+/// digits that it returns.
 pub(crate) fn keeps(kind: infer::Kind, column: &Column, value: &Value) -> bool {
     let exact = match value {
         Value::Int(n) => decimal::int_is_double(*n),

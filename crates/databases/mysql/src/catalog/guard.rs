@@ -1,4 +1,4 @@
-//! Whether a table is as it was described: asked of the server in front of what relies on it.
+//! Checks that a table is as described, before statements that rely on it.
 
 use mysql_async::Column;
 use windrow_core::TableName;
@@ -6,11 +6,11 @@ use windrow_database::quote::backtick::push_table;
 
 use super::information::about;
 use super::table::Print;
-use crate::session::Seen;
+use crate::session::QueryResult;
 use crate::values::cell::text;
 
-/// Appends queries for a table's columns and its definition. The first one's lock keeps the table
-/// as it is until the end of a transaction.
+/// Appends queries for a table's columns and its definition. The lock of the first one prevents
+/// changes of the table until the end of the transaction.
 pub(crate) fn push(sql: &mut String, name: &TableName) {
     sql.push_str("SELECT * FROM ");
     push_table(sql, name);
@@ -18,10 +18,10 @@ pub(crate) fn push(sql: &mut String, name: &TableName) {
     push_table(sql, name);
 }
 
-/// How many results [`push`] has.
+/// The number of results of [`push`].
 pub(crate) const RESULTS: usize = 2;
 
-/// The same, and its triggers.
+/// Appends the queries of [`push`], and one for the table's triggers.
 pub(crate) fn push_all(sql: &mut String, name: &TableName) {
     push(sql, name);
     let what = "TRIGGER_NAME, EVENT_MANIPULATION, ACTION_STATEMENT, SQL_MODE, ACTION_TIMING";
@@ -30,8 +30,8 @@ pub(crate) fn push_all(sql: &mut String, name: &TableName) {
     sql.push_str(&about("TRIGGERS", what, "EVENT_OBJECT", name, order));
 }
 
-/// What these results say of a table, of [`push_all`].
-pub(crate) fn print(seen: &[Seen]) -> Option<Print> {
+/// Returns the fingerprint of a table, from the results of [`push_all`].
+pub(crate) fn print(seen: &[QueryResult]) -> Option<Print> {
     let triggers = seen.get(RESULTS)?;
     let rows = triggers
         .rows
@@ -43,18 +43,18 @@ pub(crate) fn print(seen: &[Seen]) -> Option<Print> {
     })
 }
 
-/// Whether a table is as it was described, by the results of [`push`] or of [`push_all`].
-pub(crate) fn holds(expected: &Print, seen: &[Seen]) -> bool {
+/// Returns true if a table is as described, by the results of [`push`] or of [`push_all`].
+pub(crate) fn holds(expected: &Print, seen: &[QueryResult]) -> bool {
     match seen.len() {
         RESULTS => table(seen).as_deref() == Some(&*expected.table),
         _ => print(seen).as_ref() == Some(expected),
     }
 }
 
-fn table(seen: &[Seen]) -> Option<String> {
+fn table(seen: &[QueryResult]) -> Option<String> {
     let (columns, definition) = (seen.first()?, seen.get(1)?.rows.first()?);
     let definition = text(definition, 1);
-    // How far the numbers have been counted is no change.
+    // The next AUTO_INCREMENT value is no change.
     let counted = definition.rsplit_once(" AUTO_INCREMENT=");
     let definition = match counted {
         Some((before, behind)) => {
@@ -66,8 +66,7 @@ fn table(seen: &[Seen]) -> Option<String> {
     Some(columns.columns.iter().map(column).collect::<String>() + &definition)
 }
 
-/// What a result's column looks like: it changes with the name, type and keys of the table's
-/// column.
+/// Returns a text that changes with the name, type and keys of a column.
 fn column(column: &Column) -> String {
     format!(
         "{}:{:?}:{}:{}:{}:{};",

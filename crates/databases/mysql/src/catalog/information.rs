@@ -1,11 +1,11 @@
-//! Questions to the information schema.
+//! Writes queries of the information schema.
 
 use windrow_core::TableName;
 
 use crate::values::literal::push_text;
 
-/// A query for what a view of the information schema says of a table. On servers that tell names
-/// apart by case only the one spelled alike counts.
+/// Writes a query of a view of the information schema for a table. On servers with case-sensitive
+/// names the table must have exactly this name.
 pub(crate) fn about(view: &str, what: &str, of: &str, name: &TableName, more: &str) -> String {
     let (schema_column, table_column) = match of {
         "CONSTRAINT" => ("CONSTRAINT_SCHEMA", "TABLE_NAME"),

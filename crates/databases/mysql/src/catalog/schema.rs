@@ -1,4 +1,4 @@
-//! Reading a table's description from the information schema.
+//! Reads a table's description from the information schema.
 
 use mysql_async::Row;
 use windrow_core::apart::Apart;
@@ -10,15 +10,15 @@ use super::proof;
 use super::table::{Facts, NO_VALUE_YET, OURS, Trigger, Unique};
 use crate::fault::{Scope, Trouble};
 use crate::quoted::quoted_name;
-use crate::session::{Seen, Session};
+use crate::session::{QueryResult, Session};
 use crate::values::cell::{get, text};
 use crate::values::column::{Column, ColumnDefault, Kind};
 
-/// Reads a table; `None`: there is none of that name. A read of no rows comes first: its lock keeps
-/// the table as it is until all has been read.
+/// Reads a table; `None` if it does not exist. A read of no rows comes first: its lock prevents
+/// changes of the table until all has been read.
 ///
 /// # Errors
-/// As the server refuses, or the connection is lost.
+/// The server refused a query, or the connection is lost.
 pub(crate) async fn read(
     session: &mut Session,
     name: &TableName,
@@ -35,7 +35,7 @@ pub(crate) async fn read(
                     session.say("ROLLBACK").await?;
                     return Ok(None);
                 }
-                // Who may insert but not select gets no guard.
+                // A user who may insert and not select gets no guard.
                 1142 | 1143 => None,
                 _ => {
                     session.say("ROLLBACK").await?;
@@ -53,7 +53,7 @@ pub(crate) async fn read(
 async fn describe(
     session: &mut Session,
     name: &TableName,
-    seen: Option<&[Seen]>,
+    seen: Option<&[QueryResult]>,
 ) -> Result<Option<Facts>, Trouble> {
     let table = session
         .rows(&about("TABLES", TABLES, "TABLE", name, ""))
@@ -123,12 +123,12 @@ async fn describe(
 const TABLES: &str = "TABLE_TYPE, TABLE_COMMENT, (SELECT e.TRANSACTIONS FROM information_schema.ENGINES e \
     WHERE e.ENGINE = x.ENGINE), TABLE_SCHEMA, TABLE_NAME, ENGINE";
 
-/// What sort of table it is.
+/// The sort of a table.
 struct Kindred {
     plain: bool,
     versioned: bool,
     innodb: bool,
-    /// The numbers of transactions are stored in its rows.
+    /// A table that stores the numbers of transactions in its rows.
     numbered: bool,
 }
 
@@ -136,7 +136,7 @@ impl Kindred {
     fn why_apart(
         &self,
         name: &TableName,
-        seen: Option<&[Seen]>,
+        seen: Option<&[QueryResult]>,
         sees_triggers: bool,
     ) -> Option<Apart> {
         if !(self.plain || self.versioned) {
@@ -159,13 +159,13 @@ impl Kindred {
             let hidden = Apart::of("triggers that cannot be seen").by(format!("table {name}"));
             return Some(hidden.advised("grant TRIGGER on the table").unproven());
         }
-        // Other engines undo statements otherwise, or not at all.
+        // Other engines do not undo a failed statement as InnoDB does.
         let other = Apart::of("another engine than InnoDB").by(format!("table {name}"));
         (!self.innodb).then(|| other.advised("ALTER TABLE .. ENGINE = InnoDB"))
     }
 }
 
-/// A trigger, as the guard's query says it.
+/// Reads a trigger from the result of the guard's query.
 fn trigger(facts: &Facts, row: &Row) -> Option<Trigger> {
     let op = match &*text(row, 1) {
         "INSERT" => Op::Insert,
@@ -184,7 +184,7 @@ fn trigger(facts: &Facts, row: &Row) -> Option<Trigger> {
         let place = |name: &String| facts.place_of(name).ok_or_else(|| name.clone());
         names.iter().map(place).collect()
     });
-    // Behind the write the new row is as it stays.
+    // After the write, the new row does not change any more.
     let may_set = match &*text(row, 4) {
         "BEFORE" => proof::named_in(&body, &mode),
         _ => Some(Vec::new()),
@@ -215,7 +215,7 @@ fn column(row: &Row) -> Column {
     let default = get::<String>(row, 5).filter(|default| default != "NULL");
     let kind = Kind::of(&data_type, &column_type, number(row, 9), number(row, 10));
     let length = match kind {
-        // Characters of TEXT are not counted, its bytes are: too few are no danger.
+        // TEXT limits bytes and not characters: too low a limit does no harm.
         Kind::Json | Kind::Blob | Kind::Vector => 0,
         Kind::Bit => number(row, 9),
         _ => number(row, 8),
@@ -238,7 +238,7 @@ fn column(row: &Row) -> Column {
     }
 }
 
-/// MariaDB's JSON is text with a check.
+/// Returns true for MariaDB's JSON, which is a text with a check.
 fn mark_json(columns: &mut [Column], checks: &[Row]) {
     for check in checks {
         let clause = text(check, 0);

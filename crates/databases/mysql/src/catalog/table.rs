@@ -1,4 +1,4 @@
-//! What the database says of a table.
+//! The description of a table.
 
 use std::time::Duration;
 
@@ -9,49 +9,49 @@ use windrow_database::named_key::UniqueKeys;
 
 use crate::values::column::Column;
 
-/// How long a description is used before it is read again. Changes of columns are noticed at once,
-/// by the guard of a transaction; this is for what changes no column: a trigger, say.
+/// The time for which a description is used before it is read again. The guard of a transaction
+/// notices changes of columns at once. This limit is for other changes, such as a trigger.
 const FRESH: Duration = Duration::from_secs(30);
 
-/// The same where there is no guard, because the user may not select from the table.
+/// The same without a guard, because the user may not select from the table.
 const UNGUARDED: Duration = Duration::from_secs(1);
 
-/// A table, as it was when it was read.
+/// A table's description, with its version.
 pub(crate) type Table = described::Table<Facts>;
 
-/// What was read of a table.
+/// The description of a table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Facts {
     pub(crate) name: TableName,
     pub(crate) columns: Vec<Column>,
     pub(crate) uniques: Vec<Unique>,
-    /// True if it is a view, whose unique keys the server does not list.
+    /// True for a view, whose unique keys the server does not list.
     pub(crate) is_view: bool,
-    /// A unique index that is not described in `uniques`: over parts of columns or expressions.
+    /// True if a unique index is not in `uniques`: it is over parts of columns or expressions.
     pub(crate) hidden_unique: bool,
-    /// Its engine can undo a statement.
+    /// True if the table's engine can undo a statement.
     pub(crate) transactional: bool,
-    /// An ordinary table of InnoDB without a foreign key to itself: writes may become one
-    /// statement, as far as its triggers allow it.
+    /// True for an ordinary table of InnoDB without a foreign key to itself: writes may become one
+    /// statement, if its triggers allow it.
     pub(crate) fuses: bool,
-    /// Why no write to it shares a transaction with others, and no read of it.
+    /// The reason why no write or read of the table shares a transaction with others.
     pub(crate) apart: Option<Apart>,
     pub(crate) triggers: Vec<Trigger>,
-    /// The user sees all triggers of the table.
+    /// True if the user can see all triggers of the table.
     pub(crate) sees_triggers: bool,
-    /// True if a prepared statement reads values by the types of those before them (MySQL).
+    /// True if a prepared statement gives a parameter the type of an earlier value (MySQL).
     pub(crate) retypes: bool,
-    /// True if Windrow made the table: columns are added, and values that a column does not keep
-    /// are refused.
+    /// True if Windrow created the table: columns are added, and values that a column does not keep
+    /// exactly are refused.
     pub(crate) ours: bool,
-    /// What a guard says; `None`: the user may not look at it.
+    /// The table's fingerprint; `None` if the user may not select from the table.
     pub(crate) print: Option<Print>,
 }
 
-/// What a table looks like to a guard.
+/// The fingerprint of a table, which the guard compares.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Print {
-    /// Its columns and its definition.
+    /// The table's columns and definition.
     pub(crate) table: Box<str>,
     pub(crate) triggers: Box<str>,
 }
@@ -59,12 +59,12 @@ pub(crate) struct Print {
 /// A trigger.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Trigger {
-    /// What it fires at.
+    /// The operation that fires the trigger.
     pub(crate) op: Op,
-    /// The columns that it gives values to, where that is all it does; else why its writes are not
-    /// joined.
+    /// The columns that the trigger sets, if it does nothing else; or the reason why writes with it
+    /// are isolated.
     pub(crate) sets: Result<Box<[usize]>, Apart>,
-    /// The columns of the new row that it can give values to, whatever else it does; `None`: any.
+    /// The columns of the new row that the trigger may set; `None` for any.
     pub(crate) may_set: Option<Box<[usize]>>,
 }
 
@@ -77,11 +77,10 @@ pub(crate) struct Unique {
     pub(crate) primary: bool,
 }
 
-/// The mark of tables that Windrow made: their comment.
+/// The mark of tables that Windrow created: their comment.
 pub(crate) const OURS: &str = "created by windrow";
 
-/// The comment of a column that Windrow made and that has had no value but NULL: its type is not
-/// known yet.
+/// The comment of a column that Windrow created and that has had only NULL: its type is unknown.
 pub(crate) const NO_VALUE_YET: &str = "created by windrow; no value yet";
 
 impl described::Facts for Facts {
@@ -94,31 +93,31 @@ impl described::Facts for Facts {
 }
 
 impl Facts {
-    /// Why a write that does this shares no transaction with others. `also`: what else it may do.
+    /// Returns the reason why a write with these operations shares no transaction with others.
     pub(crate) fn why_apart(&self, op: Op, also: Option<Op>) -> Option<&Apart> {
         let fired = self.fired(op, also).find_map(|t| t.sets.as_ref().err());
         self.apart.as_ref().or(fired)
     }
 
-    /// Whether its rows may refer to rows of other tables, as far as its definition shows.
+    /// Returns true if rows may refer to rows of other tables, by the table's definition.
     pub(crate) fn refers(&self) -> bool {
         let defined = self.print.as_ref().map(|print| &print.table);
         defined.is_none_or(|table| table.contains("FOREIGN KEY"))
     }
 
-    /// Whether its defaults may take numbers from a sequence, as other tables may too.
+    /// Returns true if a default may take numbers from a sequence, which other tables may use too.
     pub(crate) fn takes_from_sequences(&self) -> bool {
         let defined = self.print.as_ref().map(|print| &print.table);
         let takes = |table: &str| table.to_ascii_lowercase().contains("nextval(");
         defined.is_none_or(|table| takes(table))
     }
 
-    /// Whether the server may number its rows.
+    /// Returns true if the server may number rows.
     pub(crate) fn counts(&self) -> bool {
         self.columns.iter().any(|column| column.auto)
     }
 
-    /// The columns that triggers give values to.
+    /// Returns the columns that triggers set.
     pub(crate) fn set_by_triggers(&self, op: Op, also: Option<Op>) -> impl Iterator<Item = usize> {
         let sets = self.fired(op, also).filter_map(|t| t.sets.as_ref().ok());
         sets.flatten().copied()
@@ -138,13 +137,13 @@ impl Facts {
         !self.sees_triggers || self.fired(op, also).next().is_some()
     }
 
-    /// Returns true if `INSERT IGNORE` may leave a row out for something else than its key.
+    /// Returns true if `INSERT IGNORE` may leave out a row for another reason than its key.
     pub(crate) fn has_conditions(&self) -> bool {
         let defined = self.print.as_ref().map(|print| &print.table);
         defined.is_none_or(|table| table.contains("CHECK") || table.contains("PARTITION"))
     }
 
-    /// What its inserts, updates, deletes and reads share with others, for operators.
+    /// Adds which inserts, updates, deletes and reads share transactions, for operators.
     pub(crate) fn standings(&self, name: &TableName, standings: &mut Vec<Standing>) {
         for op in [Op::Insert, Op::Update, Op::Delete, Op::Get] {
             let why = self.why_apart(op, None).cloned();
@@ -163,7 +162,7 @@ impl Facts {
         triggers.filter(move |trigger| trigger.op == op || Some(trigger.op) == also)
     }
 
-    /// The place of a column. The server does not tell names apart that differ in their case.
+    /// Returns the place of a column. Names of columns are not case-sensitive.
     pub(crate) fn place_of(&self, name: &str) -> Option<usize> {
         let mut columns = self.columns.iter();
         columns.position(|column| {
@@ -171,7 +170,7 @@ impl Facts {
         })
     }
 
-    /// The columns of a key by their names; `None`: the table has no primary key.
+    /// Returns the names of a key's columns; `None` if the table has no primary key.
     pub(crate) fn key_names(&self, key: &Key) -> Option<Vec<Name>> {
         if let Key::Columns(names) = key {
             return Some(names.to_vec());
@@ -181,28 +180,28 @@ impl Facts {
         primary.columns.iter().map(name).collect()
     }
 
-    /// Whether these columns, in whatever order, are a unique index.
+    /// Returns true if these columns, in any order, are a unique index.
     pub(crate) fn is_unique(&self, places: &[usize]) -> bool {
         self.uniques
             .iter()
             .any(|unique| same(&unique.columns, places))
     }
 
-    /// Whether a column is part of a unique index over whole columns.
+    /// Returns true if a column is part of a unique index over whole columns.
     pub(crate) fn is_in_unique(&self, place: usize) -> bool {
         let mut uniques = self.uniques.iter();
         uniques.any(|unique| unique.columns.contains(&place))
     }
 
-    /// Whether these columns name one row at most.
+    /// Returns true if these columns name one row at most.
     pub(crate) fn names_one(&self, places: &[usize]) -> bool {
         let within = |unique: &Unique| unique.columns.iter().all(|place| places.contains(place));
         self.uniques.iter().any(within)
     }
 
-    /// Whether a row with values in these columns can conflict with another row by something else
-    /// than this key. A column that is numbered by the server and not given conflicts with
-    /// nothing, nor does one that is NULL. What is computed can be anything.
+    /// Returns true if a row with values in these columns may conflict with another row by another
+    /// key than this one. A column that the server numbers conflicts with none, and neither does
+    /// NULL. A computed column may have any value.
     pub(crate) fn has_rival(&self, key: &[usize], given: &[usize]) -> bool {
         let may_meet = |unique: &&Unique| {
             unique.columns.iter().all(|place| {
@@ -234,7 +233,7 @@ impl UniqueKeys for Facts {
     }
 }
 
-/// Whether these are the same columns, in whatever order.
+/// Returns true if both have the same columns, in any order.
 pub(crate) fn same(a: &[usize], b: &[usize]) -> bool {
     a.len() == b.len() && a.iter().all(|place| b.contains(place))
 }

@@ -1,4 +1,4 @@
-//! Giving a connection's batch up, from outside of it: `KILL QUERY` on another connection.
+//! Cancels a connection's batch by `KILL QUERY` on another connection.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,14 +9,14 @@ use mysql_async::prelude::Queryable;
 use mysql_async::{Conn, Error, Opts};
 use windrow_core::{Canceller, Fault};
 
-/// How long a request may take on its way to the server.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// The time limit of a cancel request.
+const CANCEL_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Which server it is: behind one address there may be several, and each of them counts its
+/// The query that identifies a server: several servers may share one address, and each numbers its
 /// connections by itself.
 const WHICH: &str = "SELECT CONCAT(@@hostname, ':', @@port, ':', @@server_id)";
 
-/// The right to interrupt a connection's batch.
+/// A handle that cancels a connection's batch.
 #[derive(Debug)]
 pub(crate) struct Interrupt {
     opts: Opts,
@@ -26,7 +26,7 @@ pub(crate) struct Interrupt {
 }
 
 impl Interrupt {
-    /// Of a connection that executes nothing at this moment.
+    /// Returns the handle of a connection that executes nothing now.
     pub(crate) async fn of(opts: &Opts, conn: &mut Conn) -> Result<Arc<Self>, Error> {
         Ok(Arc::new(Self {
             opts: opts.clone(),
@@ -36,8 +36,8 @@ impl Interrupt {
         }))
     }
 
-    /// True once a batch was to be given up: the server may have kept that for the connection's
-    /// next statement.
+    /// Returns true once a batch was to be cancelled: the server may cancel the connection's next
+    /// statement.
     pub(crate) fn was_asked(&self) -> bool {
         self.asked.load(Ordering::Relaxed)
     }
@@ -59,7 +59,7 @@ impl Interrupt {
 impl Canceller for Interrupt {
     async fn cancel(&self) -> Result<(), Fault> {
         self.asked.store(true, Ordering::Relaxed);
-        match tokio::time::timeout(PATIENCE, self.ask()).await {
+        match tokio::time::timeout(CANCEL_TIMEOUT, self.ask()).await {
             Ok(Ok(())) => Ok(()),
             Ok(Err(error)) => Err(Fault::unavailable(error.to_string())),
             Err(_) => Err(Fault::unavailable("MySQL did not answer in time")),

@@ -1,4 +1,4 @@
-//! Several statements in one text, and rows in their own types.
+//! Executes texts of several statements, and queries with limited results.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use tokio::time::Instant;
 use super::Session;
 use crate::fault::Trouble;
 
-/// Rows as they were read.
+/// The rows of a result.
 #[derive(Debug, Default)]
 pub(crate) struct Fetched {
     pub(crate) columns: Arc<[Column]>,
@@ -17,8 +17,8 @@ pub(crate) struct Fetched {
 }
 
 impl Session {
-    /// Executes a text of several statements that give no rows back, up to the first that fails.
-    /// Gives back the rows that each of those before it wrote or deleted.
+    /// Executes a text of several statements that return no rows, up to the first that fails.
+    /// Returns the numbers of rows that the statements before it wrote or deleted.
     pub(crate) async fn script(&mut self, sql: &str) -> (Vec<u64>, Result<(), Trouble>) {
         let start = Instant::now();
         self.round_trips += 1;
@@ -28,8 +28,8 @@ impl Session {
         (counts, ended.map_err(|error| self.trouble(error)))
     }
 
-    /// Executes a prepared statement and keeps its first rows, of at most so many bytes in all: the
-    /// rest is read and forgotten. The first row is kept whatever it takes.
+    /// Executes a prepared statement and keeps its first rows, up to a number of bytes. It reads
+    /// and drops the other rows. The first row is kept with any size.
     pub(crate) async fn fetch(
         &mut self,
         sql: &str,

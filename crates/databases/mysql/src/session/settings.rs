@@ -1,9 +1,7 @@
-//! What a connection is set to: all that the sink's own statements rely on, whatever the server's
-//! defaults are.
+//! Sets all variables of a connection that the sink's own statements rely on.
 //!
-//! What changes only the meaning of a client's own values (how a division is rounded, what the
-//! strict modes refuse, how numbers are counted up) stays the server's: it is the same alone and in
-//! company.
+//! Variables that only affect a client's own values (rounding of divisions, strict modes, steps of
+//! AUTO_INCREMENT) keep the server's values: they do the same for a write by itself.
 
 use std::collections::HashMap;
 
@@ -12,12 +10,11 @@ use windrow_core::sink::Purpose;
 
 use crate::values::cell::get;
 
-/// Comes before anything is asked: a limit of rows would cut the answer.
+/// The first statement of a connection: a limit of rows would cut later answers.
 pub(super) const FIRST: &str = "SET sql_select_limit = 18446744073709551615, \
     max_join_size = 18446744073709551615, sql_big_selects = 1";
 
-/// Settings and their values, in the order in which they are set. Those that a server does not know
-/// are left out.
+/// Settings and their values, in their order. Settings that a server does not have are left out.
 const FIXED: [(&str, &str); 21] = [
     ("autocommit", "1"),
     ("completion_type", "'NO_CHAIN'"),
@@ -31,14 +28,14 @@ const FIXED: [(&str, &str); 21] = [
     ("unique_checks", "1"),
     ("check_constraint_checks", "1"),
     ("time_zone", "'+00:00'"),
-    // The texts of errors say which key was met, and which row.
+    // The texts of errors name the key and the row.
     ("lc_messages", "'en_US'"),
-    // MariaDB says notes of values that are written as they should be; MySQL also of values that a
-    // strict mode refuses.
+    // MariaDB adds notes for values that it stores unchanged. MySQL adds notes only for values that
+    // a strict mode refuses.
     ("sql_notes", "0"),
     ("max_error_count", "1024"),
     ("sql_quote_show_create", "1"),
-    // A long list of keys would become another statement.
+    // The server would convert a long list of keys to a subquery.
     ("in_predicate_conversion_threshold", "0"),
     ("idle_transaction_timeout", "0"),
     ("idle_readonly_transaction_timeout", "0"),
@@ -47,10 +44,11 @@ const FIXED: [(&str, &str); 21] = [
     ("max_execution_time", "0"),
 ];
 
-/// How long a statement may take: the server's limit is for one write, and not for those of many.
+/// The variables that limit the time of a statement. The server's limit is for one write, and not
+/// for many.
 const TIMES: [&str; 2] = ["max_statement_time", "max_execution_time"];
 
-/// What else is asked.
+/// Other variables that are read.
 const ASKED: [&str; 7] = [
     "version",
     "max_allowed_packet",
@@ -61,7 +59,7 @@ const ASKED: [&str; 7] = [
     "binlog_format",
 ];
 
-/// Parts of `sql_mode` that change how a text of SQL is read, or that hide what is looked at here.
+/// Parts of `sql_mode` that change how the server parses SQL, or hide what this sink reads.
 const READS_OTHERWISE: [&str; 18] = [
     "ANSI",
     "ANSI_QUOTES",
@@ -83,12 +81,12 @@ const READS_OTHERWISE: [&str; 18] = [
     "REAL_AS_FLOAT",
 ];
 
-/// What the server's variables are.
+/// The values of the server's variables.
 #[derive(Debug, Default)]
 pub(super) struct Variables(HashMap<String, String>);
 
 impl Variables {
-    /// The query for them.
+    /// Returns the query of the variables.
     pub(super) fn question() -> String {
         let names = FIXED.iter().map(|(name, _)| *name).chain(ASKED);
         let names: Vec<String> = names.map(|name| format!("'{name}'")).collect();
@@ -112,7 +110,7 @@ impl Variables {
         matches!(self.get(name), "ON" | "1")
     }
 
-    /// Zeros that are given for columns which the server counts up stay zeros.
+    /// Has the server store given zeros of AUTO_INCREMENT columns as zeros.
     pub(super) fn keep_zeros(&mut self) {
         let mode = format!("{},NO_AUTO_VALUE_ON_ZERO", self.get("sql_mode"));
         let mode = mode.trim_start_matches(',').to_owned();
@@ -120,7 +118,7 @@ impl Variables {
     }
 
     /// Returns the value that a setting gets; `None` leaves it as it is. An ordinary user of MySQL
-    /// may not change how many warnings are kept, which are 1024 there.
+    /// may not change the number of warnings that the server keeps, which is 1024 there.
     fn wanted(&self, name: &str, fixed: &'static str) -> Option<&'static str> {
         let is_mysql = !self.get("version").contains("MariaDB");
         match name {
@@ -130,10 +128,10 @@ impl Variables {
         }
     }
 
-    /// The statements that set a connection up. `wait`: seconds that a statement waits for a lock.
+    /// Returns the statements that set up a connection. `wait` is the lock timeout in seconds.
     pub(super) fn settings(&self, purpose: Option<Purpose>, wait: Option<u64>) -> String {
-        // A statement sees what was committed before it began, also within a transaction of many. A
-        // log of statements does not allow that.
+        // Each statement of a transaction sees all earlier commits. A binary log of statements does
+        // not allow that.
         let by_statement = self.is_on("log_bin") && self.get("binlog_format") == "STATEMENT";
         let isolation = match by_statement {
             true => "REPEATABLE READ",
@@ -145,7 +143,7 @@ impl Variables {
             without(self.get("sql_mode"), &READS_OTHERWISE)
         );
         if self.0.contains_key("old_mode") {
-            // A row that is left out for its key has to be counted.
+            // The number of warnings counts the rows that were left out for their keys.
             let hides = ["NO_DUP_KEY_WARNINGS_WITH_IGNORE"];
             let rest = without(self.get("old_mode"), &hides);
             sql.push_str(&format!(", old_mode = '{rest}'"));
@@ -168,12 +166,12 @@ impl Variables {
     }
 }
 
-/// A list of flags without some of them.
+/// Returns a list of flags without some of them.
 fn without(flags: &str, unwanted: &[&str]) -> String {
     let kept = flags
         .split(',')
         .filter(|flag| !unwanted.contains(&&*flag.trim().to_ascii_uppercase()));
-    // The server's own words hold nothing that would have to be quoted.
+    // The server's own words have no characters that need quoting.
     let plain = kept.map(|flag| flag.replace(['\'', '\\'], ""));
     plain.collect::<Vec<_>>().join(",")
 }

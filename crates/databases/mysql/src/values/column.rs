@@ -1,4 +1,4 @@
-//! What is known of a column.
+//! The description of a column.
 
 use windrow_core::Name;
 
@@ -8,40 +8,40 @@ pub(crate) struct Column {
     pub(crate) name: Name,
     pub(crate) kind: Kind,
     pub(crate) not_null: bool,
-    /// AUTO_INCREMENT.
+    /// True for AUTO_INCREMENT.
     pub(crate) auto: bool,
-    /// Computed from other columns.
+    /// True if the column is computed from other columns.
     pub(crate) generated: bool,
-    /// Where no value is given it is NULL.
+    /// True if NULL is stored when no value is given.
     pub(crate) null_by_default: bool,
     pub(crate) charset: Box<str>,
     pub(crate) collation: Box<str>,
-    /// Characters, bytes or bits that it holds, digits of a second's fraction; 0 where there is no
-    /// such limit.
+    /// The largest number of characters, bytes or bits, or the digits of a second's fraction; 0 if
+    /// there is no limit.
     pub(crate) length: usize,
     /// The value of the column in a row that gives none.
     pub(crate) default: ColumnDefault,
-    /// Windrow made it and it has had no value but NULL.
+    /// True if Windrow created the column and it has had only NULL.
     pub(crate) no_value_yet: bool,
 }
 
 /// The value of a column in a row that gives none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ColumnDefault {
-    /// The same for all rows, NULL, or a number that the server counts up.
+    /// A constant, NULL, or a number that the server generates.
     Constant,
-    /// The moment of the statement, to the microsecond.
+    /// The time of the statement, in microseconds.
     Moment,
     /// The value of another expression.
     Computed,
 }
 
 impl ColumnDefault {
-    /// Reads `COLUMN_DEFAULT` and `EXTRA` of the information schema. `digits`: digits of a second's
-    /// fraction that the column keeps.
+    /// Parses `COLUMN_DEFAULT` and `EXTRA` of the information schema. `digits` are the digits of a
+    /// second's fraction that the column keeps.
     pub(crate) fn of(kind: Kind, digits: usize, text: Option<&str>, extra: &str) -> Self {
         let text = text.unwrap_or_default().to_ascii_lowercase();
-        // MariaDB quotes texts; MySQL marks what is computed.
+        // MariaDB quotes texts. MySQL marks computed defaults.
         let is_computed = extra.contains("default_generated")
             || !text.starts_with('\'') && text.ends_with(')')
             || text.starts_with("current_timestamp");
@@ -54,7 +54,7 @@ impl ColumnDefault {
     }
 }
 
-/// Functions that give the moment. The time zone of all connections is UTC.
+/// Functions that return the current time. The time zone of all connections is UTC.
 const MOMENTS: [&str; 6] = [
     "current_timestamp",
     "localtime",
@@ -64,14 +64,14 @@ const MOMENTS: [&str; 6] = [
     "utc_timestamp",
 ];
 
-/// What a column holds.
+/// The type of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// Whole numbers.
     Int,
     /// `TINYINT(1)`, which `BOOLEAN` stands for.
     Bool,
-    /// Exact numbers of so many digits, and how many of them stand behind the point.
+    /// Exact numbers: all digits, and the digits after the point.
     Decimal(usize, usize),
     Double,
     Float,
@@ -82,7 +82,7 @@ pub(crate) enum Kind {
     /// In UTC.
     Timestamp,
     Time,
-    /// `CHAR`, which loses blanks at its end.
+    /// `CHAR`, which loses blanks at the end.
     Char,
     Text,
     Enum,
@@ -91,14 +91,14 @@ pub(crate) enum Kind {
     Binary,
     /// Other binary data.
     Blob,
-    /// `VECTOR`, which takes nothing that could be a text.
+    /// `VECTOR`, which accepts no texts.
     Vector,
-    /// A type that is written as text: UUID, INET6, SET and what is not known.
+    /// A type whose values are written as text: UUID, INET6, SET and unknown types.
     Other,
 }
 
 impl Kind {
-    /// Reads `DATA_TYPE` and `COLUMN_TYPE` of the information schema.
+    /// Parses `DATA_TYPE` and `COLUMN_TYPE` of the information schema.
     pub(crate) fn of(data_type: &str, column_type: &str, digits: usize, scale: usize) -> Self {
         match data_type {
             "tinyint" if column_type.starts_with("tinyint(1)") => Self::Bool,
@@ -125,7 +125,7 @@ impl Kind {
         }
     }
 
-    /// The widest type of the kind, as SQL has it.
+    /// Returns the widest type of the kind, in SQL.
     pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::Int => "bigint",
@@ -150,7 +150,8 @@ impl Kind {
         }
     }
 
-    /// True for numbers whose digits mean the same as a text; of years all but 0 are such.
+    /// Returns true for numbers whose digits have the same meaning as a text. Of years, all but 0
+    /// have.
     pub(crate) fn is_numeric(self) -> bool {
         matches!(
             self,
@@ -158,7 +159,7 @@ impl Kind {
         )
     }
 
-    /// True where a text that comes to it is base64.
+    /// Returns true if a text for the column is base64.
     pub(crate) fn is_binary(self) -> bool {
         matches!(self, Self::Binary | Self::Blob | Self::Vector)
     }

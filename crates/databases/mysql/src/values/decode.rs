@@ -1,4 +1,4 @@
-//! What comes back, as values: by what the server says of a result's column.
+//! Decodes returned values by the type of their column.
 
 use mysql_async::consts::{ColumnFlags, ColumnType};
 use mysql_async::{Column, Value as Cell};
@@ -8,10 +8,10 @@ use windrow_core::Value;
 use super::moment::fraction;
 use crate::values::column::Kind;
 
-/// The number by which the server calls binary data's character set.
+/// The server's number of the character set of binary data.
 const BINARY: u16 = 63;
 
-/// The value of a column. `kind`: what the table's description says of it.
+/// Decodes the value of a column. `kind` is the column's type in the table's description.
 pub(crate) fn value(column: &Column, kind: Option<Kind>, cell: Cell) -> Value {
     match cell {
         Cell::NULL => Value::Null,
@@ -82,8 +82,7 @@ fn is_json(text: &str) -> bool {
     serde_json::from_str::<&RawValue>(text.trim()).is_ok()
 }
 
-/// Returns a float by the shortest digits that read back as the same, as MySQL shows it: 20 is not
-/// 20.0.
+/// Returns a float by the shortest digits that denote it, as MySQL writes it: 20 and not 20.0.
 fn shortest(digits: &str) -> Value {
     Value::number(digits.strip_suffix(".0").unwrap_or(digits))
 }
@@ -98,7 +97,7 @@ fn bits(bytes: Vec<u8>) -> Value {
     i64::try_from(n).map_or_else(|_| Value::number(&n.to_string()), Value::Int)
 }
 
-/// In ISO 8601; a TIMESTAMP is in UTC, and says so.
+/// Returns a time in ISO 8601. A TIMESTAMP has the zone UTC.
 fn date(
     column: &Column,
     (year, month, day): (u16, u8, u8),

@@ -1,8 +1,8 @@
-//! Values on their way to the server, as parameters of a prepared statement.
+//! Encodes values as parameters of a prepared statement.
 //!
-//! Text goes as text and the server's own rules turn it into the column's type; a number keeps all
-//! its digits. Windrow itself turns only what JSON has no form of: base64 for binary columns, times
-//! with a zone, numbers for BIT.
+//! The server converts texts to the column's type. A number keeps all its digits. Windrow converts
+//! only values that have no form in JSON: base64 for binary columns, times with a zone, numbers for
+//! BIT.
 
 use mysql_async::Value as Cell;
 use windrow_core::{Fault, FaultClass, TableName, Value};
@@ -12,10 +12,10 @@ use windrow_database::truth::truth;
 use super::moment::Moment;
 use crate::values::column::{Column, Kind};
 
-/// A value to be stored.
+/// Encodes a value to be stored.
 ///
 /// # Errors
-/// The value cannot be read: no base64, no number for a BIT.
+/// The value is invalid: no base64, or no number for a BIT.
 pub(crate) fn stored(table: &TableName, column: &Column, value: &Value) -> Result<Cell, Fault> {
     let kind = column.kind;
     Ok(match value {
@@ -33,7 +33,7 @@ pub(crate) fn stored(table: &TableName, column: &Column, value: &Value) -> Resul
         Value::Json(_) if kind == Kind::Bit => return Err(misfit(table, column, BITS)),
         Value::Number(digits) => number(kind, digits),
         Value::Bytes(bytes) if kind == Kind::Bit => bits(bytes),
-        // CAST would make NULL of them.
+        // CAST would convert these to NULL.
         Value::Bytes(bytes) if kind.is_numeric() && std::str::from_utf8(bytes).is_err() => {
             return Err(misfit(table, column, "must be a number"));
         }
@@ -66,10 +66,10 @@ pub(crate) fn stored(table: &TableName, column: &Column, value: &Value) -> Resul
     })
 }
 
-/// A value that a row is found by; `None`: no row has it.
+/// Encodes a value that finds a row; `None` if no row can have it.
 ///
 /// # Errors
-/// As [`stored`], and text for a column of numbers: the server would take it for the number 0.
+/// Those of [`stored`], and a text for a column of numbers, which the server would read as 0.
 pub(crate) fn key(
     table: &TableName,
     column: &Column,
@@ -117,7 +117,7 @@ pub(crate) fn key(
     }
 }
 
-/// Columns in which `true` is a word and a number its digits.
+/// Returns true for columns that store `true` as a word and a number as its digits.
 fn wants_words(kind: Kind) -> bool {
     matches!(
         kind,
@@ -125,7 +125,7 @@ fn wants_words(kind: Kind) -> bool {
     )
 }
 
-/// Columns of text in a character set.
+/// Returns true for columns of text in a character set.
 fn is_words(kind: Kind) -> bool {
     matches!(kind, Kind::Char | Kind::Text | Kind::Enum | Kind::Json)
 }
@@ -134,11 +134,10 @@ fn text(text: impl Into<String>) -> Cell {
     Cell::Bytes(text.into().into_bytes())
 }
 
-/// Rule that a value of a column of bits must follow, as its error says it.
+/// The rule for values of a column of bits, as in its error.
 const BITS: &str = "must be a whole number, because the column holds bits";
 
-/// Returns the number that some bytes are as bits. More than a column can have are the server's to
-/// refuse.
+/// Returns the number of some bytes as bits. The server refuses more bytes than a column can have.
 fn bits(bytes: &[u8]) -> Cell {
     if bytes.len() > size_of::<u64>() {
         return Cell::Bytes(bytes.to_vec());
@@ -147,7 +146,7 @@ fn bits(bytes: &[u8]) -> Cell {
     Cell::UInt(bytes.iter().fold(0, next))
 }
 
-/// Returns the text that means the same year as a number: of texts, `0` is the year 2000.
+/// Returns the text of the same year as a number: the text `0` is the year 2000.
 fn year(n: i64) -> Cell {
     match n {
         0 => text("0000"),
@@ -160,7 +159,7 @@ fn number(kind: Kind, digits: &str) -> Cell {
     whole.flatten().unwrap_or_else(|| text(digits))
 }
 
-/// A whole number that 64 bits hold.
+/// Returns a whole number of 64 bits.
 fn whole(digits: &str) -> Option<Cell> {
     match digits.parse::<i64>() {
         Ok(n) => Some(Cell::Int(n)),
@@ -168,14 +167,15 @@ fn whole(digits: &str) -> Option<Cell> {
     }
 }
 
-/// The server does not read zones; Windrow's sessions are in UTC.
+/// Converts a time to UTC, the zone of Windrow's sessions. The server does not read zones.
 fn moment(given: &str) -> Cell {
     let read = Moment::read(given).filter(Moment::has_zone);
     let in_utc = read.and_then(|moment| moment.in_utc());
     in_utc.map_or_else(|| text(given), text)
 }
 
-/// Sign, digits before the point without zeros in front, digits behind it without zeros at the end.
+/// Splits a number: sign, digits before the point without leading zeros, digits after it without
+/// trailing zeros.
 pub(crate) fn plain(digits: &str) -> Option<(bool, &str, &str)> {
     let (negative, rest) = match digits.strip_prefix('-') {
         Some(rest) => (true, rest),

@@ -1,9 +1,8 @@
-//! Which row a write is about: values as bytes that are equal where the server takes the values for
-//! equal.
+//! Identifies the row of a write: encodes values as bytes that are equal if the server compares the
+//! values as equal.
 //!
-//! Where that cannot be told from here, nothing is told, and the caller keeps order: text is only
-//! compared where its letters are ASCII and its collation is one of those in which two spellings of
-//! ASCII differ in nothing but their case.
+//! If equality cannot be decided, there is no key, and the caller keeps the order. Text is compared
+//! only if it is ASCII and equal texts of its collation differ in nothing but their case.
 
 use std::hash::BuildHasher;
 
@@ -15,45 +14,45 @@ use super::moment;
 use super::moment::Moment;
 use crate::values::column::{Column, Kind};
 
-/// Bytes that stand for the values of some columns. They sort as whole numbers and texts do, so
-/// that the rows of all statements are written in one order.
+/// Bytes that represent the values of some columns. They sort like whole numbers and texts, so all
+/// statements write their rows in one order.
 pub(crate) type Canon = Box<[u8]>;
 
-/// What a key is.
+/// The key of a row.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Found {
+pub(crate) enum RowKey {
     /// A row.
     Row(Canon),
-    /// A part is NULL: no row has it, none conflicts with it.
-    Nothing,
-    /// Not to be told from here.
+    /// A key with NULL in it, which no row has and none conflicts with.
+    NoRow,
+    /// A key whose equality cannot be decided.
     Unknown,
 }
 
-/// The row that the values of a unique key name.
-pub(crate) fn row_key<'a>(parts: impl IntoIterator<Item = (&'a Column, &'a Cell)>) -> Found {
+/// Returns the row that the values of a unique key name.
+pub(crate) fn row_key<'a>(parts: impl IntoIterator<Item = (&'a Column, &'a Cell)>) -> RowKey {
     let mut out = Vec::new();
     for (column, cell) in parts {
         if *cell == Cell::NULL {
-            return Found::Nothing;
+            return RowKey::NoRow;
         }
         if equal(column, cell, &mut out).is_none() {
-            return Found::Unknown;
+            return RowKey::Unknown;
         }
     }
-    Found::Row(out.into())
+    RowKey::Row(out.into())
 }
 
-/// A hash of a row. `seed` tells tables and keys apart.
+/// Returns the hash of a row. `seed` differs between tables and keys.
 pub(crate) fn hash(seed: u64, canon: &Canon) -> u64 {
     FixedState::with_seed(seed).hash_one(canon)
 }
 
-/// What a row holds in some columns, exactly as it is stored, NULL among it; `None`: that cannot be
-/// told.
+/// Returns the values of a row, with NULL, exactly as they are stored; `None` if equality cannot be
+/// decided.
 ///
-/// To find out which of the rows that a statement gives back is whose. A value that the server
-/// changes while storing it is found nowhere, and the caller then knows that it does not know.
+/// Returned rows are assigned to writes by these bytes. If the server changed a value when it
+/// stored it, no write matches.
 pub(crate) fn contents<'a>(
     parts: impl IntoIterator<Item = (&'a Column, &'a Cell)>,
 ) -> Option<Canon> {
@@ -91,16 +90,16 @@ fn double(cell: &Cell) -> Option<f64> {
     }
 }
 
-/// Appends bytes that are the same for values that are equal to the server.
+/// Appends bytes that are equal for values that the server compares as equal.
 fn equal(column: &Column, cell: &Cell, out: &mut Vec<u8>) -> Option<()> {
     match (column.kind, cell) {
         (Kind::Int | Kind::Bool | Kind::Bit, Cell::Int(n)) => push_int(i128::from(*n), out),
         (Kind::Int | Kind::Bool | Kind::Bit, Cell::UInt(n)) => push_int(i128::from(*n), out),
-        // What comes back of a BIT.
+        // The form in which the server returns a BIT.
         (Kind::Bit, Cell::Bytes(bytes)) if bytes.len() <= 8 => {
             push_int(bytes.iter().fold(0, |n, b| n << 8 | i128::from(*b)), out);
         }
-        // Years of two digits mean others.
+        // Years of two digits denote others.
         (Kind::Year, Cell::Int(n)) if *n > 1900 => push_int(i128::from(*n), out),
         (Kind::Year, Cell::UInt(n)) if *n > 1900 => push_int(i128::from(*n), out),
         (Kind::Decimal(digits, scale), Cell::Int(n)) => {
@@ -143,13 +142,13 @@ fn equal(column: &Column, cell: &Cell, out: &mut Vec<u8>) -> Option<()> {
 }
 
 fn push_int(n: i128, out: &mut Vec<u8>) {
-    // Nine bytes hold all whole numbers of 64 bits, signed or not; the sign bit is turned over so
-    // that they sort.
+    // Nine bytes hold all whole numbers of 64 bits, signed or not. The sign bit is inverted so that
+    // they sort.
     let shifted = n + (1 << 64);
     out.extend(shifted.to_be_bytes().into_iter().skip(7));
 }
 
-/// The length stands behind, so that the bytes still sort and no two lists of parts are the same.
+/// Appends a part and its length, so that the bytes sort and different parts give different bytes.
 fn push_bytes(bytes: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(bytes);
     out.extend_from_slice(&(bytes.len() as u64).to_be_bytes());
@@ -188,10 +187,10 @@ enum Case {
     IsFolded,
 }
 
-/// How a collation compares printable ASCII; `None` where it knows letters that are spelled as two,
-/// or other peculiarities.
+/// Returns how a collation compares printable ASCII; `None` if it has letters of two characters, or
+/// other special rules.
 fn collation(name: &str) -> Option<Case> {
-    // The character set, which some names of MariaDB's newest collations leave out.
+    // Some names of MariaDB's newest collations have no character set.
     let sets = ["utf8mb4_", "utf8mb3_", "utf8_", "ascii_", "latin1_"];
     let rest = sets
         .iter()
@@ -225,7 +224,7 @@ mod tests {
     use super::*;
     use crate::values::column::sample;
 
-    fn key(kind: Kind, cell: impl Into<Cell>) -> Found {
+    fn key(kind: Kind, cell: impl Into<Cell>) -> RowKey {
         row_key([(&sample(kind), &cell.into())])
     }
 
@@ -241,21 +240,24 @@ mod tests {
             key(Kind::DateTime, "2020-01-01T00:00:00"),
             key(Kind::DateTime, Cell::Date(2020, 1, 1, 0, 0, 0, 0))
         );
-        assert_eq!(key(Kind::Int, Cell::NULL), Found::Nothing);
+        assert_eq!(key(Kind::Int, Cell::NULL), RowKey::NoRow);
         for unknown in ["é", "a ", "tab\t"] {
-            assert_eq!(key(Kind::Text, unknown), Found::Unknown);
+            assert_eq!(key(Kind::Text, unknown), RowKey::Unknown);
         }
-        assert_eq!(key(Kind::Decimal(5, 2), "1.505"), Found::Unknown);
-        assert_eq!(key(Kind::DateTime, "2020-01-01T00:00:00.5"), Found::Unknown);
+        assert_eq!(key(Kind::Decimal(5, 2), "1.505"), RowKey::Unknown);
+        assert_eq!(
+            key(Kind::DateTime, "2020-01-01T00:00:00.5"),
+            RowKey::Unknown
+        );
         let mut hungarian = sample(Kind::Text);
         hungarian.collation = "utf8mb4_hungarian_ci".into();
-        assert_eq!(row_key([(&hungarian, &Cell::from("a"))]), Found::Unknown);
+        assert_eq!(row_key([(&hungarian, &Cell::from("a"))]), RowKey::Unknown);
     }
 
     #[test]
     fn keys_sort_as_values_do() {
         let order = |cell: Cell| match key(Kind::Int, cell) {
-            Found::Row(canon) => canon,
+            RowKey::Row(canon) => canon,
             other => panic!("{other:?}"),
         };
         assert!(order(Cell::Int(-5)) < order(Cell::Int(3)));

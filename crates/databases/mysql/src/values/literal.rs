@@ -1,8 +1,8 @@
-//! Values written into the text of a statement: for forms in which a parameter would lose its type.
+//! Writes values as literals, for statements in which a parameter would lose its type.
 
 use mysql_async::Value as Cell;
 
-/// Appends a value. `binary`: its bytes are no text.
+/// Appends a value. If `binary` is set, its bytes are no text.
 pub(crate) fn push(sql: &mut String, cell: &Cell, binary: bool) {
     match cell {
         Cell::NULL => sql.push_str("NULL"),
@@ -13,12 +13,12 @@ pub(crate) fn push(sql: &mut String, cell: &Cell, binary: bool) {
             Ok(text) if !binary => push_text(sql, text),
             _ => push_hex(sql, bytes),
         },
-        // What is sent is never one of these.
+        // Encoded values are never of these types.
         Cell::Float(_) | Cell::Date(..) | Cell::Time(..) => sql.push_str("NULL"),
     }
 }
 
-/// Appends a text. What a `sql_mode` could read in two ways goes in hexadecimal.
+/// Appends a text, in hexadecimal if its meaning depends on `sql_mode`.
 pub(crate) fn push_text(sql: &mut String, text: &str) {
     let plain = !text.bytes().any(|b| matches!(b, b'\'' | b'\\' | 0));
     if plain {
@@ -31,7 +31,7 @@ pub(crate) fn push_text(sql: &mut String, text: &str) {
     }
 }
 
-/// Bytes that a value takes in a statement at most, with a comma.
+/// Returns the largest number of bytes of a value in a statement, with a comma.
 pub(crate) fn size(cell: &Cell) -> usize {
     match cell {
         Cell::Bytes(bytes) => 2 * bytes.len() + 16,

@@ -1,4 +1,4 @@
-//! Values as the protocol and as SQL have them, in and out; which of them name the same row.
+//! Encodes and decodes values, and identifies the row of a write.
 
 pub(crate) mod cell;
 pub(crate) mod column;

@@ -1,11 +1,11 @@
-//! Dates and times in ISO 8601.
+//! Parses dates and times in ISO 8601.
 //!
-//! Only what the server reads alike is read: four-digit years, real days of the calendar, up to six
-//! digits of a second's fraction. Anything else is left to the server.
+//! Only forms that the server parses in the same way are parsed: years of four digits, days that
+//! exist, up to six digits of a second's fraction. All others are left to the server.
 
 const SECONDS_PER_DAY: i64 = 86_400;
 
-/// A date and time of day, with its zone where it has one.
+/// A date and time of day, with its zone if there is one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Moment {
     /// Days since 1970-01-01.
@@ -17,7 +17,7 @@ pub(crate) struct Moment {
 }
 
 impl Moment {
-    /// Reads a date with or without time of day and zone.
+    /// Parses a date with or without time of day and zone.
     pub(crate) fn read(text: &str) -> Option<Self> {
         let mut left = text.as_bytes();
         let days = take_date(&mut left)?;
@@ -39,7 +39,7 @@ impl Moment {
         left.is_empty().then_some(moment)
     }
 
-    /// From what a column gives back; `None` for dates that are none, such as `0000-00-00`.
+    /// Converts a returned value; `None` for dates that do not exist, such as `0000-00-00`.
     pub(crate) fn of(date: (u16, u8, u8), time: (u8, u8, u8), micros: u32) -> Option<Self> {
         let days = days(date.0.into(), date.1.into(), date.2.into())?;
         let (h, m, s) = (i64::from(time.0), i64::from(time.1), i64::from(time.2));
@@ -51,19 +51,20 @@ impl Moment {
         })
     }
 
-    /// True where a zone was written.
+    /// Returns true if the text had a zone.
     pub(crate) fn has_zone(&self) -> bool {
         self.zone.is_some()
     }
 
-    /// Microseconds since 1970-01-01 00:00 UTC; without a zone it is UTC, the zone of Windrow's
-    /// sessions.
+    /// Returns the microseconds since 1970-01-01 00:00 UTC. A time without a zone is in UTC, the
+    /// zone of Windrow's sessions.
     pub(crate) fn utc(&self) -> i64 {
         let seconds = self.days * SECONDS_PER_DAY + self.seconds - self.zone.unwrap_or(0);
         seconds * 1_000_000 + i64::from(self.micros)
     }
 
-    /// As the server reads it, in UTC; `None` outside of the years that it knows.
+    /// Returns the time in the server's form, in UTC; `None` for a year that the server does not
+    /// have.
     pub(crate) fn in_utc(&self) -> Option<String> {
         let seconds = self.utc().div_euclid(1_000_000);
         let (year, month, day) = civil(seconds.div_euclid(SECONDS_PER_DAY));
@@ -80,14 +81,14 @@ impl Moment {
     }
 }
 
-/// Days since 1970-01-01 of a date alone.
+/// Returns the days since 1970-01-01 of a date without time.
 pub(crate) fn date(text: &str) -> Option<i64> {
     let mut left = text.as_bytes();
     let days = take_date(&mut left)?;
     left.is_empty().then_some(days)
 }
 
-/// A fraction of a second with its point, without zeros at its end; nothing for 0.
+/// Returns a fraction of a second with its point and without trailing zeros; nothing for 0.
 pub(crate) fn fraction(micros: u32) -> String {
     if micros == 0 {
         return String::new();
@@ -126,7 +127,7 @@ fn take_fraction(left: &mut &[u8]) -> Option<u32> {
     Some(value * 10_u32.pow(missing))
 }
 
-/// `Z`, `+01`, `+0100`, `-01:30`, or nothing. The outer `None`: something else.
+/// Parses `Z`, `+01`, `+0100`, `-01:30`, or nothing. The outer `None` is for all other texts.
 fn take_zone(left: &mut &[u8]) -> Option<Option<i64>> {
     let sign = match take_one_of(left, b"Zz+-") {
         None => return Some(None),
@@ -159,7 +160,7 @@ fn take_one_of(left: &mut &[u8], any: &[u8]) -> Option<u8> {
     })
 }
 
-/// Days since 1970-01-01 of a day of the calendar.
+/// Returns the days since 1970-01-01 of a date.
 fn days(year: i64, month: i64, day: i64) -> Option<i64> {
     let leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
     let longest = match month {
@@ -178,7 +179,7 @@ fn days(year: i64, month: i64, day: i64) -> Option<i64> {
     Some(era * 146_097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719_468)
 }
 
-/// The day of the calendar.
+/// Returns the date of a day.
 fn civil(days: i64) -> (i64, i64, i64) {
     let days = days + 719_468;
     let (era, of_era) = (days.div_euclid(146_097), days.rem_euclid(146_097));

@@ -1,7 +1,7 @@
-//! What may stand in front of a parenthesis.
+//! Lists the words that a parenthesis may follow.
 
-/// Functions whose value for a row is the same in company as alone, and that leave nothing behind:
-/// a function of their arguments, or of the moment, of chance, of the user or of the database.
+/// Functions that return the same with other writes in the transaction as without, and that change
+/// nothing: their value depends on their arguments, the time, chance, the user or the database.
 const FUNCTIONS: &str = " abs acos adddate addtime aes_decrypt aes_encrypt ascii asin atan atan2 avg_row_length \
 bin bin_to_uuid bit_count bit_length cast ceil ceiling char char_length character_length charset chr coalesce coercibility \
 collation compress concat concat_ws conv convert convert_tz cos cot crc32 crc32c curdate current_date current_time \

@@ -1,8 +1,8 @@
-//! Who may see triggers: the server shows them only to those who could make them.
+//! Decides if a user can see triggers: the server shows them only to users who may create them.
 
 use crate::quoted::quoted_name;
 
-/// Whether the user may see the triggers of a table. `grants`: what SHOW GRANTS says.
+/// Returns true if the user can see the triggers of a table. `grants` is the result of SHOW GRANTS.
 pub(crate) fn may_see_triggers(grants: &[String], database: &str, table: &str) -> bool {
     grants.iter().any(|grant| {
         let Some((what, rest)) = grant
@@ -25,8 +25,8 @@ pub(crate) fn may_see_triggers(grants: &[String], database: &str, table: &str) -
     })
 }
 
-/// The database and the table of `*.*`, `` `database`.* `` or `` `database`.`table` ``; `None`
-/// where it stands for all.
+/// Parses `*.*`, `` `database`.* `` or `` `database`.`table` ``: the database and the table, each
+/// `None` for all.
 fn parts(place: &str) -> Option<(Option<String>, Option<String>)> {
     let (database, rest) = part(place)?;
     let (table, rest) = part(rest.strip_prefix('.')?)?;
@@ -41,8 +41,8 @@ fn part(text: &str) -> Option<(Option<String>, &str)> {
     Some((Some(name), rest))
 }
 
-/// Whether a name is of a pattern in which `_` stands for a letter, `%` for any number of them, and
-/// `\` takes that away.
+/// Returns true if a name matches a pattern, in which `_` stands for a letter, `%` for any number
+/// of letters, and `\` escapes both.
 fn is_like(pattern: &str, name: &str) -> bool {
     let mut letters = pattern.chars();
     match letters.next() {

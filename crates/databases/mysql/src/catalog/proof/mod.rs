@@ -1,6 +1,5 @@
-//! What may be joined is proven, by what is allowed and not by what is known to do harm: the
-//! functions in a table's definition are those of a list, and its triggers do nothing but give
-//! values to the new row, or refuse it.
+//! Proves which writes may be joined, by a list of what is allowed: a table's definition calls only
+//! functions of the list, and its triggers only set columns of the new row, or refuse it.
 
 mod functions;
 mod grants;
@@ -12,12 +11,12 @@ mod trigger;
 pub(crate) use self::grants::may_see_triggers;
 use self::token::{Piece, Token};
 
-/// Whether all that a table's definition computes is the same in company as alone: defaults,
-/// generated columns, checks, keys over expressions, partitions. `definition`: what SHOW CREATE
-/// TABLE says.
+/// Proves that a table's definition computes the same with other writes in the transaction as
+/// without: defaults, generated columns, checks, keys over expressions, partitions. `definition` is
+/// the result of SHOW CREATE TABLE.
 ///
 /// # Errors
-/// What stands in it that nothing is known of.
+/// The word that is not on the list.
 pub(crate) fn definition(definition: &str) -> Result<(), String> {
     let tokens = token::tokens(definition, true).ok_or_else(|| "its definition".to_owned())?;
     for (at, token) in tokens.iter().enumerate() {
@@ -25,7 +24,7 @@ pub(crate) fn definition(definition: &str) -> Result<(), String> {
         let argument = tokens.get(at + 2).is_some_and(|next| !next.is_sign(')'));
         match token.piece {
             Piece::Sign('@' | ':') => return Err("a variable".to_owned()),
-            // One that counts from a seed goes on from row to row.
+            // A sequence of RAND with a seed continues from row to row.
             Piece::Word(_) if token.is("rand") && opens && argument => {
                 return Err("the function rand with a seed".to_owned());
             }
@@ -43,8 +42,8 @@ pub(crate) fn definition(definition: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// Whether the parenthesis behind a name holds columns, or how much of one is a part of a key: `KEY
-/// name (..)`, `REFERENCES table (..)`, `column(5)`.
+/// Returns true if the parenthesis after a name holds columns, or the length of a key's prefix:
+/// `KEY name (..)`, `REFERENCES table (..)`, `column(5)`.
 fn names_columns(tokens: &[Token<'_>], at: usize) -> bool {
     let before = |n: usize| at.checked_sub(n).and_then(|at| tokens.get(at));
     let is = |n: usize, words: &[&str]| {
@@ -57,8 +56,8 @@ fn names_columns(tokens: &[Token<'_>], at: usize) -> bool {
         || before(1).is_some_and(|dot| dot.is_sign('.')) && is(3, &["REFERENCES"])
 }
 
-/// Returns the columns of the new row that a trigger's body names, among them all that it may give
-/// values to; `None` if the body cannot be read. `mode`: the `sql_mode` that it was made with.
+/// Returns the columns of the new row that a trigger's body names, which include all that it may
+/// set; `None` if the body cannot be parsed. `mode` is the `sql_mode` of the trigger.
 pub(crate) fn named_in(body: &str, mode: &str) -> Option<Vec<String>> {
     if mode.split(',').any(|flag| ODD_MODES.contains(&flag)) {
         return None;
@@ -77,14 +76,14 @@ pub(crate) fn named_in(body: &str, mode: &str) -> Option<Vec<String>> {
     Some(names)
 }
 
-/// Modes in which a text is read otherwise than here.
+/// Modes in which the server parses a text differently.
 const ODD_MODES: [&str; 3] = ["ANSI_QUOTES", "NO_BACKSLASH_ESCAPES", "ORACLE"];
 
-/// The columns that a trigger gives values to, where that is all that it does besides refusing
-/// rows. `mode`: the `sql_mode` that it was made with.
+/// Returns the columns that a trigger sets, if it does nothing else but refuse rows. `mode` is the
+/// `sql_mode` of the trigger.
 ///
 /// # Errors
-/// What stands in its body that nothing is known of.
+/// The word of the body that is not on the list.
 pub(crate) fn trigger(body: &str, mode: &str) -> Result<Vec<String>, String> {
     let odd = mode.split(',').find(|flag| ODD_MODES.contains(flag));
     match odd {

@@ -1,6 +1,6 @@
-//! The words of a text of SQL, as far as a proof needs them.
+//! Splits a text of SQL into words.
 
-/// A piece of the text.
+/// A word of the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Piece<'t> {
     /// A word without quotes.
@@ -9,11 +9,11 @@ pub(super) enum Piece<'t> {
     Name(&'t str),
     /// A text or a number.
     Literal,
-    /// Anything else, character by character.
+    /// Any other character.
     Sign(char),
 }
 
-/// A piece, and whether it follows the one before it without a space.
+/// A token, and true if it follows the one before it without a space.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Token<'t> {
     pub(super) piece: Piece<'t>,
@@ -29,7 +29,7 @@ impl<'t> Token<'t> {
         self.piece == Piece::Sign(sign)
     }
 
-    /// A word or a name.
+    /// Returns a word or a name.
     pub(super) fn name(&self) -> Option<&'t str> {
         match self.piece {
             Piece::Word(name) | Piece::Name(name) => Some(name),
@@ -38,9 +38,9 @@ impl<'t> Token<'t> {
     }
 }
 
-/// Reads a text; `None`: it cannot be read. `versions`: comments that only some servers read are
-/// read over, marks and all, and what is in them counts; otherwise a text that has such a comment
-/// cannot be read.
+/// Splits a text; `None` if it cannot be parsed. If `versions` is set, the marks of version
+/// comments are skipped and their contents count. Otherwise a text with such a comment cannot be
+/// parsed.
 pub(super) fn tokens(text: &str, versions: bool) -> Option<Vec<Token<'_>>> {
     let mut found = Vec::new();
     let mut rest = text;
@@ -60,7 +60,7 @@ pub(super) fn tokens(text: &str, versions: bool) -> Option<Vec<Token<'_>>> {
     }
 }
 
-/// What is behind a space or a comment; the inner `None`: it is neither.
+/// Returns the text after a space or a comment; the inner `None` if the text begins with neither.
 fn space(text: &str, first: char, versions: bool) -> Option<Option<&str>> {
     if first.is_whitespace() {
         return Some(text.get(first.len_utf8()..));
@@ -87,7 +87,7 @@ fn space(text: &str, first: char, versions: bool) -> Option<Option<&str>> {
     }
 }
 
-/// The piece at the beginning of a text, and its length.
+/// Returns the token at the beginning of a text, and its length.
 fn piece(text: &str, first: char) -> Option<(Piece<'_>, usize)> {
     match first {
         '\'' | '"' => Some((Piece::Literal, quoted(text, first)?)),
@@ -108,8 +108,8 @@ fn piece(text: &str, first: char) -> Option<(Piece<'_>, usize)> {
     }
 }
 
-/// The length of what is quoted. A doubled quote, and but for names a backslash, stand for what
-/// follows them.
+/// Returns the length of a quoted text. A doubled quote is a quote. Except in names, a backslash
+/// escapes the next character.
 fn quoted(text: &str, quote: char) -> Option<usize> {
     let mut letters = text.char_indices().skip(1).peekable();
     while let Some((at, letter)) = letters.next() {

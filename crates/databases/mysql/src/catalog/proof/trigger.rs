@@ -1,4 +1,4 @@
-//! Triggers that do nothing but give values to the new row's columns, or refuse it:
+//! Parses triggers that only set columns of the new row, or refuse it:
 //!
 //! ```text
 //! body    = step [";"]
@@ -8,16 +8,16 @@
 //!         | "SIGNAL" "SQLSTATE" ["VALUE"] text ["SET" item "=" expression {"," item "=" expression}]
 //! ```
 //!
-//! An expression is made of literals, columns of `NEW` and `OLD`, operators and functions of the
+//! An expression consists of literals, columns of `NEW` and `OLD`, operators and functions of the
 //! list.
 
 use super::functions::{expresses, is_function};
 use super::token::{Piece, Token, tokens};
 
-/// The columns that a trigger gives values to.
+/// Returns the columns that a trigger sets.
 ///
 /// # Errors
-/// What stands in the body that is not of the grammar.
+/// The word of the body that the grammar does not allow.
 pub(super) fn read(body: &str) -> Result<Vec<String>, String> {
     let tokens = tokens(body, false).ok_or_else(|| "a comment or a quote".to_owned())?;
     let mut reader = Reader {
@@ -65,7 +65,7 @@ impl<'t> Reader<'t> {
         Err(self.unproven())
     }
 
-    /// Steps up to one of these words.
+    /// Parses steps up to one of these words.
     fn steps(&mut self, ends: &[&str]) -> Result<(), String> {
         while !self
             .peek()
@@ -95,7 +95,8 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// `columns`: what is given values are columns of the new row, and not parts of an error.
+    /// Parses assignments. If `columns` is set, they are to columns of the new row, else to parts
+    /// of an error.
     fn assignments(&mut self, columns: bool) -> Result<(), String> {
         loop {
             if columns {
@@ -116,7 +117,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// Everything up to a comma, a semicolon, the end, or the THEN of a condition.
+    /// Parses an expression up to a comma, a semicolon, the end, or the THEN of a condition.
     fn expression(&mut self) -> Result<(), String> {
         let (start, mut depth, mut cases) = (self.at, 0_usize, 0_usize);
         while let Some(token) = self.peek() {
@@ -146,7 +147,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// A word of an expression; moves to the last piece of what begins with it.
+    /// Parses a word of an expression, up to the last piece that belongs to it.
     fn word(&mut self, word: &str) -> Result<(), String> {
         let behind = |n: usize| self.tokens.get(self.at + n);
         let opens = |n: usize| behind(n).is_some_and(|t| t.is_sign('('));
@@ -163,9 +164,9 @@ impl<'t> Reader<'t> {
                 false => Err(word),
             }
         } else if opens(1) && is_function(word) {
-            // With a space between them it can be a function that somebody has made.
+            // With a space between them, this may be a user's function.
             let glued = behind(1).is_some_and(|t| t.glued);
-            // One that counts from a seed goes on from row to row.
+            // A sequence of RAND with a seed continues from row to row.
             let seeded =
                 word.eq_ignore_ascii_case("RAND") && !behind(2).is_some_and(|t| t.is_sign(')'));
             match glued && !seeded || expresses(word) {
@@ -220,7 +221,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// What stands here, for a reason.
+    /// Returns the word at this place, as the reason.
     fn unproven(&self) -> String {
         match self.peek().map(|t| t.piece) {
             Some(Piece::Word(name) | Piece::Name(name)) => name.to_owned(),
@@ -235,7 +236,7 @@ fn is_literal(token: Option<&Token<'_>>) -> bool {
     token.is_some_and(|t| t.piece == Piece::Literal)
 }
 
-/// `X'00'`, `B'01'`, `N'text'`.
+/// Returns true for the prefix of `X'00'`, `B'01'` or `N'text'`.
 fn is_prefix(word: &str, behind: Option<&Token<'_>>) -> bool {
     let one = matches!(word, "x" | "X" | "b" | "B" | "n" | "N");
     one && behind.is_some_and(|t| t.glued && t.piece == Piece::Literal)

@@ -1,4 +1,4 @@
-//! The statements of a transaction in their order, and the order of the rows within them.
+//! Orders the statements of a transaction, and the rows within them.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -8,19 +8,19 @@ use windrow_database::plan::{self, Bonds, Fence, Item, Step};
 
 use super::Batch;
 use crate::catalog::table::Table;
-use crate::ladder::plan::Compiled;
+use crate::executor::plan::Compiled;
 use crate::values::key::Canon;
 
 impl Batch<'_> {
-    /// The statements of units in their order, with the places of their writes; those whose number
-    /// is even may become one.
+    /// Returns the statements of units in their order, with the places of their writes. The writes
+    /// of a step whose group is even may become one statement.
     pub(crate) fn steps(&self, units: &[u32]) -> Vec<Step> {
         let places = units.iter().flat_map(|unit| self.writes_of(*unit));
         let places: Vec<usize> = places.collect();
         self.steps_at(&places)
     }
 
-    /// The same for the writes at these places.
+    /// Returns the statements of the writes at these places.
     pub(crate) fn steps_at(&self, places: &[usize]) -> Vec<Step> {
         let bonds = self.bonds();
         let items = places.iter().filter_map(|place| {
@@ -52,12 +52,12 @@ impl Batch<'_> {
                     .get(*item as usize)
                     .and_then(|p| p.canon.as_ref())
             };
-            // Rows are locked in one order; where one cannot be told from the others, all stay in
+            // All statements lock rows in one order. If the key of a row is unknown, all stay in
             // the order of the batch.
             if plan::shape_of(step.group).is_some() && step.items.iter().all(|i| canon(i).is_some())
             {
                 let firsts = self.first_of_each(&step.items);
-                // Looked up once for each row, not for each comparison.
+                // Computed once for each row, and not for each comparison.
                 let first = |item: &u32| firsts.get(&self.chain(*item)).copied().or(canon(item));
                 step.items.sort_by_cached_key(first);
             }
@@ -65,8 +65,8 @@ impl Batch<'_> {
         steps
     }
 
-    /// Of each shape, what may join its inserts with the rows of other tables. A table that is here
-    /// by several names is told apart from no other.
+    /// Returns, for each shape, the foreign keys that may join its inserts with rows of other
+    /// tables; `None` for a table that is in the batch by several names.
     fn bonds(&self) -> Vec<Option<Bonds>> {
         let mut names = HashMap::new();
         for compiled in &self.shapes {
@@ -89,15 +89,15 @@ impl Batch<'_> {
         self.shapes.iter().map(bonds).collect()
     }
 
-    /// Rows of one source, or of one unit, stay together and in their order: numbers rise in it,
-    /// and a row may refer to one before it.
+    /// Returns the source or unit whose rows stay together and in their order: generated numbers
+    /// rise in that order, and a row may refer to an earlier one.
     fn chain(&self, item: u32) -> Option<(bool, u32)> {
         let unit = self.bound.get(item as usize)?.unit;
         let source = self.sources.of_unit(unit);
         Some(source.map_or((false, unit), |source| (true, source)))
     }
 
-    /// The first key of each source or unit; empty where each has one write.
+    /// Returns the first key of each source or unit; nothing if each has one write.
     fn first_of_each(&self, items: &[u32]) -> HashMap<Option<(bool, u32)>, &Canon> {
         let mut firsts = HashMap::new();
         if !self.sources.any() && self.bound.len() <= self.units.len() {
@@ -114,7 +114,7 @@ impl Batch<'_> {
     }
 }
 
-/// Numbers tables from 0 without gaps, as the planner wants them.
+/// Numbers tables from 0 without gaps, as the planner needs them.
 fn numbered<'i>(items: impl Iterator<Item = Item<'i>>) -> impl Iterator<Item = Item<'i>> {
     let mut tables: HashMap<u32, u32> = HashMap::new();
     items.map(move |item| {
@@ -124,8 +124,7 @@ fn numbered<'i>(items: impl Iterator<Item = Item<'i>>) -> impl Iterator<Item = I
     })
 }
 
-/// A table's name without its schema, as a server has it that does not tell letters apart by their
-/// case.
+/// Returns a table's name without its schema, in lower case.
 fn spelling(table: &Table) -> String {
     table.name.table.to_lowercase()
 }

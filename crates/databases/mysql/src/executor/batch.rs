@@ -1,5 +1,4 @@
-//! A batch under way: its units, their writes joined with the tables' descriptions, and what is
-//! known of each unit.
+//! A batch under way: its units, their writes joined with their tables, and their verdicts.
 
 mod steps;
 
@@ -8,45 +7,46 @@ use std::sync::Arc;
 
 use mysql_async::Value as Cell;
 use windrow_core::{
-    Dones, Fault, FaultClass, Op, RowDone, RowWrite, Shape, TableName, Unit, UnitFault, Verdict,
+    Dones, Fault, Op, RowDone, RowWrite, Shape, TableName, Unit, UnitFault, Verdict,
 };
 use windrow_database::plan::Fence;
+use windrow_database::shape_faults::no_table;
 use windrow_database::sources::Sources;
 
 use super::plan::Compiled;
 use crate::catalog::table::Table;
-use crate::values::key::{Canon, Found};
+use crate::values::key::{Canon, RowKey};
 
 /// Descriptions of the tables of a batch; `None`: there is no such table.
 pub(crate) type Tables<'n> = HashMap<&'n TableName, Option<Arc<Table>>>;
 
-/// Joins a shape with its table.
+/// A function that joins a shape with its table.
 pub(crate) type Compile<'c> = dyn Fn(&Arc<Shape>, &Arc<Table>) -> Arc<Compiled> + Sync + 'c;
 
 /// One write, joined with its table.
 #[derive(Debug)]
 pub(crate) struct BoundWrite {
     pub(crate) unit: u32,
-    /// Its number in the unit.
+    /// The write's number in its unit.
     pub(crate) write: u32,
     pub(crate) compiled: Arc<Compiled>,
     /// The place of its shape in [`Batch::shapes`].
     shape: u32,
     pub(crate) row: Box<[Cell]>,
     pub(crate) canon: Option<Canon>,
-    /// It is about a row that cannot be there.
+    /// True if no row can have the write's key.
     pub(crate) nothing: bool,
-    /// It may travel in a statement for many.
+    /// True if the write may be one of several in a statement.
     pub(crate) sets: bool,
     keys: std::ops::Range<usize>,
     fence: Fence,
 }
 
 impl BoundWrite {
-    /// The same write, found by another key; `None` where that cannot be told.
+    /// Returns the same write, found by another key; `None` if its row cannot be named by that key.
     pub(crate) fn by_key(&self, compiled: &Arc<Compiled>) -> Option<Self> {
         let places = compiled.finds.as_ref()?;
-        let Found::Row(canon) = compiled.found(&self.row, places) else {
+        let RowKey::Row(canon) = compiled.found(&self.row, places) else {
             return None;
         };
         Some(Self {
@@ -64,18 +64,18 @@ impl BoundWrite {
     }
 }
 
-/// The units and all that is found out about them.
+/// The units of a batch, their writes and their verdicts.
 pub(crate) struct Batch<'a> {
     pub(crate) units: &'a [Unit<RowWrite>],
     pub(crate) sources: Sources,
     shapes: Vec<Arc<Compiled>>,
     pub(crate) bound: Vec<BoundWrite>,
     hashes: Vec<u64>,
-    /// Where each unit's writes begin in `bound`.
+    /// The place in `bound` of each unit's first write.
     starts: Vec<usize>,
-    /// What Windrow itself has against a unit.
+    /// Faults of units that Windrow refuses without the server.
     pub(crate) refused: Vec<Option<UnitFault<RowDone>>>,
-    /// What writes were told in the transaction under way.
+    /// Outcomes of the writes of the transaction under way.
     pub(crate) done: Vec<Option<RowDone>>,
     pub(crate) verdicts: Vec<Option<Verdict<RowDone>>>,
 }
@@ -95,7 +95,7 @@ impl<'a> Batch<'a> {
         }
     }
 
-    /// The tables that the batch is about, each once.
+    /// Returns the names of the batch's tables, each once.
     pub(crate) fn tables(&self) -> Vec<&'a TableName> {
         let mut seen = HashSet::new();
         let mut last: Option<&Arc<Shape>> = None;
@@ -130,7 +130,10 @@ impl<'a> Batch<'a> {
         self.done.resize_with(self.bound.len(), || None);
     }
 
-    /// The first trouble of a unit is the one that it would have met.
+    /// Joins the writes of a unit with their tables.
+    ///
+    /// # Errors
+    /// The fault of its first write that is refused.
     fn bind_unit(
         &mut self,
         number: u32,
@@ -178,7 +181,7 @@ impl<'a> Batch<'a> {
         Ok(())
     }
 
-    /// The units that Windrow refuses are told so.
+    /// Sets the verdict of the units that Windrow refuses.
     pub(crate) fn conclude_refused(&mut self) {
         for (refused, verdict) in self.refused.iter().zip(&mut self.verdicts) {
             if let (Some(fault), None) = (refused, &verdict) {
@@ -187,7 +190,7 @@ impl<'a> Batch<'a> {
         }
     }
 
-    /// The places in `bound` of a unit's writes.
+    /// Returns the places in `bound` of a unit's writes.
     pub(crate) fn writes_of(&self, unit: u32) -> std::ops::Range<usize> {
         let unit = unit as usize;
         let start = self.starts.get(unit).copied().unwrap_or_default();
@@ -195,7 +198,7 @@ impl<'a> Batch<'a> {
         start..end
     }
 
-    /// The tables that units are about, each once.
+    /// Returns the tables of units, each once.
     pub(crate) fn tables_of(&self, units: &[u32]) -> Vec<Arc<Table>> {
         let mut tables: Vec<Arc<Table>> = Vec::new();
         let mut last = None;
@@ -211,28 +214,26 @@ impl<'a> Batch<'a> {
         tables
     }
 
-    /// The writes of a unit.
+    /// Returns the writes of a unit.
     pub(crate) fn bound_of(&self, unit: u32) -> impl Iterator<Item = &BoundWrite> {
         self.bound.get(self.writes_of(unit)).into_iter().flatten()
     }
 
-    /// Whether a unit shares no transaction with others.
+    /// Returns true if a unit shares no transaction with others.
     pub(crate) fn is_apart(&self, unit: u32) -> bool {
         self.bound_of(unit).any(|p| p.compiled.apart.is_some())
     }
 
-    /// Whether code runs for a unit of which nothing is known.
-    pub(crate) fn runs_unproven(&self, unit: u32) -> bool {
-        let mut writes = self.bound_of(unit);
-        writes.any(|p| {
-            p.compiled
-                .apart
-                .as_ref()
-                .is_some_and(|apart| apart.unproven)
+    /// Returns true if triggers or functions run for one of these units whose effects are unknown.
+    pub(crate) fn any_runs_unproven(&self, units: &[u32]) -> bool {
+        let mut writes = units.iter().flat_map(|unit| self.bound_of(*unit));
+        writes.any(|bound| {
+            let apart = bound.compiled.apart.as_ref();
+            apart.is_some_and(|apart| apart.unproven)
         })
     }
 
-    /// Whether the server may number rows of these units: it remembers what it gave last.
+    /// Returns true if the server may number rows of these units: it remembers the last number.
     pub(crate) fn takes_numbers(&self, units: &[u32]) -> bool {
         let mut bound = units.iter().flat_map(|unit| self.bound_of(*unit));
         bound.any(|p| {
@@ -241,23 +242,23 @@ impl<'a> Batch<'a> {
         })
     }
 
-    /// Whether the tables of a unit can undo what it does.
+    /// Returns true if the tables of a unit can undo its writes.
     pub(crate) fn undoes(&self, unit: u32) -> bool {
         self.bound_of(unit).all(|p| p.compiled.table.transactional)
     }
 
-    /// Whether a unit is a single write.
+    /// Returns true if a unit is a single write.
     pub(crate) fn is_single(&self, unit: u32) -> bool {
         self.writes_of(unit).len() == 1
     }
 
-    /// Whether all that units do is to read.
+    /// Returns true if units only read.
     pub(crate) fn only_read(&self, units: &[u32]) -> bool {
         let mut all = units.iter().flat_map(|unit| self.bound_of(*unit));
         all.all(|bound| bound.compiled.shape.op == Op::Get)
     }
 
-    /// Behind a unit that is to run again or alone, the later ones of its source wait for it.
+    /// Has the units that follow a unit of their source wait for it, if it is to run again.
     pub(crate) fn hold(&mut self) {
         for unit in 0_u32.. {
             let verdict = match self.verdicts.get(unit as usize) {
@@ -278,7 +279,7 @@ impl<'a> Batch<'a> {
         }
     }
 
-    /// The unit is answered with what its writes were told.
+    /// Concludes a unit with the outcomes of its writes.
     pub(crate) fn succeed(&mut self, unit: u32) {
         let writes = self.writes_of(unit);
         let dones: Option<Dones<RowDone>> = self
@@ -289,14 +290,20 @@ impl<'a> Batch<'a> {
         self.conclude(unit, Verdict::Final(outcome));
     }
 
-    /// The unit gets its verdict.
+    /// Returns true if a unit has no verdict.
+    pub(crate) fn is_open(&self, unit: u32) -> bool {
+        let verdict = self.verdicts.get(unit as usize);
+        verdict.is_some_and(Option::is_none)
+    }
+
+    /// Sets the verdict of a unit.
     pub(crate) fn conclude(&mut self, unit: u32, verdict: Verdict<RowDone>) {
         if let Some(slot) = self.verdicts.get_mut(unit as usize) {
             *slot = Some(verdict);
         }
     }
 
-    /// All units that are about the table and have no verdict get this one.
+    /// Sets the verdict of all units of a table that have none.
     pub(crate) fn conclude_table(&mut self, table: &TableName, verdict: &Verdict<RowDone>) {
         for (unit, slot) in self.units.iter().zip(&mut self.verdicts) {
             let mut writes = unit.work().iter();
@@ -306,14 +313,14 @@ impl<'a> Batch<'a> {
         }
     }
 
-    /// All units without a verdict get this one.
+    /// Sets the verdict of all units that have none.
     pub(crate) fn conclude_rest(&mut self, verdict: &Verdict<RowDone>) {
         for slot in &mut self.verdicts {
             slot.get_or_insert_with(|| verdict.clone());
         }
     }
 
-    /// The units without a verdict.
+    /// Returns the units without a verdict.
     pub(crate) fn pending(&self) -> Vec<u32> {
         let numbered = (0_u32..).zip(&self.verdicts);
         let pending = numbered.filter(|(_, verdict)| verdict.is_none());
@@ -330,9 +337,4 @@ fn add_shape(shapes: &mut Vec<Arc<Compiled>>, compiled: Arc<Compiled>) -> u32 {
         shapes.len() - 1
     });
     u32::try_from(place).unwrap_or(u32::MAX)
-}
-
-fn no_table(name: &TableName) -> Fault {
-    let message = format!("no such table: {name}");
-    Fault::new(FaultClass::NoTable, "42P01", message).with_table(Some(&*name.table))
 }

@@ -1,4 +1,4 @@
-//! The tables that were read and the shapes joined with them, shared by all connections of a sink.
+//! Caches descriptions of tables and the shapes joined with them, for all connections of a sink.
 
 use std::collections::HashMap;
 use std::ops::Deref;
@@ -10,13 +10,13 @@ use windrow_database::described::Descriptions;
 use super::plan::Compiled;
 use crate::catalog::table::{Facts, Table};
 
-/// The most shapes that are kept.
-const MOST_SHAPES: usize = 4096;
+/// The largest number of shapes that are kept. After that all are dropped.
+const MAX_SHAPES: usize = 4096;
 
 /// Descriptions by name, and shapes joined with them.
 #[derive(Debug, Default)]
 pub(crate) struct Catalog {
-    /// True if columns that Windrow made refuse values that they would not keep as they are.
+    /// True if columns that Windrow created refuse values that they would not keep exactly.
     judges: bool,
     shapes: RwLock<HashMap<Arc<Shape>, Arc<Compiled>>>,
     tables: Descriptions<Facts>,
@@ -39,7 +39,7 @@ impl Catalog {
         }
     }
 
-    /// A shape joined with its table.
+    /// Returns a shape joined with its table.
     pub(crate) fn compile(&self, shape: &Arc<Shape>, table: &Arc<Table>) -> Arc<Compiled> {
         let shapes = self.shapes.read().unwrap_or_else(PoisonError::into_inner);
         match shapes.get(shape) {
@@ -48,7 +48,7 @@ impl Catalog {
         }
         let compiled = Arc::new(Compiled::new(shape, table, self.judges));
         let mut shapes = self.shapes.write().unwrap_or_else(PoisonError::into_inner);
-        if shapes.len() >= MOST_SHAPES {
+        if shapes.len() >= MAX_SHAPES {
             shapes.clear();
         }
         shapes.insert(shape.clone(), compiled.clone());

@@ -1,4 +1,4 @@
-//! A shape joined with its table's description.
+//! Plans a shape: joins it with its table's description.
 
 use std::hash::BuildHasher as _;
 use std::sync::Arc;
@@ -11,15 +11,16 @@ use windrow_core::{
 use windrow_database::demand;
 use windrow_database::named_key::UniqueKeys as _;
 use windrow_database::plan::Fence;
+use windrow_database::shape_faults::{named_twice, no_column};
 
 use crate::catalog::create;
 use crate::catalog::table::Table;
 use crate::values::column::{Column, ColumnDefault, Kind};
 use crate::values::encode;
 use crate::values::key;
-use crate::values::key::{Canon, Found};
+use crate::values::key::{Canon, RowKey};
 
-/// A shape, ready to be executed on one version of its table.
+/// A shape joined with one version of its table.
 #[derive(Debug)]
 pub(crate) struct Compiled {
     pub(crate) shape: Arc<Shape>,
@@ -27,42 +28,40 @@ pub(crate) struct Compiled {
     pub(crate) action: Action,
     /// Places in the table of the shape's columns.
     pub(crate) columns: Box<[usize]>,
-    /// Places in the table of the key's columns; for inserts those that make a conflict.
+    /// Places in the table of the key's columns; for inserts those of the conflict rule.
     pub(crate) key: Box<[usize]>,
-    /// Places in the table of the row's values: the columns, and behind them the key where a row
-    /// is found by it.
+    /// Places in the table of the row's values: the columns, followed by the key if it finds a row.
     pub(crate) row: Box<[usize]>,
-    /// Places in the row of the key's values, where all are given.
+    /// Places in the row of the key's values, if all are given.
     pub(crate) finds: Option<Box<[usize]>>,
     pub(crate) results: Option<Results>,
-    /// Why no write of the shape can succeed.
+    /// The reason why no write of the shape can succeed.
     pub(crate) trouble: Option<Fault>,
-    /// Its writes may become one statement.
+    /// True if several writes of the shape may become one statement.
     pub(crate) may_set: bool,
-    /// Columns that inserts of several rows fill with the moment, a different one in each row: a
-    /// unique key looks at it.
+    /// Columns of a unique key that inserts of several rows fill with the current time, a different
+    /// one in each row.
     pub(crate) moments: Box<[usize]>,
-    /// An upsert whose row meets none by its key, for a part of the key is computed when the row is
-    /// written. In a statement for many, rows must not meet each other either.
+    /// True for an upsert that finds no row by its key, because a part of the key is computed when
+    /// the row is written. Rows of one statement must not find each other either.
     pub(crate) is_new: bool,
-    /// Why its writes share no transaction with others.
+    /// The reason why writes of the shape share no transaction with others.
     pub(crate) apart: Option<Apart>,
     pub(crate) fence: Fence,
-    /// True if columns that Windrow made refuse values that they would not keep as they are.
+    /// True if columns that Windrow created refuse values that they would not keep exactly.
     judges: bool,
-    /// Places in the row of the unique keys that are wholly given, each with a seed that tells it
-    /// from all others.
+    /// Places in the row of the unique keys that are completely given, each with a seed of its own.
     keys: Vec<(u64, Box<[usize]>)>,
 }
 
-/// What is done with a row.
+/// The operation of a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Action {
     Insert,
-    /// An insert that leaves a row with the key as it is.
+    /// An insert that ignores an existing row with the key.
     Ignore,
-    /// An insert that changes the row that it meets by its key. The statement fails where it meets
-    /// one by another key.
+    /// An insert that changes an existing row with the key. The statement fails if it meets a row
+    /// by another key.
     Upsert,
     Update,
     Delete,
@@ -70,7 +69,7 @@ pub(crate) enum Action {
 }
 
 impl Action {
-    /// What its triggers fire at, and what they may fire at too.
+    /// Returns the operation whose triggers fire, and another one whose triggers may fire.
     pub(crate) fn fires(self) -> (Op, Option<Op>) {
         match self {
             Self::Insert | Self::Ignore => (Op::Insert, None),
@@ -82,7 +81,7 @@ impl Action {
     }
 }
 
-/// The columns that come back.
+/// The returned columns.
 #[derive(Debug)]
 pub(crate) struct Results {
     pub(crate) names: Arc<[Name]>,
@@ -90,23 +89,23 @@ pub(crate) struct Results {
     pub(crate) kinds: Box<[Kind]>,
 }
 
-/// One write as it goes to the server.
+/// The encoded values of a write.
 #[derive(Debug, Default)]
 pub(crate) struct Encoded {
     pub(crate) row: Box<[Cell]>,
-    /// The row that it is about, by its key, or by the first unique key that is given.
+    /// The row of the write, by its key, or by the first unique key that is given.
     pub(crate) canon: Option<Canon>,
-    /// A key value is one that no row has.
+    /// True if no row can have one of the key's values.
     pub(crate) nothing: bool,
-    /// It may travel in a statement for many.
+    /// True if the write may be one of several in a statement.
     pub(crate) sets: bool,
-    /// A key could not be told.
+    /// True if equality of a key cannot be decided.
     pub(crate) unknown: bool,
 }
 
 impl Compiled {
-    /// Joins a shape with its table. `judges`: columns that Windrow made refuse values that they
-    /// would not keep as they are.
+    /// Joins a shape with its table. If `judges` is set, columns that Windrow created refuse values
+    /// that they would not keep exactly.
     pub(crate) fn new(shape: &Arc<Shape>, table: &Arc<Table>, judges: bool) -> Self {
         let needs_key = shape.has_key_values() || shape.on_conflict != OnConflict::Error;
         let key_names = if needs_key {
@@ -120,7 +119,7 @@ impl Compiled {
             let place = |name: &Name| {
                 let place = table.place_of(name);
                 if place.is_none() {
-                    trouble.get_or_insert_with(|| no_column(table, name));
+                    trouble.get_or_insert_with(|| no_column(&table.name, name));
                 }
                 place
             };
@@ -163,7 +162,7 @@ impl Compiled {
         }
     }
 
-    /// The same, with its rows found by another key.
+    /// Returns the same shape with another key.
     pub(crate) fn by_other_key(&self, key: Box<[usize]>) -> Self {
         Self {
             shape: self.shape.clone(),
@@ -185,12 +184,12 @@ impl Compiled {
         }
     }
 
-    /// Places in the row of the unique keys that are wholly given.
+    /// Returns the places in the row of the unique keys that are completely given.
     pub(crate) fn given_keys(&self) -> impl Iterator<Item = &[usize]> {
         self.keys.iter().map(|(_, places)| &**places)
     }
 
-    /// The same, with its rows found by a key that is given at these places of the row.
+    /// Returns the same shape with the key that is given at these places of the row.
     pub(crate) fn by_given_key(&self, places: &[usize]) -> Self {
         let key = places
             .iter()
@@ -201,16 +200,16 @@ impl Compiled {
         }
     }
 
-    /// The columns of a row's values.
+    /// Returns the columns of a row's values.
     pub(crate) fn row_columns(&self) -> impl Iterator<Item = &Column> {
         let columns = &self.table.columns;
         self.row.iter().filter_map(|place| columns.get(*place))
     }
 
-    /// Turns a write's values into what is sent, and adds the hashes of the rows that it touches.
+    /// Encodes a write's values, and adds the hashes of the rows that it touches.
     ///
     /// # Errors
-    /// A value cannot be read, or there are too many or too few.
+    /// A value is invalid, or there are too many or too few.
     pub(crate) fn encode(&self, write: &RowWrite, hashes: &mut Vec<u64>) -> Result<Encoded, Fault> {
         if write.row.len() != self.row.len() {
             return Err(Fault::invalid(format!(
@@ -253,10 +252,9 @@ impl Compiled {
             let type_name = column.kind.as_str();
             return Err(demand::misfit(table, &column.name, type_name, value));
         }
-        // A statement of one row refuses NULL where one of many may put something else in its
-        // place.
+        // A statement of one row refuses NULL. One of many may store another value instead.
         encoded.sets &= !(value.is_null() && column.not_null && !column.auto);
-        // Bytes for a text: their character set would be another one in the text of a statement.
+        // Bytes for a text would have another character set in the text of a statement.
         let odd = matches!(value, Value::Bytes(_)) && !column.kind.is_binary();
         encoded.sets &= !(odd && self.action == Action::Update);
         encode::stored(table, column, value)
@@ -265,39 +263,39 @@ impl Compiled {
     fn touch(&self, encoded: &mut Encoded, hashes: &mut Vec<u64>) {
         for (seed, places) in &self.keys {
             match self.found(&encoded.row, places) {
-                Found::Row(canon) => {
+                RowKey::Row(canon) => {
                     hashes.push(key::hash(*seed, &canon));
                     if self.finds.is_none() {
                         encoded.canon.get_or_insert(canon);
                     }
                 }
-                Found::Nothing => {}
-                Found::Unknown => encoded.unknown = true,
+                RowKey::NoRow => {}
+                RowKey::Unknown => encoded.unknown = true,
             }
         }
         encoded.unknown |= self.keys.is_empty() && self.shape.has_key_values();
-        let told = match self
+        let is_named = match self
             .finds
             .as_ref()
             .map(|places| self.found(&encoded.row, places))
         {
-            Some(Found::Row(canon)) => {
+            Some(RowKey::Row(canon)) => {
                 encoded.canon = Some(canon);
                 true
             }
-            Some(Found::Nothing) => true,
-            Some(Found::Unknown) => false,
+            Some(RowKey::NoRow) => true,
+            Some(RowKey::Unknown) => false,
             None => !self.shape.has_key_values(),
         };
-        // An insert that changes what it meets does so in the order of its rows, whether they are
-        // told apart or not.
+        // An upsert changes existing rows in the order of its own rows, also if the keys are
+        // unknown.
         let counts_itself = matches!(self.action, Action::Insert)
             || (self.action == Action::Upsert && self.results.is_none());
-        encoded.sets &= told || counts_itself;
+        encoded.sets &= is_named || counts_itself;
     }
 
-    /// The row that values at these places of a row name.
-    pub(crate) fn found(&self, row: &[Cell], places: &[usize]) -> Found {
+    /// Returns the row that the values at these places of a row name.
+    pub(crate) fn found(&self, row: &[Cell], places: &[usize]) -> RowKey {
         key::row_key(places.iter().filter_map(|place| {
             let column = self.table.columns.get(*self.row.get(*place)?)?;
             Some((column, row.get(*place)?))
@@ -321,24 +319,24 @@ fn may_set(action: Action, table: &Table, columns: &[usize], key: &[usize]) -> b
         Action::Update => {
             table.fuses && table.is_unique(key) && !columns.iter().any(|place| key.contains(place))
         }
-        // Of several that delete the same rows the first one does.
+        // If several delete the same rows, the first one does.
         Action::Delete => table.fuses && table.names_one(key),
-        // A view may be read in sets as well as a table.
+        // Several rows of a view may be read by one statement, as of a table.
         Action::Get => true,
         Action::Insert | Action::Ignore | Action::Upsert => table.fuses,
     }
 }
 
-/// Whether triggers leave the values as they are by which rows are told apart: those of unique
-/// keys, and of rows that come back those that were given.
+/// Returns true if triggers do not change the values that identify rows: those of unique keys, and
+/// of returned rows those that were given.
 fn may_fire(action: Action, table: &Table, columns: &[usize], back: bool) -> bool {
     let (op, also) = action.fires();
     let mut set = table.set_by_triggers(op, also);
     !set.any(|place| table.is_in_unique(place) || back && columns.contains(&place))
 }
 
-/// Returns the columns of the moment that are not given, if one of them is in a unique key. A
-/// trigger could compare them with the moment that it sees.
+/// Returns the columns with the current time that are not given, if one of them is in a unique key.
+/// None if the table has triggers, which could compare them with the current time.
 fn moments(action: Action, table: &Table, columns: &[usize]) -> Box<[usize]> {
     let (op, also) = action.fires();
     if op != Op::Insert || table.fires(op, also) {
@@ -367,8 +365,8 @@ fn computes(table: &Table, columns: &[usize], key: &[usize]) -> bool {
     missing.any(|place| is_computed(&place))
 }
 
-/// What a write may disturb besides the rows whose keys it names. Which other tables refer to this
-/// one is not asked, so a delete may reach them all.
+/// Returns the rows that a write may touch besides those whose keys it names. The tables that refer
+/// to this one are not known, so a delete may touch all tables.
 fn fence(action: Action, table: &Table, columns: &[usize], key: &[usize]) -> Fence {
     let in_unique = |place: &usize| table.hidden_unique || table.is_in_unique(*place);
     let (op, also) = action.fires();
@@ -397,8 +395,7 @@ fn senseless(shape: &Shape, key: Option<&[Name]>, table: &Table) -> Option<Fault
             .any(|n| n.to_lowercase() == name.to_lowercase())
     });
     if let Some((_, column)) = repeated {
-        let message = format!("column {column} is named twice");
-        return Some(Fault::new(FaultClass::Invalid, "42701", message));
+        return Some(named_twice(column));
     }
     let what = if key.is_none() {
         format!("the table {name} has no primary key: name the columns of a unique key")
@@ -447,8 +444,7 @@ fn finds(shape: &Shape, columns: &[usize], key: &[usize]) -> Option<Box<[usize]>
 fn given_keys(table: &Table, row: &[usize]) -> Vec<(u64, Box<[usize]>)> {
     let numbered = table.uniques.iter().enumerate();
     let keys = numbered.filter_map(|(number, unique)| {
-        // An update may give a column twice: the key's value, which stands last, says which row it
-        // is.
+        // An update may give a column twice. The last value is the key's, which finds the row.
         let place = |column: &usize| row.iter().rposition(|place| place == column);
         let places: Option<Box<[usize]>> = unique.columns.iter().map(place).collect();
         Some((seed(table, number), places?))
@@ -456,7 +452,7 @@ fn given_keys(table: &Table, row: &[usize]) -> Vec<(u64, Box<[usize]>)> {
     keys.collect()
 }
 
-/// Tells the rows of a table and one of its keys from all others.
+/// Returns a number that differs between tables and their keys.
 fn seed(table: &Table, number: usize) -> u64 {
     foldhash::fast::FixedState::default().hash_one((&table.name, number))
 }
@@ -477,11 +473,4 @@ fn with_kinds(mut results: Results, table: &Table) -> Results {
         .filter_map(|place| table.columns.get(*place));
     results.kinds = columns.map(|column| column.kind).collect();
     results
-}
-
-fn no_column(table: &Table, name: &Name) -> Fault {
-    let message = format!("table {} has no column named {name}", table.name);
-    Fault::new(FaultClass::NoColumn, "42703", message)
-        .with_table(Some(&*table.name.table))
-        .with_column(Some(&**name))
 }

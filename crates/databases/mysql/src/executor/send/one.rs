@@ -1,51 +1,69 @@
-//! One write by its own statement: what its client would have sent.
+//! Sends one write by its own statement, as its client would have sent it.
 
 use mysql_async::Value as Cell;
 use windrow_core::{Fault, FaultClass, RowDone};
 
-use super::batch::BoundWrite;
-use super::failed::Failed;
-use super::matching;
-use super::named;
-use super::named::NamingKey;
-use super::plan::{Action, Compiled};
-use super::text;
-use super::text::Met;
+use super::read_back::NamingKey;
+use super::{matching, read_back};
 use crate::catalog::table::same;
+use crate::executor::batch::BoundWrite;
+use crate::executor::plan::{Action, Compiled};
+use crate::executor::sql;
+use crate::executor::sql::IfExists;
 use crate::fault::{DUPLICATE, OVERFLOW, Refusal, Trouble};
-use crate::session::{Answer, Session};
+use crate::session::{Answer, Server, Session};
 
-/// How often an insert is tried that meets a row which is gone when it is looked at.
-const TRIES: usize = 3;
+/// Attempts to insert a row if the row that it met is gone when it is read.
+const MAX_TRIES: usize = 3;
 
 /// Bytes of a packet that are not values.
-const FRAME: usize = 4096;
+const FRAME_BYTES: usize = 4096;
 
-/// Whether a write needs a transaction around its statements: there are several of them.
-pub(crate) fn needs_transaction(compiled: &Compiled, session: &Session) -> bool {
+/// The reason why a statement has no outcomes for its rows.
+#[derive(Debug)]
+pub(crate) enum StatementError {
+    /// Nothing of the statement was executed.
+    Trouble(Trouble),
+    /// The statement was executed and must be undone: its answers cannot be assigned to its rows.
+    Unassigned,
+}
+
+impl From<Trouble> for StatementError {
+    fn from(trouble: Trouble) -> Self {
+        Self::Trouble(trouble)
+    }
+}
+
+/// Returns true if a write takes several statements, and so a transaction.
+pub(crate) fn needs_transaction(compiled: &Compiled, server: &Server) -> bool {
     let back = compiled.results.is_some();
     match compiled.action {
         Action::Update => back,
         Action::Insert | Action::Ignore | Action::Upsert | Action::Delete => {
-            back && !session.server.returning
+            back && !server.returning
         }
         Action::Get => false,
     }
 }
 
-/// Executes a write. What fails leaves nothing behind but, in a transaction, locks; a write that
-/// needs a transaction may also be unsure, and must be undone then.
+/// Executes a write. A write that fails leaves nothing behind but, in a transaction, locks.
 ///
 /// # Errors
-/// The write's own failure, or that of the connection.
-pub(crate) async fn execute(session: &mut Session, bound: &BoundWrite) -> Result<RowDone, Failed> {
+/// The write's own failure, or that of the connection. [`StatementError::Unassigned`] only for a
+/// write that needs a transaction.
+pub(crate) async fn one(
+    session: &mut Session,
+    bound: &BoundWrite,
+) -> Result<RowDone, StatementError> {
     let compiled = &*bound.compiled;
     if bound.nothing {
         return Ok(matching::empty(compiled));
     }
     check_size(session, bound)?;
     match compiled.action {
-        Action::Insert | Action::Upsert => insert(session, bound, Met::of(compiled.action)).await,
+        Action::Insert | Action::Upsert => {
+            insert(session, bound, IfExists::of(compiled.action)).await
+        }
         Action::Ignore => ignore(session, bound).await,
         Action::Update => update(session, bound).await,
         Action::Delete => delete(session, bound).await,
@@ -56,8 +74,8 @@ pub(crate) async fn execute(session: &mut Session, bound: &BoundWrite) -> Result
     }
 }
 
-/// Bytes that a row takes in a packet.
-pub(crate) fn size(row: &[Cell]) -> usize {
+/// Returns the bytes of a row in a packet.
+pub(super) fn size(row: &[Cell]) -> usize {
     let cell = |cell: &Cell| match cell {
         Cell::Bytes(bytes) => bytes.len() + 12,
         _ => 12,
@@ -65,10 +83,10 @@ pub(crate) fn size(row: &[Cell]) -> usize {
     row.iter().map(cell).sum()
 }
 
-/// The client would be cut off without a word.
+/// Checks that a packet can hold a row. The server would close the connection without an answer.
 fn check_size(session: &Session, bound: &BoundWrite) -> Result<(), Trouble> {
     let (size, most) = (size(&bound.row), session.server.packet);
-    if size + FRAME <= most {
+    if size + FRAME_BYTES <= most {
         return Ok(());
     }
     let message = format!(
@@ -78,17 +96,21 @@ fn check_size(session: &Session, bound: &BoundWrite) -> Result<(), Trouble> {
     Err(Trouble::of(Fault::too_large(message)))
 }
 
-async fn insert(session: &mut Session, bound: &BoundWrite, met: Met) -> Result<RowDone, Failed> {
+async fn insert(
+    session: &mut Session,
+    bound: &BoundWrite,
+    if_exists: IfExists,
+) -> Result<RowDone, StatementError> {
     let compiled = &*bound.compiled;
     if compiled.results.is_some() && !session.server.returning {
-        return insert_and_read(session, bound, met).await;
+        return insert_and_read(session, bound, if_exists).await;
     }
-    let sql = text::insert(compiled, met, 1, result_places(compiled));
+    let sql = sql::insert(compiled, if_exists, 1, result_places(compiled));
     let answer = session.execute(&sql, given(bound).to_vec()).await?;
     Ok(written(compiled, answer))
 }
 
-/// What an insert that succeeded is told: one row, whether it was added or met one that it changed.
+/// Returns the outcome of an insert that succeeded: one row, added or changed.
 fn written(compiled: &Compiled, answer: Answer) -> RowDone {
     match compiled.results {
         Some(_) => matching::all(compiled, answer.rows),
@@ -96,43 +118,48 @@ fn written(compiled: &Compiled, answer: Answer) -> RowDone {
     }
 }
 
-/// For servers that give no rows back: the row is read by a key that is known before it is written.
+/// Executes an insert and reads its row by a key that is known before, on servers that return no
+/// rows.
 async fn insert_and_read(
     session: &mut Session,
     bound: &BoundWrite,
-    met: Met,
-) -> Result<RowDone, Failed> {
+    if_exists: IfExists,
+) -> Result<RowDone, StatementError> {
     let compiled = &*bound.compiled;
     let Some(key) = NamingKey::of(bound) else {
-        return Err(Trouble::of(named::unnamed(compiled)).into());
+        return Err(Trouble::of(read_back::unnamed(compiled)).into());
     };
-    let sql = text::insert(compiled, met, 1, &[]);
+    let sql = sql::insert(compiled, if_exists, 1, &[]);
     let answer = session.execute(&sql, given(bound).to_vec()).await?;
     let by_key = compiled.by_other_key(key.columns.clone());
-    let sql = text::select(&by_key, result_places(compiled), "");
-    let cells = key.cells(answer.generated).ok_or(Failed::Unsure)?;
+    let sql = sql::select(&by_key, result_places(compiled), 1, "");
+    let cells = key
+        .cells(answer.generated)
+        .ok_or(StatementError::Unassigned)?;
     let rows = session.execute(&sql, cells).await?.rows;
     match rows.len() {
         1 => Ok(matching::all(compiled, rows)),
-        _ => Err(Failed::Unsure),
+        _ => Err(StatementError::Unassigned),
     }
 }
 
-/// Only the key's own conflict is ignored: any other failure is told.
-async fn ignore(session: &mut Session, bound: &BoundWrite) -> Result<RowDone, Failed> {
-    let mut tries = TRIES;
+/// Executes an insert that ignores a conflict of its own key, and no other failure.
+async fn ignore(session: &mut Session, bound: &BoundWrite) -> Result<RowDone, StatementError> {
+    let mut tries = MAX_TRIES;
     loop {
         tries -= 1;
-        match insert(session, bound, Met::Fails).await {
-            Err(Failed::Trouble(Trouble::Refused(refusal))) if refusal.number == DUPLICATE => {
+        match insert(session, bound, IfExists::Fail).await {
+            Err(StatementError::Trouble(Trouble::Refused(refusal)))
+                if refusal.number == DUPLICATE =>
+            {
                 if is_own_key(&bound.compiled, &refusal)
-                    || is_there(session, bound, " LOCK IN SHARE MODE").await?
+                    || exists(session, bound, " LOCK IN SHARE MODE").await?
                 {
                     return Ok(matching::empty(&bound.compiled));
                 }
-                // A row that was there a moment ago, or another key's conflict.
-                let other = is_named(&bound.compiled, &refusal);
-                if other || tries == 0 || bound.compiled.finds.is_none() {
+                // The row has gone since, or another key has the conflict.
+                let is_other = is_named(&bound.compiled, &refusal);
+                if is_other || tries == 0 || bound.compiled.finds.is_none() {
                     return Err(Trouble::Refused(refusal).into());
                 }
             }
@@ -141,44 +168,46 @@ async fn ignore(session: &mut Session, bound: &BoundWrite) -> Result<RowDone, Fa
     }
 }
 
-/// Whether the key that was met, of the row as it would have been stored, is the one that the write
-/// names.
+/// Returns true if the key of the conflict is the one that the write names.
 fn is_own_key(compiled: &Compiled, refusal: &Refusal) -> bool {
     let met = refusal.fault.constraint();
     let mut uniques = compiled.table.uniques.iter();
     uniques.any(|unique| Some(&*unique.name) == met && same(&unique.columns, &compiled.key))
 }
 
-/// Whether it is known which key was met.
+/// Returns true if the key of the conflict is known.
 fn is_named(compiled: &Compiled, refusal: &Refusal) -> bool {
     let met = refusal.fault.constraint();
     let mut uniques = compiled.table.uniques.iter();
     uniques.any(|unique| Some(&*unique.name) == met)
 }
 
-/// Whether an upsert was refused for the row that it met by another key than its own, or for a
-/// number: [`look_up`] finds out.
-pub(crate) fn met_another(compiled: &Compiled, refusal: &Refusal) -> bool {
+/// Returns true if an upsert was refused because it met a row by another key than its own, or
+/// because of a number out of range: [`look_up`] decides.
+pub(crate) fn met_other_row(compiled: &Compiled, refusal: &Refusal) -> bool {
     compiled.action == Action::Upsert && refusal.number == OVERFLOW
 }
 
-/// An upsert that has met a row by another key. Whether there is one with its own key decides what
-/// it does; needs a transaction.
+/// Executes an upsert that met a row by another key: an update if a row with its own key exists,
+/// else an insert. Needs a transaction.
 ///
 /// # Errors
-/// As [`execute`].
-pub(crate) async fn look_up(session: &mut Session, bound: &BoundWrite) -> Result<RowDone, Failed> {
-    let mut tries = TRIES;
+/// Those of [`one`].
+pub(crate) async fn look_up(
+    session: &mut Session,
+    bound: &BoundWrite,
+) -> Result<RowDone, StatementError> {
+    let mut tries = MAX_TRIES;
     loop {
         tries -= 1;
-        if is_there(session, bound, " FOR UPDATE").await? {
+        if exists(session, bound, " FOR UPDATE").await? {
             return update(session, bound).await;
         }
-        match insert(session, bound, Met::Fails).await {
-            Err(Failed::Trouble(Trouble::Refused(refusal)))
+        match insert(session, bound, IfExists::Fail).await {
+            Err(StatementError::Trouble(Trouble::Refused(refusal)))
                 if refusal.number == DUPLICATE && tries > 0 =>
             {
-                if !is_there(session, bound, " FOR UPDATE").await? {
+                if !exists(session, bound, " FOR UPDATE").await? {
                     return Err(Trouble::Refused(refusal).into());
                 }
             }
@@ -187,19 +216,19 @@ pub(crate) async fn look_up(session: &mut Session, bound: &BoundWrite) -> Result
     }
 }
 
-async fn is_there(session: &mut Session, bound: &BoundWrite, lock: &str) -> Result<bool, Trouble> {
+async fn exists(session: &mut Session, bound: &BoundWrite, lock: &str) -> Result<bool, Trouble> {
     if bound.compiled.finds.is_none() {
         return Ok(false);
     }
     Ok(!select(session, bound, &[], lock).await?.rows.is_empty())
 }
 
-async fn update(session: &mut Session, bound: &BoundWrite) -> Result<RowDone, Failed> {
+async fn update(session: &mut Session, bound: &BoundWrite) -> Result<RowDone, StatementError> {
     let compiled = &*bound.compiled;
-    if compiled.results.is_some() && !named::keeps_key(compiled) {
-        return Err(Trouble::of(named::unnamed(compiled)).into());
+    if compiled.results.is_some() && !read_back::keeps_key(compiled) {
+        return Err(Trouble::of(read_back::unnamed(compiled)).into());
     }
-    // An upsert that has found its row leaves the key as it is.
+    // An upsert that found its row does not change the key.
     let upserts = compiled.action == Action::Upsert;
     let changed = |place: &usize| !(upserts && compiled.key.contains(place));
     let columns: Vec<usize> = compiled.columns.iter().copied().filter(changed).collect();
@@ -210,7 +239,7 @@ async fn update(session: &mut Session, bound: &BoundWrite) -> Result<RowDone, Fa
             .filter(|(place, _)| changed(place))
             .map(|(_, cell)| cell.clone());
         let cells = values.chain(key_cells(bound)).collect();
-        let sql = text::update(compiled, &columns);
+        let sql = sql::update(compiled, &columns);
         rows = session.execute(&sql, cells).await?.affected;
     }
     if compiled.results.is_none() {
@@ -219,7 +248,7 @@ async fn update(session: &mut Session, bound: &BoundWrite) -> Result<RowDone, Fa
     if rows == 0 {
         return Ok(matching::empty(compiled));
     }
-    let sql = text::select(compiled, result_places(compiled), "");
+    let sql = sql::select(compiled, result_places(compiled), 1, "");
     let cells = if upserts {
         key_cells(bound).collect()
     } else {
@@ -234,13 +263,13 @@ async fn update(session: &mut Session, bound: &BoundWrite) -> Result<RowDone, Fa
                 .iter()
                 .any(|place| compiled.key.contains(place)) =>
         {
-            Err(Failed::Unsure)
+            Err(StatementError::Unassigned)
         }
         false => Err(Trouble::of(overtaken(compiled)).into()),
     }
 }
 
-/// The fault of a write by a key that is not unique, where a row with it came meanwhile.
+/// Returns the fault of a write by a key that is not unique, if a row with the key came meanwhile.
 fn overtaken(compiled: &Compiled) -> Fault {
     let message = format!(
         "rows of {} changed while they were being written",
@@ -249,7 +278,7 @@ fn overtaken(compiled: &Compiled) -> Fault {
     Fault::new(FaultClass::Conflict, "40001", message)
 }
 
-/// The key's values once an update has been made that may have changed them.
+/// Returns the values of the key after an update that may have changed them.
 fn new_key(bound: &BoundWrite) -> Vec<Cell> {
     let compiled = &*bound.compiled;
     let keys = compiled.key.iter().zip(key_cells(bound));
@@ -260,11 +289,11 @@ fn new_key(bound: &BoundWrite) -> Vec<Cell> {
     keys.map(new).collect()
 }
 
-async fn delete(session: &mut Session, bound: &BoundWrite) -> Result<RowDone, Failed> {
+async fn delete(session: &mut Session, bound: &BoundWrite) -> Result<RowDone, StatementError> {
     let compiled = &*bound.compiled;
     let back = compiled.results.is_some();
     if back && session.server.returning {
-        let sql = text::delete(compiled, result_places(compiled));
+        let sql = sql::delete(compiled, result_places(compiled), 1);
         let answer = session.execute(&sql, key_cells(bound).collect()).await?;
         return Ok(matching::all(compiled, answer.rows));
     }
@@ -272,7 +301,7 @@ async fn delete(session: &mut Session, bound: &BoundWrite) -> Result<RowDone, Fa
         true => Some(select(session, bound, result_places(compiled), " FOR UPDATE").await?),
         false => None,
     };
-    let sql = text::delete(compiled, &[]);
+    let sql = sql::delete(compiled, &[], 1);
     let answer = session.execute(&sql, key_cells(bound).collect()).await?;
     match read {
         Some(read) if read.rows.len() as u64 != answer.affected => {
@@ -289,24 +318,24 @@ async fn select(
     columns: &[usize],
     lock: &str,
 ) -> Result<Answer, Trouble> {
-    let sql = text::select(&bound.compiled, columns, lock);
+    let sql = sql::select(&bound.compiled, columns, 1, lock);
     session.execute(&sql, key_cells(bound).collect()).await
 }
 
-/// The values of the shape's columns.
-pub(crate) fn given(bound: &BoundWrite) -> &[Cell] {
+/// Returns the values of the shape's columns.
+pub(super) fn given(bound: &BoundWrite) -> &[Cell] {
     let width = bound.compiled.columns.len();
     bound.row.get(..width).unwrap_or(&bound.row)
 }
 
-/// The values by which a row is found.
-pub(crate) fn key_cells(bound: &BoundWrite) -> impl Iterator<Item = Cell> {
+/// Returns the values that find a row.
+pub(super) fn key_cells(bound: &BoundWrite) -> impl Iterator<Item = Cell> {
     let places = bound.compiled.finds.iter().flatten();
     places.filter_map(|place| bound.row.get(*place).cloned())
 }
 
-/// The columns that are given back.
-pub(crate) fn result_places(compiled: &Compiled) -> &[usize] {
+/// Returns the places of the returned columns.
+pub(super) fn result_places(compiled: &Compiled) -> &[usize] {
     compiled
         .results
         .as_ref()

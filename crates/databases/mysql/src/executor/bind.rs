@@ -1,15 +1,16 @@
-//! Writes joined with what is known of their tables.
+//! Joins the writes of a batch with their tables, and creates tables and columns that they need.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::Instant;
-use windrow_core::{Fault, Retry, RowDone, TableName, Verdict};
+use windrow_core::{Fault, Op, Retry, RowDone, RowWrite, TableName, Verdict};
+use windrow_database::demand::Demand;
 
 use super::batch::{Batch, Tables};
+use super::cache::Catalog;
 use super::connection::Connection;
-use super::demands;
 use super::settle::Break;
 use crate::catalog::create;
 use crate::catalog::schema;
@@ -17,13 +18,16 @@ use crate::catalog::table::Table;
 use crate::fault::{Scope, Trouble};
 
 impl Connection {
-    /// Reads the tables that are not known (or all of them), joins the writes with them, and makes
-    /// what rows ask for.
-    pub(super) async fn begin(&mut self, batch: &mut Batch<'_>, anew: bool) -> Result<(), Break> {
-        self.bind(batch, anew.then_some(Duration::ZERO)).await?;
-        // What Windrow itself refuses must not be refused by a description that is not true any
-        // more.
-        if !anew && self.doubts(batch).await? {
+    /// Reads the tables that are not known, or all of them if `is_stale` is set. Joins the writes
+    /// with their tables, and creates tables and columns that are missing.
+    pub(super) async fn begin(
+        &mut self,
+        batch: &mut Batch<'_>,
+        is_stale: bool,
+    ) -> Result<(), Break> {
+        self.bind(batch, is_stale.then_some(Duration::ZERO)).await?;
+        // A write must not be refused because of a description that is out of date.
+        if !is_stale && self.has_stale_refusals(batch).await? {
             self.bind(batch, Some(Duration::ZERO)).await?;
         }
         if self.creates && self.grow(batch).await? {
@@ -33,8 +37,8 @@ impl Connection {
         Ok(())
     }
 
-    /// Whether a table of a write that is refused is not as it was described.
-    async fn doubts(&mut self, batch: &Batch<'_>) -> Result<bool, Break> {
+    /// Returns true if a table of a refused write is not as described.
+    async fn has_stale_refusals(&mut self, batch: &Batch<'_>) -> Result<bool, Break> {
         let refused = batch
             .units
             .iter()
@@ -47,7 +51,7 @@ impl Connection {
             }
         }
         for name in names {
-            // One that is not there was looked for a moment ago.
+            // A table that does not exist was read by this batch.
             let Some(table) = self.catalog.get(name) else {
                 continue;
             };
@@ -64,13 +68,18 @@ impl Connection {
         Ok(false)
     }
 
-    /// Joins the writes with descriptions that are not older than `oldest`, or as fresh as need be.
-    async fn bind(&mut self, batch: &mut Batch<'_>, oldest: Option<Duration>) -> Result<(), Break> {
+    /// Joins the writes with descriptions that are younger than `max_age`, or that the catalog
+    /// holds to be fresh.
+    async fn bind(
+        &mut self,
+        batch: &mut Batch<'_>,
+        max_age: Option<Duration>,
+    ) -> Result<(), Break> {
         let mut tables: Tables<'_> = HashMap::new();
         for name in batch.tables() {
-            let young =
-                |table: &Arc<Table>| oldest.is_none_or(|most| table.read_at.elapsed() < most);
-            let known = self.catalog.fresh(name).filter(young);
+            let is_young =
+                |table: &Arc<Table>| max_age.is_none_or(|max| table.read_at.elapsed() < max);
+            let known = self.catalog.fresh(name).filter(is_young);
             let table = match known {
                 Some(table) => Some(table),
                 None => match schema::read(&mut self.session, name).await {
@@ -96,9 +105,9 @@ impl Connection {
         Ok(())
     }
 
-    /// Makes what the rows that do not fit ask for; says whether anything was tried.
+    /// Creates the tables and columns that rows need. Returns true if there were any.
     async fn grow(&mut self, batch: &mut Batch<'_>) -> Result<bool, Break> {
-        let demands = demands::of(batch, &self.catalog);
+        let demands = demands_of(batch, &self.catalog);
         let mut grown = false;
         for (name, demand) in &demands {
             grown = true;
@@ -107,18 +116,53 @@ impl Connection {
                 Err(Trouble::Lost(why)) => return Err(Break::Lost(why)),
                 Err(Trouble::Refused(refusal)) => {
                     let verdict = self.refusal_of_table(refusal.fault);
-                    demands::conclude(batch, name, &verdict);
+                    conclude_unfit(batch, name, &verdict);
                 }
             }
         }
         Ok(grown)
     }
 
+    /// Returns the verdict of units whose table cannot be read or changed.
     fn refusal_of_table(&self, fault: Fault) -> Verdict<RowDone> {
         match fault.retry() {
             Retry::AfterLock => self.waits(fault),
             _ if fault.may_retry() => Verdict::RolledBack(fault),
             _ => Verdict::Final(Err(fault.into())),
         }
+    }
+}
+
+/// Returns the tables and columns that the rows of a batch need and that do not exist.
+fn demands_of<'a>(batch: &Batch<'a>, catalog: &Catalog) -> Vec<(&'a TableName, Demand)> {
+    let open = batch
+        .units
+        .iter()
+        .zip(&batch.verdicts)
+        .filter(|(_, verdict)| verdict.is_none());
+    let mut demands = Demand::of_writes(open.flat_map(|(unit, _)| unit.work()));
+    demands.retain(|(name, demand)| match catalog.get(name) {
+        None => demand.new.is_wanted(),
+        Some(table) => !create::changes(&table.facts, demand).is_empty(),
+    });
+    demands
+}
+
+/// Sets the verdict of the units whose rows do not fit the table.
+fn conclude_unfit(batch: &mut Batch<'_>, table: &TableName, verdict: &Verdict<RowDone>) {
+    let writes = |write: &RowWrite| write.shape.table == *table && write.shape.op == Op::Insert;
+    let unfit: Vec<(u32, usize)> = (0_u32..)
+        .zip(batch.units)
+        .filter_map(|(unit, of)| {
+            let refused = batch
+                .refused
+                .get(unit as usize)
+                .is_some_and(Option::is_some);
+            let at = of.work().iter().position(writes)?;
+            refused.then_some((unit, at))
+        })
+        .collect();
+    for (unit, at) in unfit {
+        batch.conclude(unit, verdict.for_write(at));
     }
 }

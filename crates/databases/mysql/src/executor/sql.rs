@@ -1,4 +1,4 @@
-//! The texts of statements.
+//! Writes the texts of statements.
 
 use mysql_async::Value as Cell;
 
@@ -9,36 +9,41 @@ use crate::catalog::table::Facts;
 use crate::values::column::{Column, Kind};
 use crate::values::literal;
 
-/// What an insert does with a row that is there.
+/// The behaviour of an insert if a row with the key exists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Met {
+pub(crate) enum IfExists {
     /// The statement fails.
-    Fails,
-    /// It changes the row.
-    Changes,
-    /// There is a warning, as there is for whatever else would be an error.
-    Warns,
+    Fail,
+    /// The statement changes the row.
+    Change,
+    /// The statement warns, as for all other errors.
+    Warn,
 }
 
-impl Met {
-    /// What writes of an action do.
+impl IfExists {
+    /// Returns the behaviour of writes of an action.
     pub(crate) fn of(action: Action) -> Self {
         match action {
-            Action::Upsert => Self::Changes,
-            _ => Self::Fails,
+            Action::Upsert => Self::Change,
+            _ => Self::Fail,
         }
     }
 }
 
-/// An insert of so many rows. `back`: the columns that it gives back. Of several rows each has a
-/// moment of its own where a key looks at it.
-pub(crate) fn insert(compiled: &Compiled, met: Met, rows: usize, back: &[usize]) -> String {
+/// Writes an insert of so many rows that returns the columns `back`. Each of several rows has a
+/// moment of its own if a unique key contains it.
+pub(crate) fn insert(
+    compiled: &Compiled,
+    if_exists: IfExists,
+    rows: usize,
+    back: &[usize],
+) -> String {
     let facts = &compiled.table.facts;
     let width = compiled.columns.len();
     let mut sql = String::with_capacity(96 + width * 24 + rows * (2 * width + 3));
-    sql.push_str(match met {
-        Met::Warns => "INSERT IGNORE INTO ",
-        Met::Fails | Met::Changes => "INSERT INTO ",
+    sql.push_str(match if_exists {
+        IfExists::Warn => "INSERT IGNORE INTO ",
+        IfExists::Fail | IfExists::Change => "INSERT INTO ",
     });
     push_table(&mut sql, &compiled.shape.table);
     sql.push_str(" (");
@@ -57,16 +62,16 @@ pub(crate) fn insert(compiled: &Compiled, met: Met, rows: usize, back: &[usize])
         }
         sql.push(')');
     }
-    if met == Met::Changes {
+    if if_exists == IfExists::Change {
         push_conflict(&mut sql, compiled);
     }
     push_returning(&mut sql, facts, back);
     sql
 }
 
-/// What an upsert does to the row that it meets: the statement fails unless it is the one that has
-/// the same key. For that the key stands for itself, under a condition that is a number out of
-/// range where the row was met by another key.
+/// Appends the change of an existing row. The statement fails unless that row has the upsert's
+/// key: the key is set to itself, under a condition that is a number out of range if the row was
+/// found by another key.
 fn push_conflict(sql: &mut String, compiled: &Compiled) {
     let facts = &compiled.table.facts;
     let Some(own) = compiled.key.first() else {
@@ -95,7 +100,7 @@ fn push_conflict(sql: &mut String, compiled: &Compiled) {
     }
 }
 
-/// An update of one row. `columns`: those that change, in the order of their parameters.
+/// Writes an update of one row. `columns` change, in the order of their parameters.
 pub(crate) fn update(compiled: &Compiled, columns: &[usize]) -> String {
     let facts = &compiled.table.facts;
     let mut sql = "UPDATE ".to_owned();
@@ -111,51 +116,36 @@ pub(crate) fn update(compiled: &Compiled, columns: &[usize]) -> String {
     sql
 }
 
-/// A delete of one row.
-pub(crate) fn delete(compiled: &Compiled, back: &[usize]) -> String {
-    let mut sql = "DELETE FROM ".to_owned();
-    push_table(&mut sql, &compiled.shape.table);
-    push_where(&mut sql, compiled);
-    push_returning(&mut sql, &compiled.table.facts, back);
-    sql
-}
-
-/// A read of one row, with a lock if the text says so.
-pub(crate) fn select(compiled: &Compiled, columns: &[usize], lock: &str) -> String {
-    let mut sql = String::new();
-    push_select(&mut sql, compiled, columns);
-    push_where(&mut sql, compiled);
-    sql.push_str(lock);
-    sql
-}
-
-/// A read of so many rows.
-pub(crate) fn select_many(
-    compiled: &Compiled,
-    columns: &[usize],
-    rows: usize,
-    lock: &str,
-) -> String {
-    let mut sql = String::with_capacity(128 + rows * 3 * compiled.key.len());
-    push_select(&mut sql, compiled, columns);
-    push_in(&mut sql, compiled, rows);
-    sql.push_str(lock);
-    sql
-}
-
-/// A delete of so many rows.
-pub(crate) fn delete_many(compiled: &Compiled, back: &[usize], rows: usize) -> String {
+/// Writes a delete of so many rows that returns the columns `back`.
+pub(crate) fn delete(compiled: &Compiled, back: &[usize], rows: usize) -> String {
     let mut sql = String::with_capacity(128 + rows * 3 * compiled.key.len());
     sql.push_str("DELETE FROM ");
     push_table(&mut sql, &compiled.shape.table);
-    push_in(&mut sql, compiled, rows);
+    push_rows(&mut sql, compiled, rows);
     push_returning(&mut sql, &compiled.table.facts, back);
     sql
 }
 
-/// An update of many rows, with its values in the text: the columns of a derived table have the
-/// types of its literals, while those of parameters would be guessed before the values are known.
-/// `rows`: the new values, and behind them the key's.
+/// Writes a read of so many rows, followed by its locking clause.
+pub(crate) fn select(compiled: &Compiled, columns: &[usize], rows: usize, lock: &str) -> String {
+    let mut sql = String::with_capacity(128 + rows * 3 * compiled.key.len());
+    push_select(&mut sql, compiled, columns);
+    push_rows(&mut sql, compiled, rows);
+    sql.push_str(lock);
+    sql
+}
+
+/// Appends the condition that finds rows by their keys.
+fn push_rows(sql: &mut String, compiled: &Compiled, rows: usize) {
+    match rows {
+        1 => push_where(sql, compiled),
+        _ => push_in(sql, compiled, rows),
+    }
+}
+
+/// Writes an update of many rows with its values in the text: the columns of a derived table have
+/// the types of its literals, while the server would guess those of parameters before the values
+/// are known. `rows` are the new values, followed by the key's.
 pub(crate) fn update_many(compiled: &Compiled, mariadb: bool, rows: &[&[Cell]]) -> String {
     let facts = &compiled.table.facts;
     let mut sql = "UPDATE (".to_owned();
@@ -199,8 +189,8 @@ pub(crate) fn update_many(compiled: &Compiled, mariadb: bool, rows: &[&[Cell]]) 
     sql
 }
 
-/// A column of the derived table as the column that it is compared with: only alike are an index
-/// and its collation used.
+/// Appends a column of the derived table with the type and collation of the column that it is
+/// compared with: the server uses an index only if both are equal.
 fn push_joined(sql: &mut String, column: Option<&Column>, number: usize) {
     let name = format!("w.w{number}");
     match column {
@@ -224,7 +214,7 @@ fn push_joined(sql: &mut String, column: Option<&Column>, number: usize) {
     }
 }
 
-/// A word of the server's own, such as a collation: nothing but letters, digits and underscores.
+/// Appends a word of the server's own, such as a collation: letters, digits and underscores.
 fn push_word(sql: &mut String, word: &str) {
     sql.extend(
         word.chars()
@@ -270,8 +260,8 @@ fn push_in(sql: &mut String, compiled: &Compiled, rows: usize) {
     sql.push(')');
 }
 
-/// A parameter that is compared with a column. Text would be compared with exact numbers as
-/// doubles.
+/// Returns the parameter of a value that is compared with a column. The server would compare text
+/// with exact numbers as doubles.
 fn mark(column: Option<&Column>) -> String {
     match column.map(|column| column.kind) {
         Some(Kind::Decimal(digits, scale)) => format!("CAST(? AS DECIMAL({digits},{scale}))"),

@@ -1,4 +1,4 @@
-//! A connection to the server, and what it has learned.
+//! A lane's connection to the server.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -16,21 +16,23 @@ use crate::fault::{Scope, Trouble};
 use crate::session::Session;
 use crate::session::interrupt::Interrupt;
 
-/// A connection and what it has learned.
+/// A lane's connection to the server.
 pub(crate) struct Connection {
     pub(super) session: Session,
     pub(super) catalog: Arc<Catalog>,
     pub(super) purpose: Purpose,
+    /// True if missing tables are created.
     pub(super) creates: bool,
+    /// True if missing columns are added to tables that Windrow did not create.
     pub(super) extends: bool,
     pub(super) verified: Verified,
     pub(super) interrupt: Arc<Interrupt>,
-    /// The server remembers a number that it gave last.
-    pub(super) numbered: bool,
+    /// True if the session may hold a number that the server generated (`LAST_INSERT_ID()`).
+    pub(super) is_numbered: bool,
 }
 
 impl Connection {
-    /// Makes a connection that has learned nothing yet.
+    /// Wraps a session that has executed nothing yet.
     pub(crate) fn new(
         (session, interrupt): (Session, Arc<Interrupt>),
         catalog: Arc<Catalog>,
@@ -45,11 +47,11 @@ impl Connection {
             creates: options.create_tables,
             extends: options.extend_tables,
             verified: HashMap::new(),
-            numbered: false,
+            is_numbered: false,
         }
     }
 
-    /// What a write is told that waits for a foreign lock.
+    /// Returns the verdict of a write that met another session's lock.
     pub(super) fn waits(&self, fault: Fault) -> Verdict<RowDone> {
         match self.purpose {
             Purpose::Batches => Verdict::WaitsForLock(fault),
@@ -57,7 +59,7 @@ impl Connection {
         }
     }
 
-    /// Looks whether a table is as it was described, unless that was done a moment ago.
+    /// Checks that a table is as described, unless that was checked less than [`TRUSTED`] ago.
     pub(super) async fn verify(&mut self, table: &Arc<Table>) -> Result<(), Break> {
         let Some(expected) = &table.print else {
             return Ok(());

@@ -1,19 +1,19 @@
-//! Which answer belongs to which row of a statement for many.
+//! Assigns returned rows to the writes of a statement.
 
 use std::collections::HashMap;
 
 use mysql_async::{Row, Value as Cell};
 use windrow_core::{Returned, RowDone, Value};
 
-use super::batch::BoundWrite;
-use super::plan::{Compiled, Results};
+use crate::executor::batch::BoundWrite;
+use crate::executor::plan::{Compiled, Results};
 use crate::values::column::Column;
 use crate::values::decode;
 use crate::values::key;
-use crate::values::key::{Canon, Found};
+use crate::values::key::{Canon, RowKey};
 
-/// Rows that come back with the key in front: each belongs to the write whose key it has, or to all
-/// reads of it. `None`: one belongs to nobody, as far as can be told.
+/// Assigns rows that begin with the key: each to the write, or to all reads, with that key. Returns
+/// `None` if a row has none of these keys.
 pub(crate) fn by_key(
     compiled: &Compiled,
     items: &[&BoundWrite],
@@ -28,7 +28,7 @@ pub(crate) fn by_key(
         let columns = compiled.key.iter();
         let columns = columns.filter_map(|p| compiled.table.columns.get(*p));
         let cells = (0..compiled.key.len()).filter_map(|at| row.as_ref(at));
-        let Found::Row(canon) = key::row_key(columns.zip(cells)) else {
+        let RowKey::Row(canon) = key::row_key(columns.zip(cells)) else {
             return None;
         };
         for place in places.get(&canon)? {
@@ -44,9 +44,9 @@ pub(crate) fn by_key(
     Some(dones)
 }
 
-/// Rows that an insert gives back, with what was given in front: each belongs to a write that gave
-/// just that. Where several did, any of them will do: their rows differ in nothing but what the
-/// server made of them. `None`: the server did not store what it was given.
+/// Assigns rows of an insert that begin with the stored values: each to a write with those values,
+/// or to any of several. Their rows differ only in values that the server generated. Returns `None`
+/// if the server stored other values than it was given.
 pub(crate) fn by_contents(
     compiled: &Compiled,
     items: &[&BoundWrite],
@@ -75,7 +75,7 @@ pub(crate) fn by_contents(
     dones.into_iter().collect()
 }
 
-/// The columns that an insert gives values to.
+/// Returns the columns of the shape.
 fn given(compiled: &Compiled) -> impl Iterator<Item = &Column> {
     let columns = &compiled.table.columns;
     compiled
@@ -84,7 +84,7 @@ fn given(compiled: &Compiled) -> impl Iterator<Item = &Column> {
         .filter_map(|place| columns.get(*place))
 }
 
-/// What a write is told that found nothing.
+/// Returns the outcome of a write that found no row.
 pub(crate) fn empty(compiled: &Compiled) -> RowDone {
     let returned = compiled.results.as_ref().map(|results| {
         Box::new(Returned {
@@ -98,7 +98,7 @@ pub(crate) fn empty(compiled: &Compiled) -> RowDone {
     }
 }
 
-/// What a write is told that gave back these rows.
+/// Returns the outcome of a write with these rows.
 pub(crate) fn all(compiled: &Compiled, rows: Vec<Row>) -> RowDone {
     let mut done = empty(compiled);
     for row in rows {
@@ -107,7 +107,7 @@ pub(crate) fn all(compiled: &Compiled, rows: Vec<Row>) -> RowDone {
     done
 }
 
-/// Adds a row whose results begin at `from`.
+/// Adds a row whose returned columns begin at `from`.
 fn take(results: Option<&Results>, row: Row, from: usize, done: &mut RowDone) {
     done.rows += 1;
     let (Some(results), Some(returned)) = (results, done.returned.as_mut()) else {

@@ -1,32 +1,31 @@
-//! The key by which a row is read back once it is written, on servers that give no rows back.
-//! The key is chosen before the write is sent: its values are known then, and no trigger changes
-//! them.
+//! Chooses the key by which a written row is read, on servers that return no rows. The key is
+//! chosen before the write is sent: its values are known then, and no trigger changes them.
 
 use mysql_async::Value as Cell;
 use windrow_core::{Fault, FaultClass};
 
-use super::batch::BoundWrite;
-use super::plan::{Action, Compiled};
 use crate::catalog::table::{Unique, same};
+use crate::executor::batch::BoundWrite;
+use crate::executor::plan::{Action, Compiled};
 
 /// A unique key of a row that is about to be inserted.
 #[derive(Debug)]
-pub(super) struct NamingKey {
-    pub(super) columns: Box<[usize]>,
-    parts: Vec<Part>,
+pub(crate) struct NamingKey {
+    pub(crate) columns: Box<[usize]>,
+    parts: Vec<KeyPart>,
 }
 
 /// A value of a key.
 #[derive(Debug)]
-enum Part {
+enum KeyPart {
     Given(Cell),
-    /// The server counts it up, unless it stores the zero that was given.
+    /// A number that the server generates, unless it stores the zero that was given.
     Counted(Option<Cell>),
 }
 
 impl NamingKey {
-    /// Returns the key that will name the row; `None` if none is certain to.
-    pub(super) fn of(bound: &BoundWrite) -> Option<Self> {
+    /// Returns a key that names the row for certain, if there is one.
+    pub(crate) fn of(bound: &BoundWrite) -> Option<Self> {
         let compiled = &*bound.compiled;
         let mut uniques = compiled.table.uniques.iter();
         uniques.find_map(|unique| {
@@ -44,17 +43,17 @@ impl NamingKey {
         })
     }
 
-    /// Returns the key's values. `counted`: the number that the server gave to the row.
-    pub(super) fn cells(self, counted: Option<u64>) -> Option<Vec<Cell>> {
+    /// Returns the key's values. `counted` is the number that the server generated for the row.
+    pub(crate) fn cells(self, counted: Option<u64>) -> Option<Vec<Cell>> {
         let cell = |part| match part {
-            Part::Given(cell) => Some(cell),
-            Part::Counted(given) => counted.map(Cell::UInt).or(given),
+            KeyPart::Given(cell) => Some(cell),
+            KeyPart::Counted(given) => counted.map(Cell::UInt).or(given),
         };
         self.parts.into_iter().map(cell).collect()
     }
 }
 
-fn part(place: usize, bound: &BoundWrite) -> Option<Part> {
+fn part(place: usize, bound: &BoundWrite) -> Option<KeyPart> {
     let compiled = &*bound.compiled;
     let (op, also) = compiled.action.fires();
     if compiled.table.may_change(op, also, place) {
@@ -64,13 +63,14 @@ fn part(place: usize, bound: &BoundWrite) -> Option<Part> {
     let at = compiled.columns.iter().position(|column| *column == place);
     let given = at.and_then(|at| bound.row.get(at));
     match given.filter(|cell| **cell != Cell::NULL) {
-        Some(cell) if counts && is_zero(cell) => Some(Part::Counted(Some(cell.clone()))),
-        Some(cell) => Some(Part::Given(cell.clone())),
-        None => counts.then_some(Part::Counted(None)),
+        Some(cell) if counts && is_zero(cell) => Some(KeyPart::Counted(Some(cell.clone()))),
+        Some(cell) => Some(KeyPart::Given(cell.clone())),
+        None => counts.then_some(KeyPart::Counted(None)),
     }
 }
 
-/// Returns true for what is stored as 0 in a column of numbers, so that the server counts.
+/// Returns true for a value that is stored as 0 in a column of numbers, for which the server
+/// generates a number.
 fn is_zero(cell: &Cell) -> bool {
     match cell {
         Cell::Int(n) => *n == 0,
@@ -84,14 +84,14 @@ fn is_zero(cell: &Cell) -> bool {
 }
 
 /// Returns true if an update's row can be found by its key once it is changed.
-pub(super) fn keeps_key(compiled: &Compiled) -> bool {
+pub(crate) fn keeps_key(compiled: &Compiled) -> bool {
     let (op, also) = compiled.action.fires();
     let mut key = compiled.key.iter();
     !key.any(|place| compiled.table.may_change(op, also, *place))
 }
 
-/// The fault of a write that is refused before anything is sent.
-pub(super) fn unnamed(compiled: &Compiled) -> Fault {
+/// Returns the fault of a write that is refused before it is sent.
+pub(crate) fn unnamed(compiled: &Compiled) -> Fault {
     unsupported(format!(
         "the written row of {} cannot be given back: this server has no RETURNING for it, and no unique key \
          of the row is known before it is written; give the values of a key that no trigger changes, \
@@ -100,8 +100,8 @@ pub(super) fn unnamed(compiled: &Compiled) -> Fault {
     ))
 }
 
-/// The fault of a write that was undone because its row was not found again.
-pub(super) fn not_found_again(compiled: &Compiled) -> Fault {
+/// Returns the fault of a write that was undone because its row was not found again.
+pub(crate) fn not_found_again(compiled: &Compiled) -> Fault {
     unsupported(format!(
         "the written row of {} cannot be given back: the server stored another key than it was given; \
          nothing was written; give the key as the column stores it, or return nothing",

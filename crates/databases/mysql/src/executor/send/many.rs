@@ -1,55 +1,54 @@
-//! Many writes of one shape by one statement.
+//! Sends many writes of one shape by one statement.
 
 use std::collections::HashSet;
 
 use mysql_async::{Row, Value as Cell};
 use windrow_core::RowDone;
 
-use super::batch::BoundWrite;
-use super::failed::Failed;
 use super::matching;
-use super::plan::{Action, Compiled};
-use super::send_one::{given, key_cells, result_places, size};
-use super::text;
-use super::text::Met;
+use super::one::{StatementError, given, key_cells, result_places, size};
+use crate::executor::batch::BoundWrite;
+use crate::executor::plan::{Action, Compiled};
+use crate::executor::sql;
+use crate::executor::sql::IfExists;
 use crate::fault::{DUPLICATE, Trouble};
 use crate::session::{Server, Session};
 use crate::values::column::Kind;
 use crate::values::key;
-use crate::values::key::{Canon, Found};
+use crate::values::key::{Canon, RowKey};
 use crate::values::literal;
 
-/// Placeholders of one statement: the server describes each of them when it is prepared. (It would
-/// take 65,535.)
-const MOST_PLACEHOLDERS: usize = 8192;
+/// Placeholders of one statement. The server describes each of them when it prepares the statement.
+/// It would take 65,535.
+const MAX_PLACEHOLDERS: usize = 8192;
 
-/// Rows that are found by one list of keys. From 1,000 on MariaDB makes another statement of it.
-const MOST_KEYS: usize = 512;
+/// Keys of one list. From 1,000 on MariaDB converts the list to a subquery.
+const MAX_KEYS: usize = 512;
 
-/// The most rows of one statement.
-pub(crate) const MOST_ROWS: usize = 4096;
+/// Rows of one statement.
+pub(crate) const MAX_ROWS: usize = 4096;
 
-/// Rows whose values are judged by one statement: the warnings that a server keeps.
-pub(crate) const MOST_JUDGED: usize = 1024;
+/// Rows whose values one statement judges: the number of warnings that a server keeps.
+pub(crate) const MAX_JUDGED_ROWS: usize = 1024;
 
-/// Placeholders up to which a connection has an insert for every number of rows: a batch that is
-/// one statement is one round trip, and one of two has four. Together they fill a quarter of what a
-/// connection keeps prepared.
-const EXACT: usize = 1 << 14;
+/// Placeholders, in all such inserts together, up to which a connection prepares an insert for
+/// every number of rows: a batch of one statement takes one round trip, and one of two takes four.
+/// They fill a quarter of the statements that a connection keeps.
+const MAX_EXACT_PLACEHOLDERS: usize = 1 << 14;
 
-/// Whether the statement must be undone where its answers cannot be told apart, or is not the only
-/// one.
-pub(crate) fn needs_transaction(compiled: &Compiled, server: &Server) -> bool {
+/// Returns true if the statement needs a transaction: it must be undone if its answers cannot be
+/// assigned to its rows, or it is not the only one.
+pub(crate) fn set_needs_transaction(compiled: &Compiled, server: &Server) -> bool {
     match compiled.action {
         Action::Insert | Action::Upsert => compiled.results.is_some(),
-        // A row may have been found by a text that its own key is equal to and not the same as.
+        // A text may have found a row whose key is equal to it and has other letters.
         Action::Delete => !server.returning || !has_exact_key(compiled),
         Action::Get => false,
         Action::Ignore | Action::Update => true,
     }
 }
 
-/// Whether equal keys are the same bytes.
+/// Returns true if equal keys have the same bytes.
 fn has_exact_key(compiled: &Compiled) -> bool {
     let columns = compiled
         .key
@@ -63,8 +62,8 @@ fn has_exact_key(compiled: &Compiled) -> bool {
     })
 }
 
-/// Whether writes of the action may become one statement on this server.
-pub(crate) fn is_possible(compiled: &Compiled, server: &Server) -> bool {
+/// Returns true if writes of the shape may become one statement on this server.
+pub(crate) fn can_set(compiled: &Compiled, server: &Server) -> bool {
     let inserts = matches!(
         compiled.action,
         Action::Insert | Action::Ignore | Action::Upsert
@@ -72,8 +71,8 @@ pub(crate) fn is_possible(compiled: &Compiled, server: &Server) -> bool {
     !(inserts && compiled.results.is_some() && !server.returning)
 }
 
-/// How many of these writes the next statement takes. Large inserts have few sizes, so that few
-/// statements are prepared; lists of keys are filled up to powers of two.
+/// Returns the number of these writes that the next statement takes. Large inserts have few sizes,
+/// so that few statements are prepared. Lists of keys are filled up to powers of two.
 pub(crate) fn next_size(items: &[&BoundWrite], server: &Server) -> usize {
     let Some(first) = items.first() else { return 0 };
     let compiled = &*first.compiled;
@@ -91,14 +90,12 @@ pub(crate) fn next_size(items: &[&BoundWrite], server: &Server) -> usize {
         Action::Insert | Action::Ignore | Action::Upsert
     );
     let most = match compiled.action {
-        _ if inserts => most_rows(columns),
-        Action::Delete | Action::Get => {
-            MOST_KEYS.min(MOST_PLACEHOLDERS / compiled.key.len().max(1))
-        }
-        _ => MOST_KEYS,
+        _ if inserts => max_rows(columns),
+        Action::Delete | Action::Get => MAX_KEYS.min(MAX_PLACEHOLDERS / compiled.key.len().max(1)),
+        _ => MAX_KEYS,
     };
     let mut used = 0;
-    // Those behind the most are not looked at: there may be many times as many.
+    // There may be many times as many: the others are not measured.
     let fitting = items.iter().take(most.max(1)).take_while(|bound| {
         used += bytes(bound);
         used <= budget
@@ -110,17 +107,17 @@ pub(crate) fn next_size(items: &[&BoundWrite], server: &Server) -> usize {
     }
 }
 
-/// The most rows of an insert of so many columns.
-fn most_rows(columns: usize) -> usize {
-    (MOST_PLACEHOLDERS / columns).clamp(1, MOST_ROWS)
+/// Returns the largest number of rows of an insert of so many columns.
+fn max_rows(columns: usize) -> usize {
+    (MAX_PLACEHOLDERS / columns).clamp(1, MAX_ROWS)
 }
 
-/// The rows of an insert of so many columns: all of them, or of many the next lower power of two,
-/// or one and a half times one.
+/// Returns the number of rows of an insert: all that fit, or of many rows the next lower power of
+/// two or one and a half times it.
 fn rows(fitting: usize, columns: usize) -> usize {
-    let rows = fitting.clamp(1, most_rows(columns));
+    let rows = fitting.clamp(1, max_rows(columns));
     // All sizes up to `rows` have this many placeholders together.
-    if rows * (rows + 1) / 2 * columns <= EXACT {
+    if rows * (rows + 1) / 2 * columns <= MAX_EXACT_PLACEHOLDERS {
         return rows;
     }
     let power = 1 << rows.ilog2();
@@ -131,14 +128,14 @@ fn rows(fitting: usize, columns: usize) -> usize {
     }
 }
 
-/// Executes writes of one shape by one statement. Nothing is left behind where it fails.
+/// Executes writes of one shape by one statement. If it fails, nothing of it is left.
 ///
 /// # Errors
-/// As the server refuses one of the rows; which one is not told.
-pub(crate) async fn execute(
+/// The server refused one of the rows, or the connection failed.
+pub(crate) async fn many(
     session: &mut Session,
     items: &[&BoundWrite],
-) -> Result<Vec<RowDone>, Failed> {
+) -> Result<Vec<RowDone>, StatementError> {
     let Some(first) = items.first() else {
         return Ok(Vec::new());
     };
@@ -149,7 +146,7 @@ pub(crate) async fn execute(
         Action::Delete => delete(session, compiled, items).await,
         Action::Get => {
             let rows = select(session, compiled, items, "").await?;
-            matching::by_key(compiled, items, rows).ok_or(Failed::Unsure)
+            matching::by_key(compiled, items, rows).ok_or(StatementError::Unassigned)
         }
     }
 }
@@ -158,18 +155,18 @@ async fn insert(
     session: &mut Session,
     compiled: &Compiled,
     items: &[&BoundWrite],
-) -> Result<Vec<RowDone>, Failed> {
+) -> Result<Vec<RowDone>, StatementError> {
     let by_key = compiled.finds.is_some() && items.iter().all(|bound| bound.canon.is_some());
     let back = match compiled.results {
         Some(_) if by_key => joined(&compiled.key, result_places(compiled)),
         Some(_) => joined(&compiled.columns, result_places(compiled)),
         None => Vec::new(),
     };
-    let met = match compiled.is_new {
-        true => Met::Fails,
-        false => Met::of(compiled.action),
+    let if_exists = match compiled.is_new {
+        true => IfExists::Fail,
+        false => IfExists::of(compiled.action),
     };
-    let sql = text::insert(compiled, met, items.len(), &back);
+    let sql = sql::insert(compiled, if_exists, items.len(), &back);
     let answer = session.execute(&sql, all_given(items)).await?;
     let dones = match compiled.results {
         None if compiled.action == Action::Upsert || answer.affected == items.len() as u64 => {
@@ -179,50 +176,50 @@ async fn insert(
         Some(_) if by_key => matching::by_key(compiled, items, answer.rows),
         Some(_) => matching::by_contents(compiled, items, answer.rows),
     };
-    // Every row is there now; one that nothing came back for was not matched.
+    // Every row exists now. One without a returned row was not matched.
     let dones = dones.filter(|dones| dones.iter().all(|done| done.rows == 1));
-    dones.ok_or(Failed::Unsure)
+    dones.ok_or(StatementError::Unassigned)
 }
 
 async fn update(
     session: &mut Session,
     compiled: &Compiled,
     items: &[&BoundWrite],
-) -> Result<Vec<RowDone>, Failed> {
+) -> Result<Vec<RowDone>, StatementError> {
     let rows: Vec<&[Cell]> = items.iter().map(|bound| &*bound.row).collect();
-    let sql = text::update_many(compiled, session.server.mariadb, &rows);
+    let sql = sql::update_many(compiled, session.server.mariadb, &rows);
     let found = session.say(&sql).await?;
     if compiled.results.is_none() && found == items.len() as u64 {
         return Ok(vec![RowDone::rows(1); items.len()]);
     }
     let rows = select(session, compiled, items, "").await?;
-    // The rows that were found are locked; a row that came meanwhile would be one too many.
+    // The rows that were found are locked. A row that came meanwhile would be one too many.
     if rows.len() as u64 != found {
-        return Err(Failed::Unsure);
+        return Err(StatementError::Unassigned);
     }
-    matching::by_key(compiled, items, rows).ok_or(Failed::Unsure)
+    matching::by_key(compiled, items, rows).ok_or(StatementError::Unassigned)
 }
 
 async fn delete(
     session: &mut Session,
     compiled: &Compiled,
     items: &[&BoundWrite],
-) -> Result<Vec<RowDone>, Failed> {
+) -> Result<Vec<RowDone>, StatementError> {
     let padded = items.len().next_power_of_two();
     let rows = if session.server.returning {
         let back = joined(&compiled.key, result_places(compiled));
-        let sql = text::delete_many(compiled, &back, padded);
+        let sql = sql::delete(compiled, &back, padded);
         session.execute(&sql, keys(items, padded)).await?.rows
     } else {
         let rows = select(session, compiled, items, " FOR UPDATE").await?;
-        let sql = text::delete_many(compiled, &[], padded);
+        let sql = sql::delete(compiled, &[], padded);
         let answer = session.execute(&sql, keys(items, padded)).await?;
         if answer.affected != rows.len() as u64 {
-            return Err(Failed::Unsure);
+            return Err(StatementError::Unassigned);
         }
         rows
     };
-    matching::by_key(compiled, items, rows).ok_or(Failed::Unsure)
+    matching::by_key(compiled, items, rows).ok_or(StatementError::Unassigned)
 }
 
 fn all_given(items: &[&BoundWrite]) -> Vec<Cell> {
@@ -230,51 +227,51 @@ fn all_given(items: &[&BoundWrite]) -> Vec<Cell> {
     cells.cloned().collect()
 }
 
-/// Has the server judge the values of rows whose keys are there, and stay there: nothing is
-/// written. True where all values are as they must be: then there is one warning for each row, that
-/// its key is there. A row that a CHECK refuses has one warning too, of another number.
+/// Has the server judge the values of rows whose keys exist and are locked: nothing is written.
+/// Returns true if all values are valid: then the server warns once for each row, that its key
+/// exists. It warns of a row that a CHECK refuses once too, with another number.
 ///
 /// # Errors
-/// As the server refuses.
+/// The server refused the statement, or the connection failed.
 pub(crate) async fn judge(session: &mut Session, items: &[&BoundWrite]) -> Result<bool, Trouble> {
     let Some(first) = items.first() else {
         return Ok(true);
     };
-    let sql = text::insert(&first.compiled, Met::Warns, items.len(), &[]);
+    let sql = sql::insert(&first.compiled, IfExists::Warn, items.len(), &[]);
     let answer = session.execute(&sql, all_given(items)).await?;
     let counted = answer.affected == 0 && usize::from(answer.warnings) == items.len();
-    let looks = !session.server.mariadb || first.compiled.table.has_conditions();
-    match counted && looks {
+    let needs_look = !session.server.mariadb || first.compiled.table.has_conditions();
+    match counted && needs_look {
         true => session.only_warned(DUPLICATE, items.len()).await,
         false => Ok(counted),
     }
 }
 
-/// Which of these rows are there. Without a lock that is a guess.
+/// Returns the keys of these rows that exist. Without a lock that may change at once.
 ///
 /// # Errors
-/// As the server refuses.
+/// The server refused the query, or the connection failed.
 pub(crate) async fn existing(
     session: &mut Session,
     compiled: &Compiled,
     items: &[&BoundWrite],
     lock: &str,
 ) -> Result<Option<HashSet<Canon>>, Trouble> {
-    let mut there = HashSet::new();
-    for chunk in items.chunks(MOST_KEYS) {
+    let mut found = HashSet::new();
+    for chunk in items.chunks(MAX_KEYS) {
         let padded = chunk.len().next_power_of_two();
-        let sql = text::select_many(compiled, &compiled.key, padded, lock);
+        let sql = sql::select(compiled, &compiled.key, padded, lock);
         for row in session.execute(&sql, keys(chunk, padded)).await?.rows {
             match canon(compiled, &row) {
-                Found::Row(canon) => there.insert(canon),
-                Found::Nothing | Found::Unknown => return Ok(None),
+                RowKey::Row(canon) => found.insert(canon),
+                RowKey::NoRow | RowKey::Unknown => return Ok(None),
             };
         }
     }
-    Ok(Some(there))
+    Ok(Some(found))
 }
 
-fn canon(compiled: &Compiled, row: &Row) -> Found {
+fn canon(compiled: &Compiled, row: &Row) -> RowKey {
     let columns = compiled
         .key
         .iter()
@@ -291,11 +288,11 @@ async fn select(
 ) -> Result<Vec<Row>, Trouble> {
     let padded = items.len().next_power_of_two();
     let columns = joined(&compiled.key, result_places(compiled));
-    let sql = text::select_many(compiled, &columns, padded, lock);
+    let sql = sql::select(compiled, &columns, padded, lock);
     Ok(session.execute(&sql, keys(items, padded)).await?.rows)
 }
 
-/// The keys of these rows; the last one again until there are so many.
+/// Returns the keys of these rows, with the last one repeated until there are `padded`.
 fn keys(items: &[&BoundWrite], padded: usize) -> Vec<Cell> {
     let missing = padded.saturating_sub(items.len());
     let again = items
@@ -313,8 +310,8 @@ fn joined(first: &[usize], second: &[usize]) -> Vec<usize> {
     [first, second].concat()
 }
 
-/// Whether the values of each column are of one kind, so that a derived table gives them the type
-/// that they have.
+/// Returns true if the values of each column are of one kind, so that a derived table gives them
+/// their own type.
 pub(crate) fn is_uniform(items: &[&BoundWrite]) -> bool {
     let Some(first) = items.first() else {
         return true;
