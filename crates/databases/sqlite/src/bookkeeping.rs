@@ -9,8 +9,8 @@ use rusqlite::{Connection, Row};
 use windrow_core::bookkeeping::{DeadLetter, IDEMPOTENCY, KeptLetter, REJECTED};
 use windrow_core::{Bookkeeping, Fault};
 
+use super::executor::writer::Writer;
 use super::fault::Failure;
-use super::ladder::writer::Writer;
 use super::own_tables::{columns, make_dead_letters, make_keys, make_positions};
 
 /// What a spool needs of SQLite.

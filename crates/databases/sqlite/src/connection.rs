@@ -1,4 +1,4 @@
-//! Opening the file, and the PRAGMAs that every connection gets.
+//! Opens the file, and sets the PRAGMAs of a connection.
 
 use std::fs::OpenOptions;
 use std::path::Path;
@@ -11,25 +11,24 @@ use windrow_database::{Options, Synchronous};
 use super::fault::{Failure, Scope};
 use super::location::Location;
 
-/// Prepared statements that are kept between batches.
-const STATEMENTS: usize = 256;
+/// The largest number of prepared statements that a connection keeps.
+const MAX_STATEMENTS: usize = 256;
 
 /// Page cache in KiB. Bounded, because it is not part of the memory budget.
 const CACHE_KIB: i64 = 16 * 1024;
 
-/// Pages of the write-ahead log after which it is brought into the file, which waits for the disk
-/// twice. With SQLite's default of 1,000 each tenth batch of 64 clients does so: on a disk that
-/// takes four milliseconds to sync, an eighth fewer rows were written.
+/// Pages of the write-ahead log after which a checkpoint follows, which waits for the disk twice.
+/// With SQLite's default of 1,000 each tenth batch of 64 clients does so. On a disk that takes four
+/// milliseconds to sync, an eighth fewer rows were written.
 const LOG_PAGES: i64 = 4000;
 
-/// Bytes to which the write-ahead log is cut back after it has been checkpointed.
+/// Bytes to which the write-ahead log is truncated after a checkpoint.
 const WAL_BYTES: i64 = 64 << 20;
 
-/// How long another process that writes is waited for at least: it holds the whole file, and nobody
-/// waits for it alone.
-const BUSY: Duration = Duration::from_millis(500);
+/// The shortest timeout for the lock of another process. It blocks all writers of the file.
+const MIN_LOCK_WAIT: Duration = Duration::from_millis(500);
 
-/// Where connections to the same database are opened.
+/// Opens more connections to the same database.
 #[derive(Debug)]
 pub(super) struct Opener {
     pub(super) location: Location,
@@ -46,9 +45,9 @@ impl Opener {
 /// Opens the database.
 ///
 /// # Errors
-/// [`FaultClass::Unavailable`] where another process holds it, [`FaultClass::Invalid`] where the
-/// path makes no sense, [`FaultClass::Denied`] where it cannot be written, SQLite's own error
-/// otherwise.
+/// [`FaultClass::Unavailable`] if another process has locked the file, [`FaultClass::Invalid`] if
+/// the path is wrong, [`FaultClass::Denied`] if the file cannot be written, else SQLite's own
+/// error.
 pub(super) fn open(location: &Location, options: &Options) -> Result<Connection, Fault> {
     location.check()?;
     let opened = match location {
@@ -73,8 +72,8 @@ pub(super) fn open(location: &Location, options: &Options) -> Result<Connection,
     Ok(connection)
 }
 
-/// Makes an empty file that its owner alone may read and write, if there is none. SQLite gives the
-/// files beside it (`-wal`, `-shm`) the same rights. What fails here, SQLite says in its own words.
+/// Creates an empty file that only its owner may read and write, if it is missing. SQLite gives the
+/// files `-wal` and `-shm` the same permissions. SQLite reports any error later.
 fn make_private(path: &Path) {
     let mut options = OpenOptions::new();
     options.write(true).create_new(true);
@@ -84,10 +83,9 @@ fn make_private(path: &Path) {
 }
 
 fn prepare(connection: &Connection, options: &Options) -> rusqlite::Result<()> {
-    connection.busy_timeout(options.lock_wait.max(BUSY))?;
-    connection.set_prepared_statement_cache_capacity(STATEMENTS);
-    // A database that comes from elsewhere must not reach beyond itself through its views and
-    // triggers.
+    connection.busy_timeout(options.lock_wait.max(MIN_LOCK_WAIT))?;
+    connection.set_prepared_statement_cache_capacity(MAX_STATEMENTS);
+    // Views and triggers of a database from elsewhere must not call functions with side effects.
     connection.pragma_update(None, "trusted_schema", false)?;
     connection.pragma_update(None, "foreign_keys", true)?;
     connection.pragma_update(None, "cache_size", -CACHE_KIB)?;
@@ -115,7 +113,7 @@ fn prepare(connection: &Connection, options: &Options) -> rusqlite::Result<()> {
 
 fn explain(location: &Location, error: rusqlite::Error) -> Fault {
     match error.sqlite_error_code() {
-        // Its directory is there, as was looked at before.
+        // The directory exists, as was checked before.
         Some(ErrorCode::CannotOpen) => {
             return read_only(location, "it can neither be opened nor created");
         }
@@ -133,7 +131,7 @@ fn explain(location: &Location, error: rusqlite::Error) -> Fault {
     Fault::new(class, fault.code, message)
 }
 
-/// The log beside the file has to be written too, so that its directory counts as well.
+/// Returns the fault of a file that cannot be written. SQLite writes its log to the same directory.
 fn read_only(location: &Location, what: &str) -> Fault {
     let message = format!(
         "{location} cannot be written: {what}; let this user write the file and its directory, or name another place"

@@ -1,39 +1,41 @@
-//! SQLite's result codes as faults (<https://sqlite.org/rescode.html>).
+//! The table of errors: SQLite's result code (<https://sqlite.org/rescode.html>), class, SQLSTATE,
+//! and how far the error reaches. How a write may be tried again follows from class and SQLSTATE
+//! ([`Fault::retry`]).
 
 use rusqlite::ffi;
 use windrow_core::{Fault, FaultClass};
 use windrow_database::named_key::NO_SUCH_KEY;
 
-/// A failure of SQLite: what to tell, and what it means for the transaction around it.
+/// An error of SQLite.
 #[derive(Clone, Debug)]
 pub(super) struct Failure {
-    /// What the client is told.
+    /// The fault for the client.
     pub(super) fault: Fault,
-    /// What it says of the others in the same transaction.
+    /// The reach of the error.
     pub(super) scope: Scope,
 }
 
-/// Whose failure it is.
+/// The reach of an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Scope {
-    /// The write's own: bad data, a constraint, a bad name.
+    /// The write: bad data, a constraint, a bad name.
     Write,
-    /// The file's or the machine's: disk full, an I/O error, no memory. Others may meet it too.
+    /// The file or the machine: disk full, an I/O error, no memory. Other writes may meet it too.
     Machine,
-    /// Somebody else holds the file: the same may succeed later.
+    /// The file, which another process has locked.
     Busy,
-    /// The file could not be synced: a commit that fails with it may still turn out to be on disk.
+    /// The disk: the file could not be synced, so a commit that failed may be on disk.
     Sync,
 }
 
 impl Failure {
-    /// A failure that a write has by itself.
+    /// Returns an error of a write.
     pub(super) fn of_write(fault: Fault) -> Self {
         let scope = Scope::Write;
         Self { fault, scope }
     }
 
-    /// What is told of it.
+    /// Returns the fault for the client.
     pub(super) fn into_fault(self) -> Fault {
         self.fault
     }
@@ -55,70 +57,70 @@ impl From<rusqlite::Error> for Failure {
 
 fn failure(code: i32, message: Option<&str>) -> Failure {
     let message = message.unwrap_or_else(|| ffi::code_to_str(code));
-    let scope = match code & 0xff {
-        ffi::SQLITE_BUSY | ffi::SQLITE_LOCKED => Scope::Busy,
-        ffi::SQLITE_IOERR if is_sync(code) => Scope::Sync,
-        ffi::SQLITE_IOERR
-        | ffi::SQLITE_FULL
-        | ffi::SQLITE_NOMEM
-        | ffi::SQLITE_CORRUPT
-        | ffi::SQLITE_NOTADB
-        | ffi::SQLITE_CANTOPEN
-        | ffi::SQLITE_PROTOCOL
-        | ffi::SQLITE_READONLY => Scope::Machine,
-        _ => Scope::Write,
-    };
-    let fault = match code & 0xff {
-        ffi::SQLITE_CONSTRAINT => constraint(code, message),
-        ffi::SQLITE_ERROR => by_message(code, message),
+    match code & 0xff {
+        ffi::SQLITE_CONSTRAINT => Failure::of_write(constraint(code, message)),
+        ffi::SQLITE_ERROR => Failure::of_write(by_message(code, message)),
         primary => by_code(primary, code, message),
-    };
-    Failure { fault, scope }
+    }
 }
 
 fn is_sync(code: i32) -> bool {
     matches!(code, ffi::SQLITE_IOERR_FSYNC | ffi::SQLITE_IOERR_DIR_FSYNC)
 }
 
-fn by_code(primary: i32, code: i32, message: &str) -> Fault {
+fn by_code(primary: i32, code: i32, message: &str) -> Failure {
     use FaultClass::{Conflict, Denied, Other, TooLarge, Unavailable, Value};
-    let (class, state, advice) = match primary {
-        ffi::SQLITE_BUSY | ffi::SQLITE_LOCKED => {
-            (Conflict, "55P03", "; another process holds the database")
-        }
-        // Nothing was written, and the same row may be once there is room.
-        ffi::SQLITE_FULL => (Unavailable, "53100", "; free some space and try again"),
+    use Scope::{Busy, Machine, Sync, Write};
+    let (class, state, scope, advice) = match primary {
+        ffi::SQLITE_BUSY | ffi::SQLITE_LOCKED => (
+            Conflict,
+            "55P03",
+            Busy,
+            "; another process holds the database",
+        ),
+        // Nothing was written. The same row may be written once there is space.
+        ffi::SQLITE_FULL => (
+            Unavailable,
+            "53100",
+            Machine,
+            "; free some space and try again",
+        ),
         ffi::SQLITE_READONLY => (
             Unavailable,
             "25006",
+            Machine,
             "; the file or its directory is read-only",
         ),
-        ffi::SQLITE_PERM | ffi::SQLITE_AUTH => (Denied, "42501", ""),
-        ffi::SQLITE_NOMEM => (Other, "53200", ""),
+        ffi::SQLITE_PERM | ffi::SQLITE_AUTH => (Denied, "42501", Write, ""),
+        ffi::SQLITE_NOMEM => (Other, "53200", Machine, ""),
         ffi::SQLITE_TOOBIG => (
             TooLarge,
             "54000",
+            Write,
             "; SQLite's limit of a value is 1,000,000,000 bytes",
         ),
         ffi::SQLITE_MISMATCH => (
             Value,
             "22P02",
+            Write,
             "; an INTEGER PRIMARY KEY takes whole numbers only",
         ),
-        ffi::SQLITE_CANTOPEN => (Unavailable, "58030", ""),
-        ffi::SQLITE_IOERR => (Other, "58030", ""),
-        ffi::SQLITE_CORRUPT | ffi::SQLITE_NOTADB => (Other, "XX001", ""),
-        ffi::SQLITE_SCHEMA => (Conflict, "40001", ""),
-        _ => (Other, "XX000", ""),
+        ffi::SQLITE_CANTOPEN => (Unavailable, "58030", Machine, ""),
+        ffi::SQLITE_IOERR if is_sync(code) => (Other, "58030", Sync, ""),
+        ffi::SQLITE_IOERR => (Other, "58030", Machine, ""),
+        ffi::SQLITE_CORRUPT | ffi::SQLITE_NOTADB => (Other, "XX001", Machine, ""),
+        ffi::SQLITE_PROTOCOL => (Other, "XX000", Machine, ""),
+        ffi::SQLITE_SCHEMA => (Conflict, "40001", Write, ""),
+        _ => (Other, "XX000", Write, ""),
     };
-    Fault::new(
-        class,
-        state,
-        format!("{message}{advice} (SQLite code {code})"),
-    )
+    let message = format!("{message}{advice} (SQLite code {code})");
+    Failure {
+        fault: Fault::new(class, state, message),
+        scope,
+    }
 }
 
-/// Errors that SQLite has one code for and tells apart by their text.
+/// Classifies errors that have one code in SQLite and differ in their text.
 fn by_message(code: i32, message: &str) -> Fault {
     use FaultClass::{Denied, Invalid, NoColumn, NoTable, Other};
     let has = |part| message.contains(part);
@@ -203,13 +205,13 @@ fn with_stored_column(fault: Fault, message: &str) -> Fault {
 mod tests {
     use super::*;
 
-    fn told(code: i32, message: &str) -> Fault {
+    fn read(code: i32, message: &str) -> Fault {
         failure(code, Some(message)).fault
     }
 
     #[test]
     fn names_constraint_table_and_column() {
-        let fault = told(
+        let fault = read(
             ffi::SQLITE_CONSTRAINT_PRIMARYKEY,
             "UNIQUE constraint failed: t.a, t.b",
         );
@@ -217,20 +219,20 @@ mod tests {
         assert_eq!(fault.constraint(), Some("t.a, t.b"));
         assert_eq!((fault.table(), fault.column()), (Some("t"), None));
 
-        let fault = told(
+        let fault = read(
             ffi::SQLITE_CONSTRAINT_UNIQUE,
             "UNIQUE constraint failed: index 'lower_name'",
         );
         assert_eq!(fault.constraint(), Some("index 'lower_name'"));
         assert_eq!(fault.table(), None);
 
-        let fault = told(
+        let fault = read(
             ffi::SQLITE_CONSTRAINT_NOTNULL,
             "NOT NULL constraint failed: t.a",
         );
         assert_eq!((&*fault.code, fault.column()), ("23502", Some("a")));
 
-        let fault = told(
+        let fault = read(
             SQLITE_CONSTRAINT_DATATYPE,
             "cannot store TEXT value in INTEGER column t.a",
         );
@@ -241,18 +243,36 @@ mod tests {
     }
 
     #[test]
-    fn says_whose_failure_it_is() {
+    fn every_code_has_its_reach_and_its_retry() {
+        use windrow_core::Retry;
+        for (code, scope, retry) in [
+            (ffi::SQLITE_CONSTRAINT_CHECK, Scope::Write, Retry::Never),
+            (ffi::SQLITE_BUSY, Scope::Busy, Retry::AfterLock),
+            (ffi::SQLITE_FULL, Scope::Machine, Retry::WhenBack),
+            (ffi::SQLITE_READONLY, Scope::Machine, Retry::WhenBack),
+            (ffi::SQLITE_CANTOPEN, Scope::Machine, Retry::WhenBack),
+            (ffi::SQLITE_NOMEM, Scope::Machine, Retry::AfterRepair),
+            (ffi::SQLITE_CORRUPT, Scope::Machine, Retry::AfterRepair),
+            (ffi::SQLITE_SCHEMA, Scope::Write, Retry::Soon),
+        ] {
+            let failure = failure(code, Some("x"));
+            assert_eq!(
+                (failure.scope, failure.fault.retry()),
+                (scope, retry),
+                "{code}"
+            );
+        }
         let scope = |code| failure(code, None).scope;
         assert_eq!(scope(ffi::SQLITE_BUSY_SNAPSHOT), Scope::Busy);
         assert_eq!(scope(ffi::SQLITE_FULL), Scope::Machine);
         assert_eq!(scope(ffi::SQLITE_IOERR_WRITE), Scope::Machine);
         assert_eq!(scope(ffi::SQLITE_IOERR_FSYNC), Scope::Sync);
         assert_eq!(scope(ffi::SQLITE_CONSTRAINT_CHECK), Scope::Write);
-        let read_only = told(ffi::SQLITE_READONLY, "attempt to write a readonly database");
+        let read_only = read(ffi::SQLITE_READONLY, "attempt to write a readonly database");
         assert_eq!(
             (read_only.class, &*read_only.code),
             (FaultClass::Unavailable, "25006")
         );
-        assert!(told(ffi::SQLITE_BUSY, "database is locked").may_retry());
+        assert!(read(ffi::SQLITE_BUSY, "database is locked").may_retry());
     }
 }

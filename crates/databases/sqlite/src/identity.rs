@@ -1,12 +1,11 @@
-//! Whether the file that is open is still the one that its path names. SQLite goes on with a file
-//! that was deleted or replaced, as any program does with an open file: what it commits then is
-//! gone with the file.
+//! Checks that the path still names the open file. SQLite continues with a file that was deleted or
+//! replaced, as any program does with an open file. Its commits are lost with the file.
 
 use std::path::{Path, PathBuf};
 
 use windrow_core::Fault;
 
-/// A file as it was when it was opened.
+/// The identity of a file at the time it was opened.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Identity {
     path: PathBuf,
@@ -14,7 +13,7 @@ pub(super) struct Identity {
 }
 
 impl Identity {
-    /// Of the file that a path names now.
+    /// Returns the identity of the file that a path names.
     pub(super) fn of(path: &Path) -> Self {
         Self {
             path: path.to_owned(),
@@ -22,10 +21,10 @@ impl Identity {
         }
     }
 
-    /// Looks whether the path still names the file.
+    /// Checks that the path still names the file.
     ///
     /// # Errors
-    /// [`windrow_core::FaultClass::Unknown`] where it does not: what was written last may be lost.
+    /// [`windrow_core::FaultClass::Unknown`] if it does not: the last writes may be lost.
     pub(super) fn check(&self) -> Result<(), Fault> {
         if number(&self.path) == self.number {
             return Ok(());
@@ -37,7 +36,7 @@ impl Identity {
     }
 }
 
-/// The device and the number of the file there (`stat(2)`).
+/// Returns the device and the number of a file (`stat(2)`).
 #[cfg(unix)]
 fn number(path: &Path) -> Option<(u64, u64)> {
     use std::os::unix::fs::MetadataExt;
@@ -46,7 +45,7 @@ fn number(path: &Path) -> Option<(u64, u64)> {
     Some((facts.dev(), facts.ino()))
 }
 
-/// Where an open file cannot be deleted there is nothing to look for.
+/// Returns nothing on systems where an open file cannot be deleted.
 #[cfg(not(unix))]
 fn number(_: &Path) -> Option<(u64, u64)> {
     None

@@ -1,4 +1,4 @@
-//! Which tables there are, and what names their rows, for replicas.
+//! Lists tables and the keys of their rows, for replicas.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -11,8 +11,8 @@ use windrow_core::write::Row;
 use windrow_core::{Fault, Inventory, KeyRange, KeyedTable, Name, TableName, Value};
 use windrow_database::quote::{push_ident, push_idents};
 
+use super::executor::writer::Writer;
 use super::fault::Failure;
-use super::ladder::writer::Writer;
 use super::values::column::ColumnType;
 use super::values::read;
 
@@ -29,7 +29,7 @@ WHERE s.type = 'table'";
 const NAME: &str =
     "SELECT name FROM main.sqlite_schema WHERE type = 'table' AND name = ?1 COLLATE NOCASE";
 
-/// Hidden: 2 and 3 are generated columns.
+/// Values of `hidden` for generated columns.
 const COLUMNS: &str = "\
 SELECT name, pk, hidden FROM pragma_table_xinfo(?1, 'main') WHERE hidden <> 1 ORDER BY cid";
 
@@ -99,7 +99,7 @@ impl Inventory for SqliteInventory {
             .await
     }
 
-    /// There is one writer, and whoever asks it has waited for all before.
+    /// Returns at once: there is one writer, and this job has waited for all before it.
     async fn settled(&self) -> Result<(), Fault> {
         Ok(())
     }
@@ -140,8 +140,8 @@ fn describe(connection: &Connection, table: &Name) -> rusqlite::Result<Option<Ke
         key: key.into_iter().map(|(_, name)| name).collect(),
         columns: columns.into(),
         generated: generated.into(),
-        // A trigger cannot change the row that it is fired by, and what affinity makes of a value
-        // is found by that value.
+        // A trigger cannot change the row that fires it. A value finds the row that stores it,
+        // after the conversion of its column.
         keeps_key: true,
     }))
 }
@@ -178,8 +178,8 @@ fn rows(
     rows.collect()
 }
 
-/// What columns are declared as. Values of the key are taken as they are stored, because rows are
-/// asked for by them.
+/// Returns the declared types of columns. Values of the key are read as they are stored, because
+/// they find rows.
 fn types(
     connection: &Connection,
     table: &KeyedTable,
@@ -201,7 +201,7 @@ fn types(
     Ok(columns.iter().map(of).collect())
 }
 
-/// A value of a key as it is stored: it was read from there.
+/// Returns a value of a key as it is stored.
 fn stored(value: &Value) -> Stored {
     match value {
         Value::Null => Stored::Null,

@@ -1,32 +1,20 @@
 //! SQLite: one file, one writer.
 //!
-//! | room | what it holds |
+//! | module | what it does |
 //! | --- | --- |
-//! | this file | the driver: URL in, sink out |
-//! | `location` | what a URL names |
-//! | `sink` | the sink: hands out executors, asks for signs of life |
-//! | `connection` | opening the file, its PRAGMAs |
-//! | `identity` | whether it is still the file that its path names |
-//! | `ladder` | the way of a batch, from units to statements, and from answers to verdicts |
-//! | `ladder::executor` | packs a batch, sends it to the writer, awaits its report |
-//! | `ladder::writer` | the thread that owns the connection |
-//! | `ladder::session` | the connection and what is known of its database between batches |
-//! | `ladder::settle`, `ladder::isolate` | one batch: its transactions and verdicts; what runs again when a transaction fails |
-//! | `ladder::send` | one unit: its writes, its savepoint |
-//! | `ladder::grow` | the change of the schema that a unit needs |
-//! | `ladder::deferred_sync` | several commits and one wait for the disk |
-//! | `ladder::plan`, `ladder::plans`, `ladder::sql` | from a shape to SQL and its parameters |
-//! | `catalog` | what a table has, read once for each version of the schema |
-//! | `catalog::sharing`, `catalog::standings` | which writes may share a transaction with others; what of that operators are told |
-//! | `catalog::create`, `catalog::definition` | tables made and extended from the rows that come |
-//! | `values::spelling` | what a key in a path means |
-//! | `values` | values in and out, and a batch as the writer thread owns it |
-//! | `load` | many rows in one transaction |
-//! | `moves` | rows of a queue brought into their final tables |
-//! | `bookkeeping` | what a spool needs besides: how far it has come, what was refused |
-//! | `inventory` | which tables there are and what names their rows, for replicas |
-//! | `own_tables` | tables that Windrow keeps for itself |
-//! | `fault` | SQLite's result codes as faults |
+//! | this file | the driver: opens a sink for a URL |
+//! | `location` | parses URLs |
+//! | `sink` | hands out executors, checks that the database answers |
+//! | `connection` | opens the file, sets its PRAGMAs |
+//! | `identity` | checks that the path still names the same file |
+//! | `executor` | a batch: from units to statements, and from answers to verdicts |
+//! | `catalog` | descriptions of tables, which writes may share a transaction, tables created from rows |
+//! | `values` | encodes and decodes values; a batch as the writer thread owns it |
+//! | `load` | loads many rows in one transaction |
+//! | `moves` | moves rows of a queue to their final tables |
+//! | `bookkeeping`, `own_tables` | tables that Windrow keeps for itself |
+//! | `inventory` | lists tables and their keys, for replicas |
+//! | `fault` | the table of errors |
 //!
 //! # What a value becomes
 //! The column's declared type decides (<https://sqlite.org/datatype3.html>):
@@ -48,10 +36,10 @@
 mod bookkeeping;
 mod catalog;
 mod connection;
+mod executor;
 mod fault;
 mod identity;
 mod inventory;
-mod ladder;
 mod load;
 mod location;
 mod moves;

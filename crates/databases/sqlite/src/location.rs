@@ -1,16 +1,16 @@
-//! What a SQLite URL names.
+//! Parses a SQLite URL.
 
 use std::fmt;
 use std::path::{Path, PathBuf, absolute};
 
 use windrow_core::{Fault, FaultClass, shown_parameter};
 
-/// Where the database is.
+/// The place of the database.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Location {
-    /// In memory: gone when the sink goes.
+    /// In memory. The database ends with its sink.
     Memory,
-    /// In a file, which is created if it is not there and `create` is set.
+    /// In a file, which is created if it is missing and `create` is set.
     File {
         /// Absolute, so that SQLite never reads it as a `file:` URI.
         path: PathBuf,
@@ -20,9 +20,9 @@ pub(super) enum Location {
 }
 
 impl Location {
-    /// Reads `sqlite:PATH`, `sqlite://PATH` and `sqlite::memory:`. The path is taken as it stands
-    /// up to a `?`; nothing in it is decoded. The one parameter known is `mode`: `rwc` (create
-    /// the file, the default) or `rw`.
+    /// Reads `sqlite:PATH`, `sqlite://PATH` and `sqlite::memory:`. The path ends
+    /// at a `?`, and nothing in it is decoded. The only parameter is `mode`: `rwc` (create the
+    /// file, the default) or `rw`.
     pub(super) fn parse(url: &str) -> Result<Self, Fault> {
         let rest = url
             .strip_prefix("sqlite:")
@@ -44,7 +44,7 @@ impl Location {
         }
     }
 
-    /// Looks for what SQLite would only call "unable to open database file".
+    /// Checks the path, because SQLite only reports "unable to open database file".
     pub(super) fn check(&self) -> Result<(), Fault> {
         let Self::File { path, create } = self else {
             return Ok(());

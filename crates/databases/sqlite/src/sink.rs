@@ -13,18 +13,18 @@ use windrow_core::{
 use windrow_database::Options;
 
 use super::bookkeeping::SqliteBookkeeping;
+use super::executor::SqliteExecutor;
+use super::executor::writer::{Database, Writer};
 use super::fault::Failure;
 use super::inventory::SqliteInventory;
-use super::ladder::executor::SqliteExecutor;
-use super::ladder::writer::{Database, Writer};
 use super::load::SqliteBulk;
 use super::location::Location;
 use super::moves::SqliteMoves;
 
-/// How long a sign of life may take.
-const PING: Duration = Duration::from_secs(5);
+/// The time limit of a ping.
+const PING_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// What SQLite can do.
+/// The abilities of SQLite.
 pub(super) const PROFILE: Profile = Profile {
     name: "SQLite",
     transactional: true,
@@ -36,12 +36,13 @@ pub(super) const PROFILE: Profile = Profile {
     }],
 };
 
-/// A SQLite database. The last of it and its executors to be dropped waits for the writer to end.
+/// A SQLite database. When the sink and all its executors are dropped, the last one waits for the
+/// writer to end.
 #[derive(Debug)]
 pub(super) struct SqliteSink {
     writer: Arc<Writer>,
-    /// Reads beside the writer, on a connection of its own; `None` for a database in memory, which
-    /// has one connection.
+    /// A second thread with a connection for reads; `None` for a database in memory, which has one
+    /// connection.
     reader: Option<Arc<Writer>>,
     location: Location,
     options: Options,
@@ -52,7 +53,7 @@ impl SqliteSink {
     /// Starts the writer and has it open the database.
     ///
     /// # Errors
-    /// Those of opening, except that a database which is only busy is no error.
+    /// The database cannot be opened. A locked database is no error.
     pub(super) async fn open(location: Location, options: &Options) -> Result<Self, Fault> {
         let start = || Writer::spawn(location.clone(), options.clone()).map(Arc::new);
         let sink = Self {
@@ -86,15 +87,15 @@ impl Sink<RowWrite> for SqliteSink {
         &self.profile
     }
 
-    // A lock held by another process holds up every writer of the file alike, so a unit that goes
-    // alone waits no differently; nobody is ever told `Verdict::WaitsForLock`.
+    // A lock of another process blocks all writers of the file. A unit by itself would wait as
+    // long, so no verdict is `Verdict::WaitsForLock`.
     async fn connect(&self, _purpose: Purpose) -> Result<Box<dyn Executor<RowWrite>>, Fault> {
         self.ready().await?;
         Ok(Box::new(SqliteExecutor::new(self.writer.clone())))
     }
 }
 
-/// The sink of reads. While the file writes ahead, they wait for no writer.
+/// The sink of reads. With a write-ahead log they wait for no writer.
 struct ReadingSink(Arc<Writer>);
 
 #[async_trait]
@@ -113,7 +114,7 @@ impl Sink<RowWrite> for ReadingSink {
 impl windrow_core::Database for SqliteSink {
     async fn ping(&self) -> Result<(), Fault> {
         let reader = self.reader.as_ref().unwrap_or(&self.writer);
-        match timeout(PING, reader.run(alive)).await {
+        match timeout(PING_TIMEOUT, reader.run(alive)).await {
             Ok(answer) => answer,
             Err(_) => Err(Fault::unavailable(
                 "SQLite gave no sign of life within 5 seconds",

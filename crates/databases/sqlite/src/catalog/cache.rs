@@ -1,4 +1,4 @@
-//! What the tables have: read once for each version of the schema.
+//! Reads the descriptions of tables, once for each version of the schema.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -7,26 +7,26 @@ use rusqlite::{Connection, OptionalExtension as _, Result};
 use windrow_core::TableName;
 
 use super::definition::is_marked;
-use super::sharing::{Sharing, Texts};
+use super::sharing::{SchemaTexts, Sharing};
 use super::standings::Standings;
 use super::table::{Column, MomentKey, Table};
 use crate::values::column::ColumnType;
 
-/// Tables that are kept, found or not; past it the catalog starts anew.
+/// The largest number of tables that are kept, found or not. After that all are dropped.
 const TABLES: usize = 1024;
 
-/// The tables met since the schema last changed.
+/// The tables read since the last change of the schema.
 #[derive(Debug, Default)]
 pub(crate) struct Catalog {
     version: Option<i64>,
     tables: HashMap<TableName, Option<Arc<Table>>>,
-    texts: Option<Texts>,
+    texts: Option<SchemaTexts>,
     sharings: HashMap<TableName, Arc<Sharing>>,
     standings: Arc<Standings>,
 }
 
 impl Catalog {
-    /// One that tells operators what it finds.
+    /// Returns a catalog that reports to operators which tables share transactions.
     pub(crate) fn telling(standings: Arc<Standings>) -> Self {
         Self {
             standings,
@@ -34,8 +34,8 @@ impl Catalog {
         }
     }
 
-    /// Looks whether the schema has changed, by this process or another, and forgets everything if
-    /// it has. True in that case. To be called inside the transaction that uses the answers.
+    /// Drops everything and returns true if this or another process has changed the schema. Called
+    /// within the transaction that uses the descriptions.
     pub(crate) fn refresh(&mut self, connection: &Connection) -> Result<bool> {
         let mut ask = connection.prepare_cached("PRAGMA schema_version")?;
         let version = ask.query_row([], |row| row.get::<_, i64>(0))?;
@@ -47,7 +47,7 @@ impl Catalog {
         Ok(changed)
     }
 
-    /// Forgets everything.
+    /// Drops everything.
     pub(crate) fn forget(&mut self) {
         self.tables.clear();
         self.version = None;
@@ -56,7 +56,7 @@ impl Catalog {
         self.standings.clear();
     }
 
-    /// What writes to a table may share.
+    /// Returns the isolation of writes to a table.
     pub(crate) fn sharing(
         &mut self,
         connection: &Connection,
@@ -67,7 +67,7 @@ impl Catalog {
         }
         let texts = match self.texts.take() {
             Some(texts) => texts,
-            None => Texts::read(connection)?,
+            None => SchemaTexts::read(connection)?,
         };
         let sharing = Arc::new(self.texts.insert(texts).sharing(name));
         if self.sharings.len() >= TABLES {
@@ -81,7 +81,7 @@ impl Catalog {
         Ok(sharing)
     }
 
-    /// The table of that name, if there is one.
+    /// Returns the table of that name, if it exists.
     pub(crate) fn table(
         &mut self,
         connection: &Connection,
@@ -99,8 +99,8 @@ impl Catalog {
     }
 }
 
-/// Reads a table. Other schemas than `main` do not exist on Windrow's connection; tables that exist
-/// in no schema, such as the table-valued functions of PRAGMAs, are none.
+/// Reads a table. Windrow's connection has no schema but `main`. Tables that exist in no schema,
+/// such as the table-valued functions of PRAGMAs, are left out.
 fn load(connection: &Connection, name: &TableName) -> Result<Option<Table>> {
     if let Some(schema) = &name.schema
         && !schema.eq_ignore_ascii_case("main")
@@ -145,7 +145,7 @@ fn load(connection: &Connection, name: &TableName) -> Result<Option<Table>> {
     }))
 }
 
-/// Reads the columns of each unique index besides the primary key that is neither partial nor over
+/// Reads the columns of each unique index that is neither the primary key, nor partial, nor over
 /// expressions.
 pub(crate) fn unique_indexes(connection: &Connection, table: &str) -> Result<Vec<Vec<String>>> {
     let mut ask = connection.prepare_cached(
@@ -163,8 +163,8 @@ pub(crate) fn unique_indexes(connection: &Connection, table: &str) -> Result<Vec
     Ok(uniques)
 }
 
-/// Reads the unique keys in which a column is by default the moment, by SQLite's clock of
-/// milliseconds. By the second alone nobody can tell rows apart.
+/// Reads the unique keys with a column whose default is the current time in milliseconds. A default
+/// in seconds makes rows collide without Windrow too.
 fn moment_keys(connection: &Connection, table: &str) -> Result<Vec<MomentKey>> {
     let mut ask = connection.prepare_cached(
         "SELECT i.name, c.name, t.dflt_value LIKE '%subsec%'
@@ -193,7 +193,7 @@ fn moment_keys(connection: &Connection, table: &str) -> Result<Vec<MomentKey>> {
     Ok(keys.filter(|key| !key.moments.is_empty()).collect())
 }
 
-/// The columns, and the places of those that make up the primary key.
+/// Returns the columns, and the places of those of the primary key.
 fn columns(
     connection: &Connection,
     table: &str,

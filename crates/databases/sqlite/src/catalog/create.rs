@@ -1,5 +1,4 @@
-//! Tables made and extended from the rows that come: what
-//! [`crate::Options::create_tables`] asks for.
+//! Creates and extends tables for rows, if [`crate::Options::create_tables`] is set.
 
 use rusqlite::Connection;
 use windrow_core::{Fault, FaultClass, Key, Name, Op, Shape, TableName};
@@ -13,20 +12,20 @@ use crate::fault::Failure;
 use crate::values::column::ColumnType;
 use crate::values::packed::{Datum, Packed};
 
-/// A column that rows ask for.
+/// A column that rows need.
 #[derive(Clone, Debug)]
-pub(crate) struct Wanted {
+pub(crate) struct MissingColumn {
     name: Name,
     kind: Option<Kind>,
     double: bool,
 }
 
-/// What the rows for a table ask for, from the writes of these numbers.
+/// Returns the columns that the rows of a table need, from the writes of these numbers.
 pub(crate) fn wanted(
     packed: &Packed,
     writes: impl Iterator<Item = usize>,
     table: &TableName,
-) -> Vec<Wanted> {
+) -> Vec<MissingColumn> {
     let mut seen_columns = SeenColumns::default();
     for write in writes.filter_map(|w| packed.write(w)) {
         let Some(shape) = packed.shape(write.shape) else {
@@ -44,7 +43,7 @@ pub(crate) fn wanted(
         }
     }
     seen_columns.settle(&[], &[]);
-    let mut wanted: Vec<Wanted> = Vec::new();
+    let mut wanted: Vec<MissingColumn> = Vec::new();
     for seen_column in seen_columns.columns() {
         let same = wanted
             .iter_mut()
@@ -57,7 +56,7 @@ pub(crate) fn wanted(
                 };
                 same.double &= seen_column.double;
             }
-            None => wanted.push(Wanted {
+            None => wanted.push(MissingColumn {
                 name: seen_column.name.clone(),
                 kind: seen_column.kind,
                 double: seen_column.double,
@@ -79,16 +78,16 @@ fn kind_of(datum: Datum<'_>) -> (Option<Kind>, bool) {
     }
 }
 
-/// Makes the table that a write misses.
+/// Creates the table of a write.
 ///
 /// # Errors
-/// SQLite's own; [`FaultClass::NoTable`] where the row does not say what the table should be like.
+/// SQLite's own; [`FaultClass::NoTable`] if the row does not show the table's columns.
 pub(crate) fn create(
     connection: &Connection,
     packed: &Packed,
     write: usize,
     shape: &Shape,
-    wanted: &[Wanted],
+    wanted: &[MissingColumn],
 ) -> Result<(), Failure> {
     let table = &shape.table;
     if let Some(schema) = &table.schema
@@ -131,8 +130,9 @@ pub(crate) fn create(
     Ok(())
 }
 
-/// The primary key of a new table: the key that the write names, or else a column called `id`.
-fn primary(shape: &Shape, wanted: &[Wanted]) -> Result<Vec<Name>, Failure> {
+/// Returns the primary key of a new table: the key that the write names, or else a column called
+/// `id`.
+fn primary(shape: &Shape, wanted: &[MissingColumn]) -> Result<Vec<Name>, Failure> {
     let find = |name: &str| {
         let mut found = wanted.iter().map(|w| &w.name);
         found.find(|n| n.eq_ignore_ascii_case(name)).cloned()
@@ -157,16 +157,15 @@ fn primary(shape: &Shape, wanted: &[Wanted]) -> Result<Vec<Name>, Failure> {
     }
 }
 
-/// Gives a table the columns that rows ask for.
+/// Adds the columns that rows need to a table.
 ///
 /// # Errors
-/// SQLite's own; [`FaultClass::NoColumn`] where the row does not say what type its column should
-/// have.
+/// SQLite's own; [`FaultClass::NoColumn`] if the row does not show the type of its column.
 pub(crate) fn extend(
     connection: &Connection,
     table: &Table,
     shape: &Shape,
-    wanted: &[Wanted],
+    wanted: &[MissingColumn],
 ) -> Result<(), Failure> {
     let missing = wanted.iter().filter(|w| table.column(&w.name).is_none());
     let added: Vec<(&Name, ColumnType)> = missing
@@ -192,7 +191,7 @@ pub(crate) fn extend(
     Ok(())
 }
 
-/// For a column that the key or the answer needs, and of which the row holds only NULL.
+/// Returns the fault of a column that the key or the answer needs, and for which the row has NULL.
 fn untyped(table: &Table, shape: &Shape) -> Fault {
     let absent = shape.columns.iter().find(|c| table.column(c).is_none());
     let name = absent.map_or("", |n| n);

@@ -1,14 +1,14 @@
-//! The text of the tables that Windrow makes.
+//! Writes the text of the tables that Windrow creates.
 
 use windrow_database::quote::{push_ident, push_idents};
 
 use crate::values::column::ColumnType;
 
-/// The mark of tables that Windrow made, before the first column. SQLite keeps it in
+/// The mark of tables that Windrow created, before the first column. SQLite keeps it in
 /// `sqlite_schema`, also if the table is altered.
 const MARK: &str = "(/* windrow */ ";
 
-/// Returns the text of a table that Windrow makes.
+/// Returns the text of a table that Windrow creates.
 pub(crate) fn definition<'a>(
     table: &str,
     columns: impl Iterator<Item = (&'a str, ColumnType)>,
@@ -26,7 +26,7 @@ pub(crate) fn definition<'a>(
             sql.push(' ');
             sql.push_str(column_type.sql());
         }
-        // A single INTEGER is the row's own number, which SQLite assigns where it is NULL.
+        // A single INTEGER is the row's own number, which SQLite assigns if it is NULL.
         let numbers_itself = primary.len() == 1 && column_type == ColumnType::Integer;
         if primary.contains(&name) && !numbers_itself {
             sql.push_str(" NOT NULL");
@@ -41,7 +41,7 @@ pub(crate) fn definition<'a>(
     sql
 }
 
-/// Returns true for the text of a table that Windrow made, as SQLite keeps it.
+/// Returns true for the text of a table that Windrow created, as SQLite keeps it.
 pub(crate) fn is_marked(table: &str, sql: &str) -> bool {
     let mut made = String::from("CREATE TABLE ");
     push_ident(&mut made, table);

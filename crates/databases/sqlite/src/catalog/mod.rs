@@ -1,5 +1,4 @@
-//! What the database says of a table, read once and shared; what its writes may share; tables and
-//! columns that are made from rows.
+//! Describes tables, decides which writes share transactions, and creates tables for rows.
 
 pub(crate) mod cache;
 pub(crate) mod create;

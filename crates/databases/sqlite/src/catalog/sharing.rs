@@ -1,18 +1,17 @@
-//! Which writes may share a transaction with others.
+//! Decides which writes may share a transaction with others.
 //!
-//! There is one writer and each write is its own statement, so what a write meets beside others is
-//! what it would meet behind the same writes alone. Only two things can tell the difference, and
-//! both stand in the text of the schema:
+//! There is one writer and each write is its own statement, so a write finds the same database as
+//! it would after the same writes alone. Only two things show the difference. Both are in the text
+//! of the schema:
 //!
-//! - **A deferred foreign key** is judged when the transaction ends, by which time somebody else
-//!   may have healed it.
-//! - **The connection's memory**: `last_insert_rowid()`, `changes()` and `total_changes()` tell
-//!   what others have written on it. They are all of SQLite's functions that do; a test holds the
-//!   list of functions against the library.
+//! - **A deferred foreign key** is checked at the end of the transaction. Another client's row may
+//!   satisfy it by then.
+//! - **The connection's memory**: `last_insert_rowid()`, `changes()` and `total_changes()`
+//!   return what other clients have written on it. A test compares the list of functions with the
+//!   library.
 //!
-//! What a write sets going is followed through triggers and the actions of foreign keys. A name
-//! that merely stands in a trigger's text counts, so more may be found than there is, and never
-//! less.
+//! The search follows triggers and the actions of foreign keys. Any name in a trigger's text counts
+//! as a use of it, so the search may find too much, and never too little.
 
 #[cfg(test)]
 mod tests;
@@ -22,21 +21,21 @@ use std::collections::BTreeSet;
 use rusqlite::{Connection, Result};
 use windrow_core::{Apart, TableName};
 
-/// Functions that tell what was written before on the connection.
+/// Functions that return what was written before on the connection.
 const MEMORY: [&str; 3] = ["last_insert_rowid", "changes", "total_changes"];
 
-/// What a write to a table may share.
+/// The isolation of writes to a table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Sharing {
-    /// A transaction with any others.
+    /// Writes share a transaction with any others.
     Joined,
-    /// Nothing. `fresh`: nor a connection on which others have written.
+    /// Each write has a transaction of its own, and if `fresh` is set a new connection.
     Apart { why: Apart, fresh: bool },
 }
 
-/// The texts of a schema, as far as they matter.
+/// The texts of a schema that decide about sharing.
 #[derive(Debug, Default)]
-pub(crate) struct Texts {
+pub(crate) struct SchemaTexts {
     objects: Vec<Object>,
     /// Parents and the tables that refer to them.
     children: Vec<(String, String)>,
@@ -52,8 +51,8 @@ struct Object {
     text: String,
 }
 
-impl Texts {
-    /// Reads the schema; nothing at all where no text in it can keep a write apart.
+impl SchemaTexts {
+    /// Reads the schema. Returns an empty one if no text in it can isolate a write.
     pub(crate) fn read(connection: &Connection) -> Result<Self> {
         let suspect: bool = connection
             .prepare_cached(
@@ -87,7 +86,7 @@ impl Texts {
         })
     }
 
-    /// What writes to a table may share.
+    /// Returns the isolation of writes to a table.
     pub(crate) fn sharing(&self, table: &TableName) -> Sharing {
         let reached = self.reached(&table.table.to_ascii_lowercase());
         let met = || {
@@ -114,7 +113,7 @@ impl Texts {
         }
     }
 
-    /// All tables and views that a write to the first one may write to, or read through.
+    /// Returns all tables and views that a write to the first one may write to, or read through.
     fn reached(&self, first: &str) -> BTreeSet<&str> {
         let mut reached = BTreeSet::new();
         let known = self
@@ -140,7 +139,7 @@ impl Texts {
         reached
     }
 
-    /// True where a table has a foreign key to another one.
+    /// Returns true if a table has a foreign key to another one.
     fn refers(&self, child: &str, parent: &str) -> bool {
         let mut children = self.children.iter();
         children.any(|(of, table)| of == parent && table == child)
@@ -161,13 +160,13 @@ impl Object {
     }
 }
 
-/// True where a text may name a table. One whose name needs its quotation marks doubled is always
-/// taken for named.
+/// Returns true if a text may name a table. A table whose name contains quotation marks always
+/// counts as named.
 fn names(text: &str, name: &str) -> bool {
     name.contains(['"', '`', ']', '\'']) || words(text, name).next().is_some()
 }
 
-/// What stands behind each place where a name is not a part of a longer one.
+/// Returns the text after each occurrence of a name that is not a part of a longer name.
 fn words<'t>(text: &'t str, name: &str) -> impl Iterator<Item = &'t str> {
     text.match_indices(name).filter_map(move |(at, found)| {
         let before = text.get(..at)?;
@@ -177,8 +176,8 @@ fn words<'t>(text: &'t str, name: &str) -> impl Iterator<Item = &'t str> {
     })
 }
 
-/// The function of [`MEMORY`] that a text calls: the name, in quotation marks or not, and empty
-/// parentheses behind it.
+/// Returns the function of [`MEMORY`] that a text calls: the name, with or without quotation marks,
+/// followed by empty parentheses.
 fn reads_memory(text: &str) -> Option<&'static str> {
     MEMORY.into_iter().find(|name| {
         words(text, name).any(|behind| {
@@ -193,7 +192,7 @@ fn is_word(c: char) -> bool {
     c.is_ascii_alphanumeric() || matches!(c, '_' | '$') || !c.is_ascii()
 }
 
-/// Goes over blanks and comments.
+/// Skips blanks and comments.
 fn blank(mut text: &str) -> &str {
     loop {
         text = text.trim_ascii_start();

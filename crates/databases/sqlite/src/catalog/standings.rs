@@ -1,4 +1,4 @@
-//! What has been found out of the tables that clients write to, for operators.
+//! Holds which tables share transactions, for operators.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -7,24 +7,24 @@ use windrow_core::{Level, Op, Standing, TableName};
 
 use super::sharing::Sharing;
 
-/// The tables met since the schema last changed.
+/// The tables that clients wrote to since the last change of the schema.
 #[derive(Debug, Default)]
 pub(crate) struct Standings(Mutex<BTreeMap<TableName, Arc<Sharing>>>);
 
 impl Standings {
-    /// Notes a table.
+    /// Adds a table.
     pub(crate) fn put(&self, table: &TableName, sharing: Arc<Sharing>) {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         known.insert(table.clone(), sharing);
     }
 
-    /// Forgets all of them.
+    /// Drops all tables.
     pub(crate) fn clear(&self) {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         known.clear();
     }
 
-    /// All of them, by name.
+    /// Returns all tables, by name.
     pub(crate) fn all(&self) -> Vec<Standing> {
         let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let standing = |(table, sharing): (&TableName, &Arc<Sharing>)| {

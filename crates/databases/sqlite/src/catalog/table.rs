@@ -1,4 +1,4 @@
-//! A table, as far as its writes depend on it.
+//! The description of a table.
 
 use windrow_core::Name;
 use windrow_database::named_key::UniqueKeys;
@@ -8,23 +8,23 @@ use crate::values::column::ColumnType;
 /// A table or view.
 #[derive(Debug)]
 pub(crate) struct Table {
-    /// Its name as it was created.
+    /// The name as it was created.
     pub(crate) name: Name,
     pub(crate) columns: Vec<Column>,
-    /// The columns of its primary key by their place, in the key's order.
+    /// The places of the primary key's columns, in the key's order.
     pub(crate) primary: Vec<usize>,
-    /// The columns of the other unique keys, by their place. No key is partial or over expressions.
+    /// The places of the columns of the other unique keys. No key is partial or over expressions.
     pub(crate) uniques: Vec<Vec<usize>>,
-    /// The unique keys that tell rows apart by the moment at which they are written.
+    /// The unique keys that contain the time of the write.
     pub(crate) moment_keys: Vec<MomentKey>,
     /// True for STRICT tables.
     pub(crate) strict: bool,
-    /// True where columns can be added: for tables that are neither view nor virtual.
+    /// True if columns can be added: the table is neither view nor virtual.
     pub(crate) plain: bool,
-    /// True for views: what their triggers write is not counted.
+    /// True for views: SQLite does not count the rows of their triggers.
     pub(crate) view: bool,
-    /// True if Windrow made the table: columns are added, and values that a column does not keep
-    /// are refused.
+    /// True if Windrow created the table: columns are added, and values that a column does not keep
+    /// exactly are refused.
     pub(crate) made: bool,
 }
 
@@ -35,24 +35,24 @@ pub(crate) struct Column {
     pub(crate) column_type: ColumnType,
 }
 
-/// A unique key with columns whose default is the moment.
+/// A unique key with columns whose default is the current time.
 #[derive(Debug, Default)]
 pub(crate) struct MomentKey {
-    /// The columns whose default is the moment.
+    /// The columns whose default is the current time.
     pub(crate) moments: Vec<Name>,
     /// The other columns of the key.
     pub(crate) others: Vec<Name>,
 }
 
 impl Table {
-    /// A column and its place; SQLite takes names that differ only in the case of ASCII letters for
-    /// the same.
+    /// Returns a column and its place. Names that differ only in the case of ASCII letters are
+    /// equal in SQLite.
     pub(crate) fn column(&self, name: &str) -> Option<(usize, &Column)> {
         let mut columns = self.columns.iter().enumerate();
         columns.find(|(_, c)| c.name.eq_ignore_ascii_case(name))
     }
 
-    /// The names of the primary key's columns, in the key's order.
+    /// Returns the names of the primary key's columns, in the key's order.
     pub(crate) fn primary_names(&self) -> impl Iterator<Item = &Name> {
         let name = |place: &usize| self.columns.get(*place).map(|c| &c.name);
         self.primary.iter().filter_map(name)

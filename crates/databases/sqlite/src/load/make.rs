@@ -10,7 +10,7 @@ use super::fault::plain;
 use super::transaction::{roll_back, say};
 use crate::catalog::definition::definition;
 use crate::catalog::table::Table;
-use crate::ladder::writer::Database;
+use crate::executor::writer::Database;
 use crate::values::column::ColumnType;
 
 /// The columns that rows ask for.

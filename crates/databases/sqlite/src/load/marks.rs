@@ -8,7 +8,7 @@ use windrow_core::{Fault, Mark, Marks, Span};
 
 use super::fault::plain;
 use super::transaction::{roll_back, say};
-use crate::ladder::writer::{Database, Writer};
+use crate::executor::writer::{Database, Writer};
 
 /// The table of marks.
 pub(super) struct SqliteMarks {

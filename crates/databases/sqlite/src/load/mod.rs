@@ -32,7 +32,7 @@ use windrow_core::{
 
 use self::marks::SqliteMarks;
 use self::portion::OnFailure;
-use super::ladder::writer::{Database, Lost, Writer};
+use super::executor::writer::{Database, Lost, Writer};
 
 /// One statement, many rows.
 pub(super) struct SqliteBulk {

@@ -9,9 +9,10 @@ use super::fault::{before_commit, grows, of_commit, of_mark, plain};
 use super::marks;
 use super::row::{Bad, RowWriter};
 use super::transaction::{roll_back, say};
-use crate::ladder::plan::{Plan, Refusal};
-use crate::ladder::session::Session;
-use crate::ladder::writer::Database;
+use crate::executor::plan::Plan;
+use crate::executor::session::Session;
+use crate::executor::sql::NoPlan;
+use crate::executor::writer::Database;
 use crate::values::bind::Use;
 
 /// The table's columns. What one that grows takes follows from its values.
@@ -57,8 +58,8 @@ pub(super) fn check(database: &mut Database, shape: &std::sync::Arc<Shape>) -> R
     match session.plan(shape).map_err(plain)? {
         Ok(plan) if plan.slots.iter().any(|slot| slot.use_ == Use::Missing) => Err(grows()),
         Ok(_) => Ok(()),
-        Err(Refusal::Grow) => Err(grows()),
-        Err(Refusal::Fault(fault)) => Err(fault),
+        Err(NoPlan::Grow) => Err(grows()),
+        Err(NoPlan::Fault(fault)) => Err(fault),
     }
 }
 
@@ -102,8 +103,8 @@ fn transaction(
     session.renew().map_err(before_commit)?;
     let plan = session.plan(shape).map_err(before_commit)?;
     let plan = plan.map_err(|refusal| match refusal {
-        Refusal::Grow => LoadFault::Refused(grows()),
-        Refusal::Fault(fault) => LoadFault::Hopeless(fault),
+        NoPlan::Grow => LoadFault::Refused(grows()),
+        NoPlan::Fault(fault) => LoadFault::Hopeless(fault),
     })?;
     let connection = session.connection();
     let filtered = write(connection, shape, &plan, rows, on_failure)?;

@@ -8,7 +8,7 @@ use windrow_core::{Fault, FaultClass, Field, LoadFault, OnConflict, Shape};
 
 use super::fault::before_commit;
 use super::transaction::say;
-use crate::ladder::plan::Plan;
+use crate::executor::plan::Plan;
 use crate::values::bind::fit;
 use crate::values::packed::Datum;
 

@@ -41,8 +41,8 @@ use windrow_core::{Fault, MovePlan, Mover, Moves, TableName};
 use windrow_database::Options;
 
 use self::mover::SqliteMover;
+use super::executor::writer::Writer;
 use super::fault::Failure;
-use super::ladder::writer::Writer;
 use super::location::Location;
 
 /// A file whose tables can be queues.

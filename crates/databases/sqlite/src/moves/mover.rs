@@ -15,8 +15,8 @@ use super::letters::Letter;
 use super::source::Source;
 use super::work;
 use super::work::{Numbers, Owned};
+use crate::executor::writer::Writer;
 use crate::fault::Failure;
-use crate::ladder::writer::Writer;
 
 /// How long a mover waits for others who write to the file, before it says so.
 const PATIENCE: Duration = Duration::from_secs(60);

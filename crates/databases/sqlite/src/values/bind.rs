@@ -1,4 +1,4 @@
-//! A value on its way into a column.
+//! Converts a value for its column.
 
 use rusqlite::types::ValueRef;
 use serde_json::value::RawValue;
@@ -14,33 +14,33 @@ use crate::values::column::ColumnType;
 /// Characters of a value that a fault shows.
 const SHOWN: usize = 60;
 
-/// Where one value of a row goes.
+/// The parameter of one value of a row.
 #[derive(Debug)]
 pub(crate) struct Slot {
     pub(crate) column: Name,
     pub(crate) column_type: ColumnType,
     pub(crate) use_: Use,
-    /// Its number in the statement.
+    /// The parameter's number in the statement.
     pub(crate) parameter: usize,
 }
 
-/// What a value is used for.
+/// The use of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Use {
-    /// It is stored in a column that stays as it is.
+    /// Stored in a column of a table that Windrow did not create.
     Fixed,
-    /// Value for a table that Windrow made: what its column does not keep exactly is refused.
+    /// Stored in a table that Windrow created: a value that its column does not keep exactly is
+    /// refused.
     Firm,
-    /// It belongs to a column that is not there and may be added; only NULL passes, and is left
-    /// out.
+    /// Stored in a column that is missing and may be added. Only NULL passes, and is left out.
     Missing,
-    /// It finds a row.
+    /// Part of the key that finds a row.
     Key,
-    /// It finds a row, and is a text as a path spells it.
+    /// Part of the key that finds a row, as a text of a path.
     Spelled,
 }
 
-/// What SQLite is given for a value. `scratch` holds what had to be converted.
+/// Converts a value for SQLite. `scratch` holds converted bytes.
 pub(crate) fn fit<'a>(
     datum: Datum<'a>,
     slot: &Slot,
@@ -88,8 +88,8 @@ fn quoted<'a>(
     }
 }
 
-/// A value that a row is found by: what storing it leaves in the column. Comparing takes a number
-/// as it is, while a column of doubles has rounded it.
+/// Converts a value that finds a row to what its column stores. SQLite compares the number as it
+/// is, while a column of doubles has rounded it.
 fn key<'a>(
     datum: Datum<'a>,
     slot: &Slot,
@@ -107,12 +107,12 @@ fn key<'a>(
     }
 }
 
-/// Without the blanks that SQLite does not mind around a number.
+/// Removes the blanks that SQLite ignores around a number.
 fn trimmed(text: &str) -> &str {
     text.trim_matches(|c: char| matches!(c, ' ' | '\t'..='\r'))
 }
 
-/// A text as a column of JSON holds it.
+/// Converts a text to a JSON string.
 fn json_string<'a>(
     text: &str,
     slot: &Slot,
@@ -126,7 +126,7 @@ fn json_string<'a>(
     }
 }
 
-/// A value that is stored.
+/// Converts a value that is stored.
 fn stored<'a>(
     datum: Datum<'a>,
     slot: &Slot,
@@ -134,7 +134,7 @@ fn stored<'a>(
     scratch: &'a mut Vec<u8>,
 ) -> Result<ValueRef<'a>, Fault> {
     use ColumnType::{Any, Blob, Bool, Decimal, Json, Real, Text};
-    // Where affinity makes a number of it, a number in JSON must be one that SQLite has.
+    // If affinity converts JSON to a number, SQLite must be able to hold it.
     let datum = match (datum, slot.column_type) {
         (Datum::Json(text), Text | Decimal | Blob | Any) => Datum::Json(text),
         (Datum::Json(text), _) if is_number(text.trim().as_bytes()) => number(text.trim()),
@@ -172,8 +172,8 @@ fn stored<'a>(
     })
 }
 
-/// Returns true if a column that Windrow made keeps the value exactly as it is. A column of doubles
-/// keeps only the digits that a double gives back, a numeric one whole numbers of 64 bits besides.
+/// Returns true if a column that Windrow created keeps the value exactly. A column of doubles keeps
+/// the digits that a double returns, a numeric one also whole numbers of 64 bits.
 fn keeps(column_type: ColumnType, datum: Datum<'_>) -> bool {
     let kind = column_type.kind();
     let rounds_whole = column_type == ColumnType::Real;
@@ -193,7 +193,7 @@ fn keeps(column_type: ColumnType, datum: Datum<'_>) -> bool {
     }
 }
 
-/// The value that a text spells for a column that Windrow made.
+/// Returns the value that a text spells for a column that Windrow created.
 fn spelled(text: &str, column_type: ColumnType) -> Option<ValueRef<'static>> {
     match column_type {
         ColumnType::Integer => text.parse().ok().map(ValueRef::Integer),
@@ -202,7 +202,7 @@ fn spelled(text: &str, column_type: ColumnType) -> Option<ValueRef<'static>> {
     }
 }
 
-/// Enough of a value to know it again.
+/// Returns the beginning of a value, for a message.
 fn beginning(text: &str) -> String {
     match text.char_indices().nth(SHOWN) {
         Some((end, _)) => format!("{}...", text.get(..end).unwrap_or_default()),
@@ -245,7 +245,7 @@ fn decode<'a>(
     scratch.clear();
     match binary::decode(text, scratch) {
         Ok(()) => Ok(ValueRef::Blob(scratch)),
-        Err(told) => Err(misfit("22P03", slot, table, &told)),
+        Err(why) => Err(misfit("22P03", slot, table, &why)),
     }
 }
 

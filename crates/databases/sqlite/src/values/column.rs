@@ -1,10 +1,10 @@
-//! What a column's declared type means to SQLite, and to Windrow.
+//! The types of columns, for SQLite and for Windrow.
 
 use windrow_core::Holds;
 use windrow_database::infer::Kind;
 
-/// What a column takes. Follows SQLite's rules of affinity (<https://sqlite.org/datatype3.html>, 3.1), with the few
-/// declared names set apart that mean more to Windrow.
+/// The type of a column. Follows SQLite's rules of affinity (<https://sqlite.org/datatype3.html>, 3.1), with the few
+/// declared names that have a meaning of their own for Windrow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ColumnType {
     /// Declared BOOL or BOOLEAN: NUMERIC affinity, read back as true and false.
@@ -32,7 +32,7 @@ pub(crate) enum ColumnType {
 }
 
 impl ColumnType {
-    /// What a declared type stands for.
+    /// Returns the type of a declared name.
     pub(crate) fn declared(declared: &str, strict: bool) -> Self {
         let name = declared.to_ascii_uppercase();
         let has = |part: &str| name.contains(part);
@@ -54,8 +54,7 @@ impl ColumnType {
         }
     }
 
-    /// The type of a new column. `double` says that all its numbers are given back exactly by
-    /// doubles.
+    /// Returns the type of a new column. `double` is true if doubles hold all its numbers exactly.
     pub(crate) fn of_kind(kind: Kind, double: bool) -> Self {
         match kind {
             Kind::Bool => Self::Bool,
@@ -70,7 +69,7 @@ impl ColumnType {
     }
 
     /// Returns the type of a new column for values of single rows, which is no part of a key: whole
-    /// numbers are as likely as not followed by decimals.
+    /// numbers may be followed by decimals.
     pub(crate) fn of_row(kind: Kind, double: bool) -> Self {
         match kind {
             Kind::Int => Self::Numeric,
@@ -78,7 +77,7 @@ impl ColumnType {
         }
     }
 
-    /// What a column of this type holds, in a table that Windrow made.
+    /// Returns the values that a column of this type holds, in a table that Windrow created.
     pub(crate) fn kind(self) -> Kind {
         match self {
             Self::Bool => Kind::Bool,
@@ -87,12 +86,12 @@ impl ColumnType {
             Self::Json => Kind::Json,
             Self::Blob => Kind::Bytes,
             Self::Moment(holds) => Kind::Own(holds),
-            // The last is never declared by Windrow, and takes everything.
+            // Windrow never declares the last one, which holds everything.
             Self::Text | Self::Any => Kind::Text,
         }
     }
 
-    /// The name that it is declared by in tables that Windrow makes.
+    /// Returns the declared name in tables that Windrow creates.
     pub(crate) fn sql(self) -> &'static str {
         match self {
             Self::Bool => "BOOLEAN",
@@ -111,7 +110,7 @@ impl ColumnType {
         }
     }
 
-    /// The same for STRICT tables, which know six names only (<https://sqlite.org/stricttables.html>).
+    /// Returns the type of a column of a STRICT table, which knows six names (<https://sqlite.org/stricttables.html>).
     pub(crate) fn strict_sql(self) -> &'static str {
         match self {
             Self::Bool => "INTEGER",

@@ -1,8 +1,8 @@
-//! A batch as the writer thread owns it.
+//! Copies a batch for the writer thread.
 //!
-//! An executor only borrows its units, and the thread must own what it works on. Cloning every
-//! value would cost an allocation for each text; so the values of all writes are laid side by side
-//! into three buffers, which are used again for the next batch.
+//! An executor only borrows its units, and the thread must own its batch. Cloning every value would
+//! cost an allocation for each text. So all values are copied into three buffers, which are used
+//! again for the next batch.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -27,7 +27,7 @@ pub(crate) enum Datum<'a> {
 }
 
 impl Datum<'_> {
-    /// Returns the same as a value of its own.
+    /// Returns an owned value.
     pub(crate) fn value(self) -> Value {
         match self {
             Self::Null => Value::Null,
@@ -57,7 +57,7 @@ pub(crate) struct Packed {
 #[derive(Clone, Copy, Debug)]
 struct Entry {
     shape: usize,
-    /// The end of its values in `cells`.
+    /// The end of the write's values in `cells`.
     end: usize,
 }
 
@@ -78,17 +78,17 @@ struct Span {
     len: usize,
 }
 
-/// One write: its shape's number and its values.
+/// A write: the number of its shape, and its values.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PackedWrite<'a> {
     packed: &'a Packed,
-    /// The place of its shape in [`Packed::shape`].
+    /// The number of the write's shape.
     pub(crate) shape: usize,
     cells: &'a [Cell],
 }
 
 impl Packed {
-    /// Replaces what it held by these units.
+    /// Replaces the contents by these units.
     pub(crate) fn fill(&mut self, units: &[Unit<RowWrite>]) {
         self.clear();
         for unit in units {
@@ -99,34 +99,34 @@ impl Packed {
         }
     }
 
-    /// How many units there are.
+    /// Returns the number of units.
     pub(crate) fn units(&self) -> usize {
         self.units.len()
     }
 
-    /// How many writes there are.
+    /// Returns the number of writes.
     pub(crate) fn writes(&self) -> usize {
         self.writes.len()
     }
 
-    /// How many shapes there are.
+    /// Returns the number of shapes.
     pub(crate) fn shapes(&self) -> usize {
         self.shapes.len()
     }
 
-    /// The writes of a unit, by their numbers in the batch.
+    /// Returns the numbers of a unit's writes in the batch.
     pub(crate) fn unit(&self, unit: usize) -> Range<usize> {
         let end = self.units.get(unit).copied().unwrap_or(0);
         let start = unit.checked_sub(1).and_then(|u| self.units.get(u));
         start.copied().unwrap_or(0)..end
     }
 
-    /// A shape by its number.
+    /// Returns a shape by its number.
     pub(crate) fn shape(&self, shape: usize) -> Option<&Arc<Shape>> {
         self.shapes.get(shape)
     }
 
-    /// A write by its number in the batch.
+    /// Returns a write by its number in the batch.
     pub(crate) fn write(&self, write: usize) -> Option<PackedWrite<'_>> {
         let entry = self.writes.get(write)?;
         let before = write.checked_sub(1).and_then(|w| self.writes.get(w));
@@ -182,7 +182,7 @@ impl Packed {
         Span { start, len }
     }
 
-    /// The number of a shape; most often that of the write before.
+    /// Returns the number of a shape, which is mostly that of the write before.
     fn place(&mut self, shape: &Arc<Shape>) -> usize {
         if let Some(last) = self.writes.last()
             && self.shapes.get(last.shape).is_some_and(|s| s == shape)
@@ -199,12 +199,12 @@ impl Packed {
 }
 
 impl<'a> PackedWrite<'a> {
-    /// How many values the row has.
+    /// Returns the number of the row's values.
     pub(crate) fn len(&self) -> usize {
         self.cells.len()
     }
 
-    /// The values of the row.
+    /// Returns the values of the row.
     pub(crate) fn values(&self) -> impl Iterator<Item = Datum<'a>> + use<'a> {
         let packed = self.packed;
         self.cells.iter().map(|cell| packed.datum(*cell))

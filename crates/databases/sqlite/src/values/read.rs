@@ -1,4 +1,4 @@
-//! A value on its way out of a column.
+//! Converts a stored value for the client.
 
 use rusqlite::types::ValueRef;
 use serde_json::value::RawValue;
@@ -7,7 +7,7 @@ use windrow_database::decimal;
 
 use crate::values::column::ColumnType;
 
-/// What a client is given for a stored value.
+/// Converts a stored value for the client.
 pub(crate) fn value(stored: ValueRef<'_>, column_type: ColumnType) -> Value {
     match (stored, column_type) {
         (ValueRef::Null, _) => Value::Null,
@@ -30,8 +30,8 @@ fn text(text: &str, column_type: ColumnType) -> Value {
     }
 }
 
-/// Reads the text of a JSON value. What is no JSON is a text: other programs may write it, and
-/// earlier releases of Windrow did.
+/// Reads the text of a JSON value. A text that is no JSON is returned as a text: other programs and
+/// earlier releases of Windrow store such texts.
 fn json(text: &str) -> Value {
     let is_json = || serde_json::from_str::<&RawValue>(text).is_ok();
     match text.trim_start().as_bytes() {

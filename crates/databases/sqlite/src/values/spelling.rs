@@ -1,9 +1,9 @@
-//! What a key in a path means.
+//! Reads a key in a path.
 //!
-//! A path holds texts only, a column of SQLite takes values of any type whatever it is declared as.
-//! Where a column makes a text of everything, its text is meant; in a column of bytes a text is
-//! base64. Everywhere else a path says what JSON would say: a number, `true` and `false`, a text in
-//! quotation marks, an array, an object. Any other text stands for itself.
+//! A path holds only texts, and a column of SQLite holds values of any type. For a column of texts
+//! the path's text is the value. For a column of bytes it is base64. For all other columns it is
+//! JSON: a number, `true` and `false`, a text in quotation marks, an array, an object. A text that
+//! is no JSON is a text.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -15,11 +15,11 @@ use crate::values::packed::Datum;
 /// A text of a path, read for its column.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Spelling<'t> {
-    /// The text as it stands.
+    /// The text itself.
     Plain,
     /// Another value.
     Value(Datum<'t>),
-    /// What stood in quotation marks.
+    /// The text between quotation marks.
     Quoted(String),
 }
 
@@ -44,7 +44,7 @@ impl<'t> Spelling<'t> {
     }
 }
 
-/// As [`windrow_core::Value::number`].
+/// Returns a number, as [`windrow_core::Value::number`] does.
 pub(crate) fn number(text: &str) -> Datum<'_> {
     match text.parse() {
         Ok(n) if text != "-0" => Datum::Int(n),

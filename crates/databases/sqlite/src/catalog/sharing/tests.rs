@@ -1,9 +1,9 @@
 use super::*;
 
-fn texts(schema: &str) -> Texts {
+fn texts(schema: &str) -> SchemaTexts {
     let connection = Connection::open_in_memory().unwrap();
     connection.execute_batch(schema).unwrap();
-    Texts::read(&connection).unwrap()
+    SchemaTexts::read(&connection).unwrap()
 }
 
 /// What stands in the way, and whether the connection has to be fresh; nothing where nothing does.

@@ -1,4 +1,4 @@
-//! One unit within a transaction: its writes, and a savepoint where there are several.
+//! Executes the writes of a unit within a transaction, and within a savepoint if it has several.
 
 use std::sync::Arc;
 
@@ -7,8 +7,8 @@ use smallvec::SmallVec;
 use windrow_core::{Dones, Fault, Returned, RowDone, UnitFault, UnitOutcome};
 
 use super::moments::{self, Moments};
-use super::plan::{Plan, Refusal, ReturnedColumns, TableRules, wrong_length};
-use super::plans::Plans;
+use super::plan::{Plan, Plans, wrong_length};
+use super::sql::{NoPlan, ReturnedColumns, TableRules};
 use crate::catalog::cache::Catalog;
 use crate::catalog::sharing::Sharing;
 use crate::fault::{Failure, Scope};
@@ -16,67 +16,67 @@ use crate::values::bind::{Use, fit};
 use crate::values::packed::{Packed, PackedWrite};
 use crate::values::read;
 
-/// Statements that a batch keeps open at once.
-const OPEN: usize = 128;
+/// The largest number of statements that a batch keeps open.
+const MAX_OPEN: usize = 128;
 
-/// What came of a unit; nothing is committed by it.
+/// The result of a unit before the commit.
 #[derive(Debug)]
-pub(crate) enum Step {
-    /// It has its outcome, which holds if the transaction commits.
+pub(crate) enum UnitResult {
+    /// The outcome of the unit, which holds if the transaction commits.
     Done(UnitOutcome<RowDone>),
-    /// It failed and took the whole transaction with it, or must not be decided in it.
+    /// The unit failed and rolled back the transaction, or has to be decided outside of it.
     Undone(UnitFault<RowDone>, Scope),
-    /// Its write of this number in the batch needs a table that is created or extended first.
-    /// Nothing of the unit is left.
+    /// The write of this number in the batch needs a table that is created or extended first.
+    /// Nothing of the unit was written.
     Grow(usize),
 }
 
-/// What a unit needs for itself, so that it is told what it would have been told alone.
+/// The isolation that a unit needs to get the answer it would have got alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Needs {
-    /// Nothing: it may share a transaction with any others.
+    /// None: it may share a transaction with any others.
     Nothing,
-    /// A transaction.
+    /// A transaction of its own.
     Transaction,
-    /// A transaction, on a connection on which nobody has written.
+    /// A transaction on a new connection, on which no other unit has written.
     Connection,
 }
 
-/// What a write needs in order to be executed.
+/// Executes the units of a batch on a connection.
 pub(crate) struct UnitRunner<'c> {
     pub(crate) connection: &'c Connection,
     pub(crate) catalog: &'c mut Catalog,
     pub(crate) plans: &'c mut Plans,
     pub(crate) packed: &'c Packed,
     pub(crate) rules: TableRules,
-    /// By shape: what its writes may share.
+    /// The isolation of writes, by shape.
     sharings: Vec<Option<Arc<Sharing>>>,
-    /// By shape: the statements in use.
-    open: Vec<Option<Open<'c>>>,
+    /// The open statements, by shape.
+    open: Vec<Option<OpenStatement<'c>>>,
     opened: usize,
     scratch: Vec<u8>,
     moments: &'c mut Moments,
-    /// The keys that the write under way has but for the moment in them.
+    /// The keys of the current write that contain the time of the write, without that time.
     keys: SmallVec<[u64; 1]>,
 }
 
-struct Open<'c> {
+struct OpenStatement<'c> {
     plan: Arc<Plan>,
     statement: CachedStatement<'c>,
 }
 
-enum Trouble {
+enum WriteError {
     Failure(Failure),
     Grow,
 }
 
-impl From<rusqlite::Error> for Trouble {
+impl From<rusqlite::Error> for WriteError {
     fn from(error: rusqlite::Error) -> Self {
         Self::Failure(error.into())
     }
 }
 
-impl From<Fault> for Trouble {
+impl From<Fault> for WriteError {
     fn from(fault: Fault) -> Self {
         Self::Failure(Failure::of_write(fault))
     }
@@ -105,7 +105,7 @@ impl<'c> UnitRunner<'c> {
         }
     }
 
-    /// Gives up what was made for a schema that has changed.
+    /// Drops everything that was prepared for a schema that has changed.
     pub(crate) fn forget(&mut self) {
         self.close();
         self.sharings.clear();
@@ -113,12 +113,12 @@ impl<'c> UnitRunner<'c> {
         self.connection.flush_prepared_statement_cache();
     }
 
-    /// What a unit needs for itself. To be asked within the transaction that uses the answer.
+    /// Returns the isolation that a unit needs. Valid within the current transaction.
     pub(crate) fn needs(&mut self, unit: usize) -> Needs {
         let packed = self.packed;
         let mut needs = Needs::Nothing;
         for write in packed.unit(unit).filter_map(|number| packed.write(number)) {
-            // What cannot be looked up is not proven.
+            // A table that cannot be described is not proven.
             let sharing = self.sharing(write.shape);
             needs = needs.max(match sharing.as_deref() {
                 Some(Sharing::Joined) => Needs::Nothing,
@@ -144,18 +144,18 @@ impl<'c> UnitRunner<'c> {
         Some(sharing)
     }
 
-    /// Executes a unit. A single write backs itself out if it fails, as SQLite does with every
+    /// Executes a unit. SQLite undoes a single write that fails, as it does with every
     /// statement (<https://sqlite.org/lang_conflict.html>, ABORT); several need a savepoint.
-    pub(crate) fn unit(&mut self, unit: usize) -> Step {
+    pub(crate) fn unit(&mut self, unit: usize) -> UnitResult {
         let mut writes = self.packed.unit(unit);
         if writes.len() < 2 {
             let Some(write) = writes.next() else {
-                return Step::Done(Ok(Dones::new()));
+                return UnitResult::Done(Ok(Dones::new()));
             };
             return match self.write(write) {
-                Ok(done) => Step::Done(Ok(smallvec::smallvec![done])),
-                Err(Trouble::Grow) => Step::Grow(write),
-                Err(Trouble::Failure(failure)) => self.failed(0, failure),
+                Ok(done) => UnitResult::Done(Ok(smallvec::smallvec![done])),
+                Err(WriteError::Grow) => UnitResult::Grow(write),
+                Err(WriteError::Failure(failure)) => self.failed(0, failure),
             };
         }
         if let Err(error) = self.say("SAVEPOINT windrow_unit") {
@@ -169,7 +169,7 @@ impl<'c> UnitRunner<'c> {
             }
         }
         match self.say("RELEASE windrow_unit") {
-            Ok(()) => Step::Done(Ok(dones)),
+            Ok(()) => UnitResult::Done(Ok(dones)),
             Err(failure) => self.failed(0, failure),
         }
     }
@@ -180,12 +180,12 @@ impl<'c> UnitRunner<'c> {
         Ok(())
     }
 
-    fn back_out(&self, at: usize, write: usize, trouble: Trouble) -> Step {
+    fn back_out(&self, at: usize, write: usize, trouble: WriteError) -> UnitResult {
         if !self.connection.is_autocommit() {
             let back = self.say("ROLLBACK TO windrow_unit");
             if let Err(Failure { fault, .. }) = back.and_then(|()| self.say("RELEASE windrow_unit"))
             {
-                return Step::Undone(
+                return UnitResult::Undone(
                     UnitFault {
                         at,
                         fault,
@@ -196,13 +196,13 @@ impl<'c> UnitRunner<'c> {
             }
         }
         match trouble {
-            Trouble::Grow => Step::Grow(write),
-            Trouble::Failure(failure) => self.failed(at, failure),
+            WriteError::Grow => UnitResult::Grow(write),
+            WriteError::Failure(failure) => self.failed(at, failure),
         }
     }
 
     /// SQLite may have rolled back everything: `RAISE(ROLLBACK)`, or a full disk (<https://sqlite.org/c3ref/get_autocommit.html>).
-    fn failed(&self, at: usize, failure: Failure) -> Step {
+    fn failed(&self, at: usize, failure: Failure) -> UnitResult {
         let Failure { fault, scope } = failure;
         let fault = UnitFault {
             at,
@@ -210,13 +210,13 @@ impl<'c> UnitRunner<'c> {
             before: Vec::new(),
         };
         if self.connection.is_autocommit() || scope == Scope::Busy {
-            Step::Undone(fault, scope)
+            UnitResult::Undone(fault, scope)
         } else {
-            Step::Done(Err(fault))
+            UnitResult::Done(Err(fault))
         }
     }
 
-    fn write(&mut self, number: usize) -> Result<RowDone, Trouble> {
+    fn write(&mut self, number: usize) -> Result<RowDone, WriteError> {
         let packed = self.packed;
         let write = packed
             .write(number)
@@ -236,7 +236,7 @@ impl<'c> UnitRunner<'c> {
             if slot.use_ == Use::Missing {
                 match datum {
                     crate::values::packed::Datum::Null => continue,
-                    _ => return Err(Trouble::Grow),
+                    _ => return Err(WriteError::Grow),
                 }
             }
             let value = fit(datum, slot, &shape.table, &mut self.scratch)?;
@@ -260,8 +260,8 @@ impl<'c> UnitRunner<'c> {
         done
     }
 
-    /// Sees to it that the statement of a write's shape is open.
-    fn ready(&mut self, write: PackedWrite<'_>) -> Result<(), Trouble> {
+    /// Opens the statement of a write's shape if it is not open yet.
+    fn ready(&mut self, write: PackedWrite<'_>) -> Result<(), WriteError> {
         if matches!(self.open.get(write.shape), Some(Some(_))) {
             return Ok(());
         }
@@ -273,11 +273,11 @@ impl<'c> UnitRunner<'c> {
         let plan = self
             .plans
             .plan(shape, table.as_deref(), self.rules)
-            .map_err(|refusal| match refusal {
-                Refusal::Grow => Trouble::Grow,
-                Refusal::Fault(fault) => fault.into(),
+            .map_err(|why| match why {
+                NoPlan::Grow => WriteError::Grow,
+                NoPlan::Fault(fault) => fault.into(),
             })?;
-        if self.opened >= OPEN {
+        if self.opened >= MAX_OPEN {
             self.close();
         }
         if self.open.len() <= write.shape {
@@ -285,7 +285,7 @@ impl<'c> UnitRunner<'c> {
         }
         let statement = self.connection.prepare_cached(&plan.sql)?;
         if let Some(place) = self.open.get_mut(write.shape) {
-            *place = Some(Open { plan, statement });
+            *place = Some(OpenStatement { plan, statement });
             self.opened += 1;
         }
         Ok(())
@@ -297,11 +297,11 @@ impl<'c> UnitRunner<'c> {
     }
 }
 
-/// Executes a statement that gives rows back.
+/// Executes a statement that returns rows.
 fn fetch(
     statement: &mut CachedStatement<'_>,
     columns: &ReturnedColumns,
-) -> Result<RowDone, Trouble> {
+) -> Result<RowDone, WriteError> {
     let mut rows = statement.raw_query();
     let mut returned = Returned {
         columns: columns.names.clone(),

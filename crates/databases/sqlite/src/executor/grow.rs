@@ -1,8 +1,7 @@
-//! The change of the schema that a unit of a batch needs.
+//! Changes the schema for a unit of a batch.
 //!
-//! Each change is a transaction of its own, before the unit that needs it is run again; so it stays
-//! even if that unit then fails for another reason.
-//! It looks at the rest of its batch, so that one change serves all rows that wait.
+//! Each change is a transaction of its own, before the unit that needs it runs again. The change
+//! stays if that unit then fails for another reason. One change serves all rows of the batch.
 
 use windrow_core::{Fault, UnitFault, Verdict};
 
@@ -11,9 +10,9 @@ use super::settle::Batch;
 use crate::catalog::create;
 use crate::fault::{Failure, Scope};
 
-/// Writes that one change looks at, from the one that needs it, so that a batch of ever new tables
-/// is not read from end to end for each.
-const AHEAD: usize = 10_000;
+/// Writes that one change serves, from the one that needs it. A batch with many new tables is not
+/// read to its end for each.
+const MAX_AHEAD: usize = 10_000;
 
 impl Batch<'_> {
     /// Creates or extends a table for a write, so that its unit can run again. The unit fails if
@@ -34,7 +33,7 @@ impl Batch<'_> {
             Ok(()) => {}
             Err(failure) if failure.scope == Scope::Busy => self.stop = Some(failure.fault),
             Err(_) if self.looks_ahead => {
-                // Rows further on may be to blame: from here on each has the schema changed for
+                // Later rows may be the reason. From here on, each row has the schema changed by
                 // itself.
                 self.looks_ahead = false;
                 self.grow(unit, write);
@@ -69,12 +68,12 @@ impl Batch<'_> {
     }
 }
 
-/// Creates or extends the table of a write so that it can take the write's row, and if `ahead` is
-/// set those of the units behind it too.
+/// Creates or extends the table of a write for its row, and if `ahead` is set also for the rows of
+/// later units.
 ///
 /// # Errors
-/// SQLite's own; [`windrow_core::FaultClass::NoColumn`] where the row does not say what type its
-/// column should have.
+/// SQLite's own; [`windrow_core::FaultClass::NoColumn`] if the row does not show the type of its
+/// column.
 fn grow(
     runner: &mut UnitRunner<'_>,
     unit: usize,
@@ -107,7 +106,7 @@ fn change(
     let table = runner.catalog.table(connection, &shape.table)?;
     let end = if ahead { packed.units() } else { unit + 1 };
     let writes = write..packed.unit(end - 1).end;
-    let wanted = create::wanted(packed, writes.take(AHEAD), &shape.table);
+    let wanted = create::wanted(packed, writes.take(MAX_AHEAD), &shape.table);
     match table {
         None => create::create(connection, packed, write, shape, &wanted),
         Some(table) => {

@@ -1,15 +1,15 @@
-//! One batch: its transactions, and the verdict of each unit.
+//! Settles a batch: its transactions, and the verdict of each unit.
 //!
 //! All units go into one transaction, in the order of the batch, except those that could notice
-//! that they share it. A unit that fails by itself gets its error and leaves the others alone. What
-//! happens when a whole transaction fails is decided in [`super::isolate`].
+//! that they share it. A unit that fails by itself gets its error and does not affect the others.
+//! [`super::isolate`] decides what runs again if a whole transaction fails.
 
 use std::ops::Range;
 
 use windrow_core::{Fault, Op, Report, RowDone, Rung, Tally, Verdict};
 
 use super::deferred_sync::DeferredSync;
-use super::send::{Step, UnitRunner};
+use super::send::{UnitResult, UnitRunner};
 use crate::connection::Opener;
 use crate::fault::Failure;
 
@@ -38,13 +38,13 @@ pub(crate) struct Batch<'c> {
     pub(super) runner: UnitRunner<'c>,
     /// Opens a connection for a unit that needs its own; `None` if that cannot be done.
     pub(super) opener: Option<&'c Opener>,
-    /// The unit that the first verdict belongs to.
+    /// The unit of the first verdict.
     first: usize,
     pub(super) verdicts: Vec<Option<Verdict<RowDone>>>,
     /// The parts that are still to run, the next one at the end.
     pub(super) todo: Vec<Part>,
     pub(super) tally: Tally,
-    /// Once set, all that is left is given back with this fault.
+    /// The fault with which all units that are left are returned to the lane, once it is set.
     pub(super) stop: Option<Fault>,
     /// The number of units that failed alone because of the machine.
     pub(super) strikes: u32,
@@ -135,13 +135,13 @@ impl<'c> Batch<'c> {
         let mut grow = None;
         for unit in part.units.clone() {
             match self.runner.unit(unit) {
-                Step::Done(outcome) => self.conclude(unit, Verdict::Final(outcome)),
-                Step::Undone(fault, scope) => {
+                UnitResult::Done(outcome) => self.conclude(unit, Verdict::Final(outcome)),
+                UnitResult::Undone(fault, scope) => {
                     self.roll_back();
                     self.undone(part, unit, fault, scope);
                     return;
                 }
-                Step::Grow(write) => {
+                UnitResult::Grow(write) => {
                     (end, grow) = (unit, Some(write));
                     break;
                 }
@@ -219,13 +219,13 @@ impl<'c> Batch<'c> {
     pub(super) fn roll_back(&mut self) {
         let connection = self.runner.connection;
         if !connection.is_autocommit() {
-            // What counts is whether the transaction is gone, which is looked at next.
+            // The next condition shows if the transaction has ended.
             drop(self.runner.say("ROLLBACK"));
         }
         if !connection.is_autocommit() {
             self.usable = false;
             self.stop = Some(Fault::unavailable(
-                "SQLite could not roll back; the connection is opened anew",
+                "SQLite could not roll back; the connection is opened again",
             ));
         }
     }

@@ -1,18 +1,41 @@
-//! Packs a batch, sends it to the writer and awaits its report.
+//! Executes a batch: from units to statements, and from answers to verdicts.
+//!
+//! | module | what it does |
+//! | --- | --- |
+//! | this file | packs a batch, sends it to the writer, awaits its report |
+//! | `writer`, `session` | the thread that owns the connection; the state of its database between batches |
+//! | `plan`, `sql` | plan: a shape joined with its table; its statement |
+//! | `send` | send: executes the writes of a unit |
+//! | `settle` | settle: the transactions of a batch, and the verdict of each unit |
+//! | `isolate` | isolate: what runs again, and how small, when a transaction fails |
+//! | `grow` | creates and extends tables for units that need it |
+//! | `deferred_sync` | several commits and one wait for the disk |
+//! | `moments` | keys that contain the time of the write |
+
+mod deferred_sync;
+mod grow;
+mod isolate;
+mod moments;
+pub(crate) mod plan;
+mod send;
+pub(crate) mod session;
+mod settle;
+pub(crate) mod sql;
+pub(crate) mod writer;
 
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use windrow_core::{Executor, Fault, Report, RowDone, RowWrite, Unit, Verdict};
 
-use super::writer::{Database, Lost, Writer};
+use self::writer::{Database, Lost, Writer};
 use crate::values::packed::Packed;
 
-/// A way to the writer. Several may be had; their batches go one after another.
+/// A handle of the writer. The batches of several run one after another.
 #[derive(Debug)]
 pub(crate) struct SqliteExecutor {
     writer: Arc<Writer>,
-    /// The buffers of the batch before.
+    /// The buffers of the last batch, to be used again.
     spare: Packed,
 }
 

@@ -1,7 +1,7 @@
-//! Rows that are told apart by the moment at which they are written: `primary key (device, time)`
-//! with `time` by default the moment. SQLite's clock counts milliseconds, and a batch writes many
-//! rows in one: a row whose key another row has had in the same millisecond waits for the next one.
-//! Alone it would have come later too.
+//! Keys that contain the time of the write: `primary key (device, time)` with the current time as
+//! the default. SQLite's clock counts milliseconds, and a batch writes many rows in one. A row
+//! whose key another row got in the same millisecond waits for the next one. Alone it would have
+//! come later too.
 
 use std::collections::HashSet;
 use std::hash::{BuildHasher, Hash, Hasher};
@@ -11,10 +11,10 @@ use foldhash::fast::FixedState;
 
 use crate::values::packed::Datum;
 
-/// The length of SQLite's shortest moment.
+/// The resolution of SQLite's clock.
 const MOMENT: Duration = Duration::from_millis(1);
 
-/// The keys that rows were written with in the last millisecond, but for the moment in them.
+/// The keys of the rows written in the last millisecond, without the time in them.
 #[derive(Debug, Default)]
 pub(crate) struct Moments {
     at: Duration,
@@ -22,7 +22,7 @@ pub(crate) struct Moments {
 }
 
 impl Moments {
-    /// Waits until a row of these keys is the only one of its moment.
+    /// Waits until the clock shows a time that no row with these keys has.
     pub(crate) fn wait(&self, keys: &[u64]) {
         if keys.iter().all(|key| !self.taken.contains(key)) {
             return;
@@ -51,8 +51,8 @@ impl Moments {
     }
 }
 
-/// Hashes what a row has in the other columns of a table's key. Values that some column takes for
-/// equal have the same hash.
+/// Hashes the values of the other columns of a key. Values that are equal in some column have the
+/// same hash.
 pub(crate) fn hash<'a>(table: &str, key: usize, values: impl Iterator<Item = Datum<'a>>) -> u64 {
     let mut hasher = FixedState::default().build_hasher();
     (table.to_ascii_lowercase(), key).hash(&mut hasher);
@@ -83,7 +83,7 @@ fn clock() -> Duration {
     now.unwrap_or_default()
 }
 
-/// Returns the moment as SQLite's clock shows it.
+/// Returns the time as SQLite's clock shows it.
 fn whole(time: Duration) -> Duration {
     Duration::from_secs(time.as_secs()) + Duration::from_millis(time.subsec_millis().into())
 }

@@ -1,4 +1,4 @@
-//! A connection and what is known of its database between batches.
+//! A connection, and the state of its database between batches.
 
 #[cfg(test)]
 mod tests;
@@ -11,10 +11,10 @@ use windrow_core::{Fault, Report, RowDone, Shape, TableName, Verdict};
 use windrow_database::Options;
 
 use super::moments::Moments;
-use super::plan::{Plan, Refusal, TableRules};
-use super::plans::Plans;
+use super::plan::{Plan, Plans};
 use super::send::UnitRunner;
 use super::settle::Batch;
+use super::sql::{NoPlan, TableRules};
 use crate::catalog::cache::Catalog;
 use crate::catalog::standings::Standings;
 use crate::catalog::table::Table;
@@ -24,7 +24,7 @@ use crate::identity::Identity;
 use crate::location::Location;
 use crate::values::packed::Packed;
 
-/// A connection and what is known of its database.
+/// A connection, with the descriptions and plans of its database.
 #[derive(Debug)]
 pub(crate) struct Session {
     connection: Connection,
@@ -37,6 +37,7 @@ pub(crate) struct Session {
 }
 
 impl Session {
+    /// Wraps a connection.
     pub(crate) fn new(connection: Connection, rules: TableRules) -> Self {
         Self {
             connection,
@@ -49,8 +50,7 @@ impl Session {
         }
     }
 
-    /// The session of a database that can be opened once more, which tells what it finds of its
-    /// tables.
+    /// Opens a session. It reports to `standings` which of its tables share transactions.
     pub(crate) fn open(
         location: &Location,
         options: &Options,
@@ -78,7 +78,7 @@ impl Session {
         })
     }
 
-    /// Looks whether the file is still the one that its path names.
+    /// Checks that the path still names the same file.
     ///
     /// # Errors
     /// Those of [`Identity::check`].
@@ -86,20 +86,22 @@ impl Session {
         self.file.as_ref().map_or(Ok(()), Identity::check)
     }
 
+    /// Returns the connection.
     pub(crate) fn connection(&self) -> &Connection {
         &self.connection
     }
 
-    /// True where tables and columns that are missing are made.
+    /// Returns true if missing tables and columns are created.
     pub(crate) fn creates(&self) -> bool {
         self.rules.create
     }
 
+    /// Returns the connection, and drops everything else.
     pub(crate) fn into_connection(self) -> Connection {
         self.connection
     }
 
-    /// Looks whether the schema has changed, and forgets what was made for another one.
+    /// Drops plans and statements if the schema has changed.
     pub(crate) fn renew(&mut self) -> rusqlite::Result<()> {
         if self.catalog.refresh(&self.connection)? {
             self.plans.clear();
@@ -108,16 +110,16 @@ impl Session {
         Ok(())
     }
 
-    /// The table of that name, as it was when [`Session::renew`] looked.
+    /// Returns the table of that name, as of the last [`Session::renew`].
     pub(crate) fn table(&mut self, name: &TableName) -> rusqlite::Result<Option<Arc<Table>>> {
         self.catalog.table(&self.connection, name)
     }
 
-    /// The plan of a shape.
+    /// Returns the plan of a shape.
     pub(crate) fn plan(
         &mut self,
         shape: &Arc<Shape>,
-    ) -> rusqlite::Result<Result<Arc<Plan>, Refusal>> {
+    ) -> rusqlite::Result<Result<Arc<Plan>, NoPlan>> {
         let table = self.catalog.table(&self.connection, &shape.table)?;
         Ok(self.plans.plan(shape, table.as_deref(), self.rules))
     }

@@ -1,29 +1,73 @@
-//! The SQL of a plan.
+//! Writes the SQL of a plan.
 
 use std::sync::Arc;
 
-use windrow_core::{Fault, FaultClass, Key, Name, OnConflict, Returning, Shape};
+use windrow_core::moves::TableFacts;
+use windrow_core::{Fault, Key, Name, OnConflict, Returning, Shape};
 use windrow_database::demand;
 use windrow_database::named_key::UniqueKeys as _;
 use windrow_database::quote::{push_ident, push_idents, push_table};
+use windrow_database::shape_faults;
 
-use super::plan::{Refusal, ReturnedColumns, TableRules};
 use crate::catalog::table::Table;
 use crate::values::bind::{Slot, Use};
 use crate::values::column::ColumnType;
 
-/// A shape and its table, from which the statement is made.
+/// The returned columns of a statement.
+#[derive(Debug)]
+pub(crate) struct ReturnedColumns {
+    pub(crate) names: Arc<[Name]>,
+    pub(crate) types: Box<[ColumnType]>,
+}
+
+/// The reason why a shape has no plan.
+#[derive(Debug)]
+pub(crate) enum NoPlan {
+    /// The shape can never be executed.
+    Fault(Fault),
+    /// The table has to be created or extended first.
+    Grow,
+}
+
+impl From<Fault> for NoPlan {
+    fn from(fault: Fault) -> Self {
+        Self::Fault(fault)
+    }
+}
+
+/// The options for tables that are missing, or lack columns.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct TableRules {
+    /// [`crate::Options::create_tables`].
+    pub(crate) create: bool,
+    /// [`crate::Options::extend_tables`].
+    pub(crate) extend: bool,
+    /// [`crate::Options::exact_names`].
+    pub(crate) exact: bool,
+}
+
+impl TableRules {
+    /// Refuses a table that is not spelled as the shape names it, if `exact` is set.
+    pub(crate) fn check(self, shape: &Shape, table: &Table) -> Result<(), Fault> {
+        match self.exact && table.name != shape.table.table {
+            true => Err(TableFacts::otherwise_spelled(&shape.table, &table.name)),
+            false => Ok(()),
+        }
+    }
+}
+
+/// A shape and its table, for which the statement is written.
 pub(crate) struct SqlBuilder<'a> {
     pub(crate) shape: &'a Shape,
     pub(crate) table: &'a Table,
     pub(crate) rules: TableRules,
 }
 
-/// The text of a statement, and where the values of a row go in it.
+/// The text of a statement, and its parameters.
 type Parts = (String, Vec<Slot>);
 
 impl SqlBuilder<'_> {
-    pub(crate) fn insert(&self) -> Result<Parts, Refusal> {
+    pub(crate) fn insert(&self) -> Result<Parts, NoPlan> {
         let slots = self.stored()?;
         let present = || slots.iter().filter(|s| s.use_ != Use::Missing);
         let mut sql = String::from("INSERT INTO ");
@@ -32,7 +76,7 @@ impl SqlBuilder<'_> {
             sql.push_str(" DEFAULT VALUES");
             if self.shape.on_conflict != OnConflict::Error {
                 return Err(Fault::invalid(format!(
-                    "an insert into table {} that minds conflicts must name at least one column",
+                    "an insert into table {} with a conflict rule must name at least one column",
                     self.shape.table
                 ))
                 .into());
@@ -49,7 +93,7 @@ impl SqlBuilder<'_> {
         Ok((sql, slots))
     }
 
-    pub(crate) fn update(&self) -> Result<Parts, Refusal> {
+    pub(crate) fn update(&self) -> Result<Parts, NoPlan> {
         let mut slots = self.stored()?;
         let keys = self.keys(&slots)?;
         let mut sql = String::from("UPDATE ");
@@ -59,7 +103,7 @@ impl SqlBuilder<'_> {
         let before = sql.len();
         push_assignments(&mut sql, present, ", ");
         if sql.len() == before {
-            // Nothing is to change: the row is counted all the same, and keeps what it has.
+            // The update changes no column. The row counts, and keeps its values.
             if let Some(key) = keys.first() {
                 push_ident(&mut sql, &key.column);
                 sql.push_str(" = ");
@@ -72,7 +116,7 @@ impl SqlBuilder<'_> {
         Ok((sql, slots))
     }
 
-    pub(crate) fn delete(&self) -> Result<Parts, Refusal> {
+    pub(crate) fn delete(&self) -> Result<Parts, NoPlan> {
         let keys = self.keys(&[])?;
         let mut sql = String::from("DELETE FROM ");
         push_table(&mut sql, &self.shape.table);
@@ -81,7 +125,7 @@ impl SqlBuilder<'_> {
         Ok((sql, keys))
     }
 
-    pub(crate) fn get(&self) -> Result<Parts, Refusal> {
+    pub(crate) fn get(&self) -> Result<Parts, NoPlan> {
         let keys = self.keys(&[])?;
         let mut sql = String::from("SELECT ");
         match self.returned()? {
@@ -96,14 +140,13 @@ impl SqlBuilder<'_> {
         Ok((sql, keys))
     }
 
-    /// The slots of the values that are stored.
-    fn stored(&self) -> Result<Vec<Slot>, Refusal> {
+    /// Returns the parameters of the stored values.
+    fn stored(&self) -> Result<Vec<Slot>, NoPlan> {
         let mut slots: Vec<Slot> = Vec::with_capacity(self.shape.columns.len());
         let mut parameter = 0;
         for name in &self.shape.columns {
             if slots.iter().any(|s| s.column.eq_ignore_ascii_case(name)) {
-                let message = format!("column {name} is named twice");
-                return Err(Fault::new(FaultClass::Invalid, "42701", message).into());
+                return Err(shape_faults::named_twice(name).into());
             }
             let (column_type, use_) = match self.table.column(name) {
                 Some((_, column)) if self.table.made => (column.column_type, Use::Firm),
@@ -124,8 +167,8 @@ impl SqlBuilder<'_> {
         Ok(slots)
     }
 
-    /// The slots of the values that find a row; their parameters follow those of `before`.
-    fn keys(&self, before: &[Slot]) -> Result<Vec<Slot>, Refusal> {
+    /// Returns the parameters that find a row. They follow those of `before`.
+    fn keys(&self, before: &[Slot]) -> Result<Vec<Slot>, NoPlan> {
         let first = before.last().map_or(0, |s| s.parameter) + 1;
         let names = self.key()?;
         self.table.check_named_key(self.shape)?;
@@ -148,7 +191,7 @@ impl SqlBuilder<'_> {
         names.iter().enumerate().map(slot).collect()
     }
 
-    /// The columns of the key.
+    /// Returns the columns of the key.
     fn key(&self) -> Result<Vec<Name>, Fault> {
         let names: Vec<Name> = match &self.shape.key {
             Key::Columns(names) => names.to_vec(),
@@ -167,7 +210,7 @@ impl SqlBuilder<'_> {
         Ok(names)
     }
 
-    fn push_conflict(&self, sql: &mut String, slots: &[Slot]) -> Result<(), Refusal> {
+    fn push_conflict(&self, sql: &mut String, slots: &[Slot]) -> Result<(), NoPlan> {
         match (self.shape.on_conflict, &self.shape.key) {
             (OnConflict::Error, _) => return Ok(()),
             // A table without a primary key: any conflict at all.
@@ -193,7 +236,7 @@ impl SqlBuilder<'_> {
         let is_key = |name: &Name| key.iter().any(|k| k.eq_ignore_ascii_case(name));
         let present = slots.iter().filter(|s| s.use_ != Use::Missing);
         let others: Vec<&Name> = present.map(|s| &s.column).filter(|n| !is_key(n)).collect();
-        // Where only the key is named, writing it again makes the row count.
+        // If only the key is named, setting it again makes the row count.
         let set = if others.is_empty() {
             key.iter().collect()
         } else {
@@ -210,7 +253,7 @@ impl SqlBuilder<'_> {
         Ok(())
     }
 
-    fn push_returning(&self, sql: &mut String) -> Result<(), Refusal> {
+    fn push_returning(&self, sql: &mut String) -> Result<(), NoPlan> {
         if let Some(returned) = self.returned()? {
             sql.push_str(" RETURNING ");
             push_idents(sql, returned.names.iter());
@@ -218,8 +261,8 @@ impl SqlBuilder<'_> {
         Ok(())
     }
 
-    /// The columns that come back, if any.
-    pub(crate) fn returned(&self) -> Result<Option<ReturnedColumns>, Refusal> {
+    /// Returns the columns of the result, if there are any.
+    pub(crate) fn returned(&self) -> Result<Option<ReturnedColumns>, NoPlan> {
         let names: Arc<[Name]> = match &self.shape.returning {
             Returning::Nothing => return Ok(None),
             Returning::All => self.table.columns.iter().map(|c| c.name.clone()).collect(),
@@ -234,10 +277,10 @@ impl SqlBuilder<'_> {
         Ok(Some(ReturnedColumns { names, types }))
     }
 
-    /// For a column that is not there: the row itself may bring it.
-    fn not_yet(&self, name: &Name) -> Refusal {
+    /// Returns the reason for a missing column, which the row itself may add.
+    fn not_yet(&self, name: &Name) -> NoPlan {
         if self.adds() && self.shape.columns.contains(name) {
-            Refusal::Grow
+            NoPlan::Grow
         } else {
             self.no_column(name).into()
         }
@@ -252,10 +295,7 @@ impl SqlBuilder<'_> {
         if self.rules.create && self.table.plain {
             return demand::not_extended(&self.shape.table, name);
         }
-        let message = format!("table {} has no column named {name}", self.shape.table);
-        Fault::new(FaultClass::NoColumn, "42703", message)
-            .with_table(Some(&*self.shape.table.table))
-            .with_column(Some(&**name))
+        shape_faults::no_column(&self.shape.table, name)
     }
 }
 
@@ -284,7 +324,7 @@ fn push_assignments<'a>(sql: &mut String, slots: impl Iterator<Item = &'a Slot>,
     }
 }
 
-/// Equality: a NULL in the key finds nothing.
+/// Appends the condition that finds a row by equality, so that NULL in the key finds none.
 fn push_where(sql: &mut String, keys: &[Slot]) {
     sql.push_str(" WHERE ");
     push_assignments(sql, keys.iter(), " AND ");

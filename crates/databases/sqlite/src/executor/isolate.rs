@@ -1,5 +1,5 @@
-//! What runs again, and how small, when a transaction of a batch fails as a whole, until each unit
-//! has the outcome that it has alone.
+//! Isolates failures: decides which units run again, and how many together, after a transaction has
+//! failed as a whole.
 //!
 //! If a unit rolled back the transaction, the units around it run again and it runs alone. If the
 //! commit failed, which names no unit, the part is halved. The order is always that of the batch.
@@ -10,7 +10,7 @@ use windrow_core::{Fault, RowDone, Rung, UnitFault, Verdict};
 
 use super::deferred_sync::{DeferredSync, relax};
 use super::moments::Moments;
-use super::plans::Plans;
+use super::plan::Plans;
 use super::send::{Needs, UnitRunner};
 use super::settle::{Batch, Part};
 use crate::catalog::cache::Catalog;
@@ -22,8 +22,8 @@ use crate::fault::{Failure, Scope};
 const MAX_STRIKES: u32 = 3;
 
 impl Batch<'_> {
-    /// Cuts a part where a unit may not share its transaction: what comes before it stays, the rest
-    /// is run behind it. Returns `None` if the part does not run in this transaction.
+    /// Cuts a part before a unit that may not share its transaction. The rest runs after it.
+    /// Returns `None` if the part does not run in this transaction.
     pub(super) fn separate(&mut self, mut part: Part) -> Option<Part> {
         let Range { start, end } = part.units;
         let mut apart = start..end;
@@ -69,7 +69,7 @@ impl Batch<'_> {
             return self.busy(part, fault);
         }
         let (mut catalog, mut plans) = (Catalog::default(), Plans::default());
-        // To open a connection takes longer than a moment.
+        // Opening a connection takes longer than a millisecond.
         let mut moments = Moments::default();
         let given = (self.runner.packed, self.runner.rules);
         let runner = UnitRunner::new(&connection, &mut catalog, &mut plans, &mut moments, given);
@@ -95,7 +95,7 @@ impl Batch<'_> {
     }
 
     /// Settles a part of which one unit rolled back the transaction: the units before it run again,
-    /// then it runs alone, then the units behind it.
+    /// then it runs alone, then the units after it.
     pub(super) fn undone(
         &mut self,
         part: Part,
@@ -142,7 +142,7 @@ impl Batch<'_> {
         }
     }
 
-    /// Gives back a part that another process has blocked, and then all that is left.
+    /// Returns a part that another process has blocked to the lane, and then all that is left.
     fn busy(&mut self, part: Part, fault: Fault) {
         self.conclude_all(part.units, &Verdict::RolledBack(fault.clone()));
         self.stop = Some(fault);

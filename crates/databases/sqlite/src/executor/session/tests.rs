@@ -7,7 +7,7 @@ use windrow_core::{
 };
 
 use super::*;
-use crate::ladder::plan::TableRules;
+use crate::executor::sql::TableRules;
 
 fn session() -> Session {
     let connection = Connection::open_in_memory().unwrap();

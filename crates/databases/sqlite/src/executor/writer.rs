@@ -1,9 +1,8 @@
-//! The thread that owns the connection: SQLite has one writer at a time, so there is one.
+//! Runs the thread that owns the connection: SQLite has one writer at a time, so there is one.
 //!
-//! What it is to do comes as a closure through a bounded channel; the pattern is that of
-//! sqlx-sqlite's `connection/worker.rs`. A closure that panics takes its connection with it (an
-//! open transaction is rolled back by that), never the thread: its caller learns that the answer is
-//! lost, the next one gets a new connection.
+//! Jobs are closures, which come through a bounded channel, as in sqlx-sqlite's
+//! `connection/worker.rs`. If a closure panics, its connection is closed, which rolls back an open
+//! transaction. Its caller gets no answer, and the next one gets a new connection.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -18,13 +17,13 @@ use super::session::Session;
 use crate::catalog::standings::Standings;
 use crate::location::Location;
 
-/// What may wait for the thread: two executors and a ping, and some room.
-const WAITING: usize = 8;
+/// Jobs that wait for the thread: two executors, a ping, and a few more.
+const MAX_WAITING: usize = 8;
 
 type Job = Box<dyn FnOnce(&mut Database) + Send>;
 
-/// The handle of the thread. When the last one is dropped, the thread finishes what it was asked
-/// for, checkpoints and ends; dropping waits for that.
+/// The handle of the thread. When it is dropped, the thread finishes its jobs, checkpoints and
+/// ends. Dropping waits for that.
 #[derive(Debug)]
 pub(crate) struct Writer {
     jobs: Option<mpsc::Sender<Job>>,
@@ -32,16 +31,16 @@ pub(crate) struct Writer {
     standings: Arc<Standings>,
 }
 
-/// Why there is no answer.
+/// The reason why a job has no answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Lost {
-    /// The thread was gone already: nothing was done.
+    /// The thread had ended: the job did not run.
     NotBegun,
-    /// The work broke off half-way: it cannot be known what was done.
+    /// The job panicked: an unknown part of it was done.
     HalfWay,
 }
 
-/// The database that the thread serves, opened when it is first needed.
+/// The database of the thread, opened by the first job that needs it.
 #[derive(Debug)]
 pub(crate) struct Database {
     location: Location,
@@ -51,9 +50,9 @@ pub(crate) struct Database {
 }
 
 impl Writer {
-    /// Starts the thread. The database is opened when it is first asked for.
+    /// Starts the thread. The first job that needs the database opens it.
     pub(crate) fn spawn(location: Location, options: Options) -> Result<Self, Fault> {
-        let (sender, jobs) = mpsc::channel(WAITING);
+        let (sender, jobs) = mpsc::channel(MAX_WAITING);
         let standings = Arc::<Standings>::default();
         let database = Database {
             location,
@@ -72,21 +71,20 @@ impl Writer {
         })
     }
 
-    /// What has been found of the tables.
+    /// Returns which tables share transactions, as far as it is known.
     pub(crate) fn standings(&self) -> &Standings {
         &self.standings
     }
 
-    /// Has the thread do something and gives back what came of it. A future that is dropped before
-    /// the thread has taken the work takes it out only while the channel is full; otherwise the
-    /// work is done and its answer dropped.
+    /// Has the thread run a job, and returns its result. A dropped future withdraws the job only
+    /// while the channel is full. After that the job runs and its result is dropped.
     pub(crate) async fn ask<T: Send + 'static>(
         &self,
         work: impl FnOnce(&mut Database) -> T + Send + 'static,
     ) -> Result<T, Lost> {
         let (reply, answer) = oneshot::channel();
         let job: Job = Box::new(move |database| {
-            // An error only says that nobody waits any more.
+            // An error means that the caller has gone.
             drop(reply.send(work(database)));
         });
         let jobs = self.jobs.as_ref().ok_or(Lost::NotBegun)?;
@@ -94,8 +92,7 @@ impl Writer {
         answer.await.map_err(|_| Lost::HalfWay)
     }
 
-    /// The same for work that can fail and that leaves nothing behind where it breaks off: being
-    /// lost is then one failure more.
+    /// Has the thread run a job that leaves nothing behind if it panics: a panic is a fault then.
     pub(crate) async fn run<T: Send + 'static>(
         &self,
         work: impl FnOnce(&mut Database) -> Result<T, Fault> + Send + 'static,
@@ -114,19 +111,18 @@ impl Drop for Writer {
     fn drop(&mut self) {
         self.jobs = None;
         if let Some(thread) = self.thread.take() {
-            // Panics are caught inside; there is nobody to tell of one here.
+            // The thread catches panics of its jobs.
             drop(thread.join());
         }
     }
 }
 
 impl Database {
-    /// The connection, opened if need be: also where the file is not there any more, or is another
-    /// one.
+    /// Returns the session. Opens it if there is none, or if the path names another file by now.
     pub(crate) fn session(&mut self) -> Result<&mut Session, Fault> {
         let there = self.session.as_ref().map_or(Ok(()), Session::check_file);
         if let Err(fault) = there {
-            tracing::error!(%fault, "the SQLite file is opened anew");
+            tracing::error!(%fault, "the SQLite file is opened again");
             self.session = None;
         }
         match &mut self.session {
@@ -138,7 +134,7 @@ impl Database {
         }
     }
 
-    /// Forgets a connection that cannot be used any more; the next caller gets a new one.
+    /// Drops a connection that cannot be used any more. The next job opens another one.
     pub(crate) fn discard(&mut self) {
         self.session = None;
     }
@@ -147,7 +143,7 @@ impl Database {
 fn serve(mut database: Database, mut jobs: mpsc::Receiver<Job>) {
     while let Some(job) = jobs.blocking_recv() {
         if catch_unwind(AssertUnwindSafe(|| job(&mut database))).is_err() {
-            tracing::error!("SQLite's writer met a defect; its connection is opened anew");
+            tracing::error!("SQLite's writer met a defect; its connection is opened again");
             database.discard();
         }
     }
@@ -156,7 +152,7 @@ fn serve(mut database: Database, mut jobs: mpsc::Receiver<Job>) {
     }
 }
 
-/// Brings the write-ahead log into the database file, as far as other processes let it, and closes.
+/// Checkpoints the write-ahead log, as far as other processes allow it, and closes.
 fn close(connection: Connection) {
     let checkpoint = connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()));
     if let Err(error) = checkpoint {

@@ -1,9 +1,9 @@
-//! Several commits and one wait for the disk.
+//! Commits several transactions and waits for the disk once.
 //!
-//! Each unit that goes apart is a transaction of its own, and nobody is told of one before the
-//! batch is done. So the commits of such a batch do not wait for the disk one by one: the
-//! write-ahead log is synced once, behind the last of them. Its frames are checked in their order,
-//! so what a loss of power leaves of it is whole transactions from the front.
+//! Each isolated unit is a transaction of its own, and no unit is answered before the batch ends.
+//! So the commits of such a batch do not wait for the disk one by one: the write-ahead log is
+//! synced once, after the last commit. SQLite checks the log's frames in their order, so a loss of
+//! power leaves whole transactions, from the first on.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -12,7 +12,7 @@ use rusqlite::Connection;
 
 use crate::fault::{Failure, Scope};
 
-/// What `PRAGMA synchronous` calls FULL.
+/// The number of FULL in `PRAGMA synchronous`.
 const FULL: i64 = 2;
 
 /// A connection whose commits do not wait for the disk.
@@ -22,8 +22,8 @@ pub(crate) struct DeferredSync {
 }
 
 impl DeferredSync {
-    /// To be called between transactions. `None` where nothing changes: a database that does not
-    /// write ahead, or does not wait for the disk anyway.
+    /// Begins between two transactions. Returns `None` if the database has no write-ahead log, or
+    /// does not wait for the disk anyway.
     pub(crate) fn begin(connection: &Connection) -> Option<Self> {
         let ask = |sql: &str| connection.prepare_cached(sql);
         let journal: String = ask("PRAGMA journal_mode")
@@ -44,10 +44,10 @@ impl DeferredSync {
     /// Waits until all that was committed is on disk; commits wait again from now on.
     ///
     /// # Errors
-    /// It cannot be known what is on disk, and the connection must not be used any more.
+    /// An unknown part is on disk, and the connection must not be used any more.
     pub(crate) fn end(self, connection: &Connection) -> Result<(), Failure> {
         connection.execute_batch("PRAGMA synchronous = FULL")?;
-        // Nothing is locked through this handle, so closing it gives no lock away.
+        // This handle holds no lock, so closing it releases none.
         let synced = File::options().write(true).open(&self.log);
         synced.and_then(|log| log.sync_all()).map_err(|error| {
             let message = format!("the write-ahead log could not be synced: {error}");
@@ -59,7 +59,7 @@ impl DeferredSync {
     }
 }
 
-/// Lets the commits of a connection go on without waiting.
+/// Has the commits of a connection return without waiting for the disk.
 pub(crate) fn relax(connection: &Connection) -> rusqlite::Result<()> {
     connection.execute_batch("PRAGMA synchronous = NORMAL")
 }
