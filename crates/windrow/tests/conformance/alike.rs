@@ -20,20 +20,36 @@ impl Dice {
     fn id(&mut self) -> i64 {
         i64::try_from(self.below(12)).unwrap()
     }
+
+    /// A value for a column of numbers, now and then one that it refuses.
+    fn number(&mut self, n: i64) -> Value {
+        match self.below(12) {
+            0 => Value::Null,
+            1 => "no number".into(),
+            2 => Value::number("1.5"),
+            _ => n.into(),
+        }
+    }
 }
 
 /// A write to a table: any operation on few rows, so that they meet.
 fn write(dice: &mut Dice, table: &str, n: i64) -> Unit<RowWrite> {
-    let id = dice.id();
-    let text = format!("{n}");
-    let give_back = dice.below(2) == 0;
+    let id = match dice.below(15) {
+        0 => Value::Null,
+        1 => "no key".into(),
+        2 => format!("{}", dice.id()).into(),
+        _ => dice.id().into(),
+    };
+    let (text, number) = (format!("{n}"), dice.number(n));
+    // A key that the database generates is another one in the other table.
+    let give_back = dice.below(2) == 0 && id != Value::Null;
     let make = match dice.below(8) {
         0..=2 => insert(table, &["id", "a", "n"]),
         3 => insert(table, &["id", "a", "n"]).ignore(),
         4 => insert(table, &["n", "id", "a"]).upsert(),
         5 => update(table, &["a"]),
         6 => delete(table),
-        _ => return get(table).of(row![id]),
+        _ => return get(table).of(vec![id]),
     };
     let make = if give_back {
         make.returning(&["id", "a", "n"])
@@ -42,13 +58,13 @@ fn write(dice: &mut Dice, table: &str, n: i64) -> Unit<RowWrite> {
     };
     let shape = make.shape();
     let value = |name: &str| match name {
-        "id" => Value::from(id),
+        "id" => id.clone(),
         "a" => Value::from(&*text),
-        _ => Value::from(n),
+        _ => number.clone(),
     };
     let mut row: Vec<Value> = shape.columns.iter().map(|name| value(name)).collect();
     if shape.has_key_values() {
-        row.push(id.into());
+        row.push(id.clone());
     }
     make.of(row)
 }
@@ -64,10 +80,10 @@ fn brief(outcome: &UnitOutcome<RowDone>) -> String {
                 .map(|r| (r.columns.to_vec(), r.rows.clone()));
             format!("{} {returned:?}", done.rows)
         }
-        Err(failed) => format!(
-            "{:?} {} at {}",
-            failed.fault.class, failed.fault.code, failed.at
-        ),
+        Err(failed) => {
+            let fault = format!("{:?} at {}", failed.fault, failed.at);
+            fault.replace("many", "one")
+        }
     }
 }
 

@@ -60,6 +60,28 @@ pub(crate) async fn units_are_all_or_nothing(mut bed: Bed) {
     assert_eq!(bed.seen("t", 5).await.unwrap()[1], "y".into());
 }
 
+pub(crate) async fn the_first_failure_of_a_large_unit_is_named(mut bed: Bed) {
+    bed.lay(&[plain()]).await;
+    let put = insert("t", &["id", "a"]);
+    bed.succeed(&[put.of(row![333, "first"]), put.of(row![450, "first"])])
+        .await;
+    let large = || Unit::of((0..500).map(|id| put.row(row![id, "x"])));
+    let small = |ids: [i64; 2]| Unit::of(ids.map(|id| put.row(row![id, "x"])));
+    let units = [small([1000, 1001]), large(), small([1002, 333])];
+    // Among others first, then by itself.
+    let mut outcomes = bed.outcomes(&units).await;
+    outcomes.extend(bed.outcomes(&[large()]).await);
+    assert_eq!(outcomes[0].as_ref().unwrap().len(), 2);
+    for (outcome, at) in outcomes[1..].iter().zip([333, 1, 333]) {
+        let failed = outcome.as_ref().unwrap_err();
+        assert_eq!((failed.at, failed.fault.class), (at, FaultClass::Unique));
+    }
+    for (id, is_there) in [(0, false), (499, false), (1000, true), (1002, false)] {
+        assert_eq!(bed.seen("t", id).await.is_some(), is_there, "{id}");
+    }
+    assert_eq!(bed.seen("t", 333).await.unwrap()[1], "first".into());
+}
+
 pub(crate) async fn units_keep_their_own_order(mut bed: Bed) {
     bed.lay(&[plain()]).await;
     let unit = |id: i64| {

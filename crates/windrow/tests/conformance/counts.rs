@@ -1,6 +1,6 @@
 //! Every write counts its own rows.
 
-use windrow_core::{RowWrite, Unit};
+use windrow_core::{RowWrite, Unit, Value};
 
 use crate::bed::Bed;
 use crate::words::*;
@@ -15,7 +15,32 @@ async fn thirty(bed: &mut Bed) {
 
 pub(crate) async fn missing_rows_count_nothing(mut bed: Bed) {
     thirty(&mut bed).await;
+    let put = insert("t", &["id", "a"]);
+    let units: Vec<Unit<RowWrite>> = (100..300)
+        .step_by(2)
+        .map(|id| put.of(row![id, "old"]))
+        .collect();
+    bed.succeed(&units).await;
     let (set, drop) = (update("t", &["a"]), delete("t"));
+    // Every second row is missing: more than a server reports one by one.
+    for make in [&set, &drop] {
+        let row = |id: i64| match make.shape().columns.len() {
+            0 => row![id],
+            _ => row!["new", id],
+        };
+        let units: Vec<Unit<RowWrite>> = (100..300).map(|id| make.of(row(id))).collect();
+        for (id, outcome) in (100..).zip(bed.outcomes(&units).await) {
+            assert_eq!(count(&outcome), u64::from(id % 2 == 0), "{id}");
+        }
+    }
+    assert_eq!(bed.seen("t", 200).await, None);
+    let nothing = [
+        set.of(vec!["new".into(), Value::Null]),
+        drop.of(vec![Value::Null]),
+    ];
+    for outcome in bed.outcomes(&nothing).await {
+        assert_eq!(count(&outcome), 0, "no row has a NULL key");
+    }
     let mut units: Vec<Unit<RowWrite>> = (20..40).map(|id| set.of(row!["new", id])).collect();
     units.extend((0..60).step_by(3).map(|id| drop.of(row![id])));
     for size in [1, 40] {
@@ -23,7 +48,7 @@ pub(crate) async fn missing_rows_count_nothing(mut bed: Bed) {
         let outcomes = bed.outcomes(&units[..size]).await;
         for (unit, outcome) in units.iter().zip(&outcomes) {
             let write = &unit.work()[0];
-            let windrow_core::Value::Int(id) = write.key_values()[0] else {
+            let Value::Int(id) = write.key_values()[0] else {
                 panic!("{write:?}")
             };
             assert_eq!(count(outcome), u64::from(id < 30), "{write:?}");

@@ -206,3 +206,21 @@ pub(crate) async fn tables_of_others_get_no_columns(bed: Bed) {
     let mut executor = sink.connect(Purpose::Batches).await.unwrap();
     assert!(run(&mut executor, &[more.of(row![1, 1])]).await[0].is_ok());
 }
+
+pub(crate) async fn without_the_option_nothing_is_created(mut bed: Bed) {
+    let (put, read) = (insert("nowhere", &["id"]), get("nowhere"));
+    for unit in [put.of(row![1]), read.returning(&["id"]).of(row![1])] {
+        let outcomes = bed.outcomes(&[unit]).await;
+        assert_eq!(fault(&outcomes[0]).class, FaultClass::NoTable);
+    }
+    if bed.sink.profile().name == "ArangoDB" {
+        // A document may have any attributes.
+        return;
+    }
+    bed.lay(&[plain()]).await;
+    let more = insert("t", &["id", "missing"]);
+    let units: Vec<_> = (0..3).map(|id| more.of(row![id, 1])).collect();
+    for outcome in bed.outcomes(&units).await {
+        assert_eq!(fault(&outcome).class, FaultClass::NoColumn);
+    }
+}

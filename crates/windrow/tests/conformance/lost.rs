@@ -1,4 +1,4 @@
-//! Connections that break, and locks that somebody else holds.
+//! Connections that break, and locks of other sessions.
 
 use std::time::Duration;
 
@@ -90,10 +90,15 @@ pub(crate) async fn a_foreign_lock_holds_up_its_own_write_alone(bed: Bed) {
     let verdicts = executor.execute(&units).await.verdicts;
     for (id, verdict) in (0..).zip(verdicts) {
         match id {
-            7 => assert!(matches!(verdict, Verdict::WaitsForLock(_)), "{verdict:?}"),
+            7 => match verdict {
+                Verdict::WaitsForLock(fault) => assert_eq!(fault.code, "55P03"),
+                other => panic!("{other:?}"),
+            },
             _ => assert_eq!(count(&told(verdict)), 1),
         }
     }
+    let again = executor.execute(&units[7..8]).await.verdicts;
+    assert!(matches!(again[..], [Verdict::WaitsForLock(_)]), "{again:?}");
     let mut alone = sink.connect(Purpose::LockWait).await.unwrap();
     let waiting = units[7..8].to_vec();
     let task = tokio::spawn(async move { alone.execute(&waiting).await });

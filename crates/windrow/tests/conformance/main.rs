@@ -45,9 +45,13 @@ macro_rules! conform {
             conform!(@ $ground returned::what_comes_back_is_its_own [Returned]);
             conform!(@ $ground returned::reads_give_each_its_row []);
             conform!(@ $ground atomic::units_are_all_or_nothing [Atomic]);
+            conform!(@ $ground atomic::the_first_failure_of_a_large_unit_is_named [Atomic, Errors]);
             conform!(@ $ground atomic::units_keep_their_own_order [Atomic, Order]);
             conform!(@ $ground order::writes_to_one_row_keep_their_order [Order]);
+            conform!(@ $ground order::every_write_to_one_row_counts [Order]);
             conform!(@ $ground order::a_success_is_seen_by_everybody [Committed]);
+            conform!(@ $ground order::a_child_sent_before_its_parent_fails [ForeignKeys, Order]);
+            conform!(@ $ground order::no_unit_overtakes_one_that_waits_for_a_lock [Locks, Order]);
             conform!(@ $ground values::what_is_read_is_what_was_written [Values]);
             conform!(@ $ground keys::other_unique_keys_are_kept [Unique]);
             conform!(@ $ground keys::a_named_key_names_one_row []);
@@ -64,6 +68,7 @@ macro_rules! conform {
             conform!(@ $ground created::decimals_follow_whole_numbers []);
             conform!(@ $ground created::zeros_have_no_sign []);
             conform!(@ $ground created::tables_of_others_get_no_columns []);
+            conform!(@ $ground created::without_the_option_nothing_is_created []);
             conform!(@ $ground limitations::declared_limitations_are_real []);
         }
     };

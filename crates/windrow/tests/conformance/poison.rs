@@ -50,7 +50,11 @@ pub(crate) async fn of_equal_rows_one_is_written(mut bed: Bed) {
         let tries: Vec<usize> = (0..60).filter(|n| n % 2 == 0 && n / 2 % 10 == id).collect();
         let (won, lost): (Vec<usize>, Vec<usize>) =
             tries.into_iter().partition(|n| outcomes[*n].is_ok());
-        assert_eq!((won.len(), lost.len()), (1, 2));
+        assert_eq!(
+            (&*won, lost.len()),
+            (&[id * 2][..], 2),
+            "the first one wins"
+        );
         for n in lost {
             assert_eq!(class(&outcomes[n]), FaultClass::Unique);
         }

@@ -4,7 +4,6 @@
 #![expect(clippy::unwrap_used, reason = "a test may end by any of these")]
 
 mod arrays;
-mod differential;
 mod faults;
 mod ops;
 mod service;

@@ -53,25 +53,6 @@ async fn duplicates_are_told_apart_also_where_the_server_is_silent() {
 }
 
 #[tokio::test]
-async fn updates_and_deletes_of_missing_rows_count_nothing() {
-    let mut bed = Bed::new(THINGS).await;
-    let old = bed
-        .insert(&["id", "v"])
-        .units((0..100).map(|n| [(n * 2).into(), 0.into()]));
-    assert!(bed.outcomes(&old).await.iter().all(Result::is_ok));
-    let expected: Vec<&str> = (0..200)
-        .map(|n| if n % 2 == 0 { "1" } else { "0" })
-        .collect();
-    let updates = bed
-        .update(&["v"])
-        .units((0..200).map(|n| [5.into(), n.into()]));
-    assert_eq!(brief(&bed.outcomes(&updates).await), expected);
-    let deletes = bed.delete().units((0..200).map(|n| [n.into()]));
-    assert_eq!(brief(&bed.outcomes(&deletes).await), expected);
-    assert_eq!(bed.count().await, 0);
-}
-
-#[tokio::test]
 async fn a_value_that_cannot_be_read_spoils_nobody_else() {
     let mut bed = Bed::new(THINGS).await;
     let insert = bed.insert(&["id", "v"]);

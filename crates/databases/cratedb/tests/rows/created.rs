@@ -80,28 +80,6 @@ async fn a_named_key_is_the_primary_key() {
 }
 
 #[tokio::test]
-async fn without_the_option_nothing_is_made() {
-    let mut bed = Bed::new("").await;
-    let insert = bed.insert(&["id"]).unit([1.into()]);
-    assert_eq!(
-        bed.one(insert).await.unwrap_err().class,
-        FaultClass::NoTable
-    );
-    let get = bed.get().unit([1.into()]);
-    assert_eq!(bed.one(get).await.unwrap_err().class, FaultClass::NoTable);
-    let mut bed = Bed::new("id BIGINT PRIMARY KEY").await;
-    let insert = bed
-        .insert(&["id", "no"])
-        .units((0..3).map(|n| [n.into(), 1.into()]));
-    let outcomes = bed.outcomes(&insert).await;
-    assert!(
-        outcomes
-            .iter()
-            .all(|o| fault(o).class == FaultClass::NoColumn)
-    );
-}
-
-#[tokio::test]
 async fn a_dynamic_table_makes_its_own_columns() {
     let mut bed = Bed::new("id BIGINT PRIMARY KEY;").await;
     let insert = bed

@@ -9,7 +9,6 @@
 
 mod bulks;
 mod created;
-mod differential;
 mod faults;
 mod lost;
 mod ops;

@@ -116,22 +116,6 @@ async fn keys_of_several_columns_are_looked_up_together() {
 }
 
 #[tokio::test]
-async fn writes_of_one_row_keep_their_order() {
-    let mut bed = Bed::new(THINGS).await;
-    let (insert, update) = (bed.insert(&["id", "n"]), bed.update(&["n"]));
-    let mut units = vec![insert.unit([1.into(), 0.into()])];
-    units.extend(update.units((1..10).map(|n| [n.into(), 1.into()])));
-    units.push(bed.delete().unit(["1".into()]));
-    units.push(insert.unit([1.into(), 77.into()]));
-    units.push(insert.unit([1.into(), 78.into()]));
-    units.push(bed.get().returning(&["n"]).unit([1.into()]));
-    let outcomes = bed.outcomes(&units).await;
-    assert_eq!(brief(&outcomes[9..]), ["1", "1", "1", "23505", "1"]);
-    let last = &outcomes.last().unwrap().as_ref().unwrap()[0];
-    assert_eq!(returned(last), vec![vec![77.into()]]);
-}
-
-#[tokio::test]
 async fn what_makes_no_sense_is_named() {
     let mut bed = Bed::new(THINGS).await;
     let get = bed.get();

@@ -104,21 +104,6 @@ async fn columns_are_added_and_keep_their_types() {
 }
 
 #[tokio::test]
-async fn tables_of_others_are_left_alone() {
-    let mut bed = bed().await;
-    bed.sql("create table own (id int primary key, a int)");
-    let more = insert("own", &["id", "more"]).shape();
-    let plain = insert("own", &["id", "a"]).shape();
-    let outcomes = bed
-        .outcomes(&[unit(&more, row![1, 1]), unit(&plain, row![2, 2])])
-        .await;
-    assert_eq!(fault(&outcomes[0]).class, FaultClass::NoColumn);
-    let hint = fault(&outcomes[0]).hint();
-    assert!(hint.is_some_and(|hint| hint.contains("extend_tables")));
-    assert!(outcomes[1].is_ok());
-}
-
-#[tokio::test]
 async fn texts_are_keys_to_the_letter() {
     let mut bed = bed().await;
     let put = insert("dev", &["name", "n"])
@@ -132,12 +117,4 @@ async fn texts_are_keys_to_the_letter() {
         .collect();
     bed.succeed(&units).await;
     assert_eq!(bed.sql("select count(*) from dev"), "5");
-}
-
-#[tokio::test]
-async fn without_the_option_nothing_is_made() {
-    let mut bed = Bed::new("select 1").await;
-    let shape = insert("nowhere", &["id"]).shape();
-    let outcomes = bed.outcomes(&[unit(&shape, row![1])]).await;
-    assert_eq!(fault(&outcomes[0]).class, FaultClass::NoTable);
 }

@@ -28,41 +28,6 @@ fn sets(shape: &std::sync::Arc<windrow_core::Shape>) -> Vec<Unit<RowWrite>> {
 }
 
 #[tokio::test]
-async fn a_write_that_meets_a_foreign_lock_goes_on_alone() {
-    let mut bed = Bed::new(TABLE).await;
-    let mut other = session(bed.database.url()).await;
-    other.query_drop("begin").await.unwrap();
-    other
-        .query_drop("update t set a = 1 where id = 7")
-        .await
-        .unwrap();
-    let set = update("t", &["a"]).shape();
-    let units = sets(&set);
-    let report = bed.run(&units).await;
-    for (n, verdict) in report.verdicts.iter().enumerate() {
-        match verdict {
-            Verdict::WaitsForLock(fault) => assert_eq!((n, &*fault.code), (7, "55P03")),
-            Verdict::Final(outcome) => assert_eq!(outcome.as_ref().unwrap()[0].rows, 1),
-            other => panic!("{n}: {other:?}"),
-        }
-    }
-    assert_eq!(bed.sql("select sum(a) from t"), "95");
-    let report = bed.run(&units[7..8]).await;
-    assert!(
-        matches!(report.verdicts[0], Verdict::WaitsForLock(_)),
-        "{report:?}"
-    );
-    let mut alone = bed.sink.connect(Purpose::LockWait).await.unwrap();
-    let waiting = units[7..8].to_vec();
-    let task = tokio::spawn(async move { alone.execute(&waiting).await });
-    eventually("the lone write waits", || waits(&bed)).await;
-    other.query_drop("commit").await.unwrap();
-    let mut report = task.await.unwrap();
-    assert_eq!(told(report.verdicts.remove(0)).unwrap()[0].rows, 1);
-    assert_eq!(bed.sql("select sum(a) from t"), "100");
-}
-
-#[tokio::test]
 async fn an_insert_behind_somebody_elses_waits_for_its_fate() {
     let mut bed = Bed::new("create table t (id int primary key, a int)").await;
     let mut other = session(bed.database.url()).await;

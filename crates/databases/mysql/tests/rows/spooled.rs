@@ -20,42 +20,6 @@ async fn start() -> (Spooled, Bed) {
 }
 
 #[tokio::test]
-async fn units_move_the_position_with_their_rows() {
-    let (spooled, _bed) = start().await;
-    spooled::units_move_the_position_with_their_rows(spooled, true).await;
-}
-
-#[tokio::test]
-async fn the_first_bad_row_is_named() {
-    let (spooled, _bed) = start().await;
-    spooled::the_first_bad_row_is_named(spooled).await;
-}
-
-#[tokio::test]
-async fn a_unit_keeps_the_order_of_each_row() {
-    let (spooled, _bed) = start().await;
-    spooled::a_unit_keeps_the_order_of_each_row(spooled).await;
-}
-
-#[tokio::test]
-async fn a_unit_is_what_its_writes_are_one_by_one() {
-    let (spooled, _bed) = start().await;
-    spooled::a_unit_is_what_its_writes_are_one_by_one(spooled).await;
-}
-
-#[tokio::test]
-async fn letters_are_kept_as_they_are() {
-    let (spooled, _bed) = start().await;
-    spooled::letters_are_kept_as_they_are(spooled).await;
-}
-
-#[tokio::test]
-async fn of_two_at_once_one_commits() {
-    let (spooled, _bed) = start().await;
-    spooled::of_two_at_once_one_commits(spooled).await;
-}
-
-#[tokio::test]
 async fn rows_that_are_numbered_together_keep_their_order() {
     let (mut spooled, bed) = start().await;
     if !server(&bed).0 {

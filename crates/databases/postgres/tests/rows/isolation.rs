@@ -73,17 +73,6 @@ async fn duplicates_are_told_apart_in_one_statement() {
 }
 
 #[tokio::test]
-async fn of_equal_inserts_in_one_batch_exactly_one_wins() {
-    let mut bed = Bed::new("create table t (id int primary key, a int)").await;
-    let shape = insert("t", &["id", "a"]).shape();
-    let units: Vec<Unit<RowWrite>> = (0..40).map(|n| unit(&shape, row![n % 4, n])).collect();
-    let outcomes = bed.outcomes(&units).await;
-    let won: Vec<bool> = outcomes.iter().map(Result::is_ok).collect();
-    assert!(won[..4].iter().all(|w| *w) && !won[4..].iter().any(|w| *w));
-    assert_eq!(bed.sql("select sum(a) from t"), "6");
-}
-
-#[tokio::test]
 async fn a_unit_of_several_writes_is_all_or_nothing_and_says_which_failed() {
     let mut bed = Bed::new("create table t (id int primary key, a int check (a < 100))").await;
     let shape = insert("t", &["id", "a"]).shape();

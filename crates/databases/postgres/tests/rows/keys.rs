@@ -64,22 +64,6 @@ async fn upserts_insert_or_update_and_ignores_say_which() {
 }
 
 #[tokio::test]
-async fn n_writes_to_one_row_are_n_writes() {
-    let mut bed = Bed::new(TABLE).await;
-    let put = insert("t", &["id", "a"]).upsert().shape();
-    let set = update("t", &["a"]).shape();
-    let units: Vec<Unit<RowWrite>> = (0..60)
-        .map(|n| match n % 3 {
-            0 => unit(&put, row![1000, format!("put {n}")]),
-            _ => unit(&set, row![format!("set {n}"), 1000]),
-        })
-        .collect();
-    let dones = bed.succeed(&units).await;
-    assert!(dones.iter().all(|done| done.rows == 1));
-    assert_eq!(bed.sql("select a from t where id = 1000"), "set 59");
-}
-
-#[tokio::test]
 async fn reads_give_each_its_row() {
     let mut bed = Bed::new(TABLE).await;
     let read = get("t").shape();

@@ -28,40 +28,6 @@ fn quick() -> Options {
 }
 
 #[tokio::test]
-async fn a_write_that_meets_a_foreign_lock_goes_on_alone() {
-    let mut bed = Bed::with(
-        "create table t (id int primary key, a int); insert into t select g, 0 from generate_series(0, 19) g",
-        &quick(),
-    )
-    .await;
-    let other = session(bed.database.url()).await;
-    other
-        .batch_execute("begin; update t set a = 1 where id = 7")
-        .await
-        .unwrap();
-    let set = update("t", &["a"]).shape();
-    let units: Vec<Unit<RowWrite>> = (0..20).map(|n| unit(&set, row![5, n])).collect();
-    let report = bed.run(&units).await;
-    for (n, verdict) in report.verdicts.iter().enumerate() {
-        match verdict {
-            Verdict::WaitsForLock(fault) => assert_eq!((n, &*fault.code), (7, "55P03")),
-            Verdict::Final(outcome) => assert_eq!(outcome.as_ref().unwrap()[0].rows, 1),
-            other => panic!("{n}: {other:?}"),
-        }
-    }
-    assert_eq!(bed.sql("select sum(a) from t"), "95");
-    let mut alone = bed.sink.connect(Purpose::LockWait).await.unwrap();
-    let waiting = units[7..8].to_vec();
-    let task = tokio::spawn(async move { alone.execute(&waiting).await });
-    let waits = "select count(*) from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()";
-    eventually("the lone write waits", || bed.sql(waits) == "1").await;
-    other.batch_execute("commit").await.unwrap();
-    let mut report = task.await.unwrap();
-    assert_eq!(told(report.verdicts.remove(0)).unwrap()[0].rows, 1);
-    assert_eq!(bed.sql("select sum(a) from t"), "100");
-}
-
-#[tokio::test]
 async fn a_locked_table_holds_up_only_its_own_writes() {
     let mut bed = Bed::with(
         "create table a (id int primary key); create table b (id int primary key)",

@@ -21,32 +21,6 @@ fn of(source: u64, mut units: Vec<Unit<RowWrite>>) -> Vec<Unit<RowWrite>> {
 }
 
 #[tokio::test]
-async fn a_child_that_was_sent_before_its_parent_fails() {
-    let mut bed = Bed::new(
-        "create table parent (id int primary key);
-         create table child (id int primary key, p int references parent)",
-    )
-    .await;
-    let parent = insert("parent", &["id"]).shape();
-    let child = insert("child", &["id", "p"]).shape();
-    let mut units = Vec::new();
-    for n in 0..30 {
-        units.push(unit(&child, row![n, n]));
-        units.push(unit(&parent, row![n]));
-        units.push(unit(&child, row![100 + n, n]));
-    }
-    let outcomes = bed.outcomes(&of(1, units)).await;
-    for (n, outcome) in outcomes.iter().enumerate() {
-        match n % 3 {
-            0 => assert_eq!(fault(outcome).class, FaultClass::ForeignKey, "{n}"),
-            _ => assert!(outcome.is_ok(), "{n}: {outcome:?}"),
-        }
-    }
-    let counts = "select (select count(*) from parent), (select count(*) from child where id > 99)";
-    assert_eq!(bed.sql(counts), "30|30");
-}
-
-#[tokio::test]
 async fn a_row_that_refers_to_a_later_one_of_its_source_fails() {
     let mut bed = Bed::new("create table t (id int primary key, boss int references t)").await;
     let shape = insert("t", &["id", "boss"]).shape();
@@ -83,37 +57,6 @@ async fn generated_numbers_rise_in_the_order_in_which_a_source_sent_its_rows() {
     let disorder =
         "select count(*) from t a join t b on a.who = b.who and a.id > b.id and a.n > b.n";
     assert_eq!(bed.sql(disorder), "0");
-}
-
-#[tokio::test]
-async fn nothing_of_a_source_overtakes_what_waits_for_a_lock() {
-    let mut bed = Bed::new(
-        "create table t (id int primary key, a int); insert into t select g, 0 from generate_series(0, 39) g;
-         create table log (id int primary key)",
-    )
-    .await;
-    let other = session(bed.database.url()).await;
-    other
-        .batch_execute("begin; update t set a = 1 where id = 7")
-        .await
-        .unwrap();
-    let (set, log) = (update("t", &["a"]).shape(), insert("log", &["id"]).shape());
-    let mut units = of(1, (0..20).map(|n| unit(&set, row![5, n])).collect());
-    units.extend(of(1, vec![unit(&log, row![1])]));
-    units.extend(of(2, (20..40).map(|n| unit(&set, row![5, n])).collect()));
-    units.extend(of(2, vec![unit(&log, row![2])]));
-    let report = bed.run(&units).await;
-    for (n, verdict) in report.verdicts.iter().enumerate() {
-        match verdict {
-            Verdict::Final(outcome) => assert!(!(7..=20).contains(&n) && outcome.is_ok(), "{n}"),
-            Verdict::WaitsForLock(fault) => assert_eq!((n, &*fault.code), (7, "55P03")),
-            Verdict::NotTried => assert!((8..21).contains(&n), "{n}"),
-            Verdict::RolledBack(fault) => panic!("{n}: {fault}"),
-        }
-    }
-    let seen = "select (select count(*) from t where a = 5), (select json_agg(id) from log)";
-    assert_eq!(bed.sql(seen), "27|[2]");
-    other.batch_execute("rollback").await.unwrap();
 }
 
 /// All that wait are found at once, by count of round trips and not by time.

@@ -3,6 +3,8 @@
 use std::any::Any;
 
 use async_trait::async_trait;
+use mysql_async::Conn;
+use mysql_async::prelude::Queryable;
 use windrow_testkit::mariadb::{Database, is_installed, shared};
 
 use super::{Ground, create, host};
@@ -41,7 +43,11 @@ impl Ground for MariaDb {
         host(self.0.url())
     }
 
-    async fn lock(&self, _: &str, _: i64) -> Option<Box<dyn Any + Send>> {
-        None
+    async fn lock(&self, table: &str, id: i64) -> Option<Box<dyn Any + Send>> {
+        let mut other = Conn::from_url(self.0.url()).await.unwrap();
+        other.query_drop("begin").await.unwrap();
+        let sql = format!("select * from {table} where id = {id} for update");
+        other.query_drop(sql).await.unwrap();
+        Some(Box::new(other))
     }
 }
