@@ -1,7 +1,7 @@
-//! A batch to another database: written there while the rows are locked here, deleted here once it
-//! is committed there.
+//! A batch to another database: its rows are written there while they are locked here, and deleted
+//! here once they are committed there.
 //!
-//! What tells where a dead mover had come to, by the order of its commits:
+//! The order of commits shows how far a dead mover had come:
 //!
 //! 1. in the destination: each row together with its marker, which names the batch;
 //! 2. in the source: the rows deleted, the batch noted;
@@ -11,43 +11,52 @@
 //! came, and the row only goes. If it is noted, the row that the marker was made for is gone, and
 //! this is another one with the same key.
 //!
+//! A mover that is killed may have sent step 1 to a server that reads it only after another mover
+//! has done all three. [`Claims`] say how long markers stay for its sake.
+//!
 //! A database without transactions has no markers. Step 1 writes rows by their keys, so that a row
 //! whose step 2 never came is written again with the same values, and is one row all the same.
 
-use std::collections::HashMap;
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
 use std::sync::Arc;
+use std::time::Duration;
 
-use windrow_core::moves::{Mover, PickMost, Picked, Rejected, Takes};
+use tokio::time::{Instant, sleep};
+use tokio_util::sync::CancellationToken;
+use windrow_core::moves::{Mover, PickMost, Picked, Takes};
 use windrow_core::{
     Fault, FaultClass, Name, RowDone, RowWrite, Shape, TableName, Unit, UnitOutcome, Value,
 };
 
-use super::batch::Batch;
+use super::batch::{Batch, KnownTables, Refusal, reject};
+use super::claims::{Claims, GRACE, is_claim};
 use super::markers::Markers;
 use super::order::{Elsewhere, Order};
 use super::shapes::{of_key, shape, unfilled, values};
 use super::trouble::{Trouble, is_of_row, is_retried};
 
-/// Batches of dead movers that are cleaned up at once.
-const MOST_OLD: usize = 1_000;
+/// Noted batches and claims that are looked at.
+const MAX_NOTED: usize = 10_000;
 
-/// Tables that a mover remembers.
-const MOST_KNOWN: usize = 10_000;
+/// The delay between two looks at the claims of other movers at the end.
+const CLAIM_DELAY: Duration = Duration::from_millis(50);
 
-/// The write of a row failed on its marker.
+/// The place of the marker in the unit of a row.
 const MARKER: usize = 0;
 
 pub(super) struct Across {
     mover: Box<dyn Mover>,
     markers: Markers,
     elsewhere: Elsewhere,
-    known: HashMap<TableName, Target>,
+    known: KnownTables<Target>,
+    claims: Claims,
     /// Batches whose markers are gone, to be forgotten by the source.
     done: Vec<Box<str>>,
-    /// What dead movers left was looked for.
-    cleaned: bool,
+    /// True if writes may be on their way whose outcomes are unknown.
+    is_unsure: bool,
+    /// True once batches of dead movers were looked for.
+    is_cleaned: bool,
 }
 
 /// A table that rows go to.
@@ -57,29 +66,28 @@ struct Target {
     takers: Arc<[Taker]>,
 }
 
-/// The place of a value whose column takes it otherwise than it comes, and how the two columns have
-/// it.
+/// The place of a value that its column needs in another form, and the forms of both columns.
 type Taker = (usize, Takes, Option<Takes>);
 
-/// What becomes of the rows of a batch, by their places.
+/// The outcomes of the rows of a batch, by their places.
 #[derive(Default)]
 struct SortedRows {
-    /// They are in their destinations.
+    /// Rows that are in their destinations.
     gone: Vec<usize>,
-    /// Their markers were there before.
+    /// Rows whose markers existed before.
     met: Vec<usize>,
-    /// They are refused: where, and why.
-    refused: Vec<(usize, String, Fault)>,
-    /// They were not written for no fault of their own.
+    /// Rows that are refused.
+    refused: Vec<Refusal>,
+    /// The fault of rows that were not written for a reason outside of them.
     passing: Option<Fault>,
 }
 
 impl SortedRows {
-    /// Every row was refused, and each for a value that it does not have.
+    /// True if every row was refused, and each for a missing value.
     fn is_nothing_but_empty(&self) -> bool {
         let others = self.gone.is_empty() && self.met.is_empty() && self.passing.is_none();
-        let mut faults = self.refused.iter().map(|(_, _, fault)| fault.class);
-        others && faults.all(|class| class == FaultClass::NotNull)
+        let is_empty = |refusal: &Refusal| refusal.fault.class == FaultClass::NotNull;
+        others && self.refused.iter().all(is_empty)
     }
 }
 
@@ -88,10 +96,12 @@ impl Across {
         Self {
             mover,
             markers: Markers::new(&elsewhere),
+            claims: Claims::new(&elsewhere.relocation),
             elsewhere,
-            known: HashMap::new(),
+            known: KnownTables::default(),
             done: Vec::new(),
-            cleaned: false,
+            is_unsure: false,
+            is_cleaned: false,
         }
     }
 
@@ -106,17 +116,47 @@ impl Across {
     /// Moves up to so many rows.
     pub(super) async fn batch(&mut self, order: &Order, rows: usize) -> Result<Batch, Trouble> {
         let source = order.plan.source.to_string();
-        if self.elsewhere.transactional && !self.cleaned {
+        if self.elsewhere.transactional && !self.is_cleaned {
             let cleaned = self.clean().await;
             cleaned.map_err(|fault| Trouble::of(source.as_str(), fault))?;
-            self.cleaned = true;
+            self.is_cleaned = true;
         }
         let moved = self.carry(order, rows, &source).await;
         if moved.is_err() {
             // An error here says that the connection is lost, which rolls back as well.
             self.mover.rollback().await.ok();
+            if !self.is_unsure {
+                self.disclaim().await;
+            }
         }
         moved
+    }
+
+    /// Notes a claim in a transaction of its own. False: there is nothing to be moved.
+    async fn claim(&mut self) -> Result<bool, Fault> {
+        // Rows are picked so that the transaction begins once no other mover writes to the source.
+        let one = PickMost { rows: 1, bytes: 1 };
+        if self.mover.pick(one).await?.is_empty() {
+            return Ok(false);
+        }
+        let claim = self.claims.name(&self.new_batch());
+        self.mover.note(&claim).await?;
+        self.mover.commit().await?;
+        self.claims.replace(Some(claim));
+        // The next rows are picked from the first one on.
+        self.mover.rollback().await?;
+        Ok(true)
+    }
+
+    /// Forgets the claim, outside a transaction. One that stays only makes others wait.
+    async fn disclaim(&mut self) {
+        if let Some(claim) = self.claims.replace(None) {
+            let forgotten = self.mover.forget(std::slice::from_ref(&claim)).await;
+            if let Err(fault) = forgotten {
+                tracing::debug!(%fault, "a claim stays noted for now");
+                self.claims.replace(Some(claim));
+            }
+        }
     }
 
     async fn carry(&mut self, order: &Order, rows: usize, source: &str) -> Result<Batch, Trouble> {
@@ -125,9 +165,18 @@ impl Across {
             rows,
             bytes: order.batch_bytes,
         };
+        let marks = self.elsewhere.transactional;
+        if marks && !self.claims.is_open() && !self.claim().await.map_err(trouble)? {
+            return Ok(Batch::default());
+        }
         let mut picked = self.mover.pick(most).await.map_err(trouble)?;
         if picked.is_empty() {
+            self.disclaim().await;
             return Ok(Batch::default());
+        }
+        if marks {
+            let noted = self.mover.batches(MAX_NOTED).await.map_err(trouble)?;
+            self.claims.look(&noted, Instant::now());
         }
         let batch = self.new_batch();
         let mut sorted = self.write(order, &mut picked, &batch).await?;
@@ -136,13 +185,9 @@ impl Across {
             .map_err(trouble)?;
         let taken_out = self.take_out(&sorted, &batch).await;
         taken_out.map_err(|fault| Trouble::of_leaving(order, fault))?;
-        if self.elsewhere.transactional && !sorted.gone.is_empty() {
-            let batch = [batch];
-            match self.markers.remove(&batch).await {
-                Ok(()) => self.done.extend(batch),
-                // They are cleaned up by a later move, and do no harm until then.
-                Err(fault) => tracing::debug!(%fault, "markers stay for now"),
-            }
+        if marks && !sorted.gone.is_empty() {
+            self.claims.committed(batch, Instant::now());
+            self.remove_markers().await;
         }
         let moved = Batch {
             picked: picked.len() as u64,
@@ -156,7 +201,7 @@ impl Across {
         }
     }
 
-    /// A name that no other batch has.
+    /// Returns a name that no other batch has.
     fn new_batch(&self) -> Box<str> {
         // The keys of each new state are random.
         let [a, b] = [0, 1].map(|word: u8| RandomState::new().hash_one(word));
@@ -172,13 +217,13 @@ impl Across {
     ) -> Result<SortedRows, Trouble> {
         let mut sorted = SortedRows::default();
         let (mut units, mut places) = (Vec::new(), Vec::new());
-        // No row lacks a value.
+        // True while no row lacks a value.
         let mut whole = true;
         for (place, row) in picked.iter_mut().enumerate() {
             let named = order.template.name(row.route.as_deref(), order.name_limit);
             if let Some(fault) = row.unfit.take() {
                 let table = named.map_or(String::new(), |table| table.to_string());
-                sorted.refused.push((place, table, fault));
+                sorted.refused.push(Refusal::new(place, table, fault));
                 continue;
             }
             match named {
@@ -190,26 +235,39 @@ impl Across {
                             units.push(unit);
                             places.push((place, table));
                         }
-                        Err(fault) => sorted.refused.push((place, table.to_string(), fault)),
+                        Err(fault) => {
+                            sorted
+                                .refused
+                                .push(Refusal::new(place, table.to_string(), fault));
+                        }
                     }
                 }
-                Err(fault) => sorted.refused.push((place, String::new(), fault)),
+                Err(fault) => sorted
+                    .refused
+                    .push(Refusal::new(place, String::new(), fault)),
             }
         }
+        self.is_unsure = true;
         let outcomes = self.markers.run(units).await;
         let outcomes = outcomes.map_err(|fault| Trouble::of("the destination", fault))?;
+        if let Some(fault) = unknown(&outcomes).filter(|_| self.elsewhere.transactional) {
+            // The next look at the markers shows which rows were written. Until then the batch must
+            // not be noted: a marker of a noted batch says nothing of a row.
+            return Err(Trouble::Retry(fault));
+        }
+        self.is_unsure = false;
         let routed = order.plan.route.is_some();
         for ((place, table), outcome) in places.into_iter().zip(outcomes) {
             self.sort(&mut sorted, place, &table, outcome, order)?;
         }
         match sorted.refused.first() {
-            Some((_, table, fault))
+            Some(refusal)
                 if whole
                     && !routed
                     && self.elsewhere.described.is_none()
                     && sorted.is_nothing_but_empty() =>
             {
-                Err(Trouble::of(table.as_str(), unfilled(fault)))
+                Err(Trouble::of(&*refusal.destination, unfilled(&refusal.fault)))
             }
             _ => Ok(sorted),
         }
@@ -223,10 +281,7 @@ impl Across {
             shape: Arc::new(shape(order, table, &self.elsewhere)),
             takers: self.takers(order, table).await?,
         };
-        if self.known.len() >= MOST_KNOWN {
-            self.known.clear();
-        }
-        self.known.insert(table.clone(), target.clone());
+        self.known.insert(table, target.clone());
         Ok(target)
     }
 
@@ -238,7 +293,7 @@ impl Across {
         let facts = match there.describe(table).await {
             Ok(facts) => facts.unwrap_or_default(),
             Err(fault) if is_retried(&fault) => return Err(Trouble::Retry(fault)),
-            // Whoever writes to it is told.
+            // The writes report the fault.
             Err(_) => return Ok([].into()),
         };
         let columns = order.plan.columns.iter().enumerate();
@@ -301,7 +356,9 @@ impl Across {
         } else if of_marker && fault.class == FaultClass::Unique {
             sorted.met.push(place);
         } else if !of_marker && is_of_row(&fault, routed) {
-            sorted.refused.push((place, table.to_string(), fault));
+            sorted
+                .refused
+                .push(Refusal::new(place, table.to_string(), fault));
         } else {
             return Err(Trouble::of(table.to_string(), fault));
         }
@@ -328,8 +385,7 @@ impl Across {
         let noted = self.mover.noted(&named).await?;
         let (old, live): (Vec<_>, Vec<_>) = named.into_iter().zip(noted).partition(|(_, n)| *n);
         let old: Vec<Box<str>> = old.into_iter().map(|(batch, _)| batch).collect();
-        // Rows that only have the key of one that was moved before: their turn comes with the next
-        // batch.
+        // Rows that only have the key of a row that was moved before are left to the next batch.
         self.markers.remove(&old).await?;
         let is_live = |batch: &str| live.iter().any(|(name, _)| **name == *batch);
         let mine: Vec<usize> = met
@@ -345,7 +401,7 @@ impl Across {
         Ok(())
     }
 
-    /// What was written goes from the source, what was refused goes to the dead letters.
+    /// Deletes written rows from the source, and makes refused rows dead letters.
     async fn take_out(&mut self, sorted: &SortedRows, batch: &str) -> Result<(), Fault> {
         if !sorted.gone.is_empty() {
             self.mover.delete(&sorted.gone).await?;
@@ -353,40 +409,55 @@ impl Across {
                 self.mover.note(batch).await?;
             }
         }
-        if !sorted.refused.is_empty() {
-            let rejected: Vec<Rejected<'_>> = sorted
-                .refused
-                .iter()
-                .map(|(row, destination, fault)| Rejected {
-                    row: *row,
-                    destination,
-                    fault,
-                })
-                .collect();
-            self.mover.reject(&rejected).await?;
+        // Other movers see that the outcomes of this batch are known.
+        let renewed = self.claims.needs_renewal().then(|| self.claims.name(batch));
+        let mut forgotten = self.done.clone();
+        if let Some(claim) = &renewed {
+            self.mover.note(claim).await?;
+            forgotten.extend(self.claims.own());
         }
-        if !self.done.is_empty() {
-            self.mover.forget(&self.done).await?;
+        reject(&mut *self.mover, &sorted.refused).await?;
+        if !forgotten.is_empty() {
+            self.mover.forget(&forgotten).await?;
         }
         self.mover.commit().await?;
         self.done.clear();
+        if renewed.is_some() {
+            self.claims.replace(renewed);
+        }
         Ok(())
     }
 
-    /// Takes out what dead movers to this destination left: the markers of batches that are noted.
+    /// Looks for what dead movers to this destination left: batches that are noted, with markers.
     async fn clean(&mut self) -> Result<(), Fault> {
         let prefix = &*self.elsewhere.batches;
-        let mut old = self.mover.batches(MOST_OLD).await?;
-        old.retain(|batch| batch.starts_with(prefix));
-        if old.is_empty() {
-            return Ok(());
+        let (noted, now) = (self.mover.batches(MAX_NOTED).await?, Instant::now());
+        self.claims.look(&noted, now);
+        for batch in &noted {
+            if batch.starts_with(prefix) && !is_claim(batch) {
+                self.claims.committed(batch.clone(), now);
+            }
         }
-        self.markers.remove(&old).await?;
-        self.mover.forget(&old).await
+        self.remove_markers().await;
+        self.forget_done().await;
+        Ok(())
     }
 
-    /// Forgets the last batches. What is not forgotten does no harm.
-    pub(super) async fn finish(&mut self) {
+    /// Removes markers that no mover needs any more. Markers that stay are cleaned up by a later
+    /// move, and do no harm until then.
+    async fn remove_markers(&mut self) {
+        let unneeded = self.claims.take_unneeded(Instant::now());
+        if unneeded.is_empty() {
+            return;
+        }
+        match self.markers.remove(&unneeded).await {
+            Ok(()) => self.done.extend(unneeded),
+            Err(fault) => tracing::debug!(%fault, "markers stay for now"),
+        }
+    }
+
+    /// Forgets batches without markers, outside a transaction. What is not forgotten does no harm.
+    async fn forget_done(&mut self) {
         if self.done.is_empty() {
             return;
         }
@@ -395,9 +466,52 @@ impl Across {
         }
         self.done.clear();
     }
+
+    /// Removes the last markers and forgets the last batches. Waits for movers that have claims
+    /// until they are known to be dead, unless the move is to stop.
+    pub(super) async fn finish(&mut self, stop: &CancellationToken) {
+        if self.elsewhere.transactional {
+            self.disclaim().await;
+            let ended = self.settle_claims(stop).await;
+            if let Err(fault) = ended {
+                tracing::debug!(%fault, "markers and claims stay for now");
+            }
+        }
+        self.remove_markers().await;
+        self.forget_done().await;
+    }
+
+    async fn settle_claims(&mut self, stop: &CancellationToken) -> Result<(), Fault> {
+        let start = Instant::now();
+        let noted = self.mover.batches(MAX_NOTED).await?;
+        self.claims.look(&noted, start);
+        let waited = self.claims.others();
+        let is_waited =
+            |claims: &Claims| claims.others().iter().any(|claim| waited.contains(claim));
+        while is_waited(&self.claims) && start.elapsed() < GRACE && !stop.is_cancelled() {
+            tokio::select! {
+                () = sleep(CLAIM_DELAY) => {}
+                () = stop.cancelled() => {}
+            }
+            let noted = self.mover.batches(MAX_NOTED).await?;
+            self.claims.look(&noted, Instant::now());
+        }
+        let dead = self.claims.dead(Instant::now());
+        match dead.is_empty() {
+            true => Ok(()),
+            false => self.mover.forget(&dead).await,
+        }
+    }
 }
 
-/// What is said of a value that its column would take for another one.
+/// Returns the first fault after which it is unknown whether a row was written.
+fn unknown(outcomes: &[UnitOutcome<RowDone>]) -> Option<Fault> {
+    let mut faults = outcomes.iter().filter_map(|outcome| outcome.as_ref().err());
+    let unknown = faults.find(|failed| failed.fault.class == FaultClass::Unknown);
+    unknown.map(|failed| failed.fault.clone())
+}
+
+/// Returns the fault of a value that its column would take for another one.
 fn misfit(column: Option<&Name>, what: &str) -> Fault {
     let name = column.map_or("", |name| name);
     let message =

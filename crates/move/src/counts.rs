@@ -1,8 +1,8 @@
-//! How far a move has come, to be looked at while it runs.
+//! Counters of a running move.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Counters of a running move. Written by the move, read by whoever shows them.
+/// Counters of a running move. The move writes them; a progress display reads them.
 #[derive(Debug, Default)]
 pub struct Counts {
     moved: AtomicU64,
@@ -11,12 +11,12 @@ pub struct Counts {
     held: AtomicU64,
 }
 
-/// What the counters said at one moment.
+/// The values of the counters at one moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counted {
     /// Rows that are in their destinations and gone from the source.
     pub moved: u64,
-    /// Rows that went to the dead letters.
+    /// Rows that became dead letters.
     pub rejected: u64,
     /// Batches that were committed.
     pub batches: u64,
@@ -26,7 +26,7 @@ pub struct Counted {
 }
 
 impl Counts {
-    /// What the counters say now.
+    /// Reads the counters.
     pub fn read(&self) -> Counted {
         let get = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         Counted {
@@ -62,7 +62,7 @@ impl Ration {
         }
     }
 
-    /// Takes up to `rows` of what is left.
+    /// Takes up to `rows` of the rows that are left.
     pub(super) fn take(&self, rows: usize) -> usize {
         let Some(left) = &self.left else { return rows };
         let wanted = rows as u64;
@@ -74,7 +74,7 @@ impl Ration {
         usize::try_from(before.min(wanted)).unwrap_or(rows)
     }
 
-    /// Gives back what was taken and not used.
+    /// Returns rows that were taken and not used.
     pub(super) fn give_back(&self, rows: usize) {
         if let Some(left) = &self.left {
             left.fetch_add(rows as u64, Ordering::Relaxed);

@@ -15,6 +15,7 @@
 
 mod across;
 mod batch;
+mod claims;
 mod counts;
 mod markers;
 mod news;
@@ -41,11 +42,11 @@ use self::counts::Ration;
 use self::news::Bell;
 use self::worker::Worker;
 
-/// Moves all rows that there are, or those that come, too, if it is to follow. `stop`: batches that
-/// are under way are finished, and no other is begun. Rows that others hold are waited for, a few
-/// seconds.
+/// Moves all rows, and also rows that come later if [`Order::follow`] is set. `stop`: batches
+/// under way are finished, and no other begins. Rows that other sessions hold are waited for, a
+/// few seconds.
 ///
-/// Cancel safe: what is under way is rolled back, or (across databases) finished by the next move.
+/// Cancel safe: batches under way are rolled back, or (across databases) finished by the next move.
 ///
 /// # Errors
 /// [`MoveError`]. What was moved before stays moved.
@@ -56,7 +57,7 @@ pub async fn run(
     counts: Arc<Counts>,
     stop: CancellationToken,
 ) -> Result<(), MoveError> {
-    // An error of one worker ends the others, but not whoever else holds the caller's token.
+    // An error of one worker ends the others, but does not cancel the caller's token.
     let stop = stop.child_token();
     let ration = Arc::new(Ration::new(order.limit));
     let bell = Arc::new(Bell::default());

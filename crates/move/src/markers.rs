@@ -8,9 +8,9 @@ use windrow_core::{Fault, Intake, Name, Row, RowDone, RowWrite, Shape, Unit, Uni
 
 use super::order::Elsewhere;
 
-/// Units that are handed over at once; pieces are sources of their own, so that several flights can
+/// Units that are submitted at once. Pieces are sources of their own, so that several flights can
 /// carry a batch.
-const PIECE: usize = 250;
+const PIECE_UNITS: usize = 250;
 
 /// The lane, and the shapes of what is written about markers.
 pub(super) struct Markers {
@@ -23,27 +23,28 @@ pub(super) struct Markers {
     gone: Arc<Shape>,
 }
 
-/// A name of fixed length for a text of any length: hexadecimal, which every database keeps and
-/// compares exactly.
+/// Returns a name of fixed length for a text of any length: hexadecimal, which every database keeps
+/// and compares exactly.
 pub fn fingerprint(text: &str) -> Box<str> {
     let hash = Sha256::digest(text.as_bytes());
     let hex: String = hash.iter().map(|byte| format!("{byte:02x}")).collect();
     hex.into()
 }
 
-/// How keys of markers are spelled. What changes the name of a row changes this number.
+/// The version of the spelling of marker keys. A change of the names of rows changes this number.
 const SPELLING: &str = "2";
 
-/// What the keys of markers begin with where rows are named by these columns, so that markers of
-/// other columns are seen to be others.
+/// Returns the beginning of the keys of markers for rows named by these columns. Markers of rows
+/// named by other columns begin differently.
 pub fn tag(names: &[Name]) -> Box<str> {
     let columns: Vec<&str> = names.iter().map(|name| &**name).collect();
     let hash = fingerprint(&format!("{SPELLING}\0{}", columns.join("\0")));
     hash.get(..Moved::TAG_BYTES).unwrap_or_default().into()
 }
 
-/// What a marker calls a row, behind its tag. A database may take texts for equal that differ in
-/// the case of a letter, or in an accent: only what holds no letters is kept as it is.
+/// Returns the name of a row in a marker, after the tag. A database may compare texts as equal that
+/// differ in the case of a letter, or in an accent: only names without letters are kept as they
+/// are.
 fn key_name(key: &str) -> Box<str> {
     let plain = |byte: u8| byte.is_ascii_digit() || b"[],.-\" ".contains(&byte);
     let most = Moved::MOST_BYTES - Moved::TAG_BYTES;
@@ -74,15 +75,15 @@ impl Markers {
         }
     }
 
-    /// A row and its marker. The marker comes first: that it is there already is the first thing to
-    /// be known.
+    /// Returns the unit of a row and its marker. The marker comes first, so that an existing marker
+    /// fails the unit first.
     pub(super) fn marked(&self, name: &str, batch: &str, row: RowWrite) -> Unit<RowWrite> {
         let marker = self.moved(name, batch).row();
         Unit::of([RowWrite::new(self.made.clone(), Row::from(marker)), row])
     }
 
-    /// The batches whose markers these rows have; `None`: there is no marker, or it cannot be read
-    /// now.
+    /// Returns the batches whose markers these rows have; `None`: there is no marker, or reading it
+    /// failed.
     pub(super) async fn batches(&self, names: &[&str]) -> Result<Vec<Option<Box<str>>>, Fault> {
         let unit = |name: &&str| {
             let row = self.moved(name, "").key_row();
@@ -99,7 +100,7 @@ impl Markers {
         Ok(outcomes.into_iter().map(batch).collect())
     }
 
-    /// Gives markers to a batch. Of each row whether that was done.
+    /// Assigns markers to a batch. Returns, for each row, true if its marker was assigned.
     pub(super) async fn adopt(&self, names: &[&str], batch: &str) -> Result<Vec<bool>, Fault> {
         let unit = |name: &&str| {
             let row = self.moved(name, batch).adopted_row();
@@ -115,7 +116,7 @@ impl Markers {
         Ok(outcomes.iter().map(done).collect())
     }
 
-    /// Takes out all markers of batches that were committed in the source.
+    /// Deletes all markers of batches that were committed in the source.
     pub(super) async fn remove(&self, batches: &[Box<str>]) -> Result<(), Fault> {
         let unit = |batch: &str| {
             let row = self.moved("", batch).gone_row();
@@ -128,7 +129,7 @@ impl Markers {
         Ok(())
     }
 
-    /// Runs units, in no order, and gives their outcomes in theirs.
+    /// Runs units in any order, and returns their outcomes in the order of the units.
     pub(super) async fn run(
         &self,
         units: Vec<Unit<RowWrite>>,
@@ -136,7 +137,7 @@ impl Markers {
         let mut receipts = Vec::new();
         let mut units = units.into_iter();
         loop {
-            let piece: Vec<Unit<RowWrite>> = units.by_ref().take(PIECE).collect();
+            let piece: Vec<Unit<RowWrite>> = units.by_ref().take(PIECE_UNITS).collect();
             if piece.is_empty() {
                 break;
             }

@@ -1,4 +1,4 @@
-//! Waiting for rows.
+//! Notifications of new rows.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,10 +10,10 @@ use windrow_core::Moves;
 use super::order::Order;
 use super::trouble::MoveError;
 
-/// How long it is waited before a lost connection is opened again.
-const PAUSE: Duration = Duration::from_secs(1);
+/// The delay before a lost connection is opened again.
+const REOPEN_DELAY: Duration = Duration::from_secs(1);
 
-/// Rings for all workers.
+/// A bell that wakes all workers.
 #[derive(Debug)]
 pub(super) struct Bell {
     rings: watch::Sender<u64>,
@@ -39,7 +39,8 @@ impl Bell {
     }
 }
 
-/// Rings whenever the database tells of new rows. It ends where the database has no such thing.
+/// Rings the bell whenever the database notifies of new rows. Ends if the database has no
+/// notifications.
 pub(super) async fn listen(
     moves: Arc<dyn Moves>,
     order: Arc<Order>,
@@ -51,15 +52,15 @@ pub(super) async fn listen(
             match moves.news(&order.plan).await {
                 Ok(None) => return,
                 Ok(Some(mut news)) => {
-                    // Nobody told what came before.
+                    // Earlier rows had no notification.
                     bell.ring();
                     while news.wait().await.is_ok() {
                         bell.ring();
                     }
                 }
-                Err(fault) => tracing::debug!(%fault, "new rows are not told of"),
+                Err(fault) => tracing::debug!(%fault, "new rows are not notified"),
             }
-            tokio::time::sleep(PAUSE).await;
+            tokio::time::sleep(REOPEN_DELAY).await;
         }
     };
     tokio::select! {

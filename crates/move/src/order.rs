@@ -1,4 +1,4 @@
-//! What is to be moved, and where.
+//! The orders of a move: the rows, and their destination.
 
 use std::sync::Arc;
 
@@ -7,28 +7,28 @@ use windrow_core::{Intake, MovePlan, Moves, Name, RowWrite};
 
 use super::template::Template;
 
-/// What is to be moved, and how.
+/// The settings of a move.
 #[derive(Clone, Debug)]
 pub struct Order {
-    /// Which rows.
+    /// The rows.
     pub plan: MovePlan,
-    /// Where they go.
+    /// The names of destinations.
     pub template: Template,
     /// The longest name of a destination.
     pub name_limit: NameLimit,
-    /// Destinations that are not there are made.
+    /// True if missing destinations are created.
     pub create: bool,
     /// Rows of one batch, at least one.
     pub batch_rows: usize,
-    /// Bytes of values in one batch, where rows are read; a single row may pass it.
+    /// Bytes of values in one batch across databases; a single row may have more.
     pub batch_bytes: usize,
     /// Connections that move at once, at least one.
     pub jobs: usize,
     /// The most rows that are moved; `None`: all.
     pub limit: Option<u64>,
-    /// Whether it goes on as rows arrive, until it is stopped.
+    /// True if the move goes on as rows arrive, until it is stopped.
     pub follow: bool,
-    /// True if the plan's filter passes over rows that others refer to.
+    /// True if the plan's filter skips rows that rows of other tables refer to.
     pub passes_over_referred: bool,
 }
 
@@ -37,23 +37,24 @@ pub struct Order {
 pub struct Elsewhere {
     /// The lane that leads there.
     pub intake: Intake<RowWrite>,
-    /// It has transactions: every row is written together with a marker, exactly once. Otherwise
-    /// rows are written by the source's key, and a row that is written again is the same row.
+    /// True if the database has transactions: every row is written together with a marker, exactly
+    /// once. Otherwise rows are written by the source's key, and a row that is written again is the
+    /// same row.
     pub transactional: bool,
-    /// What describes its tables; those that do not follow from rows were looked at before the
-    /// move.
+    /// The description of its tables. Tables whose names do not follow from rows were checked
+    /// before the move.
     pub described: Option<Arc<dyn Moves>>,
-    /// How the source's columns give values, where that matters.
+    /// The forms in which the source's columns give values, if they matter.
     pub gives: Vec<(Name, Takes)>,
-    /// The one column that all its tables tell rows apart by; `None`: that is up to each table.
-    /// Where rows do not have it, it is made from their keys.
+    /// The one column that identifies the rows of all its tables; `None`: each table has its own
+    /// key. If rows do not have the column, its values are made from their keys.
     pub document_key: Option<Name>,
-    /// Which move it is, the same for all that move from this source:
+    /// The name of the move, the same for all movers of this source:
     /// [`windrow_core::moves::Moved::relocation`].
     pub relocation: Box<str>,
-    /// What begins the keys of its markers: which columns name a row. Of
+    /// The beginning of the keys of markers, which depends on the columns that name a row, of
     /// [`windrow_core::moves::Moved::TAG_BYTES`].
     pub tag: Box<str>,
-    /// What begins the names of batches to this destination.
+    /// The beginning of the names of batches to this destination.
     pub batches: Box<str>,
 }

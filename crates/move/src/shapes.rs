@@ -1,9 +1,8 @@
-//! How rows are written to another database.
+//! The shapes of writes to another database.
 //!
-//! With transactions a row is inserted together with its marker, and its own table's key has
-//! nothing to do with it. Without, a row that is written again must still be one row: it is written
-//! by the source's key, which has to be the key of its table there, and takes the place of what has
-//! that key.
+//! With transactions a row is inserted together with its marker, whatever the key of its table.
+//! Without transactions a row that is written again must still be one row: it is written by the
+//! source's key, which has to be the key of its table there, and replaces the row with that key.
 
 use windrow_core::shape::ShapeParts;
 use windrow_core::{Fault, Key, Name, OnConflict, Op, Returning, Shape, TableName, Value};
@@ -12,12 +11,12 @@ use super::markers::fingerprint;
 use super::order::{Elsewhere, Order};
 
 /// The longest key of a document that is made from the key of its row.
-const MOST_BYTES: usize = 200;
+const MAX_KEY_BYTES: usize = 200;
 
-/// A write names a key that its table does not have.
+/// The code of a write that names a key which its table does not have.
 const NOT_THE_KEY: &str = "42P10";
 
-/// The shape of the write of a row.
+/// Returns the shape of the write of a row.
 pub(super) fn shape(order: &Order, table: &TableName, elsewhere: &Elsewhere) -> Shape {
     let plan = &order.plan;
     let by_source = Key::Columns(plan.key.clone());
@@ -40,13 +39,13 @@ pub(super) fn shape(order: &Order, table: &TableName, elsewhere: &Elsewhere) -> 
     })
 }
 
-/// The column that documents are told apart by, where it is to be made from the row's key.
+/// Returns the column that identifies documents, if its values are made from the rows' keys.
 fn made_key<'a>(columns: &[Name], elsewhere: &'a Elsewhere) -> Option<&'a Name> {
     let key = elsewhere.document_key.as_ref();
     key.filter(|key| !columns.contains(key))
 }
 
-/// The values of a row in the order of its shape. `name`: what names the row.
+/// Returns the values of a row in the order of its shape. `name`: the name of the row.
 pub(super) fn values(
     columns: &[Name],
     elsewhere: &Elsewhere,
@@ -63,9 +62,9 @@ pub(super) fn values(
     }
 }
 
-/// The key of the document that is made from the row with this key, an array of JSON: a single
-/// number, or a single text of plain letters, as it is, and of everything else the fingerprint.
-/// Different rows have different ones.
+/// Returns the key of the document that is made from the row with this key, an array of JSON: a
+/// single number, or a single text of plain letters, as it is, and of everything else the
+/// fingerprint. Different rows have different keys.
 fn document_key(key: &str) -> Box<str> {
     let inner = key
         .strip_prefix('[')
@@ -75,9 +74,10 @@ fn document_key(key: &str) -> Box<str> {
         let mut bytes = text.bytes();
         bytes.all(|byte| byte.is_ascii_digit() || b"+-.eE".contains(&byte))
     };
-    // What ArangoDB takes in keys, but for what stands in JSON: <https://docs.arangodb.com/stable/concepts/data-structure/documents/#document-keys>.
+    // Characters of ArangoDB's keys that JSON does not escape: <https://docs.arangodb.com/stable/concepts/data-structure/documents/#document-keys>.
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-:.@()+=;$!*'%".contains(&byte);
-    let is_plain = |text: &str| (1..=MOST_BYTES).contains(&text.len()) && text.bytes().all(plain);
+    let is_plain =
+        |text: &str| (1..=MAX_KEY_BYTES).contains(&text.len()) && text.bytes().all(plain);
     let text = inner
         .strip_prefix('"')
         .and_then(|rest| rest.strip_suffix('"'));
@@ -89,7 +89,8 @@ fn document_key(key: &str) -> Box<str> {
     }
 }
 
-/// What is said where no row of a batch can be written for a column that none of them has.
+/// Returns the fault of a batch without rows that can be written, because a column is missing in
+/// all.
 pub(super) fn unfilled(fault: &Fault) -> Fault {
     let message = format!(
         "{}; every row was refused so, though it has no NULL: the table has a column that the source does not have, that may not be NULL and \
@@ -99,7 +100,8 @@ pub(super) fn unfilled(fault: &Fault) -> Fault {
     Fault::new(fault.class, fault.code.clone(), message)
 }
 
-/// What is said where a database without transactions cannot tell rows apart as the source does.
+/// Explains the fault of a database without transactions whose table has another key than the
+/// source.
 pub(super) fn of_key(fault: Fault, order: &Order) -> Fault {
     if fault.code != NOT_THE_KEY {
         return fault;

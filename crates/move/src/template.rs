@@ -3,7 +3,7 @@
 use windrow_core::moves::NameLimit;
 use windrow_core::{Fault, Name, TableName};
 
-/// A destination as it was asked for: `final`, `final_{tenant}`, `{tenant}.final`.
+/// The name of a destination in the options: `final`, `final_{tenant}`, `{tenant}.final`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Template {
     whole: TableName,
@@ -47,8 +47,8 @@ impl Template {
         })
     }
 
-    /// The column that decides where a row goes. `asked`: what the user names apart from the
-    /// template.
+    /// Returns the column that decides the destination of a row. `asked`: the column that the user
+    /// names besides the template.
     ///
     /// # Errors
     /// [`windrow_core::FaultClass::Invalid`] if the two do not agree, or none is named.
@@ -69,12 +69,12 @@ impl Template {
         }
     }
 
-    /// The table, if all rows go to the same one.
+    /// Returns the table, if all rows go to the same one.
     pub fn table(&self) -> Option<&TableName> {
         self.column.is_none().then_some(&self.whole)
     }
 
-    /// The table of rows with this value.
+    /// Returns the table of rows with this value.
     ///
     /// # Errors
     /// [`windrow_core::FaultClass::Invalid`] where it makes no name.

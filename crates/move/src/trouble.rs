@@ -1,36 +1,37 @@
-//! What a fault means for a move.
+//! The consequences of a fault for a move.
 
 use windrow_core::{Fault, FaultClass, Retry};
 
 use super::order::Order;
 
-/// Why a move ends early. What was committed before stays, everything else is in the source.
+/// The reason why a move ends early. Rows that were committed before stay moved; all others are in
+/// the source.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum MoveError {
-    /// What is asked for makes no sense, or does not fit the tables.
+    /// The options make no sense, or do not fit the tables.
     #[error("{0}")]
     Invalid(Box<str>),
     /// A database refuses something that concerns more than single rows.
     #[error("{place}: {}", with_detail(.fault))]
     Database {
-        /// Which table or database.
+        /// The table or database.
         place: Box<str>,
-        /// What it said.
+        /// The database's error.
         fault: Fault,
     },
-    /// Rows that somebody else holds are left.
+    /// Rows that other sessions hold are left.
     #[error(
         "rows that other transactions hold were left in {source_table} after a wait of {waited} seconds: move again, or let them end first"
     )]
     Held {
         /// The table.
         source_table: Box<str>,
-        /// How long they were waited for.
+        /// The seconds that the move waited.
         waited: u64,
     },
 }
 
-/// The message with the code, and with what else the database said.
+/// Returns the message with its code and detail.
 fn with_detail(fault: &Fault) -> String {
     match fault.detail() {
         Some(detail) => format!("{fault}; {detail}"),
@@ -38,18 +39,18 @@ fn with_detail(fault: &Fault) -> String {
     }
 }
 
-/// Why a batch was not moved.
+/// The reason why a batch was not moved.
 #[derive(Debug)]
 pub(super) enum Trouble {
-    /// It was rolled back for no fault of its rows, or the connection was lost: a new mover tries
-    /// again.
+    /// The batch was rolled back for a reason outside of its rows, or the connection was lost: a
+    /// new mover tries again.
     Retry(Fault),
     /// The move ends.
     Stop(MoveError),
 }
 
 impl Trouble {
-    /// A fault that concerns no row: passing, or the end.
+    /// Sorts a fault that concerns no row: the batch is retried, or the move ends.
     pub(super) fn of(place: impl Into<Box<str>>, fault: Fault) -> Self {
         match is_retried(&fault) {
             true => Self::Retry(fault),
@@ -60,8 +61,8 @@ impl Trouble {
         }
     }
 
-    /// A fault of rows that were to leave the source. Where rows that others refer to are passed
-    /// over, a row was referred to after it had been picked: the next look passes it over.
+    /// Sorts a fault of rows that were to be deleted from the source. If rows that other rows refer
+    /// to are skipped, a row was referred to after it was picked: the next batch skips it.
     pub(super) fn of_leaving(order: &Order, mut fault: Fault) -> Self {
         if order.passes_over_referred && fault.class == FaultClass::ForeignKey {
             fault.class = FaultClass::Conflict;
@@ -70,15 +71,14 @@ impl Trouble {
     }
 }
 
-/// True if a move tries again after this fault. A new look at the source tells what became of a
-/// commit whose outcome is unknown. A move ends where an operator has to act: its rows are safe.
+/// True if a move tries again after this fault. The source itself shows the outcome of a commit
+/// that is unknown. A move ends if an operator has to act: its rows are safe.
 pub(super) fn is_retried(fault: &Fault) -> bool {
     fault.may_retry() || fault.retry() == Retry::OutcomeUnknown
 }
 
-/// True where a fault concerns the row that it was said of, so that the row goes to the dead
-/// letters. `routed`: the destination follows from the row, so that a table which is not there, or
-/// is of no use, is the row's own fault.
+/// True if a fault concerns its row alone, so that the row becomes a dead letter. `routed`: the
+/// destination follows from the row, so that a missing or useless table is the row's own fault.
 pub(super) fn is_of_row(fault: &Fault, routed: bool) -> bool {
     match fault.class {
         FaultClass::Value

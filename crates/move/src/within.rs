@@ -4,52 +4,41 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use windrow_core::moves::{Destination, Mover, Part, PickMost, Picked, Rejected};
+use windrow_core::moves::{Destination, Mover, Part, PickMost, Picked};
 use windrow_core::{Fault, TableName};
 
-use super::batch::Batch;
+use super::batch::{Batch, KnownTables, Refusal, reject};
 use super::order::Order;
 use super::trouble::{Trouble, is_of_row, is_retried};
 
-/// Destinations of one batch. Each is a table that is locked until the commit; rows that go to
-/// others are left to later batches.
-const MOST_DESTINATIONS: usize = 128;
+/// The most destinations of one batch. Each is a table that is locked until the commit. Rows of
+/// further destinations are left to later batches.
+const MAX_DESTINATIONS: usize = 128;
 
-/// Destinations that a mover remembers.
-const MOST_KNOWN: usize = 10_000;
-
-/// A mover, and what it knows by now.
+/// A mover within one database, and what it has learned.
 pub(super) struct Within {
     mover: Box<dyn Mover>,
-    known: HashMap<TableName, Arc<Destination>>,
-    /// Batches that are looked at row by row at once, because the last ones held rows that were
-    /// refused.
+    known: KnownTables<Arc<Destination>>,
+    /// The number of further batches without a sweep, because the last ones had refused rows.
     careful: u32,
-    /// How many they will be after the next refusal.
+    /// The value of `careful` after the next refusal.
     caution: u32,
-    /// The most rows of a batch, where one was refused as late as by its commit. It doubles with
-    /// each batch that is not.
+    /// The most rows of a batch, after the commit of a batch was refused. Doubles with each batch
+    /// that is committed.
     reach: usize,
 }
 
-/// Rows of a batch that have one destination.
+/// Rows of a batch with one destination.
 struct Group {
     to: Arc<Destination>,
     rows: Vec<usize>,
-}
-
-/// A row that is refused.
-struct Refusal {
-    row: usize,
-    destination: String,
-    fault: Fault,
 }
 
 impl Within {
     pub(super) fn new(mover: Box<dyn Mover>) -> Self {
         Self {
             mover,
-            known: HashMap::new(),
+            known: KnownTables::default(),
             careful: 0,
             caution: 1,
             reach: usize::MAX,
@@ -92,8 +81,8 @@ impl Within {
         }
         let done = self.carefully(order, rows).await;
         if done.is_err() {
-            // What was made in the transaction is gone with it. An error here says that the
-            // connection is, too.
+            // Tables made in the transaction are gone. An error here says that the connection is,
+            // too.
             self.known.clear();
             self.mover.rollback().await.ok();
         }
@@ -123,7 +112,7 @@ impl Within {
                 None => self.bring(order, rows).await?,
                 Some(refusal) => (0, vec![refusal]),
             };
-            let rejected = self.reject(&refusals).await;
+            let rejected = reject(&mut *self.mover, &refusals).await;
             rejected.map_err(|fault| Trouble::of_leaving(order, fault))?;
             let Err(fault) = self.mover.commit().await else {
                 return Ok(Batch {
@@ -137,16 +126,13 @@ impl Within {
             {
                 return Err(Trouble::of(source(), fault));
             }
-            // What is checked at the commit alone names no row: fewer are tried, the others are
-            // left to the next batch.
+            // Constraints that are checked at the commit name no row: fewer rows are tried, the
+            // others are left to the next batch.
             match rows {
                 [row] => {
                     let table = order.template.name(row.route.as_deref(), order.name_limit);
-                    hopeless = Some(Refusal {
-                        row: 0,
-                        destination: table.map_or(String::new(), |table| table.to_string()),
-                        fault,
-                    });
+                    let name = table.map_or(String::new(), |table| table.to_string());
+                    hopeless = Some(Refusal::new(0, name, fault));
                 }
                 _ => rows = rows.get(..rows.len() / 2).unwrap_or_default(),
             }
@@ -154,14 +140,14 @@ impl Within {
         }
     }
 
-    /// Goes back to where nothing but rows was picked; false if that is not possible.
+    /// Returns to the state after the rows were picked; false if that is not possible.
     async fn retreat(&mut self) -> bool {
-        // What was made since is gone.
+        // Tables made since are gone.
         self.known.clear();
         self.mover.retreat().await.unwrap_or(false)
     }
 
-    /// Brings rows to their destinations. How many went, and those that are refused.
+    /// Brings rows to their destinations. Returns the number of moved rows, and the refused rows.
     async fn bring(
         &mut self,
         order: &Order,
@@ -173,8 +159,8 @@ impl Within {
         Ok((moved, refusals))
     }
 
-    /// Sorts rows by their destinations, and looks those up. Rows of routes past
-    /// [`MOST_DESTINATIONS`] are in no group.
+    /// Sorts rows by their destinations, and opens those. Rows of routes past [`MAX_DESTINATIONS`]
+    /// are in no group.
     async fn group(
         &mut self,
         order: &Order,
@@ -185,16 +171,12 @@ impl Within {
         let mut places: HashMap<Option<&str>, usize> = HashMap::new();
         for (row, picked) in picked.iter().enumerate() {
             if let Some(fault) = &picked.unfit {
-                refusals.push(Refusal {
-                    row,
-                    destination: String::new(),
-                    fault: fault.clone(),
-                });
+                refusals.push(Refusal::new(row, String::new(), fault.clone()));
                 continue;
             }
             let route = picked.route.as_deref();
             let place = *places.entry(route).or_insert(routes.len());
-            if place == routes.len() && place < MOST_DESTINATIONS {
+            if place == routes.len() && place < MAX_DESTINATIONS {
                 routes.push((route, Vec::new()));
             }
             if let Some((_, rows)) = routes.get_mut(place) {
@@ -216,11 +198,10 @@ impl Within {
             match found {
                 Ok(to) => groups.push(Group { to, rows }),
                 Err(fault) if is_of_row(&fault, order.plan.route.is_some()) => {
-                    refusals.extend(rows.into_iter().map(|row| Refusal {
-                        row,
-                        destination: name.clone(),
-                        fault: fault.clone(),
-                    }));
+                    refusals.extend(
+                        rows.into_iter()
+                            .map(|row| Refusal::new(row, name.clone(), fault.clone())),
+                    );
                 }
                 Err(fault) => return Err(Trouble::of(name, fault)),
             }
@@ -237,14 +218,11 @@ impl Within {
             return Ok(known.clone());
         }
         let opened = Arc::new(self.mover.open(table, create).await?);
-        if self.known.len() >= MOST_KNOWN {
-            self.known.clear();
-        }
-        self.known.insert(table.clone(), opened.clone());
+        self.known.insert(table, opened.clone());
         Ok(opened)
     }
 
-    /// Moves groups, and finds the rows that are refused: what fails is cut in two until it is one
+    /// Moves groups, and finds the refused rows: a group that fails is cut in two until it is one
     /// row.
     async fn transfer(
         &mut self,
@@ -277,38 +255,20 @@ impl Within {
             }
             let behind = groups.split_off((refused.at + 1).min(groups.len()));
             let Some(group) = groups.pop() else { continue };
-            // Those before it are tried first, so that rows keep their order as far as they can.
+            // Groups before the refused one are tried first, so that rows keep their order if
+            // possible.
             stack.push(behind);
             match halves(group) {
                 Ok((first, second)) => stack.extend([vec![second], vec![first]]),
-                Err((row, to)) => refusals.push(Refusal {
-                    row,
-                    destination: to.table.to_string(),
-                    fault,
-                }),
+                Err((row, to)) => refusals.push(Refusal::new(row, to.table.to_string(), fault)),
             }
             stack.push(groups);
         }
         Ok(moved)
     }
-
-    async fn reject(&mut self, refusals: &[Refusal]) -> Result<(), Fault> {
-        if refusals.is_empty() {
-            return Ok(());
-        }
-        let rejected: Vec<Rejected<'_>> = refusals
-            .iter()
-            .map(|refusal| Rejected {
-                row: refusal.row,
-                destination: &refusal.destination,
-                fault: &refusal.fault,
-            })
-            .collect();
-        self.mover.reject(&rejected).await
-    }
 }
 
-/// A group cut in two, or the only row of it.
+/// Cuts a group in two, or returns its only row.
 fn halves(mut group: Group) -> Result<(Group, Group), (usize, Arc<Destination>)> {
     match &*group.rows {
         [row] => Err((*row, group.to)),

@@ -1,5 +1,4 @@
-//! One connection's work: batch after batch, until there is nothing left or somebody asks for the
-//! end.
+//! The work of one connection: batch after batch, until no rows are left or the move is to stop.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,15 +16,15 @@ use super::order::{Elsewhere, Order};
 use super::trouble::{MoveError, Trouble, is_retried};
 use super::within::Within;
 
-/// How long rows that others hold, or a database that is away, are waited for.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// The longest wait for rows that other sessions hold, or for a database that is away.
+const MAX_WAIT: Duration = Duration::from_secs(10);
 
 /// The first and the longest delay between two looks, and between two attempts.
 const FIRST_DELAY: Duration = Duration::from_millis(10);
 const LONGEST_DELAY: Duration = Duration::from_secs(1);
 
-/// How often a batch that others were in the way of is tried before the database counts as away.
-const TRIES: u32 = 20;
+/// The most attempts of a batch that conflicts with other sessions.
+const MAX_ATTEMPTS: u32 = 20;
 
 pub(super) struct Worker {
     pub(super) moves: Arc<dyn Moves>,
@@ -37,19 +36,19 @@ pub(super) struct Worker {
     pub(super) stop: CancellationToken,
 }
 
-/// A connection, and the way that it moves rows.
+/// A connection that moves rows within a database or across two.
 enum Way {
     Within(Within),
     Across(Box<Across>),
 }
 
-/// Looks or attempts in vain since the last one that was not.
-struct InVain {
+/// The looks or attempts without success since the last success.
+struct Failures {
     since: Instant,
     backoff: Backoff,
 }
 
-impl InVain {
+impl Failures {
     fn new() -> Self {
         Self {
             since: Instant::now(),
@@ -62,7 +61,7 @@ impl Worker {
     pub(super) async fn run(self) -> Result<(), MoveError> {
         let mut rings = self.bell.subscribe();
         let mut way = None;
-        let (mut troubles, mut idle) = (InVain::new(), InVain::new());
+        let (mut troubles, mut idle) = (Failures::new(), Failures::new());
         while !self.stop.is_cancelled() {
             let ration = self.ration.take(self.order.batch_rows);
             if ration == 0 {
@@ -75,10 +74,10 @@ impl Worker {
                 .give_back(ration.saturating_sub(usize::try_from(used).unwrap_or(ration)));
             match done {
                 Ok(batch) => {
-                    troubles = InVain::new();
+                    troubles = Failures::new();
                     if used > 0 {
                         self.counts.committed(batch.moved, batch.rejected);
-                        idle = InVain::new();
+                        idle = Failures::new();
                     }
                     if !self.order.follow && (used == 0 || batch.last) {
                         match self.is_done(&mut way, &idle).await {
@@ -101,7 +100,7 @@ impl Worker {
         }
         if let Some(mut way) = way {
             if let Way::Across(across) = &mut way {
-                across.finish().await;
+                across.finish(&self.stop).await;
             }
             way.into_mover().close().await;
         }
@@ -127,30 +126,30 @@ impl Worker {
         }
     }
 
-    /// Nothing was found that nobody holds: whether nothing is left at all.
-    async fn is_done(&self, way: &mut Option<Way>, idle: &InVain) -> Result<bool, Trouble> {
+    /// Returns true if no rows are left in the source, after a batch found no rows that it could
+    /// lock.
+    async fn is_done(&self, way: &mut Option<Way>, idle: &Failures) -> Result<bool, Trouble> {
         let Some(way) = way else { return Ok(false) };
         let source = || self.order.plan.source.to_string();
         let left = way.mover().left().await;
         if !left.map_err(|fault| Trouble::of(source(), fault))? {
             return Ok(true);
         }
-        if idle.since.elapsed() < PATIENCE {
+        if idle.since.elapsed() < MAX_WAIT {
             return Ok(false);
         }
         Err(Trouble::Stop(MoveError::Held {
             source_table: source().into(),
-            waited: PATIENCE.as_secs(),
+            waited: MAX_WAIT.as_secs(),
         }))
     }
 
-    /// Waits before another try, or gives up. Who follows waits for ever: it is there to be there
-    /// when the database comes back.
-    async fn wait_to_retry(&self, troubles: &mut InVain, fault: Fault) -> Result<(), MoveError> {
+    /// Waits before another attempt, or gives up. A move that follows never gives up.
+    async fn wait_to_retry(&self, troubles: &mut Failures, fault: Fault) -> Result<(), MoveError> {
         tracing::debug!(%fault, "a batch is tried again");
         let failures = troubles.backoff.failures();
-        let away = troubles.since.elapsed() >= PATIENCE && failures >= TRIES.min(5);
-        let gives_up = !self.order.follow && (away || failures >= TRIES);
+        let away = troubles.since.elapsed() >= MAX_WAIT && failures >= MAX_ATTEMPTS.min(5);
+        let gives_up = !self.order.follow && (away || failures >= MAX_ATTEMPTS);
         if gives_up || !is_retried(&fault) {
             return Err(MoveError::Database {
                 place: self.order.plan.source.to_string().into(),
@@ -161,7 +160,7 @@ impl Worker {
         Ok(())
     }
 
-    /// Waits, unless news come or the end is asked for.
+    /// Waits until the time is over, new rows are notified, or the move is to stop.
     async fn pause(&self, pause: Duration, rings: Option<&mut tokio::sync::watch::Receiver<u64>>) {
         let news = async {
             let rung = match rings {

@@ -33,7 +33,6 @@ const CRATES_TO_DO: &[&str] = &[
     "idempotency",
     "lanes",
     "load",
-    "move",
     "replicas",
     "spool",
     "testkit",

@@ -1,6 +1,7 @@
 //! Movers are killed at any moment: no row is lost, none is moved twice.
 
 use windrow_testkit::command::Running;
+use windrow_testkit::proxy::{Direction, Proxy};
 
 use crate::support::{Db, move_rows, number, start, until};
 
@@ -194,4 +195,73 @@ fn movers_that_are_told_other_keys_in_turn() {
         };
         carry(&from, &to, rows, movers, &["id", "code", "code"]);
     }
+}
+
+/// The rows of a killed mover reach the server of the destination only after the next mover has
+/// moved them.
+#[test]
+fn rows_that_a_killed_mover_has_sent_are_not_written_after_the_next_mover_wrote_them() {
+    let (from, to) = (Db::postgres(), Db::postgres());
+    fill(&from, &to, 10);
+    let url = to.url();
+    let server = url.split('@').nth(1).unwrap().split('/').next().unwrap();
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let proxy = runtime.block_on(Proxy::builder(server).start()).unwrap();
+    let through = proxy.through(&url).unwrap();
+    let killed = start(&from, "final", &["--to", &through, "--follow"]);
+    let is_idle = || to.count("final") == 10 && to.count("windrow_moved") == 0;
+    until("the first rows are moved", is_idle);
+    let others = "select coalesce(string_agg(pid::text, ','), '0') from pg_stat_activity \
+                  where datname = current_database() and pid <> pg_backend_pid()";
+    let sessions = to.sql(others);
+    proxy.pause(Direction::ToServer);
+    let sent = proxy.bytes(Direction::ToServer);
+    from.sql("insert into pending select i, 'a row of some length, as the first ones are' from generate_series(11, 20) i");
+    until("rows are under way", || {
+        proxy.bytes(Direction::ToServer) > sent + 500
+    });
+    killed.kill9();
+    let next = start(&from, "final", &["--to", &url]);
+    until("the rows are moved", || from.count("pending") == 0);
+    let claims = "windrow_batches where batch like '%?%'";
+    until("markers are deleted, or kept", || {
+        to.count("windrow_moved") == 0 || from.count(claims) > 0
+    });
+    proxy.resume(Direction::ToServer);
+    let is_over = format!("select count(*) from pg_stat_activity where pid in ({sessions})");
+    until("the sessions of the killed mover end", || {
+        to.sql(&is_over) == "0"
+    });
+    let counts = to.sql("select count(*), count(distinct id) from final");
+    assert_eq!(counts, "20|20");
+    next.end().ends(0);
+    assert_eq!((to.count("windrow_moved"), from.count(claims)), (0, 0));
+}
+
+/// Connections break while rows of a batch are answered, some before and some after the cut.
+#[test]
+fn rows_of_a_batch_whose_outcome_is_unknown_are_not_written_again() {
+    let (from, to) = (Db::postgres(), Db::postgres());
+    fill(&from, &to, 300);
+    let url = to.url();
+    let server = url.split('@').nth(1).unwrap().split('/').next().unwrap();
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let proxy = runtime.block_on(Proxy::builder(server).start()).unwrap();
+    let through = proxy.through(&url).unwrap();
+    let mover = start(&from, "final", &["--to", &through, "--follow"]);
+    let is_idle = || from.count("pending") == 0 && to.count("windrow_moved") == 0;
+    until("the first rows are moved", is_idle);
+    let rounds = 4 * rounds();
+    for round in 1..=rounds {
+        let bytes = round * 2000 / rounds;
+        proxy.cut_after(Direction::ToClient, bytes.try_into().unwrap());
+        from.sql(&format!(
+            "insert into pending select {round} * 300 + i, 'another row' from generate_series(1, 300) i"
+        ));
+        until("rows are moved", || from.count("pending") == 0);
+    }
+    let rows = (rounds + 1) * 300;
+    let counts = to.sql("select count(*), count(distinct id) from final");
+    assert_eq!(counts, format!("{rows}|{rows}"));
+    mover.terminate().ends(0);
 }
