@@ -120,6 +120,19 @@ fn targets_of_a_conflict_that_are_not_plain_columns() {
 }
 
 #[test]
+fn columns_that_a_conflict_sets_are_known_by_their_names() {
+    let parsed = parsed(
+        "INSERT INTO t VALUES (1) ON CONFLICT (a) DO UPDATE SET \"b\"\"c\" = 1, (D, e) = (DEFAULT, excluded.e)",
+    );
+    let conflict = parsed.conflict.as_ref().unwrap();
+    assert_eq!(
+        pairs(&conflict.assignments),
+        named(&[("b\"c", "1"), ("d", "DEFAULT"), ("e", "excluded.e")])
+    );
+    assert!(!conflict.has_condition);
+}
+
+#[test]
 fn conditions_bind_as_in_the_grammar() {
     let keys = |condition: &str| match read(&format!("DELETE FROM t WHERE {condition}"), &[]) {
         Reading::Join(parsed) => pairs(&parsed.keys),

@@ -80,6 +80,21 @@ async fn a_duplicate_leaves_its_neighbours_their_moments() {
 }
 
 #[tokio::test]
+async fn the_default_of_a_domain_is_a_moment_of_its_own() {
+    let mut bed = Bed::new(
+        "create domain stamp as timestamptz default now(); \
+         create table metrics (device int, time stamp, v int, primary key (device, time)); \
+         create table begun as select clock_timestamp() at",
+    )
+    .await;
+    let shape = insert("metrics", &["device", "v"]).shape();
+    let units: Vec<_> = (0..40).map(|n| unit(&shape, row![n % 4, n])).collect();
+    let done = bed.succeed(&units).await;
+    assert!(done.iter().all(|done| done.rows == 1));
+    assert_eq!(bed.sql(MOMENTS).trim(), "40|40|t");
+}
+
+#[tokio::test]
 async fn what_compares_the_time_by_itself_is_told_the_truth() {
     for check in ["check (time <= now())", "check (time = now())"] {
         let mut bed = Bed::new(&format!(
