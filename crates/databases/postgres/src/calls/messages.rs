@@ -97,7 +97,8 @@ impl Messages for BoundCall {
             true => 0,
             false => 2 + u8::from(compiled.generates.is_some()),
         };
-        push_results(&mut bind, bound, heads)?;
+        let own = (0..bound.width).map(|place| bound.results.is_binary(usize::from(place)));
+        bind.results(heads, own)?;
         bind.close()?;
         Ok(heads)
     }
@@ -175,20 +176,4 @@ fn news(call: &SqlCall, types: &Signature) -> Option<Arc<Signature>> {
     let fields = types.fields.clone();
     let now = Signature { parameters, fields };
     (now != **told).then(|| Arc::new(now))
-}
-
-/// Our own columns are binary, the client's as it asked for them.
-fn push_results(bind: &mut Bind<'_>, bound: &BoundCall, heads: u8) -> Result<(), Unfit> {
-    if heads == 0 {
-        bind.out.put_i16(0);
-        return Ok(());
-    }
-    bind.count(usize::from(heads) + usize::from(bound.width))?;
-    for _ in 0..heads {
-        bind.out.put_i16(1);
-    }
-    for place in 0..usize::from(bound.width) {
-        bind.out.put_i16(i16::from(bound.results.is_binary(place)));
-    }
-    Ok(())
 }

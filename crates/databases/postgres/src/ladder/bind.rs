@@ -46,6 +46,24 @@ impl<'o> Bind<'o> {
         self.out.put_i16(1);
     }
 
+    /// Appends the formats of a set-based statement's rows: our own columns, `heads` in number, are
+    /// binary, those of the writes as given. Rows without columns of ours are read as texts.
+    pub(crate) fn results(
+        &mut self,
+        heads: u8,
+        own: impl ExactSizeIterator<Item = bool>,
+    ) -> Result<(), Unfit> {
+        if heads == 0 {
+            self.out.put_i16(0);
+            return Ok(());
+        }
+        self.count(usize::from(heads) + own.len())?;
+        for is_binary in (0..heads).map(|_| true).chain(own) {
+            self.out.put_i16(i16::from(is_binary));
+        }
+        Ok(())
+    }
+
     pub(crate) fn count(&mut self, count: usize) -> Result<(), Unfit> {
         self.out.put_u16(u16::try_from(count).map_err(|_| Unfit)?);
         Ok(())
@@ -60,6 +78,13 @@ impl<'o> Bind<'o> {
         self.out.put_i32(0);
         write(self.out)?;
         put_i32_at(self.out, at, self.out.len() - at - size_of::<i32>())
+    }
+
+    /// Ends a message without any parameter, whose rows are read as texts.
+    pub(crate) fn close_bare(self) -> Result<(), Unfit> {
+        // No formats, no parameters, no formats of results.
+        self.out.put_slice(&[0; 6]);
+        self.close()
     }
 
     /// Ends it, and executes the portal.

@@ -1,7 +1,6 @@
 //! Appending the transactions of a round trip to the send buffer.
 
 use bytes::{BufMut, BytesMut};
-use postgres_protocol::IsNull;
 use postgres_protocol::message::frontend;
 use windrow_core::Op;
 use windrow_database::plan::Step;
@@ -10,7 +9,6 @@ use super::batch::{Batch, may_fuse};
 use super::bind::Bind;
 use super::form::{Buffers, Form, KnownTypes};
 use super::prepare::{guard_of, has_guard};
-use super::prepared;
 use super::prepared::{Prepared, StatementKey};
 use super::segment::{Mode, Segment};
 use super::sent::{Sent, SentTransaction};
@@ -77,7 +75,7 @@ impl<'s, F: Form> Sender<'s, '_, F> {
     fn send_savepoint(&mut self, sql: &str, sent: &mut Vec<Sent>) -> Result<(), Unfit> {
         frontend::parse("", sql, [], self.out).map_err(|_| Unfit)?;
         sent.push(Sent::Savepoint);
-        self.bind_nothing("")
+        self.bind_nothing(None)
     }
 
     /// Puts the session back to what it was when it was new. `restore`: what else a new one runs.
@@ -156,7 +154,7 @@ impl<'s, F: Form> Sender<'s, '_, F> {
                 continue;
             }
             if let Some(number) = self.prepared.ready(StatementKey::Guard(table.version)) {
-                self.bind_nothing(&prepared::name(number))?;
+                self.bind_nothing(Some(number))?;
                 sent.push(Sent::Guard(table.version));
             }
         }
@@ -174,7 +172,7 @@ impl<'s, F: Form> Sender<'s, '_, F> {
                 continue;
             };
             if let Some(number) = self.prepared.ready(StatementKey::Check(check)) {
-                self.bind_nothing(&prepared::name(number))?;
+                self.bind_nothing(Some(number))?;
                 sent.push(Sent::Guard(table.version));
             }
         }
@@ -193,10 +191,8 @@ impl<'s, F: Form> Sender<'s, '_, F> {
         Some((item, self.prepared.ready(StatementKey::Check(check))?))
     }
 
-    fn bind_nothing(&mut self, statement: &str) -> Result<(), Unfit> {
-        let nothing = |_: (), _: &mut BytesMut| Ok(IsNull::Yes);
-        frontend::bind("", statement, [], [], nothing, [], self.out).map_err(|_| Unfit)?;
-        frontend::execute("", 0, self.out).map_err(|_| Unfit)
+    fn bind_nothing(&mut self, statement: Option<u64>) -> Result<(), Unfit> {
+        Bind::open(self.out, statement).close_bare()
     }
 
     fn send_step(

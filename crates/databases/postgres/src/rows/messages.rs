@@ -1,9 +1,9 @@
 //! Writes of rows as messages: values as text, or as one array a column; and what their clients are
 //! told.
 
-use bytes::{BufMut, BytesMut};
-use postgres_protocol::IsNull;
+use bytes::BufMut;
 use postgres_protocol::message::frontend;
+use windrow_calls::Formats;
 use windrow_core::{Returned, RowDone, RowWrite, Value};
 use windrow_pgwire::wire::DataRow;
 
@@ -11,8 +11,8 @@ use super::row_statement::RowStatement;
 use crate::catalog::column::{ArrayForm, Column};
 use crate::compiled::Compiled;
 use crate::ladder::answers::{Answers, Framed};
+use crate::ladder::bind::Bind;
 use crate::ladder::form::{Buffers, Messages};
-use crate::ladder::prepared;
 use crate::moment::push_distances;
 use crate::statement::set::Fused;
 use crate::values::encode::{Unfit, push_array};
@@ -27,32 +27,33 @@ impl Messages for RowStatement {
         statement: Option<u64>,
         Buffers { out, scratch }: Buffers<'_>,
     ) -> Result<(), Unfit> {
-        let name = match statement {
-            Some(number) => prepared::name(number),
-            None => {
-                frontend::parse("", &compiled.single, [], out).map_err(|_| Unfit)?;
-                String::new()
-            }
-        };
+        if statement.is_none() {
+            frontend::parse("", &compiled.single, [], out).map_err(|_| Unfit)?;
+        }
         let row_statement = &compiled.form;
         let spelled = row_statement.spelled_from();
-        let push = |(place, (column, value)): (usize, (&Column, &Value)), out: &mut BytesMut| {
+        let values = row_statement.columns(&compiled.table).zip(write.row.iter());
+        let mut bind = Bind::open(out, statement);
+        bind.formats(&Formats::Text)?;
+        bind.count(values.clone().count())?;
+        for (place, (column, value)) in values.enumerate() {
             if value.is_null() {
-                return Ok(IsNull::Yes);
+                bind.out.put_i32(-1);
+                continue;
             }
             scratch.clear();
             let push = match place < spelled {
                 true => text::push,
                 false => text::push_spelled,
             };
-            push(&column.kind, value, scratch).map_err(|why| why.0)?;
-            out.put_slice(scratch);
-            Ok(IsNull::No)
-        };
-        let values = row_statement.columns(&compiled.table).zip(write.row.iter());
-        let values = values.enumerate();
-        frontend::bind("", &name, [], values, push, [], out).map_err(|_| Unfit)?;
-        frontend::execute("", 0, out).map_err(|_| Unfit)
+            push(&column.kind, value, scratch).map_err(|_| Unfit)?;
+            bind.parameter(|out| {
+                out.put_slice(scratch);
+                Ok(())
+            })?;
+        }
+        bind.formats(&Formats::Text)?;
+        bind.close()
     }
 
     fn send_set<'w>(
@@ -63,28 +64,28 @@ impl Messages for RowStatement {
         distances: &[i64],
         Buffers { out, scratch }: Buffers<'_>,
     ) -> Result<u8, Unfit> {
-        let (table, row_statement) = (&*compiled.table, &compiled.form);
-        let push = |(place, column): (usize, Option<&Column>), out: &mut BytesMut| {
-            let Some(column) = column else {
-                push_distances(distances, out).map_err(|Unfit| "too many rows")?;
-                return Ok(IsNull::No);
-            };
+        let row_statement = &compiled.form;
+        let columns = row_statement.columns(&compiled.table);
+        let count = row_statement.width() + usize::from(set.moments);
+        let mut bind = Bind::open(out, Some(statement));
+        bind.count(count)?;
+        let is_binary = |column: &Column| column.form != ArrayForm::Literal;
+        let formats = columns.clone().map(is_binary);
+        for format in formats.chain(set.moments.then_some(true)) {
+            bind.out.put_i16(i16::from(format));
+        }
+        bind.count(count)?;
+        for (place, column) in columns.enumerate() {
             let values = writes.clone().filter_map(|write| write?.row.get(place));
-            push_array(column, values, scratch, out).map_err(|Unfit| "a value does not fit")?;
-            Ok(IsNull::No)
-        };
-        let name = prepared::name(statement);
-        let format = |column: &Column| i16::from(column.form != ArrayForm::Literal);
-        let moments = set.moments.then_some(1);
-        let formats = row_statement.columns(table).map(format).chain(moments);
-        let columns = row_statement.columns(table).map(Some);
-        let columns = columns.chain(set.moments.then_some(None)).enumerate();
-        let heads: u8 = if set.counted { 0 } else { 2 };
-        let results = (0..heads).map(|_| 1);
-        let texts = row_statement.result_kinds.iter().map(|_| 0);
-        let results = results.chain(texts.filter(|_| heads > 0));
-        frontend::bind("", &name, formats, columns, push, results, out).map_err(|_| Unfit)?;
-        frontend::execute("", 0, out).map_err(|_| Unfit)?;
+            bind.parameter(|out| push_array(column, values, scratch, out))?;
+        }
+        if set.moments {
+            bind.parameter(|out| push_distances(distances, out))?;
+        }
+        // The place of a write, and whether it took place.
+        let heads = if set.counted { 0 } else { 2 };
+        bind.results(heads, row_statement.result_kinds.iter().map(|_| false))?;
+        bind.close()?;
         Ok(heads)
     }
 

@@ -145,7 +145,10 @@ impl RowStatement {
     }
 
     /// The columns of the row's values, in their order.
-    pub(crate) fn columns<'t>(&'t self, table: &'t Table) -> impl Iterator<Item = &'t Column> {
+    pub(crate) fn columns<'t>(
+        &'t self,
+        table: &'t Table,
+    ) -> impl Iterator<Item = &'t Column> + Clone {
         self.places
             .iter()
             .filter_map(|place| table.columns.get(*place))
