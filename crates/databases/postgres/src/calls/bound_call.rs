@@ -168,7 +168,8 @@ impl BoundCall {
     }
 
     /// Looks at the values of a call and adds the rows that it touches. Returns how well they fit,
-    /// and true if they may travel in arrays. `found_by`: the parameters that must not be NULL then.
+    /// and true if they may travel in arrays. `found_by`: the parameters that must not be NULL
+    /// then.
     pub(super) fn look(
         &self,
         call: &SqlCall,

@@ -27,7 +27,6 @@ use windrow_core::{Name, Op};
 use windrow_database::quote::push_ident;
 
 pub(crate) use self::filter::test as condition;
-use self::matching::{KeyPart, Match};
 use super::clock_use::ClockUse;
 use super::of_shape::{push, push_verb};
 use super::parsed::{given, has_parameters};
@@ -103,6 +102,23 @@ enum Matched {
     Some,
     /// A row that would fail.
     Telling,
+}
+
+/// A key by which inserted rows are matched to their source.
+struct Match<'a> {
+    unique: &'a Unique,
+    /// The origin of the value of each of its columns.
+    parts: Vec<KeyPart<'a>>,
+}
+
+/// The origin of the value of a key's column.
+enum KeyPart<'a> {
+    /// The parameter at this place.
+    Parameter(usize),
+    /// The column of this name, generated in the source by this expression.
+    Generated(&'a Name, &'a str),
+    /// The moment of the row: this expression.
+    Moment(String),
 }
 
 /// A column that is generated in the source, and the expression for it.

@@ -1,29 +1,10 @@
 //! The key by which an inserted row is matched to its source.
 
-use windrow_core::Name;
-
-use super::{Matched, SetBuilder};
+use super::{KeyPart, Match, Matched, SetBuilder};
 use crate::catalog::column::Column;
 use crate::catalog::table::Unique;
 use crate::statement::defaults::takes;
 use crate::statement::parsed::{bare, given};
-
-/// A key by which inserted rows are matched to their source.
-pub(super) struct Match<'a> {
-    pub(super) unique: &'a Unique,
-    /// The origin of the value of each of its columns.
-    pub(super) parts: Vec<KeyPart<'a>>,
-}
-
-/// The origin of the value of a key's column.
-pub(super) enum KeyPart<'a> {
-    /// The parameter at this place.
-    Parameter(usize),
-    /// The column of this name, generated in the source by this expression.
-    Generated(&'a Name, &'a str),
-    /// The moment of the row: this expression.
-    Moment(String),
-}
 
 impl<'a> SetBuilder<'a> {
     /// Finds a key by which an inserted row is matched to its source: its values are all given, or
