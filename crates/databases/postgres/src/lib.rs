@@ -9,7 +9,7 @@
 //! | `calls` | SQL statements that clients wrote themselves: their sink, and what they mean |
 //! | `rows` | rows: their statements, values and answers |
 //! | `statement` | a write as a parsed statement; the SQL that executes many at once |
-//! | `ladder` | the way of a batch of either kind: from units to statements to verdicts |
+//! | `executor` | a batch of either kind: from units to statements to verdicts |
 //! | `catalog` | what the database says of a table; tables that are made from rows |
 //! | `values` | values in and out |
 //! | `load` | many rows of one table, by COPY |
@@ -31,9 +31,9 @@ mod catalog;
 mod cockroachdb;
 mod compiled;
 mod dialect;
+mod executor;
 mod fault;
 mod inventory;
-mod ladder;
 mod load;
 mod moment;
 mod moves;

@@ -1,4 +1,4 @@
-//! SQL calls on the ladder.
+//! SQL calls for the executor.
 
 use std::sync::Arc;
 
@@ -10,8 +10,8 @@ use super::bound_call::{BoundCall, bind_call};
 use super::call_catalog::CallCatalog;
 use super::renew::renew;
 use crate::compiled::Compiled;
-use crate::ladder::form::{Asked, Form, Look, Refused, StatementsOf};
-use crate::ladder::segment::{Mode, Prospect};
+use crate::executor::form::{Asked, Form, Look, Refused, StatementsOf};
+use crate::executor::segment::{Mode, Prospect};
 use crate::values::fit::Fit;
 
 /// The SQLSTATE class of errors in values. The server raises them wherever it computes constants.

@@ -1,9 +1,9 @@
-//! SQL calls: what clients wrote themselves, on the same ladder as everything else.
+//! SQL calls: statements that clients wrote themselves.
 //!
 //! | module | what it does |
 //! | --- | --- |
 //! | `sink` | the sink of one lane, and who says what parsed statements mean |
-//! | `form` | SQL calls on the ladder |
+//! | `form` | SQL calls for the executor |
 //! | `describe`, `judge` | asks the server what a parsed statement means; may it be joined? |
 //! | `meaning`, `call_catalog` | the answer, and all answers of a lane |
 //! | `bound_call` | a statement with the formats of its values, ready to be executed |

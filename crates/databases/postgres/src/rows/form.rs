@@ -1,4 +1,4 @@
-//! Row writes on the ladder.
+//! Row writes for the executor.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -14,8 +14,8 @@ use super::row_statement::{RowStatement, Trouble, key_names};
 use crate::catalog::table::{Facts, Table};
 use crate::catalog::{create, schema};
 use crate::compiled::Compiled;
-use crate::ladder::form::{Asked, Form, Look, Refused, StatementsOf};
-use crate::ladder::segment::{Mode, Prospect};
+use crate::executor::form::{Asked, Form, Look, Refused, StatementsOf};
+use crate::executor::segment::{Mode, Prospect};
 use crate::values::fit::Fit;
 
 impl Form for RowStatement {

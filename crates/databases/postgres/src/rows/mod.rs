@@ -2,7 +2,7 @@
 //!
 //! | module | what it does |
 //! | --- | --- |
-//! | `form` | row writes on the ladder |
+//! | `form` | row writes for the executor |
 //! | `catalog` | what the connections of a database know together |
 //! | `row_statement` | a shape joined with its table |
 //! | `messages` | values out; what writes are told |

@@ -1,6 +1,6 @@
 //! A value as the text that its column's input function reads.
 //!
-//! One function for every rung of the ladder: a statement of its own and a set-based one are given
+//! One function for every form: a statement of its own and a set-based one are given
 //! the same text, or ([`super::encode`]) the same value in binary. What a value means to a type is
 //! decided here:
 //!

@@ -10,18 +10,18 @@ use windrow_core::{Fault, Tally, UnitFault, Verdict};
 use windrow_pgwire::wire::{Answer, Broken, ServerError};
 
 use self::judge::{Judge, Judged, Leg};
+use crate::executor::answers::Answers;
+use crate::executor::batch::Batch;
+use crate::executor::codes::{Meaning, unknown_commit};
+use crate::executor::connection::{Connection, unwritable};
+use crate::executor::form::{DoneOf, Form};
+use crate::executor::isolation::Isolation;
+use crate::executor::segment::{Mode, Segment};
+use crate::executor::send::{FORGET, Sender};
+use crate::executor::sent::SentTransaction;
+use crate::executor::settle::refusal;
+use crate::executor::trust::Trust;
 use crate::fault::with_error;
-use crate::ladder::answers::Answers;
-use crate::ladder::batch::Batch;
-use crate::ladder::codes::{Meaning, unknown_commit};
-use crate::ladder::connection::{Connection, unwritable};
-use crate::ladder::form::{DoneOf, Form};
-use crate::ladder::isolation::Isolation;
-use crate::ladder::segment::{Mode, Segment};
-use crate::ladder::send::{FORGET, Sender};
-use crate::ladder::sent::SentTransaction;
-use crate::ladder::settle::refusal;
-use crate::ladder::trust::Trust;
 
 const OPEN: &str = "BEGIN; SAVEPOINT windrow";
 

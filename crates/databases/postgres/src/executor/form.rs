@@ -1,5 +1,6 @@
-//! What is particular to a kind of work: row writes ([`crate::rows`]) or SQL calls
-//! ([`crate::calls`]). All else of the ladder is the same for both.
+//! The seam between the executor and a kind of work: row writes ([`crate::rows`]), whose values are
+//! Windrow's own, or SQL calls ([`crate::calls`]), whose values are bytes with a type and a format.
+//! The executor is the same for both.
 
 use std::fmt::Debug;
 use std::hash::Hash;

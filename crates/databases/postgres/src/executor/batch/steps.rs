@@ -13,8 +13,8 @@ use windrow_database::plan::{self, Bonds, Fence, Item, Step};
 
 use super::{Batch, FUSE_FROM};
 use crate::catalog::table::Table;
-use crate::ladder::form::Form;
-use crate::ladder::segment::{Mode, Segment};
+use crate::executor::form::Form;
+use crate::executor::segment::{Mode, Segment};
 use crate::values::key::RowKey;
 
 /// The group of writes that go out one by one, whatever their shapes are.

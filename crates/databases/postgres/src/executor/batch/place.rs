@@ -9,8 +9,8 @@ use windrow_database::plan::Fence;
 
 use super::{Batch, Placed};
 use crate::compiled::Compiled;
-use crate::ladder::form::{DoneOf, Form, Look};
-use crate::ladder::segment::{Mode, Prospect};
+use crate::executor::form::{DoneOf, Form, Look};
+use crate::executor::segment::{Mode, Prospect};
 use crate::moment::Moment;
 
 /// A unit's number, and the number of a write in it.

@@ -154,7 +154,7 @@ mod tests {
     use super::*;
     use crate::catalog::table::Facts;
     use crate::dialect::POSTGRES;
-    use crate::ladder::prepared::State;
+    use crate::executor::prepared::State;
 
     fn made(numbers: Numbers, version: u64) -> Compiled<()> {
         Compiled {

@@ -5,10 +5,10 @@ use windrow_core::UnitFault;
 
 use super::{Settler, refusal};
 use crate::catalog::check::Found;
+use crate::executor::answers::{Answers, number};
+use crate::executor::form::{DoneOf, Form, KnownTypes};
+use crate::executor::sent::{Sent, SentTransaction};
 use crate::fault::other_columns;
-use crate::ladder::answers::{Answers, number};
-use crate::ladder::form::{DoneOf, Form, KnownTypes};
-use crate::ladder::sent::{Sent, SentTransaction};
 
 impl<F: Form> Settler<'_, '_, F> {
     pub(super) fn single_done(&mut self, item: u32, answers: &Answers, at: usize) {

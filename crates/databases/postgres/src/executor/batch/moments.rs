@@ -5,8 +5,8 @@ use windrow_core::Op;
 
 use super::{Batch, FUSE_FROM, Placed};
 use crate::compiled::Compiled;
-use crate::ladder::form::Form;
-use crate::ladder::segment::{Mode, Segment};
+use crate::executor::form::Form;
+use crate::executor::segment::{Mode, Segment};
 use crate::moment::Moment;
 
 impl<F> Compiled<F> {

@@ -3,9 +3,9 @@
 use windrow_core::Tally;
 use windrow_pgwire::wire::Broken;
 
-use crate::ladder::batch::Batch;
-use crate::ladder::connection::Connection;
-use crate::ladder::form::Form;
+use crate::executor::batch::Batch;
+use crate::executor::connection::Connection;
+use crate::executor::form::Form;
 
 impl<F: Form> Connection<F> {
     /// Joins the writes with their tables' descriptions. Where the server refuses to give one, its

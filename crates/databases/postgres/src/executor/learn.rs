@@ -1,10 +1,10 @@
 //! Keeps what a connection knows of tables and statements in line with the server's answers.
 
-use crate::ladder::batch::Batch;
-use crate::ladder::connection::Connection;
-use crate::ladder::findings::Findings;
-use crate::ladder::form::Form;
-use crate::ladder::prepared::StatementKey;
+use crate::executor::batch::Batch;
+use crate::executor::connection::Connection;
+use crate::executor::findings::Findings;
+use crate::executor::form::Form;
+use crate::executor::prepared::StatementKey;
 
 impl<F: Form> Connection<F> {
     /// Forgets statements and descriptions that are no longer correct. Descriptions of changed

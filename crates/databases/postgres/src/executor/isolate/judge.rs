@@ -7,16 +7,16 @@ use windrow_core::sink::Purpose;
 use windrow_core::{Fault, Rung, Tally, UnitFault, Verdict, Work};
 use windrow_pgwire::wire::ServerError;
 
-use crate::ladder::answers::Answers;
-use crate::ladder::batch::Batch;
-use crate::ladder::codes::{LOCK_NOT_AVAILABLE, Meaning, may_be_stale};
-use crate::ladder::connection::Connection;
-use crate::ladder::findings::Findings;
-use crate::ladder::form::{DoneOf, Form};
-use crate::ladder::isolation::Isolation;
-use crate::ladder::segment::{Mode, Segment};
-use crate::ladder::sent::{Sent, SentTransaction};
-use crate::ladder::settle::{Settler, refusal};
+use crate::executor::answers::Answers;
+use crate::executor::batch::Batch;
+use crate::executor::codes::{LOCK_NOT_AVAILABLE, Meaning, may_be_stale};
+use crate::executor::connection::Connection;
+use crate::executor::findings::Findings;
+use crate::executor::form::{DoneOf, Form};
+use crate::executor::isolation::Isolation;
+use crate::executor::segment::{Mode, Segment};
+use crate::executor::sent::{Sent, SentTransaction};
+use crate::executor::settle::{Settler, refusal};
 
 /// What was sent in one go, and answered.
 pub(super) type Leg = Vec<(SentTransaction, Answers)>;

@@ -1,9 +1,47 @@
-//! The way of a batch on one connection: round trips until every unit has its verdict.
+//! Executes a batch on one connection: round trips until every unit has its verdict.
+//!
+//! | module | what it does |
+//! | --- | --- |
+//! | `form` | what is particular to row writes and to SQL calls; all else is the same for both |
+//! | `connection` | a connection, and what it has learned |
+//! | `statements`, `prepared` | plan: all that a connection knows of statements |
+//! | `place`, `batch` | plan: every write in its place: does it fit, which rows does it touch |
+//! | `segment`, `order` | plan: the transactions of a round trip |
+//! | `prepare`, `check`, `trust` | send: statements, guards and checks that the connection does not have yet |
+//! | `send`, `bind`, `sent` | send: statements out |
+//! | `answers`, `codes` | settle: the server's answers, and their meaning |
+//! | `settle`, `findings`, `learn` | settle: from answers to verdicts, to what runs again, and to descriptions that are not true any more |
+//! | `isolation`, `isolate` | isolate: a transaction of parts with a savepoint each, after a failure |
+//! | `behind` | isolate: the connection after code of which nothing is proven |
+//! | `failure_rates` | shapes that fail often |
+//! | `patience`, `wariness`, `interrupt` | time limits, and cancelling a batch |
 
+pub(crate) mod answers;
+pub(crate) mod batch;
 mod behind;
+pub(crate) mod bind;
+mod check;
+pub(crate) mod codes;
+pub(crate) mod connection;
+pub(crate) mod failure_rates;
+pub(crate) mod findings;
+pub(crate) mod form;
+pub(crate) mod interrupt;
 mod isolate;
+pub(crate) mod isolation;
 mod learn;
+pub(crate) mod order;
+pub(crate) mod patience;
 mod place;
+pub(crate) mod prepare;
+pub(crate) mod prepared;
+pub(crate) mod segment;
+pub(crate) mod send;
+pub(crate) mod sent;
+pub(crate) mod settle;
+pub(crate) mod statements;
+pub(crate) mod trust;
+pub(crate) mod wariness;
 
 use std::sync::Arc;
 
@@ -12,18 +50,17 @@ use tokio::time::Instant;
 use windrow_core::{Canceller, Executor, Fault, FaultClass, Report, Tally, Unit, Verdict};
 use windrow_pgwire::wire::Broken;
 
+use self::answers::Answers;
+use self::batch::Batch;
+use self::connection::{Connection, unwritable};
+use self::findings::Findings;
+use self::form::{DoneOf, Form};
 use self::isolate::IsolationEnd;
-use super::answers::Answers;
-use super::batch::Batch;
-use super::connection::{Connection, unwritable};
-use super::findings::Findings;
-use super::form::{DoneOf, Form};
-use super::isolation::Isolation;
-use super::patience;
-use super::segment::{Mode, Segment};
-use super::send::{FORGET, Sender};
-use super::sent::SentTransaction;
-use super::trust::Trust;
+use self::isolation::Isolation;
+use self::segment::{Mode, Segment};
+use self::send::{FORGET, Sender};
+use self::sent::SentTransaction;
+use self::trust::Trust;
 
 /// How often a batch begins anew because a table was changed meanwhile.
 const MOST_CHANGES: usize = 8;

@@ -9,11 +9,11 @@
 use windrow_core::{Fault, Tally, Verdict};
 use windrow_pgwire::wire::Broken;
 
-use crate::ladder::batch::Batch;
-use crate::ladder::connection::Connection;
-use crate::ladder::form::Form;
-use crate::ladder::segment::Segment;
-use crate::ladder::send::RESET;
+use crate::executor::batch::Batch;
+use crate::executor::connection::Connection;
+use crate::executor::form::Form;
+use crate::executor::segment::Segment;
+use crate::executor::send::RESET;
 
 /// Whether anything in the database could make up a setting: a body that names `set_config`, runs
 /// text that it is given, or has a point or a comment between a SET and its value (an UPDATE has
