@@ -79,3 +79,14 @@ pub(crate) async fn upserts_and_ignores_say_what_they_did(mut bed: Bed) {
         assert_eq!(bed.seen("t", id).await.unwrap()[1], expected.into(), "{id}");
     }
 }
+
+pub(crate) async fn an_update_that_changes_nothing_counts(mut bed: Bed) {
+    thirty(&mut bed).await;
+    let set = update("t", &["a"]);
+    let units: Vec<Unit<RowWrite>> = (20..40).map(|id| set.of(row!["old", id])).collect();
+    for size in [1, 20] {
+        for (id, outcome) in (20..).zip(bed.outcomes(&units[..size]).await) {
+            assert_eq!(count(&outcome), u64::from(id < 30), "{id}");
+        }
+    }
+}

@@ -40,6 +40,7 @@ macro_rules! conform {
             conform!(@ $ground poison::nothing_but_bad_rows_are_all_told [Errors]);
             conform!(@ $ground poison::of_equal_rows_one_is_written [Errors]);
             conform!(@ $ground counts::missing_rows_count_nothing [Counts]);
+            conform!(@ $ground counts::an_update_that_changes_nothing_counts [Counts]);
             conform!(@ $ground counts::upserts_and_ignores_say_what_they_did [Counts]);
             conform!(@ $ground returned::generated_keys_go_to_their_own_write [Returned]);
             conform!(@ $ground returned::what_comes_back_is_its_own [Returned]);

@@ -64,6 +64,31 @@ pub(crate) async fn what_comes_back_is_its_own(mut bed: Bed) {
         assert_eq!(rows(done(outcome)), expected);
         assert_eq!(usize::try_from(count(outcome)).unwrap(), expected.len());
     }
+    let alone = [
+        (set.of(row!["alone", 8]), vec![row![8, "alone", 80]]),
+        (set.of(row!["alone", 99]), vec![]),
+        (drop.of(row![9]), vec![row![9, 90]]),
+        (drop.of(row![9]), vec![]),
+    ];
+    for (unit, expected) in alone {
+        let outcome = bed.outcomes(&[unit]).await.remove(0);
+        assert_eq!(rows(done(&outcome)), expected);
+    }
+    let keep = insert("t", &["id", "a"]).ignore().returning(&["id", "a"]);
+    let units: Vec<Unit<RowWrite>> = (6..9)
+        .chain(40..43)
+        .map(|id| keep.of(row![id, "kept"]))
+        .collect();
+    for (at, outcome) in bed.outcomes(&units).await.iter().enumerate() {
+        // An ignored row does not come back.
+        let id = i64::try_from(at).unwrap() + 37;
+        let expected = if at < 3 {
+            vec![]
+        } else {
+            vec![row![id, "kept"]]
+        };
+        assert_eq!(rows(done(outcome)), expected);
+    }
 }
 
 pub(crate) async fn reads_give_each_its_row(mut bed: Bed) {
@@ -73,7 +98,8 @@ pub(crate) async fn reads_give_each_its_row(mut bed: Bed) {
         .map(|id| put.of(row![id, format!("row {id}"), -id]))
         .collect();
     bed.succeed(&units).await;
-    for size in [1, 4, 40] {
+    // Of eighty reads, each row is read twice.
+    for size in [1, 4, 80] {
         let units: Vec<Unit<RowWrite>> = (0..size)
             .map(|n| get("t").of(row![(n * 7 + 3) % 40]))
             .collect();

@@ -33,16 +33,6 @@ async fn updates_and_deletes_by_key_count_for_themselves() {
 }
 
 #[tokio::test]
-async fn a_row_that_an_update_finds_counts_though_it_changes_nothing() {
-    let mut bed = Bed::new(TABLE).await;
-    let set = update("t", &["n"]).shape();
-    let same: Vec<Unit<RowWrite>> = (1..=20).map(|id| unit(&set, row![id, id])).collect();
-    assert_eq!(counts(bed.run(&same).await), [1; 20]);
-    assert_eq!(counts(bed.run(&same[..1]).await), [1]);
-    assert_eq!(counts(bed.run(&[unit(&set, row![1, 1000])]).await), [0]);
-}
-
-#[tokio::test]
 async fn upserts_insert_or_update_and_ignores_say_which() {
     let mut bed = Bed::new(TABLE).await;
     let put = insert("t", &["id", "a"]).upsert().shape();
@@ -141,44 +131,6 @@ async fn an_upsert_never_changes_a_row_that_it_meets_by_another_key() {
         bed.sql("select * from t order by id"),
         "1|uno|10\n2|two|2\n4|four|40\n5|five|50"
     );
-}
-
-#[tokio::test]
-async fn each_gets_its_own_rows_back() {
-    let mut bed = Bed::new(TABLE).await;
-    let shapes = [
-        (insert("t", &["id", "a"]).upsert().all().shape(), true),
-        (update("t", &["a"]).returning(&["a", "id"]).shape(), false),
-        (delete("t").returning(&["id"]).shape(), false),
-    ];
-    for (shape, inserts) in &shapes {
-        let row = |id: i32| match shape.columns.len() {
-            0 => row![id],
-            _ if *inserts => row![id, format!("new{id}")],
-            _ => row![format!("new{id}"), id],
-        };
-        for alone in [false, true] {
-            let ids: Vec<i32> = if alone {
-                vec![30]
-            } else {
-                (20..29).rev().collect()
-            };
-            let units: Vec<Unit<RowWrite>> = ids.iter().map(|id| unit(shape, row(*id))).collect();
-            for (id, done) in ids.iter().zip(bed.succeed(&units).await) {
-                let returned = done.returned.unwrap();
-                assert_eq!((done.rows, returned.rows.len()), (1, 1));
-                assert!(
-                    returned.rows[0].contains(&Value::from(*id)),
-                    "{shape:?} {returned:?}"
-                );
-            }
-        }
-    }
-    let read = get("t").shape();
-    let ids = [1, 500, 99, 25, 1, 99];
-    let units: Vec<Unit<RowWrite>> = ids.iter().map(|id| unit(&read, row![*id])).collect();
-    let rows: Vec<u64> = bed.succeed(&units).await.iter().map(|d| d.rows).collect();
-    assert_eq!(rows, [1, 0, 1, 0, 1, 1]);
 }
 
 #[tokio::test]

@@ -63,27 +63,6 @@ async fn upserts_insert_or_update_and_ignores_say_which() {
     );
 }
 
-#[tokio::test]
-async fn reads_give_each_its_row() {
-    let mut bed = Bed::new(TABLE).await;
-    let read = get("t").shape();
-    for count in [1, 3, 40] {
-        let units: Vec<Unit<RowWrite>> = (0..count).map(|n| unit(&read, row![95 + n])).collect();
-        let dones = bed.succeed(&units).await;
-        for (n, done) in (95..).zip(&dones) {
-            let returned = done.returned.as_ref().unwrap();
-            assert_eq!(returned.columns.len(), 3);
-            if n <= 100 {
-                let expected = row![n, format!("old{n}"), n];
-                assert_eq!(done.rows, 1);
-                assert_eq!(returned.rows, [expected.into_boxed_slice()]);
-            } else {
-                assert_eq!((done.rows, returned.rows.len()), (0, 0));
-            }
-        }
-    }
-}
-
 fn returned(done: &windrow_core::RowDone) -> &[Value] {
     &done.returned.as_ref().unwrap().rows[0]
 }
@@ -134,45 +113,6 @@ async fn generated_keys_and_defaults_come_back_to_their_own_write() {
         let row = returned(&done);
         assert_eq!(row[2], json("[\"x\"]"));
         assert!(matches!(&row[3], Value::Text(t) if t.contains('T') && t.ends_with('Z')));
-    }
-}
-
-#[tokio::test]
-async fn what_upserts_updates_and_deletes_give_back_is_their_own() {
-    let mut bed = Bed::new(TABLE).await;
-    let put = insert("t", &["id", "a"])
-        .upsert()
-        .returning(&["id", "n"])
-        .shape();
-    let keep = insert("t", &["id"]).ignore().returning(&["n"]).shape();
-    let set = update("t", &["a"]).returning(&["a", "n"]).shape();
-    let drop = delete("t").returning(&["id"]).shape();
-    let mut units = Vec::new();
-    for n in 0..6 {
-        units.push(unit(&put, row![98 + n, "put"]));
-        units.push(unit(&keep, row![8 + n * 20]));
-        units.push(unit(&set, row![format!("set {n}"), 20 + n]));
-        units.push(unit(&drop, row![30 + n]));
-    }
-    for single in [false, true] {
-        bed.sql("delete from t where id > 100; insert into t select g, 'old', g from generate_series(30, 35) g on conflict do nothing");
-        let mut dones = Vec::new();
-        if single {
-            for unit in &units {
-                dones.extend(bed.succeed(std::slice::from_ref(unit)).await);
-            }
-        } else {
-            dones = bed.succeed(&units).await;
-        }
-        for (n, four) in (0..).zip(dones.chunks(4)) {
-            let count = if 98 + n > 100 { 0 } else { 98 + n };
-            assert_eq!(returned(&four[0]), row![98 + n, count]);
-            let kept = four[1].returned.as_ref().unwrap();
-            assert_eq!(kept.rows.len(), usize::try_from(four[1].rows).unwrap());
-            assert_eq!(four[1].rows, u64::from(8 + n * 20 > 100), "{n}");
-            assert_eq!(returned(&four[2]), row![format!("set {n}"), 20 + n]);
-            assert_eq!(returned(&four[3]), row![30 + n]);
-        }
     }
 }
 
