@@ -1,10 +1,10 @@
-//! What a failure means for a portion.
+//! Classifies failures for a portion.
 
 use windrow_core::{Fault, FaultClass, LoadFault};
 
 use crate::fault::{Scope, Trouble, unavailable};
 
-/// What a failure before the commit means for the portion.
+/// Classifies a failure before the commit.
 pub(super) fn of_trouble(trouble: Trouble) -> LoadFault {
     match trouble {
         Trouble::Lost(why) => LoadFault::Again(unavailable(&why)),
@@ -28,7 +28,7 @@ pub(super) fn of_mark(trouble: Trouble) -> LoadFault {
     }
 }
 
-/// What is said where the server counts other rows than it was sent.
+/// Returns the fault of a server that counts other rows than it was sent.
 pub(super) fn miscounted(sent: u64, written: u64) -> Fault {
     let message = format!("of {sent} rows LOAD DATA wrote {written}");
     Fault::new(FaultClass::Other, "XX000", message)

@@ -11,8 +11,8 @@ use super::plan::Load;
 use super::selection::Selection;
 use crate::session::FileStream;
 
-/// Bytes that are sent at once: below the smallest packet that a server can be told to take (16 MiB
-/// are usual).
+/// Bytes that are sent at once: below the smallest packet that a server can be set to accept (16
+/// MiB are usual).
 const CHUNK: usize = 64 << 10;
 
 /// Chunks that wait to be sent.

@@ -100,7 +100,7 @@ fn convert(
     Ok(())
 }
 
-/// Whether a whole number and its digits as a text are the same to a column.
+/// Returns true if a column stores a whole number and its digits as a text alike.
 fn means_the_same(kind: Kind, n: i64) -> bool {
     match kind {
         Kind::Bit => n >= 0,

@@ -11,12 +11,12 @@ use super::verdict::{Verdict, judge};
 use super::warnings;
 use super::warnings::MOST_READ;
 
-/// How often a portion is sent, each time without the rows that were bent the time before. What
-/// else was refused is tried again: a row that was bent may have been in its way.
+/// Attempts to send a portion, each without the rows whose values were changed in the attempt
+/// before. Other refused rows are sent again: such a row may have been the reason.
 const TRIES: usize = 3;
 
-/// Marks that are written by one statement: far below the smallest packet that a server can be told
-/// to take.
+/// Marks that are written by one statement: far below the smallest packet that a server can be set
+/// to accept.
 const MARKS: usize = 1000;
 
 impl MysqlLoader {
@@ -102,7 +102,7 @@ impl MysqlLoader {
         ))))
     }
 
-    /// What so many warnings of the last statement mean.
+    /// Classifies the warnings of the last statement.
     async fn verdict(
         &mut self,
         count: u64,

@@ -1,4 +1,4 @@
-//! What was loaded before, in a table of its own.
+//! Stores marks of loaded portions in a table.
 
 use async_trait::async_trait;
 use mysql_async::Opts;

@@ -17,10 +17,10 @@ use crate::session::Session;
 /// Which number a row has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Numbering {
-    /// Its place in the file.
+    /// The row's place in the file.
     All,
-    /// Its place among the rows that no CHECK refuses. A row that one does refuse has the number of
-    /// the next one.
+    /// The row's place among the rows that no CHECK refuses. A refused row has the number of the
+    /// next one.
     NotChecked,
     /// Not known: nothing can be said of a row behind one that a CHECK refuses.
     Unknown,

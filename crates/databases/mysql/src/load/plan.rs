@@ -1,4 +1,4 @@
-//! Whether a table can be loaded, and the statement.
+//! Checks that a table can be loaded, and writes the statement.
 
 use mysql_async::Row;
 use windrow_core::load::Fields;
@@ -143,7 +143,7 @@ async fn prepare(session: &mut Session) -> Result<Way, Trouble> {
     Ok(if is_allowed { Way::File } else { Way::Insert })
 }
 
-/// What the description of a table does not say.
+/// The columns of a query for facts that the description of a table does not hold.
 const MORE: &str = "COLUMN_NAME, DATA_TYPE IN ('geometry', 'point', 'linestring', 'polygon', 'multipoint', \
     'multilinestring', 'multipolygon', 'geometrycollection', 'geomcollection', 'vector'), \
     IS_NULLABLE = 'NO' AND COLUMN_DEFAULT IS NULL";
@@ -297,7 +297,7 @@ fn insert(table: &TableName, columns: &[Column]) -> String {
     sql
 }
 
-/// What turns the text for a column into its value, where the column does not.
+/// Returns the expression that converts the text for a column, if the column does not convert it.
 fn by_variable(kind: Kind) -> Option<(&'static str, &'static str)> {
     match kind {
         Kind::Binary | Kind::Blob => Some(("FROM_BASE64(", ")")),

@@ -16,7 +16,7 @@ use crate::session::Session;
 use crate::values::cell::get;
 use crate::values::column::Column;
 
-/// Its name.
+/// The name of the table.
 const TABLE: &str = "windrow_probe";
 
 /// The table, and what else is found out by such tables. They end with their connection.
@@ -28,11 +28,11 @@ pub(super) struct Probe {
 
 #[derive(Debug)]
 enum State {
-    /// It has not been needed yet.
+    /// The table has not been needed yet.
     Untried,
-    /// It is there, and empty: the statement that fills it and the one that empties it.
+    /// The table exists and is empty: the statement that fills it and the one that empties it.
     Ready(String, String),
-    /// It is not to be had.
+    /// The table cannot be created.
     None,
 }
 
@@ -45,7 +45,7 @@ impl Probe {
         }
     }
 
-    /// How the server numbers rows, as far as that was found out.
+    /// Returns how the server numbers rows, as far as it is known.
     pub(super) fn numbering(&self) -> Numbering {
         self.numbering
     }
@@ -135,7 +135,7 @@ fn is_probed(column: &Column) -> bool {
     !column.auto
 }
 
-/// Whether what is done to temporary tables is told to the server's replicas: these would have all
+/// Returns true if the server's replicas repeat statements on temporary tables: they would have all
 /// the work too, and could not be restarted meanwhile.
 async fn is_logged(session: &mut Session) -> Result<bool, Trouble> {
     let sql = "SELECT @@log_bin = 1 AND @@binlog_format <> 'ROW'";

@@ -35,12 +35,12 @@ impl Selection {
         }
     }
 
-    /// Whether the row at this place is left out.
+    /// Returns true if the row at this place is left out.
     pub(super) fn leaves(&self, place: usize) -> bool {
         self.left.get(place).is_some_and(|left| *left)
     }
 
-    /// How many rows the last file had.
+    /// Returns the number of rows of the last file.
     pub(super) fn sent(&self) -> usize {
         self.sent.len()
     }

@@ -1,4 +1,4 @@
-//! What the server's warnings mean for the rows of a file.
+//! Classifies the server's warnings for the rows of a file.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use crate::fault::DUPLICATE;
 /// partition is for it.
 const SKIPS: [u32; 9] = [1062, 1169, 1216, 1369, 1452, 1526, 1586, 3819, 4025];
 
-/// What warnings mean for the rows of a file.
+/// The rows of a file that warnings concern.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Verdict {
     /// Rows that were not written because their key was there, which is as it should be.
@@ -21,14 +21,14 @@ pub(super) struct Verdict {
     pub(super) skipped: Vec<usize>,
     /// The places of rows with values that their columns cannot hold.
     pub(super) spoiled: Vec<usize>,
-    /// How many of these were written, with other values.
+    /// The number of these rows that were written with other values.
     pub(super) bent: usize,
 }
 
-/// What the warnings of one row say.
+/// The warnings of one row.
 #[derive(Clone, Copy, Debug, Default)]
 struct Faults {
-    /// It was not written.
+    /// True if the row was not written.
     skipped: bool,
     /// A value does not fit.
     spoiled: bool,

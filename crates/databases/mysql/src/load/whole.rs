@@ -36,7 +36,7 @@ impl MysqlLoader {
         self.judge(rows.len() as u64, written, warnings).await
     }
 
-    /// Whether all that was sent was written as it was sent.
+    /// Checks that all rows were written with the values that were sent.
     async fn judge(&mut self, sent: u64, written: u64, warnings: u64) -> Result<Loaded, LoadFault> {
         let ignored = sent.saturating_sub(written);
         if written > sent {
@@ -58,7 +58,7 @@ impl MysqlLoader {
         Err(LoadFault::Refused(self.first_warning(sent, written).await?))
     }
 
-    /// How many warnings there are, if each of them is of a key that was there already.
+    /// Returns the number of warnings, if each is about a key that exists already.
     async fn duplicates(&mut self) -> Result<Option<u64>, LoadFault> {
         let rows = self
             .session

@@ -9,8 +9,7 @@ use windrow_database::Options;
 use crate::fault::Trouble;
 use crate::session::Session;
 
-/// How long a statement of a mover waits for a lock that somebody else holds, before its batch is
-/// undone and run again.
+/// The lock timeout of a mover's statement, after which its batch is undone and runs again.
 const LOCK_WAIT: Duration = Duration::from_secs(10);
 
 /// A connection for movers: a zero that is copied stays a zero in a column that counts up.

@@ -43,9 +43,8 @@ impl Held {
         rows.filter_map(|row| self.keys.get(row)).collect()
     }
 
-    /// What names just these rows, which have one route and are in order: they, and no others of
-    /// their route, lie between the first and the last of them. `None`: something else lies
-    /// there, or far too much.
+    /// Returns the range from the first to the last of these rows, which have one route and are in
+    /// order; `None` if other rows of their route, or far too many rows, lie within it.
     pub(super) fn stretch(&self, rows: &[usize]) -> Option<Stretch<'_>> {
         let (from, to) = (*rows.first()?, *rows.last()?);
         let (Key::Number(first), Key::Number(last)) = (self.keys.get(from)?, self.keys.get(to)?)

@@ -53,13 +53,13 @@ pub(super) fn read(key: &[(Name, Kind)], cells: &[Cell]) -> Result<Key, Fault> {
     Ok(Key::Literal(sql.into()))
 }
 
-/// How whole numbers without a gap between them are named.
+/// The condition for consecutive whole numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Runs {
     /// By the first and the last: for statements that lock nothing.
     Whole,
-    /// The last by itself, behind the others: a statement that locks reads one row behind a range,
-    /// and that must not be somebody else's.
+    /// A range and the last number by itself: a locking statement reads one row after a range,
+    /// which another session may have locked.
     ButLast,
 }
 
@@ -110,7 +110,7 @@ pub(super) fn between(columns: &[(Name, Kind)], first: i128, last: i128) -> Stri
     sql
 }
 
-/// How many keys from the first on are whole numbers without a gap.
+/// Returns the number of keys, from the first on, that are consecutive whole numbers.
 fn run(keys: &[&Key]) -> usize {
     let mut next = None;
     let follows = |key: &&&Key| match ***key {
@@ -136,7 +136,8 @@ pub(super) fn values(keys: &[&Key]) -> String {
     sql
 }
 
-/// What joins rows with that table, whose column is called as its first value.
+/// Writes the condition that joins rows with that table, whose column has the name of its first
+/// value.
 pub(super) fn joined(columns: &[(Name, Kind)], keys: &[&Key]) -> String {
     let mut sql = String::from(" ON windrow_row.");
     if let ([(name, _)], [Key::Number(first), ..]) = (columns, keys) {

@@ -17,7 +17,7 @@ const THERE: [u16; 2] = [1061, 1068];
 
 /// Orders the table by batches. An index beside the primary key would not do: for a batch that is a
 /// good part of the table the server reads all markers of the move, those of other batches too, and
-/// waits for whoever writes them.
+/// waits for the sessions that write them.
 pub(super) async fn index(session: &mut Session) -> Result<(), Trouble> {
     if is_ordered(session).await? {
         return Ok(());
@@ -33,7 +33,7 @@ pub(super) async fn index(session: &mut Session) -> Result<(), Trouble> {
             tracing::info!(sql, "changed");
             Ok(())
         }
-        // Somebody else was faster.
+        // Another session was faster.
         Err(Trouble::Refused(refusal)) if THERE.contains(&refusal.number) => Ok(()),
         Err(Trouble::Refused(refusal)) if refusal.scope != Scope::Connection => {
             tracing::warn!(
@@ -46,7 +46,7 @@ pub(super) async fn index(session: &mut Session) -> Result<(), Trouble> {
     }
 }
 
-/// Whether there are markers of a move with other tags than this one.
+/// Returns true if there are markers of a move with other tags than this one.
 pub(super) async fn has_strange(
     session: &mut Session,
     relocation: &str,

@@ -6,14 +6,15 @@
 //! .. SELECT` and deletes them, both by their whole keys. Statements go in few texts; a row that
 //! comes or goes meanwhile shows in the numbers of rows, and undoes them.
 //!
-//! **Deletes read no row that is not theirs**, for one that somebody else holds would make them
-//! wait. A range of numbers reads the row behind it too, so it ends before the last one that is
-//! held. Other keys are looked up one by one; where a list of them is a good part of a small table
-//! the server may read all of the table. On MariaDB a delete does not wait at all at first; if it
-//! would have had to, the keys are looked up singly from then on. On MySQL the index is named.
+//! **Deletes read no row that is not theirs**, because a row that another session holds would make
+//! them wait. A range of numbers reads the row behind it too, so it ends before the last one that
+//! is held. Other keys are looked up one by one; where a list of them is a good part of a small
+//! table the server may read all of the table. On MariaDB a delete does not wait at all at first;
+//! if it would have had to, the keys are looked up singly from then on. On MySQL the index is
+//! named.
 //!
 //! **Copies lock nothing.** The rows of a route that lie among others of the batch, without a gap,
-//! are read together with these and told apart by their route, which takes less than looking each
+//! are read together with these and separated by their route, which takes less than looking each
 //! of them up.
 //!
 //! | room | what it does |

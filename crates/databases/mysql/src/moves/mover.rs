@@ -20,7 +20,7 @@ use crate::session::{Fetched, Session};
 use crate::values::cell::get;
 use crate::values::decode;
 
-/// What is undone where a part of a transaction fails.
+/// The savepoint before each part of a transaction.
 const SAVEPOINT: &str = "windrow";
 
 /// A connection, the rows that it holds, and what it has learned.
@@ -188,7 +188,7 @@ impl MysqlMover {
         undone.map(|_| ()).map_err(at_start)
     }
 
-    /// Whether the transaction is still there after a failure.
+    /// Returns true if the transaction continues after a failure.
     fn outlives(&self, trouble: &Trouble) -> bool {
         match trouble {
             Trouble::Lost(_) => false,
@@ -223,7 +223,7 @@ impl MysqlMover {
         }
     }
 
-    /// Rolls back after a failure that is told anyway.
+    /// Rolls back after a failure that is reported anyway.
     async fn undo(&mut self) {
         self.rollback().await.ok();
     }

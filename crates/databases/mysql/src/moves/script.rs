@@ -16,7 +16,7 @@ use crate::values::literal::push_hex;
 /// The most bytes of one text, where the server's packets allow it.
 const MOST_BYTES: usize = 4 << 20;
 
-/// What a statement does.
+/// The operation of a statement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Verb {
     Copy,
@@ -32,7 +32,7 @@ struct Step {
     rows: usize,
 }
 
-/// How deletes look their rows up.
+/// The way in which deletes find their rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Lookup {
     /// By lists of keys, as the server likes, without waiting for anybody (MariaDB).
@@ -45,7 +45,7 @@ pub(super) enum Lookup {
     Listed,
 }
 
-/// What a quick delete begins with.
+/// The beginning of a delete that does not wait for locks.
 const QUICK: &str = "SET STATEMENT innodb_lock_wait_timeout = 0 FOR DELETE FROM ";
 
 /// Statements in order.
@@ -70,7 +70,7 @@ pub(super) enum Broken {
 }
 
 impl Broken {
-    /// True where a quick delete met a row that somebody else holds.
+    /// Returns true if a delete met a row that another session holds.
     pub(super) fn waits(&self) -> bool {
         matches!(self, Self::Failed { verb: Verb::Delete, trouble: Trouble::Refused(refusal), .. } if refusal.scope == Scope::Lock)
     }
@@ -253,7 +253,7 @@ impl<'s> Script<'s> {
     }
 }
 
-/// What is said where rows that are locked could not be deleted.
+/// Returns the fault of locked rows that could not be deleted.
 pub(super) fn not_deleted(source: &Source) -> Fault {
     Fault::new(
         windrow_core::FaultClass::Other,

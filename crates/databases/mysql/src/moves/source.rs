@@ -19,15 +19,15 @@ pub(super) struct Source {
     pub(super) key: Vec<(Name, Kind)>,
     /// All columns of the table, for dead letters.
     pub(super) all: Vec<(Name, Kind)>,
-    /// What the columns hold that name a row, for plans across databases.
+    /// The types of the key's columns, for plans across databases.
     pub(super) names: Vec<Kind>,
-    /// What is read of each row, for plans across databases.
+    /// The types of the columns that are read, for plans across databases.
     pub(super) read: Vec<Kind>,
     /// The columns that are copied, as they stand in the plan.
     pub(super) columns: Vec<Name>,
     /// The name of a unique index over columns of the key.
     pub(super) index: String,
-    /// The route's value as text, told apart by its bytes.
+    /// The route's value as text, compared by its bytes.
     pub(super) route: Option<String>,
     /// Locks rows and reads them; its one parameter is how many.
     pub(super) lock: String,
@@ -104,8 +104,8 @@ impl Source {
 /// An index by which keys are looked up.
 struct Index {
     name: String,
-    /// Its columns are those of the key, in the key's order: rows come in that order by
-    /// themselves.
+    /// True if the index has the key's columns in the key's order: rows come in that order without
+    /// sorting.
     ordered: bool,
 }
 
@@ -133,7 +133,7 @@ impl Texts<'_> {
         sql.push_str(" FROM ");
         push_table(&mut sql, &plan.source);
         if self.index.ordered {
-            // Sorting would lock every row before the first is told.
+            // Sorting would lock every row before the first is returned.
             sql.push_str(" FORCE INDEX (");
             push_ident(&mut sql, &self.index.name);
             sql.push(')');
@@ -214,7 +214,7 @@ async fn index(session: &mut Session, table: &TableName, key: &[Name]) -> Result
             ordered: ordered(columns),
         }),
         None => Err(Fault::invalid(format!(
-            "no unique index of {table} over columns that are NOT NULL lies within the key {}; rows cannot be told apart by it",
+            "no unique index of {table} over columns that are NOT NULL lies within the key {}; rows cannot be identified by it",
             key.join(", ")
         ))),
     }

@@ -1,4 +1,4 @@
-//! What a move is told before it begins.
+//! Describes tables and counts rows before a move begins.
 
 use windrow_core::moves::{TableFacts, Takes};
 use windrow_core::{Fault, FaultClass, MovePlan, Name, TableName};
@@ -14,14 +14,14 @@ use crate::session::Session;
 use crate::values::cell::get;
 use crate::values::column::{Column, Kind};
 
-/// What tells servers apart: MySQL and MariaDB have different numbers for it, and copies of a
-/// server may share them.
+/// The query that identifies a server: MySQL and MariaDB have different numbers for it, and copies
+/// of a server may share them.
 const SERVER: &str = "SHOW GLOBAL VARIABLES WHERE Variable_name IN ('server_uuid', 'server_uid', 'hostname', 'port', 'datadir')";
 
 /// A column was given no value, and has no default.
 const NO_DEFAULT: u16 = 1364;
 
-/// What tells this database apart.
+/// Returns a text that identifies this database.
 pub(super) async fn place(session: &mut Session) -> Result<String, Trouble> {
     let server = server(session).await?;
     let rows = session.rows("SELECT DATABASE()").await?;
@@ -47,7 +47,7 @@ async fn server(session: &mut Session) -> Result<String, Trouble> {
     Ok(parts.join(" "))
 }
 
-/// What a table is like.
+/// Describes a table.
 pub(super) async fn describe(
     session: &mut Session,
     name: &TableName,
@@ -71,8 +71,8 @@ pub(super) async fn describe(
     }))
 }
 
-/// Whether a trigger may give values to columns that were given none. MariaDB lets it do so where
-/// rows come as values, and not where they come from another table.
+/// Returns true if a trigger may set columns that were not given. MariaDB allows that for rows of
+/// VALUES, and not for rows of another table.
 async fn fills(session: &mut Session, name: &TableName) -> Result<bool, Trouble> {
     let more = " AND ACTION_TIMING = 'BEFORE' AND EVENT_MANIPULATION = 'INSERT'";
     let sql = about("TRIGGERS", "COUNT(*)", "EVENT_OBJECT", name, more);
@@ -215,8 +215,8 @@ pub(super) fn outside(facts: &Facts) -> TableFacts {
     }
 }
 
-/// Rows by their route. Routes are told apart by their bytes, whatever the column's collation holds
-/// for equal.
+/// Counts rows by their route. Routes are compared by their bytes, and not by the column's
+/// collation.
 pub(super) async fn count(
     session: &mut Session,
     plan: &MovePlan,

@@ -1,4 +1,4 @@
-//! What a failure of SQLite means for a portion.
+//! Classifies failures of SQLite for a portion.
 
 use windrow_core::{Fault, FaultClass, LoadFault};
 
@@ -42,7 +42,7 @@ pub(super) fn of_mark(error: rusqlite::Error) -> LoadFault {
     }
 }
 
-/// What is said where the table does not fit the rows yet.
+/// Returns the fault of a table that does not fit the rows yet.
 pub(super) fn grows() -> Fault {
     Fault::new(
         FaultClass::Unsupported,

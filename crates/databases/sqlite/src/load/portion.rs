@@ -51,7 +51,7 @@ pub(super) fn columns(
     columns.collect::<Result<_, _>>().map(Some)
 }
 
-/// Whether rows of a shape can be loaded.
+/// Checks that rows of a shape can be loaded.
 pub(super) fn check(database: &mut Database, shape: &std::sync::Arc<Shape>) -> Result<(), Fault> {
     let session = database.session()?;
     session.renew().map_err(plain)?;
@@ -63,12 +63,12 @@ pub(super) fn check(database: &mut Database, shape: &std::sync::Arc<Shape>) -> R
     }
 }
 
-/// What becomes of rows that fail, and the marks of the others.
+/// The handling of rows that fail, and the marks of the others.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum OnFailure<'a> {
-    /// They take the portion back.
+    /// The portion is rolled back.
     Whole(Option<&'a Mark>),
-    /// They are left out.
+    /// The rows are left out.
     Filter(Option<Claim<'a>>),
 }
 

@@ -113,8 +113,8 @@ impl<'c> RowWriter<'c> {
             .map_err(ends)
     }
 
-    /// Who is left out comes later than those behind it. Where later rows win, that is only so good
-    /// for rows that fail whenever they come.
+    /// Returns a refused row. It runs after the rows behind it, so if later rows win, only rows
+    /// that always fail may be left out.
     fn bad(&self, fault: Fault) -> Bad {
         let by_itself = match fault.class {
             FaultClass::Value | FaultClass::NotNull | FaultClass::TooLarge => true,
@@ -128,7 +128,7 @@ impl<'c> RowWriter<'c> {
     }
 }
 
-/// What is said of a row that a trigger has made nothing of (`RAISE(IGNORE)`).
+/// Returns the fault of a row that a trigger ignored (`RAISE(IGNORE)`).
 fn drops() -> Fault {
     Fault::new(
         FaultClass::Check,
@@ -141,9 +141,9 @@ fn ends(error: rusqlite::Error) -> Bad {
     Bad::Portion(before_commit(error))
 }
 
-/// Whether a statement that fails may leave something behind: what a trigger had written before a
-/// constraint or a trigger said FAIL (<https://sqlite.org/lang_conflict.html>), or made nothing of the row by IGNORE. Where nobody says those words,
-/// nothing is left.
+/// Returns true if a statement that fails may leave something behind: rows that a trigger wrote
+/// before a constraint or a trigger used FAIL (<https://sqlite.org/lang_conflict.html>), or ignored the row by IGNORE. If the schema has
+/// neither word, nothing is left.
 fn leaves_traces(connection: &Connection) -> rusqlite::Result<bool> {
     let sql = "SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE sql LIKE '%fail%' OR sql LIKE '%ignore%')";
     connection

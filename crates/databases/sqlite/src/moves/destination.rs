@@ -146,7 +146,7 @@ fn name_of_index(index: &str, source: &str, table: &str) -> String {
     }
 }
 
-/// What stands behind `ON` and the name of a table.
+/// Returns the text after `ON` and the name of a table.
 fn behind_on(text: &str) -> Option<&str> {
     let text = behind_blanks(text);
     let (on, rest) = text.split_at_checked(2)?;
@@ -156,7 +156,7 @@ fn behind_on(text: &str) -> Option<&str> {
     behind_name(behind_blanks(rest))
 }
 
-/// What stands behind a name: in quotes of any of SQLite's kinds, or bare.
+/// Returns the text after a name, with any of SQLite's quotes or without.
 fn behind_name(text: &str) -> Option<&str> {
     let close = match text.chars().next()? {
         '"' => '"',

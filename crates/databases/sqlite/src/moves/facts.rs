@@ -1,4 +1,4 @@
-//! What a table is like, and what would be moved.
+//! Describes tables and counts the rows of a move.
 
 use rusqlite::{Connection, OptionalExtension as _};
 use windrow_core::moves::{Referrer, TableFacts, Takes};
@@ -16,7 +16,7 @@ const ROW_NUMBERS: [&str; 3] = ["rowid", "oid", "_rowid_"];
 /// A table.
 #[derive(Debug)]
 pub(super) struct Facts {
-    /// Its name as it was created.
+    /// The name as it was created.
     pub(super) name: Name,
     /// The text that made it.
     pub(super) sql: String,
@@ -140,8 +140,7 @@ impl Facts {
         columns.find(|column| column.name.eq_ignore_ascii_case(name))
     }
 
-    /// What tells rows apart. A primary key may hold NULL here, which is refused where a row has
-    /// one.
+    /// Returns the unique keys. A primary key may hold NULL, and a row with it is refused.
     fn uniques(&self, connection: &Connection) -> rusqlite::Result<Vec<Vec<Name>>> {
         let mut uniques = Vec::new();
         if !self.primary.is_empty() {
@@ -177,7 +176,7 @@ impl Facts {
         named.collect()
     }
 
-    /// Whether a column is another name of the row's number.
+    /// Returns true if a column is another name of the row's number.
     fn counts(&self, column: &Column) -> bool {
         column.integer && !self.without_row_number && self.primary == [column.name.clone()]
     }

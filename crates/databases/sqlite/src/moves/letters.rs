@@ -57,7 +57,7 @@ pub(super) fn index_markers(connection: &Connection) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Whether there are markers of a move with other tags than this one.
+/// Returns true if there are markers of a move with other tags than this one.
 pub(super) fn has_strange(
     connection: &Connection,
     relocation: &str,

@@ -18,8 +18,8 @@ use super::work::{Numbers, Owned};
 use crate::executor::writer::Writer;
 use crate::fault::Failure;
 
-/// How long a mover waits for others who write to the file, before it says so.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// The time for which a mover waits for other writers of the file before it fails.
+const LOCK_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A thread with a connection of its own. When it is dropped, so is the connection, which rolls
 /// back.
@@ -52,8 +52,8 @@ impl SqliteMover {
                 .run(|connection, _| work::begin(connection).map_err(Failure::into_fault))
                 .await;
             match begun {
-                Err(fault) if fault.class == FaultClass::Conflict && start.elapsed() < PATIENCE => {
-                }
+                Err(fault)
+                    if fault.class == FaultClass::Conflict && start.elapsed() < LOCK_TIMEOUT => {}
                 other => return other,
             }
         }

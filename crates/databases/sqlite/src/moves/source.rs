@@ -24,11 +24,11 @@ pub(super) struct Source {
     pub(super) all: Vec<(Name, ColumnType)>,
     /// The columns of the key.
     pub(super) key: Vec<(Name, ColumnType)>,
-    /// How many columns name a row, for plans across databases.
+    /// The number of the key's columns, for plans across databases.
     pub(super) names: usize,
-    /// What is read of each row, for plans across databases.
+    /// The types of the columns that are read, for plans across databases.
     pub(super) read: Vec<ColumnType>,
-    /// What is copied.
+    /// The columns that are copied.
     pub(super) columns: Vec<Name>,
     pub(super) routed: bool,
     /// Rows go to another file, whose columns hold values of any type as well.

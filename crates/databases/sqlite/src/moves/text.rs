@@ -1,4 +1,4 @@
-//! What several statements have in common.
+//! Writes parts that several statements have in common.
 
 use windrow_core::Name;
 use windrow_database::quote::push_ident;

@@ -1,4 +1,4 @@
-//! What a mover does on its connection.
+//! Executes a mover's steps on its connection.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -171,8 +171,8 @@ fn no_text(source: &Source, place: usize) -> Fault {
     Fault::new(FaultClass::Value, "22021", message).with_column(column.map(|name| &**name))
 }
 
-/// What names a row: its values as they are stored, for a column holds values of any type, and
-/// takes a text and a blob of the same bytes for two.
+/// Returns the key of a row by its values as they are stored: a column holds values of any type,
+/// and a text differs from a blob of the same bytes.
 fn name(source: &Source, row: &Row<'_>) -> Result<String, Failure> {
     let mut json = String::from("[");
     for place in 0..source.names {
@@ -181,7 +181,7 @@ fn name(source: &Source, row: &Row<'_>) -> Result<String, Failure> {
             ValueRef::Null => {
                 let column = row.as_ref().column_name(1 + place)?;
                 return Err(Failure::of_write(Fault::invalid(format!(
-                    "a row of {} has NULL in the key column {column}, so it cannot be told apart",
+                    "a row of {} has NULL in the key column {column}, so it cannot be identified",
                     source.name
                 ))));
             }
@@ -300,7 +300,7 @@ pub(super) fn reject(
     })
 }
 
-/// Whether there are rows.
+/// Returns true if there are rows.
 pub(super) fn left(connection: &Connection, source: &Source) -> Result<bool, Failure> {
     Ok(connection.query_row(&source.left, [], |row| row.get(0))?)
 }
