@@ -307,9 +307,9 @@ pub trait Mover: Send {
     /// What the database says.
     async fn noted(&mut self, batches: &[Box<str>]) -> Result<Vec<bool>, Fault>;
 
-    /// Returns at most `most` names in [`BATCHES`] that are committed, oldest first, including those
-    /// of other moves: batches, and the claims of movers whose writes may be on their way. Called
-    /// within the transaction or outside one.
+    /// Returns at most `most` names in [`BATCHES`] that are committed, oldest first, including
+    /// those of other moves: batches, and the claims of movers whose writes may be on their way.
+    /// Called within the transaction or outside one.
     ///
     /// # Errors
     /// What the database says.

@@ -20,30 +20,19 @@
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
 use std::sync::Arc;
-use std::time::Duration;
 
-use tokio::time::{Instant, sleep};
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use windrow_core::moves::{Mover, PickMost, Picked, Takes};
-use windrow_core::{
-    Fault, FaultClass, Name, RowDone, RowWrite, Shape, TableName, Unit, UnitOutcome, Value,
-};
+use windrow_core::{Fault, FaultClass, Name, RowWrite, Shape, TableName, Unit, Value};
 
 use super::batch::{Batch, KnownTables, Refusal, reject};
-use super::claims::{Claims, GRACE, is_claim};
+use super::claims::{Claims, is_claim};
 use super::markers::Markers;
 use super::order::{Elsewhere, Order};
-use super::shapes::{of_key, shape, unfilled, values};
-use super::trouble::{Trouble, is_of_row, is_retried};
-
-/// Noted batches and claims that are looked at.
-const MAX_NOTED: usize = 10_000;
-
-/// The delay between two looks at the claims of other movers at the end.
-const CLAIM_DELAY: Duration = Duration::from_millis(50);
-
-/// The place of the marker in the unit of a row.
-const MARKER: usize = 0;
+use super::shapes::{shape, unfilled, values};
+use super::sorted_rows::{SortedRows, unknown};
+use super::trouble::{Trouble, is_retried};
 
 pub(super) struct Across {
     mover: Box<dyn Mover>,
@@ -68,28 +57,6 @@ struct Target {
 
 /// The place of a value that its column needs in another form, and the forms of both columns.
 type Taker = (usize, Takes, Option<Takes>);
-
-/// The outcomes of the rows of a batch, by their places.
-#[derive(Default)]
-struct SortedRows {
-    /// Rows that are in their destinations.
-    gone: Vec<usize>,
-    /// Rows whose markers existed before.
-    met: Vec<usize>,
-    /// Rows that are refused.
-    refused: Vec<Refusal>,
-    /// The fault of rows that were not written for a reason outside of them.
-    passing: Option<Fault>,
-}
-
-impl SortedRows {
-    /// True if every row was refused, and each for a missing value.
-    fn is_nothing_but_empty(&self) -> bool {
-        let others = self.gone.is_empty() && self.met.is_empty() && self.passing.is_none();
-        let is_empty = |refusal: &Refusal| refusal.fault.class == FaultClass::NotNull;
-        others && self.refused.iter().all(is_empty)
-    }
-}
 
 impl Across {
     pub(super) fn new(mover: Box<dyn Mover>, elsewhere: Elsewhere) -> Self {
@@ -126,37 +93,10 @@ impl Across {
             // An error here says that the connection is lost, which rolls back as well.
             self.mover.rollback().await.ok();
             if !self.is_unsure {
-                self.disclaim().await;
+                self.claims.close(&mut *self.mover).await;
             }
         }
         moved
-    }
-
-    /// Notes a claim in a transaction of its own. False: there is nothing to be moved.
-    async fn claim(&mut self) -> Result<bool, Fault> {
-        // Rows are picked so that the transaction begins once no other mover writes to the source.
-        let one = PickMost { rows: 1, bytes: 1 };
-        if self.mover.pick(one).await?.is_empty() {
-            return Ok(false);
-        }
-        let claim = self.claims.name(&self.new_batch());
-        self.mover.note(&claim).await?;
-        self.mover.commit().await?;
-        self.claims.replace(Some(claim));
-        // The next rows are picked from the first one on.
-        self.mover.rollback().await?;
-        Ok(true)
-    }
-
-    /// Forgets the claim, outside a transaction. One that stays only makes others wait.
-    async fn disclaim(&mut self) {
-        if let Some(claim) = self.claims.replace(None) {
-            let forgotten = self.mover.forget(std::slice::from_ref(&claim)).await;
-            if let Err(fault) = forgotten {
-                tracing::debug!(%fault, "a claim stays noted for now");
-                self.claims.replace(Some(claim));
-            }
-        }
     }
 
     async fn carry(&mut self, order: &Order, rows: usize, source: &str) -> Result<Batch, Trouble> {
@@ -166,17 +106,21 @@ impl Across {
             bytes: order.batch_bytes,
         };
         let marks = self.elsewhere.transactional;
-        if marks && !self.claims.is_open() && !self.claim().await.map_err(trouble)? {
-            return Ok(Batch::default());
+        if marks && !self.claims.is_open() {
+            let claim = self.claims.name(&self.new_batch());
+            let opened = self.claims.open(&mut *self.mover, claim).await;
+            if !opened.map_err(trouble)? {
+                return Ok(Batch::default());
+            }
         }
         let mut picked = self.mover.pick(most).await.map_err(trouble)?;
         if picked.is_empty() {
-            self.disclaim().await;
+            self.claims.close(&mut *self.mover).await;
             return Ok(Batch::default());
         }
         if marks {
-            let noted = self.mover.batches(MAX_NOTED).await.map_err(trouble)?;
-            self.claims.look(&noted, Instant::now());
+            let noted = self.claims.read(&mut *self.mover).await;
+            noted.map_err(trouble)?;
         }
         let batch = self.new_batch();
         let mut sorted = self.write(order, &mut picked, &batch).await?;
@@ -257,8 +201,9 @@ impl Across {
         }
         self.is_unsure = false;
         let routed = order.plan.route.is_some();
+        let is_marked = self.elsewhere.transactional;
         for ((place, table), outcome) in places.into_iter().zip(outcomes) {
-            self.sort(&mut sorted, place, &table, outcome, order)?;
+            sorted.add(place, &table, outcome, order, is_marked)?;
         }
         match sorted.refused.first() {
             Some(refusal)
@@ -333,38 +278,6 @@ impl Across {
         })
     }
 
-    fn sort(
-        &self,
-        sorted: &mut SortedRows,
-        place: usize,
-        table: &TableName,
-        outcome: UnitOutcome<RowDone>,
-        order: &Order,
-    ) -> Result<(), Trouble> {
-        let Err(failed) = outcome else {
-            sorted.gone.push(place);
-            return Ok(());
-        };
-        let fault = match self.elsewhere.transactional {
-            true => failed.fault,
-            false => of_key(failed.fault, order),
-        };
-        let routed = order.plan.route.is_some();
-        let of_marker = self.elsewhere.transactional && failed.at == MARKER;
-        if is_retried(&fault) {
-            sorted.passing = Some(fault);
-        } else if of_marker && fault.class == FaultClass::Unique {
-            sorted.met.push(place);
-        } else if !of_marker && is_of_row(&fault, routed) {
-            sorted
-                .refused
-                .push(Refusal::new(place, table.to_string(), fault));
-        } else {
-            return Err(Trouble::of(table.to_string(), fault));
-        }
-        Ok(())
-    }
-
     /// Judges rows whose markers were there before.
     async fn meet(
         &mut self,
@@ -431,8 +344,7 @@ impl Across {
     /// Looks for what dead movers to this destination left: batches that are noted, with markers.
     async fn clean(&mut self) -> Result<(), Fault> {
         let prefix = &*self.elsewhere.batches;
-        let (noted, now) = (self.mover.batches(MAX_NOTED).await?, Instant::now());
-        self.claims.look(&noted, now);
+        let (noted, now) = (self.claims.read(&mut *self.mover).await?, Instant::now());
         for batch in &noted {
             if batch.starts_with(prefix) && !is_claim(batch) {
                 self.claims.committed(batch.clone(), now);
@@ -471,8 +383,8 @@ impl Across {
     /// until they are known to be dead, unless the move is to stop.
     pub(super) async fn finish(&mut self, stop: &CancellationToken) {
         if self.elsewhere.transactional {
-            self.disclaim().await;
-            let ended = self.settle_claims(stop).await;
+            self.claims.close(&mut *self.mover).await;
+            let ended = self.claims.settle(&mut *self.mover, stop).await;
             if let Err(fault) = ended {
                 tracing::debug!(%fault, "markers and claims stay for now");
             }
@@ -480,35 +392,6 @@ impl Across {
         self.remove_markers().await;
         self.forget_done().await;
     }
-
-    async fn settle_claims(&mut self, stop: &CancellationToken) -> Result<(), Fault> {
-        let start = Instant::now();
-        let noted = self.mover.batches(MAX_NOTED).await?;
-        self.claims.look(&noted, start);
-        let waited = self.claims.others();
-        let is_waited =
-            |claims: &Claims| claims.others().iter().any(|claim| waited.contains(claim));
-        while is_waited(&self.claims) && start.elapsed() < GRACE && !stop.is_cancelled() {
-            tokio::select! {
-                () = sleep(CLAIM_DELAY) => {}
-                () = stop.cancelled() => {}
-            }
-            let noted = self.mover.batches(MAX_NOTED).await?;
-            self.claims.look(&noted, Instant::now());
-        }
-        let dead = self.claims.dead(Instant::now());
-        match dead.is_empty() {
-            true => Ok(()),
-            false => self.mover.forget(&dead).await,
-        }
-    }
-}
-
-/// Returns the first fault after which it is unknown whether a row was written.
-fn unknown(outcomes: &[UnitOutcome<RowDone>]) -> Option<Fault> {
-    let mut faults = outcomes.iter().filter_map(|outcome| outcome.as_ref().err());
-    let unknown = faults.find(|failed| failed.fault.class == FaultClass::Unknown);
-    unknown.map(|failed| failed.fault.clone())
 }
 
 /// Returns the fault of a value that its column would take for another one.
@@ -518,17 +401,4 @@ fn misfit(column: Option<&Name>, what: &str) -> Fault {
         format!("the value of column {name} is {what}, which its column cannot hold as it is");
     let fault = Fault::new(FaultClass::Value, "22000", message);
     fault.with_column(column.map(|name| &**name))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn passing_faults_concern_no_row() {
-        let away = Fault::unavailable("x");
-        assert!(is_retried(&away) && !is_of_row(&away, true));
-        let unknown = Fault::unknown("x");
-        assert!(is_retried(&unknown) && !is_of_row(&unknown, true));
-    }
 }

@@ -4,14 +4,23 @@
 //! nothing but their markers keeps them from being written again, so the markers of the mover that
 //! took over must still be there. Each mover notes a claim in the source before it writes, and
 //! removes the claim once it knows the outcome of its writes. Markers stay while a claim is open
-//! that was open when they were written, but for at most [`GRACE`]. Pure.
+//! that was open when they were written, but for at most [`GRACE`].
 
 use std::time::Duration;
 
-use tokio::time::Instant;
+use tokio::time::{Instant, sleep};
+use tokio_util::sync::CancellationToken;
+use windrow_core::Fault;
+use windrow_core::moves::{Mover, PickMost};
 
 /// The time after which nothing of a mover that was killed is on its way any more.
-pub(super) const GRACE: Duration = Duration::from_secs(10);
+const GRACE: Duration = Duration::from_secs(10);
+
+/// The most names that are read: noted batches and claims.
+const MAX_NOTED: usize = 10_000;
+
+/// The delay between two looks at the claims of other movers at the end.
+const LOOK_DELAY: Duration = Duration::from_millis(50);
 
 /// Stands in the names of claims, and in no name of a batch.
 const SIGN: char = '?';
@@ -80,7 +89,7 @@ impl Claims {
     }
 
     /// Notes the names that the source lists.
-    pub(super) fn look(&mut self, listed: &[Box<str>], now: Instant) {
+    fn look(&mut self, listed: &[Box<str>], now: Instant) {
         self.is_listed = false;
         let mut others = Vec::new();
         for name in listed.iter().filter(|name| name.ends_with(&*self.ending)) {
@@ -94,8 +103,8 @@ impl Claims {
         self.others = others;
     }
 
-    /// True if the claim is to be replaced with the next commit: another mover may wait for its end,
-    /// or has taken it for dead.
+    /// True if the claim is to be replaced with the next commit: another mover may wait for its
+    /// end, or has taken it for dead.
     pub(super) fn needs_renewal(&self) -> bool {
         !self.others.is_empty() || (self.own.is_some() && !self.is_listed)
     }
@@ -123,15 +132,75 @@ impl Claims {
     }
 
     /// Returns the claims of other movers that were open for so long that they are dead.
-    pub(super) fn dead(&self, now: Instant) -> Vec<Box<str>> {
+    fn dead(&self, now: Instant) -> Vec<Box<str>> {
         let is_dead = |(_, since): &&(Box<str>, Instant)| now >= *since + GRACE;
         let dead = self.others.iter().filter(is_dead);
         dead.map(|(name, _)| name.clone()).collect()
     }
 
-    /// Returns the claims of other movers.
-    pub(super) fn others(&self) -> Vec<Box<str>> {
-        self.others.iter().map(|(name, _)| name.clone()).collect()
+    /// Notes the claim of this mover in a transaction of its own. False: there are no rows to move.
+    pub(super) async fn open(
+        &mut self,
+        mover: &mut dyn Mover,
+        claim: Box<str>,
+    ) -> Result<bool, Fault> {
+        // Rows are picked so that the transaction begins once no other mover writes to the source.
+        let one = PickMost { rows: 1, bytes: 1 };
+        if mover.pick(one).await?.is_empty() {
+            return Ok(false);
+        }
+        mover.note(&claim).await?;
+        mover.commit().await?;
+        self.own = Some(claim);
+        // The next rows are picked from the first one on.
+        mover.rollback().await?;
+        Ok(true)
+    }
+
+    /// Forgets the claim of this mover, outside a transaction. A claim that stays only makes others
+    /// wait.
+    pub(super) async fn close(&mut self, mover: &mut dyn Mover) {
+        if let Some(claim) = self.own.take() {
+            let forgotten = mover.forget(std::slice::from_ref(&claim)).await;
+            if let Err(fault) = forgotten {
+                tracing::debug!(%fault, "a claim stays noted for now");
+                self.own = Some(claim);
+            }
+        }
+    }
+
+    /// Reads the claims of other movers. Returns all names that the source lists.
+    pub(super) async fn read(&mut self, mover: &mut dyn Mover) -> Result<Vec<Box<str>>, Fault> {
+        let noted = mover.batches(MAX_NOTED).await?;
+        self.look(&noted, Instant::now());
+        Ok(noted)
+    }
+
+    /// Waits until the claims of other movers are gone, or their movers are known to be dead, and
+    /// forgets the claims of the dead. Does not wait if the move is to stop.
+    pub(super) async fn settle(
+        &mut self,
+        mover: &mut dyn Mover,
+        stop: &CancellationToken,
+    ) -> Result<(), Fault> {
+        let start = Instant::now();
+        self.read(mover).await?;
+        let waited: Vec<Box<str>> = self.others.iter().map(|(name, _)| name.clone()).collect();
+        while self.others.iter().any(|(name, _)| waited.contains(name))
+            && start.elapsed() < GRACE
+            && !stop.is_cancelled()
+        {
+            tokio::select! {
+                () = sleep(LOOK_DELAY) => {}
+                () = stop.cancelled() => {}
+            }
+            self.read(mover).await?;
+        }
+        let dead = self.dead(Instant::now());
+        match dead.is_empty() {
+            true => Ok(()),
+            false => mover.forget(&dead).await,
+        }
     }
 }
 

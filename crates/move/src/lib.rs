@@ -21,6 +21,7 @@ mod markers;
 mod news;
 mod order;
 mod shapes;
+mod sorted_rows;
 mod template;
 mod trouble;
 mod within;

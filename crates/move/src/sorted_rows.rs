@@ -1,0 +1,88 @@
+//! The rows of a batch to another database, sorted by their outcomes.
+
+use windrow_core::{Fault, FaultClass, RowDone, TableName, UnitOutcome};
+
+use super::batch::Refusal;
+use super::order::Order;
+use super::shapes::of_key;
+use super::trouble::{Trouble, is_of_row, is_retried};
+
+/// The place of the marker in the unit of a row.
+const MARKER: usize = 0;
+
+/// The outcomes of the rows of a batch, by their places.
+#[derive(Default)]
+pub(super) struct SortedRows {
+    /// Rows that are in their destinations.
+    pub(super) gone: Vec<usize>,
+    /// Rows whose markers existed before.
+    pub(super) met: Vec<usize>,
+    /// Rows that are refused.
+    pub(super) refused: Vec<Refusal>,
+    /// The fault of rows that were not written for a reason outside of them.
+    pub(super) passing: Option<Fault>,
+}
+
+impl SortedRows {
+    /// True if every row was refused, and each for a missing value.
+    pub(super) fn is_nothing_but_empty(&self) -> bool {
+        let others = self.gone.is_empty() && self.met.is_empty() && self.passing.is_none();
+        let is_empty = |refusal: &Refusal| refusal.fault.class == FaultClass::NotNull;
+        others && self.refused.iter().all(is_empty)
+    }
+
+    /// Adds the outcome of a row and, if `is_marked`, of its marker.
+    ///
+    /// # Errors
+    /// A fault that concerns no single row.
+    pub(super) fn add(
+        &mut self,
+        place: usize,
+        table: &TableName,
+        outcome: UnitOutcome<RowDone>,
+        order: &Order,
+        is_marked: bool,
+    ) -> Result<(), Trouble> {
+        let Err(failed) = outcome else {
+            self.gone.push(place);
+            return Ok(());
+        };
+        let fault = match is_marked {
+            true => failed.fault,
+            false => of_key(failed.fault, order),
+        };
+        let routed = order.plan.route.is_some();
+        let of_marker = is_marked && failed.at == MARKER;
+        if is_retried(&fault) {
+            self.passing = Some(fault);
+        } else if of_marker && fault.class == FaultClass::Unique {
+            self.met.push(place);
+        } else if !of_marker && is_of_row(&fault, routed) {
+            self.refused
+                .push(Refusal::new(place, table.to_string(), fault));
+        } else {
+            return Err(Trouble::of(table.to_string(), fault));
+        }
+        Ok(())
+    }
+}
+
+/// Returns the first fault after which it is unknown whether a row was written.
+pub(super) fn unknown(outcomes: &[UnitOutcome<RowDone>]) -> Option<Fault> {
+    let mut faults = outcomes.iter().filter_map(|outcome| outcome.as_ref().err());
+    let unknown = faults.find(|failed| failed.fault.class == FaultClass::Unknown);
+    unknown.map(|failed| failed.fault.clone())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn passing_faults_concern_no_row() {
+        let away = Fault::unavailable("x");
+        assert!(is_retried(&away) && !is_of_row(&away, true));
+        let unknown = Fault::unknown("x");
+        assert!(is_retried(&unknown) && !is_of_row(&unknown, true));
+    }
+}
