@@ -4,10 +4,10 @@
 use std::io::Write;
 use std::time::Instant;
 
-use windrow_load::source::{Most, Options, open};
+use windrow_load::source::{Options, PortionLimits, open};
 use windrow_load::source::{Portion, SourceFault};
 
-const MOST: Most = Most {
+const MOST: PortionLimits = PortionLimits {
     records: 10_000,
     bytes: 16 << 20,
 };

@@ -1,51 +1,51 @@
-//! Which value of a row a refusal is about, where that can be told. Pure.
+//! Finds the value of a row that a refusal is about. Pure.
 //!
-//! A database names the column, or says the value or its type: where only one field of the row can
-//! be meant, it is that one.
+//! A database names the column, or the value or its type. If only one field of the row fits, that
+//! field is meant.
 
 use std::fmt::Write as _;
 
 use windrow_core::{Fault, FaultClass, Field, LoadColumn, Name};
 
-/// Characters of a value that are told.
+/// Characters of a value that are shown.
 pub(super) const TOLD: usize = 40;
 
-/// A column that is loaded, and its type, as the database calls it, where that is known.
+/// A column that is loaded, and the database's name of its type if that is known.
 #[derive(Clone, Debug)]
-pub(super) struct Target {
+pub(super) struct TargetColumn {
     name: Name,
     type_name: Option<Box<str>>,
 }
 
-/// What is told of the value.
+/// The column whose value was refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Blame<'a> {
     pub(super) column: &'a str,
-    /// Its beginning; `None` for NULL.
+    /// The beginning of the value; `None` for NULL.
     pub(super) value: Option<String>,
 }
 
-/// The columns of a load. `table`: those of its table, where they are known.
-pub(super) fn targets(columns: &[Name], table: Option<&[LoadColumn]>) -> Vec<Target> {
+/// Returns the columns of a load. `table`: the columns of its table, if they are known.
+pub(super) fn targets(columns: &[Name], table: Option<&[LoadColumn]>) -> Vec<TargetColumn> {
     let type_name = |name: &Name| {
         let found = table?.iter().find(|column| column.name == *name)?;
         Some(found.type_name.clone())
     };
-    let target = |name: &Name| Target {
+    let target = |name: &Name| TargetColumn {
         name: name.clone(),
         type_name: type_name(name),
     };
     columns.iter().map(target).collect()
 }
 
-/// The value that a row was refused for.
+/// Finds the value that a row was refused for.
 pub(super) fn find<'a>(
     fault: &Fault,
-    targets: &'a [Target],
+    targets: &'a [TargetColumn],
     row: &[Field<'_>],
 ) -> Option<Blame<'a>> {
     let named = fault.column().and_then(|column| {
-        let same = |target: &Target| target.name.eq_ignore_ascii_case(column);
+        let same = |target: &TargetColumn| target.name.eq_ignore_ascii_case(column);
         targets.iter().position(same)
     });
     let at = match fault.class {
@@ -59,11 +59,11 @@ pub(super) fn find<'a>(
     })
 }
 
-/// The only field that can be meant.
+/// Returns the place of the only field that a message can mean.
 fn meant(
     message: &str,
     detail: Option<&str>,
-    targets: &[Target],
+    targets: &[TargetColumn],
     row: &[Field<'_>],
 ) -> Option<usize> {
     let mut places: Vec<usize> = (0..targets.len().min(row.len())).collect();
@@ -81,7 +81,7 @@ fn meant(
     if let Some(named) = type_in(message) {
         let bare = named.split('(').next().unwrap_or(named);
         let is_it = |at: usize| {
-            let target: Option<&Target> = targets.get(at);
+            let target: Option<&TargetColumn> = targets.get(at);
             target.and_then(|target| target.type_name.as_deref()) == Some(bare)
         };
         narrow(&is_it);
@@ -112,13 +112,14 @@ fn meant(
     }
 }
 
-/// What a message has between quotes.
+/// Returns the text between the quotes of a message.
 fn quoted(message: &str) -> Option<&str> {
     let (_, behind) = message.split_once('"')?;
     behind.rsplit_once('"').map(|(quoted, _)| quoted)
 }
 
-/// The type that a message names: `.. for type T`, `.. syntax for type T: ..`, `T out of range`.
+/// Returns the type that a message names: `.. for type T`, `.. syntax for type T: ..`, `T out of
+/// range`.
 fn type_in(message: &str) -> Option<&str> {
     if let Some(named) = message.strip_suffix(" out of range") {
         return Some(named);
@@ -180,10 +181,10 @@ mod tests {
             "numeric",
             "numeric",
         ];
-        let targets: Vec<Target> = ["a", "b", "c", "d", "e"]
+        let targets: Vec<TargetColumn> = ["a", "b", "c", "d", "e"]
             .iter()
             .zip(types)
-            .map(|(name, type_name)| Target {
+            .map(|(name, type_name)| TargetColumn {
                 name: (*name).into(),
                 type_name: Some(type_name.into()),
             })

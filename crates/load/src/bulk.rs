@@ -1,25 +1,22 @@
 //! Writes pieces of a portion by the database's bulk form, and tries again if that may help.
 
 use std::sync::Arc;
-use std::time::Duration;
 
-use tokio_util::sync::CancellationToken;
 use windrow_core::{
     Bulk, Claim, CsvText, Fault, FaultClass, Filtered, LoadFault, LoadPlan, Loaded, Loader, Mark,
     Rows, Span,
 };
 
 use super::LoadError;
-use super::marking::Marking;
-use super::patience::Patience;
+use super::retries::Retries;
+use super::shared::Shared;
 
 /// One connection that loads, opened when a piece needs it.
 pub(super) struct BulkWriter {
     bulk: Arc<dyn Bulk>,
     plan: LoadPlan,
     loader: Option<Box<dyn Loader>>,
-    marking: Option<Marking>,
-    away_wait: Duration,
+    shared: Arc<Shared>,
 }
 
 /// The contents of a piece, and which of its rows may be left out.
@@ -66,18 +63,12 @@ pub(super) enum BulkOutcome {
 }
 
 impl BulkWriter {
-    pub(super) fn new(
-        bulk: Arc<dyn Bulk>,
-        plan: LoadPlan,
-        marking: Option<Marking>,
-        away_wait: Duration,
-    ) -> Self {
+    pub(super) fn new(bulk: Arc<dyn Bulk>, plan: LoadPlan, shared: Arc<Shared>) -> Self {
         Self {
             bulk,
             plan,
             loader: None,
-            marking,
-            away_wait,
+            shared,
         }
     }
 
@@ -85,33 +76,21 @@ impl BulkWriter {
     pub(super) async fn load(
         &mut self,
         piece: Piece<'_>,
-        halt: &CancellationToken,
         place: impl Fn() -> String,
     ) -> Result<BulkOutcome, LoadError> {
-        let mark = self
-            .marking
-            .as_ref()
-            .map(|marking| marking.mark(piece.span));
+        let shared = Arc::clone(&self.shared);
+        let marking = shared.marking.as_ref();
+        let mark = marking.map(|marking| marking.mark(piece.span));
         let mark = mark.as_ref();
-        let mut patience = Patience::new(self.away_wait, halt);
+        let mut retries = shared.retries();
         // True once a commit may have taken place whose answer was lost.
         let mut doubtful = false;
         loop {
             let mut loader = match self.loader.take() {
                 Some(loader) => loader,
-                None => match self.bulk.loader(&self.plan).await {
+                None => match open(&shared, &*self.bulk, &self.plan, &place).await? {
                     Ok(loader) => loader,
-                    Err(fault) if fault.class == FaultClass::Unsupported => {
-                        return Ok(BulkOutcome::Unsupported(fault));
-                    }
-                    Err(fault) if fault.may_retry() => {
-                        patience.wait(fault, &place).await?;
-                        continue;
-                    }
-                    Err(fault) => {
-                        let place = place();
-                        return Err(LoadError::Database { place, fault });
-                    }
+                    Err(fault) => return Ok(BulkOutcome::Unsupported(fault)),
                 },
             };
             if let Contents::Csv(csv) = piece.contents
@@ -128,7 +107,7 @@ impl BulkWriter {
                 Err(LoadFault::Refused(fault)) => {
                     self.loader = Some(loader);
                     if doubtful
-                        && let Some(loaded) = self.is_in(piece, &mut patience, &place).await?
+                        && let Some(loaded) = self.is_in(piece, &mut retries, &place).await?
                     {
                         return Ok(BulkOutcome::Loaded(loaded));
                     }
@@ -150,8 +129,8 @@ impl BulkWriter {
             };
             drop(loader);
             tracing::debug!(%fault, doubtful, "a portion is tried again");
-            patience.wait(fault, &place).await?;
-            if doubtful && let Some(loaded) = self.is_in(piece, &mut patience, &place).await? {
+            retries.wait(fault, &place).await?;
+            if doubtful && let Some(loaded) = self.is_in(piece, &mut retries, &place).await? {
                 return Ok(BulkOutcome::Loaded(loaded));
             }
         }
@@ -162,13 +141,13 @@ impl BulkWriter {
     async fn is_in(
         &mut self,
         piece: Piece<'_>,
-        patience: &mut Patience<'_>,
+        retries: &mut Retries<'_>,
         place: impl Fn() -> String,
     ) -> Result<Option<Filtered>, LoadError> {
-        let Some(marking) = &self.marking else {
+        let Some(marking) = &self.shared.marking else {
             return Ok(None);
         };
-        let done = marking.read(patience, place).await?;
+        let done = marking.read(retries, place).await?;
         if done.gaps(piece.span) == [piece.span] {
             return Ok(None);
         }
@@ -188,6 +167,22 @@ impl BulkWriter {
             loader.close().await;
         }
     }
+}
+
+/// Opens a loader, or returns the reason why the bulk form cannot do what the load asks for.
+async fn open(
+    shared: &Shared,
+    bulk: &dyn Bulk,
+    plan: &LoadPlan,
+    place: impl Fn() -> String,
+) -> Result<Result<Box<dyn Loader>, Fault>, LoadError> {
+    let opening = || async {
+        match bulk.loader(plan).await {
+            Err(fault) if fault.class == FaultClass::Unsupported => Ok(Err(fault)),
+            opened => opened.map(Ok),
+        }
+    };
+    shared.retries().call(place, opening).await
 }
 
 async fn write(

@@ -1,4 +1,4 @@
-//! Which column of a file goes to which column of the table. Pure.
+//! Matches the columns of a file with those of the table. Pure.
 
 use windrow_core::name::check_column;
 use windrow_core::{LoadColumn, Means, Name};
@@ -6,9 +6,9 @@ use windrow_core::{LoadColumn, Means, Name};
 /// A column of the file that is wanted, and the table's column that it goes to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pick {
-    /// What the file calls it; in a file without names its number, from 1.
+    /// The name in the file; in a file without names the column's number, from 1.
     pub from: Name,
-    /// What the table calls it.
+    /// The name in the table.
     pub to: Name,
 }
 
@@ -16,7 +16,7 @@ impl Pick {
     /// Reads `name` or `name=target`.
     ///
     /// # Errors
-    /// A sentence that says what is wrong with it.
+    /// The sentence for the user.
     pub fn parse(text: &str) -> Result<Self, String> {
         let (from, to) = text.split_once('=').unwrap_or((text, text));
         if from.is_empty() {
@@ -33,38 +33,37 @@ impl Pick {
     }
 }
 
-/// What was found.
+/// The columns that are read, and where they go.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Matched {
-    /// Which columns of the file are read, counted from 0, in this order.
+pub(super) struct ColumnMatch {
+    /// The columns of the file that are read, counted from 0, in this order.
     pub(super) chosen: Vec<usize>,
     /// The table's column of each.
     pub(super) columns: Box<[Name]>,
-    /// What each of them makes of a text.
+    /// The meaning of a text in each of them.
     pub(super) means: Vec<Means>,
     /// True if the table lacks some of them: they are to be created.
     pub(super) lacking: bool,
 }
 
-/// What is known on both sides.
+/// The columns of the file and of the table, as far as they are known.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Sides<'a> {
-    /// What the file calls its columns.
+pub(super) struct ColumnSides<'a> {
+    /// The names of the file's columns.
     pub(super) file: Option<&'a [Name]>,
-    /// How many columns the file has, where that is known.
+    /// The number of the file's columns, if it is known.
     pub(super) fields: Option<usize>,
-    /// What is wanted of them; `None`: all.
+    /// The columns that are wanted; `None`: all.
     pub(super) picks: Option<&'a [Pick]>,
-    /// What the table calls its columns, in its order; `None` if that cannot be known before the
-    /// first write.
+    /// The table's columns in its order; `None` if they cannot be known before the first write.
     pub(super) table: Option<&'a [LoadColumn]>,
     /// True if columns that the table lacks are created.
     pub(super) create: bool,
 }
 
-impl Sides<'_> {
-    /// Brings the two together.
-    pub(super) fn matched(&self) -> Result<Matched, String> {
+impl ColumnSides<'_> {
+    /// Matches the columns of both sides.
+    pub(super) fn matched(&self) -> Result<ColumnMatch, String> {
         let wanted = match (self.file, self.picks) {
             (Some(file), Some(picks)) => picks
                 .iter()
@@ -105,7 +104,7 @@ impl Sides<'_> {
         if columns.is_empty() {
             return Err("no column is to be loaded".into());
         }
-        Ok(Matched {
+        Ok(ColumnMatch {
             chosen,
             columns: columns.into(),
             means,
@@ -131,7 +130,7 @@ impl Sides<'_> {
         (name, found)
     }
 
-    /// A file without names that has as many columns as the table.
+    /// Matches a file without names that has as many columns as the table.
     fn as_the_table(&self) -> Result<Vec<(usize, Name)>, String> {
         let table = given(self.table.ok_or(NAMELESS)?);
         match self.fields {
@@ -144,8 +143,8 @@ impl Sides<'_> {
         }
     }
 
-    /// Picks of a file without names: all by number (`3=target`), or the table's columns in the
-    /// file's order.
+    /// Matches the picks of a file without names: all by number (`3=target`), or the table's
+    /// columns in the file's order.
     fn by_number(&self, picks: &[Pick]) -> Result<Vec<(usize, Name)>, String> {
         let fields = self.fields.unwrap_or(usize::MAX);
         let numbered = |pick: &Pick| {
@@ -181,11 +180,10 @@ impl Sides<'_> {
     }
 }
 
-impl Sides<'_> {
-    /// Where each record names its columns: which names are wanted besides those of the first
-    /// record. `others`: what further records are known to have. A column of the table that has
-    /// a default is wanted only if one of them names it: a record without it would get NULL
-    /// there.
+impl ColumnSides<'_> {
+    /// Returns the names that are wanted besides those of the first record, if each record names
+    /// its columns. `others`: names in further records. A column of the table that has a default is
+    /// wanted only if one of them names it: a record without it would get NULL there.
     pub(super) fn further(&self, others: &[Name]) -> Vec<Name> {
         let file = self.file.unwrap_or_default();
         if let Some(picks) = self.picks {
@@ -221,7 +219,7 @@ const NAMELESS: &str =
 /// The longest name of a column that PostgreSQL keeps, in bytes (`NAMEDATALEN` - 1).
 const MAX_TABLE_NAME_BYTES: usize = 63;
 
-/// The name with something behind it, cut between characters so that both are short enough.
+/// Cuts a name between characters, so that it is short enough with the text after it.
 fn short(name: &Name, behind: &str) -> Name {
     let most = MAX_TABLE_NAME_BYTES - behind.len().min(MAX_TABLE_NAME_BYTES);
     let kept = (0..=most).rev().find_map(|end| name.get(..end));
@@ -249,7 +247,7 @@ fn positions(names: &[Name], wanted: impl Fn(&Name) -> bool) -> Vec<usize> {
     found.map(|(at, _)| at).collect()
 }
 
-/// The column of this name: exactly, or else the only one that differs in case alone.
+/// Finds the column of exactly this name, or else the only one that differs in case alone.
 fn find<'t>(table: &'t [LoadColumn], name: &Name) -> Option<&'t LoadColumn> {
     if let Some(found) = table.iter().find(|column| column.name == *name) {
         return Some(found);
@@ -265,7 +263,7 @@ fn same(one: &Name, other: &Name) -> bool {
     one.to_lowercase() == other.to_lowercase()
 }
 
-/// The columns that can be given values.
+/// Returns the columns that can be given values.
 fn given(table: &[LoadColumn]) -> Vec<Name> {
     let given = table.iter().filter(|column| !column.generated);
     given.map(|column| column.name.clone()).collect()
@@ -305,11 +303,11 @@ mod tests {
         file: Option<&str>,
         picks: Option<&str>,
         table: Option<&str>,
-    ) -> Result<Matched, String> {
+    ) -> Result<ColumnMatch, String> {
         let (file, table) = (file.map(names), table.map(self::table));
         let picks: Option<Vec<Pick>> =
             picks.map(|p| p.split(',').map(|p| Pick::parse(p).unwrap()).collect());
-        let sides = Sides {
+        let sides = ColumnSides {
             file: file.as_deref(),
             fields: Some(file.as_ref().map_or(3, Vec::len)),
             picks: picks.as_deref(),
@@ -370,7 +368,7 @@ mod tests {
     #[test]
     fn what_the_table_lacks_is_created_if_it_may_be() {
         let (file, table) = (names("a b"), table("a"));
-        let sides = Sides {
+        let sides = ColumnSides {
             file: Some(&file),
             fields: None,
             picks: None,
@@ -385,7 +383,7 @@ mod tests {
     fn what_the_database_makes_itself_is_not_given() {
         let (file, mut table) = (names("a b"), table("a b c"));
         table[1].generated = true;
-        let sides = |file| Sides {
+        let sides = |file| ColumnSides {
             file,
             fields: Some(2),
             picks: None,
@@ -406,7 +404,7 @@ mod tests {
         let (file, others, mut table) = (names("ID a"), names("x d B"), table("id a b c d e"));
         table[4].defaults = true;
         table[5].defaults = true;
-        let mut sides = Sides {
+        let mut sides = ColumnSides {
             file: Some(&file),
             fields: None,
             picks: None,
@@ -427,7 +425,7 @@ mod tests {
     fn names_that_are_too_long_are_cut_as_postgresql_cuts_them() {
         let long = |end: &str| Name::from(format!("{}{end}", "é".repeat(31)));
         let file = [long("aab"), long("aac"), long("aa"), long("a")];
-        let sides = Sides {
+        let sides = ColumnSides {
             file: Some(&file),
             fields: Some(4),
             picks: None,

@@ -1,4 +1,4 @@
-//! Why a load ends before its end.
+//! The reasons why a load ends early.
 
 use std::io;
 use std::time::Duration;
@@ -7,13 +7,13 @@ use windrow_core::Fault;
 
 use crate::source::SourceFault;
 
-/// Why a load ends before its end. What was committed before stays.
+/// The reason why a load ends early. Portions that were committed before stay.
 #[derive(Debug, thiserror::Error)]
 pub enum LoadError {
-    /// A file cannot be read, or not any further.
+    /// A file cannot be read, or not to its end.
     #[error(transparent)]
     Source(#[from] SourceFault),
-    /// What is asked for does not fit the file, the table or the database.
+    /// The options do not fit the file, the table or the database.
     #[error("{0}")]
     Invalid(String),
     /// The database refuses something that concerns more than single rows.
@@ -21,20 +21,21 @@ pub enum LoadError {
     Database {
         /// File and lines, or the file alone.
         place: String,
-        /// What it said.
+        /// The database's error.
         fault: Fault,
     },
-    /// The database was away for too long. What was under way was not written.
+    /// The database was away for too long. Portions under way were not written.
     #[error("{place}: the database was waited for as long as --away-wait = {} allows: {fault}", seconds(*.waited))]
     Away {
         /// File and lines, or the file alone.
         place: String,
-        /// How long it was waited for.
+        /// The time that the load waited.
         waited: Duration,
-        /// What was said last.
+        /// The last error.
         fault: Fault,
     },
-    /// The connection ended while a commit was under way, and there is no mark that could tell.
+    /// The connection ended while a commit was under way, and there is no mark that shows the
+    /// outcome.
     #[error(
         "{place}: the connection ended while these rows were committed, and it cannot be known whether they are in: {fault}; \
          look for them in the table, or load with --on-conflict ignore; with --resume the database itself can tell"
@@ -42,28 +43,28 @@ pub enum LoadError {
     Unknown {
         /// File and lines.
         place: String,
-        /// What is known.
+        /// The error of the connection.
         fault: Fault,
     },
     /// More rows were refused than are allowed.
     #[error("{rejects} rows were refused, and --max-rejects is {most}; the last one: {last}")]
     TooManyRejects {
-        /// How many so far.
+        /// The number of refused rows.
         rejects: u64,
-        /// How many may be.
+        /// The largest number that is allowed.
         most: u64,
         /// Place and reason of the last one.
         last: String,
     },
-    /// The file of refused rows cannot be written or gone on with.
+    /// The file of refused rows cannot be written or continued.
     #[error("{path}: {error}")]
     Rejects {
         /// The file.
         path: String,
-        /// What is wrong with it.
+        /// The error of the system.
         error: io::Error,
     },
-    /// Somebody asked for the end.
+    /// The load was interrupted.
     #[error("interrupted")]
     Interrupted,
     /// A task of the load ended in a way that it never should.

@@ -6,19 +6,19 @@ use tokio::sync::mpsc;
 use windrow_core::{Bulk, Fault, Holds, LoadColumn, LoadPlan, Mark, Name, OnConflict, Span};
 
 use super::blame;
-use super::columns::{Matched, Sides};
+use super::columns::{ColumnMatch, ColumnSides};
 use super::lock::lock;
 use super::marking::Marking;
-use super::patience::Patience;
-use super::reader::{Read, Reader};
+use super::reader::{ReadEnd, Reader};
 use super::rejects::Origin;
 use super::resume::{Identity, head, head_of};
+use super::retries::Retries;
 use super::shared::Shared;
 use super::spans::Spans;
 use super::team::{Channels, Team};
 use super::way::Ways;
-use super::{Input, LoadError, Made, Opener, Run};
-use crate::source::{Most, Portion, Source};
+use super::{Input, LoadError, MadeColumn, Opener, Run};
+use crate::source::{Portion, PortionLimits, Source};
 
 /// Bytes of values in a portion.
 const PORTION_BYTES: usize = 4 << 20;
@@ -49,13 +49,13 @@ pub(super) struct FileDone {
     pub(super) empty: (u64, u64),
     /// The line of the first backslash that may be an escape, in a file between tabs.
     pub(super) backslashes: Option<u64>,
-    pub(super) made: Vec<Made>,
+    pub(super) made: Vec<MadeColumn>,
 }
 
 /// A file that is open, and how its columns go to those of the table.
-struct Opened {
+struct OpenFile {
     source: Box<dyn Source>,
-    matched: Matched,
+    matched: ColumnMatch,
     /// Columns that stay the same if the file grows; they identify its load.
     lasting: Vec<Name>,
 }
@@ -173,9 +173,7 @@ impl Run {
         file: &str,
     ) -> Result<Option<Vec<LoadColumn>>, LoadError> {
         let Some(bulk) = bulk else { return Ok(None) };
-        let columns = self
-            .patiently(file, async || bulk.columns(&self.load.table).await)
-            .await?;
+        let columns = self.ask(file, || bulk.columns(&self.load.table)).await?;
         match columns {
             None if !self.load.create => Err(LoadError::Invalid(format!(
                 "there is no table {} in the database; make it, or let it be made from the file with --create",
@@ -190,7 +188,7 @@ impl Run {
         name: &str,
         open: Opener,
         table: Option<&[LoadColumn]>,
-    ) -> Result<Opened, LoadError> {
+    ) -> Result<OpenFile, LoadError> {
         let opening = tokio::task::spawn_blocking(move || open());
         let opened = tokio::select! {
             opened = opening => opened,
@@ -209,15 +207,19 @@ impl Run {
         let lasts = |at: usize| picks.is_some() || at < source.lasting();
         let columns = matched.chosen.iter().zip(&matched.columns);
         let lasting = columns.filter(|(at, _)| lasts(**at));
-        Ok(Opened {
+        Ok(OpenFile {
             lasting: lasting.map(|(_, column)| column.clone()).collect(),
             source,
             matched,
         })
     }
 
-    fn sides<'a>(&'a self, source: &'a dyn Source, table: Option<&'a [LoadColumn]>) -> Sides<'a> {
-        Sides {
+    fn sides<'a>(
+        &'a self,
+        source: &'a dyn Source,
+        table: Option<&'a [LoadColumn]>,
+    ) -> ColumnSides<'a> {
+        ColumnSides {
             file: source.names(),
             fields: source.columns(),
             picks: self.load.columns.as_deref(),
@@ -239,8 +241,7 @@ impl Run {
                 self.target.sink.profile().name
             ))
         })?;
-        self.patiently(Mark::TABLE, async || marks.prepare().await)
-            .await?;
+        self.ask(Mark::TABLE, || marks.prepare()).await?;
         Ok(Marking {
             marks,
             load: identity.load(&self.load.table, columns),
@@ -255,15 +256,13 @@ impl Run {
         file: &str,
     ) -> Result<(), LoadError> {
         let name = head_of(&marking.load);
-        let known = self
-            .patiently(file, async || marking.marks.read(&name).await)
-            .await?;
+        let known = self.ask(file, || marking.marks.read(&name)).await?;
         let length = known.first().map(|span| span.end - span.first);
         let found = head(bytes, length);
         match known.first() {
             Some(span) if *span == found => Ok(()),
             Some(_) => Err(LoadError::Invalid(format!(
-                "{file}: the file has changed since its load began, so it cannot be told which of its rows are in; \
+                "{file}: the file has changed since its load began, so it cannot be known which of its rows are in; \
                  load it as another one with --resume-as NAME, or without --resume"
             ))),
             None => {
@@ -271,8 +270,7 @@ impl Run {
                     load: name,
                     span: found,
                 };
-                self.patiently(file, async || marking.marks.merge(&mark).await)
-                    .await
+                self.ask(file, || marking.marks.merge(&mark)).await
             }
         }
     }
@@ -283,16 +281,14 @@ impl Run {
             return Ok(Spans::default());
         };
         let marked = self
-            .patiently(&origin.file, async || {
-                marking.marks.read(&marking.load).await
-            })
+            .ask(&origin.file, || marking.marks.read(&marking.load))
             .await?;
         let rejected = self.rejects.before(&marking.load);
         Ok(Spans::new(marked.into_iter().chain(rejected)))
     }
 
     /// Puts one mark of the whole file in the place of many.
-    async fn finish(&self, shared: &Shared, read: Read) -> Result<(), LoadError> {
+    async fn finish(&self, shared: &Shared, read: ReadEnd) -> Result<(), LoadError> {
         let file = &shared.origin.file;
         // A last line without its end may have been taken for a record once.
         let records = read.records + u64::from(read.left.is_some());
@@ -311,8 +307,7 @@ impl Run {
         match &shared.marking {
             Some(marking) if read.whole && all.first < all.end && shared.done.end() <= all.end => {
                 let mark = marking.mark(all);
-                self.patiently(file, async || marking.marks.merge(&mark).await)
-                    .await
+                self.ask(file, || marking.marks.merge(&mark)).await
             }
             _ => Ok(()),
         }
@@ -326,7 +321,7 @@ impl Run {
         before: Option<&[LoadColumn]>,
         columns: &[Name],
         declared: &[Option<Holds>],
-    ) -> Result<Vec<Made>, LoadError> {
+    ) -> Result<Vec<MadeColumn>, LoadError> {
         let (Some(witness), Some(bulk)) = (&shared.witness, self.target.sink.bulk()) else {
             return Ok(Vec::new());
         };
@@ -338,7 +333,7 @@ impl Run {
             let column = now.iter().find(is_it)?;
             let old = before.and_then(|columns| columns.iter().find(is_it));
             let new = old.is_none_or(|old| old.type_name != column.type_name);
-            new.then(|| Made {
+            new.then(|| MadeColumn {
                 column: name.clone(),
                 type_name: column.type_name.clone(),
                 file: file.clone(),
@@ -351,25 +346,14 @@ impl Run {
         Ok(columns.iter().enumerate().filter_map(made).collect())
     }
 
-    /// Calls the database, and again while it is away or others are in the way.
-    pub(super) async fn patiently<T>(
+    /// Calls the database, and calls again while it is away or other sessions conflict.
+    pub(super) async fn ask<T, F: Future<Output = Result<T, Fault>>>(
         &self,
         place: &str,
-        ask: impl AsyncFn() -> Result<T, Fault>,
+        ask: impl Fn() -> F,
     ) -> Result<T, LoadError> {
-        let mut patience = Patience::new(self.load.away_wait, &self.stop);
-        loop {
-            match ask().await {
-                Ok(answer) => return Ok(answer),
-                Err(fault) if fault.may_retry() => {
-                    patience.wait(fault, || place.to_owned()).await?;
-                }
-                Err(fault) => {
-                    let place = place.to_owned();
-                    return Err(LoadError::Database { place, fault });
-                }
-            }
-        }
+        let mut retries = Retries::new(self.load.away_wait, &self.stop);
+        retries.call(|| place.to_owned(), ask).await
     }
 
     fn plan(&self, columns: &[Name]) -> LoadPlan {
@@ -402,7 +386,7 @@ impl Run {
     fn start(
         &self,
         shared: &Arc<Shared>,
-        opened: Opened,
+        opened: OpenFile,
         bulk: Option<&dyn Bulk>,
         jobs: usize,
         bytes_before: u64,
@@ -418,7 +402,7 @@ impl Run {
             style: opened.source.style().map(Arc::new),
             ways: Arc::clone(&shared.ways),
             source: opened.source,
-            most: Most {
+            most: PortionLimits {
                 records: self
                     .portion_rows(bulk)
                     .min((PORTION_FIELDS / columns.max(1)).max(1)),

@@ -8,9 +8,7 @@ mod outcome;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::time::Duration;
 
-use tokio_util::sync::CancellationToken;
 use windrow_core::intake::Receipt;
 use windrow_core::{
     Fault, FaultClass, Field, Intake, LoadPlan, Mark, OnConflict, RetryPolicy, Row, RowDone,
@@ -18,12 +16,10 @@ use windrow_core::{
 };
 
 use self::outcome::{RowOutcome, row_outcome};
-use super::blame::{self, Target};
-use super::marking::Marking;
+use super::LoadError;
 use super::parcel::{Parcel, place};
-use super::patience::Patience;
-use super::rejects::{Origin, Reason, Reject, Rejects};
-use super::{LoadError, Meter};
+use super::retries::Retries;
+use super::shared::Shared;
 
 /// Rows that are handed to the lane at once at most.
 const CHUNK_ROWS: usize = 1000;
@@ -34,29 +30,18 @@ const CHUNK_BYTES: usize = 1 << 20;
 /// Chunks under way at once, so that rows are made while others are written.
 const CHUNKS_AHEAD: usize = 4;
 
-/// How rows get into one table through a lane.
+/// The way of rows into one table through a lane.
 pub(super) struct Lane {
     intake: Intake<RowWrite>,
     shape: Arc<Shape>,
     mark_shape: Arc<Shape>,
     source: SourceId,
-    marking: Option<Marking>,
-    away_wait: Duration,
+    shared: Arc<Shared>,
 }
 
-/// What the rows of one file have in common.
-#[derive(Clone, Copy)]
-pub(super) struct Scene<'a> {
-    pub(super) origin: &'a Origin,
-    pub(super) rejects: &'a Rejects,
-    pub(super) meter: &'a Meter,
-    pub(super) halt: &'a CancellationToken,
-    pub(super) targets: &'a [Target],
-}
-
-/// What became of rows.
+/// The counts of rows that went through a lane.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Passed {
+pub(super) struct LaneCounts {
     pub(super) rows: usize,
     pub(super) bad: usize,
 }
@@ -67,76 +52,67 @@ struct Chunk {
     receipt: Receipt<RowDone>,
 }
 
-/// Rows that may have been written, by their places in the portion: their marks tell.
+/// Rows whose marks are to be read because they may have been written, by their places in the
+/// portion.
 #[derive(Default)]
-struct Unknown {
+struct UnknownRows {
     rows: Vec<usize>,
     fault: Option<Fault>,
 }
 
 impl Lane {
-    pub(super) fn new(
-        intake: &Intake<RowWrite>,
-        plan: &LoadPlan,
-        marking: Option<Marking>,
-        away_wait: Duration,
-    ) -> Self {
+    pub(super) fn new(intake: &Intake<RowWrite>, plan: &LoadPlan, shared: Arc<Shared>) -> Self {
         Self {
-            intake: intake.with_policy(RetryPolicy::background(away_wait)),
+            intake: intake.with_policy(RetryPolicy::background(shared.away_wait)),
             shape: Arc::new(plan.shape()),
             mark_shape: Arc::new(Mark::shape()),
             source: intake.new_source(),
-            marking,
-            away_wait,
+            shared,
         }
     }
 
-    /// Writes rows of a portion, given by their places in it, in order; gives back how many there
-    /// were and how many were bad.
+    /// Writes rows of a portion in order, given by their places in it. Returns how many there were
+    /// and how many were bad.
     pub(super) async fn write(
         &self,
-        scene: Scene<'_>,
         parcel: &Parcel,
         rows: Vec<usize>,
-    ) -> Result<Passed, LoadError> {
-        let mut passed = Passed {
+    ) -> Result<LaneCounts, LoadError> {
+        let mut counts = LaneCounts {
             rows: rows.len(),
             bad: 0,
         };
         let mut pending = rows;
-        let mut patience = Patience::new(self.away_wait, scene.halt);
+        let shared = &*self.shared;
+        let mut retries = shared.retries();
         loop {
-            let mut unknown = Unknown::default();
-            let sent = self
-                .pass(scene, parcel, &pending, &mut unknown, &mut passed)
-                .await;
+            let mut unknown = UnknownRows::default();
+            let sent = self.pass(parcel, &pending, &mut unknown, &mut counts).await;
             // Rejects are in their file before anything says that their rows are done.
-            let settled = scene.rejects.settle(scene.origin);
+            let settled = shared.rejects.settle(&shared.origin);
             sent?;
             settled?;
             let Some(fault) = unknown.fault.take() else {
-                return Ok(passed);
+                return Ok(counts);
             };
             let first = unknown.rows.first().copied().unwrap_or_default();
-            let place = || place(scene.origin, parcel, first);
-            patience.wait(fault, place).await?;
-            pending = self
-                .not_written(scene, parcel, unknown.rows, &mut patience)
-                .await?;
+            let place = || place(&shared.origin, parcel, first);
+            retries.wait(fault, place).await?;
+            pending = self.not_written(parcel, unknown.rows, &mut retries).await?;
         }
     }
 
     /// Sends rows once.
     async fn pass(
         &self,
-        scene: Scene<'_>,
         parcel: &Parcel,
         pending: &[usize],
-        unknown: &mut Unknown,
-        passed: &mut Passed,
+        unknown: &mut UnknownRows,
+        counts: &mut LaneCounts,
     ) -> Result<(), LoadError> {
+        let shared = &*self.shared;
         let mut under_way = VecDeque::with_capacity(CHUNKS_AHEAD);
-        let mut maker = Maker::new(self, parcel, pending);
+        let mut maker = UnitMaker::new(self, parcel, pending);
         let mut ended = None;
         loop {
             let next = match ended {
@@ -147,7 +123,7 @@ impl Lane {
             if (full || next.is_none())
                 && let Some(chunk) = under_way.pop_front()
             {
-                let taken = self.take_in(scene, parcel, chunk, unknown, passed).await;
+                let taken = self.take_in(parcel, chunk, unknown, counts).await;
                 ended = ended.or(taken.err());
             }
             match next {
@@ -155,7 +131,7 @@ impl Lane {
                     Ok(receipt) => under_way.push_back(Chunk { rows, receipt }),
                     Err(fault) => {
                         let at = rows.first().copied().unwrap_or_default();
-                        let place = place(scene.origin, parcel, at);
+                        let place = place(&shared.origin, parcel, at);
                         ended = ended.or(Some(LoadError::Database { place, fault }));
                     }
                 },
@@ -172,42 +148,43 @@ impl Lane {
         self.intake.submit(self.source, units, permit).await
     }
 
-    /// Notes the outcomes of a chunk. What ends the load is told after all others are noted.
+    /// Notes the outcomes of a chunk. Returns a fault that ends the load after all outcomes are
+    /// noted.
     async fn take_in(
         &self,
-        scene: Scene<'_>,
         parcel: &Parcel,
         chunk: Chunk,
-        unknown: &mut Unknown,
-        passed: &mut Passed,
+        unknown: &mut UnknownRows,
+        counts: &mut LaneCounts,
     ) -> Result<(), LoadError> {
+        let shared = &*self.shared;
         let outcomes = chunk.receipt.await;
         let mut ended = Ok(());
         for (row, outcome) in chunk.rows.into_iter().zip(outcomes) {
-            match row_outcome(outcome, self.marking.is_some()) {
-                RowOutcome::Written => scene.meter.done(1, 0),
+            match row_outcome(outcome, shared.marking.is_some()) {
+                RowOutcome::Written => shared.meter.done(1, 0),
                 RowOutcome::Nothing if self.shape.on_conflict == OnConflict::Ignore => {
-                    scene.meter.done(0, 1);
+                    shared.meter.done(0, 1);
                 }
                 RowOutcome::Nothing => {
-                    passed.bad += 1;
-                    ended = ended.and(note(scene, parcel, row, &dropped()));
+                    counts.bad += 1;
+                    ended = ended.and(shared.reject(parcel, row, &dropped()));
                 }
-                RowOutcome::WrittenBefore => scene.meter.before(1),
+                RowOutcome::WrittenBefore => shared.meter.before(1),
                 RowOutcome::Bad(fault) => {
-                    passed.bad += 1;
-                    ended = ended.and(note(scene, parcel, row, &fault));
+                    counts.bad += 1;
+                    ended = ended.and(shared.reject(parcel, row, &fault));
                 }
-                RowOutcome::Unknown(fault) if self.marking.is_some() => {
+                RowOutcome::Unknown(fault) if shared.marking.is_some() => {
                     unknown.rows.push(row);
                     unknown.fault = Some(fault);
                 }
                 RowOutcome::Unknown(fault) => {
-                    let place = place(scene.origin, parcel, row);
+                    let place = place(&shared.origin, parcel, row);
                     ended = ended.and(Err(LoadError::Unknown { place, fault }));
                 }
                 RowOutcome::Away(fault) => {
-                    let (place, waited) = (place(scene.origin, parcel, row), self.away_wait);
+                    let (place, waited) = (place(&shared.origin, parcel, row), shared.away_wait);
                     ended = ended.and(Err(LoadError::Away {
                         place,
                         waited,
@@ -215,7 +192,7 @@ impl Lane {
                     }));
                 }
                 RowOutcome::End(fault) => {
-                    let place = place(scene.origin, parcel, row);
+                    let place = place(&shared.origin, parcel, row);
                     ended = ended.and(Err(LoadError::Database { place, fault }));
                 }
             }
@@ -223,25 +200,25 @@ impl Lane {
         ended
     }
 
-    /// Returns those of the rows that are not written, as their marks tell.
+    /// Reads the marks of rows, and returns the rows that are not written.
     async fn not_written(
         &self,
-        scene: Scene<'_>,
         parcel: &Parcel,
         mut rows: Vec<usize>,
-        patience: &mut Patience<'_>,
+        retries: &mut Retries<'_>,
     ) -> Result<Vec<usize>, LoadError> {
-        let Some(marking) = &self.marking else {
+        let shared = &*self.shared;
+        let Some(marking) = &shared.marking else {
             return Ok(rows);
         };
         let first = rows.first().copied().unwrap_or_default();
-        let at = || place(scene.origin, parcel, first);
-        let done = marking.read(patience, at).await?;
+        let at = || place(&shared.origin, parcel, first);
+        let done = marking.read(retries, at).await?;
         rows.retain(|row| {
             let record = parcel.portion.records.get(*row).copied();
             let is_written = record.is_some_and(|record| done.holds(record));
             if is_written {
-                scene.meter.done(1, 0);
+                shared.meter.done(1, 0);
             }
             !is_written
         });
@@ -250,7 +227,7 @@ impl Lane {
 
     fn unit(&self, row: Row, record: u64) -> Unit<RowWrite> {
         let write = RowWrite::new(Arc::clone(&self.shape), row);
-        let Some(marking) = &self.marking else {
+        let Some(marking) = &self.shared.marking else {
             return Unit::one(write);
         };
         let span = Span {
@@ -266,7 +243,7 @@ impl Lane {
 }
 
 /// Makes units of rows, a chunk at a time.
-struct Maker<'a> {
+struct UnitMaker<'a> {
     lane: &'a Lane,
     fields: windrow_core::load::Fields<'a>,
     /// The place of the row that `fields` is at.
@@ -276,7 +253,7 @@ struct Maker<'a> {
     pending: std::slice::Iter<'a, usize>,
 }
 
-impl<'a> Maker<'a> {
+impl<'a> UnitMaker<'a> {
     fn new(lane: &'a Lane, parcel: &'a Parcel, pending: &'a [usize]) -> Self {
         Self {
             lane,
@@ -316,29 +293,11 @@ impl<'a> Maker<'a> {
     }
 }
 
-/// What is said of a row that a trigger or a rule of the database has made nothing of.
+/// Returns the fault of a row of which a trigger or a rule of the database has written nothing.
 fn dropped() -> Fault {
     Fault::new(
         FaultClass::Check,
         "02000",
         "the database took the row and wrote nothing: a trigger or a rule leaves it out",
     )
-}
-
-fn note(scene: Scene<'_>, parcel: &Parcel, row: usize, fault: &Fault) -> Result<(), LoadError> {
-    let portion = &parcel.portion;
-    let get = |numbers: &[u64]| numbers.get(row).copied().unwrap_or_default();
-    scene.meter.rejected();
-    let fields: Vec<Field<'_>> = portion.rows.row(row).collect();
-    let blame = blame::find(fault, scene.targets, &fields);
-    let reject = Reject {
-        file: &scene.origin.file,
-        line: get(portion.rows.lines()),
-        record: get(&portion.records),
-        raw: portion.raw(row),
-        reason: Reason::Database(fault),
-        column: blame.as_ref().map(|blame| blame.column),
-        value: blame.as_ref().and_then(|blame| blame.value.as_deref()),
-    };
-    scene.rejects.note(scene.origin, &reject)
 }

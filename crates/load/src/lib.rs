@@ -1,5 +1,5 @@
 //! `load`: files into a table, at the database's bulk speed, with an outcome for every row. A
-//! [`source`] reads a file; nothing here knows a database.
+//! [`source`] reads a file. No code here knows a database.
 //!
 //! ```text
 //!  file --> reader (a thread) --> portions, a bounded channel --> workers --> bulk form: a portion is one transaction
@@ -19,7 +19,6 @@
 mod blame;
 mod bulk;
 mod columns;
-mod cut;
 mod error;
 mod file;
 mod lane;
@@ -27,10 +26,10 @@ mod lock;
 mod marking;
 mod meter;
 mod parcel;
-mod patience;
 mod reader;
 mod rejects;
 mod resume;
+mod retries;
 mod shared;
 pub mod source;
 mod spans;
@@ -58,7 +57,7 @@ pub use self::error::LoadError;
 pub use self::meter::{Meter, Reading};
 pub use self::rejects::{Listener, Reason, Reject, Rejects};
 pub use self::resume::Identity;
-pub use self::witness::Odd;
+pub use self::witness::OddText;
 
 /// The settings of a load.
 #[derive(Clone, Debug)]
@@ -130,12 +129,12 @@ pub struct Summary {
     /// text format: the line of the first.
     pub backslashes: Vec<(String, u64)>,
     /// Columns that were made or given another type.
-    pub made: Vec<Made>,
+    pub made: Vec<MadeColumn>,
 }
 
 /// A column that was made, or given another type, from the values of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Made {
+pub struct MadeColumn {
     /// The column's name.
     pub column: Name,
     /// The database's name of the column's type.
@@ -145,7 +144,7 @@ pub struct Made {
     /// True if the file declares the column's type.
     pub declared: bool,
     /// The text that keeps the column from holding numbers or times.
-    pub odd: Option<Odd>,
+    pub odd: Option<OddText>,
 }
 
 /// The state shared by all files of a load.

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use windrow_core::{Mark, Marks, Span};
 
 use super::LoadError;
-use super::patience::Patience;
+use super::retries::Retries;
 use super::spans::Spans;
 
-/// Where the marks of a load are, and what it is called there.
+/// The database's marks, and the name of the load there.
 #[derive(Clone)]
 pub(super) struct Marking {
     pub(super) marks: Arc<dyn Marks>,
@@ -23,47 +23,24 @@ impl Marking {
         }
     }
 
-    /// What is done, as the database tells it; waits for the database.
+    /// Reads the records that are done. Waits for the database.
     pub(super) async fn read(
         &self,
-        patience: &mut Patience<'_>,
+        retries: &mut Retries<'_>,
         place: impl Fn() -> String,
     ) -> Result<Spans, LoadError> {
-        loop {
-            match self.marks.read(&self.load).await {
-                Ok(spans) => {
-                    patience.reached();
-                    return Ok(Spans::new(spans));
-                }
-                Err(fault) if fault.may_retry() => patience.wait(fault, &place).await?,
-                Err(fault) => {
-                    let place = place();
-                    return Err(LoadError::Database { place, fault });
-                }
-            }
-        }
+        let spans = retries.call(place, || self.marks.read(&self.load)).await?;
+        Ok(Spans::new(spans))
     }
 
-    /// Puts one mark in the place of many; waits for the database.
+    /// Replaces the marks within a span by one. Waits for the database.
     pub(super) async fn merge(
         &self,
         span: Span,
-        patience: &mut Patience<'_>,
+        retries: &mut Retries<'_>,
         place: impl Fn() -> String,
     ) -> Result<(), LoadError> {
         let mark = self.mark(span);
-        loop {
-            match self.marks.merge(&mark).await {
-                Ok(()) => {
-                    patience.reached();
-                    return Ok(());
-                }
-                Err(fault) if fault.may_retry() => patience.wait(fault, &place).await?,
-                Err(fault) => {
-                    let place = place();
-                    return Err(LoadError::Database { place, fault });
-                }
-            }
-        }
+        retries.call(place, || self.marks.merge(&mark)).await
     }
 }

@@ -1,8 +1,8 @@
-//! How far a load has come, to be looked at while it runs.
+//! Counters of a running load.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Counters of a running load. Written by the load, read by whoever shows them.
+/// Counters of a running load. The load writes them; a progress display reads them.
 #[derive(Debug, Default)]
 pub struct Meter {
     written: AtomicU64,
@@ -12,7 +12,7 @@ pub struct Meter {
     bytes: AtomicU64,
 }
 
-/// What the counters said at one moment.
+/// The values of the counters at one moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Reading {
     /// Rows that were written.
@@ -28,14 +28,14 @@ pub struct Reading {
 }
 
 impl Reading {
-    /// Rows that this run is done with.
+    /// Returns the rows that this run has finished.
     pub fn rows(&self) -> u64 {
         self.written + self.ignored + self.rejected
     }
 }
 
 impl Meter {
-    /// What the counters say now.
+    /// Reads the counters.
     pub fn read(&self) -> Reading {
         let get = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         Reading {

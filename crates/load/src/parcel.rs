@@ -1,6 +1,4 @@
-//! A portion on its way to whoever writes it, and how messages say where its rows stand.
-
-use std::ops::Range;
+//! A portion on its way to a worker, and the place of its rows in messages.
 
 use windrow_core::Span;
 
@@ -14,7 +12,7 @@ pub(super) struct Parcel {
     pub(super) span: Span,
 }
 
-/// `file, line 7`.
+/// Returns `file, line 7`.
 pub(super) fn place(origin: &Origin, parcel: &Parcel, row: usize) -> String {
     let lines = parcel.portion.rows.lines();
     match lines.get(row) {
@@ -23,15 +21,9 @@ pub(super) fn place(origin: &Origin, parcel: &Parcel, row: usize) -> String {
     }
 }
 
-/// `file, lines 7 to 9`.
-pub(super) fn lines(origin: &Origin, parcel: &Parcel, rows: &Range<usize>) -> String {
-    let lines = parcel.portion.rows.lines();
-    let last = rows.end.checked_sub(1).and_then(|at| lines.get(at));
-    let ends = match lines.get(rows.start).zip(last) {
-        Some((first, last)) => Some((*first, *last)),
-        None => parcel.portion.lines(),
-    };
-    match ends {
+/// Returns `file, lines 7 to 9`.
+pub(super) fn lines(origin: &Origin, parcel: &Parcel) -> String {
+    match parcel.portion.lines() {
         Some((first, last)) if first != last => {
             format!("{}, lines {first} to {last}", origin.file)
         }

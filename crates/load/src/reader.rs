@@ -11,12 +11,12 @@ use super::meter::Meter;
 use super::parcel::Parcel;
 use super::spans::Spans;
 use super::way::Ways;
-use crate::source::{Most, Portion, Source, SourceFault};
+use crate::source::{Portion, PortionLimits, Source, SourceFault};
 
 /// Reads one file. Portions that workers give back are filled again, so memory is allocated once.
 pub(super) struct Reader {
     pub(super) source: Box<dyn Source>,
-    pub(super) most: Most,
+    pub(super) most: PortionLimits,
     /// The style of records that can be passed on as they stand.
     pub(super) style: Option<Arc<CsvStyle>>,
     /// Says whether they are to be passed on.
@@ -33,7 +33,7 @@ pub(super) struct Reader {
 
 /// The counts at the end of reading.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Read {
+pub(super) struct ReadEnd {
     /// The number of records read.
     pub(super) records: u64,
     /// Bytes that were read.
@@ -54,7 +54,7 @@ impl Reader {
         mut self,
         mut free: mpsc::Receiver<Portion>,
         full: &mpsc::Sender<Parcel>,
-    ) -> Result<Read, SourceFault> {
+    ) -> Result<ReadEnd, SourceFault> {
         let mut records = 0;
         loop {
             if self.halt.is_cancelled() {
@@ -111,8 +111,8 @@ impl Reader {
         !self.halt.is_cancelled() && first < portion.end && self.done.hold_all(span)
     }
 
-    fn end(&self, records: u64, whole: bool) -> Read {
-        Read {
+    fn end(&self, records: u64, whole: bool) -> ReadEnd {
+        ReadEnd {
             records,
             bytes: self.source.read_bytes(),
             whole,

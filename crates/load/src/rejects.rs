@@ -3,8 +3,8 @@
 //!
 //! `FILE` holds the rows as they were in the source, behind the header that the source has.
 //! `FILE.reasons` holds one JSON object a line for each of them, in the same order. Rows are
-//! written before their reasons and both before the mark that says that they are done with; a
-//! reason tells where its row ends in `FILE`, so half of a row, left by a crash, is cut off.
+//! written before their reasons, and both before the mark that covers them. A reason says where its
+//! row ends in `FILE`, so half of a row, left by a crash, is cut off.
 
 mod file;
 mod reject;
@@ -14,31 +14,31 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use windrow_core::Span;
 
-use self::file::Pair;
+use self::file::RejectFiles;
 use super::LoadError;
 
 pub(super) use self::reject::Origin;
 pub use self::reject::{Reason, Reject};
 
-/// Hears of every row that is refused, from any thread. It must not block for long.
+/// A function that is called with every refused row, from any thread. It must not block for long.
 pub type Listener = Box<dyn Fn(&Reject<'_>) + Send + Sync>;
 
-/// Where refused rows go. Shared by all that load.
+/// The destination of refused rows. Shared by all workers.
 pub struct Rejects {
     most: Option<u64>,
     listener: Listener,
-    state: Mutex<State>,
+    state: Mutex<RejectState>,
 }
 
 #[derive(Default)]
-struct State {
+struct RejectState {
     count: u64,
     last: String,
-    pair: Option<Pair>,
+    pair: Option<RejectFiles>,
 }
 
 impl Rejects {
-    /// Refused rows are counted and told to `listener`. More than `most` of them end the load.
+    /// Refused rows are counted and passed to `listener`. More than `most` of them end the load.
     pub fn new(most: Option<u64>, listener: Listener) -> Self {
         Self {
             most,
@@ -47,14 +47,14 @@ impl Rejects {
         }
     }
 
-    /// Keeps them in a file too. `go_on`: a file that an earlier run has written is continued; else
-    /// one that is there and is not empty is an error, because it may hold rows that somebody
-    /// still needs.
+    /// Keeps refused rows in a file too. `go_on`: a file that an earlier run has written is
+    /// continued. Without `go_on` a file that is not empty is an error, because its rows may still
+    /// be needed.
     ///
     /// # Errors
     /// [`LoadError::Rejects`].
     pub fn keep(&self, path: &Path, go_on: bool) -> Result<(), LoadError> {
-        self.state().pair = Some(Pair::open(path, go_on)?);
+        self.state().pair = Some(RejectFiles::open(path, go_on)?);
         Ok(())
     }
 
@@ -63,28 +63,28 @@ impl Rejects {
         self.state().pair.is_some()
     }
 
-    /// The files that hold refused rows and their reasons; `None` if there are none.
+    /// Returns the files that hold refused rows and their reasons; `None` if there are none.
     pub fn kept(&self) -> Option<(PathBuf, PathBuf)> {
         let state = self.state();
         let pair = state.pair.as_ref().filter(|pair| !pair.is_empty())?;
         Some(pair.paths())
     }
 
-    /// Takes files away that hold nothing.
+    /// Closes the files, and deletes them if they are empty.
     pub fn close(&self) {
         if let Some(pair) = self.state().pair.take() {
             pair.close();
         }
     }
 
-    /// The records of a load that the files hold from an earlier run.
+    /// Returns the records of a load that the files hold from an earlier run.
     pub(super) fn before(&self, load: &str) -> Vec<Span> {
         let state = self.state();
         let pair = state.pair.as_ref();
         pair.map(|pair| pair.before(load)).unwrap_or_default()
     }
 
-    /// Says what stands in the first line of the file of rows.
+    /// Sets the first line of the file of rows.
     pub(super) fn header(&self, header: Option<&[u8]>) -> Result<(), LoadError> {
         match &mut self.state().pair {
             Some(pair) => pair.header(header),
@@ -92,7 +92,7 @@ impl Rejects {
         }
     }
 
-    /// Notes a row. It is in the files after [`Rejects::settle`].
+    /// Notes a row. The files hold it after [`Rejects::settle`].
     pub(super) fn note(&self, origin: &Origin, reject: &Reject<'_>) -> Result<(), LoadError> {
         (self.listener)(reject);
         let mut state = self.state();
@@ -106,7 +106,7 @@ impl Rejects {
         }
     }
 
-    /// Puts what was noted into the files; on the disk where the load can be continued.
+    /// Writes the noted rows to the files, and syncs the files if the load can be continued.
     pub(super) fn settle(&self, origin: &Origin) -> Result<(), LoadError> {
         let mut state = self.state();
         if let Some(pair) = &mut state.pair {
@@ -122,7 +122,7 @@ impl Rejects {
         }
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, RejectState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,4 +1,4 @@
-//! What a load is called in the database that it fills, and whether its file is still the same.
+//! The name of a load in the database that it fills, and the check that its file is the same.
 
 use std::fmt::Write as _;
 
@@ -7,12 +7,12 @@ use windrow_core::{Name, Span, TableName};
 
 use crate::source::IDENTIFYING_BYTES;
 
-/// What a file is known by from one run to the next.
+/// The identity of a file from one run to the next.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Identity {
-    /// Where the file lies: its canonical path.
+    /// The canonical path of the file.
     Path(Box<str>),
-    /// A name that the user gives, for what lies nowhere.
+    /// A name that the user gives, for input without a path.
     Name(Box<str>),
 }
 
@@ -21,7 +21,7 @@ pub enum Identity {
 const LABEL: usize = 40;
 
 impl Identity {
-    /// A load's name: the same for the same file, table and columns.
+    /// Returns a load's name: the same for the same file, table and columns.
     pub(super) fn load(&self, table: &TableName, columns: &[Name]) -> Box<str> {
         let (kind, text) = match self {
             Self::Path(path) => ("path", path),
@@ -49,13 +49,13 @@ impl Identity {
     }
 }
 
-/// The name under which the beginning of a load's file is kept.
+/// Returns the name under which the beginning of a load's file is kept.
 pub(super) fn head_of(load: &str) -> Box<str> {
     format!("{load}/head").into()
 }
 
-/// The beginning of a file as a span: where it begins is a hash of the bytes, how long it is says
-/// how many of them. `most`: no more of them than an earlier run has seen.
+/// Returns the beginning of a file as a span: its start is a hash of the bytes, its length is their
+/// number. `most`: the number of bytes that an earlier run has seen.
 pub(super) fn head(bytes: &[u8], most: Option<u64>) -> Span {
     let most = most.and_then(|most| usize::try_from(most).ok());
     let most = most.unwrap_or(usize::MAX).min(IDENTIFYING_BYTES);

@@ -1,4 +1,4 @@
-//! Where rows are read from.
+//! Readers of files, by format.
 
 mod csv;
 mod csv_text;
@@ -24,5 +24,5 @@ pub use self::opener::open;
 pub(crate) use self::opener::open_reader;
 pub use self::options::{Escape, Format, Options};
 pub use self::port::Source;
-pub use self::portion::{Bad, Most, Portion};
+pub use self::portion::{BadRecord, Portion, PortionLimits};
 pub use self::window::MOST_RECORD_BYTES;

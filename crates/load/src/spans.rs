@@ -1,13 +1,13 @@
-//! Which records of a file are done already. Pure.
+//! The records of a file that are done. Pure.
 
 use windrow_core::Span;
 
-/// Spans in order that neither touch nor overlap.
+/// Spans in order that do not touch or overlap.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Spans(Vec<Span>);
 
 impl Spans {
-    /// From spans in any order.
+    /// Joins spans in any order.
     pub(super) fn new(spans: impl IntoIterator<Item = Span>) -> Self {
         let mut all: Vec<Span> = spans.into_iter().filter(|s| s.first < s.end).collect();
         all.sort_unstable();
@@ -26,7 +26,7 @@ impl Spans {
         self.0.is_empty()
     }
 
-    /// The record behind the last one that is done.
+    /// Returns the record after the last one that is done.
     pub(super) fn end(&self) -> u64 {
         self.0.last().map_or(0, |span| span.end)
     }
@@ -43,7 +43,7 @@ impl Spans {
         self.gaps(span).is_empty()
     }
 
-    /// What of a span is not done.
+    /// Returns the parts of a span that are not done.
     pub(super) fn gaps(&self, span: Span) -> Vec<Span> {
         let from = self.0.partition_point(|done| done.end <= span.first);
         let mut gaps = Vec::new();

@@ -9,17 +9,17 @@ use windrow_core::{Bulk, Holds, LoadPlan, Rows};
 use super::bulk::BulkWriter;
 use super::lane::Lane;
 use super::parcel::Parcel;
-use super::reader::Read;
+use super::reader::ReadEnd;
 use super::shared::Shared;
-use super::worker::{Full, Worker};
+use super::worker::{FullPortions, Worker};
 use super::{LoadError, Run};
 use crate::source::{Portion, SourceFault};
 
 /// The channels that carry portions from the reader to the workers and back.
 pub(super) struct Channels {
-    pub(super) full: Full,
+    pub(super) full: FullPortions,
     pub(super) free: mpsc::Sender<Portion>,
-    pub(super) reader: JoinHandle<Result<Read, SourceFault>>,
+    pub(super) reader: JoinHandle<Result<ReadEnd, SourceFault>>,
 }
 
 /// The workers of one file.
@@ -74,7 +74,7 @@ impl Team<'_> {
         };
         let file = &self.shared.origin.file;
         self.run
-            .patiently(file, async || bulk.make(&self.plan, rows, declared).await)
+            .ask(file, || bulk.make(&self.plan, rows, declared))
             .await
     }
 
@@ -88,20 +88,13 @@ impl Team<'_> {
     }
 
     fn worker(&self, by_bulk: bool) -> Worker {
-        let (run, marking) = (self.run, &self.shared.marking);
-        let away_wait = run.load.away_wait;
-        let bulk_writer = |bulk: &Arc<dyn Bulk>| {
-            BulkWriter::new(
-                Arc::clone(bulk),
-                self.plan.clone(),
-                marking.clone(),
-                away_wait,
-            )
-        };
+        let shared = || Arc::clone(self.shared);
+        let bulk_writer =
+            |bulk: &Arc<dyn Bulk>| BulkWriter::new(Arc::clone(bulk), self.plan.clone(), shared());
         Worker {
-            shared: Arc::clone(self.shared),
             bulk_writer: self.bulk.as_ref().filter(|_| by_bulk).map(bulk_writer),
-            lane: Lane::new(&run.target.intake, &self.plan, marking.clone(), away_wait),
+            lane: Lane::new(&self.run.target.intake, &self.plan, shared()),
+            shared: shared(),
         }
     }
 }

@@ -1,10 +1,10 @@
-//! What bytes of any kind are tried with: chance makes them up (`./test fuzz`), and every test run
-//! takes those that it kept.
+//! Properties of reading that are tried with random bytes (`./test fuzz`) and, in every test run,
+//! with the bytes that were kept.
 
 use std::io::{Cursor, Read};
 use std::sync::Arc;
 
-use crate::source::{self, Format, Most, Options, Portion, Source, SourceFault};
+use crate::source::{self, Format, Options, Portion, PortionLimits, Source, SourceFault};
 
 /// Gives its bytes a few at a time.
 struct Dribble {
@@ -19,11 +19,11 @@ impl Read for Dribble {
     }
 }
 
-/// All that a file gave: its rows, what was bad, and what ended it.
-type Told = (Vec<String>, Option<String>);
+/// All content of a file: its rows and bad records, and the fault that ended it.
+type Content = (Vec<String>, Option<String>);
 
-/// A file gives the same rows and the same faults in portions of any size, split at once or later.
-/// The first bytes say how it is read.
+/// Checks that a file gives the same rows and faults in portions of any size, split at once or
+/// later. The first bytes are the options.
 pub fn file(bytes: &[u8]) {
     let Some((&[how, records, room], text)) = bytes.split_first_chunk() else {
         return;
@@ -37,11 +37,11 @@ pub fn file(bytes: &[u8]) {
         unfinished: how & 16 != 0,
         ..Options::default()
     };
-    let all = Most {
+    let all = PortionLimits {
         records: usize::MAX,
         bytes: usize::MAX,
     };
-    let most = Most {
+    let most = PortionLimits {
         records: usize::from(records).max(1),
         bytes: usize::from(room).max(1),
     };
@@ -72,10 +72,10 @@ pub fn file(bytes: &[u8]) {
     }
 }
 
-/// How far a damaged archive can be read depends on how much of it is unpacked at once: of two
-/// that end by the damage, one may have more rows. In all else they are the same.
-fn agree(one: &Told, other: &Told) {
-    let is_damaged = |told: &Told| told.1.as_deref().is_some_and(is_damage);
+/// Checks that two readings agree. Of a damaged archive one reading may have more rows: the point
+/// where it ends depends on how much is unpacked at once.
+fn agree(one: &Content, other: &Content) {
+    let is_damaged = |told: &Content| told.1.as_deref().is_some_and(is_damage);
     if !is_damaged(one) || !is_damaged(other) {
         return assert_eq!(one, other);
     }
@@ -90,7 +90,7 @@ fn is_damage(why: &str) -> bool {
 fn told(
     source: &mut dyn Source,
     mut read: impl FnMut(&mut dyn Source, &mut Portion) -> Result<bool, SourceFault>,
-) -> Told {
+) -> Content {
     let Some(columns) = source.columns() else {
         return (Vec::new(), None);
     };

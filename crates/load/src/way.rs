@@ -10,9 +10,11 @@
 
 use windrow_core::FormSkips;
 
-/// The form of a portion whose records are split into rows.
+/// The form of a portion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Way {
+    /// The records as in the file.
+    Unsplit,
     /// All rows by the bulk form.
     Whole,
     /// The rows that look good by the bulk form, the others through the lane.
@@ -53,22 +55,13 @@ impl Ways {
         self.can_pass && !self.has_bad
     }
 
-    /// Notes that a portion was written as it stands in the file.
-    pub(super) fn passed(&mut self) {
-        self.pass.succeed();
-    }
-
-    /// Notes that the database refused a portion as it stands in the file.
-    pub(super) fn pass_refused(&mut self) {
-        self.pass.fail();
-    }
-
     /// Notes that the database reads such records otherwise than Windrow.
     pub(super) fn cannot_pass(&mut self) {
         self.can_pass = false;
     }
 
-    /// Returns the form of the next rows. `is_refused`: the database has refused their records.
+    /// Returns the form of the next split portion. `is_refused`: the database has refused their
+    /// records.
     pub(super) fn way(&mut self, is_refused: bool) -> Way {
         match self.bulk.is_due() {
             false => Way::Lane,
@@ -78,14 +71,23 @@ impl Ways {
     }
 
     /// Notes that the bulk form wrote a portion; `has_bad`: without some of its rows.
-    pub(super) fn written(&mut self, has_bad: bool) {
-        self.bulk.succeed();
-        self.has_bad = has_bad;
+    pub(super) fn written(&mut self, way: Way, has_bad: bool) {
+        match way {
+            Way::Unsplit => self.pass.succeed(),
+            _ => {
+                self.bulk.succeed();
+                self.has_bad = has_bad;
+            }
+        }
     }
 
-    /// Notes that the bulk form refused a portion that was to go without its bad rows.
-    pub(super) fn refused(&mut self) {
-        self.bulk.fail();
+    /// Notes that the database refused a portion in this form.
+    pub(super) fn refused(&mut self, way: Way) {
+        match way {
+            Way::Unsplit => self.pass.fail(),
+            Way::WithoutBad => self.bulk.fail(),
+            Way::Whole | Way::Lane => {}
+        }
     }
 
     /// Notes that a portion went through the lane; `has_bad`: some of its rows were refused there.
@@ -102,16 +104,16 @@ mod tests {
     fn bad_rows_are_expected_after_bad_rows_alone() {
         let mut ways = Ways::new(true);
         assert!(ways.reads_unsplit() && ways.passes());
-        ways.pass_refused();
+        ways.refused(Way::Unsplit);
         assert_eq!(ways.way(true), Way::WithoutBad);
-        ways.written(true);
+        ways.written(Way::WithoutBad, true);
         assert!(!ways.passes() && !ways.reads_unsplit());
         assert_eq!(ways.way(false), Way::WithoutBad);
-        ways.written(false);
+        ways.written(Way::WithoutBad, false);
         assert_eq!(ways.way(false), Way::Whole);
         // One portion is split after one that was refused.
         assert!(!ways.reads_unsplit() && ways.reads_unsplit());
-        ways.passed();
+        ways.written(Way::Unsplit, false);
         assert!(ways.reads_unsplit() && ways.reads_unsplit());
         ways.cannot_pass();
         assert!(!ways.reads_unsplit() && !ways.passes());
@@ -124,7 +126,7 @@ mod tests {
         for _ in 0..1000 {
             if ways.way(false) != Way::Lane {
                 tries += 1;
-                ways.refused();
+                ways.refused(Way::WithoutBad);
             }
             ways.one_by_one(false);
         }

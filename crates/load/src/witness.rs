@@ -1,5 +1,4 @@
-//! What was seen in columns that are made from their values: why one of them holds text, or times.
-//! Pure.
+//! Texts seen among numbers and times, which explain the types of created columns. Pure.
 
 use windrow_core::value::is_number;
 use windrow_core::{Field, Holds, Rows};
@@ -11,16 +10,16 @@ const NOTHING: [&str; 14] = [
     "na", "n/a", "#n/a", "nan", "null", "none", "nil", "\\n", "-", "--", "---", "?", ".", "(null)",
 ];
 
-/// What was seen so far.
+/// The values seen so far, by column.
 #[derive(Debug, Default)]
 pub(super) struct Witness {
-    columns: Vec<Seen>,
+    columns: Vec<ColumnWitness>,
 }
 
-/// What was seen in one column: whether there were numbers and times, and the line of the first
-/// other text with its beginning.
+/// The values seen in one column: if there were numbers and times, and the line of the first other
+/// text with its beginning.
 #[derive(Debug, Default)]
-struct Seen {
+struct ColumnWitness {
     number: bool,
     time: bool,
     text: Option<(u64, Box<str>)>,
@@ -28,22 +27,23 @@ struct Seen {
 
 /// A text that stands among numbers or times.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Odd {
-    /// What it stands among: `numbers`, `dates and times`.
+pub struct OddText {
+    /// The other values: `numbers`, `dates and times`.
     pub among: &'static str,
-    /// The line (or record) that it stands on, from 1.
+    /// The line (or record) of the text, from 1.
     pub line: u64,
-    /// It, or its beginning.
+    /// The text, or its beginning.
     pub text: Box<str>,
-    /// It is a word for "no value" in many files.
+    /// True if the text means "no value" in many files.
     pub is_nothing: bool,
 }
 
 impl Witness {
-    /// Looks at a portion's rows.
+    /// Notes the values of a portion's rows.
     pub(super) fn see(&mut self, rows: &Rows) {
-        self.columns.resize_with(rows.columns(), Seen::default);
-        if self.columns.iter().all(Seen::is_full) {
+        self.columns
+            .resize_with(rows.columns(), ColumnWitness::default);
+        if self.columns.iter().all(ColumnWitness::is_full) {
             return;
         }
         let mut fields = rows.fields();
@@ -56,11 +56,11 @@ impl Witness {
         }
     }
 
-    /// The text among the numbers or times of a column, by its place in the rows.
-    pub(super) fn odd(&self, column: usize) -> Option<Odd> {
+    /// Returns the text among the numbers or times of a column, by its place in the rows.
+    pub(super) fn odd(&self, column: usize) -> Option<OddText> {
         let seen = self.columns.get(column)?;
         let (line, text) = seen.text.as_ref()?;
-        Some(Odd {
+        Some(OddText {
             among: match (seen.number, seen.time) {
                 (true, _) => "numbers",
                 (false, true) => "dates and times",
@@ -73,7 +73,7 @@ impl Witness {
     }
 }
 
-impl Seen {
+impl ColumnWitness {
     fn is_full(&self) -> bool {
         self.number && self.text.is_some()
     }

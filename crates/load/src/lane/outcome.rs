@@ -1,19 +1,19 @@
-//! What an outcome means for a load: does it concern one row, or all? Pure.
+//! Sorts outcomes of a lane: those that concern one row, and those that end the load. Pure.
 
 use windrow_core::{Fault, FaultClass, Retry, RowDone, UnitFault, UnitOutcome};
 
-/// What is to be done about a row.
+/// The outcome of a row.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum RowOutcome {
-    /// It is in.
+    /// The row was written.
     Written,
-    /// It was taken, and no row was written.
+    /// The database accepted the row and wrote nothing.
     Nothing,
-    /// Its mark was there: it was written before.
+    /// The row's mark exists: an earlier attempt has written the row.
     WrittenBefore,
-    /// It was refused for what it is.
+    /// The row was refused for its own values.
     Bad(Fault),
-    /// It cannot be known.
+    /// The outcome cannot be known.
     Unknown(Fault),
     /// The database has been away for too long, or another session has held a lock for so long.
     Away(Fault),

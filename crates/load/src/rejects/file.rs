@@ -13,7 +13,7 @@ use crate::LoadError;
 
 /// One line of the reasons.
 #[derive(Debug, Serialize)]
-struct Line<'a> {
+struct ReasonLine<'a> {
     file: &'a str,
     line: u64,
     code: &'a str,
@@ -35,9 +35,9 @@ struct Line<'a> {
     sum: u64,
 }
 
-/// What of a line a later run needs.
+/// The parts of a reason that a later run needs.
 #[derive(Debug, Deserialize)]
-struct Kept {
+struct KeptReason {
     record: u64,
     load: Option<String>,
     ends_at: u64,
@@ -46,26 +46,27 @@ struct Kept {
 
 /// The file of rows and the file of reasons.
 #[derive(Debug)]
-pub(super) struct Pair {
-    rows: Written,
-    reasons: Written,
-    /// What the first line of the file of rows is, or was found to be.
+pub(super) struct RejectFiles {
+    rows: GrowingFile,
+    reasons: GrowingFile,
+    /// The first line of the file of rows.
     header: Option<Box<[u8]>>,
-    /// Something could not be written: nothing more is, for it would stand behind half of a row.
+    /// True if a write has failed. Nothing more is written then, because it would follow half of a
+    /// row.
     broken: bool,
     before: HashMap<String, Vec<Span>>,
 }
 
 /// A file that grows, and what it holds so far.
 #[derive(Debug)]
-struct Written {
+struct GrowingFile {
     path: PathBuf,
     out: BufWriter<File>,
     bytes: u64,
     sum: Sum,
 }
 
-impl Pair {
+impl RejectFiles {
     pub(super) fn open(path: &Path, go_on: bool) -> Result<Self, LoadError> {
         let mut reasons_path = path.as_os_str().to_owned();
         reasons_path.push(".reasons");
@@ -89,12 +90,12 @@ impl Pair {
         let (last, length, before) =
             read_reasons(&reasons, length).map_err(|error| fault(&reasons_path, error))?;
         let rows_to = last.as_ref().map_or(0, |kept| kept.ends_at);
-        let (rows, header) = Written::go_on(rows, path, rows_to)?;
+        let (rows, header) = GrowingFile::go_on(rows, path, rows_to)?;
         if last.is_some_and(|kept| kept.sum != rows.sum.0) {
             let told = "its rows are not those that the reasons beside it are about; move both away and load the corrected rows from there";
             return Err(fault(path, io::Error::other(told)));
         }
-        let (reasons, _) = Written::go_on(reasons, &reasons_path, length)?;
+        let (reasons, _) = GrowingFile::go_on(reasons, &reasons_path, length)?;
         Ok(Self {
             header: (rows.bytes > 0).then_some(header),
             rows,
@@ -116,7 +117,7 @@ impl Pair {
         self.before.get(load).cloned().unwrap_or_default()
     }
 
-    /// The rows of one file can be loaded again only where they have one header.
+    /// Sets the header. The rows of one file can be loaded again only if they have one header.
     pub(super) fn header(&mut self, header: Option<&[u8]>) -> Result<(), LoadError> {
         match (&self.header, header) {
             (Some(there), Some(header)) if **there != *header => {
@@ -158,7 +159,7 @@ impl Pair {
             Reason::Database(fault) => Some(fault),
             Reason::Form(_) => None,
         };
-        let line = Line {
+        let line = ReasonLine {
             file: reject.file,
             line: reject.line,
             code: reject.reason.code(),
@@ -188,7 +189,7 @@ impl Pair {
     }
 
     pub(super) fn close(mut self) {
-        // What could not be written was told when it was settled.
+        // A failed write was reported when it was settled.
         self.settle(false).ok();
         if self.is_empty() {
             for path in [&self.rows.path, &self.reasons.path] {
@@ -198,8 +199,8 @@ impl Pair {
     }
 }
 
-impl Written {
-    /// Keeps the first `bytes` of a file and gives its first line too.
+impl GrowingFile {
+    /// Keeps the first `bytes` of a file, and returns its first line too.
     fn go_on(mut file: File, path: &Path, bytes: u64) -> Result<(Self, Box<[u8]>), LoadError> {
         let failed = |error| fault(path, error);
         file.rewind().map_err(failed)?;
@@ -254,10 +255,10 @@ impl Written {
 }
 
 /// The last whole line, the bytes up to its end, and the records of each load.
-type Reasons = (Option<Kept>, u64, HashMap<String, Vec<Span>>);
+type Reasons = (Option<KeptReason>, u64, HashMap<String, Vec<Span>>);
 
-/// `rows`: bytes of the file of rows. On a full disk reasons may have found room where their rows
-/// had not: such rows have no marks, and are refused anew.
+/// Reads the reasons. `rows`: bytes of the file of rows. On a full disk a reason may have been
+/// written without its row: such rows have no marks, and are refused again.
 fn read_reasons(file: &File, rows: u64) -> io::Result<Reasons> {
     let mut reader = BufReader::new(file);
     let (mut last, mut length) = (None, 0);
@@ -267,7 +268,7 @@ fn read_reasons(file: &File, rows: u64) -> io::Result<Reasons> {
         line.clear();
         let read = reader.read_until(b'\n', &mut line)?;
         // A crash may have left half of a line.
-        let Ok(kept) = serde_json::from_slice::<Kept>(&line) else {
+        let Ok(kept) = serde_json::from_slice::<KeptReason>(&line) else {
             break;
         };
         if !line.ends_with(b"\n") || kept.ends_at > rows {
@@ -289,7 +290,7 @@ fn read_reasons(file: &File, rows: u64) -> io::Result<Reasons> {
     Ok((last, length, before))
 }
 
-/// FNV-1a, 64 bits: tells a file that somebody has edited from one that nobody has.
+/// FNV-1a, 64 bits: shows that a file was edited.
 #[derive(Clone, Copy, Debug)]
 struct Sum(u64);
 

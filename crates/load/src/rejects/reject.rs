@@ -1,45 +1,45 @@
-//! One row that was refused: where it is from, what was wrong, and how that is said.
+//! One refused row: its place, the reason, and the message about both.
 
 use windrow_core::Fault;
 
-use crate::source::Bad;
+use crate::source::BadRecord;
 
 /// A row that was refused, or a record that is no row.
 #[derive(Clone, Copy, Debug)]
 pub struct Reject<'a> {
-    /// The file that it is from.
+    /// The file of the row.
     pub file: &'a str,
-    /// The line (or record) that it begins on, from 1.
+    /// The row's first line (or its record), from 1.
     pub line: u64,
-    /// Its number among all records of the file, from 0.
+    /// The row's number among all records of the file, from 0.
     pub record: u64,
-    /// It, as it was in the file.
+    /// The row's bytes, exactly as in the file.
     pub raw: &'a [u8],
-    /// Why.
+    /// The reason.
     pub reason: Reason<'a>,
     /// The column whose value was refused, where that is known.
     pub column: Option<&'a str>,
-    /// The beginning of that value, as it is.
+    /// The beginning of that value.
     pub value: Option<&'a str>,
 }
 
-/// Why a row was refused.
+/// The reason why a row was refused.
 #[derive(Clone, Copy, Debug)]
 pub enum Reason<'a> {
-    /// It could not be read as a row.
+    /// The record is no row.
     Form(&'a str),
     /// The database refused it.
     Database(&'a Fault),
 }
 
-/// Characters of a message that are told.
+/// Characters of a message that are shown.
 const MESSAGE: usize = 1000;
 
 /// The code of records that cannot be read: PostgreSQL's `bad_copy_file_format`.
 const FORM: &str = "22P04";
 
 impl<'a> Reason<'a> {
-    /// An SQLSTATE; 22P04 for records that could not be read.
+    /// Returns an SQLSTATE; 22P04 for records that could not be read.
     pub fn code(&self) -> &'a str {
         match self {
             Self::Form(_) => FORM,
@@ -47,7 +47,7 @@ impl<'a> Reason<'a> {
         }
     }
 
-    /// What was wrong; of a message that repeats a value of great length, its beginning.
+    /// Returns the message; if it repeats a long value, its beginning.
     pub fn message(&self) -> &'a str {
         let message: &str = match self {
             Self::Form(reason) => reason,
@@ -59,7 +59,7 @@ impl<'a> Reason<'a> {
 }
 
 impl<'a> Reject<'a> {
-    pub(crate) fn bad(file: &'a str, bad: &'a Bad) -> Self {
+    pub(crate) fn bad(file: &'a str, bad: &'a BadRecord) -> Self {
         Self {
             file,
             line: bad.line,
@@ -71,8 +71,8 @@ impl<'a> Reject<'a> {
         }
     }
 
-    /// `file, line 7: what was wrong (code); column a has "x"`. Control characters are escaped: it
-    /// may be shown on a terminal.
+    /// Returns `file, line 7: message (code); column a has "x"`. Control characters are escaped for
+    /// terminals.
     pub fn sentence(&self) -> String {
         let (code, message) = (self.reason.code(), self.reason.message());
         let mut text = format!("{}, line {}: ", self.file, self.line);
@@ -94,7 +94,7 @@ impl<'a> Reject<'a> {
     }
 }
 
-/// Where rows of one file come from, as its rejects tell it.
+/// The origin of rows, as in their rejects.
 #[derive(Clone, Debug)]
 pub(crate) struct Origin {
     pub(crate) file: String,

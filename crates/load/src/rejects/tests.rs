@@ -8,7 +8,7 @@ fn origin(load: &str) -> Origin {
     }
 }
 
-fn write(pair: &mut Pair, load: &str, record: u64, raw: &[u8]) {
+fn write(pair: &mut RejectFiles, load: &str, record: u64, raw: &[u8]) {
     let reject = Reject {
         file: "a.csv",
         line: record + 2,
@@ -30,7 +30,7 @@ fn text(path: &Path) -> String {
 fn rows_can_be_loaded_again_and_reasons_are_beside() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("r.csv");
-    let mut pair = Pair::open(&path, false).unwrap();
+    let mut pair = RejectFiles::open(&path, false).unwrap();
     pair.header(Some(b"a,b,c")).unwrap();
     write(&mut pair, "one", 5, b"1,2");
     write(&mut pair, "one", 6, b"\"x\ny\",2");
@@ -52,7 +52,7 @@ fn a_later_run_goes_on_behind_the_last_whole_row() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("r.csv");
     let reasons = folder.path().join("r.csv.reasons");
-    let mut pair = Pair::open(&path, true).unwrap();
+    let mut pair = RejectFiles::open(&path, true).unwrap();
     pair.header(Some(b"a,b,c")).unwrap();
     for record in [1, 2, 9] {
         write(&mut pair, "one", record, b"1,2");
@@ -62,7 +62,7 @@ fn a_later_run_goes_on_behind_the_last_whole_row() {
     // A crash in the middle of a row, and one in the middle of a reason.
     std::fs::write(&path, format!("{}7,", whole.0)).unwrap();
     std::fs::write(&reasons, format!("{}{{\"file\":", whole.1)).unwrap();
-    let mut pair = Pair::open(&path, true).unwrap();
+    let mut pair = RejectFiles::open(&path, true).unwrap();
     let spans = [Span { first: 1, end: 3 }, Span { first: 9, end: 10 }];
     assert_eq!(
         (pair.before("one"), pair.before("two")),
@@ -79,18 +79,18 @@ fn a_later_run_goes_on_behind_the_last_whole_row() {
 fn rows_that_somebody_still_needs_are_not_lost() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("r.csv");
-    let mut pair = Pair::open(&path, false).unwrap();
+    let mut pair = RejectFiles::open(&path, false).unwrap();
     write(&mut pair, "one", 0, b"1,2");
     drop(pair);
     assert!(
-        Pair::open(&path, false)
+        RejectFiles::open(&path, false)
             .unwrap_err()
             .to_string()
             .contains("is there already")
     );
     std::fs::write(&path, "1,9\n").unwrap();
     assert!(
-        Pair::open(&path, true)
+        RejectFiles::open(&path, true)
             .unwrap_err()
             .to_string()
             .contains("move both away")
@@ -101,11 +101,11 @@ fn rows_that_somebody_still_needs_are_not_lost() {
 fn files_that_hold_nothing_are_taken_away() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("r.csv");
-    Pair::open(&path, false).unwrap().close();
+    RejectFiles::open(&path, false).unwrap().close();
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
     let missing = folder.path().join("no/r.csv");
     assert!(
-        Pair::open(&missing, false)
+        RejectFiles::open(&missing, false)
             .unwrap_err()
             .to_string()
             .contains("r.csv")

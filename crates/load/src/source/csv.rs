@@ -12,12 +12,12 @@ use windrow_core::{CsvStyle, Means, Name};
 use self::doubt::Backslashes;
 use self::header::Header;
 use self::stretch::stretch;
-use super::csv_text::record::{MOST_COLUMNS, Record, Scan};
+use super::csv_text::record::{MOST_COLUMNS, Record, ScanEnd};
 use super::csv_text::splitter::{Position, Splitter};
 use super::fault::SourceFault;
 use super::options::{Escape, Options};
 use super::port::Source;
-use super::portion::{Most, Portion};
+use super::portion::{Portion, PortionLimits};
 use super::skip;
 use super::window::Window;
 
@@ -38,7 +38,7 @@ pub(super) struct Csv {
     unfinished: bool,
     /// The line of such a record.
     left: Option<u64>,
-    /// How many empty lines were passed over, and the first of them.
+    /// The number of empty lines, and the first of them.
     empty: (u64, u64),
     /// Backslashes in a file between tabs that may be escapes.
     backslashes: Option<Backslashes>,
@@ -130,7 +130,7 @@ impl Csv {
         let most = splitter.columns.unwrap_or(MOST_COLUMNS);
         let (mut rest, mut line) = (self.window.data(), self.at.line);
         for _ in 0..LOOKED_AT {
-            let whole = self.found.scan(rest, splitter.style, most, false) == Scan::Whole;
+            let whole = self.found.scan(rest, splitter.style, most, false) == ScanEnd::Whole;
             if !whole {
                 break;
             }
@@ -170,26 +170,26 @@ impl Csv {
                 return Ok(false);
             }
             match self.found.scan(data, style, most, last) {
-                Scan::Whole if self.unfinished && self.found.next == self.found.end => {
+                ScanEnd::Whole if self.unfinished && self.found.next == self.found.end => {
                     self.left = Some(self.at.line);
                     return Ok(false);
                 }
-                Scan::Whole if !self.splitter.is_record(&self.found) => {
+                ScanEnd::Whole if !self.splitter.is_record(&self.found) => {
                     let (lines, first) = self.empty;
                     self.empty = (lines + 1, if lines == 0 { self.at.line } else { first });
                     self.advance();
                 }
-                Scan::Whole if ends_by == data.get(..self.found.end) => {
+                ScanEnd::Whole if ends_by == data.get(..self.found.end) => {
                     self.end_of_data()?;
                     return Ok(false);
                 }
-                Scan::Whole => return Ok(true),
-                Scan::Cut => self.window.more(self.at.line)?,
-                Scan::Open(_) if self.unfinished => {
+                ScanEnd::Whole => return Ok(true),
+                ScanEnd::Cut => self.window.more(self.at.line)?,
+                ScanEnd::Open(_) if self.unfinished => {
                     self.left = Some(self.at.line);
                     return Ok(false);
                 }
-                Scan::Open(quote) => {
+                ScanEnd::Open(quote) => {
                     let before = data.get(..quote).unwrap_or_default();
                     let lines = memchr::memchr_iter(style.line_end, before).count();
                     let line = self.at.line + lines as u64;
@@ -259,8 +259,8 @@ impl Csv {
     /// bring further ones: not where there is no room for them, nor where what follows needs
     /// care. A window that is read on although its records have nowhere to go would grow with
     /// each portion.
-    fn move_stretch(&mut self, quote: u8, unsplit: &mut Unsplit, most: Most) -> bool {
-        let left = Most {
+    fn move_stretch(&mut self, quote: u8, unsplit: &mut Unsplit, most: PortionLimits) -> bool {
+        let left = PortionLimits {
             records: most.records.saturating_sub(unsplit.records),
             bytes: most.bytes.saturating_sub(unsplit.text.len()),
         };
@@ -281,7 +281,12 @@ impl Csv {
     }
 
     /// Fills what is unsplit with the next records, as far as they need no care.
-    fn fill(&mut self, quote: u8, unsplit: &mut Unsplit, most: Most) -> Result<(), SourceFault> {
+    fn fill(
+        &mut self,
+        quote: u8,
+        unsplit: &mut Unsplit,
+        most: PortionLimits,
+    ) -> Result<(), SourceFault> {
         while self.move_stretch(quote, unsplit, most) && !self.window.is_last() {
             self.window.more(self.at.line)?;
         }
@@ -326,7 +331,7 @@ impl Source for Csv {
         &mut self,
         style: &Arc<CsvStyle>,
         portion: &mut Portion,
-        most: Most,
+        most: PortionLimits,
     ) -> Result<bool, SourceFault> {
         portion.clear();
         let mut unsplit = Unsplit {
@@ -349,7 +354,7 @@ impl Source for Csv {
         }
     }
 
-    fn read(&mut self, portion: &mut Portion, most: Most) -> Result<bool, SourceFault> {
+    fn read(&mut self, portion: &mut Portion, most: PortionLimits) -> Result<bool, SourceFault> {
         portion.clear();
         portion.end = self.at.record;
         let mut bad_bytes = 0;

@@ -4,14 +4,14 @@ use std::io::{self, Read};
 
 use encoding_rs::{Decoder, DecoderResult, Encoding, UTF_8};
 
-/// What is read and decoded at once.
+/// Bytes that are read and decoded at once.
 const CHUNK: usize = 64 << 10;
 
-/// Stands where something was no character of its encoding. No UTF-8 holds it, so the record around
-/// it is found to be bad, with its line, where the record is looked at.
+/// Replaces bytes that are no character of their encoding. No UTF-8 has this byte, so the record
+/// with it is found to be bad, with its line, when it is read.
 const NO_CHARACTER: u8 = 0xff;
 
-/// The encoding of a name (`latin1`, `windows-1252`, `utf-16` ..., as <https://encoding.spec.whatwg.org/> lists them).
+/// Returns the encoding of a name (`latin1`, `windows-1252`, `utf-16` ..., as <https://encoding.spec.whatwg.org/> lists them).
 ///
 /// # Errors
 /// There is none.
@@ -27,7 +27,7 @@ pub(super) fn encoding(label: &str) -> io::Result<&'static Encoding> {
     })
 }
 
-/// The same text in UTF-8, without a byte order mark.
+/// Decodes a text to UTF-8, without a byte order mark.
 pub(super) fn reader(
     inner: Box<dyn Read + Send>,
     encoding: &'static Encoding,
@@ -39,7 +39,7 @@ pub(super) fn reader(
             at_start: true,
         });
     }
-    Box::new(Decoded {
+    Box::new(DecodingReader {
         inner,
         decoder: encoding.new_decoder_with_bom_removal(),
         raw: vec![0; CHUNK],
@@ -75,7 +75,7 @@ impl Read for WithoutMark {
     }
 }
 
-struct Decoded {
+struct DecodingReader {
     inner: Box<dyn Read + Send>,
     decoder: Decoder,
     raw: Vec<u8>,
@@ -87,7 +87,7 @@ struct Decoded {
     text_to: usize,
 }
 
-impl Read for Decoded {
+impl Read for DecodingReader {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         while self.text_from == self.text_to {
             if self.ended && self.raw_from == self.raw_to {
@@ -106,7 +106,7 @@ impl Read for Decoded {
     }
 }
 
-impl Decoded {
+impl DecodingReader {
     fn decode(&mut self) -> io::Result<()> {
         if self.raw_from == self.raw_to && !self.ended {
             self.raw_from = 0;

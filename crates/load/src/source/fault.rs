@@ -1,27 +1,27 @@
-//! Why reading ends early.
+//! The reasons why reading ends early.
 
 use std::io;
 
-/// Why a source cannot be read any further.
+/// The reason why a source cannot be read to its end.
 #[derive(Debug, thiserror::Error)]
 pub enum SourceFault {
-    /// It cannot be opened or read.
+    /// The file cannot be opened or read.
     #[error("{name}: {error}")]
     Io {
         /// The file, or `standard input`.
         name: String,
-        /// What the system said.
+        /// The system's error.
         error: io::Error,
     },
-    /// What is in it makes no sense as a whole (no header, a cut archive, a row in the middle of
-    /// which it ends).
+    /// The content makes no sense as a whole: there is no header, the archive is cut, or the file
+    /// ends in the middle of a row.
     #[error("{name}, line {line}: {reason}")]
     Form {
         /// The file, or `standard input`.
         name: String,
         /// The line, from 1.
         line: u64,
-        /// What was wrong, and what to do.
+        /// The problem, and what to do.
         reason: String,
     },
 }

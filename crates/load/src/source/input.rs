@@ -1,4 +1,4 @@
-//! Where bytes come from: a file or standard input, unpacked and in UTF-8.
+//! The bytes of a file or standard input, unpacked and in UTF-8.
 
 use std::fs::File;
 use std::io::{self, BufReader, Cursor, Read};
@@ -10,19 +10,19 @@ use super::decode;
 use super::fault::SourceFault;
 use super::zip::Member;
 
-/// Bytes that tell what a file is.
+/// Bytes that show the format of a file.
 const HEAD: usize = 512;
 
-/// Bytes that tell whether a file is still the one that an earlier run began to load.
+/// Bytes that show that a file is the one that an earlier run began to load.
 pub const IDENTIFYING_BYTES: usize = 64 << 10;
 
-/// What is wrong with an archive, on its way through `io::Error`.
+/// The damage of an archive, on its way through `io::Error`.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
-pub(super) struct Damaged(pub(super) String);
+pub(super) struct ArchiveDamage(pub(super) String);
 
-/// A stream of bytes, and how far it has come.
-pub(super) struct Input {
+/// A stream of bytes, and the number of bytes read.
+pub(super) struct RawInput {
     /// The file, or `standard input`.
     pub(super) name: String,
     pub(super) reader: Box<dyn Read + Send>,
@@ -35,13 +35,13 @@ pub(super) struct Input {
     size: Option<u64>,
 }
 
-/// Counts what goes through.
-struct Counted<R> {
+/// A reader that counts bytes.
+struct CountingReader<R> {
     inner: R,
     read: Arc<AtomicU64>,
 }
 
-impl<R: Read> Read for Counted<R> {
+impl<R: Read> Read for CountingReader<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let bytes = self.inner.read(buffer)?;
         self.read.fetch_add(bytes as u64, Ordering::Relaxed);
@@ -49,7 +49,7 @@ impl<R: Read> Read for Counted<R> {
     }
 }
 
-/// What a file is packed with.
+/// The packing of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Packing {
     Gzip,
@@ -88,7 +88,7 @@ impl Packing {
         }
     }
 
-    /// What is unpacked from front to back, as all but zip is.
+    /// Unpacks from front to back, as all but zip can be.
     fn unpack(self, packed: Box<dyn Read + Send>) -> io::Result<Box<dyn Read + Send>> {
         Ok(match self {
             Self::Gzip => {
@@ -101,31 +101,31 @@ impl Packing {
     }
 
     fn told(self, inner: impl Read + Send + 'static) -> Box<dyn Read + Send> {
-        Box::new(Unpack {
+        Box::new(UnpackingReader {
             inner,
             packing: self,
         })
     }
 }
 
-/// Says what is wrong with an archive in words.
-struct Unpack<R> {
+/// A reader of an archive whose errors say what is wrong and what to do.
+struct UnpackingReader<R> {
     inner: R,
     packing: Packing,
 }
 
-impl<R: Read> Read for Unpack<R> {
+impl<R: Read> Read for UnpackingReader<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         self.inner.read(buffer).map_err(|error| {
             let packing = self.packing.as_str();
             match error.kind() {
                 io::ErrorKind::Interrupted => error,
-                io::ErrorKind::UnexpectedEof => io::Error::other(Damaged(format!(
+                io::ErrorKind::UnexpectedEof => io::Error::other(ArchiveDamage(format!(
                     "the {packing} archive is cut off: it ends before its end mark; fetch it again"
                 ))),
                 // An error of the file below keeps the system's number.
                 _ if error.raw_os_error().is_some() => error,
-                _ => io::Error::other(Damaged(format!(
+                _ => io::Error::other(ArchiveDamage(format!(
                     "the {packing} archive is damaged ({error}); fetch it again"
                 ))),
             }
@@ -133,7 +133,7 @@ impl<R: Read> Read for Unpack<R> {
     }
 }
 
-impl Input {
+impl RawInput {
     /// Opens a file, or standard input for `-`, and unpacks it.
     ///
     /// # Errors
@@ -165,13 +165,13 @@ impl Input {
         Self::unpacked(path, file, (again, size), head)
     }
 
-    /// Some reader, for tests.
+    /// Takes any reader, for tests.
     #[cfg(test)]
     pub(super) fn of(name: &str, reader: impl Read + Send + 'static) -> Self {
         Self::try_of(name, reader).unwrap()
     }
 
-    /// Some reader that may be damaged, for tests.
+    /// Takes any reader whose bytes may be damaged, for tests.
     #[cfg(any(test, fuzzing))]
     pub(super) fn try_of(
         name: &str,
@@ -187,7 +187,7 @@ impl Input {
         head: usize,
     ) -> Result<Self, SourceFault> {
         let read = Arc::new(AtomicU64::new(0));
-        let counted = Box::new(Counted {
+        let counted = Box::new(CountingReader {
             inner: reader,
             read: Arc::clone(&read),
         });
@@ -223,7 +223,7 @@ impl Input {
         Ok(input)
     }
 
-    /// Reads the one file of a zip archive, and is called by both names from then on.
+    /// Opens the one file of a zip archive. The name in messages is then that of both.
     fn open_member(&mut self, file: Option<File>) -> Result<(), SourceFault> {
         let Some(file) = file else {
             return Err(self.form("this is a zip archive, which begins to be read at its end: name it as a file, or: unzip -p FILE | windrow load -"));
@@ -232,11 +232,11 @@ impl Input {
         self.name = format!("{}/{}", self.name, member.name);
         self.read.store(0, Ordering::Relaxed);
         let read = Arc::clone(&self.read);
-        self.reader = Packing::Zip.told(member.unpack(|inner| Counted { inner, read }));
+        self.reader = Packing::Zip.told(member.unpack(|inner| CountingReader { inner, read }));
         Ok(())
     }
 
-    /// Reads the first bytes, and puts them back.
+    /// Reads the first bytes, and puts them back into the stream.
     fn peek(&mut self, most: usize) -> Result<(), SourceFault> {
         self.head.clear();
         let head = Read::by_ref(&mut self.reader).take(most as u64);
@@ -244,7 +244,7 @@ impl Input {
         if let Err(error) = head.read_to_end(&mut self.head) {
             let damaged = error.get_ref().and_then(|inner| inner.downcast_ref());
             return Err(match damaged {
-                Some(Damaged(reason)) => self.form(reason.clone()),
+                Some(ArchiveDamage(reason)) => self.form(reason.clone()),
                 None => self.io(error),
             });
         }
@@ -253,7 +253,8 @@ impl Input {
         Ok(())
     }
 
-    /// From another encoding to UTF-8; without one, what a byte order mark says, or else UTF-8.
+    /// Decodes from an encoding to UTF-8. Without a name the byte order mark decides, or else
+    /// UTF-8.
     ///
     /// # Errors
     /// There is no encoding of that name.

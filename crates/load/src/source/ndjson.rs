@@ -1,5 +1,5 @@
-//! NDJSON files: one object a line. The first object's keys are columns, and others that whoever
-//! reads the file wants.
+//! NDJSON files: one object a line. The columns are the first object's keys, and other keys that
+//! are admitted.
 
 mod object;
 
@@ -11,12 +11,11 @@ use self::object::{Cell, Columns};
 use super::csv_text::record::MOST_COLUMNS;
 use super::fault::SourceFault;
 use super::port::Source;
-use super::portion::{Bad, Most, Portion};
+use super::portion::{BadRecord, Portion, PortionLimits};
 use super::window::Window;
 use super::{names, skip};
 
-/// So many lines that are no objects before the first one that is, and the file is taken to be
-/// something else.
+/// Lines without an object before the first object. A file with more of them is no NDJSON.
 const MOST_BAD_FIRST: usize = 100;
 
 /// An NDJSON file that is read.
@@ -25,7 +24,7 @@ pub(super) struct Ndjson {
     columns: Columns,
     chosen: Option<Vec<usize>>,
     /// Lines before the first object.
-    first: Vec<Bad>,
+    first: Vec<BadRecord>,
     /// The line that the window begins on.
     line: u64,
     /// The number of the next record.
@@ -42,7 +41,7 @@ pub(super) struct Ndjson {
 
 /// A line in the window.
 #[derive(Clone, Copy)]
-struct Line {
+struct LineBounds {
     end: usize,
     next: usize,
 }
@@ -101,8 +100,8 @@ impl Ndjson {
         })
     }
 
-    /// Keys of the lines in the window that the first object does not have. What cannot be a column
-    /// is told where its line is read.
+    /// Returns the keys of the lines in the window that the first object does not have. A key that
+    /// cannot be a column is reported when its line is read.
     fn look_ahead(&self) -> Vec<Name> {
         let (mut others, mut seen) = (Vec::new(), HashSet::new());
         for line in self.window.data().split(|byte| *byte == b'\n') {
@@ -118,8 +117,8 @@ impl Ndjson {
         others
     }
 
-    /// Keeps a line that stands before the first object.
-    fn add_first(&mut self, found: Line, reason: String) -> Result<(), SourceFault> {
+    /// Keeps a line before the first object.
+    fn add_first(&mut self, found: LineBounds, reason: String) -> Result<(), SourceFault> {
         let raw = self.raw(found);
         if raw.trim_ascii_start().starts_with(b"[") && self.first.is_empty() {
             return Err(self.window.form(
@@ -133,7 +132,7 @@ impl Ndjson {
             );
             return Err(self.window.form(self.line, reason));
         }
-        self.first.push(Bad {
+        self.first.push(BadRecord {
             record: self.record,
             line: self.line,
             raw: raw.to_vec(),
@@ -144,18 +143,18 @@ impl Ndjson {
     }
 
     /// Finds the next line that is not empty.
-    fn find(&mut self) -> Result<Option<Line>, SourceFault> {
+    fn find(&mut self) -> Result<Option<LineBounds>, SourceFault> {
         let mut looked = 0;
         loop {
             let (data, last) = (self.window.data(), self.window.is_last());
             let rest = data.get(looked..).unwrap_or_default();
             let found = match memchr::memchr(b'\n', rest) {
-                Some(at) => Line {
+                Some(at) => LineBounds {
                     end: looked + at,
                     next: looked + at + 1,
                 },
                 None if last && data.is_empty() => return Ok(None),
-                None if last => Line {
+                None if last => LineBounds {
                     end: data.len(),
                     next: data.len(),
                 },
@@ -167,7 +166,7 @@ impl Ndjson {
             };
             let raw = data.get(..found.end).unwrap_or_default();
             if !raw.trim_ascii().is_empty() {
-                return Ok(Some(Line {
+                return Ok(Some(LineBounds {
                     end: found.end - usize::from(raw.ends_with(b"\r")),
                     ..found
                 }));
@@ -178,19 +177,18 @@ impl Ndjson {
         }
     }
 
-    fn raw(&self, line: Line) -> &[u8] {
+    fn raw(&self, line: LineBounds) -> &[u8] {
         self.window.data().get(..line.end).unwrap_or_default()
     }
 
-    fn advance(&mut self, line: Line) {
+    fn advance(&mut self, line: LineBounds) {
         self.window.consume(line.next);
         self.line += 1;
         self.record += 1;
     }
 
-    /// Puts a line into the portion. False: the portion has no room for it, or the line is only
-    /// half written.
-    fn take(&mut self, found: Line, portion: &mut Portion) -> bool {
+    /// Puts a line into the portion. False: the portion is full, or the line is only half written.
+    fn take(&mut self, found: LineBounds, portion: &mut Portion) -> bool {
         let raw = self.raw(found);
         let cells = match text(raw).and_then(|text| object::cells(text, &self.columns)) {
             Ok(cells) => cells,
@@ -199,7 +197,7 @@ impl Ndjson {
                 return false;
             }
             Err(reason) => {
-                portion.bad.push(Bad {
+                portion.bad.push(BadRecord {
                     record: self.record,
                     line: self.line,
                     raw: raw.to_vec(),
@@ -250,7 +248,7 @@ impl Source for Ndjson {
         self.chosen = Some(columns.to_vec());
     }
 
-    fn read(&mut self, portion: &mut Portion, most: Most) -> Result<bool, SourceFault> {
+    fn read(&mut self, portion: &mut Portion, most: PortionLimits) -> Result<bool, SourceFault> {
         portion.clear();
         portion.bad.append(&mut self.first);
         portion.end = self.record;
@@ -288,7 +286,7 @@ impl Source for Ndjson {
     }
 }
 
-/// A line without a byte order mark: one stands before each file that was put behind another.
+/// Returns a line without a byte order mark. Each of several files put together may begin with one.
 fn text(raw: &[u8]) -> Result<&str, String> {
     skip::no_nul(raw)?;
     let text = skip::utf8(raw)?;

@@ -1,9 +1,9 @@
-//! Opening a file by its format.
+//! Opens a file by its format.
 
 use super::csv::Csv;
 use super::csv_text::style::{Escapes, Style};
 use super::fault::SourceFault;
-use super::input::Input;
+use super::input::RawInput;
 use super::ndjson::Ndjson;
 use super::options::{Escape, Format, Options};
 use super::port::Source;
@@ -15,21 +15,21 @@ use super::window::Window;
 /// [`SourceFault`]: it cannot be opened, is empty, or its beginning makes no sense; the options
 /// contradict each other.
 pub fn open(path: &str, options: &Options) -> Result<Box<dyn Source>, SourceFault> {
-    let input = Input::open(path, options.head)?;
+    let input = RawInput::open(path, options.head)?;
     start(input, options)
 }
 
-/// Some reader in place of a file.
+/// Opens any reader in place of a file.
 #[cfg(any(test, fuzzing))]
 pub(crate) fn open_reader(
     name: &str,
     reader: impl std::io::Read + Send + 'static,
     options: &Options,
 ) -> Result<Box<dyn Source>, SourceFault> {
-    start(Input::try_of(name, reader)?, options)
+    start(RawInput::try_of(name, reader)?, options)
 }
 
-fn start(mut input: Input, options: &Options) -> Result<Box<dyn Source>, SourceFault> {
+fn start(mut input: RawInput, options: &Options) -> Result<Box<dyn Source>, SourceFault> {
     let format = format(&input, options)?;
     check(format, options).map_err(|reason| {
         input.io(std::io::Error::new(
@@ -48,7 +48,7 @@ fn start(mut input: Input, options: &Options) -> Result<Box<dyn Source>, SourceF
     })
 }
 
-/// The characters that mean something in a file of CSV.
+/// Returns the characters with a meaning in a file of CSV.
 fn style(format: Format, options: &Options) -> Style {
     let is_text = format == Format::Text;
     Style {
@@ -69,7 +69,7 @@ fn style(format: Format, options: &Options) -> Style {
     }
 }
 
-fn format(input: &Input, options: &Options) -> Result<Format, SourceFault> {
+fn format(input: &RawInput, options: &Options) -> Result<Format, SourceFault> {
     let looks_parquet = input.head.starts_with(b"PAR1");
     if let Some(format) = options.format {
         return Ok(format);
@@ -121,7 +121,7 @@ fn check(format: Format, options: &Options) -> Result<(), String> {
 }
 
 #[cfg(feature = "parquet")]
-fn parquet(input: Input) -> Result<Box<dyn Source>, SourceFault> {
+fn parquet(input: RawInput) -> Result<Box<dyn Source>, SourceFault> {
     Ok(Box::new(super::parquet::Parquet::open(input)?))
 }
 
@@ -130,7 +130,7 @@ fn parquet(input: Input) -> Result<Box<dyn Source>, SourceFault> {
     clippy::needless_pass_by_value,
     reason = "as the one that reads Parquet takes it"
 )]
-fn parquet(input: Input) -> Result<Box<dyn Source>, SourceFault> {
+fn parquet(input: RawInput) -> Result<Box<dyn Source>, SourceFault> {
     Err(input
         .form("this is a Parquet file, and this program was built without the feature `parquet`"))
 }

@@ -1,4 +1,4 @@
-//! What a file is, and how it is to be read.
+//! The format of a file, and the options by which it is read.
 
 use std::path::Path;
 
@@ -29,7 +29,7 @@ impl Format {
         Self::Parquet,
     ];
 
-    /// Its name.
+    /// Returns the format's name in options.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Csv => "csv",
@@ -40,7 +40,7 @@ impl Format {
         }
     }
 
-    /// By what stands behind the last dot of a name, packed or not: `x.csv`, `x.csv.gz`.
+    /// Finds the format by the end of a file's name, packed or not: `x.csv`, `x.csv.gz`.
     pub(super) fn by_name(name: &str) -> Option<Self> {
         let path = Path::new(name);
         let extension = |path: &Path| Some(path.extension()?.to_str()?.to_ascii_lowercase());
@@ -54,7 +54,7 @@ impl Format {
         }
     }
 
-    /// By its first bytes; what looks like nothing else is CSV.
+    /// Finds the format by the first bytes. A file that looks like no other format is CSV.
     pub(super) fn by_head(head: &[u8]) -> Self {
         // A byte order mark of UTF-8 or UTF-16 may stand before it.
         let marks = [
@@ -83,10 +83,10 @@ pub enum Escape {
     Character(u8),
 }
 
-/// How a file is to be read.
+/// The options by which a file is read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// Its format; `None`: what its name says, or else its first bytes.
+    /// The file's format; `None`: by its name, or else by its first bytes.
     pub format: Option<Format>,
     /// CSV: what stands between fields, an ASCII character; `None`: a comma, or a tab for TSV and
     /// COPY's text format.
@@ -105,11 +105,11 @@ pub struct Options {
     /// CSV and NDJSON: the encoding, by a name of <https://encoding.spec.whatwg.org/>; `None`: what a byte order mark
     /// says, or else UTF-8. Raw records are in UTF-8 whatever the file is in.
     pub encoding: Option<String>,
-    /// So many of the first bytes are kept for [`super::Source::head`], at least. Standard input is
-    /// waited for until they are there, or until it ends.
+    /// The number of first bytes that are kept for [`super::Source::head`], at least. Standard
+    /// input is waited for until they are there, or until it ends.
     pub head: usize,
-    /// CSV and NDJSON: a last line without its end is taken to be half written, and is not handed
-    /// out ([`super::Source::left`]). Objects of NDJSON end by themselves.
+    /// CSV and NDJSON: true if a last line without its end counts as half written, and is not
+    /// handed out ([`super::Source::left`]). Objects of NDJSON end by themselves.
     pub unfinished: bool,
 }
 

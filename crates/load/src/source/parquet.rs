@@ -19,12 +19,12 @@ use parquet::file::metadata::ParquetMetaData;
 use windrow_core::{Field, Holds, Means, Name};
 
 use self::column::Column;
-use self::kind::Kind;
+use self::kind::ValueKind;
 use super::csv_text::record::MOST_COLUMNS;
 use super::fault::SourceFault;
-use super::input::Input;
+use super::input::RawInput;
 use super::port::Source;
-use super::portion::{Bad, Most, Portion};
+use super::portion::{BadRecord, Portion, PortionLimits};
 use super::{names, skip};
 
 /// Bytes that a batch of decoded rows should have. A single row may pass it.
@@ -34,7 +34,7 @@ const BATCH_ROWS: u64 = 4096;
 
 /// A Parquet file that is read.
 pub(super) struct Parquet {
-    input: Input,
+    input: RawInput,
     file: File,
     metadata: ArrowReaderMetadata,
     names: Vec<Name>,
@@ -49,7 +49,7 @@ pub(super) struct Parquet {
     record: u64,
     /// Of the whole file.
     rows: u64,
-    line: Line,
+    line: RowText,
 }
 
 /// Rows that were decoded and not yet used.
@@ -63,10 +63,10 @@ struct Batch {
 
 /// A row's texts. Kept between rows for its memory.
 #[derive(Default)]
-struct Line {
+struct RowText {
     text: String,
     /// Of each field what it is, and where its text ends.
-    ends: Vec<(Kind, usize)>,
+    ends: Vec<(ValueKind, usize)>,
     /// The row as a line of JSON.
     json: String,
     /// Of each field its name, as JSON begins a member: `"a":`.
@@ -74,11 +74,11 @@ struct Line {
 }
 
 impl Parquet {
-    /// Reads what the file says of itself.
+    /// Reads the file's metadata.
     ///
     /// # Errors
     /// It is standard input or an archive, no Parquet file, or has columns of the same name.
-    pub(super) fn open(mut input: Input) -> Result<Self, SourceFault> {
+    pub(super) fn open(mut input: RawInput) -> Result<Self, SourceFault> {
         let Some(file) = input.file.take() else {
             return Err(input.form(
                 "Parquet is read from its end: it has to be a file, unpacked, and not standard input or an archive",
@@ -114,11 +114,11 @@ impl Parquet {
             ended: false,
             batch: Batch::default(),
             record: 0,
-            line: Line::default(),
+            line: RowText::default(),
         })
     }
 
-    /// The columns to be read, in the file's order, each once.
+    /// Returns the columns to be read, in the file's order, each once.
     fn projection(&self) -> Vec<usize> {
         let mut columns = self.chosen.clone();
         columns.sort_unstable();
@@ -150,7 +150,7 @@ impl Parquet {
         key
     }
 
-    /// As many rows as have [`BATCH_BYTES`] on the average of the row group with the longest rows.
+    /// Returns the number of rows that have [`BATCH_BYTES`] in the row group with the longest rows.
     fn batch_rows(&self) -> usize {
         let groups = self.metadata.metadata().row_groups().iter();
         let longest = groups.map(|group| {
@@ -161,7 +161,7 @@ impl Parquet {
         usize::try_from(rows.clamp(1, BATCH_ROWS)).unwrap_or(1)
     }
 
-    /// Decodes the next rows; false at the end.
+    /// Decodes the next rows. False at the end of the file.
     fn next_batch(&mut self) -> Result<bool, SourceFault> {
         if self.ended {
             return Ok(false);
@@ -202,13 +202,13 @@ impl Parquet {
         Ok(columns)
     }
 
-    /// Puts the next row into the portion. False: the portion has no room for it.
+    /// Puts the next row into the portion. False: the portion is full.
     fn take(&mut self, portion: &mut Portion) -> bool {
         let row = self.batch.next;
         self.line.write(&self.batch.columns, row);
         let line = self.record + 1;
         if let Err(reason) = skip::no_nul(self.line.text.as_bytes()) {
-            portion.bad.push(Bad {
+            portion.bad.push(BadRecord {
                 record: self.record,
                 line,
                 raw: self.line.json.clone().into_bytes(),
@@ -237,7 +237,7 @@ impl Parquet {
     }
 }
 
-/// What columns are packed with that is not unpacked here.
+/// Returns the packing of the columns, if it cannot be unpacked here.
 fn packing(metadata: &ParquetMetaData) -> Option<&'static str> {
     let chunks = metadata
         .row_groups()
@@ -270,7 +270,7 @@ fn damaged(error: &str) -> String {
     )
 }
 
-impl Line {
+impl RowText {
     fn write(&mut self, columns: &[Column], row: usize) {
         self.text.clear();
         self.ends.clear();
@@ -286,12 +286,12 @@ impl Line {
             self.json.push_str(key);
             let text = self.text.get(from..).unwrap_or_default();
             match kind {
-                Kind::Null => self.json.push_str("null"),
-                Kind::Bool(true) => self.json.push_str("true"),
-                Kind::Bool(false) => self.json.push_str("false"),
-                Kind::Number | Kind::Json => self.json.push_str(text),
-                Kind::Text => text::quoted(text, &mut self.json),
-                Kind::Bytes => text::hex(column.bytes(row), &mut self.json),
+                ValueKind::Null => self.json.push_str("null"),
+                ValueKind::Bool(true) => self.json.push_str("true"),
+                ValueKind::Bool(false) => self.json.push_str("false"),
+                ValueKind::Number | ValueKind::Json => self.json.push_str(text),
+                ValueKind::Text => text::quoted(text, &mut self.json),
+                ValueKind::Bytes => text::hex(column.bytes(row), &mut self.json),
             }
         }
         self.json.push('}');
@@ -313,14 +313,16 @@ impl Line {
                 let text = self.text.get(from..*end).unwrap_or_default();
                 from = *end;
                 match *kind {
-                    Kind::Null => Field::Null,
-                    Kind::Bool(truth) => Field::Bool(truth),
-                    Kind::Number => Field::Number(text),
+                    ValueKind::Null => Field::Null,
+                    ValueKind::Bool(truth) => Field::Bool(truth),
+                    ValueKind::Number => Field::Number(text),
                     // Parquet has a type for JSON, and few writers know it.
-                    Kind::Text if means == Means::Json && column.is_words() => Field::Json(text),
-                    Kind::Text => Field::Text(text),
-                    Kind::Json => Field::Json(text),
-                    Kind::Bytes => Field::Bytes(column.bytes(row)),
+                    ValueKind::Text if means == Means::Json && column.is_words() => {
+                        Field::Json(text)
+                    }
+                    ValueKind::Text => Field::Text(text),
+                    ValueKind::Json => Field::Json(text),
+                    ValueKind::Bytes => Field::Bytes(column.bytes(row)),
                 }
             })
     }
@@ -345,7 +347,7 @@ impl Source for Parquet {
         self.chosen.iter().map(field).collect()
     }
 
-    fn read(&mut self, portion: &mut Portion, most: Most) -> Result<bool, SourceFault> {
+    fn read(&mut self, portion: &mut Portion, most: PortionLimits) -> Result<bool, SourceFault> {
         portion.clear();
         portion.end = self.record;
         let mut bad_bytes = 0;
@@ -367,7 +369,6 @@ impl Source for Parquet {
         Ok(!portion.records.is_empty() || !portion.bad.is_empty())
     }
 
-    /// By the share of the rows: parts of the file are read here and there.
     fn head(&self) -> &[u8] {
         &self.input.head
     }

@@ -1,77 +1,75 @@
-//! The port that every format fills: a file, read from its beginning to its end.
+//! The port of a format: a file that is read from its beginning to its end.
 
 use std::sync::Arc;
 
 use windrow_core::{CsvStyle, Holds, Means, Name};
 
 use super::fault::SourceFault;
-use super::portion::{Most, Portion};
+use super::portion::{Portion, PortionLimits};
 
-/// A file that is read from its beginning to its end. It blocks: it is read on a thread of its own.
+/// A file that is read from its beginning to its end. Reading blocks, on a thread of its own.
 pub trait Source: Send {
-    /// What the file calls its columns; `None` if it has no names (a CSV file without a header).
+    /// Returns the names of the columns; `None` if there are none (a CSV file without a header).
     fn names(&self) -> Option<&[Name]>;
 
-    /// The record that names the columns, as it stands in the file: what a file that is made of its
-    /// other records must begin with. `None` if the format has none.
+    /// Returns the record that names the columns, as in the file. A file of other records of this
+    /// file must begin with it. `None` if the format has none.
     fn header(&self) -> Option<&[u8]> {
         None
     }
 
-    /// How many columns the file has: the names, or the fields of its first record. A table's
-    /// columns can be matched to a file without names only where there are as many. `None` if
-    /// it cannot be known ahead.
+    /// Returns the number of columns: the names, or the fields of the first record. A table's
+    /// columns can be matched to a file without names only if there are as many. `None` if
+    /// the number cannot be known before the file is read.
     fn columns(&self) -> Option<usize> {
         self.names().map(<[Name]>::len)
     }
 
-    /// What other records at its beginning call columns that [`Source::names`] does not have, where
-    /// each record names its own.
+    /// Returns names of columns that [`Source::names`] does not have and other records at the
+    /// file's beginning do, if each record names its own.
     fn others(&self) -> &[Name] {
         &[]
     }
 
-    /// Where each record names its columns: adds these to [`Source::names`]. `only`: what else a
-    /// record has is passed over; without it such a record is refused. Called at most once,
-    /// before [`Source::choose`].
+    /// Adds names to [`Source::names`], if each record names its columns. `only`: other names of a
+    /// record are ignored; without it such a record is refused. Called at most once, before
+    /// [`Source::choose`].
     fn admit(&mut self, _: &[Name], _only: bool) {}
 
-    /// So many of [`Source::names`], the first of them, follow from the file's first record alone,
-    /// whatever is added to it later.
+    /// Returns how many of the first of [`Source::names`] follow from the file's first record
+    /// alone, whatever is added to the file later.
     fn lasting(&self) -> usize {
         usize::MAX
     }
 
-    /// Which of the file's columns (counted from 0) each row is to hold, in this order. Called
-    /// once, before the first [`Source::read`]; without it all of them in the file's order.
+    /// Sets the file's columns (counted from 0) that each row holds, in this order. Called once,
+    /// before the first [`Source::read`]. By default rows hold all columns in the file's order.
     fn choose(&mut self, columns: &[usize]);
 
-    /// What the columns that were chosen make of fields without a type, in the order of
-    /// [`Source::choose`]. Called once behind it; without it they are taken for what they look
-    /// like.
+    /// Sets the meaning of fields without a type in the chosen columns, in the order of
+    /// [`Source::choose`]. Called once after it. By default fields are what they look like.
     fn means(&mut self, _: &[Means]) {}
 
-    /// What the file says that its columns hold, in the order of [`Source::choose`], where it says
-    /// so; asked behind it.
+    /// Returns the types that the file declares for its columns, in the order of
+    /// [`Source::choose`]. Called after it.
     fn declared(&self) -> Vec<Option<Holds>> {
         Vec::new()
     }
 
-    /// Clears the portion, then fills it with the next records. False: there are none any more.
+    /// Clears the portion, then fills it with the next records. False: there are no more.
     ///
     /// # Errors
     /// [`SourceFault`]; what was read before it is in the portion.
-    fn read(&mut self, portion: &mut Portion, most: Most) -> Result<bool, SourceFault>;
+    fn read(&mut self, portion: &mut Portion, most: PortionLimits) -> Result<bool, SourceFault>;
 
-    /// How its records are written, where [`Source::read_unsplit`] can hand them out as they stand.
-    /// Asked after [`Source::choose`].
+    /// Returns the style of the records, if [`Source::read_unsplit`] can hand them out as in the
+    /// file. Called after [`Source::choose`].
     fn style(&self) -> Option<CsvStyle> {
         None
     }
 
-    /// As [`Source::read`], but without splitting records into fields where they need no care: what
-    /// is wrong with one of them is then told by [`Portion::split`]. `style`: that of
-    /// [`Source::style`].
+    /// Reads as [`Source::read`], but does not split records into fields if they need no care.
+    /// [`Portion::split`] then finds the bad records. `style`: that of [`Source::style`].
     ///
     /// # Errors
     /// As [`Source::read`].
@@ -79,36 +77,36 @@ pub trait Source: Send {
         &mut self,
         _style: &Arc<CsvStyle>,
         portion: &mut Portion,
-        most: Most,
+        most: PortionLimits,
     ) -> Result<bool, SourceFault> {
         self.read(portion, most)
     }
 
-    /// Its first bytes, unpacked: as many as [`super::Options::head`] asks for at least, if there
-    /// are as many.
+    /// Returns the first bytes, unpacked: at least [`super::Options::head`], if the file has as
+    /// many.
     fn head(&self) -> &[u8];
 
-    /// The line of a last record that was not handed out because its end is missing, with
+    /// Returns the line of a last record that was not handed out because its end is missing, with
     /// [`super::Options::unfinished`].
     fn left(&self) -> Option<u64> {
         None
     }
 
-    /// How many empty lines were passed over, and the first of them.
+    /// Returns the number of empty lines, and the first of them.
     fn empty_lines(&self) -> (u64, u64) {
         (0, 0)
     }
 
-    /// The line of the first record with what would be an escape in COPY's text format, in a file
-    /// between tabs that was read without escapes and may be in that format.
+    /// Returns the line of the first record with a possible escape of COPY's text format, in a file
+    /// between tabs that was read without escapes.
     fn backslashes(&self) -> Option<u64> {
         None
     }
 
-    /// Bytes of the file that were read so far, as they lie on the disk (compressed, if it is), for
-    /// the progress bar.
+    /// Returns the bytes of the file that were read, as on the disk (packed, if it is), for the
+    /// progress bar.
     fn read_bytes(&self) -> u64;
 
-    /// Bytes of the file on the disk; `None` where that cannot be known (standard input, a pipe).
+    /// Returns the bytes of the file on the disk; `None` for standard input and pipes.
     fn all_bytes(&self) -> Option<u64>;
 }

@@ -1,4 +1,4 @@
-//! Records that were read together, as rows or as they stand in the file.
+//! Records that were read together, as rows or as in the file.
 
 use windrow_core::{CsvText, Rows};
 
@@ -6,14 +6,14 @@ use super::csv_text::unsplit::Unsplit;
 
 /// A record that could not be read as a row.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Bad {
-    /// Its number among all records of the source, good and bad, from 0.
+pub struct BadRecord {
+    /// The record's number among all of the source, good and bad, from 0.
     pub record: u64,
-    /// The line (or record, for formats without lines) that it began on, from 1.
+    /// The record's first line (or its number, for formats without lines), from 1.
     pub line: u64,
-    /// It, as it was.
+    /// The record's bytes, exactly as in the file.
     pub raw: Vec<u8>,
-    /// What was wrong with it.
+    /// The reason why the record is no row.
     pub reason: String,
 }
 
@@ -22,24 +22,24 @@ pub struct Bad {
 pub struct Portion {
     /// The rows. Their line numbers are in them.
     pub rows: Rows,
-    /// Of each row its number among all records of the source, good and bad, from 0.
+    /// The number of each row among all records of the source, good and bad, from 0.
     pub records: Vec<u64>,
-    /// The rows as they were in the source, one behind the other, without line ends.
+    /// The bytes of the rows as in the source, without line ends.
     pub raw: Vec<u8>,
-    /// Of each row where it ends in `raw`.
+    /// The end of each row in `raw`.
     pub raw_ends: Vec<usize>,
-    /// What could not be read.
-    pub bad: Vec<Bad>,
-    /// The number of the record behind the last one of this portion.
+    /// Records that are no rows.
+    pub bad: Vec<BadRecord>,
+    /// The number of the record after the last one of this portion.
     pub end: u64,
-    /// Records that are still to be split; then the portion has nothing else in it.
+    /// Records that are still to be split; then the portion holds nothing else.
     pub(super) unsplit: Option<Unsplit>,
-    /// The memory of what was unsplit.
+    /// The memory of records that were unsplit.
     pub(super) text: String,
 }
 
 impl Portion {
-    /// None, of so many columns.
+    /// Returns an empty portion of rows with so many columns.
     pub fn new(columns: usize) -> Self {
         Self {
             rows: Rows::new(columns),
@@ -47,7 +47,7 @@ impl Portion {
         }
     }
 
-    /// A row as it was in the source.
+    /// Returns the bytes of a row as in the source.
     pub fn raw(&self, row: usize) -> &[u8] {
         let from = match row.checked_sub(1) {
             Some(before) => self.raw_ends.get(before).copied().unwrap_or_default(),
@@ -57,26 +57,26 @@ impl Portion {
         self.raw.get(from..to).unwrap_or_default()
     }
 
-    /// The records as they stand in the source, if they are still to be split
+    /// Returns the records as in the source, if they are still to be split
     /// ([`super::Source::read_unsplit`]).
     pub fn csv(&self) -> Option<CsvText<'_>> {
         self.unsplit.as_ref().map(Unsplit::csv)
     }
 
-    /// True if there is nothing in it.
+    /// True if the portion holds no record.
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty() && self.bad.is_empty() && self.unsplit.is_none()
     }
 
-    /// The lines that its first record and its last one begin on; of records that are still to be
-    /// split, the lines that they take. `None`: there are no rows.
+    /// Returns the first lines of the first record and of the last one; for records that are still
+    /// to be split, the lines that they take. `None`: there are no rows.
     pub fn lines(&self) -> Option<(u64, u64)> {
         let lines = self.rows.lines();
         let split = lines.first().copied().zip(lines.last().copied());
         self.unsplit.as_ref().map(Unsplit::lines).or(split)
     }
 
-    /// A row as it was in the source, to those that are there.
+    /// Adds the bytes of a row as in the source.
     pub(super) fn push_raw(&mut self, record: u64, raw: &[u8]) {
         self.records.push(record);
         if raw.len() > Rows::KEPT_BYTES {
@@ -86,7 +86,7 @@ impl Portion {
         self.raw_ends.push(self.raw.len());
     }
 
-    /// Takes everything out, and keeps the memory, but for that of records of great length
+    /// Empties the portion. The memory is kept, but for that of long records
     /// ([`Rows::KEPT_BYTES`]).
     pub fn clear(&mut self) {
         if let Some(unsplit) = self.unsplit.take() {
@@ -103,11 +103,11 @@ impl Portion {
     }
 }
 
-/// How much a portion may hold.
+/// The limits of a portion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Most {
-    /// Records, good and bad.
+pub struct PortionLimits {
+    /// The most records, good and bad.
     pub records: usize,
-    /// Bytes of values. A single row may pass it.
+    /// The most bytes of values. A single row may have more.
     pub bytes: usize,
 }

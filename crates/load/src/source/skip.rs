@@ -1,14 +1,14 @@
-//! What all formats ask of a record.
+//! Checks of records that all formats have in common.
 
-use super::portion::{Most, Portion};
+use super::portion::{Portion, PortionLimits};
 
 /// True if no further record is to be added.
-pub(super) fn is_full(portion: &Portion, most: Most, bad_bytes: usize) -> bool {
+pub(super) fn is_full(portion: &Portion, most: PortionLimits, bad_bytes: usize) -> bool {
     portion.records.len() + portion.bad.len() >= most.records.max(1)
         || portion.rows.bytes() + bad_bytes >= most.bytes.max(1)
 }
 
-/// The record as text.
+/// Returns the record as text.
 ///
 /// # Errors
 /// What to tell the user.

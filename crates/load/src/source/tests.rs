@@ -4,9 +4,9 @@ use proptest::prelude::*;
 use windrow_core::{Field, Rows};
 
 use super::*;
-use crate::source::{Most, Portion};
+use crate::source::{Portion, PortionLimits};
 
-const ALL: Most = Most {
+const ALL: PortionLimits = PortionLimits {
     records: usize::MAX,
     bytes: usize::MAX,
 };
@@ -30,7 +30,7 @@ fn dribble(data: &[u8], most: usize) -> Dribble {
 }
 
 fn open_text(name: &str, text: &[u8], options: &Options) -> Result<Box<dyn Source>, SourceFault> {
-    start(Input::try_of(name, dribble(text, usize::MAX))?, options)
+    start(RawInput::try_of(name, dribble(text, usize::MAX))?, options)
 }
 
 fn fault(name: &str, text: &[u8], options: &Options) -> String {
@@ -87,7 +87,10 @@ fn rows_of(portion: &Portion) -> Vec<Found> {
 
 type BadOne = (u64, u64, String, String);
 
-fn read_all(source: &mut dyn Source, most: Most) -> (Vec<Found>, Vec<BadOne>, Option<String>) {
+fn read_all(
+    source: &mut dyn Source,
+    most: PortionLimits,
+) -> (Vec<Found>, Vec<BadOne>, Option<String>) {
     read_each(source, most, &mut |source, portion| {
         source.read(portion, most)
     })
@@ -95,7 +98,7 @@ fn read_all(source: &mut dyn Source, most: Most) -> (Vec<Found>, Vec<BadOne>, Op
 
 fn read_each(
     source: &mut dyn Source,
-    most: Most,
+    most: PortionLimits,
     read: &mut dyn FnMut(&mut dyn Source, &mut Portion) -> Result<bool, SourceFault>,
 ) -> (Vec<Found>, Vec<BadOne>, Option<String>) {
     let mut portion = Portion::new(source.columns().unwrap());
@@ -533,7 +536,7 @@ fn files_are_told_by_name_and_by_their_first_bytes() {
         ("-", "a,b", Format::Csv),
         ("x.csv", "PAR1....PAR1", Format::Parquet),
     ] {
-        let mut input = Input::of("", dribble(head.as_bytes(), 1));
+        let mut input = RawInput::of("", dribble(head.as_bytes(), 1));
         input.name = name.into();
         let found = super::format(&input, &Options::default()).unwrap();
         assert_eq!(found, format, "{name} {head}");
@@ -548,7 +551,7 @@ fn portions_keep_to_their_bytes_and_progress_counts_packed_ones() {
     std::fs::write(&path, &packed).unwrap();
     let mut source = open(path.to_str().unwrap(), &Options::default()).unwrap();
     let mut portion = Portion::new(1);
-    let most = Most {
+    let most = PortionLimits {
         records: 1000,
         bytes: 100,
     };
@@ -645,9 +648,9 @@ proptest! {
             delimiter: Some(style.2),
             ..Options::default()
         };
-        let input = Input::of("x.csv", dribble(&text, bytes));
+        let input = RawInput::of("x.csv", dribble(&text, bytes));
         let mut source = start(input, &options).unwrap();
-        let most = Most { records: portion, bytes: usize::MAX };
+        let most = PortionLimits { records: portion, bytes: usize::MAX };
         let (rows, bad, fault) = read_all(&mut *source, most);
         prop_assert_eq!((&bad[..], fault), (&[][..], None));
         prop_assert_eq!(rows.len(), records.len());
@@ -687,12 +690,12 @@ proptest! {
         text.extend(pieces.concat().bytes());
         text.extend(broken);
         let options = Options::default();
-        let most = Most { records: portion, bytes };
-        let opened = || start(Input::of("x.csv", dribble(&text, window)), &options);
+        let most = PortionLimits { records: portion, bytes };
+        let opened = || start(RawInput::of("x.csv", dribble(&text, window)), &options);
         let (Ok(mut source), Ok(mut other)) = (opened(), opened()) else {
             return Ok(());
         };
-        let at_once = read_all(&mut *source, Most { records: 1, bytes: usize::MAX });
+        let at_once = read_all(&mut *source, PortionLimits { records: 1, bytes: usize::MAX });
         let style = std::sync::Arc::new(other.style().expect("columns in their order"));
         let mut unsplit = 0;
         let later = read_each(&mut *other, most, &mut |source, portion| {
@@ -731,10 +734,10 @@ proptest! {
             text += if crlf { "\r\n" } else { "\n" };
             raws.push(raw);
         }
-        let input = Input::of("x.ndjson", dribble(text.as_bytes(), bytes));
+        let input = RawInput::of("x.ndjson", dribble(text.as_bytes(), bytes));
         let mut source = start(input, &Options::default()).unwrap();
         let names = names(&*source);
-        let most = Most { records: portion, bytes: usize::MAX };
+        let most = PortionLimits { records: portion, bytes: usize::MAX };
         let (found, bad, fault) = read_all(&mut *source, most);
         prop_assert_eq!((&bad[..], fault), (&[][..], None));
         prop_assert_eq!(found.len(), rows.len());
@@ -776,11 +779,11 @@ proptest! {
             text[at] ^= bits;
         }
         let options = Options { format, header, encoding: encoding.map(Into::into), ..Options::default() };
-        // A damaged archive can show within its first bytes, which `Input::of` takes for whole.
-        if let Ok(input) = Input::try_of("x", dribble(&text, 3))
+        // A damaged archive can show within its first bytes, which `RawInput::of` takes for whole.
+        if let Ok(input) = RawInput::try_of("x", dribble(&text, 3))
             && let Ok(mut source) = start(input, &options)
         {
-            read_all(&mut *source, Most { records: 3, bytes: 50 });
+            read_all(&mut *source, PortionLimits { records: 3, bytes: 50 });
         }
     }
 }
@@ -793,7 +796,7 @@ fn full_portions_do_not_let_the_window_grow() {
     let mut source = open_text("x.csv", &b"12,34\n".repeat(LINES), &Options::default()).unwrap();
     source.choose(&[0, 1]);
     let style = std::sync::Arc::new(source.style().unwrap());
-    let most = Most {
+    let most = PortionLimits {
         records: 10,
         bytes: usize::MAX,
     };

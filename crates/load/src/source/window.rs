@@ -1,33 +1,33 @@
-//! The part of a source that is in memory: records are found in it without being copied.
+//! The part of a source in memory, in which records are found without a copy.
 
 use std::io::{self, Read};
 
 use super::fault::SourceFault;
-use super::input::{Damaged, Input};
+use super::input::{ArchiveDamage, RawInput};
 
 /// The longest record: 64 MiB. A quote that is never closed would take in the whole file otherwise.
 pub const MOST_RECORD_BYTES: usize = 64 << 20;
 
-/// What is read at once.
+/// Bytes that are read at once.
 const CHUNK: usize = 256 << 10;
 
-/// From here on the window grows by a quarter at a time, and is given back behind the record that
-/// it grew for.
+/// Bytes from which the window grows by a quarter at a time. Its memory is given back after the
+/// record that it grew for.
 const LARGE: usize = 8 << 20;
 
 /// Bytes that were read and not yet used.
 pub(super) struct Window {
-    input: Input,
+    input: RawInput,
     buffer: Vec<u8>,
     from: usize,
     to: usize,
     ended: bool,
-    /// What ended the input behind the last byte that is there.
+    /// The error that ended the input after the last byte of the window.
     error: Option<io::Error>,
 }
 
 impl Window {
-    pub(super) fn new(input: Input) -> Self {
+    pub(super) fn new(input: RawInput) -> Self {
         Self {
             input,
             buffer: vec![0; CHUNK],
@@ -38,11 +38,11 @@ impl Window {
         }
     }
 
-    pub(super) fn input(&self) -> &Input {
+    pub(super) fn input(&self) -> &RawInput {
         &self.input
     }
 
-    /// What is there.
+    /// Returns the bytes that were read and not yet used.
     pub(super) fn data(&self) -> &[u8] {
         self.buffer.get(self.from..self.to).unwrap_or_default()
     }
@@ -52,7 +52,7 @@ impl Window {
         self.ended && self.error.is_none()
     }
 
-    /// Takes bytes away from the front.
+    /// Removes bytes from the front.
     pub(super) fn consume(&mut self, bytes: usize) {
         self.from = self.to.min(self.from + bytes);
         if bytes > LARGE {
@@ -66,7 +66,7 @@ impl Window {
         }
     }
 
-    /// Reads on. `line` is where the record began that is not whole yet.
+    /// Reads more. `line`: the first line of the record that is not whole yet.
     ///
     /// # Errors
     /// The input cannot be read, is damaged, or the record is longer than [`MOST_RECORD_BYTES`].
@@ -111,8 +111,7 @@ impl Window {
         }
     }
 
-    /// Fills all of the room, so that what is there is looked at once and not once for each small
-    /// piece.
+    /// Fills the buffer, so that the data is scanned once and not once for each small piece.
     fn fill(&mut self) {
         while let Some(room) = self.buffer.get_mut(self.to..).filter(|r| !r.is_empty()) {
             match self.input.reader.read(room) {
@@ -131,7 +130,7 @@ impl Window {
         }
     }
 
-    /// A fault of the file's form.
+    /// Returns a fault of the file's form.
     pub(super) fn form(&self, line: u64, reason: impl Into<String>) -> SourceFault {
         SourceFault::Form {
             name: self.input.name.clone(),
@@ -142,7 +141,7 @@ impl Window {
 
     fn fault(&self, error: io::Error, line: u64) -> SourceFault {
         match error.get_ref().and_then(|inner| inner.downcast_ref()) {
-            Some(Damaged(reason)) => self.form(line, reason.clone()),
+            Some(ArchiveDamage(reason)) => self.form(line, reason.clone()),
             None => SourceFault::Io {
                 name: self.input.name.clone(),
                 error,
@@ -157,7 +156,7 @@ mod tests {
 
     #[test]
     fn behind_a_long_record_memory_is_given_back() {
-        let mut window = Window::new(Input::of("long", io::repeat(b'x')));
+        let mut window = Window::new(RawInput::of("long", io::repeat(b'x')));
         while window.data().len() < 40 << 20 {
             window.more(1).unwrap();
         }
@@ -173,7 +172,7 @@ mod tests {
 
     #[test]
     fn a_record_past_the_limit_is_refused_with_the_limit_and_memory_stays_bounded() {
-        let mut window = Window::new(Input::of("endless", io::repeat(b'x')));
+        let mut window = Window::new(RawInput::of("endless", io::repeat(b'x')));
         let fault = loop {
             match window.more(7) {
                 Ok(()) => assert!(window.buffer.len() <= MOST_RECORD_BYTES + 2 * CHUNK),

@@ -73,7 +73,7 @@ impl Member {
         })
     }
 
-    /// Its bytes. `wrap` is put around what is read of the archive.
+    /// Unpacks the file. `wrap` is put around the reader of the archive.
     pub(super) fn unpack<R: Read + Send + 'static>(
         self,
         wrap: impl FnOnce(io::Take<File>) -> R,
@@ -83,7 +83,7 @@ impl Member {
             CompressionMethod::Stored => Box::new(packed),
             _ => Box::new(DeflateDecoder::new(packed)),
         };
-        Box::new(Checked {
+        Box::new(CheckedReader {
             inner: CrcReader::new(inner),
             size: self.size,
             crc: self.crc,
@@ -91,14 +91,14 @@ impl Member {
     }
 }
 
-/// Holds what was unpacked against what the archive says of it.
-struct Checked {
+/// A reader that compares the unpacked bytes with the checksum of the archive.
+struct CheckedReader {
     inner: CrcReader<Box<dyn Read + Send>>,
     size: u64,
     crc: u32,
 }
 
-impl Read for Checked {
+impl Read for CheckedReader {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let bytes = self.inner.read(buffer)?;
         let found = self.inner.crc();

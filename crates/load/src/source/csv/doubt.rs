@@ -1,6 +1,6 @@
 //! Backslashes that look like escapes in a file of which nothing was said of them.
 
-use crate::source::csv_text::record::{Piece, Record, Scan};
+use crate::source::csv_text::record::{FieldPlace, Record, ScanEnd};
 use crate::source::csv_text::splitter::Splitter;
 use crate::source::csv_text::style::{Escapes, Style};
 
@@ -34,8 +34,8 @@ pub(super) fn check(found: &Record, raw: &[u8], splitter: &Splitter) -> Result<(
 fn has_null(found: &Record, raw: &[u8]) -> bool {
     memchr::memmem::find(raw, b"\\N").is_some()
         && found.pieces.iter().any(|piece| match *piece {
-            Piece::Bare(from, to) => raw.get(from..to) == Some(b"\\N"),
-            Piece::Quoted(..) | Piece::Patched(..) | Piece::Escaped(_) => false,
+            FieldPlace::Bare(from, to) => raw.get(from..to) == Some(b"\\N"),
+            FieldPlace::Quoted(..) | FieldPlace::Patched(..) | FieldPlace::Escaped(_) => false,
         })
 }
 
@@ -51,7 +51,7 @@ fn is_another(raw: &[u8], splitter: &Splitter) -> bool {
     let mut other = Record::default();
     let most = splitter.columns.unwrap_or_default();
     let ended = other.scan(raw, style, most, true);
-    ended == Scan::Whole && other.beyond.is_none() && splitter.columns == Some(other.count)
+    ended == ScanEnd::Whole && other.beyond.is_none() && splitter.columns == Some(other.count)
 }
 
 fn has_escaped_quote(raw: &[u8], quote: Option<u8>) -> bool {
@@ -106,7 +106,7 @@ mod tests {
         let splitter = Splitter::sample(columns);
         let mut found = Record::default();
         let ended = found.scan(text.as_bytes(), splitter.style, columns, true);
-        assert_eq!((ended, found.count), (Scan::Whole, columns), "{text}");
+        assert_eq!((ended, found.count), (ScanEnd::Whole, columns), "{text}");
         check(&found, &text.as_bytes()[..found.end], &splitter)
     }
 

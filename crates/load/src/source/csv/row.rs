@@ -3,9 +3,9 @@
 use windrow_core::{Field, Means};
 
 use super::doubt;
-use crate::source::csv_text::record::{Piece, Record, Scan};
+use crate::source::csv_text::record::{FieldPlace, Record, ScanEnd};
 use crate::source::csv_text::splitter::{Position, Splitter};
-use crate::source::portion::{Bad, Portion};
+use crate::source::portion::{BadRecord, Portion};
 use crate::source::skip;
 
 impl Splitter {
@@ -20,7 +20,7 @@ impl Splitter {
         let (text, patched) = match self.check(found, raw) {
             Ok(texts) => texts,
             Err(reason) => {
-                portion.bad.push(Bad {
+                portion.bad.push(BadRecord {
                     record: at.record,
                     line: at.line,
                     raw: raw.to_vec(),
@@ -30,7 +30,7 @@ impl Splitter {
             }
         };
         let mut means = self.means.iter().copied();
-        let mut field = |piece: &Piece| {
+        let mut field = |piece: &FieldPlace| {
             let means = means.next().unwrap_or_default();
             field(*piece, found, (text, patched), &self.nulls, means)
         };
@@ -57,7 +57,7 @@ impl Splitter {
         let mut found = Record::default();
         let most = self.columns.unwrap_or_default();
         let (mut rest, mut at) = (text, first);
-        while !rest.is_empty() && found.scan(rest, self.style, most, true) == Scan::Whole {
+        while !rest.is_empty() && found.scan(rest, self.style, most, true) == ScanEnd::Whole {
             let (record, behind) = rest.split_at(found.next.min(rest.len()));
             if self.is_record(&found) {
                 let raw = record.get(..found.end).unwrap_or_default();
@@ -86,19 +86,19 @@ impl Record {
     /// quotes then. `texts`: the record, and what was taken out of it.
     pub(super) fn text<'a>(
         &self,
-        piece: Piece,
+        piece: FieldPlace,
         (text, patched): (&'a str, &'a str),
     ) -> (&'a str, Option<&'a str>) {
         // Delimiters, quotes and escapes are ASCII: text can be cut at each of them.
         let cut = |text: &'a str, (from, to)| text.get(from..to).unwrap_or_default();
         match piece {
-            Piece::Bare(from, to) => {
+            FieldPlace::Bare(from, to) => {
                 let value = cut(text, (from, to));
                 (value, Some(value))
             }
-            Piece::Quoted(from, to) => (cut(text, (from, to)), None),
-            Piece::Patched(from, to) => (cut(patched, (from, to)), None),
-            Piece::Escaped(at) => match self.escaped.get(at) {
+            FieldPlace::Quoted(from, to) => (cut(text, (from, to)), None),
+            FieldPlace::Patched(from, to) => (cut(patched, (from, to)), None),
+            FieldPlace::Escaped(at) => match self.escaped.get(at) {
                 Some(field) => (cut(patched, field.taken), Some(cut(text, field.raw))),
                 None => ("", None),
             },
@@ -110,7 +110,7 @@ impl Record {
 /// as it is to COPY. Elsewhere an array of JSON stays one, for columns of arrays, and an object
 /// where the column is still to get its type.
 fn field<'a>(
-    piece: Piece,
+    piece: FieldPlace,
     found: &Record,
     texts: (&'a str, &'a str),
     nulls: &[Box<str>],

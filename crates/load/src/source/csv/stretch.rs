@@ -1,7 +1,7 @@
 //! Records that need no care, found in a text without being read.
 
 use crate::source::csv_text::style::Style;
-use crate::source::portion::Most;
+use crate::source::portion::PortionLimits;
 
 /// Records that lie one behind the other.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -15,7 +15,7 @@ pub(super) struct Stretch<'a> {
 
 /// The whole records that a text begins with. None of them is an empty line, and in none of them is
 /// what [`windrow_core::CsvText`] may not hold.
-pub(super) fn stretch(text: &[u8], style: Style, quote: u8, most: Most) -> Stretch<'_> {
+pub(super) fn stretch(text: &[u8], style: Style, quote: u8, most: PortionLimits) -> Stretch<'_> {
     let mut found = Stretch::default();
     let (mut within, mut begin, mut lines) = (false, 0, 0);
     // Behind the last quote.
@@ -97,7 +97,7 @@ mod tests {
     };
 
     fn found(text: &[u8]) -> (&str, usize, u64, bool) {
-        let most = Most {
+        let most = PortionLimits {
             records: 3,
             bytes: 1000,
         };
@@ -114,7 +114,7 @@ mod tests {
         assert_eq!(found(b"a\nb\nc\nd\n"), ("a\nb\nc\n", 3, 3, false));
         assert_eq!(found(b"a,\"b\nc\n"), ("", 0, 0, false));
         assert_eq!(found(b""), ("", 0, 0, false));
-        let few = Most {
+        let few = PortionLimits {
             records: 9,
             bytes: 3,
         };

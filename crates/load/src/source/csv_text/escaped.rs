@@ -1,74 +1,18 @@
-//! Fields of a file in which a character can take the meaning from the one behind it.
+//! Fields without quotes in a file in which a character can take the meaning from the one after it.
 
-use super::record::{Ended, EscapedField, Piece, Record};
+use super::record::{EscapedField, FieldEnd, FieldPlace, Record};
 use super::style::{Escapes, Style};
 
 impl Record {
-    /// Reads the field that begins at `at`.
-    pub(in crate::source) fn escaped_field(
-        &mut self,
-        text: &[u8],
-        at: usize,
-        style: (Style, Escapes),
-        last: bool,
-        most: usize,
-    ) -> Ended {
-        match style.0.quote {
-            Some(quote) if text.get(at) == Some(&quote) => {
-                self.escaped_quoted(text, at, style, last, most)
-            }
-            _ => self.escaped_bare(text, at, style, last, most),
-        }
-    }
-
-    fn escaped_quoted(
-        &mut self,
-        text: &[u8],
-        open: usize,
-        (style, escapes): (Style, Escapes),
-        last: bool,
-        most: usize,
-    ) -> Ended {
-        let begin = self.scratch.len();
-        let quote = style.quote.unwrap_or_default();
-        let mut at = open + 1;
-        loop {
-            let inside = text.get(at..).unwrap_or_default();
-            let Some(length) = memchr::memchr2(quote, escapes.character(), inside) else {
-                return if last { Ended::Open(open) } else { Ended::Cut };
-            };
-            let (plain, behind) = inside.split_at(length);
-            self.scratch.extend_from_slice(plain);
-            let sign = at + length;
-            if behind.first() != Some(&quote) {
-                match self.take(text, sign, escapes, last) {
-                    Some(next) => at = next,
-                    None => return Ended::Cut,
-                }
-            } else if behind.get(1) == Some(&quote) {
-                self.scratch.push(quote);
-                at = sign + 2;
-            } else {
-                let ended = match self.behind(text, sign + 1, style, last) {
-                    Some(ended) => ended,
-                    None => self.beyond(text, sign + 1, style, last),
-                };
-                if !matches!(ended, Ended::Cut) {
-                    self.push(Piece::Patched(begin, self.scratch.len()), most);
-                }
-                return ended;
-            }
-        }
-    }
-
-    fn escaped_bare(
+    /// Reads a field without quotes that may hold escapes.
+    pub(super) fn escaped_bare(
         &mut self,
         text: &[u8],
         from: usize,
         (style, escapes): (Style, Escapes),
         last: bool,
         most: usize,
-    ) -> Ended {
+    ) -> FieldEnd {
         let begin = self.scratch.len();
         // Behind the last escape.
         let mut at = from;
@@ -77,13 +21,13 @@ impl Record {
             let (delimiter, end) = (style.delimiter, style.line_end);
             let found = memchr::memchr3(delimiter, end, escapes.character(), rest);
             if found.is_none() && !last {
-                return Ended::Cut;
+                return FieldEnd::Cut;
             }
             let sign = at + found.unwrap_or(rest.len());
             match text.get(sign) {
                 Some(b) if *b == delimiter => {
                     self.push_bare(text, (from, sign), (begin, at), style, most);
-                    return Ended::Field(sign + 1);
+                    return FieldEnd::Field(sign + 1);
                 }
                 Some(b) if *b != end => {
                     let plain = text.get(at..sign).unwrap_or_default();
@@ -91,7 +35,7 @@ impl Record {
                     self.scratch.extend_from_slice(plain);
                     match self.take(text, sign, escapes, last) {
                         Some(next) => at = next,
-                        None => return Ended::Cut,
+                        None => return FieldEnd::Cut,
                     }
                 }
                 end => {
@@ -99,7 +43,7 @@ impl Record {
                     let to = style.without_cr(text, at, sign);
                     self.push_bare(text, (from, to), (begin, at), style, most);
                     self.finish(to, next);
-                    return Ended::Record;
+                    return FieldEnd::Record;
                 }
             }
         }
@@ -107,7 +51,13 @@ impl Record {
 
     /// Takes the escape at this place; returns where the text goes on. `None`: the text ends before
     /// the escape does.
-    fn take(&mut self, text: &[u8], sign: usize, escapes: Escapes, last: bool) -> Option<usize> {
+    pub(super) fn take(
+        &mut self,
+        text: &[u8],
+        sign: usize,
+        escapes: Escapes,
+        last: bool,
+    ) -> Option<usize> {
         /// A backslash and the digits of a number behind it.
         const LONGEST: usize = 4;
         let behind = text.get(sign + 1..).unwrap_or_default();
@@ -129,7 +79,7 @@ impl Record {
         let rest = text.get(at..raw.1).unwrap_or_default();
         self.stray |= memchr::memchr(style.other_end(), rest).is_some();
         if at == raw.0 {
-            self.push(Piece::Bare(raw.0, raw.1), most);
+            self.push(FieldPlace::Bare(raw.0, raw.1), most);
             return;
         }
         self.scratch.extend_from_slice(rest);
@@ -137,13 +87,13 @@ impl Record {
             raw,
             taken: (begin, self.scratch.len()),
         });
-        self.push(Piece::Escaped(self.escaped.len() - 1), most);
+        self.push(FieldPlace::Escaped(self.escaped.len() - 1), most);
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::record::Scan;
+    use super::super::record::ScanEnd;
     use super::*;
 
     const COPY: Style = Style {
@@ -162,14 +112,17 @@ mod tests {
 
     fn scanned(text: &str, style: Style) -> (Vec<String>, Record) {
         let mut record = Record::default();
-        assert_eq!(record.scan(text.as_bytes(), style, 99, true), Scan::Whole);
+        assert_eq!(
+            record.scan(text.as_bytes(), style, 99, true),
+            ScanEnd::Whole
+        );
         let fields = record.pieces.iter().map(|piece| {
             let (from, to) = match *piece {
-                Piece::Bare(from, to) | Piece::Quoted(from, to) => {
+                FieldPlace::Bare(from, to) | FieldPlace::Quoted(from, to) => {
                     return text[from..to].to_owned();
                 }
-                Piece::Patched(from, to) => (from, to),
-                Piece::Escaped(field) => record.escaped[field].taken,
+                FieldPlace::Patched(from, to) => (from, to),
+                FieldPlace::Escaped(field) => record.escaped[field].taken,
             };
             String::from_utf8(record.scratch[from..to].to_vec()).unwrap()
         });
@@ -205,7 +158,7 @@ mod tests {
             let mut record = Record::default();
             for cut in 0..text.len() {
                 let cut = &text.as_bytes()[..cut];
-                assert_eq!(record.scan(cut, style, 9, false), Scan::Cut, "{cut:?}");
+                assert_eq!(record.scan(cut, style, 9, false), ScanEnd::Cut, "{cut:?}");
             }
         }
     }

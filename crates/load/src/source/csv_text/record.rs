@@ -12,11 +12,10 @@ pub(in crate::source) const MOST_COLUMNS: usize = 32_767;
 
 /// A field's place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::source) enum Piece {
+pub(in crate::source) enum FieldPlace {
     /// Without quotes: from and to, in the record.
     Bare(usize, usize),
-    /// What stands between a pair of quotes, which holds no other quote: from and to, in the
-    /// record.
+    /// The text between a pair of quotes, without other quotes: from and to, in the record.
     Quoted(usize, usize),
     /// Between quotes, with doubled quotes and escapes taken out: from and to, in
     /// [`Record::scratch`].
@@ -34,9 +33,9 @@ pub(in crate::source) struct EscapedField {
     pub(in crate::source) taken: (usize, usize),
 }
 
-/// How a scan ended.
+/// The end of a scan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::source) enum Scan {
+pub(in crate::source) enum ScanEnd {
     /// The record is whole.
     Whole,
     /// The text ends before the record does.
@@ -45,22 +44,22 @@ pub(in crate::source) enum Scan {
     Open(usize),
 }
 
-/// What was found. Kept between records for its memory.
+/// The record that was found. Kept between records for its memory.
 #[derive(Debug, Default)]
 pub(in crate::source) struct Record {
     /// The fields, as far as they are wanted.
-    pub(in crate::source) pieces: Vec<Piece>,
-    /// How many fields there are.
+    pub(in crate::source) pieces: Vec<FieldPlace>,
+    /// The number of fields.
     pub(in crate::source) count: usize,
-    /// The text of [`Piece::Patched`] and [`Piece::Escaped`].
+    /// The text of [`FieldPlace::Patched`] and [`FieldPlace::Escaped`].
     pub(in crate::source) scratch: Vec<u8>,
-    /// The fields of [`Piece::Escaped`].
+    /// The fields of [`FieldPlace::Escaped`].
     pub(in crate::source) escaped: Vec<EscapedField>,
-    /// Where the record ends, without its line end.
+    /// The end of the record, without its line end.
     pub(in crate::source) end: usize,
-    /// Where the next one begins.
+    /// The beginning of the next record.
     pub(in crate::source) next: usize,
-    /// Lines that it takes.
+    /// Lines of the record.
     pub(in crate::source) lines: u64,
     /// True if a carriage return (or line feed, where lines end by the other) stands outside of
     /// quotes.
@@ -69,8 +68,8 @@ pub(in crate::source) struct Record {
     pub(in crate::source) beyond: Option<usize>,
 }
 
-/// Where a field ended.
-pub(in crate::source) enum Ended {
+/// The end of a field.
+pub(in crate::source) enum FieldEnd {
     /// At a delimiter; the next field begins here.
     Field(usize),
     /// At the record's end.
@@ -95,23 +94,26 @@ impl Record {
         style: Style,
         most: usize,
         last: bool,
-    ) -> Scan {
+    ) -> ScanEnd {
         self.pieces.clear();
         self.scratch.clear();
         self.escaped.clear();
         (self.count, self.lines, self.stray, self.beyond) = (0, 1, false, None);
         let (mut at, mut quoted) = (0, false);
         loop {
-            let ended = match style.escapes {
-                None => self.field(text, at, style, last, most),
-                Some(escapes) => self.escaped_field(text, at, (style, escapes), last, most),
+            let ended = match style.quote {
+                Some(quote) if text.get(at) == Some(&quote) => {
+                    self.quoted(text, at, (style, quote), last, most)
+                }
+                _ => self.bare(text, at, style, last, most),
             };
-            quoted |= !matches!(self.pieces.last(), Some(Piece::Bare(..))) || self.count > most;
+            quoted |=
+                !matches!(self.pieces.last(), Some(FieldPlace::Bare(..))) || self.count > most;
             match ended {
-                Ended::Field(next) => at = next,
-                Ended::Record => break,
-                Ended::Cut => return Scan::Cut,
-                Ended::Open(quote) => return Scan::Open(quote),
+                FieldEnd::Field(next) => at = next,
+                FieldEnd::Record => break,
+                FieldEnd::Cut => return ScanEnd::Cut,
+                FieldEnd::Open(quote) => return ScanEnd::Open(quote),
             }
         }
         let record = text.get(..self.end).unwrap_or_default();
@@ -120,40 +122,46 @@ impl Record {
             self.lines += memchr::memchr_iter(style.line_end, record).count() as u64;
         }
         self.stray |= self.has_stray(record, style);
-        Scan::Whole
+        ScanEnd::Whole
     }
 
     fn has_stray(&self, record: &[u8], style: Style) -> bool {
         let other = style.other_end();
         memchr::memchr(other, record).is_some()
             && self.pieces.iter().any(|piece| match *piece {
-                Piece::Bare(from, to) => {
+                FieldPlace::Bare(from, to) => {
                     let field = record.get(from..to).unwrap_or_default();
                     memchr::memchr(other, field).is_some()
                 }
-                Piece::Quoted(..) | Piece::Patched(..) | Piece::Escaped(_) => false,
+                FieldPlace::Quoted(..) | FieldPlace::Patched(..) | FieldPlace::Escaped(_) => false,
             })
     }
 
-    /// Reads the field that begins at `at`.
-    fn field(&mut self, text: &[u8], at: usize, style: Style, last: bool, most: usize) -> Ended {
-        match style.quote {
-            Some(quote) if text.get(at) == Some(&quote) => {
-                let inside = text.get(at + 1..).unwrap_or_default();
-                let Some(length) = memchr::memchr(quote, inside) else {
-                    return if last { Ended::Open(at) } else { Ended::Cut };
+    /// Reads a field that begins with a quote, at `open`.
+    fn quoted(
+        &mut self,
+        text: &[u8],
+        open: usize,
+        (style, quote): (Style, u8),
+        last: bool,
+        most: usize,
+    ) -> FieldEnd {
+        if style.escapes.is_none() {
+            let inside = text.get(open + 1..).unwrap_or_default();
+            let Some(length) = memchr::memchr(quote, inside) else {
+                return if last {
+                    FieldEnd::Open(open)
+                } else {
+                    FieldEnd::Cut
                 };
-                let close = at + 1 + length;
-                match self.behind(text, close + 1, style, last) {
-                    Some(ended) => {
-                        self.push(Piece::Quoted(at + 1, close), most);
-                        ended
-                    }
-                    None => self.patched(text, at, style, last, most),
-                }
+            };
+            let close = open + 1 + length;
+            if let Some(ended) = self.behind(text, close + 1, style, last) {
+                self.push(FieldPlace::Quoted(open + 1, close), most);
+                return ended;
             }
-            _ => self.bare(text, at, style, last, most),
         }
+        self.patched(text, open, (style, quote), last, most)
     }
 
     /// Returns the end of the field if one stands at this place, behind a quote that closes.
@@ -163,27 +171,27 @@ impl Record {
         at: usize,
         style: Style,
         last: bool,
-    ) -> Option<Ended> {
+    ) -> Option<FieldEnd> {
         match text.get(at) {
-            None if !last => Some(Ended::Cut),
+            None if !last => Some(FieldEnd::Cut),
             None => {
                 self.finish(at, at);
-                Some(Ended::Record)
+                Some(FieldEnd::Record)
             }
-            Some(b) if *b == style.delimiter => Some(Ended::Field(at + 1)),
+            Some(b) if *b == style.delimiter => Some(FieldEnd::Field(at + 1)),
             Some(b) if *b == style.line_end => {
                 self.finish(at, at + 1);
-                Some(Ended::Record)
+                Some(FieldEnd::Record)
             }
             Some(b'\r') if style.line_end == b'\n' => match text.get(at + 1) {
                 Some(b'\n') => {
                     self.finish(at, at + 2);
-                    Some(Ended::Record)
+                    Some(FieldEnd::Record)
                 }
-                None if !last => Some(Ended::Cut),
+                None if !last => Some(FieldEnd::Cut),
                 None => {
                     self.finish(at, at + 1);
-                    Some(Ended::Record)
+                    Some(FieldEnd::Record)
                 }
                 Some(_) => None,
             },
@@ -192,61 +200,83 @@ impl Record {
     }
 
     /// Reads a field that begins without a quote.
-    fn bare(&mut self, text: &[u8], from: usize, style: Style, last: bool, most: usize) -> Ended {
+    fn bare(
+        &mut self,
+        text: &[u8],
+        from: usize,
+        style: Style,
+        last: bool,
+        most: usize,
+    ) -> FieldEnd {
+        if let Some(escapes) = style.escapes {
+            return self.escaped_bare(text, from, (style, escapes), last, most);
+        }
         let rest = text.get(from..).unwrap_or_default();
         let Some(length) = memchr::memchr2(style.delimiter, style.line_end, rest) else {
             if !last {
-                return Ended::Cut;
+                return FieldEnd::Cut;
             }
             let to = style.without_cr(text, from, text.len());
-            self.push(Piece::Bare(from, to), most);
+            self.push(FieldPlace::Bare(from, to), most);
             self.finish(to, text.len());
-            return Ended::Record;
+            return FieldEnd::Record;
         };
         let at = from + length;
         if text.get(at) == Some(&style.delimiter) {
-            self.push(Piece::Bare(from, at), most);
-            return Ended::Field(at + 1);
+            self.push(FieldPlace::Bare(from, at), most);
+            return FieldEnd::Field(at + 1);
         }
         let to = style.without_cr(text, from, at);
-        self.push(Piece::Bare(from, to), most);
+        self.push(FieldPlace::Bare(from, to), most);
         self.finish(to, at + 1);
-        Ended::Record
+        FieldEnd::Record
     }
 
-    /// Reads a field that begins with a quote and holds others.
+    /// Reads a field that begins with a quote, at `open`, and may hold quotes and escapes.
     fn patched(
         &mut self,
         text: &[u8],
         open: usize,
-        style: Style,
+        (style, quote): (Style, u8),
         last: bool,
         most: usize,
-    ) -> Ended {
+    ) -> FieldEnd {
         let begin = self.scratch.len();
-        let quote = style.quote.unwrap_or_default();
         let mut at = open + 1;
         loop {
             let inside = text.get(at..).unwrap_or_default();
-            let Some(length) = memchr::memchr(quote, inside) else {
-                return if last { Ended::Open(open) } else { Ended::Cut };
+            let found = match style.escapes {
+                None => memchr::memchr(quote, inside),
+                Some(escapes) => memchr::memchr2(quote, escapes.character(), inside),
             };
-            let found = inside.get(..length).unwrap_or_default();
-            self.scratch.extend_from_slice(found);
-            let close = at + length;
-            if text.get(close + 1) == Some(&quote) {
+            let Some(length) = found else {
+                return if last {
+                    FieldEnd::Open(open)
+                } else {
+                    FieldEnd::Cut
+                };
+            };
+            let (plain, behind) = inside.split_at(length);
+            self.scratch.extend_from_slice(plain);
+            let sign = at + length;
+            if let Some(escapes) = style.escapes.filter(|_| behind.first() != Some(&quote)) {
+                match self.take(text, sign, escapes, last) {
+                    Some(next) => at = next,
+                    None => return FieldEnd::Cut,
+                }
+            } else if behind.get(1) == Some(&quote) {
                 self.scratch.push(quote);
-                at = close + 2;
-                continue;
+                at = sign + 2;
+            } else {
+                let ended = match self.behind(text, sign + 1, style, last) {
+                    Some(ended) => ended,
+                    None => self.beyond(text, sign + 1, style, last),
+                };
+                if !matches!(ended, FieldEnd::Cut) {
+                    self.push(FieldPlace::Patched(begin, self.scratch.len()), most);
+                }
+                return ended;
             }
-            let ended = match self.behind(text, close + 1, style, last) {
-                Some(ended) => ended,
-                None => self.beyond(text, close + 1, style, last),
-            };
-            if !matches!(ended, Ended::Cut) {
-                self.push(Piece::Patched(begin, self.scratch.len()), most);
-            }
-            return ended;
         }
     }
 
@@ -258,25 +288,25 @@ impl Record {
         from: usize,
         style: Style,
         last: bool,
-    ) -> Ended {
+    ) -> FieldEnd {
         self.beyond.get_or_insert(self.count + 1);
         let rest = text.get(from..).unwrap_or_default();
         let Some(length) = memchr::memchr2(style.delimiter, style.line_end, rest) else {
             if !last {
-                return Ended::Cut;
+                return FieldEnd::Cut;
             }
             self.finish(style.without_cr(text, from, text.len()), text.len());
-            return Ended::Record;
+            return FieldEnd::Record;
         };
         let at = from + length;
         if text.get(at) == Some(&style.delimiter) {
-            return Ended::Field(at + 1);
+            return FieldEnd::Field(at + 1);
         }
         self.finish(style.without_cr(text, from, at), at + 1);
-        Ended::Record
+        FieldEnd::Record
     }
 
-    pub(in crate::source) fn push(&mut self, piece: Piece, most: usize) {
+    pub(in crate::source) fn push(&mut self, piece: FieldPlace, most: usize) {
         self.count += 1;
         if self.pieces.len() < most {
             self.pieces.push(piece);
@@ -301,15 +331,18 @@ mod tests {
 
     fn fields(text: &str, style: Style) -> (Vec<(char, String)>, Record) {
         let mut record = Record::default();
-        assert_eq!(record.scan(text.as_bytes(), style, 99, true), Scan::Whole);
+        assert_eq!(
+            record.scan(text.as_bytes(), style, 99, true),
+            ScanEnd::Whole
+        );
         let fields = record.pieces.iter().map(|piece| match *piece {
-            Piece::Bare(from, to) => ('b', text[from..to].to_owned()),
-            Piece::Quoted(from, to) => ('q', text[from..to].to_owned()),
-            Piece::Patched(from, to) => {
+            FieldPlace::Bare(from, to) => ('b', text[from..to].to_owned()),
+            FieldPlace::Quoted(from, to) => ('q', text[from..to].to_owned()),
+            FieldPlace::Patched(from, to) => {
                 let bytes = record.scratch[from..to].to_vec();
                 ('p', String::from_utf8(bytes).unwrap())
             }
-            Piece::Escaped(field) => {
+            FieldPlace::Escaped(field) => {
                 let (from, to) = record.escaped[field].taken;
                 let bytes = record.scratch[from..to].to_vec();
                 ('e', String::from_utf8(bytes).unwrap())
@@ -395,11 +428,15 @@ mod tests {
         let mut record = Record::default();
         for cut in 0..text.len() {
             let cut = &text.as_bytes()[..cut];
-            assert_eq!(record.scan(cut, STYLE, 9, false), Scan::Cut, "{cut:?}");
+            assert_eq!(record.scan(cut, STYLE, 9, false), ScanEnd::Cut, "{cut:?}");
         }
         for cut in [4, 5, 9] {
             let cut = &text.as_bytes()[..cut];
-            assert_eq!(record.scan(cut, STYLE, 9, true), Scan::Open(3), "{cut:?}");
+            assert_eq!(
+                record.scan(cut, STYLE, 9, true),
+                ScanEnd::Open(3),
+                "{cut:?}"
+            );
         }
     }
 

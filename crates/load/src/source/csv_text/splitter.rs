@@ -1,15 +1,15 @@
-//! What is known of the records of a file.
+//! The form of a file's records.
 
 use windrow_core::Means;
 
 use super::record::Record;
 use super::style::Style;
 
-/// What is known of a file's records.
+/// The form of a file's records.
 #[derive(Clone, Debug)]
 pub(in crate::source) struct Splitter {
     pub(in crate::source) style: Style,
-    /// What stands for no value.
+    /// Fields that mean "no value".
     pub(in crate::source) nulls: Vec<Box<str>>,
     /// Fields that a record has; `None` before the first record of a file without a header.
     pub(in crate::source) columns: Option<usize>,
@@ -19,18 +19,18 @@ pub(in crate::source) struct Splitter {
     /// True if a record in which backslashes look like escapes is refused, for nothing was said of
     /// them.
     pub(in crate::source) doubts: bool,
-    /// Which of them rows are made of; `None`: all.
+    /// The fields that rows are made of; `None`: all.
     pub(in crate::source) chosen: Option<Vec<usize>>,
-    /// Of each field of a row what its column makes of it; none: what it looks like.
+    /// The meaning of each field of a row in its column; empty: what the field looks like.
     pub(in crate::source) means: Vec<Means>,
 }
 
-/// Where a record stands.
+/// The position of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::source) struct Position {
-    /// Its number among all records.
+    /// The record's number among all records.
     pub(in crate::source) record: u64,
-    /// The line that it begins on.
+    /// The record's first line.
     pub(in crate::source) line: u64,
 }
 

@@ -1,4 +1,4 @@
-//! Records that are handed out as they stand in the file.
+//! Records that are handed out as in the file.
 
 use std::sync::Arc;
 
@@ -11,12 +11,12 @@ use super::splitter::{Position, Splitter};
 pub(in crate::source) struct Unsplit {
     pub(in crate::source) splitter: Arc<Splitter>,
     pub(in crate::source) style: Arc<CsvStyle>,
-    /// They, with their line ends.
+    /// The records, with their line ends.
     pub(in crate::source) text: String,
     pub(in crate::source) records: usize,
-    /// Lines that they take.
+    /// The number of lines.
     pub(in crate::source) lines: u64,
-    /// Where the first of them stands.
+    /// The position of the first record.
     pub(in crate::source) first: Position,
 }
 
@@ -29,13 +29,13 @@ impl Unsplit {
         }
     }
 
-    /// The first line and the last.
+    /// Returns the first line and the last.
     pub(in crate::source) fn lines(&self) -> (u64, u64) {
         let first = self.first.line;
         (first, first + self.lines.saturating_sub(1))
     }
 
-    /// The memory.
+    /// Returns the memory.
     pub(in crate::source) fn into_text(self) -> String {
         self.text
     }

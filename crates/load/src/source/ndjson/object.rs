@@ -63,7 +63,8 @@ impl Columns {
         self.places.contains_key(key)
     }
 
-    /// Most files have their keys in the same order on all lines.
+    /// Returns the column of a key. PortionLimits files have their keys in the same order on all
+    /// lines.
     fn place(&self, key: &str, likely: usize) -> Option<usize> {
         match self.names.get(likely) {
             Some(name) if **name == *key => Some(likely),
@@ -72,10 +73,10 @@ impl Columns {
     }
 }
 
-/// The keys of an object, in order.
+/// Returns the keys of an object, in order.
 ///
 /// # Errors
-/// It is no object.
+/// The line is no object.
 pub(super) fn keys(line: &str) -> Result<Vec<Name>, String> {
     struct Keys;
     impl<'de> Visitor<'de> for Keys {
@@ -99,10 +100,10 @@ pub(super) fn keys(line: &str) -> Result<Vec<Name>, String> {
     Ok(names)
 }
 
-/// The values of an object, in the order of the columns.
+/// Returns the values of an object, in the order of the columns.
 ///
 /// # Errors
-/// What to tell the user: no object, a key that is no column or occurs twice, a NUL character.
+/// The sentence for the user: no object, a key that is no column or occurs twice, a NUL character.
 pub(super) fn cells<'a>(line: &'a str, columns: &Columns) -> Result<Vec<Cell<'a>>, String> {
     let mut json = serde_json::Deserializer::from_str(line);
     let cells = json
@@ -174,7 +175,7 @@ impl Visitor<'_> for Place<'_> {
     }
 }
 
-/// A value from its text, which is known to be well-formed.
+/// Reads a value from its text, which is known to be well-formed.
 fn value(raw: &str) -> Result<Cell<'_>, String> {
     let Some(inner) = raw.strip_prefix('"').and_then(|r| r.strip_suffix('"')) else {
         return Ok(if raw == "null" {
@@ -191,11 +192,11 @@ fn value(raw: &str) -> Result<Cell<'_>, String> {
     Ok(Cell::Owned(text))
 }
 
-/// What is said of a line that is none.
+/// The beginning of messages about a line that is no object.
 const NO_OBJECT: &str = "is not a JSON object";
 
-/// serde_json counts lines within what it was given, which is one line here: only the column is of
-/// use.
+/// Returns the message of an error. serde_json counts lines within its input, which is one line
+/// here, so only the column is of use.
 fn words(error: &serde_json::Error) -> String {
     let text = error.to_string();
     let message = match text.rsplit_once(" at line ") {

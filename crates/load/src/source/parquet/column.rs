@@ -1,62 +1,36 @@
 //! One column of a batch, whose values are read as texts.
 
 use arrow_array::cast::AsArray;
-use arrow_array::types::{self, ArrowPrimitiveType};
-use arrow_array::{
-    Array, ArrayRef, BinaryArray, BooleanArray, Decimal32Array, Decimal64Array, Decimal128Array,
-    Decimal256Array, FixedSizeBinaryArray, FixedSizeListArray, Float16Array, Float32Array,
-    Float64Array, Int8Array, Int16Array, Int32Array, Int64Array, ListArray, MapArray,
-    PrimitiveArray, StringArray, StructArray, UInt8Array, UInt16Array, UInt32Array, UInt64Array,
+use arrow_array::types::{
+    ArrowPrimitiveType, Date32Type, Decimal32Type, Decimal64Type, Decimal128Type, Decimal256Type,
+    Float16Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type,
+    Time32MillisecondType, Time32SecondType, Time64MicrosecondType, Time64NanosecondType,
+    TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType,
+    TimestampSecondType, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
 };
+use arrow_array::{Array, ArrayRef};
 use arrow_schema::extension::{EXTENSION_TYPE_NAME_KEY, ExtensionType, Json, Uuid};
 use arrow_schema::{DataType, Field, TimeUnit};
 use windrow_core::Holds;
 
-use super::kind::Kind;
+use super::kind::ValueKind;
 use super::number::{decimal, float, int};
 use super::text::{self, Unit};
 
-/// The values, by the type that Parquet gives them.
-pub(super) enum Column {
-    Nothing,
-    Bool(BooleanArray),
-    I8(Int8Array),
-    I16(Int16Array),
-    I32(Int32Array),
-    I64(Int64Array),
-    U8(UInt8Array),
-    U16(UInt16Array),
-    U32(UInt32Array),
-    U64(UInt64Array),
-    F16(Float16Array),
-    F32(Float32Array),
-    F64(Float64Array),
-    D32(Decimal32Array, i8),
-    D64(Decimal64Array, i8),
-    D128(Decimal128Array, i8),
-    D256(Decimal256Array, i8),
-    Date(Int32Array),
-    Time32(Int32Array, Unit),
-    Time64(Int64Array, Unit),
-    /// True: in UTC; false: of no time zone.
-    Timestamp(Int64Array, Unit, bool),
-    Text(StringArray),
-    Json(StringArray),
-    Bytes(BinaryArray),
-    Fixed(FixedSizeBinaryArray),
-    Uuid(FixedSizeBinaryArray),
-    List(ListArray, Box<Self>),
-    FixedList(FixedSizeListArray, Box<Self>),
-    /// Names are JSON strings already.
-    Struct(StructArray, Vec<(String, Self)>),
-    Map(MapArray, Box<(Self, Self)>),
+/// Writes the text of a value that is not NULL, by its row, and says what the value is.
+type WriteValue = Box<dyn Fn(usize, &mut String) -> ValueKind + Send>;
+
+/// The values of one column of a batch.
+pub(super) struct Column {
+    array: ArrayRef,
+    write: WriteValue,
+    /// True for texts of which Parquet declares no more than that.
+    is_words: bool,
 }
 
-/// What the values of a field are. `None`: what they look like, as times of nanoseconds, which most
-/// databases would round.
+/// Returns the type that a field declares. `None`: the type follows from the values, as that of
+/// times of nanoseconds does, which most databases would round.
 pub(super) fn holds(field: &Field) -> Option<Holds> {
-    let extension = field.metadata().get(EXTENSION_TYPE_NAME_KEY);
-    let is = |name: &str| extension.is_some_and(|found| found == name);
     Some(match field.data_type() {
         DataType::Boolean => Holds::Bool,
         DataType::Int8 | DataType::Int16 | DataType::UInt8 => Holds::Int2,
@@ -72,9 +46,9 @@ pub(super) fn holds(field: &Field) -> Option<Holds> {
             Ok(scale) => Holds::Decimal(*digits, scale),
             Err(_) => Holds::Decimal(digits.saturating_add(scale.unsigned_abs()), 0),
         },
-        DataType::Utf8 if is(Json::NAME) => Holds::Json,
+        DataType::Utf8 if extends::<Json>(field) => Holds::Json,
         DataType::Utf8 => Holds::Text,
-        DataType::FixedSizeBinary(16) if is(Uuid::NAME) => Holds::Uuid,
+        DataType::FixedSizeBinary(16) if extends::<Uuid>(field) => Holds::Uuid,
         DataType::Binary | DataType::FixedSizeBinary(_) => Holds::Bytes,
         DataType::List(_)
         | DataType::FixedSizeList(..)
@@ -91,286 +65,66 @@ pub(super) fn holds(field: &Field) -> Option<Holds> {
     })
 }
 
-fn primitive<T: ArrowPrimitiveType, K: ArrowPrimitiveType<Native = T::Native>>(
-    array: &ArrayRef,
-) -> Option<PrimitiveArray<K>> {
-    Some(array.as_primitive_opt::<T>()?.reinterpret_cast())
-}
-
-fn same<T: ArrowPrimitiveType>(array: &ArrayRef) -> Option<PrimitiveArray<T>> {
-    array.as_primitive_opt::<T>().cloned()
-}
-
 impl Column {
     /// # Errors
-    /// What to tell the user: values of this type are not read.
+    /// The sentence for the user if values of this type are not read.
     pub(super) fn new(array: &ArrayRef, field: &Field) -> Result<Self, String> {
-        match Self::nested(array, field)? {
-            Some(column) => Some(column),
-            None => Self::flat(array, field),
-        }
-        .ok_or_else(|| {
+        let write = match nested(array, field)? {
+            Some(write) => Some(write),
+            None => flat(array, field),
+        };
+        let write = write.ok_or_else(|| {
             format!(
                 "the column {:?} has the type {}, which is not read; leave it out",
                 field.name(),
                 field.data_type()
             )
+        })?;
+        Ok(Self {
+            array: ArrayRef::clone(array),
+            write,
+            is_words: *field.data_type() == DataType::Utf8 && !extends::<Json>(field),
         })
     }
 
-    fn flat(array: &ArrayRef, field: &Field) -> Option<Self> {
-        let extension = field.metadata().get(EXTENSION_TYPE_NAME_KEY);
-        let is = |name: &str| extension.is_some_and(|found| found == name);
-        Some(match field.data_type() {
-            DataType::Null => Self::Nothing,
-            DataType::Boolean => Self::Bool(array.as_boolean_opt()?.clone()),
-            DataType::Utf8 if is(Json::NAME) => Self::Json(array.as_string_opt()?.clone()),
-            DataType::Utf8 => Self::Text(array.as_string_opt()?.clone()),
-            DataType::Binary => Self::Bytes(array.as_binary_opt()?.clone()),
-            DataType::FixedSizeBinary(16) if is(Uuid::NAME) => {
-                Self::Uuid(array.as_fixed_size_binary_opt()?.clone())
-            }
-            DataType::FixedSizeBinary(_) => Self::Fixed(array.as_fixed_size_binary_opt()?.clone()),
-            DataType::Decimal32(_, scale) => Self::D32(same(array)?, *scale),
-            DataType::Decimal64(_, scale) => Self::D64(same(array)?, *scale),
-            DataType::Decimal128(_, scale) => Self::D128(same(array)?, *scale),
-            DataType::Decimal256(_, scale) => Self::D256(same(array)?, *scale),
-            other => return Self::number(array, other).or_else(|| Self::time(array, other)),
-        })
-    }
-
-    fn number(array: &ArrayRef, data_type: &DataType) -> Option<Self> {
-        Some(match data_type {
-            DataType::Int8 => Self::I8(same(array)?),
-            DataType::Int16 => Self::I16(same(array)?),
-            DataType::Int32 => Self::I32(same(array)?),
-            DataType::Int64 => Self::I64(same(array)?),
-            DataType::UInt8 => Self::U8(same(array)?),
-            DataType::UInt16 => Self::U16(same(array)?),
-            DataType::UInt32 => Self::U32(same(array)?),
-            DataType::UInt64 => Self::U64(same(array)?),
-            DataType::Float16 => Self::F16(same(array)?),
-            DataType::Float32 => Self::F32(same(array)?),
-            DataType::Float64 => Self::F64(same(array)?),
-            _ => return None,
-        })
-    }
-
-    fn time(array: &ArrayRef, data_type: &DataType) -> Option<Self> {
-        use types::{
-            Date32Type, Int32Type, Int64Type, Time32MillisecondType, Time32SecondType,
-            Time64MicrosecondType, Time64NanosecondType, TimestampMicrosecondType,
-            TimestampMillisecondType, TimestampNanosecondType, TimestampSecondType,
-        };
-        Some(match data_type {
-            DataType::Date32 => Self::Date(primitive::<Date32Type, Int32Type>(array)?),
-            DataType::Time32(TimeUnit::Second) => Self::Time32(
-                primitive::<Time32SecondType, Int32Type>(array)?,
-                Unit::SECOND,
-            ),
-            DataType::Time32(_) => Self::Time32(
-                primitive::<Time32MillisecondType, Int32Type>(array)?,
-                Unit::MILLI,
-            ),
-            DataType::Time64(TimeUnit::Microsecond) => Self::Time64(
-                primitive::<Time64MicrosecondType, Int64Type>(array)?,
-                Unit::MICRO,
-            ),
-            DataType::Time64(_) => Self::Time64(
-                primitive::<Time64NanosecondType, Int64Type>(array)?,
-                Unit::NANO,
-            ),
-            DataType::Timestamp(unit, zone) => {
-                let (array, unit) = match unit {
-                    TimeUnit::Second => (
-                        primitive::<TimestampSecondType, Int64Type>(array)?,
-                        Unit::SECOND,
-                    ),
-                    TimeUnit::Millisecond => (
-                        primitive::<TimestampMillisecondType, Int64Type>(array)?,
-                        Unit::MILLI,
-                    ),
-                    TimeUnit::Microsecond => (
-                        primitive::<TimestampMicrosecondType, Int64Type>(array)?,
-                        Unit::MICRO,
-                    ),
-                    TimeUnit::Nanosecond => (
-                        primitive::<TimestampNanosecondType, Int64Type>(array)?,
-                        Unit::NANO,
-                    ),
-                };
-                Self::Timestamp(array, unit, zone.is_some())
-            }
-            _ => return None,
-        })
-    }
-
-    fn nested(array: &ArrayRef, field: &Field) -> Result<Option<Self>, String> {
-        Ok(match field.data_type() {
-            DataType::List(item) => match array.as_list_opt() {
-                Some(list) => Some(Self::List(
-                    list.clone(),
-                    Box::new(Self::new(list.values(), item)?),
-                )),
-                None => None,
-            },
-            DataType::FixedSizeList(item, _) => match array.as_fixed_size_list_opt() {
-                Some(list) => Some(Self::FixedList(
-                    list.clone(),
-                    Box::new(Self::new(list.values(), item)?),
-                )),
-                None => None,
-            },
-            DataType::Struct(fields) => match array.as_struct_opt() {
-                Some(record) => {
-                    let mut columns = Vec::with_capacity(fields.len());
-                    for (column, field) in record.columns().iter().zip(fields) {
-                        let mut name = String::new();
-                        text::quoted(field.name(), &mut name);
-                        columns.push((name, Self::new(column, field)?));
-                    }
-                    Some(Self::Struct(record.clone(), columns))
-                }
-                None => None,
-            },
-            DataType::Map(..) => match array.as_map_opt() {
-                Some(map) => {
-                    let (keys, values) = map.entries_fields();
-                    let keys = Self::new(map.keys(), keys)?;
-                    let values = Self::new(map.values(), values)?;
-                    Some(Self::Map(map.clone(), Box::new((keys, values))))
-                }
-                None => None,
-            },
-            _ => None,
-        })
-    }
-
-    fn is_null(&self, row: usize) -> bool {
-        match self {
-            Self::Nothing => true,
-            Self::Bool(a) => a.is_null(row),
-            Self::I8(a) => a.is_null(row),
-            Self::I16(a) => a.is_null(row),
-            Self::I32(a) | Self::Date(a) | Self::Time32(a, _) => a.is_null(row),
-            Self::I64(a) | Self::Time64(a, _) | Self::Timestamp(a, ..) => a.is_null(row),
-            Self::U8(a) => a.is_null(row),
-            Self::U16(a) => a.is_null(row),
-            Self::U32(a) => a.is_null(row),
-            Self::U64(a) => a.is_null(row),
-            Self::F16(a) => a.is_null(row),
-            Self::F32(a) => a.is_null(row),
-            Self::F64(a) => a.is_null(row),
-            Self::D32(a, _) => a.is_null(row),
-            Self::D64(a, _) => a.is_null(row),
-            Self::D128(a, _) => a.is_null(row),
-            Self::D256(a, _) => a.is_null(row),
-            Self::Text(a) | Self::Json(a) => a.is_null(row),
-            Self::Bytes(a) => a.is_null(row),
-            Self::Fixed(a) | Self::Uuid(a) => a.is_null(row),
-            Self::List(a, _) => a.is_null(row),
-            Self::FixedList(a, _) => a.is_null(row),
-            Self::Struct(a, _) => a.is_null(row),
-            Self::Map(a, _) => a.is_null(row),
-        }
-    }
-
-    /// True for texts of which Parquet knows no more than that.
+    /// True for texts of which Parquet declares no more than that.
     pub(super) fn is_words(&self) -> bool {
-        matches!(self, Self::Text(_))
+        self.is_words
     }
 
-    /// The value of a column of binary data.
+    /// Returns the value of a column of binary data.
     pub(super) fn bytes(&self, row: usize) -> &[u8] {
-        match self {
-            Self::Bytes(a) => a.value(row),
-            Self::Fixed(a) => a.value(row),
-            _ => &[],
+        if let Some(values) = self.array.as_binary_opt::<i32>() {
+            return values.value(row);
         }
+        let values = self.array.as_fixed_size_binary_opt();
+        values.map_or(&[], |values| values.value(row))
     }
 
     /// Writes a value's text. The row must be one of the batch's.
-    pub(super) fn value(&self, row: usize, out: &mut String) -> Kind {
-        if self.is_null(row) {
-            return Kind::Null;
+    pub(super) fn value(&self, row: usize, out: &mut String) -> ValueKind {
+        match self.array.is_null(row) {
+            true => ValueKind::Null,
+            false => (self.write)(row, out),
         }
-        match self {
-            Self::Nothing => return Kind::Null,
-            Self::Bool(a) => return Kind::Bool(a.value(row)),
-            Self::Bytes(_) | Self::Fixed(_) => return Kind::Bytes,
-            Self::I8(a) => int(a.value(row), out),
-            Self::I16(a) => int(a.value(row), out),
-            Self::I32(a) => int(a.value(row), out),
-            Self::I64(a) => int(a.value(row), out),
-            Self::U8(a) => int(a.value(row), out),
-            Self::U16(a) => int(a.value(row), out),
-            Self::U32(a) => int(a.value(row), out),
-            Self::U64(a) => int(a.value(row), out),
-            Self::F16(a) => return float(f32::from(a.value(row)), f32::is_finite, out),
-            Self::F32(a) => return float(a.value(row), f32::is_finite, out),
-            Self::F64(a) => return float(a.value(row), f64::is_finite, out),
-            Self::D32(a, scale) => decimal(a.value(row), *scale, out),
-            Self::D64(a, scale) => decimal(a.value(row), *scale, out),
-            Self::D128(a, scale) => decimal(a.value(row), *scale, out),
-            Self::D256(a, scale) => text::decimal(&a.value(row).to_string(), *scale, out),
-            _ => return self.text(row, out),
-        }
-        Kind::Number
-    }
-
-    fn text(&self, row: usize, out: &mut String) -> Kind {
-        match self {
-            Self::Text(a) => out.push_str(a.value(row)),
-            Self::Uuid(a) => text::uuid(a.value(row), out),
-            Self::Date(a) => text::date(i64::from(a.value(row)), out),
-            Self::Time32(a, unit) => unit.time(i64::from(a.value(row)), out),
-            Self::Time64(a, unit) => unit.time(a.value(row), out),
-            Self::Timestamp(a, unit, utc) => {
-                unit.timestamp(a.value(row), out);
-                if *utc {
-                    out.push_str("+00:00");
-                }
-            }
-            _ => {
-                self.json(row, out);
-                return Kind::Json;
-            }
-        }
-        Kind::Text
     }
 
     /// Writes a value as JSON.
     fn json(&self, row: usize, out: &mut String) {
-        if self.is_null(row) {
-            out.push_str("null");
-            return;
-        }
-        match self {
-            Self::Text(a) => text::quoted(a.value(row), out),
-            Self::Json(a) => out.push_str(a.value(row)),
-            Self::List(a, items) => {
-                let offsets = a.value_offsets();
-                items.array(span(offsets, row), out);
+        let from = out.len();
+        match self.value(row, out) {
+            ValueKind::Null => out.push_str("null"),
+            ValueKind::Bool(truth) => out.push_str(if truth { "true" } else { "false" }),
+            ValueKind::Bytes => text::hex(self.bytes(row), out),
+            ValueKind::Number | ValueKind::Json => {}
+            ValueKind::Text => {
+                let value = out.split_off(from);
+                text::quoted(&value, out);
             }
-            Self::FixedList(a, items) => {
-                let length = usize::try_from(a.value_length()).unwrap_or_default();
-                items.array(row * length..(row + 1) * length, out);
-            }
-            Self::Struct(_, columns) => {
-                out.push('{');
-                for ((name, column), at) in columns.iter().zip(0..) {
-                    comma(at > 0, out);
-                    out.push_str(name);
-                    out.push(':');
-                    column.json(row, out);
-                }
-                out.push('}');
-            }
-            Self::Map(a, entries) => map(a, entries, row, out),
-            _ => self.scalar(row, out),
         }
     }
 
+    /// Writes an array of JSON.
     fn array(&self, rows: std::ops::Range<usize>, out: &mut String) {
         let first = rows.start;
         out.push('[');
@@ -380,27 +134,211 @@ impl Column {
         }
         out.push(']');
     }
+}
 
-    fn scalar(&self, row: usize, out: &mut String) {
-        let from = out.len();
-        match self.value(row, out) {
-            Kind::Null => out.push_str("null"),
-            Kind::Bool(truth) => out.push_str(if truth { "true" } else { "false" }),
-            Kind::Bytes => text::hex(self.bytes(row), out),
-            Kind::Number | Kind::Json => {}
-            // Dates and the like, which hold nothing to be escaped.
-            Kind::Text => {
-                out.insert(from, '"');
-                out.push('"');
-            }
+/// True if a field has this extension type.
+fn extends<E: ExtensionType>(field: &Field) -> bool {
+    let extension = field.metadata().get(EXTENSION_TYPE_NAME_KEY);
+    extension.is_some_and(|name| name == E::NAME)
+}
+
+fn primitive<T: ArrowPrimitiveType>(
+    array: &ArrayRef,
+    write: impl Fn(T::Native, &mut String) -> ValueKind + Send + 'static,
+) -> Option<WriteValue> {
+    let values = array.as_primitive_opt::<T>()?.clone();
+    Some(Box::new(move |row, out| write(values.value(row), out)))
+}
+
+fn flat(array: &ArrayRef, field: &Field) -> Option<WriteValue> {
+    Some(match field.data_type() {
+        DataType::Null => Box::new(|_, _| ValueKind::Null),
+        DataType::Boolean => {
+            let values = array.as_boolean_opt()?.clone();
+            Box::new(move |row, _| ValueKind::Bool(values.value(row)))
         }
+        DataType::Utf8 => {
+            let values = array.as_string_opt::<i32>()?.clone();
+            let kind = match extends::<Json>(field) {
+                true => ValueKind::Json,
+                false => ValueKind::Text,
+            };
+            Box::new(move |row, out| {
+                out.push_str(values.value(row));
+                kind
+            })
+        }
+        DataType::FixedSizeBinary(16) if extends::<Uuid>(field) => {
+            let values = array.as_fixed_size_binary_opt()?.clone();
+            Box::new(move |row, out| {
+                text::uuid(values.value(row), out);
+                ValueKind::Text
+            })
+        }
+        DataType::Binary | DataType::FixedSizeBinary(_) => Box::new(|_, _| ValueKind::Bytes),
+        other => return number(array, other).or_else(|| moment(array, other)),
+    })
+}
+
+fn number(array: &ArrayRef, data_type: &DataType) -> Option<WriteValue> {
+    match *data_type {
+        DataType::Int8 => primitive::<Int8Type>(array, int),
+        DataType::Int16 => primitive::<Int16Type>(array, int),
+        DataType::Int32 => primitive::<Int32Type>(array, int),
+        DataType::Int64 => primitive::<Int64Type>(array, int),
+        DataType::UInt8 => primitive::<UInt8Type>(array, int),
+        DataType::UInt16 => primitive::<UInt16Type>(array, int),
+        DataType::UInt32 => primitive::<UInt32Type>(array, int),
+        DataType::UInt64 => primitive::<UInt64Type>(array, int),
+        DataType::Float16 => primitive::<Float16Type>(array, |value, out| {
+            float(f32::from(value), f32::is_finite, out)
+        }),
+        DataType::Float32 => {
+            primitive::<Float32Type>(array, |value, out| float(value, f32::is_finite, out))
+        }
+        DataType::Float64 => {
+            primitive::<Float64Type>(array, |value, out| float(value, f64::is_finite, out))
+        }
+        DataType::Decimal32(_, scale) => {
+            primitive::<Decimal32Type>(array, move |value, out| decimal(value, scale, out))
+        }
+        DataType::Decimal64(_, scale) => {
+            primitive::<Decimal64Type>(array, move |value, out| decimal(value, scale, out))
+        }
+        DataType::Decimal128(_, scale) => {
+            primitive::<Decimal128Type>(array, move |value, out| decimal(value, scale, out))
+        }
+        DataType::Decimal256(_, scale) => primitive::<Decimal256Type>(array, move |value, out| {
+            text::decimal(&value.to_string(), scale, out);
+            ValueKind::Number
+        }),
+        _ => None,
     }
 }
 
-/// An object; keys that are no texts become the texts of their values.
-fn map(array: &MapArray, entries: &(Column, Column), row: usize, out: &mut String) {
-    let (keys, values) = entries;
-    let span = span(array.value_offsets(), row);
+/// Values of dates, times of day and points in time.
+fn moment(array: &ArrayRef, data_type: &DataType) -> Option<WriteValue> {
+    match data_type {
+        DataType::Date32 => primitive::<Date32Type>(array, |days, out| {
+            text::date(i64::from(days), out);
+            ValueKind::Text
+        }),
+        DataType::Time32(TimeUnit::Second) => time::<Time32SecondType>(array, Unit::SECOND),
+        DataType::Time32(_) => time::<Time32MillisecondType>(array, Unit::MILLI),
+        DataType::Time64(TimeUnit::Microsecond) => {
+            time::<Time64MicrosecondType>(array, Unit::MICRO)
+        }
+        DataType::Time64(_) => time::<Time64NanosecondType>(array, Unit::NANO),
+        DataType::Timestamp(unit, zone) => {
+            let is_utc = zone.is_some();
+            match unit {
+                TimeUnit::Second => timestamp::<TimestampSecondType>(array, Unit::SECOND, is_utc),
+                TimeUnit::Millisecond => {
+                    timestamp::<TimestampMillisecondType>(array, Unit::MILLI, is_utc)
+                }
+                TimeUnit::Microsecond => {
+                    timestamp::<TimestampMicrosecondType>(array, Unit::MICRO, is_utc)
+                }
+                TimeUnit::Nanosecond => {
+                    timestamp::<TimestampNanosecondType>(array, Unit::NANO, is_utc)
+                }
+            }
+        }
+        _ => None,
+    }
+}
+
+fn time<T: ArrowPrimitiveType<Native: Into<i64>>>(
+    array: &ArrayRef,
+    unit: Unit,
+) -> Option<WriteValue> {
+    primitive::<T>(array, move |value, out| {
+        unit.time(value.into(), out);
+        ValueKind::Text
+    })
+}
+
+fn timestamp<T: ArrowPrimitiveType<Native = i64>>(
+    array: &ArrayRef,
+    unit: Unit,
+    is_utc: bool,
+) -> Option<WriteValue> {
+    primitive::<T>(array, move |value, out| {
+        unit.timestamp(value, out);
+        out.push_str(if is_utc { "+00:00" } else { "" });
+        ValueKind::Text
+    })
+}
+
+fn nested(array: &ArrayRef, field: &Field) -> Result<Option<WriteValue>, String> {
+    Ok(match field.data_type() {
+        DataType::List(item) => match array.as_list_opt::<i32>().cloned() {
+            Some(list) => {
+                let items = Column::new(list.values(), item)?;
+                Some(Box::new(move |row, out| {
+                    items.array(span(list.value_offsets(), row), out);
+                    ValueKind::Json
+                }))
+            }
+            None => None,
+        },
+        DataType::FixedSizeList(item, length) => match array.as_fixed_size_list_opt() {
+            Some(list) => {
+                let items = Column::new(list.values(), item)?;
+                let length = usize::try_from(*length).unwrap_or_default();
+                Some(Box::new(move |row, out| {
+                    items.array(row * length..(row + 1) * length, out);
+                    ValueKind::Json
+                }))
+            }
+            None => None,
+        },
+        DataType::Struct(fields) => match array.as_struct_opt() {
+            Some(record) => {
+                let mut columns = Vec::with_capacity(fields.len());
+                for (column, field) in record.columns().iter().zip(fields) {
+                    let mut name = String::new();
+                    text::quoted(field.name(), &mut name);
+                    columns.push((name, Column::new(column, field)?));
+                }
+                Some(Box::new(move |row, out| object(&columns, row, out)))
+            }
+            None => None,
+        },
+        DataType::Map(..) => match array.as_map_opt().cloned() {
+            Some(map) => {
+                let (keys, values) = map.entries_fields();
+                let keys = Column::new(map.keys(), keys)?;
+                let values = Column::new(map.values(), values)?;
+                Some(Box::new(move |row, out| {
+                    entries((&keys, &values), span(map.value_offsets(), row), out)
+                }))
+            }
+            None => None,
+        },
+        _ => None,
+    })
+}
+
+/// Writes an object with the names of a struct, which are strings of JSON already.
+fn object(columns: &[(String, Column)], row: usize, out: &mut String) -> ValueKind {
+    out.push('{');
+    for ((name, column), at) in columns.iter().zip(0..) {
+        comma(at > 0, out);
+        out.push_str(name);
+        out.push(':');
+        column.json(row, out);
+    }
+    out.push('}');
+    ValueKind::Json
+}
+
+/// Writes an object of a map's entries. Keys that are no texts become the texts of their values.
+fn entries(
+    (keys, values): (&Column, &Column),
+    span: std::ops::Range<usize>,
+    out: &mut String,
+) -> ValueKind {
     let first = span.start;
     out.push('{');
     for entry in span {
@@ -415,6 +353,7 @@ fn map(array: &MapArray, entries: &(Column, Column), row: usize, out: &mut Strin
         values.json(entry, out);
     }
     out.push('}');
+    ValueKind::Json
 }
 
 fn span(offsets: &[i32], row: usize) -> std::ops::Range<usize> {
@@ -425,8 +364,8 @@ fn span(offsets: &[i32], row: usize) -> std::ops::Range<usize> {
     at(row)..at(row + 1)
 }
 
-fn comma(wanted: bool, out: &mut String) {
-    if wanted {
+fn comma(is_wanted: bool, out: &mut String) {
+    if is_wanted {
         out.push(',');
     }
 }

@@ -1,8 +1,8 @@
-//! What a value of Parquet is.
+//! Kinds of values in Parquet.
 
-/// What a value is; its text, if it has one, was written.
+/// The kind of a value whose text, if there is one, was written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum ValueKind {
     Null,
     Bool(bool),
     Number,

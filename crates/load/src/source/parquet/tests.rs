@@ -16,11 +16,11 @@ use parquet::file::properties::WriterProperties;
 use proptest::prelude::*;
 use windrow_core::Field;
 
-use crate::source::{Most, Options, Portion, Source, open};
+use crate::source::{Options, Portion, PortionLimits, Source, open};
 
 type I256 = <arrow_array::types::Decimal256Type as ArrowPrimitiveType>::Native;
 
-const ALL: Most = Most {
+const ALL: PortionLimits = PortionLimits {
     records: usize::MAX,
     bytes: usize::MAX,
 };
@@ -262,7 +262,7 @@ fn row_groups_batches_and_portions_follow_each_other_whatever_the_compression() 
         assert_eq!(source.names().unwrap().len(), 2);
         source.choose(&[1, 0, 1]);
         let mut portion = Portion::new(3);
-        let most = Most {
+        let most = PortionLimits {
             records: 4,
             bytes: usize::MAX,
         };

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
-use windrow::load::{LoadError, Loading, Made, Summary};
+use windrow::load::{LoadError, Loading, MadeColumn, Summary};
 
 pub(crate) use self::args::Load;
 use crate::command::run::{self, INTERRUPTED};
@@ -167,7 +167,7 @@ fn how_to_go_on(resumes: bool) -> &'static str {
 }
 
 /// What is said of columns that were made or widened, and of words that have made them text.
-fn made(columns: &[Made]) -> Vec<String> {
+fn made(columns: &[MadeColumn]) -> Vec<String> {
     let list = |declared: bool| -> Vec<String> {
         let columns = columns.iter().filter(|made| made.declared == declared);
         columns

@@ -1,4 +1,4 @@
-//! How long a load waits for a database that is away and for rows that other sessions hold.
+//! Retries of calls to the database that no lane makes.
 
 use std::time::Duration;
 
@@ -8,16 +8,16 @@ use windrow_core::{Backoff, Fault, Retry};
 
 use super::LoadError;
 
-/// How often a portion that others were in the way of is tried.
+/// The most attempts of a call that conflicts with other sessions.
 const MAX_ATTEMPTS: u32 = 12;
 
 /// The first delay between attempts, and the longest.
 const FIRST_DELAY: Duration = Duration::from_millis(10);
 const LONGEST_DELAY: Duration = Duration::from_secs(1);
 
-/// Bounded waiting: until an attempt succeeds, until the time is over, or until the load is to end.
+/// Bounded retries: until an attempt succeeds, until the time is over, or until the load is to end.
 #[derive(Debug)]
-pub(super) struct Patience<'a> {
+pub(super) struct Retries<'a> {
     away_wait: Duration,
     halt: &'a CancellationToken,
     away_since: Option<Instant>,
@@ -25,7 +25,7 @@ pub(super) struct Patience<'a> {
     backoff: Backoff,
 }
 
-impl<'a> Patience<'a> {
+impl<'a> Retries<'a> {
     pub(super) fn new(away_wait: Duration, halt: &'a CancellationToken) -> Self {
         Self {
             away_wait,
@@ -36,10 +36,26 @@ impl<'a> Patience<'a> {
         }
     }
 
-    /// Notes that the database answers: later waits begin again.
-    pub(super) fn reached(&mut self) {
-        self.away_since = None;
-        self.backoff.reset();
+    /// Calls the database, and calls again while a retry may help. `place`: what the call is for.
+    pub(super) async fn call<T, F: Future<Output = Result<T, Fault>>>(
+        &mut self,
+        place: impl Fn() -> String,
+        ask: impl Fn() -> F,
+    ) -> Result<T, LoadError> {
+        loop {
+            match ask().await {
+                Ok(answer) => {
+                    self.away_since = None;
+                    self.backoff.reset();
+                    return Ok(answer);
+                }
+                Err(fault) if fault.may_retry() => self.wait(fault, &place).await?,
+                Err(fault) => {
+                    let place = place();
+                    return Err(LoadError::Database { place, fault });
+                }
+            }
+        }
     }
 
     /// Waits before another attempt. Conflicts are counted. Everything else is waited for as a
