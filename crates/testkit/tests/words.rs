@@ -23,7 +23,6 @@ use windrow_testkit::tree::{self, files, is_test, root};
 const CRATES_TO_DO: &[&str] = &[
     "bench",
     "core",
-    "databases/common",
     "databases/mysql",
     "databases/postgres",
     "databases/sqlite",

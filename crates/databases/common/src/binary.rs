@@ -3,7 +3,7 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
-/// What begins hexadecimal digits. No base64 has it.
+/// The beginning of hexadecimal digits. No base64 has it.
 const HEX: &str = "\\x";
 
 /// Appends the bytes of a text: base64 with padding, or hexadecimal digits behind `\x`, as

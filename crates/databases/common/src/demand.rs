@@ -7,8 +7,8 @@ use windrow_core::{
 use super::infer::SeenColumns;
 use super::new_table::NewTable;
 
-/// What writes ask of their tables, in the order in which these were first named. `see`: how a
-/// demand takes in one write.
+/// Collects the demands of writes by table, in the order in which the tables were first named.
+/// `see`: adds one write to a demand.
 pub fn by_table<'w, W: Default>(
     writes: impl IntoIterator<Item = &'w RowWrite>,
     see: impl Fn(&mut W, &Shape, &[Value]),
@@ -31,12 +31,12 @@ pub fn by_table<'w, W: Default>(
     demands
 }
 
-/// What rows ask of one table.
+/// The demands of rows on one table.
 #[derive(Clone, Debug, Default)]
 pub struct Demand {
-    /// Its columns, by what the rows held.
+    /// The columns of the table, by the values of the rows.
     pub seen_columns: SeenColumns,
-    /// Whether it is to be made, and with which key.
+    /// The creation of the table and its key, if the table is missing.
     pub new: NewTable,
 }
 

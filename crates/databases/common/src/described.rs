@@ -12,7 +12,7 @@ use windrow_core::TableName;
 /// The most tables that are kept.
 const MOST: usize = 10_000;
 
-/// What was read of a table.
+/// The description of a table.
 pub trait Facts: PartialEq {
     /// For how long it is used before it is read again.
     fn fresh_for(&self) -> Duration;
@@ -25,7 +25,7 @@ pub struct Table<F> {
     pub version: u64,
     /// When it was read.
     pub read_at: Instant,
-    /// What was read.
+    /// The description.
     pub facts: F,
 }
 
@@ -142,7 +142,7 @@ mod tests {
         assert!(all.fresh(&name).is_none() && all.get(&name).is_some());
         assert_eq!(version(None), None);
         assert!(all.get(&name).is_none());
-        // What is told apart by its version never gets one that was used before.
+        // A version is never used twice.
         assert!(version(Some("a")) > first);
     }
 }

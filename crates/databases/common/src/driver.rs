@@ -17,8 +17,8 @@ pub trait Driver: Send + Sync {
     /// The form of its URLs, for help and error texts.
     fn url_form(&self) -> &'static str;
 
-    /// What the databases behind it can do and cannot promise, for documentation: one for each that
-    /// it tells apart.
+    /// Returns the abilities and limits of the databases, for documentation: one profile for each
+    /// database that the driver distinguishes.
     fn profiles(&self) -> &'static [Profile] {
         &[]
     }

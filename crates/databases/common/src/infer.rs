@@ -1,16 +1,15 @@
-//! What type a column must have to hold the values seen: for tables that are created from data.
+//! Infers the type of a column from the values seen, for tables that are created from data.
 //!
-//! Pure: values in, kinds out. Which type of a database a [`Kind`] becomes is the
-//! sink's own matter.
+//! Pure: values in, kinds out. The database chooses the type for a [`Kind`].
 
 use windrow_core::value::is_number;
 use windrow_core::{Field, Holds, Name, Value};
 
 use super::decimal;
 
-/// What a column holds. Ordered by [`Kind::join`] alone: [`Kind::Text`] holds everything,
-/// [`Kind::Number`] holds [`Kind::Int`], all others stand beside each other. A column of nothing
-/// but NULL has no kind yet: `Option<Kind>`.
+/// The kind of a column's values. Ordered by [`Kind::join`] alone: [`Kind::Text`] holds everything,
+/// [`Kind::Number`] holds [`Kind::Int`], and no other kind holds another one. A column with only
+/// NULL has no kind yet: `Option<Kind>`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
     /// True and false.
@@ -25,8 +24,8 @@ pub enum Kind {
     Json,
     /// Binary data; a text that comes to such a column is base64.
     Bytes,
-    /// What a file declares or all texts of a column are, where it is none of the others. No row
-    /// alone asks for it.
+    /// The type that a file declares or that all texts of a column have, if it is none of the other
+    /// kinds. No single row demands it.
     Own(Holds),
 }
 
@@ -212,7 +211,7 @@ impl Times {
     }
 }
 
-/// What is known of one column from the rows seen.
+/// The facts of one column in the rows seen.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SeenColumn {
     /// The column.
@@ -222,7 +221,7 @@ pub struct SeenColumn {
     /// True while every number seen is given back exactly by a double's shortest decimal form: for
     /// databases that have no other exact type for decimals.
     pub double: bool,
-    /// Whether all values are times, of which a [`Value`] tells no more than that they are texts.
+    /// The kind of time of all values, which are texts in a [`Value`].
     pub times: Times,
     /// True for whole numbers whose column takes decimals too ([`SeenColumns::widen`]).
     pub widened: bool,

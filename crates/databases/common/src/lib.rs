@@ -1,8 +1,8 @@
-//! What the databases have in common.
+//! Code that the databases have in common.
 //!
-//! | module | what it holds |
+//! | module | content |
 //! | --- | --- |
-//! | [`driver`] | the port: which URLs are a database's own, and how it is opened |
+//! | [`driver`] | the port: the URLs of a database, and how it is opened |
 //! | [`options`] | what a user may set of a database |
 //! | [`quote`] | identifiers in SQL |
 //! | [`plan`] | the order in which the writes of a batch become statements |

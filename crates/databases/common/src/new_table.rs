@@ -1,5 +1,4 @@
-//! What the rows of a batch say of a table that is still to be made: whether it is, and what its
-//! primary key is.
+//! Decides from the rows of a batch if a missing table is created, and with which primary key.
 
 use windrow_core::{Key, Name, Op, Shape, Value};
 
@@ -8,10 +7,10 @@ use super::infer::SeenColumns;
 /// A column that every row has and that nobody named as the key.
 const ID: &str = "id";
 
-/// What was seen in the writes to one table.
+/// The facts of the writes to one table.
 #[derive(Clone, Debug, Default)]
 pub struct NewTable {
-    /// Columns that the rows are told apart by, where a write names them.
+    /// Columns that identify the rows, if a write names them.
     key: Option<Vec<Name>>,
     /// An `id` that was NULL or not given cannot be a key.
     lacks_id: bool,

@@ -1,4 +1,4 @@
-//! What a user may set of a sink.
+//! The settings of a sink.
 
 use std::time::Duration;
 
@@ -10,11 +10,11 @@ pub struct Options {
     pub create_tables: bool,
     /// With `create_tables`: tables that Windrow did not make get columns too.
     pub extend_tables: bool,
-    /// How long a write in a batch waits for a lock that somebody else holds before it goes on
-    /// alone, on a connection of its own; PostgreSQL's batches wait for a fifth of it where
-    /// locks were met lately.
+    /// The longest wait of a write in a batch for a lock of another session. Then the write goes on
+    /// alone, on a connection of its own. PostgreSQL's batches wait for a fifth of this time if
+    /// they met locks lately.
     pub lock_wait: Duration,
-    /// How long opening a connection may take.
+    /// The longest time for opening a connection.
     pub connect_timeout: Duration,
     /// PostgreSQL only: functions, as `schema.name`, that look at nothing but their arguments or
     /// the row of their trigger and leave nothing behind. Writes that run them are joined

@@ -22,7 +22,7 @@ use std::collections::HashMap;
 use foldhash::fast::RandomState;
 use smallvec::SmallVec;
 
-/// What a write may disturb besides the rows whose keys it names.
+/// The rows that a write may disturb besides those whose keys it names.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Fence {
     /// Nothing.
@@ -35,12 +35,12 @@ pub enum Fence {
     All,
 }
 
-/// What foreign keys may join the rows of a table with those of other tables, as far as is known.
+/// The foreign keys that may join the rows of a table with rows of other tables, as far as known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bonds {
-    /// Its rows may refer to others, and others to them.
+    /// Rows may refer to others, and others to them.
     Both,
-    /// Its rows may refer to others; none refers to them.
+    /// Rows may refer to others. No row refers to them.
     Refers,
     /// Others may refer to its rows, which refer to none.
     Referred,
@@ -49,7 +49,7 @@ pub enum Bonds {
 }
 
 impl Bonds {
-    /// Whether a row of the one table may refer to a row of the other one.
+    /// True if a row of one table may refer to a row of the other one.
     fn join(self, other: Self) -> bool {
         let refers = |bonds| matches!(bonds, Self::Both | Self::Refers);
         let referred = |bonds| matches!(bonds, Self::Both | Self::Referred);
@@ -64,17 +64,17 @@ pub struct Item<'a> {
     pub group: u32,
     /// The unit that it belongs to; a unit's items follow each other.
     pub unit: u32,
-    /// Its source, where another unit of the batch is of it too. Numbered from 0, without large
-    /// gaps.
+    /// The write's source, if another unit of the batch has the same source. Numbered from 0,
+    /// without large gaps.
     pub source: Option<u32>,
-    /// Its table. Numbered from 0, without large gaps.
+    /// The write's table. Numbered from 0, without large gaps.
     pub table: u32,
     /// Hashes of the rows that it touches, different for rows of different tables. A collision
     /// costs a statement, nothing else.
     pub keys: &'a [u64],
-    /// Whether it only reads.
+    /// True if the write only reads.
     pub reads: bool,
-    /// What else it may disturb.
+    /// The other rows that the write may disturb.
     pub fence: Fence,
     /// Within a transaction nobody can tell whether it came before or after others of its table
     /// that are free too, but for those that touch the same rows.
@@ -124,7 +124,7 @@ struct Row {
     after_all: Next,
 }
 
-/// How far the writes of a group reach within a table, or within the whole batch.
+/// The reach of a group's writes within a table, or within the whole batch.
 #[derive(Clone, Copy)]
 struct Reach {
     group: u32,
@@ -144,23 +144,23 @@ struct Planner {
     sources: Vec<Course>,
 }
 
-/// How far a unit has come.
+/// The progress of a unit.
 #[derive(Default)]
 struct Within {
     unit: Option<u32>,
     /// The last step of each kind of its writes.
-    kinds: SmallVec<[(Kind, u32); 4]>,
+    kinds: SmallVec<[(ShapeKind, u32); 4]>,
 }
 
-/// What writes of a unit have in common that may change places with the same others.
+/// The common property of a unit's writes that may change places with the same other writes.
 #[derive(Clone, Copy, PartialEq, Eq)]
-struct Kind {
+struct ShapeKind {
     table: u32,
     free: bool,
     bonds: Option<Bonds>,
 }
 
-impl Kind {
+impl ShapeKind {
     fn of(item: &Item<'_>) -> Self {
         Self {
             table: item.table,
@@ -169,7 +169,7 @@ impl Kind {
         }
     }
 
-    /// Whether nobody can tell which of the two came first.
+    /// True if no client can observe which of the two came first.
     fn changes_places_with(self, other: Self) -> bool {
         match (self.bonds, other.bonds) {
             (Some(_), Some(_)) if self.table == other.table => self.free && other.free,
@@ -185,7 +185,7 @@ impl Within {
         if self.unit != Some(item.unit) {
             return 0;
         }
-        let kind = Kind::of(item);
+        let kind = ShapeKind::of(item);
         let behind = self
             .kinds
             .iter()
@@ -197,7 +197,7 @@ impl Within {
         if self.unit.replace(item.unit) != Some(item.unit) {
             self.kinds.clear();
         }
-        let kind = Kind::of(item);
+        let kind = ShapeKind::of(item);
         match self.kinds.iter_mut().find(|(known, _)| *known == kind) {
             Some((_, last)) => *last = step.max(*last),
             None => self.kinds.push((kind, step)),
@@ -205,12 +205,12 @@ impl Within {
     }
 }
 
-/// How far a source has come.
+/// The progress of a source.
 #[derive(Default)]
 struct Course {
     /// The last step of its writes that are not free.
     firm: u32,
-    /// That of the others, by table.
+    /// The progress of the other writes, by table.
     free: SmallVec<[(u32, u32); 2]>,
 }
 
@@ -299,7 +299,7 @@ impl Planner {
     }
 }
 
-/// What the reaches of other groups demand.
+/// Returns the place that the reaches of other groups demand.
 fn behind(reaches: &[Reach], group: u32, fenced: bool) -> Next {
     let others = reaches.iter().filter(|reach| reach.group != group);
     let demands = others.map(|reach| {

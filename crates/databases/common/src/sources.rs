@@ -18,7 +18,7 @@ pub struct Sources {
 const OWN: u32 = u32::MAX;
 
 impl Sources {
-    /// Those of a batch.
+    /// Numbers the sources of a batch.
     pub fn of<W>(units: &[Unit<W>]) -> Self {
         // Nearly always all are different, which is quicker seen than they are counted.
         let mut all: Vec<SourceId> = units.iter().map(Unit::source).collect();

@@ -235,7 +235,7 @@ fn unsupported(message: String) -> Fault {
 /// One write, joined with its table.
 #[derive(Clone, Debug)]
 pub struct BoundWrite {
-    /// Its unit.
+    /// The unit of the write.
     pub at: usize,
     /// Writes of one group may go out together.
     pub group: u32,

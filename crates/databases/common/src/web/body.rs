@@ -41,7 +41,7 @@ impl Body for Whole {
 /// Why a body was not read to its end.
 #[derive(Debug)]
 pub(super) enum Unread {
-    /// It has more bytes than are taken.
+    /// The body has more bytes than the limit.
     TooLarge,
     /// The connection broke.
     Broken(hyper::Error),

@@ -26,7 +26,7 @@ use super::target::{Login, Target};
 pub struct Origin {
     target: Target,
     secure: Secure,
-    /// What the server is called in messages.
+    /// The server's name in messages.
     name: &'static str,
     host: HeaderValue,
     connect_timeout: Duration,
@@ -55,13 +55,13 @@ impl Origin {
         })
     }
 
-    /// What the server is called in messages, with its address.
+    /// Returns the server's name in messages, with its address.
     pub fn peer(&self) -> String {
         let (host, port) = (&self.target.host, self.target.port);
         format!("{} at {host}:{port}", self.name)
     }
 
-    /// Who the URL says we are.
+    /// Returns the login of the URL.
     pub fn login(&self) -> Option<&Login> {
         self.target.login.as_ref()
     }
@@ -99,9 +99,9 @@ pub struct Ask {
 pub struct Answer {
     /// The status of the answer.
     pub status: StatusCode,
-    /// Its headers.
+    /// The headers of the answer.
     pub headers: HeaderMap,
-    /// Its whole body.
+    /// The whole body of the answer.
     pub body: Bytes,
 }
 
@@ -322,7 +322,7 @@ where
 {
     let (sender, connection) = handshake(TokioIo::new(stream)).await?;
     let task = tokio::spawn(async move {
-        // Its end is seen by whoever waits for an answer.
+        // Requests that wait for an answer see the end of the connection.
         connection.await.ok();
     });
     Ok(Connection { sender, task })

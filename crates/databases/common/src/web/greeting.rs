@@ -7,7 +7,7 @@ use windrow_core::Fault;
 
 use super::client::Origin;
 
-/// How long a sign of life may take.
+/// The timeout of a check that the server answers.
 const PING: Duration = Duration::from_secs(5);
 
 /// Waits for a connection that was greeted. `connect`: how long it may take until it stands.

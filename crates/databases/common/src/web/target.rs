@@ -1,4 +1,4 @@
-//! What a URL names: `scheme://USER:PASSWORD@HOST:PORT/PATH?parameter=value`, reserved characters
+//! The parts of a URL: `scheme://USER:PASSWORD@HOST:PORT/PATH?parameter=value`, reserved characters
 //! percent-encoded.
 
 use std::path::PathBuf;
@@ -8,7 +8,7 @@ use percent_encoding::percent_decode_str;
 use url::Url;
 use windrow_core::{Fault, Secret, shown_parameter};
 
-/// How long an answer may take, where the URL does not say otherwise.
+/// The timeout of an answer, unless the URL sets another one.
 const TIMEOUT: Duration = Duration::from_secs(120);
 
 /// Where a database is and how to get in. Neither `Debug` nor any error shows a password.
@@ -20,15 +20,15 @@ pub struct Target {
     pub host: String,
     /// The port.
     pub port: u16,
-    /// Who logs in; nobody where the URL names none.
+    /// The login; `None` if the URL names none.
     pub login: Option<Login>,
     /// The parts of the path, decoded, without empty ones.
     pub path: Vec<String>,
     /// A PEM file with the authorities that are believed.
     pub roots: Option<PathBuf>,
-    /// How long an answer may take.
+    /// The timeout of an answer.
     pub timeout: Duration,
-    /// What is left of the parameters.
+    /// The parameters that were not used yet.
     parameters: Vec<(String, Secret)>,
 }
 
