@@ -10,7 +10,7 @@ use std::process::{Child, Command, Stdio};
 
 use anyhow::{Context, Result};
 
-/// Counts for a while, then looks whether there is still somebody to count for.
+/// A shell loop that counts, and ends once the process that started it has ended.
 const LOOP: &str =
     "while kill -0 \"$0\" 2>/dev/null; do i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done; done";
 

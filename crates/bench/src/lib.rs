@@ -7,6 +7,7 @@ pub mod experiments;
 pub mod figures;
 pub mod http;
 pub mod limit;
+pub mod load_report;
 pub mod number;
 pub mod pg;
 pub mod reading;

@@ -20,10 +20,10 @@ use crate::pg::closed::Clients;
 use crate::pg::open::{self, Open};
 use crate::pg::{self, Job, Mode};
 
-/// How long each of them is looked for.
+/// The time of each measurement.
 const TIME: Duration = Duration::from_millis(500);
 
-/// What Windrow answers to one row, in the same length.
+/// The answer to one row, as long as Windrow's.
 const CREATED: &[u8] =
     b"HTTP/1.1 201 Created\r\ncontent-type: application/json\r\ncontent-length: 10\r\n\
     date: Thu, 01 Jan 2026 00:00:00 GMT\r\n\r\n{\"rows\":1}";
@@ -57,7 +57,7 @@ pub fn of_pg(clients: usize, mode: Mode) -> Result<f64> {
     let job: Arc<dyn Job> = Arc::new(pg::Inserts { first: 0, mode });
     let mut open = Clients::open(&server.pg_address(), clients)?;
     open.prepare(clients, &*job)?;
-    Ok(open.run(clients, TIME, &job)?.rate())
+    Ok(open.run(clients, TIME, &job)?.answer_rate())
 }
 
 /// The same of its open loop: at a rate that nobody reaches, each client sends its next row at
@@ -74,7 +74,7 @@ pub fn of_pg_open(connections: usize) -> Result<f64> {
     };
     let job: Arc<dyn Job> = Arc::new(pg::Inserts::default());
     let mut open = open::Clients::open(&server.pg_address(), connections, &*job)?;
-    Ok(open.run(&load, &job)?.rate())
+    Ok(open.run(&load, &job)?.answer_rate())
 }
 
 /// A server on a thread of its own, with one event loop, until it is dropped.

@@ -59,7 +59,7 @@ enum Experiment {
     /// of bad rows, clients that never read: what is refused, what memory does, how soon it is
     /// over.
     Overload(Overload),
-    /// Thousands of clients of bad manners beside a few good ones.
+    /// Thousands of misbehaving clients beside a few good ones.
     Soak(Soak),
     /// The database is stopped for a while under a load that the spool acknowledges.
     Outage(Outage),

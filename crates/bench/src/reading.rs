@@ -37,7 +37,7 @@ impl Reading {
         Self { id }
     }
 
-    /// Its primary key.
+    /// Returns the primary key.
     pub fn id(&self) -> u64 {
         self.id
     }
@@ -47,7 +47,7 @@ impl Reading {
         self.id % 1000
     }
 
-    /// Its temperature.
+    /// Returns the temperature.
     pub fn temperature(&self) -> f64 {
         15.0 + crate::number::as_f64(self.id % 100) / 10.0
     }

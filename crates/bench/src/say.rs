@@ -1,4 +1,4 @@
-//! What a person sees while an experiment runs.
+//! The output of a running experiment.
 
 use std::io::Write;
 use std::time::{Duration, Instant};

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use windrow_bench::pg::closed::Clients;
 use windrow_bench::pg::open::{self, Open};
-use windrow_bench::pg::{Inserts, Job, Mode, Told};
+use windrow_bench::pg::{CallOutcome, Inserts, Job, Mode};
 use windrow_bench::reading::POSTGRES_TABLE;
 use windrow_testkit::pgclient::Address;
 use windrow_testkit::postgres::shared;
@@ -21,11 +21,11 @@ fn what_is_told_is_what_is_there() {
     let mut clients = Clients::open(&address, 5).unwrap();
     clients.prepare(3, &*job).unwrap();
     let first = clients.run(3, time, &job).unwrap();
-    assert!(first.successes() > 0 && first.successes() == first.calls());
+    assert!(first.successes() > 0 && first.successes() == first.requests());
     // The same rows once more: all of them are there already.
     let again = clients.run(3, time, &job).unwrap();
     assert!(
-        again.told.contains_key(&Told::Error(*b"23505")),
+        again.outcomes.contains_key(&CallOutcome::Error(*b"23505")),
         "{again:?}"
     );
 
@@ -40,7 +40,7 @@ fn what_is_told_is_what_is_there() {
     });
     let mut open = open::Clients::open(&address, 2, &*others).unwrap();
     let offered = open.run(&load, &others).unwrap();
-    assert!(offered.successes() > 0 && offered.successes() == offered.calls());
+    assert!(offered.successes() > 0 && offered.successes() == offered.requests());
 
     let told = first.successes() + again.successes() + offered.successes();
     let there = database.exec("select count(*) from readings").unwrap();

@@ -21,7 +21,6 @@ use windrow_testkit::tree::{self, files, is_test, root};
 
 /// Crates that still have offenders.
 const CRATES_TO_DO: &[&str] = &[
-    "bench",
     "core",
     "databases/mysql",
     "databases/postgres",

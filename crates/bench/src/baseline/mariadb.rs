@@ -17,7 +17,7 @@ use crate::reading::{NOTE, Reading};
 
 const INSERT: &str = "insert into readings values (?, ?, ?, ?, ?)";
 
-/// So many connections on one thread, each with one autocommit insert under way, for a time.
+/// Runs `clients` connections on one thread, each with one autocommit insert under way, for a time.
 ///
 /// # Errors
 /// The server cannot be reached, or an insert fails.

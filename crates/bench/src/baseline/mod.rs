@@ -1,4 +1,4 @@
-//! What Windrow is compared with: the usual ways to write the same rows.
+//! Baselines: the usual ways to write the same rows.
 
 pub mod copy;
 pub mod cratedb;

@@ -14,10 +14,10 @@ const TEN: usize = 10;
 
 const COLUMNS: &str = "id, tenant, device, level, note";
 
-/// How many tenants there are.
+/// The number of tenants.
 const TENANTS: u64 = 7;
 
-/// How ten rows are moved.
+/// The way in which ten rows are moved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
     /// Each statement by itself, and committed by itself.
@@ -38,7 +38,7 @@ pub enum Layout {
 }
 
 impl Layout {
-    /// The final table, as `windrow move` is told it.
+    /// The final table, as `windrow move` gets it.
     pub fn destination(self) -> &'static str {
         match self {
             Self::One => "final",
@@ -141,7 +141,7 @@ pub fn run(url: &str, layout: Layout, way: Way) -> Result<()> {
     })
 }
 
-/// What both databases can do.
+/// The operations of both databases.
 trait Session {
     type Row;
 

@@ -8,7 +8,7 @@ use windrow_testkit::postgres::Postgres;
 
 use crate::reading::{AT, NOTE, PGBENCH_SCRIPT};
 
-/// What pgbench reports.
+/// The result of pgbench.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Direct {
     /// Rows written.
@@ -56,7 +56,8 @@ fn parse(text: &str) -> Option<Direct> {
         .find_map(|line| line.strip_prefix("number of transactions actually processed: "))?;
     let rows = rows.split('/').next()?.parse().ok()?;
     if rows == 0 {
-        // A thousand sessions may take longer to begin than was given; then nothing more is told.
+        // A thousand sessions may take longer to begin than the time given; then no more is
+        // reported.
         return Some(Direct {
             rows,
             rate: 0.0,

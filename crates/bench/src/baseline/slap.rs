@@ -9,7 +9,7 @@ use windrow_testkit::mariadb::MariaDb;
 use crate::number::as_f64;
 use crate::reading::NOTE;
 
-/// What it reports.
+/// The result of the program.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Direct {
     /// Rows written.

@@ -1,5 +1,4 @@
-//! How many single-row requests a second, at what cost: Windrow against the same rows written
-//! directly.
+//! Single-row requests a second, and their cost: Windrow against the same rows written directly.
 
 mod direct;
 
@@ -10,6 +9,7 @@ use std::time::Duration;
 use anyhow::Result;
 use windrow_testkit::process::Windrow;
 
+use crate::experiments::outcomes;
 use crate::figures::{LIMIT, Run};
 use crate::http::closed::{self, Closed, Until};
 use crate::http::{Health, Inserts, Job, Live, Report};
@@ -62,7 +62,7 @@ pub struct Load {
 const WINDROW: &str = "windrow";
 /// The same with requests that have keys.
 const KEYED: &str = "windrow, with keys";
-/// Windrow that is told to send each row alone.
+/// Windrow with an option to send each row alone.
 const UNBATCHED: &str = "windrow --batch-rows 1";
 /// The same program and the same clients, which ask for nothing but whether it is there: what its
 /// HTTP alone costs here.
@@ -200,7 +200,7 @@ impl Load {
                 let alone = times(UNBATCHED, run)?;
                 run.remark(format!(
                     "{direct:.1} times the rows per second of a program that writes one row a transaction, \
-                     {alone:.1} times those of Windrow told to do so"
+                     {alone:.1} times those of Windrow that does so"
                 ));
             }
             Kind::MariaDb => {
@@ -222,7 +222,7 @@ impl Load {
     }
 }
 
-/// What an arm's clients send, their rows from `first` on.
+/// Returns the requests of an arm's clients, with rows from `first` on.
 fn job(arm: &str, first: u64) -> Arc<dyn Job> {
     match arm {
         HEALTH => Arc::new(Health),
@@ -243,12 +243,7 @@ pub(super) fn latencies(report: &Report) -> Vec<(&'static str, f64)> {
 /// Every request must have succeeded, and every row be there.
 pub(super) fn check(report: &Report, table: &Table, before: u64) -> Result<()> {
     succeeded(report)?;
-    let (told, there) = (report.successes() + before, table.count()?);
-    anyhow::ensure!(
-        told == there,
-        "{told} rows were confirmed, {there} are there"
-    );
-    Ok(())
+    outcomes::all_there(report.successes() + before, table.count()?)
 }
 
 fn succeeded(report: &Report) -> Result<()> {

@@ -1,5 +1,5 @@
-//! What batching costs where there is nothing to batch: a few requests a second, Windrow as it is
-//! against Windrow that sends each row alone on one of many connections.
+//! The cost of batching without anything to batch: a few requests a second, Windrow against Windrow
+//! that sends each row alone on one of many connections.
 
 use std::path::Path;
 use std::sync::Arc;

@@ -159,7 +159,7 @@ impl Moves {
         Ok(())
     }
 
-    /// Those that were asked for; all of them where none was.
+    /// Returns the ways that were asked for; all of them if none was.
     fn steps(&self, url: &str) -> Result<()> {
         let all = !(self.prepare || self.run || self.clean_up);
         let layout = only(&self.layout).context("name one --layout: one or tenants")?;

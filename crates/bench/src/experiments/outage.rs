@@ -11,6 +11,7 @@ use anyhow::{Context, Result, anyhow};
 use windrow_testkit::process::Windrow;
 
 use super::load::latencies;
+use super::outcomes;
 use super::spooled::{self, Depths, Moment};
 use crate::figures::Run;
 use crate::figures::plot::{self, Names, Series};
@@ -31,7 +32,7 @@ pub struct Outage {
     /// Rows a second, of all clients together.
     #[arg(long, default_value_t = 5_000)]
     pub rate: u32,
-    /// How long the database is away, in seconds.
+    /// Seconds during which the database is away.
     #[arg(long, default_value_t = 60)]
     pub seconds: u64,
 }
@@ -42,8 +43,8 @@ const BEFORE: u64 = 10;
 /// Seconds of load at once while the database catches up.
 const STEP: u64 = 5;
 
-/// How long catching up may take.
-const PATIENCE: Duration = Duration::from_secs(600);
+/// The timeout of catching up.
+const CATCH_UP_TIMEOUT: Duration = Duration::from_secs(600);
 
 /// Clients that fill the spool for the reference.
 const FILLING: usize = 64;
@@ -54,7 +55,7 @@ const PART: u64 = 1_000_000;
 const QUIET: &str = "what was kept, without load";
 const CATCHING_UP: &str = "what was kept, under load";
 
-/// What takes part.
+/// The programs that take part.
 struct Bed {
     store: Store,
     table: Table,
@@ -85,13 +86,10 @@ impl Outage {
         };
         let filled = self.quietly(&bed, &mut run)?;
         let sent = self.under_load(&bed, &mut run)?;
-        let (told, there) = (filled + sent, bed.table.count()?);
+        let there = bed.table.count()?;
         self.conclude(&mut run)?;
         run.store(root)?;
-        anyhow::ensure!(
-            told == there,
-            "{told} rows were acknowledged, {there} are there"
-        );
+        outcomes::all_there(filled + sent, there)?;
         Ok(())
     }
 
@@ -101,14 +99,14 @@ impl Outage {
         let address = bed.windrow.address();
         // The table is met before anything counts.
         let met = self.offer(address, 3 * PART, 1)?;
-        spooled::level(address, PATIENCE)?;
+        spooled::level(address, CATCH_UP_TIMEOUT)?;
         bed.store.server()?.stop()?;
         let goal = u64::from(self.rate) * self.seconds;
         let filled = self.fill(address, goal)?;
         let depths = Depths::start(&bed.windrow);
         bed.store.server()?.restart()?;
         say::during(QUIET, Duration::from_secs(10), || {
-            spooled::level(address, PATIENCE)
+            spooled::level(address, CATCH_UP_TIMEOUT)
         })?;
         let caught = caught_up(&depths.end()?)?;
         run.add_all(1, QUIET, &caught);
@@ -145,12 +143,12 @@ impl Outage {
                 if spooled::look(address)?.waiting() <= u64::from(self.rate) {
                     break;
                 }
-                anyhow::ensure!(start.elapsed() < PATIENCE, "it does not catch up");
+                anyhow::ensure!(start.elapsed() < CATCH_UP_TIMEOUT, "it does not catch up");
                 back.merge(&self.offer(address, part * PART, STEP)?)?;
             }
             Ok([before, away, back])
         })?;
-        spooled::level(address, PATIENCE)?;
+        spooled::level(address, CATCH_UP_TIMEOUT)?;
         let moments = depths.end()?;
         let arms = [
             "before",

@@ -1,10 +1,22 @@
-//! What each client was told about each row, held against what the database has.
+//! The reported outcome of each row, compared with the database.
 
 use std::collections::HashSet;
 use std::sync::{Mutex, PoisonError};
 
 use crate::http::job::id_of;
 use crate::http::{Inserts, Job, Outcome};
+
+/// Checks that a table has all rows that were confirmed, and no others.
+///
+/// # Errors
+/// The numbers differ.
+pub fn all_there(confirmed: u64, there: u64) -> anyhow::Result<()> {
+    anyhow::ensure!(
+        confirmed == there,
+        "{confirmed} rows were confirmed, {there} are there"
+    );
+    Ok(())
+}
 
 /// Single inserts whose outcomes are remembered.
 #[derive(Debug)]
@@ -14,7 +26,7 @@ pub struct Remembered {
     seen: Mutex<Vec<Vec<Outcome>>>,
 }
 
-/// What was told and what is true. Whatever is `false_` must be 0.
+/// The reported outcomes and the true ones. Every field `false_..` must be 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Verified {
     /// Rows confirmed, all of which must be there.
@@ -95,7 +107,7 @@ impl Verified {
     pub fn check(&self) -> anyhow::Result<()> {
         anyhow::ensure!(
             self.false_confirmed == 0 && self.false_refused == 0,
-            "clients were told what is not true: {self:?}"
+            "clients got outcomes that are not true: {self:?}"
         );
         Ok(())
     }
@@ -125,7 +137,7 @@ mod tests {
     #[test]
     fn a_false_word_is_found() {
         let job = Remembered::new(2);
-        let told = [
+        let outcomes = [
             (0, Outcome::Success),
             (0, Outcome::Success),
             (0, Outcome::Unknown),
@@ -133,7 +145,7 @@ mod tests {
             (1, Outcome::Refused(409)),
             (1, Outcome::Lost),
         ];
-        for (connection, outcome) in told {
+        for (connection, outcome) in outcomes {
             job.seen(connection, 0, outcome, b"");
         }
         let there = HashSet::from([id_of(0, 0), id_of(0, 2), id_of(1, 1)]);

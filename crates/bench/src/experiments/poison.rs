@@ -1,4 +1,4 @@
-//! Rows that the database refuses among many good ones: is every client told its own truth, and
+//! Rows that the database refuses among many good ones: does every client get its own outcome, and
 //! what does it cost?
 
 use std::path::Path;
@@ -9,6 +9,7 @@ use std::time::Duration;
 use anyhow::Result;
 
 use super::load::latencies;
+use super::outcomes;
 use crate::figures::{LIMIT, Run};
 use crate::http::closed::{self, Closed, Until};
 use crate::http::job::{ROWS, id_of};
@@ -35,7 +36,7 @@ pub struct Poison {
     pub rounds: u32,
 }
 
-/// What is wrong with a bad row.
+/// The flaw of a bad row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Flaw {
     Duplicate,
@@ -88,7 +89,7 @@ impl Poison {
     /// Measures, prints and stores.
     ///
     /// # Errors
-    /// Something that takes part cannot be started, or a client is told what is not true.
+    /// A program cannot be started, or a client gets an outcome that is not true.
     pub fn run(&self, root: &Path) -> Result<()> {
         let to = self.to.as_str();
         let mut run = Run::new(
@@ -107,9 +108,7 @@ impl Poison {
             let share = run.median(mix.arm, "rows/s")? / clean;
             run.remark(format!("{}: {share:.2} of the clean rate", mix.arm));
         }
-        run.remark(
-            "every good row was confirmed and is there; every bad one was told its own error",
-        );
+        run.remark("every good row was confirmed and is there; every bad one got its own error");
         run.store(root)?;
         Ok(())
     }
@@ -140,11 +139,7 @@ impl Poison {
         metrics.push((LIMIT, limit::of_http(self.connections)?));
         run.add_all(round, mix.arm, &metrics);
         job.check(&report)?;
-        let (told, there) = (report.successes() + 1, table.count()?);
-        anyhow::ensure!(
-            told == there,
-            "{told} rows were confirmed, {there} are there"
-        );
+        outcomes::all_there(report.successes() + 1, table.count()?)?;
         Ok(())
     }
 }
@@ -185,12 +180,12 @@ impl Poisoned {
         shifted % self.mix.every == self.mix.every - 1
     }
 
-    /// Every client must have been told its own outcome.
+    /// Checks that every client got its own outcome.
     fn check(&self, report: &Report) -> Result<()> {
         let wrong = self.wrong.load(Ordering::Relaxed);
         anyhow::ensure!(
             wrong == 0,
-            "{wrong} clients were told something else than their own outcome: {:?}\n{}",
+            "{wrong} clients got another outcome than their own: {:?}\n{}",
             report.outcomes,
             report.samples.join("\n")
         );

@@ -57,7 +57,7 @@ pub struct Replicas {
     pub rounds: u32,
 }
 
-/// What is measured at once.
+/// One measurement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Cell {
     /// A program writes each bulk to the primary, and each of its rows to each replica.
@@ -70,7 +70,7 @@ enum Cell {
 
 const TIMES: &str = "times row by row";
 
-/// What others have published, of a primary and one replica.
+/// A figure that others have published, of a primary and one replica.
 const PUBLISHED: f64 = 2.0;
 
 impl Cell {
@@ -96,8 +96,8 @@ impl Cell {
     }
 }
 
-/// How long replicas may take to have all.
-const PATIENCE: Duration = Duration::from_secs(300);
+/// The timeout of replicas to have all rows.
+const CATCH_UP_TIMEOUT: Duration = Duration::from_secs(300);
 
 /// A primary and its replicas, each a server of its own.
 struct Servers {
@@ -157,7 +157,7 @@ impl Set {
         let start = Instant::now();
         for replica in &self.replicas {
             while replica.count()? < rows {
-                ensure!(start.elapsed() < PATIENCE, "a replica lacks rows");
+                ensure!(start.elapsed() < CATCH_UP_TIMEOUT, "a replica lacks rows");
                 thread::sleep(Duration::from_millis(20));
             }
         }
@@ -347,7 +347,7 @@ impl Replicas {
     }
 }
 
-/// How much faster batches are, in the same round.
+/// Adds how much faster batches are in the same round.
 fn tell_times((run, round): (&mut Run, u32), rates: &[(Cell, f64)]) {
     for (cell, rate) in rates {
         let Cell::Batches(n) = cell else { continue };

@@ -1,5 +1,5 @@
-//! How fast rows over HTTP are acknowledged by the spool: beside what the disk does with the same
-//! bytes and syncs, and beside what the gateway does where no disk is in its way.
+//! The rate at which the spool acknowledges rows over HTTP, beside the disk's own rate with the
+//! same bytes and syncs, and beside the gateway's rate without a disk.
 
 use std::fs::{self, File};
 use std::io::Write;

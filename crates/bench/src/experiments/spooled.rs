@@ -1,4 +1,4 @@
-//! What Windrow says of its spool, asked from outside.
+//! The state of Windrow's spool, as seen from outside.
 
 use std::fmt::Write as _;
 use std::io::{Read, Write};
@@ -14,7 +14,7 @@ use windrow_testkit::procfs;
 /// Time between looks.
 const STEP: Duration = Duration::from_millis(50);
 
-/// How the spool stands at one moment.
+/// The state of the spool at one moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Moment {
     /// Seconds since the beginning.
@@ -57,13 +57,13 @@ pub fn look(address: SocketAddr) -> Result<Moment> {
 /// Waits until the database has all that is in the spool.
 ///
 /// # Errors
-/// It takes longer than `patience`.
-pub fn level(address: SocketAddr, patience: Duration) -> Result<()> {
+/// It takes longer than `timeout`.
+pub fn level(address: SocketAddr, timeout: Duration) -> Result<()> {
     let start = Instant::now();
     while look(address)?.waiting() > 0 {
         anyhow::ensure!(
-            start.elapsed() < patience,
-            "the spool is not applied within {patience:?}"
+            start.elapsed() < timeout,
+            "the spool is not applied within {timeout:?}"
         );
         thread::sleep(Duration::from_millis(20));
     }

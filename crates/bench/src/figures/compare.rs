@@ -79,7 +79,7 @@ fn compare(a: &[Figure], b: &[Figure]) -> String {
     text
 }
 
-/// Whether two runs differ by more than the noise.
+/// Says if two runs differ by more than the noise.
 fn verdict(one: &Spread, other: &Spread) -> &'static str {
     if one.rounds.min(other.rounds) < ROUNDS {
         "too few rounds"

@@ -7,7 +7,7 @@ use anyhow::{Result, ensure};
 use super::plot::{COLOURS, Names};
 use super::table;
 
-/// What was measured at one size.
+/// The measurement at one size.
 #[derive(Clone, Copy, Debug)]
 pub struct Point {
     /// The size, above 0.
@@ -23,7 +23,7 @@ pub struct Point {
 /// A line with a bar at each of its points.
 #[derive(Clone, Debug)]
 pub struct Curve {
-    /// Its name in the legend.
+    /// The name in the legend.
     pub name: String,
     /// From the smallest size to the largest.
     pub points: Vec<Point>,
@@ -32,7 +32,7 @@ pub struct Curve {
 /// A cross at a place that was published, or found otherwise.
 #[derive(Clone, Debug)]
 pub struct Mark {
-    /// Its name in the legend.
+    /// The name in the legend.
     pub name: String,
     /// The size.
     pub x: f64,
@@ -40,7 +40,7 @@ pub struct Mark {
     pub y: f64,
 }
 
-/// How values lie along the vertical axis; sizes always grow by multiples.
+/// The scale of the vertical axis; sizes always grow by multiples.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scale {
     /// From 0 or the smallest value on, in equal steps.

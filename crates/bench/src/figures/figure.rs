@@ -7,9 +7,9 @@ use serde::{Deserialize, Serialize};
 pub struct Figure {
     /// Which repetition, from 1.
     pub round: u32,
-    /// What was measured: one of the things that are compared.
+    /// The arm: one of the things that are compared.
     pub arm: String,
-    /// Its property, with the unit.
+    /// The metric, with its unit.
     pub metric: String,
     /// The number.
     pub value: f64,

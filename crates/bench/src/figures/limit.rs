@@ -7,7 +7,7 @@ use super::table;
 /// a server that answers without doing anything.
 pub const LIMIT: &str = "generator's limit rows/s";
 
-/// What is held against it.
+/// The metric that is compared with the limit.
 const RATE: &str = "rows/s";
 
 /// From this share of its limit on, the generator is taken for what held an arm up.

@@ -1,4 +1,4 @@
-//! What an experiment measured: printed, and kept with all that is needed to repeat it.
+//! Figures of an experiment: printed, and stored with all that is needed to repeat it.
 
 mod compare;
 pub mod curve;
@@ -88,7 +88,7 @@ impl Run {
             .with_context(|| format!("{metric} of {arm} was not measured"))
     }
 
-    /// What was measured in one round; the last, where there was more.
+    /// Returns the last figure of a round.
     pub fn of_round(&self, round: u32, arm: &str, metric: &str) -> Option<f64> {
         let is_it = |figure: &&Figure| {
             (figure.round, &*figure.arm, &*figure.metric) == (round, arm, metric)
@@ -123,7 +123,7 @@ impl Run {
         self.remarks.push(text);
     }
 
-    /// What others have published of an arm: it stands beside what was measured.
+    /// Adds a figure that others have published of an arm, to be shown beside the measured ones.
     pub fn published(&mut self, arm: &str, metric: &str, value: f64) {
         self.published.push(Figure {
             round: 0,

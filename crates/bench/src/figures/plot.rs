@@ -5,7 +5,7 @@ use plotters::prelude::*;
 
 use super::table;
 
-/// The colours of lines, of which each can be told from white.
+/// The colours of lines, each of which is visible on white.
 pub(super) const COLOURS: [&str; 8] = [
     "#1f6feb", "#c4232c", "#1a7f37", "#9a6700", "#8250df", "#57606a", "#bf3989", "#0a7d91",
 ];
@@ -17,9 +17,9 @@ const NAME_HEIGHT: i32 = 18;
 /// A line of a plot.
 #[derive(Clone, Debug)]
 pub struct Series {
-    /// Its name in the legend.
+    /// The name in the legend.
     pub name: String,
-    /// Its points.
+    /// The points of the line.
     pub points: Vec<(f64, f64)>,
 }
 

@@ -1,5 +1,4 @@
-//! What the machine itself takes for what every write needs: waking somebody who sleeps, and a
-//! synced write.
+//! The machine's own times for what every write needs: waking a process, and a synced write.
 //!
 //! Both differ by a multiple between machines, and between hours of one that is shared; without
 //! them a latency says little.

@@ -8,18 +8,18 @@ use anyhow::{Result, ensure};
 
 use crate::say;
 
-/// What the name of a marked run's folder ends with, or has before the number of its repetition.
+/// The end of the folder's name of a marked run, or the part before the number of its repetition.
 pub(super) const MARK: &str = "-disturbed";
 
-/// How often an experiment is run until the machine was its own.
+/// The most runs of an experiment until the machine was undisturbed.
 const TIMES: u32 = 3;
 
-/// What is done about a run during which the machine was taken away.
+/// The action after a run during which the machine was disturbed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Again {
-    /// It is removed, and measured again.
+    /// The run is removed, and measured again.
     Measure,
-    /// It stays as it is, with its mark: for a trial, whose figures nobody reads.
+    /// The run stays with its mark: for a trial.
     Never,
 }
 

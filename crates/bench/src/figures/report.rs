@@ -19,7 +19,7 @@ svg .range{stroke:var(--mark);stroke-width:3}svg circle{fill:var(--mark)}
 td{vertical-align:top;padding-right:1rem}
 ";
 
-/// What the page says beside the figures.
+/// The text beside the figures.
 pub(super) struct Words<'a> {
     pub title: &'a str,
     pub date: &'a str,

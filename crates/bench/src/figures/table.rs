@@ -65,7 +65,7 @@ pub(super) fn distinct<'a>(names: impl Iterator<Item = &'a str>) -> Vec<&'a str>
     seen
 }
 
-/// What the rounds of one run say about one metric of one arm.
+/// The values of one metric of one arm over the rounds of a run.
 pub(super) struct Spread {
     pub(super) median: f64,
     pub(super) low: f64,

@@ -13,7 +13,7 @@ use super::connection::Connection;
 use super::job::{Job, Writer};
 use super::report::{Live, Outcome, Report};
 
-/// How much is offered.
+/// The offered load.
 #[derive(Clone, Debug)]
 pub struct Closed {
     /// Connections, each with one request under way.
@@ -29,11 +29,11 @@ pub enum Until {
     Elapsed(Duration),
     /// When the job has no more to send on any connection.
     Done,
-    /// When told so.
-    Told(Arc<AtomicBool>),
+    /// When the flag is set.
+    Stopped(Arc<AtomicBool>),
 }
 
-/// How long a client waits after 429 or 503, and before it connects again. A real one waits longer.
+/// The delay of a client after 429 or 503, and before it connects again. A real one waits longer.
 const PAUSE: Duration = Duration::from_millis(20);
 
 /// Runs a load to its end on a thread of its own with one event loop.
@@ -150,11 +150,11 @@ impl Client {
     }
 
     fn ends(&self, n: u64) -> bool {
-        let told = match &self.until {
+        let is_over = match &self.until {
             Until::Elapsed(time) => self.start.elapsed() >= *time,
             Until::Done => false,
-            Until::Told(told) => told.load(Ordering::Relaxed),
+            Until::Stopped(stop) => stop.load(Ordering::Relaxed),
         };
-        told || self.job.ends(self.number, n)
+        is_over || self.job.ends(self.number, n)
     }
 }

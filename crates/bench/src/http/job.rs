@@ -1,4 +1,4 @@
-//! What is sent.
+//! The requests of a load.
 
 use super::report::Outcome;
 use crate::reading::Reading;
@@ -11,7 +11,7 @@ pub trait Job: Send + Sync {
     /// Appends the body of the `n`th request of a connection.
     fn body(&self, connection: usize, n: u64, out: &mut Vec<u8>);
 
-    /// What its bodies are.
+    /// Returns the content type of the bodies.
     fn content_type(&self) -> &str {
         "application/json"
     }
@@ -27,7 +27,7 @@ pub trait Job: Send + Sync {
         false
     }
 
-    /// What came back, with the body of the answer (empty if there was none).
+    /// Notes the outcome of a request, with the body of the answer (empty if there was none).
     fn seen(&self, connection: usize, n: u64, outcome: Outcome, answer: &[u8]) {
         let _ = (connection, n, outcome, answer);
     }

@@ -22,14 +22,14 @@ use super::job::{Job, Writer};
 use super::report::{Outcome, Report};
 use crate::number::as_f64;
 
-/// How much is offered.
+/// The offered load.
 #[derive(Clone, Copy, Debug)]
 pub struct Open {
     /// Connections that the requests are spread over.
     pub connections: usize,
     /// Requests a second, of all connections.
     pub rate: f64,
-    /// How long.
+    /// The time of the load.
     pub time: Duration,
     /// The same seed gives the same arrivals.
     pub seed: u64,
@@ -41,15 +41,26 @@ pub struct Open {
 /// A connection cannot be opened. That one ends is an outcome.
 pub fn run(address: SocketAddr, load: &Open, job: &Arc<dyn Job>) -> Result<Report> {
     spread(address, load.connections, job, |number| {
-        let mut rng = StdRng::seed_from_u64(load.seed ^ (number as u64) << 32);
         let mean_gap = as_f64(load.connections as u64) / load.rate;
-        let (mut due, time) = (Duration::ZERO, load.time);
-        move || {
-            // The gaps of a Poisson process: 1 - random is never 0.
-            due += Duration::from_secs_f64(-mean_gap * (1.0 - rng.random::<f64>()).ln());
-            (due < time).then_some(due)
-        }
+        arrivals(load.seed, number, mean_gap, load.time)
     })
+}
+
+/// Returns the schedule of one connection: the arrivals of a Poisson process until the time is
+/// over.
+pub(crate) fn arrivals(
+    seed: u64,
+    connection: usize,
+    mean_gap: f64,
+    time: Duration,
+) -> impl FnMut() -> Option<Duration> + Send + 'static {
+    let mut rng = StdRng::seed_from_u64(seed ^ (connection as u64) << 32);
+    let mut due = Duration::ZERO;
+    move || {
+        // 1 - random is never 0.
+        due += Duration::from_secs_f64(-mean_gap * (1.0 - rng.random::<f64>()).ln());
+        (due < time).then_some(due)
+    }
 }
 
 /// As [`run`], but any connection that is free takes the next request, at even distances: as long
@@ -58,7 +69,7 @@ pub fn run(address: SocketAddr, load: &Open, job: &Arc<dyn Job>) -> Result<Repor
 ///
 /// # Errors
 /// As [`run`].
-pub fn run_by_whoever_is_free(
+pub fn run_by_free_connections(
     address: SocketAddr,
     load: &Open,
     job: &Arc<dyn Job>,

@@ -11,7 +11,7 @@ use super::answer;
 /// The answer to a large request.
 #[derive(Clone, Debug)]
 pub struct Reply {
-    /// Its status.
+    /// The status of the answer.
     pub status: u16,
     /// Everything behind its head; with its chunk sizes where it was sent in chunks.
     pub body: String,
@@ -45,7 +45,7 @@ pub fn post(
     )?;
     let sent = send(&mut stream, body, length.is_none());
     if sent.is_err() {
-        // Whoever stops reading has perhaps said why.
+        // A server that stops reading may have answered why.
         stream.shutdown(Shutdown::Write).ok();
     }
     let all = answer.join().map_err(|_| anyhow!("the reader panicked"))?;

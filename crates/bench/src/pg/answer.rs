@@ -2,18 +2,18 @@
 
 use anyhow::{Result, bail};
 
-use super::report::Told;
+use super::report::CallOutcome;
 
 /// The last message of an answer outside of a transaction: ReadyForQuery.
 pub const READY: &[u8] = b"Z\0\0\0\x05I";
 
-/// What was told, if the answer is whole up to its ReadyForQuery, which must be the last that came:
-/// a client has one call under way.
+/// Returns the outcome, if the answer is whole up to its ReadyForQuery, which must be the last that
+/// came: a client has one call under way.
 ///
 /// # Errors
 /// These are no messages.
-pub fn parse(mut input: &[u8]) -> Result<Option<Told>> {
-    let mut told = Told::Success;
+pub fn parse(mut input: &[u8]) -> Result<Option<CallOutcome>> {
+    let mut outcome = CallOutcome::Success;
     while let Some((head, rest)) = input.split_first_chunk::<5>() {
         let [tag, length @ ..] = *head;
         let length = usize::try_from(u32::from_be_bytes(length))?;
@@ -24,8 +24,8 @@ pub fn parse(mut input: &[u8]) -> Result<Option<Told>> {
             return Ok(None);
         };
         match tag {
-            b'E' if told == Told::Success => told = Told::Error(sqlstate(body)),
-            b'Z' => return Ok(Some(told)),
+            b'E' if outcome == CallOutcome::Success => outcome = CallOutcome::Error(sqlstate(body)),
+            b'Z' => return Ok(Some(outcome)),
             _ => {}
         }
         input = behind;
@@ -49,9 +49,9 @@ mod tests {
         let ready = b"Z\0\0\0\x05I";
         let good = [&b"2\0\0\0\x04C\0\0\0\x0fINSERT 0 1\0"[..], ready].concat();
         let bad = [&b"E\0\0\0\x16SERROR\0C23505\0Mx\0\0"[..], ready].concat();
-        assert_eq!(parse(&good).unwrap(), Some(Told::Success));
+        assert_eq!(parse(&good).unwrap(), Some(CallOutcome::Success));
         assert_eq!(parse(&good[..good.len() - 1]).unwrap(), None);
-        assert_eq!(parse(&bad).unwrap(), Some(Told::Error(*b"23505")));
+        assert_eq!(parse(&bad).unwrap(), Some(CallOutcome::Error(*b"23505")));
         assert!(parse(b"Z\0\0\0\x01I").is_err());
     }
 }

@@ -109,9 +109,9 @@ async fn calls(
             break;
         }
         job::call(&*job, number, n, &mut request);
-        let told = session.exchange(&request).await?;
-        report.borrow_mut().add(told, begun.elapsed());
-        job.told(number, n, told);
+        let outcome = session.exchange(&request).await?;
+        report.borrow_mut().add(outcome, begun.elapsed(), b"");
+        job.seen(number, n, outcome);
     }
     Ok(session)
 }

@@ -1,18 +1,18 @@
-//! What is called.
+//! The calls of a load.
 
 use std::fmt::Display;
 use std::io::Write;
 
 use windrow_testkit::pgclient::frontend;
 
-use super::report::Told;
+use super::report::CallOutcome;
 use crate::http::job::id_of;
 use crate::reading::{AT, NOTE, Reading};
 
 /// The name under which a connection has its statement.
 const NAME: &str = "w";
 
-/// How a client speaks.
+/// The protocol of a client's calls.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 pub enum Mode {
     /// Parse once, then Bind and Execute.
@@ -25,7 +25,7 @@ pub enum Mode {
 }
 
 impl Mode {
-    /// Its name.
+    /// Returns the name of the mode.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Prepared => "prepared",
@@ -46,7 +46,7 @@ impl Mode {
 /// Gives the values of calls and may look at the answers. Called from the generator's threads: must
 /// be quick.
 pub trait Job: Send + Sync {
-    /// How its clients speak.
+    /// Returns the protocol of the clients' calls.
     fn mode(&self) -> Mode {
         Mode::Prepared
     }
@@ -59,9 +59,9 @@ pub trait Job: Send + Sync {
     /// The values of the `n`th call of a connection.
     fn values(&self, connection: usize, n: u64, out: &mut Values<'_>);
 
-    /// What came back.
-    fn told(&self, connection: usize, n: u64, told: Told) {
-        let _ = (connection, n, told);
+    /// Notes the outcome of a call.
+    fn seen(&self, connection: usize, n: u64, outcome: CallOutcome) {
+        let _ = (connection, n, outcome);
     }
 }
 
@@ -77,7 +77,7 @@ const INTO: &str = "insert into readings (id, device, at, temperature, note) val
 pub struct Inserts {
     /// The number of the first one: for a second load on the same table.
     pub first: u64,
-    /// How they are said.
+    /// The protocol of the calls.
     pub mode: Mode,
 }
 
@@ -143,7 +143,7 @@ impl<'a> Values<'a> {
     }
 }
 
-/// What prepares a job's statement, where it is to be prepared.
+/// Returns the messages that prepare a job's statement, if the mode prepares one.
 pub fn prepare(job: &dyn Job) -> Vec<u8> {
     let mut out = Vec::new();
     if job.mode() == Mode::Prepared {

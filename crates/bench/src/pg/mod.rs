@@ -10,4 +10,4 @@ pub mod report;
 pub mod session;
 
 pub use job::{Inserts, Job, Mode, Values};
-pub use report::{Report, Told};
+pub use report::{CallOutcome, Report};

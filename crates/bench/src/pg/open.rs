@@ -11,21 +11,20 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow};
-use rand::rngs::StdRng;
-use rand::{RngExt, SeedableRng};
 use windrow_testkit::pgclient::{Address, frontend};
 
 use super::answer;
 use super::job::{self, Job};
-use super::report::{Report, Told};
+use super::report::{CallOutcome, Report};
+use crate::http::open::{arrivals, wait_until};
 use crate::number::as_f64;
 
-/// How much is offered.
+/// The offered load.
 #[derive(Clone, Copy, Debug)]
 pub struct Open {
     /// Calls a second, of all connections.
     pub rate: f64,
-    /// How long.
+    /// The time of the load.
     pub time: Duration,
     /// The same seed gives the same arrivals.
     pub seed: u64,
@@ -82,21 +81,16 @@ fn client(
     number: usize,
     start: Instant,
 ) -> Result<Report> {
-    let mut rng = StdRng::seed_from_u64(load.seed ^ (number as u64) << 32);
+    let mut arrivals = arrivals(load.seed, number, mean_gap, load.time);
     let mut report = Report::new()?;
     let mut request = Vec::new();
-    let mut due = Duration::ZERO;
     for n in 0.. {
-        // The gaps of a Poisson process: 1 - random is never 0.
-        due += Duration::from_secs_f64(-mean_gap * (1.0 - rng.random::<f64>()).ln());
-        if due >= load.time {
-            break;
-        }
+        let Some(due) = arrivals() else { break };
         job::call(job, number, n, &mut request);
-        let begun = crate::http::open::wait_until(start + due);
-        let told = connection.exchange(&request)?;
-        report.add(told, begun.elapsed());
-        job.told(number, n, told);
+        let begun = wait_until(start + due);
+        let outcome = connection.exchange(&request)?;
+        report.add(outcome, begun.elapsed(), b"");
+        job.seen(number, n, outcome);
     }
     Ok(report)
 }
@@ -123,13 +117,16 @@ impl Connection {
         ];
         frontend::startup(&mut out, &parameters);
         for request in [out, job::prepare(job)] {
-            let told = connection.exchange(&request)?;
-            anyhow::ensure!(told == Told::Success, "the server says {told:?}");
+            let outcome = connection.exchange(&request)?;
+            anyhow::ensure!(
+                outcome == CallOutcome::Success,
+                "the server says {outcome:?}"
+            );
         }
         Ok(connection)
     }
 
-    fn exchange(&mut self, request: &[u8]) -> Result<Told> {
+    fn exchange(&mut self, request: &[u8]) -> Result<CallOutcome> {
         self.stream.write_all(request)?;
         self.input.clear();
         let mut chunk = [0; 4096];
@@ -138,8 +135,8 @@ impl Connection {
             anyhow::ensure!(n > 0, "the server closed the connection");
             self.input
                 .extend_from_slice(chunk.get(..n).unwrap_or_default());
-            if let Some(told) = answer::parse(&self.input)? {
-                return Ok(told);
+            if let Some(outcome) = answer::parse(&self.input)? {
+                return Ok(outcome);
             }
         }
     }

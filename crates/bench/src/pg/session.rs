@@ -6,7 +6,7 @@ use tokio::net::TcpStream;
 use windrow_testkit::pgclient::{Address, frontend};
 
 use super::answer;
-use super::report::Told;
+use super::report::CallOutcome;
 
 /// A client that was let in.
 #[derive(Debug)]
@@ -44,8 +44,8 @@ impl Session {
     /// It does not.
     pub async fn expect(&mut self, request: &[u8]) -> Result<()> {
         match self.exchange(request).await? {
-            Told::Success => Ok(()),
-            Told::Error(code) => bail!("the server says {:?}", Told::Error(code)),
+            CallOutcome::Success => Ok(()),
+            CallOutcome::Error(code) => bail!("the server says {:?}", CallOutcome::Error(code)),
         }
     }
 
@@ -67,8 +67,11 @@ impl Session {
             Ok(())
         };
         tokio::try_join!(write, read)?;
-        let told = answer::parse(input)?;
-        ensure!(told == Some(Told::Success), "the server says {told:?}");
+        let outcome = answer::parse(input)?;
+        ensure!(
+            outcome == Some(CallOutcome::Success),
+            "the server says {outcome:?}"
+        );
         Ok(())
     }
 
@@ -76,13 +79,13 @@ impl Session {
     ///
     /// # Errors
     /// The connection ends.
-    pub async fn exchange(&mut self, request: &[u8]) -> Result<Told> {
+    pub async fn exchange(&mut self, request: &[u8]) -> Result<CallOutcome> {
         self.stream.write_all(request).await?;
         self.input.clear();
         loop {
             let n = self.stream.read_buf(&mut self.input).await?;
-            if let Some(told) = answer::parse(&self.input)? {
-                return Ok(told);
+            if let Some(outcome) = answer::parse(&self.input)? {
+                return Ok(outcome);
             }
             if n == 0 {
                 let said = String::from_utf8_lossy(&self.input).into_owned();

@@ -11,8 +11,8 @@ use windrow_testkit::procfs;
 use crate::http::connection::Connection;
 use crate::reading::CRATEDB_COLUMNS;
 
-/// How long the shards of a new table may take to come up.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// The timeout until the shards of a new table are up.
+const SHARDS_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Where a cluster is reached, and what is made there.
 #[derive(Clone, Debug)]
@@ -76,8 +76,8 @@ impl Cluster {
         let begun = Instant::now();
         while self.number(&missing)? > 0 {
             ensure!(
-                begun.elapsed() < PATIENCE,
-                "the table's shards are not up after {PATIENCE:?}; has the cluster a node for each replica?"
+                begun.elapsed() < SHARDS_TIMEOUT,
+                "the table's shards are not up after {SHARDS_TIMEOUT:?}; has the cluster a node for each replica?"
             );
             thread::sleep(Duration::from_millis(100));
         }
@@ -134,12 +134,12 @@ impl Cluster {
 }
 
 impl Schema {
-    /// Its URL, as Windrow names it.
+    /// Returns Windrow's URL of the table.
     pub fn url(&self) -> String {
         format!("cratedb://{}/{}", self.cluster.address, self.name)
     }
 
-    /// Its cluster.
+    /// Returns the table's cluster.
     pub fn cluster(&self) -> &Cluster {
         &self.cluster
     }
@@ -157,7 +157,7 @@ impl Schema {
         self.cluster.sql(sql).map(drop)
     }
 
-    /// How many rows there are, the last ones too.
+    /// Returns the number of rows, the last ones included.
     ///
     /// # Errors
     /// The cluster is down.

@@ -1,5 +1,5 @@
-//! A proxy that forwards bytes and does nothing else: what a hop costs that knows nothing of what
-//! it passes on. It is a process of its own, so that its CPU time can be told from the others'.
+//! A proxy that only forwards bytes: the cost of a hop. It is a process of its own, so that its CPU
+//! time can be measured apart from the others'.
 
 use std::io::{BufRead, BufReader, Read};
 use std::net::SocketAddr;
@@ -49,7 +49,7 @@ impl Forwarder {
         self.listens
     }
 
-    /// Its process id.
+    /// Returns the process id.
     pub fn pid(&self) -> u32 {
         self.child.id()
     }
@@ -83,7 +83,7 @@ pub fn forward(to: SocketAddr) -> Result<()> {
             tokio::spawn(pass(client, to));
         }
     });
-    // Whoever started it holds the other end.
+    // The process that started the proxy holds the other end.
     std::io::stdin().read_to_end(&mut Vec::new())?;
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! What an experiment runs against: real databases of its own, and Windrow before them.
+//! The servers of an experiment: real databases of its own, and Windrow before them.
 
 pub mod cluster;
 pub mod forward;

@@ -30,7 +30,7 @@ pub struct Database {
     server: Postgres,
 }
 
-/// How clients come to the database.
+/// The way of clients to the database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum Way {
     /// By themselves.
@@ -110,7 +110,7 @@ impl Database {
 }
 
 impl Way {
-    /// Its name in tables.
+    /// Returns the name in tables.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Direct => "direct",
@@ -120,8 +120,8 @@ impl Way {
         }
     }
 
-    /// Whether there is room for so many clients, of whom `busy` write, with prepared statements or
-    /// not.
+    /// True if there is capacity for so many clients, of which `busy` write, with prepared
+    /// statements or without.
     ///
     /// # Errors
     /// It is not installed.
@@ -138,8 +138,8 @@ impl Way {
     }
 }
 
-/// How PgBouncer shares connections among clients that prepare their statements: in transaction
-/// mode it follows these from 1.21 on.
+/// Returns PgBouncer's mode for clients that prepare their statements: it follows these in
+/// transaction mode from 1.21 on.
 ///
 /// # Errors
 /// It is not installed.
@@ -251,7 +251,7 @@ impl Gate {
         lane(&text, metric)
     }
 
-    /// How many rows there are.
+    /// Returns the number of rows.
     ///
     /// # Errors
     /// The database is down.

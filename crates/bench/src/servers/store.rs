@@ -30,7 +30,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// Its name in file names.
+    /// Returns the name in file names.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Sqlite => "sqlite",
@@ -165,7 +165,7 @@ impl Store {
 }
 
 impl Table {
-    /// Its database, as Windrow names it.
+    /// Returns Windrow's URL of the database.
     pub fn url(&self) -> String {
         match self {
             Self::Sqlite(file) => format!("sqlite:{}", file.display()),
@@ -199,7 +199,7 @@ impl Table {
         }
     }
 
-    /// How many readings there are.
+    /// Returns the number of readings.
     ///
     /// # Errors
     /// The database is down.
@@ -207,7 +207,7 @@ impl Table {
         self.count_of("readings")
     }
 
-    /// How many rows another table has that was made beside it.
+    /// Returns the number of rows of another table that was made beside it.
     ///
     /// # Errors
     /// The database is down, or the table is not there.

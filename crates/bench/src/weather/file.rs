@@ -5,7 +5,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 
-/// What stands for a missing value.
+/// The field that means a missing value.
 pub(super) const MISSING: &str = "NA";
 
 /// Columns that hold text; all others hold numbers.

@@ -9,7 +9,7 @@ use super::file::Weather;
 use crate::http::closed::{self, Closed, Until};
 use crate::http::{Job, Live};
 
-/// What was sent and found.
+/// The rows that were sent and found.
 #[derive(Clone, Copy, Debug)]
 pub struct Sent {
     /// Rows, each in a request of its own, each found once with the file's values.

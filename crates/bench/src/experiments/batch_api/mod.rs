@@ -11,6 +11,7 @@ use anyhow::{Context, Result, ensure};
 use windrow_testkit::process::Windrow;
 
 use self::job::{Api, Documents};
+use crate::experiments::outcomes;
 use crate::figures::Run;
 use crate::figures::curve::{self, Curve, Mark, Scale};
 use crate::figures::plot::Names;
@@ -25,8 +26,8 @@ pub struct BatchApi {
     /// The database.
     #[arg(long, value_enum, default_value = "sqlite")]
     pub to: Kind,
-    /// Documents whose time is told. A measurement ends before all of them are written where its
-    /// own time is over; the time of all is told by its rate.
+    /// Documents whose time is reported. A measurement ends before all of them are written if its
+    /// own time is over; the time of all then follows from its rate.
     #[arg(long, default_value_t = 500_000)]
     pub documents: u32,
     /// Attributes of a document, beside its key.
@@ -58,8 +59,8 @@ const LESS: &str = "% less time than without a batch";
 /// warming up.
 const WARM: u64 = 50_000_000;
 
-/// What others have published: so many percent less time with so many operations in a batch,
-/// without concurrency. More than that is said there; this is the least.
+/// The least gain that others have published: operations in a batch without concurrency, and the
+/// percentage of time that they save.
 const PUBLISHED: (u32, f64) = (64, 80.0);
 
 /// One measurement.
@@ -183,12 +184,8 @@ impl BatchApi {
             report.outcomes,
             report.samples.join("\n")
         );
-        let told = (report.successes() + warm.successes()) * job.documents.rows();
-        let there = bed.count()?;
-        ensure!(
-            told == there,
-            "{told} documents were confirmed, {there} are there"
-        );
+        let confirmed = (report.successes() + warm.successes()) * job.documents.rows();
+        outcomes::all_there(confirmed, bed.count()?)?;
         Ok(report)
     }
 

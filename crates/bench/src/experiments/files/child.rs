@@ -7,11 +7,11 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result};
 use windrow_testkit::procfs;
 
-/// How often memory is looked at. It is a peak that the system keeps, so only what grows at the
-/// very end can be missed.
+/// The interval of looks at memory. The system keeps the peak, so only growth at the very end can
+/// be missed.
 const LOOK: Duration = Duration::from_millis(5);
 
-/// What a run took.
+/// The cost of a run.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Took {
     pub(super) time: Duration,

@@ -30,12 +30,12 @@ pub(super) struct Input {
     pub(super) csv: PathBuf,
     pub(super) parquet: Option<PathBuf>,
     pub(super) columns: Vec<String>,
-    /// What stands for no value.
+    /// The field that means "no value".
     pub(super) null: Option<&'static str>,
     pub(super) rows: u64,
     /// Rows of them that the table refuses.
     pub(super) bad: u64,
-    /// Those of them that a table without fixed types refuses, too.
+    /// Bad rows that a table without fixed types refuses, too.
     pub(super) bad_anyway: u64,
 }
 

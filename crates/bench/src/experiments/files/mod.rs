@@ -54,7 +54,7 @@ enum Arm {
     Resume(u32),
     /// The same from Parquet, with two.
     Parquet,
-    /// What comes with the database.
+    /// The database's own program.
     Own,
     ParallelCopy,
     Pgloader,

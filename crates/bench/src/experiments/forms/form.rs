@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 
-/// How a batch of rows is written.
+/// The form in which a batch of rows is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Form {
     /// One prepared statement and a commit for each row.

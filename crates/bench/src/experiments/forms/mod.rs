@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail, ensure};
 
 use self::form::{Client, Form};
+use crate::experiments::outcomes;
 use crate::figures::Run;
 use crate::figures::curve::{self, Scale};
 use crate::figures::plot::Names;
@@ -97,11 +98,7 @@ impl Forms {
                 let cell = self.measure(store, &mut *client, form, rows);
                 let (metrics, written) = cell.with_context(|| form.arm(rows))?;
                 run.add_all(round, &form.arm(rows), &metrics);
-                let there = table.count()?;
-                ensure!(
-                    there == written,
-                    "{written} rows were written, {there} are there"
-                );
+                outcomes::all_there(written, table.count()?)?;
             }
         }
         table.clear()
@@ -320,7 +317,7 @@ mod tests {
         assert_eq!(better_from(&[], more), None);
     }
 
-    /// What is said of the sinks is what stands in them.
+    /// Checks that the documentation of the sinks agrees with them.
     #[test]
     fn the_thresholds_are_those_of_the_sinks() {
         for (source, line) in [

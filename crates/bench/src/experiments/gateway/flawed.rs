@@ -1,4 +1,5 @@
-//! Rows that the database refuses among good ones, and whether each client is told its own truth.
+//! Rows that the database refuses among good ones, and the check that each client gets its own
+//! outcome.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -6,11 +7,11 @@ use anyhow::{Result, ensure};
 
 use crate::http::job::id_of;
 use crate::number::as_f64;
-use crate::pg::{Job, Told, Values};
+use crate::pg::{CallOutcome, Job, Values};
 use crate::reading::Reading;
 use crate::servers::pg::Gate;
 
-/// What is wrong with a bad row.
+/// The flaw of a bad row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Flaw {
     Duplicate,
@@ -60,12 +61,12 @@ impl Flawed {
         Self { mix, first, wrong }
     }
 
-    /// Every client must have been told its own outcome.
+    /// Checks that every client got its own outcome.
     pub(super) fn check(&self) -> Result<()> {
         let wrong = self.wrong.load(Ordering::Relaxed);
         ensure!(
             wrong == 0,
-            "{wrong} rows of {} were told something else than their own outcome",
+            "{wrong} rows of {} got another outcome than their own",
             self.mix.name()
         );
         Ok(())
@@ -98,13 +99,13 @@ impl Job for Flawed {
         out.add("bad");
     }
 
-    fn told(&self, connection: usize, n: u64, told: Told) {
+    fn seen(&self, connection: usize, n: u64, outcome: CallOutcome) {
         let expected = match (self.is_bad(connection, n), self.mix.flaw) {
-            (false, _) => Told::Success,
-            (true, Flaw::Duplicate) => Told::Error(*b"23505"),
-            (true, Flaw::Check) => Told::Error(*b"23514"),
+            (false, _) => CallOutcome::Success,
+            (true, Flaw::Duplicate) => CallOutcome::Error(*b"23505"),
+            (true, Flaw::Check) => CallOutcome::Error(*b"23514"),
         };
-        if told != expected {
+        if outcome != expected {
             self.wrong.fetch_add(1, Ordering::Relaxed);
         }
     }
@@ -123,10 +124,10 @@ mod tests {
         let job = Flawed::new(mix, 0);
         let bad: Vec<u64> = (0..1000).filter(|n| job.is_bad(3, *n)).collect();
         assert_eq!(bad.len(), 10);
-        job.told(3, bad[0], Told::Error(*b"23514"));
-        job.told(3, bad[0] + 1, Told::Success);
+        job.seen(3, bad[0], CallOutcome::Error(*b"23514"));
+        job.seen(3, bad[0] + 1, CallOutcome::Success);
         job.check().unwrap();
-        job.told(3, bad[0], Told::Error(*b"23505"));
+        job.seen(3, bad[0], CallOutcome::Error(*b"23505"));
         let error = job.check().unwrap_err().to_string();
         assert!(error.starts_with("1 rows of 1 % check"), "{error}");
     }

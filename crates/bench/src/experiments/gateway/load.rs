@@ -1,12 +1,13 @@
-//! What is offered over one way to the database, and what came of it.
+//! One load over one way to the database.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
 use windrow_testkit::procfs;
 
 use super::flawed::{self, Flawed, Mix};
+use crate::experiments::outcomes;
 use crate::figures::{LIMIT, Run};
 use crate::limit;
 use crate::number::as_f64;
@@ -29,7 +30,7 @@ pub(super) enum Load {
     Flawed { clients: usize, mix: Mix },
     /// The same, beside clients that are connected and silent.
     Connected { all: usize, busy: usize },
-    /// So many rows a second, however slow the answers are.
+    /// A fixed rate of rows a second, however slow the answers are.
     Open { clients: usize, rate: u32 },
 }
 
@@ -59,7 +60,7 @@ impl Load {
         }
     }
 
-    /// How many clients there are, and how many of them write.
+    /// Returns the number of clients, and the number of those that write.
     pub(super) fn clients(self) -> (usize, usize) {
         match self {
             Self::Connected { all, busy } => (all, busy.min(all)),
@@ -74,7 +75,7 @@ impl Load {
         way != Way::Forward || self.mode() == Mode::Prepared
     }
 
-    /// Whether a way has room for its clients.
+    /// True if a way has capacity for its clients.
     pub(super) fn fits(self, way: Way) -> Result<bool> {
         let (all, busy) = self.clients();
         way.has_room(all, busy, self.mode() == Mode::Prepared)
@@ -91,7 +92,7 @@ impl Load {
     }
 }
 
-/// How long a load lasts.
+/// The times of a load.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Times {
     pub(super) warm_up: Duration,
@@ -153,7 +154,7 @@ pub(super) fn measure(
     let generator = procfs::thread_cpu_time()?;
     let arm = load.arm(way);
     let report = say::during(&arm, times.measured, || offer(times.measured, 0))?;
-    let micros = |time: Duration| time.as_secs_f64() * 1e6 / as_f64(report.calls().max(1));
+    let micros = |time: Duration| time.as_secs_f64() * 1e6 / as_f64(report.requests().max(1));
     let mut metrics = report.metrics();
     metrics.push((
         "database CPU us/row",
@@ -173,11 +174,7 @@ pub(super) fn measure(
         metrics.push(("server connections", as_f64(gate.connections()?)));
     }
     run.add_all(round, &arm, &metrics);
-    let there = gate.count()?;
-    ensure!(
-        written == there,
-        "{arm}: {written} rows were confirmed or put there, {there} are there"
-    );
+    outcomes::all_there(written, gate.count()?).context(arm)?;
     Ok(())
 }
 
@@ -208,9 +205,9 @@ impl Checked {
     fn check(&self, report: &Report) -> Result<()> {
         match self {
             Self::Good(_) => ensure!(
-                report.successes() == report.calls(),
+                report.successes() == report.requests(),
                 "rows were refused: {:?}",
-                report.told
+                report.outcomes
             ),
             Self::Flawed(job) => job.check()?,
         }

@@ -28,7 +28,7 @@ pub struct Gateway {
     /// directly; more are measured without these.
     #[arg(long, value_delimiter = ',', default_values_t = [1, 8, 64, 256, 1_000])]
     pub clients: Vec<usize>,
-    /// How these clients speak.
+    /// The protocol of these clients' calls.
     #[arg(long, value_enum, value_delimiter = ',', default_values_t = [Mode::Prepared, Mode::Simple, Mode::Extended])]
     pub modes: Vec<Mode>,
     /// Fixed rates, in rows a second of all clients together.
@@ -55,7 +55,7 @@ pub struct Gateway {
     /// Microseconds that each fsync of the server takes longer than the disk needs.
     #[arg(long, default_value_t = 0)]
     pub fsync_delay: u64,
-    /// How clients come to the database; PgBouncer only where it is installed.
+    /// The ways of clients to the database; PgBouncer only if it is installed.
     #[arg(long, value_enum, value_delimiter = ',', default_values_t = [Way::Direct, Way::Windrow, Way::PgBouncer, Way::Forward])]
     pub ways: Vec<Way>,
     /// More arguments for `windrow serve`, behind `--`.
@@ -73,7 +73,7 @@ impl Gateway {
     /// Measures, prints and stores.
     ///
     /// # Errors
-    /// Something that takes part cannot be started, or a client is told what is not true.
+    /// A program cannot be started, or a client gets an outcome that is not true.
     pub fn run(&self, root: &Path) -> Result<()> {
         let (name, with) = match self.fsync_delay {
             0 => ("gateway".to_owned(), String::new()),
@@ -103,7 +103,7 @@ impl Gateway {
         Ok(())
     }
 
-    /// Those that are here.
+    /// Returns the ways that can be measured here.
     fn ways(&self, run: &mut Run) -> Result<Vec<Way>> {
         let mut ways = self.ways.clone();
         if ways.contains(&Way::PgBouncer) && pgbouncer::version().is_err() {
@@ -239,9 +239,7 @@ impl Gateway {
                 lost.join("; ")
             ),
         });
-        run.remark(
-            "every row that was confirmed is there, and every bad one was told its own error",
-        );
+        run.remark("every row that was confirmed is there, and every bad one got its own error");
         Ok(())
     }
 

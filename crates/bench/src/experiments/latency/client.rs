@@ -12,7 +12,7 @@ use windrow_testkit::pgclient::Address;
 
 const NOTE: &str = "as it was seen at the time";
 
-/// How rows are written.
+/// The form in which rows are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Form {
     /// Each row is a statement, and waits for its answer.
@@ -78,7 +78,7 @@ impl Client {
         Ok(start.elapsed())
     }
 
-    /// What a connection and the gateway find out once is found out before.
+    /// Lets the connection and the gateway find out before what they find out once.
     async fn get_ready(&self, form: Form) -> Result<()> {
         self.0.batch_execute("truncate ready").await?;
         let insert = self.insert("ready").await?;

@@ -50,8 +50,8 @@ const TABLE: &str = "create table lines (id bigint primary key, value float8, no
 /// A table of another name, with which all get ready: nobody counts its rows.
 const READY: &str = "create table ready (id bigint primary key, value float8, note text)";
 
-/// How long the spool may take until the database has all.
-const PATIENCE: Duration = Duration::from_secs(120);
+/// The timeout of the spool until the database has all rows.
+const SPOOL_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// Where a way goes, and with which setting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -96,7 +96,7 @@ const BY_SCRIPT: [(&str, Through, script::Form); 5] = [
     ),
 ];
 
-/// What others have published of 500 rows: by which way, at which round trip, how many seconds.
+/// Figures that others have published of 500 rows: the way, the round trip, and the seconds.
 const PUBLISHED: [(&str, u64, f64); 5] = [
     ("DBD::Pg, row by row", 0, 0.3),
     ("multi-row", 0, 0.08),
@@ -154,7 +154,7 @@ impl Bed {
         let start = Instant::now();
         let goal = rows.to_string();
         while psql(&self.direct, "select count(*) from lines")? != goal {
-            ensure!(start.elapsed() < PATIENCE, "not all rows have come");
+            ensure!(start.elapsed() < SPOOL_TIMEOUT, "not all rows have come");
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
         Ok(())

@@ -17,7 +17,7 @@ pub(super) struct Script {
     text: &'static str,
 }
 
-/// How rows are written.
+/// The form in which rows are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Form {
     /// Each by itself.
@@ -65,7 +65,7 @@ const SCRIPTS: [(&str, &str, &str, &str, &str); 3] = [
 ];
 
 impl Script {
-    /// Those that are installed, and the names of those that are not.
+    /// Returns the scripts whose programs are installed, and the names of the others.
     pub(super) fn find() -> (Vec<Self>, Vec<&'static str>) {
         let (mut found, mut missing) = (Vec::new(), Vec::new());
         for (driver, program, flag, asks, text) in SCRIPTS {

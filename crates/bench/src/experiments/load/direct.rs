@@ -15,7 +15,7 @@ use crate::say;
 use crate::servers::cluster::Schema;
 use crate::servers::{Store, Table};
 
-/// What was written, and what that took beside the database's CPU.
+/// The number of written rows, and the cost besides the database's CPU.
 struct Written {
     rows: u64,
     metrics: Vec<(&'static str, f64)>,

@@ -16,7 +16,7 @@ use anyhow::{Result, ensure};
 use self::statements::Statements;
 use self::timeline::Sample;
 pub use self::trouble::Trouble;
-use self::trouble::{Size, Told};
+use self::trouble::{Size, TroubleResult};
 use self::under_load::{Ended, UnderLoad};
 use crate::figures::plot::{self, Names, Series};
 use crate::figures::{LIMIT, Run};
@@ -27,7 +27,7 @@ use crate::servers::{Kind, Store};
 /// Settings of the experiment.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Overload {
-    /// What goes wrong.
+    /// The kinds of trouble.
     #[arg(long, value_enum, value_delimiter = ',', default_values_t = [Trouble::TenTimes, Trouble::Stalled, Trouble::Killed, Trouble::BadRows, Trouble::BadStatements, Trouble::Deaf])]
     pub troubles: Vec<Trouble>,
     /// Good clients, each with one row under way.
@@ -59,14 +59,14 @@ pub struct Overload {
     pub rounds: u32,
 }
 
-/// What resident memory may be above the budget: the program itself, buffers of connections.
+/// Resident memory that is allowed above the budget: the program itself, buffers of connections.
 const ALLOWED_MIB: f64 = 64.0;
 
 /// The share of the rate before that means that it is over.
 const BACK: f64 = 0.8;
 
-/// How long that may take.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// The timeout until the good clients have their rate again.
+const RECOVERY_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The moments of one measurement, in seconds since its beginning.
 struct Moments {
@@ -81,8 +81,8 @@ impl Overload {
     /// Measures, prints and stores.
     ///
     /// # Errors
-    /// Something that takes part cannot be started, a client was told what is not true, service
-    /// does not resume, or memory is above what is allowed.
+    /// A program cannot be started, a client gets an outcome that is not true, service does not
+    /// resume, or memory is above the allowed value.
     pub fn run(&self, root: &Path) -> Result<()> {
         let mut run = Run::new("overload", "More than can be carried, before PostgreSQL");
         let store = Store::start(Kind::Postgres)?;
@@ -144,22 +144,22 @@ impl Overload {
             over: load.timeline.now(),
             back: wait_until_back(&load, rate * BACK)?,
         };
-        let told = seen.tell(rate)?;
+        let troubled = seen.result(rate)?;
         let ended = load.end()?;
-        self.keep((run, round), trouble, (&ended, &told), &moments)?;
+        self.keep((run, round), trouble, (&ended, &troubled), &moments)?;
         if round == 1 {
             self.draw(run, trouble, &ended.samples)?;
         }
         ended.verified.check()?;
         let (rows, all) = (
-            ended.verified.confirmed + told.rows,
+            ended.verified.confirmed + troubled.rows,
             ended.there.len() as u64,
         );
         ensure!(all >= rows, "{all} rows are there, {rows} were confirmed");
         Ok(())
     }
 
-    /// What the good clients have for themselves, and since when.
+    /// Returns the rate of the good clients alone, and since when they had it.
     fn before(&self, load: &UnderLoad) -> (f64, f64) {
         let (begun, rows, start) = (load.timeline.now(), load.live.successes(), Instant::now());
         thread::sleep(self.phase());
@@ -171,7 +171,7 @@ impl Overload {
         &self,
         (run, round): (&mut Run, u32),
         trouble: Trouble,
-        (ended, told): (&Ended, &Told),
+        (ended, troubled): (&Ended, &TroubleResult),
         moments: &Moments,
     ) -> Result<()> {
         let samples = &ended.samples;
@@ -188,7 +188,7 @@ impl Overload {
             ("peak MiB", peak),
         ];
         metrics.push((LIMIT, limit::of_http(self.connections)?));
-        metrics.extend(told.metrics.iter().copied());
+        metrics.extend(troubled.metrics.iter().copied());
         metrics.extend(ended.verified.metrics());
         run.add_all(round, trouble.as_str(), &metrics);
         let most = self.allowed_mib();
@@ -258,8 +258,8 @@ fn wait_until_back(load: &UnderLoad, rate: f64) -> Result<f64> {
             return Ok(begun);
         }
         ensure!(
-            start.elapsed() < PATIENCE,
-            "the good clients do not have {rate:.0} rows a second again within {PATIENCE:?}"
+            start.elapsed() < RECOVERY_TIMEOUT,
+            "the good clients do not have {rate:.0} rows a second again within {RECOVERY_TIMEOUT:?}"
         );
     }
 }

@@ -15,7 +15,7 @@ use crate::http::job::id_of;
 use crate::limit;
 use crate::number::as_f64;
 use crate::pg::closed::Clients;
-use crate::pg::{Inserts, Job, Mode, Report, Told, Values};
+use crate::pg::{CallOutcome, Inserts, Job, Mode, Report, Values};
 use crate::reading::{AT, NOTE, Reading};
 use crate::say;
 use crate::servers::pg::{Database, Gate, Way};
@@ -81,23 +81,26 @@ impl Statements {
 
     fn through(self, gate: &Gate) -> Result<Vec<(&'static str, f64)>> {
         let good = Arc::new(Good::default());
-        let (told, refused, [before, meanwhile]) = self.loads(gate, &good)?;
+        let (report, refused, [before, meanwhile]) = self.loads(gate, &good)?;
         ensure!(
-            told.successes() == told.calls() && told.calls() == gate.count()?,
-            "good statements were told {:?}",
-            told.told
+            report.successes() == report.requests() && report.requests() == gate.count()?,
+            "good statements had the outcomes {:?}",
+            report.outcomes
         );
-        let own = refused.told.get(&Told::Error(*b"23514")).copied();
+        let own = refused
+            .outcomes
+            .get(&CallOutcome::Error(*b"23514"))
+            .copied();
         ensure!(
-            own == Some(refused.calls()),
-            "failing statements were told {:?}",
-            refused.told
+            own == Some(refused.requests()),
+            "failing statements had the outcomes {:?}",
+            refused.outcomes
         );
         Ok(vec![
             ("rows/s", before),
             ("rows/s meanwhile", meanwhile),
             (SHARE, 100.0 * meanwhile / before.max(1.0)),
-            ("failures/s", refused.rate()),
+            ("failures/s", refused.answer_rate()),
             (LIMIT, limit::of_pg(self.good, Mode::Prepared)?),
         ])
     }
@@ -130,8 +133,8 @@ impl Statements {
             let joined =
                 |ended: thread::Result<_>| ended.map_err(|_| anyhow!("a load panicked"))?;
             let refused = joined(flooding.join())?;
-            let told = joined(running.join())?;
-            Ok((told, refused, [before, meanwhile]))
+            let report = joined(running.join())?;
+            Ok((report, refused, [before, meanwhile]))
         })
     }
 }
@@ -168,8 +171,8 @@ impl Job for Good {
         self.inserts.values(connection, n, out);
     }
 
-    fn told(&self, _: usize, _: u64, told: Told) {
-        let rows = u64::from(told == Told::Success);
+    fn seen(&self, _: usize, _: u64, outcome: CallOutcome) {
+        let rows = u64::from(outcome == CallOutcome::Success);
         self.rows.fetch_add(rows, Ordering::Relaxed);
     }
 }

@@ -12,14 +12,14 @@ use crate::http::job::{ROWS, id_of};
 use crate::http::stream::{self, Reply};
 use crate::reading::Reading;
 
-/// Streams that go on until they are told to end.
+/// Streams that go on until [`Streams::end`].
 pub(super) struct Streams {
     stop: Arc<AtomicBool>,
     running: Vec<JoinHandle<Result<Reply>>>,
 }
 
 impl Streams {
-    /// So many; their rows are those of connections from `first` on.
+    /// Starts `count` streams, with the rows of connections from `first` on.
     pub(super) fn start(address: SocketAddr, count: usize, first: usize) -> Self {
         let stop = Arc::new(AtomicBool::new(false));
         let running = (first..first + count).map(|connection| {
@@ -45,7 +45,7 @@ impl Streams {
         self.stop.store(true, Ordering::SeqCst);
     }
 
-    /// Waits until they have ended; says how many rows they were told are written.
+    /// Ends the streams, and returns the number of rows that were reported as written.
     pub(super) fn end(self) -> Result<u64> {
         let mut rows = 0;
         for stream in self.running {
@@ -66,7 +66,7 @@ impl Streams {
     }
 }
 
-/// An NDJSON body that goes on until it is told to end.
+/// An NDJSON body that goes on until a flag is set.
 struct Endless {
     connection: usize,
     n: u64,

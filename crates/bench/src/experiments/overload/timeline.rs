@@ -1,4 +1,4 @@
-//! What happens over time, sampled beside the load.
+//! Samples over time, taken beside the load.
 
 use std::fmt::Write as _;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! What goes wrong, beside clients that behave.
+//! Trouble beside clients that behave.
 
 use std::sync::Arc;
 use std::thread;
@@ -37,7 +37,7 @@ pub enum Trouble {
     Deaf,
 }
 
-/// How much trouble there is.
+/// The size of the trouble.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Size {
     /// The good clients, behind whose rows all others have theirs.
@@ -48,11 +48,11 @@ pub(super) struct Size {
     pub(super) time: Duration,
 }
 
-/// How much more than can be carried.
+/// The multiple of the rate that can be carried.
 const TIMES: f64 = 10.0;
 
 impl Trouble {
-    /// Its name in tables.
+    /// Returns the name in tables.
     pub(super) fn as_str(self) -> &'static str {
         match self {
             Self::TenTimes => "ten times the load",
@@ -64,7 +64,7 @@ impl Trouble {
         }
     }
 
-    /// Its name in file names.
+    /// Returns the name in file names.
     pub(super) fn file(self) -> &'static str {
         match self {
             Self::TenTimes => "ten-times",
@@ -76,7 +76,7 @@ impl Trouble {
         }
     }
 
-    /// What the table needs for it.
+    /// Prepares the table for the trouble.
     pub(super) fn prepare(self, table: &Table, slow_ms: u64) -> Result<()> {
         match self {
             Self::TenTimes => table.execute(&format!(
@@ -132,25 +132,25 @@ impl Trouble {
     }
 }
 
-/// What came of the clients that made the trouble.
+/// The results of the clients that made the trouble.
 pub(super) enum Seen {
     Nothing,
-    /// They were told to end, and do so once the database has their rows.
+    /// Streams that are ending, once the database has their rows.
     Streams(Streams),
-    /// They were sent within this time; answers may have come later.
+    /// Requests that were sent within this time; answers may have come later.
     Requests(Report, Duration),
     Counted(Vec<(&'static str, f64)>),
 }
 
-/// What the others' requests came to.
-pub(super) struct Told {
+/// The result of the others' requests.
+pub(super) struct TroubleResult {
     pub(super) metrics: Vec<(&'static str, f64)>,
-    /// Rows that they were told are there.
+    /// Rows that were reported as written.
     pub(super) rows: u64,
 }
 
 impl Seen {
-    pub(super) fn tell(self, before: f64) -> Result<Told> {
+    pub(super) fn result(self, before: f64) -> Result<TroubleResult> {
         let (metrics, rows) = match self {
             Self::Nothing => (Vec::new(), 0),
             Self::Counted(metrics) => (metrics, 0),
@@ -174,7 +174,7 @@ impl Seen {
                 (metrics, report.successes())
             }
         };
-        Ok(Told { metrics, rows })
+        Ok(TroubleResult { metrics, rows })
     }
 }
 
@@ -193,7 +193,7 @@ impl Size {
             time: self.time,
             seed: 1,
         };
-        let report = open::run_by_whoever_is_free(load.windrow.address(), &offered, &job)?;
+        let report = open::run_by_free_connections(load.windrow.address(), &offered, &job)?;
         Ok(Seen::Requests(report, self.time))
     }
 
@@ -209,7 +209,7 @@ impl Size {
         let own = own.copied().context("no bad row was refused")?;
         ensure!(
             own == report.requests(),
-            "a bad row was told something else than its own error: {:?}\n{}",
+            "a bad row got another error than its own: {:?}\n{}",
             report.outcomes,
             report.samples.join("\n")
         );

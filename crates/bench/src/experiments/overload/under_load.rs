@@ -1,5 +1,4 @@
-//! Good clients that go on, watched and remembered, until they are told to end: what trouble is
-//! tried on.
+//! Good clients whose rows are remembered and that go on until the trouble is over.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -20,9 +19,9 @@ use crate::servers::{self, Table};
 pub struct UnderLoad {
     /// Windrow.
     pub windrow: Windrow,
-    /// What is counted while it runs.
+    /// The counters of the running load.
     pub live: Arc<Live>,
-    /// What is sampled while it runs.
+    /// The samples of the running load.
     pub timeline: Timeline,
     /// The table they write to.
     pub table: Table,
@@ -31,14 +30,14 @@ pub struct UnderLoad {
     clients: JoinHandle<Result<Report>>,
 }
 
-/// What it brought.
+/// The result of the load.
 #[derive(Debug)]
 pub struct Ended {
-    /// What the clients were told, held against the table.
+    /// The reported outcomes, compared with the table.
     pub verified: Verified,
     /// Rates and outcomes.
     pub report: Report,
-    /// What happened when.
+    /// The samples over time.
     pub samples: Vec<Sample>,
     /// The keys that are in the table.
     pub there: HashSet<u64>,
@@ -57,7 +56,7 @@ impl UnderLoad {
         let job = Arc::new(Remembered::new(connections));
         let load = Closed {
             connections,
-            until: Until::Told(Arc::clone(&stop)),
+            until: Until::Stopped(Arc::clone(&stop)),
         };
         let dynamic = Arc::clone(&job) as _;
         let clients = closed::start(windrow.address(), load, dynamic, Arc::clone(&live));

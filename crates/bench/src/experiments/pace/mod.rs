@@ -1,4 +1,4 @@
-//! What Windrow finds by itself beside neighbours that come and go, against fixed bounds.
+//! The settings that Windrow finds beside neighbours that come and go, against fixed bounds.
 
 mod neighbours;
 
@@ -9,6 +9,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, ensure};
 
 use self::neighbours::{Neighbours, PHASES};
+use crate::experiments::outcomes;
 use crate::figures::plot::{self, Names, Series};
 use crate::figures::{LIMIT, Run};
 use crate::limit;
@@ -46,14 +47,14 @@ const FLIGHTS: &str = "flights that pace allows, mean of the parts";
 const OF_BEST: &str = "of the best bound's rows/s";
 const CPU_OF_BEST: &str = "of the best bound's database CPU a row";
 
-/// What is asked of pace: this share of the rate, at most so many times the CPU time.
+/// The goals of pace: a share of the rate, and a multiple of the CPU time.
 const ENOUGH: f64 = 0.9;
 const MOST_CPU: f64 = 1.2;
 
 /// Each client's rows of a part begin here times its number.
 const PART: u64 = 10_000_000;
 
-/// How Windrow is started.
+/// The options of Windrow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Arm {
     Pace,
@@ -132,10 +133,10 @@ impl Pace {
             let mode = Mode::Prepared;
             let job: Arc<dyn Job> = Arc::new(Inserts { first, mode });
             let report = clients.run(self.clients, time, &job)?;
-            let told = &report.told;
+            let outcomes = &report.outcomes;
             ensure!(
-                report.successes() == report.calls(),
-                "rows were refused: {told:?}"
+                report.successes() == report.requests(),
+                "rows were refused: {outcomes:?}"
             );
             anyhow::Ok(report)
         };
@@ -150,11 +151,11 @@ impl Pace {
             let report = say::during(&what, time, || offer(time, number))?;
             neighbours.go()?;
             flights += gate.lane("windrow_flights_limit")?;
-            parts.push((part_of(phase.name), report.rate()));
+            parts.push((part_of(phase.name), report.answer_rate()));
             all.merge(&report)?;
             all.elapsed += report.elapsed;
         }
-        let micros = |time: Duration| time.as_secs_f64() * 1e6 / as_f64(all.calls().max(1));
+        let micros = |time: Duration| time.as_secs_f64() * 1e6 / as_f64(all.requests().max(1));
         let mut metrics = all.metrics();
         metrics.push((CPU, micros(database.server().cpu_time() - before.0)));
         if let (Some(before), Some(after)) = (before.1, gate.cpu_time()?) {
@@ -167,11 +168,7 @@ impl Pace {
         for (metric, rate) in parts {
             run.add(round, &arm.name(), &metric, rate);
         }
-        let (told, there) = (warm_up.successes() + all.successes(), gate.count()?);
-        ensure!(
-            told == there,
-            "{told} rows were confirmed, {there} are there"
-        );
+        outcomes::all_there(warm_up.successes() + all.successes(), gate.count()?)?;
         Ok(())
     }
 
@@ -243,7 +240,7 @@ fn part_of(phase: &str) -> String {
     format!("rows/s, {phase}")
 }
 
-/// What the lane has written since it began.
+/// The batches of the lane since it began.
 struct Batches {
     rows: f64,
     count: f64,

@@ -8,7 +8,7 @@ use std::thread::{self, JoinHandle};
 
 use anyhow::{Result, anyhow};
 
-/// Who is there for a while.
+/// The kinds of neighbours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Phase {
     pub(super) name: &'static str,
@@ -36,11 +36,11 @@ pub(super) const PHASES: [Phase; 6] = [
     phase("6: alone at last", 0, 0),
 ];
 
-/// What one who syncs writes each time, at most so often before it begins again.
+/// The bytes that a syncing neighbour writes each time, and the number of writes to one file.
 const PIECE: [u8; 8 << 10] = [7; 8 << 10];
 const PIECES: u32 = 1024;
 
-/// Those of a phase. They leave when this is dropped.
+/// The neighbours of a phase. They leave when this value is dropped.
 pub(super) struct Neighbours {
     leave: Arc<AtomicBool>,
     threads: Vec<JoinHandle<Result<()>>>,
@@ -64,7 +64,7 @@ impl Neighbours {
         Self { leave, threads }
     }
 
-    /// They leave.
+    /// Ends the neighbours.
     ///
     /// # Errors
     /// One could not do what it came for.

@@ -16,16 +16,16 @@ use crate::http::{Job as _, Outcome};
 use crate::number::as_f64;
 use crate::pg::Inserts;
 use crate::pg::job::{call, prepare};
-use crate::pg::report::Told;
+use crate::pg::report::CallOutcome;
 use crate::pg::session::Session;
 
-/// How long one waits before it connects again.
+/// The delay before a client connects again.
 const PAUSE: Duration = Duration::from_millis(100);
 
 /// Latencies above this, in microseconds, count as this: an hour.
 const LONGEST: u64 = 3_600_000_000;
 
-/// What they do.
+/// The good clients.
 pub(super) struct Good {
     pub(super) clients: usize,
     /// The number of the first one: their rows are numbered by it.
@@ -35,13 +35,13 @@ pub(super) struct Good {
     pub(super) time: Duration,
 }
 
-/// What those of one protocol saw.
+/// The results of the clients of one protocol.
 struct Seen {
     latencies: Histogram<u64>,
     failures: u64,
 }
 
-/// What all of them saw.
+/// The results of all good clients.
 pub(super) struct Both {
     pg: Seen,
     http: Seen,
@@ -84,12 +84,12 @@ impl Both {
 }
 
 /// Runs them to their end, on a thread of their own.
-pub(super) fn run(good: &Good, ways: &Ways, told: &Arc<Remembered>) -> Result<Both> {
+pub(super) fn run(good: &Good, ways: &Ways, remembered: &Arc<Remembered>) -> Result<Both> {
     let running = || {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()?;
-        LocalSet::new().block_on(&runtime, drive(good, ways, told))
+        LocalSet::new().block_on(&runtime, drive(good, ways, remembered))
     };
     std::thread::scope(|scope| {
         let thread = scope.spawn(running);
@@ -97,7 +97,7 @@ pub(super) fn run(good: &Good, ways: &Ways, told: &Arc<Remembered>) -> Result<Bo
     })
 }
 
-async fn drive(good: &Good, ways: &Ways, told: &Arc<Remembered>) -> Result<Both> {
+async fn drive(good: &Good, ways: &Ways, remembered: &Arc<Remembered>) -> Result<Both> {
     let start = Instant::now() + Duration::from_millis(200);
     let clients: Vec<_> = (0..good.clients)
         .map(|number| {
@@ -108,8 +108,8 @@ async fn drive(good: &Good, ways: &Ways, told: &Arc<Remembered>) -> Result<Both>
                 gap: good.gap,
                 end: start + good.time,
                 ways: ways.clone(),
-                told: Arc::clone(told),
-                writer: Writer::new(&**told),
+                remembered: Arc::clone(remembered),
+                writer: Writer::new(&**remembered),
                 request: Vec::new(),
             };
             let pg = number % 2 == 0;
@@ -136,7 +136,7 @@ struct Client {
     gap: Duration,
     end: Instant,
     ways: Ways,
-    told: Arc<Remembered>,
+    remembered: Arc<Remembered>,
     writer: Writer,
     request: Vec<u8>,
 }
@@ -172,7 +172,7 @@ impl Client {
                 }
             };
             seen.add(outcome, since);
-            self.told.seen(self.number, n, outcome, b"");
+            self.remembered.seen(self.number, n, outcome, b"");
             n += 1;
             self.due += self.gap;
             if outcome == Outcome::Lost {
@@ -195,7 +195,7 @@ impl Client {
     async fn exchange(&mut self, line: &mut Line, n: u64) -> Outcome {
         match line {
             Line::Http(connection) => {
-                let request = self.writer.write(&*self.told, self.number, n);
+                let request = self.writer.write(&*self.remembered, self.number, n);
                 match connection.exchange(request).await {
                     Ok((status, body)) => Outcome::of(status, body),
                     Err(_) => Outcome::Lost,
@@ -204,9 +204,9 @@ impl Client {
             Line::Pg(session) => {
                 call(&Inserts::default(), self.number, n, &mut self.request);
                 match session.exchange(&self.request).await {
-                    Ok(Told::Success) => Outcome::Success,
-                    Ok(Told::Error(code)) if code == *b"08007" => Outcome::Unknown,
-                    Ok(Told::Error(_)) => Outcome::Refused(0),
+                    Ok(CallOutcome::Success) => Outcome::Success,
+                    Ok(CallOutcome::Error(code)) if code == *b"08007" => Outcome::Unknown,
+                    Ok(CallOutcome::Error(_)) => Outcome::Refused(0),
                     Err(_) => Outcome::Lost,
                 }
             }

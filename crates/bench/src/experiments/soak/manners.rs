@@ -1,4 +1,4 @@
-//! What clients of bad manners do.
+//! The behaviour of misbehaving clients.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -38,13 +38,13 @@ pub enum Manner {
 const LARGE: usize = 256 << 10;
 /// Large rows one after the other.
 const MANY: usize = 4;
-/// What is announced, and what is sent of it at once.
+/// Bytes that are announced, and bytes that are sent at once.
 const ANNOUNCED: usize = 60 << 20;
 const BEGUN: usize = 40_000;
-/// What a slow client sends at once, and how long it pauses then.
+/// Bytes that a slow client sends at once, and its delay after them.
 const CRUMB: usize = 64;
 const CRUMBS_EVERY: Duration = Duration::from_millis(100);
-/// How many bytes an announced message goes on by, one a second.
+/// Further bytes of an announced message, one a second.
 const DRIPS: usize = 30;
 
 const MUCH: &str = "select repeat('x', 1000) from generate_series(1, 20000)";

@@ -1,6 +1,5 @@
-//! Thousands of clients that behave badly beside a few that behave well: what do these feel of it,
-//! how much memory is taken, is every confirmed row there, and does the program end when it is told
-//! to?
+//! Thousands of misbehaving clients beside a few good ones: how much slower do these become, how
+//! much memory is taken, is every confirmed row there, and does the program end on a signal?
 
 mod good;
 pub(in crate::experiments) mod manners;
@@ -43,7 +42,7 @@ pub struct Soak {
     /// Seconds of each phase beside the others, and of each in which they use a second Windrow.
     #[arg(long, default_value_t = 300)]
     pub beside: u64,
-    /// Clients of bad manners, half of them over each protocol.
+    /// Misbehaving clients, half of them over each protocol.
     #[arg(long, default_value_t = 2000)]
     pub others: usize,
     /// Clients that behave well, half of them over each protocol.
@@ -55,7 +54,7 @@ pub struct Soak {
     /// Seconds between two misdeeds of one client, on average.
     #[arg(long, default_value_t = 10)]
     pub pace: u64,
-    /// How the others behave (default: in every way).
+    /// The behaviour of the others (default: every kind).
     #[arg(long, value_enum, value_delimiter = ',')]
     pub manners: Vec<Manner>,
     /// Windrow's memory budget in MiB.
@@ -66,10 +65,10 @@ pub struct Soak {
     pub windrow: Vec<String>,
 }
 
-/// What resident memory may be above the budget.
+/// Resident memory that is allowed above the budget.
 const ALLOWED_MIB: f64 = 64.0;
 
-/// What the others write to.
+/// The table of the misbehaving clients.
 const OTHERS_TABLE: &str =
     "create table others (id bigint generated always as identity primary key, note text)";
 
@@ -91,7 +90,7 @@ impl Soak {
     pub fn run(&self, root: &Path) -> Result<()> {
         procfs::raise_open_files()?;
         let title = format!(
-            "{} clients of bad manners beside {} good ones, {} minutes",
+            "{} misbehaving clients beside {} good ones, {} minutes",
             self.others, self.good, self.minutes
         );
         let mut run = Run::new("soak", title);
@@ -105,13 +104,13 @@ impl Soak {
         let second = self.windrow(&url)?;
         let (ways, elsewhere) = (Ways::to(&windrow, &url)?, Ways::to(&second, &url)?);
         let memory = Memory::watch(windrow.pid());
-        let told = Arc::new(Remembered::new(self.rounds() * ARMS.len() * self.good));
-        let others = self.phases(&mut run, (&url, &ways, &elsewhere), &told)?;
+        let remembered = Arc::new(Remembered::new(self.rounds() * ARMS.len() * self.good));
+        let others = self.phases(&mut run, (&url, &ways, &elsewhere), &remembered)?;
         drop(second);
         let ended = self.end(&mut run, &mut windrow, others, memory);
         let there = psql(&url, "select id from readings")?;
         let there = there.lines().map(|id| Ok(id.parse()?));
-        let verified = told.verify(&there.collect::<Result<_>>()?);
+        let verified = remembered.verify(&there.collect::<Result<_>>()?);
         run.add_all(1, "ledger", &verified.metrics());
         self.conclude(&mut run)?;
         run.store(root)?;
@@ -146,7 +145,7 @@ impl Soak {
         &self,
         run: &mut Run,
         (url, ways, elsewhere): (&str, &Ways, &Ways),
-        told: &Arc<Remembered>,
+        remembered: &Arc<Remembered>,
     ) -> Result<Others> {
         let pace = Duration::from_secs(self.pace);
         let start = |ways| Others::start(ways, self.others, pace, self.manners());
@@ -154,12 +153,12 @@ impl Soak {
         for round in 1..=self.rounds() {
             drop(last.take());
             psql(url, "truncate others")?;
-            self.phase(run, (round, ALONE, self.alone), ways, told)?;
+            self.phase(run, (round, ALONE, self.alone), ways, remembered)?;
             let others = start(elsewhere);
-            self.phase(run, (round, ELSEWHERE, self.beside), ways, told)?;
+            self.phase(run, (round, ELSEWHERE, self.beside), ways, remembered)?;
             drop(others);
             let others = start(ways);
-            self.phase(run, (round, BESIDE, self.beside), ways, told)?;
+            self.phase(run, (round, BESIDE, self.beside), ways, remembered)?;
             run.add_all(number(round), "others", &others.metrics());
             last = Some(others);
         }
@@ -171,7 +170,7 @@ impl Soak {
         run: &mut Run,
         (round, arm, seconds): (usize, &str, u64),
         ways: &Ways,
-        told: &Arc<Remembered>,
+        remembered: &Arc<Remembered>,
     ) -> Result<()> {
         let time = Duration::from_secs(seconds);
         let place = ARMS.iter().position(|one| *one == arm).unwrap_or(0);
@@ -182,7 +181,7 @@ impl Soak {
             gap: Duration::from_secs_f64(as_f64(self.good as u64) / f64::from(self.rate)),
             time,
         };
-        let seen = say::during(arm, time, || good::run(&good, ways, told))?;
+        let seen = say::during(arm, time, || good::run(&good, ways, remembered))?;
         run.add_all(number(round), arm, &seen.metrics());
         Ok(())
     }

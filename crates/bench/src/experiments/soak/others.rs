@@ -1,4 +1,4 @@
-//! The clients of bad manners, on a thread of their own.
+//! The misbehaving clients, on a thread of their own.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -14,10 +14,10 @@ use super::manners::{self, Manner};
 use super::ways::Ways;
 use crate::number::as_f64;
 
-/// How often is looked whether they are to end.
+/// The interval of checks if the clients are to end.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// They misbehave until this is dropped.
+/// Clients that misbehave until this value is dropped.
 pub(in crate::experiments) struct Others {
     stop: Arc<AtomicBool>,
     counts: Arc<Counts>,
@@ -64,8 +64,8 @@ impl Others {
         }
     }
 
-    /// How often somebody began to misbehave, and how often that was ended from the other side, or
-    /// by an error.
+    /// Returns how often a client began to misbehave, and how often the server or an error ended
+    /// it.
     pub(in crate::experiments) fn metrics(&self) -> [(&'static str, f64); 2] {
         let of = |count: &AtomicU64| as_f64(count.load(Ordering::Relaxed));
         [

@@ -14,7 +14,7 @@ pub(in crate::experiments) struct Ways {
 }
 
 impl Ways {
-    /// Those to a running Windrow, in front of the database at `url`.
+    /// Returns the ways to a running Windrow before the database at `url`.
     pub(in crate::experiments) fn to(windrow: &Windrow, url: &str) -> Result<Self> {
         let listens = windrow.pg_address().context("it does not listen")?;
         Ok(Self {

@@ -1,6 +1,6 @@
 //! Where more rows in a batch no longer pay.
 
-/// What one size of a batch brought with so many connections.
+/// The rate of one size of a batch with so many connections.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Cell {
     pub(super) batch: u32,
@@ -12,7 +12,7 @@ pub(super) struct Cell {
 pub(super) const RATE: &str = "rows/s";
 pub(super) const RELATIVE: &str = "times batch 1, concurrency 2";
 
-/// What a doubling of the batch must bring at least.
+/// The least gain of a doubling of the batch.
 const WORTH: f64 = 1.1;
 
 /// [`WORTH`] in words.

@@ -4,17 +4,18 @@ use std::sync::{Arc, Barrier, OnceLock};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use anyhow::{Result, anyhow, ensure};
+use anyhow::{Result, anyhow};
 
 use super::library::{Found, Library};
 use super::place::{Place, Writer};
 use super::rows::Rows;
+use crate::experiments::outcomes;
 
 /// Where rows are written, and which.
 pub(super) struct Field<'a> {
     pub(super) place: &'a Place,
     pub(super) rows: &'a Arc<Rows>,
-    /// What is done before each measurement for so long.
+    /// The time of warming up before each measurement.
     pub(super) warm_up: Duration,
     /// True if the server is ours, so that its disk can be brought to rest before.
     pub(super) is_private: bool,
@@ -50,11 +51,7 @@ impl Field<'_> {
             }
             anyhow::Ok((inside, all))
         })?;
-        let there = self.place.count()?;
-        ensure!(
-            there == written,
-            "{written} rows were written, {there} are there"
-        );
+        outcomes::all_there(written, self.place.count()?)?;
         Ok(inside / time.as_secs_f64())
     }
 
@@ -78,12 +75,7 @@ impl Field<'_> {
     ) -> Result<Found> {
         self.make_ready()?;
         let found = library.write(self.rows, (before, time))?;
-        let there = self.place.count()?;
-        ensure!(
-            found.written == there,
-            "{} rows were written through Windrow, {there} are there",
-            found.written
-        );
+        outcomes::all_there(found.written, self.place.count()?)?;
         Ok(found)
     }
 }
@@ -97,7 +89,7 @@ struct Window {
 }
 
 impl Window {
-    /// How much of what took from `begun` to `ended` lies in it, of 1.
+    /// Returns the share (up to 1) of the time from `begun` to `ended` that lies in the window.
     fn share(&self, begun: Instant, ended: Instant) -> f64 {
         let inside = ended
             .min(self.until)

@@ -1,8 +1,8 @@
 //! The point that Windrow's pace finds, against the best cell of the sweep.
 //!
-//! Both are measured anew, one after the other, in each round: the best of many cells is partly the
-//! luckiest of them. Beside them the same batches and flights are written directly: what is lost
-//! there is pace's, what else is lost through Windrow is the cost of its own.
+//! Both are measured again, one after the other, in each round: the best of many cells is partly
+//! the luckiest of them. Beside them the same batches and flights are written directly: the loss
+//! there is pace's, and the further loss through Windrow is its own cost.
 
 use std::time::Duration;
 
@@ -24,14 +24,14 @@ const MOST_ROWS: &str = "largest batch that pace allows, rows";
 const MOST_FLIGHTS: &str = "flights that pace allows";
 const SHARE: &str = "of the best cell's rows/s";
 
-/// How the contest of one round goes.
+/// The contest of one round.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Contest {
     /// Tasks that write through Windrow.
     pub(super) streams: usize,
-    /// How long Windrow has to find its point.
+    /// The time that Windrow has to find its point.
     pub(super) find: Duration,
-    /// How long each of the three is measured in a turn, and how many turns there are.
+    /// The time of each of the three in a turn, and the number of turns.
     pub(super) time: Duration,
     pub(super) turns: u32,
 }
@@ -44,12 +44,12 @@ struct Sums {
     best: f64,
 }
 
-/// What Windrow did in each turn.
+/// The points that Windrow found in each turn.
 struct Turns(Vec<Found>);
 
 impl Contest {
     /// Lets Windrow find its point, and measures it, the point and the best cell in turns. Figures
-    /// are told as multiples of `base` too.
+    /// are reported as multiples of `base` too.
     pub(super) fn hold(
         self,
         field: &Field<'_>,

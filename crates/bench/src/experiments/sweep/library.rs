@@ -13,16 +13,16 @@ use super::place::Place;
 use super::rows::{self, Rows};
 use crate::number::as_f64;
 
-/// How often is looked at what is under way.
+/// The interval of looks at the flights.
 const LOOK: Duration = Duration::from_millis(5);
 
-/// How long the first batch may take.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// The timeout of the first batch.
+const FIRST_BATCH_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Rows that a stream takes at once.
 const PORTION: u64 = 500;
 
-/// What the lane did.
+/// The work of the lane.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Found {
     /// Rows a second.
@@ -76,7 +76,10 @@ impl Library {
             for stream in streams {
                 found.written += stream.await??;
             }
-            ensure!(found.rate > 0.0, "no row was written within {PATIENCE:?}");
+            ensure!(
+                found.rate > 0.0,
+                "no row was written within {FIRST_BATCH_TIMEOUT:?}"
+            );
             Ok(found)
         })
     }
@@ -88,7 +91,7 @@ impl Library {
             tokio::time::sleep(LOOK).await;
             let (took, status) = (start.elapsed(), self.writer.status());
             // A measurement of a moment may be shorter than a batch.
-            let landed = status.succeeded > first.succeeded || took >= PATIENCE;
+            let landed = status.succeeded > first.succeeded || took >= FIRST_BATCH_TIMEOUT;
             if took >= time && landed {
                 break (took, status);
             }
@@ -113,7 +116,7 @@ impl Library {
     }
 }
 
-/// One stream of rows, until it is told to end. Gives back how many there were.
+/// Writes one stream of rows until the flag is set. Returns the number of rows.
 async fn pour(table: Table, rows: Arc<Rows>, ends: Arc<AtomicBool>) -> Result<u64> {
     let portions =
         std::iter::from_fn(|| (!ends.load(Ordering::Relaxed)).then(|| rows.take(PORTION)));

@@ -52,8 +52,8 @@ pub struct Sweep {
     /// Tasks that write through Windrow's library, each as many rows as it may have under way.
     #[arg(long, default_value_t = 8)]
     pub streams: usize,
-    /// How often Windrow, its point written directly and the best cell are measured in each round,
-    /// one after the other.
+    /// Measurements in each round of Windrow, its point written directly and the best cell, one
+    /// after the other.
     #[arg(long, default_value_t = 3)]
     pub turns: u32,
     /// Alternating repetitions: every second one goes from the last cell to the first.
@@ -63,7 +63,8 @@ pub struct Sweep {
 
 const BEND: &str = "rows of a batch at the bend";
 
-/// What others have published, of a CockroachDB of four nodes: relative throughput by batch size.
+/// Figures that others have published, of a CockroachDB of four nodes: relative throughput by batch
+/// size.
 const PUBLISHED: [(u32, f64); 2] = [(10, 2.0), (50, 7.0)];
 
 /// The same of the bend: connections, and rows of a batch.
@@ -80,7 +81,7 @@ impl Sweep {
     pub fn run(&self, root: &Path) -> Result<()> {
         ensure!(
             self.batches.contains(&1) && self.concurrency.contains(&2),
-            "--batches needs 1 and --concurrency 2 among them: all else is told as a multiple of that cell"
+            "--batches needs 1 and --concurrency 2 among them: all else is reported as a multiple of that cell"
         );
         let is_whole = |numbers: &[u32]| numbers.iter().all(|n| *n > 0);
         ensure!(

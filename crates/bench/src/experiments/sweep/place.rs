@@ -15,8 +15,8 @@ use super::rows::Rows;
 use crate::experiments::files::LINEITEM;
 use crate::servers::{Kind, Store, Table};
 
-/// How long a connection to SQLite waits for another one's transaction.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// The longest wait of a connection to SQLite for another one's transaction.
+const LOCK_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A database with a table `lineitem`.
 #[derive(Clone, Debug)]
@@ -104,7 +104,7 @@ impl Place {
         Ok(u64::try_from(count)?)
     }
 
-    /// What the server says that it is.
+    /// Returns the server's own name and version.
     pub(super) fn version(&self) -> Result<String> {
         const SQL: &str = "select version()";
         let mut writer = Writer::connect(self)?;
@@ -149,7 +149,7 @@ impl Writer {
             }
             Place::Sqlite(file) => {
                 let db = Connection::open(file)?;
-                db.busy_timeout(PATIENCE)?;
+                db.busy_timeout(LOCK_TIMEOUT)?;
                 db.pragma_update(None, "synchronous", "full")?;
                 Connected::Sqlite(db)
             }

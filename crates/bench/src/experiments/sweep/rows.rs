@@ -39,7 +39,7 @@ const COLUMNS: [(&str, bool); 15] = [
 /// One row. Its key is `l_orderkey`, which changes, with `l_linenumber`, which does not.
 struct Row {
     order: i64,
-    /// What stands behind the key in a list of values, up to its end.
+    /// The text after the key in a list of values, up to its end.
     literals: String,
     texts: [String; 15],
     /// The same as Windrow's library takes them.
@@ -115,7 +115,7 @@ impl Rows {
         })
     }
 
-    /// So many rows that nobody else has.
+    /// Takes `rows` rows that no other writer has.
     pub(super) fn take(&self, rows: u64) -> Range<u64> {
         let first = self.next.fetch_add(rows, Ordering::Relaxed);
         first..first + rows
