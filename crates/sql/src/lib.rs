@@ -10,10 +10,12 @@
 //! BIG5, GBK, UHC, GB18030 and JOHAB it may be a part of one: do not read texts of such clients.
 
 mod clause;
+mod ddl;
 mod effect;
 mod expression;
 mod frozen;
 mod identifier;
+mod kinds;
 pub mod lex;
 pub mod lift;
 mod names;
@@ -32,8 +34,9 @@ mod write;
 
 pub use effect::{Sequences, answered, sequences};
 pub use frozen::{is_moment, may_freeze};
+pub use kinds::Property;
 pub use lift::{Lifted, Lifter, lift};
-pub use names::{Names, leaves_nothing_hidden, names};
+pub use names::{Names, names};
 pub use read::{read, split};
 pub use reading::{Apart, Effect, MAX_TEXT, Reading};
 pub use steps::{Commits, NameUsage, StatementName, Step, steps};

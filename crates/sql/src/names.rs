@@ -5,25 +5,11 @@
 //! operator its function. Who asks the catalog for everything of these names, in whatever schema,
 //! has asked for all that the text can mean.
 
-use crate::effect;
+use crate::kinds::{self, Property};
 use crate::lex::{Kind, Token};
 use crate::parse::Tokens;
 use crate::word::{self, Use};
 use crate::words::Words;
-
-/// Statements that change the catalog, by their first words.
-const DDL: &[&str] = &[
-    "alter", "call", "comment", "create", "do", "drop", "grant", "import", "reassign", "refresh",
-    "revoke", "security",
-];
-
-/// Words of statements that may remove or change an existing object, or the right to see it.
-const CHANGES: &[&str] = &[
-    "alter", "call", "discard", "do", "drop", "grant", "import", "reassign", "revoke", "security",
-];
-
-/// Words of statements that end a transaction, and with it what lasts no longer.
-const ENDS: &[&str] = &["abort", "commit", "end", "prepare", "rollback"];
 
 /// The names of a text, each once, sorted: equal for texts that differ in their literals only.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -37,43 +23,104 @@ pub struct Names {
     pub called: Vec<Box<str>>,
     /// All operators of the text.
     pub operators: Vec<Box<str>>,
-    /// The word that each statement of the text begins with.
+    /// The word that each statement of the text begins with, and `create` for a SELECT INTO.
     pub verbs: Vec<Box<str>>,
     /// Settings that are set until the transaction ends (`SET LOCAL`, `set_config(.., true)`).
     pub local: Vec<Box<str>>,
     /// True if a statement may take away or change what a statement before it in the text has run.
     pub has_late_change: bool,
+    /// True if the text may itself take values from sequences: by their functions, by defaults of
+    /// columns, or by a text that it runs. Triggers, views and functions are not counted.
+    pub may_generate: bool,
 }
 
 impl Names {
-    /// True where a name stands anywhere in it.
+    /// Returns true if a name stands anywhere in the text.
     pub fn has(&self, name: &str) -> bool {
         let found = self.all.binary_search_by(|own| (**own).cmp(name));
         found.is_ok()
     }
 
-    /// True where a name stands in a statement that may run what it means.
+    /// Returns true if a name stands in a statement that may run what it means.
     pub fn reaches(&self, name: &str) -> bool {
         let found = self.reached.binary_search_by(|own| (**own).cmp(name));
         found.is_ok()
     }
 
-    /// True where a name stands before a parenthesis.
+    /// Returns true if a name stands before a parenthesis.
     pub fn calls(&self, name: &str) -> bool {
         let found = self.called.binary_search_by(|own| (**own).cmp(name));
         found.is_ok()
     }
 
-    /// True if the text may take away or change an object that was there before, or the right to
-    /// see it. `is_changed`: the transaction has changed the catalog, so its end may do that too.
+    /// Returns true if the text may take away or change an object that was there before, or the
+    /// right to see it. `is_changed`: the transaction has changed the catalog, so its end may do
+    /// that too.
     pub fn may_change_what_ran(&self, is_changed: bool) -> bool {
         let replaces = self.begins_with(&["create"]) && self.has("replace");
-        replaces || self.begins_with(CHANGES) || (is_changed && self.begins_with(ENDS))
+        replaces || self.any(Property::TakesAway) || (is_changed && self.any(Property::Ends))
     }
 
-    /// True where a statement of the text begins with one of these words.
+    /// Returns true if a statement of the text begins with one of these words.
     pub fn begins_with(&self, verbs: &[&str]) -> bool {
         self.verbs.iter().any(|verb| verbs.contains(&&**verb))
+    }
+
+    /// Returns true if a statement of the text has a property.
+    pub fn any(&self, property: Property) -> bool {
+        self.verbs.iter().any(|verb| kinds::has(verb, property))
+    }
+
+    /// Returns true if each statement of the text has one of these properties.
+    pub fn all_are(&self, properties: &[Property]) -> bool {
+        let is_one = |verb: &str| properties.iter().any(|one| kinds::has(verb, *one));
+        self.verbs.iter().all(|verb| is_one(verb))
+    }
+
+    /// Returns true if PostgreSQL has each kind of statement in the text.
+    pub fn are_known(&self) -> bool {
+        self.verbs.iter().all(|verb| kinds::kind(verb).is_some())
+    }
+
+    /// Returns true if the text may write.
+    pub fn writes(&self) -> bool {
+        let writing = ["insert", "update", "delete", "merge"];
+        !self.all_are(&[Property::Reads, Property::RunsNothing])
+            || writing.iter().any(|word| self.reaches(word))
+    }
+
+    /// Returns true if the text may write rows, by its words.
+    pub fn writes_rows(&self) -> bool {
+        let writing = ["insert", "update", "delete", "merge"];
+        self.any(Property::WritesRows) || writing.iter().any(|word| self.has(word))
+    }
+
+    /// Returns true if all statements of the text are of kinds that run no code.
+    pub fn runs_nothing(&self) -> bool {
+        self.called.is_empty() && self.all_are(&[Property::RunsNothing])
+    }
+
+    /// Returns true if the text may leave, or remove, something that PostgreSQL shows to its
+    /// session: temporary objects, prepared statements, channels, cursors, advisory locks,
+    /// settings.
+    pub fn keeps(&self) -> bool {
+        let word = |name: &str| {
+            matches!(name, "temp" | "temporary" | "hold")
+                || name.starts_with("pg_temp")
+                || name.starts_with("pg_advisory_")
+                || name.starts_with("pg_try_advisory_")
+        };
+        self.any(Property::Keeps) || self.all.iter().any(|name| word(name))
+    }
+
+    /// Returns true if the text may change what the catalog says.
+    pub fn changes_catalog(&self) -> bool {
+        self.any(Property::Defines) || self.any(Property::Calls)
+    }
+
+    /// Returns true for `DROP DATABASE` and its kin, which want no other session in the database.
+    pub fn is_about_database(&self) -> bool {
+        self.begins_with(&["alter", "create", "drop"]) && self.has("database")
     }
 }
 
@@ -97,13 +144,14 @@ pub fn names(text: &str) -> Option<Names> {
         list.sort_unstable();
         list.dedup();
     }
+    names.may_generate |= names.calls("nextval") || names.calls("setval");
     Some(names)
 }
 
 fn collect(text: &str, standard: bool, names: &mut Names) -> Option<bool> {
     let tokens = Tokens::of(text, standard).ok()?;
     let list = &*tokens.list;
-    let (mut first, mut runs, mut changes) = (true, true, false);
+    let (mut begin, mut first, mut runs, mut changes) = (0, true, true, false);
     for (at, token) in list.iter().enumerate() {
         let slice = text.get(token.start..token.end)?;
         let called = list.get(at + 1).map(|next| next.kind) == Some(Kind::Open);
@@ -116,12 +164,16 @@ fn collect(text: &str, standard: bool, names: &mut Names) -> Option<bool> {
                 let behind_dot = at > 0 && list.get(at - 1)?.kind == Kind::Dot;
                 let words = Words::new(text, list.get(at..).unwrap_or_default());
                 if first {
-                    names.verbs.push(slice.to_ascii_lowercase().into());
+                    begin = at;
                     runs = !words.only_defines();
-                    let has_run = !names.reached.is_empty() || !names.operators.is_empty();
-                    names.has_late_change |= has_run && may_change_what_ran(words, changes);
+                    names.begin(words, runs, changes);
                     // The END of a function's body is none of a transaction.
-                    changes |= words.any(0, DDL) && !words.creates_with_a_body();
+                    changes |= may_change_catalog(words) && !words.creates_with_a_body();
+                }
+                if words.is(0, "into") && runs {
+                    let statement = Words::new(text, list.get(begin..).unwrap_or_default());
+                    let makes_a_table = !statement.writes_into(at - begin);
+                    names.verbs.extend(makes_a_table.then(|| "create".into()));
                 }
                 let of_server = || -> Option<bool> {
                     Some(!behind_dot || slice_at(text, list, at.checked_sub(2)?)? == "pg_catalog")
@@ -145,7 +197,28 @@ fn collect(text: &str, standard: bool, names: &mut Names) -> Option<bool> {
 /// As [`Names::may_change_what_ran`], of the statement that begins here.
 fn may_change_what_ran(words: Words<'_>, is_changed: bool) -> bool {
     let replaces = words.is(0, "create") && words.is(1, "or") && words.is(2, "replace");
-    replaces || words.any(0, CHANGES) || (is_changed && words.any(0, ENDS))
+    let first = words.slice(0).to_ascii_lowercase();
+    replaces
+        || kinds::has(&first, Property::TakesAway)
+        || (is_changed && kinds::has(&first, Property::Ends))
+}
+
+fn may_change_catalog(words: Words<'_>) -> bool {
+    let first = words.slice(0).to_ascii_lowercase();
+    kinds::has(&first, Property::Defines) || kinds::has(&first, Property::Calls)
+}
+
+/// Returns true if the statement that begins here may take values from sequences by defaults of
+/// columns, or runs a text that is elsewhere.
+fn may_use_defaults(words: Words<'_>) -> bool {
+    let words = words.first_statement();
+    let fills = words.has("insert") || words.has("merge");
+    let copies = words.is(0, "copy") && words.kind(1) != Kind::Open && words.has("from");
+    let resets = words.has("update") && words.has("default");
+    let adds = words.is(0, "alter") && words.any(1, &["table", "foreign", "materialized"]);
+    let runs_a_script = words.is(0, "create") && words.is(1, "extension");
+    let runs_another = words.any(0, &["call", "do"]) || words.has("execute");
+    fills || copies || resets || adds || runs_a_script || runs_another
 }
 
 fn slice_at<'a>(text: &'a str, tokens: &[Token], at: usize) -> Option<&'a str> {
@@ -154,6 +227,15 @@ fn slice_at<'a>(text: &'a str, tokens: &[Token], at: usize) -> Option<&'a str> {
 }
 
 impl Names {
+    /// Notes the statement that begins here. `runs`: it may run what it names. `is_changed`: a
+    /// statement before it may have changed the catalog.
+    fn begin(&mut self, words: Words<'_>, runs: bool, is_changed: bool) {
+        self.verbs.push(words.slice(0).to_ascii_lowercase().into());
+        let has_run = !self.reached.is_empty() || !self.operators.is_empty();
+        self.has_late_change |= has_run && may_change_what_ran(words, is_changed);
+        self.may_generate |= runs && may_use_defaults(words);
+    }
+
     fn add(&mut self, name: String, called: bool, runs: bool) {
         let name = name.into_boxed_str();
         if called && runs {
@@ -164,12 +246,6 @@ impl Names {
         }
         self.all.push(name);
     }
-}
-
-/// True for a built-in function (in `pg_catalog`) that leaves nothing behind in the session that
-/// calls it, or nothing but what the session can be asked for: values of sequences, advisory locks.
-pub fn leaves_nothing_hidden(function: &str) -> bool {
-    effect::is_listed(function)
 }
 
 #[cfg(test)]
@@ -314,18 +390,99 @@ mod tests {
     }
 
     #[test]
-    fn functions_that_hide_something_are_not_listed() {
-        for function in ["lower", "nextval", "pg_advisory_lock", "pg_notify"] {
-            assert!(leaves_nothing_hidden(function), "{function}");
-        }
-        for function in [
-            "set_config",
-            "setseed",
-            "query_to_xml",
-            "lo_import",
-            "ts_rewrite",
+    fn values_are_taken_by_functions_and_by_defaults() {
+        for text in [
+            "INSERT INTO t VALUES (1)",
+            "UPDATE t SET a = DEFAULT WHERE id = 1",
+            "MERGE INTO t USING x ON (t.a = x.a) WHEN NOT MATCHED THEN INSERT (a) VALUES (1)",
+            "WITH x AS (INSERT INTO t (a) VALUES (1) RETURNING a) SELECT * FROM x",
+            "WITH x AS (UPDATE t SET a = DEFAULT RETURNING a) SELECT * FROM x",
+            "SELECT nextval('s')",
+            "SELECT pg_catalog.setval('s', 1)",
+            "CREATE TABLE t AS SELECT nextval('s')",
+            "COPY t FROM STDIN",
+            "EXPLAIN ANALYZE INSERT INTO t VALUES (1)",
+            "ALTER TABLE t ADD COLUMN a serial",
+            "SELECT 1; INSERT INTO t VALUES (1)",
+            "EXPLAIN ANALYZE EXECUTE p",
+            "CREATE TABLE t AS EXECUTE p",
         ] {
-            assert!(!leaves_nothing_hidden(function), "{function}");
+            assert!(names(text).unwrap().may_generate, "{text}");
+        }
+        for text in [
+            "SELECT 1 FROM t FOR UPDATE",
+            "UPDATE t SET a = 1 WHERE id = 1",
+            "DELETE FROM t",
+            "COPY t TO STDOUT",
+            "COPY (SELECT 1 FROM t) TO STDOUT",
+            "CREATE TABLE t (a serial, b int default nextval('s'))",
+            "CREATE INDEX i ON t (f(a))",
+            "DROP TABLE t; SELECT 'nextval('",
+            "BEGIN; UPDATE t SET a = 1; COMMIT",
+        ] {
+            assert!(!names(text).unwrap().may_generate, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_select_into_makes_a_table() {
+        for text in [
+            "SELECT 1 INTO x",
+            "WITH a AS (SELECT 1) SELECT * INTO TEMP x FROM a",
+            "SELECT insert INTO x FROM t",
+            "BEGIN; SELECT 1 INTO x; COMMIT",
+        ] {
+            let names = names(text).unwrap();
+            assert!(names.changes_catalog() && names.writes(), "{text}");
+        }
+        for text in [
+            "INSERT INTO t VALUES (1)",
+            "WITH a AS (INSERT INTO t VALUES (1) RETURNING *) SELECT * FROM a",
+            "WITH a AS (SELECT 1) INSERT INTO t SELECT * FROM a",
+            "MERGE INTO t USING x ON true WHEN MATCHED THEN DELETE",
+            "EXPLAIN INSERT INTO t VALUES (1)",
+        ] {
+            assert!(!names(text).unwrap().changes_catalog(), "{text}");
+        }
+    }
+
+    #[test]
+    fn texts_that_write_are_distinguished_from_texts_that_read() {
+        for text in [
+            "select 1",
+            "(table t)",
+            "with a as (select 1) select * from a",
+            "begin; select 1; commit",
+            "set timezone = 'UTC'",
+            "show timezone",
+        ] {
+            assert!(!names(text).unwrap().writes(), "{text}");
+        }
+        for text in [
+            "with a as (delete from t returning 1) select * from a",
+            "select * from t for update",
+            "insert into t values (1)",
+            "copy t to stdout",
+            "begin; truncate t; commit",
+        ] {
+            assert!(names(text).unwrap().writes(), "{text}");
+        }
+    }
+
+    #[test]
+    fn state_that_postgresql_shows_to_its_session_is_found() {
+        for text in [
+            "create temp table t ()",
+            "create table pg_temp.t ()",
+            "select pg_try_advisory_lock(1)",
+            "declare c cursor with hold for select 1",
+            "listen c",
+            "prepare p as select 1",
+        ] {
+            assert!(names(text).unwrap().keeps(), "{text}");
+        }
+        for text in ["select count(*) from t", "insert into t values (1)"] {
+            assert!(!names(text).unwrap().keeps(), "{text}");
         }
     }
 }

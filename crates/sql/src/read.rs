@@ -26,14 +26,11 @@ const SEVERAL: &str = "several statements in one text";
 /// both ways.
 pub fn read(text: &str, types: &[u32]) -> Reading {
     if text.len() > MAX_SCANNED {
-        return apart(TOO_LONG, Effect::Unknown);
+        return apart(TOO_LONG, Effect::Other);
     }
     let (reading, backslash) = read_as(text, types, true);
     let reading = match reading {
-        Reading::Join(parsed) if text.len() > MAX_TEXT => {
-            apart(TOO_LONG, effect::of_joined(&parsed))
-        }
-        Reading::Apart(found) if text.len() > MAX_TEXT => apart(TOO_LONG, found.effect),
+        found if text.len() > MAX_TEXT => apart(TOO_LONG, found.effect()),
         other => other,
     };
     if !backslash {
@@ -44,7 +41,7 @@ pub fn read(text: &str, types: &[u32]) -> Reading {
     let effect = if same {
         reading.effect()
     } else {
-        Effect::Unknown
+        Effect::Other
     };
     match reading {
         Reading::Apart(found) if same => Reading::Apart(found),
@@ -71,7 +68,7 @@ fn read_as(text: &str, types: &[u32], standard: bool) -> (Reading, bool) {
     match Tokens::of(text, standard) {
         Ok(tokens) => (of_tokens(text, &tokens.list, types), tokens.backslash),
         // An open quote may be open in one way of reading only.
-        Err(_) => (apart(UNCLEAR, Effect::Unknown), false),
+        Err(_) => (apart(UNCLEAR, Effect::Other), false),
     }
 }
 
@@ -84,7 +81,7 @@ fn of_tokens(text: &str, tokens: &[Token], types: &[u32]) -> Reading {
         return one(text, first, types);
     }
     if words.creates_with_a_body() {
-        return apart(SEVERAL, Effect::Unknown);
+        return apart(SEVERAL, Effect::Other);
     }
     let effects = std::iter::once(first)
         .chain(rest)

@@ -26,15 +26,26 @@ pub struct Apart {
     pub effect: Effect,
 }
 
-/// The effect of a statement on its session, as far as its text shows.
+impl Reading {
+    /// Returns the effect of the statement on the session if it is relayed.
+    pub fn effect(&self) -> Effect {
+        match self {
+            Self::Join(parsed) => {
+                let is_question = |name: &str| matches!(name, "lastval" | "currval");
+                let mut functions = parsed.functions.iter();
+                match functions.any(|function| is_question(&function.table)) {
+                    true => Effect::AsksForGenerated,
+                    false => Effect::Other,
+                }
+            }
+            Self::Apart(apart) => apart.effect.clone(),
+        }
+    }
+}
+
+/// The effect of a statement on its session, if the words of its text say all of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Effect {
-    /// Nothing that outlives it or its transaction: a plain read, a plain write, COPY, DDL on
-    /// permanent objects.
-    Nothing,
-    /// A write that may take values from sequences (so `lastval()` may answer something else
-    /// afterwards), nothing else.
-    Generates,
     /// BEGIN or START TRANSACTION.
     Begin,
     /// COMMIT, ROLLBACK and their kin: the transaction block ends.
@@ -73,11 +84,11 @@ pub enum Effect {
     AsksForGenerated,
     /// An empty text, or nothing but comments.
     Empty,
-    /// Several statements in one text, in order: what each of them does. Only where it is not the
-    /// same as [`Effect::Nothing`] or [`Effect::Generates`] for all of them together. Never
-    /// nested.
+    /// `SET seed`: the generator of random numbers cannot be set back.
+    Seed,
+    /// Several statements in one text: the effect of each, in order. Never nested, and never
+    /// [`Effect::Other`] for all of them.
     Several(Box<[Self]>),
-    /// Anything else: temporary tables, PREPARE, LISTEN, cursors WITH HOLD, advisory locks,
-    /// functions that are not known ...
-    Unknown,
+    /// Anything else: the names in the text say what it may run and leave behind.
+    Other,
 }

@@ -6,6 +6,7 @@
 use std::ops::Range;
 
 use crate::identifier::identifier;
+use crate::kinds::{self, Property};
 use crate::lex::{Kind, Token};
 use crate::parse::Tokens;
 use crate::read::statements;
@@ -107,26 +108,6 @@ fn step(text: &str, tokens: &[Token]) -> Option<Step> {
 }
 
 fn commits(words: Words<'_>) -> Commits {
-    const SESSION: [&str; 14] = [
-        "checkpoint",
-        "close",
-        "deallocate",
-        "discard",
-        "listen",
-        "load",
-        "lock",
-        "release",
-        "reset",
-        "savepoint",
-        "set",
-        "show",
-        "unlisten",
-        "prepare",
-    ];
-    const AT_SYNC: [&str; 14] = [
-        "copy", "declare", "delete", "explain", "fetch", "insert", "merge", "move", "notify",
-        "select", "table", "update", "values", "with",
-    ];
     let at = 1 + usize::from(words.any(1, &["work", "transaction"]));
     if words.any(0, &["begin", "start"]) {
         return Commits::Opens;
@@ -151,12 +132,13 @@ fn commits(words: Words<'_>) -> Commits {
         // Deferred triggers run.
         return Commits::AtSync;
     }
-    if words.any(0, &SESSION) {
-        return Commits::Nothing;
-    }
-    match words.any(0, &AT_SYNC) || words.kind(0) == Kind::Open {
-        true => Commits::AtSync,
-        false => Commits::AtOnce,
+    let first = words.slice(0).to_ascii_lowercase();
+    let has = |property| kinds::has(&first, property);
+    match () {
+        () if has(Property::Private) => Commits::Nothing,
+        () if words.kind(0) == Kind::Open => Commits::AtSync,
+        () if has(Property::Queries) || has(Property::WithSync) => Commits::AtSync,
+        () => Commits::AtOnce,
     }
 }
 

@@ -61,11 +61,34 @@ impl<'a> Words<'a> {
         }
     }
 
-    /// Returns true if the token names the schema of temporary tables.
-    pub(crate) fn names_a_temporary_schema(self, at: usize) -> bool {
-        let name = self.slice(at).trim_start_matches('"');
-        let begin = name.get(..7).unwrap_or_default();
-        matches!(self.kind(at), Kind::Word | Kind::Quoted) && begin.eq_ignore_ascii_case("pg_temp")
+    /// Returns the tokens before the first semicolon.
+    pub(crate) fn first_statement(self) -> Self {
+        let end = (0..self.len()).find(|at| self.kind(*at) == Kind::Semicolon);
+        self.between(0, end.unwrap_or(self.len()))
+    }
+
+    /// Returns true if the INTO at a token belongs to INSERT or MERGE, and not to a SELECT INTO
+    /// after a column called `insert` or `merge`.
+    pub(crate) fn writes_into(self, at: usize) -> bool {
+        if at == 0 || !self.any(at - 1, &["insert", "merge"]) {
+            return false;
+        }
+        if at == 1 || self.kind(at - 2) == Kind::Open || self.is(0, "explain") {
+            return true;
+        }
+        // After WITH, the statement itself stands outside of all parentheses.
+        let mut depth = 0_usize;
+        for before in 0..at {
+            match self.kind(before) {
+                Kind::Open => depth += 1,
+                Kind::Close => depth = depth.saturating_sub(1),
+                _ if depth == 0 && self.any(before, &["select", "values", "table"]) => {
+                    return false;
+                }
+                _ => {}
+            }
+        }
+        depth == 0 && self.is(0, "with")
     }
 
     /// The tokens before the first semicolon at the end.

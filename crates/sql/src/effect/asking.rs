@@ -4,7 +4,7 @@ use crate::lex::Kind;
 use crate::reading::Effect;
 use crate::words::Words;
 
-/// Recognizes a query for the last value of a sequence.
+/// Recognizes a question for the last value of a sequence.
 pub(super) fn generated(words: Words<'_>) -> Option<Effect> {
     let asks = |at| matches!(words.identifier(at).as_deref(), Some("lastval" | "currval"));
     (0..words.len()).find(|at| asks(*at) && words.kind(at + 1) == Kind::Open)?;

@@ -22,20 +22,16 @@ pub(super) fn setting(words: Words<'_>) -> Option<Effect> {
     if name.starts_with("windrow.") || name == "seed" || !is_plain(&name) {
         return None;
     }
-    match arguments.slice(4).to_ascii_lowercase().as_str() {
-        "false" => Some(Effect::Set {
-            name: Name::from(name),
-            set: true,
-        }),
-        // As SET LOCAL: it ends with its transaction.
-        "true" => Some(Effect::Nothing),
-        _ => None,
-    }
+    // With `true` it is as SET LOCAL, and ends with its transaction.
+    arguments.is(4, "false").then(|| Effect::Set {
+        name: Name::from(name),
+        set: true,
+    })
 }
 
 impl Words<'_> {
     /// The setting that is set from the first token on until the transaction ends, folded: by `SET
-    /// LOCAL name`, where a statement begins here, or by a call of `set_config` with its name
+    /// LOCAL name`, if a statement begins here, or by a call of `set_config` with its name
     /// in the text and `true` as its last argument.
     pub(crate) fn set_locally(self, begins: bool) -> Option<String> {
         if begins && self.is(0, "set") && self.is(1, "local") {
@@ -83,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_followed_where_its_arguments_stand_in_the_text() {
+    fn a_call_is_followed_if_its_arguments_stand_in_the_text() {
         for (text, name) in [
             ("SELECT set_config('TimeZone', 'UTC', false)", "timezone"),
             (
@@ -97,13 +93,12 @@ mod tests {
             };
             assert_eq!(effect(text), set, "{text}");
         }
-        let local = "SELECT set_config('app.tenant', '42', true)";
-        assert_eq!(effect(local), Effect::Nothing);
     }
 
     #[test]
-    fn anything_else_may_do_anything() {
+    fn any_other_call_is_not_followed() {
         for text in [
+            "SELECT set_config('app.tenant', '42', true)",
             "SELECT set_config($1, $2, false)",
             "SELECT set_config('a', $1, false)",
             "SELECT set_config('a', 'b', $1)",
@@ -117,7 +112,7 @@ mod tests {
             "SELECT other.set_config('a', 'b', false)",
             "WITH a AS (SELECT set_config('a', 'b', false)) SELECT 1",
         ] {
-            assert_eq!(effect(text), Effect::Unknown, "{text}");
+            assert_eq!(effect(text), Effect::Other, "{text}");
         }
     }
 }

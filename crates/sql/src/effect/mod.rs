@@ -1,88 +1,56 @@
-//! The effect of a statement on its session, derived from its tokens.
+//! The effect of a statement on its session, as far as its words say all of it.
 //!
-//! A call of a function has a parenthesis after the function's name. So if all names before
-//! parentheses are known to be harmless, the text calls only harmless functions. (Operators, casts,
-//! views and triggers may call functions too. Those that change the session are not supported.)
+//! What a statement runs, and leaves behind by that, is not read here: the PostgreSQL frontend asks
+//! the catalog for the names in the text ([`crate::names`]).
 
 mod asking;
 mod config;
-mod functions;
-mod joined;
-mod query;
 mod sequences;
 mod session;
-mod utility;
 
-pub(crate) use functions::is_listed;
-pub(crate) use joined::of_joined;
 pub use sequences::{Sequences, answered, sequences};
 
+use crate::kinds::{self, Property};
 use crate::lex::Kind;
 use crate::parse::UNCLEAR;
 use crate::reading::{Apart, Effect};
 use crate::words::Words;
-use query::{query, within};
 
-/// Why the statement is not joined, as far as its first words tell, and what it does.
+/// Returns why the statement is not joined, as far as its first word shows, and its effect.
 pub(crate) fn apart(words: Words<'_>) -> Apart {
-    if words.tokens.iter().any(|t| t.kind == Kind::Odd) {
-        return unknown(UNCLEAR);
-    }
     let first = words.slice(0).to_ascii_lowercase();
-    let (reason, effect) = match (words.kind(0), first.as_str()) {
+    let is_odd = words.tokens.iter().any(|t| t.kind == Kind::Odd);
+    let (reason, effect) = match (words.kind(0), kinds::kind(&first)) {
+        _ if is_odd => (UNCLEAR, Effect::Other),
         (Kind::End, _) => ("empty", Effect::Empty),
         (Kind::Open, _) => ("SELECT", query(words)),
-        (Kind::Word, first) => named(words, first),
-        _ => (UNCLEAR, Effect::Unknown),
+        (Kind::Word, Some((reason, _))) => (reason, named(words, &first)),
+        _ => (UNCLEAR, Effect::Other),
     };
     Apart { reason, effect }
 }
 
-fn unknown(reason: &'static str) -> Apart {
-    Apart {
-        reason,
-        effect: Effect::Unknown,
-    }
-}
-
-fn named(words: Words<'_>, first: &str) -> (&'static str, Effect) {
+fn named(words: Words<'_>, first: &str) -> Effect {
     match first {
-        "select" => ("SELECT", query(words)),
-        "values" => ("VALUES", query(words)),
-        "table" => ("TABLE", query(words)),
-        "with" => ("WITH", query(words)),
-        "insert" => ("INSERT", query(words)),
-        "update" => ("UPDATE", query(words)),
-        "delete" => ("DELETE", query(words)),
-        "merge" => ("MERGE", query(words)),
-        "copy" => ("COPY", utility::copy(words)),
-        "explain" => ("EXPLAIN", explain(words)),
-        "declare" if words.has("hold") => ("DECLARE", Effect::Unknown),
-        "declare" => ("DECLARE", query(words.from(2))),
-        "create" => ("CREATE", utility::create(words)),
-        "alter" if words.any(1, &["table", "foreign", "materialized"]) => {
-            ("ALTER", Effect::Generates)
-        }
-        "alter" => ("ALTER", utility::unless_temporary(words)),
-        "drop" => ("DROP", Effect::Nothing),
-        "comment" | "grant" | "revoke" | "truncate" | "reindex" | "cluster" | "refresh"
-        | "security" | "import" | "reassign" => ("DDL", Effect::Nothing),
-        "vacuum" | "analyze" | "analyse" | "checkpoint" => ("maintenance", Effect::Nothing),
-        "lock" => ("LOCK", Effect::Nothing),
-        "notify" => ("NOTIFY", Effect::Nothing),
-        "fetch" | "move" => ("FETCH", Effect::Nothing),
-        "listen" | "unlisten" => ("LISTEN", Effect::Unknown),
-        "call" => ("CALL", Effect::Unknown),
-        "do" => ("DO", Effect::Unknown),
-        "close" => ("CLOSE", Effect::Unknown),
-        "load" => ("LOAD", Effect::Unknown),
-        "execute" => ("EXECUTE", Effect::Unknown),
-        "deallocate" => ("DEALLOCATE", Effect::Unknown),
-        _ => session::read(words, first).unwrap_or((UNCLEAR, Effect::Unknown)),
+        "explain" => explain(words),
+        // The parenthesis after a table holds columns.
+        "copy" if words.kind(1) != Kind::Open => Effect::Other,
+        // The query runs at once.
+        "create" if !words.only_defines() => query(words),
+        _ if kinds::has(first, Property::Queries) => query(words),
+        _ => session::read(words, first).unwrap_or(Effect::Other),
     }
 }
 
-/// EXPLAIN, which runs its statement with ANALYZE only.
+/// Returns the effect of a statement that evaluates expressions.
+fn query(words: Words<'_>) -> Effect {
+    let asked = asking::generated(words);
+    asked
+        .or_else(|| config::setting(words))
+        .unwrap_or(Effect::Other)
+}
+
+/// Returns the effect of EXPLAIN, which runs its statement with ANALYZE only.
 fn explain(words: Words<'_>) -> Effect {
     let mut at = 1;
     let mut analyze = false;
@@ -102,22 +70,19 @@ fn explain(words: Words<'_>) -> Effect {
             at += 1;
         }
     }
-    if !analyze {
-        return Effect::Nothing;
+    match apart(words.from(at)).effect {
+        Effect::Lastval | Effect::Currval(_) | Effect::AsksForGenerated if analyze => {
+            Effect::AsksForGenerated
+        }
+        _ => Effect::Other,
     }
-    within(apart(words.from(at)).effect)
 }
 
 /// Combines the effects of several statements.
 pub(crate) fn several(effects: Vec<Effect>) -> Effect {
-    let plain =
-        |effect: &Effect| matches!(effect, Effect::Nothing | Effect::Generates | Effect::Empty);
-    if !effects.iter().all(plain) {
-        return Effect::Several(effects.into());
-    }
-    if effects.contains(&Effect::Generates) {
-        Effect::Generates
-    } else {
-        Effect::Nothing
+    let is_plain = |effect: &Effect| matches!(effect, Effect::Other | Effect::Empty);
+    match effects.iter().all(is_plain) {
+        true => Effect::Other,
+        false => Effect::Several(effects.into()),
     }
 }

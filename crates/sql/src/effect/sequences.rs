@@ -2,6 +2,7 @@
 //! they gave.
 
 use super::asking;
+use crate::kinds::{self, Property};
 use crate::lex::Kind;
 use crate::parse::Tokens;
 use crate::reading::Effect;
@@ -48,14 +49,13 @@ pub fn answered(
     last: Option<&str>,
     current: Option<&dyn Fn(&str) -> String>,
 ) -> Option<String> {
-    const QUERIES: [&str; 11] = [
-        "select", "values", "table", "with", "insert", "update", "delete", "merge", "copy",
-        "explain", "declare",
-    ];
     let tokens = Tokens::of(text, standard).ok()?;
     let words = Words::new(text, &tokens.list);
     let place = |at: usize| words.tokens.get(at).copied();
-    let is_query = |at: usize| words.kind(at) == Kind::Open || words.any(at, &QUERIES);
+    let is_query = |at: usize| {
+        let first = words.slice(at).to_ascii_lowercase();
+        words.kind(at) == Kind::Open || kinds::has(&first, Property::Queries)
+    };
     let (mut out, mut from) = (String::with_capacity(text.len() + 256), 0);
     let mut in_query = is_query(0);
     for at in 0..words.len() {

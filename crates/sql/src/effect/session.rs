@@ -6,44 +6,24 @@ use crate::lex::Kind;
 use crate::reading::Effect;
 use crate::words::Words;
 
-type Found = (&'static str, Effect);
-
-/// Reads a statement by its first word.
-pub(super) fn read(words: Words<'_>, first: &str) -> Option<Found> {
-    let words = without_end(words);
+/// Returns the effect of a statement about the session or its transaction; `None` for any other.
+pub(super) fn read(words: Words<'_>, first: &str) -> Option<Effect> {
+    let words = words.first_statement();
     Some(match first {
-        "begin" | "start" => ("a transaction block", Effect::Begin),
-        "commit" | "end" | "rollback" | "abort" => ("a transaction block", end(words)),
-        "savepoint" | "release" => ("a transaction block", Effect::Nothing),
-        "prepare" => ("PREPARE", Effect::Unknown),
-        "show" => ("SHOW", show(words)),
-        "set" => ("SET", set(words)),
-        "reset" => ("RESET", reset(words)),
-        "discard" if words.is(1, "all") => ("DISCARD", Effect::DiscardAll),
-        "discard" => ("DISCARD", Effect::Unknown),
+        "begin" | "start" => Effect::Begin,
+        "commit" | "end" | "rollback" | "abort" => end(words),
+        "show" => show(words),
+        "set" => set(words),
+        "reset" => reset(words),
+        "discard" if words.is(1, "all") => Effect::DiscardAll,
         _ => return None,
     })
 }
 
-fn without_end(words: Words<'_>) -> Words<'_> {
-    let kept = words
-        .tokens
-        .iter()
-        .take_while(|t| t.kind != Kind::Semicolon)
-        .count();
-    Words {
-        tokens: words.tokens.get(..kept).unwrap_or_default(),
-        ..words
-    }
-}
-
 fn end(words: Words<'_>) -> Effect {
     let at = 1 + usize::from(words.any(1, &["work", "transaction"]));
-    if words.is(at, "to") {
-        return Effect::Nothing;
-    }
-    if words.is(at, "prepared") {
-        return Effect::Unknown;
+    if words.any(at, &["to", "prepared"]) {
+        return Effect::Other;
     }
     // AND CHAIN ends a block and opens the next one: behind it a block is open.
     if words.is(at, "and") && words.is(at + 1, "chain") {
@@ -72,9 +52,9 @@ fn own(name: &str) -> Option<Name> {
 fn show(words: Words<'_>) -> Effect {
     match setting(words, 1) {
         Some((name, end)) if end == words.len() => {
-            own(&name).map_or(Effect::Nothing, |name| Effect::ShowWindrow { name })
+            own(&name).map_or(Effect::Other, |name| Effect::ShowWindrow { name })
         }
-        _ => Effect::Nothing,
+        _ => Effect::Other,
     }
 }
 
@@ -88,15 +68,12 @@ fn is_set(name: &str, set: bool) -> Effect {
 fn set(words: Words<'_>) -> Effect {
     // What would be a keyword before another word is the name, or its first part.
     let plain = words.slice(2) == "=" || words.is(2, "to") || words.kind(2) == Kind::Dot;
-    if words.any(1, &["constraints", "transaction"]) && !plain {
-        return Effect::Nothing;
-    }
-    if words.is(1, "local") && !plain {
-        return Effect::Nothing;
+    if words.any(1, &["constraints", "transaction", "local"]) && !plain {
+        return Effect::Other;
     }
     let at = 1 + usize::from(words.is(1, "session") && !plain);
     if words.is(at, "characteristics") {
-        return Effect::Unknown;
+        return Effect::Other;
     }
     let named = |at: usize, name: &str| is_set(name, !words.is(at, "default"));
     if words.is(at, "time") && words.is(at + 1, "zone") {
@@ -111,7 +88,7 @@ fn set(words: Words<'_>) -> Effect {
         return named(3, "session_authorization");
     }
     let Some((name, end)) = setting(words, at) else {
-        return Effect::Unknown;
+        return Effect::Other;
     };
     if words.slice(end) == "=" || words.is(end, "to") {
         return assigned(words, &name, end + 1);
@@ -127,14 +104,14 @@ fn set(words: Words<'_>) -> Effect {
         // SET NAMES alone is SET NAMES DEFAULT.
         Some((_, setting)) => is_set(setting, end < words.len() && !words.is(end, "default")),
         None if name == "xml" && words.is(end, "option") => is_set("xmloption", true),
-        None => Effect::Unknown,
+        None => Effect::Other,
     }
 }
 
 fn assigned(words: Words<'_>, name: &str, at: usize) -> Effect {
     // Seeding the generator of random numbers cannot be taken back.
     if name == "seed" {
-        return Effect::Unknown;
+        return Effect::Seed;
     }
     let set = !words.is(at, "default");
     let Some(own) = own(name) else {
@@ -157,7 +134,7 @@ fn assigned(words: Words<'_>, name: &str, at: usize) -> Effect {
             name: own,
             value: Some(value.into()),
         },
-        _ => Effect::Unknown,
+        _ => Effect::Other,
     }
 }
 
@@ -181,6 +158,6 @@ fn reset(words: Words<'_>) -> Effect {
             Some(name) => Effect::SetWindrow { name, value: None },
             None => is_set(&name, false),
         },
-        _ => Effect::Unknown,
+        _ => Effect::Other,
     }
 }

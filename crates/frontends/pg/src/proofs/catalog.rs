@@ -4,9 +4,8 @@
 use windrow_core::Apart;
 use windrow_pgwire::wire::{Broken, ServerError, TextRows, Wire};
 use windrow_proof::{Catalog, TEXT, Trusted};
-use windrow_sql::Names;
+use windrow_sql::{Names, Property};
 
-use super::text::{is_ddl, writes};
 use super::verdict::{Scope, Verdict};
 use crate::pool::literal;
 
@@ -77,7 +76,7 @@ pub(super) async fn ask(
     }
     // In a database of many tables the server would take seconds to compile it.
     statements.extend([SAFELY, "SET LOCAL jit = off"]);
-    let events = is_ddl(names).then_some(EVENT_TRIGGERS);
+    let events = names.any(Property::Defines).then_some(EVENT_TRIGGERS);
     statements.extend(events);
     let runs = !names.reached.is_empty() || !names.operators.is_empty();
     let question = runs.then(|| question(names));
@@ -136,7 +135,7 @@ fn verdict(rows: &TextRows, names: &Names, trusted: &Trusted) -> Verdict {
             _ => catalog.take(column),
         }
     }
-    match catalog.leaves(writes(names), trusted) {
+    match catalog.leaves(names.writes(), trusted) {
         None if catalog.takes(trusted) => Verdict::Takes(sequences.into()),
         None => Verdict::Clean(sequences.into()),
         Some(apart) => Verdict::Unproven(apart),

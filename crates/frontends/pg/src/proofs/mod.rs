@@ -3,7 +3,6 @@
 //!
 //! | module | what it does |
 //! | --- | --- |
-//! | `text` | what a text alone tells |
 //! | `catalog` | what the catalog says of the names that stand in it |
 //! | `verdict` | what can be known of a statement |
 //! | here | answers that are kept for a short while, and what ends their time |
@@ -15,7 +14,6 @@
 //! all connections that may have run the statement meanwhile are retired.
 
 mod catalog;
-mod text;
 mod verdict;
 
 use std::collections::HashMap;
@@ -29,8 +27,7 @@ use windrow_proof::Trusted;
 use windrow_sql::Names;
 
 pub(crate) use catalog::Asking;
-pub(crate) use text::{changes_catalog, is_about_database, keeps, of_text, runs_nothing, writes};
-pub(crate) use verdict::{Scope, Verdict};
+pub(crate) use verdict::{Scope, Verdict, of_text};
 
 /// How long a look at the catalog's stamp is relied on. Behind half of it, one session looks, while
 /// the others still rely on what was seen before.

@@ -2,7 +2,6 @@
 
 use windrow_core::Fault;
 
-use super::keyed::runs_without_key;
 use super::relay;
 use super::state::{End, Session};
 use crate::client::Settings;
@@ -15,8 +14,7 @@ impl Session {
         self.drain().await?;
         // A cancelled write gets the error of that.
         if !self.cancel_requested
-            && !self.front_is(runs_without_key)
-            && let Some(fault) = self.refused_for_key()
+            && let Some(fault) = self.refused_front_for_key()
         {
             self.segment.clear();
             return Box::pin(relay::refuse(self, &fault)).await;

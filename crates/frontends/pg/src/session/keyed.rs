@@ -8,7 +8,6 @@ use super::relay;
 use super::spool::Rows;
 use super::state::{End, Session};
 use super::traces;
-use crate::proofs::writes;
 use crate::statements::CachedStatement;
 
 /// Statements that write nothing, and need no key while one is set.
@@ -100,6 +99,12 @@ impl Session {
         Ok(())
     }
 
+    /// Returns why the statement at the front of the inbox is refused while a key is set.
+    pub(super) fn refused_front_for_key(&self) -> Option<Fault> {
+        let fault = self.refused_for_key()?;
+        (!self.front_is(runs_without_key)).then_some(fault)
+    }
+
     /// Why nothing but a plain insert is executed while a key is set; `None` where none is.
     pub(super) fn refused_for_key(&self) -> Option<Fault> {
         let key = self.own.key.as_ref()?;
@@ -113,7 +118,10 @@ impl Session {
 }
 
 /// True for a statement that writes nothing.
-pub(super) fn runs_without_key(cached: &CachedStatement) -> bool {
+fn runs_without_key(cached: &CachedStatement) -> bool {
     let names = cached.names();
-    names.is_some_and(|names| names.begins_with(&WITHOUT_KEY) && !writes(names))
+    names.is_some_and(|names| {
+        let mut verbs = names.verbs.iter();
+        verbs.all(|verb| WITHOUT_KEY.contains(&&**verb)) && !names.writes()
+    })
 }

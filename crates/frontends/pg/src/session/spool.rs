@@ -26,11 +26,11 @@ use super::traces::{self, AskedTrace};
 use crate::codec::frame::Front;
 use crate::codec::message::Message;
 use crate::own::Allowed;
-use crate::proofs::writes;
 use crate::services::SqlSpool;
 use crate::session_info::{Interrupt, State};
 use crate::statements::CachedStatement;
 use windrow_idempotency::{Extent, KeyedRequest};
+use windrow_sql::Property;
 
 /// How long a statement waits for the database to apply what is in the spool.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -341,10 +341,10 @@ impl Session {
     }
 }
 
-/// True for a text that only reads.
+/// Returns true for a text that only reads.
 fn reads(cached: &CachedStatement) -> bool {
     let names = cached.names();
-    names.is_some_and(|names| names.begins_with(&["select", "table", "values"]) && !writes(names))
+    names.is_some_and(|names| names.all_are(&[Property::Reads]) && !names.writes())
 }
 
 /// The database is too far behind the spool. Nothing was executed, so the code is not that of an

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use windrow_calls::{Arguments, Described, Formats, Origin, ParsedStatement, Signature, Statement};
-use windrow_sql::{Apart, Effect, NameUsage, Names, Reading, StatementName, Step};
+use windrow_sql::{Apart, Commits, Effect, NameUsage, Names, Reading, StatementName, Step};
 
 use crate::lanes::Lane;
 
@@ -251,6 +251,12 @@ impl CachedStatement {
         unclear || names.any(|named| named.usage == NameUsage::Prepares)
     }
 
+    /// Returns true if the text begins by rolling back the transaction, or a part of it.
+    pub(crate) fn undoes(&self) -> bool {
+        let first = self.steps().and_then(|steps| steps.first());
+        first.is_some_and(|step| matches!(step.commits, Commits::Undoes | Commits::UndoesPart))
+    }
+
     /// The prepared statement that the text removes, if it does nothing else.
     pub(crate) fn deallocates(&self) -> Option<&str> {
         let named = self.statement_names().next()?;
@@ -386,7 +392,7 @@ fn read(text: &[u8], types: &[u32], utf8: bool) -> Reading {
         Ok(text) if utf8 || text.is_ascii() => windrow_sql::read(text, types),
         _ => Reading::Apart(Apart {
             reason: "not UTF-8",
-            effect: Effect::Unknown,
+            effect: Effect::Other,
         }),
     }
 }

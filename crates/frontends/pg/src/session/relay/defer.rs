@@ -235,7 +235,7 @@ impl Relay<'_> {
     pub(super) fn note_executed(&mut self, portal: &[u8]) {
         let bound = self.deferred.bound.as_ref();
         let bound = bound.filter(|_| portal.is_empty());
-        if bound.is_some_and(|cached| undoes(&cached.text)) {
+        if bound.is_some_and(|cached| cached.undoes()) {
             self.queue.note_undoing();
         }
     }
@@ -350,17 +350,6 @@ fn ask(session: &Session, lane: &Arc<Lane>, cached: Arc<CachedStatement>) {
 /// The part of a text that is told.
 fn beginning(text: &[u8]) -> &[u8] {
     text.get(..TOLD).unwrap_or(text)
-}
-
-/// True for ROLLBACK and ROLLBACK TO.
-pub(super) fn undoes(text: &[u8]) -> bool {
-    let word: Vec<u8> = text
-        .trim_ascii_start()
-        .iter()
-        .take_while(|byte| byte.is_ascii_alphabetic())
-        .map(u8::to_ascii_lowercase)
-        .collect();
-    matches!(&*word, b"rollback" | b"abort")
 }
 
 /// An ErrorResponse with the text that it is about, which is not what its client has just sent: the

@@ -121,6 +121,12 @@ impl Relay<'_> {
             self.session.connection.take(total);
             return true;
         }
+        if matches!(tag, b'Q' | b'P' | b'B' | b'F')
+            && let Some(fault) = self.session.refused_front_for_key()
+        {
+            self.refuse_front(tag, total, fault);
+            return true;
+        }
         match tag {
             b'Q' => return self.query(total),
             b'S' => self.sync(total),

@@ -4,17 +4,14 @@ use std::hash::BuildHasher;
 use std::sync::Arc;
 
 use windrow_core::Apart;
-use windrow_sql::{Effect, Reading};
+use windrow_sql::Effect;
 
 use super::state::{Relay, lost};
 use crate::codec::frame::Front;
 use crate::codec::message::Message;
 use crate::config::{DatabaseConfig, Unproven};
 use crate::pool::lasts;
-use crate::proofs::{
-    Asking, Scope, Verdict, changes_catalog, is_about_database, keeps, of_text, runs_nothing,
-    writes,
-};
+use crate::proofs::{Asking, Scope, Verdict, of_text};
 use crate::session::state::End;
 use crate::session_info::Interrupt;
 use crate::statements::CachedStatement;
@@ -31,10 +28,7 @@ const LARGE_OBJECTS: [u32; 13] = [
 impl Relay<'_> {
     /// Takes note of what a statement that is sent may run.
     pub(super) fn suspect(&mut self, cached: &Arc<CachedStatement>) {
-        let effect = match &cached.reading {
-            Reading::Join(_) => Effect::Nothing,
-            Reading::Apart(apart) => apart.effect.clone(),
-        };
+        let effect = cached.reading.effect();
         self.server_state.moved |= changes_scope(&effect);
         if self.changes_what_ran(cached) {
             let late = Apart::of("a change of what may have run before it").unproven();
@@ -47,11 +41,11 @@ impl Relay<'_> {
         if names.is_none_or(|names| names.has("notify") || names.has("pg_notify")) {
             self.sends_notifications();
         }
-        if let Some(names) = names.filter(|names| is_about_database(names)) {
+        if let Some(names) = names.filter(|names| names.is_about_database()) {
             let databases = &self.session.shared.databases;
             databases.close_idle(|database| names.has(database.target.database()));
         }
-        if names.is_none_or(|names| changes_catalog(names)) {
+        if names.is_none_or(|names| names.changes_catalog()) {
             let (proofs, database) = (&self.session.shared.proofs, self.database());
             let changing = &mut self.server_state.changing;
             changing.get_or_insert_with(|| proofs.changing(&database));
@@ -68,11 +62,11 @@ impl Relay<'_> {
             self.sends_notifications();
             self.pin("LISTEN");
         }
-        self.server_state.unknown |= keeps(names);
+        self.server_state.unknown |= names.keeps();
         self.server_state.moved |= names.local.iter().any(|name| decides(name));
         let local = names.local.iter().filter(|name| lasts(name));
         self.server_state.local.extend(local.cloned());
-        if self.server_state.unproven.is_some() || runs_nothing(names) {
+        if self.server_state.unproven.is_some() || names.runs_nothing() {
             return;
         }
         let known = {
@@ -113,13 +107,13 @@ impl Relay<'_> {
     /// True for a statement of which is proven that it writes nothing.
     pub(super) fn only_reads(&self, cached: &CachedStatement) -> bool {
         let names = cached.names().filter(|names| {
-            let is_plain = cached.effect() == Some(&Effect::Nothing);
-            is_plain && !writes(names) && !names.calls("pg_notify")
+            let is_plain = cached.effect() == Some(&Effect::Other);
+            is_plain && !names.writes() && !names.may_generate && !names.calls("pg_notify")
         });
         names.is_some_and(|names| {
             let proofs = &self.session.shared.proofs;
             let known = || proofs.known(&self.database(), names, self.scope());
-            runs_nothing(names) || matches!(known(), Some(Verdict::Clean(_)))
+            names.runs_nothing() || matches!(known(), Some(Verdict::Clean(_)))
         })
     }
 

@@ -7,7 +7,6 @@ use smallvec::smallvec;
 use windrow_calls::Formats;
 use windrow_sql::{Commits, Reading, Sequences};
 
-use super::defer;
 use super::expect::What;
 use super::portals::Committing;
 use super::preparation::Preparation;
@@ -83,7 +82,7 @@ impl Relay<'_> {
                 notices = renamed.notices.freeze();
             }
         }
-        let undoes = defer::undoes(&cached.text);
+        let undoes = cached.undoes();
         match instead {
             Some(sql) => {
                 self.session.connection.take(total);
@@ -135,12 +134,14 @@ impl Relay<'_> {
             Reading::Join(_) => self.reason,
         };
         self.count(reason);
-        if may_write(cached) {
+        if cached.parsed().is_some() || cached.names().is_none_or(|names| names.writes_rows()) {
             self.session.shared.metrics.relayed_writes.inc();
         }
         let is_setting = self.server_state.note(cached) || cached.clears();
         self.sql_prepares |= cached.prepares();
-        self.note_sequences(cached, named);
+        if let Some(named) = named {
+            self.server_state.sequences.note_named(named);
+        }
         self.suspect(cached);
         let Some(portal) = portal else { return };
         let bound = &mut self.server_state.set_portals;
@@ -174,15 +175,4 @@ impl Relay<'_> {
         let mut bound = bound.filter(|(name, _)| **name == *portal);
         bound.next().map(|(_, cached)| Arc::clone(cached))
     }
-}
-
-/// Words that stand in statements which write rows. Functions that write are not seen.
-const WRITE: [&str; 6] = ["insert", "update", "delete", "merge", "truncate", "copy"];
-
-/// Whether a statement may write rows, by the words in it.
-fn may_write(cached: &CachedStatement) -> bool {
-    cached.parsed().is_some()
-        || cached
-            .names()
-            .is_none_or(|names| WRITE.iter().any(|word| names.has(word)))
 }

@@ -9,6 +9,7 @@ use crate::session::local;
 use crate::session::state::End;
 use crate::session_info::Interrupt;
 use crate::statements::CachedStatement;
+use windrow_core::Fault;
 
 impl Relay<'_> {
     /// True where the next message waits until the database has what the session has in the
@@ -31,16 +32,19 @@ impl Relay<'_> {
         let key = self.loan.wire.cancel_key();
         let info = &self.session.info;
         info.set_interrupt(Interrupt::Server(key)).await;
-        let Err(fault) = reached else {
-            return Ok(());
-        };
-        let Ok(Front::Whole { tag, total }) = self.session.connection.front(0) else {
-            return Err(End::Fatal(lost()));
-        };
+        match (reached, self.session.connection.front(0)) {
+            (Ok(()), _) => {}
+            (Err(fault), Ok(Front::Whole { tag, total })) => self.refuse_front(tag, total, fault),
+            (Err(_), _) => return Err(End::Fatal(lost())),
+        }
+        Ok(())
+    }
+
+    /// Refuses the message at the front of the inbox, which brings or uses a statement.
+    pub(super) fn refuse_front(&mut self, tag: u8, total: usize, fault: Fault) {
         let is_unnamed = self.session.connection.body(0, total).first() == Some(&0);
         self.session.connection.take(total);
         match tag {
-            b'Q' => self.fail_query(fault),
             b'P' if is_unnamed => {
                 self.open = true;
                 self.fail_unnamed(fault);
@@ -49,14 +53,13 @@ impl Relay<'_> {
                 self.open = true;
                 self.fail(fault);
             }
-            _ => return Err(End::Fatal(fault)),
+            _ => self.fail_query(fault),
         }
-        Ok(())
     }
 
     /// Answers a simple query with an error. The transaction fails as well, and the unnamed
     /// statement is removed as by any query.
-    pub(super) fn fail_query(&mut self, fault: windrow_core::Fault) {
+    pub(super) fn fail_query(&mut self, fault: Fault) {
         self.remove_unnamed();
         rewrite::query(self.loan.wire.out(), b"windrow fails");
         let cached = self.session.simple_query(b"").cached;

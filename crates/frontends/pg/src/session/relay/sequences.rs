@@ -16,7 +16,6 @@ use super::server_state::Look;
 use super::state::{Relay, lost};
 use crate::codec::frame::Front;
 use crate::codec::message::Message;
-use crate::proofs::writes;
 use crate::session::state::End;
 use crate::session_info::Interrupt;
 use crate::statements::CachedStatement;
@@ -49,24 +48,11 @@ fn only_reads(cached: &CachedStatement) -> bool {
     const CALLED: [&str; 3] = ["currval", "lastval", "pg_get_serial_sequence"];
     let names = cached.names();
     names.is_some_and(|names| {
-        !writes(names) && names.called.iter().all(|name| CALLED.contains(&&**name))
+        !names.writes() && names.called.iter().all(|name| CALLED.contains(&&**name))
     })
 }
 
 impl Relay<'_> {
-    /// Takes note of what a statement that is sent may take besides what its effect says. `named`:
-    /// from these sequences.
-    pub(super) fn note_sequences(&mut self, cached: &CachedStatement, named: Option<Sequences>) {
-        let names = cached.names();
-        let asks = cached.effect() == Some(&Effect::AsksForGenerated);
-        if named.is_some() || (asks && names.is_none_or(|names| writes(names))) {
-            self.server_state.generates = true;
-        }
-        if let Some(named) = named {
-            self.server_state.sequences.note_named(named);
-        }
-    }
-
     /// The sequences to ask for, before nobody can any more.
     pub(super) fn drawn_from(&self) -> Vec<String> {
         let used = &self.server_state.sequences;

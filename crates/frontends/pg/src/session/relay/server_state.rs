@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use windrow_core::{Apart, Name, Op};
-use windrow_sql::{Effect, Names, Reading};
+use windrow_core::{Apart, Name};
+use windrow_sql::{Effect, Names};
 
 use super::used_sequences::UsedSequences;
 use crate::client::Settings;
@@ -83,24 +83,17 @@ impl ServerState {
         !self.unknown && !self.is_doubted
     }
 
-    /// Takes note of a statement that is sent. True if it changes a setting, which shows when it is
+    /// Notes a statement that is sent. Returns true if it changes a setting, which shows when it is
     /// complete.
     pub(super) fn note(&mut self, cached: &CachedStatement) -> bool {
-        match &cached.reading {
-            Reading::Join(parsed) => {
-                if parsed.op == Op::Insert || !parsed.functions.is_empty() {
-                    self.generates = true;
-                }
-                false
-            }
-            Reading::Apart(apart) => self.note_effect(&apart.effect),
-        }
+        self.generates |= cached.names().is_none_or(|names| names.may_generate);
+        cached
+            .effect()
+            .is_some_and(|effect| self.note_effect(effect))
     }
 
     fn note_effect(&mut self, effect: &Effect) -> bool {
         match effect {
-            // What the second is is told by its names.
-            Effect::Generates | Effect::Unknown => self.generates = true,
             Effect::Set { .. }
             | Effect::ResetAll
             | Effect::DiscardAll

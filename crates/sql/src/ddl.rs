@@ -1,0 +1,62 @@
+//! DDL that runs nothing of what it names.
+
+use crate::words::Words;
+
+impl Words<'_> {
+    /// Returns true for a statement that writes down, changes or takes away what others run, and
+    /// runs nothing of what it names itself.
+    pub(crate) fn only_defines(self) -> bool {
+        only_defines(self.first_statement())
+    }
+}
+
+/// Returns true for DDL that runs nothing of what it names: expressions are written down, not
+/// evaluated. An index or a constraint that is added evaluates them over the rows that are there,
+/// and so do the bounds of a partition.
+fn only_defines(words: Words<'_>) -> bool {
+    const CREATED: &[&str] = &[
+        "aggregate",
+        "cast",
+        "constraint",
+        "domain",
+        "event",
+        "function",
+        "operator",
+        "policy",
+        "procedure",
+        "role",
+        "rule",
+        "sequence",
+        "trigger",
+        "type",
+        "user",
+        "view",
+    ];
+    const ALTERED: &[&str] = &[
+        "function",
+        "policy",
+        "procedure",
+        "role",
+        "routine",
+        "sequence",
+        "trigger",
+        "user",
+    ];
+    const STORED: &[&str] = &["table", "temp", "temporary", "unlogged"];
+    if words.any(0, &["comment", "drop", "grant", "revoke"]) {
+        return true;
+    }
+    let replaced = words.is(1, "or") && words.is(2, "replace");
+    let kind = if replaced { 3 } else { 1 };
+    (words.is(0, "create") && words.any(kind, CREATED))
+        || (words.is(0, "alter") && words.any(1, ALTERED))
+        || (words.is(0, "create") && words.any(1, STORED) && !is_filled(words))
+}
+
+/// Returns true for `CREATE TABLE` whose text evaluates something at once: a query, or the bounds of a partition.
+fn is_filled(words: Words<'_>) -> bool {
+    (0..words.len()).any(|at| {
+        words.is(at, "partition") && words.is(at + 1, "of")
+            || words.is(at, "as") && !words.is(at + 1, "identity")
+    })
+}

@@ -1,0 +1,124 @@
+//! The kinds of statements, by their first words: the one list of what a kind does by itself.
+//!
+//! The readers of this crate look kinds up here, the PostgreSQL frontend through
+//! [`Names`](crate::Names). What a statement runs besides itself is in the catalog, never here.
+
+use Property::{
+    Calls, Defines, Ends, Hides, Keeps, Private, Queries, Reads, RunsNothing, TakesAway, WithSync,
+    WritesRows,
+};
+
+/// A property of a kind of statement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Property {
+    /// The statement writes nothing, unless the word of a write stands in it as well.
+    Reads,
+    /// The statement evaluates expressions of its text, over rows.
+    Queries,
+    /// The statement writes rows.
+    WritesRows,
+    /// The statement runs no code.
+    RunsNothing,
+    /// The statement changes the catalog. Event triggers hear of it.
+    Defines,
+    /// The statement runs a procedure, which may do anything.
+    Calls,
+    /// The statement may remove or change an object, or the right to see it.
+    TakesAway,
+    /// The statement ends a transaction.
+    Ends,
+    /// The statement may leave, or remove, something that PostgreSQL shows to its session: temporary
+    /// objects, prepared statements, channels, cursors, settings.
+    Keeps,
+    /// The statement may leave something that PostgreSQL does not show.
+    Hides,
+    /// The statement concerns the session or the transaction alone: it commits nothing.
+    Private,
+    /// The statement commits, outside of a block, with the Sync that it belongs to.
+    WithSync,
+}
+
+/// The reason that is counted for each statement of a transaction block.
+const BLOCK: &str = "a transaction block";
+
+/// The first word of a kind, the reason for which its statements are not joined, its properties.
+#[rustfmt::skip]
+const KINDS: [(&str, &str, &[Property]); 53] = [
+    ("abort", BLOCK, &[RunsNothing, Ends]),
+    ("alter", "ALTER", &[Defines, TakesAway]),
+    ("analyse", "maintenance", &[]),
+    ("analyze", "maintenance", &[]),
+    ("begin", BLOCK, &[RunsNothing]),
+    ("call", "CALL", &[Calls, TakesAway]),
+    ("checkpoint", "maintenance", &[RunsNothing, Private]),
+    ("close", "CLOSE", &[RunsNothing, Keeps, Private]),
+    ("cluster", "DDL", &[]),
+    ("comment", "DDL", &[Defines]),
+    ("commit", BLOCK, &[RunsNothing, Ends]),
+    ("copy", "COPY", &[Queries, WritesRows]),
+    ("create", "CREATE", &[Defines]),
+    ("deallocate", "DEALLOCATE", &[RunsNothing, Keeps, Private]),
+    ("declare", "DECLARE", &[Reads, Queries]),
+    ("delete", "DELETE", &[Queries, WritesRows]),
+    ("discard", "DISCARD", &[RunsNothing, Keeps, TakesAway, Private]),
+    ("do", "DO", &[Calls, TakesAway, Hides]),
+    ("drop", "DROP", &[Defines, TakesAway]),
+    ("end", BLOCK, &[RunsNothing, Ends]),
+    ("execute", "EXECUTE", &[Keeps]),
+    ("explain", "EXPLAIN", &[Reads, Queries]),
+    ("fetch", "FETCH", &[RunsNothing, WithSync]),
+    ("grant", "DDL", &[Defines, TakesAway]),
+    ("import", "DDL", &[Defines, TakesAway]),
+    ("insert", "INSERT", &[Queries, WritesRows]),
+    ("listen", "LISTEN", &[RunsNothing, Keeps, Private]),
+    ("load", "LOAD", &[Hides, Private]),
+    ("lock", "LOCK", &[RunsNothing, Private]),
+    ("merge", "MERGE", &[Queries, WritesRows]),
+    ("move", "FETCH", &[RunsNothing, WithSync]),
+    ("notify", "NOTIFY", &[RunsNothing, WithSync]),
+    ("prepare", "PREPARE", &[Reads, Keeps, Ends, Private]),
+    ("reassign", "DDL", &[Defines, TakesAway]),
+    ("refresh", "DDL", &[Defines]),
+    ("reindex", "DDL", &[]),
+    ("release", BLOCK, &[RunsNothing, Private]),
+    ("reset", "RESET", &[RunsNothing, Keeps, Private]),
+    ("revoke", "DDL", &[Defines, TakesAway]),
+    ("rollback", BLOCK, &[RunsNothing, Ends]),
+    ("savepoint", BLOCK, &[RunsNothing, Private]),
+    ("security", "DDL", &[Defines, TakesAway]),
+    ("select", "SELECT", &[Reads, Queries]),
+    ("set", "SET", &[RunsNothing, Keeps, Private]),
+    ("show", "SHOW", &[RunsNothing, Private]),
+    ("start", BLOCK, &[RunsNothing]),
+    ("table", "TABLE", &[Reads, Queries]),
+    ("truncate", "DDL", &[WritesRows]),
+    ("unlisten", "LISTEN", &[RunsNothing, Keeps, Private]),
+    ("update", "UPDATE", &[Queries, WritesRows]),
+    ("vacuum", "maintenance", &[RunsNothing]),
+    ("values", "VALUES", &[Reads, Queries]),
+    ("with", "WITH", &[Reads, Queries]),
+];
+
+/// Returns the reason and the properties of the kind that a word, in lower case, begins; `None` for
+/// a word that begins no statement.
+pub(crate) fn kind(word: &str) -> Option<(&'static str, &'static [Property])> {
+    let at = KINDS.binary_search_by(|(known, ..)| (*known).cmp(word));
+    let (_, reason, properties) = KINDS.get(at.ok()?)?;
+    Some((reason, properties))
+}
+
+/// Returns true if the statements that a word begins, in lower case, have a property.
+pub(crate) fn has(word: &str, property: Property) -> bool {
+    kind(word).is_some_and(|(_, properties)| properties.contains(&property))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_list_is_sorted() {
+        assert!(KINDS.is_sorted_by_key(|(word, ..)| *word));
+        assert!(has("alter", Defines) && !has("gibberish", Defines));
+    }
+}
