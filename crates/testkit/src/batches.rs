@@ -38,7 +38,7 @@ impl Batches {
         report
     }
 
-    /// One batch that is told its outcomes, by a connection that stays good.
+    /// Executes one batch and returns the outcomes of its units. The connection stays good.
     pub async fn outcomes(&mut self, units: &[Unit<RowWrite>]) -> Vec<UnitOutcome<RowDone>> {
         let report = self.run(units).await;
         assert!(report.usable);

@@ -20,8 +20,8 @@ use tokio::time::timeout;
 /// The names that it is installed under.
 const NAMES: [&str; 3] = ["chromium", "chromium-browser", "google-chrome"];
 
-/// How long one command may take.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// The time limit of one command.
+const COMMAND_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Chromium with one page. It ends when it is dropped.
 #[derive(Debug)]
@@ -35,7 +35,7 @@ pub struct Browser {
 }
 
 impl Browser {
-    /// Starts it with an empty profile; `None` where it is not installed.
+    /// Starts it with an empty profile; `None` if it is not installed.
     ///
     /// # Errors
     /// It does not start, or does not answer.
@@ -123,7 +123,7 @@ impl Browser {
         Ok(())
     }
 
-    /// What an expression gives; a promise is waited for.
+    /// Returns the value of an expression; a promise is waited for.
     ///
     /// # Errors
     /// The expression throws, or takes longer than a minute.
@@ -173,7 +173,7 @@ impl Browser {
         Ok(())
     }
 
-    /// A picture of the whole page (PNG).
+    /// Returns a picture of the whole page (PNG).
     ///
     /// # Errors
     /// It gives none.
@@ -182,7 +182,8 @@ impl Browser {
             .await
     }
 
-    /// A picture of the whole page that takes little room in a book (WebP, of two thirds its size).
+    /// Returns a picture of the whole page that takes little room in a book (WebP, of two thirds
+    /// its size).
     ///
     /// # Errors
     /// It gives none.
@@ -202,7 +203,7 @@ impl Browser {
     }
 
     async fn call(&mut self, method: &str, params: Value) -> Result<Value> {
-        let answered = timeout(PATIENCE, self.exchange(method, params)).await;
+        let answered = timeout(COMMAND_TIMEOUT, self.exchange(method, params)).await;
         answered.with_context(|| format!("{method} has no answer"))?
     }
 

@@ -9,20 +9,20 @@ use std::time::{Duration, Instant};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-use crate::process::{PATIENCE, without_settings};
+use crate::process::{TEST_TIMEOUT, without_settings};
 
-/// What a command said.
+/// The output of a command that has ended.
 #[derive(Debug)]
-pub struct Told {
-    /// Its exit status; -1 where a signal ended it.
+pub struct CommandOutput {
+    /// The exit status; -1 if a signal ended the command.
     pub status: i32,
-    /// Its standard output.
+    /// The standard output.
     pub out: String,
-    /// Its standard error.
+    /// The standard error.
     pub err: String,
 }
 
-impl Told {
+impl CommandOutput {
     fn of(output: &Output) -> Self {
         Self {
             status: output.status.code().unwrap_or(-1),
@@ -47,7 +47,8 @@ impl Told {
     }
 }
 
-/// A command of a program: without settings of this process's environment, its output kept.
+/// Prepares a command of a program: without settings of this process's environment, its output
+/// kept.
 pub fn command(program: impl AsRef<OsStr>) -> Command {
     let mut command = Command::new(program);
     without_settings(&mut command);
@@ -59,8 +60,8 @@ pub fn command(program: impl AsRef<OsStr>) -> Command {
 }
 
 /// Runs a command to its end.
-pub fn run(command: &mut Command) -> Told {
-    Told::of(&command.output().unwrap())
+pub fn run(command: &mut Command) -> CommandOutput {
+    CommandOutput::of(&command.output().unwrap())
 }
 
 /// A command that runs. Killed when it is dropped.
@@ -81,16 +82,16 @@ impl Running {
     }
 
     /// SIGTERM, and what it said to its end.
-    pub fn terminate(self) -> Told {
+    pub fn terminate(self) -> CommandOutput {
         let child = self.0.as_ref().unwrap();
         let pid = Pid::from_raw(child.id().try_into().unwrap());
         kill(pid, Signal::SIGTERM).unwrap();
         self.end()
     }
 
-    /// What it said to its end.
-    pub fn end(mut self) -> Told {
-        Told::of(&self.0.take().unwrap().wait_with_output().unwrap())
+    /// Waits for the end, and returns the output.
+    pub fn end(mut self) -> CommandOutput {
+        CommandOutput::of(&self.0.take().unwrap().wait_with_output().unwrap())
     }
 }
 
@@ -108,12 +109,12 @@ impl Drop for Running {
 pub fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     let start = Instant::now();
     while !is_so() {
-        assert!(start.elapsed() < PATIENCE, "waited in vain: {what}");
+        assert!(start.elapsed() < TEST_TIMEOUT, "waited in vain: {what}");
         std::thread::sleep(Duration::from_millis(1));
     }
 }
 
-/// A number from the environment, for longer runs by hand.
+/// Returns a number from the environment, for longer runs by hand.
 pub fn number(name: &str, default: usize) -> usize {
     let text = std::env::var(name).ok();
     text.and_then(|text| text.parse().ok()).unwrap_or(default)

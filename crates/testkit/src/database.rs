@@ -6,16 +6,10 @@ use anyhow::{Context, Result};
 use rand::RngExt;
 
 /// A kind of server that tests can share.
-pub trait Server: Debug + Sized {
-    /// The environment variable that names a server for all tests to share, as a URL of somebody
-    /// who may create databases.
+pub trait TestServer: Debug + Sized {
+    /// The environment variable that names a server for all tests to share, as a URL of a role
+    /// that may create databases.
     const SHARED: &'static str;
-
-    /// A server of the test's own, with an empty database: its URL.
-    ///
-    /// # Errors
-    /// The server cannot be started.
-    fn private() -> Result<(Self, String)>;
 
     /// Runs SQL; rows come back one a line, columns separated by `|`.
     ///
@@ -23,67 +17,79 @@ pub trait Server: Debug + Sized {
     /// The server cannot be reached, or refuses a statement.
     fn sql(url: &str, text: &str) -> Result<String>;
 
-    /// The statement that creates a database.
+    /// Returns the statement that creates a database.
     fn creation(name: &str) -> String;
 
-    /// The statement that drops it, with all connections to it.
+    /// Returns the statement that drops it, with all connections to it.
     fn removal(name: &str) -> String;
+
+    /// Returns the URL for the test's own SQL, if that is another one than a client's.
+    fn direct(&self) -> Option<&str> {
+        None
+    }
 }
 
 /// An empty database; dropped when this is dropped.
 #[derive(Debug)]
-pub struct Database<S: Server> {
+pub struct TestDatabase<S: TestServer> {
     url: String,
     home: Home<S>,
 }
 
 #[derive(Debug)]
 enum Home<S> {
-    Private { _server: S },
+    Private(S),
     Shared { maintenance: String, name: String },
 }
 
-impl<S: Server> Database<S> {
-    /// On the server that [`Server::SHARED`] names, or else on a private one, started for it.
-    ///
-    /// # Errors
-    /// The server cannot be reached, or (private) cannot be started.
-    pub fn new() -> Result<Self> {
-        match std::env::var(S::SHARED) {
-            Ok(url) if !url.is_empty() => Self::on_shared(url),
-            _ => {
-                let (server, url) = S::private()?;
-                let home = Home::Private { _server: server };
-                Ok(Self { url, home })
-            }
-        }
-    }
-
-    fn on_shared(maintenance: String) -> Result<Self> {
+impl<S: TestServer> TestDatabase<S> {
+    /// Makes a database on the server that [`TestServer::SHARED`] names; `None` if it names none.
+    pub(crate) fn on_shared() -> Result<Option<Self>> {
+        let maintenance = match std::env::var(S::SHARED) {
+            Ok(url) if !url.is_empty() => url,
+            _ => return Ok(None),
+        };
         let name = format!("windrow_{:016x}", rand::rng().random::<u64>());
         S::sql(&maintenance, &S::creation(&name))
             .with_context(|| format!("the server that {} names", S::SHARED))?;
-        Ok(Self {
+        Ok(Some(Self {
             url: with_database(&maintenance, &name),
             home: Home::Shared { maintenance, name },
-        })
+        }))
     }
 
-    /// Its URL.
+    /// Makes the empty database at `url` on a server of the test's own.
+    pub(crate) fn on_private(server: S, url: String) -> Self {
+        Self {
+            url,
+            home: Home::Private(server),
+        }
+    }
+
+    /// Returns the database's URL.
     pub fn url(&self) -> &str {
         &self.url
+    }
+
+    /// Returns the server, if it is the test's own.
+    pub fn private(&self) -> Option<&S> {
+        match &self.home {
+            Home::Private(server) => Some(server),
+            Home::Shared { .. } => None,
+        }
     }
 
     /// Runs SQL in it; rows come back one a line, columns separated by `|`.
     ///
     /// # Errors
-    /// As [`Server::sql`].
+    /// As [`TestServer::sql`].
     pub fn exec(&self, sql: &str) -> Result<String> {
-        S::sql(&self.url, sql)
+        let direct = self.private().and_then(S::direct);
+        S::sql(direct.unwrap_or(&self.url), sql)
     }
 }
 
-impl<S: Server> Drop for Database<S> {
+impl<S: TestServer> Drop for TestDatabase<S> {
     fn drop(&mut self) {
         if let Home::Shared { maintenance, name } = &self.home {
             // A server that is gone has taken the database with it.
@@ -92,8 +98,8 @@ impl<S: Server> Drop for Database<S> {
     }
 }
 
-/// The same URL for another database.
-pub(crate) fn with_database(url: &str, database: &str) -> String {
+/// Returns the same URL for another database.
+fn with_database(url: &str, database: &str) -> String {
     let (base, query) = url
         .split_once('?')
         .map_or((url, None), |(b, q)| (b, Some(q)));

@@ -17,11 +17,12 @@ use kafka_protocol::messages::{
 use kafka_protocol::protocol::{Decodable, Encodable, HeaderVersion, Request, StrBytes};
 use tempfile::TempDir;
 
-use crate::postgres::{Stop, Watched, free_port};
+use crate::left_out;
+use crate::own_server::{Stop, Watched, free_port, run};
 use crate::procfs;
 
-/// How long a broker may take to be there.
-const PATIENCE: Duration = Duration::from_secs(120);
+/// The time limit for the start of a broker.
+const BROKER_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// A cluster. It ends with this value, however the process ends.
 #[derive(Debug)]
@@ -47,12 +48,12 @@ pub struct Secured {
     pub certificate: PathBuf,
     /// The one user.
     pub user: &'static str,
-    /// Its password.
+    /// The user's password.
     pub password: &'static str,
 }
 
 impl Secured {
-    /// What a broker is told of it: listener, protocol, and lines of its configuration.
+    /// Returns what a broker's configuration says of it: listener, protocol, and further lines.
     fn settings(&self) -> (String, &'static str, String) {
         let Self { user, password, .. } = self;
         let module = "org.apache.kafka.common.security";
@@ -81,17 +82,14 @@ pub const KEPT: [(&str, &str); 3] = [
     ("unclean.leader.election.enable", "false"),
 ];
 
-/// So many brokers on free ports; `None`, and said so, where Kafka cannot be started here.
+/// Starts brokers on free ports; notes why not, and returns `None`, if Kafka cannot be started
+/// here.
 ///
 /// # Errors
 /// As [`Kafka::start`].
-#[expect(
-    clippy::print_stdout,
-    reason = "whoever reads the run is to know what it lacks"
-)]
 pub fn brokers(count: usize) -> Result<Option<Kafka>> {
     if let Some(why) = missing() {
-        println!("left out: {why}");
+        left_out::note(&why);
         return Ok(None);
     }
     let ports: Vec<u16> = (0..count)
@@ -100,7 +98,7 @@ pub fn brokers(count: usize) -> Result<Option<Kafka>> {
     Kafka::start(&ports, None).map(Some)
 }
 
-/// Why Kafka cannot be started here; `None` where it can.
+/// Why Kafka cannot be started here; `None` if it can.
 pub fn missing() -> Option<String> {
     let java = Command::new("java").arg("-version").output();
     if !java.is_ok_and(|java| java.status.success()) {
@@ -171,7 +169,7 @@ impl Kafka {
         Ok(kafka)
     }
 
-    /// A free port for a broker.
+    /// Finds a free port for a broker.
     ///
     /// # Errors
     /// None is free.
@@ -210,7 +208,7 @@ impl Kafka {
             let broker = self.brokers.first().context("there is no broker")?;
             match create(broker.port, &request) {
                 Ok(()) => return Ok(()),
-                Err(error) if started.elapsed() > PATIENCE => return Err(error),
+                Err(error) if started.elapsed() > BROKER_TIMEOUT => return Err(error),
                 // A cluster that has just started does not have all its brokers yet.
                 Err(_) => thread::sleep(Duration::from_millis(100)),
             }
@@ -290,7 +288,7 @@ impl Kafka {
                 command.args(["--add-scram", &user]);
             }
         }
-        done(&mut command)
+        run(&mut command)
     }
 
     fn run(&mut self, broker: usize) -> Result<()> {
@@ -318,7 +316,7 @@ impl Kafka {
             }
             let pid = broker.watched.as_ref().map(Watched::pid);
             let runs = pid.is_some_and(procfs::is_running);
-            if !runs || started.elapsed() > PATIENCE {
+            if !runs || started.elapsed() > BROKER_TIMEOUT {
                 let said = std::fs::read_to_string(&log).unwrap_or_default();
                 let from = said.len().saturating_sub(4000);
                 let end = said.get(from..).unwrap_or(&said);
@@ -362,7 +360,7 @@ fn create(port: u16, request: &CreateTopicsRequest) -> Result<()> {
     header.encode(&mut bytes, CreateTopicsRequest::header_version(VERSION))?;
     request.encode(&mut bytes, VERSION)?;
     let mut stream = TcpStream::connect(("127.0.0.1", port))?;
-    stream.set_read_timeout(Some(PATIENCE))?;
+    stream.set_read_timeout(Some(BROKER_TIMEOUT))?;
     stream.write_all(&u32::try_from(bytes.len())?.to_be_bytes())?;
     stream.write_all(&bytes)?;
     let mut length = [0; 4];
@@ -375,17 +373,4 @@ fn create(port: u16, request: &CreateTopicsRequest) -> Result<()> {
         Some(topic) => bail!("a topic cannot be made: {:?}", topic.error_message),
         None => Ok(()),
     }
-}
-
-fn done(command: &mut Command) -> Result<()> {
-    let output = command.output().context("java cannot be run")?;
-    if output.status.success() {
-        return Ok(());
-    }
-    let (out, err) = (&output.stdout, &output.stderr);
-    bail!(
-        "{}{}",
-        String::from_utf8_lossy(out),
-        String::from_utf8_lossy(err)
-    )
 }

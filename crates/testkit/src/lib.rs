@@ -1,8 +1,8 @@
-//! What Windrow's tests and experiments need from outside: real database servers that are started
-//! and stopped by the test itself, a TCP proxy that delays and cuts, a fake sink, and the `windrow`
-//! process seen from outside.
+//! Servers, proxies and programs for Windrow's tests and experiments: real database servers that
+//! are started and stopped by the test itself, a TCP proxy that delays and cuts, a fake sink, and
+//! the `windrow` process seen from outside.
 //!
-//! Nothing here has state of its own: whatever is started belongs to a value and ends when that
+//! Nothing here has state of its own: all that is started belongs to a value and ends when that
 //! value is dropped, also when the process that holds it is killed.
 
 pub mod arangodb;
@@ -14,8 +14,10 @@ pub mod cratedb;
 pub mod database;
 pub mod kafka;
 pub mod left_out;
+mod listener;
 pub mod loads;
 pub mod mariadb;
+mod own_server;
 pub mod pgbouncer;
 pub mod pgclient;
 pub mod postgres;
@@ -27,3 +29,5 @@ pub mod spooled;
 pub mod tree;
 pub mod web;
 pub mod writes;
+
+use listener::locked;

@@ -15,7 +15,7 @@ use windrow_core::{
 
 use crate::writes::{names, told};
 
-/// A load into these columns of a table.
+/// Returns a load into these columns of a table.
 pub fn plan(table: &str, columns: &[&str]) -> LoadPlan {
     LoadPlan {
         table: TableName::parse(table).unwrap(),
@@ -25,7 +25,7 @@ pub fn plan(table: &str, columns: &[&str]) -> LoadPlan {
     }
 }
 
-/// The same with something else to do where a key is there already.
+/// Returns the same load with another action for existing keys.
 pub fn on_conflict(plan: LoadPlan, on_conflict: OnConflict) -> LoadPlan {
     LoadPlan {
         on_conflict,
@@ -33,7 +33,7 @@ pub fn on_conflict(plan: LoadPlan, on_conflict: OnConflict) -> LoadPlan {
     }
 }
 
-/// A portion, whose records are numbered from 1.
+/// Returns a portion, whose records are numbered from 1.
 pub fn portion(rows: &[Vec<Field<'_>>]) -> Rows {
     let mut portion = Rows::new(rows.first().map_or(0, Vec::len));
     for (record, row) in (1..).zip(rows) {
@@ -42,7 +42,7 @@ pub fn portion(rows: &[Vec<Field<'_>>]) -> Rows {
     portion
 }
 
-/// A portion of texts as CSV gives them; `NULL` is NULL.
+/// Returns a portion of texts as CSV gives them; `NULL` is NULL.
 pub fn texts<'t>(rows: &[&[&'t str]]) -> Rows {
     let field = |text: &&'t str| match *text {
         "NULL" => Field::Null,
@@ -55,7 +55,7 @@ pub fn texts<'t>(rows: &[&[&'t str]]) -> Rows {
     portion(&rows)
 }
 
-/// So many rows were written, and none was left out.
+/// Returns the result of a load that wrote rows and left none out.
 pub fn written(written: u64) -> Loaded {
     Loaded {
         written,

@@ -10,17 +10,14 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 use tempfile::TempDir;
 
+use crate::own_server::{Account, SERVER_TIMEOUT, free_port, installed, scratch};
 use crate::pgclient::Address;
-use crate::postgres::{Account, free_port, scratch};
 use crate::procfs;
 
 /// Clients that it takes.
 pub const MOST_CLIENTS: usize = 12_000;
 
-/// How long a start may take.
-const PATIENCE: Duration = Duration::from_secs(60);
-
-/// How it shares server connections among clients.
+/// The way in which server connections are shared among clients.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pooling {
     /// Each transaction takes one of so many.
@@ -44,7 +41,7 @@ impl PgBouncer {
     /// It is not installed, or does not start; the message holds its log.
     pub fn start(target: &Address, pooling: Pooling) -> Result<Self> {
         let account = Account::unprivileged()?;
-        let folder = scratch(&account)?;
+        let folder = scratch("pgbouncer", &account)?;
         let port = free_port()?;
         let settings = folder.path().join("pgbouncer.ini");
         fs::write(&settings, ini(target, port, pooling, folder.path()))?;
@@ -73,8 +70,8 @@ impl PgBouncer {
             if self.child.try_wait()?.is_some() {
                 bail!("pgbouncer ended:\n{log}");
             }
-            if start.elapsed() > PATIENCE {
-                bail!("pgbouncer does not listen after {PATIENCE:?}:\n{log}");
+            if start.elapsed() > SERVER_TIMEOUT {
+                bail!("pgbouncer does not listen after {SERVER_TIMEOUT:?}:\n{log}");
             }
             thread::sleep(Duration::from_millis(5));
         }
@@ -94,7 +91,7 @@ impl PgBouncer {
         procfs::cpu_time(self.child.id())
     }
 
-    /// Its process id.
+    /// Returns the process id.
     pub fn pid(&self) -> u32 {
         self.child.id()
     }
@@ -108,7 +105,7 @@ impl Drop for PgBouncer {
     }
 }
 
-/// Its version, such as `1.18.0`.
+/// Returns the version of PgBouncer, such as `1.18.0`.
 ///
 /// # Errors
 /// It is not installed.
@@ -121,14 +118,9 @@ pub fn version() -> Result<String> {
         .context("pgbouncer does not say its version")
 }
 
-/// Debian puts it where only root's PATH leads.
 fn program() -> Result<PathBuf> {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    std::env::split_paths(&path)
-        .chain([PathBuf::from("/usr/sbin"), PathBuf::from("/usr/local/sbin")])
-        .map(|folder| folder.join("pgbouncer"))
-        .find(|file| file.is_file())
-        .context("pgbouncer is not installed; for example: apt-get install pgbouncer")
+    let advice = "pgbouncer is not installed; for example: apt-get install pgbouncer";
+    installed("pgbouncer").context(advice)
 }
 
 fn ini(target: &Address, port: u16, pooling: Pooling, folder: &Path) -> String {

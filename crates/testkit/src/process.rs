@@ -20,16 +20,16 @@ use crate::procfs;
 /// The environment variable that names the program to test.
 pub const BINARY: &str = "WINDROW_BIN";
 
-/// What the program prints, once, on its standard error, followed by the address. It is the last
-/// thing that it listens on.
+/// The line that the program prints, once, on its standard error, followed by the address. The HTTP
+/// socket is the last one that it opens.
 const LISTENING: &str = "http listening on http://";
 
-/// The same for the PostgreSQL frontend, where it is asked for; followed by the address and a
+/// The same for the PostgreSQL frontend, if it is asked for; followed by the address and a
 /// database.
 const PG_LISTENING: &str = "pg listening on postgres://";
 
-/// How long a start or an orderly end may take, and anything else before a test counts as failed.
-pub const PATIENCE: Duration = Duration::from_secs(60);
+/// The time limit of a start, of an orderly end, and of anything else that a test waits for.
+pub const TEST_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Lines of its log that are kept.
 const LOG_LINES: usize = 10_000;
@@ -131,14 +131,14 @@ impl Windrow {
     }
 
     fn wait_for_address(&self, receiver: &Receiver<SocketAddr>) -> Result<SocketAddr> {
-        match receiver.recv_timeout(PATIENCE) {
+        match receiver.recv_timeout(TEST_TIMEOUT) {
             Ok(address) => Ok(address),
             Err(RecvTimeoutError::Disconnected) => {
                 bail!("windrow ended before it listened:\n{}", self.log())
             }
             Err(RecvTimeoutError::Timeout) => {
                 bail!(
-                    "windrow does not listen after {PATIENCE:?}:\n{}",
+                    "windrow does not listen after {TEST_TIMEOUT:?}:\n{}",
                     self.log()
                 )
             }
@@ -150,22 +150,22 @@ impl Windrow {
         self.address
     }
 
-    /// Where it listens for PostgreSQL's protocol, if it was told to (`--pg`).
+    /// Returns the address for PostgreSQL's protocol, if it was asked for (`--pg`).
     pub fn pg_address(&self) -> Option<SocketAddr> {
         self.log().lines().find_map(|l| address_in(l, PG_LISTENING))
     }
 
-    /// The URL of a path.
+    /// Returns the URL of a path.
     pub fn url(&self, path: &str) -> String {
         format!("http://{}{path}", self.address)
     }
 
-    /// Its process id.
+    /// Returns the process id.
     pub fn pid(&self) -> u32 {
         self.child.id()
     }
 
-    /// The last 10,000 lines that it printed on its standard error.
+    /// Returns the last 10,000 lines that it printed on its standard error.
     pub fn log(&self) -> String {
         let lines = self.log.lock().unwrap_or_else(PoisonError::into_inner);
         lines.iter().map(|line| format!("{line}\n")).collect()
@@ -210,14 +210,17 @@ impl Windrow {
     /// It has not after a minute.
     pub fn wait(&mut self) -> Result<ExitStatus> {
         let start = Instant::now();
-        while start.elapsed() < PATIENCE {
+        while start.elapsed() < TEST_TIMEOUT {
             if let Some(status) = self.child.try_wait()? {
                 self.reader.take().map(JoinHandle::join);
                 return Ok(status);
             }
             thread::sleep(Duration::from_millis(5));
         }
-        bail!("windrow has not ended after {PATIENCE:?}:\n{}", self.log())
+        bail!(
+            "windrow has not ended after {TEST_TIMEOUT:?}:\n{}",
+            self.log()
+        )
     }
 
     /// Ends it as a crash would (SIGKILL) and waits until it is gone.
@@ -242,7 +245,7 @@ impl Drop for Windrow {
     }
 }
 
-/// A shell that kills the process when this one ends without having said `done`.
+/// Starts a shell that kills the process if this one ends without writing `done`.
 fn guard(pid: u32) -> Result<Child> {
     use std::os::unix::process::CommandExt;
 

@@ -1,4 +1,4 @@
-//! What Linux says of a process under `/proc`: memory, CPU time, children (proc(5)).
+//! Facts about a process from `/proc`: memory, CPU time, children (proc(5)).
 
 use std::fs;
 use std::time::Duration;
@@ -27,8 +27,8 @@ pub fn stat(pid: u32) -> Option<Stat> {
     parse_stat(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
 }
 
-/// The command's name stands in parentheses and may hold anything, so the fields are counted from
-/// the last one.
+/// Parses the line. The command's name stands in parentheses and may hold anything, so the fields
+/// are counted from the last one.
 fn parse_stat(text: &str) -> Option<Stat> {
     let fields: Vec<&str> = text.rsplit_once(')')?.1.split_ascii_whitespace().collect();
     let ticks = |at: usize| fields.get(at)?.parse::<u64>().ok();
@@ -41,7 +41,7 @@ fn parse_stat(text: &str) -> Option<Stat> {
     })
 }
 
-/// The processes whose parent is `parent`, at this moment.
+/// Returns the processes whose parent is `parent`, at this moment.
 pub fn children(parent: u32) -> Vec<u32> {
     let Ok(entries) = fs::read_dir("/proc") else {
         return Vec::new();
@@ -115,7 +115,7 @@ pub fn raise_open_files() -> Result<u64> {
     Ok(most)
 }
 
-/// The highest resident memory so far in bytes (`VmHWM`).
+/// Returns the highest resident memory so far in bytes (`VmHWM`).
 ///
 /// # Errors
 /// There is no such process.

@@ -1,9 +1,9 @@
-//! A database that is not there: takes batches, takes (virtual) time, fails what it is told to
-//! fail, and remembers.
+//! A fake database: it takes batches, spends (virtual) time, fails as a test asks for, and
+//! remembers.
 
 use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -13,13 +13,15 @@ use windrow_core::{
     UnitFault, Verdict, sink::Purpose,
 };
 
+use crate::locked;
+
 /// Decides about a single write: `None` lets it succeed.
 type Judge = Box<dyn Fn(&RowWrite) -> Option<Fault> + Send + Sync>;
 
 /// Decides about a whole batch before its writes are looked at: `None` lets it run.
 type Script = Box<dyn Fn(&[Unit<RowWrite>]) -> Option<Report<RowDone>> + Send + Sync>;
 
-/// What a flight costs, in tokio's time: with a paused clock a simulation takes no real time.
+/// The cost of a flight, in tokio's time: with a paused clock a simulation takes no real time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cost {
     /// For each batch.
@@ -48,15 +50,15 @@ struct Inner {
 }
 
 /// A [`FakeSink`] in the making.
-pub struct Builder {
+pub struct FakeSinkBuilder {
     profile: Profile,
     cost: Cost,
     judge: Judge,
     script: Script,
 }
 
-impl Builder {
-    /// What the sink says of itself: flights and rows a batch.
+impl FakeSinkBuilder {
+    /// Sets the limits that the sink's profile states: flights, and rows of a batch.
     #[must_use]
     pub fn profile(mut self, flights: usize, batch_rows: usize) -> Self {
         self.profile.flights = flights;
@@ -64,14 +66,14 @@ impl Builder {
         self
     }
 
-    /// What a flight costs. Nothing by default.
+    /// Sets the cost of a flight. Nothing by default.
     #[must_use]
     pub fn cost(mut self, cost: Cost) -> Self {
         self.cost = cost;
         self
     }
 
-    /// Writes that fail: their whole unit is told so, and its neighbours are not.
+    /// Sets the writes that fail: their whole unit fails, and its neighbours do not.
     #[must_use]
     pub fn fail(
         mut self,
@@ -91,7 +93,7 @@ impl Builder {
         self
     }
 
-    /// The sink.
+    /// Returns the sink.
     pub fn build(self) -> FakeSink {
         FakeSink {
             inner: Arc::new(Inner {
@@ -111,14 +113,14 @@ impl Builder {
 }
 
 impl FakeSink {
-    /// A sink that answers at once and accepts all.
+    /// Makes a sink that answers at once and accepts all.
     pub fn new() -> Self {
         Self::builder().build()
     }
 
-    /// A sink with other manners.
-    pub fn builder() -> Builder {
-        Builder {
+    /// Prepares a sink with other settings.
+    pub fn builder() -> FakeSinkBuilder {
+        FakeSinkBuilder {
             profile: Profile {
                 name: "Fake",
                 transactional: true,
@@ -132,7 +134,7 @@ impl FakeSink {
         }
     }
 
-    /// The batches so far, in the order in which they began.
+    /// Returns the batches so far, in the order in which they began.
     pub fn batches(&self) -> Vec<Vec<Unit<RowWrite>>> {
         locked(&self.inner.batches).clone()
     }
@@ -143,12 +145,12 @@ impl FakeSink {
         locked(&self.inner.batches).iter().map(rows).collect()
     }
 
-    /// What the connections so far were opened for.
+    /// Returns the purposes of the connections so far.
     pub fn connects(&self) -> Vec<Purpose> {
         locked(&self.inner.connects).clone()
     }
 
-    /// The most flights that were under way at once.
+    /// Returns the most flights that were under way at once.
     pub fn most_flights(&self) -> usize {
         self.inner.most_flying.load(Ordering::SeqCst)
     }
@@ -264,8 +266,4 @@ impl Inner {
             None => Ok(unit.work().iter().map(|_| RowDone::rows(1)).collect()),
         })
     }
-}
-
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

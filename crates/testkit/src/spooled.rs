@@ -1,5 +1,5 @@
-//! What the one who applies a spool needs of a database: one unit of many writes that is all or
-//! nothing, with the position that it moves on; and the tables for that.
+//! Rules for databases that a spool is applied to: a unit of many writes takes effect as a whole,
+//! together with the position that it advances.
 //!
 //! Each rule takes a database with two tables that are empty: `one (id, a)` and `two (id, n)`,
 //! whole numbers but for the text `a`, with `id` as their key; `n` is NOT NULL.
@@ -76,7 +76,7 @@ impl Spooled {
         .collect()
     }
 
-    /// A unit that moves the partition on, and these writes.
+    /// Returns a unit that moves the partition on, and these writes.
     pub fn unit(&self, from: Option<u64>, to: u64, writes: Vec<RowWrite>) -> Unit<RowWrite> {
         Unit::of(
             self.partition
@@ -109,7 +109,7 @@ impl Spooled {
         report
     }
 
-    /// How far the partition has been applied.
+    /// Returns the position up to which the partition has been applied.
     pub async fn position(&mut self) -> Option<u64> {
         let read = Unit::one(self.partition.read());
         let done = self.batches.one(read).await.unwrap();
@@ -120,7 +120,7 @@ impl Spooled {
         })
     }
 
-    /// What stands in the rows of these numbers, in both tables.
+    /// Returns the rows of these numbers, in both tables.
     async fn state(&mut self, ids: &[i64]) -> Vec<RowDone> {
         let (one, two) = (get("one"), get("two"));
         let reads = ids
@@ -144,7 +144,7 @@ impl Spooled {
         self.bookkeeping.letters(after, most).await.unwrap()
     }
 
-    /// How many of these rows are there.
+    /// Counts those of these rows that are there.
     pub async fn count(&mut self, ids: std::ops::Range<i64>) -> u64 {
         let (one, two) = (get("one"), get("two"));
         let reads: Vec<_> = ids
@@ -158,7 +158,7 @@ impl Spooled {
     }
 }
 
-/// A letter that is hard to keep.
+/// Returns a letter that is hard to keep.
 pub fn letter(constraint: Option<&str>, entry: Option<&[u8]>) -> DeadLetter {
     DeadLetter {
         source: "spool 0123456789abcdef0123456789abcdef partition 4294967295 position 9223372036854775807"
@@ -173,8 +173,8 @@ pub fn letter(constraint: Option<&str>, entry: Option<&[u8]>) -> DeadLetter {
     }
 }
 
-/// Units commit as a whole, and where somebody else has moved the partition on, they do not.
-/// `fuses`: writes become statements for many, even where their tables take turns.
+/// Units commit as a whole; if another session has advanced the partition, nothing of them is
+/// written. `fuses`: writes become statements for many, even if their tables take turns.
 pub async fn units_move_the_position_with_their_rows(mut spooled: Spooled, fuses: bool) {
     assert_eq!(spooled.position().await, None);
     for (from, to, rows) in [(None, 5, 0..ROWS), (Some(5), 10, ROWS..2 * ROWS)] {

@@ -17,14 +17,14 @@ use windrow_core::{
     Unit, UnitOutcome, Value, Verdict,
 };
 
-/// The outcome that a verdict tells.
+/// Returns the outcome that a verdict tells.
 ///
 /// # Panics
 /// It tells none.
 pub fn told(verdict: Verdict<RowDone>) -> UnitOutcome<RowDone> {
     match verdict {
         Verdict::Final(outcome) => outcome,
-        other => panic!("not told: {other:?}"),
+        other => panic!("no outcome: {other:?}"),
     }
 }
 
@@ -36,7 +36,7 @@ pub fn fault(outcome: &UnitOutcome<RowDone>) -> &Fault {
     &outcome.as_ref().expect_err("it succeeded").fault
 }
 
-/// How many writes of a batch went this way.
+/// Counts the writes of a batch that went this way.
 pub fn rung(report: &Report<RowDone>, rung: Rung) -> u64 {
     let place = Rung::ALL.iter().position(|r| *r == rung).unwrap();
     report.tally.rungs[place]
@@ -62,28 +62,28 @@ fn make(op: Op, table: &str, columns: &[&str]) -> Make {
     })
 }
 
-/// An insert.
+/// Returns an insert.
 pub fn insert(table: &str, columns: &[&str]) -> Make {
     make(Op::Insert, table, columns)
 }
 
-/// An update by key.
+/// Returns an update by key.
 pub fn update(table: &str, columns: &[&str]) -> Make {
     make(Op::Update, table, columns)
 }
 
-/// A delete by key.
+/// Returns a delete by key.
 pub fn delete(table: &str) -> Make {
     make(Op::Delete, table, &[])
 }
 
-/// A read of all columns by key.
+/// Returns a read of all columns by key.
 pub fn get(table: &str) -> Make {
     make(Op::Get, table, &[]).all()
 }
 
 impl Make {
-    /// The columns that name a row.
+    /// Sets the columns that name a row.
     #[must_use]
     pub fn key(mut self, key: &[&str]) -> Self {
         self.0.key = Key::Columns(names(key));
@@ -124,7 +124,7 @@ impl Make {
         RowWrite::new(self.shape(), row)
     }
 
-    /// A unit of one write.
+    /// Returns a unit of one write.
     #[must_use]
     pub fn unit<const N: usize>(&self, row: [Value; N]) -> Unit<RowWrite> {
         Unit::one(self.write(row))
@@ -136,13 +136,13 @@ impl Make {
         write(&self.shape(), row)
     }
 
-    /// A unit of one such write.
+    /// Returns a unit of one such write.
     #[must_use]
     pub fn of(&self, row: Vec<Value>) -> Unit<RowWrite> {
         Unit::one(self.row(row))
     }
 
-    /// The same as [`Make::unit`], with a key as a path spells it.
+    /// Returns the same as [`Make::unit`], with a key as a path spells it.
     #[must_use]
     pub fn spelled<const N: usize>(&self, row: [Value; N]) -> Unit<RowWrite> {
         Unit::one(RowWrite::new(Arc::new(Shape::spelled(self.0.clone())), row))
@@ -158,7 +158,7 @@ impl Make {
         rows.into_iter().map(unit).collect()
     }
 
-    /// The shape.
+    /// Returns the shape.
     #[must_use]
     pub fn shape(&self) -> Arc<Shape> {
         Arc::new(Shape::new(self.0.clone()))
@@ -170,7 +170,7 @@ pub fn write(shape: &Arc<Shape>, row: Vec<Value>) -> RowWrite {
     RowWrite::new(shape.clone(), row)
 }
 
-/// A unit of one write.
+/// Returns a unit of one write.
 pub fn unit(shape: &Arc<Shape>, row: Vec<Value>) -> Unit<RowWrite> {
     Unit::one(write(shape, row))
 }
@@ -181,12 +181,12 @@ macro_rules! row {
     ($($value:expr),* $(,)?) => { vec![$(windrow_core::Value::from($value)),*] };
 }
 
-/// A number, by its digits.
+/// Returns a number, by its digits.
 pub fn number(digits: &str) -> Value {
     Value::number(digits)
 }
 
-/// A value of JSON.
+/// Returns a value of JSON.
 pub fn json(text: &str) -> Value {
     Value::Json(text.into())
 }
@@ -200,13 +200,13 @@ pub async fn eventually(what: &str, mut condition: impl FnMut() -> bool) {
     }
 }
 
-/// The rows that a write gave back.
+/// Returns the rows that a write gave back.
 pub fn returned(done: &RowDone) -> Vec<Vec<Value>> {
     let returned = done.returned.as_ref().expect("nothing came back");
     returned.rows.iter().map(|row| row.to_vec()).collect()
 }
 
-/// What each unit got, in short: its count or its code.
+/// Returns the outcome of each unit in short: its count or its code.
 pub fn brief(outcomes: &[UnitOutcome<RowDone>]) -> Vec<String> {
     let one = |outcome: &UnitOutcome<RowDone>| match outcome {
         Ok(dones) => dones
@@ -219,7 +219,7 @@ pub fn brief(outcomes: &[UnitOutcome<RowDone>]) -> Vec<String> {
     outcomes.iter().map(one).collect()
 }
 
-/// The same of a whole report: also what its verdict is where that is not final.
+/// Returns the same of a whole report, also for verdicts that are not final.
 pub fn verdicts(report: &Report<RowDone>) -> Vec<String> {
     let one = |verdict: &Verdict<RowDone>| match verdict {
         Verdict::Final(outcome) => brief(std::slice::from_ref(outcome)).remove(0),

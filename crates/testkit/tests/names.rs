@@ -35,7 +35,6 @@ const SPREAD: &[(&str, &str, usize)] = &[
     ("pgwire", "Wire", 5),
     ("sql", "Parser", 6),
     ("sql", "Words", 4),
-    ("testkit", "Builder", 5),
 ];
 
 /// Names that more than one type of a crate has.
@@ -74,13 +73,6 @@ const SHARED_NAMES: &[(&str, &str)] = &[
     ("load", "Piece"),
     ("load", "Target"),
     ("pgwire", "Verifier"),
-    ("testkit", "Binaries"),
-    ("testkit", "Builder"),
-    ("testkit", "Control"),
-    ("testkit", "Database"),
-    ("testkit", "Error"),
-    ("testkit", "Server"),
-    ("testkit", "Store"),
     ("windrow", "Database"),
     ("windrow", "Place"),
     ("windrow", "Replica"),

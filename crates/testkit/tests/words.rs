@@ -32,7 +32,6 @@ const CRATES_TO_DO: &[&str] = &[
     "lanes",
     "replicas",
     "spool",
-    "testkit",
     "windrow",
 ];
 

@@ -4,17 +4,14 @@
 mod run;
 mod store;
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-
 use anyhow::Result;
 
-use crate::web::{Mishap, Request, Server};
-use store::Store;
+use crate::web::{Mishap, Request, WebServer};
+use store::Collections;
 
 /// A running stand-in with the databases `_system` and `shop`. It ends when it is dropped.
 pub struct ArangoDb {
-    server: Server,
-    store: Arc<Mutex<Store>>,
+    server: WebServer<Collections>,
 }
 
 impl ArangoDb {
@@ -23,17 +20,11 @@ impl ArangoDb {
     /// # Errors
     /// No port can be opened.
     pub async fn start() -> Result<Self> {
-        let store = Arc::new(Mutex::new(Store::default()));
-        let shared = store.clone();
-        let server = Server::start(move |request| {
-            let mut store = shared.lock().unwrap_or_else(PoisonError::into_inner);
-            run::answer(&mut store, request)
-        })
-        .await?;
-        Ok(Self { server, store })
+        let server = WebServer::start(Collections::default(), run::answer).await?;
+        Ok(Self { server })
     }
 
-    /// The URL of its database `shop` for Windrow.
+    /// Returns the URL of its database `shop` for Windrow.
     pub fn url(&self) -> String {
         format!("arangodb://{}/shop", self.server.address())
     }
@@ -43,37 +34,34 @@ impl ArangoDb {
         self.server.address()
     }
 
-    /// From now on whoever asks must be this user, by password or by a token of it.
+    /// From now on each client must be this user, by password or by a token of that user.
     pub fn require(&self, user: &str, password: &str) {
-        self.store().login = Some((user.to_owned(), password.to_owned()));
+        self.server.state().login = Some((user.to_owned(), password.to_owned()));
     }
 
     /// All tokens that were given have expired.
     pub fn expire(&self) {
-        self.store().tokens += 1;
+        self.server.state().tokens += 1;
     }
 
     /// No two documents of the collection may have the same value there.
     pub fn unique(&self, collection: &str, attribute: &str) {
-        let found = self.store().collections.remove(collection);
-        let mut found = found.unwrap_or_default();
-        found.unique.push(attribute.to_owned());
-        self.store()
-            .collections
-            .insert(collection.to_owned(), found);
+        let mut state = self.server.state();
+        let found = state.collections.entry(collection.to_owned());
+        found.or_default().unique.push(attribute.to_owned());
     }
 
     /// Writes of this key meet another one's.
     pub fn conflict(&self, key: &str) {
-        self.store().conflicts.push(key.to_owned());
+        self.server.state().conflicts.push(key.to_owned());
     }
 
-    /// The next request for which the filter holds meets this, once.
+    /// Has the next request for which the filter holds meet a fault, once.
     pub fn next(&self, filter: impl Fn(&Request) -> bool + Send + 'static, mishap: Mishap) {
         self.server.next(filter, mishap);
     }
 
-    /// The requests so far.
+    /// Returns the requests so far.
     pub fn requests(&self) -> Vec<Request> {
         self.server.requests()
     }
@@ -81,9 +69,5 @@ impl ArangoDb {
     /// Forgets the requests so far.
     pub fn clear(&self) {
         self.server.clear();
-    }
-
-    fn store(&self) -> MutexGuard<'_, Store> {
-        self.store.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

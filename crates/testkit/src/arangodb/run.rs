@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use super::store::{Collection, Document, Error, PRIMARY, Store, is_key, taken};
+use super::store::{Collection, Collections, Document, DocumentError, PRIMARY, is_key, taken};
 use crate::web::{Reply, Request};
 
 fn failed(status: u16, number: u16, message: &str) -> Reply {
@@ -16,7 +16,7 @@ fn failed(status: u16, number: u16, message: &str) -> Reply {
 }
 
 /// Answers a request.
-pub(super) fn answer(store: &mut Store, request: &Request) -> Reply {
+pub(super) fn answer(store: &mut Collections, request: &Request) -> Reply {
     let (path, query) = request
         .target
         .split_once('?')
@@ -49,7 +49,7 @@ pub(super) fn answer(store: &mut Store, request: &Request) -> Reply {
     }
 }
 
-fn token(store: &Store, request: &Request) -> Reply {
+fn token(store: &Collections, request: &Request) -> Reply {
     let Some((user, password)) = &store.login else {
         return failed(404, 404, "unknown path");
     };
@@ -61,7 +61,7 @@ fn token(store: &Store, request: &Request) -> Reply {
     failed(401, 401, "Wrong credentials")
 }
 
-fn is_allowed(store: &Store, request: &Request) -> bool {
+fn is_allowed(store: &Collections, request: &Request) -> bool {
     let Some((user, password)) = &store.login else {
         return true;
     };
@@ -109,7 +109,7 @@ fn decode(text: &str) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-fn create(store: &mut Store, body: &str) -> Reply {
+fn create(store: &mut Collections, body: &str) -> Reply {
     let body: Value = serde_json::from_str(body).unwrap_or_default();
     let Some(name) = body.get("name").and_then(Value::as_str) else {
         return failed(400, 1208, "illegal name");
@@ -129,7 +129,13 @@ fn create(store: &mut Store, body: &str) -> Reply {
     )
 }
 
-fn documents(store: &mut Store, method: &str, collection: &str, query: &str, body: &str) -> Reply {
+fn documents(
+    store: &mut Collections,
+    method: &str,
+    collection: &str,
+    query: &str,
+    body: &str,
+) -> Reply {
     let Ok(Value::Array(entries)) = serde_json::from_str(body) else {
         return failed(400, 600, "VPackError error: Expecting digit");
     };
@@ -144,7 +150,7 @@ fn documents(store: &mut Store, method: &str, collection: &str, query: &str, bod
                 "PUT" => read(&found, collection, entry),
                 _ => write(store, &mut found, (method, collection, query), entry),
             };
-            result.unwrap_or_else(|Error(number, message)| {
+            result.unwrap_or_else(|DocumentError(number, message)| {
                 *numbers.entry(number).or_default() += 1;
                 json!({"error": true, "errorNum": number, "errorMessage": message})
             })
@@ -167,15 +173,15 @@ fn documents(store: &mut Store, method: &str, collection: &str, query: &str, bod
     reply
 }
 
-fn key_of(entry: &Value) -> Result<Option<&str>, Error> {
+fn key_of(entry: &Value) -> Result<Option<&str>, DocumentError> {
     match entry {
         Value::String(key) => Ok(Some(key)),
         Value::Object(document) => match document.get("_key") {
             None => Ok(None),
             Some(Value::String(key)) if is_key(key) => Ok(Some(key)),
-            Some(_) => Err(Error(1221, "illegal document key".to_owned())),
+            Some(_) => Err(DocumentError(1221, "illegal document key".to_owned())),
         },
-        _ => Err(Error(1227, "invalid document type".to_owned())),
+        _ => Err(DocumentError(1227, "invalid document type".to_owned())),
     }
 }
 
@@ -189,27 +195,28 @@ fn whole(collection: &str, document: &Document) -> Value {
     Value::Object(whole)
 }
 
-fn read(found: &Collection, collection: &str, entry: &Value) -> Result<Value, Error> {
-    let key = key_of(entry)?.ok_or_else(|| Error(1226, "missing document key".to_owned()))?;
+fn read(found: &Collection, collection: &str, entry: &Value) -> Result<Value, DocumentError> {
+    let key =
+        key_of(entry)?.ok_or_else(|| DocumentError(1226, "missing document key".to_owned()))?;
     Ok(whole(collection, found.get(key)?))
 }
 
 fn write(
-    store: &mut Store,
+    store: &mut Collections,
     found: &mut Collection,
     (method, collection, query): (&str, &str, &str),
     entry: &Value,
-) -> Result<Value, Error> {
+) -> Result<Value, DocumentError> {
     let named = key_of(entry)?;
     store.revision += 1;
     let revision = format!("_r{:09}", store.revision);
     let key = match (named, method) {
         (Some(key), _) => key.to_owned(),
         (None, "POST") => store.revision.to_string(),
-        (None, _) => return Err(Error(1226, "missing document key".to_owned())),
+        (None, _) => return Err(DocumentError(1226, "missing document key".to_owned())),
     };
     if store.conflicts.contains(&key) {
-        return Err(Error(1200, "write-write conflict".to_owned()));
+        return Err(DocumentError(1200, "write-write conflict".to_owned()));
     }
     let old = found.documents.get(&key).cloned();
     let mut new = match (method, &old) {

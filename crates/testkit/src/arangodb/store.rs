@@ -9,11 +9,11 @@ pub(super) type Document = Map<String, Value>;
 
 /// An error of one document: number and message.
 #[derive(Debug)]
-pub(super) struct Error(pub(super) u16, pub(super) String);
+pub(super) struct DocumentError(pub(super) u16, pub(super) String);
 
 /// All there is.
 #[derive(Debug, Default)]
-pub(super) struct Store {
+pub(super) struct Collections {
     pub(super) collections: BTreeMap<String, Collection>,
     pub(super) login: Option<(String, String)>,
     /// The generation of tokens that is valid.
@@ -30,14 +30,14 @@ pub(super) struct Collection {
 }
 
 impl Collection {
-    /// The document of a key.
-    pub(super) fn get(&self, key: &str) -> Result<&Document, Error> {
-        let missing = || Error(1202, "document not found".to_owned());
+    /// Returns the document of a key.
+    pub(super) fn get(&self, key: &str) -> Result<&Document, DocumentError> {
+        let missing = || DocumentError(1202, "document not found".to_owned());
         self.documents.get(key).ok_or_else(missing)
     }
 
-    /// Whether a document may have these values.
-    pub(super) fn check(&self, key: &str, document: &Document) -> Result<(), Error> {
+    /// Checks that a document may have these values.
+    pub(super) fn check(&self, key: &str, document: &Document) -> Result<(), DocumentError> {
         for attribute in &self.unique {
             let value = document.get(attribute);
             let same = |(other, known): (&String, &Document)| {
@@ -54,9 +54,9 @@ impl Collection {
     }
 }
 
-/// A unique violation.
-pub(super) fn taken(index: &str, key: &str) -> Error {
-    Error(
+/// Returns a unique violation.
+pub(super) fn taken(index: &str, key: &str) -> DocumentError {
+    DocumentError(
         1210,
         format!("unique constraint violated - in index {index}; conflicting key: {key}"),
     )
@@ -65,7 +65,7 @@ pub(super) fn taken(index: &str, key: &str) -> Error {
 /// The primary index, as messages have it.
 pub(super) const PRIMARY: &str = "primary of type primary over '_key'";
 
-/// What a key may be made of.
+/// Returns true if a text can be a key.
 pub(super) fn is_key(key: &str) -> bool {
     let allowed = |c: char| c.is_ascii_alphanumeric() || "_-:.@()+,=;$!*'%".contains(c);
     !key.is_empty() && key.len() <= 254 && key.chars().all(allowed)

@@ -2,9 +2,8 @@
 
 use std::sync::Arc;
 
-use super::fates::Fates;
 use super::refusals::{AMBIGUOUS, MARK};
-use super::upstream::Upstream;
+use super::shared::{Fates, Upstream};
 use crate::pgclient::backend::Message;
 use crate::pgclient::frontend::message;
 
@@ -37,7 +36,7 @@ impl<'l> Back<'l> {
         }
     }
 
-    /// What goes to the client in place of a message.
+    /// Returns the bytes for the client in place of a message.
     pub(super) fn pass(&mut self, said: &Message) -> Vec<u8> {
         let mut out = Vec::new();
         match said.tag {

@@ -6,11 +6,9 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result};
 
-use super::control::{Control, Trouble};
-use super::fates::Fates;
 use super::refusals::{AMBIGUOUS, Refusal, failing, refusal};
+use super::shared::{Fates, Trouble, Troubles, Upstream};
 use super::upsert;
-use super::upstream::Upstream;
 use crate::pgclient::backend::Message;
 use crate::pgclient::frontend;
 
@@ -22,26 +20,30 @@ const RESTART: Refusal = (
 /// One connection's statements.
 pub(super) struct Front<'l> {
     upstream: &'l Arc<Upstream>,
-    control: &'l Control,
+    troubles: &'l Troubles,
     fates: &'l Fates,
     /// Prepared statements by name: do they write?
     writing: HashMap<Vec<u8>, bool>,
-    /// What was bound since the last Sync writes.
+    /// True if a statement that was bound since the last Sync writes.
     writes: bool,
 }
 
 impl<'l> Front<'l> {
-    pub(super) fn new(upstream: &'l Arc<Upstream>, control: &'l Control, fates: &'l Fates) -> Self {
+    pub(super) fn new(
+        upstream: &'l Arc<Upstream>,
+        troubles: &'l Troubles,
+        fates: &'l Fates,
+    ) -> Self {
         Self {
             upstream,
-            control,
+            troubles,
             fates,
             writing: HashMap::new(),
             writes: false,
         }
     }
 
-    /// What goes to the server in place of a message.
+    /// Returns the bytes for the server in place of a message.
     pub(super) async fn pass(&mut self, message: Message) -> Result<Vec<u8>> {
         let mut out = Vec::new();
         match message.tag {
@@ -54,7 +56,7 @@ impl<'l> Front<'l> {
                 forward(&message, &mut out);
             }
             b'E' => {
-                if self.writes && self.control.take(|t| t == Trouble::Restart).is_some() {
+                if self.writes && self.troubles.take(|t| t == Trouble::Restart).is_some() {
                     self.writes = false;
                     frontend::parse(&mut out, "", &failing(RESTART), &[]);
                 }
@@ -91,7 +93,7 @@ impl<'l> Front<'l> {
         let (sql, _) = text(body)?;
         let mut sql = self.translate(sql, &[]).await?;
         self.writes = is_write(&sql);
-        let restart = self.writes && self.control.take(|t| t == Trouble::Restart).is_some();
+        let restart = self.writes && self.troubles.take(|t| t == Trouble::Restart).is_some();
         let trouble = if restart {
             Some(Trouble::RestartAtCommit)
         } else {
@@ -106,20 +108,20 @@ impl<'l> Front<'l> {
         Ok(())
     }
 
-    /// What befalls the transaction that ends here.
+    /// Returns the trouble of the transaction that ends here.
     fn at_commit(&mut self) -> Option<Trouble> {
         let writes = std::mem::take(&mut self.writes);
-        let trouble = writes.then(|| self.control.take(|t| t != Trouble::Restart));
+        let trouble = writes.then(|| self.troubles.take(|t| t != Trouble::Restart));
         trouble.flatten()
     }
 
     async fn translate(&self, sql: &str, types: &[u32]) -> Result<String> {
         if let Some(refused) = refusal(sql, types) {
-            self.control.note_refused(sql, refused.1);
+            self.troubles.note_refused(sql, refused.1);
             return Ok(failing(refused));
         }
         if upsert::is_one(sql) {
-            self.control.note_upsert();
+            self.troubles.note_upsert();
             return upsert::translate(sql, self.upstream).await;
         }
         let version = format!("'{}'::text", self.upstream.version);
@@ -127,7 +129,7 @@ impl<'l> Front<'l> {
     }
 }
 
-/// What a transaction fails with that is lost at its end.
+/// Returns the error of a transaction that is lost at its end.
 fn lost(trouble: Option<Trouble>) -> Option<Refusal> {
     match trouble? {
         Trouble::RestartAtCommit => Some(RESTART),
@@ -149,7 +151,7 @@ fn forward(message: &Message, out: &mut Vec<u8>) {
     });
 }
 
-/// A text that ends with a zero byte, and what stands behind it.
+/// Returns a text that ends with a zero byte, and what stands behind it.
 fn text(body: &[u8]) -> Result<(&str, &[u8])> {
     let end = body
         .iter()

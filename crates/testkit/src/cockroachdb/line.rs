@@ -4,14 +4,11 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpListener, TcpStream};
-use tokio::task::JoinSet;
+use tokio::net::TcpStream;
 
 use super::back::Back;
-use super::control::Control;
-use super::fates::Fates;
 use super::front::Front;
-use super::upstream::Upstream;
+use super::shared::{Fates, Troubles, Upstream};
 use crate::pgclient::backend::{Message, split};
 
 /// A question whether there is TLS, or GSSAPI's encryption.
@@ -23,20 +20,12 @@ const CHUNK: usize = 64 * 1024;
 /// No first packet is longer.
 const LONGEST_STARTUP: u32 = 10_000;
 
-/// Takes connections for ever.
-pub(super) async fn accept(listener: TcpListener, upstream: Arc<Upstream>, control: Arc<Control>) {
-    let mut lines = JoinSet::new();
-    while let Ok((client, _)) = listener.accept().await {
-        let (upstream, control) = (Arc::clone(&upstream), Arc::clone(&control));
-        lines.spawn(async move {
-            // A connection that fails is closed, which its client sees.
-            run(client, &upstream, &control).await.ok();
-        });
-        while lines.try_join_next().is_some() {}
-    }
-}
-
-async fn run(mut client: TcpStream, upstream: &Arc<Upstream>, control: &Control) -> Result<()> {
+/// Serves one connection until either side ends.
+pub(super) async fn run(
+    mut client: TcpStream,
+    upstream: &Arc<Upstream>,
+    troubles: &Troubles,
+) -> Result<()> {
     client.set_nodelay(true)?;
     let first = startup(&mut client).await?;
     let mut server = TcpStream::connect(&upstream.address).await?;
@@ -46,7 +35,7 @@ async fn run(mut client: TcpStream, upstream: &Arc<Upstream>, control: &Control)
     let (mut from_client, mut to_client) = client.split();
     let (mut from_server, mut to_server) = server.split();
     let out = async {
-        let mut front = Front::new(upstream, control, &fates);
+        let mut front = Front::new(upstream, troubles, &fates);
         let mut input = Input::default();
         while let Some(message) = input.next(&mut from_client).await? {
             let bytes = front.pass(message).await?;
@@ -69,8 +58,8 @@ async fn run(mut client: TcpStream, upstream: &Arc<Upstream>, control: &Control)
     }
 }
 
-/// The first packet that is no question, with its length. Questions for encryption are answered
-/// with no.
+/// Returns the first packet after questions for encryption, with its length. Questions for
+/// encryption are answered with no.
 async fn startup(client: &mut TcpStream) -> Result<Vec<u8>> {
     loop {
         let length = client.read_u32().await?;

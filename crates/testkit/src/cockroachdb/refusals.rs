@@ -1,4 +1,4 @@
-//! What CockroachDB refuses and PostgreSQL does not, and how it says so.
+//! Statements that CockroachDB refuses and PostgreSQL does not, with CockroachDB's errors.
 //!
 //! From <https://www.cockroachlabs.com/docs/stable/postgresql-compatibility>, the reference of its functions and of its
 //! grammar, and the issues that are named.
@@ -9,7 +9,7 @@ const JSON_ARRAYS: [u32; 2] = [199, 3807];
 /// A refusal: SQLSTATE and message.
 pub(super) type Refusal = (&'static str, &'static str);
 
-/// What is said of a result that is not known.
+/// The error of a transaction whose result is unknown.
 pub(super) const AMBIGUOUS: Refusal = (
     "40003",
     "result is ambiguous: error=rpc error: code = Unavailable desc = node unavailable; try another peer [exhausted] (last error: unknown)",
@@ -67,10 +67,10 @@ pub(super) fn refusal(sql: &str, types: &[u32]) -> Option<Refusal> {
     found.map(|(_, refusal)| *refusal)
 }
 
-/// What stands before the code and the message in the error that PostgreSQL is made to give.
+/// Text before the code and the message in the error that PostgreSQL is made to give.
 pub(super) const MARK: &str = "windrow refuses ";
 
-/// A statement that PostgreSQL fails to parse, whose error says code and message.
+/// Returns a statement that PostgreSQL fails to parse, whose error says code and message.
 pub(super) fn failing((code, message): Refusal) -> String {
     format!(
         "select '{MARK}{code}: {}'::int",

@@ -4,30 +4,28 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
-use tokio::net::TcpListener;
-use tokio_util::sync::{CancellationToken, DropGuard};
 
-use super::control::{Control, Trouble};
 use super::line;
-use super::upstream::Upstream;
+use super::shared::{Trouble, Troubles, Upstream};
+use crate::listener::Listener;
 use crate::postgres;
 
-/// What the stand-in says of itself.
+/// The version that the stand-in reports.
 pub const VERSION: &str = "CockroachDB CCL v24.1.0 (x86_64-pc-linux-gnu, built 2024/05/15 21:28:29, go1.22.2 X:nocoverageredesign)";
 
-/// What there is in CockroachDB and not behind the stand-in.
+/// Objects of CockroachDB that PostgreSQL lacks.
 const LAY: &str = "\
 create sequence windrow_rowid;
 create function unique_rowid() returns int8 language sql volatile as 'select nextval(''windrow_rowid'')'";
 
 /// A stand-in in the making.
 #[derive(Clone, Debug)]
-pub struct Builder {
+pub struct StandInBuilder {
     version: String,
     reports: bool,
 }
 
-impl Builder {
+impl StandInBuilder {
     /// Another version than [`VERSION`].
     #[must_use]
     pub fn version(mut self, version: &str) -> Self {
@@ -35,15 +33,15 @@ impl Builder {
         self
     }
 
-    /// Its version is told only when it is asked for: as if a pooler stood in front of it.
+    /// Reports the version only to `select version()`, as a stand-in behind a pooler would.
     #[must_use]
     pub fn silent(mut self) -> Self {
         self.reports = false;
         self
     }
 
-    /// Makes an empty database and listens in front of it. Needs a tokio runtime, which must live
-    /// as long as the stand-in.
+    /// Makes an empty database and listens. Needs a tokio runtime, which must live as long as the
+    /// stand-in.
     ///
     /// # Errors
     /// PostgreSQL cannot be started, or no port can be opened on 127.0.0.1.
@@ -51,29 +49,28 @@ impl Builder {
         let behind = postgres::shared()?;
         behind.exec(LAY)?;
         let upstream = upstream(behind.url())?.to_owned();
-        let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
-        let address = listener.local_addr()?;
-        let control = Arc::new(Control::default());
+        let troubles = Arc::new(Troubles::default());
         let known = Arc::new(Upstream {
             url: behind.url().to_owned(),
             address: upstream.clone(),
             version: self.version,
             reports: self.reports,
         });
-        let end = CancellationToken::new();
-        let (ended, accepting) = (
-            end.clone(),
-            line::accept(listener, known, Arc::clone(&control)),
-        );
-        tokio::spawn(async move {
-            ended.run_until_cancelled(accepting).await;
+        let shared = Arc::clone(&troubles);
+        let listener = Listener::start(move |client| {
+            let (upstream, troubles) = (Arc::clone(&known), Arc::clone(&shared));
+            async move {
+                // A connection that fails is closed, which its client sees.
+                line::run(client, &upstream, &troubles).await.ok();
+            }
         });
+        let listener = listener.await?;
+        let address = listener.address().to_string();
         Ok(StandIn {
-            url: behind.url().replacen(&upstream, &address.to_string(), 1),
-            address,
+            url: behind.url().replacen(&upstream, &address, 1),
+            listener,
             behind,
-            control,
-            _end: end.drop_guard(),
+            troubles,
         })
     }
 }
@@ -82,29 +79,33 @@ impl Builder {
 #[derive(Debug)]
 pub struct StandIn {
     url: String,
-    address: SocketAddr,
-    behind: postgres::Database,
-    control: Arc<Control>,
-    _end: DropGuard,
+    listener: Listener,
+    behind: postgres::PostgresDatabase,
+    troubles: Arc<Troubles>,
 }
 
 impl StandIn {
-    /// A stand-in with other manners.
-    pub fn builder() -> Builder {
-        Builder {
+    /// Prepares a stand-in with other settings.
+    pub fn builder() -> StandInBuilder {
+        StandInBuilder {
             version: VERSION.to_owned(),
             reports: true,
         }
     }
 
-    /// Its URL, which begins with `postgres://`.
+    /// Returns the URL, which begins with `postgres://`.
     pub fn url(&self) -> &str {
         &self.url
     }
 
     /// Where it listens.
     pub fn address(&self) -> SocketAddr {
-        self.address
+        self.listener.address()
+    }
+
+    /// Returns the database behind the proxy.
+    pub(super) fn behind(&self) -> &postgres::PostgresDatabase {
+        &self.behind
     }
 
     /// Runs SQL behind the proxy, in PostgreSQL's words.
@@ -117,26 +118,26 @@ impl StandIn {
 
     /// The next transactions that write meet these, one each, in their order.
     pub fn trouble(&self, troubles: impl IntoIterator<Item = Trouble>) {
-        self.control.add(troubles);
+        self.troubles.add(troubles);
     }
 
-    /// How many of those are still to come.
+    /// Counts the troubles that are still to come.
     pub fn troubles_left(&self) -> usize {
-        self.control.left()
+        self.troubles.left()
     }
 
-    /// What was refused so far: texts of statements, with the words of the refusal.
+    /// Returns the statements that were refused so far, each with the words of the refusal.
     pub fn refused(&self) -> Vec<(String, String)> {
-        self.control.refused()
+        self.troubles.refused()
     }
 
     /// Statements with `UPSERT` so far.
     pub fn upserts(&self) -> u64 {
-        self.control.upserts()
+        self.troubles.upserts()
     }
 }
 
-/// The `host:port` of a URL.
+/// Returns the `host:port` of a URL.
 fn upstream(url: &str) -> Result<&str> {
     let rest = url.split_once("://").map(|(_, rest)| rest);
     let authority = rest.and_then(|rest| rest.split(['/', '?']).next());

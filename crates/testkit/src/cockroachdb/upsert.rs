@@ -5,17 +5,17 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result};
 
-use super::upstream::Upstream;
+use super::shared::Upstream;
 use crate::postgres;
 
 const WORD: &str = "UPSERT INTO ";
 
-/// Whether the statement is one.
+/// Returns true if a statement has an `UPSERT`.
 pub(super) fn is_one(sql: &str) -> bool {
     sql.contains(WORD)
 }
 
-/// The same statement for PostgreSQL.
+/// Returns the same statement for PostgreSQL.
 ///
 /// # Errors
 /// It has another form than `UPSERT INTO table (columns) ..`, or the table has no primary key.

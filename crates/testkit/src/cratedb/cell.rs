@@ -56,7 +56,7 @@ impl Cell {
         cell.ok_or_else(wrong)
     }
 
-    /// The type that a dynamic column gets from its first value.
+    /// Returns the type that a dynamic column gets from its first value.
     pub(super) fn type_of(value: &Value) -> &'static str {
         match value {
             Value::Bool(_) => "boolean",

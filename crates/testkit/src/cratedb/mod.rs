@@ -12,17 +12,14 @@ mod sql;
 mod store;
 mod write;
 
-use std::sync::{Arc, Mutex, PoisonError};
-
 use anyhow::Result;
 
-use crate::web::{Mishap, Request, Server};
-use store::Store;
+use crate::web::{Mishap, Request, WebServer};
+use store::Tables;
 
 /// A running stand-in. It ends when it is dropped.
 pub struct CrateDb {
-    server: Server,
-    store: Arc<Mutex<Store>>,
+    server: WebServer<Tables>,
 }
 
 impl CrateDb {
@@ -31,32 +28,24 @@ impl CrateDb {
     /// # Errors
     /// No port can be opened.
     pub async fn start(shards: u64) -> Result<Self> {
-        let store = Arc::new(Mutex::new(Store::new(shards)));
-        let shared = store.clone();
-        let server = Server::start(move |request| {
-            let mut store = shared.lock().unwrap_or_else(PoisonError::into_inner);
-            run::answer(&mut store, request)
-        })
-        .await?;
-        Ok(Self { server, store })
+        let server = WebServer::start(Tables::new(shards), run::answer).await?;
+        Ok(Self { server })
     }
 
-    /// Its URL for Windrow.
+    /// Returns the URL for Windrow.
     pub fn url(&self) -> String {
         format!("cratedb://{}", self.server.address())
     }
 
     /// From now on a user must show this header.
     pub fn require(&self, authorization: &str) {
-        let mut store = self.store.lock().unwrap_or_else(PoisonError::into_inner);
-        store.authorization = Some(authorization.to_owned());
+        self.server.state().authorization = Some(authorization.to_owned());
     }
 
-    /// From now on every row of a refused bulk is told its error, with status 200, as servers
-    /// before 5.10.11 do.
+    /// From now on every row of a refused bulk gets its error, with status 200, as servers before
+    /// 5.10.11 answer.
     pub fn repeat_errors(&self) {
-        let mut store = self.store.lock().unwrap_or_else(PoisonError::into_inner);
-        store.repeats = true;
+        self.server.state().repeats = true;
     }
 
     /// The next statement that begins so (after its quote in the body) meets this, once.
@@ -66,7 +55,7 @@ impl CrateDb {
             .next(move |request| request.body.starts_with(&begins), mishap);
     }
 
-    /// The requests so far.
+    /// Returns the requests so far.
     pub fn requests(&self) -> Vec<Request> {
         self.server.requests()
     }

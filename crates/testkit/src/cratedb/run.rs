@@ -6,8 +6,8 @@ use serde_json::Value;
 
 use super::cell::Cell;
 use super::sql::{Statement, read};
-use super::store::{Row, Store, Table, shard};
-use super::write::{Error, Outcome, execute, known, parse_error, prepare, select};
+use super::store::{Row, Table, Tables, shard};
+use super::write::{CrateError, Outcome, execute, known, parse_error, prepare, select};
 use crate::web::{Reply, Request};
 
 /// Failures of a shard that carry their text are among its first so many rows
@@ -15,7 +15,7 @@ use crate::web::{Reply, Request};
 const TEXTS: usize = 10;
 
 /// Answers a request.
-pub(super) fn answer(store: &mut Store, request: &Request) -> Reply {
+pub(super) fn answer(store: &mut Tables, request: &Request) -> Reply {
     if let Some(required) = &store.authorization
         && request.header("authorization") != Some(required)
     {
@@ -52,7 +52,7 @@ pub(super) fn answer(store: &mut Store, request: &Request) -> Reply {
     }
 }
 
-fn failed(Error(status, code, message): &Error) -> Reply {
+fn failed(CrateError(status, code, message): &CrateError) -> Reply {
     let message = Value::String(message.clone());
     Reply::json(
         *status,
@@ -60,7 +60,7 @@ fn failed(Error(status, code, message): &Error) -> Reply {
     )
 }
 
-fn single(store: &mut Store, statement: &Statement, args: &[Value]) -> Result<String, Error> {
+fn single(store: &mut Tables, statement: &Statement, args: &[Value]) -> Result<String, CrateError> {
     let text = |place: usize| args.get(place).and_then(Value::as_str).unwrap_or_default();
     let name = format!("{}.{}", text(0), text(1));
     match statement {
@@ -106,7 +106,7 @@ fn single(store: &mut Store, statement: &Statement, args: &[Value]) -> Result<St
         } => {
             let found = known(store, table)?;
             if found.data_type(column).is_some() {
-                return Err(Error(
+                return Err(CrateError(
                     400,
                     4000,
                     format!(
@@ -147,7 +147,7 @@ fn single(store: &mut Store, statement: &Statement, args: &[Value]) -> Result<St
                 }
                 Ok(Outcome::Count(count)) => Ok(counted(count)),
                 // Alone, what is not there counts 0.
-                Err(Error(_, 40_411, _)) => Ok(counted(0)),
+                Err(CrateError(_, 40_411, _)) => Ok(counted(0)),
                 Err(error) => Err(error),
             }
         }
@@ -180,13 +180,13 @@ fn pick(row: &Row, columns: &[String]) -> Vec<String> {
     columns.iter().map(json).collect()
 }
 
-fn bulk(store: &mut Store, statement: &Statement, rows: &[Value]) -> Reply {
+fn bulk(store: &mut Tables, statement: &Statement, rows: &[Value]) -> Reply {
     let none = Vec::new();
     let mut prepared = Vec::new();
     for row in rows {
         match prepare(store, statement, row.as_array().unwrap_or(&none)) {
             Ok(row) => prepared.push(row),
-            Err(Error(_, code, message)) if store.repeats => {
+            Err(CrateError(_, code, message)) if store.repeats => {
                 let message = Value::String(message);
                 let entry = format!(
                     "{{\"rowcount\":-2,\"error\":{{\"code\":{code},\"message\":{message}}}}}"
@@ -207,7 +207,7 @@ fn bulk(store: &mut Store, statement: &Statement, rows: &[Value]) -> Reply {
                 Ok(Outcome::Count(count)) => format!("{{\"rowcount\":{count}}}"),
                 Ok(Outcome::Rows(found)) => format!("{{\"rowcount\":{}}}", found.len()),
                 Err(_) if !speaks => "{\"rowcount\":-2}".to_owned(),
-                Err(Error(_, code, message)) => {
+                Err(CrateError(_, code, message)) => {
                     let message = Value::String(message);
                     format!(
                         "{{\"rowcount\":-2,\"error\":{{\"code\":{code},\"message\":{message}}}}}"

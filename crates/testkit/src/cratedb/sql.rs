@@ -44,7 +44,7 @@ pub(super) enum Statement {
     },
 }
 
-/// What an insert does where its key is there.
+/// The action of an insert whose key exists.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) enum Conflict {
     #[default]
@@ -53,7 +53,7 @@ pub(super) enum Conflict {
     Update(Vec<String>),
 }
 
-/// The words of a statement: a quoted name or text has its first quote before it.
+/// Returns the words of a statement: a quoted name or text has its first quote before it.
 fn words(sql: &str) -> Vec<String> {
     let mut words = Vec::new();
     let mut chars = sql.chars().peekable();
@@ -147,7 +147,7 @@ impl Reader {
         }
     }
 
-    /// The words of a type, up to a comma or the closing bracket.
+    /// Returns the words of a type, up to a comma or the closing bracket.
     fn data_type(&mut self) -> String {
         let mut words = Vec::new();
         while let Some(word) = self

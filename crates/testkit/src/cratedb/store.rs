@@ -7,7 +7,7 @@ use super::cell::Cell;
 
 /// All tables, by their names with schemas.
 #[derive(Debug)]
-pub(super) struct Store {
+pub(super) struct Tables {
     pub(super) tables: BTreeMap<String, Table>,
     pub(super) shards: u64,
     pub(super) authorization: Option<String>,
@@ -26,7 +26,7 @@ pub(super) struct Table {
 /// Values by column.
 pub(super) type Row = BTreeMap<String, Cell>;
 
-impl Store {
+impl Tables {
     pub(super) fn new(shards: u64) -> Self {
         Self {
             tables: BTreeMap::new(),
@@ -43,7 +43,7 @@ impl Table {
         found.map(|(_, data_type)| data_type.as_str())
     }
 
-    /// The place of the row that has these values.
+    /// Returns the place of the row that has these values.
     pub(super) fn find(&self, wanted: &[(String, Cell)]) -> Option<usize> {
         self.rows.iter().position(|row| {
             let same =
@@ -52,14 +52,14 @@ impl Table {
         })
     }
 
-    /// The values of the primary key in a row.
+    /// Returns the values of the primary key in a row.
     pub(super) fn key_of(&self, row: &Row) -> Vec<(String, Cell)> {
         let cell = |name: &String| (name.clone(), row.get(name).cloned().unwrap_or(Cell::Null));
         self.key.iter().map(cell).collect()
     }
 }
 
-/// The shard of a key.
+/// Returns the shard of a key.
 pub(super) fn shard(key: &[(String, Cell)], shards: u64) -> u64 {
     let mut hasher = DefaultHasher::new();
     for (_, cell) in key {

@@ -1,39 +1,39 @@
-//! What statements do to tables.
+//! The effects of statements on tables.
 
 use serde_json::Value;
 
 use super::cell::Cell;
 use super::sql::{Conflict, Statement};
-use super::store::{Row, Store, Table};
+use super::store::{Row, Table, Tables};
 
 const DUPLICATE: &str =
     "DuplicateKeyException[A document with the same primary key exists already]";
 
 /// An error: HTTP status, code, message.
-pub(super) struct Error(pub(super) u16, pub(super) i64, pub(super) String);
+pub(super) struct CrateError(pub(super) u16, pub(super) i64, pub(super) String);
 
-/// What one row came to.
+/// The result of one row.
 pub(super) enum Outcome {
     Count(i64),
     Rows(Vec<Row>),
 }
 
-type Ran = Result<Outcome, Error>;
+type Ran = Result<Outcome, CrateError>;
 
-pub(super) fn parse_error(what: impl AsRef<str>) -> Error {
-    Error(400, 4000, format!("SQLParseException[{}]", what.as_ref()))
+pub(super) fn parse_error(what: impl AsRef<str>) -> CrateError {
+    CrateError(400, 4000, format!("SQLParseException[{}]", what.as_ref()))
 }
 
 /// A row whose values have been read.
 pub(super) struct Prepared {
     values: Vec<(String, Cell)>,
-    /// What finds the row.
+    /// Values that identify the row.
     pub(super) key: Vec<(String, Cell)>,
 }
 
-pub(super) fn known<'s>(store: &'s mut Store, table: &str) -> Result<&'s mut Table, Error> {
+pub(super) fn known<'s>(store: &'s mut Tables, table: &str) -> Result<&'s mut Table, CrateError> {
     let unknown = || {
-        Error(
+        CrateError(
             404,
             4041,
             format!("RelationUnknown[Relation '{table}' unknown]"),
@@ -44,10 +44,10 @@ pub(super) fn known<'s>(store: &'s mut Store, table: &str) -> Result<&'s mut Tab
 
 /// Reads the values of a row: what fails here fails before anything is stored.
 pub(super) fn prepare(
-    store: &mut Store,
+    store: &mut Tables,
     statement: &Statement,
     args: &[Value],
-) -> Result<Prepared, Error> {
+) -> Result<Prepared, CrateError> {
     let (table, columns, key) = match statement {
         Statement::Insert { table, columns, .. } => (table, columns.as_slice(), &[][..]),
         Statement::Update {
@@ -71,7 +71,7 @@ pub(super) fn prepare(
             Some(data_type) => data_type.to_owned(),
             None if table.dynamic && place < columns.len() => Cell::type_of(value).to_owned(),
             None => {
-                return Err(Error(
+                return Err(CrateError(
                     404,
                     4043,
                     format!("ColumnUnknownException[Column {name} unknown]"),
@@ -92,7 +92,7 @@ pub(super) fn prepare(
         }
     } else if columns.iter().any(|name| table.key.contains(name)) {
         let message = "ColumnValidationException[Validation failed for id: Updating a primary key is not supported]";
-        return Err(Error(400, 4003, message.to_owned()));
+        return Err(CrateError(400, 4003, message.to_owned()));
     }
     Ok(Prepared {
         values: cells,
@@ -100,7 +100,7 @@ pub(super) fn prepare(
     })
 }
 
-pub(super) fn execute(store: &mut Store, statement: &Statement, row: &Prepared) -> Ran {
+pub(super) fn execute(store: &mut Tables, statement: &Statement, row: &Prepared) -> Ran {
     match statement {
         Statement::Insert {
             table, conflict, ..
@@ -120,13 +120,13 @@ pub(super) fn execute(store: &mut Store, statement: &Statement, row: &Prepared) 
     }
 }
 
-fn missing(key: &[(String, Cell)]) -> Error {
+fn missing(key: &[(String, Cell)]) -> CrateError {
     let id: Vec<String> = key.iter().map(|(_, cell)| cell.json()).collect();
     let message = format!(
         "DocumentMissingException[[{}]: document missing]",
         id.join(",")
     );
-    Error(404, 40_411, message)
+    CrateError(404, 40_411, message)
 }
 
 fn insert(table: &mut Table, conflict: &Conflict, row: &Prepared) -> Ran {
@@ -147,7 +147,7 @@ fn insert(table: &mut Table, conflict: &Conflict, row: &Prepared) -> Ran {
             table.rows.push(stored.clone());
             Ok(Outcome::Rows(vec![stored]))
         }
-        (Some(_), Conflict::Fail) => Err(Error(409, 4091, DUPLICATE.to_owned())),
+        (Some(_), Conflict::Fail) => Err(CrateError(409, 4091, DUPLICATE.to_owned())),
         (Some(_), Conflict::Nothing) => Ok(Outcome::Count(0)),
         (Some(place), Conflict::Update(names)) => {
             let named = row.values.iter().filter(|(name, _)| names.contains(name));
@@ -171,7 +171,7 @@ pub(super) fn select(
     table: &Table,
     keys: &[Vec<String>],
     args: &[Value],
-) -> Result<Vec<Row>, Error> {
+) -> Result<Vec<Row>, CrateError> {
     let mut args = args.iter();
     let mut found: Vec<Row> = Vec::new();
     if keys.is_empty() {
@@ -181,7 +181,7 @@ pub(super) fn select(
         let mut wanted = Vec::new();
         for name in key {
             let unknown = || {
-                Error(
+                CrateError(
                     404,
                     4043,
                     format!("ColumnUnknownException[Column {name} unknown]"),

@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
 
-use super::binaries::Binaries;
+use super::programs::MariaDbPrograms;
 use crate::left_out;
 
 /// Where a server is, and as whom to speak to it.
@@ -73,11 +73,11 @@ fn with_numbers(sql: &str) -> Result<String> {
 
 fn run(url: &str, sql: &str) -> Result<String> {
     let address = read(url).context("write mysql://USER@HOST:PORT/DATABASE")?;
-    let binaries = Binaries::find()?;
-    let mut command = Command::new(&binaries.client);
+    let programs = MariaDbPrograms::find()?;
+    let mut command = Command::new(&programs.client);
     command
         .args(["--no-defaults", "--protocol=tcp", "-N", "-B", "--raw"])
-        .args(binaries.client_options())
+        .args(programs.client_options())
         .args(["--default-character-set=utf8mb4", "-h", address.host])
         .args(["-P", address.port, "-u", address.user]);
     if let Some(password) = address.password {
@@ -126,7 +126,7 @@ fn read(url: &str) -> Option<Address<'_>> {
     })
 }
 
-/// The statement that makes a database for a test.
+/// Returns the statement that makes a database for a test.
 pub(crate) fn creation(name: &str) -> String {
     format!("create database {name} character set utf8mb4 collate utf8mb4_general_ci")
 }

@@ -4,32 +4,31 @@ use anyhow::Result;
 
 use super::client::{creation, sql};
 use super::server::MariaDb;
-use crate::database::{self, Server};
+use crate::database::{TestDatabase, TestServer};
 
 /// The environment variable that names a server for all tests to share, as a URL of a user who may
 /// create databases.
 pub const SHARED_SERVER: &str = "WINDROW_TEST_MARIADB";
 
 /// An empty database; dropped when this is dropped.
-pub type Database = database::Database<MariaDb>;
+pub type MariaDbDatabase = TestDatabase<MariaDb>;
 
-/// An empty database on the server that [`SHARED_SERVER`] names, or else on a private one, started
-/// for it.
+/// Makes an empty database on the server that [`SHARED_SERVER`] names, or else on a private one,
+/// started for it.
 ///
 /// # Errors
 /// The server cannot be reached, or (private) cannot be started.
-pub fn shared() -> Result<Database> {
-    Database::new()
+pub fn shared() -> Result<MariaDbDatabase> {
+    if let Some(database) = TestDatabase::on_shared()? {
+        return Ok(database);
+    }
+    let server = MariaDb::start()?;
+    let url = server.create_database()?;
+    Ok(TestDatabase::on_private(server, url))
 }
 
-impl Server for MariaDb {
+impl TestServer for MariaDb {
     const SHARED: &'static str = SHARED_SERVER;
-
-    fn private() -> Result<(Self, String)> {
-        let server = Self::start()?;
-        let url = server.create_database()?;
-        Ok((server, url))
-    }
 
     fn sql(url: &str, text: &str) -> Result<String> {
         sql(url, text)

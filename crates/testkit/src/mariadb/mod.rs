@@ -3,18 +3,17 @@
 //!
 //! It runs as the user who runs the test, also where that is root.
 
-mod binaries;
 mod client;
 mod database;
+mod programs;
 mod server;
-mod template;
 
-pub use binaries::PROGRAMS;
 pub use client::{has_type, is_mysql, sql};
-pub use database::{Database, SHARED_SERVER, shared};
-pub use server::{Builder, MariaDb};
+pub use database::{MariaDbDatabase, SHARED_SERVER, shared};
+pub use programs::PROGRAMS;
+pub use server::{MariaDb, MariaDbBuilder};
 
-/// True where a server is installed.
+/// True if a server is installed.
 pub fn is_installed() -> bool {
-    binaries::Binaries::find().is_ok()
+    programs::MariaDbPrograms::find().is_ok()
 }

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 
 use anyhow::{Context, Result};
 
-/// What a connection needs. Made from a URL, or from another one by changing a part.
+/// A server with the role and database to connect to. Made from a URL, or from another address.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Address {
     /// Where it listens.
@@ -33,7 +33,7 @@ impl Address {
         parts().with_context(|| format!("not postgres://ROLE@IP:PORT/DATABASE: {url}"))
     }
 
-    /// The same role and database elsewhere.
+    /// Returns the same role and database at another socket.
     #[must_use]
     pub fn at(&self, socket: SocketAddr) -> Self {
         Self {

@@ -1,4 +1,4 @@
-//! What a server sends.
+//! Messages of a server.
 
 use std::fmt;
 
@@ -7,22 +7,22 @@ use anyhow::{Result, bail};
 /// A message of a server, as it came.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Message {
-    /// Its kind.
+    /// The kind of the message.
     pub tag: u8,
-    /// What stands behind its length.
+    /// The bytes after the length.
     pub body: Vec<u8>,
 }
 
 /// A column in a RowDescription.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Column {
-    /// Its name.
+    /// The column's name.
     pub name: String,
     /// The table that it comes from, 0 for none.
     pub table: u32,
-    /// Its number there.
+    /// The column's number in that table.
     pub number: u16,
-    /// Its type.
+    /// The number of its type.
     pub oid: u32,
     /// The type's length, its modifier, and the format (1: binary), as they came.
     pub rest: Vec<u8>,
@@ -31,7 +31,8 @@ pub struct Column {
 /// No message of the tests is longer.
 const LONGEST: usize = 1 << 30;
 
-/// The first message of what was read, and its length with all; `None` while it is not whole.
+/// Returns the first message of what was read, and its length with all; `None` while it is not
+/// whole.
 ///
 /// # Errors
 /// Its length makes no sense.
@@ -54,7 +55,7 @@ pub fn split(input: &[u8]) -> Result<Option<(Message, usize)>> {
 }
 
 impl Message {
-    /// The fields of an ErrorResponse or NoticeResponse, in their order.
+    /// Returns the fields of an ErrorResponse or NoticeResponse, in their order.
     pub fn fields(&self) -> Vec<(u8, String)> {
         let parts = self.body.split(|byte| *byte == 0);
         parts
@@ -69,25 +70,25 @@ impl Message {
         fields.find(|(c, _)| *c == code).map(|(_, text)| text)
     }
 
-    /// The SQLSTATE of an ErrorResponse; `None` for any other message.
+    /// Returns the SQLSTATE of an ErrorResponse; `None` for any other message.
     pub fn sqlstate(&self) -> Option<String> {
         (self.tag == b'E').then(|| self.field(b'C')).flatten()
     }
 
-    /// The command of a CommandComplete, such as `INSERT 0 1`.
+    /// Returns the command of a CommandComplete, such as `INSERT 0 1`.
     pub fn command(&self) -> Option<String> {
         let text = self.body.strip_suffix(&[0])?;
         (self.tag == b'C').then(|| lossy(text))
     }
 
-    /// The values of a DataRow.
+    /// Returns the values of a DataRow.
     pub fn values(&self) -> Vec<Option<Vec<u8>>> {
         let mut cursor = Cursor(&self.body);
         let count = cursor.u16().unwrap_or(0);
         (0..count).map_while(|_| cursor.value()).collect()
     }
 
-    /// The columns of a RowDescription.
+    /// Returns the columns of a RowDescription.
     pub fn columns(&self) -> Vec<Column> {
         let mut cursor = Cursor(&self.body);
         let count = cursor.u16().unwrap_or(0);
@@ -95,14 +96,14 @@ impl Message {
     }
 }
 
-/// The first row's first value as text, in an answer to a query.
+/// Returns the first row's first value as text, in an answer to a query.
 pub fn first_value(answer: &[Message]) -> Option<String> {
     let row = answer.iter().find(|m| m.tag == b'D')?;
     let value = row.values().into_iter().next()??;
     Some(lossy(&value))
 }
 
-/// The SQLSTATE of the first error in an answer.
+/// Returns the SQLSTATE of the first error in an answer.
 pub fn sqlstate(answer: &[Message]) -> Option<String> {
     answer.iter().find_map(Message::sqlstate)
 }

@@ -1,4 +1,4 @@
-//! What a client sends (PostgreSQL documentation, "Message Formats"). Everything is appended to a
+//! Messages of a client (PostgreSQL documentation, "Message Formats"). Everything is appended to a
 //! buffer.
 
 /// Version 3.0 of the protocol.

@@ -1,8 +1,8 @@
 //! A client that speaks PostgreSQL's protocol message by message, for tests that care about each of
 //! them.
 //!
-//! It sends what it is told, also what makes no sense, and gives back what came, byte for byte. It
-//! knows no authentication but `trust` and no TLS.
+//! The client sends any bytes, also invalid ones, and returns the answers byte for byte. It knows
+//! no authentication but `trust` and no TLS.
 
 mod address;
 pub mod backend;
@@ -17,8 +17,8 @@ use anyhow::{Context, Result, bail};
 pub use address::Address;
 pub use backend::Message;
 
-/// How long an answer may take before it counts as missing.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// The time after which an answer counts as missing.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Bytes that are read at once.
 const CHUNK: usize = 16 * 1024;
@@ -63,15 +63,15 @@ impl Client {
         }
     }
 
-    /// A connection over which nothing was said yet.
+    /// Opens a connection without a startup packet.
     ///
     /// # Errors
     /// Nobody listens.
     pub fn open(address: SocketAddr) -> Result<Self> {
-        let stream = TcpStream::connect_timeout(&address, PATIENCE)?;
+        let stream = TcpStream::connect_timeout(&address, ANSWER_TIMEOUT)?;
         stream.set_nodelay(true)?;
-        stream.set_read_timeout(Some(PATIENCE))?;
-        stream.set_write_timeout(Some(PATIENCE))?;
+        stream.set_read_timeout(Some(ANSWER_TIMEOUT))?;
+        stream.set_write_timeout(Some(ANSWER_TIMEOUT))?;
         Ok(Self {
             stream,
             address,
@@ -81,12 +81,12 @@ impl Client {
         })
     }
 
-    /// What the server sent before its first ReadyForQuery, and that.
+    /// Returns the messages of the server up to its first ReadyForQuery, and that.
     pub fn startup(&self) -> &[Message] {
         &self.startup
     }
 
-    /// The bytes that a CancelRequest for this session holds: process id and secret key.
+    /// Returns the bytes that a CancelRequest for this session holds: process id and secret key.
     pub fn cancel_key(&self) -> Option<&[u8]> {
         let key = self.startup.iter().find(|m| m.tag == b'K')?;
         Some(&key.body)
@@ -115,7 +115,7 @@ impl Client {
         self.stream.write_all(bytes).context("cannot send")
     }
 
-    /// The next message; `None` once the server has closed the connection.
+    /// Returns the next message; `None` once the server has closed the connection.
     ///
     /// # Errors
     /// Nothing came for a minute, or what came is no message.
@@ -133,7 +133,7 @@ impl Client {
                 Ok(n) => n,
                 Err(error) if error.kind() == ErrorKind::ConnectionReset => 0,
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                    bail!("no answer for {PATIENCE:?}")
+                    bail!("no answer for {ANSWER_TIMEOUT:?}")
                 }
                 Err(error) => return Err(error.into()),
             };
@@ -145,7 +145,7 @@ impl Client {
         }
     }
 
-    /// All messages to the next ReadyForQuery, and that; or to the end of the connection.
+    /// Returns all messages to the next ReadyForQuery, and that; or to the end of the connection.
     ///
     /// # Errors
     /// As [`Client::receive`].
@@ -172,7 +172,7 @@ impl Client {
         self.until_ready()
     }
 
-    /// The socket, for tests that shut it or change its buffers.
+    /// Returns the socket, for tests that shut it or change its buffers.
     pub fn stream(&self) -> &TcpStream {
         &self.stream
     }

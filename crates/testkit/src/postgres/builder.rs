@@ -1,4 +1,4 @@
-//! How a server is to be.
+//! The settings of a PostgreSQL server before it is started.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -7,15 +7,17 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 
-use super::account::Account;
-use super::binaries::Binaries;
-use super::server::Postgres;
+use super::programs::PostgresPrograms;
+use super::server::{Postgres, SUPERUSER};
 use super::slow_fsync::SlowDisk;
-use super::template;
+use crate::own_server::{Account, Template, run, scratch};
+
+/// The name of temporary directories.
+const PRODUCT: &str = "postgres";
 
 /// Settings of a server before it is started. Made by [`Postgres::builder`].
 #[derive(Clone, Debug)]
-pub struct Builder {
+pub struct PostgresBuilder {
     settings: Vec<(String, String)>,
     hba: Vec<String>,
     tls: Option<(PathBuf, PathBuf)>,
@@ -23,21 +25,21 @@ pub struct Builder {
 }
 
 impl Postgres {
-    /// A server with the default settings and `fsync = off`.
+    /// Starts a server with the default settings and `fsync = off`.
     ///
     /// # Errors
-    /// As [`Builder::start`].
+    /// As [`PostgresBuilder::start`].
     pub fn start() -> Result<Self> {
         Self::builder().start()
     }
 
-    /// A server with other settings.
-    pub fn builder() -> Builder {
-        Builder::new()
+    /// Prepares a server with other settings.
+    pub fn builder() -> PostgresBuilder {
+        PostgresBuilder::new()
     }
 }
 
-impl Builder {
+impl PostgresBuilder {
     fn new() -> Self {
         let settings = [
             ("listen_addresses", "127.0.0.1"),
@@ -77,8 +79,8 @@ impl Builder {
         self.fsync(true)
     }
 
-    /// A line of `pg_hba.conf`, before the ones that trust every local connection. Lines count in
-    /// the order given.
+    /// Adds a line of `pg_hba.conf`, before the ones that trust every local connection. Lines count
+    /// in the order given.
     #[must_use]
     pub fn hba(mut self, line: &str) -> Self {
         self.hba.push(line.into());
@@ -98,14 +100,20 @@ impl Builder {
     /// # Errors
     /// PostgreSQL is not installed, or refuses to start; the message ends with its log.
     pub fn start(self) -> Result<Postgres> {
-        let binaries = Binaries::find()?;
+        let programs = PostgresPrograms::find()?;
         let account = Account::unprivileged()?;
-        let dir = template::scratch(&account)?;
+        let dir = scratch(PRODUCT, &account)?;
         let data = dir.path().join("data");
-        template::lay(&binaries, &account, &data)?;
+        let template = Template {
+            product: PRODUCT,
+            version: &programs.version(&account)?,
+            account: &account,
+            install: &|target| initdb(&programs, &account, target),
+        };
+        template.lay(&data)?;
         self.write_hba(&data)?;
         let mut settings = self.settings.clone();
-        if binaries.has_timescaledb() {
+        if programs.has_timescaledb() {
             // Its extension is refused otherwise.
             settings.insert(0, ("shared_preload_libraries".into(), "timescaledb".into()));
             settings.insert(1, ("timescaledb.telemetry_level".into(), "off".into()));
@@ -115,7 +123,7 @@ impl Builder {
         }
         settings.extend(self.lay_tls(&account, &data)?);
         let slow = self.slow_fsync.map(|by| SlowDisk::make(dir.path(), by));
-        Postgres::launch(binaries, account, dir, settings, slow.transpose()?)
+        Postgres::launch((programs, account), dir, settings, slow.transpose()?)
     }
 
     fn write_hba(&self, data: &Path) -> Result<()> {
@@ -138,4 +146,13 @@ impl Builder {
         }
         Ok(vec![("ssl".into(), "on".into())])
     }
+}
+
+/// Makes a data directory.
+fn initdb(programs: &PostgresPrograms, account: &Account, target: &Path) -> Result<()> {
+    run(account
+        .command(&programs.program("initdb"))
+        .args(["--no-sync", "--auth=trust", "--encoding=UTF8", "--locale=C"])
+        .args(["-U", SUPERUSER, "-D"])
+        .arg(target))
 }

@@ -6,12 +6,12 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
 
-use super::binaries::Binaries;
+use super::programs::PostgresPrograms;
 
 /// `psql` of the server's own version where there is one: it starts faster than the wrapper that
 /// Debian puts on the PATH. Or else what the PATH has.
 pub fn program() -> PathBuf {
-    Binaries::find().map_or_else(|_| PathBuf::from("psql"), |found| found.program("psql"))
+    PostgresPrograms::find().map_or_else(|_| PathBuf::from("psql"), |found| found.program("psql"))
 }
 
 /// Runs SQL, one transaction a statement; rows come back one a line, columns separated by `|`, NULL

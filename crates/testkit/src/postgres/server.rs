@@ -1,32 +1,23 @@
 //! One running server.
 
 use std::fs;
-use std::net::TcpListener;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::sync::Mutex;
+use std::time::Duration;
 
-use anyhow::{Context, Result, bail};
+use anyhow::Result;
 use nix::sys::signal::{Signal, kill};
-use nix::unistd::Pid;
-use rand::RngExt;
 use tempfile::TempDir;
 
-use super::account::Account;
-use super::binaries::Binaries;
+use super::programs::PostgresPrograms;
 use super::psql::psql;
 use super::slow_fsync::SlowDisk;
-use super::template::SUPERUSER;
-use super::watchdog::{Stop, Watched};
+use crate::locked;
+use crate::own_server::{Account, OwnServer, Place, Product, Stop, pid_of, wait_until};
 use crate::procfs;
 
-/// How long a start, a stop or a recovery may take before it counts as failed.
-const PATIENCE: Duration = Duration::from_secs(60);
-
-/// Attempts to find a port that is still free when the server takes it.
-const PORT_TRIES: usize = 20;
+/// The superuser of every server that is started here. Local connections need no password.
+pub(crate) const SUPERUSER: &str = "windrow";
 
 /// A PostgreSQL server that this value owns: it is stopped and its files are removed when the value
 /// is dropped, and also when the process that holds it is killed.
@@ -34,64 +25,102 @@ const PORT_TRIES: usize = 20;
 /// All methods block; each is short, so tests on an asynchronous runtime may call them as they are.
 #[derive(Debug)]
 pub struct Postgres {
-    binaries: Binaries,
-    account: Account,
-    settings: Vec<(String, String)>,
-    slow: Option<SlowDisk>,
-    port: u16,
-    running: Mutex<Option<Watched>>,
-    databases: AtomicU64,
     /// The main process, and the most CPU time that was seen since it began.
     counted: Mutex<(u32, Duration)>,
-    dir: TempDir,
+    server: OwnServer<PostgresProduct>,
+}
+
+/// An installed version with its settings.
+#[derive(Debug)]
+struct PostgresProduct {
+    programs: PostgresPrograms,
+    settings: Vec<(String, String)>,
+    slow: Option<SlowDisk>,
+}
+
+impl Product for PostgresProduct {
+    const NAME: &'static str = "PostgreSQL";
+    const PASSING: &'static [&'static str] = &[
+        "could not bind",
+        "could not create any TCP/IP sockets",
+        "pre-existing shared memory block",
+    ];
+    const STOP: Stop = Stop::Immediate;
+
+    fn command(&self, place: &Place) -> (PathBuf, Vec<String>) {
+        let postgres = self.programs.program("postgres");
+        let Some(slow) = &self.slow else {
+            return (postgres, self.arguments(place));
+        };
+        let mut words = slow.prefix();
+        words.push(postgres.to_string_lossy().into_owned());
+        words.extend(self.arguments(place));
+        (PathBuf::from("/usr/bin/env"), words)
+    }
+
+    /// `postmaster.pid` holds the process id in its first line and `ready` in its eighth
+    /// (src/include/utils/pidfile.h).
+    fn is_ready(&self, place: &Place, pid: u32, _news: &str) -> bool {
+        let path = place.data().join("postmaster.pid");
+        let text = fs::read_to_string(path).unwrap_or_default();
+        let mut lines = text.lines();
+        lines.next() == Some(&pid.to_string()) && lines.nth(6).map(str::trim) == Some("ready")
+    }
+}
+
+impl PostgresProduct {
+    fn arguments(&self, place: &Place) -> Vec<String> {
+        let path = |p: &Path| p.to_string_lossy().into_owned();
+        let mut arguments = vec!["-D".into(), path(&place.data())];
+        let own = [
+            ("port".to_owned(), place.port().to_string()),
+            ("unix_socket_directories".to_owned(), path(place.dir())),
+        ];
+        for (name, value) in own.iter().chain(&self.settings) {
+            arguments.push("-c".into());
+            arguments.push(format!("{name}={value}"));
+        }
+        arguments
+    }
 }
 
 impl Postgres {
     pub(crate) fn launch(
-        binaries: Binaries,
-        account: Account,
+        (programs, account): (PostgresPrograms, Account),
         dir: TempDir,
         settings: Vec<(String, String)>,
         slow: Option<SlowDisk>,
     ) -> Result<Self> {
-        let mut server = Self {
-            binaries,
-            account,
+        let product = PostgresProduct {
+            programs,
             settings,
             slow,
-            port: 0,
-            running: Mutex::new(None),
-            databases: AtomicU64::new(0),
-            counted: Mutex::default(),
-            dir,
         };
-        for _ in 0..PORT_TRIES {
-            server.port = free_port()?;
-            if server.try_run()? {
-                return Ok(server);
-            }
-        }
-        bail!("no free port on 127.0.0.1 in {PORT_TRIES} tries")
+        Ok(Self {
+            counted: Mutex::default(),
+            server: OwnServer::start(product, account, dir)?,
+        })
     }
 
-    /// The URL of the database `postgres`, as the superuser, without a password.
+    /// Returns the URL of the database `postgres`, as the superuser, without a password.
     pub fn url(&self) -> String {
         self.url_for("postgres")
     }
 
-    /// The URL of a database of this server.
+    /// Returns the URL of a database of this server.
     pub fn url_for(&self, database: &str) -> String {
-        format!("postgres://{SUPERUSER}@127.0.0.1:{}/{database}", self.port)
+        let port = self.port();
+        format!("postgres://{SUPERUSER}@127.0.0.1:{port}/{database}")
     }
 
-    /// The port on 127.0.0.1.
+    /// Returns the port on 127.0.0.1.
     pub fn port(&self) -> u16 {
-        self.port
+        self.server.place().port()
     }
 
-    /// The folder that holds the server's UNIX socket (for `host=` in a connection string).
+    /// Returns the folder that holds the server's UNIX socket (for `host=` in a connection string).
     pub fn socket_folder(&self) -> &Path {
-        self.dir.path()
+        self.server.place().dir()
     }
 
     /// Makes an empty database and says its URL. It lives as long as the server.
@@ -99,7 +128,7 @@ impl Postgres {
     /// # Errors
     /// The server is down.
     pub fn create_database(&self) -> Result<String> {
-        let name = format!("test_{}", self.databases.fetch_add(1, Ordering::Relaxed));
+        let name = self.server.new_name();
         self.exec(&format!("create database {name}"))?;
         Ok(self.url_for(&name))
     }
@@ -112,22 +141,20 @@ impl Postgres {
         psql(&self.url(), sql)
     }
 
-    /// The path of another program of the same installation (`psql`, `pgbench`).
+    /// Returns the path of another program of the same installation (`psql`, `pgbench`).
     pub fn program(&self, name: &str) -> PathBuf {
-        self.binaries.program(name)
+        self.server.product().programs.program(name)
     }
 
-    /// What the server has written to its log so far.
+    /// Returns all that the server has written to its log.
     pub fn log(&self) -> String {
-        fs::read(self.log_path())
-            .map(|text| String::from_utf8_lossy(&text).into_owned())
-            .unwrap_or_default()
+        self.server.place().log()
     }
 
-    /// All processes of the server: first the main one, then one a connection and its helpers.
-    /// Empty while it is down.
+    /// Returns all processes of the server: first the main one, then one a connection and its
+    /// helpers. Empty while it is down.
     pub fn pids(&self) -> Vec<u32> {
-        let Some(main) = self.running().as_ref().map(Watched::pid) else {
+        let Some(main) = self.server.pid() else {
             return Vec::new();
         };
         let mut pids = vec![main];
@@ -147,7 +174,7 @@ impl Postgres {
         let ended = main.map(|stat| stat.ended_children);
         let now = own.chain(ended).sum::<Duration>();
         let pid = pids.first().copied().unwrap_or_default();
-        let mut counted = self.counted.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut counted = locked(&self.counted);
         // Of a connection that ends, less than a step may be lost.
         *counted = match *counted {
             (same, before) if same == pid => (pid, now.max(before)),
@@ -197,7 +224,7 @@ impl Postgres {
     /// Stops in an orderly way: transactions are rolled back, connections closed.
     ///
     /// # Errors
-    /// It cannot be told to.
+    /// The watchdog cannot be reached.
     pub fn stop(&self) -> Result<()> {
         self.end(Stop::Fast)
     }
@@ -208,95 +235,19 @@ impl Postgres {
     /// # Errors
     /// It does not come up; the message ends with its log.
     pub fn restart(&self) -> Result<()> {
-        self.end(Stop::Immediate)?;
-        let start = Instant::now();
-        while !self.try_run()? {
-            if start.elapsed() > PATIENCE {
-                bail!("port {} or the data stay taken:\n{}", self.port, self.log());
-            }
-            thread::sleep(Duration::from_millis(20));
-        }
-        Ok(())
+        self.resume();
+        self.server.restart()
     }
 
+    /// Paused processes hear nothing else.
     fn end(&self, how: Stop) -> Result<()> {
         self.resume();
-        let watched = self.running().take();
-        watched.map_or(Ok(()), |watched| watched.stop(how))
+        self.server.stop(how)
     }
 
-    /// Starts the server; false if the port was taken, or if a process of a server that was killed
-    /// still runs.
-    fn try_run(&self) -> Result<bool> {
-        let seen = self.log().len();
-        let (program, arguments) = self.command();
-        let watched = Watched::start(
-            self.account.command(Path::new("/bin/sh")),
-            self.dir.path(),
-            &self.log_path(),
-            &program,
-            &arguments,
-        )?;
-        let ready = self.wait_ready(&watched);
-        if ready {
-            *self.running() = Some(watched);
-            return Ok(true);
-        }
-        watched.stop(Stop::Immediate)?;
-        let log = self.log();
-        let news = log.get(seen..).unwrap_or_default();
-        let passing = [
-            "could not bind",
-            "could not create any TCP/IP sockets",
-            "pre-existing shared memory block",
-        ];
-        if passing.iter().any(|text| news.contains(text)) {
-            return Ok(false);
-        }
-        bail!("PostgreSQL does not start:\n{news}")
-    }
-
-    /// What is run, with which arguments.
-    fn command(&self) -> (PathBuf, Vec<String>) {
-        let postgres = self.binaries.program("postgres");
-        let Some(slow) = &self.slow else {
-            return (postgres, self.arguments());
-        };
-        let mut words = slow.prefix();
-        words.push(postgres.to_string_lossy().into_owned());
-        words.extend(self.arguments());
-        (PathBuf::from("/usr/bin/env"), words)
-    }
-
-    fn arguments(&self) -> Vec<String> {
-        let path = |p: &Path| p.to_string_lossy().into_owned();
-        let mut arguments = vec!["-D".into(), path(&self.data())];
-        let own = [
-            ("port".to_owned(), self.port.to_string()),
-            ("unix_socket_directories".to_owned(), path(self.dir.path())),
-        ];
-        for (name, value) in own.iter().chain(&self.settings) {
-            arguments.push("-c".into());
-            arguments.push(format!("{name}={value}"));
-        }
-        arguments
-    }
-
-    /// `postmaster.pid` holds the process id in its first line and `ready` in its eighth
-    /// (src/include/utils/pidfile.h).
-    fn wait_ready(&self, watched: &Watched) -> bool {
-        let path = self.data().join("postmaster.pid");
-        let start = Instant::now();
-        while watched.is_running() && start.elapsed() < PATIENCE {
-            let text = fs::read_to_string(&path).unwrap_or_default();
-            let mut lines = text.lines();
-            let same = lines.next() == Some(&watched.pid().to_string());
-            if same && lines.nth(6).map(str::trim) == Some("ready") {
-                return true;
-            }
-            thread::sleep(Duration::from_millis(5));
-        }
-        false
+    /// Returns the folder of the server's data.
+    pub fn data(&self) -> PathBuf {
+        self.server.place().data()
     }
 
     fn signal_all(&self, signal: Signal) {
@@ -305,49 +256,11 @@ impl Postgres {
             kill(pid_of(pid), signal).ok();
         }
     }
-
-    fn running(&self) -> MutexGuard<'_, Option<Watched>> {
-        self.running.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Returns the folder of the server's data.
-    pub fn data(&self) -> PathBuf {
-        self.dir.path().join("data")
-    }
-
-    fn log_path(&self) -> PathBuf {
-        self.dir.path().join("log")
-    }
 }
 
 impl Drop for Postgres {
     fn drop(&mut self) {
-        // Nothing can be reported here; the watchdog cleans up where this fails.
-        self.end(Stop::Immediate).ok();
+        // The server is stopped once its processes run.
+        self.resume();
     }
-}
-
-fn pid_of(pid: u32) -> Pid {
-    Pid::from_raw(i32::try_from(pid).unwrap_or(i32::MAX))
-}
-
-/// A free port below the range of outgoing connections: one of those could take it while the server
-/// is down, or connect to itself there.
-pub(crate) fn free_port() -> Result<u16> {
-    let mut rng = rand::rng();
-    (0..1000)
-        .map(|_| rng.random_range(15_000..32_000))
-        .find(|port| TcpListener::bind(("127.0.0.1", *port)).is_ok())
-        .context("no free port between 15000 and 32000 on 127.0.0.1")
-}
-
-fn wait_until(what: &str, mut condition: impl FnMut() -> bool) -> Result<()> {
-    let start = Instant::now();
-    while !condition() {
-        if start.elapsed() > PATIENCE {
-            bail!("waited {PATIENCE:?} in vain until {what}");
-        }
-        thread::sleep(Duration::from_millis(5));
-    }
-    Ok(())
 }

@@ -36,7 +36,7 @@ impl SlowDisk {
         })
     }
 
-    /// The words before a command that has it run on this disk.
+    /// Returns the words before a command that has it run on this disk.
     pub(crate) fn prefix(&self) -> Vec<String> {
         vec![
             format!("LD_PRELOAD={}", self.object.to_string_lossy()),

@@ -1,10 +1,17 @@
-//! What the owner of a proxy and its connections share.
+//! State that the owner of a proxy and its connections share.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use tokio::sync::watch;
 
-use super::direction::Direction;
+/// Which way bytes go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Direction {
+    /// From the client to the server.
+    ToServer,
+    /// From the server to the client.
+    ToClient,
+}
 
 /// A number that only grows.
 #[derive(Debug, Default)]
@@ -27,11 +34,11 @@ pub(crate) struct Control {
     to_server: Flow,
     to_client: Flow,
     refusing: AtomicBool,
-    /// How often all connections were cut: each line ends when this moves on.
+    /// The number of times that all connections were cut: each connection ends when it grows.
     cuts: watch::Sender<u64>,
 }
 
-/// What concerns one direction of all connections.
+/// The state of one direction of all connections.
 #[derive(Debug)]
 pub(crate) struct Flow {
     pub(crate) bytes: Counter,
@@ -97,8 +104,8 @@ impl Flow {
         self.allowed.store(bytes, Ordering::SeqCst);
     }
 
-    /// How many of `wanted` bytes may pass; fewer than asked for means: cut behind them. Counts
-    /// them.
+    /// Counts `wanted` bytes, and returns how many of them may pass. After fewer than asked for,
+    /// the connection is cut.
     pub(crate) fn take(&self, wanted: usize) -> usize {
         let wanted64 = wanted as u64;
         self.bytes.add(wanted64);

@@ -1,4 +1,4 @@
-//! How long bytes are under way.
+//! The time that bytes are under way.
 
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ impl Delay {
         Self::of(Duration::ZERO)
     }
 
-    /// The same for all bytes.
+    /// Makes a fixed delay.
     pub fn of(base: Duration) -> Self {
         Self {
             base,
@@ -36,7 +36,7 @@ impl Delay {
         self
     }
 
-    /// The delays of one connection.
+    /// Returns the delays of one connection.
     pub(crate) fn draws(self, connection: u64) -> Draws {
         Draws {
             delay: self,

@@ -3,27 +3,25 @@
 
 mod control;
 mod delay;
-mod direction;
 mod line;
-mod pump;
-mod turns;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use tokio::net::{TcpListener, TcpStream};
-use tokio_util::sync::{CancellationToken, DropGuard};
+use tokio::net::TcpStream;
 
 use control::Control;
+pub use control::Direction;
 pub use delay::Delay;
-pub use direction::Direction;
 use line::Delays;
+
+use crate::listener::Listener;
 
 /// A proxy before it listens. Made by [`Proxy::builder`].
 #[derive(Clone, Debug)]
-pub struct Builder {
+pub struct ProxyBuilder {
     upstream: String,
     delays: Delays,
 }
@@ -31,21 +29,20 @@ pub struct Builder {
 /// A listening proxy. It and all its connections end when it is dropped.
 #[derive(Debug)]
 pub struct Proxy {
-    address: SocketAddr,
+    listener: Listener,
     upstream: String,
     control: Arc<Control>,
-    _end: DropGuard,
 }
 
-impl Builder {
-    /// How long bytes take on their way to the server.
+impl ProxyBuilder {
+    /// Sets the delay of bytes on their way to the server.
     #[must_use]
     pub fn to_server(mut self, delay: Delay) -> Self {
         self.delays.to_server = delay;
         self
     }
 
-    /// How long answers take on their way back.
+    /// Sets the delay of answers on their way back.
     #[must_use]
     pub fn to_client(mut self, delay: Delay) -> Self {
         self.delays.to_client = delay;
@@ -64,29 +61,37 @@ impl Builder {
     /// # Errors
     /// No port can be opened on 127.0.0.1.
     pub async fn start(self) -> Result<Proxy> {
-        let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
-        let address = listener.local_addr()?;
         let control = Arc::new(Control::new());
-        let end = CancellationToken::new();
-        let upstream = self.upstream.clone();
-        let accepting = accept(listener, self, Arc::clone(&control));
-        let ended = end.clone();
-        tokio::spawn(async move {
-            ended.run_until_cancelled(accepting).await;
+        let (upstream, delays) = (self.upstream.clone(), self.delays);
+        let shared = Arc::clone(&control);
+        let mut seed = 0;
+        let listener = Listener::start(move |client| {
+            let is_refused = shared.is_refusing();
+            if !is_refused {
+                shared.connections.add(1);
+                seed += 1;
+            }
+            let (control, upstream, seed) = (Arc::clone(&shared), upstream.clone(), seed);
+            async move {
+                if is_refused {
+                    client.set_zero_linger().ok();
+                } else if let Ok(server) = TcpStream::connect(&upstream).await {
+                    line::run(client, server, delays, &control, seed).await;
+                }
+            }
         });
         Ok(Proxy {
-            address,
-            upstream,
+            listener: listener.await?,
+            upstream: self.upstream,
             control,
-            _end: end.drop_guard(),
         })
     }
 }
 
 impl Proxy {
-    /// A proxy in front of `upstream`, a `host:port`.
-    pub fn builder(upstream: impl Into<String>) -> Builder {
-        Builder {
+    /// Prepares a proxy before `upstream`, a `host:port`.
+    pub fn builder(upstream: impl Into<String>) -> ProxyBuilder {
+        ProxyBuilder {
             upstream: upstream.into(),
             delays: Delays {
                 to_server: Delay::none(),
@@ -97,10 +102,10 @@ impl Proxy {
 
     /// Where it listens.
     pub fn address(&self) -> SocketAddr {
-        self.address
+        self.listener.address()
     }
 
-    /// A URL of the upstream, led through the proxy.
+    /// Returns a URL of the upstream, led through the proxy.
     ///
     /// # Errors
     /// The URL does not name the upstream's `host:port`.
@@ -110,7 +115,7 @@ impl Proxy {
             .with_context(|| format!("the URL does not name {}", self.upstream))?;
         let (before, rest) = url.split_at(at);
         let after = rest.get(self.upstream.len()..).unwrap_or_default();
-        Ok(format!("{before}{}{after}", self.address))
+        Ok(format!("{before}{}{after}", self.address()))
     }
 
     /// Connections that were taken so far.
@@ -124,7 +129,7 @@ impl Proxy {
         self.control.round_trips.get()
     }
 
-    /// Bytes read so far in a direction.
+    /// Returns the bytes read so far in a direction.
     pub fn bytes(&self, direction: Direction) -> u64 {
         self.control.flow(direction).bytes.get()
     }
@@ -154,25 +159,5 @@ impl Proxy {
     /// While true, new connections are closed as soon as they are taken.
     pub fn refuse(&self, refuse: bool) {
         self.control.set_refusing(refuse);
-    }
-}
-
-async fn accept(listener: TcpListener, settings: Builder, control: Arc<Control>) {
-    let mut lines = tokio::task::JoinSet::new();
-    let mut seed = 0;
-    while let Ok((client, _)) = listener.accept().await {
-        if control.is_refusing() {
-            client.set_zero_linger().ok();
-            continue;
-        }
-        control.connections.add(1);
-        seed += 1;
-        let (control, settings) = (Arc::clone(&control), settings.clone());
-        lines.spawn(async move {
-            if let Ok(server) = TcpStream::connect(&settings.upstream).await {
-                line::run(client, server, settings.delays, &control, seed).await;
-            }
-        });
-        while lines.try_join_next().is_some() {}
     }
 }

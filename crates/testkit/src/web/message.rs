@@ -14,7 +14,7 @@ pub struct Request {
 }
 
 impl Request {
-    /// A header by its name in lower case.
+    /// Returns a header by its name in lower case.
     pub fn header(&self, name: &str) -> Option<&str> {
         let found = self.headers.iter().find(|(known, _)| known == name);
         found.map(|(_, value)| value.as_str())
@@ -33,7 +33,7 @@ pub struct Reply {
 }
 
 impl Reply {
-    /// An answer in JSON.
+    /// Makes an answer in JSON.
     pub fn json(status: u16, body: impl Into<String>) -> Self {
         Self {
             status,

@@ -13,7 +13,7 @@ use tokio::process::{Child, ChildStderr, Command};
 use windrow_testkit::postgres::Postgres;
 use windrow_testkit::process::without_settings;
 
-use crate::support::PATIENCE;
+use crate::support::TEST_TIMEOUT;
 
 /// A running `windrow serve`.
 struct Served {
@@ -48,7 +48,7 @@ impl Served {
         let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
         let mut greeting = Vec::new();
         let base = loop {
-            let line = tokio::time::timeout(PATIENCE, lines.next_line())
+            let line = tokio::time::timeout(TEST_TIMEOUT, lines.next_line())
                 .await
                 .unwrap()
                 .unwrap();
@@ -80,7 +80,7 @@ impl Served {
     async fn until(&mut self, words: &str) -> Vec<String> {
         let mut told = Vec::new();
         loop {
-            let line = tokio::time::timeout(PATIENCE, self.lines.next_line()).await;
+            let line = tokio::time::timeout(TEST_TIMEOUT, self.lines.next_line()).await;
             let line = line.unwrap().unwrap();
             told.push(line.unwrap_or_else(|| panic!("it ended early: {told:?}")));
             if told.last().is_some_and(|line| line.contains(words)) {
@@ -94,7 +94,7 @@ impl Served {
         while let Some(line) = self.lines.next_line().await.unwrap() {
             rest.push(line);
         }
-        let status = tokio::time::timeout(PATIENCE, self.child.wait())
+        let status = tokio::time::timeout(TEST_TIMEOUT, self.child.wait())
             .await
             .expect("it ends")
             .unwrap();
@@ -609,7 +609,7 @@ async fn a_database_that_goes_away_is_noticed_without_a_write() {
                 .unwrap();
             answer.text().await.unwrap().contains(&line)
         };
-        tokio::time::timeout(PATIENCE, async {
+        tokio::time::timeout(TEST_TIMEOUT, async {
             while !shown().await {
                 tokio::time::sleep(Duration::from_millis(20)).await;
             }

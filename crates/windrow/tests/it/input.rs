@@ -5,7 +5,7 @@ use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-use crate::support::{Db, Gateway, PATIENCE, code};
+use crate::support::{Db, Gateway, TEST_TIMEOUT, code};
 
 const SCHEMA: &str = "create table readings (id bigint primary key, note text)";
 const ROWS: &str = "/v1/tables/readings/rows";
@@ -155,7 +155,7 @@ async fn raw(gateway: &Gateway, bytes: &[u8], finish: bool) -> String {
     let mut answer = Vec::new();
     // A reset after the answer is an end like any other.
     drop(
-        tokio::time::timeout(PATIENCE, socket.read_to_end(&mut answer))
+        tokio::time::timeout(TEST_TIMEOUT, socket.read_to_end(&mut answer))
             .await
             .expect("the server ends it"),
     );

@@ -8,7 +8,7 @@ use futures_util::future::join_all;
 use tokio::task::spawn_blocking;
 use windrow_testkit::postgres::Postgres;
 
-use crate::support::{Db, Gateway, PATIENCE, code, connect};
+use crate::support::{Db, Gateway, TEST_TIMEOUT, code, connect};
 
 const CLIENTS: usize = 24;
 
@@ -55,7 +55,7 @@ async fn wait_for(count: &AtomicUsize, more: usize) {
             tokio::time::sleep(std::time::Duration::from_millis(1)).await;
         }
     };
-    tokio::time::timeout(PATIENCE, reached)
+    tokio::time::timeout(TEST_TIMEOUT, reached)
         .await
         .expect("service resumes by itself");
 }
@@ -262,7 +262,7 @@ async fn a_database_that_is_away_is_told_and_found_again() {
     .unwrap();
     // Once the gateway calls itself ready, it takes a write.
     let ready = async { while gateway.send("GET", "/readyz", None).await.0 != 200 {} };
-    tokio::time::timeout(PATIENCE, ready)
+    tokio::time::timeout(TEST_TIMEOUT, ready)
         .await
         .expect("service resumes by itself");
     let (status, answer) = gateway.insert("readings", r#"{"id": 2}"#).await;

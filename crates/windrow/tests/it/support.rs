@@ -7,7 +7,7 @@ use tokio_util::sync::CancellationToken;
 use windrow::serve::{Finished, Server};
 use windrow::settings::{File, Settings};
 use windrow_testkit::postgres;
-pub use windrow_testkit::process::PATIENCE;
+pub use windrow_testkit::process::TEST_TIMEOUT;
 
 /// A server that listens on a free port until it is stopped.
 pub struct Gateway {
@@ -40,7 +40,7 @@ impl Gateway {
         // that old.
         let client = Client::builder()
             .pool_max_idle_per_host(256)
-            .timeout(PATIENCE)
+            .timeout(TEST_TIMEOUT)
             .build()
             .unwrap();
         Self {
@@ -97,7 +97,7 @@ impl Gateway {
     /// Stops in an orderly way.
     pub async fn stop(self) {
         self.stop.cancel();
-        tokio::time::timeout(PATIENCE, self.task)
+        tokio::time::timeout(TEST_TIMEOUT, self.task)
             .await
             .expect("the server ends when told to")
             .unwrap();
@@ -112,7 +112,7 @@ pub fn code(answer: &Json) -> &str {
 /// A database for one test: its URL, SQL to prepare and inspect it directly, beside the gateway.
 pub enum Db {
     Postgres {
-        database: Box<postgres::Database>,
+        database: Box<postgres::PostgresDatabase>,
         client: tokio_postgres::Client,
     },
     Sqlite {
@@ -140,7 +140,7 @@ impl Db {
         connection
             .pragma_update(None, "foreign_keys", "on")
             .unwrap();
-        connection.busy_timeout(PATIENCE).unwrap();
+        connection.busy_timeout(TEST_TIMEOUT).unwrap();
         Self::Sqlite { folder, connection }
     }
 

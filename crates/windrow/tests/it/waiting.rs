@@ -7,7 +7,7 @@ use mysql_async::prelude::Queryable;
 use serde_json::json;
 use windrow::{Statement, Writer};
 
-use crate::support::{Db, Gateway, PATIENCE, code, connect};
+use crate::support::{Db, Gateway, TEST_TIMEOUT, code, connect};
 
 const LOCK: &str = "begin; select v from lk where id = 1 for update";
 const WAITING: &str = "select count(distinct pid) from pg_stat_activity
@@ -25,7 +25,7 @@ async fn locked() -> (Db, tokio_postgres::Client) {
 async fn until(what: &str, mut holds: impl AsyncFnMut() -> bool) {
     let start = Instant::now();
     while !holds().await {
-        assert!(start.elapsed() < PATIENCE, "in vain: {what}");
+        assert!(start.elapsed() < TEST_TIMEOUT, "in vain: {what}");
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
 }

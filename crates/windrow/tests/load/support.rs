@@ -16,8 +16,8 @@ pub struct Db {
 
 enum Kind {
     Sqlite,
-    Postgres(Box<postgres::Database>),
-    MariaDb(Box<mariadb::Database>),
+    Postgres(Box<postgres::PostgresDatabase>),
+    MariaDb(Box<mariadb::MariaDbDatabase>),
 }
 
 /// What the program said.

@@ -105,8 +105,8 @@ fn a_row_that_was_written_before_a_death_only_goes() {
 /// What markers call the move, and what their keys begin with: a mover that cannot delete in the
 /// source leaves them.
 fn relocation(
-    from: &windrow_testkit::postgres::Database,
-    to: &windrow_testkit::postgres::Database,
+    from: &windrow_testkit::postgres::PostgresDatabase,
+    to: &windrow_testkit::postgres::PostgresDatabase,
 ) -> (String, String) {
     sql(from, "create function stay() returns trigger language plpgsql as $$ begin raise exception sqlstate '57014' using message = 'not now'; end $$;
         create trigger stay before delete on pending for each row execute function stay(); insert into pending values (-1, '')");

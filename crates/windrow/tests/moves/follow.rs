@@ -3,7 +3,7 @@
 use windrow_core::{MovePlan, Name, TableName};
 use windrow_database::Options;
 
-use crate::support::{PATIENCE, postgres, sql, start, until};
+use crate::support::{TEST_TIMEOUT, postgres, sql, start, until};
 
 #[test]
 fn rows_are_moved_as_they_arrive_until_it_is_told_to_end() {
@@ -50,7 +50,7 @@ async fn a_notify_is_heard() {
     let mut news = sink.moves().unwrap().news(&plan).await.unwrap().unwrap();
     for _ in 0..3 {
         db.exec("notify windrow_move").unwrap();
-        let heard = tokio::time::timeout(PATIENCE, news.wait()).await;
+        let heard = tokio::time::timeout(TEST_TIMEOUT, news.wait()).await;
         heard.expect("the notification is heard").unwrap();
     }
 }

@@ -1,6 +1,6 @@
 //! Movers are killed at any moment: no row is lost, none is moved twice.
 
-use windrow_testkit::postgres::Database;
+use windrow_testkit::postgres::PostgresDatabase;
 
 use crate::support::{move_rows, number, postgres, sql, start, until};
 
@@ -11,13 +11,13 @@ fn rounds() -> usize {
     number("WINDROW_TEST_KILLS", ROUNDS)
 }
 
-fn arrived(db: &Database) -> usize {
+fn arrived(db: &PostgresDatabase) -> usize {
     sql(db, "select count(*) from final").parse().unwrap()
 }
 
 /// In one snapshot every row is in exactly one place.
 #[track_caller]
-fn none_lost_none_twice(db: &Database, rows: usize) {
+fn none_lost_none_twice(db: &PostgresDatabase, rows: usize) {
     let counts = sql(
         db,
         "select count(*), count(distinct id) from (select id from pending union all select id from final) a",
@@ -25,7 +25,7 @@ fn none_lost_none_twice(db: &Database, rows: usize) {
     assert_eq!(counts, format!("{rows}|{rows}"));
 }
 
-fn fill(db: &Database, rows: usize) {
+fn fill(db: &PostgresDatabase, rows: usize) {
     // No unique key in the destination: a second arrival would be seen.
     sql(db, &format!("create table pending (id int primary key, v text); create table final (id int, v text);
         insert into pending select i, repeat('x', 100) from generate_series(1, {rows}) i"));

@@ -2,13 +2,13 @@
 
 use std::process::Command;
 
-use windrow_testkit::command::{self, Running, Told};
+use windrow_testkit::command::{self, CommandOutput, Running};
 pub use windrow_testkit::command::{number, until};
-use windrow_testkit::postgres::{self, Database};
-pub use windrow_testkit::process::PATIENCE;
+use windrow_testkit::postgres::{self, PostgresDatabase};
+pub use windrow_testkit::process::TEST_TIMEOUT;
 
 /// An empty database of PostgreSQL.
-pub fn postgres() -> Database {
+pub fn postgres() -> PostgresDatabase {
     postgres::shared().unwrap()
 }
 
@@ -22,12 +22,12 @@ fn command(from: &str, source: &str, destination: &str, more: &[&str]) -> Comman
 }
 
 /// Runs `windrow move` to its end.
-pub fn move_rows(from: &str, source: &str, destination: &str, more: &[&str]) -> Told {
+pub fn move_rows(from: &str, source: &str, destination: &str, more: &[&str]) -> CommandOutput {
     command::run(&mut command(from, source, destination, more))
 }
 
 /// Runs a command of the program to its end.
-pub fn windrow(arguments: &[&str]) -> Told {
+pub fn windrow(arguments: &[&str]) -> CommandOutput {
     command::run(command::command(env!("CARGO_BIN_EXE_windrow")).args(arguments))
 }
 
@@ -38,6 +38,6 @@ pub fn start(from: &str, source: &str, destination: &str, more: &[&str]) -> Runn
 
 /// Runs SQL; rows come back one a line.
 #[track_caller]
-pub fn sql(database: &Database, text: &str) -> String {
+pub fn sql(database: &PostgresDatabase, text: &str) -> String {
     database.exec(text).unwrap().trim_end().to_owned()
 }

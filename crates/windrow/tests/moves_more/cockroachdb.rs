@@ -1,10 +1,10 @@
 //! Into CockroachDB, which has transactions: each row goes together with its marker.
 
-use windrow_testkit::cockroachdb::{Database, shared};
+use windrow_testkit::cockroachdb::{CockroachDatabase, shared};
 
 use crate::support::{Db, move_rows, number, start, until};
 
-fn count(there: &Database, sql: &str) -> String {
+fn count(there: &CockroachDatabase, sql: &str) -> String {
     there.exec(sql).unwrap().trim().to_owned()
 }
 

@@ -6,7 +6,7 @@ use windrow::{Statement, Value, Writer};
 use windrow_testkit::arangodb::ArangoDb;
 use windrow_testkit::cratedb::CrateDb;
 
-use windrow_testkit::command::Told;
+use windrow_testkit::command::CommandOutput;
 
 use crate::support::{Db, HELD, hold, let_go, move_rows, number, start, until};
 
@@ -63,7 +63,7 @@ impl Crate {
     }
 }
 
-async fn moved(from: &Db, destination: &str, more: &[&str]) -> Told {
+async fn moved(from: &Db, destination: &str, more: &[&str]) -> CommandOutput {
     tokio::task::block_in_place(|| move_rows(from, destination, more))
 }
 

@@ -5,15 +5,15 @@ use std::process::Command;
 use rusqlite::Connection;
 use rusqlite::types::ValueRef;
 use tempfile::TempDir;
-use windrow_testkit::command::{self, Running, Told};
+use windrow_testkit::command::{self, CommandOutput, Running};
 pub use windrow_testkit::command::{number, until};
-use windrow_testkit::process::PATIENCE;
+use windrow_testkit::process::TEST_TIMEOUT;
 use windrow_testkit::{mariadb, postgres};
 
 /// An empty database.
 pub enum Db {
-    Postgres(postgres::Database),
-    Mariadb(mariadb::Database),
+    Postgres(postgres::PostgresDatabase),
+    Mariadb(mariadb::MariaDbDatabase),
     Sqlite(TempDir),
 }
 
@@ -69,7 +69,7 @@ impl Db {
             panic!("no SQLite")
         };
         let connection = Connection::open(folder.path().join("test.db")).unwrap();
-        connection.busy_timeout(PATIENCE).unwrap();
+        connection.busy_timeout(TEST_TIMEOUT).unwrap();
         connection
     }
 
@@ -141,7 +141,7 @@ fn command(from: &Db, destination: &str, more: &[&str]) -> Command {
 }
 
 /// Runs `windrow move` of the table `pending` to its end.
-pub fn move_rows(from: &Db, destination: &str, more: &[&str]) -> Told {
+pub fn move_rows(from: &Db, destination: &str, more: &[&str]) -> CommandOutput {
     command::run(&mut command(from, destination, more))
 }
 

@@ -8,7 +8,7 @@ use windrow_testkit::pgclient::{Client, backend, frontend};
 use windrow_testkit::postgres::Postgres;
 
 use crate::load::{Load, TABLE, refusals, verify};
-use crate::support::{Gateway, PATIENCE, serve};
+use crate::support::{Gateway, TEST_TIMEOUT, serve};
 
 const CLIENTS: u64 = 16;
 
@@ -90,7 +90,7 @@ fn clients_stay_while_the_server_is_away() {
         if told(&mut client) == "INSERT 0 1" {
             break;
         }
-        assert!(start.elapsed() < PATIENCE, "service resumes by itself");
+        assert!(start.elapsed() < TEST_TIMEOUT, "service resumes by itself");
     }
 }
 
@@ -184,7 +184,7 @@ fn a_waiting_write_is_cancelled() {
             if let Ok(code) = said.try_recv() {
                 break code;
             }
-            assert!(start.elapsed() < PATIENCE, "it was not cancelled");
+            assert!(start.elapsed() < TEST_TIMEOUT, "it was not cancelled");
         };
         assert_eq!(code, "57014");
     });

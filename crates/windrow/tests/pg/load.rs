@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use windrow_testkit::pgclient::{Address, Client, Message, frontend};
 
-use crate::support::PATIENCE;
+use crate::support::TEST_TIMEOUT;
 
 /// The table that the load writes to.
 pub const TABLE: &str = "create table readings (id bigint primary key, note text)";
@@ -67,7 +67,7 @@ impl Load {
         let mut count = self.answered.count.lock().unwrap();
         let wanted = *count + more;
         while *count < wanted {
-            let left = PATIENCE.checked_sub(start.elapsed());
+            let left = TEST_TIMEOUT.checked_sub(start.elapsed());
             let left =
                 left.unwrap_or_else(|| panic!("{} of {wanted} writes were confirmed", *count));
             count = self.answered.changed.wait_timeout(count, left).unwrap().0;

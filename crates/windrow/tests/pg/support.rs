@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use windrow_testkit::pgclient::{Address, Client};
-use windrow_testkit::postgres::{Builder, Postgres};
-pub use windrow_testkit::process::PATIENCE;
+use windrow_testkit::postgres::{Postgres, PostgresBuilder};
+pub use windrow_testkit::process::TEST_TIMEOUT;
 use windrow_testkit::process::Windrow;
 
 /// A server, and `windrow serve --pg` before one of its databases.
@@ -26,7 +26,7 @@ impl Gateway {
     }
 
     /// The same with settings of the server, and more options for `windrow serve`.
-    pub fn with(server: Builder, options: &[&str]) -> Self {
+    pub fn with(server: PostgresBuilder, options: &[&str]) -> Self {
         let server = server.start().unwrap();
         let direct = Address::of(&server.create_database().unwrap()).unwrap();
         let (windrow, address) = serve(&direct, options);

@@ -10,7 +10,7 @@ use windrow_testkit::postgres::Postgres;
 use windrow_testkit::procfs;
 
 use crate::load::TABLE;
-use crate::support::{Gateway, PATIENCE};
+use crate::support::{Gateway, TEST_TIMEOUT};
 
 /// The budget of these tests, and what resident memory may be above it, in MiB: what the program
 /// takes itself, and what its allocator has not given back yet. Uncounted, answers took thousands.
@@ -71,7 +71,7 @@ fn http(gateway: &Gateway, path: &str) -> String {
 
 fn asks_http(gateway: &Gateway, path: &str, connection: &str) -> TcpStream {
     let mut stream = TcpStream::connect(gateway.windrow.address()).unwrap();
-    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    stream.set_read_timeout(Some(TEST_TIMEOUT)).unwrap();
     let ask = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: {connection}\r\n\r\n");
     stream.write_all(ask.as_bytes()).unwrap();
     stream

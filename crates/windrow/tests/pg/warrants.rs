@@ -7,7 +7,7 @@ use windrow_testkit::pgclient::Address;
 use windrow_testkit::postgres::Postgres;
 
 use crate::load::TABLE;
-use crate::support::{Gateway, PATIENCE};
+use crate::support::{Gateway, TEST_TIMEOUT};
 
 /// A client with a password, whose connection lives in the background.
 async fn client(gateway: &Gateway, user: &str) -> Result<Client, tokio_postgres::Error> {
@@ -30,7 +30,7 @@ async fn insert(client: &Client, id: i64) -> Result<u64, tokio_postgres::Error> 
 async fn is_ended(gateway: &Gateway, user: &str, inside: &Client, first: i64) {
     let (begun, mut id) = (Instant::now(), first);
     while insert(inside, id).await.is_ok() {
-        assert!(begun.elapsed() < PATIENCE, "{user} goes on");
+        assert!(begun.elapsed() < TEST_TIMEOUT, "{user} goes on");
         id += 1;
     }
     let written = gateway.exec("select count(*) from readings");

@@ -3,7 +3,7 @@
 use serde_json::json;
 use windrow_testkit::proxy::Proxy;
 
-use crate::support::{Db, PATIENCE, Place, check, client, windrow};
+use crate::support::{Db, Place, TEST_TIMEOUT, check, client, windrow};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn it_catches_up_with_what_was_written_meanwhile() {
@@ -97,7 +97,7 @@ async fn the_end_does_not_wait_for_one_that_is_away() {
     let waits = tokio::spawn(client().post(address).json(&json!({"k": 1})).send());
     let start = std::time::Instant::now();
     while primary.sql("select count(*) from t") != "1" {
-        assert!(start.elapsed() < PATIENCE, "{}", gateway.process.log());
+        assert!(start.elapsed() < TEST_TIMEOUT, "{}", gateway.process.log());
         tokio::time::sleep(std::time::Duration::from_millis(5)).await;
     }
     assert!(!waits.is_finished(), "the replica does not have it");

@@ -10,7 +10,7 @@ use serde_json::json;
 use tokio_postgres::Client;
 
 use crate::sql;
-use crate::support::{Db, PATIENCE, Place, check, client, number};
+use crate::support::{Db, Place, TEST_TIMEOUT, check, client, number};
 
 /// Kills, unless the environment says otherwise.
 const ROUNDS: usize = 3;
@@ -33,7 +33,7 @@ impl Load {
         let start = std::time::Instant::now();
         let goal = self.answered.load(Ordering::Relaxed) + by;
         while self.answered.load(Ordering::Relaxed) < goal {
-            assert!(start.elapsed() < PATIENCE, "{}", log());
+            assert!(start.elapsed() < TEST_TIMEOUT, "{}", log());
             tokio::time::sleep(std::time::Duration::from_millis(1)).await;
         }
     }

@@ -10,7 +10,7 @@ use tokio_postgres::NoTls;
 use windrow_testkit::proxy::Proxy;
 
 use crate::sql::client;
-use crate::support::{Db, Gateway, PATIENCE, Place, check, number};
+use crate::support::{Db, Gateway, Place, TEST_TIMEOUT, check, number};
 
 /// Writers of each kind.
 const WRITERS: u64 = 4;
@@ -77,7 +77,7 @@ fn load(
 async fn until(written: &AtomicU64, more: u64, time: Duration) {
     let (start, from) = (Instant::now(), written.load(Ordering::Relaxed));
     while written.load(Ordering::Relaxed) < from + more || start.elapsed() < time {
-        assert!(start.elapsed() < PATIENCE + time, "nothing is written");
+        assert!(start.elapsed() < TEST_TIMEOUT + time, "nothing is written");
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
 }

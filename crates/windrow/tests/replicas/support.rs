@@ -7,15 +7,15 @@ use reqwest::Client;
 use serde_json::Value as Json;
 use tempfile::TempDir;
 pub use windrow_testkit::command::number;
-use windrow_testkit::command::{self, Told};
-pub use windrow_testkit::process::PATIENCE;
+use windrow_testkit::command::{self, CommandOutput};
+pub use windrow_testkit::process::TEST_TIMEOUT;
 use windrow_testkit::process::Windrow;
 use windrow_testkit::{mariadb, postgres};
 
 /// A database for one test.
 pub enum Db {
-    Postgres(postgres::Database),
-    Maria(mariadb::Database),
+    Postgres(postgres::PostgresDatabase),
+    Maria(mariadb::MariaDbDatabase),
     Sqlite(TempDir),
 }
 
@@ -56,7 +56,7 @@ impl Db {
 
 fn sqlite(file: &Path, text: &str) -> String {
     let connection = rusqlite::Connection::open(file).unwrap();
-    connection.busy_timeout(PATIENCE).unwrap();
+    connection.busy_timeout(TEST_TIMEOUT).unwrap();
     connection
         .pragma_update(None, "journal_mode", "wal")
         .unwrap();
@@ -88,12 +88,12 @@ pub fn program() -> &'static Path {
 }
 
 /// Runs a command of the program to its end.
-pub fn windrow(arguments: &[&str]) -> Told {
+pub fn windrow(arguments: &[&str]) -> CommandOutput {
     command::run(command::command(program()).args(arguments))
 }
 
 /// `windrow replica check`.
-pub fn check(primary: &str, replica: &str, more: &[&str]) -> Told {
+pub fn check(primary: &str, replica: &str, more: &[&str]) -> CommandOutput {
     let ends = ["replica", "check", "--to", primary, "--replica", replica];
     windrow(&[&ends, more].concat())
 }
@@ -209,7 +209,7 @@ impl Gateway {
             }
             let log = || self.process.log();
             assert!(
-                start.elapsed() < PATIENCE,
+                start.elapsed() < TEST_TIMEOUT,
                 "{what}: {replicas:?}\n{}",
                 log()
             );
@@ -247,7 +247,7 @@ impl Gateway {
 pub fn client() -> Client {
     Client::builder()
         .pool_max_idle_per_host(1)
-        .timeout(PATIENCE)
+        .timeout(TEST_TIMEOUT)
         .build()
         .unwrap()
 }

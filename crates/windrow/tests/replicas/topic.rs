@@ -14,7 +14,7 @@ use windrow_testkit::kafka::{self, KEPT, Kafka};
 use windrow_testkit::proxy::Proxy;
 
 use crate::kills::{Load, MARIA, PG, STATE, write};
-use crate::support::{Db, Gateway, PATIENCE, Place, check, client, number, windrow};
+use crate::support::{Db, Gateway, Place, TEST_TIMEOUT, check, client, number, windrow};
 
 /// Rounds of kills, unless the environment says otherwise.
 const ROUNDS: usize = 2;
@@ -94,7 +94,7 @@ impl Pair {
 async fn eventually(is_so: impl Fn() -> bool, log: impl Fn() -> String) {
     let start = Instant::now();
     while !is_so() {
-        assert!(start.elapsed() < PATIENCE, "{}", log());
+        assert!(start.elapsed() < TEST_TIMEOUT, "{}", log());
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
 }
@@ -338,7 +338,7 @@ async fn all_brokers_are_away(kafka: &mut Kafka, pair: &Pair) {
     kafka.restart_all().unwrap();
     let start = Instant::now();
     while gateway.send("GET", "/readyz", String::new()).await.0 != 200 {
-        assert!(start.elapsed() < PATIENCE, "{}", gateway.process.log());
+        assert!(start.elapsed() < TEST_TIMEOUT, "{}", gateway.process.log());
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
     gateway.rows("state", &[json!({"k": 6002, "v": 1})]).await;

@@ -8,7 +8,7 @@ use serde_json::{Value as Json, json};
 use windrow_testkit::proxy::{Direction, Proxy};
 
 use crate::sql::{connect, told};
-use crate::support::{Db, Gateway, PATIENCE, client, spool};
+use crate::support::{Db, Gateway, TEST_TIMEOUT, client, spool};
 
 const TABLE: &str = "create table t (id int primary key, v varchar(20), n int default 7)";
 
@@ -44,7 +44,7 @@ async fn insert(gateway: &Gateway, query: &str, id: i32) -> (u16, Json) {
 async fn forgets_its_keys(db: &Db, gateway: &Gateway) {
     let start = Instant::now();
     while db.sql("select count(*) from windrow_idempotency") != "0" {
-        assert!(start.elapsed() < PATIENCE, "{}", gateway.process.log());
+        assert!(start.elapsed() < TEST_TIMEOUT, "{}", gateway.process.log());
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
 }

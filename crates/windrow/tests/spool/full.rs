@@ -41,7 +41,7 @@ async fn a_full_spool_refuses_and_empties_itself() {
         if gateway.rows("readings", &row).await.0 == 202 {
             break;
         }
-        assert!(start.elapsed() < crate::support::PATIENCE);
+        assert!(start.elapsed() < crate::support::TEST_TIMEOUT);
         tokio::time::sleep(std::time::Duration::from_millis(50)).await;
     }
     gateway.level().await;

@@ -17,7 +17,7 @@ use windrow_testkit::postgres::Postgres;
 
 use crate::load::{self, Ledger, Shared, Way};
 use crate::sql::sql_config;
-use crate::support::{Db, Gateway, PATIENCE, draining, number, spool};
+use crate::support::{Db, Gateway, TEST_TIMEOUT, draining, number, spool};
 
 /// Kills, unless the environment says otherwise.
 const ROUNDS: usize = 6;
@@ -170,7 +170,11 @@ impl<'s> Lap<'s> {
         let start = Instant::now();
         while self.shared.acknowledged() < goal {
             let log = || self.gateway.as_ref().map(|gateway| gateway.process.log());
-            assert!(start.elapsed() < PATIENCE, "{}", log().unwrap_or_default());
+            assert!(
+                start.elapsed() < TEST_TIMEOUT,
+                "{}",
+                log().unwrap_or_default()
+            );
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
     }

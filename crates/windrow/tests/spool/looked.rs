@@ -4,16 +4,16 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value as Json, json};
-use windrow_testkit::command::Told;
+use windrow_testkit::command::CommandOutput;
 
 use crate::support::{Db, Gateway, spool, windrow};
 
-fn look(verb: &str, directory: &Path, more: &[&str]) -> Told {
+fn look(verb: &str, directory: &Path, more: &[&str]) -> CommandOutput {
     let directory = directory.to_str().unwrap();
     windrow(&[&["spool", verb, "--directory", directory], more].concat())
 }
 
-fn lines(told: &Told) -> Vec<Json> {
+fn lines(told: &CommandOutput) -> Vec<Json> {
     let lines = told.out.lines();
     lines
         .map(|line| serde_json::from_str(line).unwrap())

@@ -1,13 +1,13 @@
 //! What the database refuses after it was acknowledged: kept, listed, shown, tried again, dropped.
 
 use serde_json::{Value as Json, json};
-use windrow_testkit::command::{self, Running, Told};
+use windrow_testkit::command::{self, CommandOutput, Running};
 use windrow_testkit::mariadb::{self, MariaDb};
 use windrow_testkit::postgres::psql;
 
 use crate::support::{Db, Gateway, program, spool, windrow};
 
-fn rejects(db: &Db, words: &[&str]) -> Told {
+fn rejects(db: &Db, words: &[&str]) -> CommandOutput {
     let url = db.url();
     windrow(&[&["rejects"], words, &["--to", &url]].concat())
 }

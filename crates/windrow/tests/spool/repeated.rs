@@ -7,7 +7,7 @@ use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use serde_json::{Value as Json, json};
 use windrow_testkit::arangodb::ArangoDb;
-use windrow_testkit::command::{self, Told};
+use windrow_testkit::command::{self, CommandOutput};
 use windrow_testkit::cratedb::CrateDb;
 use windrow_testkit::web::Mishap;
 
@@ -89,7 +89,7 @@ async fn post(url: &str, body: &Json) {
     );
 }
 
-fn rejects(server: &Server, directory: &Path, words: &[&str]) -> Told {
+fn rejects(server: &Server, directory: &Path, words: &[&str]) -> CommandOutput {
     let (url, directory) = (server.url(), directory.to_str().unwrap());
     let more = ["--to", &url, "--spool", directory];
     windrow(&[&["rejects"], words, &more].concat())

@@ -8,7 +8,7 @@ use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 use windrow_testkit::proxy::{Direction, Proxy};
 
-use crate::support::{Db, Gateway, PATIENCE, client, spool};
+use crate::support::{Db, Gateway, TEST_TIMEOUT, client, spool};
 
 const JSON: &str = "application/json";
 const NDJSON: &str = "application/x-ndjson";
@@ -191,7 +191,7 @@ async fn answered(asked: &Asked<'_>) -> Told {
         if told.0 != 409 {
             return told;
         }
-        assert!(start.elapsed() < PATIENCE, "{}", told.2);
+        assert!(start.elapsed() < TEST_TIMEOUT, "{}", told.2);
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
 }
@@ -216,7 +216,7 @@ async fn a_body_of_many_rows_goes_on_where_it_was_broken_off() {
         break_off(&gateway, &lines(0..5), "a").await;
         let start = Instant::now();
         while db.sql("select count(*) from t") != "6" {
-            assert!(start.elapsed() < PATIENCE, "{}", gateway.process.log());
+            assert!(start.elapsed() < TEST_TIMEOUT, "{}", gateway.process.log());
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
         let whole = ask(lines(0..2_500), "a");
@@ -403,7 +403,7 @@ async fn old_keys_are_forgotten() {
         assert_eq!(asked.send().await.0, 201);
         let start = Instant::now();
         while db.sql("select count(*) from windrow_idempotency") != "0" {
-            assert!(start.elapsed() < PATIENCE, "{}", gateway.process.log());
+            assert!(start.elapsed() < TEST_TIMEOUT, "{}", gateway.process.log());
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
         assert_eq!(asked.send().await, (201, false, json!({"rows": 1})));

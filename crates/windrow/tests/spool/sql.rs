@@ -4,7 +4,7 @@ use tokio_postgres::{Client, NoTls, SimpleQueryMessage};
 use windrow_testkit::command;
 use windrow_testkit::proxy::{Direction, Proxy};
 
-use crate::support::{Db, Gateway, PATIENCE, draining, spool};
+use crate::support::{Db, Gateway, TEST_TIMEOUT, draining, spool};
 
 /// All that is read of a value for the spool, and some that is left to the database.
 const TYPES: &str = "create table types (id int primary key, small smallint, big bigint,
@@ -318,7 +318,7 @@ async fn a_lock_keeps_no_row_out_of_the_spool() {
     let lock = "begin; lock table t in access exclusive mode";
     locker.batch_execute(lock).await.unwrap();
     let insert = told(&client, "insert into t values (2)");
-    let answer = tokio::time::timeout(PATIENCE, insert).await.unwrap();
+    let answer = tokio::time::timeout(TEST_TIMEOUT, insert).await.unwrap();
     assert_eq!((&*answer, appended(&gateway).await), ("1", 2));
     locker.batch_execute("commit").await.unwrap();
     gateway.level().await;
@@ -405,7 +405,7 @@ async fn who_has_left_is_not_waited_for() {
         {
             break;
         }
-        assert!(start.elapsed() < PATIENCE, "{}", gateway.process.log());
+        assert!(start.elapsed() < TEST_TIMEOUT, "{}", gateway.process.log());
         tokio::time::sleep(std::time::Duration::from_millis(5)).await;
     }
     proxy.resume(Direction::ToServer);

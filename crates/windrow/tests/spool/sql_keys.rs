@@ -6,7 +6,7 @@ use tokio_postgres::{Client, NoTls};
 use windrow_testkit::postgres::Postgres;
 
 use crate::sql::{connect, sql_config_of, start, told};
-use crate::support::{Db, Gateway, PATIENCE, spool};
+use crate::support::{Db, Gateway, TEST_TIMEOUT, spool};
 
 const TABLES: &str = "create table t (id int primary key, v text);
     create table made (id int generated always as identity primary key, v text);";
@@ -157,7 +157,7 @@ async fn a_text_that_is_new_while_the_database_is_away_is_tried_again_under_its_
                 break;
             }
             assert!(
-                start.elapsed() < PATIENCE,
+                start.elapsed() < TEST_TIMEOUT,
                 "{answer}\n{}",
                 gateway.process.log()
             );
@@ -168,7 +168,7 @@ async fn a_text_that_is_new_while_the_database_is_away_is_tried_again_under_its_
                 break;
             }
             assert!(
-                start.elapsed() < PATIENCE,
+                start.elapsed() < TEST_TIMEOUT,
                 "{done:?}\n{}",
                 gateway.process.log()
             );

@@ -10,15 +10,15 @@ use tempfile::TempDir;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::TcpStream;
 pub use windrow_testkit::command::number;
-use windrow_testkit::command::{self, Told};
-pub use windrow_testkit::process::PATIENCE;
+use windrow_testkit::command::{self, CommandOutput};
+pub use windrow_testkit::process::TEST_TIMEOUT;
 use windrow_testkit::process::Windrow;
 use windrow_testkit::{mariadb, postgres};
 
 /// A database for one test.
 pub enum Db {
-    Postgres(postgres::Database),
-    Maria(mariadb::Database),
+    Postgres(postgres::PostgresDatabase),
+    Maria(mariadb::MariaDbDatabase),
     Sqlite(TempDir),
     /// A database of a server that the test has started, by its URL.
     At(String),
@@ -56,7 +56,7 @@ impl Db {
     /// A connection to the file of SQLite.
     pub fn open(&self) -> rusqlite::Connection {
         let connection = rusqlite::Connection::open(self.file()).unwrap();
-        connection.busy_timeout(PATIENCE).unwrap();
+        connection.busy_timeout(TEST_TIMEOUT).unwrap();
         connection
             .pragma_update(None, "journal_mode", "wal")
             .unwrap();
@@ -126,7 +126,7 @@ pub fn spool() -> TempDir {
 }
 
 /// Runs a command of the program to its end.
-pub fn windrow(arguments: &[&str]) -> Told {
+pub fn windrow(arguments: &[&str]) -> CommandOutput {
     command::run(command::command(program()).args(arguments))
 }
 
@@ -218,7 +218,7 @@ impl Gateway {
                 return;
             }
             let log = || self.process.log();
-            assert!(start.elapsed() < PATIENCE, "{what}: {spool}\n{}", log());
+            assert!(start.elapsed() < TEST_TIMEOUT, "{what}: {spool}\n{}", log());
             tokio::time::sleep(std::time::Duration::from_millis(5)).await;
         }
     }
@@ -241,7 +241,7 @@ impl Gateway {
 pub fn client() -> Client {
     Client::builder()
         .pool_max_idle_per_host(1)
-        .timeout(PATIENCE)
+        .timeout(TEST_TIMEOUT)
         .build()
         .unwrap()
 }

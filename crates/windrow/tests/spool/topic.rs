@@ -12,7 +12,7 @@ use windrow_testkit::command;
 use windrow_testkit::kafka::{self, KEPT, Kafka};
 
 use crate::load::{self, Shared, Way};
-use crate::support::{Db, Gateway, PATIENCE, draining, number, windrow};
+use crate::support::{Db, Gateway, TEST_TIMEOUT, draining, number, windrow};
 
 /// Rounds of kills, unless the environment says otherwise.
 const ROUNDS: usize = 3;
@@ -32,7 +32,7 @@ fn start() -> Option<Kafka> {
 async fn reaches(shared: &Shared, goal: u64, gateway: &Gateway) {
     let start = Instant::now();
     while shared.acknowledged() < goal {
-        assert!(start.elapsed() < PATIENCE, "{}", gateway.process.log());
+        assert!(start.elapsed() < TEST_TIMEOUT, "{}", gateway.process.log());
         tokio::time::sleep(std::time::Duration::from_millis(1)).await;
     }
 }
@@ -131,7 +131,7 @@ async fn all_away(kafka: &mut Kafka, db: &Db, gateway: Gateway) {
     kafka.restart_all().unwrap();
     let start = Instant::now();
     while gateway.get("/readyz").await.0 != 200 {
-        assert!(start.elapsed() < PATIENCE, "{}", gateway.process.log());
+        assert!(start.elapsed() < TEST_TIMEOUT, "{}", gateway.process.log());
         tokio::time::sleep(std::time::Duration::from_millis(5)).await;
     }
     assert_eq!(gateway.rows("events", &row(-6)).await.0, 202);

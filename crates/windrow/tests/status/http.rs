@@ -185,7 +185,7 @@ async fn values_of_failed_rows_are_shown_only_where_that_is_allowed() {
 }
 
 /// Runs a load of two rows into a database of its own, told to tell whoever listens there.
-fn load(http: &str) -> command::Told {
+fn load(http: &str) -> command::CommandOutput {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("rows.csv");
     std::fs::write(&file, "id,n\n1,2\n2,3\n").unwrap();

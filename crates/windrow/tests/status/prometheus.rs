@@ -8,7 +8,7 @@ use std::time::Instant;
 use serde_json::Value as Json;
 use tempfile::TempDir;
 
-use crate::support::PATIENCE;
+use crate::support::TEST_TIMEOUT;
 use crate::world::{RULES, World, dashboard};
 
 struct Prometheus {
@@ -110,7 +110,7 @@ async fn every_query_of_the_dashboard_returns_data() {
         if open.is_empty() {
             break;
         }
-        assert!(begun.elapsed() < PATIENCE, "no data: {open:#?}");
+        assert!(begun.elapsed() < TEST_TIMEOUT, "no data: {open:#?}");
     }
     alerts_are_evaluated(&prometheus).await;
 }

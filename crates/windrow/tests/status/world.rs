@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde_json::Value as Json;
 use tempfile::TempDir;
-use windrow_testkit::postgres::{self, Database, psql};
+use windrow_testkit::postgres::{self, PostgresDatabase, psql};
 use windrow_testkit::process::Windrow;
 
 const TABLE: &str = "create table events (id int primary key, n int not null)";
@@ -13,7 +13,7 @@ pub struct World {
     pub program: Windrow,
     pg: String,
     client: reqwest::Client,
-    _databases: [Database; 2],
+    _databases: [PostgresDatabase; 2],
     _folder: TempDir,
 }
 

@@ -56,7 +56,7 @@ async fn what_is_refused_is_counted() {
     let lost = "windrow_trace_spans_total{outcome=\"lost\"}";
     // The gateway hears of it at some time after the collector has said so.
     let counted = async { while gateway.metric(lost).await == "0" {} };
-    let counted = tokio::time::timeout(windrow_testkit::process::PATIENCE, counted).await;
+    let counted = tokio::time::timeout(windrow_testkit::process::TEST_TIMEOUT, counted).await;
     counted.expect("what is lost is counted");
     let delivered = "windrow_trace_spans_total{outcome=\"delivered\"}";
     assert_eq!(gateway.metric(delivered).await, "0");

@@ -8,7 +8,7 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use windrow::serve::{Finished, Server};
 use windrow::settings::{File, Settings};
-use windrow_testkit::process::PATIENCE;
+use windrow_testkit::process::TEST_TIMEOUT;
 
 pub struct Gateway {
     base: String,
@@ -31,7 +31,7 @@ impl Gateway {
         let pg = server.pg_addr();
         let stop = CancellationToken::new();
         let task = tokio::spawn(server.run(stop.clone()));
-        let client = Client::builder().timeout(PATIENCE).build().unwrap();
+        let client = Client::builder().timeout(TEST_TIMEOUT).build().unwrap();
         Self {
             base,
             pg,
@@ -79,7 +79,7 @@ impl Gateway {
     /// Stops in an orderly way: what has ended is sent.
     pub async fn stop(self) {
         self.stop.cancel();
-        let ended = tokio::time::timeout(PATIENCE, self.task).await;
+        let ended = tokio::time::timeout(TEST_TIMEOUT, self.task).await;
         ended.expect("the server ends when told to").unwrap();
     }
 }

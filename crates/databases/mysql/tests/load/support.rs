@@ -9,10 +9,10 @@ use windrow_mysql::Mysql;
 use windrow_testkit::left_out;
 use windrow_testkit::loads::{self, on_conflict};
 pub(crate) use windrow_testkit::loads::{plan, portion, refused, texts};
-use windrow_testkit::mariadb::{Database, shared};
+use windrow_testkit::mariadb::{MariaDbDatabase, shared};
 
 pub(crate) struct Bed {
-    pub(crate) database: Database,
+    pub(crate) database: MariaDbDatabase,
     pub(crate) sink: Arc<dyn windrow_core::Database>,
     pub(crate) bulk: Arc<dyn Bulk>,
 }

@@ -5,7 +5,7 @@ use windrow_core::{RowWrite, Rung, Unit, Verdict};
 use windrow_database::Driver;
 use windrow_database::Options;
 use windrow_mysql::Mysql;
-use windrow_testkit::mariadb::{Builder, MariaDb, is_mysql, shared, sql};
+use windrow_testkit::mariadb::{MariaDb, MariaDbBuilder, is_mysql, shared, sql};
 
 use crate::support::*;
 use windrow_testkit::row;
@@ -41,7 +41,7 @@ const MYSQL: Own = Own {
 };
 
 /// Settings that make other servers of a server.
-fn odd(own: &Own) -> Builder {
+fn odd(own: &Own) -> MariaDbBuilder {
     let settings = [
         ("completion-type", "RELEASE"),
         ("transaction-isolation", "SERIALIZABLE"),

@@ -3,14 +3,14 @@
 use windrow_database::{Driver, Options};
 use windrow_mysql::Mysql;
 use windrow_testkit::batches::Batches;
-use windrow_testkit::mariadb::{Database, shared};
+use windrow_testkit::mariadb::{MariaDbDatabase, shared};
 pub(crate) use windrow_testkit::writes::{
     Make, delete, eventually, fault, get, insert, json, number, rung, told, unit, update, write,
 };
 
 /// A database with one connection for batches.
 pub(crate) struct Bed {
-    pub(crate) database: Database,
+    pub(crate) database: MariaDbDatabase,
     batches: Batches,
 }
 

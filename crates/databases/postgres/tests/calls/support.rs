@@ -10,7 +10,7 @@ use windrow_core::{Executor, Fault, Report, Rung, Sink, Unit, UnitOutcome, Verdi
 use windrow_database::Options;
 use windrow_pgwire::Target;
 use windrow_postgres::StatementSink;
-use windrow_testkit::postgres::{Database, shared};
+use windrow_testkit::postgres::{PostgresDatabase, shared};
 
 /// The outcome that a verdict tells.
 pub(crate) fn told(verdict: Verdict<CallDone>) -> UnitOutcome<CallDone> {
@@ -33,7 +33,7 @@ pub(crate) fn rung(report: &Report<CallDone>, rung: Rung) -> u64 {
 
 /// A database with one connection for batches.
 pub(crate) struct Bed {
-    pub(crate) database: Database,
+    pub(crate) database: PostgresDatabase,
     pub(crate) sink: Arc<StatementSink>,
     pub(crate) executor: Box<dyn Executor<SqlCall>>,
 }

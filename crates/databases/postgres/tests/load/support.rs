@@ -12,13 +12,13 @@ use windrow_postgres::Postgres;
 use windrow_testkit::left_out;
 use windrow_testkit::loads;
 pub(crate) use windrow_testkit::loads::{on_conflict as with, plan, refused, written};
-use windrow_testkit::postgres::{Database, shared};
+use windrow_testkit::postgres::{PostgresDatabase, shared};
 pub(crate) use windrow_testkit::writes::eventually;
 use windrow_testkit::writes::told;
 
 /// A database and its bulk form.
 pub(crate) struct Bed {
-    pub(crate) database: Database,
+    pub(crate) database: PostgresDatabase,
     pub(crate) sink: Arc<dyn windrow_core::Database>,
     pub(crate) bulk: Arc<dyn Bulk>,
 }
@@ -32,7 +32,7 @@ impl Bed {
     }
 
     /// The same with another URL, of another role.
-    pub(crate) async fn at(url: String, database: Database) -> Self {
+    pub(crate) async fn at(url: String, database: PostgresDatabase) -> Self {
         let sink = Driver::open(&Postgres, &url, &Options::default())
             .await
             .unwrap();

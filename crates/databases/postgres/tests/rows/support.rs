@@ -4,14 +4,14 @@ use windrow_core::{RowDone, RowWrite, Unit, UnitOutcome};
 use windrow_database::{Driver, Options};
 use windrow_postgres::Postgres;
 use windrow_testkit::batches::Batches;
-use windrow_testkit::postgres::{Database, shared};
+use windrow_testkit::postgres::{PostgresDatabase, shared};
 pub(crate) use windrow_testkit::writes::{
     delete, eventually, fault, get, insert, json, number, rung, told, unit, update, write,
 };
 
 /// A database with one connection for batches.
 pub(crate) struct Bed {
-    pub(crate) database: Database,
+    pub(crate) database: PostgresDatabase,
     pub(crate) batches: Batches,
 }
 

@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use windrow_pgwire::Target;
 use windrow_pgwire::target::Credential;
-use windrow_testkit::postgres::{Database, Postgres, shared};
+use windrow_testkit::postgres::{Postgres, PostgresDatabase, shared};
 use windrow_testkit::proxy::Proxy;
 
 use super::*;
@@ -40,7 +40,7 @@ fn who(role: &str, set: &[(&str, &str)], application_name: &str) -> Who {
     }
 }
 
-fn anybody(database: &Database) -> Who {
+fn anybody(database: &PostgresDatabase) -> Who {
     let role = Target::parse(database.url()).unwrap().role().to_owned();
     who(&role, &[], "test")
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use windrow_core::Name;
 use windrow_pg::{Console, LaneLine};
 use windrow_testkit::pgclient::{Address, Client, Message, backend, frontend};
-use windrow_testkit::postgres::{Database, shared};
+use windrow_testkit::postgres::{PostgresDatabase, shared};
 
 use crate::support::{Stand, config, until};
 
@@ -24,7 +24,7 @@ fn console() -> Console {
     }
 }
 
-fn stand() -> (Stand, Database, String) {
+fn stand() -> (Stand, PostgresDatabase, String) {
     let database = shared().unwrap();
     let role = Address::of(database.url()).unwrap().role;
     (

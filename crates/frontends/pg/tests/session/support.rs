@@ -9,7 +9,7 @@ use windrow_core::Budget;
 use windrow_pg::{Console, DatabaseConfig, Pg, PgConfig, PgMetrics, Services};
 use windrow_pgwire::Target;
 use windrow_testkit::pgclient::{Address, Client, Message, frontend};
-use windrow_testkit::postgres::{Database, shared};
+use windrow_testkit::postgres::{PostgresDatabase, shared};
 
 use crate::lane::{Control, Played};
 
@@ -17,7 +17,7 @@ use crate::lane::{Control, Played};
 pub(crate) struct Stand {
     pub(crate) control: Arc<Control>,
     pub(crate) budget: Budget,
-    pub(crate) database: Database,
+    pub(crate) database: PostgresDatabase,
     pub(crate) stop: CancellationToken,
     pub(crate) runtime: Runtime,
     direct: Address,

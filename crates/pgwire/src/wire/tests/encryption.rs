@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 use tempfile::TempDir;
 use windrow_core::FaultClass;
-use windrow_testkit::postgres::{Builder, Postgres};
+use windrow_testkit::postgres::{Postgres, PostgresBuilder};
 
 use super::support::{ask, connect};
 
@@ -48,7 +48,7 @@ impl Papers {
         std::fs::write(self.path(name), pem).unwrap();
     }
 
-    fn server(&self, name: &str) -> Builder {
+    fn server(&self, name: &str) -> PostgresBuilder {
         Postgres::builder().tls(
             &self.path(&format!("{name}.crt")),
             &self.path(&format!("{name}.key")),

@@ -3,13 +3,13 @@
 use std::any::Any;
 
 use async_trait::async_trait;
-use windrow_testkit::cockroachdb::{Database, shared};
+use windrow_testkit::cockroachdb::{CockroachDatabase, shared};
 
 use super::postgres::{lock, type_of};
 use super::{Ground, create, host};
 use crate::words::{Table, Type};
 
-struct Cockroach(Database);
+struct Cockroach(CockroachDatabase);
 
 pub(crate) async fn start() -> Option<Box<dyn Ground>> {
     Some(Box::new(Cockroach(shared().await.unwrap())))

@@ -5,12 +5,12 @@ use std::any::Any;
 use async_trait::async_trait;
 use mysql_async::Conn;
 use mysql_async::prelude::Queryable;
-use windrow_testkit::mariadb::{Database, is_installed, shared};
+use windrow_testkit::mariadb::{MariaDbDatabase, is_installed, shared};
 
 use super::{Ground, create, host};
 use crate::words::{Table, Type};
 
-struct MariaDb(Database);
+struct MariaDb(MariaDbDatabase);
 
 /// Nothing where no server is installed.
 pub(crate) async fn start() -> Option<Box<dyn Ground>> {

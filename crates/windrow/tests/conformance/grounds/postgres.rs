@@ -3,12 +3,12 @@
 use std::any::Any;
 
 use async_trait::async_trait;
-use windrow_testkit::postgres::{Database, shared};
+use windrow_testkit::postgres::{PostgresDatabase, shared};
 
 use super::{Ground, create, host};
 use crate::words::{Table, Type};
 
-struct Postgres(Database);
+struct Postgres(PostgresDatabase);
 
 pub(crate) async fn start() -> Option<Box<dyn Ground>> {
     Some(Box::new(Postgres(shared().unwrap())))

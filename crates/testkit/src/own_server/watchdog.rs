@@ -34,7 +34,7 @@ pub(crate) struct Watched {
     pid: u32,
 }
 
-/// How a server is told to stop (its documentation, "Shutting Down the Server").
+/// A way to stop a server (PostgreSQL documentation, "Shutting Down the Server").
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Stop {
     /// Open transactions are rolled back, a checkpoint is written.
@@ -80,7 +80,7 @@ impl Watched {
         })
     }
 
-    /// The server's main process.
+    /// Returns the server's main process.
     pub(crate) fn pid(&self) -> u32 {
         self.pid
     }

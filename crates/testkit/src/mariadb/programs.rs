@@ -1,39 +1,35 @@
 //! The installed programs of MariaDB, or of MySQL.
 
 use std::fs;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result};
 
-use crate::postgres::named_folder;
-
-/// Debian puts the server where only root's PATH leads.
-const MORE_FOLDERS: [&str; 3] = ["/usr/sbin", "/usr/local/sbin", "/usr/local/bin"];
+use crate::own_server::{Account, installed, named_folder};
 
 /// The environment variable that names the folder with the programs of the server to test with:
 /// `mariadbd`, `mariadb-install-db` and `mariadb`, or `mysqld` and `mysql`.
 pub const PROGRAMS: &str = "WINDROW_TEST_MARIADB_PROGRAMS";
 
-/// The product of an installation: their options differ.
+/// The maker of an installation: the options of MariaDB and MySQL differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Product {
+pub(crate) enum Brand {
     MariaDb,
     MySql,
 }
 
 /// The programs of one installation.
 #[derive(Clone, Debug)]
-pub(crate) struct Binaries {
-    pub(crate) product: Product,
+pub(crate) struct MariaDbPrograms {
+    pub(crate) brand: Brand,
     pub(crate) server: PathBuf,
     /// The program that makes a data directory.
     pub(crate) install: PathBuf,
     pub(crate) client: PathBuf,
 }
 
-impl Binaries {
+impl MariaDbPrograms {
     /// Finds the programs in the folder that [`PROGRAMS`] names, or else MariaDB's on the PATH.
     pub(crate) fn find() -> Result<Self> {
         if let Some(folder) = named_folder(PROGRAMS) {
@@ -44,7 +40,7 @@ impl Binaries {
         }
         let advice = "no MariaDB server found (mariadbd, mariadb-install-db and mariadb); install it, for example with: \
                       apt-get install mariadb-server";
-        Self::mariadb(program).context(advice)
+        Self::mariadb(installed).context(advice)
     }
 
     fn in_folder(folder: &Path) -> Result<Self> {
@@ -56,7 +52,7 @@ impl Binaries {
 
     fn mariadb(find: impl Fn(&str) -> Option<PathBuf>) -> Option<Self> {
         Some(Self {
-            product: Product::MariaDb,
+            brand: Brand::MariaDb,
             server: find("mariadbd")?,
             install: find("mariadb-install-db")?,
             client: find("mariadb")?,
@@ -66,7 +62,7 @@ impl Binaries {
     fn mysql(find: impl Fn(&str) -> Option<PathBuf>) -> Option<Self> {
         let server = find("mysqld")?;
         Some(Self {
-            product: Product::MySql,
+            brand: Brand::MySql,
             install: server.clone(),
             server,
             client: find("mysql")?,
@@ -84,15 +80,15 @@ impl Binaries {
 
     /// Returns the options with which a data directory is made, but for its path.
     pub(crate) fn install_options(&self) -> &'static [&'static str] {
-        match self.product {
-            Product::MariaDb => &[
+        match self.brand {
+            Brand::MariaDb => &[
                 "--no-defaults",
                 "--auth-root-authentication-method=normal",
                 "--skip-test-db",
                 "--skip-name-resolve",
                 "--innodb-log-file-size=8M",
             ],
-            Product::MySql => &[
+            Brand::MySql => &[
                 "--no-defaults",
                 "--initialize-insecure",
                 "--innodb-redo-log-capacity=8M",
@@ -100,17 +96,17 @@ impl Binaries {
         }
     }
 
-    /// Returns the options that only this product's server needs: a small log, which is copied
+    /// Returns the options that only servers of this brand need: a small log, which is copied
     /// faster; no TLS, which MariaDB 11.4 and later offer without being asked; and names for
     /// addresses on MySQL, whose only account is `root@localhost`.
     pub(crate) fn server_options(&self) -> &'static [&'static str] {
-        match self.product {
-            Product::MariaDb => &[
+        match self.brand {
+            Brand::MariaDb => &[
                 "--innodb-log-file-size=8M",
                 "--skip-ssl",
                 "--skip-name-resolve",
             ],
-            Product::MySql => &[
+            Brand::MySql => &[
                 "--innodb-redo-log-capacity=8M",
                 "--mysqlx=OFF",
                 "--secure-file-priv=NULL",
@@ -121,24 +117,14 @@ impl Binaries {
 
     /// Returns the client's options for a connection without TLS.
     pub(crate) fn client_options(&self) -> &'static [&'static str] {
-        match self.product {
-            Product::MariaDb => &["--skip-ssl"],
-            Product::MySql => &["--ssl-mode=DISABLED", "--get-server-public-key"],
+        match self.brand {
+            Brand::MariaDb => &["--skip-ssl"],
+            Brand::MySql => &["--ssl-mode=DISABLED", "--get-server-public-key"],
         }
     }
 }
 
-fn program(name: &str) -> Option<PathBuf> {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    std::env::split_paths(&path)
-        .chain(MORE_FOLDERS.map(PathBuf::from))
-        .map(|folder| folder.join(name))
-        .find(|file| file.is_file())
-}
-
-/// What makes a program of the server run as the user who runs this process: it refuses root unless
-/// it is told so.
-pub(crate) fn as_self() -> Option<&'static str> {
-    let own = fs::metadata(Path::new("/proc/self")).map(|meta| meta.uid());
-    (own.ok() == Some(0)).then_some("--user=root")
+/// Returns the option that a program of the server needs to run as root.
+pub(crate) fn as_root(account: &Account) -> Option<&'static str> {
+    account.is_root().then_some("--user=root")
 }

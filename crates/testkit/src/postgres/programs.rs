@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 
+use crate::own_server::{Account, named_folder};
+
 /// Where Debian, Ubuntu and the PGDG packages put each version.
 const DEBIAN: &str = "/usr/lib/postgresql";
 
@@ -14,11 +16,11 @@ pub const PROGRAMS: &str = "WINDROW_TEST_POSTGRES_PROGRAMS";
 
 /// A folder with `postgres` and `initdb` of one version.
 #[derive(Clone, Debug)]
-pub(crate) struct Binaries {
+pub(crate) struct PostgresPrograms {
     folder: PathBuf,
 }
 
-impl Binaries {
+impl PostgresPrograms {
     /// Finds the version in the folder that [`PROGRAMS`] names, or else the newest one under
     /// `/usr/lib/postgresql`, or else the one on the PATH.
     pub(crate) fn find() -> Result<Self> {
@@ -44,8 +46,18 @@ impl Binaries {
         library.is_file()
     }
 
-    /// The path of a program. Client programs (psql, pgbench) may be installed elsewhere; then its
-    /// bare name.
+    /// Returns the server's version, such as `17.2`.
+    pub(crate) fn version(&self, account: &Account) -> Result<String> {
+        let mut command = account.command(&self.program("postgres"));
+        let output = command.arg("--version").output()?;
+        // "postgres (PostgreSQL) 17.2 (Debian 17.2-1)"
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        let version = text.split_whitespace().nth(2);
+        Ok(version.unwrap_or("unknown").to_owned())
+    }
+
+    /// Returns the path of a program. Client programs (psql, pgbench) may be installed elsewhere;
+    /// then its bare name.
     pub(crate) fn program(&self, name: &str) -> PathBuf {
         let here = self.folder.join(name);
         if here.is_file() {
@@ -54,12 +66,6 @@ impl Binaries {
             PathBuf::from(name)
         }
     }
-}
-
-/// Returns the folder that an environment variable names, if it is set.
-pub(crate) fn named_folder(variable: &str) -> Option<PathBuf> {
-    let folder = std::env::var_os(variable)?;
-    (!folder.is_empty()).then(|| PathBuf::from(folder))
 }
 
 fn debian_folders() -> Vec<PathBuf> {
@@ -84,7 +90,7 @@ fn path_folders() -> Vec<PathBuf> {
         .collect()
 }
 
-/// A link to `postgres` elsewhere stands for the folder it leads to, where its neighbours are.
+/// Follows a link to `postgres` to the folder of its neighbours.
 fn real_folder(folder: &Path) -> PathBuf {
     fs::canonicalize(folder.join("postgres"))
         .ok()

@@ -1,35 +1,37 @@
-//! What all connections of a stand-in share: the trouble that is to come, and what was seen.
+//! State that all connections of a stand-in share: the trouble to come, and what was seen.
 
 use std::collections::VecDeque;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// What befalls a transaction that writes
+use crate::listener::locked;
+
+/// An event in a transaction that writes
 /// (<https://www.cockroachlabs.com/docs/stable/transaction-retry-error-reference>,
 /// <https://www.cockroachlabs.com/docs/stable/common-errors#result-is-ambiguous>).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Trouble {
-    /// None; for the ones after it.
+    /// None; for transactions after this one.
     None,
-    /// Its first statement is told that the transaction has to be restarted (40001).
+    /// The first statement fails: the transaction has to be restarted (40001).
     Restart,
-    /// The same at its end, when all statements have been answered.
+    /// The transaction has to be restarted (40001) at its end, when all statements are answered.
     RestartAtCommit,
-    /// Its result is ambiguous (40003), and it was written.
+    /// The result is ambiguous (40003), and the transaction was written.
     AmbiguousWritten,
-    /// Its result is ambiguous (40003), and it was not written.
+    /// The result is ambiguous (40003), and the transaction was not written.
     AmbiguousLost,
 }
 
 /// Shared by all connections.
 #[derive(Debug, Default)]
-pub(super) struct Control {
+pub(super) struct Troubles {
     troubles: Mutex<VecDeque<Trouble>>,
     refused: Mutex<Vec<(String, String)>>,
     upserts: AtomicU64,
 }
 
-impl Control {
+impl Troubles {
     pub(super) fn add(&self, troubles: impl IntoIterator<Item = Trouble>) {
         locked(&self.troubles).extend(troubles);
     }
@@ -64,6 +66,29 @@ impl Control {
     }
 }
 
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+/// The outcomes of one connection's transactions, from its one direction to the other: for each
+/// Sync and Query under way, true if the result is ambiguous although it was written.
+#[derive(Debug, Default)]
+pub(super) struct Fates(Mutex<VecDeque<bool>>);
+
+impl Fates {
+    pub(super) fn add(&self, is_ambiguous: bool) {
+        locked(&self.0).push_back(is_ambiguous);
+    }
+
+    pub(super) fn next(&self) -> bool {
+        locked(&self.0).pop_front().unwrap_or(false)
+    }
+}
+
+/// The PostgreSQL behind the stand-in.
+#[derive(Debug)]
+pub(super) struct Upstream {
+    /// The URL of its database, for lookups.
+    pub(super) url: String,
+    /// The server's `host:port`.
+    pub(super) address: String,
+    pub(super) version: String,
+    /// True if the version is reported at the start of a session.
+    pub(super) reports: bool,
 }

@@ -8,7 +8,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result};
 
-/// The unprivileged account that servers run as. Without ids it is the account of this process.
+/// The account that servers run as. Without ids it is the account of this process.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Account {
     ids: Option<(u32, u32)>,
@@ -16,13 +16,19 @@ pub(crate) struct Account {
 }
 
 impl Account {
-    /// This process's own account, or, where that is root, `postgres` or else `nobody`.
-    pub(crate) fn unprivileged() -> Result<Self> {
+    /// Returns this process's own account.
+    pub(crate) fn own() -> Result<Self> {
         let own = fs::metadata("/proc/self")
             .context("/proc is needed to start servers")?
             .uid();
-        if own != 0 {
-            return Ok(Self { ids: None, own });
+        Ok(Self { ids: None, own })
+    }
+
+    /// Returns this process's own account or, if that is root, `postgres` or else `nobody`.
+    pub(crate) fn unprivileged() -> Result<Self> {
+        let account = Self::own()?;
+        if !account.is_root() {
+            return Ok(account);
         }
         let passwd = fs::read_to_string("/etc/passwd")?;
         let ids = ["postgres", "nobody"]
@@ -31,11 +37,16 @@ impl Account {
             .context("PostgreSQL does not run as root, and /etc/passwd has neither `postgres` nor `nobody`")?;
         Ok(Self {
             ids: Some(ids),
-            own,
+            ..account
         })
     }
 
-    /// The user id that files of the server belong to.
+    /// True if servers run as root.
+    pub(crate) fn is_root(&self) -> bool {
+        self.uid() == 0
+    }
+
+    /// Returns the user id that files of the server belong to.
     pub(crate) fn uid(&self) -> u32 {
         self.ids.map_or(self.own, |(uid, _)| uid)
     }
