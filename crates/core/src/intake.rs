@@ -3,15 +3,14 @@
 //! A frontend takes bytes from the [`Budget`], submits units and awaits their outcomes. It never
 //! waits to collect more: that would be a second, hidden batcher.
 
-mod arrivals;
-mod hint;
-mod receipt;
-mod submission;
-
+use std::future::Future;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::task::{Context, Poll};
 
-use tokio::sync::mpsc;
+use smallvec::SmallVec;
+use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 
 use crate::budget::{Budget, Permit};
@@ -22,10 +21,6 @@ use crate::trace::Trace;
 use crate::unit::Unit;
 use crate::work::Work;
 
-pub use self::arrivals::Arrivals;
-pub use self::hint::Hint;
-pub use self::receipt::{Outcomes, Receipt, Reply};
-pub use self::submission::{Submission, Units};
 pub use crate::source::SourceId;
 
 /// Hints that wait for the lane at most. Each is read at the lane's next turn, so they are many
@@ -107,7 +102,7 @@ impl<W: Work> Intake<W> {
         for unit in &mut units {
             unit.hand_over(source);
         }
-        let (reply, receipt) = receipt::pair(source, units.len(), &self.hints);
+        let (reply, receipt) = pair(source, units.len(), &self.hints);
         let submission = Submission {
             source,
             units,
@@ -182,5 +177,200 @@ impl<W: Work> Intake<W> {
         outcomes
             .pop()
             .unwrap_or_else(|| Err(Fault::internal("a unit was not answered").into()))
+    }
+}
+
+/// The units of a submission. Nearly always one, kept without an allocation.
+pub type Units<W> = SmallVec<[Unit<W>; 1]>;
+
+/// Units that one source hands over at once, to be answered at once.
+#[derive(Debug)]
+pub struct Submission<W: Work> {
+    /// Who asks.
+    pub source: SourceId,
+    /// What is asked for, in order.
+    pub units: Units<W>,
+    /// The memory that the units take. The lane gives it back when all of them are answered.
+    pub permit: Permit,
+    /// When it was handed over.
+    pub arrived: Instant,
+    /// Where the outcomes go, one for each unit, in order.
+    pub reply: Reply<W::Done>,
+    /// How long the lane tries the units again.
+    pub policy: RetryPolicy,
+    /// Where the request is traced: who wants to know what becomes of the units.
+    pub trace: Option<Trace>,
+}
+
+/// What a frontend lets a lane know besides its submissions, so that nothing waits for the next
+/// flight to end. Those who play a lane may leave hints unread.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Hint {
+    /// The source wants its first unanswered unit cancelled, unless that is under way, or was
+    /// submitted later than this.
+    Cancel(SourceId, Instant),
+    /// The source's client has closed its side: what it has asked for is still executed, but waits
+    /// for no lock any more.
+    Closed(SourceId),
+    /// The source does not wait for all of its submissions any more
+    /// ([`Reply::is_abandoned`]).
+    Left(SourceId),
+    /// Others need connections: those that nothing is under way on had better be closed.
+    Rest,
+    /// The database was asked for a sign of life while the lane had nothing to do. The fault, if
+    /// it gave none.
+    Probed(Option<Box<Fault>>),
+}
+
+/// The lane's end of an [`Intake`].
+#[derive(Debug)]
+pub struct Arrivals<W: Work> {
+    /// What is to be done.
+    pub submissions: mpsc::Receiver<Submission<W>>,
+    /// What is not to be done any more. A hint may be read before the submission that it is about:
+    /// all submissions that are there when a hint was read are to be read before it is
+    /// followed.
+    pub hints: mpsc::Receiver<Hint>,
+}
+
+impl<W: Work> Arrivals<W> {
+    /// The next submission; `None` once all intakes are gone. Cancel safe.
+    pub async fn recv(&mut self) -> Option<Submission<W>> {
+        self.submissions.recv().await
+    }
+
+    /// Several at once, as [`mpsc::Receiver::recv_many`]. Cancel safe.
+    pub async fn recv_many(&mut self, into: &mut Vec<Submission<W>>, limit: usize) -> usize {
+        self.submissions.recv_many(into, limit).await
+    }
+
+    /// The next submission, if it is there already.
+    ///
+    /// # Errors
+    /// As [`mpsc::Receiver::try_recv`].
+    pub fn try_recv(&mut self) -> Result<Submission<W>, mpsc::error::TryRecvError> {
+        self.submissions.try_recv()
+    }
+
+    /// Lets nothing more in. What is in already can still be received.
+    pub fn close(&mut self) {
+        self.submissions.close();
+    }
+}
+
+/// One outcome for each unit of a submission, in order.
+pub type Outcomes<D> = SmallVec<[UnitOutcome<D>; 1]>;
+
+/// The lane's end of an answer.
+#[derive(Debug)]
+pub struct Reply<D>(oneshot::Sender<Outcomes<D>>);
+
+impl<D> Reply<D> {
+    /// Answers. An answer that nobody waits for any more is dropped.
+    pub fn send(self, outcomes: impl Into<Outcomes<D>>) {
+        // An error only says that the client has left.
+        drop(self.0.send(outcomes.into()));
+    }
+
+    /// True once the client has left; its units that are not under way yet are to be taken out.
+    pub fn is_abandoned(&self) -> bool {
+        self.0.is_closed()
+    }
+}
+
+/// The frontend's end of an answer: a future of one outcome for each unit, in order.
+///
+/// Dropping it takes those units out that are not under way yet; the others may still take place.
+#[must_use = "dropping a receipt takes the units out of the queue"]
+#[derive(Debug)]
+pub struct Receipt<D> {
+    reply: oneshot::Receiver<Outcomes<D>>,
+    source: SourceId,
+    units: usize,
+    /// Where to say that nobody waits any more; `None` once the answer is there.
+    hints: Option<Arc<mpsc::Sender<Hint>>>,
+}
+
+fn pair<D>(
+    source: SourceId,
+    units: usize,
+    hints: &Arc<mpsc::Sender<Hint>>,
+) -> (Reply<D>, Receipt<D>) {
+    let (sender, reply) = oneshot::channel();
+    let receipt = Receipt {
+        reply,
+        source,
+        units,
+        hints: Some(Arc::clone(hints)),
+    };
+    (Reply(sender), receipt)
+}
+
+impl<D> Receipt<D> {
+    /// Drops it without a word: the lane never had its units.
+    fn forget(mut self) {
+        self.hints = None;
+    }
+}
+
+impl<D: Clone> Future for Receipt<D> {
+    type Output = Outcomes<D>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let outcomes = std::task::ready!(Pin::new(&mut self.reply).poll(cx));
+        self.hints = None;
+        Poll::Ready(outcomes.unwrap_or_else(|_| {
+            let gone = Fault::unknown("the lane ended before it knew the outcome of this write");
+            smallvec::smallvec![Err(gone.into()); self.units]
+        }))
+    }
+}
+
+impl<D> Drop for Receipt<D> {
+    fn drop(&mut self) {
+        let Some(hints) = &self.hints else { return };
+        // First closed, then told: who hears it finds the units abandoned.
+        self.reply.close();
+        if self.reply.try_recv().is_err() {
+            // A hint that is not heard costs only time: the units are taken out before the next
+            // flight.
+            hints.try_send(Hint::Left(self.source)).ok();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Budget, RowWrite};
+
+    #[tokio::test]
+    async fn who_leaves_before_the_answer_is_heard() {
+        let (intake, mut arrivals) = Intake::<RowWrite>::channel(Budget::new(1000), 4);
+        let source = intake.new_source();
+        let unit = || [Unit::of([])];
+        let kept = intake.submit(source, unit(), Permit::empty()).await;
+        let left = intake.submit(source, unit(), Permit::empty()).await;
+        drop(left);
+        intake.cancel(source);
+        assert_eq!(arrivals.hints.try_recv(), Ok(Hint::Left(source)));
+        let hint = arrivals.hints.try_recv();
+        assert!(matches!(hint, Ok(Hint::Cancel(of, _)) if of == source));
+        let (first, second) = (arrivals.try_recv(), arrivals.try_recv());
+        assert!(second.unwrap().reply.is_abandoned());
+        first.unwrap().reply.send([Ok(crate::Dones::new())]);
+        assert_eq!(kept.unwrap().await.len(), 1);
+        assert!(arrivals.hints.try_recv().is_err());
+    }
+
+    #[tokio::test]
+    async fn a_lane_that_is_shut_refuses_without_a_hint() {
+        let (intake, mut arrivals) = Intake::<RowWrite>::channel(Budget::new(1000), 1);
+        arrivals.close();
+        let refused = intake
+            .submit(intake.new_source(), [Unit::of([])], Permit::empty())
+            .await;
+        assert_eq!(refused.unwrap_err().class, crate::FaultClass::Cancelled);
+        assert!(arrivals.hints.try_recv().is_err());
     }
 }

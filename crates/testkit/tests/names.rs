@@ -61,7 +61,6 @@ const SHARED_NAMES: &[(&str, &str)] = &[
     ("databases/postgres", "Moment"),
     ("databases/postgres", "Reader"),
     ("databases/sqlite", "Column"),
-    ("frontends/http", "Kind"),
     ("frontends/pg", "Awaited"),
     ("frontends/pg", "End"),
     ("frontends/pg", "Found"),

@@ -26,7 +26,6 @@ const CRATES_TO_DO: &[&str] = &[
     "databases/postgres",
     "databases/sqlite",
     "drain",
-    "frontends/http",
     "frontends/pg",
     "idempotency",
     "lanes",

@@ -9,7 +9,7 @@ use windrow_core::unit::UNIT_OVERHEAD;
 use windrow_core::{Fault, Op, RowDone, RowWrite, Value, Work};
 use windrow_http::extension::object::{self, json_error};
 use windrow_http::extension::{
-    self, Ack, Charge, Feed, Plan, Whole, WholeAnswer, done_of, whole_json,
+    self, Ack, Charge, Extent, Feed, Plan, Whole, WholeAnswer, done_of, whole_json,
 };
 
 use crate::answer::{self, Row};
@@ -148,7 +148,7 @@ async fn written(
     drop(whole);
     let outcomes = request
         .context
-        .outcomes_of(ack, writes, charge.into_permit())
+        .outcomes_of(ack, writes, charge.into_permit(), Extent::Last)
         .await?;
     let done = outcomes.into_iter().map(done_of);
     Ok(answer_all(request, slots, done, status))

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use http::StatusCode;
 use windrow_core::unit::UNIT_OVERHEAD;
 use windrow_core::{Fault, FaultClass, Name, Op, RowDone, RowWrite, UnitOutcome, Value, Work};
-use windrow_http::extension::{Ack, Charge, Feed, Plan, WholeAnswer, done_of};
+use windrow_http::extension::{Ack, Charge, Extent, Feed, Plan, WholeAnswer, done_of};
 
 use crate::attributes::{ID, KEY, REV};
 use crate::document::Document;
@@ -181,7 +181,7 @@ async fn attempt(
     }
     let outcomes = request
         .context
-        .outcomes_of(Ack::Commit, writes, charge.into_permit())
+        .outcomes_of(Ack::Commit, writes, charge.into_permit(), Extent::Last)
         .await?;
     Ok(outcomes.into_iter())
 }
@@ -203,7 +203,7 @@ async fn learn(request: &DocumentRequest<'_>, key: &str) -> Result<Layout, Error
         .try_take(UNIT_OVERHEAD + write.bytes())?;
     // The replacement follows, and requests after it must not overtake it.
     let mut outcomes = context
-        .outcomes_before_more(Ack::Commit, vec![write], permit)
+        .outcomes_of(Ack::Commit, vec![write], permit, Extent::More)
         .await?;
     let outcome = outcomes
         .pop()

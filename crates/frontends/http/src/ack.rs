@@ -22,8 +22,8 @@ impl Ack {
         }
     }
 
-    /// What stands before the number of a success: how many rows a write will have written is not
-    /// known while it is in the spool.
+    /// Returns the name of the number in a success: the number of rows that a write will have
+    /// written is not known while the write is in the spool.
     pub(crate) fn counted(self) -> &'static str {
         match self {
             Self::Commit => "rows",
@@ -31,7 +31,7 @@ impl Ack {
         }
     }
 
-    /// The status of an answer of which no part failed.
+    /// Returns the status of an answer of which no part failed.
     pub(crate) fn status(self) -> StatusCode {
         match self {
             Self::Commit => StatusCode::OK,

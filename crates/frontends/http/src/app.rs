@@ -1,4 +1,4 @@
-//! What all requests share.
+//! State that all requests share.
 
 use std::fmt;
 use std::sync::Arc;
@@ -42,13 +42,13 @@ impl App {
         }
     }
 
-    /// The memory budget that everything is charged to.
+    /// Returns the memory budget that everything is charged to.
     pub fn budget(&self) -> &Budget {
         self.services.intake.budget()
     }
 
-    /// What is known of requests like this one: for a raw table name, and whatever `tag` stands
-    /// for. A tag that no query of a URL can have belongs to its maker alone.
+    /// Returns the plan of requests like this one: for a raw table name, and a tag that stands for
+    /// the parameters. A tag that no query of a URL can have belongs to its maker alone.
     ///
     /// # Errors
     /// 400 for a name that makes no sense, 403 for a table of the database itself.
@@ -96,7 +96,7 @@ impl App {
         ))
     }
 
-    /// The limit of a body that is read as a whole.
+    /// Returns the limit of a body that is read as a whole.
     pub fn body_limit(&self) -> Limit {
         Limit {
             bytes: self.config.max_body,
@@ -105,7 +105,7 @@ impl App {
         }
     }
 
-    /// The limit of a single row.
+    /// Returns the limit of a single row.
     pub fn row_limit(&self) -> Limit {
         Limit {
             bytes: self.config.max_row,

@@ -17,7 +17,7 @@ impl Token {
         Self(Arc::new(RwLock::new(token)))
     }
 
-    /// True where clients must show one.
+    /// True if clients must show one.
     pub fn is_set(&self) -> bool {
         self.current().is_some()
     }
@@ -33,7 +33,7 @@ impl Token {
         may
     }
 
-    /// True where the request shows the token. The comparison takes the same time whatever is
+    /// True if the request shows the token. The comparison takes the same time whatever is
     /// shown, but for its length.
     pub(crate) fn allows(&self, headers: &HeaderMap) -> bool {
         let token = self.current();
@@ -51,7 +51,7 @@ impl Token {
     }
 }
 
-/// The credentials behind the scheme, whose name has no case (RFC 9110, 11.1).
+/// Returns the credentials behind the scheme, whose name has no case (RFC 9110, 11.1).
 fn bearer(value: &[u8]) -> Option<&[u8]> {
     let (scheme, rest) = value.split_at_checked(7)?;
     scheme

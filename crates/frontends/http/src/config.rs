@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use windrow_core::Secret;
 
-/// How to listen, and the limits of what is read. Times bound silence, not the whole of a request.
+/// The sockets of the frontend, and the limits of a request. Times bound silence, not the whole of
+/// a request.
 #[derive(Clone, Debug)]
 pub struct HttpConfig {
     /// The address; port 0 takes any free one. Default `127.0.0.1:8420`.
@@ -14,15 +15,15 @@ pub struct HttpConfig {
     /// A socket that listens at [`HttpConfig::listen`] already, opened by a service manager; it is
     /// used in the place of one of its own. Default none.
     pub socket: Option<Arc<TcpListener>>,
-    /// What clients must show as `Authorization: Bearer TOKEN`. Default none.
+    /// The token that clients must show as `Authorization: Bearer TOKEN`. Default none.
     pub token: Option<Secret>,
-    /// Whether an address that is not loopback may be listened on without a token. Default false.
+    /// True if an address that is not loopback may be listened on without a token. Default false.
     pub allow_open: bool,
     /// Names that this server may be called by without a token, besides its addresses and
     /// `localhost`. Default none.
     pub hosts: Vec<Box<str>>,
-    /// Whether `GET /v1/lanes` and the status page show what the database says of rows that failed,
-    /// which may name their values. Default false.
+    /// True if `GET /v1/lanes` and the status page show the database's messages about rows that
+    /// failed, which may name their values. Default false.
     pub show_values: bool,
     /// Tables of the database itself (`pg_catalog.pg_class`) that are served all the same. Default
     /// none.
@@ -40,16 +41,16 @@ pub struct HttpConfig {
     pub max_atomic_rows: usize,
     /// The most connections; past it they wait to be accepted. Default 20,000.
     pub max_connections: usize,
-    /// How long a client may take to send the head of a request, or to finish its TLS handshake.
+    /// The time limit for the head of a request, and for a TLS handshake.
     /// Default 10 s.
     pub header_timeout: Duration,
-    /// How long a body, or the reading of an answer by the client, may make no progress. Default
-    /// 30 s.
+    /// The time that a body, or the reading of an answer by the client, may make no progress.
+    /// Default 30 s.
     pub body_timeout: Duration,
-    /// How long a connection may be idle between requests. Default 5 min.
+    /// The time that a connection may be idle between requests. Default 5 min.
     pub idle_timeout: Duration,
-    /// Whether a read waits until the database has what its connection has had acknowledged by the
-    /// spool. Default true.
+    /// True if a read waits until the database has all that its connection has written with
+    /// `ack=spool`. Default true.
     pub read_your_writes: bool,
 }
 

@@ -1,5 +1,5 @@
-//! What the parts of one connection share: the state of its socket, of the request under way and of
-//! its answer.
+//! State that the parts of one connection share: of its socket, of the request under way and of its
+//! answer.
 //!
 //! All of them live in one task, so plain relaxed atomics do; they are atomics only because that
 //! task may move between threads. No clock is read on the path of a request: progress changes a
@@ -8,7 +8,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering::Relaxed};
 
-/// What the connection is doing.
+/// The activity of the connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum Phase {
@@ -20,7 +20,7 @@ pub(crate) enum Phase {
     Body = 2,
     /// A request is being worked on.
     Busy = 3,
-    /// Its answer is written piece by piece.
+    /// The answer is written piece by piece.
     Answering = 4,
 }
 
@@ -36,7 +36,7 @@ pub(crate) struct ConnectionState {
     moved: AtomicU64,
     /// The body under way holds memory until the rest of it is there.
     holds: AtomicBool,
-    /// That body is to be given up for the sake of others.
+    /// True if the body under way is to be given up because other clients need its memory.
     given_up: AtomicBool,
     /// The answer that is sent takes room for answers.
     takes_room: AtomicBool,
@@ -79,7 +79,7 @@ impl ConnectionState {
         }
     }
 
-    /// Whether the client does not take what is sent.
+    /// Notes if the client does not take the bytes that are sent.
     pub(crate) fn set_stalled(&self, stalled: bool) {
         self.stalled.store(stalled, Relaxed);
     }
@@ -94,12 +94,12 @@ impl ConnectionState {
         self.moved.fetch_add(bytes as u64, Relaxed);
     }
 
-    /// All bytes of bodies that have come, and of answers that have left.
+    /// Returns all bytes of bodies that have come, and of answers that have left.
     pub(crate) fn moved_in_all(&self) -> u64 {
         self.moved.load(Relaxed)
     }
 
-    /// Whether the body under way holds memory until the rest of it is there.
+    /// Notes if the body under way holds memory until the rest of it is there.
     pub(crate) fn set_holds(&self, holds: bool) {
         self.holds.store(holds, Relaxed);
         if !holds {
@@ -107,7 +107,7 @@ impl ConnectionState {
         }
     }
 
-    /// True where the body under way holds memory until the rest of it is there.
+    /// True if the body under way holds memory until the rest of it is there.
     pub(crate) fn holds_memory(&self) -> bool {
         self.holds.load(Relaxed)
     }
@@ -128,7 +128,7 @@ impl ConnectionState {
         self.unread.store(true, Relaxed);
     }
 
-    /// True where some of a body was not read.
+    /// True if some of a body was not read.
     pub(crate) fn has_unread(&self) -> bool {
         self.unread.load(Relaxed)
     }
@@ -170,8 +170,8 @@ impl Answering {
         Self(state)
     }
 
-    /// An answer that goes on until its client leaves: its request is under way for as long, so
-    /// that a client that has left is seen, and it holds no memory that others may want.
+    /// Makes an answer that goes on until its client leaves: its request is under way for as long,
+    /// so that a client that has left is seen, and it holds no memory that others may want.
     pub(crate) fn live(state: Arc<ConnectionState>) -> Self {
         state.enter(Phase::Busy);
         Self(state)

@@ -37,7 +37,7 @@ impl Endpoint {
         Self::None,
     ];
 
-    /// The place in [`Endpoint::ALL`].
+    /// Returns the place in [`Endpoint::ALL`].
     pub(crate) fn index(self) -> usize {
         self as usize
     }
@@ -67,12 +67,12 @@ impl Endpoint {
         }
     }
 
-    /// True where the request may have parameters, which its handler reads.
+    /// True if the request may have parameters, which its handler reads.
     pub(crate) fn takes_parameters(self) -> bool {
         self.is_about_rows()
     }
 
-    /// True where rows are written or read, and not the gateway itself is asked something.
+    /// True if rows are written or read, and not the gateway itself is asked something.
     pub(crate) fn is_about_rows(self) -> bool {
         matches!(
             self,
@@ -88,20 +88,20 @@ pub struct ExtraEndpoint {
     pub method: &'static str,
     /// The path, with names in braces where it varies.
     pub template: &'static str,
-    /// How it is answered.
+    /// The way in which the endpoint is answered.
     pub kind: ExtraKind,
 }
 
-/// How an endpoint of an extension is answered.
+/// The way in which an endpoint of an extension is answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ExtraKind {
-    /// To whom may ask, by [`Extension::run`](crate::extension::Extension::run).
+    /// By [`Extension::run`](crate::extension::Extension::run), for clients that show the token.
     Plain,
-    /// As [`ExtraKind::Plain`], also without the token: it tells nothing of what goes on here.
+    /// As [`ExtraKind::Plain`], also without the token: the answer holds no data of this gateway.
     Open,
-    /// Its body is an envelope of whole requests, which the frontend has answered one by one.
+    /// The body is an envelope of whole requests, which the frontend has answered one by one.
     Envelope,
-    /// Its answer goes on until the client leaves, by
+    /// The answer goes on until the client leaves, by
     /// [`Extension::follow`](crate::extension::Extension::follow).
     Live,
 }
@@ -112,9 +112,9 @@ pub enum ExtraKind {
 pub struct Route<'a, E> {
     /// Which endpoint.
     pub endpoint: E,
-    /// The table; empty where the path names none.
+    /// The table; empty if the path names none.
     pub table: &'a str,
-    /// The key of a row; empty where the path names none.
+    /// The key of a row; empty if the path names none.
     pub key: &'a str,
 }
 

@@ -7,6 +7,7 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use http::{Method, Response};
 use windrow_core::Fault;
+pub use windrow_idempotency::Extent;
 
 pub use crate::ack::Ack;
 pub use crate::answers::json;
@@ -31,19 +32,19 @@ pub type WholeAnswer = Response<Bytes>;
 /// An API beside the frontend's own.
 #[async_trait]
 pub trait Extension: Send + Sync {
-    /// All that it answers, for metrics and the list of routes.
+    /// Returns the extension's endpoints, for metrics and the list of routes.
     fn endpoints(&self) -> &'static [ExtraEndpoint];
 
-    /// What stands behind the list of routes, for whoever asked for a path that is not there.
+    /// Returns the text after the list of routes in the answer to an unknown path.
     fn note(&self) -> &'static str {
         ""
     }
 
-    /// Its part of the description of the API: an OpenAPI document of paths and components alone,
-    /// indented by one blank a level.
+    /// Returns the extension's part of the description of the API: an OpenAPI document of paths and
+    /// components alone, indented by one blank a level.
     fn openapi(&self) -> &'static str;
 
-    /// True where a path is its own: it then answers whatever is asked there, errors too. It may
+    /// True if a path is its own: it then answers whatever is asked there, errors too. It may
     /// be one of the frontend's, which it then answers in its place.
     fn owns(&self, path: &str) -> bool;
 
@@ -75,6 +76,6 @@ pub trait Extension: Send + Sync {
         Err(Fault::internal("this extension has no live endpoint").into())
     }
 
-    /// The answer to a request for one of its own paths that the frontend refuses.
+    /// Returns the answer to a request for one of its own paths that the frontend refuses.
     fn refuse(&self, refusal: &Refusal) -> WholeAnswer;
 }

@@ -11,7 +11,7 @@ use crate::app::App;
 
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 
-/// True where a request has a key. Reads need none: theirs is ignored.
+/// True if a request has a key. Reads need none: theirs is ignored.
 pub(crate) fn is_asked_for(head: &Parts) -> bool {
     !is_read(head) && head.headers.contains_key(IDEMPOTENCY_KEY)
 }
@@ -24,8 +24,8 @@ fn is_read(head: &Parts) -> bool {
 /// without.
 ///
 /// # Errors
-/// 400 for a key that makes no sense or is given twice, 409 where another request with this key
-/// has not been answered yet, 501 where the database cannot keep keys.
+/// 400 for a key that makes no sense or is given twice, 409 if another request with this key
+/// has not been answered yet, 501 if the database cannot keep keys.
 pub(crate) fn begin(app: &App, head: &Parts) -> Result<Option<KeyedRequest>, Refusal> {
     if !is_asked_for(head) {
         let keys = app.services.keys.as_ref().filter(|_| !is_read(head));
@@ -40,7 +40,7 @@ pub(crate) fn begin(app: &App, head: &Parts) -> Result<Option<KeyedRequest>, Ref
     Ok(Some(keys.begin(key)?))
 }
 
-/// An envelope has a key in each of its parts.
+/// Returns the refusal of a key on an envelope, whose parts have their own.
 pub(crate) fn on_an_envelope() -> Refusal {
     Fault::invalid(
         "the header Idempotency-Key goes with each part of an envelope, not with the envelope",

@@ -7,7 +7,7 @@
 //! | [`HttpConfig`] | the settings |
 //! | `server` | listening, one connection, its timeouts |
 //! | `routes` | where a request goes: the endpoint of its path, and what answers it |
-//! | `auth`, `origin` | who may ask: the token, and no web page of somebody else's |
+//! | `auth`, `origin` | checks of the token, and of web pages of other origins |
 //! | [`extension`] | the routes of another API, and what their handlers use |
 //! | `envelopes` | requests within a request: multipart bodies, run part by part |
 //! | `handlers` | the API of rows: one file for each kind of request |

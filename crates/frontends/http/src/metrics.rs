@@ -1,4 +1,4 @@
-//! What the frontend counts.
+//! Counters of the frontend.
 //!
 //! | metric | labels | meaning |
 //! | --- | --- | --- |

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 const OWN: &str = include_str!("openapi.json");
 
-/// What an extension may add to, and how deep it stands in the description.
+/// The sections that an extension may add to, and their depth in the description.
 const SECTIONS: [(&str, usize); 4] = [
     ("paths", 1),
     ("parameters", 2),
@@ -12,8 +12,8 @@ const SECTIONS: [(&str, usize); 4] = [
     ("responses", 2),
 ];
 
-/// The whole description: the frontend's own, with the entries of each of `extra` behind its own.
-/// It is put together as text, so that all entries keep their order.
+/// Returns the whole description: the frontend's own, with the entries of each of `extra` behind
+/// its own. It is put together as text, so that all entries keep their order.
 pub(crate) fn description<'a>(extra: impl IntoIterator<Item = &'a str>) -> String {
     let mut text = OWN.to_owned();
     for extra in extra {

@@ -1,8 +1,8 @@
-//! What keeps web pages out. A browser lets any page send requests to any server that it reaches,
-//! also to one on loopback, and by a name whose address its owner changes (DNS rebinding) lets the
-//! page read the answers too. Where no token is asked for, a request is answered only if the name
-//! that it calls this server by is known, and if no page of another origin sent it. Where a token
-//! is asked for, a page would have to know it.
+//! Keeps web pages out. A browser lets any page send requests to any server that it reaches, also
+//! to one on loopback, and by a name whose address its owner changes (DNS rebinding) lets the page
+//! read the answers too. If no token is required, a request is answered only if the name that it
+//! calls this server by is known, and if no page of another origin sent it. If a token is required,
+//! a page would have to know the token.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
@@ -52,11 +52,11 @@ pub(crate) fn check(
     Ok(())
 }
 
-/// The name and port that a request calls this server by, which HTTP/1.1 wants exactly once (RFC
-/// 9112, 3.2).
+/// Returns the name and port that a request calls this server by, which HTTP/1.1 wants exactly once
+/// (RFC 9112, 3.2).
 ///
 /// # Errors
-/// 400 where there is none, more than one, or one that is no name and port.
+/// 400 if there is none, more than one, or one that is no name and port.
 pub(crate) fn host(head: &Parts) -> Result<Option<Authority>, Refusal> {
     let mut given = head.headers.get_all(HOST).iter();
     let (first, more) = (given.next(), given.next().is_some());
@@ -113,7 +113,7 @@ fn is_known(host: &str, names: &[Box<str>]) -> bool {
         || names.iter().any(|name| name.eq_ignore_ascii_case(host))
 }
 
-/// True where an origin is this server, as the request calls it.
+/// True if an origin is this server, as the request calls it.
 fn is_own(origin: &[u8], host: Option<&Authority>) -> bool {
     let Some(host) = host else { return false };
     let origin = std::str::from_utf8(origin).unwrap_or_default();

@@ -1,7 +1,6 @@
-//! What is known of a request before its body is read, kept from one request to the next: the
-//! table, the parameters and the shapes that its rows have had. A device that writes the same
-//! columns again and again costs no names, and all clients' equal shapes are one, which lanes and
-//! sinks compare by address.
+//! Plans of requests, kept from one request to the next: the table, the parameters and the shapes
+//! of the rows so far. A device that writes the same columns again and again costs no names, and
+//! all clients' equal shapes are one, which lanes and sinks compare by address.
 
 use std::collections::HashMap;
 use std::hash::BuildHasher;
@@ -46,18 +45,18 @@ impl Plan {
         })
     }
 
-    /// The shape that was used last, as a guess.
+    /// Returns the shape that was used last, as a guess.
     pub fn guess(&self) -> Option<Arc<Shape>> {
         let shapes = self.shapes.read().unwrap_or_else(PoisonError::into_inner);
         shapes.get(self.latest.load(Relaxed)).cloned()
     }
 
-    /// The shape of a write that takes nothing but a key.
+    /// Returns the shape of a write that takes nothing but a key.
     pub fn without_columns(&self) -> Arc<Shape> {
         self.guess().unwrap_or_else(|| self.shape(Vec::new()))
     }
 
-    /// The shape with these columns, which must be distinct.
+    /// Returns the shape with these columns, which must be distinct.
     pub fn shape(&self, columns: Vec<Name>) -> Arc<Shape> {
         let known = {
             let shapes = self.shapes.read().unwrap_or_else(PoisonError::into_inner);
@@ -109,7 +108,7 @@ impl Plans {
         }
     }
 
-    /// The plan for a raw table name and a raw query.
+    /// Returns the plan for a raw table name and a raw query.
     ///
     /// # Errors
     /// 400 for a name or a parameter that makes no sense, 403 for a table of the database itself.
@@ -117,7 +116,7 @@ impl Plans {
         self.get_with(op, table, query, || query::options(op, query))
     }
 
-    /// The plan for a raw table name and whatever `query` stands for.
+    /// Returns the plan for a raw table name and whatever `query` stands for.
     ///
     /// # Errors
     /// As [`Plans::get`], and those of `options`.

@@ -11,7 +11,7 @@ use crate::ack::Ack;
 use crate::answers::Refusal;
 use crate::answers::ledger::Results;
 
-/// How CSV is read.
+/// The form of a CSV body.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct CsvStyle {
     pub(crate) null: Box<str>,
@@ -19,7 +19,7 @@ pub(crate) struct CsvStyle {
     pub(crate) delimiter: Option<u8>,
 }
 
-/// What the parameters of a request about rows ask for.
+/// The parameters of a request about rows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
     pub(crate) on_conflict: OnConflict,
@@ -27,15 +27,16 @@ pub struct Options {
     pub(crate) returning: Returning,
     pub(crate) results: Results,
     pub(crate) atomic: bool,
-    /// When to answer, where the request says it.
+    /// When to answer, if the request says it.
     pub(crate) ack: Option<Ack>,
     pub(crate) csv: CsvStyle,
-    /// True where the key's values are texts of a path.
+    /// True if the key's values are texts of a path.
     pub(crate) spelled: bool,
 }
 
 impl Options {
-    /// What is done where a key is there, which columns are the key, and what is given back.
+    /// Makes options from the action for an existing key, the columns of the key, and the columns
+    /// to return.
     pub fn new(on_conflict: OnConflict, key: Key, returning: Returning) -> Self {
         Self {
             on_conflict,
@@ -205,7 +206,7 @@ fn set(options: &mut Options, name: &str, raw: &str) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// The value of `on_conflict`.
+/// Returns the value of `on_conflict`.
 pub(crate) fn on_conflict(value: &str) -> Option<OnConflict> {
     match value {
         "error" => Some(OnConflict::Error),
@@ -222,7 +223,7 @@ fn returning(raw: &str) -> Result<Returning, Refusal> {
     }
 }
 
-/// Column names between commas.
+/// Reads column names between commas.
 fn columns(raw: &str) -> Result<Box<[Name]>, Refusal> {
     let mut names: Vec<Name> = Vec::new();
     for part in raw.split(',') {
@@ -236,7 +237,7 @@ fn columns(raw: &str) -> Result<Box<[Name]>, Refusal> {
     Ok(names.into())
 }
 
-/// The table that a raw path segment names.
+/// Returns the table that a raw path segment names.
 ///
 /// # Errors
 /// 400 for a name that makes no sense.
@@ -247,7 +248,7 @@ pub fn table(raw: &str) -> Result<TableName, Refusal> {
     Ok(TableName::parse(&text)?)
 }
 
-/// The parts of a key in a raw path segment.
+/// Returns the parts of a key in a raw path segment.
 pub(crate) fn key_parts(raw: &str) -> Result<Vec<Cow<'_, str>>, Refusal> {
     raw.split(',')
         .map(|part| {
@@ -258,7 +259,7 @@ pub(crate) fn key_parts(raw: &str) -> Result<Vec<Cow<'_, str>>, Refusal> {
         .collect()
 }
 
-/// The shape of a request without its columns.
+/// Returns the shape of a request without its columns.
 pub(crate) fn parts(op: Op, table: TableName, options: &Options) -> ShapeParts {
     ShapeParts {
         op,
@@ -270,7 +271,7 @@ pub(crate) fn parts(op: Op, table: TableName, options: &Options) -> ShapeParts {
     }
 }
 
-/// The parameters of a query: names and values, raw.
+/// Returns the parameters of a query: names and values, raw.
 pub fn pairs(query: &str) -> impl Iterator<Item = (&str, &str)> {
     query
         .split('&')
@@ -314,7 +315,7 @@ fn unknown(name: &str, known: &[&str]) -> Refusal {
     })
 }
 
-/// A parameter that makes no sense.
+/// Returns the refusal of a parameter.
 pub(crate) fn invalid(message: impl Into<Box<str>>) -> Refusal {
     Fault::invalid(message).into()
 }

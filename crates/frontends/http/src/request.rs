@@ -19,7 +19,7 @@ use crate::app::App;
 use crate::handover::Handover;
 use crate::idempotency;
 use crate::query;
-use crate::source::{PATIENCE, Pass, Way, WriteSource};
+use crate::source::{Pass, SPOOL_TIMEOUT, Way, WriteSource};
 
 /// The code of a request that has waited in vain for the database to apply what is in the spool:
 /// SQLSTATE 55000, object not in prerequisite state.
@@ -27,9 +27,9 @@ const BEHIND: &str = "55000";
 
 /// One request with its surroundings, but for its body.
 pub struct RequestContext<'a> {
-    /// What all requests share.
+    /// State that all requests share.
     pub app: &'a App,
-    /// Its head.
+    /// The request's head.
     pub head: &'a Parts,
     query: Cow<'a, str>,
     /// The place in the spool that the database must have reached first.
@@ -72,7 +72,7 @@ impl<'a> RequestContext<'a> {
         })
     }
 
-    /// Its parameters, but for `after`, which is seen to here: raw, and empty where there are none.
+    /// Returns the raw parameters without `after`, which is handled here; empty if there are none.
     pub fn query(&self) -> &str {
         &self.query
     }
@@ -82,13 +82,13 @@ impl<'a> RequestContext<'a> {
         self.source
     }
 
-    /// Where what becomes of it is noted; `None` where it is not traced.
+    /// Where what becomes of it is noted; `None` if it is not traced.
     pub(crate) fn trace(&self) -> Option<&'a Trace> {
         self.trace
     }
 
-    /// A place in the spool behind all of this request that it has taken; `None` where it has taken
-    /// nothing.
+    /// Returns a place in the spool behind all of this request that it has taken; `None` if it has
+    /// taken nothing.
     pub(crate) fn place(&self) -> Option<Arc<SpoolPlace>> {
         let place = self.place.lock();
         place.unwrap_or_else(PoisonError::into_inner).clone()
@@ -119,31 +119,31 @@ impl<'a> RequestContext<'a> {
         }
     }
 
-    /// What was taken for its answer.
+    /// Takes the permit for the answer.
     pub(crate) fn take_room(&self) -> AnswerPermit {
         let room = self.room.lock();
         std::mem::take(&mut *room.unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// True where something of it was executed when it came before.
+    /// True if something of it was executed when it came before.
     pub(crate) fn is_replayed(&self) -> bool {
         self.key.as_ref().is_some_and(KeyedRequest::is_replayed)
     }
 
-    /// What executes it once, where its writes are answered so. What the spool takes needs no key
-    /// of the gateway's own.
+    /// Returns what executes the request once, if it has a key. Writes that the spool takes need no
+    /// key of the gateway's own.
     pub(crate) fn key(&self, ack: Ack) -> Option<&KeyedRequest> {
         let key = self.key.as_ref();
         key.filter(|key| ack == Ack::Commit || !key.is_own())
     }
 
-    /// Its turn to hand writes over that are answered so. It waits for what its client has had
-    /// executed in the other way before, for what the spool has of its client's (unless all of them
-    /// are reads and those do not wait), and for the place that the request names. Cancel safe.
+    /// Waits until the request may hand writes over. What its client has had executed another way
+    /// comes before, with what the spool has of its client's (unless all of them are reads that
+    /// need not wait) and the place that the request names. Cancel safe.
     ///
     /// # Errors
-    /// 400 for a place that is none of this spool's, 503 where it is not reached in
-    /// [`PATIENCE`] or nothing more will be applied: nothing was handed over.
+    /// 400 for a place that is none of this spool's, 503 if it is not reached in
+    /// [`SPOOL_TIMEOUT`] or nothing more will be applied: nothing was handed over.
     pub(crate) async fn turn(&self, ack: Ack, reads: bool) -> Result<Turn<'_>, Refusal> {
         let spool = self.app.services.spool.as_deref();
         let missing = match (spool, &self.after, ack) {
@@ -174,8 +174,8 @@ impl<'a> RequestContext<'a> {
         })
     }
 
-    /// The way that requests go which are answered so. Reads with a key of their own are executed
-    /// once, which is a write.
+    /// Returns the way of requests with this acknowledgement. Reads with a key of their own are
+    /// executed once, which is a write.
     fn way(&self, ack: Ack, reads: bool) -> Way {
         match ack {
             Ack::Spool => Way::Spool,
@@ -242,39 +242,17 @@ impl<'a> RequestContext<'a> {
     }
 
     /// Hands writes over, one unit each and all of them at once, so that they keep their order.
-    /// `permit` covers them. The next part of an envelope may begin meanwhile.
+    /// `permit` covers them. If `extent` says that more of this request follows, the next part of
+    /// an envelope does not overtake it.
     ///
     /// # Errors
-    /// Why none of them was handed over.
+    /// The reason why none of them was handed over.
     pub async fn outcomes_of(
         &self,
         ack: Ack,
         writes: Vec<RowWrite>,
         permit: Permit,
-    ) -> Result<Outcomes<RowDone>, Refusal> {
-        self.outcomes(ack, writes, permit, true).await
-    }
-
-    /// As [`RequestContext::outcomes_of`], where more of this request follows: the next part of an
-    /// envelope is not to overtake that.
-    ///
-    /// # Errors
-    /// As [`RequestContext::outcomes_of`].
-    pub async fn outcomes_before_more(
-        &self,
-        ack: Ack,
-        writes: Vec<RowWrite>,
-        permit: Permit,
-    ) -> Result<Outcomes<RowDone>, Refusal> {
-        self.outcomes(ack, writes, permit, false).await
-    }
-
-    async fn outcomes(
-        &self,
-        ack: Ack,
-        writes: Vec<RowWrite>,
-        permit: Permit,
-        last: bool,
+        extent: Extent,
     ) -> Result<Outcomes<RowDone>, Refusal> {
         if writes.is_empty() {
             return Ok(Outcomes::new());
@@ -283,7 +261,6 @@ impl<'a> RequestContext<'a> {
         let turn = self.turn(ack, reads).await?;
         let mut units: Vec<Unit<RowWrite>> = writes.into_iter().map(Unit::one).collect();
         let count = units.len();
-        let extent = if last { Extent::Last } else { Extent::More };
         let room = self.room_for(&mut units).await?;
         let outcomes = turn.run(units, count, permit, extent).await?;
         self.answered(room, &outcomes);
@@ -378,7 +355,7 @@ impl Turn<'_> {
             .await
     }
 
-    /// Notes what is handed over, where the request is traced.
+    /// Notes what is handed over, if the request is traced.
     fn note(&self, units: &Units<RowWrite>) {
         if let Some(trace) = self.request.trace {
             trace.submitted(units);
@@ -400,8 +377,7 @@ impl Turn<'_> {
         Ok(receipt)
     }
 
-    /// What became of units that were handed over. Each write that the spool has taken counts as
-    /// one.
+    /// Finishes units that were handed over. Each write that the spool has taken counts as one row.
     pub(crate) fn settle(&self, mut outcomes: Outcomes<RowDone>) -> Outcomes<RowDone> {
         if self.ack == Ack::Spool {
             let dones = outcomes.iter_mut().flatten().flatten();
@@ -424,7 +400,7 @@ impl Turn<'_> {
     }
 }
 
-/// What the write of a unit of one write did.
+/// Returns the result of a unit of one write.
 ///
 /// # Errors
 /// Why it failed.
@@ -435,7 +411,7 @@ pub fn done_of(outcome: UnitOutcome<RowDone>) -> Result<RowDone, Fault> {
     }
 }
 
-/// A permit of exactly so many bytes, out of what is held already.
+/// Returns a permit of exactly so many bytes, out of what is held already.
 fn cover(mut held: Permit, bytes: usize, budget: &Budget) -> Result<Permit, Fault> {
     let missing = bytes.saturating_sub(held.bytes());
     if missing > 0 {
@@ -446,8 +422,8 @@ fn cover(mut held: Permit, bytes: usize, budget: &Budget) -> Result<Permit, Faul
     Ok(held)
 }
 
-/// The database is too far behind the spool. Nothing was handed over, so the code is not that of an
-/// outcome that is not known.
+/// Returns the refusal of a request that waits too long for the spool. Nothing was handed over, so
+/// the code is not that of an unknown outcome.
 fn behind(spool: &dyn Spooling<RowWrite>, place: &SpoolPlace) -> Refusal {
     let left = spool.level().map(|level| {
         let pairs = place.positions.iter().zip(&level.positions);
@@ -458,7 +434,7 @@ fn behind(spool: &dyn Spooling<RowWrite>, place: &SpoolPlace) -> Refusal {
     });
     let message = format!(
         "the database does not have yet what this request has to come after{far}; it has waited for {} seconds and was not executed. Send it again later",
-        PATIENCE.as_secs()
+        SPOOL_TIMEOUT.as_secs()
     );
     Fault::new(FaultClass::Unavailable, BEHIND, message).into()
 }

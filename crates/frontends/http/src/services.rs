@@ -1,4 +1,4 @@
-//! What the frontend is given by the program around it.
+//! The ports through which the program around the frontend serves it.
 
 use std::fmt;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use windrow_idempotency::Keys;
 use crate::ack::Ack;
 use crate::metrics::HttpMetrics;
 
-/// Whether the database behind the lanes answers. Asked by `GET /readyz`.
+/// A check that the database behind the lanes answers, for `GET /readyz`.
 #[async_trait]
 pub trait Readiness: Send + Sync {
     /// Asks whether the database answers. Cancel safe.
@@ -31,22 +31,22 @@ pub struct Services {
     /// Where writes go that are answered before the database has them, if there is a spool. Its
     /// memory is charged to the same budget.
     pub spool: Option<Arc<dyn Spooling<RowWrite>>>,
-    /// What executes requests with an `Idempotency-Key`, where the database can keep them.
+    /// Executes requests with an `Idempotency-Key`, if the database can keep keys.
     pub keys: Option<Keys>,
     /// When writes are answered whose request does not say so.
     pub ack: Ack,
-    /// Whether a table is the database's own ([`windrow_core::Database::owns`]): it is not served
-    /// unless it is listed.
+    /// Returns true for a table of the database's own ([`windrow_core::Database::owns`]), which is
+    /// not served unless it is listed.
     pub owns: Arc<dyn Fn(&TableName) -> bool + Send + Sync>,
-    /// Whether the database is there.
+    /// Checks that the database answers.
     pub ready: Arc<dyn Readiness>,
     /// All metrics in OpenMetrics text, for `GET /metrics`.
     pub metrics_text: Arc<dyn Fn() -> String + Send + Sync>,
-    /// What each lane is doing, for `GET /v1/lanes`.
+    /// Returns the activity of each lane, for `GET /v1/lanes`.
     pub lanes: Arc<dyn Fn() -> serde_json::Value + Send + Sync>,
     /// Where requests are traced: where their spans go.
     pub tracer: Option<Tracer>,
-    /// What this frontend counts.
+    /// The frontend's own counters.
     pub metrics: HttpMetrics,
 }
 

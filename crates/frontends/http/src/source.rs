@@ -12,8 +12,8 @@ use windrow_core::{SourceId, SpoolPlace};
 
 use crate::services::Services;
 
-/// How long one request waits for the database to apply what is in the spool, in all.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+/// The time that one request may wait, in all, for the database to apply what is in the spool.
+pub(crate) const SPOOL_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A way from a connection to the database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,7 +30,7 @@ pub(crate) enum Way {
 /// what the database may not have yet.
 pub(crate) struct WriteSource {
     lane: SourceId,
-    /// `None` where there is no spool.
+    /// `None` if there is no spool.
     spool: Option<SourceId>,
     /// `None` if there is no lane of reads.
     reads: Option<SourceId>,
@@ -46,7 +46,7 @@ struct State {
     reading: usize,
     /// Behind all that was acknowledged by the spool; `None` once the database has it.
     place: Option<Arc<SpoolPlace>>,
-    /// How long the request under way may still wait for the database.
+    /// The time that the request under way may still wait for the database.
     patience: Duration,
 }
 
@@ -61,7 +61,7 @@ impl State {
 }
 
 impl WriteSource {
-    /// A source that nobody else has.
+    /// Makes a source that nobody else has.
     pub(crate) fn new(services: &Services) -> Self {
         let (spool, reads) = (services.spool.as_ref(), services.reads.as_ref());
         Self {
@@ -73,7 +73,7 @@ impl WriteSource {
         }
     }
 
-    /// The identity of this connection on one of the ways.
+    /// Returns the identity of this connection on one of the ways.
     pub(crate) fn id(&self, way: Way) -> SourceId {
         match way {
             Way::Lane => None,
@@ -86,11 +86,11 @@ impl WriteSource {
     /// A request has come: it may wait as long as any.
     pub(crate) fn begin_request(&self) {
         if self.spool.is_some() {
-            self.state().patience = PATIENCE;
+            self.state().patience = SPOOL_TIMEOUT;
         }
     }
 
-    /// What is left of [`PATIENCE`].
+    /// Returns the time left of [`SPOOL_TIMEOUT`].
     pub(crate) fn patience(&self) -> Duration {
         self.state().patience
     }
@@ -136,8 +136,8 @@ impl WriteSource {
         Some(Pass { source: self, way })
     }
 
-    /// The place that the database must have reached before anything else of this client's is
-    /// executed; `None` where it has.
+    /// Returns the place that the database must have reached before anything else of this client's
+    /// is executed; `None` if it has.
     pub(crate) fn place(&self) -> Option<Arc<SpoolPlace>> {
         self.state().place.clone()
     }
@@ -174,7 +174,7 @@ pub(crate) struct Pass<'s> {
 }
 
 impl Pass<'_> {
-    /// The way that is free.
+    /// Returns the way that is free.
     pub(crate) fn way(&self) -> Way {
         self.way
     }

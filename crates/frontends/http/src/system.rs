@@ -1,6 +1,6 @@
-//! Tables of the database itself, and those in which Windrow keeps what it must remember. They are
-//! not served: the former show other users, their rights and their statements to whoever may use
-//! the API, and who writes to the latter can have writes lost or done twice.
+//! Tables of the database itself, and those in which Windrow keeps its bookkeeping. Neither is
+//! served: the former show other users, their rights and their statements to every client of the
+//! API, and a client that writes to the latter can have writes lost or done twice.
 
 use std::fmt;
 use std::sync::Arc;
@@ -17,17 +17,17 @@ const SCHEMAS: [&str; 5] = [
     "sys",
 ];
 
-/// What begins the names of tables that are found without a schema: PostgreSQL's and SQLite's own.
+/// Prefixes of table names that are found without a schema: PostgreSQL's and SQLite's own.
 const PREFIXES: [&str; 2] = ["pg_", "sqlite_"];
 
-/// What a database says of a name: whether it keeps that table for itself.
+/// A test of a name: true if the database keeps that table for itself.
 pub(crate) type Owns = Arc<dyn Fn(&TableName) -> bool + Send + Sync>;
 
 /// Which tables are the database's own, and which of them are served all the same.
 #[derive(Clone, Default)]
 pub(crate) struct SystemTables {
     listed: Vec<Box<str>>,
-    /// What is the own of this database alone.
+    /// The test of the database at hand.
     owns: Option<Owns>,
 }
 
@@ -38,7 +38,7 @@ impl fmt::Debug for SystemTables {
 }
 
 impl SystemTables {
-    /// Those that are listed, as requests name them, are served.
+    /// Serves the listed tables, by the names that requests use.
     pub(crate) fn new(listed: &[Box<str>], owns: Owns) -> Self {
         Self {
             listed: listed.to_vec(),

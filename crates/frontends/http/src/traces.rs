@@ -9,7 +9,7 @@ use windrow_core::{TraceContext, TracedRequest, Tracer};
 const TRACEPARENT: &str = "traceparent";
 
 /// Begins the span of a request, if it is to be collected: `name` is its method and the form of its
-/// path. The path itself names keys, and is not told.
+/// path. The path itself names keys, and is not part of the span.
 pub(crate) fn begin(
     tracer: &Tracer,
     head: &Parts,
@@ -30,7 +30,7 @@ pub(crate) fn end(mut traced: TracedRequest, status: StatusCode) {
     traced.end(status.is_server_error());
 }
 
-/// What its client says. Two of them say nothing: nobody knows which one is meant.
+/// Returns the client's span. Two headers count as none: the right one is unknown.
 fn caller(head: &Parts) -> Option<TraceContext> {
     let mut values = head.headers.get_all(TRACEPARENT).iter();
     match (values.next(), values.next()) {

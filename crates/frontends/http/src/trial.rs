@@ -1,5 +1,5 @@
-//! What bytes of any kind are tried with: chance makes them up (`./test fuzz`), and every test run
-//! takes those that it kept.
+//! Checks for arbitrary bytes: `./test fuzz` makes them up, and every test run takes those that
+//! were kept.
 
 use http::Method;
 use windrow_core::{Op, TableName};

@@ -12,9 +12,8 @@ use http_body::{Body, Frame, SizeHint};
 use tokio_util::sync::CancellationToken;
 use windrow_core::{AnswerPermit, AnswerRoom, SpoolPlace};
 
-use crate::answers::chunks::Chunks;
+use crate::answers::chunks::{Chunks, PIECE, Pieces};
 use crate::answers::live::Live;
-use crate::answers::pieces::{PIECE, Pieces};
 use crate::connection_state::{Answering, ConnectionState};
 
 /// A place in the spool behind all rows of a request that it has taken.
@@ -39,7 +38,7 @@ pub(crate) enum AnswerBody {
 }
 
 impl AnswerBody {
-    /// A body that is written while it is sent.
+    /// Makes a body that is written while it is sent.
     pub(crate) fn chunked(chunks: impl Chunks + 'static) -> Self {
         Self::Chunked(Box::new(chunks), None)
     }
@@ -54,7 +53,7 @@ impl AnswerBody {
         }
     }
 
-    /// Has the connection know until when there is something to write; false where all of the body
+    /// Has the connection know until when there is something to write; false if all of the body
     /// is there. A live body ends when `stop` is cancelled.
     pub(crate) fn keep(&mut self, state: &Arc<ConnectionState>, stop: &CancellationToken) -> bool {
         match self {
@@ -101,22 +100,22 @@ impl Body for AnswerBody {
     }
 }
 
-/// An answer of JSON, all of which is there.
+/// Returns an answer of JSON, all of which is there.
 pub fn whole_json(status: StatusCode, body: impl Into<Bytes>) -> Response<Bytes> {
     with_type(status, JSON, body.into())
 }
 
-/// An answer of JSON.
+/// Returns an answer of JSON.
 pub(crate) fn of_json(status: StatusCode, body: impl Into<Bytes>) -> Answer {
     whole_json(status, body).map(AnswerBody::Whole)
 }
 
-/// An answer of JSON that is written while it is sent.
+/// Returns an answer of JSON that is written while it is sent.
 pub(crate) fn chunked_json(status: StatusCode, chunks: impl Chunks + 'static) -> Answer {
     with_type(status, JSON, AnswerBody::chunked(chunks))
 }
 
-/// An answer of some other kind.
+/// Returns an answer of some other kind.
 pub(crate) fn typed(status: StatusCode, kind: &'static str, body: impl Into<Bytes>) -> Answer {
     let kind = HeaderValue::from_static(kind);
     with_type(status, kind, AnswerBody::Whole(body.into()))
@@ -129,7 +128,7 @@ pub(crate) fn with_type<B>(status: StatusCode, kind: HeaderValue, body: B) -> Re
     answer
 }
 
-/// Asks the client to come back, where its request may succeed later.
+/// Asks the client to come back, if its request may succeed later.
 pub(crate) fn add_retry<B>(answer: &mut Response<B>) {
     if matches!(
         answer.status(),

@@ -19,10 +19,10 @@ use crate::answers::ledger::returned_bytes;
 /// Of so many kinds of requests it is kept how long their answers are. Past it all are forgotten.
 const KINDS: usize = 4096;
 
-/// How long writes wait for room for their answers.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// The time that writes wait for room for their answers.
+const ROOM_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How long the answers are that give certain columns of a table back.
+/// The usual length of answers, by table and returned columns.
 #[derive(Debug, Default)]
 pub(crate) struct UsualAnswers {
     hasher: foldhash::fast::RandomState,
@@ -33,13 +33,14 @@ pub(crate) struct UsualAnswers {
 #[derive(Debug)]
 pub(crate) struct ExpectedAnswers {
     permit: AnswerPermit,
-    /// So many writes of one kind each, in their order; `None`: they give nothing back.
+    /// The kinds of the writes in their order, each with the number of writes; `None`: nothing is
+    /// returned.
     runs: SmallVec<[(Option<Arc<UsualAnswer>>, usize); 1]>,
 }
 
 impl UsualAnswers {
     /// Returns what the answers to units are expected to be, and notes in each unit if that is
-    /// long. `None` where all of them are short because nothing is given back.
+    /// long. `None` if all of them are short because nothing is given back.
     pub(crate) fn of(&self, units: &mut [Unit<RowWrite>]) -> Option<ExpectedAnswers> {
         let mut writes = units.iter().flat_map(Unit::work);
         if writes.all(|write| write.shape.returning == Returning::Nothing) {
@@ -92,8 +93,8 @@ impl UsualAnswers {
 }
 
 impl ExpectedAnswers {
-    /// The room that all of them are expected to take, in bytes; 0 where that is not worth
-    /// counting.
+    /// Returns the room that all of them are expected to take, in bytes; 0 if that is too little to
+    /// count.
     fn bytes(&self, room: &AnswerRoom) -> usize {
         let each = self.runs.iter().map(|(usual, times)| {
             let expected = usual.as_ref().map_or(0, |usual| usual.room(room));
@@ -110,13 +111,13 @@ impl ExpectedAnswers {
     pub(crate) async fn take(&mut self, room: &AnswerRoom) -> Result<(), Fault> {
         let bytes = self.bytes(room);
         if bytes > 0 {
-            let taken = timeout(PATIENCE, room.take(bytes)).await;
+            let taken = timeout(ROOM_TIMEOUT, room.take(bytes)).await;
             self.hold(room, taken.map_err(|_| no_room())?);
         }
         Ok(())
     }
 
-    /// Takes room for them at once; false where there is none.
+    /// Takes room for them at once; false if there is none.
     pub(crate) fn try_take(&mut self, room: &AnswerRoom) -> bool {
         let bytes = self.bytes(room);
         if bytes > 0 {
@@ -135,7 +136,7 @@ impl ExpectedAnswers {
         self.permit = permit;
     }
 
-    /// The answers are there: what they take is remembered for the next, and counted.
+    /// Remembers the length of the answers for the next, and counts it.
     pub(crate) fn known(mut self, room: &AnswerRoom, outcomes: &Outcomes<RowDone>) -> AnswerPermit {
         let kinds = self.runs.iter();
         let mut kinds = kinds.flat_map(|(usual, times)| std::iter::repeat_n(usual, *times));
@@ -168,7 +169,7 @@ impl ExpectedAnswers {
 fn no_room() -> Fault {
     let message = format!(
         "the room for answers that wait for their clients (a quarter of limits.memory) has been full for {} seconds; nothing was handed over, try again later",
-        PATIENCE.as_secs()
+        ROOM_TIMEOUT.as_secs()
     );
     Fault::new(FaultClass::Overloaded, "53200", message)
 }

@@ -39,7 +39,7 @@ pub(crate) enum Run {
     Code { code: Cow<'static, str>, times: u64 },
 }
 
-/// What became of the rows so far, in their order.
+/// The outcomes of the rows so far, in their order.
 #[derive(Debug)]
 pub(crate) struct Ledger {
     wanted: Results,
@@ -54,7 +54,8 @@ pub(crate) struct Ledger {
 }
 
 impl Ledger {
-    /// An empty one. What it keeps is charged to the budget. `ack` says what its successes are.
+    /// Makes an empty ledger. Its results are charged to the budget. `ack` says what its successes
+    /// are.
     pub(crate) fn new(wanted: Results, ack: Ack, budget: Budget) -> Self {
         Self {
             wanted,
@@ -152,7 +153,7 @@ impl Ledger {
         Ok(())
     }
 
-    /// True where memory was charged.
+    /// True if memory was charged.
     pub(crate) fn holds_memory(&self) -> bool {
         self.permit.bytes() > 0
     }
@@ -173,13 +174,13 @@ impl Ledger {
         self.wanted
     }
 
-    /// The runs, and the permit for their memory.
+    /// Returns the runs, and the permit for their memory.
     pub(crate) fn into_runs(self) -> (Vec<Run>, Permit) {
         (self.runs, self.permit)
     }
 }
 
-/// Bytes that a success with returned values takes.
+/// Returns the bytes that a success with returned values takes.
 pub(crate) fn returned_bytes(done: &RowDone) -> usize {
     let rows = done.returned.iter().flat_map(|returned| &returned.rows);
     let values: usize = rows

@@ -19,7 +19,7 @@ pub struct Live {
 }
 
 impl Live {
-    /// A body of these chunks, none of which is empty.
+    /// Makes a body of these chunks, none of which is empty.
     pub fn new(chunks: impl Stream<Item = Bytes> + Send + 'static) -> Self {
         Self {
             chunks: chunks.boxed(),
@@ -34,7 +34,7 @@ impl Live {
         self.kept = Some(answering);
     }
 
-    /// The next chunk, `None` at the end.
+    /// Returns the next chunk, `None` at the end.
     pub(crate) fn poll_chunk(&mut self, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
         let stop = self.stop.as_mut();
         if stop.is_some_and(|stop| stop.as_mut().poll(cx).is_ready()) {

@@ -1,4 +1,4 @@
-//! What clients are answered: errors, results, values as JSON.
+//! Answers to clients: errors, results, values as JSON.
 
 mod answer;
 mod chunks;
@@ -6,7 +6,6 @@ pub(crate) mod expected;
 pub mod json;
 pub(crate) mod ledger;
 mod live;
-mod pieces;
 pub(crate) mod refusal;
 mod report;
 

@@ -36,7 +36,7 @@ impl Refusal {
         }))
     }
 
-    /// An error of HTTP itself.
+    /// Makes an error of HTTP itself.
     pub fn protocol(status: StatusCode, message: impl Into<Box<str>>) -> Self {
         Self::new(status, Fault::new(FaultClass::Invalid, PROTOCOL, message))
     }
@@ -68,12 +68,12 @@ impl Refusal {
         self
     }
 
-    /// The status that says so.
+    /// Returns the status.
     pub fn status(&self) -> StatusCode {
         self.0.status
     }
 
-    /// What is wrong.
+    /// Returns the error.
     pub fn fault(&self) -> &Fault {
         &self.0.fault
     }
@@ -87,7 +87,7 @@ impl Refusal {
         self.into_whole().map(AnswerBody::Whole)
     }
 
-    /// The answer in the frontend's own form.
+    /// Returns the answer in the frontend's own form.
     pub fn into_whole(self) -> Response<Bytes> {
         let mut body = Vec::with_capacity(256);
         body.push(b'{');
@@ -102,7 +102,7 @@ impl Refusal {
         answer
     }
 
-    /// What else the client is told, besides the body.
+    /// Adds the headers that belong to the refusal.
     pub fn add_headers<B>(&self, answer: &mut Response<B>) {
         answer::add_retry(answer);
         if let Some(methods) = self.0.allow {
@@ -122,7 +122,7 @@ impl From<Fault> for Refusal {
     }
 }
 
-/// The status that a fault has.
+/// Returns the status that a fault has.
 pub(crate) fn status_of(class: FaultClass) -> StatusCode {
     match class {
         FaultClass::Invalid => StatusCode::BAD_REQUEST,

@@ -62,7 +62,7 @@ impl Charge {
         self.permit.shrink_to(self.used);
     }
 
-    /// The permit for what was added and not removed.
+    /// Returns the permit for what was added and not removed.
     pub fn into_permit(mut self) -> Permit {
         self.permit.shrink_to(self.used);
         self.permit

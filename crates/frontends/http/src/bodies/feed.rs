@@ -14,8 +14,8 @@ use crate::answers::Refusal;
 use crate::bodies::inflate::{self, Inflate, Piece};
 use crate::connection_state::{ConnectionState, Phase};
 
-/// What is read and thrown away of a refused body before it is answered, at most. A client that is
-/// still writing may otherwise see only a reset connection and not the answer.
+/// The most bytes of a refused body that are read and thrown away before it is answered. A client
+/// that is still writing may otherwise see only a reset connection and not the answer.
 const DRAIN_BYTES: usize = 64 << 20;
 const DRAIN_TIME: Duration = Duration::from_secs(5);
 
@@ -74,7 +74,7 @@ impl<'a> Feed<'a> {
         packed.then(|| Box::new(Inflate::new()))
     }
 
-    /// The body of a part of an envelope.
+    /// Makes the body of a part of an envelope.
     pub(crate) fn held(body: Bytes, headers: &HeaderMap, connection: &'a ConnectionState) -> Self {
         Self {
             ended: body.is_empty(),
@@ -87,17 +87,17 @@ impl<'a> Feed<'a> {
         }
     }
 
-    /// True where the body is in memory as a whole.
+    /// True if the body is in memory as a whole.
     pub(crate) fn is_held(&self) -> bool {
         matches!(self.body, Source::Memory(_))
     }
 
-    /// The state of the connection that it comes by.
+    /// Returns the state of the connection that it comes by.
     pub(crate) fn connection(&self) -> &'a ConnectionState {
         self.connection
     }
 
-    /// How long the body is, where its head says so. How much a packed one holds, it does not say.
+    /// Returns the length of the body, if its head says it. The head of a packed body does not.
     pub(crate) fn length(&self) -> Option<u64> {
         match &self.body {
             _ if self.packed.is_some() => None,
@@ -111,8 +111,8 @@ impl<'a> Feed<'a> {
         self.ended && self.packed.is_none()
     }
 
-    /// Whether memory is held until the rest is there: then it has to come at a pace, while others
-    /// want memory.
+    /// Notes if memory is held until the rest is there: then it has to come at a pace, while other
+    /// clients want memory.
     pub(crate) fn holds(&self, holds: bool) {
         if !self.is_held() {
             self.connection.set_holds(holds);
@@ -134,7 +134,7 @@ impl<'a> Feed<'a> {
         }
     }
 
-    /// The next bytes, unpacked, never an empty chunk; `None` at the end.
+    /// Returns the next bytes, unpacked, never an empty chunk; `None` at the end.
     pub(crate) fn poll_chunk(
         &mut self,
         cx: &mut Context<'_>,
@@ -165,7 +165,7 @@ impl<'a> Feed<'a> {
         }
     }
 
-    /// The next bytes as they are sent.
+    /// Returns the next bytes as they are sent.
     fn poll_sent(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<Bytes>, Refusal>> {
         if self.ended {
             return Poll::Ready(Ok(None));

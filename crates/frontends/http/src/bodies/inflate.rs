@@ -13,7 +13,7 @@ use crate::answers::Refusal;
 /// The most bytes of a piece.
 const PIECE: usize = 64 << 10;
 
-/// Whether a body is packed by gzip, by its headers.
+/// Returns true if the headers say that a body is packed by gzip.
 pub(super) fn is_packed(headers: &HeaderMap) -> bool {
     let encoding = headers.get(CONTENT_ENCODING);
     encoding.is_some_and(|named| {
@@ -28,7 +28,7 @@ pub(super) struct Inflate {
     decoder: MultiGzDecoder<Arrived>,
 }
 
-/// What comes next.
+/// The next event of unpacking.
 pub(super) enum Piece {
     /// Bytes, at least one.
     Bytes(Bytes),
@@ -38,7 +38,7 @@ pub(super) enum Piece {
     End,
 }
 
-/// What has come and is not unpacked yet.
+/// Packed bytes that have come and are not unpacked yet.
 #[derive(Debug, Default)]
 struct Arrived {
     chunk: Bytes,
@@ -126,7 +126,7 @@ mod tests {
         encoder.finish().unwrap()
     }
 
-    /// What comes out of chunks of this size, and the largest piece.
+    /// Unpacks chunks of this size; returns the bytes and the largest piece.
     fn unpacked(packed: &[u8], chunk: usize) -> Result<(Vec<u8>, usize), Refusal> {
         let (mut inflate, mut out, mut largest) = (Inflate::new(), Vec::new(), 0);
         let mut chunks = packed.chunks(chunk);

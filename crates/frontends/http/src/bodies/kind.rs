@@ -1,4 +1,4 @@
-//! What kind of body it is, by its headers.
+//! The kind of a body, by its headers.
 
 use http::header::{CONTENT_ENCODING, CONTENT_TYPE, TRANSFER_ENCODING};
 use http::{HeaderMap, StatusCode};
@@ -7,7 +7,7 @@ use crate::answers::Refusal;
 
 /// The kinds of body that rows come in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum BodyKind {
     /// An object or an array.
     Json,
     /// One object a line.
@@ -19,18 +19,18 @@ pub(crate) enum Kind {
 const ACCEPTED: &str =
     "application/json, application/x-ndjson (also application/ndjson, application/jsonl), text/csv";
 
-/// What a page's form can send, and what `curl -d` says by itself.
+/// The content type of a page's form, and of `curl -d`.
 const FORM: &str = "application/x-www-form-urlencoded";
 
-/// The kind, from `Content-Type`. None given, as in the parts of an envelope, means JSON.
-pub(crate) fn of(headers: &HeaderMap) -> Result<Kind, Refusal> {
+/// Returns the kind, from `Content-Type`. None given, as in the parts of an envelope, means JSON.
+pub(crate) fn of(headers: &HeaderMap) -> Result<BodyKind, Refusal> {
     check_encoding(headers)?;
     let Some(value) = headers.get(CONTENT_TYPE) else {
-        return Ok(Kind::Json);
+        return Ok(BodyKind::Json);
     };
     // The common case first, without any look at parameters.
     if value.as_bytes() == b"application/json" {
-        return Ok(Kind::Json);
+        return Ok(BodyKind::Json);
     }
     let text = String::from_utf8_lossy(value.as_bytes());
     let mut parts = text.split(';');
@@ -39,17 +39,17 @@ pub(crate) fn of(headers: &HeaderMap) -> Result<Kind, Refusal> {
         check_charset(parameter)?;
     }
     match kind.as_str() {
-        "application/json" => Ok(Kind::Json),
+        "application/json" => Ok(BodyKind::Json),
         FORM => Err(unsupported(format!(
             "the content type {FORM}, which curl sends with -d, is not accepted; use curl --json, or send one of {ACCEPTED}"
         ))),
-        "application/x-ndjson" | "application/ndjson" | "application/jsonl" => Ok(Kind::Ndjson),
-        "text/csv" => Ok(Kind::Csv),
+        "application/x-ndjson" | "application/ndjson" | "application/jsonl" => Ok(BodyKind::Ndjson),
+        "text/csv" => Ok(BodyKind::Csv),
         _ => Err(wrong_type(&kind)),
     }
 }
 
-/// How a body may be packed; whoever reads it unpacks it.
+/// The encodings that the reader of a body unpacks.
 const ENCODINGS: [&[u8]; 3] = [b"identity", b"gzip", b"x-gzip"];
 
 /// Refuses a body that is packed in a way that is not known, or in several.
@@ -84,14 +84,14 @@ pub(crate) fn check_coding(headers: &HeaderMap) -> Result<(), Refusal> {
     }
 }
 
-/// A body of a kind that is not accepted here.
+/// Returns the refusal of a content type.
 pub(crate) fn wrong_type(kind: &str) -> Refusal {
     unsupported(format!(
         "the content type {kind:?} is not accepted; send one of {ACCEPTED}"
     ))
 }
 
-/// A body that does not say what it is.
+/// Returns the refusal of a body without a content type.
 pub(crate) fn missing() -> Refusal {
     unsupported(format!(
         "the header Content-Type is missing; send one of {ACCEPTED}"
@@ -104,8 +104,8 @@ pub(crate) fn missing() -> Refusal {
 /// 415 for anything else.
 pub fn only_json(headers: &HeaderMap) -> Result<(), Refusal> {
     match of(headers)? {
-        Kind::Json => Ok(()),
-        Kind::Ndjson | Kind::Csv => Err(unsupported(
+        BodyKind::Json => Ok(()),
+        BodyKind::Ndjson | BodyKind::Csv => Err(unsupported(
             "only application/json is accepted here".to_owned(),
         )),
     }
@@ -125,7 +125,7 @@ fn check_charset(parameter: &str) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// A body of a kind that is not accepted.
+/// Returns a refusal with status 415.
 pub(crate) fn unsupported(message: String) -> Refusal {
     Refusal::protocol(StatusCode::UNSUPPORTED_MEDIA_TYPE, message)
 }
@@ -134,7 +134,7 @@ pub(crate) fn unsupported(message: String) -> Refusal {
 mod tests {
     use super::*;
 
-    fn kind(value: &str) -> Result<Kind, StatusCode> {
+    fn kind(value: &str) -> Result<BodyKind, StatusCode> {
         let mut headers = HeaderMap::new();
         headers.insert(CONTENT_TYPE, value.parse().unwrap());
         of(&headers).map_err(|refusal| refusal.status())
@@ -142,12 +142,12 @@ mod tests {
 
     #[test]
     fn names_have_no_case_and_parameters_are_read() {
-        assert_eq!(of(&HeaderMap::new()).unwrap(), Kind::Json);
-        assert_eq!(kind("Application/JSON; charset=UTF-8"), Ok(Kind::Json));
-        assert_eq!(kind("application/jsonl"), Ok(Kind::Ndjson));
+        assert_eq!(of(&HeaderMap::new()).unwrap(), BodyKind::Json);
+        assert_eq!(kind("Application/JSON; charset=UTF-8"), Ok(BodyKind::Json));
+        assert_eq!(kind("application/jsonl"), Ok(BodyKind::Ndjson));
         assert_eq!(
             kind("text/csv; header=present; charset=\"utf-8\""),
-            Ok(Kind::Csv)
+            Ok(BodyKind::Csv)
         );
         let refused = Err(StatusCode::UNSUPPORTED_MEDIA_TYPE);
         assert_eq!(kind("application/x-www-form-urlencoded"), refused);
@@ -165,7 +165,7 @@ mod tests {
         let mut headers = HeaderMap::new();
         for known in ["gzip", "GZIP", "x-gzip", "identity"] {
             headers.insert(CONTENT_ENCODING, known.parse().unwrap());
-            assert_eq!(of(&headers).unwrap(), Kind::Json, "{known}");
+            assert_eq!(of(&headers).unwrap(), BodyKind::Json, "{known}");
         }
         for unknown in ["br", "gzip, gzip", "zstd"] {
             headers.insert(CONTENT_ENCODING, unknown.parse().unwrap());

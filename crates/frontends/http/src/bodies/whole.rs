@@ -35,9 +35,9 @@ impl Limit {
 /// Bytes and the memory they are charged with.
 #[derive(Debug)]
 pub struct Whole {
-    /// What was read.
+    /// The bytes that were read.
     pub bytes: Bytes,
-    /// The memory that it takes; empty where it lies in the connection's own buffer.
+    /// The memory that it takes; empty if it lies in the connection's own buffer.
     pub permit: Permit,
 }
 
@@ -46,7 +46,7 @@ impl Feed<'_> {
     /// asked for.
     ///
     /// # Errors
-    /// 413 past the limit, 429 where the budget has no room, and those of a body that does not come
+    /// 413 past the limit, 429 if the budget has no room, and those of a body that does not come
     /// or is no HTTP.
     pub async fn all(&mut self, limit: Limit, budget: &Budget) -> Result<Whole, Refusal> {
         limit.check(self.length().unwrap_or(0))?;
@@ -58,7 +58,7 @@ impl Feed<'_> {
     /// lies in the connection's own buffer.
     ///
     /// # Errors
-    /// 413 past the limit, 429 where the budget has no room, and those of [`Feed::chunk`].
+    /// 413 past the limit, 429 if the budget has no room, and those of [`Feed::chunk`].
     pub(crate) async fn rest(
         &mut self,
         first: Bytes,
@@ -91,7 +91,7 @@ impl Feed<'_> {
         let announced = self.length().and_then(|n| usize::try_from(n).ok());
         let whole = announced.map_or(usize::MAX, |rest| first.len().saturating_add(rest));
         if announced.is_some() && whole > budget.total() {
-            // It could never be held: told before it is read.
+            // A body that could never be held is refused before it is read.
             charge.add(whole)?;
         }
         let mut charged = first.len();

@@ -38,7 +38,7 @@ impl CollectedAnswers {
     /// Room for so many answers.
     ///
     /// # Errors
-    /// 429 where the budget has no room for them.
+    /// 429 if the budget has no room for them.
     pub(super) fn new(dashed: &str, parts: usize, mut charge: Charge) -> Result<Self, Refusal> {
         charge.add(parts.saturating_mul(PART))?;
         let mut answers = Vec::new();
@@ -71,7 +71,7 @@ impl CollectedAnswers {
         }
     }
 
-    /// How many answers have a status of 400 or more.
+    /// Counts the answers with a status of 400 or more.
     pub(super) fn errors(&self) -> u64 {
         self.errors
     }
@@ -81,7 +81,7 @@ impl CollectedAnswers {
         EnvelopeBody::new(answers, &self.dashed, self.charge.into_permit())
     }
 
-    /// All of a part that stands before the body of its answer.
+    /// Returns the text of a part before the body of its answer.
     fn lead(&self, part: &PartAnswer) -> Box<[u8]> {
         let length = match part.answer.body() {
             AnswerBody::Whole(bytes) if part.method != Method::HEAD => Some(bytes.len()),
@@ -98,8 +98,8 @@ impl CollectedAnswers {
     }
 }
 
-/// The answer to a part whose own answer is too long for the memory that is left. A read can be
-/// asked again; a write has taken place, so its status stays.
+/// Returns the answer to a part whose own answer is too long for the memory that is left. A read
+/// can be asked again; a write has taken place, so its status stays.
 fn without_room(part: &PartAnswer, length: usize) -> Answer {
     let message = format!(
         "the answer of this part has {length} bytes, and the memory budget (limits.memory) has no room for it in this envelope"

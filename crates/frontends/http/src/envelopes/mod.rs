@@ -1,10 +1,9 @@
 //! Requests within a request: a multipart envelope, whose format is `windrow_envelopes`.
 //!
 //! The envelope is read and checked as a whole, up to `http.max_body`, before any part of it is
-//! executed: a malformed one has done nothing. Then its parts are answered by whoever answers
-//! requests that come alone ([`PartAnswerer`]), many at once, so that the lane joins them; each
-//! begins when the one before it has handed its writes over, so that what touches one key keeps its
-//! order.
+//! executed: a malformed one has done nothing. Then its parts are answered as requests of their own
+//! ([`PartAnswerer`]), many at once, so that the lane joins them. Each begins when the one before
+//! it has handed its writes over, so that writes of one key keep their order.
 
 mod body;
 mod collected;
@@ -25,7 +24,7 @@ use collected::CollectedAnswers;
 
 pub(crate) use part::{Part, PartAnswerer};
 
-/// True where the content type says that the body is an envelope.
+/// True if the content type says that the body is an envelope.
 pub(crate) fn is_one(headers: &HeaderMap) -> bool {
     let kind = headers.get(CONTENT_TYPE).map(HeaderValue::as_bytes);
     let kind = kind.and_then(|kind| kind.split(|b| *b == b';').next());
@@ -33,7 +32,7 @@ pub(crate) fn is_one(headers: &HeaderMap) -> bool {
         .is_some_and(windrow_envelopes::is_envelope)
 }
 
-/// A part that is an envelope itself.
+/// Returns the refusal of a part that is an envelope itself.
 pub(crate) fn nested() -> Refusal {
     Refusal::protocol(
         StatusCode::BAD_REQUEST,
@@ -46,7 +45,7 @@ pub(crate) fn nested() -> Refusal {
 ///
 /// # Errors
 /// 400 for an envelope that makes no sense, 413 for one that is too large, 415 for another kind of
-/// body, 429 where the budget has no room; nothing of it was executed then.
+/// body, 429 if the budget has no room; nothing of it was executed then.
 pub(crate) async fn run(
     answerer: &impl PartAnswerer,
     request: &RequestContext<'_>,

@@ -20,13 +20,12 @@ pub(crate) struct Part<'a> {
     pub(crate) trace: Option<&'a Trace>,
 }
 
-/// Whoever answers requests that come alone: an envelope is given it, and knows nothing else of how
-/// its parts are answered.
+/// Answers the parts of an envelope as requests of their own.
 pub(crate) trait PartAnswerer: Sync {
     /// Answers one part, whose envelope has shown the token.
     fn answer(&self, part: Part<'_>) -> impl Future<Output = Answer> + Send;
 
-    /// The answer to a part that could not be read, in the form that the clients of the envelope's
-    /// path know.
+    /// Returns the answer to a part that could not be read, in the form that the clients of the
+    /// envelope's path know.
     fn refuse(&self, envelope: &Parts, refusal: Refusal) -> Answer;
 }

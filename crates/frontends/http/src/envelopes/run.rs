@@ -21,12 +21,12 @@ use crate::request::RequestContext;
 /// up.
 const WINDOW: usize = 1000;
 
-/// What the parts of an envelope share.
+/// State that the parts of an envelope share.
 struct Envelope<'e, A> {
     answerer: &'e A,
     request: &'e RequestContext<'e>,
     connection: &'e ConnectionState,
-    /// What a target without a leading slash is put behind.
+    /// The path before a target without a leading slash.
     base: &'e str,
 }
 
@@ -111,7 +111,7 @@ where
     S: Fn(EnvelopePart, Arc<Handover>) -> Pin<Box<F>>,
     F: Future<Output = PartAnswer>,
 {
-    /// The next answer, in the order in which they come; `None` after the last.
+    /// Returns the next answer, in the order in which they come; `None` after the last.
     fn next(&mut self, cx: &mut Context<'_>) -> Poll<Option<PartAnswer>> {
         while self.current.is_some() || self.begin() {
             let Some((handover, part)) = &mut self.current else {

@@ -53,7 +53,7 @@ pub(crate) async fn run(
         Ok(dones) => dones.into_iter().for_each(|done| ledger.done(done)),
         Err(failed) => return Err(refuse(failed)),
     }
-    // The rows are taken: their results are told even where there is no room to charge them.
+    // The rows are taken: their results are sent even if there is no room to charge them.
     drop(ledger.charge(Duration::ZERO).await);
     Ok(answers::chunked_json(
         ack.status(),
@@ -82,7 +82,7 @@ impl Take for Rows {
     }
 }
 
-/// A unit that failed: 409 where one of its rows is to blame, and which one.
+/// Returns the refusal of a unit: 409 with the place of the row, if one of its rows failed.
 pub(crate) fn refuse(failed: UnitFault<RowDone>) -> Refusal {
     let class = failed.fault.class;
     let status = match class {

@@ -8,6 +8,7 @@ use serde::Deserialize;
 use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, Visitor};
 use serde_json::value::RawValue;
 use windrow_core::{Fault, Op, Permit, RowDone, RowWrite, Unit, Work};
+use windrow_idempotency::Extent;
 
 use crate::ack::Ack;
 use crate::answers::json::{self, ErrorPosition};
@@ -35,7 +36,7 @@ enum Field {
 /// Reads the object of a body.
 struct EnvelopeReader<'s>(Elements<'s>);
 
-/// What is known of an operation before it is handed over, and what of it is kept for its answer.
+/// An operation before it is handed over, and what its answer needs of it.
 struct Slot {
     id: Option<Box<RawValue>>,
     is_get: bool,
@@ -234,14 +235,12 @@ async fn hand_over(
     let (count, alone) = (groups.len(), groups.len() == 1);
     for (at, group) in groups.into_iter().enumerate() {
         let (writes, held) = (group.writes.len(), permit.split(group.bytes));
-        let handed_over = match at + 1 == count {
-            true => request.outcomes_of(group.ack, group.writes, held).await,
-            false => {
-                let more = request.outcomes_before_more(group.ack, group.writes, held);
-                more.await
-            }
+        let extent = match at + 1 == count {
+            true => Extent::Last,
+            false => Extent::More,
         };
-        match handed_over {
+        let handed_over = request.outcomes_of(group.ack, group.writes, held, extent);
+        match handed_over.await {
             Ok(ended) => outcomes.extend(ended.into_iter().map(done_of)),
             Err(refusal) if alone => return Err(refusal),
             Err(refusal) => {

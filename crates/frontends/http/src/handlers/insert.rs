@@ -9,7 +9,7 @@ use windrow_core::{Fault, Op, Permit, RowDone, RowWrite};
 use crate::ack::Ack;
 use crate::answers::{self, Answer, Refusal, json};
 use crate::bodies::Feed;
-use crate::bodies::kind::{self, Kind};
+use crate::bodies::kind::{self, BodyKind};
 use crate::handlers::{atomic, pump};
 use crate::plan::Plan;
 use crate::request::RequestContext;
@@ -29,12 +29,12 @@ pub(crate) async fn run(
     let ack = app.ack(what, options.atomic, options.ack)?;
     let max_row = app.config.max_row;
     let (first, stream) = match kind {
-        Kind::Ndjson => (Bytes::new(), RowStream::ndjson(&plan, max_row)),
-        Kind::Csv => {
+        BodyKind::Ndjson => (Bytes::new(), RowStream::ndjson(&plan, max_row)),
+        BodyKind::Csv => {
             let style = &plan.options.csv;
             (Bytes::new(), RowStream::csv(&plan, style, max_row))
         }
-        Kind::Json => {
+        BodyKind::Json => {
             let first = beginning(feed, max_row).await?;
             match first.trim_ascii_start().first() {
                 Some(b'[') => (first, RowStream::array(&plan, max_row)),
@@ -79,7 +79,7 @@ fn empty() -> Refusal {
     .into()
 }
 
-/// A body that is one object: one row, one answer.
+/// Writes the row of a body that is one object.
 async fn one(
     request: &RequestContext<'_>,
     ack: Ack,

@@ -83,7 +83,7 @@ fn not_found(table: &str) -> Refusal {
     Refusal::new(StatusCode::NOT_FOUND, fault)
 }
 
-/// The plan, and the values of the key. They are text; the sink knows the columns' types.
+/// Returns the plan, and the values of the key. They are text; the sink knows the columns' types.
 fn plan(
     request: &RequestContext<'_>,
     op: Op,

@@ -44,7 +44,7 @@ struct Fields<'a> {
     ack: Option<Cow<'a, str>>,
 }
 
-/// The `id` of an operation as it stands in the text, whatever else is wrong with it.
+/// Returns the `id` of an operation as it stands in the text, whatever else is wrong with it.
 pub(crate) fn id_of(operation: &RawValue) -> Option<&RawValue> {
     #[derive(Deserialize)]
     struct Id<'a> {
@@ -79,7 +79,7 @@ pub(crate) fn read(
     Ok((write, ack.transpose()?))
 }
 
-/// The `op` of an operation whatever else is wrong with it.
+/// Returns the `op` of an operation whatever else is wrong with it.
 fn op_of(operation: &RawValue) -> Option<&str> {
     #[derive(Deserialize)]
     struct Op<'a> {
@@ -89,7 +89,7 @@ fn op_of(operation: &RawValue) -> Option<&str> {
     Some(serde_json::from_str::<Op<'_>>(operation.get()).ok()?.op)
 }
 
-/// How each operation is written.
+/// The form of each operation.
 const FORMS: [(&str, &str); 5] = [
     (
         "insert",

@@ -1,4 +1,4 @@
-//! What operators ask for.
+//! Answers for operators.
 
 use bytes::Bytes;
 use http::StatusCode;
@@ -7,7 +7,7 @@ use crate::answers::{self, Answer, Refusal};
 use crate::endpoint::Endpoint;
 use crate::request::RequestContext;
 
-/// What stands at `/`.
+/// The text at `/`.
 pub const INDEX: &str = "Windrow: single-row writes in, multi-row statements out.\n\n\
     POST /v1/tables/{table}/rows   write rows: JSON, NDJSON or CSV\n\
     GET  /openapi.json             the whole API\n\
@@ -15,7 +15,7 @@ pub const INDEX: &str = "Windrow: single-row writes in, multi-row statements out
     GET  /metrics                  figures for Prometheus\n\
     GET  /healthz, /readyz         whether this process, and its database, are well\n";
 
-/// The answers that need no waiting.
+/// Returns the answers that need no waiting.
 pub(crate) fn fixed(request: &RequestContext<'_>, endpoint: Endpoint) -> Answer {
     let services = &request.app.services;
     match endpoint {
@@ -30,12 +30,12 @@ pub(crate) fn fixed(request: &RequestContext<'_>, endpoint: Endpoint) -> Answer 
     }
 }
 
-/// The description of the API.
+/// Returns the description of the API.
 pub(crate) fn description(text: &Bytes) -> Answer {
     answers::of_json(StatusCode::OK, text.clone())
 }
 
-/// Whether the database is there.
+/// Answers if the database is there.
 pub(crate) async fn ready(request: &RequestContext<'_>) -> Result<Answer, Refusal> {
     match request.app.services.ready.ready().await {
         Ok(()) => Ok(answers::of_json(StatusCode::OK, &b"{\"ready\":true}"[..])),

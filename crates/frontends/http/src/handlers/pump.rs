@@ -31,13 +31,12 @@ const PORTION_ROWS: usize = 1000;
 const PORTION_BYTES: usize = 256 << 10;
 /// The most portions under way.
 const PORTIONS: usize = 4;
-/// What is taken from the budget before rows are read: a portion, and some for the row that fills
-/// it.
+/// The memory that is taken before rows are read: a portion, and some for the row that fills it.
 const RESERVE: usize = PORTION_BYTES + (64 << 10);
 /// A row that has begun is free of charge up to here: so much lies in a connection's buffers
 /// anyway.
 const FREE_CARRY: usize = 32 << 10;
-/// Bodies known to be this short are told 429 where the budget is full; longer ones wait for it.
+/// Bodies known to be this short get 429 if the budget is full; longer ones wait for it.
 const SHORT: u64 = 256 << 10;
 
 /// Reads the whole body. A row that cannot be read has its error in its place, and those behind it
@@ -109,9 +108,9 @@ struct Pump<'p, 'f> {
     /// Memory of the row that has begun.
     carry: Charge,
     carried: usize,
-    /// Whether a full budget is waited for.
+    /// True if the pump waits for a full budget.
     patient: bool,
-    /// Whether any row was.
+    /// True once a row was handed over.
     handed_over: bool,
     /// The first row that could not be read.
     unread: Option<Refusal>,
@@ -125,14 +124,14 @@ type Unread = Vec<(usize, RowError)>;
 struct Sent {
     answer: Awaited,
     unread: Unread,
-    /// What is expected, where it may be long.
+    /// The expected answers, if they may be long.
     room: Option<Box<ExpectedAnswers>>,
 }
 
-/// What becomes of the rows of a portion that can be read.
+/// The outcomes of the rows of a portion that can be read.
 enum Awaited {
     Lane(Receipt<RowDone>),
-    /// It is known already.
+    /// The outcomes are known already.
     There(Outcomes<RowDone>),
 }
 
@@ -172,7 +171,7 @@ impl Take for Portion {
     }
 }
 
-/// What the pump was woken by.
+/// An event that wakes the pump.
 enum Event {
     Chunk(Option<Bytes>),
     Settled(Outcomes<RowDone>, Box<Sent>),
@@ -186,9 +185,9 @@ impl Portion {
     }
 }
 
-/// Lets the lane send its next batch before more is read. Whoever was just told that a batch has
-/// landed runs before that, and to read a portion takes about as long as a database needs for one:
-/// it would do nothing in the meantime.
+/// Lets the lane send its next batch before more is read. A client that has just been answered runs
+/// before the lane does, and to read a portion takes about as long as a database needs for one: the
+/// database would be idle in the meantime.
 async fn let_next_batch_leave() {
     tokio::task::yield_now().await;
 }
@@ -423,7 +422,7 @@ impl Pump<'_, '_> {
         end
     }
 
-    /// All rows were read and answered: a request with a key was executed as a whole.
+    /// Ends a request with a key: all of its rows were read and answered.
     async fn end(&mut self) -> Result<(), Refusal> {
         match &self.turn {
             Some(turn) if self.ack == Ack::Commit && self.request.key(self.ack).is_some() => {

@@ -1,4 +1,4 @@
-//! One request: who may ask, where it goes, how it is counted.
+//! Brings one request to its endpoint: checks the token, finds the path, counts the answer.
 
 use std::fmt;
 use std::sync::Arc;
@@ -66,7 +66,7 @@ impl Router {
         }
     }
 
-    /// What all requests share.
+    /// Returns the state that all requests share.
     pub(crate) fn app(&self) -> &App {
         &self.app
     }
@@ -143,13 +143,13 @@ impl Router {
         find(&head.method, path).map(Target::Own)
     }
 
-    /// The extension, where the path is its own.
+    /// Returns the extension, if the path is its own.
     fn extension_for(&self, path: &str) -> Option<&dyn Extension> {
         let mut all = self.extensions.iter().map(|extension| &**extension);
         all.find(|extension| extension.owns(path))
     }
 
-    /// What is looked at before a request has its endpoint read it.
+    /// Checks a request before its endpoint reads it.
     fn check<'r>(
         &self,
         head: &Parts,
@@ -224,7 +224,8 @@ impl Router {
         }
     }
 
-    /// The answer to a request that was run, with its place in the spool where that has taken it.
+    /// Returns the answer to a request that was run, with its place in the spool if the spool has
+    /// taken it.
     fn answer_of(&self, request: &RequestContext<'_>, result: Result<Answer, Refusal>) -> Answer {
         let mut answer = result.unwrap_or_else(|refusal| self.refuse(request.head, refusal));
         if let Some(place) = request.place() {
@@ -236,7 +237,7 @@ impl Router {
         answer
     }
 
-    /// The answer to a request that was refused, in the form that its path's clients know.
+    /// Returns the answer to a request that was refused, in the form that its path's clients know.
     fn refuse(&self, head: &Parts, refusal: Refusal) -> Answer {
         match self.extension_for(head.uri.path()) {
             Some(extension) => extension.refuse(&refusal).map(AnswerBody::Whole),
@@ -258,7 +259,7 @@ impl Router {
         }
     }
 
-    /// All routes, for whoever asked for another.
+    /// Lists all routes, for the answer to an unknown path.
     fn list(&self) -> String {
         let own = Endpoint::ALL.iter().filter(|e| **e != Endpoint::None);
         let own = own.map(|e| (e.method(), e.template()));
@@ -285,7 +286,7 @@ impl Router {
 }
 
 impl Target<'_> {
-    /// True where the request may have parameters, which its handler reads.
+    /// True if the request may have parameters, which its handler reads.
     fn takes_parameters(&self, headers: &HeaderMap) -> bool {
         let may = match self {
             Self::Own(route) => route.endpoint.takes_parameters(),
@@ -330,8 +331,8 @@ impl PartAnswerer for Router {
     }
 }
 
-/// What a request is called in a trace: its method and the form of its path. `None` for what is not
-/// about rows.
+/// Returns the name of a request in a trace: its method and the form of its path. `None` for
+/// requests that are not about rows.
 fn name(found: &Result<Target<'_>, NoRoute>) -> Option<(&'static str, &'static str)> {
     match found {
         Ok(Target::Own(route)) if route.endpoint.is_about_rows() => {
@@ -355,7 +356,7 @@ fn listed<'a>(routes: impl Iterator<Item = (&'a str, &'a str)>) -> String {
     routes.collect::<Vec<_>>().join(", ")
 }
 
-/// The answer to a part of an envelope that would go on until its client leaves.
+/// Returns the answer to a part of an envelope that would go on until its client leaves.
 fn endless() -> Refusal {
     Refusal::protocol(
         StatusCode::BAD_REQUEST,
@@ -363,7 +364,7 @@ fn endless() -> Refusal {
     )
 }
 
-/// Refuses a request of somebody who may not ask.
+/// Refuses a request without the token, or of a web page of another origin.
 fn authorize(app: &App, head: &Parts, found: &Result<Target<'_>, NoRoute>) -> Result<(), Refusal> {
     let host = origin::host(head)?;
     let (is_health, is_open) = match found {

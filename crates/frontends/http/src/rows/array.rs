@@ -3,8 +3,8 @@
 use crate::rows::MAX_DEPTH;
 use crate::rows::object::too_deep;
 
-/// Where in the array the text has come to. What is inside an object is only followed as far as its
-/// end depends on it; whoever reads the object checks the rest.
+/// The position of the text in the array. The content of an object is followed only as far as its
+/// end depends on it; the reader of the object checks the rest.
 #[derive(Debug, Default)]
 pub(crate) struct ArrayCutter {
     state: State,
@@ -32,15 +32,15 @@ enum State {
 }
 
 impl ArrayCutter {
-    /// The place behind the object that ends first in this text, which follows what was given
-    /// before.
+    /// Returns the place behind the object that ends first in this text, which follows what was
+    /// given before.
     ///
     /// # Errors
     /// What is wrong with the array, and at which byte of this text.
     pub(crate) fn cut(&mut self, text: &[u8]) -> Result<Option<usize>, (usize, String)> {
         for (at, byte) in text.iter().enumerate() {
             self.state = self.step(*byte).map_err(|message| (at, message))?;
-            // Whoever reads what a bracket has closed in a brace's place refuses it.
+            // The reader of the object refuses a bracket that closes a brace.
             if self.state == State::After && matches!(byte, b'}' | b']') {
                 return Ok(Some(at + 1));
             }

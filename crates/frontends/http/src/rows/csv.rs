@@ -73,7 +73,7 @@ impl Csv {
         None
     }
 
-    /// The names of the columns.
+    /// Returns the names of the columns.
     ///
     /// # Errors
     /// A name that is none or occurs twice, too many of them, text that is not UTF-8.
@@ -122,7 +122,7 @@ impl Csv {
         )))
     }
 
-    /// The values of one record.
+    /// Returns the values of one record.
     ///
     /// # Errors
     /// A number of fields other than the header's, text that is not UTF-8.
@@ -251,7 +251,7 @@ impl<'t> Iterator for Fields<'t> {
     }
 }
 
-/// The place of the quote that closes a field; the end, if none does.
+/// Returns the place of the quote that closes a field; the end, if none does.
 fn closing(inside: &[u8]) -> usize {
     let mut quotes = memchr::memchr_iter(b'"', inside);
     while let Some(at) = quotes.next() {

@@ -23,15 +23,15 @@ fn a_header_with_another_delimiter_is_refused_with_advice() {
         let names = csv.header(text).map_err(|fault| fault.message);
         names.map(|names| names.len())
     };
-    let told = header(None, b"id;v\n").unwrap_err();
+    let found = header(None, b"id;v\n").unwrap_err();
     assert!(
-        told.contains("if ';' stands between its columns, say ?delimiter=%3B"),
-        "{told}"
+        found.contains("if ';' stands between its columns, say ?delimiter=%3B"),
+        "{found}"
     );
-    let told = header(None, b"id\tv\r\n").unwrap_err();
+    let found = header(None, b"id\tv\r\n").unwrap_err();
     assert!(
-        told.contains("say ?delimiter=%09, and ?delimiter=%2C if"),
-        "{told}"
+        found.contains("say ?delimiter=%09, and ?delimiter=%2C if"),
+        "{found}"
     );
     assert_eq!(header(Some(b','), b"id;v\n"), Ok(1));
     assert_eq!(header(Some(b';'), b"id;v\n"), Ok(2));
@@ -130,7 +130,7 @@ fn says_how_many_fields_there_are() {
 }
 
 proptest! {
-    /// What is written with quotes is read back as it was.
+    /// Fields written with quotes are read back unchanged.
     #[test]
     fn quoted_fields_survive(fields in prop::collection::vec("[a\",;\n\ré ]{0,6}", 1..5)) {
         let line: Vec<String> = fields.iter().map(|f| format!("\"{}\"", f.replace('"', "\"\""))).collect();
@@ -138,7 +138,7 @@ proptest! {
         let mut csv = csv("", b',');
         prop_assert_eq!(csv.cut(line.as_bytes()), Some(line.len()));
         let values = csv.values(line.as_bytes(), fields.len()).unwrap();
-        let told: Vec<Value> = fields.iter().map(|f| text(f)).collect();
-        prop_assert_eq!(values, told);
+        let found: Vec<Value> = fields.iter().map(|f| text(f)).collect();
+        prop_assert_eq!(values, found);
     }
 }

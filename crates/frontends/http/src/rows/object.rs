@@ -17,7 +17,7 @@ pub use crate::rows::position::RowError;
 /// The columns of a row that was read.
 #[derive(Clone, Debug)]
 pub enum Columns {
-    /// Those of the shape that was guessed.
+    /// The columns of the guessed shape.
     Guessed,
     /// Others; distinct and checked.
     Named(Vec<Name>),
@@ -44,7 +44,7 @@ pub fn read(
     read.map_err(|error| json_error(&error))
 }
 
-/// An error of serde_json, with the position taken out of its message.
+/// Returns an error of serde_json, with the position taken out of its message.
 pub fn json_error(error: &serde_json::Error) -> RowError {
     let position = Position {
         line: (error.line() as u64).max(1),
@@ -165,7 +165,7 @@ fn cell<'de, A: MapAccess<'de>>(map: &mut A) -> Result<Value, A::Error> {
     value(raw.get()).map_err(A::Error::custom)
 }
 
-/// A JSON value, from its text, which is known to be well-formed.
+/// Returns a JSON value, from its text, which is known to be well-formed.
 ///
 /// # Errors
 /// An unpaired surrogate in a string, nesting past 128 levels.
@@ -196,8 +196,8 @@ fn string(raw: &str) -> Result<Value, String> {
         .map_err(|error| json_error(&error).fault.message.into())
 }
 
-/// Refuses what is nested too deeply, which would break whoever reads it next. The row's own object
-/// is the first level.
+/// Refuses nesting that is too deep, which would break the next reader. The row's own object is the
+/// first level.
 fn check_depth(raw: &str) -> Result<(), String> {
     let mut depth = 1;
     let mut bytes = raw.bytes();
@@ -225,7 +225,7 @@ fn skip_string(bytes: &mut std::str::Bytes<'_>) {
     }
 }
 
-/// The message for nesting past the limit.
+/// Returns the message for nesting past the limit.
 pub(crate) fn too_deep() -> String {
     format!("the JSON is nested more deeply than {MAX_DEPTH} levels, which is the limit")
 }

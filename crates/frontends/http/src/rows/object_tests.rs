@@ -100,10 +100,10 @@ fn says_where_and_why() {
         (b"{\"a\":01}", "invalid number"),
         (b"{\"a\":1", "EOF"),
     ] {
-        let (_, _, told) = message(text);
+        let (_, _, found) = message(text);
         assert!(
-            told.contains(part),
-            "{told:?} for {:?}",
+            found.contains(part),
+            "{found:?} for {:?}",
             String::from_utf8_lossy(text)
         );
     }
@@ -120,8 +120,8 @@ fn duplicates_behind_the_guess_are_seen() {
 fn nesting_has_a_limit_that_is_named() {
     let nested = |n: usize| format!("{{\"a\":{}{}}}", "[".repeat(n), "]".repeat(n));
     assert!(read(nested(127).as_bytes(), None, 0).is_ok());
-    let (.., told) = message(nested(128).as_bytes());
-    assert!(told.contains("128"), "{told}");
+    let (.., found) = message(nested(128).as_bytes());
+    assert!(found.contains("128"), "{found}");
     assert!(message(nested(100_000).as_bytes()).2.contains("128"));
     assert!(read(br#"{"a":["[[[[[[[[[[[[[\"[[[["]}"#, None, 0).is_ok());
 }
@@ -129,8 +129,8 @@ fn nesting_has_a_limit_that_is_named() {
 #[test]
 fn columns_have_a_limit_that_is_named() {
     let fields: Vec<_> = (0..1601).map(|n| format!("\"c{n}\":1")).collect();
-    let (.., told) = message(format!("{{{}}}", fields.join(",")).as_bytes());
-    assert!(told.contains("1600"), "{told}");
+    let (.., found) = message(format!("{{{}}}", fields.join(",")).as_bytes());
+    assert!(found.contains("1600"), "{found}");
 }
 
 proptest! {
@@ -139,7 +139,7 @@ proptest! {
         drop(read(&bytes, None, 0));
     }
 
-    /// What serde_json takes for an object of distinct names, so do we, with the same names.
+    /// Reads the same objects of distinct names as serde_json does, with the same names.
     #[test]
     fn agrees_with_serde_json(text in r#"[{]("[ab]{1,2}":([0-9.e-]{1,4}|null|"[a\\"]{0,3}"|\[[0-9,]{0,4}\]),?){0,3}[}]?"#) {
         let tree = serde_json::from_str::<serde_json::Value>(&text);

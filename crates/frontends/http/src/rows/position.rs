@@ -15,7 +15,7 @@ pub(crate) struct Position {
 impl Position {
     pub(crate) const START: Self = Self { line: 1, column: 1 };
 
-    /// The position behind this text.
+    /// Makes the position behind this text.
     pub(crate) fn after(self, text: &[u8]) -> Self {
         let Some(last) = memchr::memrchr(b'\n', text) else {
             return Self {
@@ -29,7 +29,7 @@ impl Position {
         }
     }
 
-    /// A position that was counted from this one.
+    /// Makes a position that was counted from this one.
     pub(crate) fn plus(self, inner: Self) -> Self {
         if inner.line == 1 {
             Self {
@@ -57,13 +57,13 @@ impl RowError {
         Self { position, fault }
     }
 
-    /// An error of the text itself: SQLSTATE 22P02, invalid text representation.
+    /// Makes an error of the text itself: SQLSTATE 22P02, invalid text representation.
     pub(crate) fn text(position: Position, message: impl Into<Box<str>>) -> Self {
         let class = windrow_core::FaultClass::Invalid;
         Self::new(position, Fault::new(class, "22P02", message))
     }
 
-    /// The same error, counted from `start`.
+    /// Makes the same error, counted from `start`.
     pub(crate) fn from(self, start: Position) -> Self {
         Self {
             position: start.plus(self.position),
@@ -73,7 +73,7 @@ impl RowError {
 }
 
 impl RowError {
-    /// What is wrong, with the place in the message.
+    /// Returns the error with its place in the message.
     pub(crate) fn into_fault(self) -> Fault {
         let Position { line, column } = self.position;
         let mut fault = self.fault;

@@ -14,15 +14,15 @@ use crate::rows::position::{Position, RowError};
 /// Bytes of a line's end that count as a part of its row.
 const LINE_END: usize = 2;
 
-/// What writes are handed to.
+/// A receiver of writes.
 pub(crate) trait Take {
-    /// True where no more are wanted for now.
+    /// True if no more are wanted for now.
     fn is_full(&self) -> bool;
 
     /// One more.
     fn take(&mut self, write: RowWrite);
 
-    /// A row that cannot be read, in its place among the others.
+    /// Takes the error of a row that cannot be read, in its place among the others.
     ///
     /// # Errors
     /// The same error, where one such row is the end of the whole body.
@@ -78,7 +78,7 @@ impl<'p> RowStream<'p> {
         }
     }
 
-    /// Bytes that are held of a row whose end is not there yet.
+    /// Returns the bytes that are held of a row whose end is not there yet.
     pub(crate) fn held(&self) -> usize {
         self.carry.len()
     }
@@ -111,7 +111,7 @@ impl<'p> RowStream<'p> {
         Ok(text.len() - rest.len())
     }
 
-    /// The body has ended: reads what is left.
+    /// Reads the rest at the end of the body.
     ///
     /// # Errors
     /// A last row that cannot be read or is not complete.
@@ -194,9 +194,9 @@ impl<'p> RowStream<'p> {
         Ok(())
     }
 
-    /// Whether the rows behind one that cannot be read can be told from it: each line of NDJSON and
-    /// each record of CSV is a text of its own, an array is one text as a whole. A CSV body whose
-    /// header cannot be read says nothing.
+    /// True if the rows after an unreadable one can be found: each line of NDJSON and each record
+    /// of CSV is a text of its own, an array is one text as a whole. A CSV body whose header cannot
+    /// be read has no rows.
     fn stands_alone(&self) -> bool {
         match &self.format {
             Format::Lines => true,
@@ -205,7 +205,7 @@ impl<'p> RowStream<'p> {
         }
     }
 
-    /// The write of a row's text; `None` for the header of CSV.
+    /// Returns the write of a row's text; `None` for the header of CSV.
     fn write(&mut self, clean: &[u8], start: Position) -> Result<Option<RowWrite>, RowError> {
         Ok(match &self.format {
             Format::Csv(csv) => match &self.last {
@@ -262,7 +262,7 @@ impl<'p> RowStream<'p> {
     }
 }
 
-/// The refusal of a body that has little else than blanks.
+/// Returns the refusal of a body that has little else than blanks.
 pub(crate) fn too_blank(limit: usize) -> Fault {
     Fault::too_large(format!(
         "the body has {limit} bytes (http.max_row) more of blank lines and spaces between its rows than of rows; send it without them"

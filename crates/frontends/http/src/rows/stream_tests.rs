@@ -63,30 +63,31 @@ fn blanks_may_be_as_many_bytes_as_rows_and_the_limit_of_a_row() {
         assert_eq!(error, None);
         assert!(rows.len() >= 1000);
         let spread = format!("{}{row}", blanks(20)).repeat(1000);
-        let (rows, _, _, told) = failure(kind, &format!("{head}{spread}{end}"));
+        let (rows, _, _, found) = failure(kind, &format!("{head}{spread}{end}"));
         assert!((70..90).contains(&rows), "{rows}");
-        assert!(told.contains("http.max_row"), "{told}");
+        assert!(found.contains("http.max_row"), "{found}");
     }
 }
 
 #[test]
 fn an_object_that_a_bracket_closes_is_no_end_of_the_array() {
     for text in ["[{\"a\":1]]", "[{]]", "[{\"a\":1},{\"a\":2]]"] {
-        let (_, _, _, told) = failure(Kind::Array, text);
-        assert!(told.contains("not valid JSON"), "{text}: {told}");
+        let (_, _, _, found) = failure(Kind::Array, text);
+        assert!(found.contains("not valid JSON"), "{text}: {found}");
     }
 }
 
 #[test]
 fn errors_have_their_true_place() {
-    let (rows, line, column, told) = failure(Kind::Ndjson, "{\"a\":1}\n\n{\"a\":2}\n  {\"a\":x}\n");
-    assert_eq!((rows, line, column), (2, 4, 8), "{told}");
+    let (rows, line, column, found) =
+        failure(Kind::Ndjson, "{\"a\":1}\n\n{\"a\":2}\n  {\"a\":x}\n");
+    assert_eq!((rows, line, column), (2, 4, 8), "{found}");
     let (rows, line, column, _) = failure(Kind::Array, "[{\"a\":1},\n {\"a\":2}, {\"a\":x}]");
     assert_eq!((rows, line, column), (2, 2, 16));
-    let (rows, line, column, told) = failure(Kind::Array, "[{\"a\":1}\n 5]");
-    assert_eq!((rows, line, column), (1, 2, 2), "{told}");
-    let (rows, line, _, told) = failure(Kind::Csv, "a,b\n1,\"x\ny\"\n1,2,3\n");
-    assert_eq!((rows, line), (1, 4), "{told}");
+    let (rows, line, column, found) = failure(Kind::Array, "[{\"a\":1}\n 5]");
+    assert_eq!((rows, line, column), (1, 2, 2), "{found}");
+    let (rows, line, _, found) = failure(Kind::Csv, "a,b\n1,\"x\ny\"\n1,2,3\n");
+    assert_eq!((rows, line), (1, 4), "{found}");
 }
 
 #[test]
@@ -117,8 +118,8 @@ fn what_is_cut_off_is_an_error() {
 fn long_rows_and_deep_nesting_are_refused_before_their_end() {
     let long = format!("{{\"a\":\"{}", "x".repeat(MAX_ROW));
     for kind in [Kind::Ndjson, Kind::Csv] {
-        let (.., told) = failure(kind, &long);
-        assert!(told.contains("http.max_row"), "{told}");
+        let (.., found) = failure(kind, &long);
+        assert!(found.contains("http.max_row"), "{found}");
     }
     assert!(
         failure(Kind::Array, &format!("[{long}"))
@@ -268,8 +269,8 @@ proptest! {
 fn what_a_line_lacks_is_told_of_that_line() {
     for end in ["\n", "\r\n", " \n", ""] {
         let text = format!("{{\"a\":1}}{end}\n{{\"a\":{end}");
-        let (rows, line, column, told) = failure(Kind::Ndjson, &text);
+        let (rows, line, column, found) = failure(Kind::Ndjson, &text);
         let broken = 2 + u64::from(end.contains('\n'));
-        assert_eq!((rows, line, column), (1, broken, 5), "{end:?}: {told}");
+        assert_eq!((rows, line, column), (1, broken, 5), "{end:?}: {found}");
     }
 }

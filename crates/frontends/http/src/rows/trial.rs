@@ -101,7 +101,7 @@ pub(super) fn read<'a>(
     (rows.collect(), error.err())
 }
 
-/// The lines of a body that hold something.
+/// Returns the lines of a body that hold something.
 fn lines(body: &[u8]) -> impl Iterator<Item = &[u8]> {
     let body = body.strip_prefix(b"\xef\xbb\xbf").unwrap_or(body);
     let lines = body.split(|byte| *byte == b'\n');

@@ -1,7 +1,6 @@
 //! Listening, and what becomes of each connection.
 
 mod connection;
-mod gate;
 mod watch;
 
 use std::io;
@@ -22,7 +21,7 @@ use crate::extension::Extension;
 use crate::routes::Router;
 use crate::services::Services;
 
-/// How long to wait after an error of the listening socket, nearly always "too many open files".
+/// The pause after an error of the listening socket, nearly always "too many open files".
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
 /// Clients that have connected and are not accepted yet, at most. The kernel has a limit of its own
@@ -82,7 +81,7 @@ impl Http {
         })
     }
 
-    /// The token that clients must show, for who replaces it.
+    /// Returns the token that clients must show, so that it can be replaced.
     pub fn token(&self) -> Token {
         self.router.app().token.clone()
     }
@@ -133,7 +132,7 @@ fn listen(address: SocketAddr) -> io::Result<TcpListener> {
     socket.listen(BACKLOG)
 }
 
-/// The next connection, as soon as there is a slot for it.
+/// Returns the next connection, as soon as there is a slot for it.
 async fn accept(
     listener: &TcpListener,
     slots: &Arc<Semaphore>,
@@ -152,7 +151,7 @@ async fn accept(
     }
 }
 
-/// True where only the connection that was about to be accepted has failed.
+/// True if only the connection that was about to be accepted has failed.
 fn is_of_one_connection(error: &io::Error) -> bool {
     matches!(
         error.kind(),

@@ -7,20 +7,19 @@ use windrow_core::Budget;
 use crate::config::HttpConfig;
 use crate::connection_state::{ConnectionState, Phase};
 
-/// How long a client that holds memory may take to bring, or to take, a little, while others want
-/// memory.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// The time in which a client that holds memory must move [`PROGRESS_BYTES`] bytes, while other
+/// clients want memory.
+const PROGRESS_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How long a client may take nothing of an answer that takes room which others wait for, and how
-/// often that is looked at. Short, for others wait as long: whoever reads at all takes something in
-/// that time.
-const UNREAD: Duration = Duration::from_secs(2);
-const LOOK: Duration = Duration::from_millis(500);
+/// The time after which a client is dropped that takes nothing of an answer whose room other
+/// clients wait for, and the interval of the looks. Short, because the others wait as long.
+const UNREAD_TIMEOUT: Duration = Duration::from_secs(2);
+const LOOK_INTERVAL: Duration = Duration::from_millis(500);
 
-/// What has to move in that time, in bytes.
-const STEP: u64 = 64 << 10;
+/// The bytes that have to move in that time.
+const PROGRESS_BYTES: u64 = 64 << 10;
 
-/// What the watch wants done.
+/// The action for a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ruling {
     /// Nothing.
@@ -33,7 +32,7 @@ pub(crate) enum Ruling {
     Drop,
 }
 
-/// What others wait for.
+/// Resources that other clients wait for.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Wanted {
     /// Memory for what they send.
@@ -74,7 +73,7 @@ impl Watch {
             config.body_timeout,
             config.idle_timeout,
         );
-        let shortest = head.min(body).min(idle).min(PATIENCE);
+        let shortest = head.min(body).min(idle).min(PROGRESS_TIMEOUT);
         let period = (shortest / 2).max(Duration::from_millis(1));
         Self {
             period,
@@ -89,10 +88,10 @@ impl Watch {
         }
     }
 
-    /// Time until the next look: shorter while an answer is sent that takes room.
+    /// Returns the time until the next look: shorter while an answer is sent that takes room.
     pub(crate) fn step(&mut self, state: &ConnectionState) -> Duration {
         self.step = match state.takes_room() {
-            true => self.period.min(LOOK),
+            true => self.period.min(LOOK_INTERVAL),
             false => self.period,
         };
         self.step
@@ -113,7 +112,7 @@ impl Watch {
             return Ruling::Keep;
         }
         self.quiet += self.step;
-        if state.takes_room() && wanted.room && self.quiet >= UNREAD {
+        if state.takes_room() && wanted.room && self.quiet >= UNREAD_TIMEOUT {
             return Ruling::Drop;
         }
         if state.is_stalled() && self.quiet >= self.body {
@@ -130,17 +129,17 @@ impl Watch {
         }
     }
 
-    /// True where a client that holds memory, with its body or for its answer, has moved too little
+    /// True if a client that holds memory, with its body or for its answer, has moved too little
     /// for too long.
     fn is_too_slow(&mut self, state: &ConnectionState) -> bool {
         let moved = state.moved_in_all();
         let holds = state.holds_memory() || state.phase() == Phase::Answering;
-        if !holds || moved >= self.moved + STEP {
+        if !holds || moved >= self.moved + PROGRESS_BYTES {
             (self.held, self.moved) = (Duration::ZERO, moved);
             return false;
         }
         self.held += self.step;
-        self.held >= PATIENCE.min(self.body)
+        self.held >= PROGRESS_TIMEOUT.min(self.body)
     }
 }
 
