@@ -72,14 +72,6 @@ const SHARED_NAMES: &[(&str, &str)] = &[
     ("load", "Piece"),
     ("load", "Target"),
     ("pgwire", "Verifier"),
-    ("windrow", "Database"),
-    ("windrow", "Place"),
-    ("windrow", "Replica"),
-    ("windrow", "Reread"),
-    ("windrow", "Spool"),
-    ("windrow", "Status"),
-    ("windrow", "Tls"),
-    ("windrow", "What"),
 ];
 
 /// A name in a crate, and the files that define or implement it.

@@ -20,7 +20,7 @@ pub(crate) struct Cli {
     pub(crate) command: Command,
 }
 
-/// What to do.
+/// A subcommand.
 #[derive(Subcommand)]
 pub(crate) enum Command {
     /// Run the gateway. Without any option: HTTP on loopback, rows go into ./windrow.db
@@ -31,9 +31,9 @@ pub(crate) enum Command {
     /// asked
     Move(Box<crate::command::moves::Move>),
     /// Look into a spool
-    Spool(Box<crate::command::spool::Spool>),
+    Spool(Box<crate::command::spool::SpoolArgs>),
     /// Look after replicas: databases that get what the primary gets
-    Replica(Box<crate::command::replica::Replica>),
+    Replica(Box<crate::command::replica::ReplicaArgs>),
     /// Look after the dead letters: rows and writes that the database refused after they had been
     /// acknowledged or taken from a queue
     Rejects(Box<crate::command::rejects::Rejects>),
@@ -53,7 +53,11 @@ pub(crate) enum Command {
     /// Say all that is wrong with a configuration file
     CheckConfig(CheckConfig),
     /// Print a configuration file that explains every knob and holds its default
-    ExampleConfig,
+    ExampleConfig {
+        /// Print the table of the page docs/configuration.md instead
+        #[arg(long)]
+        markdown: bool,
+    },
     /// List the databases that rows can go to, and what each of them cannot promise
     Sinks {
         /// As the page docs/sinks.md
@@ -84,7 +88,7 @@ pub(crate) fn parse() -> Cli {
     read.unwrap_or_else(|error| with_environment(error).exit())
 }
 
-/// The command line as it is read.
+/// Returns the command line as it is read.
 pub(crate) fn command() -> clap::Command {
     help::on_one_screen(Cli::command())
 }

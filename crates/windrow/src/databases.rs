@@ -57,11 +57,11 @@ pub async fn open_existing(url: &str, options: &Options) -> Result<Arc<dyn Datab
     }
 }
 
-/// The file of an embedded database, which [`open`] would make; `None` for all others. Makes
-/// nothing.
+/// Returns the file of an embedded database, which [`open`] would make; `None` for all others.
+/// Makes nothing.
 ///
 /// # Errors
-/// Those of [`open`] that can be told without opening it.
+/// Those of [`open`] that are found without opening it.
 pub fn file(url: &str) -> Result<Option<PathBuf>, Fault> {
     driver(url)?.file(url)
 }

@@ -1,4 +1,4 @@
-//! What Windrow would make of a database: which tables' writes are joined, which not and why.
+//! Windrow's view of a database: which tables' writes are joined, which not and why.
 //! Nothing is written.
 //!
 //! ```no_run
@@ -26,14 +26,14 @@ use crate::databases;
 use crate::lanes::LANE_CAPACITY;
 use crate::writer::DEFAULT_MEMORY;
 
-/// What was found.
+/// The result of a look at a database.
 #[derive(Debug)]
 pub struct Seen {
-    /// What is known of the database.
+    /// The database's profile.
     pub profile: Profile,
-    /// Tables that it has; `None` where it cannot tell them.
+    /// Tables that it has; `None` if it cannot tell them.
     pub tables: Option<usize>,
-    /// What the writes of each share, of the first of them.
+    /// The standings of the first tables: what the writes of each share.
     pub standings: Vec<Standing>,
     /// Tables that could not be looked at, and why.
     pub unseen: Vec<(TableName, Fault)>,

@@ -60,7 +60,7 @@ async fn to_the_end(
     })
 }
 
-/// What was done, in one line.
+/// Says in one line what was applied.
 fn sentence(drained: Drained) -> String {
     let mut text = format!("{} entries applied", drained.applied);
     if drained.refused > 0 {

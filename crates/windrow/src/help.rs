@@ -1,9 +1,9 @@
-//! What `--help` says beside the options: each command on one screen, with examples.
+//! The `--help` of each command, on one screen, with examples.
 
 use clap::{Arg, ArgAction, Command};
 
-/// Examples of commands that have none beside their options, by the words behind `windrow`.
-const EXAMPLES: [(&str, &[&str]); 20] = [
+/// Examples by command: the words after `windrow`.
+const EXAMPLES: [(&str, &[&str]); 24] = [
     (
         "",
         &[
@@ -34,6 +34,14 @@ const EXAMPLES: [(&str, &[&str]); 20] = [
         &[
             "windrow move --from sqlite:shop.db --source pending \\\n    --destination final --create",
             "windrow move --from postgres://app@db/shop --source pending \\\n    --destination 'final_{tenant}' --create",
+        ],
+    ),
+    (
+        "spool",
+        &[
+            "windrow spool status --directory /var/lib/windrow/spool",
+            "windrow spool verify --directory /var/lib/windrow/spool",
+            "windrow spool dump --directory /var/lib/windrow/spool --from 1200 --limit 10",
         ],
     ),
     (
@@ -74,6 +82,16 @@ const EXAMPLES: [(&str, &[&str]); 20] = [
         ],
     ),
     (
+        "rejects",
+        &[
+            "windrow rejects list --to postgres://app@localhost/shop",
+            "windrow rejects show 17 --to postgres://app@localhost/shop",
+            "windrow rejects retry 17 18 --to postgres://app@localhost/shop",
+            "windrow rejects retry --all --to postgres://app@localhost/shop",
+            "windrow rejects drop 17 --to postgres://app@localhost/shop",
+        ],
+    ),
+    (
         "rejects list",
         &["windrow rejects list --to postgres://app@localhost/shop"],
     ),
@@ -88,6 +106,20 @@ const EXAMPLES: [(&str, &[&str]); 20] = [
     (
         "rejects drop",
         &["windrow rejects drop 17 18 --to postgres://app@localhost/shop"],
+    ),
+    (
+        "doctor",
+        &[
+            "windrow doctor --to postgres://app@localhost/shop",
+            "windrow doctor --to postgres://app@localhost/shop --measure",
+        ],
+    ),
+    (
+        "check-config",
+        &[
+            "windrow check-config windrow.toml",
+            "windrow check-config windrow.toml --connect",
+        ],
     ),
     ("example-config", &["windrow example-config > windrow.toml"]),
     ("sinks", &["windrow sinks"]),
@@ -105,7 +137,7 @@ const EXAMPLES: [(&str, &[&str]); 20] = [
     ),
 ];
 
-/// A command whose `--help` is the short one, everywhere, with examples.
+/// Returns a command whose `--help` is the short one, everywhere, with examples.
 pub(crate) fn on_one_screen(command: Command) -> Command {
     below(command, "")
 }

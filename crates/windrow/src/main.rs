@@ -37,7 +37,8 @@ fn main() -> ExitCode {
         Command::Doctor(args) => return command::doctor::run(&args),
         Command::Health { http } => return command::health::run(&http),
         Command::CheckConfig(args) => return command::check_config::run(&args),
-        Command::ExampleConfig => output::print(windrow::settings::EXAMPLE),
+        Command::ExampleConfig { markdown: false } => output::print(windrow::settings::EXAMPLE),
+        Command::ExampleConfig { markdown: true } => output::print(&windrow::settings::markdown()),
         Command::Sinks { markdown: false } => output::print(&windrow::databases::listing()),
         Command::Sinks { markdown: true } => output::print(&windrow::databases::markdown()),
         Command::ManPages { directory } => cli::man_pages(&directory),
@@ -52,7 +53,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// The life of the server: configuration, logs, runtime, sockets, work, and the end.
+/// Runs the server: configuration, logs, runtime, sockets, work, and the end.
 fn serve(args: serve_options::Serve) -> anyhow::Result<()> {
     let threads = args.threads;
     let again = args.clone();
@@ -60,7 +61,7 @@ fn serve(args: serve_options::Serve) -> anyhow::Result<()> {
     let log = telemetry::init(&file.log)?;
     let mut settings = windrow::settings::Settings::new(&file)?;
     sockets::take_over(&mut settings)?;
-    let reread = reread::Reread::new(again, log);
+    let reread = reread::ConfigReader::new(again, log);
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(threads.map_or_else(default_threads, NonZero::get))
         .enable_all()

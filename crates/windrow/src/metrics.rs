@@ -23,7 +23,7 @@ pub(crate) fn register(registry: &mut Registry, budget: &Budget) {
     registry.register_collector(Box::new(Memory(budget.clone())));
 }
 
-/// All figures in Prometheus' text format.
+/// Returns all figures in Prometheus' text format.
 pub(crate) fn encode(registry: &Registry) -> String {
     let mut text = String::new();
     if let Err(error) = prometheus_client::encoding::text::encode(&mut text, registry) {
@@ -68,8 +68,8 @@ impl Collector for Memory {
     }
 }
 
-/// The lanes, and what the writes of each table share in them, as `GET /v1/lanes` shows them.
-/// `beside`: what else there is, by its name.
+/// Returns the lanes, and what the writes of each table share in them, as `GET /v1/lanes` shows
+/// them. `beside`: what else there is, by its name.
 pub(crate) fn lanes_json(
     lanes: &[LaneStatus],
     standings: &[Standing],
@@ -106,8 +106,8 @@ fn standing_json(standing: &Standing) -> Value {
     table.into()
 }
 
-/// What failed, by table and reason. `values`: with the database's own words, which may name values
-/// of the rows.
+/// Returns the failures by table and reason. `values`: with the database's own words, which may
+/// name values of the rows.
 pub(crate) fn failures_json(failures: &[Failure], values: bool) -> Value {
     let failures = failures.iter();
     failures

@@ -1,23 +1,23 @@
-//! What a service manager is told, where it asked for it (systemd's `Type=notify-reload`).
+//! Messages to the service manager, if it asked for them (systemd's `Type=notify-reload`).
 
 use std::ffi::OsStr;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
 
-/// It serves.
+/// Reports that the gateway serves.
 pub(crate) fn ready() {
     tell("READY=1");
 }
 
-/// It reads its configuration again.
+/// Reports that the gateway reads its configuration again.
 pub(crate) fn reloading() {
     let now = nix::time::clock_gettime(nix::time::ClockId::CLOCK_MONOTONIC);
     let micros = now.map_or(0, |now| now.tv_sec() * 1_000_000 + now.tv_nsec() / 1000);
     tell(&format!("RELOADING=1\nMONOTONIC_USEC={micros}"));
 }
 
-/// It is about to end.
+/// Reports that the gateway is about to end.
 pub(crate) fn stopping() {
     tell("STOPPING=1");
 }
@@ -28,7 +28,7 @@ fn tell(state: &str) {
         return;
     };
     if let Err(error) = send(&path, state) {
-        tracing::warn!(%error, "the service manager cannot be told that {state}");
+        tracing::warn!(%error, "the service manager does not get {state}; it may not know the state of this gateway");
     }
 }
 

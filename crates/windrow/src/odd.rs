@@ -1,5 +1,5 @@
-//! What is odd about the machine, told at the start: a clock that is not set, a disk that will not
-//! do.
+//! Warnings at the start about the machine: a clock that is not set, a disk that is too small or
+//! not durable.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -10,10 +10,10 @@ use windrow::settings::{Place, Settings, TraceSettings};
 /// No clock that is right shows an earlier time: 2026-01-01.
 const WRITTEN: Duration = Duration::from_secs(1_767_225_600);
 
-/// What every database needs room for, whatever its size.
+/// The least room for every database, in bytes.
 const LITTLE: u64 = 64 << 20;
 
-/// A line for each oddity.
+/// Returns a line for each oddity.
 pub(crate) fn warnings(settings: &Settings) -> Vec<String> {
     let mut lines = Vec::new();
     lines.extend(clock(SystemTime::now()));
@@ -47,7 +47,7 @@ fn clock(now: SystemTime) -> Option<String> {
     })
 }
 
-/// The nearest folder that is there.
+/// Returns the nearest folder that is there.
 fn folder_of(path: &Path) -> Option<PathBuf> {
     let whole = std::path::absolute(path).ok()?;
     let found = whole.ancestors().find(|path| path.is_dir())?;

@@ -10,14 +10,14 @@ use crate::serve_options::Serve;
 use crate::telemetry::{self, LogFilter};
 
 /// Reads the configuration of a command line again.
-pub(crate) struct Reread {
+pub(crate) struct ConfigReader {
     args: Serve,
     log: LogFilter,
-    /// The file as it was at the start: what differs from it and was not taken over is told.
+    /// The file at the start. Settings that differ from it and wait for a restart are named.
     started_with: Mutex<Option<Secret>>,
 }
 
-impl Reread {
+impl ConfigReader {
     /// For the command line that the server was started with.
     pub(crate) fn new(args: Serve, log: LogFilter) -> Self {
         Self {
@@ -27,7 +27,7 @@ impl Reread {
         }
     }
 
-    /// The settings of this moment. The log's filter is taken over at once.
+    /// Returns the settings of this moment. The log's filter is taken over at once.
     ///
     /// # Errors
     /// What is wrong; nothing was changed.

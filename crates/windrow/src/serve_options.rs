@@ -52,7 +52,7 @@ pub(crate) struct Serve {
     )]
     spool: Option<PathBuf>,
 
-    /// When HTTP clients are told of success, unless a request says otherwise [default: commit]
+    /// When HTTP clients get success, unless a request says otherwise [default: commit]
     #[arg(long, value_name = "WHEN", env = "WINDROW_ACK")]
     ack: Option<WrittenAck>,
 
@@ -80,11 +80,11 @@ pub(crate) struct Serve {
     #[arg(long, value_name = "N", env = "WINDROW_FLIGHTS")]
     flights: Option<usize>,
 
-    /// How long a write may be held back for others to join it [default: 0s, never]
+    /// Time that a write may be held back for others to join it [default: 0s, never]
     #[arg(long, value_name = "TIME", env = "WINDROW_MAX_WAIT", value_parser = humantime::parse_duration)]
     max_wait: Option<Duration>,
 
-    /// How long writes wait for a database that is away [default: 5s]
+    /// Time that writes wait for a database that is away [default: 5s]
     #[arg(long, value_name = "TIME", env = "WINDROW_AWAY_WAIT", value_parser = humantime::parse_duration)]
     away_wait: Option<Duration>,
 
@@ -127,7 +127,7 @@ impl Serve {
         Self::from_arg_matches(&Self::augment_args(command).try_get_matches_from(words)?)
     }
 
-    /// The configuration file, if one is named, with these options laid over it.
+    /// Returns the configuration file, if one is named, with these options laid over it.
     pub(crate) fn into_file(self) -> anyhow::Result<File> {
         let file = match &self.config {
             Some(path) => File::read(path)?,
@@ -136,7 +136,7 @@ impl Serve {
         Ok(self.over(file))
     }
 
-    /// A configuration with these options laid over it.
+    /// Returns a configuration with these options laid over it.
     pub(crate) fn over(self, mut file: File) -> File {
         fn lay<T>(under: &mut Option<T>, over: Option<T>) {
             if over.is_some() {
@@ -173,20 +173,20 @@ impl Serve {
         file
     }
 
-    /// The text of the configuration file, where one is named and can be read.
+    /// Returns the text of the configuration file, if one is named and can be read.
     pub(crate) fn text(&self) -> Option<Secret> {
         let path = self.config.as_ref()?;
         std::fs::read_to_string(path).ok().map(Secret::from)
     }
 }
 
-/// A size, as the configuration file has it too.
+/// Reads a size, as the configuration file has it too.
 fn size(text: &str) -> Result<ByteSize, &'static str> {
     text.parse()
         .map_err(|_| "expected a size such as 64MiB or 500kB, or a number of bytes")
 }
 
-/// A variable of the environment that stands for no option.
+/// Returns a variable of the environment that stands for no option.
 fn environment(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.is_empty())
 }

@@ -15,7 +15,7 @@ pub(crate) struct Signals {
     terminate: Signal,
     interrupt: Signal,
     hangup: Signal,
-    /// Whether a terminal was there at the start.
+    /// True if a terminal was there at the start.
     at_terminal: bool,
 }
 
@@ -55,7 +55,7 @@ impl Signals {
         }
     }
 
-    /// True where the terminal that it was started at has been closed: SIGHUP means just that then.
+    /// True if the terminal that it was started at has been closed: SIGHUP means just that then.
     fn is_left_alone(&self) -> bool {
         self.at_terminal && !std::io::stdin().is_terminal()
     }
@@ -102,7 +102,7 @@ fn outcome(finished: Option<Finished>) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// What is said of entries that the database has not got.
+/// Says that entries are not in the database yet.
 pub(crate) fn left_behind(entries: u64) -> String {
     let (what, verb) = match entries {
         1 => ("entry", "is"),

@@ -1,4 +1,4 @@
-//! What is done with a row.
+//! A statement for rows.
 
 use std::sync::Arc;
 
@@ -53,7 +53,7 @@ impl Statement {
         Ok(statement)
     }
 
-    /// What an insert does where the key is there already. The default is to fail.
+    /// Sets the action of an insert whose key exists already. The default is to fail.
     #[must_use]
     pub fn on_conflict(mut self, action: OnConflict) -> Self {
         self.parts.on_conflict = action;
@@ -73,7 +73,7 @@ impl Statement {
         Ok(self)
     }
 
-    /// A key by the names of its columns.
+    /// Returns a key by the names of its columns.
     ///
     /// # Errors
     /// As [`Statement::insert`].
@@ -93,7 +93,7 @@ impl Statement {
         Ok(self)
     }
 
-    /// The shape that lanes and sinks know it by.
+    /// Returns the shape for lanes and sinks.
     pub(crate) fn into_shape(self) -> Arc<Shape> {
         Arc::new(Shape::new(self.parts))
     }

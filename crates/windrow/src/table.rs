@@ -111,8 +111,8 @@ impl Table {
         Ok(misfits.into_iter().map(outcome).collect())
     }
 
-    /// A row with too few or too many values never leaves: a sink would take it for a row of
-    /// another statement.
+    /// Returns the fault of a row with too few or too many values, which never leaves: a sink would
+    /// take it for a row of another statement.
     fn misfit(&self, row: &Row) -> Option<Fault> {
         let columns = self.shape.columns.len();
         let fits = if self.shape.has_key_values() {

@@ -24,7 +24,7 @@ impl LogFilter {
     }
 }
 
-/// The target of lines to the person who started the program, where the log is JSON: shown whatever
+/// The target of lines to the person who started the program, if the log is JSON: shown whatever
 /// the filter says, and by nothing else.
 const NOTICES: &str = "windrow::notice";
 

@@ -26,38 +26,40 @@ pub struct WriterBuilder {
 }
 
 impl WriterBuilder {
-    /// The most rows in one batch. By default the best number is found at run time.
+    /// Sets the most rows in one batch. By default the best number is found at run time.
     pub fn rows_per_batch(mut self, rows: usize) -> Self {
         self.limits.batch_rows = Some(rows);
         self
     }
 
-    /// The most bytes of values in one batch. Default 4 MiB.
+    /// Sets the most bytes of values in one batch. Default 4 MiB.
     pub fn bytes_per_batch(mut self, bytes: usize) -> Self {
         self.limits.batch_bytes = bytes;
         self
     }
 
-    /// The most connections that write at once. By default the best number is found at run time.
+    /// Sets the most connections that write at once. By default the best number is found at run
+    /// time.
     pub fn flights(mut self, flights: usize) -> Self {
         self.limits.flights = Some(flights);
         self
     }
 
-    /// Bytes that accepted and unanswered writes may take. Past it, writing waits. Default 256 MiB.
+    /// Sets the bytes that accepted and unanswered writes may take. Past that, writing waits.
+    /// Default 256 MiB.
     pub fn memory(mut self, bytes: usize) -> Self {
         self.memory = bytes;
         self
     }
 
-    /// How long a row may be held back for others to join it, although a connection is free.
-    /// Default zero: never.
+    /// Sets the time that a row may be held back for others to join it, although a connection is
+    /// free. Default zero: never.
     pub fn max_wait(mut self, wait: Duration) -> Self {
         self.limits.max_wait = wait;
         self
     }
 
-    /// How long rows wait for a database that cannot be reached before they fail. Default 5 s.
+    /// Sets the time that rows wait for a database that cannot be reached. Default 5 s.
     pub fn away_wait(mut self, wait: Duration) -> Self {
         self.limits.away_wait = wait;
         self
@@ -132,7 +134,7 @@ impl Writer {
         Self::builder(url).open().await
     }
 
-    /// A table to insert into: the short form of [`Writer::table`] for plain inserts.
+    /// Returns a table to insert into: the short form of [`Writer::table`] for plain inserts.
     ///
     /// # Errors
     /// As [`Statement::insert`].
@@ -144,7 +146,7 @@ impl Writer {
         Ok(self.table(Statement::insert(table, columns)?))
     }
 
-    /// A table to write to by a statement.
+    /// Returns a table to write to by a statement.
     #[must_use]
     pub fn table(&self, statement: Statement) -> Table {
         let shape = statement.into_shape();
@@ -153,8 +155,8 @@ impl Writer {
         Table::new(intake.clone(), shape)
     }
 
-    /// What it is doing at this moment: what waits, what is under way, what was found to be best,
-    /// and counters. Cheap.
+    /// Returns the lane's state at this moment: what waits, what is under way, the best limits
+    /// found, and counters. Cheap.
     #[must_use]
     pub fn status(&self) -> LaneStatus {
         self.lane.status()

@@ -13,10 +13,10 @@ use serde_json::Value;
 use windrow::settings::address;
 use windrow_core::Secret;
 
-/// How long it may take to answer.
+/// The time limit of an answer.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// What lets a command ask.
+/// The credential of a command.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Admission {
     /// The bearer token that the gateway asks for, if it does (better: WINDROW_TOKEN)

@@ -1,5 +1,5 @@
-//! `windrow health`: asks a running gateway whether it lives, for whoever watches it and has no
-//! HTTP client: a container without a shell.
+//! `windrow health`: checks that a gateway is running, for a watcher without an HTTP client, such
+//! as a container without a shell.
 
 use std::process::ExitCode;
 

@@ -1,4 +1,4 @@
-//! How a command shows its progress, and its end.
+//! The progress of a command, and its end.
 
 use std::io::IsTerminal;
 use std::time::Duration;
@@ -8,13 +8,13 @@ use indicatif::{ProgressBar, ProgressDrawTarget};
 
 use crate::telemetry;
 
-/// How often what is on a terminal is drawn.
+/// The interval at which a terminal is drawn.
 pub(crate) const DRAWN: Duration = Duration::from_millis(100);
 
-/// How often a line is written, at most.
+/// The least time between two lines.
 pub(crate) const LINES: Duration = Duration::from_secs(5);
 
-/// How progress is told.
+/// The form of progress.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Progress {
     /// Drawn in one place on a terminal, lines elsewhere
@@ -26,7 +26,7 @@ pub(crate) enum Progress {
 }
 
 impl Progress {
-    /// Where it is told then.
+    /// Returns the screen for this form.
     pub(crate) fn screen(self) -> Screen {
         match self {
             Self::Auto => Screen::auto(),
@@ -36,7 +36,7 @@ impl Progress {
     }
 }
 
-/// How the end of a command is told.
+/// The form of a command's summary.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum SummaryAs {
     /// A line on standard error
@@ -45,16 +45,16 @@ pub(crate) enum SummaryAs {
     Json,
 }
 
-/// Where progress is told.
+/// The place where progress is shown.
 pub(crate) struct Screen {
-    /// What is drawn again and again on a terminal.
+    /// The bar that is drawn on a terminal.
     pub(crate) bar: Option<ProgressBar>,
-    /// Whether lines are written.
+    /// True if lines are written.
     pub(crate) lines: bool,
 }
 
 impl Screen {
-    /// A bar on a terminal, lines elsewhere.
+    /// Makes a screen: a bar on a terminal, lines elsewhere.
     pub(crate) fn auto() -> Self {
         let terminal = std::io::stderr().is_terminal();
         Self {

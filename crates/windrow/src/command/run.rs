@@ -1,4 +1,4 @@
-//! What commands that come to an end have in common: their runtime and their exit status.
+//! The runtime and the exit status of commands that come to an end.
 
 use std::process::ExitCode;
 
@@ -6,10 +6,10 @@ use windrow::settings::Log;
 
 use crate::telemetry;
 
-/// It was interrupted, as shells count it: 128 and the number of SIGINT.
+/// The exit status of an interrupted command, as shells count it: 128 and the number of SIGINT.
 pub(crate) const INTERRUPTED: u8 = 130;
 
-/// Runs a command; its error is told in one line. `log`: the filter of the log, else warnings.
+/// Runs a command, and prints its error in one line. `log`: the filter of the log, else warnings.
 pub(crate) fn run(
     log: Option<&str>,
     work: impl Future<Output = anyhow::Result<ExitCode>>,
@@ -21,7 +21,7 @@ pub(crate) fn run(
     run_logged(&log, work)
 }
 
-/// The same with a log of its own.
+/// Runs a command with a log of its own.
 pub(crate) fn run_logged(
     log: &Log,
     work: impl Future<Output = anyhow::Result<ExitCode>>,

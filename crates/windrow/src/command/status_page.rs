@@ -12,13 +12,13 @@ use windrow_status::MAX_TEXT_BYTES;
 use super::gateway::{Admission, Gateway};
 use super::progress::Screen;
 
-/// How often it is told.
+/// The interval of the reports.
 const EVERY: Duration = Duration::from_secs(2);
 
-/// How long the end of the command waits for its last word to arrive.
+/// The time that the end of the command waits for its last report.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Where progress is told besides.
+/// The options for reports to a status page.
 #[derive(Clone, Args)]
 pub(crate) struct OnStatusPage {
     /// Show the progress on the status page of a running gateway: where its HTTP listens
@@ -29,12 +29,12 @@ pub(crate) struct OnStatusPage {
     admission: Admission,
 }
 
-/// How far a command is.
+/// The progress of a command.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Far {
     pub(crate) rows: u64,
     pub(crate) refused: u64,
-    /// Of 1, where that is known.
+    /// Of 1, if that is known.
     pub(crate) done: Option<f64>,
 }
 
@@ -53,7 +53,7 @@ struct Line {
     started: Instant,
     read: Box<dyn Fn() -> Far + Send + Sync>,
     screen: Arc<Screen>,
-    /// The command was told that it is not heard.
+    /// True once it was said that the gateway does not take reports.
     is_unheard: AtomicBool,
 }
 
@@ -89,7 +89,7 @@ impl Teller {
     pub(crate) async fn end(self, is_done: bool) {
         self.telling.abort();
         let state = if is_done { "ended" } else { "failed" };
-        // Whoever looks sees a task without news otherwise, which is forgotten.
+        // The page would show a task without news otherwise, and forget it.
         drop(tokio::time::timeout(PATIENCE, self.line.say(state)).await);
     }
 }

@@ -1,4 +1,4 @@
-//! What a command has done, for programs.
+//! The summary of a command, for programs.
 
 use std::process::ExitCode;
 use std::time::Instant;
@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use crate::command::progress::SummaryAs;
 use crate::output;
 
-/// What is told of a command at its end, whatever that is.
+/// The fields of a summary, whatever the command's end is.
 pub(crate) struct Summary {
     told_as: SummaryAs,
     begun: Instant,

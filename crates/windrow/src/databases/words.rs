@@ -21,7 +21,7 @@ fn known() -> Vec<Known> {
     DRIVERS.iter().flat_map(profiles).collect()
 }
 
-/// A few lines for each database: its URL, and what it cannot promise.
+/// Returns a few lines for each database: its URL, and what it cannot promise.
 pub fn listing() -> String {
     let mut text = String::new();
     for (driver, profile) in known() {
@@ -46,7 +46,7 @@ pub fn listing() -> String {
     text
 }
 
-/// The page `docs/sinks.md`.
+/// Returns the page `docs/sinks.md`.
 pub fn markdown() -> String {
     let known = known();
     let mut text = String::from(
@@ -79,11 +79,11 @@ pub fn markdown() -> String {
     text
 }
 
-/// What `windrow sinks` says of a database without transactions.
+/// The words of `windrow sinks` on a database without transactions.
 const AT_LEAST_ONCE: &str =
     "a spool takes keyed inserts that ignore or update, and applies them at least once";
 
-/// What a spool does where there are no transactions.
+/// The section on spools of databases without transactions.
 const SPOOLED: &str = "\n## Behind a spool\n\n\
     Where a batch is one transaction, the spool's progress moves in it: what was acknowledged is \
     applied exactly once. Where it is not, a crash has some writes done again, so the spool takes \
@@ -92,7 +92,7 @@ const SPOOLED: &str = "\n## Behind a spool\n\n\
     for each column of the primary key. All others are answered by the database, whatever `ack` \
     says. See [the spool](spool.md#databases-without-transactions).\n";
 
-/// What writes share, and what has to be seen for that.
+/// The section on joined writes.
 const JOINED: &str = "\n## What is joined\n\n\
     Where triggers, functions in defaults and checks, rules or policies stand behind a table, \
     its writes share a statement or a transaction only if these are proven to let nobody notice. \

@@ -11,7 +11,7 @@ use super::spool::{Around, Draining, SpoolWatch};
 use super::{check, open};
 use crate::settings::{Place, Settings};
 
-/// What was applied, and what was not.
+/// The result of a drain.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Drained {
     /// Entries that were applied, with those that were refused.
@@ -55,7 +55,7 @@ impl DrainOnly {
         Ok(Self { draining, watch })
     }
 
-    /// What was found in the spool, in some words.
+    /// Says what was found in the spool.
     pub async fn found(&self) -> String {
         self.watch.greeting().await
     }

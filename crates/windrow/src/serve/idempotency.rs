@@ -44,7 +44,7 @@ impl RunningKeys {
         }))
     }
 
-    /// What frontends hand requests with keys to.
+    /// Returns what executes requests with keys.
     pub(super) fn keys(&self) -> Keys {
         self.keys.clone()
     }
@@ -52,7 +52,7 @@ impl RunningKeys {
     /// Forgets nothing any more.
     pub(super) async fn stop(self) {
         self.stop.cancel();
-        // It has failed where it panicked, which is told where it happens.
+        // A panic is reported where it happens.
         drop(self.sweeping.await);
     }
 }

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 
 use anyhow::anyhow;
 
-/// Why a frontend cannot listen, and what to do where somebody else does.
+/// Says why a frontend cannot listen, and what to do if another program listens there.
 pub(super) fn cannot_listen(
     error: &io::Error,
     who: &str,

@@ -1,4 +1,4 @@
-//! The server: a sink, its lane, the frontends, wired and run until told to stop.
+//! The server: a sink, its lane, the frontends, wired and run until they are stopped.
 
 mod drain_only;
 mod idempotency;
@@ -67,7 +67,7 @@ pub struct Server {
     reload: Reload,
 }
 
-/// What was finished at the end of a server.
+/// The result of a server's end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Finished {
     /// Entries that are in the spool and that the database has not got; `None` without a spool.
@@ -75,8 +75,8 @@ pub struct Finished {
 }
 
 impl Server {
-    /// Opens the database and the listening sockets. The database may be away; clients are told so
-    /// until it is there. `reread` reads the settings again, for what may change while the
+    /// Opens the database and the listening sockets. The database may be away; clients get errors
+    /// until it is there. `reread` reads the settings again, for those that may change while the
     /// server runs.
     ///
     /// # Errors
@@ -207,17 +207,17 @@ impl Server {
         self.pg.as_ref().map(PgServer::addr)
     }
 
-    /// Who reads the configuration again.
+    /// Returns a handle that reads the configuration again.
     pub fn reload(&self) -> Reload {
         self.reload.clone()
     }
 
-    /// The database's name, as its makers write it.
+    /// Returns the database's name, as its makers write it.
     pub fn database(&self) -> &'static str {
         self.database
     }
 
-    /// What was found in the spool when it was opened, in some words; `None` without one.
+    /// Says what was found in the spool when it was opened; `None` without one.
     pub async fn spool(&self) -> Option<String> {
         let watch = self.spool.as_ref().map(RunningSpool::watch)?;
         Some(watch.greeting().await)
@@ -297,8 +297,8 @@ async fn open(settings: &Settings) -> anyhow::Result<Arc<dyn Database>> {
     opened.with_context(|| format!("the database {} cannot be opened", settings.database))
 }
 
-/// A wrong password will not become right by waiting: better told at the start than at the first
-/// write.
+/// Checks the database at the start: a wrong password will not become right by waiting, and is
+/// better reported now than at the first write.
 async fn check(sink: &dyn Database, settings: &Settings) -> anyhow::Result<()> {
     match sink.takes_writes().await {
         Ok(()) => Ok(()),
@@ -330,8 +330,8 @@ async fn bind_http(
     bound.map_err(|error| cannot_listen(&error, "HTTP", config.listen, "--http"))
 }
 
-/// What all lanes are doing, and what the writes of each table share: HTTP first. Beside them what
-/// the spool and the replicas are doing, and what failed; `values`: in the database's own words.
+/// Returns the state of all lanes, HTTP first, and the standings of each table. Beside them stand
+/// the spool, the replicas, and the failures; `values`: in the database's own words.
 fn lanes(
     own: [Option<LaneWatch>; 2],
     sink: &Arc<dyn Database>,

@@ -13,7 +13,7 @@ use crate::settings::{PgSettings, Settings};
 /// Nobody can make one.
 pub(super) enum PgServer {}
 
-/// What its lanes are doing.
+/// The frontend's lanes.
 #[derive(Clone)]
 pub(super) enum PgLanes {}
 

@@ -47,7 +47,7 @@ impl Opened {
     }
 }
 
-/// A topic to be read, whatever it may lose. Nothing is changed there.
+/// Returns a topic to be read, whatever it may lose. Nothing is changed there.
 ///
 /// # Errors
 /// The URL makes no sense, no broker answers, or the topic is not there.

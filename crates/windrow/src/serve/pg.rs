@@ -32,7 +32,7 @@ pub(super) struct PgServer {
     session_lanes: Arc<SessionLanes>,
 }
 
-/// What its lanes are doing. Cheap to clone.
+/// The frontend's lanes. Cheap to clone.
 #[derive(Clone)]
 pub(super) struct PgLanes(Arc<SessionLanes>);
 
@@ -42,7 +42,7 @@ impl PgLanes {
         all.map(|(_, status)| status).collect()
     }
 
-    /// What the writes of each table share.
+    /// Returns the standings of each table.
     pub(super) fn standings(&self) -> Vec<Standing> {
         self.0.standings()
     }
@@ -114,7 +114,7 @@ impl PgServer {
         self.pg.local_addr()
     }
 
-    /// Who tells what the lanes are doing.
+    /// Returns the frontend's lanes.
     pub(super) fn lanes(&self) -> PgLanes {
         PgLanes(self.session_lanes.clone())
     }
@@ -138,7 +138,7 @@ impl PgServer {
     }
 }
 
-/// Which of the clients' databases row writes go to, and as which role. `None` where that is none
+/// Which of the clients' databases row writes go to, and as which role. `None` if that is none
 /// of theirs.
 fn own_identity(settings: &Settings, databases: &[DatabaseConfig]) -> Option<Identity> {
     let target = Target::parse(settings.url.reveal()).ok()?;
@@ -153,7 +153,7 @@ fn own_identity(settings: &Settings, databases: &[DatabaseConfig]) -> Option<Ide
     })
 }
 
-/// The spool for the clients of the database that it is applied to.
+/// Returns the spool for the clients of the database that it is applied to.
 fn sql_spool(
     spooling: Arc<dyn Spooling<RowWrite>>,
     identity: Identity,

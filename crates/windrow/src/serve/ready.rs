@@ -1,4 +1,4 @@
-//! What `GET /readyz` answers.
+//! The answer of `GET /readyz`.
 
 use std::sync::Arc;
 
@@ -10,14 +10,14 @@ use windrow_lanes::LaneWatch;
 use super::replicas::ReplicaWatch;
 use super::spool::SpoolWatch;
 
-/// Whether what clients usually ask for can be done.
+/// Checks that the gateway can do what clients usually ask for.
 pub(super) struct Ready {
     database: Arc<dyn Database>,
     /// The lane that writes go by, and its entrance.
     lane: (LaneWatch, Intake<RowWrite>),
     spool: Option<SpoolWatch>,
     replicas: Option<ReplicaWatch>,
-    /// When clients are told of success, unless a request says otherwise.
+    /// The moment of success for clients, unless a request says otherwise.
     ack: Ack,
 }
 
@@ -40,11 +40,11 @@ impl Ready {
 
 #[async_trait]
 impl Readiness for Ready {
-    /// A gateway that acknowledges by its spool is ready while the database is away: it takes
-    /// writes all the same. A spool that has failed, or is not applied any more, makes it unready
-    /// in any case, for nothing but a person will change that. A database that can only be read
-    /// makes it unready too, and so does a lane that would refuse a write because the database has
-    /// been away.
+    /// Checks all parts. A gateway that acknowledges by its spool is ready while the database is
+    /// away: it takes writes all the same. A spool that has failed, or is not applied any more,
+    /// makes it unready in any case, for nothing but a person will change that. A database that can
+    /// only be read makes it unready too, and so does a lane that would refuse a write because the
+    /// database has been away.
     async fn ready(&self) -> Result<(), Fault> {
         if let Some(replicas) = &self.replicas {
             replicas.healthy()?;

@@ -1,4 +1,5 @@
-//! What may change while the server runs: read again on SIGHUP, and by RELOAD at the console.
+//! Settings that may change while the server runs: read again on SIGHUP, and by RELOAD at the
+//! console.
 
 use std::sync::{Arc, OnceLock};
 
@@ -35,7 +36,7 @@ impl Reload {
         }))
     }
 
-    /// Tells who is to be told of changes.
+    /// Names the frontends that changes go to.
     pub(super) fn listening(&self, token: Option<Token>, take_roles: Option<TakeRoles>) {
         if let Some(token) = token {
             self.0.token.get_or_init(|| token);
@@ -59,7 +60,7 @@ impl Reload {
         }
     }
 
-    /// The same but for the roles, which are in the settings that it gives.
+    /// Reads the configuration again without the roles, which are in the returned settings.
     pub(super) fn but_roles(&self) -> anyhow::Result<Settings> {
         let settings = (self.0.reread)()?;
         if let Some(token) = self.0.token.get() {

@@ -17,7 +17,7 @@ use super::opened::topic;
 use crate::databases;
 use crate::settings::{Place, ReplicaSettings};
 
-/// How long clients wait for replicas at most once the end was asked for.
+/// The time that clients wait for replicas at most once the end was asked for.
 const LAST_WAIT: Duration = Duration::from_secs(5);
 
 /// Replicas that are being written.
@@ -79,17 +79,17 @@ impl RunningReplicas {
         }))
     }
 
-    /// The primary, which notes for its replicas what it writes.
+    /// Returns the primary, which notes for its replicas what it writes.
     pub(super) fn database(&self) -> Arc<dyn Database> {
         Arc::clone(&self.primary) as Arc<dyn Database>
     }
 
-    /// The primary, for those who write to it past [`RunningReplicas::database`].
+    /// Returns the primary, for writes past [`RunningReplicas::database`].
     pub(super) fn primary(&self) -> Arc<Primary> {
         Arc::clone(&self.primary)
     }
 
-    /// Who watches them.
+    /// Returns a handle that watches the replicas.
     pub(super) fn watch(&self) -> ReplicaWatch {
         ReplicaWatch(Arc::clone(&self.primary))
     }
@@ -130,12 +130,12 @@ async fn log(settings: &ReplicaSettings, name: &str) -> anyhow::Result<KeyLog> {
     }
 }
 
-/// What replicas are doing. Cheap to clone.
+/// The state of the replicas. Cheap to clone.
 #[derive(Clone)]
 pub(super) struct ReplicaWatch(Arc<Primary>);
 
 impl ReplicaWatch {
-    /// Whether what is written is noted for the replicas, who get it now or later.
+    /// Checks that writes are noted for the replicas, which get them now or later.
     ///
     /// # Errors
     /// A log takes nothing more before the next start, or is away, so that nothing can be written.
@@ -152,7 +152,7 @@ impl ReplicaWatch {
         Ok(())
     }
 
-    /// What they are doing, as `GET /v1/lanes` shows it.
+    /// Returns the state of each replica, as `GET /v1/lanes` shows it.
     pub(super) fn json(&self) -> Value {
         let untold = self.0.untold();
         let replicas = self.0.status();
@@ -163,7 +163,8 @@ impl ReplicaWatch {
     }
 }
 
-/// `untold`: statements of SQL clients that changed rows of which no replica was told.
+/// Returns the state of one replica. `untold`: the number of SQL clients' statements whose rows no
+/// replica gets.
 fn replica_json(replica: &ReplicaStatus, untold: u64) -> Value {
     json!({
         "name": &*replica.name,

@@ -1,4 +1,4 @@
-//! What the PostgreSQL frontend shares with the rest of the process.
+//! Parts of the process that the PostgreSQL frontend shares.
 
 use std::sync::Arc;
 
@@ -11,14 +11,14 @@ use windrow_replicas::Primary;
 
 use super::reload::Reload;
 
-/// What it shares.
+/// The shared parts.
 pub(super) struct Shared<'a> {
     pub(super) budget: &'a Budget,
     pub(super) lane_metrics: &'a LaneMetrics,
     pub(super) registry: &'a mut Registry,
     /// Where writes go that are answered before the database has them.
     pub(super) spool: Option<Arc<dyn Spooling<RowWrite>>>,
-    /// What executes writes with keys once.
+    /// Executes writes with keys once.
     pub(super) keys: Option<Keys>,
     /// The primary of replicas, which are to get what clients of its database write.
     pub(super) primary: Option<Arc<Primary>>,

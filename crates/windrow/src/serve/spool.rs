@@ -22,7 +22,7 @@ use crate::bookkeeping::beside;
 use crate::lanes::LANE_CAPACITY;
 use crate::settings::{Place, SpoolSettings};
 
-/// What a spool needs of the rest of the process.
+/// Parts of the process that a spool needs.
 pub(super) struct Around<'a> {
     pub(super) database: &'a Arc<dyn Database>,
     pub(super) budget: &'a Budget,
@@ -39,7 +39,7 @@ pub(super) struct RunningSpool {
 }
 
 impl RunningSpool {
-    /// The spool that is asked for; `None` where none is.
+    /// Starts the spool that is asked for; `None` if none is.
     pub(super) async fn asked_for(
         settings: Option<&SpoolSettings>,
         around: Around<'_>,
@@ -71,17 +71,17 @@ impl RunningSpool {
         })
     }
 
-    /// What frontends hand writes to.
+    /// Returns the port that frontends hand writes to.
     pub(super) fn spooling(&self) -> Arc<dyn Spooling<RowWrite>> {
         Arc::clone(&self.handle) as Arc<dyn Spooling<RowWrite>>
     }
 
-    /// Who watches it.
+    /// Returns a handle that watches the spool.
     pub(super) fn watch(&self) -> SpoolWatch {
         self.draining.watch()
     }
 
-    /// What is cancelled once nobody is to wait any more for the database to apply something.
+    /// Returns a token that ends all waiting for the database to apply something.
     pub(super) fn ending(&self) -> CancellationToken {
         self.ending.clone()
     }
@@ -145,7 +145,7 @@ impl Draining {
         })
     }
 
-    /// Who watches it.
+    /// Returns a handle that watches the spool.
     pub(super) fn watch(&self) -> SpoolWatch {
         SpoolWatch {
             spool: Arc::clone(&self.spool),
@@ -177,7 +177,7 @@ impl Draining {
     }
 }
 
-/// How long the end waits for the transaction under way.
+/// The time that the end waits for the transaction under way.
 const LAST_TRANSACTION: Duration = Duration::from_secs(5);
 
 /// Waits for a task.
@@ -205,7 +205,7 @@ fn books<'p>(database: &dyn Database, place: &'p Place) -> anyhow::Result<Option
     }
 }
 
-/// What a spool is doing. Cheap to clone.
+/// The state of a spool. Cheap to clone.
 #[derive(Clone)]
 pub(super) struct SpoolWatch {
     spool: Arc<dyn Spool>,
@@ -214,7 +214,8 @@ pub(super) struct SpoolWatch {
 }
 
 impl SpoolWatch {
-    /// Whether it takes writes and brings them to the database, now or once that is back.
+    /// Checks that the spool takes writes and brings them to the database, now or once that is
+    /// back.
     ///
     /// # Errors
     /// Why it does not before the next start.
@@ -239,7 +240,7 @@ impl SpoolWatch {
         self.progress.applied(&self.progress.end()).await
     }
 
-    /// What was found in it, for who starts it.
+    /// Says what was found in the spool at the start.
     pub(super) async fn greeting(&self) -> String {
         let status = self.progress.status().await;
         let entries: u64 = status.partitions.iter().map(|part| part.entries).sum();
@@ -261,7 +262,7 @@ impl SpoolWatch {
         text
     }
 
-    /// What it is doing, as `GET /v1/lanes` shows it.
+    /// Returns the state of the spool, as `GET /v1/lanes` shows it.
     pub(super) fn json(&self) -> Value {
         // It waits for nobody where the spool is in files.
         let Some(status) = self.progress.status().now_or_never() else {

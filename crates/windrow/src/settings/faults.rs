@@ -1,21 +1,21 @@
-//! What is wrong with settings: all of it, so that nobody mends one thing to be told of the next.
+//! Errors in settings: all of them, so that an operator can mend them in one go.
 
-/// What was found so far.
+/// The errors so far.
 #[derive(Debug, Default)]
 pub(super) struct Faults(Vec<anyhow::Error>);
 
 impl Faults {
-    /// The value; `None` where it makes no sense, which is noted.
+    /// Returns the value; `None` if it makes no sense, which is noted.
     pub(super) fn note<T>(&mut self, read: anyhow::Result<T>) -> Option<T> {
         read.map_err(|error| self.0.push(error)).ok()
     }
 
-    /// The value, or another one in its place.
+    /// Returns the value, or another one in its place.
     pub(super) fn or<T>(&mut self, read: anyhow::Result<T>, instead: T) -> T {
         self.note(read).unwrap_or(instead)
     }
 
-    /// What was noted.
+    /// Returns the errors.
     pub(super) fn all(&self) -> &[anyhow::Error] {
         &self.0
     }

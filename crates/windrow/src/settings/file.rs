@@ -10,6 +10,7 @@ use serde::Deserialize;
 use windrow_core::Secret;
 
 use super::secret;
+use super::section::section;
 
 /// The annotated example of a configuration file: every knob with its default.
 pub const EXAMPLE: &str = include_str!("../../windrow.example.toml");
@@ -29,7 +30,7 @@ pub struct File {
     /// `[replicas]`
     pub replicas: Replicas,
     /// `[[replica]]`
-    pub replica: Vec<Replica>,
+    pub replica: Vec<WrittenReplica>,
     /// `[limits]`
     pub limits: Limit,
     /// `[log]`
@@ -38,62 +39,51 @@ pub struct File {
     pub traces: Traces,
 }
 
-/// `[database]`: where rows are written to.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Database {
-    /// The database's URL.
-    #[serde(deserialize_with = "secret::read")]
-    pub url: Option<Secret>,
-    /// When clients are told of success, unless a request says otherwise.
-    pub ack: Option<Ack>,
-    /// True if missing tables, and columns of tables that Windrow made, are created.
-    pub create_tables: Option<bool>,
-    /// With `create_tables`: whether tables that Windrow did not make get columns too.
-    pub extend_tables: bool,
-    /// How long a write in a batch waits for a foreign lock.
-    #[serde(with = "humantime_serde")]
-    pub lock_wait: Option<Duration>,
-    /// How long connecting may take.
-    #[serde(with = "humantime_serde")]
-    pub connect_timeout: Option<Duration>,
-    /// How long the keys of requests are remembered.
-    #[serde(with = "humantime_serde")]
-    pub idempotency_keep: Option<Duration>,
-    /// Whether the outcome of a write whose connection was lost is found out.
-    pub certain_outcomes: Option<bool>,
-    /// Functions, as `schema.name`, that the operator answers for.
-    pub trusted_functions: Vec<String>,
-    /// `[database.sqlite]`
-    pub sqlite: Sqlite,
+section! {
+    /// `[database]`: where rows are written to.
+    #[derive(Clone, Debug, Default, Deserialize)]
+    #[serde(deny_unknown_fields, default)]
+    Database {
+        #[serde(deserialize_with = "secret::read")]
+        url: Option<Secret> { "URL of the database that rows are written to", secret },
+        ack: Option<WrittenAck> { "The moment of success for clients: `commit`, or `spool` once the write is in the spool" },
+        create_tables: Option<bool> { "True if tables are made from rows, with columns that later rows bring; the type of a column never changes" },
+        extend_tables: bool { "With `create_tables`: true if tables that Windrow did not make get columns too" },
+        #[serde(with = "humantime_serde")]
+        lock_wait: Option<Duration> { "Time that a batch waits for another session's lock" },
+        #[serde(with = "humantime_serde")]
+        connect_timeout: Option<Duration> { "Time limit for opening a connection" },
+        #[serde(with = "humantime_serde")]
+        idempotency_keep: Option<Duration> { "Time for which the keys of requests are remembered" },
+        certain_outcomes: Option<bool> { "True if Windrow [finds out](operations.md#unknown-outcomes) the outcome of a write whose connection is lost at the commit" },
+        trusted_functions: Vec<String> { "Functions that you declare harmless" },
+        sqlite: Sqlite { "`[database.sqlite]`", section },
+    }
 }
 
-/// When a client is told that a write has succeeded.
+/// The moment at which a client gets success.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, ValueEnum)]
 #[serde(rename_all = "lowercase")]
-pub enum Ack {
+pub enum WrittenAck {
     /// Once the database has committed it
     Commit,
     /// Once it is durable in the spool; the database gets it afterwards
     Spool,
 }
 
-/// `[spool]`: where writes are kept that are acknowledged before the database has them.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Spool {
-    /// The directory of its files. Without one there is no spool.
-    pub directory: Option<PathBuf>,
-    /// The URL of a topic, in place of a directory. It may hold a password.
-    #[serde(deserialize_with = "secret::read")]
-    pub at: Option<Secret>,
-    /// What may be wrong with that topic all the same.
-    pub allow: Vec<String>,
-    /// The most bytes that it may hold.
-    pub max_bytes: Option<ByteSize>,
-    /// How long its oldest entry may wait before nothing more is taken.
-    #[serde(with = "humantime_serde")]
-    pub max_age: Option<Duration>,
+section! {
+    /// `[spool]`: where writes are kept that are acknowledged before the database has them.
+    #[derive(Clone, Debug, Default, Deserialize)]
+    #[serde(deny_unknown_fields, default)]
+    Spool {
+        directory: Option<PathBuf> { "Directory of the spool" },
+        #[serde(deserialize_with = "secret::read")]
+        at: Option<Secret> { "Topic of Kafka in place of a directory", secret },
+        allow: Vec<String> { "Weaknesses of the topic that are accepted" },
+        max_bytes: Option<ByteSize> { "Most bytes of the spool" },
+        #[serde(with = "humantime_serde")]
+        max_age: Option<Duration> { "Age of the oldest write at which the spool takes no more" },
+    }
 }
 
 impl Spool {
@@ -107,33 +97,29 @@ impl Spool {
     }
 }
 
-/// Whether a place is meant to be a topic of Kafka.
+/// Returns true if a place is meant to be a topic of Kafka.
 pub fn is_topic(place: &str) -> bool {
     place.starts_with("kafka:") || place.starts_with("kafkas:")
 }
 
-/// `[replicas]`: what all replicas have in common.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Replicas {
-    /// When clients are answered.
-    pub wait_for: WaitFor,
-    /// The directory of their logs.
-    pub directory: Option<PathBuf>,
-    /// The URL of topics, in place of a directory: its topic's name is the beginning of theirs. It
-    /// may hold a password.
-    #[serde(deserialize_with = "secret::read")]
-    pub at: Option<Secret>,
-    /// What may be wrong with these topics all the same.
-    pub allow: Vec<String>,
-    /// The most bytes that the log of each may hold.
-    pub max_bytes: Option<ByteSize>,
+section! {
+    /// `[replicas]`: what all replicas have in common.
+    #[derive(Clone, Debug, Default, Deserialize)]
+    #[serde(deny_unknown_fields, default)]
+    Replicas {
+        wait_for: WrittenWaitFor { "Databases that a client waits for: `primary`, `quorum` or `all`" },
+        directory: Option<PathBuf> { "Directory of the replicas' logs" },
+        #[serde(deserialize_with = "secret::read")]
+        at: Option<Secret> { "Topics of Kafka in place of a directory", secret },
+        allow: Vec<String> { "Weaknesses of these topics that are accepted" },
+        max_bytes: Option<ByteSize> { "Most bytes of each log in files" },
+    }
 }
 
 /// Whom a client waits for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum WaitFor {
+pub enum WrittenWaitFor {
     /// The primary alone.
     #[default]
     Primary,
@@ -143,29 +129,28 @@ pub enum WaitFor {
     All,
 }
 
-/// `[[replica]]`: a database that gets what the primary gets.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Replica {
-    /// What it is called, in metrics and as the folder of its log.
-    pub name: String,
-    /// Its URL.
-    #[serde(deserialize_with = "secret::read")]
-    pub url: Option<Secret>,
-    /// What tables are called there that have another name.
-    #[serde(default)]
-    pub tables: BTreeMap<String, String>,
-    /// Columns that it does not get, as `table.column`.
-    #[serde(default)]
-    pub leave_out: Vec<String>,
+section! {
+    /// `[[replica]]`: a database that gets what the primary gets.
+    #[derive(Clone, Debug, Deserialize)]
+    #[serde(deny_unknown_fields)]
+    WrittenReplica {
+        name: String { "Name of a replica" },
+        #[serde(deserialize_with = "secret::read")]
+        url: Option<Secret> { "URL of the replica", secret },
+        #[serde(default)]
+        tables: BTreeMap<String, String> { "Tables that have another name at the replica" },
+        #[serde(default)]
+        leave_out: Vec<String> { "Columns that the replica does not get" },
+    }
 }
 
-/// `[database.sqlite]`
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Sqlite {
-    /// How often the file is synced.
-    pub synchronous: Sync,
+section! {
+    /// `[database.sqlite]`
+    #[derive(Clone, Debug, Default, Deserialize)]
+    #[serde(deny_unknown_fields, default)]
+    Sqlite {
+        synchronous: Sync { "Safety against power loss, against speed" },
+    }
 }
 
 /// SQLite's `synchronous`.
@@ -181,66 +166,47 @@ pub enum Sync {
     Off,
 }
 
-/// `[pg]`: the PostgreSQL frontend. It listens where `listen` says, or not at all.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Pg {
-    /// Address and port.
-    pub listen: Option<String>,
-    /// A directory for a UNIX-domain socket besides.
-    pub unix_socket_dir: Option<PathBuf>,
-    /// `[pg.tls]`
-    pub tls: Option<Tls>,
-    /// Whether clients must use TLS.
-    pub require_tls: bool,
-    /// Whether writes are joined, unless a database or a session says otherwise.
-    pub join: Option<bool>,
-    /// What becomes of connections that have run unproven code.
-    pub unproven: Option<Unproven>,
-    /// The query that finds verifiers.
-    pub auth_query: Option<String>,
-    /// Roles that may use the console.
-    pub admins: Vec<String>,
-    /// The most clients.
-    pub max_clients: Option<usize>,
-    /// The most lanes: sets of database, role and session settings.
-    pub max_lanes: Option<usize>,
-    /// The most server connections of a database.
-    pub max_server_connections: Option<usize>,
-    /// How long one is waited for.
-    #[serde(with = "humantime_serde")]
-    pub server_wait: Option<Duration>,
-    /// How long one is kept that nobody needs.
-    #[serde(with = "humantime_serde")]
-    pub server_idle: Option<Duration>,
-    /// How long coming in may take.
-    #[serde(with = "humantime_serde")]
-    pub login_timeout: Option<Duration>,
-    /// The longest message that is not COPY data.
-    pub max_message: Option<ByteSize>,
-    /// The most that a session may hold back until its Sync.
-    pub max_pending: Option<ByteSize>,
-    /// `[pg.databases.NAME]`
-    pub databases: BTreeMap<String, PgDatabase>,
-    /// `[pg.users.NAME]`
-    pub users: BTreeMap<String, PgUser>,
+section! {
+    /// `[pg]`: the PostgreSQL frontend. It listens where `listen` says, or not at all.
+    #[derive(Clone, Debug, Default, Deserialize)]
+    #[serde(deny_unknown_fields, default)]
+    Pg {
+        listen: Option<String> { "Address and port, or a port alone (this machine)" },
+        unix_socket_dir: Option<PathBuf> { "Directory of a UNIX-domain socket" },
+        tls: Option<WrittenTls> { "`[pg.tls]`", section },
+        require_tls: bool { "True if clients must use TLS" },
+        join: Option<bool> { "True if writes are joined" },
+        unproven: Option<Unproven> { "Treatment of connections on which unproven code has run: `pin` or `reset`" },
+        auth_query: Option<String> { "Query that finds verifiers", reload, secret },
+        admins: Vec<String> { "Roles that may use the console", reload },
+        max_clients: Option<usize> { "Most clients" },
+        max_lanes: Option<usize> { "Most lanes" },
+        max_server_connections: Option<usize> { "Most connections to each database" },
+        #[serde(with = "humantime_serde")]
+        server_wait: Option<Duration> { "Time that a client waits for a server connection" },
+        #[serde(with = "humantime_serde")]
+        server_idle: Option<Duration> { "Time for which an idle server connection is kept" },
+        #[serde(with = "humantime_serde")]
+        login_timeout: Option<Duration> { "Time limit for TLS and authentication" },
+        max_message: Option<ByteSize> { "Longest message that is not COPY data" },
+        max_pending: Option<ByteSize> { "Bytes that a session may hold back until its Sync" },
+        databases: BTreeMap<String, PgDatabase> { "`[pg.databases.NAME]`", section },
+        users: BTreeMap<String, PgUser> { "`[pg.users.NAME]`", section },
+    }
 }
 
-/// `[pg.databases.NAME]`: a database that clients can name.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct PgDatabase {
-    /// Its URL.
-    #[serde(deserialize_with = "secret::read")]
-    pub url: Option<Secret>,
-    /// Whether writes are joined in it.
-    pub join: Option<bool>,
-    /// What becomes of connections that have run unproven code.
-    pub unproven: Option<Unproven>,
-    /// The same for sessions of roles.
-    pub unproven_roles: BTreeMap<String, Unproven>,
-    /// The same for what tables and functions run.
-    pub unproven_objects: BTreeMap<String, Unproven>,
+section! {
+    /// `[pg.databases.NAME]`: a database that clients can name.
+    #[derive(Clone, Debug, Default, Deserialize)]
+    #[serde(deny_unknown_fields, default)]
+    PgDatabase {
+        #[serde(deserialize_with = "secret::read")]
+        url: Option<Secret> { "URL of another database that clients can name", secret },
+        join: Option<bool> { "True if its writes are joined" },
+        unproven: Option<Unproven> { "As `pg.unproven`, for this database" },
+        unproven_roles: BTreeMap<String, Unproven> { "The same by role" },
+        unproven_objects: BTreeMap<String, Unproven> { "The same by table or function" },
+    }
 }
 
 /// `pin` or `reset`.
@@ -253,120 +219,97 @@ pub enum Unproven {
     Reset,
 }
 
-/// `[pg.users.NAME]`: a role that may come in.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct PgUser {
-    /// Its SCRAM verifier.
-    #[serde(deserialize_with = "secret::read")]
-    pub verifier: Option<Secret>,
-    /// A file that holds its password at the server.
-    pub server_password_file: Option<PathBuf>,
-    /// Its password at the server.
-    #[serde(deserialize_with = "secret::read")]
-    pub server_password: Option<Secret>,
+section! {
+    /// `[pg.users.NAME]`: a role that may come in.
+    #[derive(Clone, Debug, Default, Deserialize)]
+    #[serde(deny_unknown_fields, default)]
+    PgUser {
+        #[serde(deserialize_with = "secret::read")]
+        verifier: Option<Secret> { "SCRAM verifier of a role", reload, secret },
+        server_password_file: Option<PathBuf> { "File that holds the role's password at the server", reload },
+        #[serde(deserialize_with = "secret::read")]
+        server_password: Option<Secret> { "Password of the role at the server", reload, secret },
+    }
 }
 
-/// `[http]`: the HTTP frontend.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Http {
-    /// Address and port.
-    pub listen: Option<String>,
-    /// The bearer token that clients must show.
-    #[serde(deserialize_with = "secret::read")]
-    pub token: Option<Secret>,
-    /// A file that holds it.
-    pub token_file: Option<PathBuf>,
-    /// Whether other than loopback may be listened on without a token.
-    pub allow_open: bool,
-    /// Whether operators are shown what the database says of failed rows, with their values.
-    pub show_values: bool,
-    /// Names that this server may be called by without a token.
-    pub hosts: Vec<String>,
-    /// Tables of the database itself that are served all the same.
-    pub system_tables: Vec<String>,
-    /// `[http.tls]`
-    pub tls: Option<Tls>,
-    /// The largest body that is not streamed.
-    pub max_body: Option<ByteSize>,
-    /// The largest row.
-    pub max_row: Option<ByteSize>,
-    /// The most rows of an atomic body.
-    pub max_atomic_rows: Option<usize>,
-    /// How long the head of a request may take.
-    #[serde(with = "humantime_serde")]
-    pub header_timeout: Option<Duration>,
-    /// The largest number of connections.
-    pub max_connections: Option<usize>,
-    /// How long a body may make no progress.
-    #[serde(with = "humantime_serde")]
-    pub body_timeout: Option<Duration>,
-    /// How long an idle connection is kept.
-    #[serde(with = "humantime_serde")]
-    pub idle_timeout: Option<Duration>,
-    /// Whether a read waits for what the same connection has in the spool.
-    pub read_your_writes: Option<bool>,
+section! {
+    /// `[http]`: the HTTP frontend.
+    #[derive(Clone, Debug, Default, Deserialize)]
+    #[serde(deny_unknown_fields, default)]
+    Http {
+        listen: Option<String> { "Address and port, a port alone (this machine), or `off`" },
+        #[serde(deserialize_with = "secret::read")]
+        token: Option<Secret> { "Token that clients show as `Authorization: Bearer TOKEN`", reload, secret },
+        token_file: Option<PathBuf> { "File that holds the token", reload },
+        allow_open: bool { "True if addresses other than loopback may be used without a token" },
+        show_values: bool { "True if operators see the database's messages about failed rows" },
+        hosts: Vec<String> { "Names of this server, if no token is set" },
+        system_tables: Vec<String> { "The database's own tables that are served" },
+        tls: Option<WrittenTls> { "`[http.tls]`", section },
+        max_body: Option<ByteSize> { "Largest body that is not streamed" },
+        max_row: Option<ByteSize> { "Largest row" },
+        max_atomic_rows: Option<usize> { "Most rows of an atomic body" },
+        #[serde(with = "humantime_serde")]
+        header_timeout: Option<Duration> { "Time limit for the head of a request" },
+        max_connections: Option<usize> { "Most connections" },
+        #[serde(with = "humantime_serde")]
+        body_timeout: Option<Duration> { "Time that a body may make no progress" },
+        #[serde(with = "humantime_serde")]
+        idle_timeout: Option<Duration> { "Time for which an idle connection is kept" },
+        read_your_writes: Option<bool> { "True if reads wait for what their connection has in the spool" },
+    }
 }
 
-/// `[http.tls]`, `[pg.tls]`: both files in PEM.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Tls {
-    /// The certificate chain.
-    pub certificate: PathBuf,
-    /// The private key.
-    pub key: PathBuf,
+section! {
+    /// `[http.tls]`, `[pg.tls]`: both files in PEM.
+    #[derive(Clone, Debug, Deserialize)]
+    #[serde(deny_unknown_fields)]
+    WrittenTls {
+        certificate: PathBuf { "Certificate chain, PEM", reload },
+        key: PathBuf { "Private key, PEM", reload },
+    }
 }
 
-/// `[limits]`: what may be traded.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Limit {
-    /// The memory budget.
-    pub memory: Option<ByteSize>,
-    /// The most rows in a batch.
-    pub batch_rows: Option<usize>,
-    /// The most bytes in a batch.
-    pub batch_bytes: Option<ByteSize>,
-    /// The most connections that write at once.
-    pub flights: Option<usize>,
-    /// How long a write may be held back for company.
-    #[serde(with = "humantime_serde")]
-    pub max_wait: Option<Duration>,
-    /// How long a connection is kept that no batch needs.
-    #[serde(with = "humantime_serde")]
-    pub idle_close: Option<Duration>,
-    /// How long writes wait for a database that is away.
-    #[serde(with = "humantime_serde")]
-    pub away_wait: Option<Duration>,
-    /// How long the end waits for what was accepted.
-    #[serde(with = "humantime_serde")]
-    pub stop_wait: Option<Duration>,
+section! {
+    /// `[limits]`: what may be traded.
+    #[derive(Clone, Debug, Default, Deserialize)]
+    #[serde(deny_unknown_fields, default)]
+    Limit {
+        memory: Option<ByteSize> { "Memory for all that is accepted and not answered" },
+        batch_rows: Option<usize> { "Most rows in a batch" },
+        batch_bytes: Option<ByteSize> { "Most bytes in a batch" },
+        flights: Option<usize> { "Most connections that write at once" },
+        #[serde(with = "humantime_serde")]
+        max_wait: Option<Duration> { "Time that a write may be held back for others" },
+        #[serde(with = "humantime_serde")]
+        idle_close: Option<Duration> { "Time for which an unneeded connection is kept" },
+        #[serde(with = "humantime_serde")]
+        away_wait: Option<Duration> { "Time that writes wait for a database that is away, or for a SQLite file that another process holds" },
+        #[serde(with = "humantime_serde")]
+        stop_wait: Option<Duration> { "Time that the end waits for what was accepted" },
+    }
 }
 
-/// `[log]`
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Log {
-    /// A level, or a filter as of `tracing-subscriber`'s `EnvFilter`.
-    pub filter: Option<String>,
-    /// Whether a line is JSON.
-    pub json: bool,
+section! {
+    /// `[log]`
+    #[derive(Clone, Debug, Default, Deserialize)]
+    #[serde(deny_unknown_fields, default)]
+    Log {
+        filter: Option<String> { "Level or filter of the log", reload },
+        json: bool { "True for one JSON object a line" },
+    }
 }
 
-/// `[traces]`: where spans go.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Traces {
-    /// The URL of a collector. Without one nothing is traced. It may hold a password.
-    #[serde(deserialize_with = "secret::read")]
-    pub endpoint: Option<Secret>,
-    /// The part of the requests that are traced where their clients do not say.
-    pub ratio: Option<f64>,
-    /// What this gateway is called in traces.
-    pub service_name: Option<String>,
-    /// Headers of each request to the collector, as `name=value,name=value`. They may hold a key.
-    #[serde(deserialize_with = "secret::read")]
-    pub headers: Option<Secret>,
+section! {
+    /// `[traces]`: where spans go.
+    #[derive(Clone, Debug, Default, Deserialize)]
+    #[serde(deny_unknown_fields, default)]
+    Traces {
+        #[serde(deserialize_with = "secret::read")]
+        endpoint: Option<Secret> { "Collector that [traces](traces.md) are sent to", secret },
+        ratio: Option<f64> { "Part of the requests that is traced, if clients do not say" },
+        service_name: Option<String> { "Name of this gateway in traces" },
+        #[serde(deserialize_with = "secret::read")]
+        headers: Option<Secret> { "Headers of each request to the collector", secret },
+    }
 }

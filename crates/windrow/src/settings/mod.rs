@@ -8,6 +8,7 @@ pub mod address;
 pub mod check;
 mod faults;
 mod file;
+mod keys;
 #[cfg(feature = "postgres")]
 mod pg;
 #[cfg(not(feature = "postgres"))]
@@ -16,6 +17,7 @@ mod pg;
 mod reading;
 mod replicas;
 mod secret;
+mod section;
 mod shown;
 mod size;
 mod spool;
@@ -34,10 +36,10 @@ use windrow_database::{Options, Synchronous};
 use windrow_http::{Ack, HttpConfig};
 
 pub use file::{
-    Ack as WrittenAck, Database, EXAMPLE, File, Http, Limit, Log, Pg, PgDatabase, PgUser,
-    Replica as WrittenReplica, Replicas, Spool, Sqlite, Sync, Tls as WrittenTls, Traces,
-    WaitFor as WrittenWaitFor, is_topic,
+    Database, EXAMPLE, File, Http, Limit, Log, Pg, PgDatabase, PgUser, Replicas, Spool, Sqlite,
+    Sync, Traces, WrittenAck, WrittenReplica, WrittenTls, WrittenWaitFor, is_topic,
 };
+pub use keys::markdown;
 pub use pg::PgSettings;
 pub use replicas::{OneReplica, ReplicaSettings};
 pub use spool::{Place, SpoolSettings};
@@ -47,7 +49,7 @@ pub use traces::TraceSettings;
 use faults::Faults;
 use reading::Troubles;
 use size::bytes;
-use tls::Tls;
+use tls::ServerTls;
 
 /// Less than what those who run programs usually wait for their end (30 seconds).
 const STOP_WAIT: Duration = Duration::from_secs(25);
@@ -58,7 +60,7 @@ const IDEMPOTENCY_KEEP: Duration = Duration::from_secs(24 * 3600);
 /// The database without any configuration.
 pub const EMBEDDED_URL: &str = "sqlite:windrow.db";
 
-/// What is meant: checked and complete.
+/// The checked and complete configuration.
 pub struct Settings {
     /// The database's URL.
     pub url: Secret,
@@ -70,27 +72,27 @@ pub struct Settings {
     pub limits: Limits,
     /// The memory budget, in bytes.
     pub memory: usize,
-    /// How long the end waits for what was accepted.
+    /// The time that the end waits for what was accepted.
     pub stop_wait: Duration,
     /// The HTTP frontend's settings, unless it is switched off. Its token is a secret, which its
     /// `Debug` does not show.
     pub http: Option<HttpConfig>,
-    /// The PostgreSQL frontend's settings, where it is asked for.
+    /// The PostgreSQL frontend's settings, if it is asked for.
     pub pg: Option<PgSettings>,
-    /// The spool's settings, where there is one.
+    /// The spool's settings, if there is one.
     pub spool: Option<SpoolSettings>,
-    /// When clients are told of success, unless a request says otherwise.
+    /// The moment of success for clients, unless a request says otherwise.
     pub ack: Ack,
-    /// How long the keys of requests are remembered at least.
+    /// The time for which the keys of requests are remembered at least.
     pub idempotency_keep: Duration,
-    /// Whether writes without a key have one of the gateway's own, by which it is found out what
-    /// became of them.
+    /// True if writes without a key have one of the gateway's own, by which an unknown outcome is
+    /// found out.
     pub certain_outcomes: bool,
-    /// The replicas, where there are any.
+    /// The replicas, if there are any.
     pub replicas: Option<ReplicaSettings>,
     /// Where spans go, where requests are traced.
     pub traces: Option<TraceSettings>,
-    /// The certificates of HTTP and of the PostgreSQL frontend, where they use TLS.
+    /// The certificates of HTTP and of the PostgreSQL frontend, if they use TLS.
     pub certificates: [Option<Certificate>; 2],
 }
 
@@ -106,8 +108,8 @@ impl Settings {
         Ok(settings)
     }
 
-    /// What is meant, for who listens; what makes no sense is noted, and something else in its
-    /// place.
+    /// Checks the configuration of a gateway that listens. Errors are noted, and a default stands
+    /// in for a wrong value.
     fn served(file: &File, faults: &mut Faults) -> Self {
         let settings = Self::checked(file, faults);
         if is_off(&file.http) && file.pg.listen.is_none() {
@@ -117,7 +119,7 @@ impl Settings {
         settings
     }
 
-    /// The same for who only empties the spool and listens nowhere.
+    /// Checks the configuration of a gateway that empties the spool and listens nowhere.
     ///
     /// # Errors
     /// As [`Settings::new`], and where there is no spool.
@@ -232,14 +234,14 @@ fn memory(file: &Limit) -> anyhow::Result<usize> {
     Ok(memory)
 }
 
-/// What `http.listen` says where HTTP is not wanted.
+/// The value of `http.listen` that switches HTTP off.
 const OFF: &str = "off";
 
 fn is_off(http: &Http) -> bool {
     http.listen.as_deref() == Some(OFF)
 }
 
-fn http(file: &Http, tls: Option<&Tls>, faults: &mut Faults) -> Option<HttpConfig> {
+fn http(file: &Http, tls: Option<&ServerTls>, faults: &mut Faults) -> Option<HttpConfig> {
     let defaults = HttpConfig::default();
     if is_off(file) {
         return None;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::faults::Faults;
 use super::file::File;
-use super::tls::Tls;
+use super::tls::ServerTls;
 
 /// Nobody can make one.
 #[derive(Clone)]
@@ -17,7 +17,7 @@ impl PgSettings {
         match *self {}
     }
 
-    /// What is said where it listens.
+    /// Says where the frontend listens.
     pub fn greeting(&self, _: SocketAddr) -> Vec<String> {
         match *self {}
     }
@@ -26,7 +26,7 @@ impl PgSettings {
 pub(super) fn settings(
     file: &File,
     _: &str,
-    _: Option<&Tls>,
+    _: Option<&ServerTls>,
     faults: &mut Faults,
 ) -> Option<PgSettings> {
     if file.pg.listen.is_some() {

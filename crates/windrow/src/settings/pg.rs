@@ -13,19 +13,19 @@ use windrow_pgwire::scram::Verifier;
 use super::faults::Faults;
 use super::file::{self, File, Pg, PgDatabase, PgUser};
 use super::size::bytes;
-use super::tls::Tls;
+use super::tls::ServerTls;
 use super::{address, secret};
 
 /// The console's name among the databases.
 const CONSOLE: &str = "windrow";
 
-/// How the URLs of databases begin that speak PostgreSQL's protocol.
+/// Beginnings of the URLs of databases that speak PostgreSQL's protocol.
 const SCHEMES: [&str; 4] = ["postgres:", "postgresql:", "cockroachdb:", "cockroach:"];
 
 /// The most lanes, unless it is configured.
 const MAX_LANES: usize = 200;
 
-/// What is meant by `[pg]`.
+/// The checked section `[pg]`.
 #[derive(Clone)]
 pub struct PgSettings {
     /// The frontend's own settings.
@@ -43,7 +43,7 @@ impl PgSettings {
         (&mut self.config.listen, &mut self.config.socket)
     }
 
-    /// What is said where it listens, a line each.
+    /// Says where the frontend listens, a line each.
     pub fn greeting(&self, address: SocketAddr) -> Vec<String> {
         let databases = self.config.databases.iter();
         let listening = |database: &DatabaseConfig| {
@@ -61,12 +61,12 @@ impl PgSettings {
     }
 }
 
-/// `None` where nothing says that it should listen. `url` is the database's, which clients can name
+/// `None` if nothing says that it should listen. `url` is the database's, which clients can name
 /// too.
 pub(super) fn settings(
     file: &File,
     url: &str,
-    tls: Option<&Tls>,
+    tls: Option<&ServerTls>,
     faults: &mut Faults,
 ) -> Option<PgSettings> {
     let pg = &file.pg;
@@ -148,8 +148,8 @@ fn numbers(config: &PgConfig) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The database of `database.url` first, under its own name, then those that are configured by
-/// name. One that is configured under that name takes its place.
+/// Returns the database of `database.url` first, under its own name, then those that are configured
+/// by name. One that is configured under that name takes its place.
 fn databases(file: &File, url: &str, join: bool) -> anyhow::Result<Vec<DatabaseConfig>> {
     let pg = &file.pg;
     let mut databases = Vec::new();

@@ -11,7 +11,7 @@ use toml::de::{DeArray, DeTable, DeValue, Deserializer};
 use super::file::File;
 use super::shown::Trouble;
 
-/// The most faults that are told.
+/// The most errors that are reported.
 const MOST: usize = 100;
 
 /// All that is wrong with a text; at least one.
@@ -63,7 +63,7 @@ pub(super) fn read(text: &str) -> (File, Vec<Trouble>) {
     (file, troubles)
 }
 
-/// Takes out the entry that a fault was found at. False where there is none.
+/// Takes out the entry that a fault was found at. False if there is none.
 fn leave_out(table: &mut DeTable<'_>, at: &Range<usize>) -> bool {
     let is_at =
         |key: &Spanned<_>, value: &Spanned<DeValue<'_>>| key.span() == *at || value.span() == *at;
@@ -112,14 +112,14 @@ fn leave_out_of(array: &mut DeArray<'_>, at: &Range<usize>) -> bool {
 
 /// A key of a text.
 pub(super) struct Key {
-    /// Its name with those of the tables around it, with dots between them.
+    /// The key's name with those of the tables around it, with dots between them.
     pub(super) path: String,
     /// Where it stands, with its value; of a table where its name stands.
     pub(super) span: Range<usize>,
     pub(super) is_table: bool,
 }
 
-/// The keys of a text. Arrays of tables count as one.
+/// Returns the keys of a text. Arrays of tables count as one.
 pub(super) fn keys(text: &str) -> Vec<Key> {
     let (table, _) = DeTable::parse_recoverable(text);
     let mut keys = Vec::new();

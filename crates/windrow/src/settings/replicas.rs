@@ -14,7 +14,7 @@ const MAX_BYTES: u64 = 1 << 30;
 /// The least that a log may be given.
 const LEAST_BYTES: u64 = 64 << 20;
 
-/// What is meant by `[replicas]` and `[[replica]]`.
+/// The checked sections `[replicas]` and `[[replica]]`.
 pub struct ReplicaSettings {
     /// When clients are answered.
     pub wait_for: WaitFor,
@@ -29,22 +29,22 @@ pub struct ReplicaSettings {
 
 /// A replica.
 pub struct OneReplica {
-    /// Its name.
+    /// The replica's name.
     pub name: String,
-    /// Its URL.
+    /// The replica's URL.
     pub url: Secret,
     /// The URL as it may be shown.
     pub database: String,
-    /// What its tables are called.
+    /// The names of tables at the replica.
     pub names: Names,
 }
 
-/// `None` where there is no replica.
+/// `None` if there is no replica.
 pub(super) fn settings(file: &File) -> anyhow::Result<Option<ReplicaSettings>> {
     let all = &file.replicas;
     if file.replica.is_empty() {
         ensure!(
-            all.wait_for == file::WaitFor::Primary,
+            all.wait_for == file::WrittenWaitFor::Primary,
             "replicas.wait_for is set, but there is no [[replica]]"
         );
         return Ok(None);
@@ -67,9 +67,9 @@ pub(super) fn settings(file: &File) -> anyhow::Result<Option<ReplicaSettings>> {
     }
     Ok(Some(ReplicaSettings {
         wait_for: match all.wait_for {
-            file::WaitFor::Primary => WaitFor::Primary,
-            file::WaitFor::Quorum => WaitFor::Quorum,
-            file::WaitFor::All => WaitFor::All,
+            file::WrittenWaitFor::Primary => WaitFor::Primary,
+            file::WrittenWaitFor::Quorum => WaitFor::Quorum,
+            file::WrittenWaitFor::All => WaitFor::All,
         },
         place,
         max_bytes,
@@ -109,7 +109,7 @@ fn place(all: &file::Replicas) -> anyhow::Result<Place> {
     })
 }
 
-fn one(replica: &file::Replica) -> anyhow::Result<OneReplica> {
+fn one(replica: &file::WrittenReplica) -> anyhow::Result<OneReplica> {
     let name = &replica.name;
     let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
     ensure!(

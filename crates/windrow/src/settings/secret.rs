@@ -10,7 +10,7 @@ use serde::de::{Error, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use windrow_core::Secret;
 
-/// How every message about the place of a secret begins. Such a message holds no secret.
+/// The beginning of every message about the place of a secret. Such a message holds no secret.
 pub(super) const OF_PLACE: &str = "the secret's ";
 
 /// The most bytes of a file that holds a secret.
@@ -67,7 +67,7 @@ impl<'de> Visitor<'de> for Written {
     }
 }
 
-/// The text of a file, without the line end behind it.
+/// Returns the text of a file, without the line end behind it.
 pub(super) fn of_file(path: &Path) -> io::Result<Secret> {
     let mut text = String::new();
     let mut file = File::open(path)?.take(MOST + 1);

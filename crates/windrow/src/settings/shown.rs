@@ -1,9 +1,10 @@
-//! What may be shown of what was configured: everything that is not known to be harmless may be a
+//! Parts of the configuration that may be shown: everything that is not known to be harmless may be
+//! a
 //! secret.
 
 use std::fmt;
 
-use super::file::EXAMPLE;
+use super::keys::{is_secret, section_of};
 use super::secret::OF_PLACE;
 
 /// Parameters of a database URL whose values are shown.
@@ -18,18 +19,8 @@ const SHOWN: [&str; 8] = [
     "tls",
 ];
 
-/// Keys of the configuration whose values may hold a secret.
-const SECRET: [&str; 6] = [
-    "auth_query",
-    "password",
-    "server_password",
-    "token",
-    "url",
-    "verifier",
-];
-
-/// A database URL as it may be shown: without its password, and without the values of parameters
-/// that are not known to be harmless. What cannot be read shows its scheme alone.
+/// Returns a database URL as it may be shown: without its password, and without the values of
+/// parameters that are not known to be harmless. What cannot be read shows its scheme alone.
 pub(crate) fn url(url: &str) -> String {
     let Some((scheme, rest)) = url.split_once("://") else {
         return without_authority(url);
@@ -37,7 +28,7 @@ pub(crate) fn url(url: &str) -> String {
     let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
     let (authority, tail) = rest.split_at(end);
     if tail.contains('@') {
-        // A password with an unencoded slash: where it ends cannot be told.
+        // A password with an unencoded slash: its end is unknown.
         return format!("{scheme}://***");
     }
     let (user, hosts) = match authority.rsplit_once('@') {
@@ -60,7 +51,7 @@ fn without_authority(url: &str) -> String {
     }
 }
 
-/// A path with the parameters behind it.
+/// Returns a path with the parameters behind it.
 fn tail_of(tail: &str) -> String {
     let tail = tail.split('#').next().unwrap_or_default();
     let Some((path, query)) = tail.split_once('?') else {
@@ -81,8 +72,8 @@ fn is_plain(value: &str) -> bool {
     value.bytes().all(plain)
 }
 
-/// What is wrong with a configuration file, and where: never the line itself, and of a key whose
-/// value may be a secret no more than its name.
+/// An error in a configuration file, with its line: never the line itself, and of a key whose value
+/// may be a secret no more than its name.
 #[derive(Debug)]
 pub(crate) struct Trouble {
     /// The line, from 1.
@@ -100,7 +91,6 @@ impl Trouble {
         let written = text.get(begun..).unwrap_or_default();
         let written = written.lines().next().unwrap_or_default();
         let key = written.split('=').next().unwrap_or_default().trim();
-        let is_secret = |word: &str| SECRET.contains(&word);
         let secret = key
             .split(|c: char| !c.is_ascii_alphanumeric() && c != '_')
             .any(is_secret);
@@ -124,14 +114,14 @@ impl Trouble {
     }
 }
 
-/// The line that a byte is in, from 1.
+/// Returns the line that a byte is in, from 1.
 pub(super) fn line_of(text: &str, at: usize) -> usize {
     let before = text.as_bytes().get(..at).unwrap_or(text.as_bytes());
     before.iter().filter(|byte| **byte == b'\n').count() + 1
 }
 
-/// What is said of a name that is not known, with the one that was most likely meant; `None` of
-/// anything else.
+/// Returns the message for an unknown name, with the one that was most likely meant; `None` for any
+/// other error.
 fn unknown(message: &str) -> Option<String> {
     let is_key = message.starts_with("unknown field `");
     if !is_key && !message.starts_with("unknown variant `") {
@@ -156,7 +146,7 @@ fn unknown(message: &str) -> Option<String> {
     Some(said)
 }
 
-/// The name that was most likely meant.
+/// Returns the name that was most likely meant.
 fn nearest<'n>(written: &str, known: &[&'n str]) -> Option<&'n str> {
     let written = written.to_ascii_lowercase().replace('-', "_");
     let distances = known
@@ -167,21 +157,7 @@ fn nearest<'n>(written: &str, known: &[&'n str]) -> Option<&'n str> {
         .map(|(_, name)| name)
 }
 
-/// The section that has such a key.
-fn section_of(key: &str) -> Option<&'static str> {
-    let mut section = None;
-    for line in EXAMPLE.lines() {
-        let line = line.strip_prefix("# ").unwrap_or(line);
-        if line.starts_with('[') {
-            section = Some(line.trim());
-        } else if line.split_once(" = ").is_some_and(|(name, _)| name == key) {
-            return section;
-        }
-    }
-    None
-}
-
-/// What a reader says of a value, without the value.
+/// Returns a reader's message about a value, without the value.
 fn without_value(key: &str, message: &str) -> String {
     match message.rsplit_once(", expected ") {
         Some((found, expected)) if found.starts_with("invalid ") => {
@@ -191,7 +167,7 @@ fn without_value(key: &str, message: &str) -> String {
     }
 }
 
-/// What is expected, as somebody who writes a configuration calls it.
+/// Returns what is expected, in the words of a configuration file.
 fn in_words(expected: &str) -> &str {
     match expected {
         // The reader of sizes.

@@ -2,7 +2,7 @@
 
 use anyhow::{Context, ensure};
 
-/// A size in bytes, or its default where none is written. `name`: the setting's.
+/// Returns a size in bytes, or its default if none is written. `name`: the setting's.
 pub(super) fn bytes(
     name: &str,
     size: Option<bytesize::ByteSize>,

@@ -12,7 +12,7 @@ use windrow_spool::Options;
 use super::file::{self, File};
 use super::shown;
 
-/// What a spool may be given at least.
+/// The least that a spool may be given, in bytes.
 const LEAST_BYTES: u64 = 4 << 20;
 
 /// The largest unit that is acknowledged early. The dead letter that it may become has to fit into
@@ -28,12 +28,12 @@ const LEAST_AGE: Duration = Duration::from_secs(30);
 /// letters does not take.
 const REJECTED: &str = "rejected";
 
-/// What is meant by `[spool]`.
+/// The checked section `[spool]`.
 #[derive(Clone, Debug)]
 pub struct SpoolSettings {
     /// Where it is.
     pub place: Place,
-    /// Its limits.
+    /// The spool's limits.
     pub options: Options,
 }
 
@@ -46,7 +46,7 @@ pub enum Place {
     Topic {
         /// The topic's URL.
         url: Secret,
-        /// What may be wrong with it all the same, by name.
+        /// The names of the topic's weaknesses that are accepted.
         allowed: Vec<String>,
     },
 }
@@ -61,7 +61,7 @@ impl fmt::Display for Place {
 }
 
 impl SpoolSettings {
-    /// What is taken on the way from the spool to the database.
+    /// Returns the options of the way from the spool to the database.
     pub fn drain(&self) -> windrow_drain::Options {
         let aside = match &self.place {
             Place::Directory(directory) => Some(directory.join(REJECTED)),
@@ -88,7 +88,7 @@ impl SpoolSettings {
 /// The most bytes of a topic's answers that a partition holds; see the crate's cursor.
 const OF_TOPIC: usize = 4 << 20;
 
-/// Where the spool is; `None` where nothing is named.
+/// Where the spool is; `None` if nothing is named.
 fn place(spool: &file::Spool) -> anyhow::Result<Option<Place>> {
     let Some(url) = &spool.at else {
         ensure!(
@@ -121,7 +121,7 @@ fn place(spool: &file::Spool) -> anyhow::Result<Option<Place>> {
     }))
 }
 
-/// `None` where no directory is named.
+/// `None` if no directory is named.
 pub(super) fn settings(file: &File) -> anyhow::Result<Option<SpoolSettings>> {
     let spool = &file.spool;
     let Some(place) = place(spool)? else {
@@ -157,8 +157,8 @@ pub(super) fn settings(file: &File) -> anyhow::Result<Option<SpoolSettings>> {
     }))
 }
 
-/// What is read from the spool on its way to the database is held in memory: half of the budget at
-/// most.
+/// Checks the memory: entries on their way from the spool to the database take half of the budget
+/// at most.
 pub(super) fn check_memory(spool: Option<&SpoolSettings>, memory: usize) -> anyhow::Result<()> {
     let Some(spool) = spool else { return Ok(()) };
     let least = 2 * spool.memory();
@@ -170,11 +170,11 @@ pub(super) fn check_memory(spool: Option<&SpoolSettings>, memory: usize) -> anyh
     Ok(())
 }
 
-/// When clients are told of success, unless a request says otherwise.
+/// Returns the moment of success for clients, unless a request says otherwise.
 pub(super) fn ack(file: &File, spool: Option<&SpoolSettings>) -> anyhow::Result<Ack> {
     match file.database.ack {
-        None | Some(file::Ack::Commit) => Ok(Ack::Commit),
-        Some(file::Ack::Spool) => {
+        None | Some(file::WrittenAck::Commit) => Ok(Ack::Commit),
+        Some(file::WrittenAck::Spool) => {
             ensure!(
                 spool.is_some(),
                 "database.ack is \"spool\", but there is no spool: name a directory for it in spool.directory, or with --spool DIR"

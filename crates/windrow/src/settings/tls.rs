@@ -14,7 +14,7 @@ use super::file;
 
 /// The server's side of TLS.
 #[derive(Clone, Debug)]
-pub(super) struct Tls {
+pub(super) struct ServerTls {
     pub(super) config: Arc<ServerConfig>,
     pub(super) certificate: Certificate,
 }
@@ -50,7 +50,11 @@ impl ResolvesServerCert for Certificate {
 
 /// Builds the server's side of TLS 1.2 and 1.3. `section` is where it was configured; `alpn` what
 /// is spoken over it.
-pub(super) fn server(section: &str, alpn: &[u8], tls: &file::Tls) -> anyhow::Result<Tls> {
+pub(super) fn server(
+    section: &str,
+    alpn: &[u8],
+    tls: &file::WrittenTls,
+) -> anyhow::Result<ServerTls> {
     let chain = CertificateDer::pem_file_iter(&tls.certificate)
         .and_then(Iterator::collect::<Result<Vec<_>, _>>)
         .with_context(|| {
@@ -75,7 +79,7 @@ pub(super) fn server(section: &str, alpn: &[u8], tls: &file::Tls) -> anyhow::Res
         .with_no_client_auth()
         .with_cert_resolver(Arc::new(certificate.clone()));
     config.alpn_protocols = vec![alpn.to_vec()];
-    Ok(Tls {
+    Ok(ServerTls {
         config: Arc::new(config),
         certificate,
     })

@@ -19,14 +19,14 @@ pub struct TraceSettings {
     pub shown: String,
     /// The part of the requests that are traced where their clients do not say.
     pub ratio: f64,
-    /// What this gateway is called.
+    /// The name of this gateway.
     pub service_name: String,
     /// Headers of each request to the collector.
     pub headers: Vec<(String, Secret)>,
 }
 
 impl TraceSettings {
-    /// What is odd about the URL: it names the port of another protocol.
+    /// Returns a warning if the URL names the port of another protocol.
     pub fn warning(&self) -> Option<String> {
         let url = Url::parse(self.url.reveal()).ok()?;
         (url.port() == Some(4317)).then(|| {
@@ -67,7 +67,8 @@ pub(super) fn settings(file: &Traces) -> anyhow::Result<Option<TraceSettings>> {
     }))
 }
 
-/// The collector's URL, with the path that takes spans: what is named is usually what is above it.
+/// Returns the collector's URL, with the path that takes spans: what is named is usually what is
+/// above it.
 fn url(written: &str) -> anyhow::Result<Url> {
     const FORM: &str = "write http://HOST:4318, or https://HOST for a collector behind TLS";
     // An error of the parser does not repeat the URL, which may hold a password.

@@ -1,5 +1,5 @@
-//! What texts of any kind are tried with: chance makes them up (`./test fuzz`), and every test run
-//! takes those that it kept.
+//! Checks for arbitrary texts: `./test fuzz` makes them up, and every test run takes those that
+//! were kept.
 
 use windrow_database::Options;
 
@@ -47,13 +47,13 @@ pub fn configuration(bytes: &[u8]) {
     });
 }
 
-/// True where the last line gives a value to a key of a secret.
+/// True if the last line gives a value to a key of a secret.
 fn names_secret(text: &str) -> bool {
     let line = text.lines().next_back().unwrap_or_default();
     let name = line.split('=').next().unwrap_or_default();
     let name = name.rsplit('.').next().unwrap_or_default();
     let name = name.trim_matches(|c: char| c.is_whitespace() || c == '"' || c == '\'');
-    ["url", "at", "token", "verifier", "server_password"].contains(&name)
+    super::keys::is_secret(name)
 }
 
 /// A URL that goes on in any way behind its password: neither its refusal nor what is shown of it
@@ -81,7 +81,7 @@ pub fn url(bytes: &[u8]) {
     }
 }
 
-/// What a driver says of a URL that it refuses; nothing of one that it takes.
+/// Returns a driver's refusal of a URL; nothing for one that it takes.
 fn opened(url: &str) -> String {
     let Ok(runtime) = tokio::runtime::Builder::new_current_thread().build() else {
         return String::new();

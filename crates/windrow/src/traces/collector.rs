@@ -15,7 +15,7 @@ use windrow_database::web::{Ask, Client, Loss, Origin, Target};
 use super::messages::ExportResponse;
 use crate::settings::TraceSettings;
 
-/// How long a connection, and an answer, may take.
+/// The time limits of a connection and of an answer.
 const CONNECT: Duration = Duration::from_secs(5);
 const ANSWER: Duration = Duration::from_secs(10);
 
@@ -35,9 +35,9 @@ pub(super) struct Collector {
 #[derive(Debug)]
 pub(super) struct Refused {
     pub(super) why: String,
-    /// They may be taken later.
+    /// True if the spans may be taken later.
     pub(super) passing: bool,
-    /// How long the collector asks to be left alone.
+    /// The delay that the collector asks for.
     pub(super) rest: Option<Duration>,
 }
 
@@ -64,7 +64,7 @@ impl Collector {
         })
     }
 
-    /// Who it is, for messages.
+    /// Returns the collector's address, for messages.
     pub(super) fn peer(&self) -> String {
         self.client.origin().peer()
     }
@@ -109,7 +109,7 @@ impl Collector {
     }
 }
 
-/// What `Retry-After` asks for: so many seconds, or the time up to a date.
+/// Returns the delay of `Retry-After`: seconds, or the time up to a date.
 fn asked_rest(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
     let text = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
     let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
@@ -138,14 +138,14 @@ fn lost(loss: Loss) -> Refused {
     }
 }
 
-/// How many spans a collector says it has not taken.
+/// Returns the number of spans that a collector has not taken.
 fn rejected(body: &Bytes) -> u64 {
     let answer = ExportResponse::decode(body.clone()).unwrap_or_default();
     let rejected = answer.partial_success.map_or(0, |part| part.rejected_spans);
     u64::try_from(rejected).unwrap_or_default()
 }
 
-/// What goes with every request. Values may be keys, and are shown nowhere.
+/// Returns the headers of every request. Values may be keys, and are shown nowhere.
 fn headers(settings: &TraceSettings) -> anyhow::Result<HeaderMap> {
     let mut headers = HeaderMap::new();
     for (name, value) in &settings.headers {

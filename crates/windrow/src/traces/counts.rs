@@ -1,4 +1,4 @@
-//! What is counted of spans.
+//! Counters of spans.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,7 +10,7 @@ use prometheus_client::metrics::counter::ConstCounter;
 use prometheus_client::registry::Registry;
 use windrow_core::Tracer;
 
-/// How many spans were sent, and how many not. Cheap to clone.
+/// The numbers of spans sent and lost. Cheap to clone.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Counts(Arc<Shared>);
 

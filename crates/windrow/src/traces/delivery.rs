@@ -16,24 +16,24 @@ use super::messages::Resource;
 /// The most spans of a request.
 const MOST: usize = 512;
 
-/// How long spans are gathered for a request.
+/// The time for which spans are gathered for a request.
 const GATHER: Duration = Duration::from_secs(1);
 
-/// How often a request is tried, and the rest after the first attempt; each later one is twice as
-/// long. A collector may ask for a longer one, not for a shorter one.
+/// The attempts of a request, and the delay after the first one; each later delay is twice as long.
+/// A collector may ask for a longer delay, not for a shorter one.
 const ATTEMPTS: u32 = 5;
 const REST: Duration = Duration::from_secs(1);
 
-/// How long the end waits for the collector.
+/// The time that the end waits for the collector.
 const LAST: Duration = Duration::from_secs(3);
 
-/// The log is told so often at most that the collector does not take spans.
+/// The least time between two warnings that the collector does not take spans.
 const QUIET: Duration = Duration::from_secs(60);
 
 /// Sends what has ended.
 pub(super) struct Delivery {
     spans: mpsc::Receiver<TraceSpan>,
-    /// Those of the next request, or of the one under way.
+    /// Spans of the next request, or of the one under way.
     batch: Vec<TraceSpan>,
     collector: Collector,
     resource: Resource,

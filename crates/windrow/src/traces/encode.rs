@@ -23,7 +23,7 @@ const SAMPLED: u32 = 1;
 const IS_KNOWN: u32 = 1 << 8;
 const IS_REMOTE: u32 = 1 << 9;
 
-/// Who this program is.
+/// Returns the identity of this program.
 pub(super) fn resource(settings: &TraceSettings) -> Resource {
     let text = |text: &str| Value::Text(text.to_owned());
     Resource {
@@ -35,7 +35,7 @@ pub(super) fn resource(settings: &TraceSettings) -> Resource {
     }
 }
 
-/// A request that brings these spans.
+/// Returns a request that brings these spans.
 pub(super) fn request(resource: &Resource, spans: &[TraceSpan]) -> Bytes {
     let request = ExportRequest {
         resource_spans: vec![ResourceSpans {

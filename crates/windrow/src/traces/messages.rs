@@ -10,7 +10,7 @@ pub(super) struct ExportRequest {
     pub(super) resource_spans: Vec<ResourceSpans>,
 }
 
-/// Its answer, which may be that some spans were not taken.
+/// The answer to a request: some spans may not have been taken.
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct ExportResponse {
     #[prost(message, optional, tag = "1")]

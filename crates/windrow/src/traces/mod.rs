@@ -9,7 +9,7 @@
 //! | `counts` | what is counted |
 //!
 //! The libraries of OpenTelemetry were left out: between two attempts their exporter sleeps on its
-//! thread, where it is given another client than one of theirs; it does not say why no connection
+//! thread, if it is given another client than one of theirs; it does not say why no connection
 //! was made; and what was dropped is known to their own log alone.
 
 mod collector;
@@ -61,7 +61,7 @@ impl RunningTraces {
         Ok(Some(Self { tracer, end, task }))
     }
 
-    /// Who takes spans.
+    /// Returns the tracer, which takes spans.
     pub(crate) fn tracer(&self) -> Tracer {
         self.tracer.clone()
     }

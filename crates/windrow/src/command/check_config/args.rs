@@ -6,11 +6,7 @@ use clap::Args;
 
 /// Options of `check-config`.
 #[derive(Args)]
-#[command(after_help = "Examples:
-  windrow check-config windrow.toml
-  windrow check-config windrow.toml --connect
-
-The environment counts as it does for `windrow serve`.
+#[command(after_help = "The environment counts as it does for `windrow serve`.
 Exit status: 0 nothing is wrong; 1 something is; 2 the command line is wrong.
 See docs/configuration.md.")]
 pub(crate) struct CheckConfig {

@@ -17,7 +17,7 @@ use crate::command::run;
 use crate::output;
 use crate::serve_options::Serve;
 
-/// How long a database is waited for.
+/// The time limit of a database's answer.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Runs the command.
@@ -66,7 +66,7 @@ async fn checked(args: &CheckConfig) -> anyhow::Result<ExitCode> {
     })
 }
 
-/// What became of a look at a database, if it ended in time.
+/// The result of a look at a database, if it ended in time.
 type Tried = Result<Result<&'static str, Fault>, Elapsed>;
 
 fn said(tried: Tried) -> String {
@@ -77,7 +77,7 @@ fn said(tried: Tried) -> String {
     }
 }
 
-/// The databases that PostgreSQL clients can name.
+/// Tries the databases that PostgreSQL clients can name.
 #[cfg(feature = "postgres")]
 async fn pg_databases(settings: &Settings) -> Vec<(String, Tried)> {
     use windrow_pgwire::wire::Wire;
@@ -100,7 +100,7 @@ async fn pg_databases(_: &Settings) -> Vec<(String, Tried)> {
     Vec::new()
 }
 
-/// What each database is called, where it is, and how that may be shown.
+/// Returns the name of each database, its URL, and the URL as it may be shown.
 fn databases(settings: &Settings) -> Vec<(String, &str, String)> {
     let own = &settings.database;
     let mut all = vec![("database".to_owned(), settings.url.reveal(), own.clone())];

@@ -5,12 +5,10 @@ use windrow_core::Secret;
 
 /// Options of `doctor`.
 #[derive(Args)]
-#[command(after_help = "Examples:
-  windrow doctor --to postgres://app@localhost/shop
-  windrow doctor --to postgres://app@localhost/shop --measure
-
-Nothing is written, but for --measure, which makes a table windrow_doctor_NUMBER and drops it.
-Exit status: 0 it has looked; 1 it could not; 2 the command line is wrong.")]
+#[command(
+    after_help = "Nothing is written, but for --measure, which makes a table windrow_doctor_NUMBER and drops it.
+Exit status: 0 it has looked; 1 it could not; 2 the command line is wrong."
+)]
 pub(crate) struct Doctor {
     /// The database (see `windrow sinks`)
     // The value may hold a password, so help does not show it.

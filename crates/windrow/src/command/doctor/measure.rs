@@ -1,4 +1,4 @@
-//! What joining writes would buy, measured on a table that is made for it and dropped.
+//! The gain of joined writes, measured on a table that is made for it and dropped.
 
 use std::fmt;
 use std::time::{Duration, Instant};
@@ -8,21 +8,21 @@ use windrow_core::Fault;
 use windrow_pgwire::Target;
 use windrow_pgwire::wire::Wire;
 
-/// How long each way is measured.
+/// The duration of each measurement.
 const TIME: Duration = Duration::from_secs(1);
 
 /// Rows of the statement that is measured.
 const ROWS: u32 = 1000;
 
-/// How long the server is waited for.
+/// The time limit of the server's answers.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// How many more connections the server has room for.
+/// Asks for the number of connections that the server still has room for.
 const ROOM: &str = "SELECT pg_catalog.current_setting('max_connections')::int \
      - pg_catalog.current_setting('superuser_reserved_connections')::int \
      - (SELECT count(*) FROM pg_catalog.pg_stat_activity WHERE backend_type = 'client backend')";
 
-/// What a row costs.
+/// The cost of a row.
 pub(super) struct Costs {
     alone: Duration,
     joined: Duration,
@@ -71,7 +71,7 @@ async fn costs(wire: &mut Wire, table: &str) -> anyhow::Result<(Duration, Durati
     Ok((alone, joined / ROWS))
 }
 
-/// The time that a statement takes, of as many as are done in [`TIME`].
+/// Returns the time that a statement takes, of as many as are done in [`TIME`].
 async fn repeat(wire: &mut Wire, statement: impl Fn(u32) -> String) -> anyhow::Result<Duration> {
     let (begun, mut done) = (Instant::now(), 0);
     while begun.elapsed() < TIME {

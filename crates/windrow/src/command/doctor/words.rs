@@ -1,9 +1,9 @@
-//! What was found in a database, in words.
+//! The report of `windrow doctor`.
 
 use windrow::doctor::Seen;
 use windrow_core::{Level, Op, Standing};
 
-/// All of it. `most`: so many tables were looked at, at most.
+/// Returns the report. `most`: the most tables that were looked at.
 pub(super) fn report(seen: &Seen, most: usize) -> String {
     let mut text = head(seen, most);
     for (level, what) in [
@@ -52,8 +52,8 @@ fn head(seen: &Seen, most: usize) -> String {
     }
 }
 
-/// A table with its writes; and what keeps them from sharing more, with what can be done about it.
-/// `None` where it is about reads alone.
+/// Returns a table with its writes; and what keeps them from sharing more, with what can be done
+/// about it. `None` if it is about reads alone.
 fn line(standing: &Standing) -> Option<String> {
     let writes = standing.ops.iter().filter(|op| **op != Op::Get);
     let ops: Vec<&str> = writes.map(|op| op.as_str()).collect();

@@ -8,30 +8,25 @@ use windrow_core::Secret;
 /// Options of `rejects`.
 #[derive(Args)]
 #[command(
-    after_help = "Examples:\n  windrow rejects list --to postgres://app@localhost/shop\n  \
-windrow rejects show 17 --to postgres://app@localhost/shop\n  \
-windrow rejects retry 17 18 --to postgres://app@localhost/shop\n  \
-windrow rejects retry --all --to postgres://app@localhost/shop\n  \
-windrow rejects drop 17 --to postgres://app@localhost/shop\n\n\
-The dead letters are in the table windrow_rejected of the database: writes that a spool had acknowledged and the database refused, \
+    after_help = "The dead letters are in the table windrow_rejected of the database: writes that a spool had acknowledged and the database refused, \
 and rows that a move could not bring into their table.\n\
 Exit status: 0 all that was asked for was done; 1 an error ended it; 2 the command line is wrong; \
 3 some letters were refused again, or were not there.\nSee docs/spool.md."
 )]
 pub(crate) struct Rejects {
     #[command(subcommand)]
-    pub(super) what: What,
+    pub(super) what: RejectsCommand,
 }
 
-/// What is done with them.
+/// A subcommand of `rejects`.
 #[derive(Subcommand)]
-pub(super) enum What {
+pub(super) enum RejectsCommand {
     /// List them, a line each
     List(List),
     /// Show all that is kept of one
     Show(Show),
     /// Write what they hold once more; each is taken away in the transaction that writes it, so
-    /// nothing is written twice. What is refused again stays
+    /// nothing is written twice. RejectsCommand is refused again stays
     Retry(Retry),
     /// Take them away without writing what they hold
     Drop(Chosen),
@@ -41,7 +36,7 @@ pub(super) enum What {
 #[derive(Args)]
 pub(super) struct List {
     #[command(flatten)]
-    pub(super) database: Database,
+    pub(super) database: LetterPlace,
 
     /// Most letters to list [default: all]
     #[arg(long, value_name = "N")]
@@ -60,7 +55,7 @@ pub(super) struct Show {
     pub(super) id: u64,
 
     #[command(flatten)]
-    pub(super) database: Database,
+    pub(super) database: LetterPlace,
 
     /// As one JSON object
     #[arg(long)]
@@ -73,7 +68,7 @@ pub(super) struct Retry {
     #[command(flatten)]
     pub(super) chosen: Chosen,
 
-    /// The file of the letter's entry, where the table did not take that: the letter's message
+    /// The file of the letter's entry, if the table did not take that: the letter's message
     /// names it. For one letter
     #[arg(long, value_name = "FILE", conflicts_with = "all")]
     pub(super) entry: Option<PathBuf>,
@@ -92,12 +87,12 @@ pub(super) struct Chosen {
     pub(super) all: bool,
 
     #[command(flatten)]
-    pub(super) database: Database,
+    pub(super) database: LetterPlace,
 }
 
 /// Where the letters are.
 #[derive(Args)]
-pub(super) struct Database {
+pub(super) struct LetterPlace {
     /// The database that holds them: that of the spool, or the one that a move has taken rows from
     // The value may hold a password, so help does not show it.
     #[arg(long, value_name = "URL", env = "WINDROW_TO", hide_env_values = true)]

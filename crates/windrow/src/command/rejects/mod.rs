@@ -12,7 +12,7 @@ use windrow::bookkeeping::{Books, Retried};
 use windrow_core::Fault;
 
 pub(crate) use self::args::Rejects;
-use self::args::{Chosen, Database, List, Retry, Show, What};
+use self::args::{Chosen, LetterPlace, List, RejectsCommand, Retry, Show};
 use crate::command::run;
 use crate::{output, telemetry};
 
@@ -26,15 +26,15 @@ const CHUNK: usize = 100;
 pub(crate) fn run(args: &Rejects) -> ExitCode {
     run::run(None, async {
         match &args.what {
-            What::List(args) => list(args).await,
-            What::Show(args) => show(args).await,
-            What::Retry(args) => retry(args).await,
-            What::Drop(args) => each(args, Verb::Drop).await,
+            RejectsCommand::List(args) => list(args).await,
+            RejectsCommand::Show(args) => show(args).await,
+            RejectsCommand::Retry(args) => retry(args).await,
+            RejectsCommand::Drop(args) => each(args, Verb::Drop).await,
         }
     })
 }
 
-async fn look(database: &Database) -> anyhow::Result<Books> {
+async fn look(database: &LetterPlace) -> anyhow::Result<Books> {
     let opened = Books::look(database.to.reveal(), database.spool.as_deref()).await;
     opened.context(OPENING)
 }
@@ -73,15 +73,15 @@ async fn show(args: &Show) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// What is done with each letter.
+/// The action for each letter.
 #[derive(Clone, Copy)]
 enum Verb<'a> {
-    /// With the file of its entry, where that is not in the table.
+    /// With the file of its entry, if that is not in the table.
     Retry(Option<&'a Path>),
     Drop,
 }
 
-/// What has been done so far.
+/// The numbers of letters so far.
 #[derive(Default)]
 struct Tally {
     done: u64,
@@ -98,7 +98,7 @@ async fn retry(args: &Retry) -> anyhow::Result<ExitCode> {
 }
 
 async fn each(args: &Chosen, verb: Verb<'_>) -> anyhow::Result<ExitCode> {
-    let database: &Database = &args.database;
+    let database: &LetterPlace = &args.database;
     let opened = Books::open(database.to.reveal(), database.spool.as_deref()).await;
     let mut books = opened.context(OPENING)?;
     let mut tally = Tally::default();
@@ -128,8 +128,8 @@ async fn some(
     Ok(())
 }
 
-/// Those that are there at the start: what comes meanwhile, such as what is refused again by who
-/// applies a spool, is another run's.
+/// Takes the letters that are there at the start: another run takes what comes meanwhile, such as
+/// what a spool refuses again.
 async fn all(books: &mut Books, verb: Verb<'_>, tally: &mut Tally) -> Result<(), Fault> {
     let mut after = 0;
     let last = last(books).await?;
@@ -148,7 +148,7 @@ async fn all(books: &mut Books, verb: Verb<'_>, tally: &mut Tally) -> Result<(),
     Ok(())
 }
 
-/// The highest number of a letter.
+/// Returns the highest number of a letter.
 async fn last(books: &Books) -> Result<u64, Fault> {
     let mut after = 0;
     while let Some(kept) = books.letters(after, CHUNK).await?.last() {
@@ -179,7 +179,7 @@ impl Tally {
         Ok(())
     }
 
-    /// What was done, in one line.
+    /// Says in one line what was done.
     fn sentence(&self, verb: Verb<'_>) -> String {
         let mut text = format!(
             "{} letters {}",

@@ -11,7 +11,7 @@ use windrow_spool::codec::decode_unit;
 pub(super) struct Listing {
     /// Where a line is cut: the width of the terminal.
     width: Option<usize>,
-    /// Whether the names of the columns were written.
+    /// True once the names of the columns were written.
     begun: bool,
 }
 
@@ -60,7 +60,7 @@ impl Listing {
     }
 }
 
-/// All that is kept of a letter, a line each.
+/// Returns all that is kept of a letter, a line each.
 pub(super) fn all(kept: &KeptLetter) -> String {
     let letter = &kept.letter;
     let id = kept.id.to_string();
@@ -87,7 +87,7 @@ pub(super) fn all(kept: &KeptLetter) -> String {
     text
 }
 
-/// What the bytes of an entry hold.
+/// Describes the bytes of an entry.
 fn entry(bytes: &[u8]) -> String {
     match decode_unit(bytes) {
         Ok(writes) => format!("{} bytes, {} writes", bytes.len(), writes.len()),
@@ -95,7 +95,7 @@ fn entry(bytes: &[u8]) -> String {
     }
 }
 
-/// A letter as a JSON object, in a line.
+/// Returns a letter as a JSON object, in a line.
 pub(super) fn json(kept: &KeptLetter) -> String {
     let letter = &kept.letter;
     let nested = |text: &str| {

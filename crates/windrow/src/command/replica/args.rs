@@ -7,18 +7,18 @@ use crate::command::gateway::Admission;
 
 /// Look after replicas
 #[derive(Debug, Args)]
-pub(crate) struct Replica {
+pub(crate) struct ReplicaArgs {
     #[command(subcommand)]
-    pub(crate) what: What,
+    pub(crate) what: ReplicaCommand,
 }
 
-/// What to do.
+/// A subcommand of `replica`.
 #[derive(Debug, Subcommand)]
-pub(crate) enum What {
+pub(crate) enum ReplicaCommand {
     /// See whether a database can be a replica, and print what the configuration needs for it
     Add(Add),
     /// Ask a running gateway how its replicas are: how far behind, away since when, what refused
-    Status(Status),
+    Status(ReplicaStatusArgs),
     /// Compare a replica with the primary, row by row, and mend it if asked
     Check(Check),
 }
@@ -51,7 +51,7 @@ pub(crate) struct Ends {
 /// Options of `add`.
 #[derive(Debug, Args)]
 pub(crate) struct Add {
-    /// What the replica is to be called
+    /// ReplicaCommand the replica is to be called
     pub(crate) name: String,
 
     #[command(flatten)]
@@ -71,7 +71,7 @@ pub(crate) struct Check {
 
 /// Options of `status`.
 #[derive(Debug, Args)]
-pub(crate) struct Status {
+pub(crate) struct ReplicaStatusArgs {
     /// Where the gateway's HTTP listens
     #[arg(
         long,

@@ -13,8 +13,8 @@ use windrow_core::{Database, Inventory, TableName};
 use windrow_database::Options;
 use windrow_replicas::{Checked, Names, check};
 
-pub(crate) use self::args::Replica;
-use self::args::{Add, Check, Ends, What};
+pub(crate) use self::args::ReplicaArgs;
+use self::args::{Add, Check, Ends, ReplicaCommand};
 use crate::command::run;
 use crate::output;
 
@@ -22,12 +22,12 @@ use crate::output;
 const DIFFERS: u8 = 1;
 
 /// Runs the command.
-pub(crate) fn run(args: &Replica) -> ExitCode {
+pub(crate) fn run(args: &ReplicaArgs) -> ExitCode {
     run::run(None, async {
         match &args.what {
-            What::Add(args) => add(args).await,
-            What::Status(args) => status::run(args),
-            What::Check(args) => compare(args).await,
+            ReplicaCommand::Add(args) => add(args).await,
+            ReplicaCommand::Status(args) => status::run(args),
+            ReplicaCommand::Check(args) => compare(args).await,
         }
     })
 }
@@ -117,8 +117,8 @@ fn line(checked: &Checked) -> String {
     text
 }
 
-/// The replica is in the configuration, and its log is made at the next start: that is what has all
-/// rows copied.
+/// Prints the configuration of a replica. Its log is made at the next start, which has all rows
+/// copied.
 async fn add(args: &Add) -> anyhow::Result<ExitCode> {
     let (primary, replica, names) = open(&args.ends).await?;
     let here = inventory(&primary)?;

@@ -5,12 +5,12 @@ use std::process::ExitCode;
 use anyhow::{Context, ensure};
 use serde_json::Value;
 
-use super::args::Status;
+use super::args::ReplicaStatusArgs;
 use crate::command::gateway::Gateway;
 use crate::output;
 
 /// Asks, and prints. Exits with 1 where a replica is away, or its log takes nothing.
-pub(super) fn run(args: &Status) -> anyhow::Result<ExitCode> {
+pub(super) fn run(args: &ReplicaStatusArgs) -> anyhow::Result<ExitCode> {
     let gateway = Gateway::new(&args.http, args.admission.token.as_ref());
     let lanes = gateway.get("/v1/lanes")?;
     let lanes: Value = serde_json::from_str(&lanes).context("the answer is no JSON")?;
@@ -77,10 +77,10 @@ fn line(replica: &Value) -> String {
     line
 }
 
-/// What no replica has got.
+/// Says how many statements no replica has got.
 fn untold(replicas: &[Value]) -> Option<String> {
     let untold = replicas.first()?.get("untold")?.as_u64()?;
     (untold > 0).then(|| {
-        format!("{untold} statements of SQL clients have changed rows that replicas were not told of: see windrow replica check\n")
+        format!("{untold} statements of SQL clients have changed rows that replicas do not get: see windrow replica check\n")
     })
 }

@@ -9,23 +9,20 @@ use windrow_core::Secret;
 /// Options of `spool`.
 #[derive(Args)]
 #[command(
-    after_help = "Examples:\n  windrow spool status --directory /var/lib/windrow/spool\n  \
-windrow spool verify --directory /var/lib/windrow/spool\n  \
-windrow spool dump --directory /var/lib/windrow/spool --from 1200 --limit 10\n\n\
-Nothing is changed, and a gateway may work on the spool meanwhile.\n\
+    after_help = "Nothing is changed, and a gateway may work on the spool meanwhile.\n\
 Exit status: 0 the spool is whole; 1 it cannot be looked into; 2 the command line is wrong; 3 it is damaged.\n\
 See docs/spool.md."
 )]
-pub(crate) struct Spool {
+pub(crate) struct SpoolArgs {
     #[command(subcommand)]
-    pub(super) what: What,
+    pub(super) what: SpoolCommand,
 }
 
-/// What is to be seen of it.
+/// A subcommand of `spool`.
 #[derive(Subcommand)]
-pub(super) enum What {
+pub(super) enum SpoolCommand {
     /// Say what is in it, and with --to how much of that the database has
-    Status(Status),
+    Status(SpoolStatusArgs),
     /// Read all of it and say whether it is as it was written
     Verify(Verify),
     /// Print its entries as JSON, one a line: position, time, and the writes with table, op and
@@ -35,9 +32,9 @@ pub(super) enum What {
 
 /// Options of `spool status`.
 #[derive(Args)]
-pub(super) struct Status {
+pub(super) struct SpoolStatusArgs {
     #[command(flatten)]
-    pub(super) place: Place,
+    pub(super) place: SpoolLocation,
 
     /// The database that the spool is applied to
     // The value may hold a password, so help does not show it. No environment: a status of the
@@ -54,7 +51,7 @@ pub(super) struct Status {
 #[derive(Args)]
 pub(super) struct Verify {
     #[command(flatten)]
-    pub(super) place: Place,
+    pub(super) place: SpoolLocation,
 
     /// As one JSON object
     #[arg(long)]
@@ -65,7 +62,7 @@ pub(super) struct Verify {
 #[derive(Args)]
 pub(super) struct Dump {
     #[command(flatten)]
-    pub(super) place: Place,
+    pub(super) place: SpoolLocation,
 
     /// Which of its partitions
     #[arg(long, value_name = "N", default_value_t = 0)]
@@ -87,7 +84,7 @@ pub(super) struct Dump {
 
 /// Where the spool is.
 #[derive(Args)]
-pub(super) struct Place {
+pub(super) struct SpoolLocation {
     /// The spool's directory, or the URL of its topic
     // The URL may hold a password, so help does not show it.
     #[arg(
@@ -99,8 +96,8 @@ pub(super) struct Place {
     pub(super) directory: PathBuf,
 }
 
-impl Place {
-    /// The URL, where it is a topic.
+impl SpoolLocation {
+    /// Returns the URL, if it is a topic.
     pub(super) fn topic(&self) -> Option<&str> {
         self.directory.to_str().filter(|place| is_topic(place))
     }

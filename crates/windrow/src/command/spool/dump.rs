@@ -18,7 +18,7 @@ use super::show::time;
 use super::topic;
 use crate::telemetry;
 
-/// Prints what can be read; what cannot be is told on standard error.
+/// Prints what can be read; errors go to standard error.
 pub(super) async fn run(args: &Dump) -> anyhow::Result<ExitCode> {
     let partition = args.partition;
     if let Some(url) = args.place.topic() {
@@ -48,7 +48,7 @@ pub(super) async fn run(args: &Dump) -> anyhow::Result<ExitCode> {
     printed.await??.end()
 }
 
-/// What is printed.
+/// The state of the output.
 struct Printing {
     out: BufWriter<io::Stdout>,
     /// The position that comes next.
@@ -92,7 +92,7 @@ impl Printing {
         ControlFlow::Continue(())
     }
 
-    /// A reader that has left is no error.
+    /// Ends the output. A reader that has left is no error.
     fn end(mut self) -> anyhow::Result<ExitCode> {
         let flushed = self.out.flush();
         match self.failed.map_or(flushed, Err) {
@@ -103,7 +103,7 @@ impl Printing {
     }
 }
 
-/// An entry as a JSON object.
+/// Returns an entry as a JSON object.
 fn line(entry: &Entry) -> String {
     let mut json = format!(
         r#"{{"position":{},"time":"{}","#,

@@ -17,24 +17,24 @@ use windrow_core::bookkeeping::Partition;
 use windrow_spool::RealFiles;
 use windrow_spool::inspect::{self, Survey};
 
-pub(crate) use self::args::Spool;
-use self::args::{Place, Status, Verify, What};
+pub(crate) use self::args::SpoolArgs;
+use self::args::{SpoolCommand, SpoolLocation, SpoolStatusArgs, Verify};
 use self::looks::{DAMAGED, LOOKS, has_gone};
 use crate::command::run;
 use crate::output;
 
 /// Runs the command.
-pub(crate) fn run(args: &Spool) -> ExitCode {
+pub(crate) fn run(args: &SpoolArgs) -> ExitCode {
     run::run(None, async {
         match &args.what {
-            What::Status(args) => status(args).await,
-            What::Verify(args) => verify(args).await,
-            What::Dump(args) => dump::run(args).await,
+            SpoolCommand::Status(args) => status(args).await,
+            SpoolCommand::Verify(args) => verify(args).await,
+            SpoolCommand::Dump(args) => dump::run(args).await,
         }
     })
 }
 
-async fn status(args: &Status) -> anyhow::Result<ExitCode> {
+async fn status(args: &SpoolStatusArgs) -> anyhow::Result<ExitCode> {
     let survey = survey(&args.place, false).await?;
     let applied = match &args.to {
         Some(url) => Some(applied(url, &args.place, &survey).await?),
@@ -66,7 +66,7 @@ fn exit(survey: &Survey) -> ExitCode {
 }
 
 /// Reads all of a spool. That in a topic is read only if `whole`: the brokers check what they keep.
-async fn survey(place: &Place, whole: bool) -> anyhow::Result<Survey> {
+async fn survey(place: &SpoolLocation, whole: bool) -> anyhow::Result<Survey> {
     if let Some(url) = place.topic() {
         return topic::survey(url, whole).await;
     }
@@ -89,8 +89,12 @@ async fn survey(place: &Place, whole: bool) -> anyhow::Result<Survey> {
     Ok(found.await??)
 }
 
-/// How far the database has applied each partition.
-async fn applied(url: &Secret, place: &Place, survey: &Survey) -> anyhow::Result<Vec<Option<u64>>> {
+/// Returns the position up to which the database has applied each partition.
+async fn applied(
+    url: &Secret,
+    place: &SpoolLocation,
+    survey: &Survey,
+) -> anyhow::Result<Vec<Option<u64>>> {
     let directory = place.topic().is_none().then_some(&*place.directory);
     let opened = Books::look(url.reveal(), directory).await;
     let books = opened.context("the database cannot be opened")?;

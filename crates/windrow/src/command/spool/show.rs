@@ -1,4 +1,4 @@
-//! What is said of a spool.
+//! The report on a spool.
 
 use std::fmt::Write;
 use std::time::SystemTime;
@@ -7,7 +7,7 @@ use bytesize::ByteSize;
 use serde_json::{Value, json};
 use windrow_spool::inspect::{PartitionSurvey, Survey};
 
-/// A spool in some lines. `applied`: how far the database has applied each partition.
+/// Returns a spool in some lines. `applied`: how far the database has applied each partition.
 pub(super) fn status(survey: &Survey, applied: Option<&[Option<u64>]>) -> String {
     let made = survey.made.map(|made| format!(", made {}", time(made)));
     let mut text = format!("spool {}{}\n", survey.id, made.unwrap_or_default());
@@ -55,12 +55,12 @@ fn depth(partition: &PartitionSurvey, applied: Option<u64>) -> String {
     }
 }
 
-/// Whether the database is at a position that is not in the files.
+/// Returns true if the database is at a position that is not in the files.
 pub(super) fn do_not_fit(partition: &PartitionSurvey, applied: Option<u64>) -> bool {
     applied.is_some_and(|at| at > partition.end.0 || at < partition.first.0)
 }
 
-/// Whether it is as it was written.
+/// Reports the damage of a spool, or that there is none.
 pub(super) fn findings(survey: &Survey) -> String {
     let mut text = String::new();
     for partition in &survey.partitions {
@@ -82,7 +82,7 @@ pub(super) fn findings(survey: &Survey) -> String {
     text
 }
 
-/// What is not as it should be.
+/// Lists the damage of a partition.
 fn trouble(partition: &PartitionSurvey) -> Vec<String> {
     let mut said = Vec::new();
     if let Some(damage) = &partition.damage {
@@ -91,7 +91,7 @@ fn trouble(partition: &PartitionSurvey) -> Vec<String> {
     if let Some(tail) = &partition.tail {
         said.push(format!(
             "{}: {} bytes at its end, from byte {}, are no whole group ({}): a gateway is writing them, or a crash has left them; \
-             nobody was told of them, and they are cut off at the next start",
+             no client has success for them, and they are cut off at the next start",
             tail.path.display(),
             tail.bytes,
             tail.offset,
@@ -101,7 +101,7 @@ fn trouble(partition: &PartitionSurvey) -> Vec<String> {
     said
 }
 
-/// A spool as one JSON object, in a line.
+/// Returns a spool as one JSON object, in a line.
 pub(super) fn status_json(survey: &Survey, applied: Option<&[Option<u64>]>) -> String {
     let partitions = survey.partitions.iter().enumerate().map(|(at, partition)| {
         let applied = applied.and_then(|all| all.get(at)).copied();
@@ -141,7 +141,7 @@ fn partition_json(partition: &PartitionSurvey, applied: Option<Option<u64>>) -> 
     shown
 }
 
-/// A time in UTC, as RFC 3339 writes it.
+/// Returns a time in UTC, as RFC 3339 writes it.
 pub(super) fn time(time: SystemTime) -> String {
     humantime::format_rfc3339_millis(time).to_string()
 }

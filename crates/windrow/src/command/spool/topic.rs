@@ -10,13 +10,13 @@ use windrow::serve::topic_to_read;
 use windrow_spool::inspect::{PartitionSurvey, Survey};
 use windrow_spool::{Entry, Log, Position, SpoolFault};
 
-/// How long brokers may take to give what they have.
+/// The time limit of the brokers' answers.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Bytes that are read at once.
 const PORTION: usize = 1 << 20;
 
-/// What is in a topic; `whole`: all of it is read too.
+/// Returns the content of a topic; `whole`: all of it is read too.
 pub(super) async fn survey(url: &str, whole: bool) -> anyhow::Result<Survey> {
     let spool = topic_to_read(url).await?;
     let mut partitions = Vec::new();

@@ -1,4 +1,4 @@
-//! How many connections a server has room for.
+//! The number of connections that a server has room for.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use windrow_pg::DatabaseConfig;
 use windrow_pgwire::Target;
 use windrow_pgwire::wire::Wire;
 
-/// What is taken for it where the server cannot be asked.
+/// The number of connections if the server cannot be asked.
 const GUESS: usize = 50;
 
 /// The fewest and the most that a database gets.
@@ -20,8 +20,8 @@ const QUESTION: &str = "SELECT pg_catalog.current_setting('max_connections')::in
      - (SELECT count(*) FROM pg_catalog.pg_stat_activity WHERE backend_type = 'client backend' \
      AND pid <> pg_catalog.pg_backend_pid())";
 
-/// The most connections to a database, where nothing else is configured: what its server has room
-/// for at this moment, less a quarter, shared with the other databases of the same server.
+/// Returns the most connections to a database, if nothing else is configured: what its server has
+/// room for at this moment, less a quarter, shared with the other databases of the same server.
 pub(super) async fn of(
     database: &DatabaseConfig,
     all: &[DatabaseConfig],

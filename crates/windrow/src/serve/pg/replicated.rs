@@ -1,4 +1,4 @@
-//! What SQL clients write, as replicas follow it.
+//! Writes of SQL clients, as replicas follow them.
 
 use std::sync::Arc;
 
@@ -21,8 +21,8 @@ impl Replicated {
         }
     }
 
-    /// The sink of a lane of a database, which tells replicas of its rows if the database is
-    /// theirs.
+    /// Returns the sink of a lane of a database, which tells replicas of its rows if the database
+    /// is theirs.
     pub(super) fn follow(
         &self,
         database: &Name,
@@ -35,7 +35,7 @@ impl Replicated {
     }
 }
 
-/// What a call says of its rows.
+/// The rows that a call names.
 const SAYS: Says<SqlCall> = Says {
     row: |call| call.statement.row_of(&call.arguments, &call.formats),
     generated: |done: &CallDone| {

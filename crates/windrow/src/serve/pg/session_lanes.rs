@@ -22,11 +22,12 @@ use super::replicated::Replicated;
 use super::slotted::SlottedSink;
 use crate::lanes::LANE_CAPACITY;
 
-/// How long a lane is kept that no session uses: its connections, plans and what it has found of
+/// The time for which a lane is kept that no session uses: its connections, plans and what it has
+/// found of
 /// batches are worth that.
 const KEEP: Duration = Duration::from_secs(60);
 
-/// How often is looked for lanes that nobody uses.
+/// The interval of the search for unused lanes.
 const LOOK: Duration = Duration::from_secs(10);
 
 /// All lanes of SQL sessions.
@@ -37,7 +38,7 @@ pub(crate) struct SessionLanes {
     budget: Budget,
     metrics: LaneMetrics,
     most: usize,
-    /// Where replicas are told of rows.
+    /// The primary that notes rows for replicas.
     replicated: Option<Replicated>,
     open: Mutex<Open>,
     /// Lanes that are ending.
@@ -62,7 +63,7 @@ struct Entry {
     lane: Lane,
     /// The counts of its name when it began: a lane of the same name may just be ending.
     before: LaneCounts,
-    /// Its connection for describing.
+    /// The lane's connection for describing.
     sink: Arc<StatementSink>,
     /// Since when no session holds its ports.
     unused_since: Option<Instant>,
@@ -129,7 +130,7 @@ impl SessionLanes {
         }
     }
 
-    /// What the lanes are doing, and whose they are.
+    /// Returns the state of each lane, and its identity.
     pub(crate) fn status(&self) -> Vec<(Identity, LaneStatus)> {
         let open = self.open();
         let mut lanes: Vec<_> = open
@@ -149,8 +150,8 @@ impl SessionLanes {
         sum
     }
 
-    /// What the writes of each table share, by the statements that clients have sent. Where lanes
-    /// differ, each is told.
+    /// Returns the standings of each table, by the statements that clients have sent. If lanes
+    /// differ, all of their standings are returned.
     pub(crate) fn standings(&self) -> Vec<Standing> {
         let mut all: Vec<Standing> = Vec::new();
         for standing in self.open().lanes.values().flat_map(|e| e.sink.standings()) {
