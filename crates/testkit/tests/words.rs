@@ -31,7 +31,6 @@ const CRATES_TO_DO: &[&str] = &[
     "lanes",
     "replicas",
     "spool",
-    "windrow",
 ];
 
 /// Pages that still have offenders.

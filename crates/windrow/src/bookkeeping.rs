@@ -1,5 +1,5 @@
-//! What Windrow keeps in a database for itself: dead letters, and how far spools were applied. What
-//! `windrow rejects` does, for programs.
+//! Windrow's own tables in a database: dead letters, and the progress of spools. Programs do with
+//! it what `windrow rejects` does.
 //!
 //! ```no_run
 //! # async fn example() -> Result<(), windrow::Fault> {
@@ -35,17 +35,17 @@ use crate::lanes::LANE_CAPACITY;
 /// The memory of letters on their way: more than the largest entry of a spool.
 const MEMORY: usize = 256 << 20;
 
-/// How often somebody else may be found to work on the letters before it is given up.
+/// The attempts to take a letter while other programs work on the letters.
 const TURNS: usize = 100;
 
-/// What became of a letter that was tried again.
+/// The result of trying a letter again.
 #[derive(Debug)]
 pub enum Retried {
-    /// What it holds is in the database, and the letter is gone.
+    /// The letter's rows are in the database, and the letter is gone.
     Written,
-    /// It was there no longer: somebody else has tried it again, or dropped it.
+    /// The letter was gone: another program has tried it again, or dropped it.
     Gone,
-    /// What it holds was refused again, and the letter is there as it was.
+    /// The letter's rows were refused again, and the letter is unchanged.
     Refused(Fault),
 }
 
@@ -58,9 +58,9 @@ pub struct Books {
     turn: Turn,
 }
 
-/// Who may take letters away. Each who takes one moves this row on in the same unit, from a
-/// position that it knew before it read the letter. So of two who have read the same letter only
-/// one can take it, and what it holds is written once.
+/// The right to take letters away. A program that takes a letter advances this row in the same
+/// unit, from a position that it knew before it read the letter. So of two programs that have read
+/// the same letter only one can take it, and its rows are written once.
 struct Turn {
     row: Partition,
     /// Where the row stands, as far as is known here; `None`: it has to be read.
@@ -80,7 +80,7 @@ impl Books {
         Ok(books)
     }
 
-    /// The same for who only reads: nothing is made.
+    /// Opens the tables to read only: nothing is made.
     ///
     /// # Errors
     /// As [`Books::open`].
@@ -141,13 +141,13 @@ impl Books {
     /// where it is of a spool, else its row into its destination.
     ///
     /// # Errors
-    /// That it cannot be tried. What is refused is told in [`Retried::Refused`].
+    /// The letter cannot be tried. A refusal is returned as [`Retried::Refused`].
     pub async fn retry(&mut self, id: u64) -> Result<Retried, Fault> {
         self.take(id, writes_of).await
     }
 
-    /// The same for a letter of a spool whose entry the table did not take: it is in a file, which
-    /// the letter's message names.
+    /// Tries a letter of a spool again whose entry the table did not take. The letter's message
+    /// names the file of the entry.
     ///
     /// # Errors
     /// That the file cannot be read, and as [`Books::retry`].
@@ -172,7 +172,8 @@ impl Books {
         }
     }
 
-    /// The position up to which a partition of a spool was applied; `None`: nothing of it was.
+    /// Returns the position up to which a partition of a spool was applied; `None`: nothing of it
+    /// was.
     ///
     /// # Errors
     /// What the database says.
@@ -258,7 +259,7 @@ impl Books {
     }
 }
 
-/// A failure of the writes is the letter's own; all else is that of the attempt.
+/// Tells a refusal of the letter's writes from a failure of the attempt.
 fn told(fault: Fault) -> Result<Retried, Fault> {
     if fault.may_retry() {
         return Err(fault);

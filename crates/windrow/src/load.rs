@@ -36,8 +36,8 @@ use crate::lanes::LANE_CAPACITY;
 /// The memory of rows that go one by one. Portions have their own bound.
 const LANE_MEMORY: usize = 64 << 20;
 
-/// How long a database that is away is waited for, unless it is said: longer than a server does,
-/// for nobody waits for an answer.
+/// The time that a load waits for a database that is away: longer than a server waits, because no
+/// client waits for an answer.
 pub const AWAY_WAIT: Duration = Duration::from_secs(60);
 
 /// Which files, and how they are read.
@@ -45,7 +45,7 @@ pub const AWAY_WAIT: Duration = Duration::from_secs(60);
 pub struct Files {
     /// Their paths; `-` is standard input.
     pub paths: Vec<String>,
-    /// How they are read.
+    /// The options of their reader.
     pub options: SourceOptions,
 }
 
@@ -73,13 +73,13 @@ pub enum Resume {
 pub struct LoadSettings {
     /// The database's URL.
     pub url: Secret,
-    /// What is loaded, and how.
+    /// The load itself.
     pub load: Load,
-    /// Whether what an earlier run has loaded is left out, and this run can be gone on with.
+    /// The marks of an interrupted load, which are skipped and continued; `None`: none are kept.
     pub resume: Option<Resume>,
     /// Where refused rows are kept.
     pub rejects: Option<PathBuf>,
-    /// How many rows may be refused before the load ends; `None`: any number.
+    /// The refused rows at which the load ends; `None`: any number.
     pub max_rejects: Option<u64>,
 }
 
@@ -165,17 +165,17 @@ impl Loading {
         })
     }
 
-    /// The counters, to be looked at while it runs.
+    /// Returns the counters, to be looked at while it runs.
     pub fn meter(&self) -> Arc<Meter> {
         Arc::clone(&self.run.meter)
     }
 
-    /// Bytes of all files, as they lie on the disk; `None` where that cannot be known.
+    /// Returns the bytes of all files on the disk; `None` if that cannot be known.
     pub fn bytes(&self) -> Option<u64> {
         self.bytes
     }
 
-    /// Cancelled by whoever asks for the end: portions under way are finished, and the load ends
+    /// Returns the token that ends the load: portions under way are finished, and the load ends
     /// with [`LoadError::Interrupted`].
     pub fn stop(&self) -> CancellationToken {
         self.run.stop.clone()
@@ -246,7 +246,7 @@ fn identity(resume: &Resume, path: &str) -> Result<Identity, LoadError> {
     }
 }
 
-/// All or nothing: half of a sum would be shown as a wrong time.
+/// Returns the sum of all, or `None`: a part of it would be shown as a wrong time.
 fn sizes(paths: &[String]) -> Option<u64> {
     let size = |path: &String| {
         let about = std::fs::metadata(path).ok()?;

@@ -40,7 +40,7 @@ const READ_BYTES: usize = 8 << 20;
 /// Values of a route that a survey looks at.
 const MOST_ROUTES: usize = 10_000;
 
-/// What is to be moved.
+/// The order of a move.
 #[derive(Clone, Debug)]
 pub struct MoveSettings {
     /// The URL of the database that holds the rows.
@@ -56,7 +56,7 @@ pub struct MoveSettings {
     /// The column that decides where a row goes; `None`: the one that the destination names, if it
     /// does.
     pub route_by: Option<String>,
-    /// Whether destinations that are not there are made.
+    /// True if missing destinations are created.
     pub create: bool,
     /// The most rows of one batch; `None`: what suits the database.
     pub batch_rows: Option<NonZero<usize>>,
@@ -67,7 +67,7 @@ pub struct MoveSettings {
     pub filter: Option<String>,
     /// The most rows that are moved; `None`: all.
     pub limit: Option<u64>,
-    /// Whether it goes on as rows arrive, until it is stopped.
+    /// True if the move goes on as rows arrive, until it is stopped.
     pub follow: bool,
     /// True if rows are moved though deleting them from the source changes other rows: by foreign
     /// keys with ON DELETE CASCADE, SET NULL or SET DEFAULT, triggers and rules.
@@ -75,7 +75,7 @@ pub struct MoveSettings {
 }
 
 impl MoveSettings {
-    /// All rows of a table, within one database.
+    /// Makes an order for all rows of a table, within one database.
     pub fn new(
         from: impl Into<Secret>,
         source: impl Into<String>,
@@ -102,26 +102,26 @@ impl MoveSettings {
 /// A destination, as a survey sees it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Planned {
-    /// Its name; `None`: the value of the route makes none.
+    /// The destination's name; `None`: the value of the route makes none.
     pub destination: Option<String>,
     /// Rows that would be moved there.
     pub rows: u64,
-    /// What would become of them otherwise: made first, or refused and why.
+    /// A remark: the destination is created first, or it refuses the rows and why.
     pub remark: Option<String>,
-    /// What would become of them, as far as it can be seen from names and tables.
+    /// The prospect of the rows, as far as names and tables show it.
     pub prospect: Prospect,
 }
 
-/// What would become of rows.
+/// The prospect of rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Prospect {
-    /// They would be moved, unless their destination refuses them.
+    /// The rows would be moved, unless their destination refuses them.
     Moved,
     /// Rows would stay, for rows of other tables refer to them; all others would be moved.
     Held,
-    /// They would go to the dead letters.
+    /// The rows would go to the dead letters.
     Rejected,
-    /// They would stay, for the move would end with an error.
+    /// The rows would stay, because the move would end with an error.
     Ended,
 }
 
@@ -226,7 +226,7 @@ impl Moving {
         })
     }
 
-    /// How far it has come, also while it runs.
+    /// Returns the progress, also while the move runs.
     pub fn counts(&self) -> Arc<Counts> {
         self.counts.clone()
     }
@@ -275,7 +275,7 @@ impl Moving {
         }
     }
 
-    /// What would be moved, by destination. Changes nothing.
+    /// Returns the rows that would be moved, by destination. Changes nothing.
     ///
     /// # Errors
     /// What a database says.
@@ -318,7 +318,7 @@ impl Moving {
         Ok(planned)
     }
 
-    /// What becomes of rows that have no destination, and why.
+    /// Returns the prospect of rows that have no destination, with the reason.
     fn refused(&self, why: &Fault) -> (Prospect, Option<String>) {
         match self.order.plan.route {
             Some(_) => (
@@ -329,8 +329,8 @@ impl Moving {
         }
     }
 
-    /// What becomes of rows with this destination, and what is to be said of it; nothing if it is
-    /// there, or cannot be looked at.
+    /// Returns the prospect of rows with this destination, with a remark if the destination is
+    /// missing or does not fit.
     async fn prospect(&self, table: &TableName) -> Result<(Prospect, Option<String>), MoveError> {
         let fine = (Prospect::Moved, None);
         let moves = match &self.to {

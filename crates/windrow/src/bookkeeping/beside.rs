@@ -12,8 +12,8 @@ use crate::databases;
 /// The file, a database of SQLite.
 const BOOKS: &str = "books.db";
 
-/// A database without transactions as one that the spool in a directory can be applied to. Unless
-/// it `makes` the file, that has to be there.
+/// Makes a database without transactions one that the spool in a directory can be applied to.
+/// Unless `makes` is set, the file has to exist.
 ///
 /// # Errors
 /// The file cannot be opened, or this build has no SQLite.

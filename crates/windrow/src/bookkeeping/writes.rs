@@ -1,4 +1,4 @@
-//! What a dead letter holds, as writes.
+//! The writes of a dead letter.
 
 use std::fmt;
 use std::path::Path;
@@ -15,7 +15,7 @@ use windrow_core::{
 };
 use windrow_spool::codec::decode_unit;
 
-/// The write that takes a letter away.
+/// Returns the write that takes a letter away.
 pub(super) fn removal(id: u64) -> RowWrite {
     let shape = Shape::new(ShapeParts {
         op: Op::Delete,
@@ -29,7 +29,7 @@ pub(super) fn removal(id: u64) -> RowWrite {
     RowWrite::new(Arc::new(shape), [id])
 }
 
-/// What a letter's writes were: the entry of a spool, or a row that a move has taken out of its
+/// Returns the writes of a letter: the entry of a spool, or a row that a move has taken out of its
 /// source.
 pub(super) fn writes_of(letter: &DeadLetter) -> Result<Vec<RowWrite>, Fault> {
     match &letter.entry {
@@ -42,7 +42,8 @@ pub(super) fn writes_of(letter: &DeadLetter) -> Result<Vec<RowWrite>, Fault> {
     }
 }
 
-/// The same of a letter whose entry is in a file; the letter's message ends with the file's path.
+/// Returns the writes of a letter whose entry is in a file; the letter's message ends with the
+/// file's path.
 pub(super) fn writes_of_file(
     letter: &DeadLetter,
     file: &Path,
@@ -99,7 +100,7 @@ fn insert(letter: &DeadLetter) -> Result<RowWrite, Fault> {
     Ok(RowWrite::new(Arc::new(shape), row))
 }
 
-/// A text that was not UTF-8, so that it cannot be written as it was.
+/// Returns the fault of a text that was not UTF-8, which cannot be written unchanged.
 fn not_text(column: &str) -> Fault {
     Fault::invalid(format!(
         "the value of column {column} is a text that is not UTF-8, of which the letter holds the bytes: \
@@ -107,7 +108,7 @@ fn not_text(column: &str) -> Fault {
     ))
 }
 
-/// A value with the digits and the spelling that it was kept with.
+/// Returns a value with the digits and the spelling that it was kept with.
 fn value_of(json: &RawValue) -> Result<Value, Fault> {
     let text = json.get();
     Ok(match text.as_bytes().first() {

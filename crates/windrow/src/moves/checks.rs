@@ -1,4 +1,4 @@
-//! What is asked for, held against the tables.
+//! Checks of a move's order against the tables.
 
 use windrow_core::moves::{Destination, Referrer, TableFacts};
 use windrow_core::{Fault, FaultClass, MovePlan, Moves, Name, TableName};
@@ -17,7 +17,7 @@ pub(super) async fn described(
     }
 }
 
-/// The columns that tell rows apart.
+/// Returns the columns that tell rows apart.
 pub(super) fn key(
     facts: &TableFacts,
     source: &TableName,
@@ -63,8 +63,8 @@ pub(super) fn has_column(
     }
 }
 
-/// Whether the rows of a plan fit a table. `create`: columns that another database's table lacks
-/// are added to it.
+/// Checks that the rows of a plan fit a table. `create`: columns that another database's table
+/// lacks are added to it.
 ///
 /// # Errors
 /// As [`Destination::new`].
@@ -97,7 +97,7 @@ pub(super) fn of_table(table: &TableName, fault: Fault) -> MoveError {
     }
 }
 
-/// What a user asked for makes no sense; what a database said keeps its code.
+/// Tells a fault of the order from one of the database, which keeps its code.
 pub(super) fn invalid(fault: Fault) -> MoveError {
     match fault.class {
         FaultClass::Invalid => MoveError::Invalid(fault.message),

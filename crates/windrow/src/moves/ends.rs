@@ -32,7 +32,7 @@ pub(super) async fn source_of(url: &str) -> Result<(Arc<dyn Database>, Arc<dyn M
     Ok((sink, moves))
 }
 
-/// The destination's database, if it is another one.
+/// Returns the destination's database, if it is another one.
 pub(super) async fn destination_of(
     url: &str,
     from: &dyn Moves,
@@ -63,7 +63,7 @@ pub(super) async fn destination_of(
     Ok((there != here).then_some(sink))
 }
 
-/// The lane to the destination.
+/// Returns the lane to the destination.
 pub(super) fn elsewhere(
     sink: &Arc<dyn Database>,
     facts: &TableFacts,
@@ -85,7 +85,7 @@ pub(super) fn elsewhere(
     (elsewhere, lane)
 }
 
-/// What tells all rows of such a database apart, where that is not up to each table.
+/// Returns the column that identifies every row of such a database, if there is one.
 fn document_key(sink: &dyn Database) -> Option<Name> {
     (sink.profile().name == "ArangoDB").then(|| Name::from("_key"))
 }
@@ -109,7 +109,7 @@ pub(super) fn check_documents(sink: &dyn Database, facts: &TableFacts) -> Result
     let given = facts.plain().any(|name| *name == key);
     if given && !facts.tells_apart(std::slice::from_ref(&key)) {
         let message = format!(
-            "documents of {database} are told apart by {key}, and the source's column of that name does not tell its rows apart: make it \
+            "documents of {database} are identified by {key}, and the source's column of that name does not identify its rows: make it \
              NOT NULL and unique, or rename it"
         );
         return Err(MoveError::Invalid(message.into()));
@@ -117,7 +117,7 @@ pub(super) fn check_documents(sink: &dyn Database, facts: &TableFacts) -> Result
     Ok(())
 }
 
-/// A URL without what is nobody's business.
+/// Returns a URL without its secrets.
 fn without_user(url: &str) -> String {
     match url::Url::parse(url) {
         Ok(url) => format!(
@@ -130,7 +130,7 @@ fn without_user(url: &str) -> String {
     }
 }
 
-/// Whether what one of them writes of a value, the other reads without loss.
+/// Returns true if one database reads without loss what the other writes of a value.
 pub(super) fn alike(from: &dyn Database, to: &dyn Database) -> bool {
     let family = |sink: &dyn Database| match sink.profile().name {
         "CockroachDB" => "PostgreSQL",

@@ -191,6 +191,6 @@ fn max_rejects_ends_the_load(db: &Db) {
     let said = db.load(&[&file, "-t", "readings", "--max-rejects", "1500"]);
     said.is(
         3,
-        &["1500 rows written, 1500 refused", "not told one by one"],
+        &["1500 rows written, 1500 refused", "not shown one by one"],
     );
 }

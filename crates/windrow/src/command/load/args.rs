@@ -39,7 +39,7 @@ pub(crate) struct Load {
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = Pick::parse)]
     columns: Option<Vec<Pick>>,
 
-    /// What happens where a key is there already
+    /// Action for a row whose key exists already
     #[arg(long, value_name = "WHAT", default_value = "error")]
     on_conflict: Conflict,
 
@@ -81,7 +81,7 @@ pub(crate) struct Load {
     #[arg(long, value_name = "ROWS")]
     batch_rows: Option<NonZero<usize>>,
 
-    /// How long a database that is away is waited for [default: 60s]
+    /// Time that a load waits for a database that is away [default: 60s]
     #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
     away_wait: Option<Duration>,
 
@@ -119,14 +119,14 @@ pub(crate) struct Load {
     #[arg(long, value_name = "NAME")]
     encoding: Option<String>,
 
-    /// What is told on the way: a bar on a terminal and lines elsewhere, lines, or nothing
+    /// Progress: a bar on a terminal and lines elsewhere, lines, or nothing
     #[arg(long, value_name = "HOW", default_value = "auto")]
     pub(super) progress: Progress,
 
     #[command(flatten)]
     pub(super) on_status_page: OnStatusPage,
 
-    /// How the end is told
+    /// Summary at the end
     #[arg(long, value_name = "HOW", default_value = "text")]
     pub(super) summary: SummaryAs,
 

@@ -17,14 +17,15 @@ use crate::command::summary::Summary as Told;
 use crate::shutdown::Signals;
 use crate::telemetry;
 
-/// Its name.
+/// The command's name.
 const NAME: &str = "load";
 
-/// It came to the end, and some rows were refused, or a last line without its end was left.
+/// The exit status of a load at its end, if some rows were refused or a last line without its end
+/// was left.
 const SOME_REFUSED: u8 = 3;
 
-/// Refused rows that are told one by one.
-const TOLD: u64 = 10;
+/// The refused rows that are shown one by one.
+const SHOWN_ROWS: u64 = 10;
 
 /// Runs the command.
 pub(crate) fn run(args: &Load) -> ExitCode {
@@ -44,8 +45,10 @@ async fn to_the_end(args: &Load, told_at_end: &mut Told) -> anyhow::Result<ExitC
         args.settings()?,
         args.files(),
         Box::new(move |reject| match told.fetch_add(1, Ordering::Relaxed) {
-            n if n < TOLD => listener.say(&format!("refused: {}", reject.sentence())),
-            TOLD => listener.say("refused: further rows are counted and not told one by one"),
+            n if n < SHOWN_ROWS => listener.say(&format!("refused: {}", reject.sentence())),
+            SHOWN_ROWS => {
+                listener.say("refused: further rows are counted and not shown one by one")
+            }
             _ => {}
         }),
     )
@@ -166,7 +169,7 @@ fn how_to_go_on(resumes: bool) -> &'static str {
     }
 }
 
-/// What is said of columns that were made or widened, and of words that have made them text.
+/// Describes columns that were made or widened, and the words that have made them text.
 fn made(columns: &[MadeColumn]) -> Vec<String> {
     let list = |declared: bool| -> Vec<String> {
         let columns = columns.iter().filter(|made| made.declared == declared);
@@ -197,7 +200,7 @@ fn made(columns: &[MadeColumn]) -> Vec<String> {
         );
         if odd.is_nothing {
             told.push_str(&format!(
-                "; if that means no value, make the table anew with --null '{text}' --null ''"
+                "; if that means no value, make the table again with --null '{text}' --null ''"
             ));
         }
         lines.push(told);
@@ -205,7 +208,7 @@ fn made(columns: &[MadeColumn]) -> Vec<String> {
     lines
 }
 
-/// What is said of a last line that was not loaded.
+/// Describes a last line that was not loaded.
 fn unfinished(file: &str, line: u64) -> String {
     format!(
         "{file}, line {line}: the last line has no line end, so it may be half written, and was left for a later run; if it is \
@@ -213,7 +216,7 @@ fn unfinished(file: &str, line: u64) -> String {
     )
 }
 
-/// What was done, in one line.
+/// Says in one line what was done.
 fn sentence(summary: &Summary, seconds: f64) -> String {
     let counts = summary.counts;
     let files = match summary.files {

@@ -1,4 +1,4 @@
-//! What is told while a load runs: a bar on a terminal, lines elsewhere.
+//! The progress of a load: a bar on a terminal, lines elsewhere.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

@@ -79,14 +79,14 @@ pub(crate) struct Move {
     #[arg(long, conflicts_with = "follow")]
     pub(super) dry_run: bool,
 
-    /// What is told on the way: one line on a terminal and lines elsewhere, lines, or nothing
+    /// Progress: one line on a terminal and lines elsewhere, lines, or nothing
     #[arg(long, value_name = "HOW", default_value = "auto")]
     pub(super) progress: Progress,
 
     #[command(flatten)]
     pub(super) on_status_page: OnStatusPage,
 
-    /// How the end is told
+    /// Summary at the end
     #[arg(long, value_name = "HOW", default_value = "text")]
     pub(super) summary: SummaryAs,
 
@@ -100,7 +100,7 @@ impl Move {
         self.follow
     }
 
-    /// Whether rows can have destinations that are not there, and stay without.
+    /// True if rows can have destinations that do not exist, and then stay.
     pub(super) fn makes_no_tables(&self) -> bool {
         !self.create && self.destination.contains('{')
     }

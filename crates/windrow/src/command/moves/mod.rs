@@ -16,7 +16,7 @@ use crate::command::summary::Summary as Told;
 use crate::shutdown::Signals;
 use crate::{output, telemetry};
 
-/// Its name.
+/// The command's name.
 const NAME: &str = "move";
 
 /// Exit status of a move that came to its end with rows in the dead letters, or left because others
@@ -116,7 +116,7 @@ async fn to_the_end(args: &Move, told_at_end: &mut Told) -> anyhow::Result<ExitC
     })
 }
 
-/// What was done, in one line.
+/// Says in one line what was done.
 fn sentence(counted: Counted, seconds: f64) -> String {
     let rate = (counted.moved + counted.rejected) as f64 / seconds.max(1e-3);
     let batches = if counted.batches == 1 {

@@ -1,4 +1,4 @@
-//! What is told while a move runs.
+//! The progress of a move.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
