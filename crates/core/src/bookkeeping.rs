@@ -1,19 +1,14 @@
-//! Windrow's own tables in a user's database. A transaction can change them together with the rows
-//! that Windrow writes for clients.
-
-mod idempotency;
+//! The port to Windrow's own tables in a user's database: their names, and a session on them.
+//!
+//! `windrow-bookkeeping` creates, upgrades, reads and cleans the tables through this port; a
+//! database fills it with its texts and its way to run them. All that Windrow writes into the
+//! tables are ordinary [`RowWrite`](crate::RowWrite)s.
 
 use std::time::Duration;
 
 use async_trait::async_trait;
 
-pub use self::idempotency::{Executed, IDEMPOTENCY, KeyPart};
 use crate::fault::Fault;
-use crate::name::{Name, TableName};
-use crate::outcome::RowDone;
-use crate::shape::{Key, OnConflict, Op, Returning, Shape, ShapeParts};
-use crate::value::Value;
-use crate::write::RowWrite;
 
 /// The table of dead letters: rows of a move that their destination refused, and writes of the
 /// spool that the database refused after they had been acknowledged.
@@ -31,239 +26,126 @@ pub const REJECTED: &str = "windrow_rejected";
 /// key, so that a row can be found by all three.
 pub const PROGRESS: &str = "windrow_progress";
 
-/// A partition of a spool.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Partition {
-    /// The name of the spool; at most [`Partition::NAME_BYTES`] bytes of ASCII.
-    pub spool: Box<str>,
-    /// The number of the partition.
-    pub number: u32,
+/// The table of keys. Columns: `idempotency_key` (from the client) and `part` (of the request),
+/// which are the primary key; `request` (a fingerprint of the request), `outcome` (the outcome that
+/// the client got, as opaque bytes; NULL until it is known), `made_at` (time in UTC, set by the
+/// database).
+///
+/// The transaction that executes a part inserts its row. If the row exists, the part was executed,
+/// and the primary key prevents a second execution.
+pub const IDEMPOTENCY: &str = "windrow_idempotency";
+
+/// The table of batches that were taken out of the source for another database, and whose markers
+/// may still be there. It lies in the database of the source. Its columns: `batch` (text, its key)
+/// and `moved_at` (when, in UTC).
+pub const BATCHES: &str = "windrow_batches";
+
+/// A table of Windrow's own that is created when it is first needed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum OwnTable {
+    /// [`PROGRESS`].
+    Progress,
+    /// [`REJECTED`].
+    Rejected,
+    /// [`IDEMPOTENCY`].
+    Keys,
+    /// [`Mark::TABLE`](crate::Mark::TABLE).
+    Loads,
+    /// [`BATCHES`].
+    Batches,
 }
 
-/// The progress of a partition.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Applied {
-    /// The position of the first entry that is not applied.
-    pub position: u64,
-    /// The unique name of the entry before that position, at most [`Applied::NAME_BYTES`] bytes of
-    /// ASCII; empty if unknown. A spool with another entry there is not the spool that was applied.
-    pub last: Box<str>,
-}
-
-impl Applied {
-    /// Bytes of the longest name of an entry.
-    pub const NAME_BYTES: usize = 64;
-
-    /// Returns progress up to a position, without the name of the last entry.
-    pub fn at(position: u64) -> Self {
-        Self {
-            position,
-            last: "".into(),
+impl OwnTable {
+    /// Returns the name of the table.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Progress => PROGRESS,
+            Self::Rejected => REJECTED,
+            Self::Keys => IDEMPOTENCY,
+            Self::Loads => crate::load::Mark::TABLE,
+            Self::Batches => BATCHES,
         }
     }
 }
 
-impl Partition {
-    /// Bytes of the longest name of a spool: a length that a key can have in every database.
-    pub const NAME_BYTES: usize = 64;
-
-    /// Returns the write that reads the progress.
-    pub fn read(&self) -> RowWrite {
-        let shape = ShapeParts {
-            returning: Returning::Columns([POSITION, LAST].map(Name::from).into()),
-            ..parts(Op::Get, [SPOOL, PARTITION])
-        };
-        RowWrite::new(shape_of(shape), [self.spool(), self.number()])
-    }
-
-    /// Returns the progress from the outcome of [`Partition::read`]; `None` if nothing was applied.
-    ///
-    /// # Errors
-    /// The row has no valid position.
-    pub fn found(done: &RowDone) -> Result<Option<Applied>, Fault> {
-        let row = done.returned.as_ref().and_then(|found| found.rows.first());
-        let Some(row) = row else { return Ok(None) };
-        let position = match row.first() {
-            Some(Value::Int(position)) => u64::try_from(*position).ok(),
-            Some(Value::Number(digits)) => digits.parse().ok(),
-            _ => None,
-        };
-        let position = position.ok_or_else(|| {
-            Fault::internal(format!("the table {PROGRESS} holds what is no position"))
-        })?;
-        let last = match row.get(1) {
-            Some(Value::Text(name)) => (&**name).into(),
-            _ => "".into(),
-        };
-        Ok(Some(Applied { position, last }))
-    }
-
-    /// Returns the writes that advance the progress: a delete of the row with the old position and
-    /// an insert of one with the new position. If another process has advanced it meanwhile, the
-    /// delete finds nothing, and the insert fails because of the primary key and rolls back its
-    /// unit. So two processes that apply the same entries cannot both commit.
-    pub fn advance(&self, from: Option<u64>, to: &Applied) -> Vec<RowWrite> {
-        let leave = from.map(|from| {
-            RowWrite::new(
-                shape_of(parts(Op::Delete, [SPOOL, PARTITION, POSITION])),
-                [self.spool(), self.number(), number(from)],
-            )
-        });
-        let come = RowWrite::new(
-            shape_of(ShapeParts {
-                columns: [SPOOL, PARTITION, POSITION, LAST].map(Name::from).into(),
-                key: Key::Primary,
-                ..parts(Op::Insert, [SPOOL, PARTITION])
-            }),
-            [
-                self.spool(),
-                self.number(),
-                number(to.position),
-                Value::text(&*to.last),
-            ],
-        );
-        leave.into_iter().chain([come]).collect()
-    }
-
-    fn spool(&self) -> Value {
-        Value::text(&*self.spool)
-    }
-
-    fn number(&self) -> Value {
-        Value::Int(i64::from(self.number))
-    }
+/// A statement on Windrow's own tables for which each database has its own text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OwnStatement {
+    /// Creates a table with its indexes, if the table does not exist.
+    Create(OwnTable),
+    /// Renames the column `moved_at` of [`REJECTED`] to `rejected_at`.
+    RenameMovedAt,
+    /// Adds the column `entry` to [`REJECTED`].
+    AddEntry,
+    /// Deletes at most `most` rows of [`IDEMPOTENCY`] that are older than `age`, oldest first.
+    ForgetKeys {
+        /// The age from which on rows are deleted.
+        age: Duration,
+        /// The largest number of deleted rows.
+        most: usize,
+    },
+    /// Reads the columns of [`REJECTED`], in the order of its documentation, of at most `most` rows
+    /// with numbers above `after`, in the order of their numbers.
+    ReadRejected {
+        /// The number of the row before the first one.
+        after: u64,
+        /// The largest number of rows.
+        most: usize,
+    },
 }
 
-const SPOOL: &str = "spool";
-const PARTITION: &str = "partition";
-const POSITION: &str = "position";
-const LAST: &str = "last_entry";
-
-/// A write that was refused after it had been acknowledged, or a row that a move could not deliver.
+/// The result of a change of a table.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct DeadLetter {
-    /// The origin: a table, or a position in a spool.
-    pub source: Box<str>,
-    /// The destination table.
-    pub destination: Box<str>,
-    /// The values of the row's key, as a JSON array.
-    pub key: Box<str>,
-    /// The columns of the row, as a JSON object.
-    pub row: Box<str>,
-    /// The code of the fault.
-    pub code: Box<str>,
-    /// The message of the fault.
-    pub message: Box<str>,
-    /// The constraint that refused the row.
-    pub constraint: Option<Box<str>>,
-    /// The bytes of the spool's entry.
-    pub entry: Option<Box<[u8]>>,
+pub enum TableChange {
+    /// The table is changed.
+    Done,
+    /// Another session has created or changed the table at the same time, so this change failed.
+    Raced(Fault),
 }
 
-impl DeadLetter {
-    /// The columns that [`DeadLetter::write`] sets, in its order.
-    pub const COLUMNS: [&str; 8] = [
-        "source",
-        "destination",
-        "key",
-        "row",
-        "code",
-        "message",
-        "constraint",
-        "entry",
-    ];
-
-    /// Returns the write that inserts the dead letter into [`REJECTED`]. Zero bytes, which some
-    /// databases do not allow in texts, become U+FFFD.
-    pub fn write(&self) -> RowWrite {
-        let text = |text: &str| Value::text(text.replace('\0', "\u{fffd}"));
-        let json = |json: &str| Value::Json(json.into());
-        let row = [
-            text(&self.source),
-            text(&self.destination),
-            json(&self.key),
-            json(&self.row),
-            text(&self.code),
-            text(&self.message),
-            self.constraint.as_deref().map_or(Value::Null, text),
-            self.entry
-                .as_deref()
-                .map_or(Value::Null, |bytes| Value::Bytes(bytes.into())),
-        ];
-        let shape = ShapeParts {
-            table: own(REJECTED),
-            columns: Self::COLUMNS.map(Name::from).into(),
-            key: Key::Primary,
-            ..parts(Op::Insert, [])
-        };
-        RowWrite::new(shape_of(shape), row)
-    }
+/// The result of a statement on Windrow's own tables.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct OwnAnswer {
+    /// The number of rows that were deleted.
+    pub deleted: u64,
+    /// The rows that were read. Each value is a text of the database, or the bytes of a binary
+    /// column; `None` is NULL.
+    pub rows: Vec<Vec<Option<Box<[u8]>>>>,
 }
 
-/// A dead letter read from the table.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct KeptLetter {
-    /// The number of the dead letter.
-    pub id: u64,
-    /// The time of the insert, in the database's spelling.
-    pub rejected_at: Box<str>,
-    /// The content of the dead letter.
-    pub letter: DeadLetter,
-}
-
-/// Operations of a database on Windrow's own tables.
+/// Access to Windrow's own tables in a database.
 #[async_trait]
 pub trait Bookkeeping: Send + Sync + 'static {
-    /// Creates the tables of a spool if they are missing: [`PROGRESS`], [`REJECTED`] and
-    /// [`IDEMPOTENCY`]. Several processes may call it at the same time. Cancel safe.
+    /// Opens a session. Cancel safe.
     ///
     /// # Errors
     /// The error of the database.
-    async fn prepare(&self) -> Result<(), Fault>;
+    async fn open(&self) -> Result<Box<dyn OwnSession>, Fault>;
+}
 
-    /// Creates only [`IDEMPOTENCY`] if it is missing, as [`Bookkeeping::prepare`] does.
+/// A session on Windrow's own tables. Other sessions, of other processes too, may use and change
+/// the tables at the same time. All functions are cancel safe; a session whose function was
+/// cancelled is not used again.
+#[async_trait]
+pub trait OwnSession: Send {
+    /// Returns the names of a table's columns; none if the table does not exist.
     ///
     /// # Errors
     /// The error of the database.
-    async fn prepare_keys(&self) -> Result<(), Fault>;
+    async fn columns(&mut self, table: OwnTable) -> Result<Vec<String>, Fault>;
 
-    /// Deletes at most `most` parts from [`IDEMPOTENCY`] that are older than `age`. Returns the
-    /// number of deleted parts; 0 if the table does not exist. Cancel safe.
+    /// Creates or changes a table, as a whole or not at all.
     ///
     /// # Errors
     /// The error of the database.
-    async fn forget_keys(&self, age: Duration, most: usize) -> Result<u64, Fault>;
+    async fn change(&mut self, statement: OwnStatement) -> Result<TableChange, Fault>;
 
-    /// Returns at most `most` dead letters with numbers above `after`, in order; none if the table
-    /// does not exist. Cancel safe.
+    /// Executes a statement that reads or deletes rows.
     ///
     /// # Errors
     /// The error of the database.
-    async fn letters(&self, after: u64, most: usize) -> Result<Vec<KeptLetter>, Fault>;
-}
+    async fn run(&mut self, statement: OwnStatement) -> Result<OwnAnswer, Fault>;
 
-fn own(table: &str) -> TableName {
-    TableName {
-        schema: None,
-        table: Name::from(table),
-    }
-}
-
-fn parts<const N: usize>(op: Op, key: [&str; N]) -> ShapeParts {
-    ShapeParts {
-        op,
-        table: own(PROGRESS),
-        columns: Box::default(),
-        key: Key::Columns(key.map(Name::from).into()),
-        on_conflict: OnConflict::Error,
-        returning: Returning::Nothing,
-    }
-}
-
-fn shape_of(parts: ShapeParts) -> std::sync::Arc<Shape> {
-    std::sync::Arc::new(Shape::new(parts))
-}
-
-fn number(number: u64) -> Value {
-    Value::Int(i64::try_from(number).unwrap_or(i64::MAX))
+    /// Ends the session.
+    async fn close(self: Box<Self>) {}
 }

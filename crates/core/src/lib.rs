@@ -16,6 +16,7 @@
 //! | [`intake`] | the port between frontends and a lane: submit units, await their outcomes |
 //! | [`promise`] | the promises to every client, and which of them a database lacks |
 //! | [`sink`] | the port between a lane and a database: execute a batch, report on each unit |
+//! | [`background`] | the connection of the drain or a replica, which must know of each break |
 //! | [`database`] | other abilities of a database: bulk loads, moves, a health check |
 //! | [`standing`] | the level at which a table's writes may share a batch, and what prevents more |
 //! | [`bookkeeping`] | the tables that Windrow keeps for itself in a database |
@@ -35,6 +36,7 @@
 //! All other crates may import this one; it imports none of them.
 
 pub mod apart;
+pub mod background;
 pub mod bookkeeping;
 pub mod budget;
 pub mod cancel;
@@ -63,6 +65,7 @@ pub mod work;
 pub mod write;
 
 pub use apart::Apart;
+pub use background::BackgroundConnection;
 pub use bookkeeping::Bookkeeping;
 pub use budget::{AnswerPermit, AnswerRoom, Budget, Permit, UsualAnswer};
 pub use cancel::Canceller;
@@ -79,7 +82,7 @@ pub use moves::{MovePlan, Mover, Moves, News};
 pub use name::{Name, TableName};
 pub use outcome::{Dones, Returned, RowDone, UnitFault, UnitOutcome};
 pub use promise::{Limitation, Promise};
-pub use retry::{Backoff, Retry, RetryPolicy};
+pub use retry::{BackgroundRetry, Backoff, Retry, RetryPolicy};
 pub use secret::{Secret, shown_parameter};
 pub use shape::{Key, OnConflict, Op, Returning, Shape};
 pub use sink::{Executor, Profile, Purpose, Report, Rung, Sink, Tally, Verdict};

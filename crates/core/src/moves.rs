@@ -18,19 +18,18 @@
 //! only has to be deleted. If it is recorded, its rows were deleted, so this is another row with
 //! the same key, and the marker is old.
 
-mod bookkeeping;
 mod moved;
 mod table;
 mod takes;
 
 use async_trait::async_trait;
 
-pub use crate::bookkeeping::REJECTED;
-pub use bookkeeping::BATCHES;
+pub use crate::bookkeeping::{BATCHES, REJECTED};
 pub use moved::Moved;
 pub use table::{Destination, NameLimit, Referrer, TableFacts, is_own};
 pub use takes::Takes;
 
+use crate::bookkeeping::OwnTable;
 use crate::fault::{Fault, FaultClass};
 use crate::name::{Name, TableName};
 use crate::value::Value;
@@ -56,6 +55,16 @@ pub struct MovePlan {
     /// True if the destination is the same kind of database. Then values without a form in other
     /// databases, such as arrays, are read in the database's own spelling as [`Value::Text`].
     pub alike: bool,
+}
+
+impl MovePlan {
+    /// Returns the tables of Windrow's own that the move needs in the database of its source.
+    pub fn own_tables(&self) -> &'static [OwnTable] {
+        match self.across {
+            true => &[OwnTable::Rejected, OwnTable::Batches],
+            false => &[OwnTable::Rejected],
+        }
+    }
 }
 
 /// The limits of a batch.

@@ -3,9 +3,11 @@
 //! The one place that decides. Lanes and everything else that writes act on [`Fault::retry`]: each
 //! knows how long it may wait, none looks at codes by itself.
 
+mod background;
 mod backoff;
 mod policy;
 
+pub use self::background::BackgroundRetry;
 pub use self::backoff::Backoff;
 pub use self::policy::RetryPolicy;
 

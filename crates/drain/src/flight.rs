@@ -1,6 +1,6 @@
 //! Entries as one unit: what moves the progress first, then their writes.
 
-use windrow_core::bookkeeping::{Applied, DeadLetter, Partition};
+use windrow_bookkeeping::{Applied, DeadLetter, ProgressRow};
 use windrow_core::{RowWrite, Unit};
 
 use crate::reader::{Item, Reader, Stopped};
@@ -49,7 +49,7 @@ impl Flight {
     pub(crate) fn form(
         reader: &mut Reader,
         sharing: &mut Sharing,
-        (row, from): (&Partition, Option<u64>),
+        (row, from): (&ProgressRow, Option<u64>),
         wanted: &Wanted,
         bounds: Bounds,
     ) -> Result<Self, Stopped> {

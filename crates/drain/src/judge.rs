@@ -1,6 +1,6 @@
 //! What an executor's report means. Pure.
 
-use windrow_core::bookkeeping::PROGRESS;
+use windrow_bookkeeping::PROGRESS;
 use windrow_core::{Fault, FaultClass, Report, Retry, RowDone, UnitFault, Verdict};
 
 /// What became of a unit that holds the writes of entries behind those of the progress.

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use windrow_core::bookkeeping::DeadLetter;
+use windrow_bookkeeping::DeadLetter;
 use windrow_core::{Fault, FaultClass, Key, RowWrite, Value, record};
 use windrow_spool::SpoolId;
 

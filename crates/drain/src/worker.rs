@@ -6,6 +6,5 @@
 mod land;
 mod session;
 mod state;
-mod wait;
 
 pub(crate) use self::state::Worker;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use windrow_core::bookkeeping::Executed;
+use windrow_bookkeeping::Executed;
 use windrow_core::{
     Fault, FaultClass, Intake, Outcomes, Permit, RetryPolicy, RowDone, RowWrite, SourceId, Unit,
     UnitOutcome,

@@ -1,7 +1,7 @@
 //! A client's key.
 
+use windrow_bookkeeping::KeyPart;
 use windrow_core::Fault;
-use windrow_core::bookkeeping::KeyPart;
 
 /// What a client calls one request of its own, and all repetitions of it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

@@ -2,7 +2,7 @@
 //!
 //! A client gives its request a key, and sends it again with the same key where it has got no
 //! answer. Each unit of the request has a row of its own in the table
-//! [`windrow_core::bookkeeping::IDEMPOTENCY`], which is inserted in the unit's own transaction: so
+//! [`windrow_bookkeeping::IDEMPOTENCY`], which is inserted in the unit's own transaction: so
 //! the database itself decides whether the unit was executed, whichever side has crashed, and
 //! keeps a second execution out. The row keeps what the client was told.
 //!

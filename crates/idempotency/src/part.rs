@@ -1,6 +1,6 @@
 //! One unit with its place in the request.
 
-use windrow_core::bookkeeping::KeyPart;
+use windrow_bookkeeping::KeyPart;
 use windrow_core::{
     Dones, OnConflict, Op, Returning, RowDone, RowWrite, Unit, UnitFault, UnitOutcome, Work,
 };

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use windrow_core::bookkeeping::KeyPart;
+use windrow_bookkeeping::KeyPart;
 use windrow_core::{Fault, Outcomes, Permit, RowDone, RowWrite, SourceId, Unit, Units};
 
 use crate::commit::Commit;

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
+use windrow_bookkeeping::forget_keys;
 use windrow_core::Bookkeeping;
 
 /// Parts that are forgotten in one transaction.
@@ -30,7 +31,7 @@ pub async fn sweep(tables: Arc<dyn Bookkeeping>, age: Duration, stop: Cancellati
 
 async fn forget(tables: &dyn Bookkeeping, age: Duration) {
     loop {
-        match tables.forget_keys(age, STEP).await {
+        match forget_keys(tables, age, STEP).await {
             Ok(forgotten) if forgotten >= STEP as u64 => {}
             Ok(_) => return,
             Err(fault) => {

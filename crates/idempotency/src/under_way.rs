@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use windrow_core::bookkeeping::{Executed, IDEMPOTENCY, KeyPart};
+use windrow_bookkeeping::{Executed, IDEMPOTENCY, KeyPart, prepare_keys};
 use windrow_core::{
     Bookkeeping, Fault, FaultClass, Intake, RowDone, RowWrite, SourceId, Unit, UnitOutcome,
 };
@@ -51,7 +51,7 @@ impl Shared {
     /// Makes the table of keys, unless that was done.
     pub(crate) async fn prepare(&self) -> Result<(), Fault> {
         if !self.prepared.load(Ordering::Relaxed) {
-            self.tables.prepare_keys().await?;
+            prepare_keys(&*self.tables).await?;
             self.prepared.store(true, Ordering::Relaxed);
         }
         Ok(())

@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
-use windrow_core::{Backoff, Fault, Inventory, Op, Purpose, RowWrite, TableName, Value};
+use windrow_bookkeeping::prepare;
+use windrow_core::{BackgroundRetry, Fault, Inventory, Op, RowWrite, TableName, Value};
 use windrow_spool::{Position, SpoolFault};
 
 use crate::check::{Source, mend};
@@ -26,8 +27,7 @@ use crate::status::ReplicaState;
 const MOST_ROWS: usize = 10_000;
 const MOST_BYTES: usize = 8 << 20;
 
-/// The first delay between attempts, and the longest.
-const FIRST_DELAY: Duration = Duration::from_millis(100);
+/// The longest delay between attempts.
 const LONGEST_DELAY: Duration = Duration::from_secs(5);
 
 /// How long more is let come at most where nobody waits for what is there, and keys that are worth
@@ -95,7 +95,7 @@ impl Applier {
     /// applied again.
     pub(crate) async fn run(mut self) {
         let stop = self.stop.clone();
-        let mut backoff = Backoff::new(FIRST_DELAY, LONGEST_DELAY);
+        let mut retry = BackgroundRetry::new(LONGEST_DELAY, LONGEST_DELAY);
         loop {
             let began = Instant::now();
             let fault = tokio::select! {
@@ -103,14 +103,14 @@ impl Applier {
                 Err(fault) = self.session() => fault,
             };
             if began.elapsed() > LONGEST_DELAY {
-                backoff.reset();
+                retry.reset();
             }
             tracing::warn!(replica = %self.replica.name, %fault, "nothing can be written to the replica for now; it is tried again");
             self.replica
                 .is(ReplicaState::Waiting(fault.to_string().into()));
             tokio::select! {
                 () = stop.cancelled() => break,
-                () = tokio::time::sleep(backoff.delay()) => {}
+                () = tokio::time::sleep(retry.reconnect_delay()) => {}
             }
         }
         self.trim().await;
@@ -118,14 +118,12 @@ impl Applier {
 
     async fn session(&mut self) -> Result<Infallible, Fault> {
         let target = &self.replica.target.database;
-        let mut ends = Ends {
-            primary: self.source.database.connect(Purpose::Batches).await?,
-            replica: target.connect(Purpose::Batches).await?,
-        };
+        let mut ends = Ends::new(&self.source.database, target);
+        ends.open().await?;
         if !self.prepared
             && let Some(own) = target.bookkeeping()
         {
-            own.prepare().await?;
+            prepare(&*own).await?;
         }
         self.prepared = true;
         if self.writing {

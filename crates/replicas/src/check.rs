@@ -9,8 +9,7 @@ use std::sync::Arc;
 
 use windrow_core::moves::is_own;
 use windrow_core::{
-    Database, Fault, FaultClass, Inventory, KeyRange, KeyedTable, Name, Purpose, RowWrite,
-    TableName,
+    Database, Fault, FaultClass, Inventory, KeyRange, KeyedTable, Name, RowWrite, TableName,
 };
 
 use crate::comparison::{Checked, Comparison, Ends};
@@ -57,10 +56,8 @@ pub async fn check(
     let source = Source::new(primary)?;
     Source::new(replica)?;
     let target = Target::new(Arc::clone(replica), names);
-    let mut ends = Ends {
-        primary: primary.connect(Purpose::Batches).await?,
-        replica: replica.connect(Purpose::Batches).await?,
-    };
+    let mut ends = Ends::new(primary, replica);
+    ends.open().await?;
     for table in source.inventory.tables().await? {
         if !is_own(&table.table) {
             let found = compare(&mut ends, &source, &target, &table, repair).await?;

@@ -4,14 +4,17 @@
 //! and what was mended is compared once more: whoever has overwritten a newer row with an older one
 //! notices.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use windrow_core::write::Row;
-use windrow_core::{Fault, Inventory, KeyedTable, Name, Op, RowWrite, TableName};
+use windrow_core::{
+    BackgroundConnection, Database, Fault, Inventory, KeyedTable, Name, Op, RowWrite, TableName,
+};
 
 use crate::alike::alike;
 use crate::follow::Followed;
-use crate::rows::{Connection, Found, Writes, Written, read, write};
+use crate::rows::{Found, Writes, Written, read, write};
 use crate::target::Target;
 
 /// Keys that are compared at once.
@@ -24,10 +27,26 @@ const MOST_LEFT: usize = 10_000;
 const LOOKS: u32 = 4;
 const PAUSE: Duration = Duration::from_millis(250);
 
-/// A connection to each.
+/// A connection to each of the two databases.
 pub(crate) struct Ends {
-    pub(crate) primary: Connection,
-    pub(crate) replica: Connection,
+    pub(crate) primary: BackgroundConnection,
+    pub(crate) replica: BackgroundConnection,
+}
+
+impl Ends {
+    /// Returns connections that are not open.
+    pub(crate) fn new(primary: &Arc<dyn Database>, replica: &Arc<dyn Database>) -> Self {
+        Self {
+            primary: BackgroundConnection::new(Arc::clone(primary)),
+            replica: BackgroundConnection::new(Arc::clone(replica)),
+        }
+    }
+
+    /// Opens both connections; one that is open stays.
+    pub(crate) async fn open(&mut self) -> Result<(), Fault> {
+        self.primary.open().await?;
+        self.replica.open().await
+    }
 }
 
 /// What was found of a table.

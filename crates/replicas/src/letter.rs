@@ -2,18 +2,18 @@
 
 use std::sync::atomic::Ordering;
 
-use windrow_core::bookkeeping::DeadLetter;
-use windrow_core::{Fault, RowWrite, record};
+use windrow_bookkeeping::DeadLetter;
+use windrow_core::{BackgroundConnection, Fault, RowWrite, record};
 use windrow_spool::codec::encode_unit;
 
 use crate::held::Held;
 use crate::replica::Replica;
-use crate::rows::{Connection, Written, write};
+use crate::rows::{Written, write};
 
 /// Puts a row aside that the replica does not take.
 pub(crate) async fn reject(
     replica: &Replica,
-    connection: &mut Connection,
+    connection: &mut BackgroundConnection,
     held: &Held,
     refused: &RowWrite,
 ) -> Result<(), Fault> {

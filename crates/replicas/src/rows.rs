@@ -5,14 +5,11 @@ use std::sync::Arc;
 
 use windrow_core::shape::ShapeParts;
 use windrow_core::{
-    Executor, Fault, Key, Name, OnConflict, Op, Retry, Returning, Row, RowDone, RowWrite, Shape,
-    TableName, Unit, Verdict,
+    BackgroundConnection, Fault, Key, Name, OnConflict, Op, Retry, Returning, Row, RowDone,
+    RowWrite, Shape, TableName, Unit, Verdict,
 };
 
 use crate::target::Target;
-
-/// A connection.
-pub(crate) type Connection = Box<dyn Executor<RowWrite>>;
 
 /// What stands under a key.
 #[derive(Clone, Debug, PartialEq)]
@@ -36,13 +33,13 @@ pub(crate) enum Written {
 
 /// Reads the rows of keys, in their order.
 pub(crate) async fn read(
-    connection: &mut Connection,
+    connection: &mut BackgroundConnection,
     keys: &[RowWrite],
 ) -> Result<Vec<Found>, Fault> {
     let units: Vec<_> = keys.iter().cloned().map(Unit::one).collect();
     let report = connection.execute(&units).await;
     let found: Result<Vec<Found>, Fault> = report.verdicts.into_iter().map(found).collect();
-    match report.usable {
+    match connection.is_open() {
         true => found,
         false => Err(found.err().unwrap_or_else(lost)),
     }
@@ -68,7 +65,7 @@ fn lost() -> Fault {
 
 /// Executes writes, each of which stands for itself.
 pub(crate) async fn write(
-    connection: &mut Connection,
+    connection: &mut BackgroundConnection,
     writes: &[RowWrite],
 ) -> Result<Vec<Written>, Fault> {
     if writes.is_empty() {
@@ -81,7 +78,7 @@ pub(crate) async fn write(
         Written::Again(fault) => Some(fault.clone()),
         _ => None,
     });
-    match (report.usable, again) {
+    match (connection.is_open(), again) {
         (true, _) => Ok(written),
         (false, again) => Err(again.unwrap_or_else(lost)),
     }

@@ -13,7 +13,9 @@
 
 use std::sync::Arc;
 
-use windrow_core::bookkeeping::{Applied, DeadLetter, KeptLetter, PROGRESS, Partition, REJECTED};
+use windrow_bookkeeping::{
+    Applied, DeadLetter, KeptLetter, PROGRESS, ProgressRow, REJECTED, dead_letters, prepare,
+};
 use windrow_core::{
     Bookkeeping, Database, FaultClass, Level, Report, RowDone, RowWrite, Standing, Unit, UnitFault,
     Verdict,
@@ -33,7 +35,7 @@ pub struct Spooled {
     /// The tables of Windrow's own.
     pub bookkeeping: Arc<dyn Bookkeeping>,
     /// The partition.
-    pub partition: Partition,
+    pub partition: ProgressRow,
     one: Make,
     two: Make,
 }
@@ -51,13 +53,13 @@ impl Spooled {
     pub async fn on(sink: Arc<dyn Database>) -> Self {
         let bookkeeping = sink.bookkeeping().unwrap();
         let b = &bookkeeping;
-        let made = tokio::join!(b.prepare(), b.prepare(), b.prepare(), b.prepare());
+        let made = tokio::join!(prepare(&**b), prepare(&**b), prepare(&**b), prepare(&**b));
         assert_eq!(made, (Ok(()), Ok(()), Ok(()), Ok(())));
-        bookkeeping.prepare().await.unwrap();
+        prepare(&*bookkeeping).await.unwrap();
         Self {
             batches: Batches::on(sink).await,
             bookkeeping,
-            partition: Partition {
+            partition: ProgressRow {
                 spool: "0123456789abcdef0123456789abcdef".into(),
                 number: 3,
             },
@@ -113,7 +115,7 @@ impl Spooled {
     pub async fn position(&mut self) -> Option<u64> {
         let read = Unit::one(self.partition.read());
         let done = self.batches.one(read).await.unwrap();
-        let found = Partition::found(&done).unwrap();
+        let found = ProgressRow::found(&done).unwrap();
         found.map(|applied| {
             assert_eq!(applied, last(applied.position));
             applied.position
@@ -141,7 +143,7 @@ impl Spooled {
 
     /// Dead letters behind a number.
     pub async fn kept(&self, after: u64, most: usize) -> Vec<KeptLetter> {
-        self.bookkeeping.letters(after, most).await.unwrap()
+        dead_letters(&*self.bookkeeping, after, most).await.unwrap()
     }
 
     /// Counts those of these rows that are there.
@@ -195,7 +197,7 @@ pub async fn units_move_the_position_with_their_rows(mut spooled: Spooled, fuses
         assert_eq!(spooled.position().await, Some(10));
         assert_eq!(spooled.count(2 * ROWS..3 * ROWS).await, 0);
     }
-    let other = Partition {
+    let other = ProgressRow {
         number: 4,
         ..spooled.partition.clone()
     };

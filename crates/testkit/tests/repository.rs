@@ -128,6 +128,9 @@ fn crates_import_only_what_they_may() {
             "frontends/http" => &["windrow-core", "windrow-envelopes", "windrow-idempotency"],
             // Extensions of the HTTP frontend.
             "frontends/arango" | "frontends/status" => &["windrow-core", "windrow-http"],
+            // What writes into the tables of Windrow's own imports what they hold.
+            "idempotency" => &["windrow-bookkeeping", "windrow-core"],
+            "testkit" => &["windrow-bookkeeping", "windrow-core"],
             // Reading a statement gives what a call is made of.
             "sql" => &["windrow-core", "windrow-calls"],
             // The proof reads the bodies of functions.
@@ -135,12 +138,17 @@ fn crates_import_only_what_they_may() {
             // What speaks PostgreSQL's protocol may import its words, and what the proof says of
             // its catalog.
             "databases/postgres" => &[
+                "windrow-bookkeeping",
                 "windrow-core",
                 "windrow-calls",
                 "windrow-database",
                 "windrow-pgwire",
                 "windrow-proof",
             ],
+            // The databases that keep tables of Windrow's own.
+            "databases/mysql" | "databases/sqlite" => {
+                &["windrow-bookkeeping", "windrow-core", "windrow-database"]
+            }
             folder if folder.starts_with("databases/") => &["windrow-core", "windrow-database"],
             "frontends/pg" => &[
                 "windrow-core",
@@ -158,6 +166,7 @@ fn crates_import_only_what_they_may() {
         "calls",
         "lanes",
         "spool",
+        "bookkeeping",
         "idempotency",
         "pgwire",
         "sql",

@@ -22,8 +22,10 @@ use std::path::Path;
 use std::sync::Arc;
 
 use prometheus_client::registry::Registry;
-use windrow_core::bookkeeping::{Applied, Bookkeeping, DeadLetter, KeptLetter, Partition};
-use windrow_core::{Budget, Database, Fault, FaultClass, Intake, Limits, RowWrite, SourceId, Unit};
+use windrow_bookkeeping::{Applied, DeadLetter, KeptLetter, ProgressRow, dead_letters, prepare};
+use windrow_core::{
+    Bookkeeping, Budget, Database, Fault, FaultClass, Intake, Limits, RowWrite, SourceId, Unit,
+};
 use windrow_database::Options;
 use windrow_lanes::{Lane, LaneMetrics};
 
@@ -62,7 +64,7 @@ pub struct Books {
 /// unit, from a position that it knew before it read the letter. So of two programs that have read
 /// the same letter only one can take it, and its rows are written once.
 struct Turn {
-    row: Partition,
+    row: ProgressRow,
     /// Where the row stands, as far as is known here; `None`: it has to be read.
     position: Option<Option<u64>>,
 }
@@ -76,7 +78,7 @@ impl Books {
     /// says.
     pub async fn open(url: &str, spool: Option<&Path>) -> Result<Self, Fault> {
         let books = Self::at(url, spool, true).await?;
-        books.tables.prepare().await?;
+        prepare(&*books.tables).await?;
         Ok(books)
     }
 
@@ -108,7 +110,7 @@ impl Books {
             intake,
             lane,
             turn: Turn {
-                row: Partition {
+                row: ProgressRow {
                     spool: "rejects".into(),
                     number: 0,
                 },
@@ -122,7 +124,7 @@ impl Books {
     /// # Errors
     /// What the database says.
     pub async fn letters(&self, after: u64, most: usize) -> Result<Vec<KeptLetter>, Fault> {
-        self.tables.letters(after, most).await
+        dead_letters(&*self.tables, after, most).await
     }
 
     /// One letter; `None`: there is none of that number.
@@ -177,11 +179,11 @@ impl Books {
     ///
     /// # Errors
     /// What the database says.
-    pub async fn applied(&self, partition: &Partition) -> Result<Option<u64>, Fault> {
+    pub async fn applied(&self, partition: &ProgressRow) -> Result<Option<u64>, Fault> {
         let read = self.intake.run(self.source, Unit::one(partition.read()));
         match read.await {
             Ok(dones) => {
-                let found = dones.first().map_or(Ok(None), Partition::found)?;
+                let found = dones.first().map_or(Ok(None), ProgressRow::found)?;
                 Ok(found.map(|applied| applied.position))
             }
             Err(failed) if failed.fault.class == FaultClass::NoTable => Ok(None),

@@ -14,14 +14,13 @@
 //! | `values` | encodes and decodes values; identifies the row of a write |
 //! | `load` | loads many rows by LOAD DATA LOCAL |
 //! | `moves` | moves rows of a queue to their final tables |
-//! | `bookkeeping`, `own_tables` | tables that Windrow keeps for itself |
+//! | `own_tables` | the texts of tables that Windrow keeps for itself |
 //! | `inventory` | lists tables and their keys, for replicas |
 //! | `fault` | the table of errors |
 //! | `quoted` | parses names as the server quotes them |
 //!
 //! `docs/mysql.md` lists what differs from other databases.
 
-mod bookkeeping;
 mod catalog;
 mod executor;
 mod fault;

@@ -12,13 +12,13 @@ use windrow_core::{
 };
 use windrow_database::Options;
 
-use super::bookkeeping::MysqlBookkeeping;
 use super::executor::cache::Catalog;
 use super::executor::connection::Connection;
 use super::fault::Trouble;
 use super::inventory::MysqlInventory;
 use super::load::MysqlBulk;
 use super::moves;
+use super::own_tables::MysqlBookkeeping;
 use super::session::Session;
 
 /// The time limit of a ping.

@@ -14,7 +14,6 @@
 //! | `values` | values in and out |
 //! | `load` | many rows of one table, by COPY |
 //! | `moves` | tables of pending rows, for `windrow move` |
-//! | `bookkeeping` | what a spool needs besides: how far it has come, what was refused |
 //! | `inventory` | which tables there are and what names their rows, for replicas |
 //! | `own_tables`, `talk` | tables that Windrow keeps for itself; several statements in one round
 //! trip |
@@ -25,7 +24,6 @@
 //!
 //! The protocol itself is in `windrow-pgwire`.
 
-mod bookkeeping;
 mod calls;
 mod catalog;
 mod cockroachdb;

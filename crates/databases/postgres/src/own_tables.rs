@@ -1,155 +1,184 @@
-//! The tables that Windrow keeps for itself: made where they are not there yet, and brought up to
-//! date where an older program has made them.
+//! Windrow's own tables in PostgreSQL and CockroachDB: their texts, and how these are run.
 
-use windrow_core::Fault;
-use windrow_core::bookkeeping::{IDEMPOTENCY, PROGRESS, REJECTED};
-use windrow_pgwire::wire::Wire;
+use std::sync::Arc;
 
-use crate::dialect::Dialect;
-use crate::talk::{Ask, Failed, talk, text};
+use async_trait::async_trait;
+use windrow_bookkeeping::{IDEMPOTENCY, PROGRESS, REJECTED};
+use windrow_core::bookkeeping::{OwnAnswer, OwnSession, OwnStatement, OwnTable, TableChange};
+use windrow_core::moves::BATCHES;
+use windrow_core::{Bookkeeping, Fault, Mark};
+use windrow_pgwire::wire::{DataRow, Wire};
 
-/// How often a table that somebody else makes or changes at the same time is looked at again.
-const TRIES: usize = 5;
+use super::dialect::Dialect;
+use super::server::Server;
+use super::talk::{Ask, talk, text};
 
-/// Somebody else was faster, which even `IF NOT EXISTS` may say: of a row of the catalog, the
-/// table, its type, a column that is there already, one that has another name by now.
-const FASTER: [&str; 5] = ["23505", "42P07", "42710", "42701", "42703"];
+/// The SQLSTATEs of a change that another session has made first, which even `IF NOT EXISTS` may
+/// report: of a row of the catalog, of the table, its type, a column that exists already, a column
+/// that has another name by now.
+const RACED: [&str; 5] = ["23505", "42P07", "42710", "42701", "42703"];
 
-/// The columns of a table; none where there is no such table.
+/// The columns of a table; none if the table does not exist.
 const COLUMNS: &str = "SELECT attname::text FROM pg_attribute WHERE attrelid = to_regclass($1) AND attnum > 0 AND NOT attisdropped";
 
-/// Whoever makes tables waits for others who do: `CREATE TABLE IF NOT EXISTS` fails if two do it at
-/// once.
+/// Waits for other sessions that create tables: `CREATE TABLE IF NOT EXISTS` fails if two sessions
+/// execute it at once.
 pub(crate) const MAKING: &str = "SELECT pg_advisory_xact_lock(7744582194)";
 
-/// Nobody waits for the disk: whoever puts a row into the new table waits for all that was written
-/// before, so that a server that dies loses the table only while there is nothing in it.
+/// Commits the table without waiting for the disk. A session that inserts a row into the new table
+/// waits for all that was written before, so a server that dies loses only an empty table.
 const UNHURRIED: &str = "SELECT set_config('synchronous_commit', 'off', true)";
 
-/// How long those are waited for who use a table that is to be changed.
-const LONGEST_WAIT: &str = "SELECT set_config('lock_timeout', '10s', true)";
+/// Limits the wait for sessions that use a table that is to be changed.
+const LOCK_TIMEOUT: &str = "SELECT set_config('lock_timeout', '10s', true)";
 
-/// A table of Windrow's own.
-#[derive(Clone, Copy)]
-pub(crate) struct OwnTable {
-    pub(crate) name: &'static str,
-    /// The statements that make it.
-    pub(crate) create: fn(&Dialect) -> Vec<String>,
-    /// The statements that bring one that has these columns up to date.
-    pub(crate) lacks: fn(&[String]) -> Vec<String>,
+/// Opens sessions on the tables of a database.
+pub(super) struct PgBookkeeping {
+    server: Arc<Server>,
 }
 
-/// The table of dead letters.
-pub(crate) const DEAD_LETTERS: OwnTable = OwnTable {
-    name: REJECTED,
-    create: dead_letters,
-    lacks: missing_in_dead_letters,
-};
+impl PgBookkeeping {
+    pub(super) fn new(server: Arc<Server>) -> Self {
+        Self { server }
+    }
+}
 
-/// The table of how far spools have been applied.
-pub(crate) const POSITIONS: OwnTable = OwnTable {
-    name: PROGRESS,
-    create: positions,
-    lacks: |_| Vec::new(),
-};
+#[async_trait]
+impl Bookkeeping for PgBookkeeping {
+    async fn open(&self) -> Result<Box<dyn OwnSession>, Fault> {
+        let (wire, dialect) = self.server.wire().await?;
+        Ok(Box::new(PgOwnSession { wire, dialect }))
+    }
+}
 
-/// The table of requests that were executed under a key.
-pub(crate) const KEYS: OwnTable = OwnTable {
-    name: IDEMPOTENCY,
-    create: keys,
-    lacks: |_| Vec::new(),
-};
+/// A connection that creates and reads Windrow's own tables.
+pub(crate) struct PgOwnSession {
+    pub(crate) wire: Wire,
+    pub(crate) dialect: &'static Dialect,
+}
 
-/// Makes a table, unless it is there, and changes one that lacks something. It is looked at first:
-/// who may not make tables can have somebody else make them before.
-pub(crate) async fn make(
-    wire: &mut Wire,
-    dialect: &'static Dialect,
-    table: OwnTable,
-) -> Result<(), Fault> {
-    for attempt in 1.. {
-        let columns = columns(wire, table.name).await?;
-        let missing = match columns.as_slice() {
-            [] => (table.create)(dialect),
-            columns => (table.lacks)(columns),
+#[async_trait]
+impl OwnSession for PgOwnSession {
+    async fn columns(&mut self, table: OwnTable) -> Result<Vec<String>, Fault> {
+        let mut columns = Vec::new();
+        let asks = [Ask::of(COLUMNS).text(table.name())];
+        talk(&mut self.wire, &asks, false, &mut |_, row| {
+            columns.extend(text(&row, 0));
+        })
+        .await?;
+        Ok(columns)
+    }
+
+    /// The statements of one round trip are one transaction, which is rolled back if one fails.
+    async fn change(&mut self, statement: OwnStatement) -> Result<TableChange, Fault> {
+        let settings: &[&str] = match self.dialect.plain_catalog {
+            true => &[],
+            false => &[UNHURRIED, LOCK_TIMEOUT, MAKING],
         };
-        if missing.is_empty() {
-            return Ok(());
-        }
-        match change(wire, dialect, missing).await {
-            Err(failed) if attempt < TRIES && FASTER.contains(&&*failed.fault.code) => {}
-            done => return Ok(done?),
+        let settings = settings.iter().map(|sql| Ask::of(*sql));
+        let texts = texts(self.dialect, statement).into_iter().map(Ask::of);
+        let asks: Vec<Ask> = settings.chain(texts).collect();
+        match talk(&mut self.wire, &asks, false, &mut |_, _| {}).await {
+            Ok(()) => Ok(TableChange::Done),
+            Err(failed) if RACED.contains(&&*failed.fault.code) => {
+                Ok(TableChange::Raced(failed.fault))
+            }
+            Err(failed) => Err(failed.fault),
         }
     }
-    Ok(())
+
+    async fn run(&mut self, statement: OwnStatement) -> Result<OwnAnswer, Fault> {
+        let asks: Vec<Ask> = texts(self.dialect, statement)
+            .into_iter()
+            .map(Ask::of)
+            .collect();
+        let mut answer = OwnAnswer::default();
+        talk(
+            &mut self.wire,
+            &asks,
+            false,
+            &mut |_, row| match statement {
+                OwnStatement::ReadRejected { .. } => answer.rows.push(cells(&row)),
+                _ => answer.deleted += 1,
+            },
+        )
+        .await?;
+        Ok(answer)
+    }
+
+    async fn close(self: Box<Self>) {
+        self.wire.terminate().await;
+    }
 }
 
-/// The columns of a table; none where there is no such table.
-pub(crate) async fn columns(wire: &mut Wire, table: &str) -> Result<Vec<String>, Fault> {
-    let mut columns = Vec::new();
-    let asks = [Ask::of(COLUMNS).text(table)];
-    talk(wire, &asks, false, &mut |_, row| {
-        columns.extend(text(&row, 0));
-    })
-    .await?;
-    Ok(columns)
+/// The values of a row whose last column is binary, in hexadecimal digits.
+fn cells(row: &DataRow<'_>) -> Vec<Option<Box<[u8]>>> {
+    let mut cells: Vec<Option<Box<[u8]>>> = row.columns().map(|cell| cell.map(Box::from)).collect();
+    if let Some(Some(last)) = cells.last_mut() {
+        *last = from_hexadecimal(last);
+    }
+    cells
 }
 
-/// Changes the schema in one transaction: that of one round trip, which is undone as a whole where
-/// something fails.
-async fn change(
-    wire: &mut Wire,
-    dialect: &'static Dialect,
-    statements: Vec<String>,
-) -> Result<(), Failed> {
-    let settings: &[&str] = match dialect.plain_catalog {
-        true => &[],
-        false => &[UNHURRIED, LONGEST_WAIT, MAKING],
+/// Returns the bytes of a text of hexadecimal digits.
+fn from_hexadecimal(digits: &[u8]) -> Box<[u8]> {
+    let value = |digit: &u8| char::from(*digit).to_digit(16).unwrap_or_default();
+    let byte = |pair: &[u8]| {
+        pair.iter()
+            .fold(0_u32, |sum, digit| sum * 16 + value(digit))
     };
-    let asks: Vec<Ask> = settings
-        .iter()
-        .map(|sql| Ask::of(*sql))
-        .chain(statements.into_iter().map(Ask::of))
-        .collect();
-    talk(wire, &asks, false, &mut |_, _| {}).await
+    let bytes = digits.chunks(2).map(byte);
+    bytes.filter_map(|byte| u8::try_from(byte).ok()).collect()
 }
 
-fn dead_letters(dialect: &Dialect) -> Vec<String> {
-    // CockroachDB's type for JSON keeps what a document means, and refuses what it has no meaning
-    // for; what is put aside must be kept in any case, and as it is.
-    let json = if dialect.plain_catalog {
-        "text"
-    } else {
-        "json"
+/// Returns the texts of a statement.
+fn texts(dialect: &Dialect, statement: OwnStatement) -> Vec<String> {
+    let text = match statement {
+        OwnStatement::Create(OwnTable::Keys) => return keys(dialect),
+        OwnStatement::Create(OwnTable::Progress) => progress(dialect),
+        OwnStatement::Create(OwnTable::Rejected) => rejected(dialect),
+        OwnStatement::Create(OwnTable::Loads) => loads(dialect),
+        OwnStatement::Create(OwnTable::Batches) => format!(
+            "CREATE TABLE IF NOT EXISTS {BATCHES} (batch text PRIMARY KEY, moved_at timestamptz NOT NULL DEFAULT now())"
+        ),
+        OwnStatement::RenameMovedAt => {
+            format!("ALTER TABLE {REJECTED} RENAME COLUMN moved_at TO rejected_at")
+        }
+        OwnStatement::AddEntry => format!("ALTER TABLE {REJECTED} ADD COLUMN entry bytea"),
+        OwnStatement::ForgetKeys { age, most } => format!(
+            "DELETE FROM {IDEMPOTENCY} WHERE (idempotency_key, part) IN \
+             (SELECT idempotency_key, part FROM {IDEMPOTENCY} WHERE made_at < now() - interval '{} seconds' \
+             ORDER BY made_at LIMIT {most}) RETURNING 1",
+            age.as_secs()
+        ),
+        OwnStatement::ReadRejected { after, most } => format!(
+            "SELECT id, rejected_at, source, destination, key, \"row\", code, message, \"constraint\", encode(entry, 'hex') \
+             FROM {REJECTED} WHERE id > {after} ORDER BY id LIMIT {most}"
+        ),
     };
-    vec![format!(
+    vec![text]
+}
+
+fn rejected(dialect: &Dialect) -> String {
+    // CockroachDB's type for JSON keeps the meaning of a document, and refuses one that has none. A
+    // dead letter must be kept in any case, byte by byte.
+    let json = match dialect.plain_catalog {
+        true => "text",
+        false => "json",
+    };
+    format!(
         "CREATE TABLE IF NOT EXISTS {REJECTED} (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, \
          rejected_at timestamptz NOT NULL DEFAULT now(), source text NOT NULL, destination text NOT NULL, key {json} NOT NULL, \
          \"row\" {json} NOT NULL, code text NOT NULL, message text NOT NULL, \"constraint\" text, entry bytea)"
-    )]
+    )
 }
 
-/// A table of an older program called the moment otherwise, and had no entries.
-fn missing_in_dead_letters(columns: &[String]) -> Vec<String> {
-    let has = |name: &str| columns.iter().any(|column| column == name);
-    let mut missing = Vec::new();
-    if !has("rejected_at") {
-        missing.push(format!(
-            "ALTER TABLE {REJECTED} RENAME COLUMN moved_at TO rejected_at"
-        ));
-    }
-    if !has("entry") {
-        missing.push(format!("ALTER TABLE {REJECTED} ADD COLUMN entry bytea"));
-    }
-    missing
-}
-
-fn positions(dialect: &Dialect) -> Vec<String> {
+fn progress(dialect: &Dialect) -> String {
     let collation = by_bytes(dialect);
-    vec![format!(
+    format!(
         "CREATE TABLE IF NOT EXISTS {PROGRESS} (spool text{collation} NOT NULL, \"partition\" bigint NOT NULL, \
          \"position\" bigint NOT NULL, last_entry text NOT NULL DEFAULT '', PRIMARY KEY (spool, \"partition\"), UNIQUE (spool, \"partition\", \"position\"))"
-    )]
+    )
 }
 
 fn keys(dialect: &Dialect) -> Vec<String> {
@@ -164,8 +193,16 @@ fn keys(dialect: &Dialect) -> Vec<String> {
     ]
 }
 
-/// What stands behind the type of a text that is compared by its bytes; not needed where all are.
-pub(crate) fn by_bytes(dialect: &Dialect) -> &'static str {
+fn loads(dialect: &Dialect) -> String {
+    let collation = by_bytes(dialect);
+    let (table, load, first, end) = (Mark::TABLE, Mark::LOAD, Mark::FIRST, Mark::END);
+    format!(
+        "CREATE TABLE IF NOT EXISTS {table} ({load} text{collation} NOT NULL, {first} bigint NOT NULL, {end} bigint NOT NULL, PRIMARY KEY ({load}, {first}))"
+    )
+}
+
+/// Returns the collation of a text that is compared by its bytes; none if all texts are.
+fn by_bytes(dialect: &Dialect) -> &'static str {
     match dialect.plain_catalog {
         true => "",
         false => " COLLATE \"C\"",

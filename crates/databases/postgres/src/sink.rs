@@ -11,7 +11,6 @@ use windrow_core::{
 };
 use windrow_database::Options;
 
-use super::bookkeeping::PgBookkeeping;
 use super::catalog::cache::Catalog;
 use super::dialect::{COCKROACH_PROFILE, POSTGRES};
 use super::executor::connection::{Connection, Shared};
@@ -19,6 +18,7 @@ use super::executor::patience::Patience;
 use super::inventory::PgInventory;
 use super::load::Copy;
 use super::moves::PgMoves;
+use super::own_tables::PgBookkeeping;
 use super::rows::catalog::RowCatalog;
 use super::rows::row_statement::RowStatement;
 use super::server::{Named, Server, ping, takes_writes};

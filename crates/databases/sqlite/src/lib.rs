@@ -12,7 +12,7 @@
 //! | `values` | encodes and decodes values; a batch as the writer thread owns it |
 //! | `load` | loads many rows in one transaction |
 //! | `moves` | moves rows of a queue to their final tables |
-//! | `bookkeeping`, `own_tables` | tables that Windrow keeps for itself |
+//! | `own_tables` | the texts of tables that Windrow keeps for itself |
 //! | `inventory` | lists tables and their keys, for replicas |
 //! | `fault` | the table of errors |
 //!
@@ -33,7 +33,6 @@
 //! A write shares a transaction with others unless the schema shows that it could tell: `sharing`
 //! says when, `docs/sqlite.md` why.
 
-mod bookkeeping;
 mod catalog;
 mod connection;
 mod executor;

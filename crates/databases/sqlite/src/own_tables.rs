@@ -1,76 +1,171 @@
-//! The tables that Windrow keeps for itself: made where they are not there yet, and brought up to
-//! date where an older program has made them.
+//! Windrow's own tables in SQLite: their texts, and how these are run. Moments are UTC, in the form
+//! that the gateway gives them.
 
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use rusqlite::types::ValueRef;
 use rusqlite::{Connection, TransactionBehavior};
-use windrow_core::bookkeeping::{IDEMPOTENCY, PROGRESS, REJECTED};
+use windrow_bookkeeping::{IDEMPOTENCY, PROGRESS, REJECTED};
+use windrow_core::bookkeeping::{OwnAnswer, OwnSession, OwnStatement, OwnTable, TableChange};
+use windrow_core::moves::BATCHES;
+use windrow_core::{Bookkeeping, Fault, Mark};
 
-use crate::fault::Failure;
+use super::executor::writer::Writer;
+use super::fault::Failure;
 
-/// Moments are UTC, in the form that the gateway gives them.
-pub(crate) const NOW: &str = "(strftime('%Y-%m-%dT%H:%M:%fZ', 'now'))";
+/// The moment of now, as a default value.
+const NOW: &str = "(strftime('%Y-%m-%dT%H:%M:%fZ', 'now'))";
 
-/// Makes the table of dead letters, or gives one of an older program, which called the moment
-/// otherwise and had no entries, what it lacks.
-pub(crate) fn make_dead_letters(connection: &Connection) -> Result<(), Failure> {
-    if missing(&columns(connection, REJECTED)?).is_empty() {
-        return Ok(());
-    }
-    // Others may do the same at the same time: whoever comes second finds nothing to do.
-    let transaction =
-        rusqlite::Transaction::new_unchecked(connection, TransactionBehavior::Immediate)?;
-    for sql in missing(&columns(&transaction, REJECTED)?) {
-        transaction.execute_batch(&sql)?;
-    }
-    Ok(transaction.commit()?)
+/// Beginnings of messages about a change that another process has made first: a column exists, a
+/// column has another name.
+const RACED: [&str; 2] = ["duplicate column name", "no such column"];
+
+/// Opens sessions on the tables of a database.
+#[derive(Debug)]
+pub(super) struct SqliteBookkeeping {
+    writer: Arc<Writer>,
 }
 
-/// Makes the table of how far spools have been applied.
-pub(crate) fn make_positions(connection: &Connection) -> Result<(), Failure> {
-    Ok(connection.execute_batch(&format!(
-        r#"CREATE TABLE IF NOT EXISTS main.{PROGRESS} (spool TEXT NOT NULL, "partition" INTEGER NOT NULL,
+impl SqliteBookkeeping {
+    pub(super) fn new(writer: &Arc<Writer>) -> Self {
+        Self {
+            writer: writer.clone(),
+        }
+    }
+}
+
+#[async_trait]
+impl Bookkeeping for SqliteBookkeeping {
+    async fn open(&self) -> Result<Box<dyn OwnSession>, Fault> {
+        let writer = self.writer.clone();
+        Ok(Box::new(SqliteOwnSession { writer }))
+    }
+}
+
+/// A session that creates and reads Windrow's own tables by the writer's thread.
+struct SqliteOwnSession {
+    writer: Arc<Writer>,
+}
+
+impl SqliteOwnSession {
+    async fn with<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Connection) -> rusqlite::Result<T> + Send + 'static,
+    ) -> Result<T, Fault> {
+        self.writer
+            .run(move |database| {
+                let worked = work(database.session()?.connection());
+                worked.map_err(|error| Failure::from(error).into_fault())
+            })
+            .await
+    }
+}
+
+#[async_trait]
+impl OwnSession for SqliteOwnSession {
+    async fn columns(&mut self, table: OwnTable) -> Result<Vec<String>, Fault> {
+        self.with(move |connection| {
+            let sql = "SELECT name FROM pragma_table_info(?1, 'main')";
+            let mut ask = connection.prepare(sql)?;
+            let names = ask.query_map([table.name()], |row| row.get(0))?;
+            names.collect()
+        })
+        .await
+    }
+
+    async fn change(&mut self, statement: OwnStatement) -> Result<TableChange, Fault> {
+        let changed = self.with(move |connection| {
+            let transaction =
+                rusqlite::Transaction::new_unchecked(connection, TransactionBehavior::Immediate)?;
+            transaction.execute_batch(&text(statement))?;
+            transaction.commit()
+        });
+        match changed.await {
+            Ok(()) => Ok(TableChange::Done),
+            Err(fault) if RACED.iter().any(|raced| fault.message.contains(raced)) => {
+                Ok(TableChange::Raced(fault))
+            }
+            Err(fault) => Err(fault),
+        }
+    }
+
+    async fn run(&mut self, statement: OwnStatement) -> Result<OwnAnswer, Fault> {
+        self.with(move |connection| {
+            let mut answer = OwnAnswer::default();
+            let mut prepared = connection.prepare(&text(statement))?;
+            let columns = prepared.column_count();
+            if columns == 0 {
+                answer.deleted = prepared.execute([])? as u64;
+                return Ok(answer);
+            }
+            let mut rows = prepared.query([])?;
+            while let Some(row) = rows.next()? {
+                let cells = (0..columns).map(|place| row.get_ref(place).map(cell));
+                answer.rows.push(cells.collect::<rusqlite::Result<_>>()?);
+            }
+            Ok(answer)
+        })
+        .await
+    }
+}
+
+fn cell(value: ValueRef<'_>) -> Option<Box<[u8]>> {
+    match value {
+        ValueRef::Null => None,
+        ValueRef::Integer(number) => Some(number.to_string().into_bytes().into()),
+        ValueRef::Real(number) => Some(number.to_string().into_bytes().into()),
+        ValueRef::Text(bytes) | ValueRef::Blob(bytes) => Some(bytes.into()),
+    }
+}
+
+/// Returns the text of a statement.
+fn text(statement: OwnStatement) -> String {
+    match statement {
+        OwnStatement::Create(table) => create(table),
+        OwnStatement::RenameMovedAt => {
+            format!("ALTER TABLE main.{REJECTED} RENAME COLUMN moved_at TO rejected_at")
+        }
+        OwnStatement::AddEntry => format!("ALTER TABLE main.{REJECTED} ADD COLUMN entry BLOB"),
+        OwnStatement::ForgetKeys { age, most } => format!(
+            "DELETE FROM main.{IDEMPOTENCY} WHERE rowid IN (SELECT rowid FROM main.{IDEMPOTENCY} \
+             WHERE made_at < strftime('%Y-%m-%dT%H:%M:%fZ', 'now', '-{} seconds') ORDER BY made_at LIMIT {most})",
+            age.as_secs()
+        ),
+        OwnStatement::ReadRejected { after, most } => format!(
+            r#"SELECT id, rejected_at, source, destination, "key", "row", code, message, "constraint", entry
+            FROM main.{REJECTED} WHERE id > {after} ORDER BY id LIMIT {most}"#
+        ),
+    }
+}
+
+fn create(table: OwnTable) -> String {
+    match table {
+        OwnTable::Progress => format!(
+            r#"CREATE TABLE IF NOT EXISTS main.{PROGRESS} (spool TEXT NOT NULL, "partition" INTEGER NOT NULL,
             "position" INTEGER NOT NULL, last_entry TEXT NOT NULL DEFAULT '', PRIMARY KEY (spool, "partition"), UNIQUE (spool, "partition", "position"))"#
-    ))?)
-}
-
-/// Makes the table of requests that were executed under a key.
-pub(crate) fn make_keys(connection: &Connection) -> Result<(), Failure> {
-    Ok(connection.execute_batch(&format!(
-        r#"CREATE TABLE IF NOT EXISTS main.{IDEMPOTENCY} (idempotency_key TEXT NOT NULL, part INTEGER NOT NULL,
-            request TEXT NOT NULL, outcome BLOB, made_at TEXT NOT NULL DEFAULT {NOW}, PRIMARY KEY (idempotency_key, part));
-        CREATE INDEX IF NOT EXISTS main.{IDEMPOTENCY}_made_at ON {IDEMPOTENCY} (made_at)"#
-    ))?)
-}
-
-/// The columns of a table; none where there is no such table.
-pub(crate) fn columns(connection: &Connection, table: &str) -> Result<Vec<String>, Failure> {
-    let mut ask = connection.prepare("SELECT name FROM pragma_table_info(?1, 'main')")?;
-    let names = ask.query_map([table], |row| row.get(0))?;
-    Ok(names.collect::<rusqlite::Result<_>>()?)
-}
-
-/// The statements that a table with these columns lacks.
-fn missing(columns: &[String]) -> Vec<String> {
-    let has = |name: &str| columns.iter().any(|column| column == name);
-    if columns.is_empty() {
-        return vec![create_dead_letters()];
-    }
-    let mut missing = Vec::new();
-    if !has("rejected_at") {
-        missing.push(format!(
-            "ALTER TABLE main.{REJECTED} RENAME COLUMN moved_at TO rejected_at"
-        ));
-    }
-    if !has("entry") {
-        missing.push(format!("ALTER TABLE main.{REJECTED} ADD COLUMN entry BLOB"));
-    }
-    missing
-}
-
-fn create_dead_letters() -> String {
-    format!(
-        r#"CREATE TABLE main.{REJECTED} (id INTEGER PRIMARY KEY AUTOINCREMENT,
+        ),
+        OwnTable::Rejected => format!(
+            r#"CREATE TABLE IF NOT EXISTS main.{REJECTED} (id INTEGER PRIMARY KEY AUTOINCREMENT,
             rejected_at TEXT NOT NULL DEFAULT {NOW}, source TEXT NOT NULL, destination TEXT NOT NULL,
             "key" JSON NOT NULL, "row" JSON NOT NULL, code TEXT NOT NULL, message TEXT NOT NULL, "constraint" TEXT,
             entry BLOB)"#
-    )
+        ),
+        OwnTable::Keys => format!(
+            r#"CREATE TABLE IF NOT EXISTS main.{IDEMPOTENCY} (idempotency_key TEXT NOT NULL, part INTEGER NOT NULL,
+            request TEXT NOT NULL, outcome BLOB, made_at TEXT NOT NULL DEFAULT {NOW}, PRIMARY KEY (idempotency_key, part));
+        CREATE INDEX IF NOT EXISTS main.{IDEMPOTENCY}_made_at ON {IDEMPOTENCY} (made_at)"#
+        ),
+        OwnTable::Loads => format!(
+            "CREATE TABLE IF NOT EXISTS {} ({load} TEXT NOT NULL, {first} INTEGER NOT NULL, {} INTEGER NOT NULL, \
+             PRIMARY KEY ({load}, {first}))",
+            Mark::TABLE,
+            Mark::END,
+            load = Mark::LOAD,
+            first = Mark::FIRST,
+        ),
+        OwnTable::Batches => format!(
+            "CREATE TABLE IF NOT EXISTS main.{BATCHES} (batch TEXT NOT NULL PRIMARY KEY, moved_at TEXT NOT NULL DEFAULT {NOW})"
+        ),
+    }
 }

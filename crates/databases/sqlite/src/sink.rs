@@ -12,7 +12,6 @@ use windrow_core::{
 };
 use windrow_database::Options;
 
-use super::bookkeeping::SqliteBookkeeping;
 use super::executor::SqliteExecutor;
 use super::executor::writer::{Database, Writer};
 use super::fault::Failure;
@@ -20,6 +19,7 @@ use super::inventory::SqliteInventory;
 use super::load::SqliteBulk;
 use super::location::Location;
 use super::moves::SqliteMoves;
+use super::own_tables::SqliteBookkeeping;
 
 /// The time limit of a ping.
 const PING_TIMEOUT: Duration = Duration::from_secs(5);

@@ -3,10 +3,8 @@
 use std::time::Duration;
 
 use tokio::time::Instant;
-use windrow_core::bookkeeping::KeyPart;
-use windrow_core::{
-    Executor, Fault, FaultClass, Report, Retry, RowDone, RowWrite, Unit, bookkeeping,
-};
+use windrow_bookkeeping::{DeadLetter, KeyPart, PROGRESS, REJECTED};
+use windrow_core::{Fault, FaultClass, Report, Retry, RowDone, Unit};
 
 use super::session::answer_of;
 use super::state::{Ended, Worker};
@@ -18,13 +16,12 @@ use crate::{aside, letter};
 const TOLD: Duration = Duration::from_secs(10);
 
 impl Worker {
+    /// Acts on the report of a unit.
     pub(super) async fn landed(
         &mut self,
         flight: Flight,
         report: Report<RowDone>,
-        connection: &mut dyn Executor<RowWrite>,
     ) -> Result<(), Ended> {
-        let usable = report.usable;
         match judge(report, flight.progress) {
             Judged::Applied => self.applied(&flight),
             Judged::AppliedAnew => {
@@ -34,29 +31,23 @@ impl Worker {
             Judged::Unknown(fault) => return Err(self.unknown(&fault)),
             Judged::NoProgress(fault) => return Err(self.no_progress(&fault)),
             Judged::Again(fault) => match self.fails_by_itself(&flight, &fault) {
-                true => self.refused(&flight, None, &fault, connection).await?,
-                false => self.again(&fault, usable).await?,
+                true => self.refused(&flight, None, &fault).await?,
+                false => self.again(&fault).await,
             },
             Judged::Locked(fault) => {
                 self.failing = None;
-                self.again(&fault, usable).await?;
+                self.again(&fault).await;
             }
-            Judged::Refused(at, fault) => {
-                self.refused(&flight, at, &fault, connection).await?;
-            }
-            Judged::Overtaken(fault) if usable => {
+            Judged::Refused(at, fault) => self.refused(&flight, at, &fault).await?,
+            Judged::Overtaken(fault) => {
                 self.partition.meters.tried.overtaken.inc();
-                self.overtaken(&flight, &fault, connection).await?;
-            }
-            Judged::Overtaken(_) => {
-                self.partition.meters.tried.overtaken.inc();
-                return Err(self.reconnect());
+                if !self.connection.is_open() {
+                    return Err(self.reconnect());
+                }
+                self.overtaken(&flight, &fault).await?;
             }
         }
-        match usable {
-            true => Ok(()),
-            false => Err(Ended::Again(Duration::ZERO)),
-        }
+        Ok(())
     }
 
     fn applied(&mut self, flight: &Flight) {
@@ -70,7 +61,7 @@ impl Worker {
         }
         self.wanted = Wanted::Many;
         self.failing = None;
-        self.backoff.reset();
+        self.retry.reset();
         let meters = &self.partition.meters;
         meters.tried.applied.inc();
         meters.applied.inc_by(entries as u64);
@@ -90,14 +81,12 @@ impl Worker {
             "the row of spool {}, partition {} had gone from the table {}; if nobody has taken it \
              away, the database has lost what was applied before, and the spool goes on from the \
              new row at the next start",
-            self.spool,
-            self.row.number,
-            bookkeeping::PROGRESS
+            self.spool, self.row.number, PROGRESS
         )
     }
 
     /// Tells of a dead letter, unless one was told of a moment ago.
-    fn tell_of(&mut self, letter: &bookkeeping::DeadLetter) {
+    fn tell_of(&mut self, letter: &DeadLetter) {
         if self.told.is_some_and(|told| told.elapsed() < TOLD) {
             return;
         }
@@ -109,7 +98,7 @@ impl Worker {
             reason = %letter.message,
             so_far = self.partition.meters.rejected.get(),
             "the database refuses a write that had been acknowledged; it is in the table {}",
-            bookkeeping::REJECTED
+            REJECTED
         );
     }
 
@@ -141,24 +130,21 @@ impl Worker {
         }
     }
 
-    /// Waits before the next attempt of what is nobody's fault.
-    async fn again(&mut self, fault: &Fault, usable: bool) -> Result<(), Ended> {
+    /// Waits before the next attempt after a failure for no fault of the entries.
+    async fn again(&mut self, fault: &Fault) {
         self.partition.meters.tried.again.inc();
-        let delay = self.retry_delay(fault);
-        let many = self.has_failed_often();
+        let delay = self.retry.delay(fault);
+        let many = self.retry.has_failed_often();
         if many {
             self.partition.waits(fault);
         }
-        // Fewer entries take less time, and in the end it is seen whether one alone fails.
+        // Fewer entries take less time, and in the end it is seen whether one alone fails. A lane
+        // could not halve them: the unit is one transaction with the position that it moves on.
         if many || fault.retry() == Retry::Smaller {
             self.size.halve();
             self.wanted = Wanted::Many;
         }
-        if !usable {
-            return Err(Ended::Again(delay));
-        }
         self.pause(delay).await;
-        Ok(())
     }
 
     /// The database does not take what Windrow keeps there.
@@ -167,8 +153,7 @@ impl Worker {
         let mut told = fault.clone();
         told.message = format!(
             "how far the spool has come cannot be written to the table {}: {}",
-            bookkeeping::PROGRESS,
-            fault.message
+            PROGRESS, fault.message
         )
         .into();
         self.partition.waits(&told);
@@ -177,18 +162,13 @@ impl Worker {
     }
 
     /// Somebody else has moved the row, or an attempt of before has been committed after all.
-    async fn overtaken(
-        &mut self,
-        flight: &Flight,
-        fault: &Fault,
-        connection: &mut dyn Executor<RowWrite>,
-    ) -> Result<(), Ended> {
+    async fn overtaken(&mut self, flight: &Flight, fault: &Fault) -> Result<(), Ended> {
         let before = self.found.as_ref().and_then(|found| found.from);
-        self.locate(connection).await?;
+        self.locate().await?;
         let now = self.found.as_ref().and_then(|found| found.from);
         match now == before {
             // It stands where it stood: something else was refused at the commit.
-            true => self.refused(flight, None, fault, connection).await,
+            true => self.refused(flight, None, fault).await,
             false => Ok(()),
         }
     }
@@ -199,7 +179,6 @@ impl Worker {
         flight: &Flight,
         at: Option<usize>,
         fault: &Fault,
-        connection: &mut dyn Executor<RowWrite>,
     ) -> Result<(), Ended> {
         self.partition.meters.tried.refused.inc();
         let entry = at.map(|at| flight.entry_of(at));
@@ -222,10 +201,7 @@ impl Worker {
                 return Ok(());
             }
         };
-        if let Some(wanted) = self
-            .under_its_key(flight, refused, fault, connection)
-            .await?
-        {
+        if let Some(wanted) = self.under_its_key(flight, refused, fault).await? {
             self.wanted = wanted;
             return Ok(());
         }
@@ -244,7 +220,6 @@ impl Worker {
         flight: &Flight,
         entry: usize,
         fault: &Fault,
-        connection: &mut dyn Executor<RowWrite>,
     ) -> Result<Option<Wanted>, Ended> {
         let mark = flight.unit.work().get(flight.first_write(entry));
         let Some((part, request)) = mark.and_then(KeyPart::of) else {
@@ -253,7 +228,7 @@ impl Worker {
         if fault.class != FaultClass::Unique {
             return Ok(None);
         }
-        let report = connection.execute(&[Unit::one(part.read())]).await;
+        let report = self.connection.execute(&[Unit::one(part.read())]).await;
         let executed = answer_of(report).and_then(|done| KeyPart::found(&done));
         match executed.map_err(|fault| self.trouble(&fault))? {
             Some(executed) if *executed.request == *request => Ok(Some(Wanted::Without(entry))),
@@ -270,7 +245,7 @@ impl Worker {
         entry: usize,
         at: usize,
         fault: &Fault,
-    ) -> Option<bookkeeping::DeadLetter> {
+    ) -> Option<DeadLetter> {
         let write = flight.unit.work().get(at)?;
         let item = self.found.as_ref()?.reader.items().get(entry)?;
         let place = letter::Place {
@@ -286,7 +261,7 @@ impl Worker {
     /// taken, what stands before it is applied, and it is tried again and again.
     async fn letter_refused(
         &mut self,
-        kept: &bookkeeping::DeadLetter,
+        kept: &DeadLetter,
         before: usize,
         fault: &Fault,
     ) -> Result<(), Ended> {
@@ -317,10 +292,7 @@ impl Worker {
         let mut told = fault.clone();
         told.message = format!(
             "a write to {} is refused ({} ({})), and the table {} does not take it either: {why}",
-            kept.destination,
-            kept.message,
-            kept.code,
-            bookkeeping::REJECTED,
+            kept.destination, kept.message, kept.code, REJECTED,
         )
         .into();
         self.partition.waits(&told);
@@ -332,9 +304,9 @@ impl Worker {
     /// that was done before, or no folder is named.
     async fn set_aside(
         &mut self,
-        kept: &bookkeeping::DeadLetter,
+        kept: &DeadLetter,
         entry: usize,
-    ) -> Result<Option<bookkeeping::DeadLetter>, Fault> {
+    ) -> Result<Option<DeadLetter>, Fault> {
         let items = self.found.as_ref().map(|found| found.reader.items());
         let item = items.and_then(|items| items.get(entry));
         let (Some(folder), Some(item), true) = (&self.options.aside, item, kept.entry.is_some())

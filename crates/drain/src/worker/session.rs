@@ -1,81 +1,67 @@
 //! A connection, from its beginning to its end.
 
+use std::pin::pin;
 use std::slice::from_ref;
 use std::sync::Arc;
 use std::time::Duration;
 
-use windrow_core::bookkeeping::Applied;
-use windrow_core::{
-    Executor, Fault, Purpose, Report, RowDone, RowWrite, Unit, Verdict, bookkeeping,
-};
+use tokio::time::timeout;
+use windrow_bookkeeping::{Applied, PROGRESS, ProgressRow, prepare};
+use windrow_core::{BackgroundConnection, Fault, Report, RowDone, RowWrite, Unit, Verdict};
 use windrow_spool::{Log, Position, SpoolFault};
 
 use super::state::{Ended, Found, Worker};
 use crate::flight::{Flight, Wanted};
 use crate::reader::{Reader, Stopped, name_of};
 
-type Connection = Box<dyn Executor<RowWrite>>;
-
 impl Worker {
-    /// Applies until it is told to stop. Dropping the future leaves nothing behind that the next
+    /// Applies until the drain is to stop. Dropping the future leaves nothing behind that the next
     /// start does not find out.
     pub(crate) async fn run(mut self) {
         while !self.stop.is_cancelled() {
-            match self.session().await {
-                Ended::Stopping => return,
-                Ended::Again(delay) => self.pause(delay).await,
-                Ended::Never(why) => {
+            match self.step().await {
+                Ok(()) => {}
+                Err(Ended::Stopping) => break,
+                Err(Ended::Again(delay)) => {
+                    self.connection.discard();
+                    self.pause(delay).await;
+                }
+                Err(Ended::Never(why)) => {
+                    self.connection.discard();
                     self.partition.log.refuse(&why);
                     self.partition.stop(&why);
                     return self.stop.cancelled().await;
                 }
             }
         }
+        self.connection.close().await;
     }
 
-    async fn session(&mut self) -> Ended {
-        let mut connection = match self.open().await {
-            Ok(connection) => connection,
-            Err(ended) => return ended,
-        };
-        let ended = self.apply(&mut *connection).await;
-        // Elsewhere it may be broken, or in the middle of something.
-        if matches!(ended, Ended::Stopping) {
-            connection.close().await;
+    /// Opens a connection if there is none, and asks over a new one how far the database is.
+    ///
+    /// Windrow's tables are looked at each time: a database that comes back without its last
+    /// commits may have lost them as well.
+    async fn open(&mut self) -> Result<(), Ended> {
+        if self.connection.is_open() {
+            return Ok(());
         }
-        ended
-    }
-
-    /// A connection to a database that has Windrow's tables. They are looked for each time: one
-    /// that comes back without its last commits may have lost them as well.
-    async fn open(&mut self) -> Result<Connection, Ended> {
         let stop = self.stop.clone();
         let opening = async {
-            let connection = self.database.connect(Purpose::Batches).await?;
-            self.bookkeeping.prepare().await?;
-            Ok(connection)
+            self.connection.open().await?;
+            prepare(&*self.bookkeeping).await
         };
-        let opened: Result<_, Fault> = tokio::select! {
+        let opened: Result<(), Fault> = tokio::select! {
             () = stop.cancelled() => return Err(Ended::Stopping),
             opened = opening => opened,
         };
-        opened.map_err(|fault| self.trouble(&fault))
+        opened.map_err(|fault| self.trouble(&fault))?;
+        self.locate().await
     }
 
-    async fn apply(&mut self, connection: &mut dyn Executor<RowWrite>) -> Ended {
-        if let Err(ended) = self.locate(connection).await {
-            return ended;
-        }
-        loop {
-            if let Err(ended) = self.step(connection).await {
-                return ended;
-            }
-        }
-    }
-
-    /// One unit, from its entries to what becomes of it.
-    async fn step(&mut self, connection: &mut dyn Executor<RowWrite>) -> Result<(), Ended> {
-        self.wait_for_entries(connection).await?;
+    /// Applies one unit, from its entries to what becomes of it.
+    async fn step(&mut self) -> Result<(), Ended> {
+        self.open().await?;
+        self.wait_for_entries().await?;
         self.partition.begins();
         self.gather().await;
         let (bounds, wanted) = (self.bounds(), self.wanted.clone());
@@ -94,25 +80,86 @@ impl Worker {
         let found = self.found.as_mut().ok_or(lost)?;
         let began = tokio::time::Instant::now();
         let log = Arc::clone(&self.partition.log);
-        let report = execute(connection, &flight.unit, (&mut found.reader, &*log)).await;
+        let ahead = (&mut found.reader, &*log);
+        let report = execute(&mut self.connection, &flight.unit, ahead).await;
         let taken = began.elapsed().as_secs_f64();
         self.partition.meters.seconds.observe(taken);
-        self.landed(flight, report, connection).await
+        self.landed(flight, report).await
+    }
+
+    /// Waits until there is something to apply. Meanwhile the database is asked whether it still
+    /// has what it had: before it has said so for a while, that is not given up in the spool.
+    async fn wait_for_entries(&mut self) -> Result<(), Ended> {
+        loop {
+            if self.stop.is_cancelled() {
+                return Err(Ended::Stopping);
+            }
+            let lost = Ended::Again(self.options.long_pause);
+            let found = self.found.as_mut().ok_or(lost)?;
+            let first = found.reader.items().front().map(|item| item.written);
+            self.partition.oldest(first);
+            if first.is_some() {
+                return Ok(());
+            }
+            if found.position() >= self.partition.log.end().0 {
+                self.partition.level();
+                self.retry.reset();
+            }
+            match found.reader.stopped().cloned() {
+                None => {}
+                // What is there is applied; the drain is told to stop as well before long.
+                Some(Stopped::Closed) => self.stop.cancelled().await,
+                Some(stopped) => return Err(self.stopped(stopped)),
+            }
+            let Some(found) = &mut self.found else {
+                continue;
+            };
+            let ask = self.partition.ask_at(self.options.keep);
+            let asking = async {
+                match ask {
+                    Some(at) => tokio::time::sleep_until(at).await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                biased;
+                () = self.stop.cancelled() => {}
+                () = found.reader.fill() => {}
+                () = asking => self.locate().await?,
+            }
+        }
+    }
+
+    /// Lets more come as long as nobody waits for what is there: a transaction for each few entries
+    /// costs the database and the gateway more than one for many. What has come is read in one go:
+    /// following each append would cost more than applying it. Cancel safe.
+    async fn gather(&mut self) {
+        let (most, partition) = (self.size.entries(), Arc::clone(&self.partition));
+        let Some(found) = &mut self.found else { return };
+        if !matches!(self.wanted, Wanted::Many) {
+            return;
+        }
+        let log = Arc::clone(&partition.log);
+        take(&mut found.reader, &*log, most).await;
+        if !found.reader.wants_more() || found.reader.items().len() >= most {
+            return;
+        }
+        tokio::select! {
+            () = self.stop.cancelled() => {}
+            () = partition.awaited() => {}
+            () = tokio::time::sleep(GATHER) => {}
+        }
+        take(&mut found.reader, &*log, most).await;
     }
 
     /// Asks the database how far it is, and reads on from there.
-    pub(super) async fn locate(
-        &mut self,
-        connection: &mut dyn Executor<RowWrite>,
-    ) -> Result<(), Ended> {
-        let unit = Unit::one(self.row.read());
-        let report = connection.execute(from_ref(&unit)).await;
-        let usable = report.usable;
-        let found = answer_of(report).and_then(|done| bookkeeping::Partition::found(&done));
+    pub(super) async fn locate(&mut self) -> Result<(), Ended> {
+        let report = self.connection.execute(&[Unit::one(self.row.read())]).await;
+        let found = answer_of(report).and_then(|done| ProgressRow::found(&done));
         let found = found.map_err(|fault| self.trouble(&fault))?;
         self.verify(found.as_ref()).await?;
         self.go_to(found.map(|applied| applied.position)).await?;
-        match usable {
+        match self.connection.is_open() {
             true => Ok(()),
             false => Err(self.reconnect()),
         }
@@ -152,9 +199,7 @@ impl Worker {
              changed. Bring back what fits; or, where what is missing can be done without, set \
              position to where it is to go on from and last_entry to '' in the row of spool {}, \
              partition {}",
-            bookkeeping::PROGRESS,
-            self.spool,
-            self.row.number,
+            PROGRESS, self.spool, self.row.number,
         )
     }
 
@@ -224,11 +269,13 @@ impl Worker {
              emptied, or it has come back from a copy that is too old. Bring the right database \
              back; or, to apply what is left to this one, put in a row of spool {}, partition {}, \
              position {next}",
-            self.spool,
-            bookkeeping::PROGRESS,
-            self.spool,
-            self.row.number,
+            self.spool, PROGRESS, self.spool, self.row.number,
         )
+    }
+
+    /// Gives the connection up; the next one shows how far the database is.
+    pub(super) fn reconnect(&mut self) -> Ended {
+        Ended::Again(self.retry.reconnect_delay())
     }
 
     fn unread(&mut self, fault: SpoolFault) -> Ended {
@@ -250,16 +297,29 @@ impl Worker {
     }
 }
 
+/// How long more is let come at most where nobody waits for what is there.
+const GATHER: Duration = Duration::from_millis(5);
+
 /// So many entries that are not read are worth reading beside a unit under way.
 const MANY: u64 = 256;
 
+/// Reads what is there, until there are so many entries.
+async fn take(reader: &mut Reader, log: &dyn Log, most: usize) {
+    while reader.items().len() < most && reader.lags(log.end(), 1) {
+        // Where the log's last positions are nobody's, nothing comes.
+        if timeout(GATHER, reader.fill()).await.is_err() {
+            return;
+        }
+    }
+}
+
 /// Executes a unit, and reads ahead meanwhile where much is there.
 async fn execute(
-    connection: &mut dyn Executor<RowWrite>,
+    connection: &mut BackgroundConnection,
     unit: &Unit<RowWrite>,
     (reader, log): (&mut Reader, &dyn Log),
 ) -> Report<RowDone> {
-    let mut execution = connection.execute(from_ref(unit));
+    let mut execution = pin!(connection.execute(from_ref(unit)));
     while reader.lags(log.end(), MANY) {
         tokio::select! {
             biased;

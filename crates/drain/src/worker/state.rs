@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
-use windrow_core::{Backoff, Bookkeeping, Database, Fault, Retry, bookkeeping};
+use windrow_bookkeeping::ProgressRow;
+use windrow_core::{BackgroundConnection, BackgroundRetry, Bookkeeping, Database, Fault};
 use windrow_spool::SpoolId;
 
 use crate::flight::{Bounds, Wanted};
@@ -15,16 +16,15 @@ use crate::reader::Reader;
 use crate::sharing::Sharing;
 use crate::size::Size;
 
-/// The first delay between attempts, and the longest where the next may succeed at any moment.
-const FIRST_DELAY: Duration = Duration::from_millis(20);
-const LONGEST_DELAY: Duration = Duration::from_secs(1);
+/// The longest delay between attempts if the next one may succeed at any moment.
+const SOON: Duration = Duration::from_secs(1);
 
 /// Applies one partition.
 pub(crate) struct Worker {
     pub(super) spool: SpoolId,
     pub(super) partition: Arc<Partition>,
     /// Its row in the database.
-    pub(super) row: bookkeeping::Partition,
+    pub(super) row: ProgressRow,
     pub(super) database: Arc<dyn Database>,
     pub(super) bookkeeping: Arc<dyn Bookkeeping>,
     pub(super) options: Options,
@@ -32,7 +32,8 @@ pub(crate) struct Worker {
     pub(super) sharing: Sharing,
     pub(super) size: Size,
     /// The delays between attempts that failed in a row for no fault of the entries.
-    pub(super) backoff: Backoff,
+    pub(super) retry: BackgroundRetry,
+    pub(super) connection: BackgroundConnection,
     pub(super) wanted: Wanted,
     /// The position behind an entry that fails by itself again and again, and since when.
     pub(super) failing: Option<(u64, Instant)>,
@@ -76,13 +77,14 @@ impl Worker {
         stop: CancellationToken,
     ) -> Self {
         Self {
-            row: bookkeeping::Partition {
+            row: ProgressRow {
                 spool: spool.to_string().into(),
                 number: partition.log.partition(),
             },
             sharing: Sharing::new(Arc::clone(&database)),
             size: Size::new(options.first_entries, database.profile().batch_rows),
-            backoff: Backoff::new(FIRST_DELAY, LONGEST_DELAY).first_at_once(),
+            retry: BackgroundRetry::new(SOON, options.long_pause),
+            connection: BackgroundConnection::new(Arc::clone(&database)),
             wanted: Wanted::Many,
             failing: None,
             found: None,
@@ -106,36 +108,11 @@ impl Worker {
         }
     }
 
-    /// Says that nothing can be applied at this moment, and returns what follows: another attempt.
+    /// Notes that nothing can be applied at this moment, and returns what follows: another attempt.
     pub(super) fn trouble(&mut self, fault: &Fault) -> Ended {
         self.failing = None;
         self.partition.waits(fault);
-        Ended::Again(self.retry_delay(fault))
-    }
-
-    /// Counts a failure, and returns the delay before the next attempt.
-    pub(super) fn retry_delay(&mut self, fault: &Fault) -> Duration {
-        let long = self.options.long_pause;
-        match fault.retry() {
-            // A read of which nothing is known is not hurried either: the server is in trouble.
-            Retry::Never | Retry::OutcomeUnknown => long,
-            Retry::Smaller | Retry::AfterRepair => self.backoff.delay_within(long),
-            Retry::Soon | Retry::AfterLock | Retry::WhenBack => {
-                self.backoff.delay_within(LONGEST_DELAY.min(long))
-            }
-        }
-    }
-
-    /// True once attempts have failed so often that it is worth reporting, and that fewer entries
-    /// at once may succeed.
-    pub(super) fn has_failed_often(&self) -> bool {
-        self.backoff.failures() > 2
-    }
-
-    /// The connection is given up; another one tells how far the database is.
-    pub(super) fn reconnect(&mut self) -> Ended {
-        let longest = LONGEST_DELAY.min(self.options.long_pause);
-        Ended::Again(self.backoff.delay_within(longest))
+        Ended::Again(self.retry.delay(fault))
     }
 
     /// Waits, but no longer than until the drain is to stop.

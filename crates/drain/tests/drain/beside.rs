@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
-use windrow_core::bookkeeping::{Applied, Partition};
+use windrow_bookkeeping::{Applied, ProgressRow};
 use windrow_core::shape::ShapeParts;
 use windrow_core::{
     Database, Executor, Fault, FaultClass, Key, Name, OnConflict, Op, Profile, Purpose, Report,
@@ -132,7 +132,7 @@ async fn run(
     let books = Scripted::new("books", &asked, books);
     let beside = Beside::new(database, books);
     let mut connection = beside.connect(Purpose::Batches).await.unwrap();
-    let partition = Partition {
+    let partition = ProgressRow {
         spool: "s".into(),
         number: 0,
     };

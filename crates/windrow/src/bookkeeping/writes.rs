@@ -7,7 +7,7 @@ use std::sync::Arc;
 use serde::Deserialize;
 use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
-use windrow_core::bookkeeping::{DeadLetter, REJECTED};
+use windrow_bookkeeping::{DeadLetter, REJECTED};
 use windrow_core::shape::ShapeParts;
 use windrow_core::{
     Fault, FaultClass, Key, Name, OnConflict, Op, Returning, RowWrite, Shape, TableName, Value,

@@ -2,12 +2,14 @@
 
 use async_trait::async_trait;
 use mysql_async::Opts;
+use windrow_bookkeeping::create_all;
+use windrow_core::bookkeeping::OwnTable;
 use windrow_core::{Fault, Mark, Marks, Span};
 use windrow_database::Options;
 
 use crate::fault::Trouble;
-use crate::own_tables::{OwnTable, make};
-use crate::session::{Server, Session};
+use crate::own_tables::MysqlBookkeeping;
+use crate::session::Session;
 use crate::values::cell::get;
 use crate::values::literal::push_text;
 
@@ -44,10 +46,8 @@ impl MysqlMarks {
 #[async_trait]
 impl Marks for MysqlMarks {
     async fn prepare(&self) -> Result<(), Fault> {
-        let mut session = self.connect().await?;
-        let made = make(&mut session, MARKS).await;
-        session.close().await;
-        made.map_err(Trouble::into_fault)
+        let tables = MysqlBookkeeping::new(&self.opts, &self.options);
+        create_all(&tables, &[OwnTable::Loads]).await
     }
 
     async fn read(&self, load: &str) -> Result<Vec<Span>, Fault> {
@@ -93,26 +93,6 @@ impl Marks for MysqlMarks {
         ])
         .await
     }
-}
-
-/// The table of marks, as a table of Windrow's own.
-const MARKS: OwnTable = OwnTable {
-    name: Mark::TABLE,
-    create: creation,
-    lacks: |_| Vec::new(),
-};
-
-fn creation(_: &Server) -> String {
-    format!(
-        "CREATE TABLE IF NOT EXISTS `{}` (`{}` VARCHAR({}) CHARACTER SET ascii COLLATE ascii_bin NOT NULL, \
-         `{first}` BIGINT NOT NULL, `{}` BIGINT NOT NULL, PRIMARY KEY (`{}`, `{first}`)) ENGINE = InnoDB",
-        Mark::TABLE,
-        Mark::LOAD,
-        Mark::NAME_BYTES,
-        Mark::END,
-        Mark::LOAD,
-        first = Mark::FIRST,
-    )
 }
 
 /// The statement that writes marks, one at least.

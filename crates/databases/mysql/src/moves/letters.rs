@@ -12,8 +12,7 @@ use super::keys::{Key, Runs, conditions};
 use super::source::Source;
 use super::text::push_list;
 use crate::fault::Trouble;
-use crate::own_tables::{DEAD_LETTERS, OwnTable, by_bytes, make};
-use crate::session::{Server, Session};
+use crate::session::Session;
 use crate::values::cell::get;
 use crate::values::column::Kind;
 use crate::values::decode;
@@ -24,30 +23,6 @@ const TOGETHER: usize = 32;
 
 /// Columns of a dead letter that are given.
 const GIVEN: usize = 7;
-
-/// The table of batches.
-const NOTED: OwnTable = OwnTable {
-    name: BATCHES,
-    create: create_batches,
-    lacks: |_| Vec::new(),
-};
-
-/// Makes the tables.
-pub(super) async fn prepare(session: &mut Session, across: bool) -> Result<(), Trouble> {
-    make(session, DEAD_LETTERS).await?;
-    if across {
-        make(session, NOTED).await?;
-    }
-    Ok(())
-}
-
-fn create_batches(server: &Server) -> String {
-    format!(
-        "CREATE TABLE IF NOT EXISTS {BATCHES} (batch VARCHAR(128) NOT NULL PRIMARY KEY, \
-         moved_at DATETIME(6) NOT NULL DEFAULT CURRENT_TIMESTAMP(6)) {}",
-        by_bytes(server)
-    )
-}
 
 /// Puts rows into the dead letters; they are still in the source.
 pub(super) async fn write(

@@ -50,6 +50,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use mysql_async::Opts;
+use windrow_bookkeeping::create_all;
 use windrow_core::moves::{NameLimit, TableFacts};
 use windrow_core::{Fault, FaultClass, MovePlan, Mover, Moves, TableName};
 use windrow_database::Options;
@@ -58,6 +59,7 @@ use self::connect::connect;
 use self::mover::MysqlMover;
 use self::source::Source;
 use super::fault::Trouble;
+use super::own_tables::MysqlBookkeeping;
 use super::session::Session;
 use super::values::cell::get;
 
@@ -123,10 +125,8 @@ impl Moves for MysqlMoves {
     }
 
     async fn prepare(&self, plan: &MovePlan) -> Result<(), Fault> {
-        let mut session = self.connect().await?;
-        let made = letters::prepare(&mut session, plan.across).await;
-        session.close().await;
-        made.map_err(Trouble::into_fault)
+        let tables = MysqlBookkeeping::new(&self.opts, &self.options);
+        create_all(&tables, plan.own_tables()).await
     }
 
     async fn index_markers(&self) -> Result<(), Fault> {

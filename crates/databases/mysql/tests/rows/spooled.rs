@@ -1,7 +1,7 @@
 //! What the one who applies a spool needs: units of many writes with the position that they move
 //! on, and the tables for that.
 
-use windrow_core::bookkeeping::REJECTED;
+use windrow_bookkeeping::{REJECTED, dead_letters, prepare};
 use windrow_core::{FaultClass, RowWrite, Rung};
 use windrow_database::{Driver, Options};
 use windrow_mysql::Mysql;
@@ -129,7 +129,7 @@ async fn who_may_not_make_tables_finds_them() {
     spooled.succeed(unit).await;
     assert_eq!(spooled.kept(0, 10).await.len(), 1);
     bed.sql("drop table windrow_progress, windrow_rejected");
-    let refused = sink.bookkeeping().unwrap().prepare().await.unwrap_err();
+    let refused = prepare(&*sink.bookkeeping().unwrap()).await.unwrap_err();
     assert_eq!(refused.class, FaultClass::Denied, "{refused}");
     bed.sql(&format!("drop user {clerk}@'127.0.0.1'"));
 }
@@ -154,7 +154,7 @@ async fn a_table_of_an_older_program_is_brought_up_to_date() {
     .await;
     // Whoever only reads them finds them too.
     let bookkeeping = bed.sink.bookkeeping().unwrap();
-    let kept = bookkeeping.letters(0, 10).await.unwrap();
+    let kept = dead_letters(&*bookkeeping, 0, 10).await.unwrap();
     assert!(kept[0].rejected_at.starts_with("2020-01-02"), "{kept:?}");
     assert_eq!(
         (&*kept[0].letter.source, &kept[0].letter.entry),

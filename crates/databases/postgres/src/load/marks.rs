@@ -5,11 +5,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use async_trait::async_trait;
 use bytes::BytesMut;
 use postgres_protocol::message::frontend;
+use windrow_bookkeeping::create;
+use windrow_core::bookkeeping::OwnTable;
 use windrow_core::{Fault, Mark, Marks, Span};
 
 use super::message::push_statement;
-use crate::dialect::Dialect;
-use crate::own_tables::{OwnTable, by_bytes, make};
+use crate::own_tables::PgOwnSession;
 use crate::server::Server;
 use windrow_pgwire::wire::{Answer, ServerError, Wire};
 
@@ -86,24 +87,6 @@ impl TableOfMarks {
     }
 }
 
-/// The table of marks.
-const MARKS: OwnTable = OwnTable {
-    name: Mark::TABLE,
-    create: creation,
-    lacks: |_| Vec::new(),
-};
-
-fn creation(dialect: &Dialect) -> Vec<String> {
-    let collation = by_bytes(dialect);
-    vec![format!(
-        "CREATE TABLE IF NOT EXISTS {table} ({load} text{collation} NOT NULL, {first} bigint NOT NULL, {end} bigint NOT NULL, PRIMARY KEY ({load}, {first}))",
-        table = Mark::TABLE,
-        load = Mark::LOAD,
-        first = Mark::FIRST,
-        end = Mark::END,
-    )]
-}
-
 /// Sends what is appended, with the Sync that commits it; gives all rows.
 async fn ask(wire: &mut Wire) -> Result<Table, Fault> {
     frontend::sync(wire.out());
@@ -131,10 +114,11 @@ async fn ask(wire: &mut Wire) -> Result<Table, Fault> {
 #[async_trait]
 impl Marks for TableOfMarks {
     async fn prepare(&self) -> Result<(), Fault> {
-        let (mut wire, dialect) = self.server.wire().await?;
-        let made = make(&mut wire, dialect, MARKS).await;
-        wire.terminate().await;
-        made
+        let (wire, dialect) = self.server.wire().await?;
+        let mut session = PgOwnSession { wire, dialect };
+        let created = create(&mut session, OwnTable::Loads).await;
+        session.wire.terminate().await;
+        created
     }
 
     async fn read(&self, load: &str) -> Result<Vec<Span>, Fault> {

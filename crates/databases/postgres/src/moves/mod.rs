@@ -32,7 +32,8 @@ mod unreadable;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use windrow_core::moves::{BATCHES, Moved, Mover, Moves, NameLimit, News, TableFacts};
+use windrow_bookkeeping::create;
+use windrow_core::moves::{Moved, Mover, Moves, NameLimit, News, TableFacts};
 use windrow_core::{Fault, FaultClass, MovePlan, TableName};
 use windrow_pgwire::wire::Wire;
 
@@ -40,7 +41,7 @@ use self::facts::Facts;
 use self::spare::{Spare, Visit};
 use super::catalog::schema;
 use super::dialect::{COCKROACH, POSTGRES};
-use super::own_tables::{DEAD_LETTERS, MAKING, OwnTable, make};
+use super::own_tables::{MAKING, PgOwnSession};
 use super::server::Server;
 use super::talk::{Ask, talk, text as word_of, word};
 
@@ -138,13 +139,6 @@ async fn database(wire: &mut Wire) -> Result<String, Fault> {
     Ok(format!("{server}/{database}"))
 }
 
-/// The table of batches.
-const NOTED: OwnTable = OwnTable {
-    name: BATCHES,
-    create: |_| vec![text::make_batches()],
-    lacks: |_| Vec::new(),
-};
-
 /// Making it waits for those who write markers, but not for ever.
 async fn index_markers(wire: &mut Wire) -> Result<(), Fault> {
     let mut is_there = false;
@@ -204,12 +198,16 @@ impl Moves for PgMoves {
     }
 
     async fn prepare(&self, plan: &MovePlan) -> Result<(), Fault> {
-        let mut visit = self.visit().await?;
-        make(&mut visit.wire, &POSTGRES, DEAD_LETTERS).await?;
-        if plan.across {
-            make(&mut visit.wire, &POSTGRES, NOTED).await?;
+        let Visit { wire, known } = self.visit().await?;
+        let mut session = PgOwnSession {
+            wire,
+            dialect: &POSTGRES,
+        };
+        for table in plan.own_tables() {
+            create(&mut session, *table).await?;
         }
-        self.spare.leave(visit);
+        let wire = session.wire;
+        self.spare.leave(Visit { wire, known });
         Ok(())
     }
 

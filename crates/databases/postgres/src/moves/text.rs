@@ -1,6 +1,6 @@
 //! The statements of a move.
 
-use windrow_core::moves::{BATCHES, Destination, MovePlan, Moved, REJECTED};
+use windrow_core::moves::{Destination, MovePlan, Moved, REJECTED};
 use windrow_core::record::UNREADABLE;
 use windrow_core::{Name, Value};
 use windrow_database::quote::{push_ident, push_idents};
@@ -439,13 +439,6 @@ fn spelled(json: Box<str>) -> Value {
         Ok(text) => Value::text(text),
         Err(_) => Value::Json(json),
     }
-}
-
-/// The table of batches.
-pub(super) fn make_batches() -> String {
-    format!(
-        "CREATE TABLE IF NOT EXISTS {BATCHES} (batch text PRIMARY KEY, moved_at timestamptz NOT NULL DEFAULT now())"
-    )
 }
 
 /// Asks whether there are markers of a move with other tags than this one.

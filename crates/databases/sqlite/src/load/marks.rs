@@ -4,11 +4,14 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use rusqlite::{Connection, params};
+use windrow_bookkeeping::create_all;
+use windrow_core::bookkeeping::OwnTable;
 use windrow_core::{Fault, Mark, Marks, Span};
 
 use super::fault::plain;
 use super::transaction::{roll_back, say};
-use crate::executor::writer::{Database, Writer};
+use crate::executor::writer::Writer;
+use crate::own_tables::SqliteBookkeeping;
 
 /// The table of marks.
 pub(super) struct SqliteMarks {
@@ -26,23 +29,8 @@ impl SqliteMarks {
 #[async_trait]
 impl Marks for SqliteMarks {
     async fn prepare(&self) -> Result<(), Fault> {
-        let sql = format!(
-            "CREATE TABLE IF NOT EXISTS {} ({} TEXT NOT NULL, {first} INTEGER NOT NULL, {} INTEGER NOT NULL, \
-             PRIMARY KEY ({}, {first}))",
-            Mark::TABLE,
-            Mark::LOAD,
-            Mark::END,
-            Mark::LOAD,
-            first = Mark::FIRST,
-        );
-        let make = move |database: &mut Database| {
-            database
-                .session()?
-                .connection()
-                .execute_batch(&sql)
-                .map_err(plain)
-        };
-        self.writer.run(make).await
+        let tables = SqliteBookkeeping::new(&self.writer);
+        create_all(&tables, &[OwnTable::Loads]).await
     }
 
     async fn read(&self, load: &str) -> Result<Vec<Span>, Fault> {

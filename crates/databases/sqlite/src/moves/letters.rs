@@ -9,7 +9,6 @@ use windrow_core::{Fault, Name, Value, record};
 
 use super::source::Source;
 use crate::fault::Failure;
-use crate::own_tables::{NOW, make_dead_letters};
 use crate::values::column::ColumnType;
 use crate::values::read;
 
@@ -34,17 +33,6 @@ impl From<&Rejected<'_>> for Letter {
             constraint: fault.constraint().map(Box::from),
         }
     }
-}
-
-/// Makes the tables.
-pub(super) fn prepare(connection: &Connection, across: bool) -> Result<(), Failure> {
-    make_dead_letters(connection)?;
-    if across {
-        connection.execute_batch(&format!(
-            "CREATE TABLE IF NOT EXISTS main.{BATCHES} (batch TEXT NOT NULL PRIMARY KEY, moved_at TEXT NOT NULL DEFAULT {NOW})"
-        ))?;
-    }
-    Ok(())
 }
 
 /// Gives the table of markers an index by batches.

@@ -35,6 +35,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use windrow_bookkeeping::create_all;
 use windrow_core::moves::{NameLimit, TableFacts};
 use windrow_core::name::MAX_NAME_BYTES;
 use windrow_core::{Fault, MovePlan, Mover, Moves, TableName};
@@ -44,6 +45,7 @@ use self::mover::SqliteMover;
 use super::executor::writer::Writer;
 use super::fault::Failure;
 use super::location::Location;
+use super::own_tables::SqliteBookkeeping;
 
 /// A file whose tables can be queues.
 #[derive(Debug)]
@@ -119,13 +121,7 @@ impl Moves for SqliteMoves {
     }
 
     async fn prepare(&self, plan: &MovePlan) -> Result<(), Fault> {
-        let across = plan.across;
-        self.writer
-            .run(move |database| {
-                letters::prepare(database.session()?.connection(), across)
-                    .map_err(Failure::into_fault)
-            })
-            .await
+        create_all(&SqliteBookkeeping::new(&self.writer), plan.own_tables()).await
     }
 
     async fn index_markers(&self) -> Result<(), Fault> {

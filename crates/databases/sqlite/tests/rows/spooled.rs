@@ -1,7 +1,7 @@
 //! What the one who applies a spool needs: units of many writes with the position that they move
 //! on, and the tables for that.
 
-use windrow_core::bookkeeping::REJECTED;
+use windrow_bookkeeping::{REJECTED, dead_letters, prepare};
 use windrow_core::{Unit, Verdict};
 use windrow_database::{Driver, Options};
 use windrow_sqlite::Sqlite;
@@ -26,7 +26,7 @@ async fn two_processes_do_not_both_apply() {
     let sink = Driver::open(&Sqlite, &url, &Options::default())
         .await
         .unwrap();
-    sink.bookkeeping().unwrap().prepare().await.unwrap();
+    prepare(&*sink.bookkeeping().unwrap()).await.unwrap();
     let mut other = Batches::on(sink).await;
     let units: Vec<Unit<_>> = (0..2)
         .map(|_| spooled.unit(None, 50, spooled.rows(0..50)))
@@ -55,7 +55,7 @@ async fn a_table_of_an_older_program_is_brought_up_to_date() {
     .await;
     // Whoever only reads them finds them too.
     let bookkeeping = db.sink.bookkeeping().unwrap();
-    let kept = bookkeeping.letters(0, 10).await.unwrap();
+    let kept = dead_letters(&*bookkeeping, 0, 10).await.unwrap();
     assert!(kept[0].rejected_at.starts_with("2020-01-02"), "{kept:?}");
     assert_eq!(
         (&*kept[0].letter.source, &kept[0].letter.entry),

@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use tokio::time::{Instant, sleep};
-use windrow_core::bookkeeping::{Bookkeeping, KeptLetter};
+use windrow_core::bookkeeping::{OwnAnswer, OwnSession, OwnStatement, OwnTable, TableChange};
 use windrow_core::{
-    Database, Executor, Fault, FaultClass, Level, Op, Profile, Purpose, Report, RowDone, RowWrite,
-    Sink, Standing, TableName, Tally, Unit, Verdict,
+    Bookkeeping, Database, Executor, Fault, FaultClass, Level, Op, Profile, Purpose, Report,
+    RowDone, RowWrite, Sink, Standing, TableName, Tally, Unit, Verdict,
 };
 
 use super::tables::{Tables, Taboo, is_foreign, numbers};
@@ -201,22 +201,28 @@ impl Database for Fake {
 
 #[async_trait]
 impl Bookkeeping for Fake {
-    async fn prepare(&self) -> Result<(), Fault> {
+    async fn open(&self) -> Result<Box<dyn OwnSession>, Fault> {
         self.rest().await;
         self.state().prepared += 1;
-        Ok(())
+        Ok(Box::new(Ready))
+    }
+}
+
+/// Finds all tables of Windrow's own as they should be.
+struct Ready;
+
+#[async_trait]
+impl OwnSession for Ready {
+    async fn columns(&mut self, _: OwnTable) -> Result<Vec<String>, Fault> {
+        Ok(["rejected_at", "entry"].map(str::to_owned).into())
     }
 
-    async fn prepare_keys(&self) -> Result<(), Fault> {
-        Ok(())
+    async fn change(&mut self, statement: OwnStatement) -> Result<TableChange, Fault> {
+        panic!("{statement:?}")
     }
 
-    async fn forget_keys(&self, _: Duration, _: usize) -> Result<u64, Fault> {
-        Ok(0)
-    }
-
-    async fn letters(&self, _: u64, _: usize) -> Result<Vec<KeptLetter>, Fault> {
-        Ok(Vec::new())
+    async fn run(&mut self, statement: OwnStatement) -> Result<OwnAnswer, Fault> {
+        panic!("{statement:?}")
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
-use windrow_core::bookkeeping::{PROGRESS, REJECTED};
+use windrow_bookkeeping::{PROGRESS, REJECTED};
 use windrow_core::shape::ShapeParts;
 use windrow_core::{
     Dones, Fault, FaultClass, Key, Name, OnConflict, Op, Returned, Returning, RowDone, RowWrite,

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use serde_json::json;
 use terminal_size::terminal_size;
-use windrow_core::bookkeeping::KeptLetter;
+use windrow_bookkeeping::KeptLetter;
 use windrow_spool::codec::decode_unit;
 
 /// Lines of a list.
@@ -123,7 +123,7 @@ pub(super) fn json(kept: &KeptLetter) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use windrow_core::bookkeeping::DeadLetter;
+    use windrow_bookkeeping::DeadLetter;
 
     fn kept() -> KeptLetter {
         KeptLetter {

@@ -12,8 +12,8 @@ use std::sync::Arc;
 use anyhow::{Context, ensure};
 use tokio::task::spawn_blocking;
 use windrow::bookkeeping::Books;
+use windrow_bookkeeping::ProgressRow;
 use windrow_core::Secret;
-use windrow_core::bookkeeping::Partition;
 use windrow_spool::RealFiles;
 use windrow_spool::inspect::{self, Survey};
 
@@ -100,7 +100,7 @@ async fn applied(
     let books = opened.context("the database cannot be opened")?;
     let mut applied = Vec::new();
     for partition in &survey.partitions {
-        let partition = Partition {
+        let partition = ProgressRow {
             spool: survey.id.to_string().into(),
             number: partition.partition,
         };

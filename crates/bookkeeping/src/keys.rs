@@ -1,25 +1,15 @@
-//! The table of executed requests with keys. With it a request that is sent twice is executed once.
+//! The records of executed requests with keys. With them a request that is sent twice is executed
+//! once.
 
 use std::sync::{Arc, LazyLock};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use windrow_core::bookkeeping::IDEMPOTENCY;
+use windrow_core::shape::ShapeParts;
+use windrow_core::{Fault, Key, Name, Op, Returning, RowDone, RowWrite, Shape, Value};
 
-use crate::fault::Fault;
-use crate::name::Name;
-use crate::outcome::RowDone;
-use crate::shape::{Key, OnConflict, Op, Returning, Shape, ShapeParts};
-use crate::value::Value;
-use crate::write::RowWrite;
-
-/// The table of keys. Columns: `idempotency_key` (from the client) and `part` (of the request),
-/// which are the primary key; `request` (a fingerprint of the request), `outcome` (the outcome that
-/// the client got, as opaque bytes; NULL until it is known), `made_at` (time in UTC, set by the
-/// database).
-///
-/// The transaction that executes a part inserts its row. If the row exists, the part was executed,
-/// and the primary key prevents a second execution.
-pub const IDEMPOTENCY: &str = "windrow_idempotency";
+use crate::write::{number, parts, shape_of};
 
 /// One part of a request with a key: a unit of writes that commit together.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -113,7 +103,7 @@ impl KeyPart {
     }
 
     fn part(&self) -> Value {
-        super::number(self.part)
+        number(self.part)
     }
 }
 
@@ -138,39 +128,29 @@ const OUTCOME: &str = "outcome";
 
 // Created once, because each row with a key needs them.
 static INSERT: LazyLock<Arc<Shape>> = LazyLock::new(|| {
-    super::shape_of(ShapeParts {
+    shape_of(ShapeParts {
         columns: [KEY, PART, REQUEST, OUTCOME].map(Name::from).into(),
         key: Key::Primary,
-        ..parts(Op::Insert)
+        ..parts(Op::Insert, IDEMPOTENCY, [KEY, PART])
     })
 });
 
 static COMPLETE: LazyLock<Arc<Shape>> = LazyLock::new(|| {
-    super::shape_of(ShapeParts {
+    shape_of(ShapeParts {
         columns: [OUTCOME].map(Name::from).into(),
-        ..parts(Op::Update)
+        ..parts(Op::Update, IDEMPOTENCY, [KEY, PART])
     })
 });
 
-static FORGET: LazyLock<Arc<Shape>> = LazyLock::new(|| super::shape_of(parts(Op::Delete)));
+static FORGET: LazyLock<Arc<Shape>> =
+    LazyLock::new(|| shape_of(parts(Op::Delete, IDEMPOTENCY, [KEY, PART])));
 
 static READ: LazyLock<Arc<Shape>> = LazyLock::new(|| {
-    super::shape_of(ShapeParts {
+    shape_of(ShapeParts {
         returning: Returning::Columns([REQUEST, OUTCOME].map(Name::from).into()),
-        ..parts(Op::Get)
+        ..parts(Op::Get, IDEMPOTENCY, [KEY, PART])
     })
 });
-
-fn parts(op: Op) -> ShapeParts {
-    ShapeParts {
-        op,
-        table: super::own(IDEMPOTENCY),
-        columns: Box::default(),
-        key: Key::Columns([KEY, PART].map(Name::from).into()),
-        on_conflict: OnConflict::Error,
-        returning: Returning::Nothing,
-    }
-}
 
 #[cfg(test)]
 mod tests {

@@ -1,0 +1,26 @@
+//! Windrow's own tables in a user's database: what they hold, and how they come to be there.
+//!
+//! The drain, the replicas, `idempotency` and the program write into them with ordinary
+//! [`RowWrite`](windrow_core::RowWrite)s, in the transactions of the clients' rows. Databases only
+//! bring their texts ([`OwnStatement`](windrow_core::bookkeeping::OwnStatement)) and their way to
+//! run them ([`OwnSession`](windrow_core::bookkeeping::OwnSession)).
+//!
+//! | module | what it holds |
+//! | --- | --- |
+//! | `progress` | how much of a spool's partition is in the database |
+//! | `dead_letter` | writes that the database refused |
+//! | `keys` | records of executed requests with keys |
+//! | `tables` | creating, upgrading, reading and cleaning the tables |
+//! | `write` | the shapes of writes to them |
+
+mod dead_letter;
+mod keys;
+mod progress;
+mod tables;
+mod write;
+
+pub use self::dead_letter::{DeadLetter, KeptLetter};
+pub use self::keys::{Executed, KeyPart};
+pub use self::progress::{Applied, ProgressRow};
+pub use self::tables::{create, create_all, dead_letters, forget_keys, prepare, prepare_keys};
+pub use windrow_core::bookkeeping::{IDEMPOTENCY, PROGRESS, REJECTED};

@@ -1,0 +1,73 @@
+//! The connection of a source in the background: the drain, a replica's applier, a comparison.
+//!
+//! The only owner of executors besides a lane. A lane opens a lost connection again by itself and
+//! runs its units over any of them; a source in the background must know of each break, because
+//! another connection may lead to a database that has lost its last commits. So the connection is
+//! opened only when the source says so, is dropped when it breaks, and nothing is tried again here.
+
+use std::sync::Arc;
+
+use crate::database::Database;
+use crate::fault::Fault;
+use crate::outcome::RowDone;
+use crate::sink::{Executor, Purpose, Report, Verdict};
+use crate::unit::Unit;
+use crate::write::RowWrite;
+
+/// A connection to a database for one source in the background.
+pub struct BackgroundConnection {
+    database: Arc<dyn Database>,
+    executor: Option<Box<dyn Executor<RowWrite>>>,
+}
+
+impl BackgroundConnection {
+    /// Returns a connection that is not open.
+    pub fn new(database: Arc<dyn Database>) -> Self {
+        Self {
+            database,
+            executor: None,
+        }
+    }
+
+    /// True until the connection breaks or is dropped.
+    pub fn is_open(&self) -> bool {
+        self.executor.is_some()
+    }
+
+    /// Opens the connection; one that is open stays. Cancel safe.
+    ///
+    /// # Errors
+    /// As [`Sink::connect`](crate::Sink::connect).
+    pub async fn open(&mut self) -> Result<(), Fault> {
+        if self.executor.is_none() {
+            self.executor = Some(self.database.connect(Purpose::Batches).await?);
+        }
+        Ok(())
+    }
+
+    /// Executes units as one batch. If the connection breaks, it is not open afterwards. Not cancel
+    /// safe, as [`Executor::execute`].
+    pub async fn execute(&mut self, units: &[Unit<RowWrite>]) -> Report<RowDone> {
+        let Some(executor) = &mut self.executor else {
+            let lost = Fault::unavailable("the connection was lost; nothing was written");
+            return Report::broken(units.len(), &Verdict::RolledBack(lost));
+        };
+        let report = executor.execute(units).await;
+        if !report.usable {
+            self.executor = None;
+        }
+        report
+    }
+
+    /// Drops the connection, which may be in the middle of something.
+    pub fn discard(&mut self) {
+        self.executor = None;
+    }
+
+    /// Ends the connection, if it is open.
+    pub async fn close(&mut self) {
+        if let Some(executor) = self.executor.take() {
+            executor.close().await;
+        }
+    }
+}
