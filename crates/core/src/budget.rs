@@ -255,7 +255,7 @@ mod tests {
             _ = &mut second => panic!("taken from a full budget"),
             () = std::future::ready(()) => {}
         }
-        // Who cannot wait still finds the last quarter, although somebody waits.
+        // A caller that cannot wait still finds the last quarter, although another one waits.
         assert_eq!(budget.try_take(3).unwrap().bytes(), 3);
         drop(first);
         assert_eq!(second.await.unwrap().bytes(), 5);

@@ -37,8 +37,7 @@ pub enum FaultClass {
     /// Deadlock, serialization failure, lock timeout, busy: rolled back by the database; may be run
     /// again.
     Conflict,
-    /// It cannot be known whether the write took place: the connection died while the commit was
-    /// under way.
+    /// Unknown outcome: the connection broke while the commit was under way.
     Unknown,
     /// The client went away before the write left, or Windrow is shutting down; nothing was
     /// written.
@@ -103,7 +102,7 @@ pub struct Fault {
     /// An SQLSTATE (PostgreSQL's errcodes appendix), also for databases that have codes of their
     /// own.
     pub code: Cow<'static, str>,
-    /// What was wrong, and what to do about it where that can be said.
+    /// The reason, and the remedy if there is one.
     pub message: Box<str>,
     /// The rest, which few faults have.
     more: Option<Box<More>>,
@@ -184,7 +183,7 @@ impl Fault {
         Self::new(FaultClass::Unavailable, "08001", message)
     }
 
-    /// It cannot be known whether the write took place (08007).
+    /// A fault that leaves open if the write took place (08007).
     pub fn unknown(message: impl Into<Box<str>>) -> Self {
         Self::new(FaultClass::Unknown, "08007", message)
     }

@@ -143,9 +143,9 @@ pub struct Rejected<'a> {
 /// A database with a queue table. Shared by all connections of a move.
 #[async_trait]
 pub trait Moves: Send + Sync + 'static {
-    /// What tells this database apart from all others, copies of it included: two queues that say
-    /// the same lead to the same tables, and rows are moved by statements of the server, with
-    /// the rights of the source's role. Never shown. Cancel safe.
+    /// Returns a text that tells this database apart from all others, copies of it included. If two
+    /// queues return the same one, both see the same tables, and statements of the server move the
+    /// rows, with the rights of the source's role. Never shown. Cancel safe.
     ///
     /// # Errors
     /// As [`crate::Sink::connect`].
@@ -174,9 +174,9 @@ pub trait Moves: Send + Sync + 'static {
     /// foreign table).
     async fn describe(&self, table: &TableName) -> Result<Option<TableFacts>, Fault>;
 
-    /// How many rows are to be moved, by the value of the route (one entry with `None` where no
-    /// route is asked for), at most `most` values, in the order of the values. Changes and
-    /// locks nothing. Cancel safe.
+    /// Returns the number of rows to be moved, by the value of the route (one entry with `None`
+    /// without a route), at most `most` values, in the order of the values. Changes and locks
+    /// nothing. Cancel safe.
     ///
     /// # Errors
     /// What the database says, for example of the filter.
@@ -283,7 +283,7 @@ pub trait Mover: Send {
 
     /// Brings picked rows to their destinations and deletes them from the source. All parts or
     /// none. Constraints that are checked at the commit are checked here as far as the database
-    /// can be told to.
+    /// allows.
     ///
     /// # Errors
     /// [`Refused`]; the transaction is as it was before the call. It is an error too if a part

@@ -129,17 +129,17 @@ fn check(whole: &str, part: &str) -> Result<(), Fault> {
 }
 
 /// The most characters of a name that a message repeats.
-const TOLD: usize = 60;
+const SHOWN_CHARS: usize = 60;
 
 fn invalid(text: &str, what: &str) -> Fault {
-    let told = match text.char_indices().nth(TOLD) {
+    let shown = match text.char_indices().nth(SHOWN_CHARS) {
         None => format!("{text:?}"),
         Some((end, _)) => format!("{:?}..", text.get(..end).unwrap_or_default()),
     };
     Fault::new(
         FaultClass::Invalid,
         "42602",
-        format!("the name {told} {what}"),
+        format!("the name {shown} {what}"),
     )
 }
 
@@ -188,10 +188,13 @@ mod tests {
 
     #[test]
     fn a_refused_name_is_told_by_its_beginning() {
-        let told = |name: &str| check_column(name).unwrap_err().message.to_string();
-        assert_eq!(told("a\0b"), "the name \"a\\0b\" holds a NUL character");
-        let long = told(&"é".repeat(MAX_NAME_BYTES));
-        let begins = format!("the name \"{}\".. is 510 bytes long", "é".repeat(TOLD));
+        let message = |name: &str| check_column(name).unwrap_err().message.to_string();
+        assert_eq!(message("a\0b"), "the name \"a\\0b\" holds a NUL character");
+        let long = message(&"é".repeat(MAX_NAME_BYTES));
+        let begins = format!(
+            "the name \"{}\".. is 510 bytes long",
+            "é".repeat(SHOWN_CHARS)
+        );
         assert!(long.starts_with(&begins), "{long}");
         let many = TableName::parse(&"a.".repeat(100_000)).unwrap_err();
         assert!(many.message.len() < 300, "{}", many.message.len());

@@ -40,7 +40,7 @@ pub fn array<'v>(values: impl IntoIterator<Item = &'v Value>) -> String {
     json
 }
 
-/// What names a row: an array in which values that differ only in their type are written
+/// Returns the name of a row: an array in which values that differ only in their type are written
 /// differently.
 pub fn name<'v>(values: impl IntoIterator<Item = &'v Value>) -> String {
     let mut json = String::from("[");
@@ -52,8 +52,8 @@ pub fn name<'v>(values: impl IntoIterator<Item = &'v Value>) -> String {
     json
 }
 
-/// Appends a value so that its type can be told: what JSON has a form of as it is, all else as an
-/// object of one member.
+/// Appends a value with its type: as JSON if JSON has a form of it, all others as an object of one
+/// member.
 pub fn push_typed(json: &mut String, value: &Value) {
     match value {
         Value::Number(digits) if !is_json(digits) => push_member(json, "number", digits),
@@ -102,7 +102,7 @@ fn is_json(text: &str) -> bool {
     serde_json::from_str::<&serde_json::value::RawValue>(text).is_ok()
 }
 
-/// How deep the arrays and objects of a JSON text are nested.
+/// Returns the nesting depth of a JSON text.
 fn levels(json: &str) -> usize {
     let (mut level, mut most) = (0_usize, 0);
     let (mut quoted, mut escaped) = (false, false);

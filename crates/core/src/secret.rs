@@ -1,4 +1,5 @@
-//! What must not be shown: passwords, tokens, verifiers, and URLs that may hold one of them.
+//! Secrets, which must not be shown: passwords, tokens, verifiers, and URLs that may hold one of
+//! them.
 
 use std::convert::Infallible;
 use std::fmt;
@@ -13,7 +14,7 @@ use subtle::ConstantTimeEq;
 pub struct Secret(Box<str>);
 
 impl Secret {
-    /// The text itself, for whoever needs it to come in somewhere. It belongs in no message.
+    /// Returns the text itself, for a login. The text belongs in no message.
     pub fn reveal(&self) -> &str {
         &self.0
     }

@@ -5,7 +5,7 @@ use std::hash::{BuildHasher, Hash, Hasher};
 
 use crate::name::{Name, TableName};
 
-/// What a write does.
+/// The operation of a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Op {
     /// A row is added; with [`OnConflict::Ignore`] or [`OnConflict::Update`], an upsert.
@@ -30,7 +30,7 @@ impl Op {
     }
 }
 
-/// What an insert does where the key is there already.
+/// The reaction of an insert to a key that exists.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum OnConflict {
     /// The write fails with a unique violation.
@@ -69,7 +69,7 @@ pub enum Returning {
 /// The parts of a [`Shape`] before it is sealed.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ShapeParts {
-    /// What is done.
+    /// The operation.
     pub op: Op,
     /// Where.
     pub table: TableName,
@@ -81,7 +81,7 @@ pub struct ShapeParts {
     pub key: Key,
     /// For inserts.
     pub on_conflict: OnConflict,
-    /// What comes back. [`Op::Get`] needs [`Returning::All`] or named columns.
+    /// The returned columns. [`Op::Get`] needs [`Returning::All`] or named columns.
     pub returning: Returning,
 }
 

@@ -1,8 +1,8 @@
 //! The port between a lane and a database.
 //!
-//! A sink never holds writes back and never collects: it executes the batch that it is given, by
-//! the best form that its database has, and says of each unit what that unit would have been told
-//! alone.
+//! A sink never holds writes back and never collects. It executes the batch that it is given, by
+//! the best form that its database has, and reports for each unit the outcome that the unit would
+//! have had alone.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,7 +17,7 @@ use crate::promise::{Limitation, Promise};
 use crate::unit::Unit;
 use crate::work::Work;
 
-/// What a sink can do: data that lanes, frontends and documentation read.
+/// The properties of a sink: data that lanes, frontends and documentation read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Profile {
     /// The database's name, as its makers write it.
@@ -34,17 +34,18 @@ pub struct Profile {
 }
 
 impl Profile {
-    /// What is to be said of a promise that is not kept; `None`: it is kept.
+    /// Returns the limitation of a promise that the sink does not keep; `None` if the sink keeps
+    /// it.
     pub fn limitation(&self, promise: Promise) -> Option<&'static Limitation> {
         self.limitations.iter().find(|lack| lack.promise == promise)
     }
 }
 
-/// What a connection is for.
+/// The use of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Purpose {
-    /// Batches of many clients: a write that meets a foreign lock is told [`Verdict::WaitsForLock`]
-    /// after a short time, so that it does not hold up its neighbours.
+    /// Batches of many clients: a write that meets a foreign lock is reported as
+    /// [`Verdict::WaitsForLock`] after a short time, so that it does not delay its neighbours.
     Batches,
     /// One unit that waits for a lock as long as it would have waited by itself.
     LockWait,
@@ -54,7 +55,7 @@ pub enum Purpose {
 /// lane.
 #[async_trait]
 pub trait Sink<W: Work>: Send + Sync + 'static {
-    /// What this sink can do.
+    /// Returns the properties of the sink.
     fn profile(&self) -> &Profile;
 
     /// Opens a connection for one flight at a time. Cancel safe: a dropped future leaves no
@@ -65,8 +66,8 @@ pub trait Sink<W: Work>: Send + Sync + 'static {
     /// will not (a wrong password, a database that is not there).
     async fn connect(&self, purpose: Purpose) -> Result<Box<dyn Executor<W>>, Fault>;
 
-    /// How long a statement of this lane may take, counted from its arrival, as far as its clients'
-    /// settings are known (PostgreSQL's `statement_timeout`); `None`: as long as it takes. A
+    /// Returns the time that a statement of this lane may take, counted from its arrival, as far as
+    /// its clients' settings are known (PostgreSQL's `statement_timeout`); `None` for no limit. A
     /// unit that has waited so long without having left is answered in the database's words
     /// ([`Fault::late`]).
     fn statement_timeout(&self) -> Option<Duration> {
@@ -96,8 +97,8 @@ pub trait Executor<W: Work>: Send {
     /// always lets it end.
     async fn execute(&mut self, units: &[Unit<W>]) -> Report<W::Done>;
 
-    /// The unit that is executed next arrived then: what its client allows it to take, and to wait
-    /// for a lock, counts from there. Told by lanes to connections for [`Purpose::LockWait`].
+    /// Notes when the unit arrived that is executed next: its time limits and its lock timeout
+    /// count from there. Called by lanes on connections for [`Purpose::LockWait`].
     fn arrived(&mut self, at: Instant) {
         let _ = at;
     }
@@ -139,7 +140,7 @@ impl Rung {
     }
 }
 
-/// What a batch took.
+/// The cost of a batch.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
     /// Writes by rung, in the order of [`Rung::ALL`].
@@ -165,24 +166,23 @@ impl Tally {
     }
 }
 
-/// What became of one unit in a batch.
+/// The report on one unit of a batch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict<D> {
-    /// Its final outcome.
+    /// The final outcome.
     Final(UnitOutcome<D>),
-    /// It was rolled back for no fault of its own (deadlock, serialization failure, a connection
-    /// that ended before the commit was sent): certainly not written, to be run again in a
-    /// smaller batch. The fault is reported if that goes on. A fault of the class
+    /// Rolled back for no fault of the unit (deadlock, serialization failure, a connection that
+    /// ended before the commit was sent): certainly not written, to be run again in a smaller
+    /// batch. The fault is reported if that goes on. A fault of the class
     /// [`crate::FaultClass::Conflict`] with code 55P03 says that another process holds the whole
-    /// database: then it runs again in a batch of any size, until it has waited for
+    /// database: then the unit runs again in a batch of any size, until it has waited for
     /// [`crate::Limits::away_wait`].
     RolledBack(Fault),
-    /// It waits for a lock that somebody else holds: certainly not written, to be run on a
-    /// connection of its own.
+    /// Waiting for a lock of another session: certainly not written, to be run on a connection of
+    /// its own.
     WaitsForLock(Fault),
-    /// It follows a unit of its source that is reported as [`Verdict::RolledBack`] or
+    /// Not tried, because an earlier unit of its source is reported as [`Verdict::RolledBack`] or
     /// [`Verdict::WaitsForLock`]: certainly not written, to be run once that one has its outcome.
-    /// It was not tried.
     NotTried,
 }
 
@@ -197,12 +197,12 @@ impl<D: Clone> Verdict<D> {
     }
 }
 
-/// What an [`Executor`] says of a batch.
+/// The report of an [`Executor`] on a batch.
 #[derive(Clone, Debug)]
 pub struct Report<D> {
     /// One for each unit, in order.
     pub verdicts: Vec<Verdict<D>>,
-    /// What it took.
+    /// The cost of the batch.
     pub tally: Tally,
     /// False once the connection cannot be used any more.
     pub usable: bool,

@@ -1,6 +1,6 @@
-//! Who asks.
+//! The identity of a client's stream of writes.
 
-/// Who asks: one client's ordered stream of writes (a connection, a request, a body). Units of one
+/// Identifies one client's ordered stream of writes (a connection, a request, a body). Units of one
 /// source keep their order; sources take turns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct SourceId(pub u64);

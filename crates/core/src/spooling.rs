@@ -15,8 +15,8 @@ use crate::work::Work;
 #[async_trait]
 pub trait Spooling<W: Work>: Debug + Send + Sync + 'static {
     /// Takes units as a lane's intake does, and answers each of them with success once it is
-    /// durable in the spool. What is answered stands for an outcome that is not known yet: each
-    /// write is told [`Work::Done`]'s default.
+    /// durable in the spool. The outcome itself is not known yet: each write gets [`Work::Done`]'s
+    /// default.
     fn intake(&self) -> &Intake<W>;
 
     /// A place behind all that was acknowledged before this is asked.
@@ -28,8 +28,8 @@ pub trait Spooling<W: Work>: Debug + Send + Sync + 'static {
         false
     }
 
-    /// How far the database has come, where that is known: for telling clients how much is still
-    /// before them.
+    /// Returns the position that the database has reached, if it is known: for telling clients how
+    /// much is still before them.
     fn level(&self) -> Option<SpoolPlace> {
         None
     }
@@ -42,7 +42,8 @@ pub trait Spooling<W: Work>: Debug + Send + Sync + 'static {
     async fn applied(&self, place: &SpoolPlace) -> Result<(), Fault>;
 }
 
-/// A place in a spool, as clients are told it: all of a spool's partitions, each up to a position.
+/// A place in a spool, in the form that clients get: all of a spool's partitions, each up to a
+/// position.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SpoolPlace {
     /// The spool's name.

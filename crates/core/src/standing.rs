@@ -1,11 +1,11 @@
-//! How the writes of a table share statements and transactions, as far as the sink has met them:
-//! for operators.
+//! The way in which the writes of a table share statements and transactions, as far as the sink has
+//! met them: for operators.
 
 use crate::apart::Apart;
 use crate::name::TableName;
 use crate::shape::Op;
 
-/// How much a write may share with its neighbours in a batch. Greater is more.
+/// The degree to which a write may share with its neighbours in a batch. Greater is more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Level {
     /// Nothing: it is a statement and a transaction of its own.
@@ -27,7 +27,7 @@ impl Level {
     }
 }
 
-/// What became of the proof for some of the writes to one table.
+/// The result of the proof for some of the writes to one table.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Standing {
     /// The table, as clients have named it.
@@ -36,7 +36,7 @@ pub struct Standing {
     pub ops: Box<[Op]>,
     /// The most that they share.
     pub level: Level,
-    /// What keeps them from sharing more; `None` where nothing does.
+    /// The reason why the writes do not share more; `None` if they share all.
     pub why: Option<Apart>,
 }
 

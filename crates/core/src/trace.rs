@@ -1,9 +1,9 @@
-//! Traces: what a request went through on its way to the database, told to those who collect such
-//! things (OpenTelemetry).
+//! Traces: the way of a request to the database, reported to collectors of traces (OpenTelemetry).
 //!
-//! A frontend begins a [`TracedRequest`] where it has a [`Tracer`] and the request is sampled, and
-//! hands its [`Trace`] over with the units. Whoever works on them notes there what it did. Where
-//! nothing is traced there is no tracer, and no `Trace` anywhere: that costs a look at an `Option`.
+//! A frontend begins a [`TracedRequest`] if it has a [`Tracer`] and the request is sampled, and
+//! hands its [`Trace`] over with the units. Each part that works on the units notes there what it
+//! did. Without tracing there is no tracer, and no `Trace` anywhere: that costs a look at an
+//! `Option`.
 //!
 //! A batch serves many requests, so it is nobody's child: its span links to those of its requests,
 //! and theirs to it.

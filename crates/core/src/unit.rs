@@ -16,8 +16,8 @@ pub struct Unit<W> {
     has_long_answer: bool,
 }
 
-/// What a queued unit costs besides its values: queue entry, reply, outcome. Measured generously,
-/// so that the memory budget errs on the safe side.
+/// The memory of a queued unit besides its values: queue entry, reply, outcome. Measured
+/// generously, so that the memory budget errs on the safe side.
 pub const UNIT_OVERHEAD: usize = 160;
 
 impl<W: Work> Unit<W> {
@@ -44,7 +44,7 @@ impl<W: Work> Unit<W> {
         }
     }
 
-    /// What each of its writes does, in order.
+    /// Returns the operations of its writes, in order.
     pub fn ops(&self) -> impl Iterator<Item = Op> {
         self.work.iter().map(W::op)
     }
@@ -61,9 +61,9 @@ impl<W> Unit<W> {
         self.source = source;
     }
 
-    /// Who asks. Units of one source may rely on each other: the later one must neither be executed
-    /// nor be seen before the earlier one. [`SourceId::OWN`] for a unit that was built and
-    /// given to nobody.
+    /// Returns the source of the unit. Units of one source may rely on each other: the later one
+    /// must neither be executed nor be seen before the earlier one. [`SourceId::OWN`] for a unit
+    /// that was not handed over yet.
     pub fn source(&self) -> SourceId {
         self.source
     }

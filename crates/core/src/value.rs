@@ -70,7 +70,7 @@ impl Value {
     }
 }
 
-/// Whether a text is a number as JSON writes them (RFC 8259, section 6).
+/// True if a text is a number as JSON writes them (RFC 8259, section 6).
 pub fn is_number(text: &[u8]) -> bool {
     let digits = |text: &[u8]| text.iter().take_while(|b| b.is_ascii_digit()).count();
     let text = text.strip_prefix(b"-").unwrap_or(text);

@@ -1,4 +1,4 @@
-//! What a lane carries.
+//! The work of a lane.
 
 use std::fmt::Debug;
 
@@ -11,10 +11,10 @@ use crate::shape::Op;
 /// A lane and all that stands before it is generic over its kind of work, so that the two meet
 /// nowhere but in a database that can execute both.
 pub trait Work: Clone + Debug + Send + Sync + 'static {
-    /// What the client is told where it succeeded.
+    /// The client's answer if the work succeeded.
     type Done: Clone + Debug + Default + PartialEq + Send + Sync + 'static;
 
-    /// What it does.
+    /// Returns the operation.
     fn op(&self) -> Op;
 
     /// The table that it is about.

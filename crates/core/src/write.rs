@@ -15,7 +15,7 @@ pub type Row = Box<[Value]>;
 /// An insert, upsert, update, delete or read of one row.
 #[derive(Clone, Debug)]
 pub struct RowWrite {
-    /// What is done, and where.
+    /// The statement without its values.
     pub shape: Arc<Shape>,
     /// With which values.
     pub row: Row,

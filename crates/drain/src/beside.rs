@@ -110,8 +110,8 @@ impl Connection {
         let report = self.books.execute(&[Unit::of(kept)]).await;
         whole.usable &= report.usable;
         match report.verdicts.into_iter().next() {
-            Some(Verdict::Final(Ok(told))) => {
-                put(&mut dones, &own, told);
+            Some(Verdict::Final(Ok(done))) => {
+                put(&mut dones, &own, done);
                 Verdict::Final(Ok(dones))
             }
             Some(Verdict::Final(Err(failed))) => {
@@ -123,8 +123,8 @@ impl Connection {
         }
     }
 
-    /// Executes the writes at these places, one by one. What comes back is what the whole unit is
-    /// told where one of them did not succeed.
+    /// Executes the writes at these places, one by one. Returns the verdict on the whole unit if
+    /// one of them did not succeed.
     async fn write(
         &mut self,
         unit: &Unit<RowWrite>,
@@ -157,7 +157,7 @@ impl Connection {
         let mut refused = None;
         for (at, verdict) in places.iter().zip(report.verdicts) {
             match verdict {
-                Verdict::Final(Ok(told)) => put(dones, &[*at], told),
+                Verdict::Final(Ok(done)) => put(dones, &[*at], done),
                 Verdict::Final(Err(why)) if why.fault.class == FaultClass::Unknown => {
                     return Some(failed(*at, why.fault));
                 }
@@ -171,7 +171,8 @@ impl Connection {
         refused
     }
 
-    /// Whether a write can be done twice. `keys`: what is known of tables by now.
+    /// Returns true if a write can be executed twice. `keys`: the primary keys that are known by
+    /// now.
     async fn repeats(
         &mut self,
         write: &RowWrite,
@@ -224,8 +225,8 @@ fn is_of_books(write: &RowWrite) -> bool {
     table.schema.is_none() && is_own(&table.table)
 }
 
-fn put(dones: &mut Dones<RowDone>, places: &[usize], told: Dones<RowDone>) {
-    for (at, done) in places.iter().zip(told) {
+fn put(dones: &mut Dones<RowDone>, places: &[usize], done: Dones<RowDone>) {
+    for (at, done) in places.iter().zip(done) {
         if let Some(slot) = dones.get_mut(*at) {
             *slot = done;
         }

@@ -15,7 +15,7 @@ use crate::progress::Progress;
 use crate::trimmer;
 use crate::worker::Worker;
 
-/// How often the metrics of what only time changes are brought up to date.
+/// The interval at which metrics that change with time alone are updated.
 const LOOK: Duration = Duration::from_secs(1);
 
 /// Applies a spool to a database.
@@ -59,7 +59,7 @@ impl Drain {
         })
     }
 
-    /// How far it is.
+    /// Returns the drain's progress, which outlives the drain.
     pub fn progress(&self) -> Progress {
         self.progress.clone()
     }
@@ -71,8 +71,8 @@ impl Drain {
         self.options.memory.saturating_mul(partitions)
     }
 
-    /// Applies what is there and what comes, until it is told to stop: it ends then after the
-    /// transaction under way.
+    /// Applies what the spool holds and what is appended, until `stop` is cancelled. Then it ends
+    /// after the transaction under way.
     ///
     /// A dropped future ends it at once. Whatever was under way is found out at the next start:
     /// nothing is lost or applied twice.

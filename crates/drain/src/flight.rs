@@ -6,20 +6,21 @@ use windrow_core::{RowWrite, Unit};
 use crate::reader::{Item, Reader, Stopped};
 use crate::sharing::Sharing;
 
-/// What the next unit is to hold.
+/// The content of the next unit.
 #[derive(Clone, Debug)]
 pub(crate) enum Wanted {
     /// As many entries as may share a unit.
     Many,
-    /// So many, and no more.
+    /// Exactly so many entries.
     Exactly(usize),
-    /// So many, and behind them the dead letter of the next.
+    /// This many entries, and after them the dead letter of the next one.
     Letter(usize, Box<DeadLetter>),
-    /// So many, and behind them nothing of the next: it was executed before, under its key.
+    /// This many entries, and after them nothing of the next one, which was executed before under
+    /// its key.
     Without(usize),
 }
 
-/// What a unit stays within; a single entry may go beyond it.
+/// The limits of a unit; a single entry may exceed them.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Bounds {
     pub(crate) entries: usize,
@@ -33,13 +34,13 @@ pub(crate) struct Flight {
     pub(crate) unit: Unit<RowWrite>,
     /// The position behind its last entry.
     pub(crate) to: u64,
-    /// Writes that move the progress, in front of all others.
+    /// The number of writes that move the progress, which come before all others.
     pub(crate) progress: usize,
     /// Where the writes of each entry end in the unit.
     ends: Vec<usize>,
     /// The dead letter that stands for its last entry.
     pub(crate) letter: Option<Box<DeadLetter>>,
-    /// It holds as many entries as was thought to be good.
+    /// True if the unit holds as many entries as its size allowed.
     pub(crate) is_full_sized: bool,
 }
 
@@ -111,7 +112,7 @@ impl Flight {
     }
 }
 
-/// How many of the entries that come first may share a unit.
+/// Returns how many of the first entries may share a unit.
 fn count(reader: &mut Reader, sharing: &mut Sharing, bounds: Bounds) -> Result<usize, Stopped> {
     let there = reader.items().len().min(bounds.entries).max(1);
     let (mut rows, mut bytes) = (0, 0);

@@ -32,7 +32,7 @@ impl Handle {
         Self { repeats, ..self }
     }
 
-    /// How far the spool has come.
+    /// Returns the progress of the spool.
     pub fn progress(&self) -> &Progress {
         &self.progress
     }

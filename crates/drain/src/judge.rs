@@ -1,28 +1,28 @@
-//! What an executor's report means. Pure.
+//! The meaning of an executor's report. Pure.
 
 use windrow_bookkeeping::PROGRESS;
 use windrow_core::{Fault, FaultClass, Report, Retry, RowDone, UnitFault, Verdict};
 
-/// What became of a unit that holds the writes of entries behind those of the progress.
+/// The outcome of a unit that holds writes of the progress and then those of entries.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Judged {
-    /// It is committed.
+    /// The unit is committed.
     Applied,
-    /// It is committed, but the row of the progress was not where it had been.
-    AppliedAnew,
-    /// It is not written: the row of the progress has moved. Or that is what it looks like: a
-    /// failure that names no write may look the same.
+    /// The unit is committed, but the row of the progress was missing before.
+    AppliedToNewRow,
+    /// Nothing is written: another process has moved the row of the progress. A failure that names
+    /// no write may look the same.
     Overtaken(Fault),
-    /// It may be committed or not.
+    /// The unit may be committed or not.
     Unknown(Fault),
-    /// It is not written, for no fault of its own.
+    /// Nothing is written, for no fault of the unit.
     Again(Fault),
-    /// It is not written: somebody else holds a lock.
+    /// Nothing is written: another session holds a lock.
     Locked(Fault),
-    /// It is not written: the database does not take what Windrow keeps for itself.
+    /// Nothing is written: the database refuses the row of the progress.
     NoProgress(Fault),
-    /// It is not written: the database refuses the write at this place of the unit, or does not
-    /// say which.
+    /// Nothing is written: the database refuses the write at this place of the unit, or does not
+    /// say which one.
     Refused(Option<usize>, Fault),
 }
 
@@ -34,7 +34,7 @@ pub(crate) fn judge(report: Report<RowDone>, progress: usize) -> Judged {
             let had_row = dones.first().is_none_or(|done| done.rows > 0);
             match progress < 2 || had_row {
                 true => Judged::Applied,
-                false => Judged::AppliedAnew,
+                false => Judged::AppliedToNewRow,
             }
         }
         Some(Verdict::Final(Err(failed))) => judge_fault(failed, progress),
@@ -155,7 +155,7 @@ mod tests {
             judged(Verdict::Final(Ok(dones.into_iter().collect())))
         };
         assert_eq!(done(1), Judged::Applied);
-        assert_eq!(done(0), Judged::AppliedAnew);
+        assert_eq!(done(0), Judged::AppliedToNewRow);
     }
 
     #[test]

@@ -6,11 +6,11 @@
 //!                  '----------- Progress: how far it is <-----'
 //! ```
 //!
-//! **Exactly once.** A transaction holds the writes of some entries, and in front of them those
-//! that move the row of `windrow_progress` from the position before them to the one behind them.
-//! So the row tells, whatever happened: after a crash, and after a commit of which no answer came.
-//! Two who apply the same entries at the same time cannot both commit, because the row's key
-//! refuses the second.
+//! **Exactly once.** A transaction holds the writes of some entries, and before them those that
+//! move the row of `windrow_progress` from the position before the entries to the one after them.
+//! So this row is right after a crash, and after a commit without an answer. Two processes that
+//! apply the same entries at the same time cannot both commit, because the row's key refuses the
+//! second.
 //!
 //! **What the database refuses** becomes a dead letter: a row of `windrow_rejected`, written in the
 //! same transaction in place of the entry's writes. Where it is too large for the table, the entry

@@ -159,7 +159,7 @@ impl DrainMetrics {
     }
 }
 
-/// What one partition counts.
+/// The counters and gauges of one partition.
 #[derive(Debug)]
 pub(crate) struct Meters {
     entries: Gauge,

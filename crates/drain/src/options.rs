@@ -1,9 +1,9 @@
-//! What a drain may take.
+//! Limits of a drain.
 
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// What a drain may take. By default nothing needs setting.
+/// Limits of a drain. By default nothing needs setting.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// Bytes of entries that are in memory at most for each partition, read and not applied yet.
@@ -13,15 +13,16 @@ pub struct Options {
     pub unit_bytes: usize,
     /// Entries of the first transaction. How many later ones take follows from how it goes.
     pub first_entries: usize,
-    /// How long what was applied stays in the spool: a database that loses its last commits in a
-    /// crash finds them there.
+    /// The time for which applied entries stay in the spool: a database that loses its last commits
+    /// in a crash finds them there.
     pub keep: Duration,
     /// The pause between attempts where trying again soon would not help: a wrong password, a right
     /// that is missing.
     pub long_pause: Duration,
-    /// How long an entry that fails by itself is tried again where the failure is mostly nobody's
-    /// fault: a conflict, or a statement that takes too long. Then it is refused.
-    pub patience: Duration,
+    /// The time for which an entry that fails by itself is tried again, if such a failure is mostly
+    /// not the fault of a write: a conflict, or a statement that takes too long. After that time
+    /// the entry is refused.
+    pub refuse_after: Duration,
     /// The folder for entries that do not fit into the table of dead letters, each in a file. It
     /// is made if it is not there. `None`: such an entry is tried again until the table takes it,
     /// and holds up what is behind it.
@@ -36,7 +37,7 @@ impl Default for Options {
             first_entries: 256,
             keep: Duration::from_secs(10),
             long_pause: Duration::from_secs(10),
-            patience: Duration::from_secs(60),
+            refuse_after: Duration::from_secs(60),
             aside: None,
         }
     }

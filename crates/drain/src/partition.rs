@@ -1,4 +1,4 @@
-//! What is known of a partition on its way into the database: written by its worker, read by all.
+//! The state of a partition on its way into the database: written by its worker, read by all.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
@@ -11,8 +11,8 @@ use windrow_spool::{Log, LogStatus};
 use crate::metrics::Meters;
 use crate::status::{DrainState, PartitionStatus};
 
-/// How often the database is asked how far it is while nothing is applied, as long as what was
-/// applied last is kept.
+/// The interval at which an idle worker asks the database how far it is, as long as the entries
+/// applied last are kept.
 const ASK: Duration = Duration::from_secs(1);
 
 const CANNOT: &str = "the spool cannot be applied; it is tried again";
@@ -23,12 +23,12 @@ pub(crate) struct Partition {
     pub(crate) log: Arc<dyn Log>,
     pub(crate) meters: Meters,
     reached: watch::Sender<Reached>,
-    /// How many wait for the database to reach a position.
+    /// The number of requests that wait for the database to reach a position.
     waiting: watch::Sender<usize>,
     doing: Mutex<Doing>,
 }
 
-/// How far the database has come.
+/// The position that the database has reached.
 #[derive(Clone, Debug, Default)]
 struct Reached {
     /// The first position that is not applied; `None` until the database was asked.
@@ -100,7 +100,7 @@ impl Partition {
         Follower(self.reached.subscribe())
     }
 
-    /// Ends once somebody waits for the database to reach a position. Cancel safe.
+    /// Ends once a request waits for the database to reach a position. Cancel safe.
     pub(crate) async fn awaited(&self) {
         let mut waiting = self.waiting.subscribe();
         // The sender cannot go: it stands beside.
@@ -289,12 +289,12 @@ impl Drop for Waits<'_> {
     }
 }
 
-/// Who wants to know how far the database has come.
+/// A view of the position that the database has reached.
 #[derive(Debug)]
 pub(crate) struct Follower(watch::Receiver<Reached>);
 
 impl Follower {
-    /// How far it has come, when it came there, and when the database last said so.
+    /// Returns the position, when the database reached it, and when the database last reported it.
     pub(crate) fn position(&mut self) -> Option<(u64, Instant, Instant)> {
         let reached = self.0.borrow_and_update();
         let (came, heard) = reached.since?;

@@ -1,4 +1,4 @@
-//! How far a spool has come, for those who wait for it and for operators.
+//! The progress of a spool, for operators and for requests that wait for it.
 
 use std::sync::Arc;
 
@@ -8,8 +8,8 @@ use windrow_spool::SpoolId;
 use crate::partition::Partition;
 use crate::status::DrainStatus;
 
-/// How far a spool has come on its way into the database. Cheap to clone; stays valid when the
-/// drain has ended.
+/// The progress of a spool on its way into the database. Cheap to clone; stays valid when the drain
+/// has ended.
 #[derive(Clone, Debug)]
 pub struct Progress(Arc<Inner>);
 
@@ -83,8 +83,8 @@ impl Progress {
         }
     }
 
-    /// What is being done at this moment. Cheap: nothing is read from files or the database.
-    /// Cancel safe.
+    /// Returns the state of the drain at this moment. Cheap: nothing is read from files or the
+    /// database. Cancel safe.
     pub async fn status(&self) -> DrainStatus {
         let mut partitions = Vec::new();
         for partition in &self.0.partitions {

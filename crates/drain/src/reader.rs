@@ -19,7 +19,7 @@ pub(crate) struct Item {
     pub(crate) written: SystemTime,
     origin: Origin,
     pub(crate) payload: Bytes,
-    /// Its writes, until they are taken for a unit.
+    /// The decoded writes, until a unit takes them.
     writes: Option<Vec<RowWrite>>,
     /// Rows that it writes.
     pub(crate) rows: usize,
@@ -33,7 +33,7 @@ impl Item {
         name_of(self.origin)
     }
 
-    /// What it takes in memory.
+    /// Returns the bytes that the item takes in memory.
     fn held(&self) -> usize {
         self.bytes + self.payload.len()
     }
@@ -49,11 +49,11 @@ pub(crate) fn name_of(origin: Origin) -> Box<str> {
 pub(crate) enum Stopped {
     /// The log was closed, or takes nothing more.
     Closed,
-    /// It could not be read at this moment.
+    /// The log could not be read at this moment.
     Later(SpoolFault),
-    /// What comes next is gone: somebody else has applied it, or the database is too old.
+    /// The next entries are gone: another process has applied them, or the database is too old.
     Behind,
-    /// What comes next cannot be applied.
+    /// The next entry cannot be applied.
     Never(Box<str>),
 }
 
@@ -65,7 +65,7 @@ pub(crate) struct Reader {
     raw: VecDeque<Entry>,
     /// Decoded, in order.
     items: VecDeque<Item>,
-    /// What the items take in memory.
+    /// Bytes that the items take in memory.
     held: usize,
     most: usize,
     /// Why nothing comes behind them.
@@ -101,7 +101,7 @@ impl Reader {
         item.map_or_else(|| self.position(), |item| item.position)
     }
 
-    /// What is there, in order.
+    /// Returns the entries that are read, in order.
     pub(crate) fn items(&self) -> &VecDeque<Item> {
         &self.items
     }
@@ -173,15 +173,15 @@ impl Reader {
         Ok(item.writes.as_deref().unwrap_or_default())
     }
 
-    /// The same, for a unit. If they are asked for again they are decoded anew, which only units
-    /// need that did not go well.
+    /// Takes the writes of the entry at this place for a unit. If the unit fails, the next call
+    /// decodes them again.
     pub(crate) fn take_writes(&mut self, place: usize) -> Result<Vec<RowWrite>, Unreadable> {
         self.writes(place)?;
         let item = self.items.get_mut(place);
         Ok(item.and_then(|item| item.writes.take()).unwrap_or_default())
     }
 
-    /// So many entries are applied.
+    /// Removes so many entries, which are applied.
     pub(crate) fn pop(&mut self, entries: usize) {
         for item in self.items.drain(..entries.min(self.items.len())) {
             self.held -= item.held();

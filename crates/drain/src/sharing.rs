@@ -7,16 +7,16 @@ use std::time::Duration;
 use tokio::time::Instant;
 use windrow_core::{Database, Level, Op, RowWrite, Shape, TableName};
 
-/// How long it is believed: a table may be changed at any moment.
+/// The time for which an answer is used: a table may be changed at any moment.
 const BELIEVED: Duration = Duration::from_secs(1);
 
-/// What is known of how writes share a transaction.
+/// The writes that may share a transaction with others.
 pub(crate) struct Sharing {
     database: Arc<dyn Database>,
     /// False for those that must be alone in theirs.
     known: HashMap<TableName, Vec<(Op, bool)>>,
     asked: Option<Instant>,
-    /// What was asked last, because the next write nearly always has the same shape.
+    /// The last shape that was looked up: the next write nearly always has the same one.
     last: Option<(Arc<Shape>, Option<bool>)>,
 }
 
@@ -36,8 +36,8 @@ impl Sharing {
         writes.iter().all(|write| self.shares(write) == Some(true))
     }
 
-    /// Asks the database's notes anew: before a unit is formed, if that was long ago or if the
-    /// entry that comes first is not known.
+    /// Reads the database's notes again, if they are old or do not know the entry that comes first.
+    /// Called before a unit is formed.
     pub(crate) fn renew(&mut self, first: &[RowWrite]) {
         let is_old = self.asked.is_none_or(|asked| asked.elapsed() > BELIEVED);
         if !is_old && first.iter().all(|write| self.shares(write).is_some()) {

@@ -1,6 +1,6 @@
-//! How many entries go into a transaction. Pure.
+//! The number of entries in a transaction. Pure.
 
-/// How many entries the next transaction takes at most.
+/// The largest number of entries of the next transaction.
 ///
 /// It doubles as long as all goes well. Behind a refusal it is about twice what went well before
 /// the refused entry: where every tenth entry is refused, a good one is tried about twice, and
@@ -24,7 +24,7 @@ impl Size {
         self.entries
     }
 
-    /// So many entries went well together.
+    /// Notes that so many entries were committed together.
     pub(crate) fn applied(&mut self, entries: usize) {
         if entries >= self.entries {
             self.entries = (self.entries * 2).min(self.most);
@@ -36,7 +36,7 @@ impl Size {
         self.entries = self.entries.min((behind * 2).max(2)).min(self.most);
     }
 
-    /// They did not go well together, and it is not known which one is the reason.
+    /// Notes that the entries failed together, and that the one to blame is not known.
     pub(crate) fn halve(&mut self) {
         self.entries = (self.entries / 2).max(1);
     }

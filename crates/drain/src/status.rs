@@ -1,4 +1,4 @@
-//! What a drain is doing at this moment, for operators.
+//! The state of a drain at one moment, for operators.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use windrow_spool::SpoolId;
 pub struct DrainStatus {
     /// The spool's name.
     pub spool: SpoolId,
-    /// Its partitions, in their order.
+    /// The partitions of the spool, in their order.
     pub partitions: Vec<PartitionStatus>,
 }
 
@@ -30,10 +30,10 @@ pub struct PartitionStatus {
     /// Bytes of the spool's files that count against its limit. Files go as a whole, and some time
     /// after they were applied.
     pub bytes: u64,
-    /// How long ago the oldest entry that is not applied was written, by the clock of the gateway
-    /// that wrote it; `None` without entries.
+    /// The age of the oldest entry that is not applied, by the clock of the gateway that wrote it;
+    /// `None` without entries.
     pub age: Option<Duration>,
-    /// What is being done.
+    /// The current activity.
     pub state: DrainState,
     /// Entries that were applied since the start, with those that became dead letters.
     pub applied_entries: u64,
@@ -41,10 +41,10 @@ pub struct PartitionStatus {
     pub rejected_entries: u64,
 }
 
-/// What is being done with a partition.
+/// The activity of a partition.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum DrainState {
-    /// It has not been begun.
+    /// The worker has not begun.
     #[default]
     Starting,
     /// Entries are being applied.

@@ -8,7 +8,7 @@ use windrow_spool::Position;
 
 use crate::partition::Partition;
 
-/// How often it is noted how far the database has come, so that trimming takes little.
+/// The interval at which the database's position is noted, so that trimming costs little.
 const LOOK: Duration = Duration::from_secs(1);
 
 /// Gives up the entries of a partition once they have been applied for a while. Never ends. Cancel
@@ -98,7 +98,7 @@ mod tests {
         noted.note(at(2), 8);
         assert_eq!(noted.older(at(9), keep), None);
         assert_eq!(noted.older(at(11), keep), Some(5));
-        // The database has lost what it had told.
+        // The database has lost commits that it had reported.
         noted.note(at(11), 6);
         assert_eq!(noted.older(at(15), keep), None);
         assert_eq!(noted.older(at(21), keep), Some(6));

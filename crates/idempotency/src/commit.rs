@@ -26,7 +26,8 @@ pub(crate) struct Commit {
 }
 
 impl Commit {
-    /// What each part is told. To be run as a task: it is not to end early.
+    /// Executes the parts of a request and stores their outcomes. Runs as a task, because it must
+    /// not end early.
     pub(crate) async fn run(
         self,
         parts: Vec<Part>,
@@ -51,8 +52,8 @@ impl Commit {
         Ok(outcomes)
     }
 
-    /// Looks what an earlier request was told, for all parts that have failed; stores the failures
-    /// of those that were not executed before.
+    /// Reads the stored outcomes of all parts that failed because they were executed before. Stores
+    /// the failures of parts that were not.
     async fn settle(
         &self,
         parts: &[Part],
@@ -75,7 +76,7 @@ impl Commit {
             match found {
                 Ok(Some(executed)) => {
                     self.under_way.replayed.store(true, Ordering::Relaxed);
-                    *outcome = told(part, &executed, self.under_way.own)?;
+                    *outcome = outcome_of(part, &executed, self.under_way.own)?;
                 }
                 Ok(None) if !is_open => refused.push(at),
                 // Of the part itself no more is known than before.
@@ -96,7 +97,8 @@ impl Commit {
         }
     }
 
-    /// Stores why parts were refused. Where somebody else was faster, theirs counts.
+    /// Stores the failures of refused parts. If another request has stored an outcome first, that
+    /// one counts.
     async fn store_failures(
         &self,
         parts: &[Part],
@@ -130,13 +132,13 @@ impl Commit {
             if let (Some(part), Some(outcome), Ok(Some(executed))) =
                 (parts.get(at), outcomes.get_mut(at), found)
             {
-                *outcome = told(part, &executed, self.under_way.own)?;
+                *outcome = outcome_of(part, &executed, self.under_way.own)?;
             }
         }
         Ok(())
     }
 
-    /// Stores what parts were told, where it is not what was foretold.
+    /// Stores the outcomes of parts, if they differ from the predicted ones.
     async fn complete(&self, parts: &[Part], outcomes: &Outcomes<RowDone>) {
         if self.under_way.own {
             return;
@@ -159,7 +161,7 @@ impl Commit {
         if let Some(fault) = failure {
             tracing::warn!(
                 %fault, count,
-                "what requests with keys were told was not stored; a repetition is told that it was executed, and no more"
+                "outcomes of requests with keys were not stored; a repetition is answered that it was executed, without its values"
             );
         }
     }
@@ -206,9 +208,13 @@ impl Commit {
     }
 }
 
-/// What an earlier request was told of this part. `own`: it was this one, whose connection was
-/// lost.
-fn told(part: &Part, executed: &Executed, own: bool) -> Result<UnitOutcome<RowDone>, Refused> {
+/// Returns the stored outcome of this part. `own`: this request executed the part itself and lost
+/// its connection.
+fn outcome_of(
+    part: &Part,
+    executed: &Executed,
+    own: bool,
+) -> Result<UnitOutcome<RowDone>, Refused> {
     if *executed.request != *part.fingerprint.to_string() {
         return Err(Refused::mismatch());
     }

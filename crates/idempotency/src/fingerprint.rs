@@ -1,4 +1,4 @@
-//! What tells two requests apart that have the same key.
+//! Fingerprints, which tell apart two requests with the same key.
 
 use sha2::{Digest as _, Sha256};
 use windrow_core::{Key, Name, OnConflict, Op, Returning, RowWrite, Shape, Value};

@@ -3,7 +3,7 @@
 use windrow_bookkeeping::KeyPart;
 use windrow_core::Fault;
 
-/// What a client calls one request of its own, and all repetitions of it.
+/// A client's name for one of its requests and all repetitions of it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct IdempotencyKey(Box<str>);
 
@@ -58,7 +58,7 @@ impl IdempotencyKey {
     }
 }
 
-/// What stands up to the closing quotation mark, which ends the text.
+/// Returns the text up to the closing quotation mark, which must be the last character.
 fn unquoted(text: &str) -> Option<String> {
     let mut characters = text.strip_suffix('"')?.chars();
     let mut out = String::with_capacity(text.len());

@@ -1,4 +1,4 @@
-//! What executes requests with keys.
+//! The entrance for requests with keys.
 
 use std::fmt;
 use std::sync::Arc;
@@ -50,7 +50,7 @@ impl Keys {
         self.for_all.then(|| KeyedRequest::new(begun()))
     }
 
-    /// Whether requests without a key are executed under one of the gateway's own.
+    /// True if requests without a key are executed under a key of the gateway's own.
     pub fn is_for_all(&self) -> bool {
         self.for_all
     }

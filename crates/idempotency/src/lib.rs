@@ -1,10 +1,10 @@
 //! Requests that are sent twice are executed once.
 //!
-//! A client gives its request a key, and sends it again with the same key where it has got no
-//! answer. Each unit of the request has a row of its own in the table
-//! [`windrow_bookkeeping::IDEMPOTENCY`], which is inserted in the unit's own transaction: so
-//! the database itself decides whether the unit was executed, whichever side has crashed, and
-//! keeps a second execution out. The row keeps what the client was told.
+//! A client gives its request a key, and sends it again with the same key if it got no answer. Each
+//! unit of the request has a row of its own in the table [`windrow_bookkeeping::IDEMPOTENCY`],
+//! which is inserted in the unit's own transaction. So the database itself decides if the unit was
+//! executed, whichever side has crashed, and prevents a second execution. The row keeps the outcome
+//! that the client got.
 //!
 //! | module | what it holds |
 //! | --- | --- |
@@ -15,17 +15,17 @@
 //! | `part`, `commit` | one unit of a request; having units committed that were not before |
 //! | [`refused`] | why a request is not executed |
 //! | `fingerprint` | what tells two requests apart that have the same key |
-//! | `stored` | what a client was told, as bytes |
+//! | `stored` | outcomes that clients got, as bytes |
 //! | [`mod@sweep`] | forgetting keys that are old |
 //!
-//! **What is promised.** A unit is executed once, however often its request is sent, until its key
-//! is forgotten. A request that is sent again gets what the first one was told: what was done, and
-//! errors of the database too. What a database that was away or a full memory budget refused was
-//! not executed, and is tried again.
+//! **Promised.** A unit is executed once, however often its request is sent, until its key is
+//! forgotten. A repeated request gets the outcomes of the first one: results, and errors of the
+//! database too. A refusal by a database that was away or a full memory budget means that nothing
+//! was executed, and the unit is tried again.
 //!
-//! **What is not.** What an insert without returned values is told is foretold, and stored in the
-//! transaction that executes it. What all others are told is stored behind it: where Windrow is
-//! killed between the two, the next request is told that it was executed, and not what it gave.
+//! **Not promised.** The outcome of an insert without returned values is predicted, and stored in
+//! the transaction that executes the insert. All other outcomes are stored after it: if Windrow is
+//! killed between the two, a repetition is answered that the unit was executed, without its values.
 
 mod commit;
 mod fingerprint;

@@ -31,7 +31,7 @@ impl Part {
     }
 }
 
-/// What a unit was told, without the row in front of it that keeps it from being executed twice.
+/// Returns the outcome of a unit without that of its first row, which prevents a second execution.
 pub fn without_mark(outcome: UnitOutcome<RowDone>) -> UnitOutcome<RowDone> {
     match outcome {
         Ok(dones) => Ok(dones.into_iter().skip(1).collect()),
@@ -42,7 +42,7 @@ pub fn without_mark(outcome: UnitOutcome<RowDone>) -> UnitOutcome<RowDone> {
     }
 }
 
-/// What writes do of which that is certain beforehand: they insert one row each.
+/// Returns the outcome of writes if it is certain beforehand: they insert one row each.
 pub(crate) fn foretold(writes: &[RowWrite]) -> Option<Dones<RowDone>> {
     let is_certain = |write: &RowWrite| {
         let shape = &write.shape;

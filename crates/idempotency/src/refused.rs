@@ -9,7 +9,7 @@ pub enum Refused {
     UnderWay(Fault),
     /// The key was used for another request.
     Mismatch(Fault),
-    /// What it was handed to refuses, or the table of keys cannot be used.
+    /// The lane or the spool refuses the request, or the table of keys cannot be used.
     Failed(Fault),
 }
 

@@ -18,7 +18,7 @@ use crate::under_way::UnderWay;
 /// request that is several.
 const WHOLE: u64 = 0;
 
-/// What else a request hands over.
+/// The part of the request that is handed over next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Extent {
     /// Nothing: these units are all of it.
@@ -35,25 +35,25 @@ pub struct KeyedRequest {
     progress: Mutex<Progress>,
 }
 
-/// How far a request has come.
+/// The progress of a request.
 #[derive(Clone, Copy, Default)]
 struct Progress {
     /// Parts that have a number; the whole is none of them.
     parts: u64,
-    /// Whether the whole is a part by itself.
+    /// True if the whole request is one part.
     alone: bool,
     /// Of all units so far.
     fingerprint: Fingerprint,
-    /// What an earlier request with the key was in all; `None` before it was looked for.
+    /// The number of parts of an earlier request with the key; `None` before it was looked for.
     earlier: Option<Earlier>,
 }
 
-/// What is known of an earlier request of several units with the same key.
+/// An earlier request of several units with the same key.
 #[derive(Clone, Copy)]
 enum Earlier {
-    /// It has not ended, or there is none.
+    /// The earlier request has not ended, or does not exist.
     Open,
-    /// It had so many parts.
+    /// The earlier request had so many parts.
     Ended(u64),
 }
 
@@ -65,7 +65,7 @@ impl KeyedRequest {
         }
     }
 
-    /// Who asks, where nobody has a source of their own.
+    /// The source of requests whose frontend has none.
     pub fn source(&self) -> SourceId {
         self.under_way.shared.source
     }
@@ -80,9 +80,9 @@ impl KeyedRequest {
         self.under_way.own
     }
 
-    /// Has units committed that were not committed before; what all of them are told, in their
-    /// order. `permit` is memory that was taken for them. Dropping the future keeps nothing from
-    /// being executed and stored: a client that leaves and comes back finds the answer.
+    /// Commits the units that were not committed before. Returns the outcomes of all units, in
+    /// order. `permit` is the memory of the units. Dropping the future stops nothing: the units are
+    /// executed, and a client that returns finds the outcomes.
     ///
     /// Where the connection to the database is lost, the units are tried again for half a minute:
     /// so an outcome that is not known is rare.
@@ -129,8 +129,8 @@ impl KeyedRequest {
         run.await.map_err(ended)?
     }
 
-    /// Puts the row in front of each unit that keeps it from being applied twice by the drain. What
-    /// the spool answers has one success more for each of them: that of the row.
+    /// Adds to each unit the row that prevents the drain from applying the unit twice. The spool's
+    /// answer then has one success more for each unit: that of the row.
     ///
     /// # Errors
     /// [`Refused::Mismatch`] for another request than the one that was remembered with this key.

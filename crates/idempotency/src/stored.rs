@@ -1,4 +1,4 @@
-//! What a client was told, as bytes: JSON, which keeps every value as it was.
+//! Outcomes that clients got, as bytes: JSON, which keeps every value exactly.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -7,13 +7,13 @@ use windrow_core::{
     Dones, Fault, FaultClass, Name, Returned, RowDone, UnitFault, UnitOutcome, Value,
 };
 
-/// What stands in the row of a part.
+/// The content of a part's row.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum Stored {
-    /// It was executed, and this is what each of its writes did.
+    /// The part was executed, with these results of its writes.
     #[serde(rename = "done")]
     Done(Vec<Done>),
-    /// It was refused.
+    /// The part was refused.
     #[serde(rename = "failed")]
     Failed(Failed),
     /// The part stands for a request of so many others, all of which are answered.
@@ -71,7 +71,7 @@ pub(crate) struct Failed {
 }
 
 impl Stored {
-    /// What a unit was told.
+    /// Returns the stored form of a unit's outcome.
     pub(crate) fn of(outcome: &UnitOutcome<RowDone>) -> Self {
         match outcome {
             Ok(dones) => Self::Done(dones.iter().map(Done::of).collect()),
@@ -97,7 +97,7 @@ impl Stored {
         })
     }
 
-    /// What the unit was told; `None` where it stands for others.
+    /// Returns the outcome of the unit; `None` if the row stands for the end of a request.
     pub(crate) fn outcome(self) -> Option<UnitOutcome<RowDone>> {
         match self {
             Self::Done(dones) => Some(Ok(dones.into_iter().map(Done::done).collect::<Dones<_>>())),

@@ -13,8 +13,8 @@ const STEP: usize = 1000;
 /// The shortest and the longest rest between two looks.
 const RESTS: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(3600));
 
-/// Forgets keys once they are older than `age`, at the latest a twentieth of it later, until it is
-/// told to stop. A database that is away keeps them until it is back.
+/// Forgets keys that are older than `age`, at most a twentieth of `age` late, until `stop` is
+/// cancelled. A database that is away keeps them until it is back.
 pub async fn sweep(tables: Arc<dyn Bookkeeping>, age: Duration, stop: CancellationToken) {
     let rest = (age / 20).clamp(RESTS.0, RESTS.1);
     loop {

@@ -1,4 +1,5 @@
-//! What all requests with keys share, and which of them have not ended.
+//! The state that requests with keys share: the lane, the tables, and the requests that have not
+//! ended.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,14 +17,14 @@ use crate::key::IdempotencyKey;
 /// most.
 const REMEMBERED: usize = 16_384;
 
-/// What all requests with keys share.
+/// The state that requests with keys share.
 pub(crate) struct Shared {
     /// Where all that is committed goes: the units, and what is read and stored of them.
     pub(crate) lane: Intake<RowWrite>,
-    /// Who asks for what is read and stored beside the units.
+    /// The source of reads and writes beside the units.
     pub(crate) source: SourceId,
     tables: Arc<dyn Bookkeeping>,
-    /// Whether the table is there.
+    /// True if the table is known to exist.
     prepared: AtomicBool,
     under_way: Mutex<HashSet<IdempotencyKey>>,
     spooled: Mutex<Remembered>,
@@ -66,8 +67,8 @@ impl Shared {
         }
     }
 
-    /// Whether the first unit of a request for the spool is that of the last request with its key;
-    /// true for a key that is not remembered.
+    /// True if the first unit of a request for the spool is that of the last request with its key,
+    /// or if the key is not remembered.
     pub(crate) fn is_same(&self, key: &IdempotencyKey, first: Fingerprint) -> bool {
         let mut spooled = self.spooled.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = spooled.by_key.get(key) {
@@ -83,7 +84,7 @@ impl Shared {
         true
     }
 
-    /// What is known of a part.
+    /// Returns the record of a part.
     pub(crate) async fn read(&self, part: &KeyPart) -> Result<Option<Executed>, Fault> {
         found(self.lane.run(self.source, Unit::one(part.read())).await)
     }
@@ -95,7 +96,7 @@ impl Shared {
     }
 }
 
-/// What reading a part has found.
+/// Returns the record from the outcome of a read.
 pub(crate) fn found(outcome: UnitOutcome<RowDone>) -> Result<Option<Executed>, Fault> {
     let dones = outcome.map_err(|failed| failed.fault)?;
     dones.first().map_or(Ok(None), KeyPart::found)
@@ -105,9 +106,9 @@ pub(crate) fn found(outcome: UnitOutcome<RowDone>) -> Result<Option<Executed>, F
 pub(crate) struct UnderWay {
     pub(crate) shared: Arc<Shared>,
     pub(crate) key: IdempotencyKey,
-    /// It is the gateway's own, and of no use to anybody later.
+    /// True for a key of the gateway's own, which no client will repeat.
     pub(crate) own: bool,
-    /// Whether something of it was found to be executed before.
+    /// True if a part of the request was executed before.
     pub(crate) replayed: AtomicBool,
 }
 

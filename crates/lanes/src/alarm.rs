@@ -1,6 +1,6 @@
-//! One timer for all that is to be done at some time. It is set anew only where it would ring too
-//! late: one that rings too early costs a turn of the loop, one that is set in each turn would cost
-//! time for each batch.
+//! One timer for everything that is due at some time. It is set again only if it would ring too
+//! late: ringing too early costs a turn of the loop, setting it in each turn would cost time for
+//! each batch.
 
 use std::future::poll_fn;
 use std::pin::Pin;

@@ -1,4 +1,4 @@
-//! A database that cannot be reached: since when, and what is told of it.
+//! A database that cannot be reached: since when, and the faults of the writes that wait for it.
 
 use std::time::Duration;
 
@@ -28,7 +28,7 @@ impl Away {
     }
 }
 
-/// What units are told that have waited in vain for a database that cannot be reached.
+/// Returns the fault of units that have waited in vain for a database that cannot be reached.
 pub(crate) fn waited_in_vain(fault: &Fault, away_wait: Duration) -> Fault {
     let millis = away_wait.as_millis();
     unavailable(
@@ -37,8 +37,8 @@ pub(crate) fn waited_in_vain(fault: &Fault, away_wait: Duration) -> Fault {
     )
 }
 
-/// What units are told that came when the database had been away for so long already that they were
-/// not to wait for it.
+/// Returns the fault of units that arrived when the database had been away for too long for them to
+/// wait.
 fn away_before(fault: &Fault, away_for: Duration, away_wait: Duration) -> Fault {
     let (away, limit) = (away_for.as_millis(), away_wait.as_millis());
     unavailable(
@@ -50,13 +50,13 @@ fn away_before(fault: &Fault, away_for: Duration, away_wait: Duration) -> Fault 
 }
 
 fn unavailable(fault: &Fault, waited: &str) -> Fault {
-    let mut told = fault.clone();
-    told.message = format!(
+    let mut reported = fault.clone();
+    reported.message = format!(
         "the database cannot be reached; nothing was written ({waited}): {}",
         fault.message
     )
     .into();
-    told
+    reported
 }
 
 /// Returns the fault of units that have waited in vain for a database that another process holds.

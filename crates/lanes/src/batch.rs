@@ -19,7 +19,7 @@ impl<W: Work> Default for Batch<W> {
     }
 }
 
-/// What a lane must know to answer the units of a batch.
+/// The spans of a batch, from which the lane answers its units.
 #[derive(Debug, Default)]
 pub(crate) struct Manifest {
     /// Whose units they are, in the order of the batch.
@@ -46,7 +46,7 @@ pub(crate) struct Span {
     /// The index of the first of them in the submission.
     pub(crate) first: usize,
     pub(crate) count: usize,
-    /// How often they have been under way before.
+    /// The number of times that they have been under way before.
     pub(crate) attempts: u32,
     pub(crate) arrived: Instant,
 }

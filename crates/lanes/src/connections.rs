@@ -43,7 +43,7 @@ enum State {
     Flying(Flight),
 }
 
-/// What could not be sent off.
+/// A batch that could not be sent off.
 type Unsent<W> = Box<(Vec<Unit<W>>, Flight)>;
 
 /// A batch under way.

@@ -7,7 +7,7 @@ use std::time::SystemTime;
 use foldhash::fast::RandomState;
 use windrow_core::{Fault, FaultClass, TableName, Unit, Verdict, Work};
 
-/// The most tables that are told apart.
+/// Tables that are counted separately, at most.
 const MOST: usize = 200;
 
 /// The writes to one table that failed for one reason.
@@ -17,7 +17,7 @@ pub struct Failure {
     pub table: TableName,
     /// The reason.
     pub class: FaultClass,
-    /// How many units, since the start.
+    /// The number of failed units since the start.
     pub count: u64,
     /// When a batch held the last one.
     pub at: SystemTime,

@@ -24,7 +24,7 @@ pub struct Lane {
     worker: JoinHandle<()>,
 }
 
-/// Sees what a lane is doing, also while somebody else ends it. Cheap to clone.
+/// A view of a lane's state, also while its owner ends it. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct LaneWatch {
     name: Name,
@@ -95,7 +95,7 @@ impl Lane {
         self.worker.await.ok();
     }
 
-    /// What the lane is doing at this moment: [`LaneWatch::status`].
+    /// Returns the lane's state at this moment: [`LaneWatch::status`].
     pub fn status(&self) -> LaneStatus {
         self.watch.status()
     }
@@ -128,7 +128,7 @@ impl LaneWatch {
         refusal.map_or(Ok(()), Err)
     }
 
-    /// What the lane is doing at this moment. Cheap: reads counters, asks nobody.
+    /// Returns the lane's state at this moment. Cheap: only counters are read.
     pub fn status(&self) -> LaneStatus {
         let meters = &self.meters;
         let gauge = |gauge: &prometheus_client::metrics::gauge::Gauge| gauge.get().unsigned_abs();

@@ -36,7 +36,7 @@ impl IdleNote {
         self.since.store(since, Ordering::Relaxed);
     }
 
-    /// How long there has been nothing to do; `None` while there is.
+    /// Returns how long there has been nothing to do; `None` while there is something.
     pub(crate) fn lasts(&self) -> Option<Duration> {
         let since = match self.since.load(Ordering::Relaxed) {
             BUSY => return None,

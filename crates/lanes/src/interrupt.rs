@@ -15,8 +15,8 @@ use crate::panics::report_of_panic;
 /// No flight has this number.
 const NOBODY: u64 = u64::MAX;
 
-/// How long after a request the next one follows, as long as the batch is under way all the same:
-/// one that came to the server between two round trips has met nothing.
+/// The delay before another request to interrupt the same batch: one that reached the server
+/// between two round trips had no effect.
 const AGAIN: Duration = Duration::from_millis(100);
 
 /// The lane's end.

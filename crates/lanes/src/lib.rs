@@ -28,7 +28,7 @@
 //! | `message` | what the worker and these tasks say to each other |
 //! | `interrupt` | giving up what is under way, where its client asks for that |
 //! | `panics` | what is made of a panic in a sink or an executor |
-//! | `away` | a database that cannot be reached: since when, and what is told of it |
+//! | `away` | a database that cannot be reached: since when, and the faults of the writes that wait |
 //! | `idle`, `alarm` | since when there is nothing to do; one timer for all that nobody signals |
 //! | `overdue` | how long flights usually take, and which one takes too long (pure) |
 //! | `retry` | how often and when what was rolled back runs again |
@@ -42,13 +42,14 @@
 //! **Fairness.** Sources take turns by rows. While no more sources wait than a batch has rows, a
 //! single row is in the next batch, whatever others have queued.
 //!
-//! **Failures.** A unit that was rolled back for no fault of its own goes back in front of its
+//! **Failures.** A unit that was rolled back for no fault of its own goes back to the front of its
 //! source and travels in a batch of half the size. A unit that waits for a lock runs alone; its
-//! source and those that touch the same rows wait, nobody else does. A panic in an executor is
-//! reported as an unknown outcome, and the lane goes on. How a fault may be retried is said by
-//! [`Fault::retry`](windrow_core::Fault::retry); how often, and how long units wait for a database
-//! that cannot be reached, by the [`RetryPolicy`](windrow_core::RetryPolicy) of their source and by
-//! [`Limits::away_wait`](windrow_core::Limits::away_wait).
+//! source and those that touch the same rows wait, all others go on. A panic in an executor is
+//! reported as an unknown outcome, and the lane goes on.
+//! [`Fault::retry`](windrow_core::Fault::retry) says how a fault may be retried. The
+//! [`RetryPolicy`](windrow_core::RetryPolicy) of the source and
+//! [`Limits::away_wait`](windrow_core::Limits::away_wait) say how often, and how long units wait
+//! for a database that cannot be reached.
 
 mod alarm;
 mod arena;

@@ -1,5 +1,5 @@
-//! A connection for units that wait for a lock held by somebody else, each by itself, and the task
-//! that owns it.
+//! A connection for units that wait for a lock of another session, each by itself, and the task
+//! that owns the connection.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,10 +17,10 @@ use crate::message::{LockWaitOrder, Signal, Signals};
 use crate::panics::{connect, outcome_of_panic};
 use crate::retry::{MAX_ATTEMPTS, conflict_backoff, connect_backoff, unknown_backoff};
 
-/// How long a connection is kept that nobody needs.
+/// The time for which an unused connection is kept.
 const KEPT: Duration = Duration::from_secs(5);
 
-/// What a server says that has no room for a connection more.
+/// The SQLSTATE of a server that has no capacity for another connection.
 const NO_ROOM: &str = "53300";
 
 /// The task's end of its channels. It ends when the worker drops the other end of `orders`, or asks
@@ -31,13 +31,13 @@ pub(crate) struct LockWaitConnection<W: Work> {
     pub(crate) asked: Asked,
     pub(crate) sink: Arc<dyn Sink<W>>,
     pub(crate) signals: Signals<W>,
-    /// How long to wait for a database that cannot be reached.
+    /// The time for which units wait for a database that cannot be reached.
     pub(crate) away_wait: Duration,
 }
 
 /// Why a unit has no connection.
 enum Stuck {
-    Told(Fault),
+    Failed(Fault),
     /// There is no room for one more.
     NoRoom,
 }
@@ -67,15 +67,16 @@ impl<W: Work> LockWaitConnection<W> {
         match tokio::time::timeout(KEPT, self.orders.recv()).await {
             Ok(order) => order,
             Err(_) => {
-                // What comes in this moment is still taken; what comes later is sent to somebody
-                // else.
+                // An order that arrives at this moment is still executed; the worker sends later
+                // ones to other connections.
                 self.orders.close();
                 self.orders.recv().await
             }
         }
     }
 
-    /// What becomes of a unit. An error says that there was no room for a connection.
+    /// Returns the outcome of a unit. An error says that the server had no capacity for a
+    /// connection.
     async fn outcome(
         &mut self,
         slot: &mut Option<Box<dyn Executor<W>>>,
@@ -87,7 +88,7 @@ impl<W: Work> LockWaitConnection<W> {
                 Some(executor) => executor,
                 None => match self.connect(order).await {
                     Ok(executor) => executor,
-                    Err(Stuck::Told(fault)) => return Ok(Err(unknown.unwrap_or(fault).into())),
+                    Err(Stuck::Failed(fault)) => return Ok(Err(unknown.unwrap_or(fault).into())),
                     Err(Stuck::NoRoom) => return Err(()),
                 },
             };
@@ -128,7 +129,7 @@ impl<W: Work> LockWaitConnection<W> {
         }
     }
 
-    /// What the unit is told; `None`: it runs again.
+    /// Returns the outcome of the unit; `None` if it runs again.
     fn judge(
         &self,
         order: &LockWaitOrder<W>,
@@ -180,8 +181,8 @@ impl<W: Work> LockWaitConnection<W> {
         };
         tokio::select! {
             connected = keep_connecting(&*sink, away_wait, order.others_connected) => connected,
-            () = self.asked.comes_for(order.number) => Err(Stuck::Told(Fault::called_back())),
-            () = late => Err(Stuck::Told(Fault::late())),
+            () = self.asked.comes_for(order.number) => Err(Stuck::Failed(Fault::called_back())),
+            () = late => Err(Stuck::Failed(Fault::late())),
         }
     }
 }
@@ -197,10 +198,10 @@ async fn keep_connecting<W: Work>(
             Err(fault) if others_connected && fault.code == NO_ROOM => return Err(Stuck::NoRoom),
             Err(fault) if fault.class == FaultClass::Unavailable => {
                 if since.elapsed() >= away_wait {
-                    return Err(Stuck::Told(waited_in_vain(&fault, away_wait)));
+                    return Err(Stuck::Failed(waited_in_vain(&fault, away_wait)));
                 }
             }
-            connected => return connected.map_err(Stuck::Told),
+            connected => return connected.map_err(Stuck::Failed),
         }
         tokio::time::sleep(backoff.delay()).await;
     }

@@ -1,4 +1,4 @@
-//! What a lane's worker and its tasks say to each other.
+//! The messages between a lane's worker and its tasks.
 
 use tokio::sync::mpsc;
 use tokio::time::Instant;
@@ -24,8 +24,8 @@ pub(crate) struct LockWaitOrder<W: Work> {
     pub(crate) others_connected: bool,
 }
 
-/// What the tasks tell, through one bounded channel. A lane's worker reads these before anything
-/// else.
+/// The messages of the tasks, through one bounded channel. A lane's worker reads these before all
+/// others.
 #[derive(Debug)]
 pub(crate) enum Signal<W: Work> {
     /// A connection is open.
@@ -48,7 +48,7 @@ pub(crate) enum Signal<W: Work> {
     },
 }
 
-/// What a flight brings back.
+/// The report on a flight that has ended.
 #[derive(Debug)]
 pub(crate) struct Landed<W: Work> {
     pub(crate) units: Vec<Unit<W>>,

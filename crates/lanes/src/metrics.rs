@@ -75,7 +75,7 @@ pub struct LaneMetrics {
     abandoned: Family<Labels, Counter>,
     reconnects: Family<Labels, Counter>,
     away: Family<Labels, Gauge>,
-    /// How many lanes of a name there are: their series are theirs together.
+    /// The number of lanes of each name, which share their series.
     lanes: Arc<Mutex<HashMap<Name, usize>>>,
     failures: Failures,
 }
@@ -109,8 +109,8 @@ impl LaneMetrics {
         metrics
     }
 
-    /// The writes of all lanes that failed in a batch, by table and reason, the latest first. At
-    /// most 200 tables are told apart.
+    /// Returns the writes of all lanes that failed in a batch, by table and reason, the latest
+    /// first. At most 200 tables are listed.
     pub fn failures(&self) -> Vec<Failure> {
         self.failures.list()
     }

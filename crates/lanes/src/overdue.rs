@@ -1,10 +1,10 @@
 //! A flight that takes much longer than flights usually take does not hold up those who came after
 //! it.
 //!
-//! How long is too long is told as TCP tells it of round trips (RFC 6298, section 2): an average,
-//! and four times the mean deviation from it. A batch may be late because a table has to be
-//! described first, because one of its writes fails, waits for a lock or is large. Others need not
-//! pay for that where the database takes another flight beside it.
+//! A flight is overdue by the rule that TCP uses for round trips (RFC 6298, section 2): it takes
+//! longer than the average plus four times the mean deviation. A batch may be late because a table
+//! has to be described first, because one of its writes fails, waits for a lock or is large. Others
+//! need not pay for that if the database takes another flight beside it.
 
 use std::time::Duration;
 
@@ -18,10 +18,10 @@ const DEVIATIONS: f64 = 4.0;
 /// Below this nobody is called late: a further flight costs more than such a wait.
 const SHORTEST: Duration = Duration::from_millis(1);
 
-/// So many flights must have landed before any is called late.
+/// Flights that must have landed before any is called late.
 const EVIDENCE: u32 = 8;
 
-/// How long flights usually take, in seconds.
+/// The usual time of a flight, in seconds.
 #[derive(Debug, Default)]
 pub(crate) struct UsualTime {
     average: f64,
@@ -45,7 +45,7 @@ impl UsualTime {
         self.average += (took - self.average) * AVERAGE_WEIGHT;
     }
 
-    /// How long a flight may take before it is overdue; `None`: nothing is known yet.
+    /// Returns the time after which a flight is overdue; `None` if nothing is known yet.
     pub(crate) fn allowed(&self) -> Option<Duration> {
         let seconds = self.average + DEVIATIONS * self.deviation;
         let known = self.seen >= EVIDENCE;

@@ -1,4 +1,4 @@
-//! What is made of a panic in a sink or an executor: a defect in Windrow, which must not end the
+//! The report on a panic in a sink or an executor: a defect in Windrow, which must not end the
 //! lane.
 
 use std::panic::AssertUnwindSafe;
@@ -20,7 +20,7 @@ pub(crate) async fn connect<W: Work>(
     })
 }
 
-/// What is said of units whose executor panicked.
+/// Returns the report on units whose executor panicked.
 pub(crate) fn report_of_panic<D: Clone>(units: usize) -> Report<D> {
     Report::broken(units, &Verdict::Final(outcome_of_panic()))
 }

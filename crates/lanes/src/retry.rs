@@ -1,10 +1,10 @@
-//! How often and when a lane runs again what was rolled back.
+//! The number and the delays of attempts of a lane.
 
 use std::time::Duration;
 
 use windrow_core::Backoff;
 
-/// How often a sink is believed that holds a unit back which has nobody to wait for.
+/// Attempts after which a sink that holds a unit back for nothing is not believed any more.
 pub(crate) const MAX_ATTEMPTS: u32 = 10;
 
 /// Returns the delays of units that others were in the way of: none after the first time, for the

@@ -1,4 +1,4 @@
-//! What a lane is doing at this moment.
+//! The state of a lane at this moment.
 
 use std::time::Duration;
 
@@ -18,9 +18,9 @@ pub struct LaneStatus {
     pub queued_rows: u64,
     /// Bytes of those.
     pub queued_bytes: u64,
-    /// How long the lane has had nothing to do: all that it accepted is answered. `None` while it
-    /// has. A write that is being submitted may not be counted yet, but a lane whose last
-    /// intake is dropped answers that one as well before it ends.
+    /// The time for which the lane has had nothing to do: all that it accepted is answered. `None`
+    /// while it has something. A write that is being submitted may not be counted yet, but a lane
+    /// whose last intake is dropped answers that one as well before it ends.
     pub idle: Option<Duration>,
     /// Connections for flights.
     pub connections: u64,
@@ -32,8 +32,8 @@ pub struct LaneStatus {
     pub batch_rows_limit: u64,
     /// Rows of the batch that landed last; 0 before the first.
     pub last_batch_rows: u64,
-    /// How long the database has not been reachable, and why. `None` while it is, or while nobody
-    /// has asked for it.
+    /// The time for which the database has been away, and the reason. `None` while it can be
+    /// reached, or while no write has needed it.
     pub away: Option<(Duration, Box<str>)>,
     /// Writes accepted since the lane's metrics exist.
     pub writes: u64,

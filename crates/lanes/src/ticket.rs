@@ -12,7 +12,7 @@ use crate::arena::Arena;
 #[derive(Debug)]
 pub(crate) struct Tickets<D> {
     open: Arena<Ticket<D>>,
-    /// How many of them are traced.
+    /// The number of traced tickets.
     traced: usize,
 }
 
@@ -20,8 +20,8 @@ pub(crate) struct Tickets<D> {
 struct Ticket<D> {
     reply: Reply<D>,
     permit: Permit,
-    /// In order; a placeholder stands where a later unit was told first. Of a single unit the
-    /// outcome is never kept.
+    /// The outcomes in order, with a placeholder for a unit that has none before a later one has.
+    /// Empty for a single unit.
     outcomes: Vec<UnitOutcome<D>>,
     units: usize,
     pending: usize,
@@ -60,17 +60,17 @@ impl<D> Tickets<D> {
         })
     }
 
-    /// True where somebody wants to know what becomes of some of them.
+    /// True if requests in the lane are traced.
     pub(crate) fn is_traced(&self) -> bool {
         self.traced > 0
     }
 
-    /// Who wants to know what becomes of the units of this one.
+    /// Returns the trace of the request that has this ticket.
     pub(crate) fn trace(&self, key: usize) -> Option<&Trace> {
         self.open.get(key)?.trace.as_ref()
     }
 
-    /// How long the units of a ticket are tried again.
+    /// Returns the retry policy of the units of a ticket.
     pub(crate) fn policy(&self, key: usize) -> RetryPolicy {
         self.open.get(key).map(|t| t.policy).unwrap_or_default()
     }
@@ -153,11 +153,11 @@ impl<D> Tickets<D> {
         self.open.len() == 0
     }
 
-    fn count(&mut self, key: usize, told: usize) {
+    fn count(&mut self, key: usize, answered: usize) {
         let Some(ticket) = self.open.get_mut(key) else {
             return;
         };
-        ticket.pending = ticket.pending.saturating_sub(told);
+        ticket.pending = ticket.pending.saturating_sub(answered);
         if ticket.pending == 0 {
             let outcomes = std::mem::take(&mut ticket.outcomes);
             self.close(key, outcomes);

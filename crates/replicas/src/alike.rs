@@ -1,4 +1,4 @@
-//! Whether two databases hold the same value, each in its own form.
+//! Comparing values of two databases, each in its own form.
 
 use windrow_core::Value;
 

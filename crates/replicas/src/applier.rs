@@ -30,16 +30,16 @@ const MOST_BYTES: usize = 8 << 20;
 /// The longest delay between attempts.
 const LONGEST_DELAY: Duration = Duration::from_secs(5);
 
-/// How long more is let come at most where nobody waits for what is there, and keys that are worth
-/// a batch at once.
+/// The longest wait for more keys while no client waits for those that are there, and the number of
+/// keys that is worth a batch at once.
 const GATHER: Duration = Duration::from_millis(5);
 const ENOUGH: usize = 1_000;
 
-/// How long a database's earlier transactions may take before it is told that they are waited for.
+/// The time after which the log says that the applier waits for a database's earlier transactions.
 const LONG_SETTLING: Duration = Duration::from_secs(5);
 
-/// How often what was applied is given up in the log, and how long it stays where other gateways
-/// read it as well.
+/// The interval at which applied entries are removed from the log, and the time for which they stay
+/// if other gateways read the log as well.
 const TRIM: Duration = Duration::from_secs(1);
 const STAY: Duration = Duration::from_secs(10);
 
@@ -58,11 +58,11 @@ pub(crate) struct Applier {
     writing: bool,
     /// Where entries begin that a process has left which has ended.
     inherited: Option<u64>,
-    /// Tables of which that process has not told all rows.
+    /// Tables of which that process has not noted all rows.
     untold: Vec<TableName>,
     overtaken: Overtaken,
     trimmed: Instant,
-    /// What can be given up later on, and since when that is known.
+    /// The position up to which entries can be removed later, and since when that is known.
     spent: (Instant, u64),
 }
 
@@ -75,7 +75,7 @@ impl Applier {
         let first = *replica.applied.borrow();
         Ok(Self {
             reading: Reading::new(Arc::clone(&replica))?,
-            // Whoever shares a log is known to have ended later on.
+            // If gateways share a log, the members show later which of them have ended.
             inherited: replica.log.is_alone().then_some(first),
             replica,
             source,
@@ -91,7 +91,7 @@ impl Applier {
         })
     }
 
-    /// Applies until it is told to stop. Dropping the future does no harm: what was under way is
+    /// Applies until `stop` is cancelled. Dropping the future does no harm: keys under way are
     /// applied again.
     pub(crate) async fn run(mut self) {
         let stop = self.stop.clone();
@@ -183,9 +183,9 @@ impl Applier {
             };
             let upto = match self.replica.log.take_over(gateway, before).await {
                 Ok(upto) => upto,
-                // It is applied twice where nobody is told of it, which does no harm.
+                // If others do not know, the entries are applied twice, which does no harm.
                 Err(fault) => {
-                    tracing::warn!(replica = %self.replica.name, %fault, "other gateways cannot be told that one is lost");
+                    tracing::warn!(replica = %self.replica.name, %fault, "it cannot be noted for other gateways that one is lost");
                     self.replica.log.log.end().0
                 }
             };
@@ -196,8 +196,8 @@ impl Applier {
         Ok(())
     }
 
-    /// What a process has left that has ended: its transactions may still be under way, and it may
-    /// have written rows whose keys it did not come to tell.
+    /// Takes care of the keys of a process that has ended: its transactions may still be under way,
+    /// and it may have written rows whose keys it did not come to note.
     async fn inherit(&mut self, ends: &mut Ends) -> Result<(), Fault> {
         if let Some(from) = self.inherited {
             settled(&self.replica, "primary", &*self.source.inventory).await?;
@@ -214,7 +214,7 @@ impl Applier {
     }
 
     async fn compare(&mut self, ends: &mut Ends, table: &TableName) -> Result<(), Fault> {
-        tracing::info!(replica = %self.replica.name, %table, "rows may have been written that nobody has told of: the table is compared");
+        tracing::info!(replica = %self.replica.name, %table, "rows may have been written whose keys are not known: the table is compared");
         self.writing = true;
         let checked = mend(ends, &self.source, &self.replica.target, table).await?;
         self.writing = false;
@@ -293,8 +293,9 @@ impl Applier {
         self.land(ends, due, &of, &outcomes).await
     }
 
-    /// Other gateways write to the replica as well: one may have read a newer row, and written it
-    /// before this one has written an older. So what is not at the primary any more is noted anew.
+    /// Reads the keys again at the primary, and notes those whose rows have changed since. Other
+    /// gateways write to the replica as well: one may have read a newer row, and written it before
+    /// this one has written an older one.
     async fn look_again(
         &mut self,
         ends: &mut Ends,
@@ -315,7 +316,7 @@ impl Applier {
         Ok(())
     }
 
-    /// What became of each.
+    /// Acts on the outcome of each key.
     async fn land(
         &mut self,
         ends: &mut Ends,

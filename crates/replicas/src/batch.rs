@@ -20,7 +20,7 @@ const PAUSE: Duration = Duration::from_millis(200);
 pub(crate) struct Rows {
     /// Their keys.
     pub(crate) keys: Vec<RowWrite>,
-    /// The tables of those whose keys are told once it has ended, each once.
+    /// The tables of the rows whose keys are known once the batch has ended, each once.
     notes: Vec<RowWrite>,
 }
 
@@ -63,7 +63,7 @@ impl Shared {
         let begun = try_join_all(appends).await.map(|_| ticket);
         if begun.is_err() {
             for replica in &self.replicas {
-                drop(replica.tickets.end(ticket, Ended::Told));
+                drop(replica.tickets.end(ticket, Ended::KeysKnown));
             }
         }
         begun
@@ -125,19 +125,19 @@ impl Shared {
 /// Makes durable which rows were written of those that notes are about.
 async fn close(replica: &Replica, ticket: u64, rows: &Rows, keys: Option<&[RowWrite]>) -> Ended {
     if rows.notes.is_empty() {
-        return Ended::Told;
+        return Ended::KeysKnown;
     }
     let Some(keys) = keys else {
-        return Ended::Untold;
+        return Ended::KeysUnknown;
     };
     match replica.append(ticket, Kind::Closing, keys).await {
         Ok(entries) => {
             replica.tickets.appended(ticket, entries);
-            Ended::Told
+            Ended::KeysKnown
         }
         Err(fault) => {
             tracing::error!(replica = %replica.name, %fault, "keys of rows that were written cannot be noted; their tables are compared");
-            Ended::Untold
+            Ended::KeysUnknown
         }
     }
 }

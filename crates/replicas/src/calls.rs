@@ -1,8 +1,8 @@
 //! Work that is not made of row writes, as replicas follow it: statements of SQL clients.
 //!
-//! A statement that names its row by the primary key is followed by this key, and one that takes
-//! its key from a sequence by what it is told of that. Whatever else it says stays its own: no
-//! statement is changed for replicas. Others change rows that nobody can name; they are counted.
+//! A statement that names its row by the primary key is followed by this key. One that takes its
+//! key from a sequence is followed by the value that it returns. No statement is changed for
+//! replicas. Others change rows whose keys are unknown; they are counted.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,13 +18,13 @@ use crate::batch::{Rows, unlogged};
 use crate::follow::Followed;
 use crate::shared::Shared;
 
-/// What work says of its rows.
+/// The access to the rows of statements.
 pub struct Says<W: Work> {
     /// The one row that it may change, as far as it names one.
     pub row: fn(&W) -> Option<KeyedRow>,
-    /// What it took from a sequence.
+    /// Returns the value that a statement took from a sequence.
     pub generated: fn(&W::Done) -> Option<Value>,
-    /// How many rows it has changed.
+    /// Returns the number of rows that a statement has changed.
     pub changed: fn(&W::Done) -> u64,
 }
 
@@ -49,17 +49,17 @@ struct FollowedExecutor<W: Work> {
     shared: Arc<Shared>,
 }
 
-/// A row whose key is told once it is there.
+/// A row whose key is known once the row is there.
 struct Promised {
-    /// Its unit, its place in it.
+    /// The unit of the statement, and its place in the unit.
     at: (usize, usize),
     followed: Arc<Followed>,
-    /// What of the key is known, and the place of what is not.
+    /// The known values of the key, with a placeholder for the missing one.
     key: Box<[Value]>,
     place: usize,
 }
 
-/// What a batch means for replicas.
+/// The rows that a batch may change.
 #[derive(Default)]
 struct Named {
     rows: Rows,
@@ -126,7 +126,8 @@ impl Named {
         Some(keys)
     }
 
-    /// How many have changed rows, or perhaps have, that replicas are not told of.
+    /// Returns the number of statements that have changed rows, or may have, whose keys are not
+    /// known.
     fn untold<W: Work>(&self, report: &Report<W::Done>, says: Says<W>) -> u64 {
         let changed = |(unit, place): &&(usize, usize)| match report.verdicts.get(*unit) {
             Some(Verdict::Final(Ok(dones))) => {

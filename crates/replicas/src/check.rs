@@ -18,7 +18,7 @@ use crate::ranges::Summed;
 use crate::side_by_side::Sides;
 use crate::target::{Names, Target};
 
-/// What replicas are copies of.
+/// The primary that replicas are copies of.
 #[derive(Clone)]
 pub(crate) struct Source {
     pub(crate) database: Arc<dyn Database>,
@@ -45,7 +45,7 @@ impl Source {
 /// asked for. `tell` is given each table's result.
 ///
 /// # Errors
-/// What the databases say. A row that the replica refuses is told in [`Checked::refused`].
+/// The errors of the databases. A row that the replica refuses is reported in [`Checked::refused`].
 pub async fn check(
     primary: &Arc<dyn Database>,
     replica: &Arc<dyn Database>,

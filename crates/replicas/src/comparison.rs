@@ -1,8 +1,8 @@
 //! Comparing rows by their keys, and mending what differs.
 //!
-//! Both databases may be written to meanwhile. What differs is looked at again before it counts,
-//! and what was mended is compared once more: whoever has overwritten a newer row with an older one
-//! notices.
+//! Both databases may be written to meanwhile. A difference is looked at again before it counts,
+//! and a mended row is compared once more, so that an older row that has overwritten a newer one is
+//! noticed.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,7 +23,7 @@ pub(crate) const KEYS: usize = 1_000;
 /// Rows that are kept to be mended at the end, about.
 const MOST_LEFT: usize = 10_000;
 
-/// How often a difference is looked at, and the pause before: a replica may be behind.
+/// The number of looks at a difference, and the delay before each: a replica may be behind.
 const LOOKS: u32 = 4;
 const PAUSE: Duration = Duration::from_millis(250);
 
@@ -49,7 +49,7 @@ impl Ends {
     }
 }
 
-/// What was found of a table.
+/// The result of comparing a table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Checked {
     /// The table at the primary.
@@ -62,7 +62,7 @@ pub struct Checked {
     pub different: u64,
     /// Rows that the replica alone has.
     pub extra: u64,
-    /// Those of them that were mended.
+    /// Differing rows that were mended.
     pub mended: u64,
     /// The first refusal of the replica.
     pub refused: Option<Fault>,
@@ -95,9 +95,9 @@ pub(crate) struct Comparison<'a> {
     pub(crate) ends: &'a mut Ends,
     pub(crate) target: &'a Target,
     pub(crate) followed: &'a Followed,
-    /// Whether what differs is mended.
+    /// True if differing rows are mended.
     pub(crate) repair: bool,
-    /// Keys of rows that could not be mended yet, or that somebody writes again and again.
+    /// Keys of rows that could not be mended yet, or that other sessions write again and again.
     pub(crate) left: Vec<RowWrite>,
 }
 
@@ -176,16 +176,16 @@ impl Comparison<'_> {
     }
 }
 
-/// What is done about differences.
+/// The way in which differences are treated.
 #[derive(Clone, Copy)]
 struct How {
-    /// They are mended.
+    /// True if differing rows are mended.
     repair: bool,
     /// Rows of the replica are looked up: those that are at both have been compared already.
     back: bool,
 }
 
-/// What differs, and how.
+/// A row that differs.
 struct Difference {
     key: RowWrite,
     at_primary: Found,

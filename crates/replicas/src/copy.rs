@@ -19,7 +19,7 @@ const KEYS: usize = 5_000;
 /// Positions of the log that the copy is ahead of the replica at most.
 const AHEAD: u64 = 8;
 
-/// The pause before a copy is begun anew.
+/// The delay before a copy begins again.
 const PAUSE: Duration = Duration::from_secs(5);
 
 /// The batch of keys that nobody waits for.
@@ -43,7 +43,7 @@ pub(crate) async fn run(replica: Arc<Replica>, source: Source, stop: Cancellatio
         match copied {
             Ok(rows) => tracing::info!(replica = %replica.name, rows, "all rows are copied"),
             Err(fault) => {
-                tracing::warn!(replica = %replica.name, %fault, "copying begins anew");
+                tracing::warn!(replica = %replica.name, %fault, "copying begins again");
                 tokio::time::sleep(PAUSE).await;
             }
         }
@@ -51,7 +51,7 @@ pub(crate) async fn run(replica: Arc<Replica>, source: Source, stop: Cancellatio
 }
 
 async fn copy(replica: &Replica, source: &Source) -> Result<u64, Fault> {
-    // Whoever wrote before this process has logged nothing for this replica.
+    // Processes that wrote before this one have logged nothing for this replica.
     source.inventory.settled().await?;
     let mut rows = 0;
     for name in source.inventory.tables().await? {

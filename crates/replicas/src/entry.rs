@@ -17,7 +17,7 @@ const MOST_KEYS: usize = 10_000;
 const COPIED: u8 = 1;
 const LEAVES: u8 = 2;
 
-/// What an entry of rows is for.
+/// The purpose of an entry of rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// Rows that may have changed.
@@ -36,14 +36,14 @@ pub(crate) struct Read {
     pub(crate) keys: Vec<RowWrite>,
 }
 
-/// What a gateway tells those that share its log, again and again.
+/// The repeated message of a gateway to those that share its log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Sign {
     /// All of its entries before this position are applied, and all that it has taken over.
     pub(crate) applied: u64,
     /// The replica has been given all that was there before it.
     pub(crate) copied: bool,
-    /// It says nothing more.
+    /// True if this is the gateway's last message.
     pub(crate) leaves: bool,
 }
 
@@ -52,7 +52,7 @@ pub(crate) struct Sign {
 pub(crate) enum Entered {
     Rows(Read),
     Sign(Sign),
-    /// A gateway counts as lost: whoever says so applies its entries.
+    /// A gateway counts as lost: the gateway that notes so applies its entries.
     Lost(u64),
 }
 

@@ -9,7 +9,7 @@ use windrow_core::{
 };
 
 use crate::batch::{Rows, unlogged};
-use crate::follow::{Told, Traced};
+use crate::follow::{ReturnedKeys, Traced};
 use crate::shared::Shared;
 
 /// A connection.
@@ -18,13 +18,13 @@ pub(crate) struct ReplicatingExecutor {
     shared: Arc<Shared>,
 }
 
-/// What a batch means for replicas.
+/// The rows that a batch may change.
 #[derive(Default)]
 struct Traces {
     rows: Rows,
     /// Writes that give back more than they were asked for: their unit, their place in it.
-    told: Vec<(usize, usize, Box<Told>)>,
-    /// Some rows are told by nothing.
+    returned: Vec<(usize, usize, Box<ReturnedKeys>)>,
+    /// True if the keys of some rows cannot be known.
     untold: bool,
 }
 
@@ -40,10 +40,10 @@ impl Traces {
                         traces.untold = true;
                         traces.rows.note(note);
                     }
-                    Traced::Told(told) => {
-                        traces.rows.keys.extend(told.known.iter().cloned());
-                        traces.rows.note(told.note());
-                        traces.told.push((number, place, told));
+                    Traced::Returned(returned) => {
+                        traces.rows.keys.extend(returned.known.iter().cloned());
+                        traces.rows.note(returned.note());
+                        traces.returned.push((number, place, returned));
                     }
                 }
             }
@@ -53,15 +53,15 @@ impl Traces {
 
     /// The units with the writes that give back more; `None` where there are none.
     fn units(&self, units: &[Unit<RowWrite>]) -> Option<Vec<Unit<RowWrite>>> {
-        if self.told.is_empty() {
+        if self.returned.is_empty() {
             return None;
         }
-        let mut told = self.told.iter().peekable();
+        let mut returned = self.returned.iter().peekable();
         let widened = units.iter().enumerate().map(|(number, unit)| {
             let mut work = unit.work().to_vec();
-            while let Some((_, place, told)) = told.next_if(|(unit, ..)| *unit == number) {
+            while let Some((_, place, returned)) = returned.next_if(|(unit, ..)| *unit == number) {
                 if let Some(write) = work.get_mut(*place) {
-                    *write = told.write.clone();
+                    *write = returned.write.clone();
                 }
             }
             let mut own = Unit::of(work);
@@ -74,10 +74,10 @@ impl Traces {
     /// Takes the keys out of the answers. `None`: not all of them are there.
     fn take(&self, report: &mut Report<RowDone>) -> Option<Vec<RowWrite>> {
         let (mut keys, mut all) = (Vec::new(), !self.untold);
-        for (number, place, told) in &self.told {
+        for (number, place, returned) in &self.returned {
             match report.verdicts.get_mut(*number) {
                 Some(Verdict::Final(Ok(dones))) => {
-                    let taken = dones.get_mut(*place).and_then(|done| told.take(done));
+                    let taken = dones.get_mut(*place).and_then(|done| returned.take(done));
                     all &= taken.is_some();
                     keys.extend(taken.unwrap_or_default());
                 }

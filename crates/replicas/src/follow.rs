@@ -1,4 +1,4 @@
-//! What a write says of the keys of the rows that it may change.
+//! The keys of the rows that a write may change.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -11,7 +11,7 @@ use windrow_core::{
     RowWrite, Shape, TableName, Value,
 };
 
-/// How long a table's description is used.
+/// The time for which a table's description is used.
 const FRESH: Duration = Duration::from_secs(30);
 
 /// The same of a table that is not there or has no key: it may be made at any moment.
@@ -65,7 +65,7 @@ impl Followed {
     }
 }
 
-/// What is known of a table.
+/// A table's description, and when it was read.
 type Known = (Instant, Option<Arc<Followed>>);
 
 /// The tables that writes have named.
@@ -74,22 +74,22 @@ pub(crate) struct Tables {
     known: Mutex<HashMap<TableName, Known>>,
 }
 
-/// What becomes of the keys of one write.
+/// The keys of one write.
 #[derive(Debug)]
 pub(crate) enum Traced {
-    /// It changes no row that is followed.
+    /// The write changes no row that is followed.
     Nothing,
     /// The rows that it may change.
     Keys(Vec<RowWrite>),
-    /// The rows are told by what it gives back.
-    Told(Box<Told>),
+    /// The keys are among the values that the write returns.
+    Returned(Box<ReturnedKeys>),
     /// Nothing tells them.
     Unknown(RowWrite),
 }
 
 /// A write that gives back the key of its row, besides what it was asked for.
 #[derive(Debug)]
-pub(crate) struct Told {
+pub(crate) struct ReturnedKeys {
     followed: Arc<Followed>,
     /// The write in place of the client's.
     pub(crate) write: RowWrite,
@@ -98,7 +98,7 @@ pub(crate) struct Told {
     pub(crate) known: Vec<RowWrite>,
 }
 
-impl Told {
+impl ReturnedKeys {
     pub(crate) fn note(&self) -> RowWrite {
         self.followed.note()
     }
@@ -172,7 +172,7 @@ impl Tables {
         self.look(name).await
     }
 
-    /// The same, asked for anew.
+    /// Returns the table's description, read again.
     pub(crate) async fn look(&self, name: &TableName) -> Result<Option<Arc<Followed>>, Fault> {
         let found = self.inventory.table(name).await?;
         let keyed = found.filter(|table| !table.key.is_empty());
@@ -191,7 +191,7 @@ impl Tables {
         Ok(followed)
     }
 
-    /// What a write says of its rows.
+    /// Returns the keys of the rows that a write may change.
     pub(crate) async fn trace(&self, write: &RowWrite) -> Result<Traced, Fault> {
         if write.shape.op == Op::Get {
             return Ok(Traced::Nothing);
@@ -214,11 +214,11 @@ fn trace(followed: &Arc<Followed>, write: &RowWrite) -> Traced {
             let given = given(followed, write, None);
             match given.filter(|key| by_key && keeps(followed, key)) {
                 Some(key) => Traced::Keys(vec![followed.key(key)]),
-                None => told(followed, write, Vec::new()),
+                None => returned_keys(followed, write, Vec::new()),
             }
         }
         Op::Delete if by_key => Traced::Keys(vec![old_key(followed, write)]),
-        Op::Delete => told(followed, write, Vec::new()),
+        Op::Delete => returned_keys(followed, write, Vec::new()),
         Op::Update => {
             let rekeys = shape.columns.iter().any(|c| followed.place(c).is_some());
             match (by_key, rekeys) {
@@ -230,11 +230,11 @@ fn trace(followed: &Arc<Followed>, write: &RowWrite) -> Traced {
                         Some(new) if !shape.is_spelled() => {
                             Traced::Keys(vec![old, followed.key(new)])
                         }
-                        _ => told(followed, write, vec![old]),
+                        _ => returned_keys(followed, write, vec![old]),
                     }
                 }
-                (false, false) => told(followed, write, Vec::new()),
-                // The key that the row had before is not told by anything.
+                (false, false) => returned_keys(followed, write, Vec::new()),
+                // No value of the write names the key that the row had before.
                 (false, true) => Traced::Unknown(followed.note()),
             }
         }
@@ -245,7 +245,7 @@ fn is_key(followed: &Followed, names: &[Name]) -> bool {
     names.len() == followed.table.key.len() && names.iter().all(|n| followed.place(n).is_some())
 }
 
-/// Whether a row that is given this key is found by it. A zero may stand for the next number.
+/// True if a row that is given this key is found by it. A zero may stand for the next number.
 fn keeps(followed: &Followed, key: &[Value]) -> bool {
     let is_plain = |value: &Value| match value {
         Value::Null | Value::Int(0) | Value::Number(_) => false,
@@ -290,7 +290,7 @@ fn old_key(followed: &Followed, write: &RowWrite) -> RowWrite {
 }
 
 /// The write, with the key given back.
-fn told(followed: &Arc<Followed>, write: &RowWrite, known: Vec<RowWrite>) -> Traced {
+fn returned_keys(followed: &Arc<Followed>, write: &RowWrite, known: Vec<RowWrite>) -> Traced {
     let parts: &ShapeParts = &write.shape;
     let returning = match &parts.returning {
         Returning::All => Returning::All,
@@ -312,7 +312,7 @@ fn told(followed: &Arc<Followed>, write: &RowWrite, known: Vec<RowWrite>) -> Tra
         true => Shape::spelled(widened),
         false => Shape::new(widened),
     };
-    Traced::Told(Box::new(Told {
+    Traced::Returned(Box::new(ReturnedKeys {
         followed: Arc::clone(followed),
         write: RowWrite::new(Arc::new(shape), write.row.clone()),
         asked: parts.returning.clone(),
@@ -376,15 +376,15 @@ mod tests {
         let rekey = write(Op::Update, &["a"], Key::Primary, &ints(&[9, 3, 1]));
         assert_eq!(keys(&rekey), [[3, 1], [3, 9]]);
         // A zero may be counted up; a part of the key is missing; another key.
-        for told in [
+        for returned in [
             write(Op::Insert, &["a", "b"], Key::Primary, &ints(&[1, 0])),
             write(Op::Insert, &["a"], Key::Primary, &ints(&[1])),
             write(Op::Delete, &[], columns(&["c"]), &ints(&[1])),
             write(Op::Update, &["c"], columns(&["c"]), &ints(&[1, 2])),
         ] {
             assert!(
-                matches!(trace(&followed(), &told), Traced::Told(_)),
-                "{told:?}"
+                matches!(trace(&followed(), &returned), Traced::Returned(_)),
+                "{returned:?}"
             );
         }
         let lost = write(Op::Update, &["a"], columns(&["c"]), &ints(&[1, 2]));
@@ -394,7 +394,7 @@ mod tests {
     #[test]
     fn what_was_not_asked_for_is_taken_out_again() {
         let insert = write(Op::Insert, &["c"], Key::Primary, &[Value::Int(2)]);
-        let Traced::Told(told) = trace(&followed(), &insert) else {
+        let Traced::Returned(returned) = trace(&followed(), &insert) else {
             panic!("the key is not given");
         };
         let names = ["b", "a"].map(Name::from);
@@ -406,9 +406,9 @@ mod tests {
             rows: 1,
             returned: Some(Box::new(returned)),
         };
-        let keys = told.take(&mut done).unwrap();
+        let keys = returned.take(&mut done).unwrap();
         assert_eq!(*keys[0].row, [Value::Int(7), Value::Int(8)]);
         assert_eq!(done, RowDone::rows(1));
-        assert!(told.take(&mut RowDone::rows(1)).is_none());
+        assert!(returned.take(&mut RowDone::rows(1)).is_none());
     }
 }

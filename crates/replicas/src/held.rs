@@ -7,7 +7,7 @@
 
 use windrow_core::{Fault, RowWrite};
 
-/// How often a row is tried before its refusal counts.
+/// Attempts of a row before its refusal counts.
 const TRIES: u32 = 3;
 
 /// A row that was refused.
@@ -17,7 +17,7 @@ pub(crate) struct Held {
     /// The entry that it is of.
     pub(crate) position: u64,
     pub(crate) fault: Fault,
-    /// What the replica must have before it is tried again.
+    /// The position that the replica must have reached before the row is tried again.
     barrier: u64,
     tries: u32,
 }
@@ -49,7 +49,7 @@ impl HeldRows {
         None
     }
 
-    /// Those that may be tried again: the replica has all that stands before `reached`.
+    /// Takes the rows that may be tried again: the replica has all entries before `reached`.
     pub(crate) fn due(&mut self, reached: u64) -> Vec<(RowWrite, u64, u32)> {
         let due = self.0.extract_if(.., |held| held.barrier <= reached);
         due.map(|held| (held.key, held.position, held.tries))

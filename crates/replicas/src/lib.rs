@@ -40,12 +40,12 @@
 //! | `reading` | what of a log is read and not applied yet |
 //! | `applier`, `held` | applies a log; rows that are refused for now |
 //! | `overtaken` | when other gateways took this one for lost |
-//! | `notes`, `letter` | rows that nobody has told of; rows that are not taken |
+//! | `notes`, `letter` | rows whose keys were never noted; rows that are refused |
 //! | `rows` | reading rows of many keys, and writing them |
 //! | `copy` | all keys of a new replica |
 //! | `check`, `comparison`, `alike` | comparing a replica with the primary, and mending it |
 //! | `ranges`, `side_by_side` | by sums of ranges, where both databases have them; by rows read in bulk |
-//! | `status`, `metrics` | what is told of replicas |
+//! | `status`, `metrics` | the state of replicas, for operators |
 
 mod alike;
 mod applier;

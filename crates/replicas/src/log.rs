@@ -25,7 +25,7 @@ const COPIED: &str = "copied";
 pub struct KeyLog {
     spool: Arc<dyn Spool>,
     pub(crate) log: Arc<dyn Log>,
-    /// Who writes the entries of this process.
+    /// The gateway number in the entries of this process.
     pub(crate) gateway: u64,
     /// Where it is noted that all was copied; `None` where the log says it.
     copied: Option<PathBuf>,
@@ -33,7 +33,7 @@ pub struct KeyLog {
     entry: usize,
     /// The position behind the last entry of this process.
     end: AtomicU64,
-    /// What is told to other gateways is in the log one after the other.
+    /// Held while a message to other gateways is written, so that messages keep their order.
     telling: Mutex<()>,
 }
 
@@ -90,7 +90,7 @@ impl KeyLog {
         })
     }
 
-    /// Whether no other gateway appends to it.
+    /// True if no other gateway appends to the log.
     pub(crate) fn is_alone(&self) -> bool {
         self.copied.is_some()
     }
@@ -100,8 +100,8 @@ impl KeyLog {
         Ok(self.log.status().await?.first.0)
     }
 
-    /// Reads from a position on, or from the first that is there where other gateways have given
-    /// up what stood at it: then somebody has applied that.
+    /// Returns a cursor at a position, or at the first one that is there: if other gateways have
+    /// removed the entries before it, these were applied.
     pub(crate) fn cursor(&self, from: u64) -> Result<Box<dyn Cursor>, SpoolFault> {
         match self.log.cursor(Position(from)) {
             Err(SpoolFault::Trimmed { first, .. }) if !self.is_alone() => self.log.cursor(first),
@@ -157,7 +157,7 @@ impl KeyLog {
         Ok(position)
     }
 
-    /// Whether files say that the replica has got all that was there before it.
+    /// True if a file says that the replica has all rows that were there before it.
     pub(crate) fn is_copied(&self) -> bool {
         self.copied.as_ref().is_some_and(|path| path.exists())
     }

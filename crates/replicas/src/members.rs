@@ -1,4 +1,4 @@
-//! What a log says of the gateways that append to it.
+//! The gateways that append to a log, as the log shows them.
 //!
 //! Each applies what itself has noted, because it alone knows when a batch has ended, and tells the
 //! others again and again how far it is. One that says nothing while another says something ten
@@ -11,17 +11,17 @@ use windrow_spool::Origin;
 
 use crate::entry::Sign;
 
-/// So many signs of life of one gateway, and none of another: the other is lost.
+/// Signs of life of one gateway, without one of another, after which the other counts as lost.
 const SILENT: u32 = 10;
 
-/// Who gives a replica what was there before it.
+/// The gateway that copies the rows of before to a replica.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Copying {
     /// Another gateway, or it is not known yet.
     Elsewhere,
     /// This one.
     Here,
-    /// It has all.
+    /// The replica has all rows.
     Done,
 }
 
@@ -35,7 +35,7 @@ struct Member {
     /// Nothing of it, nor of what it has taken over, is open before this position; `None` where
     /// nothing is open.
     from: Option<u64>,
-    /// Its last entry of rows, or the last that it has taken over.
+    /// The position of its last entry of rows, or of the last one that it has taken over.
     last: u64,
     /// Signs of this gateway since it has said something.
     silent: u32,
@@ -68,8 +68,8 @@ impl Members {
         }
     }
 
-    /// Whether an entry of rows is of a process that has ended or counts as lost, and is applied
-    /// by whoever reads it.
+    /// True if an entry of rows is of a process that has ended or counts as lost, so that its
+    /// reader applies it.
     pub(crate) fn is_left(&self, origin: Origin, position: u64) -> bool {
         let taken = self.lost.get(&origin.gateway);
         origin.gateway != self.own && (self.alone || taken.is_some_and(|upto| position < *upto))
@@ -141,7 +141,7 @@ impl Members {
         gateway == self.own
     }
 
-    /// What a gateway has left before a position is another's.
+    /// Notes that another gateway applies the entries of a lost one before a position.
     pub(crate) fn taken(&mut self, heir: u64, gateway: u64, position: u64) {
         let left = self.all.get_mut(&gateway).and_then(|m| m.from.take());
         if gateway != self.own {
@@ -176,7 +176,7 @@ impl Members {
         self.others().filter(open).count()
     }
 
-    /// Who copies: the first of those that are there.
+    /// Returns the gateway that copies: the first of those that are there.
     pub(crate) fn copying(&self) -> Copying {
         let Some(began) = self.began else {
             return match self.copied {
@@ -198,8 +198,8 @@ impl Members {
         open.fold(own, u64::min)
     }
 
-    /// What stands before this position is needed by nobody. The last sign that tells that the
-    /// replica has got all is: whoever comes later has it from there.
+    /// Returns the position before which no gateway needs the entries. The last sign that says that
+    /// the replica has all rows is needed: gateways that start later read it.
     pub(crate) fn spent(&self, own: u64) -> u64 {
         self.applied(own).min(self.copied.unwrap_or(u64::MAX))
     }

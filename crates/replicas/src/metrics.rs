@@ -9,7 +9,7 @@
 //! | `windrow_replica_rejected_total` | rows that it refused |
 //! | `windrow_replica_rows_total` | rows written to it, and deleted there |
 //! | `windrow_replica_batches_total` | batches written to it |
-//! | `windrow_replica_untold_total` | statements of SQL clients whose rows no replica is told of |
+//! | `windrow_replica_untold_total` | statements of SQL clients that changed rows whose keys no replica gets |
 
 use std::sync::atomic::AtomicU64;
 
@@ -35,7 +35,7 @@ pub struct ReplicaMetrics {
     pub(crate) untold: Counter,
 }
 
-/// Those of one replica.
+/// The meters of one replica.
 #[derive(Clone, Debug, Default)]
 pub struct Meters {
     entries: Gauge,
@@ -78,12 +78,12 @@ impl ReplicaMetrics {
         for (name, help, family) in counters {
             registry.register(format!("windrow_replica_{name}"), help, family.clone());
         }
-        let help = "Statements of SQL clients that changed rows which replicas are not told of";
+        let help = "Statements of SQL clients that changed rows whose keys replicas do not get";
         registry.register("windrow_replica_untold", help, all.untold.clone());
         all
     }
 
-    /// Those of one replica, by its name.
+    /// Returns the meters of one replica, by its name.
     pub fn replica(&self, name: &str) -> Meters {
         let labels = vec![("replica", name.to_owned())];
         Meters {

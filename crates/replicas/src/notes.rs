@@ -12,9 +12,8 @@ use crate::replica::Replica;
 /// Bytes of entries that are read at once.
 pub(crate) const CHUNK: usize = 1 << 20;
 
-/// The tables of notes that were not closed by whoever has made them, from a position on.
-/// `is_left` says of an entry whether it is to be applied, and of a process that has ended. Counts
-/// those, too.
+/// Returns the tables of notes from a position on that their gateway has not closed. `is_left` is
+/// true for an entry that is to be applied, of a process that has ended. Counts those entries, too.
 pub(crate) async fn unclosed(
     replica: &Replica,
     from: u64,

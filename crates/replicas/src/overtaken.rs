@@ -12,7 +12,7 @@ use crate::follow::Followed;
 use crate::replica::Replica;
 use crate::tickets::{ALL, Ended};
 
-/// How far it has got with that.
+/// The tables that are still to be compared.
 #[derive(Debug, Default)]
 pub(crate) struct Overtaken(Option<Tables>);
 
@@ -46,7 +46,7 @@ impl Overtaken {
             && let Some(all) = self.0.take()
         {
             replica.tickets.release(&all.tickets);
-            drop(replica.tickets.end(ALL, Ended::Told));
+            drop(replica.tickets.end(ALL, Ended::KeysKnown));
         }
         Ok(next)
     }

@@ -28,7 +28,7 @@ pub struct Primary {
     shared: Arc<Shared>,
 }
 
-/// How often the metrics of what only time changes are brought up to date.
+/// The interval at which metrics that change with time alone are updated.
 const LOOK: Duration = Duration::from_secs(1);
 
 impl Primary {
@@ -63,7 +63,8 @@ impl Primary {
         })
     }
 
-    /// How many statements have changed rows that replicas were not told of, since the start.
+    /// Returns the number of statements that have changed rows whose keys replicas did not get,
+    /// since the start.
     pub fn untold(&self) -> u64 {
         self.shared.all_untold()
     }
@@ -74,13 +75,13 @@ impl Primary {
         self.shared.ending.cancel();
     }
 
-    /// How the replicas are.
+    /// Returns the state of each replica.
     pub fn status(&self) -> Vec<ReplicaStatus> {
         self.shared.replicas.iter().map(|r| r.status()).collect()
     }
 
-    /// Brings the replicas what is in their logs, until it is told to stop. What is left then is
-    /// there after the next start. A dropped future ends it at once.
+    /// Applies the logs of all replicas until `stop` is cancelled. Keys that are left then are
+    /// applied after the next start. A dropped future ends it at once.
     ///
     /// # Errors
     /// A log cannot be read.

@@ -1,4 +1,4 @@
-//! What is read from a log and not applied yet.
+//! The entries that are read from a log and not applied yet.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ struct Open {
     ticket: Option<u64>,
     written: SystemTime,
     keys: usize,
-    /// Its keys, while its batch is under way.
+    /// The keys of the entry, while its batch is under way.
     waiting: Option<Read>,
 }
 
@@ -34,7 +34,7 @@ pub(crate) struct Reading {
     decoder: Decoder,
     cursor: Box<dyn Cursor>,
     pub(crate) members: Members,
-    /// What stands before this position was read before, where the cursor has gone back.
+    /// The position before which all entries were read before, if the cursor has gone back.
     seen: u64,
     open: BTreeMap<u64, Open>,
     pub(crate) due: Vec<Due>,
@@ -67,12 +67,12 @@ impl Reading {
         self.cursor.position().0
     }
 
-    /// Whether there is more to be read, as far as is known.
+    /// True if there is more to be read, as far as is known.
     pub(crate) fn has_more(&self) -> bool {
         self.cursor.position() < self.replica.log.log.end()
     }
 
-    /// Whether anything can be applied.
+    /// True if anything can be applied.
     pub(crate) fn has_due(&mut self) -> bool {
         if self.due.is_empty() && !self.replica.is_copying() {
             let reached = self.members.applied(self.reached());
@@ -81,7 +81,7 @@ impl Reading {
         !self.due.is_empty() || !self.unknown.is_empty()
     }
 
-    /// Whether something is to be done before anything is applied.
+    /// True if something is to be done before anything is applied.
     pub(crate) fn is_interrupted(&self) -> bool {
         self.overtaken || self.members.silent().is_some()
     }
@@ -99,8 +99,8 @@ impl Reading {
         move |origin, position| members.is_left(origin, position) && !open.contains_key(&position)
     }
 
-    /// Everything before this position is applied that this gateway applies, but for rows that
-    /// were refused for now. Told where nothing is due.
+    /// Returns the position before which all is applied that this gateway applies, except rows that
+    /// were refused for now. Valid if nothing is due.
     pub(crate) fn reached(&self) -> u64 {
         let mut open = self.open.iter();
         let waiting = open.find(|(_, open)| open.waiting.is_some());
@@ -260,7 +260,7 @@ impl Reading {
     }
 
     fn ready(&mut self, position: u64, read: Read, ended: Option<Ended>) {
-        let untold = ended == Some(Ended::Untold);
+        let untold = ended == Some(Ended::KeysUnknown);
         match read.kind {
             Kind::Note if untold => {
                 let found = tables(&read);
@@ -276,7 +276,7 @@ impl Reading {
         }
     }
 
-    /// So many keys of an entry are done with.
+    /// Counts keys of an entry that are done with.
     pub(crate) fn settle(&mut self, position: u64, keys: usize) {
         let Some(open) = self.open.get_mut(&position) else {
             return;

@@ -16,7 +16,7 @@ use crate::status::{ReplicaState, ReplicaStatus};
 use crate::target::{Names, Target};
 use crate::tickets::Tickets;
 
-/// How long the last sign to other gateways may take.
+/// The longest time of the last sign to other gateways.
 const FAREWELL: Duration = Duration::from_secs(3);
 
 /// A replica.
@@ -36,7 +36,7 @@ pub struct Replica {
     /// Other gateways that have not applied all of theirs.
     pub(crate) others: AtomicUsize,
     pub(crate) rejected: AtomicU64,
-    /// Whether it still gets what was there before it, and from whom.
+    /// The gateway that still copies the rows of before, if any.
     pub(crate) copying: watch::Sender<Copying>,
     /// When the oldest entry that is not applied was written.
     oldest: Mutex<Option<SystemTime>>,
@@ -93,14 +93,14 @@ impl Replica {
         Ok(entries)
     }
 
-    /// So many entries and keys more are to be applied.
+    /// Counts entries and keys that are to be applied.
     pub(crate) fn behind(&self, entries: usize, keys: usize) {
         let whole = |count: usize| i64::try_from(count).unwrap_or(i64::MAX);
         self.entries.fetch_add(whole(entries), Ordering::Relaxed);
         self.rows.fetch_add(whole(keys), Ordering::Relaxed);
     }
 
-    /// So many are done with.
+    /// Counts entries and keys that are done with.
     pub(crate) fn done(&self, entries: usize, keys: usize) {
         let whole = |count: usize| i64::try_from(count).unwrap_or(i64::MAX);
         self.entries.fetch_sub(whole(entries), Ordering::Relaxed);
@@ -148,7 +148,7 @@ impl Replica {
         *lock(&self.oldest) = written;
     }
 
-    /// What it is doing.
+    /// Returns the state of the replica.
     pub fn status(&self) -> ReplicaStatus {
         let (since, state) = lock(&self.state).clone();
         let left = |count: &AtomicI64| count.load(Ordering::Relaxed).try_into().unwrap_or(0);
@@ -177,7 +177,7 @@ impl Replica {
         if !self.log.is_alone() {
             let farewell = tokio::time::timeout(FAREWELL, self.sign(true)).await;
             if !matches!(farewell, Ok(Ok(()))) {
-                tracing::warn!(replica = %self.name, "other gateways cannot be told that this one ends: they find out in some seconds");
+                tracing::warn!(replica = %self.name, "the last sign to other gateways was not written: they notice in some seconds that this one has ended");
             }
         }
         if let Err(fault) = self.log.close().await {
@@ -190,8 +190,8 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What a log says, with whose it is. Whether it has kept an entry or not, what the entry was to
-/// announce is not executed: that is known.
+/// Returns the fault of a log, with the replica's name. The write that the entry was to announce is
+/// certainly not executed, even if it is unknown whether the log has the entry.
 fn of_log(name: &str, fault: SpoolFault) -> Fault {
     let fault = Fault::from(fault);
     let (class, code, what) = match fault.class {

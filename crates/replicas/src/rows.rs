@@ -11,7 +11,7 @@ use windrow_core::{
 
 use crate::target::Target;
 
-/// What stands under a key.
+/// The result of reading a key.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Found {
     /// A row: its columns, and their values.
@@ -22,7 +22,7 @@ pub(crate) enum Found {
     Unreadable(Fault),
 }
 
-/// What became of a write.
+/// The outcome of a write.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Written {
     Done,

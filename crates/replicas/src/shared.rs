@@ -1,4 +1,4 @@
-//! What the connections of a primary share.
+//! The state that the connections of a primary share.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -24,7 +24,7 @@ pub enum WaitFor {
 }
 
 impl WaitFor {
-    /// How many of so many replicas are waited for.
+    /// Returns how many of the replicas are waited for.
     fn replicas(self, replicas: usize) -> usize {
         match self {
             Self::Primary => 0,
@@ -34,7 +34,7 @@ impl WaitFor {
     }
 }
 
-/// What executors share.
+/// The state that executors share.
 pub(crate) struct Shared {
     pub(crate) source: Source,
     pub(crate) tables: Tables,
@@ -69,7 +69,7 @@ impl Shared {
         self.tickets.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// Counts statements that have changed rows which replicas are not told of.
+    /// Counts statements that have changed rows whose keys replicas do not get.
     pub(crate) fn untold(&self, statements: u64) {
         if statements > 0 && self.untold.inc_by(statements) == 0 {
             tracing::warn!(
@@ -78,12 +78,12 @@ impl Shared {
         }
     }
 
-    /// How many statements these were since the start.
+    /// Returns the number of these statements since the start.
     pub(crate) fn all_untold(&self) -> u64 {
         self.untold.get()
     }
 
-    /// How many of so many replicas a client waits for.
+    /// Returns how many of the replicas a client waits for.
     pub(crate) fn wanted(&self, replicas: usize) -> usize {
         self.wait_for.replicas(replicas)
     }

@@ -1,11 +1,10 @@
 //! Comparing a table with rows read in bulk: each row is read once at either end, in the order of
 //! its key, and both are laid beside each other here.
 //!
-//! No two kinds of database write all values alike, so no sum that they make themselves is the
-//! same for the same rows. Rows are told apart by their keys and compared value by value; those
-//! that are not found to be alike this way are looked up by their keys, and only what that finds
-//! counts. So it does no harm, but takes time, where the two order keys differently, or write them
-//! in different ways.
+//! No two kinds of database write all values alike, so their own sums over the same rows differ.
+//! Rows are matched by their keys and compared value by value. Rows that seem to differ are looked
+//! up by their keys, and only that result counts. So different orders or forms of keys do no harm,
+//! but take time.
 
 use std::collections::HashMap;
 
@@ -109,7 +108,7 @@ impl Sides<'_> {
         }
     }
 
-    /// Rows by their keys. Keys that cannot be told apart by their form are looked up.
+    /// Returns rows by their keys. Keys that have the same form are looked up.
     fn by_key(&self, rows: Vec<Row>, looked_up: &mut Vec<Row>) -> Unmatched {
         let mut by_key = HashMap::with_capacity(rows.len());
         for row in rows {

@@ -10,8 +10,8 @@ use crate::replica::Replica;
 /// The pause between them.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// Gives them until it is told to stop, also while the replica is away: it is a gateway that is
-/// lost, not one that cannot write.
+/// Gives signs of life until `stop` is cancelled, also while the replica is away: only a gateway
+/// can be lost, not a replica.
 pub(crate) async fn run(replica: Arc<Replica>, stop: CancellationToken) {
     if replica.log.is_alone() {
         return;
@@ -22,7 +22,7 @@ pub(crate) async fn run(replica: Arc<Replica>, stop: CancellationToken) {
             signed = replica.sign(false) => signed,
         };
         if let Err(fault) = signed {
-            tracing::debug!(replica = %replica.name, %fault, "other gateways cannot be told that this one is there");
+            tracing::debug!(replica = %replica.name, %fault, "the sign of life for other gateways was not written");
         }
         tokio::select! {
             () = stop.cancelled() => return,

@@ -1,16 +1,16 @@
-//! What is told of a replica.
+//! The state of a replica, for operators.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What a replica is doing.
+/// The activity of a replica.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ReplicaState {
-    /// It was not reached yet.
+    /// The replica was not reached yet.
     Starting,
-    /// It gets what is in its log.
+    /// Keys of the log are being applied.
     Applying,
-    /// It has all that is in its log.
+    /// The replica has all that is in its log.
     Level,
     /// Nothing can be applied, and it is tried again.
     Waiting(Box<str>),
@@ -39,14 +39,14 @@ impl ReplicaState {
     }
 }
 
-/// How a replica is.
+/// The state of a replica.
 #[derive(Clone, Debug)]
 pub struct ReplicaStatus {
-    /// Its name.
+    /// The name of the replica.
     pub name: Box<str>,
     /// The name of its database, as its makers write it.
     pub database: &'static str,
-    /// What it is doing.
+    /// The current activity.
     pub state: ReplicaState,
     /// For how long it has been doing that; while it is away, whatever the reasons were.
     pub for_now: Duration,

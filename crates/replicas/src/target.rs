@@ -6,10 +6,10 @@ use std::time::{Duration, Instant};
 
 use windrow_core::{Database, Fault, KeyedTable, Name, TableName};
 
-/// How long a description of a table of the replica is used.
+/// The time for which a description of a table of the replica is used.
 const FRESH: Duration = Duration::from_secs(30);
 
-/// What tables are called at a replica, and which of their columns it does not get.
+/// The names of tables at a replica, and the columns that it does not get.
 #[derive(Clone, Debug, Default)]
 pub struct Names {
     /// By the table's name at the primary, as [`TableName`] shows it.
@@ -58,7 +58,7 @@ impl Target {
         self.names.table(table, schemas)
     }
 
-    /// Whether the replica does not get a column.
+    /// True if the replica does not get a column.
     pub(crate) fn leaves_out(&self, table: &TableName, column: &Name) -> bool {
         self.names.leaves_out(table, column)
     }

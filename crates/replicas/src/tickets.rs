@@ -13,7 +13,7 @@ pub(crate) const ALL: u64 = u64::MAX;
 #[derive(Debug, Default)]
 pub(crate) struct Tickets {
     open: Mutex<HashMap<u64, Ticket>>,
-    /// Told when a batch has ended.
+    /// Notified when a batch has ended.
     pub(crate) news: Notify,
 }
 
@@ -21,18 +21,18 @@ pub(crate) struct Tickets {
 struct Ticket {
     /// Entries in the log that are not applied.
     left: usize,
-    /// How it has ended, once it has.
+    /// The end of the batch, if it has ended.
     ended: Option<Ended>,
     waiting: Option<oneshot::Sender<()>>,
 }
 
-/// How a batch has ended.
+/// The knowledge about a batch's keys at its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ended {
     /// The keys of all rows that it may have changed are in the log.
-    Told,
+    KeysKnown,
     /// Rows of the tables that its notes name may have changed, and nothing says which.
-    Untold,
+    KeysUnknown,
 }
 
 impl Tickets {
@@ -41,14 +41,14 @@ impl Tickets {
         self.open().insert(ticket, Ticket::default());
     }
 
-    /// So many entries of it are in the log.
+    /// Counts entries of the batch that are in the log.
     pub(crate) fn appended(&self, ticket: u64, entries: usize) {
         if let Some(ticket) = self.open().get_mut(&ticket) {
             ticket.left += entries;
         }
     }
 
-    /// It has ended. What is given ends once all of its entries are applied.
+    /// Notes that the batch has ended. The receiver ends once all entries of the batch are applied.
     pub(crate) fn end(&self, ticket: u64, how: Ended) -> oneshot::Receiver<()> {
         let (sender, receiver) = oneshot::channel();
         if let Some(open) = self.open().get_mut(&ticket) {
@@ -60,7 +60,7 @@ impl Tickets {
         receiver
     }
 
-    /// How it has ended; `Ok(None)` for a batch that nobody knows any more.
+    /// Returns the end of a batch; `Ok(None)` for a batch that is not known any more.
     ///
     /// # Errors
     /// It is under way.
@@ -85,7 +85,7 @@ impl Tickets {
             .collect()
     }
 
-    /// Whether batches have ended, so far as they are known.
+    /// True if these batches have ended, as far as they are known.
     pub(crate) fn have_ended(&self, numbers: &[u64]) -> bool {
         let open = self.open();
         let mut known = numbers.iter().filter_map(|number| open.get(number));
@@ -136,9 +136,9 @@ mod tests {
         let mut numbers = tickets.numbers();
         numbers.sort_unstable();
         assert_eq!(numbers, [1, 2]);
-        let mut first = tickets.end(1, Ended::Told);
+        let mut first = tickets.end(1, Ended::KeysKnown);
         assert!(!tickets.have_ended(&numbers));
-        let mut second = tickets.end(2, Ended::Untold);
+        let mut second = tickets.end(2, Ended::KeysUnknown);
         assert!(tickets.have_ended(&numbers) && first.try_recv().is_err());
         tickets.release(&numbers);
         assert!(first.try_recv().is_ok() && second.try_recv().is_ok());
@@ -150,8 +150,8 @@ mod tests {
         tickets.begin(1);
         tickets.appended(1, 2);
         assert_eq!(tickets.ended(1), Err(UnderWay));
-        let mut waits = tickets.end(1, Ended::Told);
-        assert_eq!(tickets.ended(1), Ok(Some(Ended::Told)));
+        let mut waits = tickets.end(1, Ended::KeysKnown);
+        assert_eq!(tickets.ended(1), Ok(Some(Ended::KeysKnown)));
         tickets.applied(1);
         assert!(waits.try_recv().is_err());
         tickets.applied(1);

@@ -19,8 +19,8 @@ use crate::port::Log;
 /// disk nor the processor waits for the other.
 const UNDER_WAY: usize = 4;
 
-/// So many bytes are worth encoding before the append under way has ended. Fewer wait for its end:
-/// whoever comes until then shares the next sync with them.
+/// Bytes from which on encoding is worthwhile before the append under way has ended. Fewer bytes
+/// wait for its end: all that arrive until then share the next sync.
 const MANY: usize = 64 << 10;
 
 /// Submissions that are taken from the intake at once.
@@ -39,7 +39,7 @@ pub struct Appender {
     /// Bytes of an append at most, unless it has one entry.
     most: usize,
     encoder: Encoder,
-    /// What is not answered yet, in order.
+    /// The units that are not answered yet, in order.
     held: VecDeque<Held>,
     /// The first of it that the log does not have as a whole.
     next: usize,
@@ -55,7 +55,7 @@ struct Held {
     outcomes: Outcomes<RowDone>,
 }
 
-/// What an append of so many units has come to.
+/// The result of an append of so many units.
 type Appended = (Result<Position, SpoolFault>, usize);
 
 impl Appender {
@@ -72,10 +72,10 @@ impl Appender {
         }
     }
 
-    /// Appends until all intakes are gone, or until it is told to stop: from then on it takes
-    /// nothing more, finishes what it has, and ends.
+    /// Appends until all intakes are gone, or until `stop` is cancelled. Then it takes nothing
+    /// more, finishes the units that it has, and ends.
     ///
-    /// Not cancel safe: units of a dropped future may become durable without anybody being told.
+    /// Not cancel safe: units of a dropped future may become durable without an answer.
     pub async fn run(mut self, stop: CancellationToken) {
         let mut appends = FuturesOrdered::new();
         let mut taken = Vec::new();
@@ -104,7 +104,7 @@ impl Appender {
         }
     }
 
-    /// Whether much waits to be appended.
+    /// True if many bytes wait to be appended.
     fn has_many(&self) -> bool {
         let mut bytes = 0;
         let mut waiting = self.held.range(self.next..);
@@ -114,7 +114,7 @@ impl Appender {
         })
     }
 
-    /// What is appended next; `None` where nothing waits.
+    /// Returns the next batch; `None` if no unit waits.
     fn form(&mut self) -> Option<Batch> {
         let mut batch = Batch::new();
         while let Some(held) = self.held.get_mut(self.next) {

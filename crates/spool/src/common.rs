@@ -1,4 +1,5 @@
-//! What the partitions of a spool share: limits, the bytes that they hold, and the end of trust.
+//! The state that the partitions of a spool share: limits, the bytes that they hold, and the
+//! failure after which nothing is taken.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -10,7 +11,7 @@ use crate::fault::SpoolFault;
 use crate::files::Files;
 use crate::options::Options;
 
-/// What the partitions of a spool share.
+/// The state that the partitions of a spool share.
 #[derive(Debug)]
 pub(crate) struct Common {
     pub(crate) files: Arc<dyn Files>,
@@ -83,14 +84,14 @@ impl Common {
         }
     }
 
-    /// Who wants to know when nothing is taken any more.
+    /// Returns a view of the failure after which nothing is taken.
     pub(crate) fn watch_poison(&self) -> watch::Receiver<Option<Arc<str>>> {
         self.poison.subscribe()
     }
 }
 
-/// Bytes at the end of a log that a crash had left: of a group that was being written, and that
-/// nobody had been told of.
+/// Bytes that a crash had left at the end of a log: of a group that was being written, and that no
+/// client had got an answer for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cut {
     /// The file that was cut.
@@ -99,6 +100,6 @@ pub struct Cut {
     pub offset: u64,
     /// Bytes that were cut off.
     pub bytes: u64,
-    /// What was wrong with them.
+    /// The damage that was found in the bytes.
     pub what: &'static str,
 }

@@ -110,7 +110,7 @@ impl Cursor for FileCursor {
     }
 }
 
-/// What was read at once.
+/// Entries that were read at once.
 struct Loaded {
     entries: VecDeque<Entry>,
     /// The group behind.

@@ -1,4 +1,4 @@
-//! What stands in a log: entries, where they stand, and who wrote them.
+//! The content of a log: entries, their positions, and their writers.
 
 use std::fmt;
 use std::time::SystemTime;
@@ -30,9 +30,10 @@ impl fmt::Display for Position {
     }
 }
 
-/// The name of a spool: a random number that is drawn when it is made. Positions mean something
-/// only together with it: a directory that is emptied and made anew begins at 0 again, and what a
-/// database remembers of the old one must not be taken for the new one's.
+/// The name of a spool: a random number that is drawn when the spool is created. Positions have a
+/// meaning only together with it: a directory that is emptied and created again begins at 0 again,
+/// and the position that a database remembers of the old spool must not be taken for one of the new
+/// spool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct SpoolId(pub u128);
 
@@ -42,7 +43,7 @@ impl fmt::Display for SpoolId {
     }
 }
 
-/// Who wrote an entry: no two have the same.
+/// The writer of an entry, and the entry's number among those of the writer. Unique.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Origin {
     /// The gateway: a number that is drawn each time a gateway opens the spool.
@@ -57,12 +58,12 @@ pub struct Origin {
 pub struct Entry {
     /// Where it stands.
     pub position: Position,
-    /// Who wrote it.
+    /// The writer of the entry.
     pub origin: Origin,
     /// When it was written, by the clock of the gateway that wrote it, in whole milliseconds.
     pub written: SystemTime,
-    /// What it holds; its meaning is the caller's matter. It shares memory with the other entries
-    /// that were read with it.
+    /// The bytes of the entry, whose meaning is the caller's matter. They share memory with the
+    /// other entries that were read with it.
     pub payload: Bytes,
 }
 

@@ -9,18 +9,18 @@ use windrow_core::{Fault, FaultClass};
 
 use crate::entry::Position;
 
-/// Why the spool did not do what it was asked for. Cheap to clone: everybody who waited for the
-/// same sync is told the same.
+/// The reason why the spool did not do what it was asked for. Cheap to clone: all that waited for
+/// the same sync get the same one.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum SpoolFault {
     /// The system refused; nothing was written.
     #[error("the spool cannot {doing} {path}: {source}", path = path.display())]
     System {
-        /// What was tried.
+        /// The failed action.
         doing: &'static str,
         /// On which file or directory.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         source: Arc<io::Error>,
     },
 
@@ -35,7 +35,7 @@ pub enum SpoolFault {
         path: PathBuf,
         /// Bytes that were to be written.
         bytes: u64,
-        /// What the system said.
+        /// The error of the system.
         source: Arc<io::Error>,
     },
 
@@ -59,7 +59,7 @@ pub enum SpoolFault {
          nothing more is taken until the database has caught up", age.as_secs(), limit.as_secs()
     )]
     AgeLimit {
-        /// How old it is.
+        /// The age of the oldest entry.
         age: Duration,
         /// The limit.
         limit: Duration,
@@ -88,7 +88,7 @@ pub enum SpoolFault {
          more until Windrow is started again"
     )]
     Unknown {
-        /// What failed.
+        /// The failure.
         why: Arc<str>,
     },
 
@@ -98,7 +98,7 @@ pub enum SpoolFault {
          what is there"
     )]
     Poisoned {
-        /// What failed.
+        /// The failure.
         why: Arc<str>,
     },
 
@@ -106,7 +106,7 @@ pub enum SpoolFault {
     #[error(
         "the spool is damaged: {path}, byte {offset}, at position {position}: {what}; nothing was \
          changed. `windrow spool verify` says more, `windrow spool dump` shows what can be read; \
-         bring the file back from a copy, or move the directory away to begin anew",
+         bring the file back from a copy, or move the directory away to begin again",
         path = path.display()
     )]
     Damaged {
@@ -116,7 +116,7 @@ pub enum SpoolFault {
         offset: u64,
         /// The position that was to be read there.
         position: Position,
-        /// What is wrong with it.
+        /// The damage.
         what: Box<str>,
     },
 
@@ -128,7 +128,7 @@ pub enum SpoolFault {
     Newer {
         /// The file.
         path: PathBuf,
-        /// Its format.
+        /// The version of the format.
         found: u32,
         /// The newest format that this program reads.
         known: u32,
@@ -139,7 +139,7 @@ pub enum SpoolFault {
     NotASpool {
         /// The directory.
         path: PathBuf,
-        /// What was found.
+        /// The contradiction that was found.
         what: Box<str>,
     },
 
@@ -156,7 +156,7 @@ pub enum SpoolFault {
     /// The number of partitions is fixed when a spool is made.
     #[error(
         "the spool {path} has {found} partitions and {asked} are asked for (spool.partitions); let \
-         it empty itself and make it anew, because writes would lose their order", 
+         it empty itself and create it again, because writes would lose their order", 
         path = path.display()
     )]
     Partitions {
@@ -204,7 +204,7 @@ pub enum SpoolFault {
     /// again.
     #[error("the spool is out of reach: {why}")]
     Unreached {
-        /// What was tried, and what went wrong.
+        /// The failed action and its error.
         why: Arc<str>,
     },
 
@@ -212,7 +212,7 @@ pub enum SpoolFault {
     /// of them. They may be found in the log, or not; later appends are tried again.
     #[error("it cannot be known whether the spool has kept the write: {why}")]
     Unsettled {
-        /// What went wrong.
+        /// The error.
         why: Arc<str>,
     },
 
@@ -224,7 +224,7 @@ pub enum SpoolFault {
     Strange {
         /// Where it stands.
         position: Position,
-        /// What was found.
+        /// The contradiction that was found.
         what: Box<str>,
     },
 
@@ -243,7 +243,7 @@ impl SpoolFault {
         }
     }
 
-    /// The class and SQLSTATE of what a client is told.
+    /// Returns the class and SQLSTATE of the fault that a client gets.
     fn class(&self) -> (FaultClass, &'static str) {
         match self {
             Self::DiskFull { .. } | Self::SizeLimit { .. } => (FaultClass::Overloaded, "53100"),

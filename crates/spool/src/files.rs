@@ -67,7 +67,7 @@ pub trait Files: Debug + Send + Sync + 'static {
     /// ends in any way.
     ///
     /// # Errors
-    /// `WouldBlock` where somebody else has it, and those of the system.
+    /// `WouldBlock` if another process holds the lock, and those of the system.
     fn lock(&self, path: &Path) -> io::Result<Box<dyn Debug + Send + Sync>>;
 }
 
@@ -87,8 +87,8 @@ pub trait FileHandle: Debug + Send + Sync {
     /// `StorageFull`, `QuotaExceeded`, and those of the system. Nothing was taken then.
     fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<usize>;
 
-    /// False once somebody has removed the file: what is written to it then is gone with the last
-    /// handle. Told where the system can tell it.
+    /// Returns false once the file was removed: bytes written to it then are gone with the last
+    /// handle. True if the system cannot know.
     ///
     /// # Errors
     /// Those of the system.

@@ -20,25 +20,25 @@ use crate::segment::{self, Bad, Segment};
 use crate::spool::{META_FILE, identity, partition_path, read_meta};
 use crate::window::Window;
 
-/// What is in a spool.
+/// The content of a spool.
 #[derive(Debug)]
 pub struct Survey {
-    /// Its name.
+    /// The spool's name.
     pub id: SpoolId,
     /// When it was made, where that is known.
     pub made: Option<SystemTime>,
-    /// Its partitions.
+    /// The partitions of the spool.
     pub partitions: Vec<PartitionSurvey>,
 }
 
-/// What is in a partition. All of it was read and checked.
+/// The content of a partition. All of it was read and checked.
 #[derive(Debug)]
 pub struct PartitionSurvey {
     /// The partition.
     pub partition: u32,
     /// The first position in the files.
     pub first: Position,
-    /// What was trimmed at least.
+    /// The position up to which entries were trimmed, at least.
     pub trimmed: Position,
     /// The position behind the last whole group, or before the first damage.
     pub end: Position,
@@ -48,8 +48,8 @@ pub struct PartitionSurvey {
     pub bytes: u64,
     /// When the first entry in the files was written.
     pub oldest: Option<SystemTime>,
-    /// What follows the last whole group: being written now, or left by a crash. It is cut off when
-    /// the spool is opened.
+    /// The bytes after the last whole group: being written now, or left by a crash. They are cut
+    /// off when the spool is opened.
     pub tail: Option<Cut>,
     /// Why the spool cannot be opened.
     pub damage: Option<SpoolFault>,
@@ -59,7 +59,7 @@ pub struct PartitionSurvey {
 ///
 /// # Errors
 /// [`SpoolFault::NotASpool`], [`SpoolFault::Newer`] and [`SpoolFault::System`]; damage to a
-/// partition is told in its survey.
+/// partition is reported in its survey.
 pub fn survey(files: Arc<dyn Files>, directory: &Path) -> Result<Survey, SpoolFault> {
     let meta = meta_of(&*files, directory)?;
     // Nothing is opened for writing by what is used of it here.
@@ -250,7 +250,7 @@ impl Dumping {
                     .later_group(&mut window, (at, next), length)
                     .map_err(cannot_read)?,
             };
-            // Nobody was told of it, and it is cut off when the spool is opened.
+            // No client got an answer for it, and it is cut off when the spool is opened.
             if group.is_err() && later.is_none() && self.tail.is_some_and(|tail| at >= tail) {
                 break;
             }

@@ -1,7 +1,7 @@
 //! Writing one partition: groups, segments, and what is done where the disk fails.
 //!
-//! One thread owns it. Nothing here is told to anybody before it is synced, and at most one group
-//! is written that is not: that is what recovery relies on.
+//! One thread owns the journal. Nothing is acknowledged before it is synced, and at most one group
+//! is written and not synced: recovery relies on both.
 
 use std::io;
 use std::path::PathBuf;
@@ -63,7 +63,7 @@ impl Journal {
         let header = GroupHeader::decode(bytes, salt);
         let behind = self.end + bytes.len() as u64;
         if behind > self.length {
-            // Where there is no room ahead, syncs take longer. A full disk is told by the write.
+            // Without space ahead, syncs take longer. The write itself reports a full disk.
             let ahead = behind + AHEAD.min(limit);
             let made = self.file.reserve(ahead);
             self.length = made.map_or(behind, |()| ahead);
@@ -93,7 +93,7 @@ impl Journal {
             SpoolFault::Unknown { why }
         })?;
         if let Ok(false) = self.file.has_name() {
-            let what = "somebody has removed the file, and all that is in it";
+            let what = "the file was removed, with all that is in it";
             let why = self.shelf.common.poison(&self.path(), what);
             return Err(SpoolFault::Poisoned { why });
         }
@@ -212,9 +212,9 @@ impl Journal {
 
 /// Why a file could not be begun.
 pub(crate) enum Begun {
-    /// It is not there.
+    /// The group is not in the file.
     Not(io::Error),
-    /// It was written, and nobody knows what is on the disk.
+    /// The group was written, and the content of the disk is unknown.
     Unsynced(io::Error),
 }
 
@@ -264,7 +264,7 @@ fn refused(source: io::Error, path: PathBuf, bytes: u64) -> SpoolFault {
     }
 }
 
-/// Whether there is no room, and nothing is wrong but that.
+/// True if the only failure is that the disk is full.
 fn is_full(e: &io::Error) -> bool {
     use io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
     matches!(e.kind(), StorageFull | QuotaExceeded | FileTooLarge)

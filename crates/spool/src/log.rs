@@ -25,7 +25,7 @@ pub(crate) struct FileLog {
     open: Mutex<Option<Open>>,
 }
 
-/// What a log has until it is closed.
+/// The parts of a log until it is closed.
 #[derive(Clone, Debug)]
 struct Open {
     queue: mpsc::Sender<Request>,

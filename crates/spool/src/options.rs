@@ -1,4 +1,4 @@
-//! What a spool may take, and what it takes from outside.
+//! Limits of a spool, and its access to the system.
 
 use std::fmt;
 use std::sync::Arc;
@@ -36,7 +36,7 @@ impl fmt::Debug for Clock {
     }
 }
 
-/// What a spool may take. By default nothing needs setting.
+/// Limits of a spool. By default nothing needs setting.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// Logs side by side, each with its own order. Fixed when the spool is made.
@@ -44,8 +44,8 @@ pub struct Options {
     /// The most bytes of files with entries that are not trimmed, over all partitions. What has
     /// been trimmed may take the disk a segment for each partition more.
     pub max_bytes: u64,
-    /// How old the oldest entry that is not trimmed may be before nothing more is taken from
-    /// anybody. `None`: as old as it gets.
+    /// The age of the oldest entry that is not trimmed from which on nothing more is taken. `None`:
+    /// no limit.
     pub max_age: Option<Duration>,
     /// The most bytes of one append, with [`Options::PER_ENTRY`] for each entry.
     pub max_append: usize,
@@ -54,9 +54,9 @@ pub struct Options {
     pub segment_bytes: u64,
     /// The most bytes that wait for one sync together. A larger append is synced by itself.
     pub group_bytes: usize,
-    /// Appends that wait in front of the writer of a partition at most; past it, appending waits.
+    /// Appends that wait for the writer of a partition at most; beyond that, appending waits.
     pub queue: usize,
-    /// The number of this gateway in the origin of its entries. `None`: drawn anew each time.
+    /// The number of this gateway in the origin of its entries. `None`: a random one at each start.
     pub gateway: Option<u64>,
     /// The name of a spool that is made. `None`: drawn.
     pub id: Option<SpoolId>,

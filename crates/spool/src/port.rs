@@ -15,7 +15,7 @@ use crate::fault::SpoolFault;
 /// A durable place for writes on their way to a database.
 #[async_trait]
 pub trait Spool: Debug + Send + Sync + 'static {
-    /// Its name. What a database remembers of a position belongs to it.
+    /// Returns the name of the spool. A position that a database remembers belongs to this name.
     fn id(&self) -> SpoolId;
 
     /// The logs, in the order of their partitions. At least one, and as many as when it was made.
@@ -34,8 +34,8 @@ pub trait Spool: Debug + Send + Sync + 'static {
     /// durable can still be read. Cancel safe: it ends all the same.
     ///
     /// # Errors
-    /// [`SpoolFault::Poisoned`] if something was handed over that could not be made durable. Who
-    /// handed it over has been told already.
+    /// [`SpoolFault::Poisoned`] if an append could not be made durable. Its caller has got the
+    /// fault already.
     async fn close(&self) -> Result<(), SpoolFault>;
 }
 
@@ -53,7 +53,7 @@ pub trait Log: Debug + Send + Sync + 'static {
     /// way at the same time, either may be the first. Waits while too many are queued.
     ///
     /// Cancel safe in this sense: a future that is dropped before its end has appended all of the
-    /// batch or nothing, and nobody is told which.
+    /// batch or nothing, and nobody knows which.
     ///
     /// # Errors
     /// [`SpoolFault::Unknown`]: the entries may be in the log after the next start, or not.
@@ -86,7 +86,7 @@ pub trait Log: Debug + Send + Sync + 'static {
     /// [`Spool::failure`] says why. What is durable stays and can be read.
     fn refuse(&self, why: &str);
 
-    /// What is there. Cancel safe.
+    /// Returns the positions and bytes that the log holds. Cancel safe.
     ///
     /// # Errors
     /// Where it cannot be found out.
@@ -113,7 +113,7 @@ pub trait Cursor: Debug + Send {
     async fn next(&mut self, most_bytes: usize) -> Result<Vec<Entry>, SpoolFault>;
 }
 
-/// What a log holds.
+/// The positions and bytes that a log holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LogStatus {
     /// The first position that is not trimmed.
@@ -122,8 +122,7 @@ pub struct LogStatus {
     pub end: Position,
     /// Bytes that it takes, as far as they are known and count against the limit.
     pub bytes: u64,
-    /// How long ago the oldest entry that is not trimmed was written; `None` without entries, or
-    /// where it is not known.
+    /// The age of the oldest entry that is not trimmed; `None` without entries, or if unknown.
     pub age: Option<Duration>,
 }
 

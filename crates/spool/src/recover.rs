@@ -179,7 +179,7 @@ impl Recovery<'_> {
         self.stock.next = scan.next;
     }
 
-    /// What the mark says was synced must be there.
+    /// Checks that all is there that was synced according to the mark.
     fn check_mark(&self, last: Position, scan: &Scan) -> Result<(), SpoolFault> {
         let Some(mark) = self.mark else {
             return Ok(());

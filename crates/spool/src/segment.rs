@@ -36,7 +36,7 @@ pub(crate) struct Segment<'a> {
     pub(crate) first: Position,
 }
 
-/// What was found in a segment.
+/// The content of a segment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Scan {
     /// The byte behind the last whole group.
@@ -45,7 +45,7 @@ pub(crate) struct Scan {
     pub(crate) next: Position,
     /// Bytes of the file.
     pub(crate) length: u64,
-    /// What is wrong with what follows, where anything but zeros does.
+    /// The damage after the last whole group, if other bytes than zeros follow.
     pub(crate) broken: Option<Bad>,
     /// Where behind that a whole header of a later group stands, and its position: only what was
     /// synced has any behind it.
@@ -227,7 +227,7 @@ impl Segment<'_> {
         Ok(None)
     }
 
-    /// What is told of bytes that are not as they were written.
+    /// Returns the fault for bytes that were damaged after they were written.
     pub(crate) fn damaged(&self, offset: u64, position: Position, what: &str) -> SpoolFault {
         SpoolFault::Damaged {
             path: self.path.to_owned(),
@@ -245,7 +245,7 @@ impl Segment<'_> {
 /// Bytes that are searched at once.
 const SEARCH: usize = 64 << 10;
 
-/// What a header that cannot be used means.
+/// Returns the fault for a header that cannot be used.
 pub(crate) fn unread_fault(unread: Unread, path: &Path, position: Position) -> SpoolFault {
     match unread {
         Unread::Newer(found) => SpoolFault::Newer {

@@ -1,5 +1,5 @@
-//! What the writer, the readers and the trimmer of a partition share: its segments, how far it is
-//! durable, and what has been trimmed.
+//! The state that the writer, the readers and the trimmer of a partition share: its segments, its
+//! durable end, and the trimmed position.
 
 use std::collections::VecDeque;
 use std::path::PathBuf;
@@ -25,7 +25,7 @@ pub(crate) struct Shelf {
     end: watch::Sender<End>,
 }
 
-/// How far a log is durable.
+/// The durable end of a log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct End {
     pub(crate) next: Position,
@@ -33,7 +33,7 @@ pub(crate) struct End {
     pub(crate) closed: bool,
 }
 
-/// What is there.
+/// The segments of a partition.
 #[derive(Clone, Debug)]
 pub(crate) struct Stock {
     /// The last one is written to. Never empty.
@@ -96,17 +96,17 @@ impl Shelf {
         }
     }
 
-    /// What is there. Never held while a file is touched.
+    /// Locks the segments. The lock is never held while a file is touched.
     pub(crate) fn stock(&self) -> MutexGuard<'_, Stock> {
         self.stock.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// How far the log is durable.
+    /// Returns the durable end of the log.
     pub(crate) fn end(&self) -> End {
         *self.end.borrow()
     }
 
-    /// Who wants to know how far the log is durable.
+    /// Returns a view of the durable end of the log.
     pub(crate) fn watch_end(&self) -> watch::Receiver<End> {
         self.end.subscribe()
     }
@@ -210,7 +210,7 @@ impl Shelf {
         Some((*stock.volumes.get(at)?, following))
     }
 
-    /// What is told of a position that was trimmed.
+    /// Returns the fault for a position that was trimmed.
     pub(crate) fn gone(&self, asked: Position) -> SpoolFault {
         let first = self.stock().first();
         SpoolFault::Trimmed {
@@ -220,7 +220,7 @@ impl Shelf {
         }
     }
 
-    /// What is told of a position that is not there.
+    /// Returns the fault for a position beyond the end.
     pub(crate) fn beyond(&self, asked: Position) -> SpoolFault {
         SpoolFault::Beyond {
             partition: self.identity.partition,

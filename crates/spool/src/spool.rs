@@ -65,8 +65,8 @@ impl FileSpool {
         opening.await.map_err(|_| SpoolFault::Closed)?
     }
 
-    /// What was cut off the ends of the logs when it was opened: what a crash had left of writes
-    /// that nobody was told of.
+    /// Returns the bytes that were cut off the ends of the logs when the spool was opened: a crash
+    /// had left them of writes that no client had got an answer for.
     pub fn cuts(&self) -> &[Cut] {
         &self.cuts
     }
@@ -131,7 +131,7 @@ fn open(
         if let Some(cut) = &cut {
             tracing::warn!(
                 file = %cut.path.display(), at = cut.offset, bytes = cut.bytes, why = cut.what,
-                "the end of the spool was cut: a crash had left it, and nobody was told of it"
+                "the end of the spool was cut off: a crash had left it, and no client had got an answer for it"
             );
         }
         opened.cuts.extend(cut);
@@ -193,7 +193,7 @@ fn lock(files: &dyn Files, directory: &Path) -> Result<Guard, SpoolFault> {
     }
 }
 
-/// What the spool says of itself; `None` where there is none yet.
+/// Reads the spool's own file; `None` if there is none yet.
 pub(crate) fn read_meta(files: &dyn Files, directory: &Path) -> Result<Option<Meta>, SpoolFault> {
     let path = directory.join(META_FILE);
     let file: Box<dyn FileHandle> = match files.open_to_read(&path) {

@@ -27,8 +27,8 @@ impl<'a> Window<'a> {
         }
     }
 
-    /// So many bytes from a place on; fewer only where the file ends. What was read once is not
-    /// read again while the window is there, so it may be older than the file.
+    /// Returns so many bytes from a place on, fewer only at the end of the file. Bytes are read
+    /// once for as long as the window exists, so they may be older than the file.
     pub(crate) fn at(&mut self, offset: u64, length: usize) -> io::Result<&[u8]> {
         if !self.holds(offset, length) {
             let there = usize::try_from(self.end.saturating_sub(offset)).unwrap_or(usize::MAX);

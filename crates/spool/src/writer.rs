@@ -17,7 +17,7 @@ use crate::options::Options;
 use crate::shelf::Shelf;
 use crate::trim::Trimmer;
 
-/// What releases the lock on the spool's directory once nobody holds it.
+/// The lock on the spool's directory, released when its last owner is dropped.
 pub(crate) type Guard = Arc<dyn Debug + Send + Sync>;
 
 /// An append on its way.
@@ -27,7 +27,7 @@ pub(crate) struct Request {
     pub(crate) reply: oneshot::Sender<Result<Position, SpoolFault>>,
 }
 
-/// Who waits for the group that is being written.
+/// The callers that wait for the group that is being written.
 #[derive(Debug)]
 struct Waiting {
     entries: u64,
@@ -48,7 +48,7 @@ pub(crate) struct Writer {
     ending: Ending,
 }
 
-/// What is done when the writer ends, however it ends: who is told that the log is closed may open
+/// Runs when the writer ends, however it ends: a caller that learns that the log is closed may open
 /// the spool again.
 #[derive(Debug)]
 struct Ending {
@@ -191,7 +191,7 @@ impl Writer {
     }
 }
 
-/// How long ago something was written; 0 where the clock says that it is yet to come.
+/// Returns the age of an entry; 0 if its time lies in the future.
 pub(crate) fn age(options: &Options, written: u64) -> Duration {
     let now = time(millis(options.clock.now()));
     now.duration_since(time(written)).unwrap_or_default()

@@ -25,12 +25,7 @@ const CRATES_TO_DO: &[&str] = &[
     "databases/mysql",
     "databases/postgres",
     "databases/sqlite",
-    "drain",
     "frontends/pg",
-    "idempotency",
-    "lanes",
-    "replicas",
-    "spool",
 ];
 
 /// Pages that still have offenders.

@@ -2,10 +2,11 @@
 
 use crate::name::Name;
 
-/// What a column makes of a field of a format that knows no types, such as CSV.
+/// The value that a column makes of a field of a format without types, such as CSV.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Means {
-    /// What it looks like: the column is still to be made from its values, or may be widened.
+    /// The value that the field looks like: the column is still to be created from its values, or
+    /// may be widened.
     #[default]
     Looks,
     /// The text by which the column's type writes its values.
@@ -17,14 +18,14 @@ pub enum Means {
 /// A column of a table that is to be loaded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LoadColumn {
-    /// Its name.
+    /// The column's name.
     pub name: Name,
-    /// Its type, as the database calls it.
+    /// The column's type, in the database's words.
     pub type_name: Box<str>,
-    /// Its values are always made by the database: none can be given.
+    /// True if the database computes the values: none can be given.
     pub generated: bool,
     /// A row that does not name it gets something else than NULL there.
     pub defaults: bool,
-    /// What it makes of a field.
+    /// The value that the column makes of a field.
     pub means: Means,
 }

@@ -1,15 +1,15 @@
 //! Records of CSV that go to a database word for word.
 
-/// How a file of CSV is written: as PostgreSQL's COPY reads it, where a quote may stand anywhere in
-/// a field and switches quoting on and off, a quote is doubled within quotes, and only a field
-/// without quotes can be NULL (PostgreSQL's documentation, "COPY", "CSV Format").
+/// The style of a CSV file, as PostgreSQL's COPY reads it: a quote may stand anywhere in a field
+/// and switches quoting on and off, a quote is doubled within quotes, and only a field without
+/// quotes can be NULL (PostgreSQL's documentation, "COPY", "CSV Format").
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CsvStyle {
     /// Between two fields; an ASCII character.
     pub delimiter: u8,
     /// Around fields; an ASCII character.
     pub quote: u8,
-    /// What stands for no value.
+    /// The text that means NULL.
     pub null: Box<str>,
 }
 
@@ -26,10 +26,10 @@ pub fn other_delimiter(header: &str, delimiter: u8) -> Option<char> {
 /// releases of PostgreSQL take for the end of all rows.
 #[derive(Clone, Copy, Debug)]
 pub struct CsvText<'a> {
-    /// How they are written.
+    /// The style of the records.
     pub style: &'a CsvStyle,
     /// They. Whether each has the right number of fields is not known.
     pub text: &'a str,
-    /// How many.
+    /// The number of records.
     pub records: usize,
 }

@@ -1,8 +1,8 @@
-//! What a column is to hold that is made for a file's values.
+//! The kind of values that a column must hold that is created for a file.
 
 use std::ops::RangeInclusive;
 
-/// What a file says of a column, or what all texts in it are.
+/// The kind of values of a column, from its file or from all texts in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Holds {
     /// True and false.
@@ -46,9 +46,9 @@ impl Holds {
         )
     }
 
-    /// What a text in ISO 8601 is: a date, a time of day, or both, with a zone or without. Only
-    /// what every database reads as just that: years of four digits, days of the calendar,
-    /// hours below 24, six digits of a second's fraction at most.
+    /// Returns the kind of a text in ISO 8601: a date, a time of day, or both, with a zone or
+    /// without. Only texts that every database reads alike: years of four digits, days of the
+    /// calendar, hours below 24, six digits of a second's fraction at most.
     pub fn time(text: &str) -> Option<Self> {
         let mut left = text.as_bytes();
         let date = take_date(&mut left);

@@ -1,4 +1,4 @@
-//! How far a load has come, kept in the database that it fills.
+//! The progress of a load, kept in the database that the load fills.
 
 use async_trait::async_trait;
 
@@ -29,11 +29,11 @@ impl Mark {
     /// The table that holds marks: `load`, `first_row` (its key together), `end_row`. It lies where
     /// the connection's own tables do.
     pub const TABLE: &'static str = "windrow_loads";
-    /// Its column for [`Mark::load`].
+    /// The column for [`Mark::load`].
     pub const LOAD: &'static str = "load";
-    /// Its column for [`Span::first`].
+    /// The column for [`Span::first`].
     pub const FIRST: &'static str = "first_row";
-    /// Its column for [`Span::end`].
+    /// The column for [`Span::end`].
     pub const END: &'static str = "end_row";
     /// The most bytes of a load's name: what the table's key can hold everywhere.
     pub const NAME_BYTES: usize = 128;
@@ -109,7 +109,7 @@ pub trait Marks: Send + Sync + 'static {
     /// What the database says.
     async fn prepare(&self) -> Result<(), Fault>;
 
-    /// What is done of a load, in the order of [`Span::first`]. Cancel safe.
+    /// Returns the rows of a load that are done, in the order of [`Span::first`]. Cancel safe.
     ///
     /// # Errors
     /// What the database says.

@@ -73,8 +73,8 @@ impl Rows {
     /// The most bytes of one portion: 1 GiB. [`Rows::push`] refuses a row that would pass it.
     pub const MOST_BYTES: usize = 1 << 30;
 
-    /// What of a buffer is kept when rows are taken out: more than this is from a few rows of great
-    /// length.
+    /// The capacity of a buffer that is kept when its rows are taken out: more than this is from a
+    /// few rows of great length.
     pub const KEPT_BYTES: usize = 8 << 20;
 
     /// None, of so many columns.
@@ -104,7 +104,7 @@ impl Rows {
         true
     }
 
-    /// How many.
+    /// Returns the number of rows.
     pub fn len(&self) -> usize {
         self.packed.lines.len()
     }

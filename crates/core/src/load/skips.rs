@@ -1,4 +1,4 @@
-//! How many portions skip a form of writing in which portions were refused.
+//! The number of portions that skip a form of writing in which portions were refused.
 
 /// The most portions that go by without another try.
 const MAX_SKIPPED: u32 = 63;

@@ -1,4 +1,4 @@
-//! What a move has to know of tables.
+//! The properties of tables that matter to a move.
 
 use super::{BATCHES, Moved, REJECTED, Takes};
 use crate::bookkeeping::{IDEMPOTENCY, PROGRESS};
@@ -21,16 +21,16 @@ pub fn is_own(table: &str) -> bool {
     OWN.iter().any(|own| table.eq_ignore_ascii_case(own))
 }
 
-/// What a table is like.
+/// The properties of a table.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TableFacts {
-    /// What tells this table apart from all tables of all databases, and stays the same: for the
-    /// names of moves. Never shown.
+    /// A text that tells this table apart from all tables of all databases, and stays the same: for
+    /// the names of moves. Never shown.
     pub identity: String,
-    /// Its columns, in their order.
+    /// The columns of the table, in their order.
     pub columns: Vec<Name>,
-    /// Those of them whose values the database computes from others: they are neither brought
-    /// along nor written. Identities and serials are no such columns.
+    /// The columns whose values the database computes from others: these are neither read nor
+    /// written. Identities and serials are no such columns.
     pub generated: Vec<Name>,
     /// The columns of its primary key; empty if it has none.
     pub key: Vec<Name>,
@@ -38,9 +38,9 @@ pub struct TableFacts {
     /// columns, without a condition, checked at once) all of whose columns are NOT NULL. A
     /// move's key must hold one of them.
     pub uniques: Vec<Vec<Name>>,
-    /// How its columns take and give values, where that matters.
+    /// The conversions of columns whose values would change otherwise.
     pub takes: Vec<(Name, Takes)>,
-    /// Its name as it is spelled, in a database that finds it by others too.
+    /// The spelling of the name, in a database that finds the table by other spellings too.
     pub spelled: Option<Name>,
     /// Columns of the primary key that may be NULL all the same, as SQLite has them.
     pub nullable: Vec<Name>,
@@ -93,7 +93,7 @@ impl TableFacts {
             .filter(|column| !self.generated.contains(column))
     }
 
-    /// Whether columns tell the table's rows apart.
+    /// True if the columns identify the table's rows.
     pub fn tells_apart(&self, columns: &[Name]) -> bool {
         let mut uniques = self.uniques.iter().filter(|unique| !unique.is_empty());
         uniques.any(|unique| unique.iter().all(|column| columns.contains(column)))
@@ -110,7 +110,7 @@ impl TableFacts {
         named.or_else(|| uniques().min()).map_or(&[], Vec::as_slice)
     }
 
-    /// Whether rows that bring these columns along have all that the table asks of every row.
+    /// Checks that rows with these columns have a value for each column that needs one.
     ///
     /// # Errors
     /// [`FaultClass::NotNull`] if they lack columns that it requires; they are named.
@@ -136,8 +136,8 @@ impl TableFacts {
         .with_column(empty.first().copied()))
     }
 
-    /// What is said where a database that does not tell the case of letters apart has a table of
-    /// another spelling.
+    /// Returns the fault for a table of another spelling, in a database that ignores the case of
+    /// letters.
     pub fn otherwise_spelled(table: &TableName, found: &str) -> Fault {
         Fault::new(
             FaultClass::Invalid,
@@ -148,7 +148,7 @@ impl TableFacts {
         )
     }
 
-    /// What is said of a row that a destination left out without an error.
+    /// Returns the fault for a row that a destination left out without an error.
     pub fn left_out(table: &TableName) -> Fault {
         Fault::new(
             FaultClass::Check,
@@ -208,21 +208,21 @@ impl Destination {
 /// Which names a database takes for its tables, as they are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NameLimit {
-    /// So many bytes of UTF-8.
+    /// A number of bytes of UTF-8.
     Bytes(usize),
-    /// So many bytes of UTF-8. Names that differ only in the case of ASCII letters mean one table,
-    /// which is there for the one name that it is spelled by.
+    /// A number of bytes of UTF-8. Names that differ only in the case of ASCII letters mean one
+    /// table, which exists under one spelling.
     Caseless(usize),
     /// As MySQL has it: so many characters of Unicode's basic plane, the last of them no blank.
     Plain {
-        /// So many characters.
+        /// The largest number of characters.
         most: usize,
-        /// Capital letters are not told apart from small ones, so that there may be none.
+        /// True if capital letters mean small ones, and are not allowed.
         folded: bool,
     },
 }
 
-/// What the name of a table's file may have for MySQL, without its ending.
+/// Bytes of the longest name of a table's file in MySQL, without its ending.
 const FILE_BYTES: usize = 251;
 
 /// Bytes that a character takes in the name of a table's file, at least
@@ -244,7 +244,7 @@ impl Default for NameLimit {
 }
 
 impl NameLimit {
-    /// Whether a name that follows from a row can be used.
+    /// Checks that a name that follows from a row can be used.
     ///
     /// # Errors
     /// [`FaultClass::Invalid`] if it is empty, too long, or holds what the database has no names
@@ -274,13 +274,13 @@ impl NameLimit {
         Err(Fault::new(FaultClass::Invalid, "42602", message))
     }
 
-    /// Whether two names, which both can be used, mean one table.
+    /// True if two usable names mean one table.
     pub fn folds(self, one: &TableName, other: &TableName) -> bool {
         let same = |one: &str, other: &str| one.eq_ignore_ascii_case(other);
         matches!(self, Self::Caseless(_)) && one != other && same(&one.table, &other.table)
     }
 
-    /// What MySQL does not take in a name.
+    /// Returns the reason why MySQL refuses a name.
     fn refused_plain(self, name: &str) -> Option<&'static str> {
         let Self::Plain { folded, .. } = self else {
             return None;

@@ -2,13 +2,13 @@
 
 use crate::value::Value;
 
-/// How a column takes and gives values, where a value of another database would otherwise become
-/// another one untold.
+/// The conversion of a column's values, if a value of another database would otherwise be changed
+/// without an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Takes {
     /// Bits, as a text of the digits 0 and 1.
     Digits,
-    /// So many bits, as a whole number.
+    /// A number of bits, as a whole number.
     Bits(usize),
     /// Binary data. A text would be taken for base64.
     Bytes,
@@ -69,8 +69,8 @@ fn text(bytes: Box<[u8]>) -> Result<Box<str>, &'static str> {
     Ok(text.into())
 }
 
-/// Whether a text is an array of JSON, and not one in PostgreSQL's spelling, which may begin with
-/// its bounds: `[0:1]=`.
+/// True if a text is an array of JSON, not one in PostgreSQL's spelling, which may begin with its
+/// bounds: `[0:1]=`.
 fn is_array(text: &str) -> bool {
     let bound = |c: char| c.is_ascii_digit() || c == '-';
     let inside = text.strip_prefix('[');

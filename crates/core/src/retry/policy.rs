@@ -1,25 +1,25 @@
-//! How long a lane tries units again.
+//! The time for which a lane tries units again.
 
 use std::num::NonZeroU32;
 use std::time::Duration;
 
 use super::Retry;
 
-/// How often a client's unit is tried before its fault is its answer.
+/// Attempts of a client's unit before its fault is its answer.
 const CLIENT_ATTEMPTS: u32 = 10;
 
 /// The same for a unit of the background: some fifteen seconds, for most of which it is alone.
 const BACKGROUND_ATTEMPTS: u32 = 120;
 
-/// How long a lane goes on with units that fail for no fault of their own. The source of the units
-/// chooses it ([`Intake::with_policy`](crate::Intake::with_policy)).
+/// The time for which a lane tries units again that fail for no fault of their own. The source of
+/// the units chooses it ([`Intake::with_policy`](crate::Intake::with_policy)).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RetryPolicy {
-    /// How long units wait in the background for a database that is away and for locks. `None`: a
-    /// client waits for the answers.
+    /// The time for which units of the background wait for locks and for a database that is away.
+    /// `None`: a client waits for the answers.
     background: Option<Millis>,
-    /// How long units are tried again whose outcome is unknown. Only for units that cannot be
-    /// executed twice.
+    /// The time for which units are tried again whose outcome is unknown. Only for units that
+    /// cannot be executed twice.
     unknown: Option<Millis>,
 }
 

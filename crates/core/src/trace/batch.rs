@@ -11,21 +11,21 @@ const LINKS: usize = 128;
 /// A batch that has landed, with requests in it that are traced.
 #[derive(Clone, Copy, Debug)]
 pub struct TracedBatch<'a> {
-    /// Its lane.
+    /// The name of the lane.
     pub lane: &'a str,
     /// The database's name, as its makers write it.
     pub database: &'a str,
-    /// How long ago it left.
+    /// The time since the batch left.
     pub took: Duration,
     /// The rows in it.
     pub rows: usize,
     /// The units in it, traced or not.
     pub units: usize,
-    /// Units that were told that they failed.
+    /// Units that failed.
     pub failed: usize,
     /// Units that run again.
     pub again: usize,
-    /// What it took.
+    /// The cost of the batch.
     pub tally: &'a Tally,
 }
 

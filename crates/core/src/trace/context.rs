@@ -1,4 +1,4 @@
-//! What one program tells the next of a trace: the W3C's `traceparent`.
+//! The trace context that programs pass to each other: the W3C's `traceparent`.
 
 use std::fmt;
 
@@ -9,7 +9,7 @@ pub struct TraceContext {
     pub trace: [u8; 16],
     /// The span.
     pub span: [u8; 8],
-    /// Whether who made it collects it.
+    /// True if the sender collects the trace.
     pub sampled: bool,
 }
 

@@ -25,11 +25,12 @@ struct Shared {
     notes: Mutex<Notes>,
 }
 
-/// What is known of a request so far.
+/// The notes on a request up to now.
 #[derive(Default)]
 struct Notes {
     rows: usize,
-    /// What its writes do, and to which table; the flag says that they are not all alike.
+    /// The operation and table of the first write; the flag is true if the writes are not all
+    /// alike.
     first: Option<(Op, TableName)>,
     mixed: bool,
     /// The longest that one of them has waited to leave.
@@ -69,8 +70,9 @@ impl Trace {
         }
     }
 
-    /// A batch with some of its units has landed; they had waited so long when it left. False where
-    /// it was told of that batch already: of a long request, a batch has several portions.
+    /// Notes that a batch with some of the units has landed, which had waited so long when it left.
+    /// Returns false if that batch is noted already: of a long request, a batch has several
+    /// portions.
     pub(super) fn landed(&self, batch: TraceContext, queued: Duration, tally: &Tally) -> bool {
         let mut notes = self.notes();
         notes.queued = notes.queued.max(Some(queued));
@@ -88,7 +90,7 @@ impl Trace {
         true
     }
 
-    /// A unit was told that it failed. `code` is an SQLSTATE.
+    /// Notes that a unit has failed. `code` is an SQLSTATE.
     pub fn failed(&self, code: &str) {
         let mut notes = self.notes();
         notes.failed += 1;
@@ -147,7 +149,8 @@ impl TracedRequest {
         &self.trace
     }
 
-    /// It had come before it was begun: it was not known whether it is to be traced.
+    /// Sets the time of arrival, if the request arrived before it was known that it is to be
+    /// traced.
     pub fn came(&mut self, at: SystemTime) {
         self.began = at;
     }
@@ -163,19 +166,20 @@ impl TracedRequest {
         self.attributes.push((name, value));
     }
 
-    /// It is refused, or something of it is. What the lane has said of its units counts more.
+    /// Notes that the request is refused, or a part of it. The lane's report on its units counts
+    /// more.
     pub fn fails(&self, code: &str) {
         if self.trace.notes().failed == 0 {
             self.trace.failed(code);
         }
     }
 
-    /// It is answered; `failed` where the answer says that it is our fault.
+    /// Ends the request with its answer; `failed` is true if the answer blames Windrow.
     pub fn end(mut self, failed: bool) {
         self.finish(failed);
     }
 
-    /// It is none of those that are traced after all.
+    /// Drops the request, which is not to be traced after all.
     pub fn discard(mut self) {
         self.ended = true;
     }

@@ -5,16 +5,16 @@ use std::time::SystemTime;
 
 use super::TraceContext;
 
-/// Something that was done for somebody, and how long it took.
+/// A step of work, and the time that it took.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TraceSpan {
-    /// Its name among all spans.
+    /// The identity of the span.
     pub context: TraceContext,
     /// The span that it is a part of.
     pub parent: Option<[u8; 8]>,
     /// Which side of the conversation it is.
     pub side: Side,
-    /// What was done, of few kinds.
+    /// The name of the step, one of few.
     pub name: Cow<'static, str>,
     /// When it began.
     pub began: SystemTime,
@@ -22,20 +22,20 @@ pub struct TraceSpan {
     pub ended: SystemTime,
     /// Spans that have to do with it.
     pub links: Vec<TraceContext>,
-    /// How many more there would have been.
+    /// The number of links that were left out.
     pub links_left_out: usize,
-    /// What else is known of it.
+    /// Other properties of the step.
     pub attributes: Vec<(&'static str, TraceValue)>,
-    /// Whether it failed.
+    /// True if the step failed.
     pub failed: bool,
 }
 
 /// Which side of a conversation a span is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
-    /// Somebody has asked us.
+    /// A step that a client asked for.
     Server,
-    /// We have asked somebody.
+    /// A step that was asked of another program.
     Client,
 }
 

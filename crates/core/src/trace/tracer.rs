@@ -38,7 +38,7 @@ impl Tracer {
         (Self(Arc::new(shared)), ended)
     }
 
-    /// How many spans were dropped because too many waited.
+    /// Returns the number of spans that were dropped because too many waited.
     pub fn dropped(&self) -> u64 {
         self.0.dropped.load(Ordering::Relaxed)
     }

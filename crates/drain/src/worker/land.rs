@@ -1,4 +1,4 @@
-//! What becomes of a unit, and what follows.
+//! The outcome of a unit, and the next step.
 
 use std::time::Duration;
 
@@ -12,8 +12,8 @@ use crate::flight::{Flight, Wanted};
 use crate::judge::{Judged, judge};
 use crate::{aside, letter};
 
-/// How often dead letters are told of at most.
-const TOLD: Duration = Duration::from_secs(10);
+/// The shortest time between two log lines about dead letters.
+const REPORT_EVERY: Duration = Duration::from_secs(10);
 
 impl Worker {
     /// Acts on the report of a unit.
@@ -24,7 +24,7 @@ impl Worker {
     ) -> Result<(), Ended> {
         match judge(report, flight.progress) {
             Judged::Applied => self.applied(&flight),
-            Judged::AppliedAnew => {
+            Judged::AppliedToNewRow => {
                 self.applied(&flight);
                 return Err(Ended::Never(self.row_was_gone().into()));
             }
@@ -85,12 +85,12 @@ impl Worker {
         )
     }
 
-    /// Tells of a dead letter, unless one was told of a moment ago.
+    /// Logs a dead letter, unless one was logged a moment ago.
     fn tell_of(&mut self, letter: &DeadLetter) {
-        if self.told.is_some_and(|told| told.elapsed() < TOLD) {
+        if self.reported.is_some_and(|at| at.elapsed() < REPORT_EVERY) {
             return;
         }
-        self.told = Some(Instant::now());
+        self.reported = Some(Instant::now());
         tracing::warn!(
             source = %letter.source,
             table = %letter.destination,
@@ -102,7 +102,7 @@ impl Worker {
         );
     }
 
-    /// The database is asked anew.
+    /// Notes that the outcome of a unit is unknown. The next connection shows it.
     fn unknown(&mut self, fault: &Fault) -> Ended {
         self.failing = None;
         self.partition.meters.tried.unknown.inc();
@@ -122,7 +122,7 @@ impl Worker {
             return false;
         }
         match self.failing {
-            Some((to, since)) if to == flight.to => since.elapsed() >= self.options.patience,
+            Some((to, since)) if to == flight.to => since.elapsed() >= self.options.refuse_after,
             _ => {
                 self.failing = Some((flight.to, Instant::now()));
                 false
@@ -150,18 +150,19 @@ impl Worker {
     /// The database does not take what Windrow keeps there.
     fn no_progress(&mut self, fault: &Fault) -> Ended {
         self.failing = None;
-        let mut told = fault.clone();
-        told.message = format!(
+        let mut unwritten = fault.clone();
+        unwritten.message = format!(
             "how far the spool has come cannot be written to the table {}: {}",
             PROGRESS, fault.message
         )
         .into();
-        self.partition.waits(&told);
+        self.partition.waits(&unwritten);
         self.wanted = Wanted::Many;
         Ended::Again(self.options.long_pause)
     }
 
-    /// Somebody else has moved the row, or an attempt of before has been committed after all.
+    /// Acts on a unit that found another position: another process has moved the row, or an earlier
+    /// attempt was committed after all.
     async fn overtaken(&mut self, flight: &Flight, fault: &Fault) -> Result<(), Ended> {
         let before = self.found.as_ref().and_then(|found| found.from);
         self.locate().await?;
@@ -213,8 +214,8 @@ impl Worker {
         Ok(())
     }
 
-    /// What to do with a refused entry that has a client's key, where it is refused because of
-    /// that; `None` where it is not.
+    /// Returns how to go on after a refused entry that has a client's key, if the key is the reason
+    /// of the refusal.
     async fn under_its_key(
         &mut self,
         flight: &Flight,
@@ -289,13 +290,13 @@ impl Worker {
             self.wanted = Wanted::Exactly(before);
             return Ok(());
         }
-        let mut told = fault.clone();
-        told.message = format!(
+        let mut unwritten = fault.clone();
+        unwritten.message = format!(
             "a write to {} is refused ({} ({})), and the table {} does not take it either: {why}",
             kept.destination, kept.message, kept.code, REJECTED,
         )
         .into();
-        self.partition.waits(&told);
+        self.partition.waits(&unwritten);
         self.wanted = Wanted::Many;
         Err(Ended::Again(self.options.long_pause))
     }

@@ -107,7 +107,7 @@ impl Worker {
             }
             match found.reader.stopped().cloned() {
                 None => {}
-                // What is there is applied; the drain is told to stop as well before long.
+                // All that the log held is applied, and `stop` is about to be cancelled.
                 Some(Stopped::Closed) => self.stop.cancelled().await,
                 Some(stopped) => return Err(self.stopped(stopped)),
             }
@@ -165,9 +165,9 @@ impl Worker {
         }
     }
 
-    /// Whether the spool holds what the database has applied last, as far as that is still in its
-    /// files. Positions alone do not tell: a spool that has come back from an older copy gives
-    /// them to other entries.
+    /// Checks that the spool holds the entry that the database has applied last, if its files still
+    /// have it. The position alone is no proof: a spool that was restored from an older copy gives
+    /// the same position to another entry.
     async fn verify(&mut self, found: Option<&Applied>) -> Result<(), Ended> {
         let Some(Applied { position, last }) = found.filter(|found| !found.last.is_empty()) else {
             return Ok(());
@@ -234,7 +234,7 @@ impl Worker {
                 "the database has lost what it had committed; the spool is applied again from there"
             );
         }
-        // A commit of which no answer came, or somebody else who applies the same spool.
+        // An earlier commit got no answer, or another process applies the same spool.
         self.partition
             .meters
             .applied
@@ -282,7 +282,7 @@ impl Worker {
         self.stopped(Stopped::of(fault))
     }
 
-    /// What it means that nothing more can be read.
+    /// Returns how to go on if nothing more can be read.
     pub(super) fn stopped(&mut self, stopped: Stopped) -> Ended {
         match stopped {
             Stopped::Closed => Ended::Stopping,
@@ -297,10 +297,10 @@ impl Worker {
     }
 }
 
-/// How long more is let come at most where nobody waits for what is there.
+/// The longest wait for more entries while no request waits for those that are there.
 const GATHER: Duration = Duration::from_millis(5);
 
-/// So many entries that are not read are worth reading beside a unit under way.
+/// Entries that are not read, from which on reading beside a unit under way is worth its cost.
 const MANY: u64 = 256;
 
 /// Reads what is there, until there are so many entries.
@@ -330,7 +330,7 @@ async fn execute(
     execution.await
 }
 
-/// What the one write of one unit gave.
+/// Returns the outcome of the only write of the only unit.
 pub(super) fn answer_of(report: Report<RowDone>) -> Result<RowDone, Fault> {
     let nothing = || Fault::internal("a read was not reported on");
     match report.verdicts.into_iter().next().ok_or_else(nothing)? {

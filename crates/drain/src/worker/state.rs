@@ -1,4 +1,4 @@
-//! What a worker knows.
+//! The state of a worker.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,7 +23,7 @@ const SOON: Duration = Duration::from_secs(1);
 pub(crate) struct Worker {
     pub(super) spool: SpoolId,
     pub(super) partition: Arc<Partition>,
-    /// Its row in the database.
+    /// The row of this partition in the database.
     pub(super) row: ProgressRow,
     pub(super) database: Arc<dyn Database>,
     pub(super) bookkeeping: Arc<dyn Bookkeeping>,
@@ -37,13 +37,13 @@ pub(crate) struct Worker {
     pub(super) wanted: Wanted,
     /// The position behind an entry that fails by itself again and again, and since when.
     pub(super) failing: Option<(u64, Instant)>,
-    /// What the database said last of how far it is; `None` until it was asked.
+    /// The position that the database last reported; `None` before it was asked.
     pub(super) found: Option<Found>,
-    /// When a dead letter was last told of.
-    pub(super) told: Option<Instant>,
+    /// When a dead letter was last logged.
+    pub(super) reported: Option<Instant>,
 }
 
-/// How far the database is, and what comes next.
+/// The position of the database, and the entries after it.
 pub(super) struct Found {
     /// The position in its row; `None` where there is no row.
     pub(super) from: Option<u64>,
@@ -88,7 +88,7 @@ impl Worker {
             wanted: Wanted::Many,
             failing: None,
             found: None,
-            told: None,
+            reported: None,
             spool,
             partition,
             database,
@@ -98,7 +98,7 @@ impl Worker {
         }
     }
 
-    /// What the next unit stays within.
+    /// Returns the limits of the next unit.
     pub(super) fn bounds(&self) -> Bounds {
         Bounds {
             entries: self.size.entries(),

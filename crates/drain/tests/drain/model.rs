@@ -41,7 +41,7 @@ fn options(random: &mut Random) -> Options {
         unit_bytes: 1 << (8 + random.below(12)),
         first_entries: 1 + random.below(40) as usize,
         // Longer than chance keeps a good entry from being applied.
-        patience: Duration::from_secs(20),
+        refuse_after: Duration::from_secs(20),
         ..Options::default()
     }
 }

@@ -190,10 +190,10 @@ async fn an_entry_that_always_fails_alone_is_refused_in_the_end() {
                 .map(|n| if places.contains(&n) { kind } else { GOOD })
                 .collect();
             let world = World::of(&kinds);
-            let patience = Duration::from_secs(30);
+            let refuse_after = Duration::from_secs(30);
             let start = Instant::now();
             let drain = world.start_with(Options {
-                patience,
+                refuse_after,
                 ..Options::default()
             });
             drain.all_applied().await;
@@ -202,7 +202,7 @@ async fn an_entry_that_always_fails_alone_is_refused_in_the_end() {
             let expected: Vec<_> = places.iter().map(|place| source(*place)).collect();
             assert_eq!(sources(&world), expected, "{kind:?} {places:?}");
             assert_eq!(world.written().len(), 10 - places.len());
-            let least = patience * places.len() as u32;
+            let least = refuse_after * places.len() as u32;
             assert!((least..least * 3).contains(&start.elapsed()), "{places:?}");
             drain.stop().await;
         }
@@ -221,7 +221,7 @@ async fn locks_and_losses_make_no_dead_letters() {
         world.database.state().faults.next = wrongs;
         let start = Instant::now();
         let drain = world.start_with(Options {
-            patience: Duration::from_secs(5),
+            refuse_after: Duration::from_secs(5),
             ..Options::default()
         });
         drain.all_applied().await;

@@ -1,4 +1,4 @@
-//! What one lane counts.
+//! The counters of one lane.
 
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::gauge::Gauge;

@@ -38,9 +38,9 @@ impl Direction {
         Self::Scatter,
     ];
 
-    /// How much rows per second must change, as a logarithm, for the change to be made. More rows
-    /// cost latency, more flights cost connections and split batches: they must pay. Fewer must
-    /// not harm.
+    /// Returns the change of rows per second, as a logarithm, from which on the setting is changed.
+    /// More rows cost latency, more flights cost connections and split batches: they must pay.
+    /// Fewer must not harm.
     pub(super) fn threshold(self, base: Setting) -> f64 {
         match self {
             // One flight in place of several costs the database less.

@@ -15,14 +15,15 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-/// Who came back, and who is waited for. Pure: times are since the start of the lane.
+/// The clients that came back, and those that are expected. Pure: times are since the start of the
+/// lane.
 #[derive(Clone, Debug, Default)]
 pub struct Gather {
     /// Averages over landings: units answered, and how many of them were back in time. Their ratio
     /// is not thrown off by a flight that takes much longer than others.
     usually_answered: f64,
     usually_back: f64,
-    /// How long flights take on average, in seconds.
+    /// The average time of a flight, in seconds.
     usually_takes: f64,
     /// The last landing.
     last: Answered,
@@ -47,7 +48,7 @@ struct Answered {
 /// The longest wait: who is not back by then is not coming back at once.
 const LONGEST: Duration = Duration::from_millis(5);
 
-/// How fast the share is learned.
+/// The weight of the newest sample of the share.
 const WEIGHT: f64 = 0.1;
 
 /// The share from which on clients are taken for such that come back at once.
@@ -56,7 +57,7 @@ const MOST_ARE_BACK: f64 = 0.85;
 /// Landings that must have been seen before that is believed.
 const EVIDENCE: u32 = 16;
 
-/// What is missing of a whole client by rounding is no reason to go without it.
+/// The part of a client that may be missing by rounding.
 const ROUNDING: f64 = 0.05;
 
 impl Gather {
@@ -111,7 +112,7 @@ impl Gather {
         self.usually_answered += (answered.units as f64 - self.usually_answered) * WEIGHT;
     }
 
-    /// True if the last landing is one after which somebody is expected.
+    /// True if clients are expected to come back after the last landing.
     pub fn expects(&self) -> bool {
         self.expected() > 0
     }

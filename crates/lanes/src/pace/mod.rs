@@ -48,7 +48,7 @@ use self::window::{Hopeless, Sample, Window};
 #[derive(Clone, Debug)]
 pub struct Pace {
     bounds: Bounds,
-    /// What has proved best so far.
+    /// The setting that has proved best up to now.
     base: Setting,
     /// The landings that are being measured.
     window: Window,
@@ -60,7 +60,7 @@ pub struct Pace {
     /// they have been others.
     reference: Option<f64>,
     strange: u32,
-    /// How far two samples of the same setting are apart, as a logarithm, on average.
+    /// The average distance of two samples of the same setting, as a logarithm.
     noise: f64,
     /// The last sample of what holds.
     last: Option<f64>,
@@ -106,12 +106,12 @@ impl Pace {
         }
     }
 
-    /// What holds now. It changes only within [`Pace::landed`] and [`Pace::disturbed`].
+    /// Returns the setting of now. It changes only within [`Pace::landed`] and [`Pace::disturbed`].
     pub fn setting(&self) -> Setting {
         self.trial.as_ref().map_or(self.base, Trial::setting)
     }
 
-    /// What it stays within.
+    /// Returns the limits of the setting.
     pub fn bounds(&self) -> Bounds {
         self.bounds
     }

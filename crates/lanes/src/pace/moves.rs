@@ -1,4 +1,4 @@
-//! What to try next, and when to try it again.
+//! The next change to try, and when to try it again.
 
 use std::time::Duration;
 
@@ -33,7 +33,7 @@ pub(super) struct Step {
 #[derive(Clone, Debug)]
 pub(super) struct Moves {
     plans: [Plan; Direction::ALL.len()],
-    /// What has just paid a lot is tried first.
+    /// The direction that has just paid a lot, which is tried first.
     favourite: Option<Direction>,
     trials: u64,
 }

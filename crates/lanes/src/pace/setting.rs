@@ -1,8 +1,8 @@
-//! How a lane flies, and what it may come to.
+//! The setting of a lane, and its limits.
 
 use windrow_core::{Limits, Profile};
 
-/// What a setting may be at most.
+/// The limits of a setting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bounds {
     /// Flights at once.
@@ -11,7 +11,7 @@ pub struct Bounds {
     pub rows: usize,
 }
 
-/// How a lane flies.
+/// The number of flights and the size of batches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Setting {
     /// Flights at once, at most.

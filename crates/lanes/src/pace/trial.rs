@@ -1,4 +1,5 @@
-//! One change on trial: two settings fly in turns until one stands out, or patience ends.
+//! One change on trial: two settings fly in turns until one stands out, or until the trial has
+//! taken too long.
 
 use std::time::Duration;
 
@@ -12,7 +13,7 @@ use super::window::{Hopeless, Sample};
 const MOST_TURNS: usize = 24;
 const LONGEST: Duration = Duration::from_secs(1);
 
-/// What a single turn may be wrong by even where all turns agree, as a logarithm.
+/// The possible error of a single turn even if all turns agree, as a logarithm.
 const DOUBT: f64 = 0.015;
 
 /// A turn says no more than this, as a logarithm: a stall in one of them is not to outweigh all
@@ -22,14 +23,14 @@ const MOST_SAID: f64 = 0.7;
 /// A standard error at which the mean is believed.
 const ENOUGH: f64 = 0.008;
 
-/// How many standard errors a gain must stand out by; a loss, by one.
+/// Standard errors by which a gain must stand out; a loss, by one.
 const CERTAIN: f64 = 2.0;
 
 /// Turns of the candidate before it is believed to be better: a single one may be anything, and so
 /// may those of the base around it.
 const FEWEST: usize = 3;
 
-/// So many turns the noise measured before counts for.
+/// Turns for which the noise measured before counts.
 const PRIOR: f64 = 3.0;
 
 /// From so many turns on, the best and the worst are left out.
@@ -46,18 +47,18 @@ pub(super) struct Trial {
     pub(super) since: Duration,
     eager: bool,
     noise: f64,
-    /// How long the first turn took.
+    /// The time of the first turn.
     first_took: Duration,
     /// Logarithms of rows per second: base, candidate, base, candidate, .., base.
     turns: Vec<f64>,
 }
 
-/// What a trial says so far.
+/// The result of a trial up to now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
     GoOn,
     Better,
-    /// So much better at once that the next step can be tried from here.
+    /// The candidate is so much better that the next step can be tried from it.
     Leap,
     Worse,
     /// There is not enough to do any more to say anything.
@@ -85,7 +86,7 @@ impl Trial {
         }
     }
 
-    /// Who flies next.
+    /// Returns the setting of the next turn.
     pub(super) fn setting(&self) -> Setting {
         if self.turns.len() % 2 == 1 {
             self.candidate
@@ -151,7 +152,7 @@ impl Trial {
         }
     }
 
-    /// How much better each turn of the candidate was than the turns of the base around it.
+    /// Returns for each turn of the candidate its gain over the turns of the base around it.
     fn gains(&self) -> Vec<f64> {
         let around = self.turns.windows(3).step_by(2);
         around

@@ -18,14 +18,14 @@ const WAITED_SHARE: f64 = 0.75;
 const CROWDED_SHARE: f64 = 0.25;
 
 /// Landings that may pass until as many connections are there as a setting asks for.
-const PATIENCE: usize = 256;
+const MAX_UNCONNECTED: usize = 256;
 
 /// The end of a flight, as far as it matters here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Landing {
     /// When, since the start of the lane.
     pub at: Duration,
-    /// How long it was under way.
+    /// The time of the flight.
     pub took: Duration,
     /// Rows of its batch.
     pub rows: usize,
@@ -77,12 +77,12 @@ impl Hopeless {
     };
 }
 
-/// What a window has shown.
+/// The result of a window.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sample {
     /// Rows per second.
     pub(super) rate: f64,
-    /// How long it took.
+    /// The time of the window.
     pub(super) took: Duration,
     /// Rows of a batch on average.
     pub(super) rows: usize,
@@ -137,7 +137,7 @@ impl Window {
 
     /// Adds a landing; gives the sample once it is complete.
     pub(super) fn add(&mut self, landing: Landing) -> Option<Sample> {
-        if landing.connected < self.setting.flights && self.unconnected < PATIENCE {
+        if landing.connected < self.setting.flights && self.unconnected < MAX_UNCONNECTED {
             self.unconnected += 1;
             self.since = Some(landing.at);
             return None;
@@ -174,7 +174,7 @@ impl Window {
             crowded: self.waited as f64 >= self.rows as f64 * CROWDED_SHARE,
             cut: self.cut * 2 > self.landings,
             back: self.back * 2 > self.landings,
-            connected: self.unconnected < PATIENCE,
+            connected: self.unconnected < MAX_UNCONNECTED,
             sources: self.sources,
         })
     }

@@ -16,13 +16,13 @@ use crate::ticket::Tickets;
 pub(crate) enum Found {
     /// Nowhere.
     Nothing,
-    /// In the queue: it is taken out and told.
+    /// The unit is in the queue: it is taken out and answered.
     Queued,
     /// Under way, or waiting to run alone: the source's key.
     Away(usize),
 }
 
-/// So many hollow entries are always allowed.
+/// Hollow entries that are always allowed.
 const HOLLOW: usize = 64;
 
 impl<W: Work> Queue<W> {

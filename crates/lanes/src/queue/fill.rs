@@ -11,13 +11,13 @@ use crate::ticket::Tickets;
 /// Why a source gave no more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stop {
-    /// It has no more units that may come along.
+    /// The source has no more units that may come along.
     Drained,
-    /// It has had its share of this turn.
+    /// The source has had its share of this turn.
     Share,
-    /// Its next unit does not fit any more.
+    /// The next unit does not fit into the batch any more.
     Room,
-    /// Its next unit touches a row that is under way in this flight.
+    /// The next unit touches a row that is under way in this flight.
     Blocked(u64),
 }
 
@@ -69,7 +69,7 @@ impl<W: Work> Filling<'_, W> {
         }
     }
 
-    /// How many units of the chunk come along, and why not all.
+    /// Returns how many units of the chunk come along, and the reason why the others do not.
     fn fit(
         &mut self,
         chunk: &Chunk<W>,

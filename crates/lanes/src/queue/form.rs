@@ -162,8 +162,9 @@ impl<W: Work> Queue<W> {
         batch
     }
 
-    /// How many sources are left for the other flights that could leave. A source is in one flight
-    /// at a time, so a batch that took a little of each would leave nothing for a flight beside it.
+    /// Returns the number of sources that are left for the other flights that could leave. A source
+    /// is in one flight at a time, so a batch that took a little of each would leave nothing for a
+    /// flight beside it.
     fn left_for_others(&self, flights: usize) -> usize {
         let sources = self.ring.len();
         if self.totals.together.rows < flights * WORTH_A_FLIGHT {
@@ -192,7 +193,7 @@ impl<W: Work> Queue<W> {
     }
 }
 
-/// What became of the sources that were visited.
+/// The sources that were visited, by what follows for them.
 #[derive(Default)]
 struct Turns {
     /// Have had their share and have more.

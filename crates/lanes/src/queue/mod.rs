@@ -1,4 +1,4 @@
-//! What waits in a lane, and the forming of batches. Pure: no clock, no channel, no task.
+//! The units that wait in a lane, and the forming of batches. Pure: no clock, no channel, no task.
 //!
 //! Units of one source keep their order and are in one flight at a time: a source is in at most one
 //! of the lists below. Every operation is O(1) for each unit, whatever else is queued.
@@ -40,7 +40,7 @@ pub(crate) struct Room {
     pub(crate) flights: usize,
 }
 
-/// What waits.
+/// The sums of units that wait.
 #[derive(Debug, Default)]
 pub(crate) struct Totals {
     pub(crate) units: usize,
@@ -89,7 +89,7 @@ pub(crate) struct Queue<W: Work> {
     parked: HashMap<u64, Vec<usize>, RandomState>,
     keys: Keys,
     totals: TotalsByWay,
-    /// How many sources in the lists may have nothing to give.
+    /// The number of sources in the lists that may have nothing to give.
     hollow: usize,
     /// True if the last batch was of units that had been rolled back.
     retried: bool,
@@ -133,7 +133,7 @@ impl<W: Work> Queue<W> {
         }
     }
 
-    /// Puts units back in front of what their source has queued. The source must be away.
+    /// Puts units back before the others of their source. The source must be away.
     pub(crate) fn put_back(&mut self, key: usize, chunk: Chunk<W>) {
         if let Some(source) = self.sources.get_mut(key) {
             self.totals.of(source.is_apart).enter_all(&chunk);
@@ -251,17 +251,17 @@ impl<W: Work> Queue<W> {
         !self.retries.is_empty()
     }
 
-    /// How many sources have units that wait, or are under way.
+    /// Returns the number of sources that have units waiting or under way.
     pub(crate) fn sources(&self) -> usize {
         self.by_id.len()
     }
 
-    /// What waits to travel together.
+    /// Returns the units that wait to travel together.
     pub(crate) fn totals(&self) -> &Totals {
         &self.totals.together
     }
 
-    /// What waits to travel apart.
+    /// Returns the units that wait to travel apart.
     pub(crate) fn totals_apart(&self) -> &Totals {
         &self.totals.apart
     }

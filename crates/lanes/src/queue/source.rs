@@ -57,7 +57,7 @@ impl<W: Work> Source<W> {
         front.and_then(|chunk| chunk.units.as_slice().first())
     }
 
-    /// How its next units are to travel, where they have been under way before.
+    /// Returns the plan of its next units, if they have been under way before.
     pub(super) fn retry(&self) -> Option<RetryPlan> {
         self.chunks.front().and_then(|chunk| chunk.retry)
     }
@@ -74,7 +74,7 @@ pub(crate) struct Chunk<W: Work> {
     pub(crate) retry: Option<RetryPlan>,
 }
 
-/// How units travel that were rolled back for no fault of their own.
+/// The plan of units that were rolled back for no fault of their own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct RetryPlan {
     pub(crate) attempts: u32,

@@ -90,7 +90,7 @@ impl Suspects {
     }
 }
 
-/// True for faults that a unit has by itself, whoever it travels with.
+/// True for faults that a unit has by itself, in any batch.
 pub(crate) fn is_own(class: FaultClass) -> bool {
     match class {
         FaultClass::Invalid

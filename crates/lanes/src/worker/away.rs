@@ -77,7 +77,8 @@ impl<W: Work> Worker<W> {
         }
     }
 
-    /// The database does not let Windrow in, and trying again will not help: whoever waits is told.
+    /// Acts on a database that refuses the connection for a reason that another attempt does not
+    /// mend: all that wait are answered.
     pub(super) fn refused(&mut self, connection: u64, fault: &Fault) {
         self.connections.dismiss(connection);
         if self.connections.connected() > 0 {

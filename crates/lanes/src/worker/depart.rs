@@ -11,7 +11,7 @@ use crate::message::Landed;
 /// From so many bytes on a flight takes its time: others leave beside it as if it were overdue.
 const LARGE: usize = 64 << 10;
 
-/// So many flights leave beside those that are overdue or large: enough for a few rows that wait
+/// Flights that may leave beside those that are overdue or large: enough for a few rows that wait
 /// for locks, and too few to crowd a database that stands still.
 const BESIDE: usize = 4;
 
@@ -102,8 +102,8 @@ impl<W: Work> Worker<W> {
         flying >= self.pace.setting().flights
     }
 
-    /// How many of so many flights under way are overdue or large. Notes when the next of them will
-    /// be overdue.
+    /// Returns how many of the flights under way are overdue or large. Notes when the next of them
+    /// will be overdue.
     fn late(&mut self, flying: usize, now: Instant) -> usize {
         let mut late = 0;
         let mut next: Option<Instant> = None;

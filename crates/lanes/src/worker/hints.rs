@@ -1,4 +1,4 @@
-//! What is not to be done any more: clients that cancel, clients that have left.
+//! Units that are given up: of clients that cancel, and of clients that have left.
 
 use std::time::Duration;
 
@@ -51,8 +51,8 @@ impl<W: Work> Worker<W> {
         }
     }
 
-    /// What is under way takes place, as on a server that does not look after its clients while it
-    /// works; only what waits for a lock is given up.
+    /// Units under way take place, as on a server that does not watch its clients while it works.
+    /// Only units that wait for a lock are given up.
     fn left(&mut self, source: SourceId) {
         if let Some(key) = self.queue.forgo(source, &mut self.tickets) {
             self.drop_abandoned_lock_waits(key);

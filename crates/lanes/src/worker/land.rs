@@ -1,4 +1,4 @@
-//! What becomes of the units of a batch that has landed.
+//! The units of a batch that has landed: answered, or to run again.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -38,7 +38,7 @@ struct Unanswered<W: Work> {
 struct RetryRun<W: Work> {
     span: Span,
     units: Vec<Unit<W>>,
-    /// They have been tried; else they only wait for the ones before them.
+    /// True if the units were tried; else they wait for earlier ones of their source.
     tried: bool,
 }
 
@@ -244,9 +244,9 @@ impl<W: Work> Worker<W> {
         false
     }
 
-    /// Units go back in front of their sources: those that were tried, to travel in batches of half
-    /// the size, and those that have to wait for others of their source. A batch that another
-    /// process has held up is not made smaller: none of its units is to blame.
+    /// Puts units back to the front of their sources: those that were tried, to travel in batches
+    /// of half the size, and those that have to wait for others of their source. A batch that
+    /// another process has held up is not made smaller: none of its units is to blame.
     fn put_back(&mut self, unanswered: Unanswered<W>, batch: &Manifest) {
         let Unanswered {
             retries,
@@ -323,7 +323,7 @@ impl<W: Work> Unanswered<W> {
         }
     }
 
-    /// True for the first unit of a source that was called back.
+    /// True for the first unit of a source whose client has cancelled.
     fn is_called_back(&mut self, span: &Span) -> bool {
         let meant =
             |(source, asked): &(usize, Instant)| *source == span.source && span.arrived <= *asked;
@@ -359,7 +359,7 @@ fn is_held(fault: &Fault) -> bool {
     fault.retry() == Retry::AfterLock
 }
 
-/// What was not tried is as it was before the batch.
+/// Returns the plan of units that were not tried, which is the one of before the batch.
 fn as_before(span: &Span) -> Option<RetryPlan> {
     (span.attempts > 0).then_some(RetryPlan {
         attempts: span.attempts,

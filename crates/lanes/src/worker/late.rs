@@ -2,7 +2,7 @@
 
 use tokio::time::Instant;
 
-/// What is known of the ages of those that wait.
+/// The ages of the units that wait.
 #[derive(Debug, Default)]
 pub(super) struct Late {
     /// None of them arrived before this.

@@ -1,5 +1,4 @@
-//! What is known of the units that wait for a lock held by somebody else, and of the connections
-//! that they run on.
+//! The units that wait for a lock of another session, and the connections that they run on.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -18,7 +17,7 @@ pub(super) struct LockWaitRun<W: Work> {
     pub(super) units: VecDeque<(Owed, Unit<W>)>,
 }
 
-/// Who is waiting for a unit's outcome.
+/// A unit whose outcome is owed to a ticket.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Owed {
     pub(super) ticket: usize,

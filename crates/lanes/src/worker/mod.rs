@@ -36,11 +36,11 @@ const DRAIN: usize = 4096;
 /// Room for so many of them is kept while there is nothing to do.
 const KEEP: usize = 64;
 
-/// How many tasks of a lane can have something to say before they wait until it is read.
+/// Signals of tasks that wait until the worker reads them, at most.
 const SIGNALS: usize = 64;
 
-/// Runs a lane until it is told to stop, or until nobody can submit any more, and all that was
-/// accepted is answered.
+/// Runs a lane until `stop` is sent, or until all intakes are dropped, and all that was accepted is
+/// answered.
 pub(crate) async fn run<W: Work>(parts: Parts<W>, stop: oneshot::Receiver<()>) {
     let (signals, received) = mpsc::channel(SIGNALS);
     let tasks = TaskTracker::new();
@@ -138,7 +138,7 @@ impl<W: Work> Worker<W> {
     /// clients have sent already is then a part of the next batch. No time is waited for.
     async fn let_others_in(&mut self) {
         if std::mem::take(&mut self.company) {
-            // Who was just told may look.
+            // A client that was just answered may read the gauges.
             self.publish();
             tokio::task::yield_now().await;
             self.drain();
@@ -198,7 +198,7 @@ impl<W: Work> Worker<W> {
     }
 }
 
-/// True if the lane is told to stop, false if its handle was dropped.
+/// True if the lane is to stop, false if its handle was dropped.
 async fn wait(stop: &mut Option<oneshot::Receiver<()>>) -> bool {
     match stop {
         Some(stop) => stop.await.is_ok(),

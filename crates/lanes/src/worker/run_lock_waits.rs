@@ -1,5 +1,5 @@
-//! Units that wait for a lock held by somebody else: each source's on a connection of its own,
-//! while all others go on.
+//! Units that wait for a lock of another session: each source's on a connection of its own, while
+//! all others go on.
 //!
 //! A source's units run one after another, in its order, and each is answered as soon as it has
 //! ended.
@@ -16,7 +16,7 @@ use crate::interrupt;
 use crate::lock_wait::LockWaitConnection;
 use crate::message::LockWaitOrder;
 
-/// How many connections there are at most for units that run alone; more of them wait for one.
+/// Connections for units that run alone, at most; other units wait for one.
 const AT_ONCE: usize = 32;
 
 /// After the server had no room for a connection more: how long those that are there are to do.

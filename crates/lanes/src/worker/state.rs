@@ -25,7 +25,7 @@ use crate::ticket::Tickets;
 /// Gauges that each turn may change.
 const GAUGES: usize = 7;
 
-/// What a worker is made of.
+/// The parts that a worker is made of.
 pub(crate) struct Parts<W: Work> {
     pub(crate) name: Name,
     pub(crate) sink: Arc<dyn Sink<W>>,
@@ -60,7 +60,7 @@ pub(super) struct Worker<W: Work> {
     pub(super) tickets: Tickets<W::Done>,
     pub(super) pace: Pace,
     pub(super) gather: Gather,
-    /// How long flights take.
+    /// The usual time of flights.
     pub(super) usual: UsualTime,
     /// When a flight that keeps units from leaving will be overdue.
     pub(super) overdue_at: Option<Instant>,
@@ -74,7 +74,7 @@ pub(super) struct Worker<W: Work> {
     pub(super) late: Late,
     pub(super) apart: Apart,
     pub(super) away: Option<Away>,
-    /// What the database last said when it refused a connection, told in the log only once.
+    /// The last message of a database that refused a connection, so that the log has it only once.
     pub(super) refused: Option<Box<str>>,
     pub(super) away_note: watch::Sender<Option<Away>>,
     /// With `max_wait`: since when units are held back.
@@ -170,7 +170,7 @@ impl<W: Work> Worker<W> {
         }
     }
 
-    /// What the next batch may take while so many flights are under way.
+    /// Returns the limits of the next batch while so many flights are under way.
     pub(super) fn room(&self, flying: usize) -> Room {
         let setting = self.pace.setting();
         Room {

@@ -1,4 +1,4 @@
-//! What those who trace their requests are told of a batch.
+//! The spans of a batch, for requests that are traced.
 
 use std::time::Duration;
 

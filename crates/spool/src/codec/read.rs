@@ -19,7 +19,7 @@ pub enum Unreadable {
          run the newer Windrow that wrote it"
     )]
     Newer {
-        /// Its version.
+        /// The version of the format.
         found: u8,
         /// The newest that this program reads.
         known: u8,
@@ -99,7 +99,7 @@ impl Decoder {
         let mut inner = Reader(bytes);
         let shape = inner.shape().filter(|_| inner.0.is_empty());
         let Some(shape) = shape else {
-            // For the place that is told.
+            // The place that the error names.
             let read = before.len() - reader.0.len() - inner.0.len();
             reader.0 = before.get(read..).unwrap_or_default();
             return None;
@@ -123,7 +123,7 @@ pub fn decode_unit(bytes: &[u8]) -> Result<Vec<RowWrite>, Unreadable> {
     Decoder::new().unit(bytes)
 }
 
-/// What is not read yet.
+/// The bytes that are not read yet.
 struct Reader<'a>(&'a [u8]);
 
 impl<'a> Reader<'a> {

@@ -15,7 +15,7 @@ const COMPARED: usize = 16;
 #[derive(Debug, Default)]
 pub struct Encoder {
     last: Option<Arc<Shape>>,
-    /// Its bytes.
+    /// The encoded bytes.
     bytes: Vec<u8>,
 }
 

@@ -1,4 +1,4 @@
-//! What all files have in common: numbers, times, and what checksums begin with.
+//! The fields that all files have: numbers, times, and the first bytes of checksums.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -15,7 +15,7 @@ pub(crate) struct Identity {
 }
 
 impl Identity {
-    /// What checksums within the segment begin with.
+    /// Returns the first bytes of the checksums within a segment.
     pub(crate) fn salt(self, segment: Position) -> u32 {
         let salt = crc32c::crc32c(&self.spool.0.to_le_bytes());
         let salt = crc32c::crc32c_append(salt, &self.partition.to_le_bytes());

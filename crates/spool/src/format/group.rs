@@ -7,10 +7,10 @@ use crate::entry::{Batch, Origin, Position};
 pub(crate) const GROUP_HEADER: usize = 48;
 /// Bytes of an entry's header.
 pub(crate) const ENTRY_HEADER: usize = 16;
-/// What a group begins with.
+/// The first bytes of a group.
 pub(crate) const GROUP_MAGIC: &[u8; 4] = b"WGrp";
 
-/// What a group's header says.
+/// The header of a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct GroupHeader {
     /// Bytes behind the header.
@@ -21,7 +21,7 @@ pub(crate) struct GroupHeader {
     pub(crate) written: u64,
     /// The origin of its first entry.
     pub(crate) origin: Origin,
-    /// Its checksum, which those of its entries begin with.
+    /// The checksum of the header, with which those of its entries begin.
     pub(crate) crc: u32,
 }
 

@@ -12,13 +12,13 @@ const SEGMENT_MAGIC: &[u8; 8] = b"WndSegmt";
 /// Why a header cannot be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Unread {
-    /// It has a newer format.
+    /// The file has a newer format.
     Newer(u32),
-    /// It is not what was written.
+    /// The file was damaged after it was written.
     Damaged(&'static str),
 }
 
-/// What the file `spool` says.
+/// The content of the file `spool`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Meta {
     pub(crate) id: SpoolId,
@@ -56,7 +56,7 @@ impl Meta {
     }
 }
 
-/// What a segment's header says.
+/// The header of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct SegmentHeader {
     pub(crate) identity: Identity,

@@ -1,8 +1,8 @@
 //! The mark: how far a partition is known to be synced.
 //!
-//! A tail that does not read back is either what a crash left of a group that nobody was told of,
-//! or damage to one that somebody was. The mark tells them apart: it is written behind each sync,
-//! and not waited for. What survives of it is true whatever else was lost.
+//! A tail that does not read back is either the rest of a group that no client got an answer for,
+//! or damage to a group that was acknowledged. The mark tells them apart: it is written after each
+//! sync, and not waited for. A mark that survives is true, whatever else was lost.
 
 use super::fields::{FORMAT, Identity};
 use super::header::{HEADER, open, seal};
@@ -22,7 +22,7 @@ pub(crate) struct Mark {
     pub(crate) offset: u64,
     /// The position behind the last entry that is synced.
     pub(crate) next: Position,
-    /// What had been trimmed by then; a later trim may not be told of.
+    /// The position up to which entries had been trimmed; a later trim may be missing.
     pub(crate) trimmed: Position,
 }
 
