@@ -1,12 +1,22 @@
 //! Sending batches off.
+//!
+//! Units that delay others leave in flights of their own beside those of others: units of sources
+//! that fail again and again, and units with long answers. To isolate a failing unit takes a
+//! database several round trips, and a flight with long answers lands when the last of them is
+//! there. While there are others, at most half as many such flights leave as pace allows others. If
+//! only one flight can be under way, the two kinds take turns. Pace learns nothing from them.
+
+use std::time::Duration;
 
 use tokio::time::Instant;
 use windrow_core::{Fault, Report, Sink, Verdict, Work};
 
-use super::state::Worker;
+use super::Worker;
+use super::ledger::Ledger;
 use crate::batch::Batch;
 use crate::connections::Flight;
 use crate::message::Landed;
+use crate::queue::Room;
 
 /// From so many bytes on a flight takes its time: others leave beside it as if it were overdue.
 const LARGE: usize = 64 << 10;
@@ -15,6 +25,13 @@ const LARGE: usize = 64 << 10;
 /// for locks, and too few to crowd a database that stands still.
 const BESIDE: usize = 4;
 
+/// Where others cannot leave beside such a flight, the next one leaves as much later as it took,
+/// and no more than this.
+const LONGEST_TURN: Duration = Duration::from_millis(250);
+
+/// The most rows of such a batch where others cannot leave beside it.
+const ROWS_ALONE: usize = 64;
+
 /// Rows of a batch that is looked at for its keys although it may have the lane to itself.
 const FEW: usize = 32;
 
@@ -22,13 +39,15 @@ impl<W: Work> Worker<W> {
     /// Sends off all that may leave now: while fewer flights are under way than are of use, a batch
     /// leaves at once.
     pub(super) fn depart(&mut self) {
-        if self.queue.wakes_at().is_some() {
-            self.queue.wake(Instant::now());
+        if self.ledger.queue.wakes_at().is_some() {
+            self.ledger.queue.wake(Instant::now());
         }
-        self.expire();
-        self.answer_late();
+        self.availability.expire(&mut self.ledger, self.open);
+        let timeout = self.sink.statement_timeout();
+        self.late
+            .answer(timeout, &mut self.ledger, &mut self.lock_waits);
         self.close_idle();
-        self.start_lock_waits();
+        self.lock_waits.start(&mut self.ledger);
         (self.held_until, self.overdue_at) = (None, None);
         let now = Instant::now();
         self.look_apart(now);
@@ -42,7 +61,7 @@ impl<W: Work> Worker<W> {
     /// Gives true if units stay until a flight has landed: because no further one may leave, or
     /// because what their source sent before is under way.
     fn send_all(&mut self) -> bool {
-        while self.queue.is_ready() {
+        while self.ledger.queue.is_ready() {
             let (mut flying, mut apart, mut keyed) = (0, 0, true);
             for flight in self.connections.flights() {
                 let kind = match flight.is_apart {
@@ -80,7 +99,7 @@ impl<W: Work> Worker<W> {
                 break;
             }
         }
-        self.queue.totals().units > 0 && self.held_until.is_none() && self.are_all_flying()
+        self.ledger.queue.totals().units > 0 && self.held_until.is_none() && self.are_all_flying()
     }
 
     /// Opens a connection, if there are fewer than `limit` and one more may be opened.
@@ -90,7 +109,7 @@ impl<W: Work> Worker<W> {
                 &self.sink,
                 &self.signals,
                 &self.tasks,
-                &self.meters.failures,
+                &self.ledger.meters.failures,
             );
         }
     }
@@ -129,16 +148,16 @@ impl<W: Work> Worker<W> {
     /// True where others may leave beside the next batch should it be overdue. The keys of a large
     /// one cost more than that is worth: where there is much to do, flights are large and alike.
     fn may_be_late(&self) -> bool {
-        self.most_flights() > 1 && self.queue.totals().rows <= FEW
+        self.most_flights() > 1 && self.ledger.queue.totals().rows <= FEW
     }
 
     /// Forms a batch and hands it to a connection. False if nothing can leave.
     fn send_off(&mut self, connection: u64, keyed: bool, flying: usize, now: Instant) -> bool {
         let id = self.next_flight;
         let sink: Option<&dyn Sink<W>> = if keyed { Some(&*self.sink) } else { None };
-        let formed = self
-            .queue
-            .form(self.room(flying - 1), id, &mut self.tickets, sink);
+        let room = self.room(flying - 1);
+        let Ledger { queue, tickets, .. } = &mut self.ledger;
+        let formed = queue.form(room, id, tickets, sink);
         self.held_since = None;
         let Some(batch) = formed else {
             return false;
@@ -165,7 +184,10 @@ impl<W: Work> Worker<W> {
         manifest.departed = Some(now);
         for span in &manifest.spans {
             let waited = now.saturating_duration_since(span.arrived);
-            self.meters.queue_seconds.observe(waited.as_secs_f64());
+            self.ledger
+                .meters
+                .queue_seconds
+                .observe(waited.as_secs_f64());
         }
         let flight = Flight {
             id,
@@ -188,10 +210,13 @@ impl<W: Work> Worker<W> {
     /// where that was seen to pay, or because `max_wait` asks for it.
     fn is_held_back(&mut self, now: Instant) -> bool {
         let gather = self.pace.setting().gather;
-        if (self.limits.max_wait.is_zero() && !gather) || self.queue.has_retries() || !self.open {
+        if (self.limits.max_wait.is_zero() && !gather)
+            || self.ledger.queue.has_retries()
+            || !self.open
+        {
             return false;
         }
-        let (room, totals) = (self.room(0), self.queue.totals());
+        let (room, totals) = (self.room(0), self.ledger.queue.totals());
         if totals.rows >= room.rows || totals.bytes >= room.bytes {
             return false;
         }
@@ -206,6 +231,109 @@ impl<W: Work> Worker<W> {
         let until = *self.held_since.get_or_insert(now) + self.limits.max_wait;
         self.held_until = (now < until).then_some(until);
         now < until
+    }
+
+    /// A connection more is there to look after.
+    pub(super) fn look_for_idle(&mut self, now: Instant) {
+        if self.look_for_idle.is_none() {
+            self.look_for_idle = now.checked_add(self.limits.idle_close);
+        }
+    }
+
+    /// Closes connections that have been idle for too long, if it is time to look for them.
+    pub(super) fn close_idle(&mut self) {
+        let Some(at) = self.look_for_idle else { return };
+        // Most turns end here: the time is read only where a timer may have been what began this
+        // one.
+        if !self.woken {
+            return;
+        }
+        let now = Instant::now();
+        if now >= at {
+            self.look_for_idle = self.connections.close_idle(now, self.limits.idle_close);
+        }
+    }
+
+    /// Returns the limits of the next batch while so many flights are under way.
+    fn room(&self, flying: usize) -> Room {
+        let setting = self.pace.setting();
+        Room {
+            rows: setting.rows,
+            bytes: self.limits.batch_bytes.max(1),
+            flights: setting.flights.saturating_sub(flying).max(1),
+        }
+    }
+
+    /// Decides if units that delay others are to travel apart: while there are others, which may
+    /// take their time.
+    fn look_apart(&mut self, now: Instant) {
+        let has_others = std::mem::take(&mut self.apart.has_others)
+            || (self.ledger.queue.is_apart() && self.has_others_at_hand());
+        if has_others {
+            self.apart.others = Some(now);
+        }
+        self.ledger.queue.set_apart(self.apart.has_others(now));
+    }
+
+    /// True if units wait or fly that do not travel apart.
+    fn has_others_at_hand(&self) -> bool {
+        let mut flights = self.connections.flights();
+        self.ledger.queue.totals().units > 0 || flights.any(|flight| !flight.is_apart)
+    }
+
+    /// A flight apart has landed that took so long.
+    pub(super) fn landed_apart(&mut self, took: Duration, now: Instant) {
+        self.apart.landed = Some(now);
+        let takes_turns = self.most_flights() == 1;
+        self.apart.next = takes_turns.then(|| now + took.min(LONGEST_TURN));
+    }
+
+    /// When the next flight apart may leave that waits.
+    pub(super) fn apart_at(&self) -> Option<Instant> {
+        self.apart
+            .next
+            .filter(|_| self.ledger.queue.is_ready_apart())
+    }
+
+    /// True if flights need to know their keys, so that one apart can leave beside them.
+    fn may_fly_apart(&self, now: Instant) -> bool {
+        self.ledger.queue.is_ready_apart() || self.apart.is_expected(now)
+    }
+
+    /// Sends off what travels apart, as far as it may leave now.
+    fn send_apart(&mut self, now: Instant) {
+        if self.apart.next.is_some_and(|next| next <= now) || !self.apart.has_others(now) {
+            self.apart.next = None;
+        }
+        let flights = self.pace.setting().flights;
+        let limit = match self.apart.has_others(now) {
+            true => flights.div_ceil(2),
+            false => flights,
+        };
+        while self.ledger.queue.is_ready_apart() && self.apart.next.is_none() {
+            let (mut flying, mut apart, mut keyed) = (0, 0, true);
+            for flight in self.connections.flights() {
+                flying += 1;
+                apart += usize::from(flight.is_apart);
+                keyed &= flight.keyed;
+            }
+            if !keyed || apart >= limit || flying >= self.most_flights() {
+                return;
+            }
+            let Some(connection) = self.connections.idle() else {
+                self.open_connection(flying + 1, now);
+                return;
+            };
+            let mut room = self.room(apart);
+            if self.most_flights() == 1 {
+                room.rows = room.rows.min(ROWS_ALONE);
+            }
+            let (id, sink) = (self.next_flight, &*self.sink);
+            let Ledger { queue, tickets, .. } = &mut self.ledger;
+            let formed = queue.form_apart(room, id, tickets, sink);
+            let Some(batch) = formed else { return };
+            self.launch(connection, batch, (true, true), apart + 1, now);
+        }
     }
 }
 

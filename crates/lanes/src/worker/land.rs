@@ -5,16 +5,16 @@ use std::time::Duration;
 
 use foldhash::fast::RandomState;
 use tokio::time::Instant;
-use windrow_core::{Fault, FaultClass, Retry, Tally, Unit, UnitOutcome, Units, Verdict, Work};
+use windrow_core::{Fault, FaultClass, Retry, Unit, UnitOutcome, Units, Verdict, Work};
 
+use super::Worker;
 use super::lock_waits::LockWaitRun;
-use super::state::Worker;
 use crate::away::held_in_vain;
 use crate::batch::{Manifest, Span};
 use crate::connections::Flight;
 use crate::message::Landed;
 use crate::pace::Landing;
-use crate::queue::{Chunk, RetryPlan};
+use crate::queue::{Chunk, RetryPlan, is_own};
 
 /// Units that got no outcome.
 struct Unanswered<W: Work> {
@@ -62,11 +62,13 @@ impl<W: Work> Worker<W> {
         } = flight.manifest;
         let units: usize = flight.manifest.spans.iter().map(|span| span.count).sum();
         let (waited, flying, is_apart) = (flight.waited, flight.flying, flight.is_apart);
-        let sources = self.queue.sources();
+        let sources = self.ledger.queue.sources();
         self.company = units > 1;
-        self.count_batch(rows, &landed.report.tally);
-        if self.tickets.is_traced() {
-            self.trace(&flight.manifest, &landed.report, now);
+        self.ledger.count_batch(rows, &landed.report.tally);
+        if self.ledger.tickets.is_traced() {
+            let lane = (&*self.name, self.sink.profile().name);
+            self.ledger
+                .trace(lane, &flight.manifest, &landed.report, now);
         }
         self.unload(flight, landed);
         let took = departed.map_or(Duration::ZERO, |left| now.saturating_duration_since(left));
@@ -116,12 +118,14 @@ impl<W: Work> Worker<W> {
         let lock_waits = std::mem::take(&mut unanswered.lock_waits);
         self.put_back(unanswered, &manifest);
         let held = |key: usize| lock_waits.iter().any(|run| run.source == key);
-        self.queue.release(flight.id, &manifest, held);
+        self.ledger.queue.release(flight.id, &manifest, held);
         for run in lock_waits {
             if let Some(arrived) = run.oldest() {
                 self.late.waits(arrived);
             }
-            self.begin_lock_wait(run);
+            let number = self.next_flight;
+            self.next_flight += 1;
+            self.lock_waits.begin(number, run, &mut self.ledger);
         }
     }
 
@@ -140,21 +144,31 @@ impl<W: Work> Worker<W> {
                 if failed.fault.retry() == Retry::OutcomeUnknown
                     && self.may_run_again(span, &failed.fault) =>
             {
-                self.meters.retried.inc();
+                self.ledger.meters.retried.inc();
                 unanswered.unknown = true;
                 unanswered.retry(span, offset, unit, true);
                 unanswered.open.insert(span.source, true);
                 let index = span.first + offset;
-                self.tickets.note_unknown(span.ticket, index, failed.fault);
+                self.ledger
+                    .tickets
+                    .note_unknown(span.ticket, index, failed.fault);
             }
             (outcome, _) => self.tell(span, offset, outcome),
         }
     }
 
     fn tell(&mut self, span: &Span, offset: usize, outcome: UnitOutcome<W::Done>) {
-        self.count.outcome(&outcome);
+        self.ledger.count.outcome(&outcome);
         self.note_source(span, &outcome);
-        self.tickets.tell(span.ticket, span.first + offset, outcome);
+        self.ledger
+            .tickets
+            .tell(span.ticket, span.first + offset, outcome);
+    }
+
+    /// Counts the outcome of a unit for its source.
+    fn note_source(&mut self, span: &Span, outcome: &UnitOutcome<W::Done>) {
+        let has_failed = outcome.as_ref().is_err_and(|f| is_own(f.fault.class));
+        self.ledger.queue.note(span.source, has_failed);
     }
 
     /// A unit that is certainly not written: it is kept if it may run again. Once a unit goes back
@@ -177,14 +191,14 @@ impl<W: Work> Worker<W> {
         let queued = before == Some(true);
         let queues = match (verdict, unit) {
             (Verdict::RolledBack(fault), Some(unit)) if self.may_run_again(span, &fault) => {
-                self.meters.retried.inc();
+                self.ledger.meters.retried.inc();
                 unanswered.conflict |= fault.class == FaultClass::Conflict;
                 unanswered.held |= is_held(&fault);
                 unanswered.retry(span, offset, unit, true);
                 true
             }
             (Verdict::WaitsForLock(_), Some(unit)) if !queued => {
-                self.meters.alone.inc();
+                self.ledger.meters.alone.inc();
                 LockWaitRun::add(&mut unanswered.lock_waits, span, offset, unit);
                 false
             }
@@ -193,7 +207,7 @@ impl<W: Work> Worker<W> {
                 true
             }
             (Verdict::RolledBack(fault), _) if is_held(&fault) => {
-                let policy = self.tickets.policy(span.ticket);
+                let policy = self.ledger.tickets.policy(span.ticket);
                 let waited = policy.away_wait(self.limits.away_wait);
                 let fault = held_in_vain(&fault, waited);
                 self.tell(span, offset, Err(fault.into()));
@@ -218,7 +232,7 @@ impl<W: Work> Worker<W> {
     /// True if a unit runs again that failed for no fault of its own.
     fn may_run_again(&self, span: &Span, fault: &Fault) -> bool {
         let (attempts, waited) = (span.attempts + 1, span.arrived.elapsed());
-        let policy = self.tickets.policy(span.ticket);
+        let policy = self.ledger.tickets.policy(span.ticket);
         policy.allows(fault.retry(), attempts, waited, self.limits.away_wait)
     }
 
@@ -231,13 +245,11 @@ impl<W: Work> Worker<W> {
         waits: bool,
         unanswered: &mut Unanswered<W>,
     ) -> bool {
-        if self.tickets.is_abandoned(span.ticket) {
-            self.tickets.forgo(span.ticket, 1);
-            self.meters.abandoned.inc();
+        if self.ledger.forgo_abandoned(span.ticket) {
             return true;
         }
         let called_back = unanswered.is_called_back(span);
-        if called_back || (waits && self.queue.is_closed(span.source)) {
+        if called_back || (waits && self.ledger.queue.is_closed(span.source)) {
             self.tell(span, offset, Err(Fault::called_back().into()));
             return true;
         }
@@ -288,24 +300,7 @@ impl<W: Work> Worker<W> {
                 },
             };
             self.late.waits(run.span.arrived);
-            self.queue.put_back(run.span.source, chunk);
-        }
-    }
-
-    fn count_batch(&self, rows: usize, tally: &Tally) {
-        let meters = &self.meters;
-        meters.batches.inc();
-        meters.batch_rows.observe(rows as f64);
-        meters
-            .last_batch_rows
-            .set(i64::try_from(rows).unwrap_or(i64::MAX));
-        let in_database = tally.in_database.as_secs_f64();
-        meters.database_seconds.observe(in_database);
-        meters.row_seconds.observe(in_database / rows.max(1) as f64);
-        meters.round_trips.inc_by(u64::from(tally.round_trips));
-        meters.commits.inc_by(u64::from(tally.commits));
-        for (counter, writes) in meters.rungs.iter().zip(tally.rungs) {
-            counter.inc_by(writes);
+            self.ledger.queue.put_back(run.span.source, chunk);
         }
     }
 }

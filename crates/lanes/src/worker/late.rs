@@ -1,21 +1,62 @@
-//! The ages of the units that wait.
+//! Units that wait for longer than their clients allow their statements to take.
+
+use std::time::Duration;
 
 use tokio::time::Instant;
+use windrow_core::{Fault, Work};
+
+use super::ledger::Ledger;
+use super::lock_waits::LockWaits;
+
+/// The shortest time between two looks: each costs time for all that wait.
+const STEP: Duration = Duration::from_millis(10);
 
 /// The ages of the units that wait.
 #[derive(Debug, Default)]
 pub(super) struct Late {
-    /// None of them arrived before this.
-    pub(super) oldest: Option<Instant>,
-    /// When it was last looked for those that have waited for too long.
-    pub(super) looked: Option<Instant>,
+    /// A time before which none of the units arrived.
+    oldest: Option<Instant>,
+    /// The last look for units that have waited for too long.
+    looked: Option<Instant>,
 }
 
 impl Late {
-    /// A unit waits that arrived then.
+    /// Notes that a unit waits that arrived then.
     pub(super) fn waits(&mut self, arrived: Instant) {
         if self.oldest.is_none_or(|oldest| arrived < oldest) {
             self.oldest = Some(arrived);
         }
+    }
+
+    /// Returns when units may have waited for longer than the statement timeout.
+    pub(super) fn at(&self, timeout: Option<Duration>) -> Option<Instant> {
+        let at = self.oldest?.checked_add(timeout?)?;
+        Some(self.looked.map_or(at, |looked| at.max(looked + STEP)))
+    }
+
+    /// Answers the units that have waited for too long. They have not left, so it is certain that
+    /// nothing was written.
+    pub(super) fn answer<W: Work>(
+        &mut self,
+        timeout: Option<Duration>,
+        ledger: &mut Ledger<W>,
+        lock_waits: &mut LockWaits<W>,
+    ) {
+        if ledger.queue.units() == 0 && !lock_waits.is_waiting() {
+            self.oldest = None;
+            return;
+        }
+        let (Some(at), Some(limit)) = (self.at(timeout), timeout) else {
+            return;
+        };
+        let now = Instant::now();
+        let Some(latest) = now.checked_sub(limit).filter(|_| now >= at) else {
+            return;
+        };
+        let fault = Fault::late();
+        let queued = ledger.fail_queued(&fault, |_, _, arrived| arrived > latest);
+        let alone = lock_waits.expire(latest, &fault, ledger);
+        self.oldest = [queued, alone].into_iter().flatten().min();
+        self.looked = Some(now);
     }
 }

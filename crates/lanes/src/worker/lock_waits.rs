@@ -1,55 +1,78 @@
-//! The units that wait for a lock of another session, and the connections that they run on.
+//! Units that wait for a lock of another session: each source's on a connection of its own, while
+//! all others go on.
+//!
+//! A source's units run one after another, in its order, and each is answered as soon as it has
+//! ended.
 
 use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
 
 use tokio::sync::mpsc;
-use tokio::time::Instant;
-use windrow_core::{Unit, Work};
+use tokio::time::{Duration, Instant};
+use tokio_util::task::TaskTracker;
+use windrow_core::{Fault, Sink, Unit, UnitOutcome, Work};
 
+use super::ledger::Ledger;
 use crate::batch::Span;
-use crate::interrupt::Asker;
-use crate::message::LockWaitOrder;
+use crate::interrupt::{self, Asker};
+use crate::lock_wait::LockWaitConnection;
+use crate::message::{LockWaitOrder, Signals};
+
+/// Connections for units that run alone, at most; other units wait for one.
+const AT_ONCE: usize = 32;
+
+/// After the server had no room for a connection more: how long those that are there are to do.
+const FULL: Duration = Duration::from_secs(1);
 
 /// Units of one source that are to run alone, in its order.
 #[derive(Debug)]
 pub(super) struct LockWaitRun<W: Work> {
     pub(super) source: usize,
-    pub(super) units: VecDeque<(Owed, Unit<W>)>,
+    units: VecDeque<(Owed, Unit<W>)>,
 }
 
 /// A unit whose outcome is owed to a ticket.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Owed {
-    pub(super) ticket: usize,
-    pub(super) index: usize,
-    pub(super) arrived: Instant,
+struct Owed {
+    ticket: usize,
+    index: usize,
+    arrived: Instant,
 }
 
 /// A run that has not ended, and the keys that it holds.
 #[derive(Debug)]
-pub(super) struct KeyedRun<W: Work> {
-    pub(super) flight: u64,
-    pub(super) hashes: Vec<u64>,
-    pub(super) run: LockWaitRun<W>,
+struct KeyedRun<W: Work> {
+    flight: u64,
+    hashes: Vec<u64>,
+    run: LockWaitRun<W>,
 }
 
 /// A connection, as the lane knows it.
 #[derive(Debug)]
-pub(super) struct Member<W: Work> {
-    pub(super) orders: mpsc::Sender<LockWaitOrder<W>>,
-    pub(super) asker: Asker,
+struct Member<W: Work> {
+    orders: mpsc::Sender<LockWaitOrder<W>>,
+    asker: Asker,
     /// The unit that it executes, its number, and those that follow.
-    pub(super) busy: Option<(Owed, u64, KeyedRun<W>)>,
+    busy: Option<(Owed, u64, KeyedRun<W>)>,
 }
 
-#[derive(Debug)]
+/// All runs of a lane that have not ended, and their connections.
 pub(super) struct LockWaits<W: Work> {
-    pub(super) waiting: VecDeque<KeyedRun<W>>,
-    pub(super) members: HashMap<u64, Member<W>>,
+    waiting: VecDeque<KeyedRun<W>>,
+    members: HashMap<u64, Member<W>>,
     /// Connections that have nothing to do; the last one is the warmest.
-    pub(super) idle: Vec<u64>,
-    pub(super) next: u64,
-    pub(super) full_until: Option<Instant>,
+    idle: Vec<u64>,
+    next: u64,
+    full_until: Option<Instant>,
+    starter: Starter<W>,
+}
+
+/// The parts of a new connection.
+pub(super) struct Starter<W: Work> {
+    pub(super) sink: Arc<dyn Sink<W>>,
+    pub(super) signals: Signals<W>,
+    pub(super) tasks: TaskTracker,
+    pub(super) away_wait: Duration,
 }
 
 impl<W: Work> LockWaitRun<W> {
@@ -75,28 +98,251 @@ impl<W: Work> LockWaitRun<W> {
     }
 }
 
-impl<W: Work> Default for LockWaits<W> {
-    fn default() -> Self {
+impl<W: Work> LockWaits<W> {
+    pub(super) fn new(starter: Starter<W>) -> Self {
         Self {
             waiting: VecDeque::new(),
             members: HashMap::new(),
             idle: Vec::new(),
             next: 0,
             full_until: None,
+            starter,
         }
     }
-}
 
-impl<W: Work> LockWaits<W> {
+    /// Takes units out of the normal course. Others that touch the same rows wait for them, or they
+    /// would all run into the same lock, and each batch with them.
+    pub(super) fn begin(&mut self, flight: u64, run: LockWaitRun<W>, ledger: &mut Ledger<W>) {
+        let mut hashes = Vec::new();
+        for (_, unit) in &run.units {
+            ledger
+                .queue
+                .claim(flight, unit, &*self.starter.sink, &mut hashes);
+        }
+        self.waiting.push_back(KeyedRun {
+            flight,
+            hashes,
+            run,
+        });
+    }
+
+    /// Starts runs, as far as there may be more.
+    pub(super) fn start(&mut self, ledger: &mut Ledger<W>) {
+        if self.waiting.is_empty() {
+            return;
+        }
+        if self.full_until.is_some_and(|at| at <= Instant::now()) {
+            self.full_until = None;
+        }
+        while let Some(keyed) = self.waiting.pop_front() {
+            let Some(connection) = self.idle.pop().or_else(|| self.open_connection()) else {
+                self.waiting.push_front(keyed);
+                return;
+            };
+            self.run_next(connection, keyed, ledger);
+        }
+    }
+
+    /// A connection more, if there may be one.
+    fn open_connection(&mut self) -> Option<u64> {
+        let there = self.members.len();
+        if there >= AT_ONCE || (there > 0 && self.full_until.is_some()) {
+            return None;
+        }
+        let id = self.number();
+        let (orders, receiver) = mpsc::channel(1);
+        let (asker, asked) = interrupt::channel();
+        let connection = LockWaitConnection {
+            id,
+            orders: receiver,
+            asked,
+            sink: self.starter.sink.clone(),
+            signals: self.starter.signals.clone(),
+            away_wait: self.starter.away_wait,
+        };
+        self.starter.tasks.spawn(connection.run());
+        let member = Member {
+            orders,
+            asker,
+            busy: None,
+        };
+        self.members.insert(id, member);
+        Some(id)
+    }
+
+    /// Hands the next unit of a run to a connection; a run that has none left has ended.
+    fn run_next(&mut self, connection: u64, mut keyed: KeyedRun<W>, ledger: &mut Ledger<W>) {
+        drop_abandoned(ledger, &mut keyed.run);
+        let Some((owed, unit)) = keyed.run.units.pop_front() else {
+            end_run(ledger, &keyed);
+            self.idle.push(connection);
+            return;
+        };
+        let number = self.number();
+        let others_connected = self.members.len() > 1;
+        let Some(member) = self.members.get_mut(&connection) else {
+            return;
+        };
+        let order = LockWaitOrder {
+            number,
+            unit,
+            arrived: owed.arrived,
+            policy: ledger.tickets.policy(owed.ticket),
+            others_connected,
+        };
+        match member.orders.try_send(order) {
+            Ok(()) => member.busy = Some((owed, number, keyed)),
+            Err(failed) => {
+                // It has just closed its connection.
+                self.members.remove(&connection);
+                let unit = failed.into_inner().unit;
+                keyed.run.units.push_front((owed, unit));
+                self.waiting.push_front(keyed);
+            }
+        }
+    }
+
+    /// Gives up the first unit of a source that runs alone or waits to, whose client was asking at
+    /// that time.
+    pub(super) fn cancel(&mut self, source: usize, asked: Instant, ledger: &mut Ledger<W>) {
+        if let Some((asker, owed, number)) = self.busy_with(source) {
+            if owed.arrived <= asked {
+                asker.ask(number);
+            }
+            return;
+        }
+        let Some((at, mut keyed)) = self.take_waiting(source) else {
+            return;
+        };
+        drop_abandoned(ledger, &mut keyed.run);
+        let first = keyed.run.units.front();
+        if first.is_some_and(|(owed, _)| owed.arrived <= asked)
+            && let Some((owed, _)) = keyed.run.units.pop_front()
+        {
+            fail(ledger, owed, &Fault::called_back());
+        }
+        self.put_back(at, keyed, ledger);
+    }
+
+    /// A source's client waits no longer for some of its units: those are given up.
+    pub(super) fn drop_abandoned(&mut self, source: usize, ledger: &mut Ledger<W>) {
+        if let Some((asker, owed, number)) = self.busy_with(source) {
+            if ledger.tickets.is_abandoned(owed.ticket) {
+                asker.ask(number);
+            }
+            return;
+        }
+        if let Some((at, mut keyed)) = self.take_waiting(source) {
+            drop_abandoned(ledger, &mut keyed.run);
+            self.put_back(at, keyed, ledger);
+        }
+    }
+
+    /// A source's client has closed its side: none of its units waits for a lock any longer.
+    pub(super) fn close(&mut self, source: usize, ledger: &mut Ledger<W>) {
+        let mut given_up = VecDeque::new();
+        for member in self.members.values_mut() {
+            if let Some((_, number, keyed)) = &mut member.busy
+                && keyed.run.source == source
+            {
+                member.asker.ask(*number);
+                given_up.append(&mut keyed.run.units);
+            }
+        }
+        if let Some((_, mut keyed)) = self.take_waiting(source) {
+            given_up.append(&mut keyed.run.units);
+            end_run(ledger, &keyed);
+        }
+        for (owed, _) in given_up {
+            fail(ledger, owed, &Fault::called_back());
+        }
+    }
+
+    /// Fails those that have waited too long for a connection; gives the arrival of the oldest that
+    /// stays.
+    pub(super) fn expire(
+        &mut self,
+        latest: Instant,
+        fault: &Fault,
+        ledger: &mut Ledger<W>,
+    ) -> Option<Instant> {
+        let mut oldest: Option<Instant> = None;
+        for _ in 0..self.waiting.len() {
+            let Some(mut keyed) = self.waiting.pop_front() else {
+                break;
+            };
+            while let Some((owed, _)) = keyed.run.units.front().filter(|u| u.0.arrived <= latest) {
+                fail(ledger, *owed, fault);
+                keyed.run.units.pop_front();
+            }
+            let first = keyed.run.units.front().map(|(owed, _)| owed.arrived);
+            oldest = [oldest, first].into_iter().flatten().min();
+            if first.is_some() {
+                self.waiting.push_back(keyed);
+            } else {
+                end_run(ledger, &keyed);
+            }
+        }
+        oldest
+    }
+
+    fn put_back(&mut self, at: usize, keyed: KeyedRun<W>, ledger: &mut Ledger<W>) {
+        if keyed.run.units.is_empty() {
+            end_run(ledger, &keyed);
+        } else {
+            self.waiting.insert(at, keyed);
+        }
+    }
+
+    /// A unit has ended: the next one of its source follows it.
+    pub(super) fn ended(
+        &mut self,
+        connection: u64,
+        outcome: UnitOutcome<W::Done>,
+        ledger: &mut Ledger<W>,
+    ) {
+        let member = self.members.get_mut(&connection);
+        let Some((owed, _, keyed)) = member.and_then(|member| member.busy.take()) else {
+            return;
+        };
+        ledger.count.outcome(&outcome);
+        if let Some(trace) = ledger.tickets.trace(owed.ticket) {
+            trace.waited_for_lock();
+        }
+        ledger.tickets.tell(owed.ticket, owed.index, outcome);
+        self.run_next(connection, keyed, ledger);
+    }
+
+    /// There was no room for a connection: the unit waits for one of those that are there.
+    pub(super) fn has_no_room(
+        &mut self,
+        connection: u64,
+        order: LockWaitOrder<W>,
+        ledger: &mut Ledger<W>,
+    ) {
+        let Some(member) = self.members.remove(&connection) else {
+            return;
+        };
+        if let Some((owed, number, mut keyed)) = member.busy {
+            if member.asker.has_asked(number) {
+                fail(ledger, owed, &Fault::called_back());
+            } else {
+                keyed.run.units.push_front((owed, order.unit));
+            }
+            self.put_back(0, keyed, ledger);
+        }
+        self.full_until = Some(Instant::now() + FULL);
+    }
+
     /// Takes out the run of a source that has not begun, and tells its place.
-    pub(super) fn take_waiting(&mut self, source: usize) -> Option<(usize, KeyedRun<W>)> {
+    fn take_waiting(&mut self, source: usize) -> Option<(usize, KeyedRun<W>)> {
         let of_source = |keyed: &KeyedRun<W>| keyed.run.source == source;
         let at = self.waiting.iter().position(of_source)?;
         Some((at, self.waiting.remove(at)?))
     }
 
     /// The connection that is busy with a source's units, and the one that it executes.
-    pub(super) fn busy_with(&self, source: usize) -> Option<(&Asker, Owed, u64)> {
+    fn busy_with(&self, source: usize) -> Option<(&Asker, Owed, u64)> {
         self.members.values().find_map(|member| {
             let (owed, number, keyed) = member.busy.as_ref()?;
             (keyed.run.source == source).then_some((&member.asker, *owed, *number))
@@ -119,8 +365,23 @@ impl<W: Work> LockWaits<W> {
     }
 
     /// A number that no unit and no connection here has had.
-    pub(super) fn number(&mut self) -> u64 {
+    fn number(&mut self) -> u64 {
         self.next += 1;
         self.next
     }
+}
+
+fn fail<W: Work>(ledger: &mut Ledger<W>, owed: Owed, fault: &Fault) {
+    ledger.count.fault(fault.class, 1);
+    ledger.tickets.fail(owed.ticket, owed.index, 1, fault);
+}
+
+fn drop_abandoned<W: Work>(ledger: &mut Ledger<W>, run: &mut LockWaitRun<W>) {
+    let units = &mut run.units;
+    units.retain(|(owed, _)| !ledger.forgo_abandoned(owed.ticket));
+}
+
+fn end_run<W: Work>(ledger: &mut Ledger<W>, keyed: &KeyedRun<W>) {
+    ledger.queue.release_keys(keyed.flight, &keyed.hashes);
+    ledger.queue.release_source(keyed.run.source);
 }

@@ -4,31 +4,43 @@
 //! has already arrived, and sends off what may leave.
 
 mod apart;
-mod away;
+mod availability;
 mod depart;
-mod expire;
-mod fly_apart;
-mod hints;
-mod idle;
+mod gauges;
 mod land;
 mod late;
+mod ledger;
 mod lock_waits;
-mod run_lock_waits;
-mod state;
-mod traces;
+
+use std::sync::Arc;
+use std::time::Duration;
 
 use futures_util::FutureExt;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::coop::unconstrained;
 use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
-use windrow_core::{Outcomes, Submission, Unit, Work};
+use windrow_core::intake::Hint;
+use windrow_core::{
+    Arrivals, Backoff, Fault, Limits, Name, Outcomes, Sink, SourceId, Submission, Unit, Work,
+};
 
-pub(crate) use self::state::Parts;
-use self::state::Worker;
+use self::apart::Apart;
+use self::availability::Availability;
+use self::gauges::Gauges;
+use self::late::Late;
+use self::ledger::Ledger;
+use self::lock_waits::{LockWaits, Starter};
 use crate::alarm::Alarm;
-use crate::message::Signal;
-use crate::queue::Chunk;
+use crate::away::Away;
+use crate::connections::Connections;
+use crate::idle::IdleNote;
+use crate::message::{Signal, Signals};
+use crate::metrics::{Meters, SeriesGuard};
+use crate::overdue::UsualTime;
+use crate::pace::{Bounds, Gather, Pace};
+use crate::queue::{Chunk, Found};
+use crate::retry::{conflict_backoff, unknown_backoff};
 
 /// Submissions read in one turn at most: a turn ends even while others go on submitting.
 const DRAIN: usize = 4096;
@@ -38,6 +50,71 @@ const KEEP: usize = 64;
 
 /// Signals of tasks that wait until the worker reads them, at most.
 const SIGNALS: usize = 64;
+
+/// Hints read in one turn at most.
+const HINTS: usize = 1024;
+
+/// The parts that a worker is made of.
+pub(crate) struct Parts<W: Work> {
+    pub(crate) name: Name,
+    pub(crate) sink: Arc<dyn Sink<W>>,
+    pub(crate) limits: Limits,
+    pub(crate) arrivals: Arrivals<W>,
+    pub(crate) meters: Meters,
+    pub(crate) series: SeriesGuard,
+    pub(crate) idle: Arc<IdleNote>,
+    pub(crate) away: watch::Sender<Option<Away>>,
+}
+
+struct Worker<W: Work> {
+    name: Name,
+    sink: Arc<dyn Sink<W>>,
+    limits: Limits,
+    arrivals: Arrivals<W>,
+    /// Submissions that were read in this turn.
+    arrived: Vec<Submission<W>>,
+    /// Read and not followed yet.
+    hints: Vec<Hint>,
+    /// False once no more submissions can come.
+    open: bool,
+    /// Exposes the metrics as long as the lane runs.
+    _series: SeriesGuard,
+    idle: Arc<IdleNote>,
+    gauges: Gauges,
+    ledger: Ledger<W>,
+    pace: Pace,
+    gather: Gather,
+    /// The usual time of flights.
+    usual: UsualTime,
+    /// When a flight that keeps units from leaving will be overdue.
+    overdue_at: Option<Instant>,
+    connections: Connections<W>,
+    /// When to look for connections that nothing needs.
+    look_for_idle: Option<Instant>,
+    next_flight: u64,
+    /// True while units are queued because no further flight may leave.
+    crowded: bool,
+    lock_waits: LockWaits<W>,
+    late: Late,
+    apart: Apart,
+    availability: Availability,
+    /// With `max_wait`: since when units are held back.
+    held_since: Option<Instant>,
+    /// Until when nothing else keeps them back.
+    held_until: Option<Instant>,
+    started: Instant,
+    /// True in a turn that a timer began.
+    woken: bool,
+    /// True in a turn that began with the landing of several units, or with units that have to
+    /// wait: others will have something to do in the same moment.
+    company: bool,
+    /// The delays of units that others were in the way of.
+    conflict_backoff: Backoff,
+    /// The delays of units whose outcome is unknown.
+    unknown_backoff: Backoff,
+    signals: Signals<W>,
+    tasks: TaskTracker,
+}
 
 /// Runs a lane until `stop` is sent, or until all intakes are dropped, and all that was accepted is
 /// answered.
@@ -51,6 +128,53 @@ pub(crate) async fn run<W: Work>(parts: Parts<W>, stop: oneshot::Receiver<()>) {
 }
 
 impl<W: Work> Worker<W> {
+    fn new(parts: Parts<W>, signals: Signals<W>, tasks: TaskTracker) -> Self {
+        let bounds = Bounds::new(parts.sink.profile(), &parts.limits);
+        let away_wait = parts.limits.away_wait;
+        let gauge = parts.meters.away.clone();
+        let availability = Availability::new(parts.name.clone(), away_wait, parts.away, gauge);
+        let starter = Starter {
+            sink: parts.sink.clone(),
+            signals: signals.clone(),
+            tasks: tasks.clone(),
+            away_wait,
+        };
+        Self {
+            name: parts.name,
+            sink: parts.sink,
+            limits: parts.limits,
+            arrivals: parts.arrivals,
+            arrived: Vec::new(),
+            hints: Vec::new(),
+            open: true,
+            _series: parts.series,
+            idle: parts.idle,
+            gauges: Gauges::default(),
+            ledger: Ledger::new(parts.meters),
+            pace: Pace::new(bounds),
+            gather: Gather::default(),
+            usual: UsualTime::default(),
+            overdue_at: None,
+            connections: Connections::new(),
+            look_for_idle: None,
+            next_flight: 0,
+            crowded: false,
+            lock_waits: LockWaits::new(starter),
+            late: Late::default(),
+            apart: Apart::default(),
+            availability,
+            held_since: None,
+            held_until: None,
+            started: Instant::now(),
+            woken: false,
+            company: false,
+            conflict_backoff: conflict_backoff(),
+            unknown_backoff: unknown_backoff(),
+            signals,
+            tasks,
+        }
+    }
+
     async fn run(mut self, mut received: mpsc::Receiver<Signal<W>>, stop: oneshot::Receiver<()>) {
         let mut stop = Some(stop);
         let mut alarm = Alarm::new();
@@ -86,7 +210,7 @@ impl<W: Work> Worker<W> {
             self.depart();
             self.woken = false;
             self.publish();
-            if !self.open && self.tickets.is_empty() {
+            if !self.open && self.ledger.tickets.is_empty() {
                 return;
             }
         }
@@ -101,8 +225,11 @@ impl<W: Work> Worker<W> {
             Signal::LockWaitEnded {
                 connection,
                 outcome,
-            } => self.lock_wait_ended(connection, outcome),
-            Signal::NoRoom { connection, order } => self.lock_wait_without_room(connection, order),
+            } => self.lock_waits.ended(connection, outcome, &mut self.ledger),
+            Signal::NoRoom { connection, order } => {
+                self.lock_waits
+                    .has_no_room(connection, order, &mut self.ledger);
+            }
         }
     }
 
@@ -128,7 +255,7 @@ impl<W: Work> Worker<W> {
             self.accept(submission);
         }
         // A burst is not paid for with memory for ever.
-        if arrived.capacity() > KEEP && self.tickets.is_empty() {
+        if arrived.capacity() > KEEP && self.ledger.tickets.is_empty() {
             arrived.shrink_to(KEEP);
         }
         self.arrived = arrived;
@@ -153,22 +280,22 @@ impl<W: Work> Worker<W> {
             return;
         }
         for op in submission.units.iter().flat_map(Unit::ops) {
-            self.count.write(op);
+            self.ledger.count.write(op);
         }
         if !self.arrives_apart(&submission) {
             let since_start = submission.arrived.saturating_duration_since(self.started);
             self.gather.arrived(since_start, units);
         }
         let policy = submission.policy;
-        let ticket = self.tickets.open(
+        let ticket = self.ledger.tickets.open(
             (submission.reply, submission.permit),
             units,
             policy,
             submission.trace,
         );
-        if let Some(fault) = self.too_long_away(policy) {
-            self.count.fault(fault.class, units);
-            self.tickets.fail(ticket, 0, units, &fault);
+        if let Some(fault) = self.availability.refusal(policy) {
+            self.ledger.count.fault(fault.class, units);
+            self.ledger.tickets.fail(ticket, 0, units, &fault);
             return;
         }
         let chunk = Chunk {
@@ -179,18 +306,134 @@ impl<W: Work> Worker<W> {
             retry: None,
         };
         self.late.waits(submission.arrived);
-        self.queue.push(submission.source, chunk);
+        self.ledger.queue.push(submission.source, chunk);
+    }
+
+    /// Looks for units that arrive: returns true if they travel apart.
+    fn arrives_apart(&mut self, submission: &Submission<W>) -> bool {
+        let next = submission.units.first();
+        let delays = self.ledger.queue.delays_others(submission.source, next);
+        self.apart.has_others |= !delays;
+        delays && self.ledger.queue.is_apart()
+    }
+
+    /// Notes that a connection is open.
+    fn connected(&mut self, connection: u64) {
+        let now = Instant::now();
+        if self.connections.connected_now(connection, now) {
+            self.ledger.meters.reconnects.inc();
+        }
+        self.look_for_idle(now);
+        self.availability.connected();
+    }
+
+    /// A connection's task cannot reach the database and goes on trying.
+    fn unreachable(&mut self, connection: u64, fault: Fault) {
+        if self.connections.connected() > 0 {
+            // Other connections work: there are to be no more of them for now.
+            tracing::debug!(lane = %self.name, %fault, "no further connection");
+            self.connections.dismiss(connection);
+            self.connections.pause(Instant::now());
+            return;
+        }
+        self.availability.gone(fault, false);
+    }
+
+    /// Acts on a database that refuses the connection for a reason that another attempt does not
+    /// mend: all that wait are answered.
+    fn refused(&mut self, connection: u64, fault: &Fault) {
+        self.connections.dismiss(connection);
+        if self.connections.connected() > 0 {
+            tracing::debug!(lane = %self.name, %fault, "no further connection");
+            self.connections.pause(Instant::now());
+            return;
+        }
+        self.availability.refuses(fault);
+        self.ledger.fail_queued(fault, |_, _, _| false);
+    }
+
+    /// Reads the hints that are there. What they are about may still be among the arrivals.
+    fn read_hints(&mut self) {
+        while self.hints.len() < HINTS
+            && let Ok(hint) = self.arrivals.hints.try_recv()
+        {
+            self.hints.push(hint);
+        }
+    }
+
+    /// Follows the hints that were read, once all that was submitted before them is in the queue.
+    fn follow_hints(&mut self) {
+        let mut hints = std::mem::take(&mut self.hints);
+        for hint in hints.drain(..) {
+            match hint {
+                Hint::Cancel(source, at) => self.cancel(source, at),
+                Hint::Closed(source) => self.closed(source),
+                Hint::Left(source) => self.left(source),
+                Hint::Probed(fault) => {
+                    let is_idle = self.ledger.tickets.is_empty();
+                    self.availability.probed(fault, is_idle);
+                }
+                Hint::Rest => {
+                    self.connections.close_idle(Instant::now(), Duration::ZERO);
+                }
+            }
+        }
+        self.hints = hints;
+    }
+
+    fn cancel(&mut self, source: SourceId, asked: Instant) {
+        let fault = Fault::called_back();
+        let Ledger { queue, tickets, .. } = &mut self.ledger;
+        match queue.cancel(source, asked, &fault, tickets) {
+            Found::Nothing => {}
+            Found::Queued => self.ledger.count.fault(fault.class, 1),
+            Found::Away(key) => {
+                self.connections.call_back(key, asked);
+                self.lock_waits.cancel(key, asked, &mut self.ledger);
+            }
+        }
+    }
+
+    /// Units under way take place, as on a server that does not watch its clients while it works.
+    /// Only units that wait for a lock are given up.
+    fn left(&mut self, source: SourceId) {
+        let Ledger { queue, tickets, .. } = &mut self.ledger;
+        if let Some(key) = queue.forgo(source, tickets) {
+            self.lock_waits.drop_abandoned(key, &mut self.ledger);
+        }
+    }
+
+    fn closed(&mut self, source: SourceId) {
+        if let Some(key) = self.ledger.queue.close(source) {
+            self.lock_waits.close(key, &mut self.ledger);
+        }
+    }
+
+    /// Brings the gauges up to date.
+    fn publish(&mut self) {
+        let Ledger {
+            tickets,
+            count,
+            meters,
+            ..
+        } = &mut self.ledger;
+        self.idle.set(!tickets.is_empty());
+        meters.add(count);
+        let setting = self.pace.setting();
+        self.gauges
+            .publish(&self.ledger, &self.connections, setting);
     }
 
     /// The next moment at which something is to be done that nobody will signal.
     fn wake_at(&self) -> Option<Instant> {
+        let has_units = self.ledger.queue.units() > 0;
         let times = [
-            self.queue.wakes_at(),
-            self.away_ends_at(),
+            self.ledger.queue.wakes_at(),
+            self.availability.ends_at().filter(|_| has_units),
             self.held_until,
             self.overdue_at,
             self.look_for_idle,
-            self.late_at(),
+            self.late.at(self.sink.statement_timeout()),
             self.lock_waits.asks_again_at(),
             self.apart_at(),
         ];

@@ -1,0 +1,150 @@
+//! A database that cannot be reached: writes wait for it, but not for ever.
+
+use std::time::Duration;
+
+use prometheus_client::metrics::gauge::Gauge;
+use tokio::sync::watch;
+use tokio::time::Instant;
+use windrow_core::{Fault, Name, RetryPolicy, Work};
+
+use super::ledger::Ledger;
+use crate::away::{Away, waited_in_vain};
+
+/// The shortest time between two looks for units that have waited long enough: each look costs time
+/// for all that wait.
+const STEP: Duration = Duration::from_millis(10);
+
+/// The availability of a lane's database, as its connections and its probes have found it.
+pub(super) struct Availability {
+    lane: Name,
+    /// The time for which a client's units wait for a database that is away.
+    away_wait: Duration,
+    away: Option<Away>,
+    /// The last message of a database that refused a connection, so that the log has it only once.
+    refused: Option<Box<str>>,
+    note: watch::Sender<Option<Away>>,
+    gauge: Gauge,
+}
+
+impl Availability {
+    /// Begins with a database that nothing is known of. `note` and `gauge` show the lane's handles
+    /// and the metrics if the database is away.
+    pub(super) fn new(
+        lane: Name,
+        away_wait: Duration,
+        note: watch::Sender<Option<Away>>,
+        gauge: Gauge,
+    ) -> Self {
+        Self {
+            lane,
+            away_wait,
+            away: None,
+            refused: None,
+            note,
+            gauge,
+        }
+    }
+
+    /// Notes that a connection is open.
+    pub(super) fn connected(&mut self) {
+        self.refused = None;
+        self.back();
+    }
+
+    fn back(&mut self) {
+        if let Some(away) = self.away.take() {
+            let away_for = away.since.elapsed();
+            tracing::warn!(lane = %self.lane, ?away_for, "the database is back");
+            self.show();
+        }
+    }
+
+    /// Notes if the database gave a sign of life (`None`) or a fault. A lane that has something to
+    /// do finds out of a fault by itself; of a sign of life it learns that writes may come again.
+    pub(super) fn probed(&mut self, fault: Option<Box<Fault>>, is_idle: bool) {
+        match (fault, is_idle) {
+            (None, true) => self.back(),
+            (None, false) => {
+                if let Some(away) = &mut self.away {
+                    away.is_only_probed = true;
+                    self.show();
+                }
+            }
+            (Some(fault), true) => self.gone(*fault, true),
+            (Some(_), false) => {}
+        }
+    }
+
+    /// Notes that the database cannot be reached.
+    pub(super) fn gone(&mut self, fault: Fault, is_only_probed: bool) {
+        let now = Instant::now();
+        match &mut self.away {
+            Some(away) => {
+                away.fault = fault;
+                away.is_only_probed &= is_only_probed;
+            }
+            None => {
+                tracing::warn!(
+                    lane = %self.lane, %fault, away_wait = ?self.away_wait,
+                    "the database cannot be reached; writes wait, and Windrow goes on trying"
+                );
+                self.away = Some(Away {
+                    since: now,
+                    fault,
+                    look_at: now + self.away_wait,
+                    is_only_probed,
+                });
+            }
+        }
+        self.show();
+    }
+
+    /// Notes that the database refuses a connection for a reason that another attempt does not
+    /// mend.
+    pub(super) fn refuses(&mut self, fault: &Fault) {
+        if self.refused.as_ref() != Some(&fault.message) {
+            tracing::warn!(lane = %self.lane, %fault, "the database refuses the connection");
+            self.refused = Some(fault.message.clone());
+        }
+        if self.away.take().is_some() {
+            self.show();
+        }
+    }
+
+    /// Returns the fault of writes that arrive while the database has been away for too long.
+    pub(super) fn refusal(&self, policy: RetryPolicy) -> Option<Fault> {
+        let wait = policy.away_wait(self.away_wait);
+        self.away.as_ref()?.refusal(wait)
+    }
+
+    /// Returns when units will have waited long enough for a database that is away.
+    pub(super) fn ends_at(&self) -> Option<Instant> {
+        self.away.as_ref().map(|away| away.look_at)
+    }
+
+    /// Fails the units that have waited long enough for a database that is away. `is_open`: the
+    /// lane is not ending. Units of the background keep no lane from ending.
+    pub(super) fn expire<W: Work>(&mut self, ledger: &mut Ledger<W>, is_open: bool) {
+        let Some(away) = &mut self.away else { return };
+        let (now, wait) = (Instant::now(), self.away_wait);
+        if now < away.look_at {
+            return;
+        }
+        let fault = waited_in_vain(&away.fault, wait);
+        let oldest = ledger.fail_queued(&fault, |tickets, ticket, arrived| {
+            let wait = match is_open {
+                true => tickets.away_wait(ticket, wait),
+                false => wait,
+            };
+            now.saturating_duration_since(arrived) < wait
+        });
+        let step = (wait / 50).max(STEP);
+        let next = oldest.map_or(now + wait, |arrived| arrived + wait);
+        away.look_at = next.max(now + step);
+    }
+
+    fn show(&self) {
+        self.gauge.set(i64::from(self.away.is_some()));
+        self.note.send_replace(self.away.clone());
+    }
+}
