@@ -102,6 +102,34 @@ fn nothing_is_left_to_be_done() {
     assert!(found.is_empty(), "{found:#?}");
 }
 
+/// Files that open connections for batches. All others submit to a lane, or use the background
+/// connection of `core`.
+const CONNECTING: [&str; 4] = [
+    "core/src/background.rs",
+    // The default of durable connections.
+    "core/src/database.rs",
+    "lanes/src/connection.rs",
+    "lanes/src/lock_wait.rs",
+];
+
+#[test]
+fn only_lanes_and_background_connections_own_executors() {
+    let crates = root().join("crates");
+    let mut found = Vec::new();
+    for (path, text) in sources() {
+        let name = path.strip_prefix(&crates).unwrap().display().to_string();
+        let is_product = name.contains("/src/") && !is_test(&path);
+        let is_helper = name.starts_with("testkit/") || name.starts_with("bench/");
+        if !is_product || is_helper || CONNECTING.contains(&name.as_str()) {
+            continue;
+        }
+        let code = text.lines().take_while(|l| l.trim() != "#[cfg(test)]");
+        let connects = |line: &&str| line.contains("connect(") && line.contains("Purpose::");
+        found.extend(code.filter(connects).map(|line| format!("{name}: {line}")));
+    }
+    assert!(found.is_empty(), "{found:#?}");
+}
+
 /// The crates of the workspace that a manifest names, outside of its dev-dependencies.
 fn arrows(manifest: &str) -> Vec<String> {
     let mut section = "";
