@@ -77,7 +77,7 @@ impl Drain {
     /// A dropped future ends it at once. Whatever was under way is found out at the next start:
     /// nothing is lost or applied twice.
     pub async fn run(self, stop: CancellationToken) {
-        let ending = Ending(self.progress.clone());
+        let ending = EndNotice(self.progress.clone());
         let mut tasks = JoinSet::new();
         for partition in self.progress.partitions() {
             let partition = Arc::clone(partition);
@@ -91,7 +91,7 @@ impl Drain {
             let keep = self.options.keep;
             tasks.spawn(async move {
                 // Dropped with the task, so that nobody waits for a worker that has panicked.
-                let left = Left(Arc::clone(&partition));
+                let left = LeaveNotice(Arc::clone(&partition));
                 tokio::select! {
                     () = worker.run() => {}
                     () = trimmer::run(&partition, keep) => {}
@@ -123,9 +123,9 @@ async fn measure(progress: &Progress) {
 }
 
 /// Says to those who wait that nobody applies anything any more, however the drain ends.
-struct Ending(Progress);
+struct EndNotice(Progress);
 
-impl Drop for Ending {
+impl Drop for EndNotice {
     fn drop(&mut self) {
         for partition in self.0.partitions() {
             partition.end("Windrow is shutting down".into());
@@ -134,9 +134,9 @@ impl Drop for Ending {
 }
 
 /// Says the same of one partition.
-struct Left(Arc<Partition>);
+struct LeaveNotice(Arc<Partition>);
 
-impl Drop for Left {
+impl Drop for LeaveNotice {
     fn drop(&mut self) {
         if std::thread::panicking() {
             self.0.stop("a defect in Windrow; its log says more");

@@ -3,12 +3,12 @@
 use windrow_bookkeeping::{Applied, DeadLetter, ProgressRow};
 use windrow_core::{RowWrite, Unit};
 
-use crate::reader::{Item, Reader, Stopped};
+use crate::reader::{Item, ReadEnd, Reader};
 use crate::sharing::Sharing;
 
 /// The content of the next unit.
 #[derive(Clone, Debug)]
-pub(crate) enum Wanted {
+pub(crate) enum UnitPlan {
     /// As many entries as may share a unit.
     Many,
     /// Exactly so many entries.
@@ -51,14 +51,16 @@ impl Flight {
         reader: &mut Reader,
         sharing: &mut Sharing,
         (row, from): (&ProgressRow, Option<u64>),
-        wanted: &Wanted,
+        wanted: &UnitPlan,
         bounds: Bounds,
-    ) -> Result<Self, Stopped> {
+    ) -> Result<Self, ReadEnd> {
         let there = reader.items().len();
         let (plain, letter, left_out) = match wanted {
-            Wanted::Exactly(entries) if *entries <= there => (*entries, None, 0),
-            Wanted::Letter(before, letter) if *before < there => (*before, Some(letter.clone()), 0),
-            Wanted::Without(before) if *before < there => (*before, None, 1),
+            UnitPlan::Exactly(entries) if *entries <= there => (*entries, None, 0),
+            UnitPlan::Letter(before, letter) if *before < there => {
+                (*before, Some(letter.clone()), 0)
+            }
+            UnitPlan::Without(before) if *before < there => (*before, None, 1),
             _ => (count(reader, sharing, bounds)?, None, 0),
         };
         let entries = plain + usize::from(letter.is_some()) + left_out;
@@ -76,7 +78,7 @@ impl Flight {
         let mut ends = Vec::with_capacity(entries);
         for place in 0..plain {
             let taken = reader.take_writes(place);
-            writes.extend(taken.map_err(|why| Stopped::unreadable(reader.place(place), why))?);
+            writes.extend(taken.map_err(|why| ReadEnd::unreadable(reader.place(place), why))?);
             ends.push(writes.len());
         }
         if let Some(letter) = &letter {
@@ -89,7 +91,7 @@ impl Flight {
             progress,
             ends,
             letter,
-            is_full_sized: matches!(wanted, Wanted::Many),
+            is_full_sized: matches!(wanted, UnitPlan::Many),
         })
     }
 
@@ -113,7 +115,7 @@ impl Flight {
 }
 
 /// Returns how many of the first entries may share a unit.
-fn count(reader: &mut Reader, sharing: &mut Sharing, bounds: Bounds) -> Result<usize, Stopped> {
+fn count(reader: &mut Reader, sharing: &mut Sharing, bounds: Bounds) -> Result<usize, ReadEnd> {
     let there = reader.items().len().min(bounds.entries).max(1);
     let (mut rows, mut bytes) = (0, 0);
     for place in 0..there {
@@ -126,7 +128,7 @@ fn count(reader: &mut Reader, sharing: &mut Sharing, bounds: Bounds) -> Result<u
         }
         let position = reader.place(place);
         let writes = reader.writes(place);
-        let writes = writes.map_err(|why| Stopped::unreadable(position, why))?;
+        let writes = writes.map_err(|why| ReadEnd::unreadable(position, why))?;
         if place == 0 {
             sharing.renew(writes);
         }

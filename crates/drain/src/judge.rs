@@ -5,7 +5,7 @@ use windrow_core::{Fault, FaultClass, Report, Retry, RowDone, UnitFault, Verdict
 
 /// The outcome of a unit that holds writes of the progress and then those of entries.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Judged {
+pub(crate) enum Judgement {
     /// The unit is committed.
     Applied,
     /// The unit is committed, but the row of the progress was missing before.
@@ -27,40 +27,40 @@ pub(crate) enum Judged {
 }
 
 /// Judges a report on one unit that begins with so many writes of the progress.
-pub(crate) fn judge(report: Report<RowDone>, progress: usize) -> Judged {
+pub(crate) fn judge(report: Report<RowDone>, progress: usize) -> Judgement {
     match report.verdicts.into_iter().next() {
         Some(Verdict::Final(Ok(dones))) => {
             // The first of two takes the row away that was there.
             let had_row = dones.first().is_none_or(|done| done.rows > 0);
             match progress < 2 || had_row {
-                true => Judged::Applied,
-                false => Judged::AppliedToNewRow,
+                true => Judgement::Applied,
+                false => Judgement::AppliedToNewRow,
             }
         }
         Some(Verdict::Final(Err(failed))) => judge_fault(failed, progress),
-        Some(Verdict::RolledBack(fault)) => Judged::Again(fault),
-        Some(Verdict::WaitsForLock(fault)) => Judged::Locked(fault),
-        Some(Verdict::NotTried) => Judged::Again(Fault::internal("the unit was not tried")),
-        None => Judged::Unknown(Fault::internal("the unit was not reported on")),
+        Some(Verdict::RolledBack(fault)) => Judgement::Again(fault),
+        Some(Verdict::WaitsForLock(fault)) => Judgement::Locked(fault),
+        Some(Verdict::NotTried) => Judgement::Again(Fault::internal("the unit was not tried")),
+        None => Judgement::Unknown(Fault::internal("the unit was not reported on")),
     }
 }
 
-fn judge_fault(failed: UnitFault<RowDone>, progress: usize) -> Judged {
+fn judge_fault(failed: UnitFault<RowDone>, progress: usize) -> Judgement {
     let UnitFault { at, fault, .. } = failed;
     match fault.retry() {
         Retry::Never => {}
-        Retry::OutcomeUnknown => return Judged::Unknown(fault),
-        _ => return Judged::Again(fault),
+        Retry::OutcomeUnknown => return Judgement::Unknown(fault),
+        _ => return Judgement::Again(fault),
     }
     if at >= progress {
-        return Judged::Refused(Some(at), fault);
+        return Judgement::Refused(Some(at), fault);
     }
     match fault.class {
-        FaultClass::Unique if at + 1 == progress => Judged::Overtaken(fault),
-        FaultClass::Unique => Judged::Refused(None, fault),
-        _ if is_of_progress(&fault) => Judged::NoProgress(fault),
+        FaultClass::Unique if at + 1 == progress => Judgement::Overtaken(fault),
+        FaultClass::Unique => Judgement::Refused(None, fault),
+        _ if is_of_progress(&fault) => Judgement::NoProgress(fault),
         // What fails at the commit names no write, which looks like the first one.
-        _ => Judged::Refused(None, fault),
+        _ => Judgement::Refused(None, fault),
     }
 }
 
@@ -76,7 +76,7 @@ mod tests {
 
     use super::*;
 
-    fn judged(verdict: Verdict<RowDone>) -> Judged {
+    fn judged(verdict: Verdict<RowDone>) -> Judgement {
         let report = Report {
             verdicts: vec![verdict],
             tally: Tally::default(),
@@ -85,7 +85,7 @@ mod tests {
         judge(report, 2)
     }
 
-    fn failed(at: usize, class: FaultClass, code: &'static str) -> (Fault, Judged) {
+    fn failed(at: usize, class: FaultClass, code: &'static str) -> (Fault, Judgement) {
         let fault = Fault::new(class, code, "no");
         let told = UnitFault {
             at,
@@ -108,30 +108,30 @@ mod tests {
         ] {
             for at in [0, 1, 2, 7] {
                 let (fault, judged) = failed(at, class, code);
-                assert_eq!(judged, Judged::Again(fault));
+                assert_eq!(judged, Judgement::Again(fault));
             }
         }
         let fault = Fault::called_back();
         let verdict = Verdict::RolledBack(fault.clone());
-        assert_eq!(judged(verdict), Judged::Again(fault.clone()));
+        assert_eq!(judged(verdict), Judgement::Again(fault.clone()));
         let verdict = Verdict::WaitsForLock(fault.clone());
-        assert_eq!(judged(verdict), Judged::Locked(fault));
+        assert_eq!(judged(verdict), Judgement::Locked(fault));
     }
 
     #[test]
     fn a_refusal_is_told_from_what_concerns_the_progress() {
         use FaultClass::{Check, Denied, ForeignKey, NoTable, Other, Unique, Unknown};
         let (fault, judged) = failed(2, Unique, "23505");
-        assert_eq!(judged, Judged::Refused(Some(2), fault));
+        assert_eq!(judged, Judgement::Refused(Some(2), fault));
         let (fault, judged) = failed(9, NoTable, "42P01");
-        assert_eq!(judged, Judged::Refused(Some(9), fault));
+        assert_eq!(judged, Judgement::Refused(Some(9), fault));
         let (fault, judged) = failed(1, Unique, "23505");
-        assert_eq!(judged, Judged::Overtaken(fault));
+        assert_eq!(judged, Judgement::Overtaken(fault));
         for class in [NoTable, Denied] {
             let message = "permission denied for table windrow_progress";
             let fault = Fault::new(class, "42501", message);
             let told = judge_fault(fault.clone().into(), 2);
-            assert_eq!(told, Judged::NoProgress(fault));
+            assert_eq!(told, Judgement::NoProgress(fault));
         }
         // At the commit.
         for (class, code) in [
@@ -142,10 +142,10 @@ mod tests {
             (Unique, "23505"),
         ] {
             let (fault, judged) = failed(0, class, code);
-            assert_eq!(judged, Judged::Refused(None, fault));
+            assert_eq!(judged, Judgement::Refused(None, fault));
         }
         let (fault, judged) = failed(5, Unknown, "08007");
-        assert_eq!(judged, Judged::Unknown(fault));
+        assert_eq!(judged, Judgement::Unknown(fault));
     }
 
     #[test]
@@ -154,8 +154,8 @@ mod tests {
             let dones = [RowDone::rows(rows), RowDone::rows(1)];
             judged(Verdict::Final(Ok(dones.into_iter().collect())))
         };
-        assert_eq!(done(1), Judged::Applied);
-        assert_eq!(done(0), Judged::AppliedToNewRow);
+        assert_eq!(done(1), Judgement::Applied);
+        assert_eq!(done(0), Judgement::AppliedToNewRow);
     }
 
     #[test]
@@ -165,6 +165,6 @@ mod tests {
             tally: Tally::default(),
             usable: true,
         };
-        assert!(matches!(judge(report, 1), Judged::Unknown(_)));
+        assert!(matches!(judge(report, 1), Judgement::Unknown(_)));
     }
 }

@@ -146,7 +146,7 @@ impl DrainMetrics {
             appended: self.appended.get_or_create_owned(plain),
             applied: self.applied.get_or_create_owned(plain),
             rejected: self.rejected.get_or_create_owned(plain),
-            tried: Tried {
+            tried: TransactionCounters {
                 applied: tried("applied"),
                 refused: tried("refused"),
                 overtaken: tried("overtaken"),
@@ -170,14 +170,14 @@ pub(crate) struct Meters {
     appended: Gauge,
     pub(crate) applied: Counter,
     pub(crate) rejected: Counter,
-    pub(crate) tried: Tried,
+    pub(crate) tried: TransactionCounters,
     pub(crate) committed: Histogram,
     pub(crate) seconds: Histogram,
 }
 
 /// Transactions that were tried, by their outcome.
 #[derive(Debug)]
-pub(crate) struct Tried {
+pub(crate) struct TransactionCounters {
     pub(crate) applied: Counter,
     pub(crate) refused: Counter,
     pub(crate) overtaken: Counter,

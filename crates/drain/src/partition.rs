@@ -22,15 +22,15 @@ const CANNOT: &str = "the spool cannot be applied; it is tried again";
 pub(crate) struct Partition {
     pub(crate) log: Arc<dyn Log>,
     pub(crate) meters: Meters,
-    reached: watch::Sender<Reached>,
+    reached: watch::Sender<ReachedPosition>,
     /// The number of requests that wait for the database to reach a position.
     waiting: watch::Sender<usize>,
-    doing: Mutex<Doing>,
+    doing: Mutex<ActivityState>,
 }
 
 /// The position that the database has reached.
 #[derive(Clone, Debug, Default)]
-struct Reached {
+struct ReachedPosition {
     /// The first position that is not applied; `None` until the database was asked.
     position: Option<u64>,
     /// When the database came there, and when it last said that it is there.
@@ -40,14 +40,14 @@ struct Reached {
 }
 
 #[derive(Debug, Default)]
-struct Doing {
-    now: Now,
+struct ActivityState {
+    now: Activity,
     /// When the entry was written that is applied next.
     oldest: Option<SystemTime>,
 }
 
 #[derive(Debug, Default)]
-enum Now {
+enum Activity {
     #[default]
     Starting,
     Applying,
@@ -111,7 +111,7 @@ impl Partition {
     pub(crate) async fn wait(&self, position: u64) -> Result<(), Fault> {
         let mut reached = self.reached.subscribe();
         let _waits = Waits::new(&self.waiting);
-        let there = |reached: &Reached| {
+        let there = |reached: &ReachedPosition| {
             reached.ended.is_some() || reached.position.is_some_and(|at| at >= position)
         };
         // The sender cannot go: it stands beside.
@@ -136,25 +136,25 @@ impl Partition {
 
     /// Entries are being applied.
     pub(crate) fn applying(&self) {
-        self.goes_on(Now::Applying);
+        self.goes_on(Activity::Applying);
     }
 
     /// Entries are on their way, for the first time or again.
     pub(crate) fn begins(&self) {
         let mut doing = self.doing();
-        if matches!(doing.now, Now::Starting | Now::Level) {
-            doing.now = Now::Applying;
+        if matches!(doing.now, Activity::Starting | Activity::Level) {
+            doing.now = Activity::Applying;
         }
     }
 
     /// The database has all that is there.
     pub(crate) fn level(&self) {
-        self.goes_on(Now::Level);
+        self.goes_on(Activity::Level);
     }
 
-    fn goes_on(&self, now: Now) {
+    fn goes_on(&self, now: Activity) {
         let before = std::mem::replace(&mut self.doing().now, now);
-        if let Now::Waiting { since, .. } = before {
+        if let Activity::Waiting { since, .. } = before {
             let waited = since.elapsed();
             let partition = self.log.partition();
             tracing::warn!(partition, ?waited, "the spool is applied again");
@@ -182,10 +182,10 @@ impl Partition {
     fn note_wait(&self, fault: &Fault, why: &Arc<str>) -> (Instant, bool) {
         let mut doing = self.doing();
         let (since, is_new) = match &doing.now {
-            Now::Waiting { code, since, .. } => (*since, **code != *fault.code),
+            Activity::Waiting { code, since, .. } => (*since, **code != *fault.code),
             _ => (Instant::now(), true),
         };
-        doing.now = Now::Waiting {
+        doing.now = Activity::Waiting {
             why: Arc::clone(why),
             code: (&*fault.code).into(),
             since,
@@ -201,7 +201,7 @@ impl Partition {
             partition, %why,
             "the spool is not applied any more before the next start"
         );
-        self.doing().now = Now::Stopped(Arc::clone(&why));
+        self.doing().now = Activity::Stopped(Arc::clone(&why));
         self.meters.waiting.set(0);
         self.meters.stopped.set(1);
         self.end(why);
@@ -217,7 +217,7 @@ impl Partition {
     /// Why nothing is applied any more before the next start.
     pub(crate) fn stopped(&self) -> Option<Arc<str>> {
         match &self.doing().now {
-            Now::Stopped(why) => Some(Arc::clone(why)),
+            Activity::Stopped(why) => Some(Arc::clone(why)),
             _ => None,
         }
     }
@@ -242,21 +242,21 @@ impl Partition {
         }
     }
 
-    fn doing(&self) -> MutexGuard<'_, Doing> {
+    fn doing(&self) -> MutexGuard<'_, ActivityState> {
         self.doing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-fn state(now: &Now) -> DrainState {
+fn state(now: &Activity) -> DrainState {
     match now {
-        Now::Starting => DrainState::Starting,
-        Now::Applying => DrainState::Applying,
-        Now::Level => DrainState::Level,
-        Now::Waiting { why, since, .. } => DrainState::Waiting {
+        Activity::Starting => DrainState::Starting,
+        Activity::Applying => DrainState::Applying,
+        Activity::Level => DrainState::Level,
+        Activity::Waiting { why, since, .. } => DrainState::Waiting {
             why: Arc::clone(why),
             since: since.elapsed(),
         },
-        Now::Stopped(why) => DrainState::Stopped {
+        Activity::Stopped(why) => DrainState::Stopped {
             why: Arc::clone(why),
         },
     }
@@ -291,7 +291,7 @@ impl Drop for Waits<'_> {
 
 /// A view of the position that the database has reached.
 #[derive(Debug)]
-pub(crate) struct Follower(watch::Receiver<Reached>);
+pub(crate) struct Follower(watch::Receiver<ReachedPosition>);
 
 impl Follower {
     /// Returns the position, when the database reached it, and when the database last reported it.

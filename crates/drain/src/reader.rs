@@ -46,7 +46,7 @@ pub(crate) fn name_of(origin: Origin) -> Box<str> {
 
 /// Why nothing more is read.
 #[derive(Clone, Debug)]
-pub(crate) enum Stopped {
+pub(crate) enum ReadEnd {
     /// The log was closed, or takes nothing more.
     Closed,
     /// The log could not be read at this moment.
@@ -69,7 +69,7 @@ pub(crate) struct Reader {
     held: usize,
     most: usize,
     /// Why nothing comes behind them.
-    stopped: Option<Stopped>,
+    stopped: Option<ReadEnd>,
 }
 
 impl Reader {
@@ -107,7 +107,7 @@ impl Reader {
     }
 
     /// Why nothing comes behind what is there.
-    pub(crate) fn stopped(&self) -> Option<&Stopped> {
+    pub(crate) fn stopped(&self) -> Option<&ReadEnd> {
         self.stopped.as_ref()
     }
 
@@ -130,8 +130,8 @@ impl Reader {
                 Ok(entries) => self.raw.extend(entries),
                 // The database is asked again how far it is: where others apply the log as well,
                 // it is further on.
-                Err(SpoolFault::Trimmed { .. }) => return self.stopped = Some(Stopped::Behind),
-                Err(fault) => return self.stopped = Some(Stopped::of(fault)),
+                Err(SpoolFault::Trimmed { .. }) => return self.stopped = Some(ReadEnd::Behind),
+                Err(fault) => return self.stopped = Some(ReadEnd::of(fault)),
             }
         }
         while self.wants_more()
@@ -145,7 +145,7 @@ impl Reader {
         let writes = match self.decoder.unit(&entry.payload) {
             Ok(writes) => writes,
             Err(unreadable) => {
-                self.stopped = Some(Stopped::unreadable(entry.position.0, unreadable));
+                self.stopped = Some(ReadEnd::unreadable(entry.position.0, unreadable));
                 return;
             }
         };
@@ -189,7 +189,7 @@ impl Reader {
     }
 }
 
-impl Stopped {
+impl ReadEnd {
     /// An entry that is no unit.
     pub(crate) fn unreadable(position: u64, why: Unreadable) -> Self {
         Self::Never(format!("at position {position}, {why}").into())

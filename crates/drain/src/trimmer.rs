@@ -19,7 +19,7 @@ const LOOK: Duration = Duration::from_secs(1);
 /// counts is when the database has last said how far it is: while it is away nothing is given up.
 pub(crate) async fn run(partition: &Partition, keep: Duration) {
     let mut reached = partition.watch();
-    let mut noted = Noted::default();
+    let mut noted = TrimQueue::default();
     let mut trimmed = None;
     loop {
         if let Some((position, came, heard)) = reached.position() {
@@ -48,12 +48,12 @@ async fn trim(partition: &Partition, upto: u64) {
 
 /// Positions that were reached, and when.
 #[derive(Debug, Default)]
-struct Noted {
+struct TrimQueue {
     waiting: VecDeque<(Instant, u64)>,
     last: Option<u64>,
 }
 
-impl Noted {
+impl TrimQueue {
     fn note(&mut self, at: Instant, position: u64) {
         if self.last == Some(position) {
             return;
@@ -92,7 +92,7 @@ mod tests {
     fn only_what_was_reached_long_ago_is_given_up() {
         let (start, keep) = (Instant::now(), Duration::from_secs(10));
         let at = |seconds| start + Duration::from_secs(seconds);
-        let mut noted = Noted::default();
+        let mut noted = TrimQueue::default();
         noted.note(at(0), 5);
         noted.note(at(1), 5);
         noted.note(at(2), 8);

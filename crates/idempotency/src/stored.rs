@@ -25,11 +25,11 @@ pub(crate) enum Stored {
 pub(crate) struct Done {
     rows: u64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    returned: Option<Gave>,
+    returned: Option<ReturnedValues>,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
-struct Gave {
+struct ReturnedValues {
     columns: Vec<String>,
     rows: Vec<Vec<One>>,
 }
@@ -109,7 +109,7 @@ impl Stored {
 
 impl Done {
     fn of(done: &RowDone) -> Self {
-        let returned = done.returned.as_deref().map(|returned| Gave {
+        let returned = done.returned.as_deref().map(|returned| ReturnedValues {
             columns: returned.columns.iter().map(ToString::to_string).collect(),
             rows: returned
                 .rows

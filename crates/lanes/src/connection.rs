@@ -9,7 +9,7 @@ use windrow_core::{Executor, FaultClass, Retry, Sink, Verdict, Work};
 
 use crate::failures::Failures;
 use crate::interrupt::Asked;
-use crate::message::{Landed, Order, Signal, Signals};
+use crate::message::{LandedBatch, Order, Signal, Signals};
 use crate::panics::connect;
 use crate::retry::connect_backoff;
 
@@ -41,7 +41,7 @@ impl<W: Work> BatchConnection<W> {
             } else {
                 (units, Vec::new())
             };
-            let landed = Landed {
+            let landed = LandedBatch {
                 units: back,
                 report,
             };

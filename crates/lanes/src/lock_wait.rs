@@ -36,7 +36,7 @@ pub(crate) struct LockWaitConnection<W: Work> {
 }
 
 /// Why a unit has no connection.
-enum Stuck {
+enum ConnectFailure {
     Failed(Fault),
     /// There is no room for one more.
     NoRoom,
@@ -88,8 +88,10 @@ impl<W: Work> LockWaitConnection<W> {
                 Some(executor) => executor,
                 None => match self.connect(order).await {
                     Ok(executor) => executor,
-                    Err(Stuck::Failed(fault)) => return Ok(Err(unknown.unwrap_or(fault).into())),
-                    Err(Stuck::NoRoom) => return Err(()),
+                    Err(ConnectFailure::Failed(fault)) => {
+                        return Ok(Err(unknown.unwrap_or(fault).into()));
+                    }
+                    Err(ConnectFailure::NoRoom) => return Err(()),
                 },
             };
             if self.asked.is_for(order.number) {
@@ -167,7 +169,10 @@ impl<W: Work> LockWaitConnection<W> {
     }
 
     /// Connects, as long as the unit may wait for that.
-    async fn connect(&mut self, order: &LockWaitOrder<W>) -> Result<Box<dyn Executor<W>>, Stuck> {
+    async fn connect(
+        &mut self,
+        order: &LockWaitOrder<W>,
+    ) -> Result<Box<dyn Executor<W>>, ConnectFailure> {
         let sink = Arc::clone(&self.sink);
         let away_wait = order.policy.away_wait(self.away_wait);
         let late = sink
@@ -181,8 +186,8 @@ impl<W: Work> LockWaitConnection<W> {
         };
         tokio::select! {
             connected = keep_connecting(&*sink, away_wait, order.others_connected) => connected,
-            () = self.asked.comes_for(order.number) => Err(Stuck::Failed(Fault::called_back())),
-            () = late => Err(Stuck::Failed(Fault::late())),
+            () = self.asked.comes_for(order.number) => Err(ConnectFailure::Failed(Fault::called_back())),
+            () = late => Err(ConnectFailure::Failed(Fault::late())),
         }
     }
 }
@@ -191,17 +196,19 @@ async fn keep_connecting<W: Work>(
     sink: &dyn Sink<W>,
     away_wait: Duration,
     others_connected: bool,
-) -> Result<Box<dyn Executor<W>>, Stuck> {
+) -> Result<Box<dyn Executor<W>>, ConnectFailure> {
     let (since, mut backoff) = (Instant::now(), connect_backoff());
     loop {
         match connect(sink, Purpose::LockWait).await {
-            Err(fault) if others_connected && fault.code == NO_ROOM => return Err(Stuck::NoRoom),
+            Err(fault) if others_connected && fault.code == NO_ROOM => {
+                return Err(ConnectFailure::NoRoom);
+            }
             Err(fault) if fault.class == FaultClass::Unavailable => {
                 if since.elapsed() >= away_wait {
-                    return Err(Stuck::Failed(waited_in_vain(&fault, away_wait)));
+                    return Err(ConnectFailure::Failed(waited_in_vain(&fault, away_wait)));
                 }
             }
-            connected => return connected.map_err(Stuck::Failed),
+            connected => return connected.map_err(ConnectFailure::Failed),
         }
         tokio::time::sleep(backoff.delay()).await;
     }

@@ -35,7 +35,10 @@ pub(crate) enum Signal<W: Work> {
     /// The database does not let us in; the connection's task has ended.
     Refused { connection: u64, fault: Fault },
     /// A flight has ended. The units come back where some of them are to run again.
-    Landed { connection: u64, landed: Landed<W> },
+    Landed {
+        connection: u64,
+        landed: LandedBatch<W>,
+    },
     /// A unit that waited for a lock has its outcome.
     LockWaitEnded {
         connection: u64,
@@ -50,7 +53,7 @@ pub(crate) enum Signal<W: Work> {
 
 /// The report on a flight that has ended.
 #[derive(Debug)]
-pub(crate) struct Landed<W: Work> {
+pub(crate) struct LandedBatch<W: Work> {
     pub(crate) units: Vec<Unit<W>>,
     pub(crate) report: Report<W::Done>,
 }

@@ -17,10 +17,10 @@ use crate::copy::NOBODY;
 use crate::entry::Kind;
 use crate::letter::reject;
 use crate::notes::unclosed;
-use crate::overtaken::Overtaken;
+use crate::overtaken::Recovery;
 use crate::reading::{Due, Reading};
 use crate::replica::Replica;
-use crate::rows::{Found, Writes, Written, read, write};
+use crate::rows::{KeyReading, WriteResult, Writes, read, write};
 use crate::status::ReplicaState;
 
 /// Rows of one batch at most, and bytes of their values, as far as those before tell.
@@ -60,7 +60,7 @@ pub(crate) struct Applier {
     inherited: Option<u64>,
     /// Tables of which that process has not noted all rows.
     untold: Vec<TableName>,
-    overtaken: Overtaken,
+    overtaken: Recovery,
     trimmed: Instant,
     /// The position up to which entries can be removed later, and since when that is known.
     spent: (Instant, u64),
@@ -85,7 +85,7 @@ impl Applier {
             prepared: false,
             writing: false,
             untold: Vec::new(),
-            overtaken: Overtaken::default(),
+            overtaken: Recovery::default(),
             trimmed: Instant::now(),
             spent: (Instant::now(), first),
         })
@@ -263,7 +263,7 @@ impl Applier {
         self.weigh(&found);
         let mut writes = Writes::new(&self.replica.target);
         let (mut gone, mut there) = (Vec::new(), Vec::new());
-        let mut outcomes: Vec<Option<(RowWrite, Written)>> = vec![None; keys.len()];
+        let mut outcomes: Vec<Option<(RowWrite, WriteResult)>> = vec![None; keys.len()];
         for (place, (key, found)) in keys.iter().zip(&found).enumerate() {
             match writes.of(key, found).await? {
                 Some(write) if write.shape.op == Op::Delete => gone.push((place, write)),
@@ -300,13 +300,13 @@ impl Applier {
         &mut self,
         ends: &mut Ends,
         keys: &[RowWrite],
-        found: &[Found],
-        outcomes: &[Option<(RowWrite, Written)>],
+        found: &[KeyReading],
+        outcomes: &[Option<(RowWrite, WriteResult)>],
     ) -> Result<(), Fault> {
         let now = read(&mut ends.primary, keys).await?;
         let all = keys.iter().zip(found.iter().zip(&now)).zip(outcomes);
         let changed = all.filter_map(|((key, (before, now)), outcome)| {
-            let is_written = matches!(outcome, Some((_, Written::Done)));
+            let is_written = matches!(outcome, Some((_, WriteResult::Done)));
             (is_written && before != now).then(|| key.clone())
         });
         let changed: Vec<RowWrite> = changed.collect();
@@ -322,26 +322,26 @@ impl Applier {
         ends: &mut Ends,
         due: Vec<Due>,
         of: &[usize],
-        outcomes: &[Option<(RowWrite, Written)>],
+        outcomes: &[Option<(RowWrite, WriteResult)>],
     ) -> Result<(), Fault> {
         let (mut again, mut done) = (None, 0_u64);
         let mut retried = due.iter().zip(of).filter(|((_, _, tries), _)| *tries > 0);
         let helped = retried.any(|(_, place)| {
             let outcome = outcomes.get(*place).and_then(Option::as_ref);
-            matches!(outcome, Some((_, Written::Done)))
+            matches!(outcome, Some((_, WriteResult::Done)))
         });
         let end = self.replica.log.log.end().0;
         for ((key, position, tries), place) in due.into_iter().zip(of) {
             match outcomes.get(*place).and_then(Option::as_ref) {
-                None | Some((_, Written::Done)) => {
+                None | Some((_, WriteResult::Done)) => {
                     done += 1;
                     self.reading.settle(position, 1);
                 }
-                Some((_, Written::Again(fault))) => {
+                Some((_, WriteResult::Again(fault))) => {
                     again = Some(fault.clone());
                     self.reading.due.push((key, position, tries));
                 }
-                Some((write, Written::Refused(fault))) => {
+                Some((write, WriteResult::Refused(fault))) => {
                     // While others of those that were refused are taken, it may be their child.
                     let tries = tries.saturating_sub(helped.into());
                     let held = self
@@ -360,7 +360,7 @@ impl Applier {
                 }
             }
         }
-        let written = |outcome: &&Option<_>| matches!(outcome, Some((_, Written::Done)));
+        let written = |outcome: &&Option<_>| matches!(outcome, Some((_, WriteResult::Done)));
         let written = outcomes.iter().filter(written).count();
         self.replica.meters.rows.inc_by(written as u64);
         match again {
@@ -369,10 +369,10 @@ impl Applier {
         }
     }
 
-    fn weigh(&mut self, found: &[Found]) {
-        let bytes = |found: &Found| match found {
-            Found::Row(_, row) => row.iter().map(Value::bytes).sum(),
-            _ => size_of::<Found>(),
+    fn weigh(&mut self, found: &[KeyReading]) {
+        let bytes = |found: &KeyReading| match found {
+            KeyReading::Row(_, row) => row.iter().map(Value::bytes).sum(),
+            _ => size_of::<KeyReading>(),
         };
         let all: usize = found.iter().map(bytes).sum();
         self.row_bytes = (all / found.len().max(1)).max(1);

@@ -10,7 +10,7 @@ use windrow_core::{Fault, FaultClass, Inventory, Report, RowWrite, Tally, Verdic
 use crate::entry::Kind;
 use crate::replica::Replica;
 use crate::shared::Shared;
-use crate::tickets::Ended;
+use crate::tickets::BatchEnd;
 
 /// The pause between questions to a primary that is away.
 const PAUSE: Duration = Duration::from_millis(200);
@@ -63,7 +63,7 @@ impl Shared {
         let begun = try_join_all(appends).await.map(|_| ticket);
         if begun.is_err() {
             for replica in &self.replicas {
-                drop(replica.tickets.end(ticket, Ended::KeysKnown));
+                drop(replica.tickets.end(ticket, BatchEnd::KeysKnown));
             }
         }
         begun
@@ -123,21 +123,21 @@ impl Shared {
 }
 
 /// Makes durable which rows were written of those that notes are about.
-async fn close(replica: &Replica, ticket: u64, rows: &Rows, keys: Option<&[RowWrite]>) -> Ended {
+async fn close(replica: &Replica, ticket: u64, rows: &Rows, keys: Option<&[RowWrite]>) -> BatchEnd {
     if rows.notes.is_empty() {
-        return Ended::KeysKnown;
+        return BatchEnd::KeysKnown;
     }
     let Some(keys) = keys else {
-        return Ended::KeysUnknown;
+        return BatchEnd::KeysUnknown;
     };
     match replica.append(ticket, Kind::Closing, keys).await {
         Ok(entries) => {
             replica.tickets.appended(ticket, entries);
-            Ended::KeysKnown
+            BatchEnd::KeysKnown
         }
         Err(fault) => {
             tracing::error!(replica = %replica.name, %fault, "keys of rows that were written cannot be noted; their tables are compared");
-            Ended::KeysUnknown
+            BatchEnd::KeysUnknown
         }
     }
 }

@@ -50,7 +50,7 @@ struct FollowedExecutor<W: Work> {
 }
 
 /// A row whose key is known once the row is there.
-struct Promised {
+struct PromisedRow {
     /// The unit of the statement, and its place in the unit.
     at: (usize, usize),
     followed: Arc<Followed>,
@@ -61,14 +61,14 @@ struct Promised {
 
 /// The rows that a batch may change.
 #[derive(Default)]
-struct Named {
+struct NamedRows {
     rows: Rows,
-    promised: Vec<Promised>,
+    promised: Vec<PromisedRow>,
     /// Work that names no row: its unit, its place in it.
     unnamed: Vec<(usize, usize)>,
 }
 
-impl Named {
+impl NamedRows {
     async fn of<W: Work>(shared: &Shared, units: &[Unit<W>], says: Says<W>) -> Result<Self, Fault> {
         let mut named = Self::default();
         for (number, unit) in units.iter().enumerate() {
@@ -95,7 +95,7 @@ impl Named {
             None => self.rows.keys.push(followed.key(key)),
             Some(place) => {
                 self.rows.note(followed.note());
-                self.promised.push(Promised {
+                self.promised.push(PromisedRow {
                     at,
                     followed,
                     key,
@@ -184,7 +184,7 @@ impl<W: Work> Sink<W> for FollowedSink<W> {
 #[async_trait]
 impl<W: Work> Executor<W> for FollowedExecutor<W> {
     async fn execute(&mut self, units: &[Unit<W>]) -> Report<W::Done> {
-        let named = match Named::of(&self.shared, units, self.says).await {
+        let named = match NamedRows::of(&self.shared, units, self.says).await {
             Ok(named) => named,
             Err(fault) => return Report::broken(units.len(), &Verdict::RolledBack(fault)),
         };

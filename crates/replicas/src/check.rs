@@ -14,7 +14,7 @@ use windrow_core::{
 
 use crate::comparison::{Checked, Comparison, Ends};
 use crate::follow::Followed;
-use crate::ranges::Summed;
+use crate::ranges::SummedTable;
 use crate::side_by_side::Sides;
 use crate::target::{Names, Target};
 
@@ -134,7 +134,7 @@ async fn side_by_side(
     let sums = sides.primary.0.sums().zip(sides.replica.0.sums());
     match sums.filter(|(here, there)| here.form() == there.form()) {
         Some((primary, replica)) => {
-            let summed = Summed {
+            let summed = SummedTable {
                 sides,
                 primary,
                 replica,

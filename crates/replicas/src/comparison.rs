@@ -14,7 +14,7 @@ use windrow_core::{
 
 use crate::alike::alike;
 use crate::follow::Followed;
-use crate::rows::{Found, Writes, Written, read, write};
+use crate::rows::{KeyReading, WriteResult, Writes, read, write};
 use crate::target::Target;
 
 /// Keys that are compared at once.
@@ -144,7 +144,7 @@ impl Comparison<'_> {
         back: bool,
         checked: &mut Checked,
     ) -> Result<(), Fault> {
-        let how = How {
+        let how = Treatment {
             repair: self.repair,
             back,
         };
@@ -178,7 +178,7 @@ impl Comparison<'_> {
 
 /// The way in which differences are treated.
 #[derive(Clone, Copy)]
-struct How {
+struct Treatment {
     /// True if differing rows are mended.
     repair: bool,
     /// Rows of the replica are looked up: those that are at both have been compared already.
@@ -188,7 +188,7 @@ struct How {
 /// A row that differs.
 struct Difference {
     key: RowWrite,
-    at_primary: Found,
+    at_primary: KeyReading,
     at_replica: bool,
 }
 
@@ -197,12 +197,12 @@ async fn part(
     ends: &mut Ends,
     target: &Target,
     mut keys: Vec<RowWrite>,
-    how: How,
+    how: Treatment,
     checked: &mut Checked,
 ) -> Result<Vec<Difference>, Fault> {
     let mut found = differences(ends, target, &keys).await?;
     if how.back {
-        found.retain(|difference| !matches!(difference.at_primary, Found::Row(..)));
+        found.retain(|difference| !matches!(difference.at_primary, KeyReading::Row(..)));
     }
     for look in 1..LOOKS {
         if found.is_empty() {
@@ -214,8 +214,8 @@ async fn part(
     }
     for difference in &found {
         match (&difference.at_primary, difference.at_replica) {
-            (Found::Row(..), false) => checked.missing += 1,
-            (Found::Row(..), true) => checked.different += 1,
+            (KeyReading::Row(..), false) => checked.missing += 1,
+            (KeyReading::Row(..), true) => checked.different += 1,
             _ => checked.extra += 1,
         }
     }
@@ -250,7 +250,7 @@ async fn differences(
         let wanted = writes.of(key, &here).await?;
         let same = match (&wanted, &there) {
             (None, _) => true,
-            (Some(write), Found::Row(columns, row)) if write.shape.op == Op::Insert => {
+            (Some(write), KeyReading::Row(columns, row)) if write.shape.op == Op::Insert => {
                 let mut fields = write.shape.columns.iter().zip(write.values());
                 fields.all(|(name, value)| {
                     let place = columns.iter().position(|c| c.eq_ignore_ascii_case(name));
@@ -258,14 +258,14 @@ async fn differences(
                     there.is_some_and(|there| alike(value, there))
                 })
             }
-            (Some(write), Found::Row(..)) => write.shape.op != Op::Delete,
+            (Some(write), KeyReading::Row(..)) => write.shape.op != Op::Delete,
             (Some(write), _) => write.shape.op == Op::Delete,
         };
         if !same {
             found.push(Difference {
                 key: key.clone(),
                 at_primary: here,
-                at_replica: matches!(there, Found::Row(..)),
+                at_replica: matches!(there, KeyReading::Row(..)),
             });
         }
     }
@@ -285,7 +285,7 @@ async fn bring(
         all.extend(writes.of(&difference.key, &difference.at_primary).await?);
     }
     for written in write(&mut ends.replica, &all).await? {
-        if let Written::Refused(fault) | Written::Again(fault) = written {
+        if let WriteResult::Refused(fault) | WriteResult::Again(fault) = written {
             checked.refused.get_or_insert(fault);
         }
     }

@@ -49,7 +49,7 @@ pub(crate) struct Sign {
 
 /// An entry as it is read.
 #[derive(Debug)]
-pub(crate) enum Entered {
+pub(crate) enum LogEntry {
     Rows(Read),
     Sign(Sign),
     /// A gateway counts as lost: the gateway that notes so applies its entries.
@@ -114,7 +114,7 @@ pub(crate) fn batches(
 ///
 /// # Errors
 /// Why it is none.
-pub(crate) fn read(decoder: &mut Decoder, bytes: &[u8]) -> Result<Entered, String> {
+pub(crate) fn read(decoder: &mut Decoder, bytes: &[u8]) -> Result<LogEntry, String> {
     let unreadable = || "the entry holds nothing of a replica's log".to_owned();
     let (number, rest) = bytes.split_first_chunk::<8>().ok_or_else(unreadable)?;
     let number = u64::from_le_bytes(*number);
@@ -129,19 +129,19 @@ pub(crate) fn read(decoder: &mut Decoder, bytes: &[u8]) -> Result<Entered, Strin
                 .map(|flags| sign(number, *flags))
                 .ok_or_else(unreadable);
         }
-        4 => return Ok(Entered::Lost(number)),
+        4 => return Ok(LogEntry::Lost(number)),
         _ => return Err(unreadable()),
     };
     let keys = decoder.unit(rest).map_err(|why| why.to_string())?;
-    Ok(Entered::Rows(Read {
+    Ok(LogEntry::Rows(Read {
         ticket: number,
         kind,
         keys,
     }))
 }
 
-fn sign(applied: u64, flags: u8) -> Entered {
-    Entered::Sign(Sign {
+fn sign(applied: u64, flags: u8) -> LogEntry {
+    LogEntry::Sign(Sign {
         applied,
         copied: flags & COPIED != 0,
         leaves: flags & LEAVES != 0,
@@ -162,8 +162,8 @@ mod tests {
                 copied,
                 leaves,
             };
-            assert!(matches!(read(sign.batch()), Entered::Sign(found) if found == sign));
+            assert!(matches!(read(sign.batch()), LogEntry::Sign(found) if found == sign));
         }
-        assert!(matches!(read(lost(9)), Entered::Lost(9)));
+        assert!(matches!(read(lost(9)), LogEntry::Lost(9)));
     }
 }

@@ -9,7 +9,7 @@ use windrow_core::{
 };
 
 use crate::batch::{Rows, unlogged};
-use crate::follow::{ReturnedKeys, Traced};
+use crate::follow::{ReturnedKeys, WriteTrace};
 use crate::shared::Shared;
 
 /// A connection.
@@ -34,13 +34,13 @@ impl Traces {
         for (number, unit) in units.iter().enumerate() {
             for (place, write) in unit.work().iter().enumerate() {
                 match shared.tables.trace(write).await? {
-                    Traced::Nothing => {}
-                    Traced::Keys(keys) => traces.rows.keys.extend(keys),
-                    Traced::Unknown(note) => {
+                    WriteTrace::Nothing => {}
+                    WriteTrace::Keys(keys) => traces.rows.keys.extend(keys),
+                    WriteTrace::Unknown(note) => {
                         traces.untold = true;
                         traces.rows.note(note);
                     }
-                    Traced::Returned(returned) => {
+                    WriteTrace::Returned(returned) => {
                         traces.rows.keys.extend(returned.known.iter().cloned());
                         traces.rows.note(returned.note());
                         traces.returned.push((number, place, returned));

@@ -76,7 +76,7 @@ pub(crate) struct Tables {
 
 /// The keys of one write.
 #[derive(Debug)]
-pub(crate) enum Traced {
+pub(crate) enum WriteTrace {
     /// The write changes no row that is followed.
     Nothing,
     /// The rows that it may change.
@@ -192,50 +192,50 @@ impl Tables {
     }
 
     /// Returns the keys of the rows that a write may change.
-    pub(crate) async fn trace(&self, write: &RowWrite) -> Result<Traced, Fault> {
+    pub(crate) async fn trace(&self, write: &RowWrite) -> Result<WriteTrace, Fault> {
         if write.shape.op == Op::Get {
-            return Ok(Traced::Nothing);
+            return Ok(WriteTrace::Nothing);
         }
         let followed = self.get(&write.shape.table).await?;
-        Ok(followed.map_or(Traced::Nothing, |followed| trace(&followed, write)))
+        Ok(followed.map_or(WriteTrace::Nothing, |followed| trace(&followed, write)))
     }
 }
 
-fn trace(followed: &Arc<Followed>, write: &RowWrite) -> Traced {
+fn trace(followed: &Arc<Followed>, write: &RowWrite) -> WriteTrace {
     let shape = &write.shape;
     let by_key = match &shape.key {
         Key::Primary => true,
         Key::Columns(names) => is_key(followed, names),
     };
     match shape.op {
-        Op::Get => Traced::Nothing,
+        Op::Get => WriteTrace::Nothing,
         Op::Insert => {
             let by_key = by_key || shape.on_conflict == OnConflict::Error;
             let given = given(followed, write, None);
             match given.filter(|key| by_key && keeps(followed, key)) {
-                Some(key) => Traced::Keys(vec![followed.key(key)]),
+                Some(key) => WriteTrace::Keys(vec![followed.key(key)]),
                 None => returned_keys(followed, write, Vec::new()),
             }
         }
-        Op::Delete if by_key => Traced::Keys(vec![old_key(followed, write)]),
+        Op::Delete if by_key => WriteTrace::Keys(vec![old_key(followed, write)]),
         Op::Delete => returned_keys(followed, write, Vec::new()),
         Op::Update => {
             let rekeys = shape.columns.iter().any(|c| followed.place(c).is_some());
             match (by_key, rekeys) {
-                (true, false) => Traced::Keys(vec![old_key(followed, write)]),
+                (true, false) => WriteTrace::Keys(vec![old_key(followed, write)]),
                 (true, true) => {
                     let old = old_key(followed, write);
                     let new = given(followed, write, Some(&old));
                     match new.filter(|key| followed.table.keeps_key && keeps(followed, key)) {
                         Some(new) if !shape.is_spelled() => {
-                            Traced::Keys(vec![old, followed.key(new)])
+                            WriteTrace::Keys(vec![old, followed.key(new)])
                         }
                         _ => returned_keys(followed, write, vec![old]),
                     }
                 }
                 (false, false) => returned_keys(followed, write, Vec::new()),
                 // No value of the write names the key that the row had before.
-                (false, true) => Traced::Unknown(followed.note()),
+                (false, true) => WriteTrace::Unknown(followed.note()),
             }
         }
     }
@@ -290,7 +290,7 @@ fn old_key(followed: &Followed, write: &RowWrite) -> RowWrite {
 }
 
 /// The write, with the key given back.
-fn returned_keys(followed: &Arc<Followed>, write: &RowWrite, known: Vec<RowWrite>) -> Traced {
+fn returned_keys(followed: &Arc<Followed>, write: &RowWrite, known: Vec<RowWrite>) -> WriteTrace {
     let parts: &ShapeParts = &write.shape;
     let returning = match &parts.returning {
         Returning::All => Returning::All,
@@ -312,7 +312,7 @@ fn returned_keys(followed: &Arc<Followed>, write: &RowWrite, known: Vec<RowWrite
         true => Shape::spelled(widened),
         false => Shape::new(widened),
     };
-    Traced::Returned(Box::new(ReturnedKeys {
+    WriteTrace::Returned(Box::new(ReturnedKeys {
         followed: Arc::clone(followed),
         write: RowWrite::new(Arc::new(shape), write.row.clone()),
         asked: parts.returning.clone(),
@@ -348,7 +348,7 @@ mod tests {
     }
 
     fn keys(write: &RowWrite) -> Vec<Vec<i64>> {
-        let Traced::Keys(keys) = trace(&followed(), write) else {
+        let WriteTrace::Keys(keys) = trace(&followed(), write) else {
             return Vec::new();
         };
         let int = |value: &Value| match value {
@@ -383,18 +383,18 @@ mod tests {
             write(Op::Update, &["c"], columns(&["c"]), &ints(&[1, 2])),
         ] {
             assert!(
-                matches!(trace(&followed(), &returned), Traced::Returned(_)),
+                matches!(trace(&followed(), &returned), WriteTrace::Returned(_)),
                 "{returned:?}"
             );
         }
         let lost = write(Op::Update, &["a"], columns(&["c"]), &ints(&[1, 2]));
-        assert!(matches!(trace(&followed(), &lost), Traced::Unknown(_)));
+        assert!(matches!(trace(&followed(), &lost), WriteTrace::Unknown(_)));
     }
 
     #[test]
     fn what_was_not_asked_for_is_taken_out_again() {
         let insert = write(Op::Insert, &["c"], Key::Primary, &[Value::Int(2)]);
-        let Traced::Returned(returned) = trace(&followed(), &insert) else {
+        let WriteTrace::Returned(returned) = trace(&followed(), &insert) else {
             panic!("the key is not given");
         };
         let names = ["b", "a"].map(Name::from);

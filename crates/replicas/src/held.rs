@@ -12,7 +12,7 @@ const TRIES: u32 = 3;
 
 /// A row that was refused.
 #[derive(Debug)]
-pub(crate) struct Held {
+pub(crate) struct HeldRow {
     pub(crate) key: RowWrite,
     /// The entry that it is of.
     pub(crate) position: u64,
@@ -24,7 +24,7 @@ pub(crate) struct Held {
 
 /// All of them.
 #[derive(Debug, Default)]
-pub(crate) struct HeldRows(Vec<Held>);
+pub(crate) struct HeldRows(Vec<HeldRow>);
 
 impl HeldRows {
     /// Takes a row in. `end`: of the log. Gives it back where its refusal counts.
@@ -34,8 +34,8 @@ impl HeldRows {
         fault: Fault,
         end: u64,
         tries: u32,
-    ) -> Option<Held> {
-        let held = Held {
+    ) -> Option<HeldRow> {
+        let held = HeldRow {
             key,
             position,
             fault,

@@ -6,18 +6,18 @@ use windrow_bookkeeping::DeadLetter;
 use windrow_core::{BackgroundConnection, Fault, RowWrite, record};
 use windrow_spool::codec::encode_unit;
 
-use crate::held::Held;
+use crate::held::HeldRow;
 use crate::replica::Replica;
-use crate::rows::{Written, write};
+use crate::rows::{WriteResult, write};
 
 /// Puts a row aside that the replica does not take.
 pub(crate) async fn reject(
     replica: &Replica,
     connection: &mut BackgroundConnection,
-    held: &Held,
+    held: &HeldRow,
     refused: &RowWrite,
 ) -> Result<(), Fault> {
-    let Held {
+    let HeldRow {
         key,
         position,
         fault,
@@ -42,8 +42,8 @@ pub(crate) async fn reject(
         entry: Some(encode_unit(std::slice::from_ref(refused)).into()),
     };
     match write(connection, &[letter.write()]).await?.first() {
-        Some(Written::Again(fault)) => Err(fault.clone()),
-        Some(Written::Refused(fault)) => {
+        Some(WriteResult::Again(fault)) => Err(fault.clone()),
+        Some(WriteResult::Refused(fault)) => {
             tracing::error!(replica = %name, key = %letter.key, %fault, "the refused row cannot be put aside either");
             Ok(())
         }

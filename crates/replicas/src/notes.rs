@@ -6,7 +6,7 @@ use windrow_core::{Fault, TableName};
 use windrow_spool::codec::Decoder;
 use windrow_spool::{Origin, Position, SpoolFault};
 
-use crate::entry::{self, Entered, Kind, Read};
+use crate::entry::{self, Kind, LogEntry, Read};
 use crate::replica::Replica;
 
 /// Bytes of entries that are read at once.
@@ -38,7 +38,7 @@ pub(crate) async fn unclosed(
             }
             let read = entry::read(&mut decoder, &entry.payload);
             let read = read.map_err(|why| unreadable(entry.position, &why))?;
-            let Entered::Rows(read) = read else { continue };
+            let LogEntry::Rows(read) = read else { continue };
             let number = (entry.origin.gateway, read.ticket);
             entries += 1;
             keys += read.keys.len().max(1);

@@ -10,20 +10,20 @@ use crate::check::Source;
 use crate::entry::Kind;
 use crate::follow::Followed;
 use crate::replica::Replica;
-use crate::tickets::{ALL, Ended};
+use crate::tickets::{ALL, BatchEnd};
 
 /// The tables that are still to be compared.
 #[derive(Debug, Default)]
-pub(crate) struct Overtaken(Option<Tables>);
+pub(crate) struct Recovery(Option<RemainingTables>);
 
 #[derive(Debug)]
-struct Tables {
+struct RemainingTables {
     /// Batches that it stands for, all of which have ended.
     tickets: Vec<u64>,
     left: Vec<TableName>,
 }
 
-impl Overtaken {
+impl Recovery {
     /// The next table to be compared; `None` where nothing is left to be done.
     pub(crate) async fn next(
         &mut self,
@@ -39,14 +39,14 @@ impl Overtaken {
             // Should this process end before, another finds the note.
             let left = note(replica, source).await?;
             let tickets = ended(replica).await;
-            self.0 = Some(Tables { tickets, left });
+            self.0 = Some(RemainingTables { tickets, left });
         }
         let next = self.0.as_ref().and_then(|all| all.left.last().cloned());
         if next.is_none()
             && let Some(all) = self.0.take()
         {
             replica.tickets.release(&all.tickets);
-            drop(replica.tickets.end(ALL, Ended::KeysKnown));
+            drop(replica.tickets.end(ALL, BatchEnd::KeysKnown));
         }
         Ok(next)
     }

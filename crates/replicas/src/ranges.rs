@@ -15,13 +15,13 @@ use crate::side_by_side::Sides;
 const ROWS: usize = 50_000;
 
 /// A table at both ends, each with what sums its rows up.
-pub(crate) struct Summed<'a> {
+pub(crate) struct SummedTable<'a> {
     pub(crate) sides: Sides<'a>,
     pub(crate) primary: &'a dyn RowSums,
     pub(crate) replica: &'a dyn RowSums,
 }
 
-impl Summed<'_> {
+impl SummedTable<'_> {
     /// The rows of a range at the primary, where the sums are equal.
     async fn same(&self, range: KeyRange<'_>) -> Result<Option<u64>, Fault> {
         let (sides, (_, table), (_, copy)) = (&self.sides, self.sides.primary, self.sides.replica);

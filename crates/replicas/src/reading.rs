@@ -9,12 +9,12 @@ use windrow_core::{Fault, RowWrite, TableName};
 use windrow_spool::codec::Decoder;
 use windrow_spool::{Cursor, Entry, Origin, Position, SpoolFault};
 
-use crate::entry::{self, Entered, Kind, Read};
+use crate::entry::{self, Kind, LogEntry, Read};
 use crate::held::HeldRows;
 use crate::members::{Copying, Members};
 use crate::notes::{CHUNK, tables, unreadable};
 use crate::replica::Replica;
-use crate::tickets::Ended;
+use crate::tickets::BatchEnd;
 
 /// An entry that is read and not applied.
 struct Open {
@@ -150,12 +150,12 @@ impl Reading {
         let is_new = position >= self.seen;
         self.seen = self.seen.max(position + 1);
         match entered {
-            Entered::Rows(read) => self.rows((origin, position), entry.written, read, is_new),
-            Entered::Sign(sign) if is_new => self.members.sign(origin, position, sign),
-            Entered::Lost(gateway) if is_new => {
+            LogEntry::Rows(read) => self.rows((origin, position), entry.written, read, is_new),
+            LogEntry::Sign(sign) if is_new => self.members.sign(origin, position, sign),
+            LogEntry::Lost(gateway) if is_new => {
                 self.overtaken |= self.members.lost(origin, gateway, position);
             }
-            Entered::Sign(_) | Entered::Lost(_) => {}
+            LogEntry::Sign(_) | LogEntry::Lost(_) => {}
         }
         Ok(())
     }
@@ -259,8 +259,8 @@ impl Reading {
         }
     }
 
-    fn ready(&mut self, position: u64, read: Read, ended: Option<Ended>) {
-        let untold = ended == Some(Ended::KeysUnknown);
+    fn ready(&mut self, position: u64, read: Read, ended: Option<BatchEnd>) {
+        let untold = ended == Some(BatchEnd::KeysUnknown);
         match read.kind {
             Kind::Note if untold => {
                 let found = tables(&read);

@@ -13,7 +13,7 @@ use crate::target::Target;
 
 /// The result of reading a key.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Found {
+pub(crate) enum KeyReading {
     /// A row: its columns, and their values.
     Row(Arc<[Name]>, Row),
     /// None.
@@ -24,7 +24,7 @@ pub(crate) enum Found {
 
 /// The outcome of a write.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Written {
+pub(crate) enum WriteResult {
     Done,
     Refused(Fault),
     /// Not written for no fault of its own.
@@ -35,25 +35,27 @@ pub(crate) enum Written {
 pub(crate) async fn read(
     connection: &mut BackgroundConnection,
     keys: &[RowWrite],
-) -> Result<Vec<Found>, Fault> {
+) -> Result<Vec<KeyReading>, Fault> {
     let units: Vec<_> = keys.iter().cloned().map(Unit::one).collect();
     let report = connection.execute(&units).await;
-    let found: Result<Vec<Found>, Fault> = report.verdicts.into_iter().map(found).collect();
+    let found: Result<Vec<KeyReading>, Fault> = report.verdicts.into_iter().map(found).collect();
     match connection.is_open() {
         true => found,
         false => Err(found.err().unwrap_or_else(lost)),
     }
 }
 
-fn found(verdict: Verdict<RowDone>) -> Result<Found, Fault> {
+fn found(verdict: Verdict<RowDone>) -> Result<KeyReading, Fault> {
     match verdict {
         Verdict::Final(Ok(dones)) => {
             let returned = dones.into_iter().next().and_then(|done| done.returned);
             let row = returned.and_then(|mut r| Some((r.rows.pop()?, r.columns)));
-            Ok(row.map_or(Found::Nothing, |(row, columns)| Found::Row(columns, row)))
+            Ok(row.map_or(KeyReading::Nothing, |(row, columns)| {
+                KeyReading::Row(columns, row)
+            }))
         }
         Verdict::Final(Err(failed)) if failed.fault.retry() != Retry::Never => Err(failed.fault),
-        Verdict::Final(Err(failed)) => Ok(Found::Unreadable(failed.fault)),
+        Verdict::Final(Err(failed)) => Ok(KeyReading::Unreadable(failed.fault)),
         Verdict::RolledBack(fault) | Verdict::WaitsForLock(fault) => Err(fault),
         Verdict::NotTried => Err(Fault::internal("a read was not tried")),
     }
@@ -67,15 +69,15 @@ fn lost() -> Fault {
 pub(crate) async fn write(
     connection: &mut BackgroundConnection,
     writes: &[RowWrite],
-) -> Result<Vec<Written>, Fault> {
+) -> Result<Vec<WriteResult>, Fault> {
     if writes.is_empty() {
         return Ok(Vec::new());
     }
     let units: Vec<_> = writes.iter().cloned().map(Unit::one).collect();
     let report = connection.execute(&units).await;
-    let written: Vec<Written> = report.verdicts.into_iter().map(written).collect();
+    let written: Vec<WriteResult> = report.verdicts.into_iter().map(written).collect();
     let again = written.iter().find_map(|written| match written {
-        Written::Again(fault) => Some(fault.clone()),
+        WriteResult::Again(fault) => Some(fault.clone()),
         _ => None,
     });
     match (connection.is_open(), again) {
@@ -84,15 +86,15 @@ pub(crate) async fn write(
     }
 }
 
-fn written(verdict: Verdict<RowDone>) -> Written {
+fn written(verdict: Verdict<RowDone>) -> WriteResult {
     match verdict {
-        Verdict::Final(Ok(_)) => Written::Done,
+        Verdict::Final(Ok(_)) => WriteResult::Done,
         Verdict::Final(Err(failed)) if failed.fault.retry() != Retry::Never => {
-            Written::Again(failed.fault)
+            WriteResult::Again(failed.fault)
         }
-        Verdict::Final(Err(failed)) => Written::Refused(failed.fault),
-        Verdict::RolledBack(fault) | Verdict::WaitsForLock(fault) => Written::Again(fault),
-        Verdict::NotTried => Written::Again(Fault::internal("a write was not tried")),
+        Verdict::Final(Err(failed)) => WriteResult::Refused(failed.fault),
+        Verdict::RolledBack(fault) | Verdict::WaitsForLock(fault) => WriteResult::Again(fault),
+        Verdict::NotTried => WriteResult::Again(Fault::internal("a write was not tried")),
     }
 }
 
@@ -122,12 +124,12 @@ impl<'r> Writes<'r> {
     pub(crate) async fn of(
         &mut self,
         key: &RowWrite,
-        found: &Found,
+        found: &KeyReading,
     ) -> Result<Option<RowWrite>, Fault> {
         match found {
-            Found::Unreadable(_) => Ok(None),
-            Found::Nothing => Ok(Some(self.at_replica(key, Op::Delete))),
-            Found::Row(columns, row) => {
+            KeyReading::Unreadable(_) => Ok(None),
+            KeyReading::Nothing => Ok(Some(self.at_replica(key, Op::Delete))),
+            KeyReading::Row(columns, row) => {
                 let upsert = self.upsert(key, columns).await?;
                 let values = upsert.places.iter().filter_map(|p| row.get(*p).cloned());
                 let values: Row = values.collect();

@@ -22,13 +22,13 @@ struct Ticket {
     /// Entries in the log that are not applied.
     left: usize,
     /// The end of the batch, if it has ended.
-    ended: Option<Ended>,
+    ended: Option<BatchEnd>,
     waiting: Option<oneshot::Sender<()>>,
 }
 
 /// The knowledge about a batch's keys at its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Ended {
+pub(crate) enum BatchEnd {
     /// The keys of all rows that it may have changed are in the log.
     KeysKnown,
     /// Rows of the tables that its notes name may have changed, and nothing says which.
@@ -49,7 +49,7 @@ impl Tickets {
     }
 
     /// Notes that the batch has ended. The receiver ends once all entries of the batch are applied.
-    pub(crate) fn end(&self, ticket: u64, how: Ended) -> oneshot::Receiver<()> {
+    pub(crate) fn end(&self, ticket: u64, how: BatchEnd) -> oneshot::Receiver<()> {
         let (sender, receiver) = oneshot::channel();
         if let Some(open) = self.open().get_mut(&ticket) {
             open.ended = Some(how);
@@ -64,7 +64,7 @@ impl Tickets {
     ///
     /// # Errors
     /// It is under way.
-    pub(crate) fn ended(&self, ticket: u64) -> Result<Option<Ended>, UnderWay> {
+    pub(crate) fn ended(&self, ticket: u64) -> Result<Option<BatchEnd>, UnderWay> {
         match self.open().get(&ticket) {
             None => Ok(None),
             Some(open) => open.ended.map(Some).ok_or(UnderWay),
@@ -136,9 +136,9 @@ mod tests {
         let mut numbers = tickets.numbers();
         numbers.sort_unstable();
         assert_eq!(numbers, [1, 2]);
-        let mut first = tickets.end(1, Ended::KeysKnown);
+        let mut first = tickets.end(1, BatchEnd::KeysKnown);
         assert!(!tickets.have_ended(&numbers));
-        let mut second = tickets.end(2, Ended::KeysUnknown);
+        let mut second = tickets.end(2, BatchEnd::KeysUnknown);
         assert!(tickets.have_ended(&numbers) && first.try_recv().is_err());
         tickets.release(&numbers);
         assert!(first.try_recv().is_ok() && second.try_recv().is_ok());
@@ -150,8 +150,8 @@ mod tests {
         tickets.begin(1);
         tickets.appended(1, 2);
         assert_eq!(tickets.ended(1), Err(UnderWay));
-        let mut waits = tickets.end(1, Ended::KeysKnown);
-        assert_eq!(tickets.ended(1), Ok(Some(Ended::KeysKnown)));
+        let mut waits = tickets.end(1, BatchEnd::KeysKnown);
+        assert_eq!(tickets.ended(1), Ok(Some(BatchEnd::KeysKnown)));
         tickets.applied(1);
         assert!(waits.try_recv().is_err());
         tickets.applied(1);

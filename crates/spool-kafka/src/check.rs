@@ -84,7 +84,7 @@ pub(crate) async fn check(topic: &mut Topic, allowed: &[Risk]) -> Result<Terms, 
     let replicas = replicas
         .map(|partition| partition.replica_nodes.len())
         .min();
-    let mut found = Found(Vec::new());
+    let mut found = FoundRisks(Vec::new());
     if replicas.unwrap_or_default() < 3 {
         found.add(
             Risk::Replication,
@@ -132,9 +132,9 @@ pub(crate) async fn check(topic: &mut Topic, allowed: &[Risk]) -> Result<Terms, 
     Ok(Terms { in_sync, batch })
 }
 
-struct Found(Vec<(Risk, String)>);
+struct FoundRisks(Vec<(Risk, String)>);
 
-impl Found {
+impl FoundRisks {
     fn add(&mut self, risk: Risk, what: fmt::Arguments<'_>, better: &str) {
         let text = format!("it {what} ({better} is safe; or allow {:?})", risk.name());
         self.0.push((risk, text));

@@ -40,14 +40,14 @@ pub struct Appender {
     most: usize,
     encoder: Encoder,
     /// The units that are not answered yet, in order.
-    held: VecDeque<Held>,
+    held: VecDeque<HeldUnit>,
     /// The first of it that the log does not have as a whole.
     next: usize,
 }
 
 /// A submission on its way.
 #[derive(Debug)]
-struct Held {
+struct HeldUnit {
     submission: Submission<RowWrite>,
     /// Units that were handed to the log.
     sent: usize,
@@ -98,7 +98,7 @@ impl Appender {
                 count = self.submissions.recv_many(&mut taken, AT_ONCE),
                     if open && appends.len() < UNDER_WAY => {
                         open = count > 0;
-                        self.held.extend(taken.drain(..).map(Held::new));
+                        self.held.extend(taken.drain(..).map(HeldUnit::new));
                     }
             }
         }
@@ -157,7 +157,7 @@ impl Appender {
     }
 }
 
-impl Held {
+impl HeldUnit {
     fn new(submission: Submission<RowWrite>) -> Self {
         Self {
             submission,

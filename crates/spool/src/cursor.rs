@@ -13,7 +13,7 @@ use crate::entry::{Entry, Origin, Position};
 use crate::fault::SpoolFault;
 use crate::format::{GROUP_HEADER, GroupHeader, time};
 use crate::port::Cursor;
-use crate::segment::{self, Bad, Segment};
+use crate::segment::{self, Damage, Segment};
 use crate::shelf::{End, Place, Shelf};
 use crate::window::Window;
 
@@ -111,7 +111,7 @@ impl Cursor for FileCursor {
 }
 
 /// Entries that were read at once.
-struct Loaded {
+struct LoadedEntries {
     entries: VecDeque<Entry>,
     /// The group behind.
     behind: Place,
@@ -123,7 +123,7 @@ fn load(
     mut place: Option<Place>,
     from: Position,
     most: usize,
-) -> Result<Loaded, SpoolFault> {
+) -> Result<LoadedEntries, SpoolFault> {
     loop {
         match read(shelf, place, from, most) {
             // The segment that was read last is gone, and the reader stands behind its end.
@@ -138,7 +138,7 @@ fn read(
     place: Option<Place>,
     from: Position,
     most: usize,
-) -> Result<Loaded, SpoolFault> {
+) -> Result<LoadedEntries, SpoolFault> {
     let near = || shelf.stock().near(from);
     let place = place.or_else(near).ok_or_else(|| shelf.gone(from))?;
     let durable = |place: Place| {
@@ -168,7 +168,7 @@ fn read(
     {
         entries.pop_front();
     }
-    Ok(Loaded {
+    Ok(LoadedEntries {
         entries,
         behind: place,
     })
@@ -188,7 +188,7 @@ fn read_group(
         found.push((position, payload));
     })?;
     let header = group.map_err(
-        |Bad {
+        |Damage {
              offset,
              position,
              what,

@@ -16,7 +16,7 @@ use crate::files::{FileHandle, Files};
 use crate::format::{GROUP_HEADER, HEADER, Mark, Meta, time};
 use crate::options::Options;
 use crate::recover::{no_segments, read_mark, segments};
-use crate::segment::{self, Bad, Segment};
+use crate::segment::{self, Damage, Segment};
 use crate::spool::{META_FILE, identity, partition_path, read_meta};
 use crate::window::Window;
 
@@ -267,7 +267,7 @@ impl Dumping {
             }
             match group {
                 Ok(header) => (at, next) = (at + header.bytes(), header.end()),
-                Err(Bad {
+                Err(Damage {
                     offset,
                     position,
                     what,

@@ -46,7 +46,7 @@ pub(crate) struct Scan {
     /// Bytes of the file.
     pub(crate) length: u64,
     /// The damage after the last whole group, if other bytes than zeros follow.
-    pub(crate) broken: Option<Bad>,
+    pub(crate) broken: Option<Damage>,
     /// Where behind that a whole header of a later group stands, and its position: only what was
     /// synced has any behind it.
     pub(crate) followed_at: Option<(u64, Position)>,
@@ -54,7 +54,7 @@ pub(crate) struct Scan {
 
 /// The first bytes that are not as they should be.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Bad {
+pub(crate) struct Damage {
     pub(crate) offset: u64,
     pub(crate) position: Position,
     pub(crate) what: &'static str,
@@ -124,9 +124,9 @@ impl Segment<'_> {
         (at, next): (u64, Position),
         length: u64,
         mut each: impl FnMut(Position, Range<usize>),
-    ) -> Result<Result<GroupHeader, Bad>, SpoolFault> {
+    ) -> Result<Result<GroupHeader, Damage>, SpoolFault> {
         let bad = |offset, position, what| {
-            Ok(Err(Bad {
+            Ok(Err(Damage {
                 offset,
                 position,
                 what,

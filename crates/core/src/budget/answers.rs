@@ -140,7 +140,7 @@ impl AnswerRoom {
 
     async fn take_in_line(&self, bytes: usize) {
         let line = self.line(bytes);
-        let _waits = Waits::begin(&line.waiting);
+        let _waits = AnswerWaits::begin(&line.waiting);
         // The semaphore is never closed.
         let _front = line.front.acquire().await;
         while !self.add(bytes, line.limit) {
@@ -222,16 +222,16 @@ impl Drop for AnswerPermit {
 }
 
 /// Counts a waiting request until it is dropped.
-struct Waits<'a>(&'a AtomicUsize);
+struct AnswerWaits<'a>(&'a AtomicUsize);
 
-impl<'a> Waits<'a> {
+impl<'a> AnswerWaits<'a> {
     fn begin(waiting: &'a AtomicUsize) -> Self {
         waiting.fetch_add(1, Ordering::SeqCst);
         Self(waiting)
     }
 }
 
-impl Drop for Waits<'_> {
+impl Drop for AnswerWaits<'_> {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::SeqCst);
     }

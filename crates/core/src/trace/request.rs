@@ -17,9 +17,9 @@ const LINKS: usize = 32;
 
 /// A request as those see it who work on it: they note what they did. Cheap to clone.
 #[derive(Clone)]
-pub struct Trace(Arc<Shared>);
+pub struct Trace(Arc<SharedRequest>);
 
-struct Shared {
+struct SharedRequest {
     context: TraceContext,
     tracer: Tracer,
     notes: Mutex<Notes>,
@@ -129,7 +129,7 @@ impl TracedRequest {
     /// Begins one, if it is to be collected. `caller` is what its client says of its own span.
     pub fn begin(tracer: &Tracer, caller: Option<TraceContext>) -> Option<Box<Self>> {
         let context = tracer.sample(caller)?;
-        let shared = Shared {
+        let shared = SharedRequest {
             context,
             tracer: tracer.clone(),
             notes: Mutex::default(),

@@ -11,9 +11,9 @@ use super::{TraceContext, TraceSpan};
 
 /// Gives spans their names and takes them once they have ended. Cheap to clone.
 #[derive(Clone)]
-pub struct Tracer(Arc<Shared>);
+pub struct Tracer(Arc<SharedTracer>);
 
-struct Shared {
+struct SharedTracer {
     spans: mpsc::Sender<TraceSpan>,
     /// The part of the requests that are sampled where their callers do not say.
     ratio: f64,
@@ -28,7 +28,7 @@ impl Tracer {
     /// dropped and counted: nobody waits for a span.
     pub fn channel(ratio: f64, capacity: usize) -> (Self, mpsc::Receiver<TraceSpan>) {
         let (spans, ended) = mpsc::channel(capacity);
-        let shared = Shared {
+        let shared = SharedTracer {
             spans,
             ratio,
             names: RandomState::new(),

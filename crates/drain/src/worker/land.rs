@@ -7,9 +7,9 @@ use windrow_bookkeeping::{DeadLetter, KeyPart, PROGRESS, REJECTED};
 use windrow_core::{Fault, FaultClass, Report, Retry, RowDone, Unit};
 
 use super::session::answer_of;
-use super::state::{Ended, Worker};
-use crate::flight::{Flight, Wanted};
-use crate::judge::{Judged, judge};
+use super::state::{StepEnd, Worker};
+use crate::flight::{Flight, UnitPlan};
+use crate::judge::{Judgement, judge};
 use crate::{aside, letter};
 
 /// The shortest time between two log lines about dead letters.
@@ -21,25 +21,25 @@ impl Worker {
         &mut self,
         flight: Flight,
         report: Report<RowDone>,
-    ) -> Result<(), Ended> {
+    ) -> Result<(), StepEnd> {
         match judge(report, flight.progress) {
-            Judged::Applied => self.applied(&flight),
-            Judged::AppliedToNewRow => {
+            Judgement::Applied => self.applied(&flight),
+            Judgement::AppliedToNewRow => {
                 self.applied(&flight);
-                return Err(Ended::Never(self.row_was_gone().into()));
+                return Err(StepEnd::Never(self.row_was_gone().into()));
             }
-            Judged::Unknown(fault) => return Err(self.unknown(&fault)),
-            Judged::NoProgress(fault) => return Err(self.no_progress(&fault)),
-            Judged::Again(fault) => match self.fails_by_itself(&flight, &fault) {
+            Judgement::Unknown(fault) => return Err(self.unknown(&fault)),
+            Judgement::NoProgress(fault) => return Err(self.no_progress(&fault)),
+            Judgement::Again(fault) => match self.fails_by_itself(&flight, &fault) {
                 true => self.refused(&flight, None, &fault).await?,
                 false => self.again(&fault).await,
             },
-            Judged::Locked(fault) => {
+            Judgement::Locked(fault) => {
                 self.failing = None;
                 self.again(&fault).await;
             }
-            Judged::Refused(at, fault) => self.refused(&flight, at, &fault).await?,
-            Judged::Overtaken(fault) => {
+            Judgement::Refused(at, fault) => self.refused(&flight, at, &fault).await?,
+            Judgement::Overtaken(fault) => {
                 self.partition.meters.tried.overtaken.inc();
                 if !self.connection.is_open() {
                     return Err(self.reconnect());
@@ -59,7 +59,7 @@ impl Worker {
         if flight.is_full_sized {
             self.size.applied(entries);
         }
-        self.wanted = Wanted::Many;
+        self.wanted = UnitPlan::Many;
         self.failing = None;
         self.retry.reset();
         let meters = &self.partition.meters;
@@ -103,7 +103,7 @@ impl Worker {
     }
 
     /// Notes that the outcome of a unit is unknown. The next connection shows it.
-    fn unknown(&mut self, fault: &Fault) -> Ended {
+    fn unknown(&mut self, fault: &Fault) -> StepEnd {
         self.failing = None;
         self.partition.meters.tried.unknown.inc();
         let partition = self.partition.log.partition();
@@ -142,13 +142,13 @@ impl Worker {
         // could not halve them: the unit is one transaction with the position that it moves on.
         if many || fault.retry() == Retry::Smaller {
             self.size.halve();
-            self.wanted = Wanted::Many;
+            self.wanted = UnitPlan::Many;
         }
         self.pause(delay).await;
     }
 
     /// The database does not take what Windrow keeps there.
-    fn no_progress(&mut self, fault: &Fault) -> Ended {
+    fn no_progress(&mut self, fault: &Fault) -> StepEnd {
         self.failing = None;
         let mut unwritten = fault.clone();
         unwritten.message = format!(
@@ -157,13 +157,13 @@ impl Worker {
         )
         .into();
         self.partition.waits(&unwritten);
-        self.wanted = Wanted::Many;
-        Ended::Again(self.options.long_pause)
+        self.wanted = UnitPlan::Many;
+        StepEnd::Again(self.options.long_pause)
     }
 
     /// Acts on a unit that found another position: another process has moved the row, or an earlier
     /// attempt was committed after all.
-    async fn overtaken(&mut self, flight: &Flight, fault: &Fault) -> Result<(), Ended> {
+    async fn overtaken(&mut self, flight: &Flight, fault: &Fault) -> Result<(), StepEnd> {
         let before = self.found.as_ref().and_then(|found| found.from);
         self.locate().await?;
         let now = self.found.as_ref().and_then(|found| found.from);
@@ -180,7 +180,7 @@ impl Worker {
         flight: &Flight,
         at: Option<usize>,
         fault: &Fault,
-    ) -> Result<(), Ended> {
+    ) -> Result<(), StepEnd> {
         self.partition.meters.tried.refused.inc();
         let entry = at.map(|at| flight.entry_of(at));
         let last = flight.entries().saturating_sub(1);
@@ -198,7 +198,7 @@ impl Worker {
             Some(entry) if entry > 0 => entry,
             // What was said of it in company is not taken for granted.
             _ => {
-                self.wanted = Wanted::Exactly(1);
+                self.wanted = UnitPlan::Exactly(1);
                 return Ok(());
             }
         };
@@ -210,7 +210,7 @@ impl Worker {
         let Some(letter) = self.letter(flight, refused, at, fault) else {
             return Err(self.no_progress(fault));
         };
-        self.wanted = Wanted::Letter(refused, Box::new(letter));
+        self.wanted = UnitPlan::Letter(refused, Box::new(letter));
         Ok(())
     }
 
@@ -221,7 +221,7 @@ impl Worker {
         flight: &Flight,
         entry: usize,
         fault: &Fault,
-    ) -> Result<Option<Wanted>, Ended> {
+    ) -> Result<Option<UnitPlan>, StepEnd> {
         let mark = flight.unit.work().get(flight.first_write(entry));
         let Some((part, request)) = mark.and_then(KeyPart::of) else {
             return Ok(None);
@@ -232,9 +232,9 @@ impl Worker {
         let report = self.connection.execute(&[Unit::one(part.read())]).await;
         let executed = answer_of(report).and_then(|done| KeyPart::found(&done));
         match executed.map_err(|fault| self.trouble(&fault))? {
-            Some(executed) if *executed.request == *request => Ok(Some(Wanted::Without(entry))),
+            Some(executed) if *executed.request == *request => Ok(Some(UnitPlan::Without(entry))),
             // The same key may stand before it, in this unit, which was rolled back.
-            None if entry > 0 => Ok(Some(Wanted::Exactly(entry))),
+            None if entry > 0 => Ok(Some(UnitPlan::Exactly(entry))),
             // Another request has its key, or something else than the key was there.
             Some(_) | None => Ok(None),
         }
@@ -265,7 +265,7 @@ impl Worker {
         kept: &DeadLetter,
         before: usize,
         fault: &Fault,
-    ) -> Result<(), Ended> {
+    ) -> Result<(), StepEnd> {
         let is_of_table = matches!(
             fault.class,
             FaultClass::NoTable | FaultClass::NoColumn | FaultClass::Denied
@@ -283,11 +283,11 @@ impl Worker {
             None => None,
         };
         if let Some(shorter) = shorter {
-            self.wanted = Wanted::Letter(before, Box::new(shorter));
+            self.wanted = UnitPlan::Letter(before, Box::new(shorter));
             return Ok(());
         }
         if before > 0 {
-            self.wanted = Wanted::Exactly(before);
+            self.wanted = UnitPlan::Exactly(before);
             return Ok(());
         }
         let mut unwritten = fault.clone();
@@ -297,8 +297,8 @@ impl Worker {
         )
         .into();
         self.partition.waits(&unwritten);
-        self.wanted = Wanted::Many;
-        Err(Ended::Again(self.options.long_pause))
+        self.wanted = UnitPlan::Many;
+        Err(StepEnd::Again(self.options.long_pause))
     }
 
     /// Puts the entry of a letter into a file, and gives the letter that names it. `None` where

@@ -10,9 +10,9 @@ use windrow_bookkeeping::{Applied, PROGRESS, ProgressRow, prepare};
 use windrow_core::{BackgroundConnection, Fault, Report, RowDone, RowWrite, Unit, Verdict};
 use windrow_spool::{Log, Position, SpoolFault};
 
-use super::state::{Ended, Found, Worker};
-use crate::flight::{Flight, Wanted};
-use crate::reader::{Reader, Stopped, name_of};
+use super::state::{ReadPoint, StepEnd, Worker};
+use crate::flight::{Flight, UnitPlan};
+use crate::reader::{ReadEnd, Reader, name_of};
 
 impl Worker {
     /// Applies until the drain is to stop. Dropping the future leaves nothing behind that the next
@@ -21,12 +21,12 @@ impl Worker {
         while !self.stop.is_cancelled() {
             match self.step().await {
                 Ok(()) => {}
-                Err(Ended::Stopping) => break,
-                Err(Ended::Again(delay)) => {
+                Err(StepEnd::Stopping) => break,
+                Err(StepEnd::Again(delay)) => {
                     self.connection.discard();
                     self.pause(delay).await;
                 }
-                Err(Ended::Never(why)) => {
+                Err(StepEnd::Never(why)) => {
                     self.connection.discard();
                     self.partition.log.refuse(&why);
                     self.partition.stop(&why);
@@ -41,7 +41,7 @@ impl Worker {
     ///
     /// Windrow's tables are looked at each time: a database that comes back without its last
     /// commits may have lost them as well.
-    async fn open(&mut self) -> Result<(), Ended> {
+    async fn open(&mut self) -> Result<(), StepEnd> {
         if self.connection.is_open() {
             return Ok(());
         }
@@ -51,7 +51,7 @@ impl Worker {
             prepare(&*self.bookkeeping).await
         };
         let opened: Result<(), Fault> = tokio::select! {
-            () = stop.cancelled() => return Err(Ended::Stopping),
+            () = stop.cancelled() => return Err(StepEnd::Stopping),
             opened = opening => opened,
         };
         opened.map_err(|fault| self.trouble(&fault))?;
@@ -59,13 +59,13 @@ impl Worker {
     }
 
     /// Applies one unit, from its entries to what becomes of it.
-    async fn step(&mut self) -> Result<(), Ended> {
+    async fn step(&mut self) -> Result<(), StepEnd> {
         self.open().await?;
         self.wait_for_entries().await?;
         self.partition.begins();
         self.gather().await;
         let (bounds, wanted) = (self.bounds(), self.wanted.clone());
-        let lost = Ended::Again(self.options.long_pause);
+        let lost = StepEnd::Again(self.options.long_pause);
         let found = self.found.as_mut().ok_or(lost)?;
         let progress = (&self.row, found.from);
         let formed = Flight::form(
@@ -76,7 +76,7 @@ impl Worker {
             bounds,
         );
         let flight = formed.map_err(|stopped| self.stopped(stopped))?;
-        let lost = Ended::Again(self.options.long_pause);
+        let lost = StepEnd::Again(self.options.long_pause);
         let found = self.found.as_mut().ok_or(lost)?;
         let began = tokio::time::Instant::now();
         let log = Arc::clone(&self.partition.log);
@@ -89,12 +89,12 @@ impl Worker {
 
     /// Waits until there is something to apply. Meanwhile the database is asked whether it still
     /// has what it had: before it has said so for a while, that is not given up in the spool.
-    async fn wait_for_entries(&mut self) -> Result<(), Ended> {
+    async fn wait_for_entries(&mut self) -> Result<(), StepEnd> {
         loop {
             if self.stop.is_cancelled() {
-                return Err(Ended::Stopping);
+                return Err(StepEnd::Stopping);
             }
-            let lost = Ended::Again(self.options.long_pause);
+            let lost = StepEnd::Again(self.options.long_pause);
             let found = self.found.as_mut().ok_or(lost)?;
             let first = found.reader.items().front().map(|item| item.written);
             self.partition.oldest(first);
@@ -108,7 +108,7 @@ impl Worker {
             match found.reader.stopped().cloned() {
                 None => {}
                 // All that the log held is applied, and `stop` is about to be cancelled.
-                Some(Stopped::Closed) => self.stop.cancelled().await,
+                Some(ReadEnd::Closed) => self.stop.cancelled().await,
                 Some(stopped) => return Err(self.stopped(stopped)),
             }
             let Some(found) = &mut self.found else {
@@ -136,7 +136,7 @@ impl Worker {
     async fn gather(&mut self) {
         let (most, partition) = (self.size.entries(), Arc::clone(&self.partition));
         let Some(found) = &mut self.found else { return };
-        if !matches!(self.wanted, Wanted::Many) {
+        if !matches!(self.wanted, UnitPlan::Many) {
             return;
         }
         let log = Arc::clone(&partition.log);
@@ -153,7 +153,7 @@ impl Worker {
     }
 
     /// Asks the database how far it is, and reads on from there.
-    pub(super) async fn locate(&mut self) -> Result<(), Ended> {
+    pub(super) async fn locate(&mut self) -> Result<(), StepEnd> {
         let report = self.connection.execute(&[Unit::one(self.row.read())]).await;
         let found = answer_of(report).and_then(|done| ProgressRow::found(&done));
         let found = found.map_err(|fault| self.trouble(&fault))?;
@@ -168,7 +168,7 @@ impl Worker {
     /// Checks that the spool holds the entry that the database has applied last, if its files still
     /// have it. The position alone is no proof: a spool that was restored from an older copy gives
     /// the same position to another entry.
-    async fn verify(&mut self, found: Option<&Applied>) -> Result<(), Ended> {
+    async fn verify(&mut self, found: Option<&Applied>) -> Result<(), StepEnd> {
         let Some(Applied { position, last }) = found.filter(|found| !found.last.is_empty()) else {
             return Ok(());
         };
@@ -184,7 +184,7 @@ impl Worker {
         };
         match read {
             Ok(entries) if entries.first().is_some_and(|e| name_of(e.origin) != *last) => {
-                Err(Ended::Never(self.another_spool(before).into()))
+                Err(StepEnd::Never(self.another_spool(before).into()))
             }
             Ok(_) | Err(SpoolFault::Trimmed { .. }) => Ok(()),
             Err(fault) => Err(self.unread(fault)),
@@ -203,21 +203,21 @@ impl Worker {
         )
     }
 
-    async fn go_to(&mut self, from: Option<u64>) -> Result<(), Ended> {
+    async fn go_to(&mut self, from: Option<u64>) -> Result<(), StepEnd> {
         let position = from.unwrap_or_default();
-        let before = self.found.as_ref().map(Found::position);
+        let before = self.found.as_ref().map(ReadPoint::position);
         self.compare(before, position);
         let kept = self.found.take().filter(|found| {
             found.reader.position() == position && found.reader.stopped().is_none()
         });
         if kept.is_none() || before != Some(position) {
-            self.wanted = Wanted::Many;
+            self.wanted = UnitPlan::Many;
         }
         let reader = match kept {
             Some(kept) => kept.reader,
             None => self.reader(from).await?,
         };
-        self.found = Some(Found { from, reader });
+        self.found = Some(ReadPoint { from, reader });
         self.partition.reached(position);
         Ok(())
     }
@@ -242,12 +242,12 @@ impl Worker {
     }
 
     /// Reads from where the database is.
-    async fn reader(&mut self, from: Option<u64>) -> Result<Reader, Ended> {
+    async fn reader(&mut self, from: Option<u64>) -> Result<Reader, StepEnd> {
         let log = Arc::clone(&self.partition.log);
         if from.is_none() {
             let status = log.status().await.map_err(|fault| self.unread(fault))?;
             if status.first.0 > 0 {
-                return Err(Ended::Never(self.unknown_spool(status.first.0).into()));
+                return Err(StepEnd::Never(self.unknown_spool(status.first.0).into()));
             }
             if status.end > status.first {
                 let (spool, entries) = (self.spool, status.entries());
@@ -274,24 +274,24 @@ impl Worker {
     }
 
     /// Gives the connection up; the next one shows how far the database is.
-    pub(super) fn reconnect(&mut self) -> Ended {
-        Ended::Again(self.retry.reconnect_delay())
+    pub(super) fn reconnect(&mut self) -> StepEnd {
+        StepEnd::Again(self.retry.reconnect_delay())
     }
 
-    fn unread(&mut self, fault: SpoolFault) -> Ended {
-        self.stopped(Stopped::of(fault))
+    fn unread(&mut self, fault: SpoolFault) -> StepEnd {
+        self.stopped(ReadEnd::of(fault))
     }
 
     /// Returns how to go on if nothing more can be read.
-    pub(super) fn stopped(&mut self, stopped: Stopped) -> Ended {
+    pub(super) fn stopped(&mut self, stopped: ReadEnd) -> StepEnd {
         match stopped {
-            Stopped::Closed => Ended::Stopping,
-            Stopped::Never(why) => Ended::Never(why),
+            ReadEnd::Closed => StepEnd::Stopping,
+            ReadEnd::Never(why) => StepEnd::Never(why),
             // If the database is still there, no reader begins there any more.
-            Stopped::Behind => Ended::Again(Duration::ZERO),
-            Stopped::Later(fault) => {
+            ReadEnd::Behind => StepEnd::Again(Duration::ZERO),
+            ReadEnd::Later(fault) => {
                 self.partition.waits(&Fault::from(fault));
-                Ended::Again(self.options.long_pause)
+                StepEnd::Again(self.options.long_pause)
             }
         }
     }

@@ -9,7 +9,7 @@ use windrow_bookkeeping::ProgressRow;
 use windrow_core::{BackgroundConnection, BackgroundRetry, Bookkeeping, Database, Fault};
 use windrow_spool::SpoolId;
 
-use crate::flight::{Bounds, Wanted};
+use crate::flight::{Bounds, UnitPlan};
 use crate::options::Options;
 use crate::partition::Partition;
 use crate::reader::Reader;
@@ -34,23 +34,23 @@ pub(crate) struct Worker {
     /// The delays between attempts that failed in a row for no fault of the entries.
     pub(super) retry: BackgroundRetry,
     pub(super) connection: BackgroundConnection,
-    pub(super) wanted: Wanted,
+    pub(super) wanted: UnitPlan,
     /// The position behind an entry that fails by itself again and again, and since when.
     pub(super) failing: Option<(u64, Instant)>,
     /// The position that the database last reported; `None` before it was asked.
-    pub(super) found: Option<Found>,
+    pub(super) found: Option<ReadPoint>,
     /// When a dead letter was last logged.
     pub(super) reported: Option<Instant>,
 }
 
 /// The position of the database, and the entries after it.
-pub(super) struct Found {
+pub(super) struct ReadPoint {
     /// The position in its row; `None` where there is no row.
     pub(super) from: Option<u64>,
     pub(super) reader: Reader,
 }
 
-impl Found {
+impl ReadPoint {
     /// The first position that is not applied.
     pub(super) fn position(&self) -> u64 {
         self.from.unwrap_or_default()
@@ -59,7 +59,7 @@ impl Found {
 
 /// Why nothing more is applied over a connection.
 #[derive(Debug)]
-pub(super) enum Ended {
+pub(super) enum StepEnd {
     /// The drain is to stop.
     Stopping,
     /// Nothing can be applied before the next start.
@@ -85,7 +85,7 @@ impl Worker {
             size: Size::new(options.first_entries, database.profile().batch_rows),
             retry: BackgroundRetry::new(SOON, options.long_pause),
             connection: BackgroundConnection::new(Arc::clone(&database)),
-            wanted: Wanted::Many,
+            wanted: UnitPlan::Many,
             failing: None,
             found: None,
             reported: None,
@@ -109,10 +109,10 @@ impl Worker {
     }
 
     /// Notes that nothing can be applied at this moment, and returns what follows: another attempt.
-    pub(super) fn trouble(&mut self, fault: &Fault) -> Ended {
+    pub(super) fn trouble(&mut self, fault: &Fault) -> StepEnd {
         self.failing = None;
         self.partition.waits(fault);
-        Ended::Again(self.retry.delay(fault))
+        StepEnd::Again(self.retry.delay(fault))
     }
 
     /// Waits, but no longer than until the drain is to stop.

@@ -40,7 +40,7 @@ use std::time::Duration;
 pub use self::gather::Gather;
 use self::moves::Moves;
 pub use self::setting::{Bounds, Setting};
-use self::trial::{Trial, Verdict};
+use self::trial::{Trial, TrialResult};
 pub use self::window::Landing;
 use self::window::{Hopeless, Sample, Window};
 
@@ -159,19 +159,19 @@ impl Pace {
             self.listen(&sample);
         }
         match trial.add(now, &sample) {
-            Verdict::GoOn => self.start(trial, now),
-            Verdict::Stop => self.measure(settle(self.base, self.base), now),
-            Verdict::Worse => {
+            TrialResult::GoOn => self.start(trial, now),
+            TrialResult::Stop => self.measure(settle(self.base, self.base), now),
+            TrialResult::Worse => {
                 let took = now.saturating_sub(trial.since);
                 self.moves.failed(trial.direction, now, took);
                 self.measure(0, now);
             }
-            Verdict::Better => {
+            TrialResult::Better => {
                 self.change(&trial);
                 self.moves.paid(trial.direction, now);
                 self.measure(settle(self.base, self.base), now);
             }
-            Verdict::Leap => {
+            TrialResult::Leap => {
                 self.change(&trial);
                 self.moves.leapt(trial.direction, now);
                 self.cruise(now, sample);

@@ -55,7 +55,7 @@ pub(super) struct Trial {
 
 /// The result of a trial up to now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Verdict {
+pub(super) enum TrialResult {
     GoOn,
     Better,
     /// The candidate is so much better that the next step can be tried from it.
@@ -107,24 +107,24 @@ impl Trial {
     }
 
     /// Adds a turn.
-    pub(super) fn add(&mut self, now: Duration, sample: &Sample) -> Verdict {
+    pub(super) fn add(&mut self, now: Duration, sample: &Sample) -> TrialResult {
         let of_candidate = self.setting() == self.candidate;
         self.turns.push(sample.rate.max(f64::MIN_POSITIVE).ln());
         if !sample.connected {
-            Verdict::Worse
+            TrialResult::Worse
         } else if of_candidate {
             match self.turns.as_slice() {
-                [base, candidate] if self.eager && candidate - base > LEAP => Verdict::Leap,
-                _ => Verdict::GoOn,
+                [base, candidate] if self.eager && candidate - base > LEAP => TrialResult::Leap,
+                _ => TrialResult::GoOn,
             }
         } else if !sample.crowded && sample.flying <= 1 {
-            Verdict::Stop
+            TrialResult::Stop
         } else {
             self.verdict(now)
         }
     }
 
-    fn verdict(&self, now: Duration) -> Verdict {
+    fn verdict(&self, now: Duration) -> TrialResult {
         let mut gains = self.gains();
         let turns = gains.len();
         if turns >= MANY_TURNS {
@@ -141,14 +141,14 @@ impl Trial {
         let ends = turns >= MOST_TURNS || is_old;
         let stands_out = mean - CERTAIN * error > threshold || (believed && mean > threshold);
         if stands_out && turns >= FEWEST {
-            Verdict::Better
+            TrialResult::Better
         } else if ends && mean > threshold && self.direction.saves() {
             // What costs the database less need not be proven to be as good.
-            Verdict::Better
+            TrialResult::Better
         } else if mean + error < threshold || (believed && !stands_out) || ends {
-            Verdict::Worse
+            TrialResult::Worse
         } else {
-            Verdict::GoOn
+            TrialResult::GoOn
         }
     }
 

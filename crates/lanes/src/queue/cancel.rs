@@ -13,7 +13,7 @@ use crate::ticket::Tickets;
 
 /// Where the first unit of a source was that is not answered yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Found {
+pub(crate) enum CancelPlace {
     /// Nowhere.
     Nothing,
     /// The unit is in the queue: it is taken out and answered.
@@ -34,22 +34,22 @@ impl<W: Work> Queue<W> {
         asked: Instant,
         fault: &Fault,
         tickets: &mut Tickets<W::Done>,
-    ) -> Found {
+    ) -> CancelPlace {
         let Some(key) = self.forgo(id, tickets) else {
-            return Found::Nothing;
+            return CancelPlace::Nothing;
         };
         let Some(source) = self.sources.get_mut(key) else {
-            return Found::Nothing;
+            return CancelPlace::Nothing;
         };
         if source.state == SourceState::Away {
-            return Found::Away(key);
+            return CancelPlace::Away(key);
         }
         let chunk = source.chunks.front_mut();
         let Some(chunk) = chunk.filter(|chunk| chunk.arrived <= asked) else {
-            return Found::Nothing;
+            return CancelPlace::Nothing;
         };
         let Some(unit) = chunk.units.next() else {
-            return Found::Nothing;
+            return CancelPlace::Nothing;
         };
         let totals = self.totals.of(source.is_apart);
         totals.leave(1, unit.rows(), unit.bytes());
@@ -59,7 +59,7 @@ impl<W: Work> Queue<W> {
             source.chunks.pop_front();
         }
         self.hollow(key);
-        Found::Queued
+        CancelPlace::Queued
     }
 
     /// Notes that a source's client has closed its side. Gives the source's key if anything of it

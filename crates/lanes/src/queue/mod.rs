@@ -20,7 +20,7 @@ use foldhash::fast::RandomState;
 use tokio::time::Instant;
 use windrow_core::{Fault, Sink, SourceId, Unit, Work};
 
-pub(crate) use self::cancel::Found;
+pub(crate) use self::cancel::CancelPlace;
 pub(crate) use self::source::{Chunk, RetryPlan};
 pub(crate) use self::suspects::is_own;
 

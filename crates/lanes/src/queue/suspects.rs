@@ -33,11 +33,11 @@ pub(super) enum Suspect {
 /// Suspects whose units have failed lately.
 #[derive(Debug, Default)]
 pub(crate) struct Suspects {
-    known: HashMap<Suspect, Failures, RandomState>,
+    known: HashMap<Suspect, FailureCount, RandomState>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
-struct Failures {
+struct FailureCount {
     /// The share of failures among the latest outcomes.
     share: f32,
     is_suspect: bool,

@@ -233,12 +233,12 @@ impl Model {
             .cancel(SourceId(source), Instant::now(), &fault, &mut self.tickets);
         let waiting = self.queue.units();
         if away {
-            assert!(matches!(found, Found::Away(_)), "{found:?}");
+            assert!(matches!(found, CancelPlace::Away(_)), "{found:?}");
         } else if owed.is_empty() {
-            assert_eq!(found, Found::Nothing);
+            assert_eq!(found, CancelPlace::Nothing);
         } else {
             owed.remove(0);
-            assert_eq!(found, Found::Queued);
+            assert_eq!(found, CancelPlace::Queued);
             assert!(waiting < units);
         }
     }

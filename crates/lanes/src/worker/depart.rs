@@ -15,7 +15,7 @@ use super::Worker;
 use super::ledger::Ledger;
 use crate::batch::Batch;
 use crate::connections::Flight;
-use crate::message::Landed;
+use crate::message::LandedBatch;
 use crate::queue::Room;
 
 /// From so many bytes on a flight takes its time: others leave beside it as if it were overdue.
@@ -202,7 +202,7 @@ impl<W: Work> Worker<W> {
             let (units, flight) = *left;
             let gone = Fault::unavailable("the connection's task has ended; nothing was written");
             let report = Report::broken(units.len(), &Verdict::RolledBack(gone));
-            self.unload(flight, Landed { units, report });
+            self.unload(flight, LandedBatch { units, report });
         }
     }
 

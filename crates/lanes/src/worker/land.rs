@@ -12,7 +12,7 @@ use super::lock_waits::LockWaitRun;
 use crate::away::held_in_vain;
 use crate::batch::{Manifest, Span};
 use crate::connections::Flight;
-use crate::message::Landed;
+use crate::message::LandedBatch;
 use crate::pace::Landing;
 use crate::queue::{Chunk, RetryPlan, is_own};
 
@@ -44,7 +44,7 @@ struct RetryRun<W: Work> {
 
 impl<W: Work> Worker<W> {
     /// A flight has ended.
-    pub(super) fn landed(&mut self, connection: u64, landed: Landed<W>) {
+    pub(super) fn landed(&mut self, connection: u64, landed: LandedBatch<W>) {
         let now = Instant::now();
         let Some(flight) = self
             .connections
@@ -98,7 +98,7 @@ impl<W: Work> Worker<W> {
     }
 
     /// Tells what is known, and puts the rest where it goes on from.
-    pub(super) fn unload(&mut self, flight: Flight, landed: Landed<W>) {
+    pub(super) fn unload(&mut self, flight: Flight, landed: LandedBatch<W>) {
         let manifest = flight.manifest;
         let mut unanswered = Unanswered::new(flight.called_back);
         let mut verdicts = landed.report.verdicts.into_iter();

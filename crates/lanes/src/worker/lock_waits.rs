@@ -28,12 +28,12 @@ const FULL: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 pub(super) struct LockWaitRun<W: Work> {
     pub(super) source: usize,
-    units: VecDeque<(Owed, Unit<W>)>,
+    units: VecDeque<(OwedUnit, Unit<W>)>,
 }
 
 /// A unit whose outcome is owed to a ticket.
 #[derive(Clone, Copy, Debug)]
-struct Owed {
+struct OwedUnit {
     ticket: usize,
     index: usize,
     arrived: Instant,
@@ -49,17 +49,17 @@ struct KeyedRun<W: Work> {
 
 /// A connection, as the lane knows it.
 #[derive(Debug)]
-struct Member<W: Work> {
+struct LockWaitMember<W: Work> {
     orders: mpsc::Sender<LockWaitOrder<W>>,
     asker: Asker,
     /// The unit that it executes, its number, and those that follow.
-    busy: Option<(Owed, u64, KeyedRun<W>)>,
+    busy: Option<(OwedUnit, u64, KeyedRun<W>)>,
 }
 
 /// All runs of a lane that have not ended, and their connections.
 pub(super) struct LockWaits<W: Work> {
     waiting: VecDeque<KeyedRun<W>>,
-    members: HashMap<u64, Member<W>>,
+    members: HashMap<u64, LockWaitMember<W>>,
     /// Connections that have nothing to do; the last one is the warmest.
     idle: Vec<u64>,
     next: u64,
@@ -83,7 +83,7 @@ impl<W: Work> LockWaitRun<W> {
 
     /// Adds a unit to its source's run.
     pub(super) fn add(runs: &mut Vec<Self>, span: &Span, offset: usize, unit: Unit<W>) {
-        let owed = Owed {
+        let owed = OwedUnit {
             ticket: span.ticket,
             index: span.first + offset,
             arrived: span.arrived,
@@ -161,7 +161,7 @@ impl<W: Work> LockWaits<W> {
             away_wait: self.starter.away_wait,
         };
         self.starter.tasks.spawn(connection.run());
-        let member = Member {
+        let member = LockWaitMember {
             orders,
             asker,
             busy: None,
@@ -342,7 +342,7 @@ impl<W: Work> LockWaits<W> {
     }
 
     /// The connection that is busy with a source's units, and the one that it executes.
-    fn busy_with(&self, source: usize) -> Option<(&Asker, Owed, u64)> {
+    fn busy_with(&self, source: usize) -> Option<(&Asker, OwedUnit, u64)> {
         self.members.values().find_map(|member| {
             let (owed, number, keyed) = member.busy.as_ref()?;
             (keyed.run.source == source).then_some((&member.asker, *owed, *number))
@@ -371,7 +371,7 @@ impl<W: Work> LockWaits<W> {
     }
 }
 
-fn fail<W: Work>(ledger: &mut Ledger<W>, owed: Owed, fault: &Fault) {
+fn fail<W: Work>(ledger: &mut Ledger<W>, owed: OwedUnit, fault: &Fault) {
     ledger.count.fault(fault.class, 1);
     ledger.tickets.fail(owed.ticket, owed.index, 1, fault);
 }

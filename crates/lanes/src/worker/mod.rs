@@ -39,7 +39,7 @@ use crate::message::{Signal, Signals};
 use crate::metrics::{Meters, SeriesGuard};
 use crate::overdue::UsualTime;
 use crate::pace::{Bounds, Gather, Pace};
-use crate::queue::{Chunk, Found};
+use crate::queue::{CancelPlace, Chunk};
 use crate::retry::{conflict_backoff, unknown_backoff};
 
 /// Submissions read in one turn at most: a turn ends even while others go on submitting.
@@ -385,9 +385,9 @@ impl<W: Work> Worker<W> {
         let fault = Fault::called_back();
         let Ledger { queue, tickets, .. } = &mut self.ledger;
         match queue.cancel(source, asked, &fault, tickets) {
-            Found::Nothing => {}
-            Found::Queued => self.ledger.count.fault(fault.class, 1),
-            Found::Away(key) => {
+            CancelPlace::Nothing => {}
+            CancelPlace::Queued => self.ledger.count.fault(fault.class, 1),
+            CancelPlace::Away(key) => {
                 self.connections.call_back(key, asked);
                 self.lock_waits.cancel(key, asked, &mut self.ledger);
             }
