@@ -45,16 +45,16 @@ impl BackgroundConnection {
         Ok(())
     }
 
-    /// Executes units as one batch. If the connection breaks, it is not open afterwards. Not cancel
-    /// safe, as [`Executor::execute`].
+    /// Executes units as one batch. If the connection breaks, or the future is dropped before its
+    /// end, the connection is not open afterwards. Not cancel safe: outcomes stay unknown then.
     pub async fn execute(&mut self, units: &[Unit<RowWrite>]) -> Report<RowDone> {
-        let Some(executor) = &mut self.executor else {
+        let Some(mut executor) = self.executor.take() else {
             let lost = Fault::unavailable("the connection was lost; nothing was written");
             return Report::broken(units.len(), &Verdict::RolledBack(lost));
         };
         let report = executor.execute(units).await;
-        if !report.usable {
-            self.executor = None;
+        if report.usable {
+            self.executor = Some(executor);
         }
         report
     }

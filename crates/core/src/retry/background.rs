@@ -49,11 +49,6 @@ impl BackgroundRetry {
         self.backoff.delay_within(self.soon)
     }
 
-    /// Returns the delay before an attempt that cannot succeed before an operator has acted.
-    pub fn long_delay(&self) -> Duration {
-        self.long
-    }
-
     /// True once attempts have failed so often in a row that it is worth reporting, and that fewer
     /// writes at once may succeed.
     pub fn has_failed_often(&self) -> bool {

@@ -1,4 +1,5 @@
-//! A connection, from its beginning to its end.
+//! Applying a partition: opens the connection, reads the position over it, and executes one unit
+//! after another.
 
 use std::pin::pin;
 use std::slice::from_ref;
@@ -58,7 +59,7 @@ impl Worker {
         self.locate().await
     }
 
-    /// Applies one unit, from its entries to what becomes of it.
+    /// Applies one unit, over a connection that knows the position.
     async fn step(&mut self) -> Result<(), StepEnd> {
         self.open().await?;
         self.wait_for_entries().await?;
@@ -222,7 +223,7 @@ impl Worker {
         Ok(())
     }
 
-    /// Says it where the database is elsewhere than it was thought to be.
+    /// Reports a database that is at another position than expected.
     fn compare(&self, before: Option<u64>, position: u64) {
         let Some(before) = before else { return };
         let partition = self.partition.log.partition();
