@@ -10,17 +10,20 @@
 //! | `progress` | how much of a spool's partition is in the database |
 //! | `dead_letter` | writes that the database refused |
 //! | `keys` | records of executed requests with keys |
+//! | `marks` | the rows of a load that are in the database |
 //! | `tables` | creating, upgrading, reading and cleaning the tables |
 //! | `write` | the shapes of writes to them |
 
 mod dead_letter;
 mod keys;
+mod marks;
 mod progress;
 mod tables;
 mod write;
 
 pub use self::dead_letter::{DeadLetter, KeptLetter};
 pub use self::keys::{Executed, KeyPart};
+pub use self::marks::TableOfMarks;
 pub use self::progress::{Applied, ProgressRow};
 pub use self::tables::{create, create_all, dead_letters, forget_keys, prepare, prepare_keys};
 pub use windrow_core::bookkeeping::{IDEMPOTENCY, PROGRESS, REJECTED};

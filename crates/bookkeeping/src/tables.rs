@@ -102,7 +102,7 @@ pub async fn create(session: &mut dyn OwnSession, table: OwnTable) -> Result<(),
 }
 
 /// Returns the statement that brings a table with these columns closer to its form of today.
-fn missing(table: OwnTable, columns: &[String]) -> Option<OwnStatement> {
+fn missing(table: OwnTable, columns: &[String]) -> Option<OwnStatement<'static>> {
     let lacks = |name: &str| !columns.iter().any(|column| column == name);
     if columns.is_empty() {
         return Some(OwnStatement::Create(table));
@@ -149,7 +149,7 @@ mod tests {
     struct Raced {
         columns: Vec<&'static str>,
         races: usize,
-        changes: Vec<OwnStatement>,
+        changes: Vec<String>,
     }
 
     #[async_trait]
@@ -158,8 +158,8 @@ mod tests {
             Ok(self.columns.iter().map(|name| (*name).to_owned()).collect())
         }
 
-        async fn change(&mut self, statement: OwnStatement) -> Result<TableChange, Fault> {
-            self.changes.push(statement);
+        async fn change(&mut self, statement: OwnStatement<'_>) -> Result<TableChange, Fault> {
+            self.changes.push(format!("{statement:?}"));
             if let Some(left) = self.races.checked_sub(1) {
                 self.races = left;
                 return Ok(TableChange::Raced(Fault::internal("raced")));
@@ -171,12 +171,12 @@ mod tests {
             Ok(TableChange::Done)
         }
 
-        async fn run(&mut self, _: OwnStatement) -> Result<OwnAnswer, Fault> {
+        async fn run(&mut self, _: OwnStatement<'_>) -> Result<OwnAnswer, Fault> {
             Ok(OwnAnswer::default())
         }
     }
 
-    async fn changes(columns: Vec<&'static str>, races: usize) -> Vec<OwnStatement> {
+    async fn changes(columns: Vec<&'static str>, races: usize) -> Vec<String> {
         let mut raced = Raced {
             columns,
             races,
@@ -189,14 +189,13 @@ mod tests {
 
     #[tokio::test]
     async fn a_table_is_created_or_brought_up_to_date() {
-        use OwnStatement::{AddEntry, Create, RenameMovedAt};
-        let created = Create(OwnTable::Rejected);
-        assert_eq!(changes(vec![], 0).await, [created]);
-        let old = || vec!["id", "moved_at"];
-        assert_eq!(changes(old(), 0).await, [RenameMovedAt, AddEntry]);
-        assert_eq!(changes(vec!["id", "rejected_at"], 0).await, [AddEntry]);
-        assert_eq!(changes(vec!["rejected_at", "entry"], 0).await, []);
-        assert_eq!(changes(vec![], 2).await, [created; 3]);
+        let (rename, entry) = ("RenameMovedAt", "AddEntry");
+        assert_eq!(changes(vec![], 0).await, ["Create(Rejected)"]);
+        assert_eq!(changes(vec!["id", "moved_at"], 0).await, [rename, entry]);
+        assert_eq!(changes(vec!["id", "rejected_at"], 0).await, [entry]);
+        let now = changes(vec!["rejected_at", "entry"], 0).await;
+        assert!(now.is_empty(), "{now:?}");
+        assert_eq!(changes(vec![], 2).await, ["Create(Rejected)"; 3]);
         assert_eq!(changes(vec![], 99).await.len(), MAX_ATTEMPTS);
     }
 }

@@ -9,6 +9,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 
 use crate::fault::Fault;
+use crate::load::Mark;
 
 /// The table of dead letters: rows of a move that their destination refused, and writes of the
 /// spool that the database refused after they had been acknowledged.
@@ -62,7 +63,7 @@ impl OwnTable {
             Self::Progress => PROGRESS,
             Self::Rejected => REJECTED,
             Self::Keys => IDEMPOTENCY,
-            Self::Loads => crate::load::Mark::TABLE,
+            Self::Loads => Mark::TABLE,
             Self::Batches => BATCHES,
         }
     }
@@ -70,7 +71,7 @@ impl OwnTable {
 
 /// A statement on Windrow's own tables for which each database has its own text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum OwnStatement {
+pub enum OwnStatement<'a> {
     /// Creates a table with its indexes, if the table does not exist.
     Create(OwnTable),
     /// Renames the column `moved_at` of [`REJECTED`] to `rejected_at`.
@@ -92,6 +93,16 @@ pub enum OwnStatement {
         /// The largest number of rows.
         most: usize,
     },
+    /// Reads [`Span::first`](crate::Span::first) and [`Span::end`](crate::Span::end) of all marks
+    /// of a load, in the order of the first. Portions of the load that are still being written are
+    /// waited for, as far as the database can do that.
+    ReadMarks {
+        /// The name of the load.
+        load: &'a str,
+    },
+    /// Puts a mark in the place of all marks of its load that lie within it, as a whole or not at
+    /// all.
+    MergeMarks(&'a Mark),
 }
 
 /// The result of a change of a table.
@@ -138,13 +149,18 @@ pub trait OwnSession: Send {
     ///
     /// # Errors
     /// The error of the database.
-    async fn change(&mut self, statement: OwnStatement) -> Result<TableChange, Fault>;
+    async fn change(&mut self, statement: OwnStatement<'_>) -> Result<TableChange, Fault>;
 
     /// Executes a statement that reads or deletes rows.
     ///
     /// # Errors
     /// The error of the database.
-    async fn run(&mut self, statement: OwnStatement) -> Result<OwnAnswer, Fault>;
+    async fn run(&mut self, statement: OwnStatement<'_>) -> Result<OwnAnswer, Fault>;
+
+    /// True if the session can be kept for a later statement.
+    fn is_alive(&mut self) -> bool {
+        false
+    }
 
     /// Ends the session.
     async fn close(self: Box<Self>) {}

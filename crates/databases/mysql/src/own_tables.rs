@@ -6,13 +6,14 @@ use mysql_async::Opts;
 use windrow_bookkeeping::{Applied, IDEMPOTENCY, KeyPart, PROGRESS, ProgressRow, REJECTED};
 use windrow_core::bookkeeping::{OwnAnswer, OwnSession, OwnStatement, OwnTable, TableChange};
 use windrow_core::moves::BATCHES;
-use windrow_core::{Bookkeeping, Fault, Mark, TableName};
+use windrow_core::{Bookkeeping, Fault, Mark, Span, TableName};
 use windrow_database::Options;
 
 use super::catalog::information::about;
 use super::fault::Trouble;
 use super::session::{Server, Session};
 use super::values::cell::get;
+use super::values::literal::push_text;
 
 /// The numbers of errors of a change that another session has made first: the table exists, a
 /// column exists, a column has another name.
@@ -58,7 +59,7 @@ impl OwnSession for MysqlOwnSession {
         Ok(rows.iter().filter_map(|row| get(row, 0)).collect())
     }
 
-    async fn change(&mut self, statement: OwnStatement) -> Result<TableChange, Fault> {
+    async fn change(&mut self, statement: OwnStatement<'_>) -> Result<TableChange, Fault> {
         let sql = text(&self.session.server, statement);
         let changing = async {
             self.session.say(LOCK_TIMEOUT).await?;
@@ -73,10 +74,14 @@ impl OwnSession for MysqlOwnSession {
         }
     }
 
-    async fn run(&mut self, statement: OwnStatement) -> Result<OwnAnswer, Fault> {
+    async fn run(&mut self, statement: OwnStatement<'_>) -> Result<OwnAnswer, Fault> {
         let sql = text(&self.session.server, statement);
         let answered = match statement {
-            OwnStatement::ReadRejected { .. } => {
+            OwnStatement::MergeMarks(mark) => {
+                let merged = merge_marks(&mut self.session, mark).await;
+                merged.map(|()| OwnAnswer::default())
+            }
+            OwnStatement::ReadRejected { .. } | OwnStatement::ReadMarks { .. } => {
                 let rows = self.session.rows(&sql).await;
                 let cells = |row: &mysql_async::Row| {
                     let places = 0..row.len();
@@ -103,7 +108,7 @@ impl OwnSession for MysqlOwnSession {
 }
 
 /// Returns the text of a statement.
-fn text(server: &Server, statement: OwnStatement) -> String {
+fn text(server: &Server, statement: OwnStatement<'_>) -> String {
     match statement {
         OwnStatement::Create(table) => create(server, table),
         OwnStatement::RenameMovedAt => format!(
@@ -118,7 +123,50 @@ fn text(server: &Server, statement: OwnStatement) -> String {
             "SELECT id, CAST(rejected_at AS CHAR), source, destination, `key`, `row`, code, message, `constraint`, entry \
              FROM {REJECTED} WHERE id > {after} ORDER BY id LIMIT {most}"
         ),
+        OwnStatement::ReadMarks { load } => {
+            let (table, of, first, end) = (Mark::TABLE, Mark::LOAD, Mark::FIRST, Mark::END);
+            let mut sql = format!("SELECT `{first}`, `{end}` FROM `{table}` WHERE `{of}` = ");
+            push_text(&mut sql, load);
+            sql.push_str(&format!(" ORDER BY `{first}`"));
+            sql
+        }
+        OwnStatement::MergeMarks(mark) => insert_marks(&mark.load, &[mark.span]),
     }
+}
+
+/// Puts a mark in the place of those within it. A transaction that is open when the connection ends
+/// is rolled back.
+async fn merge_marks(session: &mut Session, mark: &Mark) -> Result<(), Trouble> {
+    let Mark { load, span } = mark;
+    let (table, of, first, end) = (Mark::TABLE, Mark::LOAD, Mark::FIRST, Mark::END);
+    let mut delete = format!("DELETE FROM `{table}` WHERE `{of}` = ");
+    push_text(&mut delete, load);
+    delete.push_str(&format!(
+        " AND `{first}` >= {} AND `{end}` <= {}",
+        span.first, span.end
+    ));
+    let insert = insert_marks(load, &[*span]);
+    for sql in ["START TRANSACTION", &delete, &insert, "COMMIT"] {
+        session.say(sql).await?;
+    }
+    Ok(())
+}
+
+/// Returns the statement that inserts marks, at least one.
+pub(crate) fn insert_marks(load: &str, spans: &[Span]) -> String {
+    let mut sql = format!(
+        "INSERT INTO `{}` (`{}`, `{}`, `{}`) VALUES ",
+        Mark::TABLE,
+        Mark::LOAD,
+        Mark::FIRST,
+        Mark::END
+    );
+    for (at, span) in spans.iter().enumerate() {
+        sql.push_str(if at > 0 { ", (" } else { "(" });
+        push_text(&mut sql, load);
+        sql.push_str(&format!(", {}, {})", span.first, span.end));
+    }
+    sql
 }
 
 fn create(server: &Server, table: OwnTable) -> String {

@@ -25,11 +25,19 @@ const COLUMNS: &str = "SELECT attname::text FROM pg_attribute WHERE attrelid = t
 /// execute it at once.
 pub(crate) const MAKING: &str = "SELECT pg_advisory_xact_lock(7744582194)";
 
-/// Commits the table without waiting for the disk. A session that inserts a row into the new table
+/// Commits without waiting for the disk. A session that inserts a row into the new table
 /// waits for all that was written before, so a server that dies loses only an empty table.
 const UNHURRIED: &str = "SELECT set_config('synchronous_commit', 'off', true)";
 
-/// Limits the wait for sessions that use a table that is to be changed.
+/// A lock that the transactions of a load's portions hold, all at once. The first number is one
+/// that other programs are unlikely to use.
+pub(crate) const HOLD: &str = "SELECT pg_advisory_xact_lock_shared(1467117431, hashtext($1))";
+
+/// Waits for the end of the transactions that have [`HOLD`].
+const AWAIT: &str = "SELECT pg_advisory_xact_lock(1467117431, hashtext($1))";
+
+/// Limits the wait for sessions that use a table that is to be changed, or that write portions of a
+/// load. A server may take hours to notice that a client's machine is gone.
 const LOCK_TIMEOUT: &str = "SELECT set_config('lock_timeout', '10s', true)";
 
 /// Opens sessions on the tables of a database.
@@ -70,14 +78,13 @@ impl OwnSession for PgOwnSession {
     }
 
     /// The statements of one round trip are one transaction, which is rolled back if one fails.
-    async fn change(&mut self, statement: OwnStatement) -> Result<TableChange, Fault> {
+    async fn change(&mut self, statement: OwnStatement<'_>) -> Result<TableChange, Fault> {
         let settings: &[&str] = match self.dialect.plain_catalog {
             true => &[],
             false => &[UNHURRIED, LOCK_TIMEOUT, MAKING],
         };
         let settings = settings.iter().map(|sql| Ask::of(*sql));
-        let texts = texts(self.dialect, statement).into_iter().map(Ask::of);
-        let asks: Vec<Ask> = settings.chain(texts).collect();
+        let asks: Vec<Ask> = settings.chain(asks(self.dialect, statement)).collect();
         match talk(&mut self.wire, &asks, false, &mut |_, _| {}).await {
             Ok(()) => Ok(TableChange::Done),
             Err(failed) if RACED.contains(&&*failed.fault.code) => {
@@ -87,18 +94,19 @@ impl OwnSession for PgOwnSession {
         }
     }
 
-    async fn run(&mut self, statement: OwnStatement) -> Result<OwnAnswer, Fault> {
-        let asks: Vec<Ask> = texts(self.dialect, statement)
-            .into_iter()
-            .map(Ask::of)
-            .collect();
+    async fn run(&mut self, statement: OwnStatement<'_>) -> Result<OwnAnswer, Fault> {
+        if let OwnStatement::ReadMarks { load } = statement {
+            self.settle(load).await?;
+        }
+        let asks = asks(self.dialect, statement);
         let mut answer = OwnAnswer::default();
         talk(
             &mut self.wire,
             &asks,
             false,
             &mut |_, row| match statement {
-                OwnStatement::ReadRejected { .. } => answer.rows.push(cells(&row)),
+                OwnStatement::ReadRejected { .. } => answer.rows.push(rejected_cells(&row)),
+                OwnStatement::ReadMarks { .. } => answer.rows.push(cells(&row)),
                 _ => answer.deleted += 1,
             },
         )
@@ -106,14 +114,41 @@ impl OwnSession for PgOwnSession {
         Ok(answer)
     }
 
+    fn is_alive(&mut self) -> bool {
+        self.wire.is_alive()
+    }
+
     async fn close(self: Box<Self>) {
         self.wire.terminate().await;
     }
 }
 
-/// The values of a row whose last column is binary, in hexadecimal digits.
+impl PgOwnSession {
+    /// Waits for portions of a load that are still being written: the server goes on with the rows
+    /// that it has got from a program that was killed, or whose connection was lost.
+    async fn settle(&mut self, load: &str) -> Result<(), Fault> {
+        if self.dialect.plain_catalog {
+            return Ok(());
+        }
+        let asks = [Ask::of(LOCK_TIMEOUT), Ask::of(AWAIT).text(load)];
+        match talk(&mut self.wire, &asks, false, &mut |_, _| {}).await {
+            Err(failed) if &*failed.fault.code == "55P03" => {
+                tracing::warn!(load, "another connection still writes rows of this load");
+                Ok(())
+            }
+            waited => Ok(waited?),
+        }
+    }
+}
+
+/// The values of a row.
 fn cells(row: &DataRow<'_>) -> Vec<Option<Box<[u8]>>> {
-    let mut cells: Vec<Option<Box<[u8]>>> = row.columns().map(|cell| cell.map(Box::from)).collect();
+    row.columns().map(|cell| cell.map(Box::from)).collect()
+}
+
+/// The values of a dead letter, whose last column is binary, in hexadecimal digits.
+fn rejected_cells(row: &DataRow<'_>) -> Vec<Option<Box<[u8]>>> {
+    let mut cells = cells(row);
     if let Some(Some(last)) = cells.last_mut() {
         *last = from_hexadecimal(last);
     }
@@ -131,10 +166,12 @@ fn from_hexadecimal(digits: &[u8]) -> Box<[u8]> {
     bytes.filter_map(|byte| u8::try_from(byte).ok()).collect()
 }
 
-/// Returns the texts of a statement.
-fn texts(dialect: &Dialect, statement: OwnStatement) -> Vec<String> {
+/// Returns the texts of a statement, with their parameters.
+fn asks(dialect: &Dialect, statement: OwnStatement<'_>) -> Vec<Ask> {
     let text = match statement {
         OwnStatement::Create(OwnTable::Keys) => return keys(dialect),
+        OwnStatement::ReadMarks { load } => return vec![read_marks(load)],
+        OwnStatement::MergeMarks(mark) => return merge_marks(dialect, mark),
         OwnStatement::Create(OwnTable::Progress) => progress(dialect),
         OwnStatement::Create(OwnTable::Rejected) => rejected(dialect),
         OwnStatement::Create(OwnTable::Loads) => loads(dialect),
@@ -156,7 +193,29 @@ fn texts(dialect: &Dialect, statement: OwnStatement) -> Vec<String> {
              FROM {REJECTED} WHERE id > {after} ORDER BY id LIMIT {most}"
         ),
     };
-    vec![text]
+    vec![Ask::of(text)]
+}
+
+fn read_marks(load: &str) -> Ask {
+    let (table, of, first, end) = (Mark::TABLE, Mark::LOAD, Mark::FIRST, Mark::END);
+    let sql = format!("SELECT {first}, {end} FROM {table} WHERE {of} = $1 ORDER BY {first}");
+    Ask::of(sql).text(load)
+}
+
+fn merge_marks(dialect: &Dialect, mark: &Mark) -> Vec<Ask> {
+    let (table, load, first, end) = (Mark::TABLE, Mark::LOAD, Mark::FIRST, Mark::END);
+    let sqls = [
+        format!("DELETE FROM {table} WHERE {load} = $1 AND {first} >= $2 AND {end} <= $3"),
+        format!("INSERT INTO {table} ({load}, {first}, {end}) VALUES ($1, $2, $3)"),
+    ];
+    let of_mark = |sql: String| {
+        let (first, end) = (mark.span.first.to_string(), mark.span.end.to_string());
+        let ask = Ask::of(sql).text(&mark.load);
+        ask.untyped(first).untyped(end)
+    };
+    // A merged mark that is lost in a crash is merged again from those that come back then.
+    let unhurried = (!dialect.plain_catalog).then(|| Ask::of(UNHURRIED));
+    unhurried.into_iter().chain(sqls.map(of_mark)).collect()
 }
 
 fn rejected(dialect: &Dialect) -> String {
@@ -181,16 +240,17 @@ fn progress(dialect: &Dialect) -> String {
     )
 }
 
-fn keys(dialect: &Dialect) -> Vec<String> {
+fn keys(dialect: &Dialect) -> Vec<Ask> {
     let collation = by_bytes(dialect);
-    vec![
+    let texts = [
         format!(
             "CREATE TABLE IF NOT EXISTS {IDEMPOTENCY} (idempotency_key text{collation} NOT NULL, part bigint NOT NULL, \
              request text NOT NULL, outcome bytea, made_at timestamptz NOT NULL DEFAULT now(), \
              PRIMARY KEY (idempotency_key, part))"
         ),
         format!("CREATE INDEX IF NOT EXISTS {IDEMPOTENCY}_made_at ON {IDEMPOTENCY} (made_at)"),
-    ]
+    ];
+    texts.map(Ask::of).into()
 }
 
 fn loads(dialect: &Dialect) -> String {

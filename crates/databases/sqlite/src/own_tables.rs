@@ -60,6 +60,17 @@ impl SqliteOwnSession {
             })
             .await
     }
+
+    /// Executes statements as one transaction.
+    async fn transact(&self, sql: String) -> Result<(), Fault> {
+        self.with(move |connection| {
+            let transaction =
+                rusqlite::Transaction::new_unchecked(connection, TransactionBehavior::Immediate)?;
+            transaction.execute_batch(&sql)?;
+            transaction.commit()
+        })
+        .await
+    }
 }
 
 #[async_trait]
@@ -74,14 +85,8 @@ impl OwnSession for SqliteOwnSession {
         .await
     }
 
-    async fn change(&mut self, statement: OwnStatement) -> Result<TableChange, Fault> {
-        let changed = self.with(move |connection| {
-            let transaction =
-                rusqlite::Transaction::new_unchecked(connection, TransactionBehavior::Immediate)?;
-            transaction.execute_batch(&text(statement))?;
-            transaction.commit()
-        });
-        match changed.await {
+    async fn change(&mut self, statement: OwnStatement<'_>) -> Result<TableChange, Fault> {
+        match self.transact(text(statement)).await {
             Ok(()) => Ok(TableChange::Done),
             Err(fault) if RACED.iter().any(|raced| fault.message.contains(raced)) => {
                 Ok(TableChange::Raced(fault))
@@ -90,10 +95,15 @@ impl OwnSession for SqliteOwnSession {
         }
     }
 
-    async fn run(&mut self, statement: OwnStatement) -> Result<OwnAnswer, Fault> {
+    async fn run(&mut self, statement: OwnStatement<'_>) -> Result<OwnAnswer, Fault> {
+        let sql = text(statement);
+        if matches!(statement, OwnStatement::MergeMarks(_)) {
+            self.transact(sql).await?;
+            return Ok(OwnAnswer::default());
+        }
         self.with(move |connection| {
             let mut answer = OwnAnswer::default();
-            let mut prepared = connection.prepare(&text(statement))?;
+            let mut prepared = connection.prepare(&sql)?;
             let columns = prepared.column_count();
             if columns == 0 {
                 answer.deleted = prepared.execute([])? as u64;
@@ -119,8 +129,13 @@ fn cell(value: ValueRef<'_>) -> Option<Box<[u8]>> {
     }
 }
 
+/// Returns a text as a literal.
+fn literal(text: &str) -> String {
+    format!("'{}'", text.replace('\'', "''"))
+}
+
 /// Returns the text of a statement.
-fn text(statement: OwnStatement) -> String {
+fn text(statement: OwnStatement<'_>) -> String {
     match statement {
         OwnStatement::Create(table) => create(table),
         OwnStatement::RenameMovedAt => {
@@ -135,6 +150,25 @@ fn text(statement: OwnStatement) -> String {
         OwnStatement::ReadRejected { after, most } => format!(
             r#"SELECT id, rejected_at, source, destination, "key", "row", code, message, "constraint", entry
             FROM main.{REJECTED} WHERE id > {after} ORDER BY id LIMIT {most}"#
+        ),
+        OwnStatement::ReadMarks { load } => format!(
+            "SELECT {first}, {} FROM {} WHERE {} = {} ORDER BY {first}",
+            Mark::END,
+            Mark::TABLE,
+            Mark::LOAD,
+            literal(load),
+            first = Mark::FIRST,
+        ),
+        OwnStatement::MergeMarks(Mark { load, span }) => format!(
+            "DELETE FROM {table} WHERE {of} = {load} AND {first} >= {from} AND {end} <= {to};
+            INSERT INTO {table} ({of}, {first}, {end}) VALUES ({load}, {from}, {to})",
+            table = Mark::TABLE,
+            of = Mark::LOAD,
+            first = Mark::FIRST,
+            end = Mark::END,
+            load = literal(load),
+            from = span.first,
+            to = span.end,
         ),
     }
 }

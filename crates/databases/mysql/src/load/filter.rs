@@ -4,12 +4,12 @@ use windrow_core::{Claim, Fault, Filtered, LoadFault, Loaded, Rows};
 
 use super::connection::{MysqlLoader, send};
 use super::fault::{miscounted, of_mark, of_trouble};
-use super::marks;
 use super::plan::Way;
 use super::selection::Selection;
 use super::verdict::{Verdict, judge};
 use super::warnings;
 use super::warnings::MOST_READ;
+use crate::own_tables::insert_marks;
 
 /// Attempts to send a portion, each without the rows whose values were changed in the attempt
 /// before. Other refused rows are sent again: such a row may have been the reason.
@@ -41,7 +41,7 @@ impl MysqlLoader {
         let left = selection.left();
         if let Some(claim) = claim {
             for spans in claim.spans(&left).chunks(MARKS) {
-                let sql = marks::insert(&claim.mark.load, spans);
+                let sql = insert_marks(&claim.mark.load, spans);
                 self.session.say(&sql).await.map_err(of_mark)?;
             }
         }

@@ -29,7 +29,6 @@
 //! | `numbering` | how it counts those rows |
 //! | `verdict` | what the warnings mean for the rows |
 //! | `probe` | the temporary table |
-//! | `marks` | what was loaded before |
 //! | `fault` | what a failure means for a portion |
 
 mod connection;
@@ -39,7 +38,6 @@ mod field;
 mod filter;
 mod insert;
 mod loader;
-mod marks;
 mod numbering;
 mod plan;
 mod probe;
@@ -53,6 +51,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use async_trait::async_trait;
 use mysql_async::Opts;
+use windrow_bookkeeping::TableOfMarks;
 use windrow_core::{
     Bulk, Fault, Holds, LoadColumn, LoadPlan, Loader, Marks, Means, Rows, TableName,
 };
@@ -60,10 +59,10 @@ use windrow_database::Options;
 use windrow_database::demand::Demand;
 
 use self::connection::MysqlLoader;
-use self::marks::MysqlMarks;
 use super::catalog::create;
 use super::catalog::schema;
 use super::fault::Trouble;
+use super::own_tables::MysqlBookkeeping;
 use super::session::Session;
 use super::values::column::{Column, Kind};
 
@@ -143,7 +142,8 @@ impl Bulk for MysqlBulk {
     }
 
     fn marks(&self) -> Option<Arc<dyn Marks>> {
-        Some(Arc::new(MysqlMarks::new(&self.opts, &self.options)))
+        let tables = MysqlBookkeeping::new(&self.opts, &self.options);
+        Some(Arc::new(TableOfMarks::new(Arc::new(tables))))
     }
 }
 

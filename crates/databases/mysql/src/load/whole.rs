@@ -4,8 +4,8 @@ use windrow_core::{LoadFault, Loaded, Mark, Rows};
 
 use super::connection::{MysqlLoader, write};
 use super::fault::{miscounted, of_mark, of_trouble};
-use super::marks;
 use crate::fault::DUPLICATE;
+use crate::own_tables::insert_marks;
 use crate::values::cell::get;
 
 /// Warnings that a server tells of one statement at most.
@@ -21,7 +21,7 @@ impl MysqlLoader {
         self.open().await?;
         let loaded = self.rows(rows).await?;
         if let Some(mark) = mark {
-            let sql = marks::insert(&mark.load, &[mark.span]);
+            let sql = insert_marks(&mark.load, &[mark.span]);
             self.session.say(&sql).await.map_err(of_mark)?;
         }
         Ok(loaded)

@@ -43,6 +43,7 @@ mod without_bad;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
+use windrow_bookkeeping::TableOfMarks;
 use windrow_core::{
     Bulk, Fault, FaultClass, Holds, LoadColumn, LoadPlan, Loader, Marks, Means, Rows, TableName,
 };
@@ -51,11 +52,11 @@ use windrow_database::demand::Demand;
 use self::describe::{describe, no_table};
 use self::layout::Layout;
 use self::loader::PortionLoader;
-use self::marks::TableOfMarks;
 use super::catalog::column::{Column, Kind};
 use super::catalog::create;
 use super::catalog::schema;
 use super::dialect::Dialect;
+use super::own_tables::PgBookkeeping;
 use super::server::Server;
 use windrow_pgwire::wire::Wire;
 
@@ -171,8 +172,8 @@ impl Bulk for Copy {
     }
 
     fn marks(&self) -> Option<Arc<dyn Marks>> {
-        let server = self.server.clone();
-        Some(Arc::new(TableOfMarks::new(server)))
+        let tables = PgBookkeeping::new(self.server.clone());
+        Some(Arc::new(TableOfMarks::new(Arc::new(tables))))
     }
 }
 

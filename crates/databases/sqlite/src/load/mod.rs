@@ -11,7 +11,7 @@
 //! | `portion` | a portion: one transaction |
 //! | `row` | one of its rows |
 //! | `make` | the table, where it is made for a load |
-//! | `marks` | what was loaded before |
+//! | `marks` | marks in a portion's transaction |
 //! | `transaction` | its statements without values |
 //! | `fault` | what a failure means for a portion |
 
@@ -25,14 +25,15 @@ mod transaction;
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use windrow_bookkeeping::TableOfMarks;
 use windrow_core::{
     Bulk, Claim, Fault, Filtered, Holds, LoadColumn, LoadFault, LoadPlan, Loaded, Loader, Mark,
     Marks, Rows, Shape, TableName,
 };
 
-use self::marks::SqliteMarks;
 use self::portion::OnFailure;
 use super::executor::writer::{Database, Lost, Writer};
+use super::own_tables::SqliteBookkeeping;
 
 /// One statement, many rows.
 pub(super) struct SqliteBulk {
@@ -94,7 +95,8 @@ impl Bulk for SqliteBulk {
     }
 
     fn marks(&self) -> Option<Arc<dyn Marks>> {
-        Some(Arc::new(SqliteMarks::new(&self.writer)))
+        let tables = SqliteBookkeeping::new(&self.writer);
+        Some(Arc::new(TableOfMarks::new(Arc::new(tables))))
     }
 }
 

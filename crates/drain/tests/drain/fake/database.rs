@@ -217,11 +217,11 @@ impl OwnSession for Ready {
         Ok(["rejected_at", "entry"].map(str::to_owned).into())
     }
 
-    async fn change(&mut self, statement: OwnStatement) -> Result<TableChange, Fault> {
+    async fn change(&mut self, statement: OwnStatement<'_>) -> Result<TableChange, Fault> {
         panic!("{statement:?}")
     }
 
-    async fn run(&mut self, statement: OwnStatement) -> Result<OwnAnswer, Fault> {
+    async fn run(&mut self, statement: OwnStatement<'_>) -> Result<OwnAnswer, Fault> {
         panic!("{statement:?}")
     }
 }
