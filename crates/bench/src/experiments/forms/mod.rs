@@ -322,7 +322,7 @@ mod tests {
     fn the_thresholds_are_those_of_the_sinks() {
         for (source, line) in [
             (
-                include_str!("../../../../databases/postgres/src/ladder/batch.rs"),
+                include_str!("../../../../databases/postgres/src/executor/batch.rs"),
                 format!("const FUSE_FROM: usize = {FUSE_FROM};"),
             ),
             (
