@@ -394,7 +394,7 @@ mod tests {
     #[test]
     fn what_was_not_asked_for_is_taken_out_again() {
         let insert = write(Op::Insert, &["c"], Key::Primary, &[Value::Int(2)]);
-        let WriteTrace::Returned(returned) = trace(&followed(), &insert) else {
+        let WriteTrace::Returned(asking) = trace(&followed(), &insert) else {
             panic!("the key is not given");
         };
         let names = ["b", "a"].map(Name::from);
@@ -406,9 +406,9 @@ mod tests {
             rows: 1,
             returned: Some(Box::new(returned)),
         };
-        let keys = returned.take(&mut done).unwrap();
+        let keys = asking.take(&mut done).unwrap();
         assert_eq!(*keys[0].row, [Value::Int(7), Value::Int(8)]);
         assert_eq!(done, RowDone::rows(1));
-        assert!(returned.take(&mut RowDone::rows(1)).is_none());
+        assert!(asking.take(&mut RowDone::rows(1)).is_none());
     }
 }

@@ -27,7 +27,8 @@ use windrow_load::{Identity, Input, Load, Run, Target};
 
 pub use windrow_load::source::{Escape, Format, Options as SourceOptions};
 pub use windrow_load::{
-    Listener, LoadError, MadeColumn, Meter, OddText, Pick, Reading, Reason, Reject, Rejects, Summary,
+    Listener, LoadError, MadeColumn, Meter, OddText, Pick, Reading, Reason, Reject, Rejects,
+    Summary,
 };
 
 use crate::databases;

@@ -25,7 +25,7 @@ impl World {
         }
         let folder = tempfile::tempdir().unwrap();
         let path = |name: &str| folder.path().join(name);
-        let [primary, replica] = databases.each_ref().map(Database::url);
+        let [primary, replica] = databases.each_ref().map(PostgresDatabase::url);
         let text = format!(
             "[pg]\nlisten = '127.0.0.1:0'\n[spool]\ndirectory = {:?}\n[replicas]\ndirectory = {:?}\n\
              [[replica]]\nname = 'second'\nurl = {replica:?}\n",

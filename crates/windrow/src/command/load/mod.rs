@@ -47,7 +47,7 @@ async fn to_the_end(args: &Load, told_at_end: &mut Told) -> anyhow::Result<ExitC
         Box::new(move |reject| match told.fetch_add(1, Ordering::Relaxed) {
             n if n < SHOWN_ROWS => listener.say(&format!("refused: {}", reject.sentence())),
             SHOWN_ROWS => {
-                listener.say("refused: further rows are counted and not shown one by one")
+                listener.say("refused: further rows are counted and not shown one by one");
             }
             _ => {}
         }),
