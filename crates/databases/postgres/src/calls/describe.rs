@@ -141,7 +141,7 @@ pub(super) async fn ask(
     let mut reader = AnswerReader {
         query: 0,
         description: Description::default(),
-        schema: schema::Reader::new(&parsed.table, &quoted),
+        schema: schema::SchemaReader::new(&parsed.table, &quoted),
         error: None,
     };
     wire.exchange(1, &mut |answer| reader.take(answer)).await?;
@@ -151,7 +151,7 @@ pub(super) async fn ask(
 struct AnswerReader {
     query: usize,
     description: Description,
-    schema: schema::Reader,
+    schema: schema::SchemaReader,
     error: Option<ServerError>,
 }
 

@@ -10,14 +10,14 @@ use super::bound_call::{BoundCall, bind_call};
 use super::call_catalog::CallCatalog;
 use super::renew::renew;
 use crate::compiled::Compiled;
-use crate::executor::form::{Asked, Form, Look, Refused, StatementsOf};
+use crate::executor::form::{Asked, Look, Refused, StatementsOf, WorkKind};
 use crate::executor::segment::{Mode, Prospect};
 use crate::values::fit::Fit;
 
 /// The SQLSTATE class of errors in values. The server raises them wherever it computes constants.
 const DATA_EXCEPTION: &str = "22";
 
-impl Form for BoundCall {
+impl WorkKind for BoundCall {
     type Catalog = CallCatalog;
     /// Statements hold their own.
     type Tables<'u> = ();

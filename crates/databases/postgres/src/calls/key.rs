@@ -21,7 +21,7 @@ use crate::values::scalar;
 #[derive(Clone, Debug)]
 pub(super) enum Part {
     /// The parameter at this place.
-    Parameter(usize, Reader),
+    Parameter(usize, KeyReader),
     /// It is the same for all calls of the statement: its canonical bytes.
     Constant(Box<[u8]>),
     /// The moment of the row.
@@ -36,7 +36,7 @@ pub(super) type Keys = Vec<(u64, Box<[Part]>)>;
 
 /// How a value is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Reader {
+pub(super) enum KeyReader {
     /// Two, four or eight bytes of a whole number.
     Number,
     /// Decimal digits.
@@ -158,27 +158,27 @@ fn is_whole(kind: &Kind) -> bool {
 }
 
 /// How equal values of a parameter are told to be equal in the column's own sense.
-fn reader(column: &Column, parameter: u32, binary: bool) -> Option<Reader> {
+fn reader(column: &Column, parameter: u32, binary: bool) -> Option<KeyReader> {
     let same = parameter == column.type_oid || parameter == column.base_oid;
     let whole = matches!(parameter, oid::INT2 | oid::INT4 | oid::INT8);
     let text = matches!(parameter, oid::TEXT | oid::VARCHAR);
     match &column.kind {
         kind if is_whole(kind) && whole => Some(if binary {
-            Reader::Number
+            KeyReader::Number
         } else {
-            Reader::Digits
+            KeyReader::Digits
         }),
         // A length cuts blanks off.
-        Kind::Text if text && column.bytewise && column.narrowed < 0 => Some(Reader::Bytes),
+        Kind::Text if text && column.bytewise && column.narrowed < 0 => Some(KeyReader::Bytes),
         Kind::Uuid if same => Some(if binary {
-            Reader::Bytes
+            KeyReader::Bytes
         } else {
-            Reader::UuidText
+            KeyReader::UuidText
         }),
-        Kind::Enum(_) if same => Some(Reader::Bytes),
-        Kind::Bytea | Kind::Date if same && binary => Some(Reader::Bytes),
+        Kind::Enum(_) if same => Some(KeyReader::Bytes),
+        Kind::Bytea | Kind::Date if same && binary => Some(KeyReader::Bytes),
         Kind::Timestamp | Kind::Timestamptz if same && binary && column.narrowed < 0 => {
-            Some(Reader::Bytes)
+            Some(KeyReader::Bytes)
         }
         _ => None,
     }
@@ -239,12 +239,12 @@ pub(super) fn row_key(
 }
 
 #[inline]
-fn push(reader: Reader, value: &[u8], out: &mut Vec<u8>) -> Option<()> {
+fn push(reader: KeyReader, value: &[u8], out: &mut Vec<u8>) -> Option<()> {
     match reader {
-        Reader::Number => push_number(number(value)?, out),
-        Reader::Digits => push_number(carrier::int(value)?, out),
-        Reader::Bytes => push_bytes(value, out),
-        Reader::UuidText => push_bytes(&scalar::uuid_of(value)?, out),
+        KeyReader::Number => push_number(number(value)?, out),
+        KeyReader::Digits => push_number(carrier::int(value)?, out),
+        KeyReader::Bytes => push_bytes(value, out),
+        KeyReader::UuidText => push_bytes(&scalar::uuid_of(value)?, out),
     }
     Some(())
 }
@@ -299,7 +299,7 @@ mod tests {
         column.bytewise = false;
         assert_eq!(reader(&column, oid::TEXT, false), None);
         column.bytewise = true;
-        assert_eq!(reader(&column, oid::TEXT, false), Some(Reader::Bytes));
+        assert_eq!(reader(&column, oid::TEXT, false), Some(KeyReader::Bytes));
         assert_eq!(reader(&column, oid::BPCHAR, false), None);
         assert_eq!(reader(&sample(Kind::Other), 0, true), None);
         assert_eq!(constant(&column, "'it''s'"), None);

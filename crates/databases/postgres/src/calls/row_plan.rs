@@ -11,7 +11,7 @@ use windrow_core::shape::ShapeParts;
 use windrow_core::{Key, Name, OnConflict, Op, Returning, RowWrite, Shape, Value};
 
 use super::describe::Description;
-use super::row_value::{Reader, constant};
+use super::row_value::{ValueReader, constant};
 use crate::catalog::column::{Column, Kind};
 use crate::catalog::table::Facts;
 use crate::statement::defaults::used_defaults;
@@ -31,7 +31,7 @@ pub(super) enum Source {
     /// The statement's text.
     Constant(Value),
     /// A parameter.
-    Parameter(usize, Reader),
+    Parameter(usize, ValueReader),
 }
 
 impl RowPlan {
@@ -122,7 +122,7 @@ impl Source {
         match &**pieces {
             [Piece::Parameter(place)] => {
                 let place = usize::from(*place);
-                let reader = Reader::of(column, *parameters.get(place)?, utc)?;
+                let reader = ValueReader::of(column, *parameters.get(place)?, utc)?;
                 Some(Self::Parameter(place, reader))
             }
             [Piece::Text(sql)] => constant(column, sql.trim(), utc).map(Self::Constant),

@@ -11,7 +11,7 @@ use crate::values::{scalar, time};
 
 /// How the bytes of a parameter are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Reader {
+pub(super) enum ValueReader {
     /// A whole number of so many bytes.
     Whole(usize),
     Float4,
@@ -30,7 +30,7 @@ pub(super) enum Reader {
     Timestamptz(bool),
 }
 
-impl Reader {
+impl ValueReader {
     /// How a parameter of a type is read for a column; `None`: what the column stores of it is
     /// left to the server.
     pub(super) fn of(column: &Column, parameter: u32, utc: bool) -> Option<Self> {
@@ -152,7 +152,7 @@ pub(super) fn constant(column: &Column, sql: &str, utc: bool) -> Option<Value> {
         .and_then(|sql| sql.strip_suffix('\''));
     if let Some(inside) = quoted {
         let is_one = !inside.contains('\\') && !inside.replace("''", "").contains('\'');
-        let reader = Reader::of(column, column.type_oid, utc).filter(|_| is_one)?;
+        let reader = ValueReader::of(column, column.type_oid, utc).filter(|_| is_one)?;
         return reader.read(inside.replace("''", "'").as_bytes(), false);
     }
     if sql.eq_ignore_ascii_case("null") {
@@ -166,7 +166,7 @@ pub(super) fn constant(column: &Column, sql: &str, utc: bool) -> Option<Value> {
         Value::Int(_) => oid::INT8,
         _ => oid::NUMERIC,
     };
-    let reader = Reader::of(column, parameter, utc).filter(|_| is_number(sql.as_bytes()))?;
+    let reader = ValueReader::of(column, parameter, utc).filter(|_| is_number(sql.as_bytes()))?;
     reader.read(sql.as_bytes(), false)
 }
 
@@ -244,12 +244,12 @@ mod tests {
     }
 
     fn text(kind: Kind, type_oid: u32, parameter: u32, text: &str) -> Option<Value> {
-        let reader = Reader::of(&column(kind, type_oid), parameter, false)?;
+        let reader = ValueReader::of(&column(kind, type_oid), parameter, false)?;
         reader.read(text.as_bytes(), false)
     }
 
     fn binary(kind: Kind, type_oid: u32, bytes: &[u8]) -> Option<Value> {
-        let reader = Reader::of(&column(kind, type_oid), type_oid, false)?;
+        let reader = ValueReader::of(&column(kind, type_oid), type_oid, false)?;
         reader.read(bytes, true)
     }
 

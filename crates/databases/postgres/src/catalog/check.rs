@@ -35,7 +35,7 @@ pub(crate) const LASTVAL: &str = "pg_catalog.lastval()";
 
 /// What a check says that has not failed (22012).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Found {
+pub(crate) enum CheckResult {
     /// All is as it was.
     Alike,
     /// The same, but the server has been told of a change: each check looks at everything until it
@@ -46,7 +46,7 @@ pub(crate) enum Found {
     Outdated,
 }
 
-impl Found {
+impl CheckResult {
     /// The column of its row, as text.
     pub(crate) fn of(said: &[u8]) -> Self {
         match said {
@@ -179,7 +179,7 @@ impl Check {
     }
 
     /// Its statement, to be prepared behind [`OPEN`]. Fails (22012) where something that matters
-    /// has changed; else it gives what [`Found`] reads. `zone`: the session's own.
+    /// has changed; else it gives what [`CheckResult`] reads. `zone`: the session's own.
     ///
     /// Whether policies count for a role depends on more than tables, so where there are any,
     /// everything is looked at each time.

@@ -178,7 +178,7 @@ async fn read_whole(
         append_proof(wire, quoted, "");
     }
     frontend::sync(wire.out());
-    let (mut reader, mut exists) = (Reader::new(name, quoted), !proven);
+    let (mut reader, mut exists) = (SchemaReader::new(name, quoted), !proven);
     wire.exchange(1, &mut |answer| match answer {
         Answer::DataRow(_) if !exists => {}
         Answer::CommandComplete(_) if !exists => exists = true,
@@ -231,7 +231,7 @@ pub(crate) fn append_proof(wire: &mut Wire, quoted: &str, words: &str) {
 }
 
 /// Puts the rows of the queries together.
-pub(crate) struct Reader {
+pub(crate) struct SchemaReader {
     query: usize,
     facts: Facts,
     places: Vec<i16>,
@@ -241,7 +241,7 @@ pub(crate) struct Reader {
     spelling: Box<str>,
 }
 
-impl Reader {
+impl SchemaReader {
     /// `quoted`: the name that was asked for.
     pub(crate) fn new(name: &TableName, quoted: &str) -> Self {
         Self {

@@ -15,7 +15,7 @@ use windrow_database::sources::Sources;
 use windrow_pgwire::wire::ServerError;
 
 pub(crate) use self::steps::may_fuse;
-use super::form::{DoneOf, Form, Refused};
+use super::form::{DoneOf, Refused, WorkKind};
 use super::segment::{Mode, Prospect, Segment};
 use super::sent::{Sent, SentTransaction};
 use crate::catalog::check::Check;
@@ -41,7 +41,7 @@ pub(crate) struct Placed {
 }
 
 /// The units and all that is found out about them.
-pub(crate) struct Batch<'a, F: Form> {
+pub(crate) struct Batch<'a, F: WorkKind> {
     pub(crate) units: &'a [Unit<F::Work>],
     pub(crate) sources: Sources,
     pub(crate) shapes: Vec<Arc<Compiled<F>>>,
@@ -62,7 +62,7 @@ pub(crate) struct Batch<'a, F: Form> {
     attempts: Vec<(u32, Vec<DoneOf<F>>)>,
 }
 
-impl<'a, F: Form> Batch<'a, F> {
+impl<'a, F: WorkKind> Batch<'a, F> {
     pub(crate) fn new(units: &'a [Unit<F::Work>]) -> Self {
         Self {
             units,

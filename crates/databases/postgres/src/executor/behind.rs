@@ -11,7 +11,7 @@ use windrow_pgwire::wire::Broken;
 
 use crate::executor::batch::Batch;
 use crate::executor::connection::Connection;
-use crate::executor::form::Form;
+use crate::executor::form::WorkKind;
 use crate::executor::segment::Segment;
 use crate::executor::send::RESET;
 
@@ -37,7 +37,7 @@ const MAKES_UP: &str = r#"SET LOCAL jit = off; SELECT EXISTS (
       UNION ALL SELECT pg_catalog.concat(ev_qual, ev_action) FROM pg_catalog.pg_rewrite WHERE oid >= 16384
     ) own (expression) WHERE expression LIKE '%:funcid 2078 %')"#;
 
-impl<F: Form> Connection<F> {
+impl<F: WorkKind> Connection<F> {
     /// Of what is to go out together, as much as may: where settings can be made up, nothing comes
     /// behind unproven code.
     pub(super) async fn no_more_than_one_unproven(

@@ -7,12 +7,12 @@ use postgres_protocol::message::frontend;
 use windrow_pgwire::wire::Wire;
 
 use super::batch::Batch;
-use super::form::Form;
+use super::form::WorkKind;
 use super::prepared;
 use super::prepared::{Prepared, State, StatementKey};
 use super::segment::Segment;
 use super::trust::{Answered, Trust, locked};
-use crate::catalog::check::{Check, Found, OPEN};
+use crate::catalog::check::{Check, CheckResult, OPEN};
 use crate::catalog::table::Print;
 
 /// A check to be prepared.
@@ -26,7 +26,7 @@ pub(super) struct WantedCheck<'b> {
 pub(super) const SYNCS: usize = 3;
 
 /// What looks at the tables of segments, as far as the connection does not have it yet.
-pub(super) fn wanted_checks<'b, F: Form>(
+pub(super) fn wanted_checks<'b, F: WorkKind>(
     prepared: &mut Prepared,
     batch: &'b Batch<'_, F>,
     segments: &[Segment],
@@ -89,8 +89,8 @@ pub(super) fn settle(
         .iter()
         .find_map(|answered| answered.said.as_deref());
     let key = StatementKey::Check(wanted.check);
-    let (trust, state) = match (error, said.map(Found::of)) {
-        (None, Some(Found::Alike)) => (Trust::Good, State::Ready),
+    let (trust, state) = match (error, said.map(CheckResult::of)) {
+        (None, Some(CheckResult::Alike)) => (Trust::Good, State::Ready),
         (None, _) => (Trust::Stale, State::Failed),
         (Some(error), _) if error.code == "22012" => (Trust::Stale, State::Failed),
         (Some(error), _) => match locked(version, error) {

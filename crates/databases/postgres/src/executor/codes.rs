@@ -7,7 +7,7 @@ use windrow_pgwire::wire::ServerError;
 
 use super::answers::Answers;
 use super::batch::Batch;
-use super::form::Form;
+use super::form::WorkKind;
 use super::sent::{Sent, SentTransaction};
 
 /// A lock was not to be had in time.
@@ -18,10 +18,10 @@ pub(crate) const CANCELED: &str = "57014";
 
 /// The meaning of an error for the transaction, or the part of one, that it ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Meaning {
+pub(crate) enum ErrorMeaning {
     /// Rolled back for no fault of its own: it may run again as it is.
     Again,
-    /// As [`Meaning::Again`], on another connection: the server goes away.
+    /// As [`ErrorMeaning::Again`], on another connection: the server goes away.
     Leave,
     /// The server does not know if it has committed.
     Unknown,
@@ -37,7 +37,7 @@ pub(crate) enum Meaning {
     Own,
 }
 
-impl Meaning {
+impl ErrorMeaning {
     /// Returns what a code means that is about no statement in particular.
     pub(crate) fn of_code(code: &str) -> Self {
         match (code, class_of(code)) {
@@ -56,7 +56,7 @@ pub(crate) fn unknown_commit(error: &ServerError) -> Fault {
     ))
 }
 
-impl<F: Form> Batch<'_, F> {
+impl<F: WorkKind> Batch<'_, F> {
     /// Returns what an error means that ended a transaction at a statement.
     pub(crate) fn meaning(
         &self,
@@ -64,27 +64,29 @@ impl<F: Form> Batch<'_, F> {
         answers: &Answers,
         (at, error): (usize, &ServerError),
         purpose: Purpose,
-    ) -> Meaning {
+    ) -> ErrorMeaning {
         let code = error.code.as_str();
         let statement = transaction.statements.get(at);
-        let general = Meaning::of_code(code);
+        let general = ErrorMeaning::of_code(code);
         match (statement, code) {
-            _ if general == Meaning::Again => general,
+            _ if general == ErrorMeaning::Again => general,
             (_, "26000") if !answers.bound && self.goes_by_name(transaction, at) => {
-                Meaning::StatementsGone
+                ErrorMeaning::StatementsGone
             }
             (Some(Sent::Guard(version)), LOCK_NOT_AVAILABLE) if purpose == Purpose::Batches => {
-                Meaning::TableLocked(*version)
+                ErrorMeaning::TableLocked(*version)
             }
-            (Some(Sent::Guard(version)), _) if tells_of_change(code) => Meaning::Changed(*version),
+            (Some(Sent::Guard(version)), _) if tells_of_change(code) => {
+                ErrorMeaning::Changed(*version)
+            }
             (Some(Sent::Guard(version)), _)
                 if code != LOCK_NOT_AVAILABLE && !is_about_statement(code) =>
             {
-                Meaning::Unguarded(*version)
+                ErrorMeaning::Unguarded(*version)
             }
             // A value that was to be taken from a sequence was not, or the table has changed.
             (Some(Sent::FollowUp(item)), "55000" | "22012") => {
-                Meaning::Changed(self.version_of(*item))
+                ErrorMeaning::Changed(self.version_of(*item))
             }
             _ => general,
         }

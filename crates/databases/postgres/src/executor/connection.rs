@@ -12,7 +12,7 @@ use super::answers::{AnswerReader, Answers};
 use super::batch::Batch;
 use super::failure_rates::FailureRates;
 use super::findings::Findings;
-use super::form::{Asked, DoneOf, Form, StatementsOf};
+use super::form::{Asked, DoneOf, StatementsOf, WorkKind};
 use super::interrupt::Interrupt;
 use super::patience::{self, Patience};
 use super::prepare::prepare;
@@ -27,7 +27,7 @@ use crate::fault::with_error;
 use crate::server::Server;
 
 /// A connection and what it has learned.
-pub(crate) struct Connection<F: Form> {
+pub(crate) struct Connection<F: WorkKind> {
     pub(super) wire: Wire,
     pub(super) dialect: &'static Dialect,
     pub(super) shared: Arc<Shared<F>>,
@@ -52,14 +52,14 @@ pub(crate) struct Connection<F: Form> {
 }
 
 /// What the connections of a sink know together.
-pub(crate) struct Shared<F: Form> {
+pub(crate) struct Shared<F: WorkKind> {
     /// Tables and statements.
     pub(crate) catalog: F::Catalog,
     /// How long the lane's clients allow a statement to take.
     pub(crate) allowed: patience::Known,
 }
 
-impl<F: Form> Shared<F> {
+impl<F: WorkKind> Shared<F> {
     pub(crate) fn new(catalog: F::Catalog) -> Self {
         Self {
             catalog,
@@ -68,7 +68,7 @@ impl<F: Form> Shared<F> {
     }
 }
 
-impl<F: Form> Connection<F> {
+impl<F: WorkKind> Connection<F> {
     /// `lock_wait`: how long batches wait for locks.
     pub(crate) fn new(
         (wire, dialect): (Wire, &'static Dialect),

@@ -7,7 +7,7 @@ use foldhash::fast::RandomState;
 use windrow_core::{FaultClass, Verdict};
 
 use super::batch::{Batch, FUSE_FROM};
-use super::form::Form;
+use super::form::WorkKind;
 use super::segment::{Mode, Segment};
 
 /// The share of the newest batch in the rate.
@@ -37,7 +37,7 @@ pub(crate) struct FailureRates {
 
 impl FailureRates {
     /// Chooses another form for segments whose shapes failed lately.
-    pub(crate) fn choose_forms(&self, batch: &Batch<'_, impl Form>, segments: &mut [Segment]) {
+    pub(crate) fn choose_forms(&self, batch: &Batch<'_, impl WorkKind>, segments: &mut [Segment]) {
         if self.rates.is_empty() {
             return;
         }
@@ -63,7 +63,7 @@ impl FailureRates {
 
     /// Learns from the verdicts of a batch. Units that were expected to fail teach nothing.
     /// `missed`: a failure was not told apart where it should have been.
-    pub(crate) fn learn(&mut self, batch: &Batch<'_, impl Form>, units: &[u32], missed: bool) {
+    pub(crate) fn learn(&mut self, batch: &Batch<'_, impl WorkKind>, units: &[u32], missed: bool) {
         for (shape, sets, _) in batch.counts(units) {
             let Some(compiled) = batch.shapes.get(shape).filter(|_| sets >= FUSE_FROM) else {
                 continue;
@@ -88,7 +88,12 @@ impl FailureRates {
 
     /// Whether a write of the shape failed as one that can be told apart, and whether one failed
     /// otherwise.
-    fn failed(&self, batch: &Batch<'_, impl Form>, units: &[u32], shape: usize) -> (bool, bool) {
+    fn failed(
+        &self,
+        batch: &Batch<'_, impl WorkKind>,
+        units: &[u32],
+        shape: usize,
+    ) -> (bool, bool) {
         let mut failed = (false, false);
         for unit in units {
             let Some(Some(Verdict::Final(Err(fault)))) = batch.verdicts.get(*unit as usize) else {

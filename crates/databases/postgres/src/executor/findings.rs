@@ -1,6 +1,6 @@
 //! What the answers to a round trip say of what its connection knows of tables and statements.
 
-use super::codes::Meaning;
+use super::codes::ErrorMeaning;
 
 /// Knowledge about tables and statements that a round trip has proven wrong.
 #[derive(Debug, Default)]
@@ -27,16 +27,19 @@ pub(crate) struct Findings {
 
 impl Findings {
     /// Records what an error means beyond the units that it failed.
-    pub(crate) fn note(&mut self, meaning: Meaning) {
+    pub(crate) fn note(&mut self, meaning: ErrorMeaning) {
         match meaning {
-            Meaning::Leave => self.leave = true,
-            Meaning::StatementsGone => (self.statements_gone, self.stale) = (true, true),
-            Meaning::Changed(version) => {
+            ErrorMeaning::Leave => self.leave = true,
+            ErrorMeaning::StatementsGone => (self.statements_gone, self.stale) = (true, true),
+            ErrorMeaning::Changed(version) => {
                 self.stale = true;
                 self.changed.push(version);
             }
-            Meaning::Unguarded(version) => self.unguarded.push(version),
-            Meaning::Again | Meaning::Unknown | Meaning::TableLocked(_) | Meaning::Own => {}
+            ErrorMeaning::Unguarded(version) => self.unguarded.push(version),
+            ErrorMeaning::Again
+            | ErrorMeaning::Unknown
+            | ErrorMeaning::TableLocked(_)
+            | ErrorMeaning::Own => {}
         }
     }
 }

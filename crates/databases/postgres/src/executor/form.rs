@@ -24,7 +24,7 @@ use crate::values::encode::Unfit;
 pub(crate) type DoneOf<F> = <<F as Messages>::Work as Work>::Done;
 
 /// What a connection knows of statements of the kind.
-pub(crate) type StatementsOf<F> = Statements<<F as Form>::Key, F>;
+pub(crate) type StatementsOf<F> = Statements<<F as WorkKind>::Key, F>;
 
 /// The messages of one kind of work: its values out, the server's answers in.
 pub(crate) trait Messages: Debug + Sized + Send + Sync + 'static {
@@ -91,7 +91,7 @@ pub(crate) trait Messages: Debug + Sized + Send + Sync + 'static {
 }
 
 /// What is particular to a compiled statement of one kind of work, and to the kind itself.
-pub(crate) trait Form: Messages {
+pub(crate) trait WorkKind: Messages {
     /// What the connections of a lane know together of tables and statements.
     type Catalog: Send + Sync;
 

@@ -12,9 +12,9 @@ use windrow_pgwire::wire::{Answer, Broken, ServerError};
 use self::judge::{Judge, Judged, Leg};
 use crate::executor::answers::Answers;
 use crate::executor::batch::Batch;
-use crate::executor::codes::{Meaning, unknown_commit};
+use crate::executor::codes::{ErrorMeaning, unknown_commit};
 use crate::executor::connection::{Connection, unwritable};
-use crate::executor::form::{DoneOf, Form};
+use crate::executor::form::{DoneOf, WorkKind};
 use crate::executor::isolation::Isolation;
 use crate::executor::segment::{Mode, Segment};
 use crate::executor::send::{FORGET, Sender};
@@ -39,7 +39,7 @@ pub(super) enum IsolationEnd {
     Stale(Vec<u64>),
 }
 
-impl<F: Form> Connection<F> {
+impl<F: WorkKind> Connection<F> {
     /// Executes all units that have no verdict and are in the scope of the isolation.
     pub(super) async fn isolate(
         &mut self,
@@ -256,11 +256,11 @@ impl<F: Form> Connection<F> {
         judged: &Judged<DoneOf<F>>,
         error: ServerError,
     ) {
-        let meaning = Meaning::of_code(&error.code);
-        self.usable &= meaning != Meaning::Leave;
+        let meaning = ErrorMeaning::of_code(&error.code);
+        self.usable &= meaning != ErrorMeaning::Leave;
         let verdict = match (meaning, judged.units.as_slice()) {
-            (Meaning::Again | Meaning::Leave, _) => Verdict::RolledBack(error.into()),
-            (Meaning::Unknown, _) => Verdict::Final(Err(unknown_commit(&error).into())),
+            (ErrorMeaning::Again | ErrorMeaning::Leave, _) => Verdict::RolledBack(error.into()),
+            (ErrorMeaning::Unknown, _) => Verdict::Final(Err(unknown_commit(&error).into())),
             (_, [unit]) if F::CLIENTS_OWN => {
                 // They are told of each statement, and that it was behind the last one.
                 let writes = batch.writes_of(*unit);
@@ -283,7 +283,7 @@ impl<F: Form> Connection<F> {
 }
 
 /// Those that have no verdict get this one.
-fn conclude<F: Form>(batch: &mut Batch<'_, F>, units: &[u32], verdict: &Verdict<DoneOf<F>>) {
+fn conclude<F: WorkKind>(batch: &mut Batch<'_, F>, units: &[u32], verdict: &Verdict<DoneOf<F>>) {
     for unit in units {
         if let Some(slot) = batch.verdicts.get_mut(*unit as usize) {
             slot.get_or_insert_with(|| verdict.clone());

@@ -3,10 +3,10 @@
 use crate::executor::batch::Batch;
 use crate::executor::connection::Connection;
 use crate::executor::findings::Findings;
-use crate::executor::form::Form;
+use crate::executor::form::WorkKind;
 use crate::executor::prepared::StatementKey;
 
-impl<F: Form> Connection<F> {
+impl<F: WorkKind> Connection<F> {
     /// Forgets statements and descriptions that are no longer correct. Descriptions of changed
     /// tables are forgotten later, before the batch is planned again.
     pub(super) fn learn(&mut self, batch: &Batch<'_, F>, findings: &Findings) {

@@ -54,7 +54,7 @@ use self::answers::Answers;
 use self::batch::Batch;
 use self::connection::{Connection, unwritable};
 use self::findings::Findings;
-use self::form::{DoneOf, Form};
+use self::form::{DoneOf, WorkKind};
 use self::isolate::IsolationEnd;
 use self::isolation::Isolation;
 use self::segment::{Mode, Segment};
@@ -65,7 +65,7 @@ use self::trust::Trust;
 /// How often a batch begins anew because a table was changed meanwhile.
 const MOST_CHANGES: usize = 8;
 
-impl<F: Form> Connection<F> {
+impl<F: WorkKind> Connection<F> {
     /// Sees to it that what a unit's client allows it to take is counted from its arrival, and
     /// executes it.
     async fn go(&mut self, batch: &mut Batch<'_, F>, tally: &mut Tally) -> Result<(), Broken> {
@@ -287,7 +287,7 @@ fn keeps_changing() -> Fault {
 }
 
 #[async_trait]
-impl<F: Form> Executor<F::Work> for Connection<F> {
+impl<F: WorkKind> Executor<F::Work> for Connection<F> {
     async fn execute(&mut self, units: &[Unit<F::Work>]) -> Report<DoneOf<F>> {
         self.interrupt.begin();
         self.makes_up = None;

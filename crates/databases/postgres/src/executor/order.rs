@@ -12,7 +12,7 @@ use foldhash::fast::RandomState;
 use windrow_database::plan::Fence;
 
 use super::batch::{Batch, FUSE_FROM, Placed};
-use super::form::Form;
+use super::form::WorkKind;
 use super::segment::{Mode, Prospect, Segment};
 
 /// Layers of a batch, even ones of joined units, odd ones of units set apart. More are not worth
@@ -33,7 +33,7 @@ struct Reach {
 }
 
 impl Reach {
-    fn meets<F: Form>(&self, batch: &Batch<'_, F>, unit: u32) -> bool {
+    fn meets<F: WorkKind>(&self, batch: &Batch<'_, F>, unit: u32) -> bool {
         let source = batch.sources.of_unit(unit);
         if source.is_some_and(|source| self.sources.contains(&source)) {
             return true;
@@ -51,7 +51,7 @@ impl Reach {
         })
     }
 
-    fn add<F: Form>(&mut self, batch: &Batch<'_, F>, unit: u32) {
+    fn add<F: WorkKind>(&mut self, batch: &Batch<'_, F>, unit: u32) {
         self.sources.extend(batch.sources.of_unit(unit));
         for placed in batch.placed_of(unit) {
             let table = batch.identity_of(placed);
@@ -73,7 +73,7 @@ struct Layer {
     apart: Vec<Segment>,
 }
 
-impl<F: Form> Batch<'_, F> {
+impl<F: WorkKind> Batch<'_, F> {
     /// The transactions of all units that have no verdict yet: all that look good in one, the
     /// others apart behind it, and behind them what must not overtake them.
     pub(crate) fn first_segments(&mut self) -> Vec<Segment> {

@@ -5,9 +5,9 @@ use windrow_pgwire::wire::Broken;
 
 use crate::executor::batch::Batch;
 use crate::executor::connection::Connection;
-use crate::executor::form::Form;
+use crate::executor::form::WorkKind;
 
-impl<F: Form> Connection<F> {
+impl<F: WorkKind> Connection<F> {
     /// Joins the writes with their tables' descriptions. Where the server refuses to give one, its
     /// writes are told why.
     pub(super) async fn place(

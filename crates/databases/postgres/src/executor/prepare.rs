@@ -14,7 +14,7 @@ use windrow_database::quote::push_table;
 use super::batch::Batch;
 use super::check;
 use super::check::wanted_checks;
-use super::form::Form;
+use super::form::WorkKind;
 use super::prepared;
 use super::prepared::{Prepared, State, StatementKey};
 use super::segment::{Mode, Segment};
@@ -66,7 +66,7 @@ impl<F> Expected<F> {
 }
 
 /// Prepares what the segments need; says also whether the server had to be asked.
-pub(crate) async fn prepare<F: Form>(
+pub(crate) async fn prepare<F: WorkKind>(
     wire: &mut Wire,
     prepared: &mut Prepared,
     batch: &Batch<'_, F>,
@@ -100,7 +100,7 @@ pub(crate) async fn prepare<F: Form>(
     Ok((trust, true))
 }
 
-fn wanted_keys<F: Form>(
+fn wanted_keys<F: WorkKind>(
     prepared: &mut Prepared,
     batch: &Batch<'_, F>,
     segments: &[Segment],
@@ -132,7 +132,7 @@ fn wanted_keys<F: Form>(
 }
 
 /// Without what a set-based statement of a table's is not to be trusted with types.
-pub(crate) fn guard_of(batch: &Batch<'_, impl Form>, table: &Table) -> StatementKey {
+pub(crate) fn guard_of(batch: &Batch<'_, impl WorkKind>, table: &Table) -> StatementKey {
     let check = batch.check_of(table).map(StatementKey::Check);
     check.unwrap_or(StatementKey::Guard(table.version))
 }
@@ -140,14 +140,14 @@ pub(crate) fn guard_of(batch: &Batch<'_, impl Form>, table: &Table) -> Statement
 /// Returns true if the guard of a table stands before a segment. The server itself refuses a
 /// client's own statement for what the guard would notice, and the check behind it notices it as
 /// well; but if a failure is reported at once, the check is not reached.
-pub(crate) fn has_guard<F: Form>(table: &Table, mode: &Mode) -> bool {
+pub(crate) fn has_guard<F: WorkKind>(table: &Table, mode: &Mode) -> bool {
     let tells = matches!(mode, Mode::Fresh | Mode::Probe | Mode::Refuse(..));
     !F::CLIENTS_OWN || table.print.is_none() || tells
 }
 
 /// What so many writes of a shape need, that may travel in sets.
 fn want_of(
-    compiled: &Compiled<impl Form>,
+    compiled: &Compiled<impl WorkKind>,
     mode: &Mode,
     sets: usize,
     prepared: &mut Prepared,
@@ -179,7 +179,7 @@ fn want_of(
     }
 }
 
-fn describe<F: Form>(
+fn describe<F: WorkKind>(
     prepared: &mut Prepared,
     batch: &Batch<'_, F>,
     key: StatementKey,
@@ -256,7 +256,7 @@ fn ask<F>(wire: &mut Wire, wanted: &[Wanted<F>]) -> usize {
     wanted.len()
 }
 
-fn settle<F: Form>(
+fn settle<F: WorkKind>(
     prepared: &mut Prepared,
     wanted: Vec<Wanted<F>>,
     answers: Vec<Answered>,

@@ -7,7 +7,7 @@ use windrow_database::plan::Step;
 
 use super::batch::{Batch, may_fuse};
 use super::bind::Bind;
-use super::form::{Buffers, Form, KnownTypes};
+use super::form::{Buffers, KnownTypes, WorkKind};
 use super::prepare::{guard_of, has_guard};
 use super::prepared::{Prepared, StatementKey};
 use super::segment::{Mode, Segment};
@@ -25,7 +25,7 @@ pub(crate) const RESET: &str = "CLOSE ALL; SET SESSION AUTHORIZATION DEFAULT; RE
 pub(crate) const FORGET: &str = "DISCARD SEQUENCES";
 
 /// Appends transactions.
-pub(crate) struct Sender<'s, 'u, F: Form> {
+pub(crate) struct Sender<'s, 'u, F: WorkKind> {
     pub(crate) batch: &'s Batch<'u, F>,
     pub(crate) prepared: &'s mut Prepared,
     pub(crate) out: &'s mut BytesMut,
@@ -42,7 +42,7 @@ const BACK: &str = "ROLLBACK TO SAVEPOINT windrow";
 /// Behind a part, whose work is kept. Where it has failed, the server does not come here.
 const KEEP: [&str; 2] = ["RELEASE SAVEPOINT windrow", "SAVEPOINT windrow"];
 
-impl<'s, F: Form> Sender<'s, '_, F> {
+impl<'s, F: WorkKind> Sender<'s, '_, F> {
     /// Appends one transaction. If one of its values cannot be encoded after all, nothing of it is
     /// appended.
     pub(crate) fn send(&mut self, segment: Segment) -> Result<SentTransaction, Segment> {

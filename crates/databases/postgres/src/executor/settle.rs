@@ -11,16 +11,18 @@ use windrow_core::{Fault, Rung, Tally, UnitFault, Verdict};
 
 use super::answers::Answers;
 use super::batch::Batch;
-use super::codes::{CANCELED, LOCK_NOT_AVAILABLE, Meaning, may_be_stale, tells, unknown_commit};
+use super::codes::{
+    CANCELED, ErrorMeaning, LOCK_NOT_AVAILABLE, may_be_stale, tells, unknown_commit,
+};
 use super::findings::Findings;
-use super::form::{DoneOf, Form};
+use super::form::{DoneOf, WorkKind};
 use super::isolation::Isolation;
 use super::segment::{Mode, Segment};
 use super::sent::{Sent, SentTransaction};
 use windrow_pgwire::wire::ServerError;
 
 /// Takes in the answers of a round trip.
-pub(crate) struct Settler<'a, 'u, F: Form> {
+pub(crate) struct Settler<'a, 'u, F: WorkKind> {
     pub(crate) batch: &'a mut Batch<'u, F>,
     pub(crate) purpose: Purpose,
     pub(crate) tally: &'a mut Tally,
@@ -31,7 +33,7 @@ pub(crate) struct Settler<'a, 'u, F: Form> {
     pub(crate) isolations: Vec<Isolation>,
 }
 
-impl<F: Form> Settler<'_, '_, F> {
+impl<F: WorkKind> Settler<'_, '_, F> {
     /// Takes in one transaction whose end is known.
     pub(crate) fn settle(&mut self, transaction: SentTransaction, mut answers: Answers) {
         match answers.error.take() {
@@ -113,13 +115,15 @@ impl<F: Form> Settler<'_, '_, F> {
             .meaning(&transaction, answers, (at, &error), purpose);
         self.findings.note(meaning);
         match meaning {
-            Meaning::Own => self.failed_of_its_own(transaction, at, answers, error),
-            Meaning::Again | Meaning::Leave => self.again(&transaction.segment, error),
-            Meaning::Unknown => self.unknown(&transaction, answers, at, error),
-            Meaning::TableLocked(version) => {
+            ErrorMeaning::Own => self.failed_of_its_own(transaction, at, answers, error),
+            ErrorMeaning::Again | ErrorMeaning::Leave => self.again(&transaction.segment, error),
+            ErrorMeaning::Unknown => self.unknown(&transaction, answers, at, error),
+            ErrorMeaning::TableLocked(version) => {
                 self.table_locked(transaction.segment, version, error);
             }
-            Meaning::StatementsGone | Meaning::Changed(_) | Meaning::Unguarded(_) => {
+            ErrorMeaning::StatementsGone
+            | ErrorMeaning::Changed(_)
+            | ErrorMeaning::Unguarded(_) => {
                 self.next.push(transaction.segment);
             }
         }

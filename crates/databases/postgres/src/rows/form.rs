@@ -14,11 +14,11 @@ use super::row_statement::{RowStatement, Trouble, key_names};
 use crate::catalog::table::{Facts, Table};
 use crate::catalog::{create, schema};
 use crate::compiled::Compiled;
-use crate::executor::form::{Asked, Form, Look, Refused, StatementsOf};
+use crate::executor::form::{Asked, Look, Refused, StatementsOf, WorkKind};
 use crate::executor::segment::{Mode, Prospect};
 use crate::values::fit::Fit;
 
-impl Form for RowStatement {
+impl WorkKind for RowStatement {
     type Catalog = RowCatalog;
     /// Those that the writes name; `None`: there is none of the name, or it could not be read.
     type Tables<'u> = HashMap<&'u TableName, Option<Arc<Table>>>;

@@ -17,7 +17,6 @@
 
 mod by_key;
 mod filter;
-mod matching;
 mod pieces;
 #[cfg(test)]
 mod tests;

@@ -5,7 +5,7 @@ use windrow_core::Op;
 
 use super::{Batch, FUSE_FROM, Placed};
 use crate::compiled::Compiled;
-use crate::executor::form::Form;
+use crate::executor::form::WorkKind;
 use crate::executor::segment::{Mode, Segment};
 use crate::moment::Moment;
 
@@ -25,7 +25,7 @@ impl<F> Compiled<F> {
     }
 }
 
-impl<F: Form> Batch<'_, F> {
+impl<F: WorkKind> Batch<'_, F> {
     /// True if a write must have a transaction of its own, for that is what gives it a moment of
     /// its own. Its keys have been added.
     pub(super) fn needs_own_moment(&mut self, placed: &Placed, compiled: &Compiled<F>) -> bool {

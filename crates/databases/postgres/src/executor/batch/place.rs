@@ -9,7 +9,7 @@ use windrow_database::plan::Fence;
 
 use super::{Batch, Placed};
 use crate::compiled::Compiled;
-use crate::executor::form::{DoneOf, Form, Look};
+use crate::executor::form::{DoneOf, Look, WorkKind};
 use crate::executor::segment::{Mode, Prospect};
 use crate::moment::Moment;
 
@@ -18,13 +18,13 @@ use crate::moment::Moment;
 struct Place(u32, u32);
 
 /// What has been compiled for this batch already: places in [`Batch::shapes`].
-struct Known<'a, F: Form> {
+struct Known<'a, F: WorkKind> {
     shapes: HashMap<F::Alike<'a>, Option<u32>, RandomState>,
     /// The last one: most writes are like the one before.
     last: Option<(F::Alike<'a>, Option<u32>)>,
 }
 
-impl<'a, F: Form> Known<'a, F> {
+impl<'a, F: WorkKind> Known<'a, F> {
     fn shape(
         &mut self,
         shapes: &mut Vec<Arc<Compiled<F>>>,
@@ -42,7 +42,7 @@ impl<'a, F: Form> Known<'a, F> {
     }
 }
 
-impl<'a, F: Form> Batch<'a, F> {
+impl<'a, F: WorkKind> Batch<'a, F> {
     /// Joins all writes with the descriptions. May be done again when a description has changed.
     pub(crate) fn place(
         &mut self,

@@ -13,7 +13,7 @@ use windrow_database::plan::{self, Bonds, Fence, Item, Step};
 
 use super::{Batch, FUSE_FROM};
 use crate::catalog::table::Table;
-use crate::executor::form::Form;
+use crate::executor::form::WorkKind;
 use crate::executor::segment::{Mode, Segment};
 use crate::values::key::RowKey;
 
@@ -25,7 +25,7 @@ pub(crate) fn may_fuse(step: &Step) -> Option<usize> {
     plan::shape_of(step.group).map(|shape| shape as usize)
 }
 
-impl<F: Form> Batch<'_, F> {
+impl<F: WorkKind> Batch<'_, F> {
     /// The steps of a segment: by the plan, or each write by itself.
     pub(crate) fn steps(&self, segment: &Segment) -> Vec<Step> {
         let places = segment.units.iter().flat_map(|unit| self.writes_of(*unit));
@@ -189,7 +189,7 @@ enum Link {
     Row(u64),
 }
 
-impl<F: Form> Batch<'_, F> {
+impl<F: WorkKind> Batch<'_, F> {
     /// Whether anybody could tell in which order the rows of one source were written.
     fn tells_order(&self, step: &Step) -> bool {
         let several = self.sources.any() || self.placed.len() > self.units.len();

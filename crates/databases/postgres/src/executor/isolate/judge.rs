@@ -9,10 +9,10 @@ use windrow_pgwire::wire::ServerError;
 
 use crate::executor::answers::Answers;
 use crate::executor::batch::Batch;
-use crate::executor::codes::{LOCK_NOT_AVAILABLE, Meaning, may_be_stale};
+use crate::executor::codes::{ErrorMeaning, LOCK_NOT_AVAILABLE, may_be_stale};
 use crate::executor::connection::Connection;
 use crate::executor::findings::Findings;
-use crate::executor::form::{DoneOf, Form};
+use crate::executor::form::{DoneOf, WorkKind};
 use crate::executor::isolation::Isolation;
 use crate::executor::segment::{Mode, Segment};
 use crate::executor::sent::{Sent, SentTransaction};
@@ -72,7 +72,7 @@ impl<D> Judged<D> {
     /// What is certain now that it is committed.
     pub(super) fn tell<F>(mut self, batch: &mut Batch<'_, F>)
     where
-        F: Form,
+        F: WorkKind,
         F::Work: Work<Done = D>,
     {
         for unit in &self.units {
@@ -88,14 +88,14 @@ impl<D> Judged<D> {
 }
 
 /// Takes in the answers.
-pub(super) struct Judge<'j, 'u, F: Form> {
+pub(super) struct Judge<'j, 'u, F: WorkKind> {
     pub(super) connection: &'j mut Connection<F>,
     pub(super) batch: &'j mut Batch<'u, F>,
     pub(super) isolation: &'j mut Isolation,
     pub(super) judged: &'j mut Judged<DoneOf<F>>,
 }
 
-impl<'u, F: Form> Judge<'_, 'u, F> {
+impl<'u, F: WorkKind> Judge<'_, 'u, F> {
     /// Takes in the parts of an attempt.
     pub(super) fn main(&mut self, leg: Leg) {
         for (transaction, mut answers) in leg {
@@ -220,12 +220,17 @@ impl<'u, F: Form> Judge<'_, 'u, F> {
         let is_ours = transaction.segment.units.is_empty()
             || transaction.statements.get(at) == Some(&Sent::Savepoint);
         match meaning {
-            Meaning::Own if !is_ours => self.write_failed(transaction, answers, at, error),
-            Meaning::Own | Meaning::Again | Meaning::Leave | Meaning::Unknown => {
+            ErrorMeaning::Own if !is_ours => self.write_failed(transaction, answers, at, error),
+            ErrorMeaning::Own
+            | ErrorMeaning::Again
+            | ErrorMeaning::Leave
+            | ErrorMeaning::Unknown => {
                 self.judged.again = Some(error.into());
             }
-            Meaning::TableLocked(version) => self.table_locked(transaction, version, &error),
-            Meaning::StatementsGone | Meaning::Changed(_) | Meaning::Unguarded(_) => {
+            ErrorMeaning::TableLocked(version) => self.table_locked(transaction, version, &error),
+            ErrorMeaning::StatementsGone
+            | ErrorMeaning::Changed(_)
+            | ErrorMeaning::Unguarded(_) => {
                 self.judged.rerun = true;
             }
         }
@@ -334,7 +339,7 @@ impl<'u, F: Form> Judge<'_, 'u, F> {
     }
 }
 
-fn is_open(batch: &Batch<'_, impl Form>, unit: u32) -> bool {
+fn is_open(batch: &Batch<'_, impl WorkKind>, unit: u32) -> bool {
     let verdict = batch.verdicts.get(unit as usize);
     verdict.is_some_and(Option::is_none)
 }

@@ -4,13 +4,13 @@ use windrow_calls::Generated;
 use windrow_core::UnitFault;
 
 use super::{Settler, refusal};
-use crate::catalog::check::Found;
+use crate::catalog::check::CheckResult;
 use crate::executor::answers::{Answers, number};
-use crate::executor::form::{DoneOf, Form, KnownTypes};
+use crate::executor::form::{DoneOf, KnownTypes, WorkKind};
 use crate::executor::sent::{Sent, SentTransaction};
 use crate::fault::other_columns;
 
-impl<F: Form> Settler<'_, '_, F> {
+impl<F: WorkKind> Settler<'_, '_, F> {
     pub(super) fn single_done(&mut self, item: u32, answers: &Answers, at: usize) {
         if let Some(compiled) = self.batch.compiled_at(item) {
             let mut done = F::done_one(compiled, answers, at);
@@ -43,10 +43,10 @@ impl<F: Form> Settler<'_, '_, F> {
     pub(super) fn found(&mut self, version: u64, answers: &Answers, (at, column): (usize, usize)) {
         let row = answers.rows_of(at).next();
         let said = row.as_ref().and_then(|row| row.get(column));
-        match said.map_or(Found::Alike, Found::of) {
-            Found::Alike => {}
-            Found::Told => self.findings.told.push(version),
-            Found::Outdated => self.findings.outdated.push(version),
+        match said.map_or(CheckResult::Alike, CheckResult::of) {
+            CheckResult::Alike => {}
+            CheckResult::Told => self.findings.told.push(version),
+            CheckResult::Outdated => self.findings.outdated.push(version),
         }
     }
 

@@ -2,32 +2,8 @@
 
 use windrow_database::quote::push_ident;
 
-use super::SetBuilder;
 use crate::catalog::table::{Condition, Facts, Test};
 use crate::statement::of_shape::push;
-use crate::statement::parsed::{bare, given};
-
-impl SetBuilder<'_> {
-    /// Appends ` WHERE ..`: the conditions whose columns are all given by parameters.
-    pub(super) fn push_filter(&self, sql: &mut String) {
-        let given = given(self.parsed, self.facts).unwrap_or_default();
-        let value = |column: usize| {
-            let name = &self.facts.columns.get(column)?.name;
-            let (_, value) = given.iter().find(|(given, _)| *given == name)?;
-            let mut sql = String::new();
-            self.push_parameter(&mut sql, bare(value)?);
-            Some(sql)
-        };
-        let mut joint = " WHERE ";
-        for condition in &self.facts.conditions {
-            if let Some(test) = test(self.facts, condition, &value) {
-                sql.push_str(joint);
-                sql.push_str(&test);
-                joint = " AND ";
-            }
-        }
-    }
-}
 
 /// Returns an expression that is true for rows that fulfil a condition; `None` if not all of its
 /// columns are given. `value`: the SQL of the value that is given for a column.
