@@ -55,7 +55,6 @@ const SHARED_NAMES: &[(&str, &str)] = &[
     ("databases/postgres", "Facts"),
     ("databases/postgres", "Judge"),
     ("databases/postgres", "Moment"),
-    ("databases/sqlite", "Column"),
     ("frontends/pg", "Awaited"),
     ("frontends/pg", "End"),
     ("frontends/pg", "Found"),

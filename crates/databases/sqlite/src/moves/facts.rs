@@ -20,7 +20,7 @@ pub(super) struct Facts {
     pub(super) name: Name,
     /// The text that made it.
     pub(super) sql: String,
-    pub(super) columns: Vec<Column>,
+    pub(super) columns: Vec<MovedColumn>,
     pub(super) primary: Vec<Name>,
     uniques: Vec<Vec<Name>>,
     effects: Vec<Box<str>>,
@@ -29,7 +29,7 @@ pub(super) struct Facts {
 }
 
 #[derive(Debug)]
-pub(super) struct Column {
+pub(super) struct MovedColumn {
     pub(super) name: Name,
     pub(super) column_type: ColumnType,
     not_null: bool,
@@ -104,7 +104,7 @@ fn columns(
     connection: &Connection,
     table: &str,
     strict: bool,
-) -> rusqlite::Result<(Vec<Column>, Vec<Name>)> {
+) -> rusqlite::Result<(Vec<MovedColumn>, Vec<Name>)> {
     // Hidden: 2 and 3 are generated columns.
     let mut ask = connection.prepare(
         r#"SELECT name, coalesce(type, ''), "notnull", pk, hidden, coalesce(dflt_value, 'NULL') FROM pragma_table_xinfo(?1, 'main')
@@ -120,7 +120,7 @@ fn columns(
         if place > 0 {
             primary.push((place, name.clone()));
         }
-        columns.push(Column {
+        columns.push(MovedColumn {
             column_type: ColumnType::declared(&declared, strict),
             not_null: row.get(2)?,
             integer: declared.eq_ignore_ascii_case("INTEGER"),
@@ -135,7 +135,7 @@ fn columns(
 }
 
 impl Facts {
-    pub(super) fn column(&self, name: &str) -> Option<&Column> {
+    pub(super) fn column(&self, name: &str) -> Option<&MovedColumn> {
         let mut columns = self.columns.iter();
         columns.find(|column| column.name.eq_ignore_ascii_case(name))
     }
@@ -158,15 +158,16 @@ impl Facts {
 
     /// Columns of the primary key that may be NULL (<https://sqlite.org/lang_createtable.html#the_primary_key>).
     fn nullable(&self) -> Vec<Name> {
-        let sure =
-            |column: &Column| column.not_null || self.without_row_number || self.counts(column);
+        let sure = |column: &MovedColumn| {
+            column.not_null || self.without_row_number || self.counts(column)
+        };
         let columns = self.primary.iter().filter_map(|name| self.column(name));
         let nullable = columns.filter(|column| !sure(column));
         nullable.map(|column| column.name.clone()).collect()
     }
 
     fn takes(&self) -> Vec<(Name, Takes)> {
-        let takes = |column: &Column| match column.column_type {
+        let takes = |column: &MovedColumn| match column.column_type {
             ColumnType::Blob => Some(Takes::BytesOrTexts),
             ColumnType::Real => Some(Takes::Double),
             _ => None,
@@ -177,7 +178,7 @@ impl Facts {
     }
 
     /// Returns true if a column is another name of the row's number.
-    fn counts(&self, column: &Column) -> bool {
+    fn counts(&self, column: &MovedColumn) -> bool {
         column.integer && !self.without_row_number && self.primary == [column.name.clone()]
     }
 
@@ -206,7 +207,7 @@ impl Facts {
     /// The description as a move uses it. `place` is the file's.
     pub(super) fn outside(&self, place: &str) -> TableFacts {
         let generated = self.columns.iter().filter(|column| column.generated);
-        let required = |column: &&Column| {
+        let required = |column: &&MovedColumn| {
             column.not_null && !column.has_default && !column.generated && !self.counts(column)
         };
         TableFacts {
