@@ -186,9 +186,9 @@ pub type Units<W> = SmallVec<[Unit<W>; 1]>;
 /// Units that one source hands over at once, to be answered at once.
 #[derive(Debug)]
 pub struct Submission<W: Work> {
-    /// Who asks.
+    /// The source of the units.
     pub source: SourceId,
-    /// What is asked for, in order.
+    /// The units, in order.
     pub units: Units<W>,
     /// The memory that the units take. The lane gives it back when all of them are answered.
     pub permit: Permit,
@@ -196,14 +196,14 @@ pub struct Submission<W: Work> {
     pub arrived: Instant,
     /// Where the outcomes go, one for each unit, in order.
     pub reply: Reply<W::Done>,
-    /// How long the lane tries the units again.
+    /// The time for which the lane tries the units again.
     pub policy: RetryPolicy,
     /// Where the request is traced: who wants to know what becomes of the units.
     pub trace: Option<Trace>,
 }
 
-/// What a frontend lets a lane know besides its submissions, so that nothing waits for the next
-/// flight to end. Those who play a lane may leave hints unread.
+/// The messages of a frontend to a lane besides its submissions, so that nothing waits for the next
+/// flight to end. A stand-in for a lane may leave hints unread.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Hint {
     /// The source wants its first unanswered unit cancelled, unless that is under way, or was
@@ -225,11 +225,10 @@ pub enum Hint {
 /// The lane's end of an [`Intake`].
 #[derive(Debug)]
 pub struct Arrivals<W: Work> {
-    /// What is to be done.
+    /// The submitted units.
     pub submissions: mpsc::Receiver<Submission<W>>,
-    /// What is not to be done any more. A hint may be read before the submission that it is about:
-    /// all submissions that are there when a hint was read are to be read before it is
-    /// followed.
+    /// The hints about units that are given up. A hint may be read before the submission that it is
+    /// about: read all submissions that are there when a hint was read before you follow it.
     pub hints: mpsc::Receiver<Hint>,
 }
 
@@ -329,7 +328,7 @@ impl<D: Clone> Future for Receipt<D> {
 impl<D> Drop for Receipt<D> {
     fn drop(&mut self) {
         let Some(hints) = &self.hints else { return };
-        // First closed, then told: who hears it finds the units abandoned.
+        // Closed before the hint is sent: the lane that reads it finds the units abandoned.
         self.reply.close();
         if self.reply.try_recv().is_err() {
             // A hint that is not heard costs only time: the units are taken out before the next
