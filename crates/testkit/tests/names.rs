@@ -27,8 +27,6 @@ const SPREAD: &[(&str, &str, usize)] = &[
     ("databases/postgres", "Batch", 6),
     ("databases/postgres", "Connection", 6),
     ("databases/postgres", "PgMover", 4),
-    ("databases/postgres", "SetBuilder", 5),
-    ("drain", "Worker", 4),
     ("frontends/pg", "Relay", 15),
     ("frontends/pg", "Session", 13),
     ("pgwire", "Wire", 5),
