@@ -11,17 +11,17 @@ mod word;
 use pg_query::protobuf::Token as Theirs;
 use proptest::prelude::*;
 
-use lex::{Kind, Lexer};
+use lex::{Lexer, TokenKind};
 
 /// The tokens of a text; `None` where it cannot be cut, or where versions of the server differ.
-fn ours(text: &str) -> Option<Vec<(usize, usize, Kind)>> {
+fn ours(text: &str) -> Option<Vec<(usize, usize, TokenKind)>> {
     let mut lexer = Lexer::new(text, true).ok()?;
-    let mut tokens: Vec<(usize, usize, Kind)> = Vec::new();
+    let mut tokens: Vec<(usize, usize, TokenKind)> = Vec::new();
     loop {
         let token = lexer.token().ok()?;
         match token.kind {
-            Kind::End => return Some(tokens),
-            Kind::Odd => return None,
+            TokenKind::End => return Some(tokens),
+            TokenKind::Odd => return None,
             // Strings side by side may be one: whoever takes tokens apart refuses them.
             _ if token.kind.is_string() && tokens.last().is_some_and(|last| last.2.is_string()) => {
                 return None;
@@ -32,26 +32,29 @@ fn ours(text: &str) -> Option<Vec<(usize, usize, Kind)>> {
 }
 
 /// Whether a token of PostgreSQL's may be one of ours.
-fn is(theirs: Theirs, kind: Kind) -> bool {
+fn is(theirs: Theirs, kind: TokenKind) -> bool {
     match theirs {
-        Theirs::Sconst => matches!(kind, Kind::Text | Kind::Escape | Kind::Dollar),
-        Theirs::Usconst | Theirs::Uident => kind == Kind::Special,
-        Theirs::Bconst | Theirs::Xconst => kind == Kind::Bits,
-        Theirs::Iconst => kind == Kind::Integer,
-        Theirs::Fconst => matches!(kind, Kind::Decimal | Kind::Integer),
-        Theirs::Param => kind == Kind::Parameter,
-        Theirs::Typecast => kind == Kind::Cast,
-        Theirs::Ascii40 => kind == Kind::Open,
-        Theirs::Ascii41 => kind == Kind::Close,
-        Theirs::Ascii44 => kind == Kind::Comma,
-        Theirs::Ascii46 => kind == Kind::Dot,
-        Theirs::Ascii58 => kind == Kind::Colon,
-        Theirs::Ascii59 => kind == Kind::Semicolon,
-        Theirs::Ascii91 => kind == Kind::OpenBracket,
-        Theirs::Ascii93 => kind == Kind::CloseBracket,
-        Theirs::Ident => matches!(kind, Kind::Word | Kind::Quoted),
-        Theirs::Nchar => matches!(kind, Kind::Word | Kind::Special),
-        _ => matches!(kind, Kind::Operator | Kind::Word),
+        Theirs::Sconst => matches!(
+            kind,
+            TokenKind::Text | TokenKind::Escape | TokenKind::Dollar
+        ),
+        Theirs::Usconst | Theirs::Uident => kind == TokenKind::Special,
+        Theirs::Bconst | Theirs::Xconst => kind == TokenKind::Bits,
+        Theirs::Iconst => kind == TokenKind::Integer,
+        Theirs::Fconst => matches!(kind, TokenKind::Decimal | TokenKind::Integer),
+        Theirs::Param => kind == TokenKind::Parameter,
+        Theirs::Typecast => kind == TokenKind::Cast,
+        Theirs::Ascii40 => kind == TokenKind::Open,
+        Theirs::Ascii41 => kind == TokenKind::Close,
+        Theirs::Ascii44 => kind == TokenKind::Comma,
+        Theirs::Ascii46 => kind == TokenKind::Dot,
+        Theirs::Ascii58 => kind == TokenKind::Colon,
+        Theirs::Ascii59 => kind == TokenKind::Semicolon,
+        Theirs::Ascii91 => kind == TokenKind::OpenBracket,
+        Theirs::Ascii93 => kind == TokenKind::CloseBracket,
+        Theirs::Ident => matches!(kind, TokenKind::Word | TokenKind::Quoted),
+        Theirs::Nchar => matches!(kind, TokenKind::Word | TokenKind::Special),
+        _ => matches!(kind, TokenKind::Operator | TokenKind::Word),
     }
 }
 
@@ -82,7 +85,7 @@ fn agree(text: &str) -> Result<(), TestCaseError> {
         );
         prop_assert_eq!(usize::try_from(their.start).unwrap(), start, "{:?}", text);
         let mut their_end = usize::try_from(their.end).unwrap();
-        if their.token() == Theirs::Nchar && kind == Kind::Special {
+        if their.token() == Theirs::Nchar && kind == TokenKind::Special {
             // Theirs are two tokens.
             their_end = usize::try_from(theirs.next().unwrap().end).unwrap();
         }

@@ -4,7 +4,7 @@
 use std::ops::Range;
 
 use windrow_sql::is_moment;
-use windrow_sql::lex::{Kind, Lexer, Token};
+use windrow_sql::lex::{Lexer, Token, TokenKind};
 
 /// Functions without arguments that tell when the transaction or its statement began.
 const FUNCTIONS: [&str; 3] = ["now", "transaction_timestamp", "statement_timestamp"];
@@ -87,8 +87,8 @@ fn tokens(sql: &str) -> Option<Vec<Token>> {
     let mut tokens = Vec::new();
     loop {
         match lexer.token().ok()? {
-            token if token.kind == Kind::End => return Some(tokens),
-            token if token.kind == Kind::Odd => return None,
+            token if token.kind == TokenKind::End => return Some(tokens),
+            token if token.kind == TokenKind::Odd => return None,
             token => tokens.push(token),
         }
     }
@@ -98,7 +98,7 @@ fn slice<'s>(sql: &'s str, token: &Token) -> &'s str {
     sql.get(token.start..token.end).unwrap_or_default()
 }
 
-fn kind_at(tokens: &[Token], at: usize) -> Option<Kind> {
+fn kind_at(tokens: &[Token], at: usize) -> Option<TokenKind> {
     tokens.get(at).map(|token| token.kind)
 }
 
@@ -106,9 +106,9 @@ fn kind_at(tokens: &[Token], at: usize) -> Option<Kind> {
 fn read_at(sql: &str, tokens: &[Token], at: usize) -> Option<(Read, usize)> {
     let token = tokens.get(at)?;
     let name = word(sql, token)?;
-    let dotted = at > 0 && kind_at(tokens, at - 1) == Some(Kind::Dot);
-    let empty =
-        kind_at(tokens, at + 1) == Some(Kind::Open) && kind_at(tokens, at + 2) == Some(Kind::Close);
+    let dotted = at > 0 && kind_at(tokens, at - 1) == Some(TokenKind::Dot);
+    let empty = kind_at(tokens, at + 1) == Some(TokenKind::Open)
+        && kind_at(tokens, at + 2) == Some(TokenKind::Close);
     if FUNCTIONS.contains(&&*name) && empty {
         let first = match dotted {
             false => at,
@@ -123,7 +123,7 @@ fn read_at(sql: &str, tokens: &[Token], at: usize) -> Option<(Read, usize)> {
         };
         return Some((read, at + 3));
     }
-    let keyword = token.kind == Kind::Word && !dotted;
+    let keyword = token.kind == TokenKind::Word && !dotted;
     let (_, type_name) = KEYWORDS.iter().find(|(word, _)| keyword && *word == name)?;
     let precision = precision(sql, tokens, at);
     let next = at + 1 + 3 * usize::from(precision.is_some());
@@ -140,8 +140,8 @@ fn read_at(sql: &str, tokens: &[Token], at: usize) -> Option<(Read, usize)> {
 
 fn word(sql: &str, token: &Token) -> Option<String> {
     match token.kind {
-        Kind::Word => Some(slice(sql, token).to_ascii_lowercase()),
-        Kind::Quoted => Some(slice(sql, token).trim_matches('"').to_owned()),
+        TokenKind::Word => Some(slice(sql, token).to_ascii_lowercase()),
+        TokenKind::Quoted => Some(slice(sql, token).trim_matches('"').to_owned()),
         _ => None,
     }
 }
@@ -155,7 +155,8 @@ fn is_of_server(sql: &str, tokens: &[Token], at: usize) -> bool {
 fn precision(sql: &str, tokens: &[Token], at: usize) -> Option<String> {
     let is = |ahead: usize, kind| kind_at(tokens, at + ahead) == Some(kind);
     let digits = tokens.get(at + 2).map(|token| slice(sql, token))?;
-    (is(1, Kind::Open) && is(2, Kind::Integer) && is(3, Kind::Close)).then(|| format!("({digits})"))
+    (is(1, TokenKind::Open) && is(2, TokenKind::Integer) && is(3, TokenKind::Close))
+        .then(|| format!("({digits})"))
 }
 
 /// True for what may read the clock without saying so by a word of its own.
@@ -163,7 +164,7 @@ fn is_unclear(sql: &str, tokens: &[Token], at: usize, token: &Token) -> bool {
     if token.kind.is_string() {
         return is_moment(slice(sql, token).as_bytes());
     }
-    let called = kind_at(tokens, at + 1) == Some(Kind::Open);
+    let called = kind_at(tokens, at + 1) == Some(TokenKind::Open);
     called && word(sql, token).is_some_and(|name| name == "age")
 }
 

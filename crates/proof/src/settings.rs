@@ -1,7 +1,7 @@
 //! Settings that a connection of Windrow has for itself: what `current_setting()` says of them in a
 //! joined write is not what it says in the client's session.
 
-use windrow_sql::lex::{Kind, Lexer};
+use windrow_sql::lex::{Lexer, TokenKind};
 
 /// The function that tells a setting.
 pub(crate) const FUNCTION: &str = "current_setting";
@@ -29,25 +29,25 @@ pub(crate) fn are_read_by(text: &str) -> bool {
             return true;
         };
         if let Some(setting) = named.take() {
-            let ends = matches!(kind, Kind::Comma | Kind::Close);
+            let ends = matches!(kind, TokenKind::Comma | TokenKind::Close);
             if !ends || is_own(setting) {
                 return true;
             }
         }
         if opened {
             let inner = slice.strip_prefix('\'').and_then(|s| s.strip_suffix('\''));
-            match inner.filter(|inner| kind == Kind::Text && !inner.contains(['\'', '\\'])) {
+            match inner.filter(|inner| kind == TokenKind::Text && !inner.contains(['\'', '\\'])) {
                 Some(setting) => named = Some(setting),
                 None => return true,
             }
         }
-        opened = called && kind == Kind::Open;
+        opened = called && kind == TokenKind::Open;
         called = match kind {
-            Kind::Word => slice.eq_ignore_ascii_case(FUNCTION),
-            Kind::Quoted => slice.trim_matches('"') == FUNCTION,
+            TokenKind::Word => slice.eq_ignore_ascii_case(FUNCTION),
+            TokenKind::Quoted => slice.trim_matches('"') == FUNCTION,
             // The name may be written in it, by the numbers of its letters.
-            Kind::Special if slice.ends_with('"') => return true,
-            Kind::End => return false,
+            TokenKind::Special if slice.ends_with('"') => return true,
+            TokenKind::End => return false,
             _ => false,
         };
     }

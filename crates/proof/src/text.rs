@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use windrow_core::Apart;
-use windrow_sql::lex::{Kind as TokenKind, Lexer};
+use windrow_sql::lex::{Lexer, TokenKind};
 
 use crate::action::{self, Action};
 use crate::catalog::{Catalog, Kind};

@@ -3,7 +3,7 @@
 use windrow_calls::{Conflict, Expression, Piece};
 use windrow_core::Name;
 
-use crate::lex::Kind;
+use crate::lex::TokenKind;
 use crate::parse::{Parser, Refusal, SYNTAX};
 use crate::word::{self, Use};
 
@@ -54,11 +54,11 @@ impl Parser<'_> {
             self.column_name()?;
             return Ok(None);
         }
-        if !self.take(Kind::Open) {
+        if !self.take(TokenKind::Open) {
             return Ok(None);
         }
         let elements = self.list(Self::index_element)?;
-        self.expect(Kind::Close)?;
+        self.expect(TokenKind::Close)?;
         let partial = self.word("where");
         if partial {
             self.condition()?;
@@ -69,17 +69,17 @@ impl Parser<'_> {
 
     /// A column, a call or an expression in parentheses.
     fn index_element(&mut self) -> Result<Option<Name>, Refusal> {
-        let column = matches!(self.kind(1), Kind::Comma | Kind::Close);
+        let column = matches!(self.kind(1), TokenKind::Comma | TokenKind::Close);
         if column {
             return self.column_name().map(Some);
         }
-        if self.take(Kind::Open) {
+        if self.take(TokenKind::Open) {
             self.expression()?;
-            self.expect(Kind::Close)?;
+            self.expect(TokenKind::Close)?;
             return Ok(None);
         }
         // A call of a function, not one of the forms that look like one.
-        if self.kind(1) != Kind::Open || self.name_at(0, &[Use::Any, Use::Function]).is_err() {
+        if self.kind(1) != TokenKind::Open || self.name_at(0, &[Use::Any, Use::Function]).is_err() {
             return Err(SYNTAX);
         }
         self.primary()?;
@@ -115,9 +115,9 @@ impl Parser<'_> {
         let is_with = self.is_word(0, "with");
         if is_with {
             self.at += 1;
-            self.expect(Kind::Open)?;
+            self.expect(TokenKind::Open)?;
             self.list(|parser| parser.name_of_version(&mut named))?;
-            self.expect(Kind::Close)?;
+            self.expect(TokenKind::Close)?;
         }
         for (usual, given) in named {
             // A table of that name, or with that alias, is meant by it.
@@ -144,7 +144,7 @@ impl Parser<'_> {
         if self.operator("*") {
             return Ok(());
         }
-        if self.kind(1) == Kind::Dot && self.is_operator(2, "*") {
+        if self.kind(1) == TokenKind::Dot && self.is_operator(2, "*") {
             let qualifier = self.column_name()?;
             self.at += 2;
             return if self.qualifiers.contains(&qualifier) {
@@ -155,8 +155,8 @@ impl Parser<'_> {
         }
         self.expression()?;
         let bare = match self.kind(0) {
-            Kind::Quoted => true,
-            Kind::Word => self.name_at(0, &[Use::Any]).is_ok() && !needs_as(self.slice(0)),
+            TokenKind::Quoted => true,
+            TokenKind::Word => self.name_at(0, &[Use::Any]).is_ok() && !needs_as(self.slice(0)),
             _ => false,
         };
         if self.word("as") || bare {

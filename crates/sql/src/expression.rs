@@ -1,7 +1,7 @@
 //! Expressions, with the precedence of PostgreSQL's grammar (`a_expr` in `gram.y`). What it takes
 //! is a part of what the server takes, read in the same way; everything else is refused.
 
-use crate::lex::Kind;
+use crate::lex::TokenKind;
 use crate::parse::{Form, Node, Parser, Refusal, SUBQUERY, SYNTAX};
 
 // How tightly operators bind, as the declarations of the grammar order them.
@@ -96,9 +96,9 @@ impl Parser<'_> {
     /// The operator that is next.
     fn behind(&self) -> Result<Option<(u8, Behind)>, Refusal> {
         Ok(match self.kind(0) {
-            Kind::Operator => Some((binding(self.slice(0))?, Behind::Infix)),
-            Kind::Cast => Some((CAST, Behind::Cast)),
-            Kind::Word => self.behind_word(),
+            TokenKind::Operator => Some((binding(self.slice(0))?, Behind::Infix)),
+            TokenKind::Cast => Some((CAST, Behind::Cast)),
+            TokenKind::Word => self.behind_word(),
             _ => None,
         })
     }
@@ -136,7 +136,7 @@ impl Parser<'_> {
             Behind::And => return Ok((self.conjunction(left)?, false)),
             Behind::Infix => {
                 let quantified = ["any", "some", "all"].iter().any(|q| self.is_word(1, q));
-                if quantified && self.kind(0) == Kind::Operator {
+                if quantified && self.kind(0) == TokenKind::Operator {
                     let equal = self.is_operator(0, "=") && !self.is_word(1, "all");
                     let (right, only) = self.quantified()?;
                     columns |= right;
@@ -236,10 +236,10 @@ impl Parser<'_> {
     /// `ARRAY[element]`.
     fn quantified(&mut self) -> Result<(bool, Option<Node>), Refusal> {
         self.at += 2;
-        self.expect(Kind::Open)?;
+        self.expect(TokenKind::Open)?;
         let array = self.expression()?;
         let only = self.only_element(&array)?;
-        self.expect(Kind::Close)?;
+        self.expect(TokenKind::Close)?;
         Ok((array.columns, only))
     }
 
@@ -248,13 +248,13 @@ impl Parser<'_> {
     fn only_element(&mut self, array: &Node) -> Result<Option<Node>, Refusal> {
         let end = self.at;
         self.at = array.from;
-        let is_array = self.is_word(0, "array") && self.kind(1) == Kind::OpenBracket;
-        let has_type = !self.kind(2).is_string() && self.kind(2) != Kind::Open;
+        let is_array = self.is_word(0, "array") && self.kind(1) == TokenKind::OpenBracket;
+        let has_type = !self.kind(2).is_string() && self.kind(2) != TokenKind::Open;
         let mut only = None;
         if is_array && has_type && !self.is_word(2, "null") {
             self.at += 2;
             let element = match self.kind(0) {
-                Kind::OpenBracket | Kind::CloseBracket => None,
+                TokenKind::OpenBracket | TokenKind::CloseBracket => None,
                 _ => Some(self.expression()?),
             };
             only = element.filter(|node| node.to + 1 == end);
@@ -265,9 +265,9 @@ impl Parser<'_> {
 
     /// Reads `(first, second, ..)`.
     fn parenthesized_list(&mut self) -> Result<Vec<Node>, Refusal> {
-        self.expect(Kind::Open)?;
+        self.expect(TokenKind::Open)?;
         let all = self.list(Self::expression)?;
-        self.expect(Kind::Close)?;
+        self.expect(TokenKind::Close)?;
         Ok(all)
     }
 
@@ -322,7 +322,7 @@ impl Parser<'_> {
     /// Parses `(expression)` or `(first, second, ..)`.
     pub(crate) fn parenthesis(&mut self) -> Result<Node, Refusal> {
         let from = self.at;
-        self.expect(Kind::Open)?;
+        self.expect(TokenKind::Open)?;
         if ["select", "with", "values", "table"]
             .iter()
             .any(|word| self.is_word(0, word))
@@ -330,8 +330,8 @@ impl Parser<'_> {
             return Err(SUBQUERY);
         }
         let mut all = self.list(Self::expression)?;
-        self.expect(Kind::Close)?;
-        if matches!(self.kind(0), Kind::Dot | Kind::OpenBracket) {
+        self.expect(TokenKind::Close)?;
+        if matches!(self.kind(0), TokenKind::Dot | TokenKind::OpenBracket) {
             return Err(SYNTAX);
         }
         let (to, columns) = (self.at, all.iter().any(|node| node.columns));

@@ -1,7 +1,7 @@
 //! Literals whose meaning depends on when they are read: a statement that is prepared reads them
 //! once, and means that moment for as long as it is kept.
 
-use crate::lex::{Kind, Token};
+use crate::lex::{Token, TokenKind};
 use crate::parse::Tokens;
 
 /// Words that the input functions of times read as a moment (`datetktbl` of
@@ -48,11 +48,11 @@ pub(crate) fn is_frozen(text: &str, tokens: &[Token]) -> bool {
     let slice = |token: &Token| text.get(token.start..token.end).unwrap_or_default();
     tokens.iter().any(|token| match token.kind {
         // An escape may spell a letter.
-        Kind::Escape | Kind::Special => {
+        TokenKind::Escape | TokenKind::Special => {
             slice(token).contains('\\') || is_moment(inside(slice(token)))
         }
-        Kind::Text | Kind::Dollar => is_moment(inside(slice(token))),
-        Kind::Word => NAMES
+        TokenKind::Text | TokenKind::Dollar => is_moment(inside(slice(token))),
+        TokenKind::Word => NAMES
             .iter()
             .any(|name| name.eq_ignore_ascii_case(slice(token))),
         _ => false,

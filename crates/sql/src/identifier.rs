@@ -1,7 +1,7 @@
 //! Identifiers as the server reads them: folded, quoted, or with letters by their numbers
 //! (`U&"d\0061ta"`). `steps` asks for them.
 
-use crate::lex::Kind;
+use crate::lex::TokenKind;
 use crate::words::Words;
 
 /// An identifier, folded, and the place of its last token. The server cuts it to 63 bytes, between
@@ -12,9 +12,9 @@ pub(crate) fn identifier(words: Words<'_>, at: usize) -> Option<(String, usize)>
         Some(inside.replace("\"\"", "\""))
     };
     let (name, last) = match words.kind(at) {
-        Kind::Word => (words.slice(at).to_ascii_lowercase(), at),
-        Kind::Quoted => (quoted(words.slice(at))?, at),
-        Kind::Special => {
+        TokenKind::Word => (words.slice(at).to_ascii_lowercase(), at),
+        TokenKind::Quoted => (quoted(words.slice(at))?, at),
+        TokenKind::Special => {
             let (escape, last) = match words.is(at + 1, "uescape") {
                 true => (escape_letter(words.slice(at + 2))?, at + 2),
                 false => ('\\', at),

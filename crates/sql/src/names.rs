@@ -6,7 +6,7 @@
 //! has asked for all that the text can mean.
 
 use crate::kinds::{self, Property};
-use crate::lex::{Kind, Token};
+use crate::lex::{Token, TokenKind};
 use crate::parse::Tokens;
 use crate::word::{self, Use};
 use crate::words::Words;
@@ -154,14 +154,14 @@ fn collect(text: &str, standard: bool, names: &mut Names) -> Option<bool> {
     let (mut begin, mut first, mut runs, mut changes) = (0, true, true, false);
     for (at, token) in list.iter().enumerate() {
         let slice = text.get(token.start..token.end)?;
-        let called = list.get(at + 1).map(|next| next.kind) == Some(Kind::Open);
+        let called = list.get(at + 1).map(|next| next.kind) == Some(TokenKind::Open);
         match token.kind {
-            Kind::Odd => return None,
+            TokenKind::Odd => return None,
             // U&"..." spells a name by its code points.
-            Kind::Special if slice.ends_with('"') => return None,
-            Kind::Quoted => names.add(word::unquote(slice)?, called, runs),
-            Kind::Word => {
-                let behind_dot = at > 0 && list.get(at - 1)?.kind == Kind::Dot;
+            TokenKind::Special if slice.ends_with('"') => return None,
+            TokenKind::Quoted => names.add(word::unquote(slice)?, called, runs),
+            TokenKind::Word => {
+                let behind_dot = at > 0 && list.get(at - 1)?.kind == TokenKind::Dot;
                 let words = Words::new(text, list.get(at..).unwrap_or_default());
                 if first {
                     begin = at;
@@ -186,10 +186,10 @@ fn collect(text: &str, standard: bool, names: &mut Names) -> Option<bool> {
                 }
                 names.local.extend(local.map(String::into_boxed_str));
             }
-            Kind::Operator => names.operators.push(slice.into()),
+            TokenKind::Operator => names.operators.push(slice.into()),
             _ => {}
         }
-        first = token.kind == Kind::Semicolon || (first && token.kind == Kind::Open);
+        first = token.kind == TokenKind::Semicolon || (first && token.kind == TokenKind::Open);
     }
     Some(tokens.backslash)
 }
@@ -213,7 +213,7 @@ fn may_change_catalog(words: Words<'_>) -> bool {
 fn may_use_defaults(words: Words<'_>) -> bool {
     let words = words.first_statement();
     let fills = words.has("insert") || words.has("merge");
-    let copies = words.is(0, "copy") && words.kind(1) != Kind::Open && words.has("from");
+    let copies = words.is(0, "copy") && words.kind(1) != TokenKind::Open && words.has("from");
     let resets = words.has("update") && words.has("default");
     let adds = words.is(0, "alter") && words.any(1, &["table", "foreign", "materialized"]);
     let runs_a_script = words.is(0, "create") && words.is(1, "extension");

@@ -3,7 +3,7 @@
 use windrow_calls::{Expression, Piece};
 use windrow_core::{Name, TableName};
 
-use crate::lex::{Broken, Kind, Lexer, Token};
+use crate::lex::{Broken, Lexer, Token, TokenKind};
 use crate::string;
 use crate::word::{self, Use};
 
@@ -21,7 +21,7 @@ pub(crate) const DEPTH: Refusal = "nested too deeply";
 /// The largest depth of nested expressions.
 const MAX_DEPTH: u8 = 48;
 
-/// All tokens of a text, without [`Kind::End`].
+/// All tokens of a text, without [`TokenKind::End`].
 pub(crate) struct Tokens {
     pub(crate) list: Vec<Token>,
     /// A plain string holds a backslash.
@@ -36,16 +36,18 @@ impl Tokens {
         let mut list: Vec<Token> = Vec::with_capacity(text.len() / 4 + 4);
         loop {
             let mut token = lexer.token()?;
-            if token.kind == Kind::End {
+            if token.kind == TokenKind::End {
                 let backslash = lexer.backslash;
                 return Ok(Self { list, backslash });
             }
-            if token.kind == Kind::Text && list.last().is_some_and(|last| last.kind.is_string()) {
+            if token.kind == TokenKind::Text
+                && list.last().is_some_and(|last| last.kind.is_string())
+            {
                 return Err(Broken);
             }
             let literal = text.get(token.start..token.end).unwrap_or_default();
-            if token.kind == Kind::Escape && !string::is_plain_escape(literal) {
-                token.kind = Kind::Special;
+            if token.kind == TokenKind::Escape && !string::is_plain_escape(literal) {
+                token.kind = TokenKind::Special;
             }
             list.push(token);
         }
@@ -102,10 +104,10 @@ impl<'a> Parser<'a> {
     }
 
     /// The kind of a token ahead.
-    pub(crate) fn kind(&self, ahead: usize) -> Kind {
+    pub(crate) fn kind(&self, ahead: usize) -> TokenKind {
         self.tokens
             .get(self.at + ahead)
-            .map_or(Kind::End, |t| t.kind)
+            .map_or(TokenKind::End, |t| t.kind)
     }
 
     pub(crate) fn slice(&self, ahead: usize) -> &'a str {
@@ -117,11 +119,11 @@ impl<'a> Parser<'a> {
 
     /// Returns true if the token at this distance is the keyword.
     pub(crate) fn is_word(&self, ahead: usize, word: &str) -> bool {
-        self.kind(ahead) == Kind::Word && self.slice(ahead).eq_ignore_ascii_case(word)
+        self.kind(ahead) == TokenKind::Word && self.slice(ahead).eq_ignore_ascii_case(word)
     }
 
     pub(crate) fn is_operator(&self, ahead: usize, operator: &str) -> bool {
-        self.kind(ahead) == Kind::Operator && self.slice(ahead) == operator
+        self.kind(ahead) == TokenKind::Operator && self.slice(ahead) == operator
     }
 
     /// Takes a keyword if it is next.
@@ -148,13 +150,13 @@ impl<'a> Parser<'a> {
     }
 
     /// Takes a token if it is next.
-    pub(crate) fn take(&mut self, kind: Kind) -> bool {
+    pub(crate) fn take(&mut self, kind: TokenKind) -> bool {
         let is = self.kind(0) == kind;
         self.at += usize::from(is);
         is
     }
 
-    pub(crate) fn expect(&mut self, kind: Kind) -> Result<(), Refusal> {
+    pub(crate) fn expect(&mut self, kind: TokenKind) -> Result<(), Refusal> {
         if self.take(kind) { Ok(()) } else { Err(SYNTAX) }
     }
 
@@ -184,7 +186,7 @@ impl<'a> Parser<'a> {
         mut one: impl FnMut(&mut Self) -> Result<T, Refusal>,
     ) -> Result<Vec<T>, Refusal> {
         let mut all = vec![one(self)?];
-        while self.take(Kind::Comma) {
+        while self.take(TokenKind::Comma) {
             all.push(one(self)?);
         }
         Ok(all)
@@ -194,10 +196,10 @@ impl<'a> Parser<'a> {
     pub(crate) fn name_at(&self, ahead: usize, allowed: &[Use]) -> Result<Name, Refusal> {
         let slice = self.slice(ahead);
         match self.kind(ahead) {
-            Kind::Word if allowed.contains(&word::usage(slice)) => {
+            TokenKind::Word if allowed.contains(&word::usage(slice)) => {
                 word::fold(slice).map(Name::from).ok_or(NAME)
             }
-            Kind::Quoted => word::unquote(slice).map(Name::from).ok_or(NAME),
+            TokenKind::Quoted => word::unquote(slice).map(Name::from).ok_or(NAME),
             _ => Err(SYNTAX),
         }
     }
@@ -219,7 +221,7 @@ impl<'a> Parser<'a> {
     /// Parses `table` or `schema.table`.
     pub(crate) fn table_name(&mut self) -> Result<TableName, Refusal> {
         let first = self.column_name()?;
-        if !self.take(Kind::Dot) {
+        if !self.take(TokenKind::Dot) {
             return Ok(TableName::bare(first));
         }
         let table = self.label()?;
@@ -254,7 +256,7 @@ impl<'a> Parser<'a> {
             return Ok(());
         };
         let mut start = first.start;
-        for token in tokens.iter().filter(|t| t.kind == Kind::Parameter) {
+        for token in tokens.iter().filter(|t| t.kind == TokenKind::Parameter) {
             self.push_text(start, token.start, pieces);
             pieces.push(Piece::Parameter(self.parameter(*token)?));
             start = token.end;

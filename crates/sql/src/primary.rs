@@ -3,7 +3,7 @@
 
 use windrow_core::TableName;
 
-use crate::lex::Kind;
+use crate::lex::TokenKind;
 use crate::parse::{Form, Node, Parser, Refusal, SUBQUERY, SYNTAX};
 use crate::word::{Use, listed};
 
@@ -53,41 +53,41 @@ impl Parser<'_> {
     pub(crate) fn primary(&mut self) -> Result<Node, Refusal> {
         let from = self.at;
         match self.kind(0) {
-            Kind::Open => self.parenthesis(),
-            Kind::Parameter => {
+            TokenKind::Open => self.parenthesis(),
+            TokenKind::Parameter => {
                 self.at += 1;
-                if matches!(self.kind(0), Kind::Dot | Kind::OpenBracket) {
+                if matches!(self.kind(0), TokenKind::Dot | TokenKind::OpenBracket) {
                     return Err(SYNTAX);
                 }
                 Ok(self.node(from, false))
             }
-            Kind::Text
-            | Kind::Escape
-            | Kind::Dollar
-            | Kind::Bits
-            | Kind::Integer
-            | Kind::Decimal => {
+            TokenKind::Text
+            | TokenKind::Escape
+            | TokenKind::Dollar
+            | TokenKind::Bits
+            | TokenKind::Integer
+            | TokenKind::Decimal => {
                 self.at += 1;
                 Ok(self.node(from, false))
             }
-            Kind::Quoted => self.named(),
-            Kind::Word => self.keyword(),
+            TokenKind::Quoted => self.named(),
+            TokenKind::Word => self.keyword(),
             _ => Err(SYNTAX),
         }
     }
 
     fn keyword(&mut self) -> Result<Node, Refusal> {
         let (from, word) = (self.at, self.slice(0));
-        let call = self.kind(1) == Kind::Open && !listed(TIMES, word);
+        let call = self.kind(1) == TokenKind::Open && !listed(TIMES, word);
         if listed(VALUES, word) && !call {
             self.at += 1;
-            if listed(TIMES, word) && self.take(Kind::Open) {
-                self.expect(Kind::Integer)?;
-                self.expect(Kind::Close)?;
+            if listed(TIMES, word) && self.take(TokenKind::Open) {
+                self.expect(TokenKind::Integer)?;
+                self.expect(TokenKind::Close)?;
             }
             return Ok(self.node(from, false));
         }
-        if listed(PLAIN, word) && self.kind(1) == Kind::Open {
+        if listed(PLAIN, word) && self.kind(1) == TokenKind::Open {
             self.at += 1;
             let columns = self.arguments()?;
             return Ok(self.node(from, columns));
@@ -95,22 +95,22 @@ impl Parser<'_> {
         let lower = word.to_ascii_lowercase();
         let columns = match (lower.as_str(), self.kind(1)) {
             ("case", _) => self.case()?,
-            ("cast", Kind::Open) => self.cast()?,
-            ("extract", Kind::Open) => self.extract()?,
-            ("nullif", Kind::Open) => self.nullif()?,
-            ("position", Kind::Open) => self.position()?,
-            ("substring", Kind::Open) => self.substring()?,
-            ("trim", Kind::Open) => self.trim()?,
-            ("array", Kind::OpenBracket) => {
+            ("cast", TokenKind::Open) => self.cast()?,
+            ("extract", TokenKind::Open) => self.extract()?,
+            ("nullif", TokenKind::Open) => self.nullif()?,
+            ("position", TokenKind::Open) => self.position()?,
+            ("substring", TokenKind::Open) => self.substring()?,
+            ("trim", TokenKind::Open) => self.trim()?,
+            ("array", TokenKind::OpenBracket) => {
                 self.at += 1;
                 self.array()?
             }
-            ("row", Kind::Open) => {
+            ("row", TokenKind::Open) => {
                 self.at += 1;
                 self.arguments()?
             }
-            ("exists", Kind::Open) | ("select", _) => return Err(SUBQUERY),
-            ("array", Kind::Open) => return Err(SUBQUERY),
+            ("exists", TokenKind::Open) | ("select", _) => return Err(SUBQUERY),
+            ("array", TokenKind::Open) => return Err(SUBQUERY),
             ("default", _) => return Err("DEFAULT inside of an expression"),
             _ => return self.named(),
         };
@@ -119,9 +119,9 @@ impl Parser<'_> {
 
     /// `(first, second, ..)`; gives whether columns are named.
     fn arguments(&mut self) -> Result<bool, Refusal> {
-        self.expect(Kind::Open)?;
+        self.expect(TokenKind::Open)?;
         let all = self.list(Self::expression)?;
-        self.expect(Kind::Close)?;
+        self.expect(TokenKind::Close)?;
         Ok(all.iter().any(|node| node.columns))
     }
 
@@ -152,31 +152,31 @@ impl Parser<'_> {
         let columns = self.expression()?.columns;
         self.expect_word("as")?;
         self.type_name()?;
-        self.expect(Kind::Close)?;
+        self.expect(TokenKind::Close)?;
         Ok(columns)
     }
 
     fn extract(&mut self) -> Result<bool, Refusal> {
         self.at += 2;
-        if !matches!(self.kind(0), Kind::Text | Kind::Escape) {
+        if !matches!(self.kind(0), TokenKind::Text | TokenKind::Escape) {
             // The grammar takes no keyword but those six that are fields of an interval.
-            if self.kind(0) != Kind::Word || !listed(FIELDS, self.slice(0)) {
+            if self.kind(0) != TokenKind::Word || !listed(FIELDS, self.slice(0)) {
                 return Err(SYNTAX);
             }
         }
         self.at += 1;
         self.expect_word("from")?;
         let columns = self.expression()?.columns;
-        self.expect(Kind::Close)?;
+        self.expect(TokenKind::Close)?;
         Ok(columns)
     }
 
     fn nullif(&mut self) -> Result<bool, Refusal> {
         self.at += 2;
         let value = self.expression()?.columns;
-        self.expect(Kind::Comma)?;
+        self.expect(TokenKind::Comma)?;
         let null = self.expression()?.columns;
-        self.expect(Kind::Close)?;
+        self.expect(TokenKind::Close)?;
         Ok(value || null)
     }
 
@@ -185,7 +185,7 @@ impl Parser<'_> {
         let part = self.narrow_operand()?.columns;
         self.expect_word("in")?;
         let whole = self.narrow_operand()?.columns;
-        self.expect(Kind::Close)?;
+        self.expect(TokenKind::Close)?;
         Ok(part || whole)
     }
 
@@ -201,11 +201,11 @@ impl Parser<'_> {
         } else {
             // With commas it is a call like any other, found by its name.
             self.note_function(TableName::bare("substring"));
-            while self.take(Kind::Comma) {
+            while self.take(TokenKind::Comma) {
                 columns |= self.expression()?.columns;
             }
         }
-        self.expect(Kind::Close)?;
+        self.expect(TokenKind::Close)?;
         Ok(columns)
     }
 
@@ -221,17 +221,17 @@ impl Parser<'_> {
         if self.word("from") {
             columns |= self.expression()?.columns;
         }
-        self.expect(Kind::Close)?;
+        self.expect(TokenKind::Close)?;
         Ok(columns)
     }
 
     /// `[a, b]` behind ARRAY, or inside of such a bracket.
     fn array(&mut self) -> Result<bool, Refusal> {
-        self.expect(Kind::OpenBracket)?;
-        if self.take(Kind::CloseBracket) {
+        self.expect(TokenKind::OpenBracket)?;
+        if self.take(TokenKind::CloseBracket) {
             return Ok(false);
         }
-        let deep = self.kind(0) == Kind::OpenBracket;
+        let deep = self.kind(0) == TokenKind::OpenBracket;
         let all = self.list(|parser| {
             if deep {
                 parser.nested(Self::array)
@@ -239,8 +239,8 @@ impl Parser<'_> {
                 Ok(parser.expression()?.columns)
             }
         })?;
-        self.expect(Kind::CloseBracket)?;
-        if self.kind(0) == Kind::OpenBracket {
+        self.expect(TokenKind::CloseBracket)?;
+        if self.kind(0) == TokenKind::OpenBracket {
             return Err(SYNTAX);
         }
         Ok(all.contains(&true))
@@ -252,9 +252,9 @@ impl Parser<'_> {
         if let Some(node) = self.typed_constant()? {
             return Ok(node);
         }
-        let qualified = self.kind(1) == Kind::Dot;
+        let qualified = self.kind(1) == TokenKind::Dot;
         let name_end = if qualified { 3 } else { 1 };
-        if self.kind(name_end) == Kind::Open {
+        if self.kind(name_end) == TokenKind::Open {
             return self.call(name_end);
         }
         let column = if qualified {
@@ -267,12 +267,12 @@ impl Parser<'_> {
             return Err(SYSTEM_COLUMN);
         }
         match self.kind(0) {
-            Kind::Dot | Kind::Open => return Err(SYNTAX),
-            Kind::OpenBracket => {
+            TokenKind::Dot | TokenKind::Open => return Err(SYNTAX),
+            TokenKind::OpenBracket => {
                 self.at += 1;
                 self.expression()?;
-                self.expect(Kind::CloseBracket)?;
-                if matches!(self.kind(0), Kind::OpenBracket | Kind::Dot) {
+                self.expect(TokenKind::CloseBracket)?;
+                if matches!(self.kind(0), TokenKind::OpenBracket | TokenKind::Dot) {
                     return Err(SYNTAX);
                 }
                 return Ok(self.node(from, true));
@@ -289,7 +289,7 @@ impl Parser<'_> {
 
     /// Parses the qualifier of a column: `table.` or `schema.table.`.
     fn qualifier(&mut self) -> Result<(), Refusal> {
-        let is_ours = if self.kind(3) == Kind::Dot {
+        let is_ours = if self.kind(3) == TokenKind::Dot {
             let relation = Some(self.table_name()?);
             self.relation == relation
         } else {
@@ -315,7 +315,7 @@ impl Parser<'_> {
             TableName::bare(self.name_at(0, &uses)?)
         };
         self.at += name_end;
-        let empty = self.kind(1) == Kind::Close;
+        let empty = self.kind(1) == TokenKind::Close;
         let columns = if empty {
             self.at += 2;
             false

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::effect;
 use crate::frozen::is_frozen;
-use crate::lex::{Kind, Token};
+use crate::lex::{Token, TokenKind};
 use crate::parse::{Tokens, UNCLEAR};
 use crate::reading::{Apart, Effect, MAX_TEXT, Reading};
 use crate::words::Words;
@@ -118,11 +118,11 @@ pub(crate) fn statements(tokens: &[Token]) -> impl Iterator<Item = &[Token]> {
     tokens
         .split(move |token| {
             match token.kind {
-                Kind::Open => depth += 1,
-                Kind::Close => depth = depth.saturating_sub(1),
+                TokenKind::Open => depth += 1,
+                TokenKind::Close => depth = depth.saturating_sub(1),
                 _ => {}
             }
-            depth == 0 && token.kind == Kind::Semicolon
+            depth == 0 && token.kind == TokenKind::Semicolon
         })
         .filter(|statement| !statement.is_empty())
 }

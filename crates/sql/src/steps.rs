@@ -7,7 +7,7 @@ use std::ops::Range;
 
 use crate::identifier::identifier;
 use crate::kinds::{self, Property};
-use crate::lex::{Kind, Token};
+use crate::lex::{Token, TokenKind};
 use crate::parse::Tokens;
 use crate::read::statements;
 use crate::word::MAX_NAME;
@@ -136,7 +136,7 @@ fn commits(words: Words<'_>) -> Commits {
     let has = |property| kinds::has(&first, property);
     match () {
         () if has(Property::Private) => Commits::Nothing,
-        () if words.kind(0) == Kind::Open => Commits::AtSync,
+        () if words.kind(0) == TokenKind::Open => Commits::AtSync,
         () if has(Property::Queries) || has(Property::WithSync) => Commits::AtSync,
         () => Commits::AtOnce,
     }
@@ -164,8 +164,8 @@ fn named(words: Words<'_>) -> Option<StatementName> {
 /// The place of EXECUTE in EXPLAIN of it.
 fn behind_explain(words: Words<'_>) -> Option<usize> {
     let mut at = 1;
-    if words.kind(1) == Kind::Open {
-        at = 1 + (1..words.len()).find(|at| words.kind(*at) == Kind::Close)?;
+    if words.kind(1) == TokenKind::Open {
+        at = 1 + (1..words.len()).find(|at| words.kind(*at) == TokenKind::Close)?;
     }
     while words.any(at, &["analyze", "analyse", "verbose"]) {
         at += 1;

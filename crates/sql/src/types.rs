@@ -1,6 +1,6 @@
 //! Names of types, and constants that begin with one.
 
-use crate::lex::Kind;
+use crate::lex::TokenKind;
 use crate::parse::{Node, Parser, Refusal, SYNTAX};
 use crate::word::{self, Use, listed};
 
@@ -8,7 +8,12 @@ impl Parser<'_> {
     /// `date '2020-01-01'`: a string right behind the name of a type.
     pub(crate) fn typed_constant(&mut self) -> Result<Option<Node>, Refusal> {
         let from = self.at;
-        let string = |kind| matches!(kind, Kind::Text | Kind::Escape | Kind::Dollar);
+        let string = |kind| {
+            matches!(
+                kind,
+                TokenKind::Text | TokenKind::Escape | TokenKind::Dollar
+            )
+        };
         let word = self.slice(0);
         if self.is_word(0, "time") || self.is_word(0, "timestamp") {
             // Without a string behind it, it is a column that has the name of a type.
@@ -23,7 +28,7 @@ impl Parser<'_> {
                 return Ok(None);
             }
         } else if string(self.kind(1)) {
-            if self.kind(0) == Kind::Word && !is_type_word(word) {
+            if self.kind(0) == TokenKind::Word && !is_type_word(word) {
                 return Err(SYNTAX);
             }
             self.at += 2;
@@ -39,10 +44,10 @@ impl Parser<'_> {
     /// A name that may have a schema.
     pub(crate) fn any_name(&mut self) -> Result<(), Refusal> {
         self.column_name()?;
-        if self.take(Kind::Dot) {
+        if self.take(TokenKind::Dot) {
             self.label()?;
         }
-        if self.kind(0) == Kind::Dot {
+        if self.kind(0) == TokenKind::Dot {
             Err(SYNTAX)
         } else {
             Ok(())
@@ -52,11 +57,11 @@ impl Parser<'_> {
     /// The name of a type behind `::` or AS.
     pub(crate) fn type_name(&mut self) -> Result<(), Refusal> {
         let word = self.slice(0);
-        if self.kind(0) == Kind::Word && !is_type_word(word) {
+        if self.kind(0) == TokenKind::Word && !is_type_word(word) {
             return Err(SYNTAX);
         }
         let lower = word.to_ascii_lowercase();
-        if self.kind(1) == Kind::Dot {
+        if self.kind(1) == TokenKind::Dot {
             self.name_at(0, &[Use::Any, Use::Function])?;
             self.at += 2;
             self.label()?;
@@ -73,7 +78,7 @@ impl Parser<'_> {
                     self.modifiers(1)?;
                     self.time_zone();
                 }
-                "interval" if self.kind(0) == Kind::Open => self.modifiers(1)?,
+                "interval" if self.kind(0) == TokenKind::Open => self.modifiers(1)?,
                 "interval" => self.interval_fields(),
                 "int" | "integer" | "smallint" | "bigint" | "real" | "boolean" | "json" => {}
                 "float" | "varchar" => self.modifiers(1)?,
@@ -90,7 +95,7 @@ impl Parser<'_> {
 
     /// `(10, 2)`, at most so many numbers.
     fn modifiers(&mut self, most: usize) -> Result<(), Refusal> {
-        if !self.take(Kind::Open) {
+        if !self.take(TokenKind::Open) {
             return Ok(());
         }
         let all = self.list(|parser| {
@@ -98,9 +103,9 @@ impl Parser<'_> {
             if most > 1 {
                 parser.operator("-");
             }
-            parser.expect(Kind::Integer)
+            parser.expect(TokenKind::Integer)
         })?;
-        self.expect(Kind::Close)?;
+        self.expect(TokenKind::Close)?;
         if all.len() > most {
             Err(SYNTAX)
         } else {
@@ -110,15 +115,15 @@ impl Parser<'_> {
 
     fn dimensions(&mut self) -> Result<(), Refusal> {
         if self.word("array") {
-            if self.take(Kind::OpenBracket) {
-                self.expect(Kind::Integer)?;
-                self.expect(Kind::CloseBracket)?;
+            if self.take(TokenKind::OpenBracket) {
+                self.expect(TokenKind::Integer)?;
+                self.expect(TokenKind::CloseBracket)?;
             }
             return Ok(());
         }
-        while self.take(Kind::OpenBracket) {
-            self.take(Kind::Integer);
-            self.expect(Kind::CloseBracket)?;
+        while self.take(TokenKind::OpenBracket) {
+            self.take(TokenKind::Integer);
+            self.expect(TokenKind::CloseBracket)?;
         }
         if self.is_operator(0, "%") && self.is_word(1, "type") {
             return Err(SYNTAX);

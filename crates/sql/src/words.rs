@@ -1,6 +1,6 @@
 //! The tokens of one statement, and what every reader of them asks.
 
-use crate::lex::{Kind, Token};
+use crate::lex::{Token, TokenKind};
 use crate::word;
 
 /// The tokens of one statement.
@@ -19,8 +19,8 @@ impl<'a> Words<'a> {
         self.tokens.len()
     }
 
-    pub(crate) fn kind(self, at: usize) -> Kind {
-        self.tokens.get(at).map_or(Kind::End, |t| t.kind)
+    pub(crate) fn kind(self, at: usize) -> TokenKind {
+        self.tokens.get(at).map_or(TokenKind::End, |t| t.kind)
     }
 
     pub(crate) fn slice(self, at: usize) -> &'a str {
@@ -32,7 +32,7 @@ impl<'a> Words<'a> {
 
     /// Returns true if the token is this keyword.
     pub(crate) fn is(self, at: usize, word: &str) -> bool {
-        self.kind(at) == Kind::Word && self.slice(at).eq_ignore_ascii_case(word)
+        self.kind(at) == TokenKind::Word && self.slice(at).eq_ignore_ascii_case(word)
     }
 
     pub(crate) fn any(self, at: usize, words: &[&str]) -> bool {
@@ -63,7 +63,7 @@ impl<'a> Words<'a> {
 
     /// Returns the tokens before the first semicolon.
     pub(crate) fn first_statement(self) -> Self {
-        let end = (0..self.len()).find(|at| self.kind(*at) == Kind::Semicolon);
+        let end = (0..self.len()).find(|at| self.kind(*at) == TokenKind::Semicolon);
         self.between(0, end.unwrap_or(self.len()))
     }
 
@@ -73,15 +73,15 @@ impl<'a> Words<'a> {
         if at == 0 || !self.any(at - 1, &["insert", "merge"]) {
             return false;
         }
-        if at == 1 || self.kind(at - 2) == Kind::Open || self.is(0, "explain") {
+        if at == 1 || self.kind(at - 2) == TokenKind::Open || self.is(0, "explain") {
             return true;
         }
         // After WITH, the statement itself stands outside of all parentheses.
         let mut depth = 0_usize;
         for before in 0..at {
             match self.kind(before) {
-                Kind::Open => depth += 1,
-                Kind::Close => depth = depth.saturating_sub(1),
+                TokenKind::Open => depth += 1,
+                TokenKind::Close => depth = depth.saturating_sub(1),
                 _ if depth == 0 && self.any(before, &["select", "values", "table"]) => {
                     return false;
                 }
@@ -93,7 +93,7 @@ impl<'a> Words<'a> {
 
     /// The tokens before the first semicolon at the end.
     pub(crate) fn without_end(self) -> Self {
-        let last = (0..self.len()).rfind(|at| self.kind(*at) != Kind::Semicolon);
+        let last = (0..self.len()).rfind(|at| self.kind(*at) != TokenKind::Semicolon);
         self.between(0, last.map_or(0, |last| last + 1))
     }
 
@@ -108,13 +108,13 @@ impl<'a> Words<'a> {
     /// built-in: by its schema, or by having none.
     pub(crate) fn only_call(self) -> Option<Call<'a>> {
         let qualified =
-            self.identifier(1).as_deref() == Some("pg_catalog") && self.kind(2) == Kind::Dot;
+            self.identifier(1).as_deref() == Some("pg_catalog") && self.kind(2) == TokenKind::Dot;
         let at = if qualified { 3 } else { 1 };
         let function = self.identifier(at)?;
         let last = self.len().checked_sub(1).filter(|last| *last > at + 1)?;
         let is_call = self.is(0, "select")
-            && self.kind(at + 1) == Kind::Open
-            && self.kind(last) == Kind::Close;
+            && self.kind(at + 1) == TokenKind::Open
+            && self.kind(last) == TokenKind::Close;
         is_call.then(|| Call {
             function,
             arguments: self.between(at + 2, last),
@@ -124,15 +124,15 @@ impl<'a> Words<'a> {
     /// Returns the value of a plain text literal.
     pub(crate) fn text(self, at: usize) -> Option<String> {
         let inside = self.slice(at).strip_prefix('\'')?.strip_suffix('\'')?;
-        let is_text = self.kind(at) == Kind::Text && !inside.contains('\\');
+        let is_text = self.kind(at) == TokenKind::Text && !inside.contains('\\');
         is_text.then(|| inside.replace("''", "'"))
     }
 
     /// The identifier, folded, if it is one.
     pub(crate) fn identifier(self, at: usize) -> Option<String> {
         match self.kind(at) {
-            Kind::Word => word::fold(self.slice(at)),
-            Kind::Quoted => word::unquote(self.slice(at)),
+            TokenKind::Word => word::fold(self.slice(at)),
+            TokenKind::Quoted => word::unquote(self.slice(at)),
             _ => None,
         }
     }

@@ -3,7 +3,7 @@
 use windrow_calls::{Expression, ParsedStatement, Piece};
 use windrow_core::{Name, Op, TableName};
 
-use crate::lex::{Kind, Token};
+use crate::lex::{Token, TokenKind};
 use crate::parse::{Form, Node, Parser, Refusal, SUBQUERY, SYNTAX};
 use crate::word::Use;
 
@@ -23,7 +23,7 @@ pub(crate) fn parsed(
         parser.delete(types)
     }?;
     match parser.kind(0) {
-        Kind::End => Ok(ParsedStatement {
+        TokenKind::End => Ok(ParsedStatement {
             functions: parser.functions.into(),
             ..parsed
         }),
@@ -99,13 +99,13 @@ impl Parser<'_> {
     }
 
     fn insert_columns(&mut self) -> Result<Option<Box<[Name]>>, Refusal> {
-        if self.kind(0) != Kind::Open {
+        if self.kind(0) != TokenKind::Open {
             return Ok(None);
         }
         if ["select", "with", "values", "table"]
             .iter()
             .any(|w| self.is_word(1, w))
-            || self.kind(1) == Kind::Open
+            || self.kind(1) == TokenKind::Open
         {
             return Err(INSERT_SELECT);
         }
@@ -114,9 +114,9 @@ impl Parser<'_> {
 
     /// Parses `(a, b)`.
     fn names(&mut self) -> Result<Vec<Name>, Refusal> {
-        self.expect(Kind::Open)?;
+        self.expect(TokenKind::Open)?;
         let names = self.list(Self::target)?;
-        self.expect(Kind::Close)?;
+        self.expect(TokenKind::Close)?;
         Ok(names)
     }
 
@@ -124,7 +124,7 @@ impl Parser<'_> {
     fn target(&mut self) -> Result<Name, Refusal> {
         let name = self.column_name()?;
         match self.kind(0) {
-            Kind::Dot | Kind::OpenBracket => Err("an element or a field as the target"),
+            TokenKind::Dot | TokenKind::OpenBracket => Err("an element or a field as the target"),
             _ => Ok(name),
         }
     }
@@ -147,16 +147,16 @@ impl Parser<'_> {
             return Ok(Vec::new());
         }
         if !self.word("values") {
-            let query = self.kind(0) == Kind::Open
+            let query = self.kind(0) == TokenKind::Open
                 || ["select", "with", "table"]
                     .iter()
                     .any(|w| self.is_word(0, w));
             return Err(if query { INSERT_SELECT } else { SYNTAX });
         }
         self.list(|parser| {
-            parser.expect(Kind::Open)?;
+            parser.expect(TokenKind::Open)?;
             let row = parser.list(Self::value)?;
-            parser.expect(Kind::Close)?;
+            parser.expect(TokenKind::Close)?;
             Ok(row)
         })
     }
@@ -225,7 +225,7 @@ impl Parser<'_> {
         if self.is_operator(0, "*") {
             return Err(INHERITANCE);
         }
-        let bare = matches!(self.kind(0), Kind::Word | Kind::Quoted)
+        let bare = matches!(self.kind(0), TokenKind::Word | TokenKind::Quoted)
             && !self.is_word(0, "set")
             && self.name_at(0, &[Use::Any, Use::Column]).is_ok();
         let alias = if self.word("as") || bare {
@@ -239,7 +239,7 @@ impl Parser<'_> {
 
     /// `column = value`, or `(a, b) = (x, y)`, which says the same as `a = x, b = y`.
     pub(crate) fn assignment(&mut self) -> Result<Vec<(Name, Expression)>, Refusal> {
-        if self.kind(0) != Kind::Open {
+        if self.kind(0) != TokenKind::Open {
             let column = self.target()?;
             self.equals()?;
             return Ok(vec![(column, self.item()?.0)]);
@@ -247,7 +247,7 @@ impl Parser<'_> {
         let columns = self.names()?;
         self.equals()?;
         let row = self.word("row");
-        self.expect(Kind::Open)?;
+        self.expect(TokenKind::Open)?;
         if ["select", "with", "values", "table"]
             .iter()
             .any(|w| self.is_word(0, w))
@@ -255,7 +255,7 @@ impl Parser<'_> {
             return Err(SUBQUERY);
         }
         let values = self.list(|parser| Ok(parser.item()?.0))?;
-        self.expect(Kind::Close)?;
+        self.expect(TokenKind::Close)?;
         if values.len() != columns.len() || (values.len() == 1 && !row) {
             return Err(SYNTAX);
         }

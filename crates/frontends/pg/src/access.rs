@@ -1,5 +1,5 @@
-//! Who may come in: roles that are configured, roles that a database is asked for, or whoever is on
-//! this machine.
+//! Admission: roles that are configured, roles that a database is asked for, and clients on this
+//! machine.
 
 mod lookup;
 
@@ -17,7 +17,7 @@ use crate::cache::Cache;
 use crate::config::{PgConfig, Roles};
 
 /// Of how many roles is kept what the database said last, for times in which it cannot be asked.
-const MOST: usize = 10_000;
+const MAX_ROLES: usize = 10_000;
 
 /// The rules in force.
 pub(crate) struct Access {
@@ -41,7 +41,7 @@ struct User {
     credential: Option<Credential>,
 }
 
-/// How a role is let in.
+/// The proof that a role is asked for.
 pub(crate) enum Way {
     /// Without a proof.
     Trusted,
@@ -50,7 +50,7 @@ pub(crate) enum Way {
         verifier: Verifier,
         /// False: nobody of that name is known, and no proof will do.
         known: bool,
-        /// What lets it into the server, where it is not the proof itself.
+        /// The credential for the server, if the client's own proof does not open the server.
         credential: Option<Credential>,
     },
 }
@@ -69,7 +69,7 @@ impl Access {
         Ok(Self {
             rules: RwLock::new(Arc::new(Rules::of(roles)?)),
             lookup: Lookup::new(config),
-            found: Cache::new(MOST, Duration::ZERO),
+            found: Cache::new(MAX_ROLES, Duration::ZERO),
             secret: rand::rng().random(),
         })
     }
@@ -91,21 +91,21 @@ impl Access {
         Ok(())
     }
 
-    /// True where whoever is on this machine may come in.
+    /// Returns true if clients on this machine are admitted without a proof.
     pub(crate) fn trusts(&self) -> bool {
         self.rules().trusts()
     }
 
-    /// True where a role may use the console. `trusted`: it came in without a proof.
+    /// Returns true if a role may use the console. `trusted`: it came in without a proof.
     pub(crate) fn is_admin(&self, role: &str, trusted: bool) -> bool {
         let rules = self.rules();
         rules.admins.contains(role) || (rules.admins.is_empty() && trusted)
     }
 
-    /// How a role is let in. `local`: over loopback or a UNIX-domain socket.
+    /// Returns the proof that a role is asked for. `local`: over loopback or a UNIX-domain socket.
     ///
     /// # Errors
-    /// It cannot be; or the database that knows cannot be asked.
+    /// The role is refused, or the database that knows cannot be asked.
     pub(crate) async fn way(&self, role: &str, local: bool) -> Result<Way, Fault> {
         let rules = self.rules();
         if rules.trusts() {
@@ -140,8 +140,8 @@ impl Access {
         })
     }
 
-    /// Whether a role that came in with this verifier (`None`: without a proof) would come in with
-    /// it now.
+    /// Returns true if a role that was admitted with this verifier (`None`: without a proof) would
+    /// be admitted with it now.
     pub(crate) async fn still(&self, role: &str, verifier: Option<&Verifier>) -> bool {
         match self.way(role, true).await {
             Ok(Way::Trusted) => true,
@@ -150,13 +150,13 @@ impl Access {
                 known,
                 ..
             }) => known && verifier == Some(&now),
-            // Whoever cannot be asked says nothing.
+            // A database that cannot be asked refuses no role.
             Err(fault) => fault.class != FaultClass::Denied,
         }
     }
 
-    /// What the console shows: how many users are configured, the auth_query, who may use the
-    /// console.
+    /// Returns what the console shows: the number of configured users, the auth_query, the roles
+    /// that may use the console.
     pub(crate) fn summary(&self) -> (usize, String, String) {
         let rules = self.rules();
         let mut admins: Vec<&str> = rules.admins.iter().map(|admin| &**admin).collect();

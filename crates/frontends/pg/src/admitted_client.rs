@@ -14,25 +14,24 @@ use crate::session_info::SessionInfo;
 /// A client whose login was accepted, with all that its session begins with.
 #[derive(Debug)]
 pub(crate) struct AdmittedClient {
-    /// Its connection.
+    /// The client's connection.
     pub(crate) stream: ClientStream,
-    /// What was read from it behind the startup packet.
+    /// Bytes that were read after the startup packet.
     pub(crate) received: BytesMut,
-    /// Who it is.
+    /// The role and the database.
     pub(crate) identity: Identity,
     /// Under which settings it starts.
     pub(crate) settings: Settings,
-    /// What it calls itself.
+    /// The name that the client gives itself.
     pub(crate) application_name: Name,
-    /// What lets it into the server.
+    /// The credential for the server.
     pub(crate) credential: Credential,
     /// Windrow's own settings at the start.
     pub(crate) own: Own,
-    /// What it was told of `standard_conforming_strings` (true: on), which decides how literals
-    /// read.
+    /// True if `standard_conforming_strings` was reported as on, which decides how literals read.
     pub(crate) standard_strings: bool,
-    /// True where it was told that `client_encoding` is UTF8.
+    /// True if `client_encoding` was reported as UTF8.
     pub(crate) utf8: bool,
-    /// How others see it.
+    /// The session as other tasks see it.
     pub(crate) info: Arc<SessionInfo>,
 }

@@ -9,8 +9,8 @@ use windrow_core::{Apart, Name};
 
 use crate::metrics::PgMetrics;
 
-/// The most objects that are told apart.
-const MOST: usize = 1_000;
+/// Objects that are counted separately.
+const MAX_OBJECTS: usize = 1_000;
 
 /// Counts them.
 #[derive(Debug)]
@@ -71,7 +71,7 @@ impl Bypass {
         }
         let mut counts = self.lock();
         let key = (apart.phrase, Name::clone(database), apart.object.clone());
-        let is_full = counts.objects.len() >= MOST;
+        let is_full = counts.objects.len() >= MAX_OBJECTS;
         match counts.objects.get_mut(&key) {
             Some((count, _)) => *count += more,
             None if is_full => {}

@@ -9,11 +9,11 @@ use std::time::Duration;
 use tokio::time::Instant;
 use windrow_core::{Fault, FaultClass};
 
-/// How long a failure is told to others without asking anew: all that wait for it at the same time
-/// are told at once.
+/// The time for which a failure is returned without asking again. All that wait for the answer get
+/// it at once.
 const KEEP_FAILURE: Duration = Duration::from_secs(1);
 
-/// How long an answer is good for while there is no newer one to be had.
+/// The time for which an answer is used while there is no newer one.
 const STALE: Duration = Duration::from_secs(600);
 
 /// Answers by what was asked.
@@ -26,7 +26,7 @@ pub(crate) struct Cache<K, V> {
 
 type Entry<V> = Arc<tokio::sync::Mutex<Known<V>>>;
 
-/// What is known of one question.
+/// The answer to one question.
 #[derive(Debug)]
 struct Known<V> {
     answer: Option<(Instant, V)>,
@@ -34,8 +34,8 @@ struct Known<V> {
 }
 
 impl<K: Eq + Hash + Clone, V: Clone> Cache<K, V> {
-    /// At most `most` answers, asked for anew after `keep`. With a `keep` of nothing an answer is
-    /// only shared by those who asked before it was asked for.
+    /// Returns a cache of at most `most` answers, which are asked for again after `keep`. With a
+    /// `keep` of zero, an answer is only shared by tasks that wanted it before it was asked for.
     pub(crate) fn new(most: usize, keep: Duration) -> Self {
         Self {
             entries: Mutex::default(),
@@ -44,11 +44,11 @@ impl<K: Eq + Hash + Clone, V: Clone> Cache<K, V> {
         }
     }
 
-    /// The answer that is kept, or a new one. While the database cannot be reached, an older answer
-    /// is good enough. `ask` is told whether there is one. Cancel safe.
+    /// Returns the kept answer, or a new one. While the database cannot be reached, an older answer
+    /// is good enough. `ask` gets true if there is one. Cancel safe.
     ///
     /// # Errors
-    /// That of `ask`, which others are told for a moment too.
+    /// That of `ask`, which other tasks get for a moment too.
     pub(crate) async fn get<F: Future<Output = Result<V, Fault>>>(
         &self,
         key: &K,
@@ -105,7 +105,7 @@ impl<K: Eq + Hash + Clone, V: Clone> Cache<K, V> {
             });
         }
         if entries.len() >= self.most {
-            // All are new: any one goes. Whoever waits for it has a handle of his own.
+            // All are new: any one goes. A task that waits for it has a handle of its own.
             let any = entries.keys().next().cloned();
             any.map(|key| entries.remove(&key));
         }
@@ -124,7 +124,7 @@ impl<K: Eq + Hash + Clone, V: Clone> Cache<K, V> {
 }
 
 impl<V: Clone> Known<V> {
-    /// What one is told who has come at that time, without asking.
+    /// Returns the answer for a task that has come at that time, without asking.
     fn fresh(&self, keep: Duration, came: Instant) -> Option<Result<V, Fault>> {
         if let Some((at, fault)) = &self.failure
             && at.elapsed() < KEEP_FAILURE
@@ -186,7 +186,7 @@ mod tests {
             cache.get(&"a", |_| away()).await,
             Err(Fault::unavailable("away"))
         );
-        // Told again without asking.
+        // The failure is returned again without asking.
         assert!(cache.get(&"a", |_| async { Ok(1) }).await.is_err());
         tokio::time::advance(Duration::from_secs(2)).await;
         assert_eq!(cache.get(&"a", |_| async { Ok(1) }).await, Ok(1));

@@ -11,38 +11,39 @@ use std::time::Duration;
 use tokio::time::{Instant, Sleep, sleep};
 use windrow_core::{AnswerRoom, Budget, Fault, FaultClass, Permit};
 
-/// What of a message is read before memory is taken for it, in bytes; shorter ones are counted once
-/// they wait in a lane.
+/// Bytes of a message that are read before memory is taken for it. Shorter messages are counted
+/// once they wait in a lane.
 pub(crate) const FREE: usize = 16 * 1024;
 
-/// How long it is waited while nobody gets any memory, and how long a message may stand still for
-/// which others wait.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// The time for which a task waits while no task gets any memory, and for which a message that
+/// others wait for may stand still.
+const STALL_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// What has to come in that time, in bytes.
+/// Bytes that have to come in that time.
 const STEP: usize = 64 * 1024;
 
-/// How long answers may stand still that take room which others wait for, and how often that is
-/// looked at. Short, for others wait as long: whoever reads at all takes something in that time.
+/// The time for which answers may stand still in memory that others wait for, and the interval of
+/// the checks. Short, because others wait as long: a client that reads at all takes something in
+/// that time.
 const UNREAD: Duration = Duration::from_secs(2);
 const LOOK: Duration = Duration::from_millis(500);
 
-/// How many times over a message may be in memory at once: in the inbox, in what is passed on to
+/// The number of times that a message may be in memory at once: in the inbox, and in the buffer to
 /// the server.
 const RELAYED: usize = 2;
 
 /// The same where it is joined: the text, its values, and both once more in the batch that is sent.
 const JOINED: usize = 4;
 
-/// The part of the memory budget that long messages may hold while they come: half of it, so that
-/// whoever sends short ones is never kept out by those who send long ones slowly. Whoever has some
-/// of it waits for the budget itself, and nobody who holds some of the budget waits for this: so
-/// nobody waits in a circle.
+/// The part of the memory budget that long messages may hold while they come. It is half of the
+/// budget, so that slow clients with long messages never keep out clients with short ones. A task
+/// that holds a part of it waits for the budget itself, and no task that holds budget waits for
+/// this: so no tasks wait in a circle.
 #[derive(Debug)]
 pub(crate) struct LongMessages {
     half: usize,
     share: Budget,
-    /// How often somebody got what it waited for.
+    /// The number of times that a task got the memory that it waited for.
     granted: AtomicU64,
 }
 
@@ -84,7 +85,7 @@ impl LongMessages {
             permit,
             until,
             seen: here,
-            time: Box::pin(sleep(PATIENCE)),
+            time: Box::pin(sleep(STALL_TIMEOUT)),
         })
     }
 
@@ -110,12 +111,12 @@ impl LongMessages {
         true
     }
 
-    /// What a message that ends at `until` takes, with all that it becomes.
+    /// Returns the memory of a message that ends at `until`, with all that it becomes.
     fn wanted(&self, until: usize) -> usize {
         until.saturating_mul(JOINED).min(self.half)
     }
 
-    /// Waits for as long as somebody gets something from time to time: its turn comes.
+    /// Waits for its turn as long as other tasks get memory from time to time.
     async fn in_turn(&self, budget: &Budget, bytes: usize) -> Result<(Permit, Permit), Fault> {
         let mut both = pin!(async {
             let share = self.share.take(bytes).await?;
@@ -126,7 +127,7 @@ impl LongMessages {
             tokio::select! {
                 biased;
                 both = &mut both => return both,
-                () = sleep(PATIENCE) => {}
+                () = sleep(STALL_TIMEOUT) => {}
             }
             if self.granted.load(Ordering::Relaxed) == granted {
                 return Err(full(budget));
@@ -150,7 +151,7 @@ pub(crate) struct Charge {
     permit: Permit,
     /// Where in the inbox the message ends.
     until: usize,
-    /// How much of the inbox was there when the time began.
+    /// Bytes of the inbox when the time began.
     seen: usize,
     time: Pin<Box<Sleep>>,
 }
@@ -182,8 +183,8 @@ impl Charge {
         Some(paid)
     }
 
-    /// Ready where `here`, what is in the inbox, has not grown for a while, and somebody waits for
-    /// memory.
+    /// Ready if `here`, the bytes in the inbox, has not grown for a while, and another task waits
+    /// for memory.
     pub(crate) fn poll_stalled(
         &mut self,
         budget: &Budget,
@@ -196,7 +197,7 @@ impl Charge {
                 return Poll::Ready(());
             }
             self.seen = here;
-            self.time.as_mut().reset(Instant::now() + PATIENCE);
+            self.time.as_mut().reset(Instant::now() + STALL_TIMEOUT);
         }
         Poll::Pending
     }
@@ -206,7 +207,7 @@ impl Charge {
 /// taken.
 #[derive(Debug)]
 pub(crate) struct Still {
-    /// What had come and left when it was looked at last, in bytes.
+    /// Bytes that had come and left at the last look.
     seen: u64,
     time: Pin<Box<Sleep>>,
 }
@@ -215,20 +216,20 @@ impl Default for Still {
     fn default() -> Self {
         Self {
             seen: 0,
-            time: Box::pin(sleep(PATIENCE)),
+            time: Box::pin(sleep(STALL_TIMEOUT)),
         }
     }
 }
 
 impl Still {
-    /// Ready where nothing has moved for a while, and somebody waits for memory.
+    /// Ready if nothing has moved for a while, and another task waits for memory.
     pub(crate) fn poll(&mut self, budget: &Budget, now: u64, cx: &mut Context<'_>) -> Poll<()> {
         while self.time.as_mut().poll(cx).is_ready() {
             if self.seen == now && budget.is_waited_for() {
                 return Poll::Ready(());
             }
             self.seen = now;
-            self.time.as_mut().reset(Instant::now() + PATIENCE);
+            self.time.as_mut().reset(Instant::now() + STALL_TIMEOUT);
         }
         Poll::Pending
     }
@@ -237,7 +238,7 @@ impl Still {
 /// Answers of a client that does not take them.
 #[derive(Debug)]
 pub(crate) struct Unread {
-    /// What had left when it was looked at last, in bytes, and since when.
+    /// Bytes that had left at the last look, and since when.
     seen: u64,
     since: Instant,
     time: Pin<Box<Sleep>>,
@@ -269,16 +270,16 @@ impl Unread {
     }
 }
 
-/// How a client holds up others.
+/// The way in which a client holds up others.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Stalled {
-    /// It does not take its answers.
+    /// The client does not take its answers.
     Unread,
     /// A message that it has begun does not come, or nothing moves.
     Still,
 }
 
-/// What is told to a client that holds up others.
+/// Returns the error for a client that holds up others.
 pub(crate) fn stalled() -> Fault {
     let message = "a message that was begun, or answers that are not taken, made no progress for 10 seconds while others waited for the memory that is held for them";
     Fault::new(FaultClass::Overloaded, "53200", message)

@@ -1,10 +1,10 @@
-//! Who a client is, and which settings its statements run under.
+//! The identity of a client, and the settings under which its statements run.
 
 use std::sync::Arc;
 
 use windrow_core::Name;
 
-/// Who a client is to the database.
+/// The identity of a client at the database.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Identity {
     /// The name under which clients know the database ([`crate::DatabaseConfig::name`]).
@@ -32,7 +32,7 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// Those that the session began with.
+    /// Returns the settings that the session began with.
     pub(crate) fn at_start(&self) -> Self {
         Self {
             startup: Arc::clone(&self.startup),

@@ -1,4 +1,4 @@
-//! What can be configured.
+//! The configuration of the frontend.
 
 use std::collections::BTreeMap;
 use std::net::{SocketAddr, TcpListener};
@@ -28,53 +28,53 @@ pub struct PgConfig {
     pub require_tls: bool,
     /// The databases, by name. The first one is where `auth_query` runs.
     pub databases: Vec<DatabaseConfig>,
-    /// Who may come in. Empty, and no [`PgConfig::auth_query`]: anybody who connects over loopback
-    /// or a UNIX-domain socket is trusted, and the server decides whether it knows the role.
+    /// Roles that are admitted. Empty, and no [`PgConfig::auth_query`]: clients over loopback or a
+    /// UNIX-domain socket are trusted, and the server decides if it knows the role.
     pub users: Vec<UserConfig>,
     /// A query with one parameter, the role's name, that gives the role's name and its verifier,
     /// as PgBouncer's: for example `SELECT usename, passwd FROM pg_shadow WHERE usename = $1`.
     /// Asked for roles that are not in [`PgConfig::users`].
     pub auth_query: Option<String>,
-    /// Roles that may use the console. Empty: whoever is trusted, else all of [`PgConfig::users`]
-    /// that are marked.
+    /// Roles that may use the console. Empty: trusted clients, else all of [`PgConfig::users`] that
+    /// are marked.
     pub admins: Vec<String>,
     /// The most clients at once; one more is refused with 53300.
     pub max_clients: usize,
     /// The most server connections of each database that has no
-    /// [`DatabaseConfig::connection_slots`]. Whoever finds none waits.
+    /// [`DatabaseConfig::connection_slots`]. A session that finds none waits.
     pub max_server_connections: usize,
-    /// How long a session waits for one before it is told 53300.
+    /// The time for which a session waits for a server connection before it gets 53300.
     pub server_wait: Duration,
-    /// How long a server connection that nobody needs is kept.
+    /// The time for which an unused server connection is kept.
     pub server_idle: Duration,
-    /// How long a client may take to come in.
+    /// The time in which a client has to log in.
     pub login_timeout: Duration,
     /// The longest message of a client that is not COPY data, in bytes.
     pub max_message: usize,
-    /// What one session may hold back until its Sync, in bytes: past it the session goes on over a
+    /// Bytes that one session may hold back until its Sync. Beyond them the session goes on over a
     /// server connection of its own.
     pub max_pending: usize,
     /// Join writes (`windrow.join`), unless a session says otherwise.
     pub join: bool,
-    /// How long opening a server connection may take.
+    /// The time that opening a server connection may take.
     pub connect_timeout: Duration,
 }
 
 /// A database that clients can name.
 #[derive(Clone, Debug)]
 pub struct DatabaseConfig {
-    /// What clients call it.
+    /// The name that clients use.
     pub name: String,
     /// Where it is. Its role and password are those of `auth_query`, and of clients that come as
     /// that role.
     pub target: Target,
     /// Join writes in it (`windrow.join`).
     pub join: bool,
-    /// What becomes of connections that have run code of which nothing is proven.
+    /// The treatment of connections that have run code of which nothing is proven.
     pub unproven: UnprovenConfig,
     /// Functions that the operator answers for, as `schema.name`: they leave nothing behind.
     pub trusted: Arc<Trusted>,
-    /// How many connections there may be, shared with its lanes; `None`:
+    /// The slots for connections, shared with the database's lanes; `None`:
     /// [`PgConfig::max_server_connections`].
     pub connection_slots: Option<Arc<ConnectionSlots>>,
     /// True if replicas follow what its lanes write: a write that can be joined is refused, and not
@@ -97,13 +97,13 @@ impl DatabaseConfig {
     }
 }
 
-/// What becomes of a connection on which code has run of which nothing is proven.
+/// The treatment of a connection that has run code of which nothing is proven.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Unproven {
-    /// Its session keeps it until it ends; then it is closed.
+    /// The session keeps the connection until it ends. Then the connection is closed.
     #[default]
     Pin,
-    /// It is reset after each transaction, before anybody else gets it.
+    /// The connection is reset after each transaction, before another session gets it.
     Reset,
 }
 
@@ -130,7 +130,7 @@ pub struct UnprovenConfig {
 }
 
 impl UnprovenConfig {
-    /// What is to be done after a role's session has run what stands in the way. `object` is
+    /// Returns the treatment after a role's session has run unproven code. `object` is
     /// [`windrow_core::Apart::object`].
     pub fn of(&self, role: &str, object: &str) -> Unproven {
         let words = || object.split_whitespace();
@@ -147,13 +147,13 @@ impl UnprovenConfig {
 pub struct UserConfig {
     /// The role.
     pub name: String,
-    /// Its SCRAM verifier (`SCRAM-SHA-256$...`, as in `pg_authid.rolpassword`).
+    /// The user's SCRAM verifier (`SCRAM-SHA-256$...`, as in `pg_authid.rolpassword`).
     pub verifier: Secret,
-    /// Its password at the server, where the client's own proof does not open the server too.
+    /// The user's password at the server, if the client's own proof does not open the server.
     pub server_password: Option<Secret>,
 }
 
-/// What may change while clients are connected.
+/// The part of the configuration that may change while clients are connected.
 #[derive(Clone, Default)]
 pub struct Roles {
     /// Roles with their verifiers ([`PgConfig::users`]).

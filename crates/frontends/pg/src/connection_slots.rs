@@ -1,10 +1,10 @@
-//! How many connections to the server of one database there may be: those of lanes and those of
-//! sessions together.
+//! Slots for connections to the server of one database: those of lanes and those of sessions
+//! together.
 //!
-//! Whoever needs one takes a slot, in the order of asking. Connections that nothing is under way
-//! on are given up where somebody waits: a lane opens another one when it has work again. A session
-//! may keep its connection for as long as it likes, so one is not for sessions: without it, those
-//! that keep theirs would end all joined writes.
+//! A task that needs a connection takes a slot, in the order of asking. Connections that nothing is
+//! under way on are given up if another task waits: a lane opens another one when it has work
+//! again. A session may keep its connection for as long as it likes, so one slot is not for
+//! sessions: without it, sessions that keep theirs would end all joined writes.
 
 use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -15,7 +15,7 @@ use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, timeout};
 use windrow_core::{Fault, FaultClass, Name};
 
-/// Who has connections that nothing is under way on.
+/// An owner of connections that nothing is under way on.
 pub trait IdleConnections: Send + Sync {
     /// Closes those that it has without a slot beyond this many.
     fn shrink(&self, free: usize) {
@@ -32,10 +32,11 @@ pub struct ConnectionSlots {
     most: usize,
     wait: Duration,
     free: Arc<Semaphore>,
-    /// Those that sessions may have of them.
+    /// Slots that sessions may have of them.
     free_for_sessions: Arc<Semaphore>,
     most_for_sessions: usize,
-    /// Those who wait for one, sessions who wait for other sessions, and the news of one more.
+    /// The number of waiting tasks, of sessions that wait for other sessions, and the news of one
+    /// more.
     waiting: AtomicUsize,
     waiting_for_sessions: AtomicUsize,
     wanted: Notify,
@@ -66,7 +67,7 @@ impl ConnectionSlot {
 }
 
 impl ConnectionSlots {
-    /// `most` at once, for sessions alone; whoever waits for longer than `wait` is told so.
+    /// Returns `most` slots. A task that waits for longer than `wait` gets an error.
     pub fn new(database: impl Into<Name>, most: usize, wait: Duration) -> Arc<Self> {
         Self::with(database.into(), most, most, wait)
     }
@@ -98,7 +99,7 @@ impl ConnectionSlots {
         self.most
     }
 
-    /// Makes somebody known who may give connections up. It is forgotten once it is dropped.
+    /// Registers an owner of connections that may give some up. It is forgotten once it is dropped.
     pub fn register(&self, holder: Weak<dyn IdleConnections>) {
         let mut holders = self.holders();
         holders.retain(|holder| holder.strong_count() > 0);
@@ -147,7 +148,7 @@ impl ConnectionSlots {
         if let Ok(permit) = Arc::clone(&self.free).try_acquire_owned() {
             return Some(permit);
         }
-        let _waiting = Waiting::new(&self.waiting, &self.wanted);
+        let _waiting = WaitingForSlot::new(&self.waiting, &self.wanted);
         self.ask_for_one();
         Arc::clone(&self.free).acquire_owned().await.ok()
     }
@@ -157,7 +158,7 @@ impl ConnectionSlots {
         if let Ok(permit) = Arc::clone(&self.free_for_sessions).try_acquire_owned() {
             return Some(permit);
         }
-        let _waiting = Waiting::new(&self.waiting_for_sessions, &self.wanted);
+        let _waiting = WaitingForSlot::new(&self.waiting_for_sessions, &self.wanted);
         let free = Arc::clone(&self.free_for_sessions);
         free.acquire_owned().await.ok()
     }
@@ -185,17 +186,17 @@ impl ConnectionSlots {
         }
     }
 
-    /// True while somebody waits whom a lane can help.
+    /// Returns true while a task waits that a lane can help.
     pub fn is_wanted(&self) -> bool {
         self.waiting.load(Ordering::SeqCst) > 0
     }
 
-    /// How many more there may be at this moment.
+    /// Returns the number of free slots.
     pub fn free(&self) -> usize {
         self.free.available_permits()
     }
 
-    /// Waits until somebody waits for a slot whom a session can help. Cancel safe.
+    /// Waits until a task waits for a slot that a session can help. Cancel safe.
     pub async fn wanted(&self) {
         let wanted = self.wanted.notified();
         tokio::pin!(wanted);
@@ -243,9 +244,9 @@ impl fmt::Debug for ConnectionSlots {
 }
 
 /// Counts one that waits, as long as it does.
-struct Waiting<'a>(&'a AtomicUsize);
+struct WaitingForSlot<'a>(&'a AtomicUsize);
 
-impl<'a> Waiting<'a> {
+impl<'a> WaitingForSlot<'a> {
     fn new(waiting: &'a AtomicUsize, wanted: &Notify) -> Self {
         waiting.fetch_add(1, Ordering::SeqCst);
         wanted.notify_waiters();
@@ -253,7 +254,7 @@ impl<'a> Waiting<'a> {
     }
 }
 
-impl Drop for Waiting<'_> {
+impl Drop for WaitingForSlot<'_> {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::SeqCst);
     }

@@ -10,16 +10,16 @@ use crate::role_state::RoleStates;
 
 /// All databases that clients can name.
 pub(crate) struct Databases {
-    /// How they are configured.
+    /// The configured databases.
     pub(crate) configured: Vec<DatabaseConfig>,
     /// Server connections for what is not joined.
     pub(crate) pool: Pool,
-    /// What the server says of roles.
+    /// The server's answers about roles.
     pub(crate) role_states: RoleStates,
 }
 
 impl Databases {
-    /// Those that are configured, without any connection.
+    /// Returns the configured databases, without any connection.
     pub(crate) fn new(config: &PgConfig, metrics: &PgMetrics) -> Self {
         Self {
             configured: config.databases.clone(),
@@ -34,8 +34,8 @@ impl Databases {
         databases.find(|database| *database.name == *name)
     }
 
-    /// Closes all connections to a server's database that nothing is under way on: somebody wants
-    /// to drop it, or to change what only one may change who has it alone.
+    /// Closes all connections to a server's database that nothing is under way on: a client is
+    /// about to drop it, or to make a change that needs the database alone.
     pub(crate) fn close_idle(&self, is: impl Fn(&DatabaseConfig) -> bool) {
         for database in self.configured.iter().filter(|database| is(database)) {
             let name = Name::from(&*database.name);

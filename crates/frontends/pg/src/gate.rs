@@ -32,7 +32,7 @@ impl Paused {
 }
 
 impl Gate {
-    /// True where [`Gate::pass`] would not wait.
+    /// Returns true if [`Gate::pass`] would not wait.
     #[inline]
     pub(crate) fn is_open(&self, database: &str) -> bool {
         !self.closed.load(Ordering::Acquire) || !self.paused().holds(database)
@@ -79,7 +79,7 @@ impl Gate {
         self.changed.notify_waiters();
     }
 
-    /// How many wait for a database (or for any).
+    /// Returns the number of tasks that wait for a database (or for any).
     pub(crate) fn waiting(&self, database: Option<&str>) -> usize {
         let paused = self.paused();
         let waiting = paused.waiting.iter();
@@ -88,7 +88,7 @@ impl Gate {
             .count()
     }
 
-    /// What is paused: all, and which.
+    /// Returns true if a database, or all of them, is paused.
     pub(crate) fn is_paused(&self, database: &str) -> bool {
         self.paused().holds(database)
     }

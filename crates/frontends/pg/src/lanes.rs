@@ -14,8 +14,7 @@ use crate::session_info::Interrupt;
 /// Why there is no lane for a session.
 pub(crate) const UNSHARED: &str = "settings that no other session has";
 
-/// So many lanes are opened for whoever comes, where a session has only the settings that it
-/// started with.
+/// Lanes that are opened for any client, if its session has only the settings that it started with.
 const FREELY: usize = 8;
 
 /// All lanes that are open, and who wants to be in one.
@@ -25,7 +24,7 @@ pub(crate) struct LaneBook {
     interests: Mutex<HashMap<LaneKey, Weak<Interest>>>,
 }
 
-/// That somebody wants to be in a lane. All who want to be in the same one share it.
+/// The wish of a session for a lane. All sessions that want the same lane share it.
 #[derive(Debug)]
 pub(crate) struct Interest(());
 
@@ -47,7 +46,7 @@ pub(crate) struct LaneSource {
 }
 
 impl LaneSource {
-    /// What a cancel request means while the session has something in its lane.
+    /// Returns the interrupt of a cancel request while the session has something in its lane.
     pub(crate) fn interrupt(&self) -> Interrupt {
         Interrupt::Lane(self.lane.ports.intake.clone(), self.id)
     }
@@ -87,7 +86,7 @@ impl LaneBook {
         interest
     }
 
-    /// True where settings are those of one session alone, so that a lane for them would join
+    /// Returns true if settings are those of one session alone, so that a lane for them would join
     /// nothing.
     fn is_unshared(&self, key: &LaneKey, interest: &Arc<Interest>) -> bool {
         let freely = key.settings.set.is_empty() && lock(&self.open).len() < FREELY;
@@ -114,7 +113,7 @@ impl LaneBook {
         }
         let lane = Lane::new(self.lanes.open(key).await?);
         let mut open = lock(&self.open);
-        // Somebody else may have been faster.
+        // Another task may have been faster.
         if let Some(lane) = open.get(key).and_then(Weak::upgrade) {
             return Ok(lane);
         }
@@ -132,6 +131,6 @@ impl LaneBook {
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // Whoever panicked while holding it left a whole map behind.
+    // A task that panicked while it held the lock left a whole map.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,4 +1,4 @@
-//! What the frontend counts.
+//! Counters of the frontend.
 //!
 //! | metric | labels | meaning |
 //! | --- | --- | --- |
@@ -27,7 +27,7 @@ use windrow_core::{Fault, FaultClass};
 
 use crate::register::Register;
 
-/// What became of a connection on its way in.
+/// The outcome of a connection that was being admitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Login {
     Ok,
@@ -48,7 +48,7 @@ impl Login {
         Self::Left,
     ];
 
-    /// What a fault that turned a client away stands for.
+    /// Returns the outcome for a fault that turned a client away.
     pub(crate) fn of(fault: &Fault) -> Self {
         match (fault.class, &*fault.code) {
             (_, "53300") => Self::Full,
@@ -76,7 +76,7 @@ struct Outcome {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Way {
+struct WayLabel {
     way: &'static str,
 }
 
@@ -86,7 +86,7 @@ struct Reason {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct State {
+struct StateLabel {
     state: &'static str,
 }
 
@@ -96,11 +96,11 @@ pub struct PgMetrics {
     pub(crate) clients: Gauge,
     logins: Family<Outcome, Counter>,
     pub(crate) cancels: Counter,
-    /// Who is in: sessions count their own statements.
+    /// The sessions: they count their own statements.
     pub(crate) register: Arc<Register>,
     bypass: Family<Reason, Counter>,
     pub(crate) relayed_writes: Counter,
-    states: Family<State, Gauge>,
+    states: Family<StateLabel, Gauge>,
     pub(crate) servers_used: Gauge,
     pub(crate) servers_idle: Gauge,
     connects: Family<Outcome, Counter>,
@@ -112,9 +112,9 @@ pub struct PgMetrics {
 
 impl Default for PgMetrics {
     fn default() -> Self {
-        let states = Family::<State, Gauge>::default();
+        let states = Family::<StateLabel, Gauge>::default();
         let connects = Family::<Outcome, Counter>::default();
-        let state = |state| states.get_or_create(&State { state }).clone();
+        let state = |state| states.get_or_create(&StateLabel { state }).clone();
         let connect = |outcome| connects.get_or_create(&Outcome { outcome }).clone();
         let logins = Family::<Outcome, Counter>::default();
         for login in Login::ALL {
@@ -155,7 +155,7 @@ impl Collector for Statements {
         let mut family =
             encoder.encode_descriptor(name, "Statements of sessions", None, MetricType::Counter)?;
         for (way, count) in [("joined", joined), ("relayed", relayed)] {
-            ConstCounter::new(count).encode(family.encode_family(&Way { way })?)?;
+            ConstCounter::new(count).encode(family.encode_family(&WayLabel { way })?)?;
         }
         Ok(())
     }

@@ -33,7 +33,7 @@ pub(crate) struct Own {
     pub(crate) traceparent: Option<Box<str>>,
 }
 
-/// What the sessions of a role in a database may use.
+/// The features that the sessions of a role in a database may use.
 #[derive(Clone, Copy)]
 pub(crate) struct Allowed<'a> {
     pub(crate) spool: Option<&'a SqlSpool>,
@@ -42,7 +42,7 @@ pub(crate) struct Allowed<'a> {
 }
 
 impl Own {
-    /// Those that a session begins with, unless it asks for others.
+    /// Returns the settings that a session begins with, unless it asks for others.
     pub(crate) fn at_start(join: bool, spool: Option<&SqlSpool>, identity: &Identity) -> Self {
         let by_default = spool.is_some_and(|spool| spool.by_default);
         let refused = match may_spool(spool, identity) {
@@ -124,7 +124,7 @@ impl Own {
     }
 }
 
-/// Whether the sessions of a role in a database may use the spool.
+/// Returns an error if the sessions of a role in a database may not use the spool.
 ///
 /// # Errors
 /// Why they may not.

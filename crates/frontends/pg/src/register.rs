@@ -1,4 +1,4 @@
-//! Who is in, by the process number that each client was told.
+//! The sessions, by the process number that each client got.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -85,7 +85,7 @@ impl Register {
         )
     }
 
-    /// How many sessions are of somebody.
+    /// Returns the number of sessions of identities for which `is` returns true.
     pub(crate) fn count(&self, is: impl Fn(&Identity) -> bool) -> usize {
         let all = self.all();
         all.values().filter(|info| is(&info.identity)).count()

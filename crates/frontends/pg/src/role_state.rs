@@ -1,7 +1,7 @@
-//! What the server says at this moment of the roles that come in: one question for all who ask at
-//! the same time.
+//! The server's answers at this moment about the roles that log in: one question for all that ask
+//! at the same time.
 //!
-//! It is asked over a connection of its own: logging in must not wait for those who are in.
+//! The question has a connection of its own: logging in must not wait for other sessions.
 
 use std::collections::HashMap;
 use std::hash::BuildHasher;
@@ -20,9 +20,9 @@ use crate::pool::literal;
 
 /// The most roles of which is kept what was last said, for a time in which the server cannot be
 /// asked.
-const MOST: usize = 10_000;
+const MAX_ROLES: usize = 10_000;
 
-/// What a role's session would begin with at this moment.
+/// The start state of a role's session at this moment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct RoleState {
     /// A number that changes with all that a new session takes over: who the role is, and its
@@ -31,7 +31,7 @@ pub(crate) struct RoleState {
     pub(crate) version: u64,
     /// The server may refuse it: only it can say so in its own words.
     pub(crate) doubtful: bool,
-    /// Its password has expired.
+    /// True if the role's password has expired.
     pub(crate) expired: bool,
     /// The most connections that the role may have, and the database.
     pub(crate) role_limit: Option<usize>,
@@ -45,16 +45,16 @@ pub(crate) struct RoleStates {
     idle: Duration,
 }
 
-type Reply = oneshot::Sender<Result<Option<RoleState>, Fault>>;
+type AnswerSender = oneshot::Sender<Result<Option<RoleState>, Fault>>;
 
-/// What was said of a role last.
-struct Last {
+/// The last answer about a role.
+struct LastAnswer {
     /// The version that it would have by itself.
     said: u64,
     state: RoleState,
 }
 
-impl Last {
+impl LastAnswer {
     /// `state`: what is said now, with the version that it has by itself.
     fn next(before: Option<&Self>, mut state: RoleState) -> Self {
         let said = state.version;
@@ -71,8 +71,8 @@ const HASHER: FixedState = FixedState::with_seed(0);
 
 struct DatabaseRoles {
     target: Target,
-    waiting: Mutex<Vec<(Name, Reply)>>,
-    last: Mutex<HashMap<Name, Last>>,
+    waiting: Mutex<Vec<(Name, AnswerSender)>>,
+    last: Mutex<HashMap<Name, LastAnswer>>,
     connection: tokio::sync::Mutex<Option<(Wire, Instant)>>,
 }
 
@@ -94,12 +94,12 @@ impl RoleStates {
         }
     }
 
-    /// What is said of a role. While the server cannot be reached, what was said last. `None`: it
-    /// cannot be asked here: the database is not configured, its own role is not let in, or it
-    /// is no PostgreSQL. Cancel safe.
+    /// Returns the answer about a role, or the last one while the server cannot be reached. `None`:
+    /// the question cannot be asked here: the database is not configured, its own role is refused,
+    /// or it is no PostgreSQL. Cancel safe.
     ///
     /// # Errors
-    /// The server cannot be reached, and nothing was ever said of this role.
+    /// The server cannot be reached, and there is no last answer about this role.
     pub(crate) async fn of(
         &self,
         database: &Name,
@@ -146,18 +146,18 @@ impl RoleStates {
 }
 
 impl DatabaseRoles {
-    async fn ask(&self, role: &Name, patience: Duration) -> Result<Option<RoleState>, Fault> {
+    async fn ask(&self, role: &Name, timeout: Duration) -> Result<Option<RoleState>, Fault> {
         loop {
             let (reply, mut answer) = oneshot::channel();
             lock(&self.waiting).push((Name::clone(role), reply));
             let mut connection = self.connection.lock().await;
-            // Whoever had the turn before may have asked for all that were waiting then.
+            // The task that had the turn before may have asked for all that were waiting then.
             if let Ok(answer) = answer.try_recv() {
                 return answer;
             }
             let asking = std::mem::take(&mut *lock(&self.waiting));
             let kept = connection.take().map(|(wire, _)| wire);
-            let replied = self.question(kept, &asking, patience).await;
+            let replied = self.question(kept, &asking, timeout).await;
             let (wire, states) = match replied {
                 Ok((wire, states)) => (Some(wire), Ok(states)),
                 Err(fault) => (None, Err(fault)),
@@ -174,7 +174,7 @@ impl DatabaseRoles {
 
     fn reply_to_all(
         &self,
-        asking: Vec<(Name, Reply)>,
+        asking: Vec<(Name, AnswerSender)>,
         states: &Result<Option<HashMap<Name, RoleState>>, Fault>,
     ) {
         for (role, reply) in asking {
@@ -187,10 +187,10 @@ impl DatabaseRoles {
                         ..RoleState::default()
                     });
                     let mut last = lock(&self.last);
-                    if last.len() >= MOST {
+                    if last.len() >= MAX_ROLES {
                         last.clear();
                     }
-                    let next = Last::next(last.get(&role), state);
+                    let next = LastAnswer::next(last.get(&role), state);
                     let state = next.state.clone();
                     last.insert(role, next);
                     Ok(Some(state))
@@ -204,8 +204,8 @@ impl DatabaseRoles {
     async fn question(
         &self,
         kept: Option<Wire>,
-        asking: &[(Name, Reply)],
-        patience: Duration,
+        asking: &[(Name, AnswerSender)],
+        timeout: Duration,
     ) -> Result<(Wire, Option<HashMap<Name, RoleState>>), Fault> {
         let sql = question(asking.iter().map(|(role, _)| &**role));
         if let Some(mut wire) = kept.and_then(alive)
@@ -213,7 +213,7 @@ impl DatabaseRoles {
         {
             return Ok((wire, replied.ok().map(read)));
         }
-        let mut wire = Wire::connect(&self.target, &[], patience).await?;
+        let mut wire = Wire::connect(&self.target, &[], timeout).await?;
         let replied = wire.simple(&sql).await;
         let replied = replied.map_err(|broken| broken.unavailable())?;
         Ok((wire, replied.ok().map(read)))

@@ -1,5 +1,5 @@
-//! Who sends notifications: the number that a session was told for the server process that sent
-//! them for it.
+//! Senders of notifications: the number that a session's client got, for the server process that
+//! sent them for it.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -17,8 +17,8 @@ pub(crate) struct Sender {
 }
 
 impl Senders {
-    /// Notes that what a server process sends from now on comes from a session, by the number that
-    /// it was told.
+    /// Notes that the notifications of a server process come from a session from now on, by the
+    /// number that its client got.
     pub(crate) fn note(self: &Arc<Self>, process: i32, session: i32) -> Sender {
         self.lock().insert(process, session);
         Sender {

@@ -13,35 +13,34 @@ use crate::client::{Identity, Settings};
 use crate::config::Roles;
 use crate::metrics::PgMetrics;
 
-/// What tells lanes apart: one database, one role with what lets it in, one set of session
-/// settings.
+/// The key of a lane: one database, one role with its credential, one set of session settings.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct LaneKey {
     /// Which database, as which role.
     pub identity: Identity,
     /// Under which settings.
     pub settings: Settings,
-    /// What lets the lane into the server as that role.
+    /// The credential of the lane's role for the server.
     pub credential: Credential,
 }
 
-/// The way into a lane. The lane lives while somebody holds one, and some time longer.
+/// The ports of a lane. The lane lives while a session holds them, and some time longer.
 #[derive(Clone)]
 pub struct LanePorts {
     /// Where units go.
     pub intake: Intake<SqlCall>,
-    /// Who says what parsed statements mean under the lane's role and settings.
+    /// The describer of parsed statements under the lane's role and settings.
     pub describer: Arc<dyn Describer>,
 }
 
 /// All lanes of the process.
 #[async_trait]
 pub trait Lanes: Send + Sync + 'static {
-    /// The way into the lane of this key; one is started if there is none. Cancel safe.
+    /// Returns the ports of the lane of this key, which is started if there is none. Cancel safe.
     ///
     /// # Errors
-    /// [`windrow_core::FaultClass::Invalid`] for a database that is not configured. That a database
-    /// is away is no error here: the lane's writes are told.
+    /// [`windrow_core::FaultClass::Invalid`] for a database that is not configured. A database that
+    /// is away is no error here: the lane's writes get it.
     async fn open(&self, key: &LaneKey) -> Result<LanePorts, Fault>;
 
     /// Ends the lanes of a role and a credential that are not let in any more.
@@ -53,7 +52,8 @@ pub trait Lanes: Send + Sync + 'static {
 pub struct SqlSpool {
     /// The spool.
     pub spooling: Arc<dyn Spooling<RowWrite>>,
-    /// Who may use it: the name that clients know its database by, and its role.
+    /// The identity that may use the spool: the name that clients know its database by, and its
+    /// role.
     pub identity: Identity,
     /// `windrow.ack` is `spool` for sessions that do not say otherwise.
     pub by_default: bool,
@@ -61,22 +61,23 @@ pub struct SqlSpool {
     pub read_your_writes: bool,
 }
 
-/// What executes writes with keys, and whose: it writes to one database as one role.
+/// The executor of writes with keys. It writes to one database as one role.
 #[derive(Clone, Debug)]
 pub struct SqlKeys {
-    /// What executes them.
+    /// The executor.
     pub keys: Keys,
-    /// Who may use it: the name that clients know its database by, and its role.
+    /// The identity that may use the keys: the name that clients know the database by, and its
+    /// role.
     pub identity: Identity,
 }
 
-/// What the frontend is given.
+/// The services that the frontend uses.
 #[derive(Clone)]
 pub struct Services {
     /// Where writes go that are answered before the database has them, if there is a spool. Its
     /// memory is charged to the same budget.
     pub spool: Option<SqlSpool>,
-    /// What executes writes with keys once, where the database can keep keys.
+    /// The executor of writes with keys, if the database can keep keys.
     pub keys: Option<SqlKeys>,
     /// All lanes of the process.
     pub lanes: Arc<dyn Lanes>,
@@ -86,11 +87,11 @@ pub struct Services {
     pub budget: Budget,
     /// Where it counts.
     pub metrics: PgMetrics,
-    /// What the console can ask for besides.
+    /// The commands of the console that are not the frontend's own.
     pub console: Console,
 }
 
-/// What the console shows and does that is not the frontend's own.
+/// The commands and tables of the console that are not the frontend's own.
 #[derive(Clone)]
 pub struct Console {
     /// For SHOW LANES.
@@ -148,7 +149,7 @@ pub struct LaneLine {
     pub batch_rows_limit: u64,
     /// Rows of the batch that landed last.
     pub last_batch_rows: u64,
-    /// How long the database has not been reachable, in milliseconds, and why.
+    /// The time for which the database has not been reachable, in milliseconds, and why.
     pub away: Option<(u64, Box<str>)>,
     /// Writes accepted.
     pub writes: u64,

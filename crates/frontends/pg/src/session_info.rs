@@ -1,4 +1,4 @@
-//! What others may know of a session, and how they interrupt it.
+//! The part of a session that other tasks see, and the ways to interrupt it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
@@ -14,14 +14,14 @@ use windrow_pgwire::wire::CancelKey;
 use crate::admission::Admission;
 use crate::client::Identity;
 
-/// How long a cancel request may take on its way to the server.
+/// The time that a cancel request may take on its way to the server.
 const CANCEL: Duration = Duration::from_secs(10);
 
-/// How long a cancel request waits for the statement that it is meant for: that was sent before it,
-/// but on another connection, and may be read later.
+/// The time for which a cancel request waits for the statement that it is meant for: that was sent
+/// before it, but on another connection, and may be read later.
 const ARRIVES: Duration = Duration::from_millis(50);
 
-/// What a session does.
+/// The activity of a session.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum State {
     /// Nothing: it waits for its client.
@@ -29,11 +29,11 @@ pub(crate) enum State {
     Idle,
     /// Writes of it are in a lane.
     Joining,
-    /// It waits for a server connection.
+    /// The session waits for a server connection.
     Waiting,
-    /// It has a server connection.
+    /// The session has a server connection.
     Relaying,
-    /// It has a server connection that it keeps, for what it did.
+    /// The session keeps its server connection, for something that it did.
     Pinned,
 }
 
@@ -58,13 +58,13 @@ impl State {
     }
 }
 
-/// What a cancel request interrupts at this moment.
+/// The work that a cancel request interrupts at this moment.
 #[derive(Clone, Debug, Default)]
 pub(crate) enum Interrupt {
     /// Nothing.
     #[default]
     Nothing,
-    /// What the session has in a lane, if it has not left yet.
+    /// The session's units in a lane, if they have not left yet.
     Lane(Intake<SqlCall>, SourceId),
     /// The statement of its server connection.
     Server(CancelKey),
@@ -75,15 +75,15 @@ pub(crate) enum Interrupt {
 /// A session as others see it.
 #[derive(Debug)]
 pub(crate) struct SessionInfo {
-    /// The process number that the client was told.
+    /// The process number that the client got.
     pub(crate) pid: i32,
-    /// What a cancel request must prove. Shown nowhere; compared in constant time.
+    /// The secret that a cancel request must prove. Shown nowhere; compared in constant time.
     pub(crate) secret: Box<[u8]>,
     /// Where the client is.
     pub(crate) peer: Box<str>,
-    /// Who it is.
+    /// The role and the database.
     pub(crate) identity: Identity,
-    /// What it came in with.
+    /// The credential of the session.
     pub(crate) admission: Admission,
     /// Statements that were joined, and that were relayed.
     pub(crate) joined: AtomicU64,
@@ -93,11 +93,11 @@ pub(crate) struct SessionInfo {
     interrupt: Mutex<Interrupt>,
     /// Something is under way on its server connection.
     is_busy: AtomicBool,
-    /// Told when there may be something to interrupt that was not there before.
+    /// Notified when there may be something to interrupt that was not there before.
     begun: Notify,
 }
 
-/// What changes rarely.
+/// The part that changes rarely.
 #[derive(Debug)]
 struct Words {
     application_name: Name,
@@ -193,7 +193,7 @@ impl SessionInfo {
         }
     }
 
-    /// What the session does.
+    /// Returns the session's activity.
     pub(crate) fn state(&self) -> State {
         let state = usize::from(self.state.load(Ordering::Acquire));
         State::ALL.get(state).copied().unwrap_or_default()

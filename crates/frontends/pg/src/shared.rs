@@ -1,4 +1,4 @@
-//! What all connections of a frontend share.
+//! The state that all connections of a frontend share.
 
 use std::sync::Arc;
 
@@ -23,54 +23,54 @@ use crate::services::{Console, Services, SqlKeys, SqlSpool};
 use crate::statements::{Current, StatementCache};
 use crate::tls::Tls;
 
-/// What all connections of a frontend share.
+/// The state that all connections of a frontend share.
 pub(crate) struct Shared {
-    /// What is configured.
+    /// The configuration.
     pub(crate) config: PgConfig,
     /// One for each client that may be in.
     pub(crate) client_slots: Arc<Semaphore>,
     /// TLS for clients.
     pub(crate) tls: Option<Tls>,
-    /// Who may come in.
+    /// The rules of admission.
     pub(crate) access: Access,
-    /// Who is in.
+    /// The sessions.
     pub(crate) register: Arc<Register>,
     /// The databases, and server connections for what is not joined.
     pub(crate) databases: Databases,
     /// The lanes that sessions have open.
     pub(crate) lanes: LaneBook,
-    /// What is known of statements.
+    /// The statements, by their texts.
     pub(crate) cache: StatementCache,
-    /// What is proven of statements that are relayed.
+    /// The verdicts on statements that are relayed.
     pub(crate) proofs: Arc<Proofs>,
     /// Statements that were not joined, by reason.
     pub(crate) bypass: Bypass,
-    /// Who sends notifications.
+    /// The senders of notifications.
     pub(crate) senders: Arc<Senders>,
     /// Holds work back while a database is paused.
     pub(crate) gate: Gate,
     /// The memory of the process.
     pub(crate) budget: Budget,
-    /// What of the memory budget long messages may hold.
+    /// The part of the memory budget that long messages may hold.
     pub(crate) long_messages: LongMessages,
     /// Where writes go that are answered before the database has them.
     pub(crate) spool: Option<SqlSpool>,
-    /// What executes writes with keys once, if there is something.
+    /// The executor of writes with keys, if there is one.
     pub(crate) keys: Option<SqlKeys>,
     /// Where the spans of writes go, where they are traced.
     pub(crate) tracer: Option<Tracer>,
     /// Which statements were found to mean what they meant.
     pub(crate) current: Current,
-    /// What is counted.
+    /// The counters.
     pub(crate) metrics: PgMetrics,
-    /// What the console shows and does that is not the frontend's own.
+    /// The commands and tables of the console that are not the frontend's own.
     pub(crate) console: Console,
     /// Nobody comes in any more once this is cancelled; sessions end what is under way and leave.
     pub(crate) stop: CancellationToken,
 }
 
 impl Shared {
-    /// What the sessions of a role in a database may use.
+    /// Returns the features that the sessions of a role in a database may use.
     pub(crate) fn allowed<'a>(&'a self, identity: &'a Identity) -> Allowed<'a> {
         Allowed {
             spool: self.spool.as_ref(),

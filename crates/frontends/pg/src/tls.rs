@@ -20,7 +20,7 @@ const PROTOCOL: &[u8] = b"postgresql";
 /// The first byte of a TLS handshake.
 const HANDSHAKE: u8 = 0x16;
 
-/// How TLS is done.
+/// The configuration of TLS.
 #[derive(Clone, Debug)]
 pub(crate) struct Tls(Arc<ServerConfig>);
 
@@ -57,16 +57,16 @@ impl Tls {
     }
 }
 
-/// True if a client begins with a TLS handshake instead of a packet. Waits for its first byte,
-/// without taking it.
+/// Returns true if a client begins with a TLS handshake instead of a packet. Waits for its first
+/// byte, without taking it.
 pub(crate) async fn is_direct(socket: &TcpStream) -> io::Result<bool> {
     let mut first = [0];
     let count = socket.peek(&mut first).await?;
     Ok(count == 1 && first == [HANDSHAKE])
 }
 
-/// True if bytes are there already behind a request for encryption: who waits for our answer has
-/// sent none.
+/// Returns true if bytes are there already behind a request for encryption: who waits for our
+/// answer has sent none.
 pub(crate) async fn has_more(socket: &TcpStream) -> bool {
     let mut next = [0];
     poll_fn(|cx| {

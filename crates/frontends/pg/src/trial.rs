@@ -1,13 +1,12 @@
-//! What bytes of any kind are tried with: chance makes them up (`./test fuzz`), and every test run
-//! takes those that it kept.
+//! Trials with bytes of any kind: chance makes them up (`./test fuzz`), and every test run takes
+//! those that it kept.
 
 use bytes::BytesMut;
 use windrow_calls::Arguments;
 
 use crate::admit;
 use crate::codec::answer;
-use crate::codec::frame::{Front, HEADER, front};
-use crate::codec::message::Message;
+use crate::codec::message::{Front, HEADER, Message, front};
 
 /// The longest message, in bytes.
 const LONGEST: usize = 1 << 16;
@@ -29,7 +28,7 @@ pub fn frames(bytes: &[u8]) {
     }
 }
 
-/// What is read of a message is all of it.
+/// Reads a message and checks that all of it is read.
 fn read(tag: u8, body: &[u8]) {
     match Message::read(tag, body) {
         Message::Query(text) => assert_eq!([text, b"\0"].concat(), body),
@@ -58,7 +57,8 @@ fn read(tag: u8, body: &[u8]) {
     }
 }
 
-/// What a connection begins with says the same when it is written down again.
+/// Reads the first packet of a connection and checks that it is the same when it is written down
+/// again.
 pub fn startup(bytes: &[u8]) {
     admit::startup(bytes);
 }

@@ -16,7 +16,6 @@ mod dial;
 mod endpoint;
 mod entrance;
 mod exchange;
-mod frame;
 mod inbox;
 mod malformed;
 mod raw;

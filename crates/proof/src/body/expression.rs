@@ -2,7 +2,7 @@
 //! stand in them.
 
 use windrow_sql::is_moment;
-use windrow_sql::lex::Kind;
+use windrow_sql::lex::TokenKind;
 
 use super::Reader;
 use super::tokens::Why;
@@ -52,23 +52,23 @@ impl Reader<'_> {
     fn behind_operand(&mut self) -> Result<bool, Why> {
         loop {
             match self.tokens.kind(0) {
-                Kind::Operator => {
+                TokenKind::Operator => {
                     self.operator()?;
                     return Ok(true);
                 }
-                Kind::Cast => {
+                TokenKind::Cast => {
                     self.tokens.step();
                     self.type_name()?;
                 }
-                Kind::OpenBracket => {
+                TokenKind::OpenBracket => {
                     self.tokens.step();
                     self.expression()?;
-                    if self.tokens.skip_kind(Kind::Colon) {
+                    if self.tokens.skip_kind(TokenKind::Colon) {
                         self.expression()?;
                     }
-                    self.tokens.expect_kind(Kind::CloseBracket)?;
+                    self.tokens.expect_kind(TokenKind::CloseBracket)?;
                 }
-                Kind::Word => {
+                TokenKind::Word => {
                     if let Some(another) = self.word_behind()? {
                         return Ok(another);
                     }
@@ -121,9 +121,9 @@ impl Reader<'_> {
             for _ in 0..=ahead {
                 tokens.step();
             }
-            tokens.expect_kind(Kind::Open)?;
+            tokens.expect_kind(TokenKind::Open)?;
             self.list()?;
-            self.tokens.expect_kind(Kind::Close)?;
+            self.tokens.expect_kind(TokenKind::Close)?;
             return Ok(None);
         }
         Ok(Some(false))
@@ -139,35 +139,35 @@ impl Reader<'_> {
         let quantified = ["any", "some", "all"]
             .iter()
             .any(|word| self.tokens.is(word));
-        if quantified && self.tokens.kind(1) == Kind::Open {
+        if quantified && self.tokens.kind(1) == TokenKind::Open {
             self.tokens.step();
         }
         Ok(())
     }
 
     fn operand(&mut self) -> Result<(), Why> {
-        while self.tokens.is("not") || self.tokens.kind(0) == Kind::Operator {
+        while self.tokens.is("not") || self.tokens.kind(0) == TokenKind::Operator {
             match self.tokens.kind(0) {
-                Kind::Operator => self.operator()?,
+                TokenKind::Operator => self.operator()?,
                 _ => self.tokens.step(),
             }
         }
         match self.tokens.kind(0) {
-            Kind::Text if is_moment(self.tokens.text(0).as_bytes()) => {
+            TokenKind::Text if is_moment(self.tokens.text(0).as_bytes()) => {
                 self.body.looks_at_clock = true;
                 self.tokens.step();
                 Ok(())
             }
-            Kind::Text | Kind::Integer | Kind::Decimal => {
+            TokenKind::Text | TokenKind::Integer | TokenKind::Decimal => {
                 self.tokens.step();
                 Ok(())
             }
-            Kind::Open => {
+            TokenKind::Open => {
                 self.tokens.step();
                 self.list()?;
-                self.tokens.expect_kind(Kind::Close)
+                self.tokens.expect_kind(TokenKind::Close)
             }
-            Kind::Word => self.word(),
+            TokenKind::Word => self.word(),
             _ => Err(self.tokens.why()),
         }
     }
@@ -175,32 +175,32 @@ impl Reader<'_> {
     fn word(&mut self) -> Result<(), Why> {
         let at = self.tokens.clone();
         let name = self.tokens.name()?;
-        let called = self.tokens.kind(0) == Kind::Open;
+        let called = self.tokens.kind(0) == TokenKind::Open;
         self.body.looks_at_clock |= is_clock_word(&name, called);
         match (&*name, self.tokens.kind(0)) {
             ("case", _) => self.case(),
-            ("cast", Kind::Open) => {
+            ("cast", TokenKind::Open) => {
                 self.tokens.step();
                 self.expression()?;
                 self.tokens.expect("as")?;
                 self.type_name()?;
-                self.tokens.expect_kind(Kind::Close)
+                self.tokens.expect_kind(TokenKind::Close)
             }
-            ("extract", Kind::Open) => {
+            ("extract", TokenKind::Open) => {
                 self.tokens.step();
                 self.tokens.name()?;
                 self.tokens.expect("from")?;
                 self.expression()?;
-                self.tokens.expect_kind(Kind::Close)
+                self.tokens.expect_kind(TokenKind::Close)
             }
-            ("array", Kind::OpenBracket) => {
+            ("array", TokenKind::OpenBracket) => {
                 self.tokens.step();
-                if self.tokens.kind(0) != Kind::CloseBracket {
+                if self.tokens.kind(0) != TokenKind::CloseBracket {
                     self.list()?;
                 }
-                self.tokens.expect_kind(Kind::CloseBracket)
+                self.tokens.expect_kind(TokenKind::CloseBracket)
             }
-            ("new" | "old", Kind::Dot) => {
+            ("new" | "old", TokenKind::Dot) => {
                 self.tokens.step();
                 match self.tokens.text(0) {
                     "*" => self.tokens.step(),
@@ -208,30 +208,30 @@ impl Reader<'_> {
                 }
                 Ok(())
             }
-            ("new" | "old", kind) if kind != Kind::Open => Ok(()),
-            ("pg_catalog", Kind::Dot) => {
+            ("new" | "old", kind) if kind != TokenKind::Open => Ok(()),
+            ("pg_catalog", TokenKind::Dot) => {
                 self.tokens.step();
                 let at = self.tokens.clone();
                 let name = self.tokens.name()?;
                 self.body.looks_at_clock |= is_clock_word(&name, true);
-                match list::may_call(&name) && self.tokens.kind(0) == Kind::Open {
+                match list::may_call(&name) && self.tokens.kind(0) == TokenKind::Open {
                     true => self.arguments(),
                     false => Err(at.why()),
                 }
             }
-            (_, Kind::Open) if is_in(GRAMMAR, &name) => self.arguments(),
-            (_, Kind::Open) if list::may_call(&name) && !self.shadows.contains(&name) => {
+            (_, TokenKind::Open) if is_in(GRAMMAR, &name) => self.arguments(),
+            (_, TokenKind::Open) if list::may_call(&name) && !self.shadows.contains(&name) => {
                 self.arguments()
             }
             // The precision of a moment.
-            (_, Kind::Open)
+            (_, TokenKind::Open)
                 if name.starts_with("current_time") || name.starts_with("localtime") =>
             {
                 self.arguments()
             }
-            (_, Kind::Open) => Err(at.why()),
+            (_, TokenKind::Open) => Err(at.why()),
             // `interval '1 day'`
-            (_, Kind::Text) if is_in(TYPES, &name) => {
+            (_, TokenKind::Text) if is_in(TYPES, &name) => {
                 self.tokens.step();
                 Ok(())
             }
@@ -256,11 +256,11 @@ impl Reader<'_> {
     }
 
     fn arguments(&mut self) -> Result<(), Why> {
-        self.tokens.expect_kind(Kind::Open)?;
-        if self.tokens.kind(0) != Kind::Close {
+        self.tokens.expect_kind(TokenKind::Open)?;
+        if self.tokens.kind(0) != TokenKind::Close {
             self.list()?;
         }
-        self.tokens.expect_kind(Kind::Close)
+        self.tokens.expect_kind(TokenKind::Close)
     }
 
     /// A type that is built in, with its length, precision or dimensions.
@@ -283,21 +283,21 @@ impl Reader<'_> {
             self.tokens.expect("time")?;
             self.tokens.expect("zone")?;
         }
-        while self.tokens.skip_kind(Kind::OpenBracket) {
-            self.tokens.skip_kind(Kind::Integer);
-            self.tokens.expect_kind(Kind::CloseBracket)?;
+        while self.tokens.skip_kind(TokenKind::OpenBracket) {
+            self.tokens.skip_kind(TokenKind::Integer);
+            self.tokens.expect_kind(TokenKind::CloseBracket)?;
         }
         Ok(())
     }
 
     fn modifiers(&mut self) -> Result<(), Why> {
-        if !self.tokens.skip_kind(Kind::Open) {
+        if !self.tokens.skip_kind(TokenKind::Open) {
             return Ok(());
         }
         loop {
-            self.tokens.expect_kind(Kind::Integer)?;
+            self.tokens.expect_kind(TokenKind::Integer)?;
             if !self.tokens.skip_comma() {
-                return self.tokens.expect_kind(Kind::Close);
+                return self.tokens.expect_kind(TokenKind::Close);
             }
         }
     }

@@ -1,6 +1,6 @@
 //! The tokens of a body.
 
-use windrow_sql::lex::{Kind, Lexer, Token};
+use windrow_sql::lex::{Lexer, Token, TokenKind};
 
 /// Why a body is not proven.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,7 +24,7 @@ impl<'a> Tokens<'a> {
         loop {
             let token = lexer.token().map_err(|_| broken())?;
             tokens.push(token);
-            if token.kind == Kind::End {
+            if token.kind == TokenKind::End {
                 break;
             }
         }
@@ -42,14 +42,14 @@ impl<'a> Tokens<'a> {
 
     fn token(&self, ahead: usize) -> Token {
         let end = Token {
-            kind: Kind::End,
+            kind: TokenKind::End,
             start: self.text.len(),
             end: self.text.len(),
         };
         self.tokens.get(self.at + ahead).copied().unwrap_or(end)
     }
 
-    pub(crate) fn kind(&self, ahead: usize) -> Kind {
+    pub(crate) fn kind(&self, ahead: usize) -> TokenKind {
         self.token(ahead).kind
     }
 
@@ -64,7 +64,7 @@ impl<'a> Tokens<'a> {
     }
 
     pub(crate) fn is_at(&self, ahead: usize, word: &str) -> bool {
-        self.kind(ahead) == Kind::Word && self.text(ahead).eq_ignore_ascii_case(word)
+        self.kind(ahead) == TokenKind::Word && self.text(ahead).eq_ignore_ascii_case(word)
     }
 
     pub(crate) fn step(&mut self) {
@@ -77,25 +77,25 @@ impl<'a> Tokens<'a> {
         found
     }
 
-    pub(crate) fn skip_kind(&mut self, kind: Kind) -> bool {
+    pub(crate) fn skip_kind(&mut self, kind: TokenKind) -> bool {
         let found = self.kind(0) == kind;
         self.at += usize::from(found);
         found
     }
 
     pub(crate) fn skip_comma(&mut self) -> bool {
-        self.skip_kind(Kind::Comma)
+        self.skip_kind(TokenKind::Comma)
     }
 
     pub(crate) fn skip_semicolon(&mut self) -> bool {
-        self.skip_kind(Kind::Semicolon)
+        self.skip_kind(TokenKind::Semicolon)
     }
 
     /// Skips `:=` or `=`. Returns false if there is neither.
     pub(crate) fn skip_assignment(&mut self) -> bool {
         let found = match self.kind(0) {
-            Kind::Odd => self.text(0) == ":=",
-            Kind::Operator => self.text(0) == "=",
+            TokenKind::Odd => self.text(0) == ":=",
+            TokenKind::Operator => self.text(0) == "=",
             _ => false,
         };
         self.at += usize::from(found);
@@ -103,7 +103,7 @@ impl<'a> Tokens<'a> {
     }
 
     pub(crate) fn skip_literal(&mut self) -> bool {
-        self.skip_kind(Kind::Text)
+        self.skip_kind(TokenKind::Text)
     }
 
     pub(crate) fn expect(&mut self, word: &str) -> Result<(), Why> {
@@ -113,7 +113,7 @@ impl<'a> Tokens<'a> {
         }
     }
 
-    pub(crate) fn expect_kind(&mut self, kind: Kind) -> Result<(), Why> {
+    pub(crate) fn expect_kind(&mut self, kind: TokenKind) -> Result<(), Why> {
         match self.skip_kind(kind) {
             true => Ok(()),
             false => Err(self.why()),
@@ -121,21 +121,21 @@ impl<'a> Tokens<'a> {
     }
 
     pub(crate) fn semicolon(&mut self) -> Result<(), Why> {
-        self.expect_kind(Kind::Semicolon)
+        self.expect_kind(TokenKind::Semicolon)
     }
 
     pub(crate) fn dot(&mut self) -> Result<(), Why> {
-        self.expect_kind(Kind::Dot)
+        self.expect_kind(TokenKind::Dot)
     }
 
     pub(crate) fn literal(&mut self) -> Result<(), Why> {
-        self.expect_kind(Kind::Text)
+        self.expect_kind(TokenKind::Text)
     }
 
     /// A name without quotes, in small letters. Names in other letters than ASCII's fold as the
     /// server's encoding has it.
     pub(crate) fn name(&mut self) -> Result<Box<str>, Why> {
-        if self.kind(0) != Kind::Word || !self.text(0).is_ascii() {
+        if self.kind(0) != TokenKind::Word || !self.text(0).is_ascii() {
             return Err(self.why());
         }
         let name = self.text(0).to_ascii_lowercase();
@@ -145,7 +145,7 @@ impl<'a> Tokens<'a> {
 
     /// A column's name, in quotes or not.
     pub(crate) fn any_name(&mut self) -> Result<Box<str>, Why> {
-        if self.kind(0) != Kind::Quoted {
+        if self.kind(0) != TokenKind::Quoted {
             return self.name();
         }
         let quoted = self.text(0);
@@ -157,7 +157,7 @@ impl<'a> Tokens<'a> {
     /// Checks that no token follows.
     pub(crate) fn end(&self) -> Result<(), Why> {
         match self.kind(0) {
-            Kind::End => Ok(()),
+            TokenKind::End => Ok(()),
             _ => Err(self.why()),
         }
     }
@@ -165,7 +165,7 @@ impl<'a> Tokens<'a> {
     /// Returns the reason that names the token which could not be parsed.
     pub(crate) fn why(&self) -> Why {
         match self.kind(0) {
-            Kind::End => Why("its body ends too soon".to_owned()),
+            TokenKind::End => Why("its body ends too soon".to_owned()),
             _ => Why(format!("{} is not known to be harmless", self.text(0))),
         }
     }

@@ -1,13 +1,13 @@
 //! Questions for a value that a sequence gave.
 
-use crate::lex::Kind;
+use crate::lex::TokenKind;
 use crate::reading::Effect;
 use crate::words::Words;
 
 /// Recognizes a question for the last value of a sequence.
 pub(super) fn generated(words: Words<'_>) -> Option<Effect> {
     let asks = |at| matches!(words.identifier(at).as_deref(), Some("lastval" | "currval"));
-    (0..words.len()).find(|at| asks(*at) && words.kind(at + 1) == Kind::Open)?;
+    (0..words.len()).find(|at| asks(*at) && words.kind(at + 1) == TokenKind::Open)?;
     Some(plain(words.without_end()).unwrap_or(Effect::AsksForGenerated))
 }
 
@@ -29,10 +29,11 @@ pub(super) fn sequence(mut argument: Words<'_>) -> Option<Effect> {
         if last == 0 {
             break;
         }
-        argument = if argument.kind(0) == Kind::Open && argument.kind(last) == Kind::Close {
+        argument = if argument.kind(0) == TokenKind::Open && argument.kind(last) == TokenKind::Close
+        {
             argument.between(1, last)
         } else if last >= 2
-            && argument.kind(last - 1) == Kind::Cast
+            && argument.kind(last - 1) == TokenKind::Cast
             && argument.is(last, "regclass")
         {
             argument.between(0, last - 1)
@@ -41,8 +42,8 @@ pub(super) fn sequence(mut argument: Words<'_>) -> Option<Effect> {
         };
     }
     match argument.kind(0) {
-        Kind::Parameter if argument.slice(0) == "$1" => Some(Effect::Currval(None)),
-        Kind::Text => Some(Effect::Currval(Some(argument.text(0)?.into()))),
+        TokenKind::Parameter if argument.slice(0) == "$1" => Some(Effect::Currval(None)),
+        TokenKind::Text => Some(Effect::Currval(Some(argument.text(0)?.into()))),
         _ => None,
     }
 }

@@ -2,7 +2,7 @@
 
 use windrow_core::Name;
 
-use crate::lex::Kind;
+use crate::lex::TokenKind;
 use crate::reading::Effect;
 use crate::words::Words;
 
@@ -11,7 +11,7 @@ use crate::words::Words;
 pub(super) fn setting(words: Words<'_>) -> Option<Effect> {
     let call = words.without_end().only_call()?;
     let arguments = call.arguments;
-    let commas = arguments.kind(1) == Kind::Comma && arguments.kind(3) == Kind::Comma;
+    let commas = arguments.kind(1) == TokenKind::Comma && arguments.kind(3) == TokenKind::Comma;
     if &*call.function != "set_config" || arguments.len() != 5 || !commas {
         return None;
     }
@@ -35,7 +35,7 @@ impl Words<'_> {
     /// in the text and `true` as its last argument.
     pub(crate) fn set_locally(self, begins: bool) -> Option<String> {
         if begins && self.is(0, "set") && self.is(1, "local") {
-            let dotted = self.kind(3) == Kind::Dot;
+            let dotted = self.kind(3) == TokenKind::Dot;
             let name = self.identifier(2)?;
             let name = match dotted {
                 true => format!("{name}.{}", self.identifier(4)?),
@@ -43,19 +43,22 @@ impl Words<'_> {
             };
             return Some(name.to_ascii_lowercase());
         }
-        if !self.is(0, "set_config") || self.kind(1) != Kind::Open || self.kind(3) != Kind::Comma {
+        if !self.is(0, "set_config")
+            || self.kind(1) != TokenKind::Open
+            || self.kind(3) != TokenKind::Comma
+        {
             return None;
         }
         let mut depth = 0_usize;
         let close = (1..self.len()).find(|at| {
             match self.kind(*at) {
-                Kind::Open => depth += 1,
-                Kind::Close => depth -= 1,
+                TokenKind::Open => depth += 1,
+                TokenKind::Close => depth -= 1,
                 _ => {}
             }
             depth == 0
         })?;
-        let local = self.is(close - 1, "true") && self.kind(close - 2) == Kind::Comma;
+        let local = self.is(close - 1, "true") && self.kind(close - 2) == TokenKind::Comma;
         let name = self.text(2).filter(|_| local)?;
         Some(name.to_ascii_lowercase())
     }

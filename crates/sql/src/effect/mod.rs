@@ -11,7 +11,7 @@ mod session;
 pub use sequences::{Sequences, answered, sequences};
 
 use crate::kinds::{self, Property};
-use crate::lex::Kind;
+use crate::lex::TokenKind;
 use crate::parse::UNCLEAR;
 use crate::reading::{Apart, Effect};
 use crate::words::Words;
@@ -19,12 +19,12 @@ use crate::words::Words;
 /// Returns why the statement is not joined, as far as its first word shows, and its effect.
 pub(crate) fn apart(words: Words<'_>) -> Apart {
     let first = words.slice(0).to_ascii_lowercase();
-    let is_odd = words.tokens.iter().any(|t| t.kind == Kind::Odd);
+    let is_odd = words.tokens.iter().any(|t| t.kind == TokenKind::Odd);
     let (reason, effect) = match (words.kind(0), kinds::kind(&first)) {
         _ if is_odd => (UNCLEAR, Effect::Other),
-        (Kind::End, _) => ("empty", Effect::Empty),
-        (Kind::Open, _) => ("SELECT", query(words)),
-        (Kind::Word, Some((reason, _))) => (reason, named(words, &first)),
+        (TokenKind::End, _) => ("empty", Effect::Empty),
+        (TokenKind::Open, _) => ("SELECT", query(words)),
+        (TokenKind::Word, Some((reason, _))) => (reason, named(words, &first)),
         _ => (UNCLEAR, Effect::Other),
     };
     Apart { reason, effect }
@@ -34,7 +34,7 @@ fn named(words: Words<'_>, first: &str) -> Effect {
     match first {
         "explain" => explain(words),
         // The parenthesis after a table holds columns.
-        "copy" if words.kind(1) != Kind::Open => Effect::Other,
+        "copy" if words.kind(1) != TokenKind::Open => Effect::Other,
         // The query runs at once.
         "create" if !words.only_defines() => query(words),
         _ if kinds::has(first, Property::Queries) => query(words),
@@ -54,11 +54,11 @@ fn query(words: Words<'_>) -> Effect {
 fn explain(words: Words<'_>) -> Effect {
     let mut at = 1;
     let mut analyze = false;
-    if words.kind(1) == Kind::Open
+    if words.kind(1) == TokenKind::Open
         && !words.any(2, &["select", "with", "values", "table"])
-        && words.kind(2) != Kind::Open
+        && words.kind(2) != TokenKind::Open
     {
-        while !matches!(words.kind(at), Kind::Close | Kind::End) {
+        while !matches!(words.kind(at), TokenKind::Close | TokenKind::End) {
             let off = words.any(at + 1, &["off", "false"]) || words.slice(at + 1) == "0";
             analyze |= words.any(at, &["analyze", "analyse"]) && !off;
             at += 1;

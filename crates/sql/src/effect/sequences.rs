@@ -3,7 +3,7 @@
 
 use super::asking;
 use crate::kinds::{self, Property};
-use crate::lex::Kind;
+use crate::lex::TokenKind;
 use crate::parse::Tokens;
 use crate::reading::Effect;
 use crate::words::Words;
@@ -30,7 +30,7 @@ pub fn sequences(text: &str) -> Sequences {
             continue;
         };
         let arguments = words.between(at + 2, end);
-        let comma = (0..arguments.len()).find(|at| arguments.kind(*at) == Kind::Comma);
+        let comma = (0..arguments.len()).find(|at| arguments.kind(*at) == TokenKind::Comma);
         match asking::sequence(arguments.between(0, comma.unwrap_or(arguments.len()))) {
             Some(Effect::Currval(Some(name))) => found.names.push((*name).into()),
             _ => found.others = true,
@@ -54,12 +54,12 @@ pub fn answered(
     let place = |at: usize| words.tokens.get(at).copied();
     let is_query = |at: usize| {
         let first = words.slice(at).to_ascii_lowercase();
-        words.kind(at) == Kind::Open || kinds::has(&first, Property::Queries)
+        words.kind(at) == TokenKind::Open || kinds::has(&first, Property::Queries)
     };
     let (mut out, mut from) = (String::with_capacity(text.len() + 256), 0);
     let mut in_query = is_query(0);
     for at in 0..words.len() {
-        if words.kind(at) == Kind::Semicolon {
+        if words.kind(at) == TokenKind::Semicolon {
             in_query = is_query(at + 1);
         }
         let Some((begin, end)) = words.call_of(at, &["lastval", "currval"]) else {
@@ -98,15 +98,15 @@ impl Words<'_> {
     /// closing parenthesis.
     fn call_of(self, at: usize, functions: &[&str]) -> Option<(usize, usize)> {
         let name = self.identifier(at)?;
-        if !functions.contains(&&*name) || self.kind(at + 1) != Kind::Open {
+        if !functions.contains(&&*name) || self.kind(at + 1) != TokenKind::Open {
             return None;
         }
-        let qualified = at > 0 && self.kind(at - 1) == Kind::Dot;
+        let qualified = at > 0 && self.kind(at - 1) == TokenKind::Dot;
         let begin = match qualified {
             false => at,
             true => {
                 let schema = at.checked_sub(2)?;
-                let twice = schema > 0 && self.kind(schema - 1) == Kind::Dot;
+                let twice = schema > 0 && self.kind(schema - 1) == TokenKind::Dot;
                 let built_in = self.identifier(schema).as_deref() == Some("pg_catalog");
                 (built_in && !twice).then_some(schema)?
             }
@@ -114,9 +114,9 @@ impl Words<'_> {
         let mut depth = 0_usize;
         for end in at + 1..self.len() {
             match self.kind(end) {
-                Kind::Open => depth += 1,
-                Kind::Close if depth == 1 => return Some((begin, end)),
-                Kind::Close => depth -= 1,
+                TokenKind::Open => depth += 1,
+                TokenKind::Close if depth == 1 => return Some((begin, end)),
+                TokenKind::Close => depth -= 1,
                 _ => {}
             }
         }

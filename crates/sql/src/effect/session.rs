@@ -2,7 +2,7 @@
 
 use windrow_core::Name;
 
-use crate::lex::Kind;
+use crate::lex::TokenKind;
 use crate::reading::Effect;
 use crate::words::Words;
 
@@ -36,7 +36,7 @@ fn end(words: Words<'_>) -> Effect {
 fn setting(words: Words<'_>, mut at: usize) -> Option<(String, usize)> {
     let mut name = words.identifier(at)?;
     at += 1;
-    while words.kind(at) == Kind::Dot {
+    while words.kind(at) == TokenKind::Dot {
         name.push('.');
         name.push_str(&words.identifier(at + 1)?);
         at += 2;
@@ -67,7 +67,7 @@ fn is_set(name: &str, set: bool) -> Effect {
 
 fn set(words: Words<'_>) -> Effect {
     // What would be a keyword before another word is the name, or its first part.
-    let plain = words.slice(2) == "=" || words.is(2, "to") || words.kind(2) == Kind::Dot;
+    let plain = words.slice(2) == "=" || words.is(2, "to") || words.kind(2) == TokenKind::Dot;
     if words.any(1, &["constraints", "transaction", "local"]) && !plain {
         return Effect::Other;
     }
@@ -124,9 +124,9 @@ fn assigned(words: Words<'_>, name: &str, at: usize) -> Effect {
         };
     }
     let value = match words.kind(at) {
-        Kind::Text => text(words.slice(at)),
-        Kind::Word | Kind::Quoted => words.identifier(at),
-        Kind::Integer | Kind::Decimal => Some(words.slice(at).to_owned()),
+        TokenKind::Text => text(words.slice(at)),
+        TokenKind::Word | TokenKind::Quoted => words.identifier(at),
+        TokenKind::Integer | TokenKind::Decimal => Some(words.slice(at).to_owned()),
         _ => None,
     };
     match value {

@@ -1,8 +1,8 @@
 //! Cuts a text into the tokens that PostgreSQL's own scanner (`scan.l`) cuts it into.
 //!
-//! Where versions of the server differ (`1a`, `0x1F`, `1_000`, `$1a`), the token is [`Kind::Odd`]:
-//! nobody guesses. The text must be in an encoding where a byte below 0x80 is always a character of
-//! its own.
+//! Where versions of the server differ (`1a`, `0x1F`, `1_000`, `$1a`), the token is
+//! [`TokenKind::Odd`]: nobody guesses. The text must be in an encoding where a byte below 0x80 is
+//! always a character of its own.
 
 mod class;
 
@@ -14,7 +14,7 @@ use crate::word::MAX_NAME;
 
 /// The kind of a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum TokenKind {
     /// An identifier without quotes, or a keyword.
     Word,
     /// An identifier in double quotes.
@@ -62,7 +62,7 @@ pub enum Kind {
     End,
 }
 
-impl Kind {
+impl TokenKind {
     /// True for literals that stand in quotes.
     pub fn is_string(self) -> bool {
         matches!(
@@ -76,7 +76,7 @@ impl Kind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Token {
     /// The kind of the token.
-    pub kind: Kind,
+    pub kind: TokenKind,
     /// The position of its first byte in the text.
     pub start: usize,
     /// Where the next one may begin.
@@ -126,13 +126,13 @@ impl<'a> Lexer<'a> {
         self.bytes.get(from..).unwrap_or_default()
     }
 
-    /// The next token; [`Kind::End`] for ever behind the last.
+    /// The next token; [`TokenKind::End`] for ever behind the last.
     #[inline]
     pub fn token(&mut self) -> Result<Token, Broken> {
         self.skip_space()?;
         let start = self.at;
         let kind = if start >= self.bytes.len() {
-            Kind::End
+            TokenKind::End
         } else {
             self.kind()?
         };
@@ -183,22 +183,22 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    fn kind(&mut self) -> Result<Kind, Broken> {
+    fn kind(&mut self) -> Result<TokenKind, Broken> {
         let first = self.peek(0);
         Ok(match first {
-            b'\'' => return self.string(1, Kind::Text),
+            b'\'' => return self.string(1, TokenKind::Text),
             b'"' => return self.quoted(),
             b'0'..=b'9' => self.number(),
             b'.' if self.peek(1).is_ascii_digit() => self.number(),
             b'$' => return self.dollar(),
-            b'(' => self.one(Kind::Open),
-            b')' => self.one(Kind::Close),
-            b',' => self.one(Kind::Comma),
-            b';' => self.one(Kind::Semicolon),
-            b'[' => self.one(Kind::OpenBracket),
-            b']' => self.one(Kind::CloseBracket),
+            b'(' => self.one(TokenKind::Open),
+            b')' => self.one(TokenKind::Close),
+            b',' => self.one(TokenKind::Comma),
+            b';' => self.one(TokenKind::Semicolon),
+            b'[' => self.one(TokenKind::OpenBracket),
+            b']' => self.one(TokenKind::CloseBracket),
             b'.' if self.peek(1) == b'.' => self.odd(2),
-            b'.' => self.one(Kind::Dot),
+            b'.' => self.one(TokenKind::Dot),
             b':' => self.colon(),
             _ if begins(first) => return self.word(),
             _ if is_operator(first) => self.operator(),
@@ -206,48 +206,48 @@ impl<'a> Lexer<'a> {
         })
     }
 
-    fn one(&mut self, kind: Kind) -> Kind {
+    fn one(&mut self, kind: TokenKind) -> TokenKind {
         self.at += 1;
         kind
     }
 
-    fn odd(&mut self, bytes: usize) -> Kind {
+    fn odd(&mut self, bytes: usize) -> TokenKind {
         self.at += bytes;
-        Kind::Odd
+        TokenKind::Odd
     }
 
-    fn colon(&mut self) -> Kind {
+    fn colon(&mut self) -> TokenKind {
         match self.peek(1) {
             b':' => {
                 self.at += 2;
-                Kind::Cast
+                TokenKind::Cast
             }
             b'=' => self.odd(2),
-            _ => self.one(Kind::Colon),
+            _ => self.one(TokenKind::Colon),
         }
     }
 
-    fn word(&mut self) -> Result<Kind, Broken> {
+    fn word(&mut self) -> Result<TokenKind, Broken> {
         let (first, second) = (self.peek(0) | 0x20, self.peek(1));
         match (first, second) {
-            (b'e', b'\'') => return self.string(2, Kind::Escape),
-            (b'b' | b'x', b'\'') => return self.string(2, Kind::Bits),
+            (b'e', b'\'') => return self.string(2, TokenKind::Escape),
+            (b'b' | b'x', b'\'') => return self.string(2, TokenKind::Bits),
             (b'n', b'\'') => {
                 // The scanner reads a keyword and then a plain string.
                 self.at += 1;
-                self.string(1, Kind::Text)?;
-                return Ok(Kind::Special);
+                self.string(1, TokenKind::Text)?;
+                return Ok(TokenKind::Special);
             }
-            (b'u', b'&') if self.peek(2) == b'\'' => return self.string(3, Kind::Special),
+            (b'u', b'&') if self.peek(2) == b'\'' => return self.string(3, TokenKind::Special),
             (b'u', b'&') if self.peek(2) == b'"' => {
                 self.at += 2;
                 self.quoted()?;
-                return Ok(Kind::Special);
+                return Ok(TokenKind::Special);
             }
             _ => {}
         }
         self.skip_word();
-        Ok(Kind::Word)
+        Ok(TokenKind::Word)
     }
 
     #[inline]
@@ -260,11 +260,11 @@ impl<'a> Lexer<'a> {
     }
 
     /// A string in single quotes whose first quote is the last of the next `opening` bytes.
-    fn string(&mut self, opening: usize, kind: Kind) -> Result<Kind, Broken> {
-        let plain = kind == Kind::Text;
+    fn string(&mut self, opening: usize, kind: TokenKind) -> Result<TokenKind, Broken> {
+        let plain = kind == TokenKind::Text;
         // In B, X and U& strings a backslash says nothing to the scanner, in B and X strings
         // neither does a doubled quote.
-        let escapes = kind == Kind::Escape || (!self.standard && plain);
+        let escapes = kind == TokenKind::Escape || (!self.standard && plain);
         self.at += opening;
         loop {
             let found = if escapes || plain {
@@ -276,7 +276,7 @@ impl<'a> Lexer<'a> {
             if self.peek(0) == b'\\' {
                 self.backslash |= plain;
                 self.at += if escapes { 2 } else { 1 };
-            } else if self.peek(1) == b'\'' && kind != Kind::Bits {
+            } else if self.peek(1) == b'\'' && kind != TokenKind::Bits {
                 self.at += 2;
             } else {
                 self.at += 1;
@@ -285,22 +285,22 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    fn quoted(&mut self) -> Result<Kind, Broken> {
+    fn quoted(&mut self) -> Result<TokenKind, Broken> {
         self.at += 1;
         loop {
             self.at += memchr(b'"', self.rest(self.at)).ok_or(Broken)? + 1;
             if self.peek(0) != b'"' {
-                return Ok(Kind::Quoted);
+                return Ok(TokenKind::Quoted);
             }
             self.at += 1;
         }
     }
 
-    fn dollar(&mut self) -> Result<Kind, Broken> {
+    fn dollar(&mut self) -> Result<TokenKind, Broken> {
         if self.peek(1).is_ascii_digit() {
             self.at += 1;
             self.digits();
-            return Ok(self.unless_junk(Kind::Parameter));
+            return Ok(self.unless_junk(TokenKind::Parameter));
         }
         let tag = self
             .rest(self.at + 1)
@@ -315,7 +315,7 @@ impl<'a> Lexer<'a> {
         let quote = self.bytes.get(opening..inside).ok_or(Broken)?;
         let found = memchr::memmem::find(self.rest(inside), quote).ok_or(Broken)?;
         self.at = inside + found + quote.len();
-        Ok(Kind::Dollar)
+        Ok(TokenKind::Dollar)
     }
 
     fn digits(&mut self) {
@@ -324,18 +324,18 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    fn number(&mut self) -> Kind {
-        let mut kind = Kind::Integer;
+    fn number(&mut self) -> TokenKind {
+        let mut kind = TokenKind::Integer;
         self.digits();
         if self.peek(0) == b'.' && self.peek(1) != b'.' {
-            kind = Kind::Decimal;
+            kind = TokenKind::Decimal;
             self.at += 1;
             self.digits();
         }
         if self.peek(0) | 0x20 == b'e' {
             let sign = usize::from(matches!(self.peek(1), b'+' | b'-'));
             if self.peek(1 + sign).is_ascii_digit() {
-                kind = Kind::Decimal;
+                kind = TokenKind::Decimal;
                 self.at += 1 + sign;
                 self.digits();
             }
@@ -345,17 +345,17 @@ impl<'a> Lexer<'a> {
 
     /// Letters right behind a number: older servers begin a new token there, newer ones refuse
     /// them.
-    fn unless_junk(&mut self, kind: Kind) -> Kind {
+    fn unless_junk(&mut self, kind: TokenKind) -> TokenKind {
         if begins(self.peek(0)) {
             self.skip_word();
-            return Kind::Odd;
+            return TokenKind::Odd;
         }
         kind
     }
 
     /// An operator ends before a comment. One of several characters ends in `+` or `-` only if it
     /// holds one of the characters that no operator of the SQL standard has.
-    fn operator(&mut self) -> Kind {
+    fn operator(&mut self) -> TokenKind {
         let run = self.rest(self.at);
         let mut length = run.iter().take_while(|b| is_operator(**b)).count();
         if let Some(comment) = run
@@ -381,9 +381,9 @@ impl<'a> Lexer<'a> {
         self.at += length;
         // The server refuses longer ones.
         if length > MAX_NAME {
-            return Kind::Odd;
+            return TokenKind::Odd;
         }
-        Kind::Operator
+        TokenKind::Operator
     }
 }
 

@@ -30,7 +30,7 @@ impl Tokens<'_> {
         loop {
             match lexer.token() {
                 Err(Broken) => return true,
-                Ok(token) if token.kind == Kind::End => return false,
+                Ok(token) if token.kind == TokenKind::End => return false,
                 Ok(_) => {}
             }
         }

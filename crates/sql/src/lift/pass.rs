@@ -3,7 +3,7 @@
 use super::lifter::Lifter;
 use super::value::{self, UNKNOWN};
 use super::word::{Word, word};
-use crate::lex::{Kind, Lexer, Token};
+use crate::lex::{Lexer, Token, TokenKind};
 use crate::word::{Use, usage};
 
 /// The most literals of one row.
@@ -76,7 +76,7 @@ pub(super) struct Pass<'a, 'b> {
     /// The highest number of a parameter.
     highest: usize,
     last: Word,
-    last_kind: Kind,
+    last_kind: TokenKind,
     /// The start of the last token.
     start: usize,
     /// The end of the last token.
@@ -103,7 +103,7 @@ impl<'a, 'b> Pass<'a, 'b> {
             of_setting: false,
             highest: 0,
             last: Word::Other,
-            last_kind: Kind::Word,
+            last_kind: TokenKind::Word,
             start: 0,
             end: 0,
         })
@@ -124,19 +124,19 @@ impl<'a, 'b> Pass<'a, 'b> {
         loop {
             let token = self.lexer.token().ok()?;
             let word = match token.kind {
-                Kind::Word => word(self.slice(token).as_bytes()),
-                Kind::Odd => return None,
-                Kind::Text if self.last_kind.is_string() => return None,
-                Kind::Semicolon | Kind::End => Word::Other,
+                TokenKind::Word => word(self.slice(token).as_bytes()),
+                TokenKind::Odd => return None,
+                TokenKind::Text if self.last_kind.is_string() => return None,
+                TokenKind::Semicolon | TokenKind::End => Word::Other,
                 // A second statement.
-                _ if self.last_kind == Kind::Semicolon => return None,
+                _ if self.last_kind == TokenKind::Semicolon => return None,
                 _ => Word::Other,
             };
-            if token.kind == Kind::Word && self.last_kind == Kind::Semicolon {
+            if token.kind == TokenKind::Word && self.last_kind == TokenKind::Semicolon {
                 return None;
             }
             self.settle(token, word)?;
-            if token.kind == Kind::End {
+            if token.kind == TokenKind::End {
                 break;
             }
             self.leave_comments_out(token);
@@ -194,20 +194,20 @@ impl<'a, 'b> Pass<'a, 'b> {
             let stays = literal.token.kind.is_string() && word == Word::Interval;
             return self.finish(literal, !stays);
         }
-        let name = literal.token.kind == Kind::Word;
+        let name = literal.token.kind == TokenKind::Word;
         let ends = matches!(
             behind.kind,
-            Kind::End | Kind::Semicolon | Kind::Comma | Kind::Close
+            TokenKind::End | TokenKind::Semicolon | TokenKind::Comma | TokenKind::Close
         ) || matches!(word, Word::Where | Word::Returning | Word::On);
         let goes_on = match behind.kind {
-            Kind::CloseBracket => true,
-            Kind::Operator => is_plain(self.slice(behind)),
+            TokenKind::CloseBracket => true,
+            TokenKind::Operator => is_plain(self.slice(behind)),
             _ => matches!(
                 word,
                 Word::And | Word::Or | Word::When | Word::Then | Word::Else | Word::End
             ),
         };
-        let cast = behind.kind == Kind::Cast || (word == Word::As && self.depth > 0);
+        let cast = behind.kind == TokenKind::Cast || (word == Word::As && self.depth > 0);
         if cast && !name {
             // A cast binds tighter than a sign: the sign stays.
             self.waiting = Some(Literal {
@@ -225,7 +225,7 @@ impl<'a, 'b> Pass<'a, 'b> {
         let kind = if lifted { self.append(literal) } else { None };
         let Some(kind) = kind else {
             // NULL, TRUE and FALSE have few values; what is left of them makes few templates.
-            self.out.leftover |= literal.token.kind != Kind::Word;
+            self.out.leftover |= literal.token.kind != TokenKind::Word;
             return Some(());
         };
         self.out.types.push(kind);
@@ -259,8 +259,8 @@ impl<'a, 'b> Pass<'a, 'b> {
         let (kind, slice) = (literal.token.kind, self.slice(literal.token));
         let values = &mut self.out.values;
         match kind {
-            Kind::Word => value::append_word(values, literal.word),
-            Kind::Integer | Kind::Decimal => {
+            TokenKind::Word => value::append_word(values, literal.word),
+            TokenKind::Integer | TokenKind::Decimal => {
                 value::append_number(values, kind, slice, literal.sign.is_some())
             }
             _ => {
@@ -274,31 +274,37 @@ impl<'a, 'b> Pass<'a, 'b> {
     fn step(&mut self, token: Token, word: Word) -> Option<()> {
         let before = std::mem::replace(&mut self.before, Before::Other);
         match token.kind {
-            Kind::Text | Kind::Escape | Kind::Dollar | Kind::Integer | Kind::Decimal => {
+            TokenKind::Text
+            | TokenKind::Escape
+            | TokenKind::Dollar
+            | TokenKind::Integer
+            | TokenKind::Decimal => {
                 self.literal(token, word, before);
             }
-            Kind::Parameter => self.parameter(token)?,
-            Kind::Bits | Kind::Special => self.out.leftover |= self.section == Section::Plain,
-            Kind::Word => self.word(token, word, before),
-            Kind::Open => self.open_parenthesis()?,
-            Kind::OpenBracket => {
-                let array = self.last == Word::Array || self.last_kind == Kind::OpenBracket;
+            TokenKind::Parameter => self.parameter(token)?,
+            TokenKind::Bits | TokenKind::Special => {
+                self.out.leftover |= self.section == Section::Plain
+            }
+            TokenKind::Word => self.word(token, word, before),
+            TokenKind::Open => self.open_parenthesis()?,
+            TokenKind::OpenBracket => {
+                let array = self.last == Word::Array || self.last_kind == TokenKind::OpenBracket;
                 self.open(array)?;
                 self.before = Before::Open;
             }
-            Kind::Close | Kind::CloseBracket => {
+            TokenKind::Close | TokenKind::CloseBracket => {
                 self.depth = self.depth.checked_sub(1)?;
                 self.levels >>= 1;
             }
-            Kind::Comma => self.before = self.item(),
-            Kind::Operator => self.operator(token, before),
+            TokenKind::Comma => self.before = self.item(),
+            TokenKind::Operator => self.operator(token, before),
             _ => {}
         }
         // The name of a type goes on in words and points.
         self.typing = match token.kind {
-            Kind::Cast => true,
-            Kind::Dot | Kind::Quoted => self.typing,
-            Kind::Word => {
+            TokenKind::Cast => true,
+            TokenKind::Dot | TokenKind::Quoted => self.typing,
+            TokenKind::Word => {
                 word == Word::As
                     || (self.typing
                         && matches!(word, Word::Other | Word::TypePart | Word::Interval))
@@ -315,7 +321,7 @@ impl<'a, 'b> Pass<'a, 'b> {
     }
 
     fn open_parenthesis(&mut self) -> Option<()> {
-        if self.values && self.depth == 0 && self.last_kind == Kind::Comma {
+        if self.values && self.depth == 0 && self.last_kind == TokenKind::Comma {
             self.several = true;
             if self.out.types.len() > MAX_OF_SEVERAL_ROWS {
                 return None;
@@ -353,13 +359,13 @@ impl<'a, 'b> Pass<'a, 'b> {
     /// Returns true if the next sign is certainly between two operands.
     fn behind_an_operand(&self) -> bool {
         match self.last_kind {
-            Kind::Integer
-            | Kind::Decimal
-            | Kind::Parameter
-            | Kind::Quoted
-            | Kind::Close
-            | Kind::CloseBracket => true,
-            Kind::Word => {
+            TokenKind::Integer
+            | TokenKind::Decimal
+            | TokenKind::Parameter
+            | TokenKind::Quoted
+            | TokenKind::Close
+            | TokenKind::CloseBracket => true,
+            TokenKind::Word => {
                 let word = self.text.get(self.start..self.end).unwrap_or_default();
                 usage(word) != Use::Reserved
             }
@@ -389,7 +395,7 @@ impl<'a, 'b> Pass<'a, 'b> {
 
     fn literal(&mut self, token: Token, word: Word, before: Before) {
         // Which setting is read decides what the statement means.
-        let names_setting = self.of_setting && self.last_kind == Kind::Open;
+        let names_setting = self.of_setting && self.last_kind == TokenKind::Open;
         if self.section != Section::Plain || !self.allowed() || names_setting {
             return;
         }

@@ -1,7 +1,7 @@
 //! The values of literals.
 
 use super::word::Word;
-use crate::lex::Kind;
+use crate::lex::TokenKind;
 use crate::string;
 
 /// The type number of `int4`.
@@ -16,8 +16,8 @@ pub(super) const BOOL: u32 = 16;
 pub(super) const UNKNOWN: u32 = 0;
 
 /// The type that the grammar gives a number with its sign.
-fn number_type(kind: Kind, number: &str) -> u32 {
-    if kind != Kind::Integer {
+fn number_type(kind: TokenKind, number: &str) -> u32 {
+    if kind != TokenKind::Integer {
         return NUMERIC;
     }
     // No number of up to nine digits is too large.
@@ -33,7 +33,7 @@ fn number_type(kind: Kind, number: &str) -> u32 {
 /// Appends a number, and gives its type.
 pub(super) fn append_number(
     values: &mut Vec<u8>,
-    kind: Kind,
+    kind: TokenKind,
     digits: &str,
     negative: bool,
 ) -> Option<u32> {
@@ -103,20 +103,20 @@ pub(super) fn append_word(values: &mut Vec<u8>, word: Word) -> Option<u32> {
 /// encoding.
 pub(super) fn append_string(
     values: &mut Vec<u8>,
-    kind: Kind,
+    kind: TokenKind,
     literal: &str,
     standard: bool,
 ) -> Option<()> {
     match kind {
-        Kind::Text => {
+        TokenKind::Text => {
             let body = literal.get(1..literal.len().checked_sub(1)?)?;
             append(values, |values| string::unquote(values, body, !standard))
         }
-        Kind::Escape => {
+        TokenKind::Escape => {
             let body = literal.get(2..literal.len().checked_sub(1)?)?;
             append(values, |values| string::unquote(values, body, true))
         }
-        Kind::Dollar => {
+        TokenKind::Dollar => {
             let quote = literal.get(1..)?.find('$')? + 2;
             append_bytes(
                 values,

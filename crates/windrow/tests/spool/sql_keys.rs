@@ -92,7 +92,9 @@ async fn what_cannot_be_executed_under_a_key_is_refused() {
         assert_eq!(under(&client, "k", sql).await, "error 0A000", "{sql}");
     }
     assert_eq!(told(&client, "show windrow.idempotency_key").await, "k");
+    // What writes nothing needs no key.
     assert!(client.query("select 1", &[]).await.is_ok());
+    assert!(client.query("show timezone", &[]).await.is_ok());
     assert_eq!(told(&client, "reset windrow.idempotency_key").await, "0");
     assert_eq!(told(&client, "insert into t values (1, 'x')").await, "1");
     // Within a transaction there is no key.
@@ -105,6 +107,25 @@ async fn what_cannot_be_executed_under_a_key_is_refused() {
     let long = format!("set windrow.idempotency_key = '{}'", "k".repeat(300));
     assert_eq!(told(&client, &long).await, "error 22023");
     assert_eq!(db.sql("select count(*) from t"), "1");
+    gateway.stop();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_session_that_keeps_a_server_connection_writes_nothing_under_a_key() {
+    let (db, directory) = (Db::postgres(), spool());
+    db.sql(TABLES);
+    db.sql("create function f() returns int language plpgsql as 'begin return 1; end'");
+    let gateway = start(&db, directory.path(), &["--ack", "commit"]);
+    let client = connect(&gateway, &db, "").await;
+    let insert = "insert into t values (1, 'x')";
+    // Nothing is proven of the function, so the session keeps the connection from now on.
+    assert_eq!(under(&client, "k", "select f()").await, "1");
+    assert_eq!(told(&client, insert).await, "error 0A000");
+    let prepared = client.execute("insert into t values ($1, 'x')", &[&1]);
+    assert!(prepared.await.is_err());
+    assert_eq!(db.sql("select count(*) from t"), "0");
+    assert_eq!(told(&client, "reset windrow.idempotency_key").await, "0");
+    assert_eq!(told(&client, insert).await, "1");
     gateway.stop();
 }
 

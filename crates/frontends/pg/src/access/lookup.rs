@@ -15,7 +15,7 @@ use windrow_pgwire::wire::{Answer, ServerError, Wire};
 
 use crate::config::PgConfig;
 
-/// What the database says of a role.
+/// The database's answer about a role.
 pub(super) type Found = Option<Result<Verifier, BadVerifier>>;
 
 /// Asks one question at a time.
@@ -28,7 +28,7 @@ pub(super) struct Lookup {
 
 /// The row that was given.
 #[derive(Default)]
-struct Reply {
+struct VerifierReply {
     verifier: Option<Option<String>>,
     error: Option<ServerError>,
 }
@@ -82,10 +82,10 @@ impl Lookup {
     }
 }
 
-async fn question(wire: &mut Wire, query: &str, role: &str) -> Result<Reply, Fault> {
+async fn question(wire: &mut Wire, query: &str, role: &str) -> Result<VerifierReply, Fault> {
     let encoded = encode(wire, query, role);
     encoded.ok_or_else(|| Fault::invalid("the auth_query holds a zero byte"))?;
-    let mut reply = Reply::default();
+    let mut reply = VerifierReply::default();
     wire.exchange(1, &mut |answer| match answer {
         Answer::DataRow(row) => {
             let last = row.columns().last().flatten();

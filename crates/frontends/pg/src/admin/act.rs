@@ -1,4 +1,4 @@
-//! What the console does besides showing.
+//! Commands of the console that change something.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,14 +9,14 @@ use windrow_core::{Fault, FaultClass};
 use crate::session_info::State;
 use crate::shared::Shared;
 
-/// How often it is looked whether work under way has ended.
+/// The interval at which the console looks if work under way has ended.
 const LOOK: Duration = Duration::from_millis(10);
 
 /// Holds work back, and waits until none is under way. Dropped before, it lets all go on again.
 pub(super) async fn pause(shared: &Shared, database: Option<&str>) -> Result<(), Fault> {
     check(shared, database)?;
     shared.gate.pause(database);
-    let undo = Undo { shared, database };
+    let undo = UndoPause { shared, database };
     // Sessions do not say when they are done, so that nothing stands on the way of a write.
     let mut look = interval(LOOK);
     loop {
@@ -36,12 +36,12 @@ pub(super) fn resume(shared: &Shared, database: Option<&str>) -> Result<(), Faul
     Ok(())
 }
 
-struct Undo<'a> {
+struct UndoPause<'a> {
     shared: &'a Shared,
     database: Option<&'a str>,
 }
 
-impl Drop for Undo<'_> {
+impl Drop for UndoPause<'_> {
     fn drop(&mut self) {
         self.shared.gate.resume(self.database);
     }
@@ -58,7 +58,7 @@ fn check(shared: &Shared, database: Option<&str>) -> Result<(), Fault> {
     }
 }
 
-/// False once somebody else has let it go on.
+/// Returns false once another session at the console has let the work go on.
 fn is_held(shared: &Shared, database: Option<&str>) -> bool {
     let mut databases = shared.databases.configured.iter();
     match database {
@@ -68,7 +68,7 @@ fn is_held(shared: &Shared, database: Option<&str>) -> bool {
 }
 
 fn is_quiet(shared: &Shared, database: Option<&str>) -> bool {
-    // Whoever waits at the gate shows that it waits, too.
+    // A session that waits at the gate shows that there is one.
     let waiting = shared.gate.waiting(database);
     let busy = |state| matches!(state, State::Joining | State::Relaying | State::Waiting);
     let sessions = shared.register.list();

@@ -1,8 +1,8 @@
-//! What can be asked at the console.
+//! Commands and questions at the console.
 
 use windrow_core::{Fault, FaultClass};
 
-/// What is asked.
+/// A command or a question.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Command {
     /// Nothing.
@@ -19,8 +19,8 @@ pub(super) enum Command {
     Reload,
     /// End the process.
     Shutdown,
-    /// What drivers and pools say by themselves, with the tag that they expect, and what becomes of
-    /// the transaction that they believe to be in.
+    /// A statement that drivers and pools send by themselves, with the tag that they expect, and
+    /// the status of the transaction that they believe to be in.
     Courtesy(&'static str, Option<u8>),
     /// The question with which pools find out that a connection lives.
     One,

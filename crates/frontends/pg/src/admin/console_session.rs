@@ -1,4 +1,4 @@
-//! Somebody at the console: what is said to it, and the commands that it gives.
+//! A session at the console: its answers, and the commands that it gives.
 
 use bytes::{Buf, BufMut, BytesMut};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -15,7 +15,7 @@ use crate::shared::Shared;
 /// The longest message, in bytes.
 pub(super) const LONGEST: usize = 64 * 1024;
 
-/// Somebody at the console.
+/// A session at the console.
 pub(super) struct ConsoleSession<'a> {
     shared: &'a Shared,
     stream: ClientStream,
@@ -126,7 +126,7 @@ impl ConsoleSession<'_> {
         "SHOW"
     }
 
-    /// Waits for what is under way, unless whoever asked for it leaves: then all goes on.
+    /// Waits for the work under way. If the client that asked for the pause leaves, all goes on.
     async fn pause(&mut self, database: Option<&str>) -> Result<Result<(), Fault>, End> {
         self.flush().await?;
         let shared = self.shared;

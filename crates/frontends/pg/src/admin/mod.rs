@@ -15,19 +15,18 @@ use bytes::BufMut;
 use windrow_core::{Fault, FaultClass};
 
 use crate::client_stream::ClientStream;
-use crate::codec::frame::{self, Front, HEADER};
-use crate::codec::message::Message;
+use crate::codec::message::{self, Front, HEADER, Message};
 use crate::codec::{answer, failure};
 use crate::shared::Shared;
 use command::Command;
 use console_session::{ConsoleSession, End, LONGEST, columns};
 
-/// Serves somebody at the console until it leaves. The greeting was sent.
+/// Serves a session at the console until it leaves. The greeting was sent.
 pub(crate) async fn run(stream: ClientStream, shared: &Shared) {
     let mut session = ConsoleSession::new(stream, shared);
     if let Err(End::Fatal(fault)) = session.serve().await {
         failure::fatal(&mut session.out, &fault);
-        // Whoever does not take it has left.
+        // A client that does not take it has left.
         drop(session.flush().await);
     }
 }
@@ -46,7 +45,7 @@ impl ConsoleSession<'_> {
 
     /// The size of the message that stands in front, once it is whole.
     fn whole(&self) -> Result<Option<usize>, End> {
-        match frame::front(&self.input, LONGEST) {
+        match message::front(&self.input, LONGEST) {
             Ok(Front::Whole { total, .. }) => Ok(Some(total)),
             // COPY data has no bound elsewhere; here it has no place.
             Ok(Front::Part {

@@ -8,9 +8,9 @@ use super::command::Command;
 use crate::codec::message::Kind;
 
 /// The most statements, and the most portals, of one session.
-const MOST: usize = 64;
+const MAX_PREPARED: usize = 64;
 
-/// What a session has prepared and bound, by name.
+/// The statements that a session has prepared and bound, by name.
 #[derive(Debug, Default)]
 pub(super) struct Prepared {
     pub(super) statements: HashMap<Box<[u8]>, Command>,
@@ -32,9 +32,10 @@ impl Prepared {
     /// There are too many.
     pub(super) fn put(&mut self, kind: Kind, name: &[u8], command: Command) -> Result<(), Fault> {
         let all = self.of(kind);
-        if all.len() >= MOST && !all.contains_key(name) {
-            let text =
-                format!("the console keeps at most {MOST} statements and portals: close some");
+        if all.len() >= MAX_PREPARED && !all.contains_key(name) {
+            let text = format!(
+                "the console keeps at most {MAX_PREPARED} statements and portals: close some"
+            );
             return Err(Fault::new(FaultClass::TooLarge, "54000", text));
         }
         all.insert(name.into(), command);
@@ -42,7 +43,7 @@ impl Prepared {
     }
 }
 
-/// What is said where there is none of a name.
+/// Returns the error for a name that there is not.
 pub(super) fn unknown(kind: Kind, name: &[u8]) -> Fault {
     let name = String::from_utf8_lossy(name);
     match kind {

@@ -42,7 +42,7 @@ const LANES: &[Column] = &[
 ];
 
 const CLIENTS: &[Column] = &[
-    ("pid", "the process number that the client was told"),
+    ("pid", "the process number that the client got"),
     ("database", "the database"),
     ("role", "the role"),
     ("application_name", "what the client calls itself"),
@@ -158,7 +158,7 @@ pub(super) fn meaning_columns() -> &'static [Column] {
     MEANINGS
 }
 
-/// What the columns of a table mean.
+/// Returns the meanings of a table's columns.
 pub(super) fn meanings(show: Show) -> Rows {
     let columns = columns(show).iter();
     columns
@@ -254,10 +254,10 @@ fn servers(shared: &Shared) -> Rows {
 }
 
 /// Clients that do not wait, clients that wait, server connections in use, those that are idle.
-type Pool = [usize; 4];
+type PoolCounts = [usize; 4];
 
 fn pools(shared: &Shared) -> Rows {
-    let mut pools: BTreeMap<(String, String), Pool> = BTreeMap::new();
+    let mut pools: BTreeMap<(String, String), PoolCounts> = BTreeMap::new();
     for info in shared.register.list() {
         let who = (
             info.identity.database.to_string(),
@@ -275,7 +275,7 @@ fn pools(shared: &Shared) -> Rows {
         *used += line.used;
         *idle += line.idle;
     }
-    let row = |((database, role), counts): ((String, String), Pool)| {
+    let row = |((database, role), counts): ((String, String), PoolCounts)| {
         let counts = counts.map(|count| count.to_string());
         let mode = "transaction".to_owned();
         [database, role]

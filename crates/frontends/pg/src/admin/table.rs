@@ -42,7 +42,7 @@ pub(super) fn rows(out: &mut BytesMut, rows: &[Vec<String>]) {
     }
 }
 
-/// How a switch is shown.
+/// Returns a switch as the console shows it.
 pub(super) fn on(on: bool) -> String {
     if on { "on" } else { "off" }.to_owned()
 }

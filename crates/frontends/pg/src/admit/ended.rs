@@ -1,13 +1,13 @@
-//! Why somebody does not come in.
+//! Reasons for which a client is not admitted.
 
 use windrow_core::Fault;
 
-/// Why somebody does not come in.
+/// The reason for which a client is not admitted.
 #[derive(Debug)]
 pub(super) enum Ended {
-    /// It has gone, or never was a client; or it came only to interrupt somebody.
+    /// The connection is gone, or was never a client's, or carried a cancel request.
     Silent,
-    /// It is told why.
+    /// The client gets this error.
     Fatal(Fault),
 }
 

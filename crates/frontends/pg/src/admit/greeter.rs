@@ -140,7 +140,7 @@ impl<'a> Greeter<'a> {
         Ok(())
     }
 
-    /// That the connection is encrypted, where it has to be.
+    /// Checks that the connection is encrypted, if it has to be.
     pub(super) fn check_secure(&self) -> Result<(), Ended> {
         let open = matches!(self.stream, Some(ClientStream::Tcp(_)));
         if !(open && self.shared.config.require_tls) {
@@ -151,7 +151,7 @@ impl<'a> Greeter<'a> {
         Err(Fault::new(FaultClass::Denied, "28000", text).into())
     }
 
-    /// What it is reached over.
+    /// Returns the stream of the connection.
     pub(super) fn stream(&mut self) -> Result<&mut ClientStream, Ended> {
         self.stream.as_mut().ok_or(Ended::Silent)
     }

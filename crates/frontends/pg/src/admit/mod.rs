@@ -10,7 +10,7 @@
 //! | `options` | what is asked for: role, database, settings |
 //! | `access`, `lookup` | how a role is let in |
 //! | `login` | SCRAM-SHA-256 |
-//! | `say`, `ended` | what a client is told, and why one does not come in |
+//! | `say`, `ended` | messages to a client, and reasons to refuse one |
 //! | `starting` | how many may be on their way in |
 
 mod ended;
@@ -54,15 +54,15 @@ use crate::shared::Shared;
 /// The database that is none: the console.
 pub(crate) const CONSOLE: &str = "windrow";
 
-/// Somebody who was let in.
+/// An admitted client.
 pub(crate) enum Admitted {
     /// A client, with what it holds as long as it is in.
     Session(Box<AdmittedClient>, Entry, OwnedSemaphorePermit),
-    /// Somebody at the console.
+    /// A client at the console.
     Console(ClientStream),
 }
 
-/// Lets somebody in, or turns it away within the time that is allowed.
+/// Admits a client, or turns it away within the time that is allowed.
 pub(crate) async fn admit(shared: &Shared, arrival: Arrival, slot: &StartSlot) -> Option<Admitted> {
     let mut greeter = Greeter::new(shared, arrival);
     let ended = tokio::select! {
@@ -120,8 +120,8 @@ impl<'a> Greeter<'a> {
             .await
     }
 
-    /// What lets the client into the server, and what it has proven itself against, if a proof was
-    /// asked for.
+    /// Returns the credential for the server, and the verifier that the client has proven itself
+    /// against, if a proof was asked for.
     async fn authenticate(
         &mut self,
         request: &Request,
@@ -227,8 +227,8 @@ impl<'a> Greeter<'a> {
         Ok(own)
     }
 
-    /// What the role's session begins with. Whom the server may refuse, it is asked to let in, for
-    /// its own words.
+    /// Returns the start state of the role's session. If the server may refuse the role, it is
+    /// asked to admit it, for its own words.
     async fn role_state(&self, who: &Who, proven: bool) -> Result<RoleState, Fault> {
         let Identity { database, role } = &who.identity;
         let databases = &self.shared.databases;

@@ -1,4 +1,4 @@
-//! What the parameters of a startup packet ask for: who, where, and under which settings.
+//! The parameters of a startup packet: the role, the database, and the settings.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use windrow_core::{Fault, FaultClass, Name};
 use super::ended::Ended;
 use crate::client::{Identity, Settings};
 
-/// What a client asks for.
+/// The parameters that a client asks for.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Request {
     pub(super) identity: Identity,

@@ -27,21 +27,21 @@ const LONG_KEYS: u32 = PROTOCOL + 2;
 /// The lengths of cancel keys, in bytes.
 const CANCEL_KEY: std::ops::RangeInclusive<usize> = 4..=256;
 
-/// What a client begins with.
+/// The first packet of a client.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Packet {
-    /// It wants TLS.
+    /// A request for TLS.
     Ssl,
-    /// It wants encryption by GSSAPI.
+    /// A request for encryption by GSSAPI.
     Gss,
-    /// It wants a session's statement interrupted.
+    /// A request to interrupt the statement of a session.
     Cancel {
         /// Which session.
         pid: i32,
         /// By what right.
         secret: Box<[u8]>,
     },
-    /// It wants a session.
+    /// A request for a session.
     Startup(Startup),
 }
 
@@ -62,7 +62,7 @@ impl Startup {
         self.version.min(NEWEST_PROTOCOL)
     }
 
-    /// True if the client asks for more than is spoken.
+    /// Returns true if the client asks for more than is spoken.
     pub(super) fn is_beyond(&self) -> bool {
         self.version > NEWEST_PROTOCOL || !self.unknown.is_empty()
     }

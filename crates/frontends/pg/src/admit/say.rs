@@ -1,4 +1,4 @@
-//! What is said to a client on its way in.
+//! Messages to a client that is being admitted.
 
 use bytes::{BufMut, BytesMut};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -11,10 +11,10 @@ use crate::client_stream::ClientStream;
 use crate::codec::answer::{self, message, parameter_status, text};
 use crate::codec::failure;
 
-/// How long a client that is turned away may take to take the words, and how much of what it still
-/// sends is read: a socket that is closed with bytes unread resets the connection, and the client
-/// may never see why.
-const PATIENCE: Duration = Duration::from_secs(1);
+/// The time in which a client that is turned away may take the error. Meanwhile its messages are
+/// read: a socket that is closed with bytes unread resets the connection, and the client may never
+/// see the error.
+const ERROR_TIMEOUT: Duration = Duration::from_secs(1);
 const READ_AT_END: usize = 64 * 1024;
 
 /// NegotiateProtocolVersion.
@@ -56,7 +56,7 @@ pub(super) fn key(out: &mut BytesMut, pid: i32, secret: &[u8]) {
     });
 }
 
-/// What a new session at the console is told.
+/// Writes the greeting of a new session at the console.
 pub(super) fn greet_console(out: &mut BytesMut, role: &str, application_name: &str) {
     // Drivers read a PostgreSQL version out of it and choose by it what they may ask.
     let version = format!("16.0 (Windrow {})", env!("CARGO_PKG_VERSION"));
@@ -95,14 +95,14 @@ pub(super) async fn turn_away(mut stream: ClientStream, fault: &Fault) {
         }
         std::io::Result::Ok(())
     };
-    // Whoever does not take it is turned away all the same.
-    drop(timeout(PATIENCE, telling).await);
+    // A client that does not take the error is turned away all the same.
+    drop(timeout(ERROR_TIMEOUT, telling).await);
 }
 
 /// Closes a connection without a word, in order: a client takes TLS that ends without an alert for
 /// cut off.
 pub(super) async fn close(mut stream: ClientStream) {
-    drop(timeout(PATIENCE, stream.shutdown()).await);
+    drop(timeout(ERROR_TIMEOUT, stream.shutdown()).await);
 }
 
 /// Why a proof was not good enough, as PostgreSQL says it.

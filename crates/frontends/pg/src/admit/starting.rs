@@ -1,8 +1,8 @@
-//! How many may be on their way in at the same time.
+//! Slots for connections that are being admitted.
 //!
-//! While there is room nobody waits. When there is none, whoever has been on its way for longer
-//! than [`GRACE`] gives up its slot: a flood of connections that say nothing keeps nobody out, and
-//! a crowd that comes all at once only waits its turn.
+//! While there are slots no connection waits. If there is none, a connection that has been starting
+//! for longer than [`GRACE`] gives up its slot: a flood of connections that say nothing keeps no
+//! client out, and a crowd that comes all at once only waits its turn.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -13,9 +13,9 @@ use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
 /// The most connections on their way in.
-const MOST: usize = 1_000;
+const MAX_STARTING: usize = 1_000;
 
-/// How long a connection may be on its way in while others wait for its slot.
+/// The time for which a connection may be starting while others wait for its slot.
 const GRACE: Duration = Duration::from_secs(5);
 
 /// All that are on their way in.
@@ -44,7 +44,7 @@ pub(crate) struct StartSlot {
 
 impl Default for Starting {
     fn default() -> Self {
-        Self::of(MOST)
+        Self::of(MAX_STARTING)
     }
 }
 
@@ -85,8 +85,8 @@ impl Starting {
         }
     }
 
-    /// Who has been on its way for the longest time and was not told to give up; nobody: one that
-    /// comes right now.
+    /// Returns the connection that has been starting for the longest time and was not asked to give
+    /// up, or one that starts right now.
     fn oldest(&self) -> (Instant, CancellationToken) {
         let since = self.since();
         let mut waiting = since

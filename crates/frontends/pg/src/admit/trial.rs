@@ -1,8 +1,8 @@
 use super::options;
 use super::packet::{self, Packet};
 
-/// What a connection begins with is read whole: written down again it is the same packet, and
-/// settings that are taken out of its options are not found there a second time.
+/// Reads the first packet of a connection, writes it down again, and checks that it is the same
+/// packet, and that settings which are taken out of its options are not found there a second time.
 pub(crate) fn startup(bytes: &[u8]) {
     let Ok(packet) = packet::parse(bytes) else {
         return;

@@ -1,5 +1,5 @@
 //! A model: random clients that announce, send, stall and leave, and databases that stall, against
-//! the real budget and the real rules for long messages, in simulated time. Somebody always
+//! the real budget and the real rules for long messages, in simulated time. A client always
 //! progresses, and all is given back in the end.
 
 use std::cell::Cell;
@@ -24,9 +24,9 @@ const LONG: Duration = Duration::from_secs(300);
 /// By which rules a message that is there is paid for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Rule {
-    /// Those of [`Charge::pay`].
+    /// The rules of [`Charge::pay`].
     Real,
-    /// Who holds memory for the message waits for that of what it has become.
+    /// A task that holds memory for the message waits for memory for its statements.
     WaitsWhileItHolds,
 }
 
@@ -137,7 +137,7 @@ impl World {
     }
 }
 
-/// True where all clients come to their end and all memory is given back.
+/// Returns true if all clients come to their end and all memory is given back.
 async fn ends_well(seed: u64, rule: Rule) -> bool {
     let budget = Budget::new(TOTAL);
     let (lanes, writes): (Vec<_>, Vec<_>) = (0..LANES).map(|_| mpsc::unbounded_channel()).unzip();

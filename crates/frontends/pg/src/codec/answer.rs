@@ -126,7 +126,7 @@ pub(crate) fn oids(body: &[u8]) -> impl Iterator<Item = u32> {
     oids.map(|oid| u32::from_be_bytes(*oid))
 }
 
-/// What gives these rows.
+/// Returns the signature of a statement that gives these rows.
 fn rows(body: &[u8]) -> Signature {
     Signature {
         parameters: Box::default(),

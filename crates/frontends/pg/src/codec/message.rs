@@ -1,7 +1,117 @@
-//! What a client says, borrowed from the receive buffer.
+//! Messages of a client: where one ends and the next begins, and what it says, borrowed from the
+//! receive buffer.
 
 use memchr::memchr;
+use thiserror::Error;
 use windrow_calls::Formats;
+use windrow_core::{Fault, FaultClass};
+
+/// A message's type and its length.
+pub(crate) const HEADER: usize = 5;
+
+/// The longest message of the kinds that hold a name at most (PostgreSQL's
+/// `PQ_SMALL_MESSAGE_LIMIT`), in bytes.
+const SHORT: usize = 10_000;
+
+/// The front of the bytes that a client sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Front {
+    /// A whole message and the bytes it takes.
+    Whole { tag: u8, total: usize },
+    /// A part of a message; how many bytes it takes is known once its header is there.
+    Part { header: Option<(u8, usize)> },
+}
+
+/// Bytes that are no message. The connection cannot go on after them.
+#[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
+pub(crate) enum Violation {
+    /// PostgreSQL's own words.
+    #[error("invalid frontend message type {0}")]
+    Tag(u8),
+    /// A length that this kind of message cannot have.
+    #[error("invalid message length {length} in a message of type `{}`", tag.escape_ascii())]
+    Length { tag: u8, length: i32 },
+    /// A message that is longer than configured.
+    #[error(
+        "a message of type `{}` of {length} bytes is longer than max_message allows ({longest} bytes)",
+        tag.escape_ascii()
+    )]
+    TooLong {
+        tag: u8,
+        length: usize,
+        longest: usize,
+    },
+}
+
+impl Violation {
+    /// Returns the error for the client.
+    pub(crate) fn fault(self) -> Fault {
+        let fault = Fault::new(FaultClass::Invalid, self.code(), self.to_string());
+        match self {
+            Self::TooLong { .. } => fault.with_hint(Some(
+                "Raise max_message, or send large values by COPY, which has no such limit.",
+            )),
+            _ => fault,
+        }
+    }
+
+    /// Returns the SQLSTATE.
+    fn code(self) -> &'static str {
+        match self {
+            Self::Tag(_) | Self::Length { .. } => "08P01",
+            Self::TooLong { .. } => "54000",
+        }
+    }
+}
+
+/// Looks at the front of `bytes`. `longest` bounds a message that is not COPY data, in bytes.
+#[inline]
+pub(crate) fn front(bytes: &[u8], longest: usize) -> Result<Front, Violation> {
+    let Some((&[tag, a, b, c, d], behind)) = bytes.split_first_chunk::<HEADER>() else {
+        return match bytes.first() {
+            Some(&tag) if !is_known(tag) => Err(Violation::Tag(tag)),
+            _ => Ok(Front::Part { header: None }),
+        };
+    };
+    if !is_known(tag) {
+        return Err(Violation::Tag(tag));
+    }
+    let length = i32::from_be_bytes([a, b, c, d]);
+    let bad = Violation::Length { tag, length };
+    // The length counts itself but not the tag.
+    let body = usize::try_from(length).ok().and_then(|n| n.checked_sub(4));
+    let body = body.ok_or(bad)?;
+    if body > SHORT && is_short(tag) {
+        return Err(bad);
+    }
+    // COPY data is passed on piece by piece, whatever its length.
+    if body > longest && tag != b'd' {
+        return Err(Violation::TooLong {
+            tag,
+            length: body,
+            longest,
+        });
+    }
+    let total = HEADER + body;
+    Ok(if behind.len() >= body {
+        Front::Whole { tag, total }
+    } else {
+        Front::Part {
+            header: Some((tag, total)),
+        }
+    })
+}
+
+fn is_known(tag: u8) -> bool {
+    matches!(
+        tag,
+        b'B' | b'C' | b'D' | b'E' | b'F' | b'H' | b'P' | b'Q' | b'S' | b'X' | b'c' | b'd' | b'f'
+    )
+}
+
+fn is_short(tag: u8) -> bool {
+    matches!(tag, b'C' | b'D' | b'E' | b'H' | b'S' | b'X' | b'c' | b'f')
+}
 
 /// A client's message, read as far as a session needs it.
 #[derive(Clone, Debug, PartialEq)]
@@ -29,7 +139,7 @@ pub(crate) enum Message<'a> {
     Other(u8),
 }
 
-/// What Describe and Close name.
+/// The kind of object that Describe and Close name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// A prepared statement.
@@ -43,7 +153,7 @@ pub(crate) enum Kind {
 pub(crate) struct Parse<'a> {
     /// The statement's name; empty: the unnamed one.
     pub(crate) name: &'a [u8],
-    /// Its text.
+    /// The statement's text.
     pub(crate) text: &'a [u8],
     /// The types that the client names: big-endian numbers.
     pub(crate) types: &'a [u8],
@@ -57,7 +167,7 @@ pub(crate) struct Bind<'a> {
     /// The statement's name.
     pub(crate) statement: &'a [u8],
     formats: &'a [u8],
-    /// How many values there are.
+    /// The number of values.
     pub(crate) count: usize,
     /// The values: for each a length and that many bytes.
     pub(crate) values: &'a [u8],
@@ -71,7 +181,7 @@ impl<'a> Message<'a> {
         Self::well_formed(tag, body).unwrap_or(Self::Other(tag))
     }
 
-    /// True where it uses the unnamed statement that is there.
+    /// Returns true if it uses the unnamed statement that is there.
     pub(crate) fn uses_unnamed(&self) -> bool {
         match self {
             Self::Bind(bind) => bind.statement.is_empty(),
@@ -138,13 +248,13 @@ impl<'a> Bind<'a> {
         })
     }
 
-    /// How the values are encoded; `None` where the codes make no sense.
+    /// Returns the formats of the values; `None` if the codes make no sense.
     #[inline]
     pub(crate) fn formats(&self) -> Option<Formats> {
         formats(self.formats, self.count)
     }
 
-    /// How `columns` columns are asked for; `None` where the codes make no sense.
+    /// Returns the formats of `columns` columns; `None` if the codes make no sense.
     #[inline]
     pub(crate) fn results(&self, columns: usize) -> Option<Formats> {
         formats(self.results, columns)
@@ -166,8 +276,8 @@ fn formats(codes: &[u8], count: usize) -> Option<Formats> {
     }
 }
 
-/// What is left of a body. Every method takes from the front, or gives `None` where too little is
-/// left.
+/// The remaining bytes of a body. Every method takes from the front, or returns `None` if too
+/// little is there.
 struct Rest<'a>(&'a [u8]);
 
 impl<'a> Rest<'a> {

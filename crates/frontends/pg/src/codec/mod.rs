@@ -5,7 +5,6 @@
 
 pub(crate) mod answer;
 pub(crate) mod failure;
-pub(crate) mod frame;
 pub(crate) mod message;
 #[cfg(test)]
 mod tests;

@@ -5,8 +5,7 @@ use proptest::prelude::*;
 use windrow_calls::Formats;
 use windrow_core::{Fault, Op};
 
-use super::frame::{Front, HEADER, Violation, front};
-use super::message::{Kind, Message};
+use super::message::{Front, HEADER, Kind, Message, Violation, front};
 use super::{answer, failure};
 
 const LONGEST: usize = 1 << 20;

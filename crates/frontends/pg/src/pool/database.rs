@@ -8,7 +8,7 @@ use std::time::Duration;
 use windrow_core::Name;
 use windrow_pgwire::Target;
 
-use super::idle::{Idle, Kind, Parked};
+use super::idle::{ConnectionKind, Idle, Parked};
 use super::reports::Reports;
 use super::who::Who;
 use crate::config::{DatabaseConfig, PgConfig};
@@ -87,13 +87,13 @@ impl Database {
         }
     }
 
-    /// Waits until somebody waits for a connection. Cancel safe.
+    /// Waits until a task waits for a connection. Cancel safe.
     pub(super) async fn wanted(&self) {
         self.slots.wanted().await;
     }
 
     /// A connection that nobody uses, if there is one of the kind.
-    pub(super) fn take_idle(&self, kind: &Kind, who: &Who) -> Option<Parked> {
+    pub(super) fn take_idle(&self, kind: &ConnectionKind, who: &Who) -> Option<Parked> {
         let parked = self.idle().take(kind, who)?;
         self.metrics.servers_idle.dec();
         Some(parked)

@@ -8,13 +8,13 @@ use windrow_pgwire::target::Credential;
 use windrow_pgwire::wire::Wire;
 
 use super::names::Names;
-use super::state::State;
+use super::state::ConnectionState;
 use super::who::Who;
 use crate::senders::Sender;
 
-/// What cannot be changed on a connection.
+/// The properties that cannot be changed on a connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Kind {
+pub(super) struct ConnectionKind {
     pub(super) role: Name,
     pub(super) startup: std::sync::Arc<[(Name, Name)]>,
     pub(super) credential: Credential,
@@ -22,7 +22,7 @@ pub(super) struct Kind {
     pub(super) version: u64,
 }
 
-impl Kind {
+impl ConnectionKind {
     pub(super) fn of(who: &Who) -> Self {
         Self {
             role: Name::clone(&who.identity.role),
@@ -36,13 +36,13 @@ impl Kind {
 /// A connection with all that is known of it.
 #[derive(Debug)]
 pub(super) struct Parked {
-    pub(super) kind: Kind,
+    pub(super) kind: ConnectionKind,
     pub(super) wire: Wire,
     pub(super) names: Names,
-    pub(super) state: State,
+    pub(super) state: ConnectionState,
     /// Of which generation of the pool's connections it is.
     pub(super) generation: u64,
-    /// That somebody has sent notifications over it.
+    /// The session whose notifications were sent over it.
     pub(super) sender: Option<Sender>,
     pub(super) since: Instant,
 }
@@ -58,7 +58,7 @@ impl Idle {
 
     /// One of the kind: best one in the very state that is wanted, and of those the one that was
     /// used last, so that the others may be found superfluous.
-    pub(super) fn take(&mut self, kind: &Kind, who: &Who) -> Option<Parked> {
+    pub(super) fn take(&mut self, kind: &ConnectionKind, who: &Who) -> Option<Parked> {
         let fits = |parked: &Parked| {
             let way = || {
                 let state = &parked.state;
@@ -78,13 +78,13 @@ impl Idle {
         best.map(|(at, _)| self.0.remove(at))
     }
 
-    /// Those beyond `most`, oldest first.
+    /// Takes the connections beyond `most`, oldest first.
     pub(super) fn beyond(&mut self, most: usize) -> Vec<Parked> {
         let count = self.0.len().saturating_sub(most);
         self.0.drain(..count).collect()
     }
 
-    /// Those that nobody has used for so long, and those that are of no use any more.
+    /// Takes the connections that were not used for so long, and those that are of no use any more.
     pub(super) fn superfluous(&mut self, age: Duration) -> Vec<Parked> {
         let gone = |parked: &mut Parked| parked.since.elapsed() >= age || !parked.wire.is_alive();
         self.0.extract_if(.., gone).collect()

@@ -1,4 +1,4 @@
-//! A server connection that a session has, and what becomes of it afterwards.
+//! A server connection that a session has, and how it is given back.
 
 use std::fmt;
 
@@ -7,10 +7,10 @@ use windrow_core::Name;
 use windrow_pgwire::wire::{Broken, Wire};
 
 use super::database::Slot;
-use super::idle::{Kind, Parked};
+use super::idle::{ConnectionKind, Parked};
 use super::names::Names;
-use super::probe::{self, Drawn, Found};
-use super::state::{State, emptied, lasts};
+use super::probe::{self, Drawn, Findings};
+use super::state::{ConnectionState, emptied, lasts};
 use crate::client::Settings;
 use crate::senders::Sender;
 
@@ -20,22 +20,44 @@ pub(crate) struct Loan {
     pub(crate) wire: Wire,
     /// Statements that are prepared on it.
     pub(crate) names: Names,
-    kind: Kind,
-    state: State,
+    kind: ConnectionKind,
+    state: ConnectionState,
     generation: u64,
-    /// That its session, or another one before, has sent notifications over it.
+    /// The session whose notifications were sent over it, or another one's before.
     pub(crate) sender: Option<Sender>,
     slot: Slot,
 }
 
-/// What became of a loan.
+/// The traces that a session may have left on its server connection, and how they are found and
+/// removed when the connection is given back.
+///
+/// | | asked | removed |
+/// | --- | --- | --- |
+/// | `Nothing` | | |
+/// | `Values` | values of sequences | by DISCARD SEQUENCES, at once |
+/// | `Unknown` | all that PostgreSQL shows of a session; the session keeps the connection if that shows anything but its SETs | by RESET ALL and DISCARD SEQUENCES, when the next session takes the connection |
+/// | `Unproven` | values of sequences | by DISCARD ALL, at once |
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Leftover {
+    /// Nothing that the session's own SETs do not explain.
+    Nothing,
+    /// Values that sequences gave.
+    Values,
+    /// Anything that PostgreSQL shows of a session.
+    Unknown,
+    /// Anything: code was run of which nothing is proven.
+    Unproven,
+}
+
+/// The end of a loan.
 #[derive(Debug)]
 pub(crate) enum GivenBack {
-    /// Nothing of the session is left on it but what sequences gave, as far as that was asked.
+    /// Other sessions may have the connection. Holds the values that sequences gave, as far as they
+    /// were asked for.
     Free(Drawn),
-    /// Something is left on it that only this session may see, and why: the session keeps it.
+    /// The session keeps the connection, because of something that other sessions must not see.
     Kept(Box<Loan>, &'static str),
-    /// It broke.
+    /// The connection broke.
     Lost,
 }
 
@@ -52,73 +74,53 @@ impl Loan {
         }
     }
 
-    /// Waits until somebody else wants the connection. Cancel safe.
+    /// Waits until another session wants the connection. Cancel safe.
     pub(crate) async fn wanted(&self) {
         self.slot.database().wanted().await;
     }
 
-    /// Gives the connection back, with nothing under way. `expected`: the settings that the session
-    /// knows of. `drawn_from`: values may have been taken from sequences, of which these are
-    /// asked for, by name or number. `clean`: nothing else can have been left behind,
-    /// and no transaction is open. Without either there is no round trip, with them there is one.
+    /// Gives the connection back, with nothing under way, as the table of [`Leftover`] says.
+    /// `expected`: the settings that the session knows of. `sequences`: those to ask for, by name
+    /// or number.
     ///
-    /// **Not cancel safe**: dropped half-way, the connection is closed, with whatever the session
+    /// **Not cancel safe**: dropped half-way, the connection is closed, with all that the session
     /// had on it.
     pub(crate) async fn give_back(
         mut self,
         expected: &Settings,
-        drawn_from: Option<&[String]>,
-        clean: bool,
+        leftover: Leftover,
+        sequences: &[String],
     ) -> GivenBack {
         if !self.wire.is_usable() {
             return GivenBack::Lost;
         }
-        // A question takes the unnamed statement away, as any simple query does; nobody else wants
-        // it.
+        // A question removes the unnamed statement, as any simple query does. No other session
+        // wants it.
         self.names.unnamed = None;
-        let found = match (clean, drawn_from) {
-            (true, None) => Ok(Found::default()),
-            (true, Some(sequences)) => probe::generated(&mut self.wire, sequences).await,
-            (false, sequences) => {
-                let (role, sequences) = (&self.kind.role, sequences.unwrap_or_default());
-                probe::all(&mut self.wire, expected, role, sequences).await
+        let found = match leftover {
+            Leftover::Nothing => Ok(Findings::default()),
+            Leftover::Values => probe::generated(&mut self.wire, sequences).await,
+            Leftover::Unknown => {
+                probe::all(&mut self.wire, expected, &self.kind.role, sequences).await
             }
+            Leftover::Unproven => return self.reset(expected, sequences).await,
         };
         match found {
             Err(_) => GivenBack::Lost,
-            Ok(Found {
+            Ok(Findings {
                 left: Some(why), ..
             }) => GivenBack::Kept(Box::new(self), why),
-            Ok(Found { drawn, .. }) => {
-                self.park(expected, clean);
+            Ok(Findings { drawn, .. }) => {
+                self.park(expected, leftover != Leftover::Unknown);
                 GivenBack::Free(drawn)
             }
         }
     }
 
-    /// Makes the function [`DRAWN`](super::DRAWN) there, if it is not there yet. False: that cannot
-    /// be done. `in_transaction`: the session has one open, with which the function may go again.
-    /// Nothing is under way.
-    ///
-    /// # Errors
-    /// The connection broke.
-    pub(crate) async fn watch(&mut self, in_transaction: bool) -> Result<bool, Broken> {
-        // A simple query takes the unnamed statement away.
-        self.names.unnamed = None;
-        probe::watch(&mut self.wire, in_transaction).await
-    }
-
-    /// Makes the connection as new as a reset can, and gives it back: what was left behind on it is
-    /// gone, but that settings of modules were ever set. Gives what sequences gave there.
-    /// `expected`: the settings that the session knows of; `drawn_from`: the sequences to ask
-    /// for.
-    ///
-    /// **Not cancel safe**, as [`Loan::give_back`].
-    pub(crate) async fn reset(mut self, expected: &Settings, drawn_from: &[String]) -> GivenBack {
-        if !self.wire.is_usable() {
-            return GivenBack::Lost;
-        }
-        let Ok(Some(drawn)) = probe::reset(&mut self.wire, drawn_from).await else {
+    /// Makes the connection as new as a reset can, and gives it back. That settings of modules were
+    /// ever set remains.
+    async fn reset(mut self, expected: &Settings, sequences: &[String]) -> GivenBack {
+        let Ok(Some(drawn)) = probe::reset(&mut self.wire, sequences).await else {
             return GivenBack::Lost;
         };
         self.names.clear();
@@ -133,13 +135,25 @@ impl Loan {
         GivenBack::Free(drawn)
     }
 
-    fn park(self, expected: &Settings, clean: bool) {
+    /// Makes the function [`DRAWN`](super::DRAWN) there, if it is not there yet. Returns false if
+    /// that cannot be done. `in_transaction`: the session has one open, with which the function may
+    /// go again. Nothing is under way.
+    ///
+    /// # Errors
+    /// The connection broke.
+    pub(crate) async fn watch(&mut self, in_transaction: bool) -> Result<bool, Broken> {
+        // A simple query takes the unnamed statement away.
+        self.names.unnamed = None;
+        probe::watch(&mut self.wire, in_transaction).await
+    }
+
+    fn park(self, expected: &Settings, is_clean: bool) {
         let name = self.wire.parameter("application_name").map(Name::from);
-        let state = State {
+        let state = ConnectionState {
             set: expected.set.clone(),
             application_name: name.unwrap_or_else(|| Name::clone(&self.state.application_name)),
             first_name: self.state.first_name,
-            touched: !clean,
+            is_touched: !is_clean,
         };
         self.slot.database().park(Parked {
             kind: self.kind,
@@ -150,7 +164,7 @@ impl Loan {
             sender: self.sender,
             since: Instant::now(),
         });
-        // The slot goes last: whoever waits for it finds the connection.
+        // The slot goes last: the session that waits for it finds the connection.
         drop(self.slot);
     }
 }

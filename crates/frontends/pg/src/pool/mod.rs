@@ -7,13 +7,7 @@
 //! | --- | --- |
 //! | taken, by a session with the settings that the connection has already (the usual case) | 0 |
 //! | taken, otherwise: all SET and RESET at once | 1 |
-//! | given back, nothing was left behind | 0 |
-//! | given back after values may have been taken from sequences: lastval(), currval(), DISCARD SEQUENCES | 1 |
-//! | given back after statements of unknown effect: one question for all that can be left behind | 1 |
-//!
-//! What such statements may have left where nobody can look (settings of an extension's own, a
-//! cached sequence value) is wiped out when the next session takes the connection, with the SETs of
-//! that moment.
+//! | given back | 0 or 1, as [`Leftover`] says |
 
 mod database;
 mod idle;
@@ -39,7 +33,7 @@ use crate::metrics::PgMetrics;
 
 use database::Database;
 pub(crate) use database::ServerLine;
-pub(crate) use loan::{GivenBack, Loan};
+pub(crate) use loan::{GivenBack, Leftover, Loan};
 pub(crate) use names::{Names, PASSING, StatementKey};
 pub(crate) use probe::{DRAWN, Drawn};
 pub(crate) use reports::Report;
@@ -47,10 +41,12 @@ use reports::Reports;
 pub(crate) use state::{emptied, lasts, literal};
 pub(crate) use who::Who;
 
-/// How long a report is told to clients without looking at a server connection, and how many
-/// reports are kept. Every new server connection renews the one that it belongs to.
-const BELIEVED: Duration = Duration::from_secs(60);
-const REPORTS: usize = 4096;
+/// The time for which clients get a report without a look at a server connection. Every new server
+/// connection renews the report that it belongs to.
+const MAX_REPORT_AGE: Duration = Duration::from_secs(60);
+
+/// Reports that are kept.
+const MAX_REPORTS: usize = 4096;
 
 /// Server connections for what is not joined.
 pub(crate) struct Pool {
@@ -59,9 +55,9 @@ pub(crate) struct Pool {
 }
 
 impl Pool {
-    /// A pool for the configured databases.
+    /// Returns a pool for the configured databases.
     pub(crate) fn new(config: &PgConfig, metrics: &PgMetrics) -> Self {
-        let reports = Arc::new(Cache::new(REPORTS, BELIEVED));
+        let reports = Arc::new(Cache::new(MAX_REPORTS, MAX_REPORT_AGE));
         let databases = config.databases.iter().map(|database| {
             let opened = Database::new(database, config, metrics, Arc::clone(&reports));
             (Name::from(&*database.name), opened)
@@ -72,12 +68,12 @@ impl Pool {
         }
     }
 
-    /// A server connection in exactly the state that `who` says. Whoever waits is served in the
-    /// order of asking. Cancel safe.
+    /// Takes a server connection in exactly the state that `who` says. Waiting sessions are served
+    /// in the order of asking. Cancel safe.
     ///
     /// # Errors
-    /// The server's refusal, word for word where it said one; [`FaultClass::Unavailable`] where it
-    /// cannot be reached; [`FaultClass::Overloaded`] (53300) where none became free in time;
+    /// The server's refusal, word for word if it said one; [`FaultClass::Unavailable`] if it
+    /// cannot be reached; [`FaultClass::Overloaded`] (53300) if none became free in time;
     /// [`FaultClass::Invalid`] (3D000) for a database that is not configured.
     pub(crate) async fn take(&self, who: &Who) -> Result<Loan, Fault> {
         self.database(who)?.take(who).await
@@ -91,8 +87,8 @@ impl Pool {
         })
     }
 
-    /// What new sessions of `who` are told. That the server says it at all shows that it knows role
-    /// and database. Cancel safe.
+    /// Returns the report that new sessions of `who` get. It shows that the server knows role and
+    /// database. Cancel safe.
     ///
     /// # Errors
     /// Those of [`Pool::take`].
@@ -104,20 +100,20 @@ impl Pool {
                 settings: settings.clone(),
                 ..who.clone()
             };
-            // Nobody has to wait for those who are in, only to be told what is known already.
+            // A client does not wait for other sessions only to get a report that is known already.
             let loan = match older {
                 true => self.database(&newcomer)?.take_now(&newcomer).await?,
                 false => self.take(&newcomer).await?,
             };
             let report = Report::of(identity, settings.clone(), &loan.wire);
-            loan.give_back(&settings, None, true).await;
+            loan.give_back(&settings, Leftover::Nothing, &[]).await;
             Ok(Arc::new(report))
         };
         self.reports.get(&key, ask).await
     }
 
-    /// Opens a connection as a new one of the role would be opened, and closes it: whether the
-    /// server lets it in.
+    /// Opens a connection as a new one of the role would be opened, and closes it: to see if
+    /// the server lets it in.
     ///
     /// # Errors
     /// The server's refusal, word for word.
@@ -125,15 +121,15 @@ impl Pool {
         self.database(who)?.try_connect(who).await
     }
 
-    /// Lets nobody else have a connection to this database that is there now: those in use are
-    /// closed when they are given back.
+    /// Gives the connections to this database that are there now to no other session: those in use
+    /// are closed when they are given back.
     pub(crate) fn retire(&self, database: &Name) {
         if let Some(database) = self.databases.get(database) {
             database.retire();
         }
     }
 
-    /// Lets nobody else have what was opened, or heard, for somebody who is not let in any more.
+    /// Forgets the connections and reports of a database, of which a login was revoked.
     pub(crate) fn revoke(&self, database: &Name) {
         self.retire(database);
         self.reports.clear();
@@ -147,21 +143,21 @@ impl Pool {
         }
     }
 
-    /// Closes connections that nobody has used for long, and those that the server has ended.
+    /// Closes connections that no session has used for long, and those that the server has ended.
     pub(crate) async fn sweep(&self) {
         for database in self.databases.values() {
             database.sweep().await;
         }
     }
 
-    /// Closes all connections that nobody uses.
+    /// Closes all connections that no session uses.
     pub(crate) async fn close(&self) {
         for database in self.databases.values() {
             database.close().await;
         }
     }
 
-    /// What the console shows, one line for each database and role.
+    /// Returns the lines of the console, one line for each database and role.
     pub(crate) fn lines(&self) -> Vec<ServerLine> {
         let mut lines: Vec<_> = self
             .databases

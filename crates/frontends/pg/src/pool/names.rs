@@ -6,9 +6,9 @@ use std::ops::Range;
 use crate::statements::FixedTypes;
 
 /// The most statements that are kept prepared on one server connection.
-const MOST: usize = 500;
+const MAX_PREPARED: usize = 500;
 
-/// What the names of statements begin with.
+/// The prefix of the names of statements.
 const PREFIX: &str = "windrow_";
 
 /// The name of a statement that is used once.
@@ -39,7 +39,7 @@ impl Names {
         if self.known.insert(key, fixed).is_none() {
             self.order.push_back(key);
         }
-        if self.known.len() <= MOST {
+        if self.known.len() <= MAX_PREPARED {
             return None;
         }
         while let Some(oldest) = self.order.pop_front() {
@@ -70,7 +70,7 @@ impl Names {
         };
     }
 
-    /// What the statement is called at the server.
+    /// Returns the name of a statement at the server.
     pub(crate) fn name(key: StatementKey) -> String {
         format!("{PREFIX}{}_{:x}", key.0, key.1)
     }

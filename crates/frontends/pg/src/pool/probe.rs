@@ -7,27 +7,27 @@ use windrow_pgwire::wire::{Answer, Broken, ServerError, Wire};
 use super::state::literal;
 use crate::client::Settings;
 
-/// What was found.
+/// The findings on a connection.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Found {
-    /// What is left, if something is.
+pub(super) struct Findings {
+    /// Something that is left on it.
     pub(super) left: Option<&'static str>,
-    /// What sequences gave, as far as that was asked.
+    /// The values that sequences gave, as far as they were asked for.
     pub(super) drawn: Drawn,
 }
 
-/// What sequences gave on a connection.
+/// The values that sequences gave on a connection.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Drawn {
-    /// What `lastval()` says.
+    /// The value of `lastval()`.
     pub(crate) last: Option<i64>,
-    /// What `currval()` says of those that were asked for.
+    /// The values of `currval()` of the sequences that were asked for.
     pub(crate) current: Vec<Generated>,
 }
 
 /// The answer to one statement.
 #[derive(Debug, Default)]
-pub(super) struct Reply {
+pub(super) struct StatementReply {
     /// The first column of the first row.
     pub(super) value: Option<String>,
     pub(super) error: Option<ServerError>,
@@ -35,14 +35,14 @@ pub(super) struct Reply {
     status: u8,
 }
 
-/// It fails with 55000 where no value was taken from a sequence.
+/// The question fails with 55000 if no value was taken from a sequence.
 const LASTVAL: &str = "SELECT pg_catalog.lastval()";
 
 /// The server's own operator: those of other schemas, which a session may search first, must not
 /// answer questions about it.
 const IS: &str = "OPERATOR(pg_catalog.=)";
 
-/// What can be left behind, in the order of its questions.
+/// The kinds of things that can be left behind, in the order of their questions.
 const LEFT: [&str; 7] = [
     "temporary objects",
     "LISTEN",
@@ -53,13 +53,13 @@ const LEFT: [&str; 7] = [
     "session settings",
 ];
 
-/// What sequences gave; the next session will not see it. `sequences`: those to ask for, by name or
-/// number.
-pub(super) async fn generated(wire: &mut Wire, sequences: &[String]) -> Result<Found, Broken> {
+/// Returns the values that sequences gave. The next session will not see them. `sequences`: those
+/// to ask for, by name or number.
+pub(super) async fn generated(wire: &mut Wire, sequences: &[String]) -> Result<Findings, Broken> {
     let mut questions = questions(sequences);
     questions.push("DISCARD SEQUENCES".to_owned());
     let replies = ask(wire, &questions).await?;
-    Ok(Found {
+    Ok(Findings {
         left: None,
         drawn: drawn(&replies),
     })
@@ -130,7 +130,7 @@ pub(super) async fn all(
     expected: &Settings,
     role: &str,
     sequences: &[String],
-) -> Result<Found, Broken> {
+) -> Result<Findings, Broken> {
     // What is not known may have taken values from sequences, too.
     let mut statements = vec![question(expected, role)];
     statements.extend(questions(sequences));
@@ -138,25 +138,25 @@ pub(super) async fn all(
     let drawn = drawn(replies.get(1..).unwrap_or_default());
     let left = match replies.first_mut() {
         Some(reply) if reply.status != b'I' => Some("an open transaction"),
-        Some(Reply {
+        Some(StatementReply {
             error: Some(error), ..
         }) => {
             tracing::debug!(%error, "a session's state cannot be read");
             Some("state that cannot be read")
         }
-        Some(Reply { value, .. }) => what(value.as_deref()),
+        Some(StatementReply { value, .. }) => what(value.as_deref()),
         None => None,
     };
     if left.is_none() && !expected.set.is_empty() && differ(wire, expected).await? {
         let left = Some("session settings");
-        return Ok(Found { left, drawn });
+        return Ok(Findings { left, drawn });
     }
-    Ok(Found { left, drawn })
+    Ok(Findings { left, drawn })
 }
 
-/// Whether settings that the session has made are no longer as it made them: a function or a script
-/// may have changed one. Their statements, run again in a transaction that is rolled back, tell how
-/// they were.
+/// Returns true if settings that the session has made are no longer as it made them: a function or
+/// a script may have changed one. Their statements, run again in a transaction that is rolled back,
+/// show how they were.
 async fn differ(wire: &mut Wire, expected: &Settings) -> Result<bool, Broken> {
     let names = expected.set.iter().map(|(name, _)| literal(name));
     let values = names.map(|name| format!("pg_catalog.current_setting({name}, true)"));
@@ -181,7 +181,7 @@ fn what(value: Option<&str>) -> Option<&'static str> {
 }
 
 /// Reads the answers to [`questions`].
-fn drawn(replies: &[Reply]) -> Drawn {
+fn drawn(replies: &[StatementReply]) -> Drawn {
     let mut values = replies.iter().map(|reply| reply.value.as_deref());
     let last = values.next().flatten();
     let generated = |value: &str| {
@@ -233,8 +233,8 @@ fn question(expected: &Settings, role: &str) -> String {
 pub(super) async fn ask(
     wire: &mut Wire,
     statements: &[impl AsRef<str>],
-) -> Result<Vec<Reply>, Broken> {
-    let mut replies: Vec<Reply> = Vec::with_capacity(statements.len());
+) -> Result<Vec<StatementReply>, Broken> {
+    let mut replies: Vec<StatementReply> = Vec::with_capacity(statements.len());
     for statement in statements {
         let statement = statement.as_ref();
         // A zero byte cannot come this far: the text was a client's message, which ends at one.
@@ -242,7 +242,7 @@ pub(super) async fn ask(
             frontend::sync(wire.out());
         }
     }
-    let mut now = Reply::default();
+    let mut now = StatementReply::default();
     wire.exchange(statements.len(), &mut |answer| match answer {
         Answer::DataRow(row) => {
             let first = row

@@ -1,4 +1,4 @@
-//! What a server reports of a new session: the run-time parameters that its clients are told.
+//! The report of a server to a new session: the run-time parameters that its clients get.
 
 use std::sync::Arc;
 
@@ -12,23 +12,23 @@ use crate::codec::answer::parameter_status;
 /// Reports by identity and settings at the start.
 pub(super) type Reports = Cache<(Identity, Settings), Arc<Report>>;
 
-/// What clients of one identity with the same settings are told.
+/// The report that clients of one identity with the same settings get.
 #[derive(Debug)]
 pub(crate) struct Report {
-    /// Who they are.
+    /// The role and the database.
     pub(crate) identity: Identity,
     /// Their settings at the start.
     pub(crate) settings: Settings,
-    /// True where `standard_conforming_strings` is on.
+    /// True if `standard_conforming_strings` is on.
     pub(crate) standard_strings: bool,
-    /// True where `client_encoding` is UTF8.
+    /// True if `client_encoding` is UTF8.
     pub(crate) utf8: bool,
     /// ParameterStatus messages for all but `application_name`.
     messages: Box<[u8]>,
 }
 
 impl Report {
-    /// What a server connection in the state of a new session reports.
+    /// Returns the report of a server connection in the state of a new session.
     pub(super) fn of(identity: Identity, settings: Settings, wire: &Wire) -> Self {
         let mut messages = BytesMut::new();
         let parameters = wire
@@ -46,7 +46,7 @@ impl Report {
         }
     }
 
-    /// Writes what a client with this name is told.
+    /// Writes the report for a client with this name.
     pub(crate) fn write(&self, out: &mut BytesMut, application_name: &str) {
         out.put_slice(&self.messages);
         parameter_status(out, "application_name", application_name);

@@ -5,24 +5,24 @@ use std::sync::Arc;
 
 use windrow_core::Name;
 
-/// What a session on the server is like.
+/// The state of a session on the server.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct State {
+pub(super) struct ConnectionState {
     /// The SET statements in force, each with the name of its setting.
     pub(super) set: Arc<[(Name, Name)]>,
-    /// Its `application_name`.
+    /// The session's `application_name`.
     pub(super) application_name: Name,
     /// The `application_name` that it was started with, to which RESET ALL leads.
     pub(super) first_name: Name,
-    /// Statements of unknown effect were run: there may be settings that nobody can see, and
-    /// `lastval()` may answer what another session generated.
-    pub(super) touched: bool,
+    /// True if statements of unknown effect were run: there may be settings that PostgreSQL does
+    /// not show, and `lastval()` may answer with a value of another session.
+    pub(super) is_touched: bool,
 }
 
-/// Who the session acts for: to be changed back before all else.
+/// The settings that decide for which role the session acts: changed back before all others.
 const IDENTITY: [&str; 2] = ["session_authorization", "role"];
 
-impl State {
+impl ConnectionState {
     /// The statements that lead to another state, in their order. `None`: there is no way. A
     /// setting of a module that nobody has loaded (`app.tenant`), once it was set, reads as an
     /// empty text for ever, where it was unknown before.
@@ -39,7 +39,7 @@ impl State {
         let mut way = Vec::new();
         let same = |setting: &(Name, Name)| set.contains(setting);
         let is_identity = |(name, _): &&(Name, Name)| IDENTITY.contains(&&**name);
-        // SET SESSION AUTHORIZATION changes the role as well: both begin anew if one differs.
+        // SET SESSION AUTHORIZATION changes the role as well: both are set again if one differs.
         let identity =
             |of: &[(Name, Name)]| of.iter().filter(is_identity).cloned().collect::<Vec<_>>();
         let acts_for_another = identity(&self.set) != identity(set);
@@ -47,11 +47,11 @@ impl State {
             way.push("RESET SESSION AUTHORIZATION".to_owned());
             way.push("RESET ROLE".to_owned());
         }
-        if self.touched {
+        if self.is_touched {
             way.push("RESET ALL".to_owned());
             way.push("DISCARD SEQUENCES".to_owned());
         }
-        if !self.touched {
+        if !self.is_touched {
             let gone = self
                 .set
                 .iter()
@@ -60,10 +60,10 @@ impl State {
         }
         let missing = set.iter().filter(|setting| match is_identity(setting) {
             true => acts_for_another,
-            false => self.touched || !self.set.contains(setting),
+            false => self.is_touched || !self.set.contains(setting),
         });
         way.extend(missing.map(|(_, statement)| statement.to_string()));
-        let name = if self.touched {
+        let name = if self.is_touched {
             &self.first_name
         } else {
             &self.application_name
@@ -79,7 +79,7 @@ impl State {
     }
 }
 
-/// Whether a setting leaves a trace for as long as its connection lives.
+/// Returns true if a setting leaves a trace for as long as its connection lives.
 pub(crate) fn lasts(name: &str) -> bool {
     name.contains('.')
 }
@@ -121,9 +121,9 @@ mod tests {
         let paris = ("timezone", "SET TIME ZONE 'Europe/Paris'");
         let path = ("search_path", "SET search_path = a");
         let own = ("my.var", "SET my.var = 1");
-        let one = State {
+        let one = ConnectionState {
             set: set(&[own, path, utc]),
-            ..State::default()
+            ..ConnectionState::default()
         };
         assert_eq!(one.bridge(&set(&[own, path, utc]), ""), Some(Vec::new()));
         // Nobody else may see that there was one.
@@ -146,9 +146,9 @@ mod tests {
             ("role", "SET ROLE a"),
             ("search_path", "SET search_path = a"),
         );
-        let one = State {
+        let one = ConnectionState {
             set: set(&[role, path]),
-            ..State::default()
+            ..ConnectionState::default()
         };
         assert_eq!(
             one.bridge(&set(&[path]), "").unwrap(),
@@ -164,11 +164,11 @@ mod tests {
     #[test]
     fn what_cannot_be_seen_is_wiped_out() {
         let path = ("search_path", "SET search_path = a");
-        let one = State {
+        let one = ConnectionState {
             set: set(&[path]),
             application_name: "now".into(),
             first_name: "first".into(),
-            touched: true,
+            is_touched: true,
         };
         assert_eq!(
             one.bridge(&set(&[path]), "now").unwrap(),

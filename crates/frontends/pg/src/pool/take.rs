@@ -8,23 +8,24 @@ use windrow_core::{Fault, Name};
 use windrow_pgwire::wire::{ServerError, Wire};
 
 use super::database::Database;
-use super::idle::{Kind, Parked};
+use super::idle::{ConnectionKind, Parked};
 use super::loan::Loan;
 use super::names::Names;
 use super::probe;
 use super::reports::Report;
-use super::state::State;
+use super::state::ConnectionState;
 use super::who::Who;
 use crate::connection_slots::{ConnectionSlot, IdleConnections as _};
 use crate::metrics::PgMetrics;
 
 impl Database {
-    /// A connection in the state that is wanted. Whoever waits is served in the order of asking.
+    /// Takes a connection in the state that is wanted. Waiting sessions are served in
+    /// the order of asking.
     pub(super) async fn take(self: &Arc<Self>, who: &Who) -> Result<Loan, Fault> {
         let slot = match self.slots.take_for_session_now() {
             Ok(slot) => slot,
             Err(_) => {
-                let _waiting = Waiting::new(&self.metrics);
+                let _waiting = WaitingForConnection::new(&self.metrics);
                 self.slots.take_for_session().await?
             }
         };
@@ -38,7 +39,7 @@ impl Database {
 
     async fn occupy(self: &Arc<Self>, slot: ConnectionSlot, who: &Who) -> Result<Loan, Fault> {
         let slot = self.slot(&who.identity.role, slot);
-        let kind = Kind::of(who);
+        let kind = ConnectionKind::of(who);
         while let Some(mut parked) = self.take_idle(&kind, who) {
             // One that the server has ended is closed.
             if !parked.wire.is_alive() {
@@ -59,12 +60,12 @@ impl Database {
 
     /// Opens a connection and closes it: whether the server lets `who` in.
     pub(super) async fn try_connect(&self, who: &Who) -> Result<(), Fault> {
-        let parked = self.connect(Kind::of(who), who).await?;
+        let parked = self.connect(ConnectionKind::of(who), who).await?;
         parked.wire.terminate().await;
         Ok(())
     }
 
-    async fn connect(&self, kind: Kind, who: &Who) -> Result<Parked, Fault> {
+    async fn connect(&self, kind: ConnectionKind, who: &Who) -> Result<Parked, Fault> {
         let generation = self.generation.load(Ordering::SeqCst);
         let target = self.target.for_session(&kind.role, &kind.credential);
         let startup = kind.startup.iter();
@@ -80,10 +81,10 @@ impl Database {
         let key = (who.identity.clone(), settings.clone());
         let report = Report::of(who.identity.clone(), settings, &wire);
         self.reports.learn(&key, Arc::new(report));
-        let state = State {
+        let state = ConnectionState {
             application_name: Name::clone(&who.application_name),
             first_name: Name::clone(&who.application_name),
-            ..State::default()
+            ..ConnectionState::default()
         };
         Ok(Parked {
             kind,
@@ -125,11 +126,11 @@ async fn lead(parked: &mut Parked, who: &Who) -> Result<(), Fault> {
     if let Some(error) = replies.into_iter().find_map(|reply| reply.error) {
         return Err(refused(error));
     }
-    parked.state = State {
+    parked.state = ConnectionState {
         set: who.settings.set.clone(),
         application_name: Name::clone(&who.application_name),
         first_name: Name::clone(&parked.state.first_name),
-        touched: false,
+        is_touched: false,
     };
     Ok(())
 }
@@ -144,12 +145,12 @@ fn refused(error: ServerError) -> Fault {
 }
 
 /// Counts one that waits, as long as it does.
-struct Waiting<'a> {
+struct WaitingForConnection<'a> {
     metrics: &'a PgMetrics,
     since: Instant,
 }
 
-impl<'a> Waiting<'a> {
+impl<'a> WaitingForConnection<'a> {
     fn new(metrics: &'a PgMetrics) -> Self {
         metrics.waiting.inc();
         Self {
@@ -159,7 +160,7 @@ impl<'a> Waiting<'a> {
     }
 }
 
-impl Drop for Waiting<'_> {
+impl Drop for WaitingForConnection<'_> {
     fn drop(&mut self) {
         self.metrics.waiting.dec();
         let waited = self.since.elapsed().as_secs_f64();

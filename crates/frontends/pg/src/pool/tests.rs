@@ -55,8 +55,12 @@ async fn ask(loan: &mut Loan, sql: &str) -> String {
 }
 
 async fn back(loan: Loan, who: &Who, generated: bool, clean: bool) -> Option<i64> {
-    let drawn_from = generated.then_some(&[][..]);
-    match loan.give_back(&who.settings, drawn_from, clean).await {
+    let leftover = match (generated, clean) {
+        (_, false) => Leftover::Unknown,
+        (true, true) => Leftover::Values,
+        (false, true) => Leftover::Nothing,
+    };
+    match loan.give_back(&who.settings, leftover, &[]).await {
         GivenBack::Free(drawn) => drawn.last,
         other => panic!("{other:?}"),
     }
@@ -157,13 +161,13 @@ async fn what_is_left_behind_keeps_the_connection() {
     ] {
         ask(&mut loan, leave).await;
         let pid = loan.wire.backend_pid();
-        let (mut kept, said) = match loan.give_back(&who.settings, None, false).await {
+        let (mut kept, said) = match loan.give_back(&who.settings, Leftover::Unknown, &[]).await {
             GivenBack::Kept(kept, why) => (kept, why),
             other => panic!("{leave}: {other:?}"),
         };
         assert_eq!((said, kept.wire.backend_pid()), (why, pid), "{leave}");
         ask(&mut kept, clean_up).await;
-        match kept.give_back(&who.settings, None, false).await {
+        match kept.give_back(&who.settings, Leftover::Unknown, &[]).await {
             GivenBack::Free { .. } => {}
             other => panic!("{clean_up}: {other:?}"),
         }
@@ -328,7 +332,7 @@ async fn connections_that_the_server_ended_are_not_given_out() {
             loan.wire.backend_pid()
         ))
         .unwrap();
-    let given = loan.give_back(&who.settings, Some(&[]), true).await;
+    let given = loan.give_back(&who.settings, Leftover::Values, &[]).await;
     assert!(matches!(given, GivenBack::Lost), "{given:?}");
 }
 

@@ -1,19 +1,19 @@
-//! Who wants a server connection, and how it is to be.
+//! The wish of a session for a server connection.
 
 use windrow_core::Name;
 use windrow_pgwire::target::Credential;
 
 use crate::client::{Identity, Settings};
 
-/// Who wants a server connection, and how it is to be.
+/// The session that wants a server connection, and the state in which it wants it.
 #[derive(Clone, Debug)]
 pub(crate) struct Who {
     /// Which database, as which role.
     pub(crate) identity: Identity,
     /// Under which settings.
     pub(crate) settings: Settings,
-    /// What the server shows as `application_name`.
+    /// The `application_name` that the server shows.
     pub(crate) application_name: Name,
-    /// What lets it in.
+    /// The credential for the server.
     pub(crate) credential: Credential,
 }

@@ -1,5 +1,5 @@
-//! What the catalog says of the names in a text: all that any of them may mean, with all that it
-//! runs in turn.
+//! Questions to the catalog about the names in a text: all that any of them may mean, with all that
+//! it runs in turn.
 
 use windrow_core::Apart;
 use windrow_pgwire::wire::{Broken, ServerError, TextRows, Wire};
@@ -158,7 +158,7 @@ fn joined<'a>(names: impl Iterator<Item = &'a Box<str>>) -> String {
     names.join("\u{1}")
 }
 
-/// True for built-in functions whose traces are followed or asked for.
+/// Returns true for built-in functions whose traces are followed or asked for.
 fn is_known(name: &str, names: &Names) -> bool {
     let local = name == "set_config" && !names.calls(name);
     local || name.starts_with("pg_advisory_") || name.starts_with("pg_try_advisory_")

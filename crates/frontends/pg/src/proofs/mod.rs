@@ -1,5 +1,4 @@
-//! What is proven of statements that are relayed: that nothing of them is left behind that others
-//! could meet.
+//! Proofs that relayed statements leave nothing behind that other sessions could meet.
 //!
 //! | module | what it does |
 //! | --- | --- |
@@ -9,9 +8,9 @@
 //!
 //! A statement runs before it is judged: its session has the connection until it is. What was found
 //! of its names is kept for as long as the catalog stays as it is: DDL that passes through here is
-//! seen at once, any other by a stamp of the catalog that is looked at anew while answers are
-//! relied on, each [`FRESH`] at the latest. When an answer turns out to have changed in between,
-//! all connections that may have run the statement meanwhile are retired.
+//! seen at once, any other by a stamp of the catalog that is asked for again while answers are
+//! relied on, each [`MAX_STAMP_AGE`] at the latest. When an answer turns out to have changed in
+//! between, all connections that may have run the statement meanwhile are retired.
 
 mod catalog;
 mod verdict;
@@ -29,35 +28,35 @@ use windrow_sql::Names;
 pub(crate) use catalog::Asking;
 pub(crate) use verdict::{Scope, Verdict, of_text};
 
-/// How long a look at the catalog's stamp is relied on. Behind half of it, one session looks, while
-/// the others still rely on what was seen before.
-const FRESH: Duration = Duration::from_secs(2);
+/// The time for which a look at the catalog's stamp is relied on. After half of it, one session
+/// looks, while the others still rely on the last stamp.
+const MAX_STAMP_AGE: Duration = Duration::from_secs(2);
 
 /// The most answers that are kept for a database.
-const MOST: usize = 4_096;
+const MAX_VERDICTS: usize = 4_096;
 
-/// What is known of statements, by database.
+/// The verdicts on statements, by database.
 #[derive(Debug, Default)]
-pub(crate) struct Proofs(Mutex<HashMap<Name, Database>>);
+pub(crate) struct Proofs(Mutex<HashMap<Name, DatabaseVerdicts>>);
 
 #[derive(Debug, Default)]
-struct Database {
+struct DatabaseVerdicts {
     /// Grows with each change of the catalog that is seen.
     epoch: u64,
     /// Statements under way that change the catalog: while there are any, nothing that is kept
     /// counts.
     changing: usize,
-    /// How the catalog looked, and when that was asked last.
+    /// The catalog's stamp, and when it was asked for last.
     stamp: Option<(Box<str>, Instant)>,
-    /// Somebody looks.
+    /// True while a session asks for the stamp again.
     claimed: bool,
-    answers: HashMap<Question, Answer>,
+    answers: HashMap<Question, KeptVerdict>,
 }
 
 type Question = (Arc<Names>, Scope);
 
 #[derive(Debug)]
-struct Answer {
+struct KeptVerdict {
     epoch: u64,
     verdict: Verdict,
 }
@@ -80,7 +79,7 @@ pub(crate) struct Changing {
 }
 
 impl Proofs {
-    /// What is known of names without asking.
+    /// Returns the verdict on names, if it is known without asking.
     pub(crate) fn known(
         &self,
         database: &Name,
@@ -89,9 +88,9 @@ impl Proofs {
     ) -> Option<Verdict> {
         let mut all = self.lock();
         let known = all.get_mut(database)?;
-        let age = known.age().filter(|age| *age < FRESH)?;
+        let age = known.age().filter(|age| *age < MAX_STAMP_AGE)?;
         let verdict = known.verdict(&(Arc::clone(names), scope))?;
-        let looks = age >= FRESH / 2 && !std::mem::replace(&mut known.claimed, true);
+        let looks = age >= MAX_STAMP_AGE / 2 && !std::mem::replace(&mut known.claimed, true);
         (!looks).then_some(verdict)
     }
 
@@ -125,10 +124,10 @@ impl Proofs {
         let verdict = catalog::ask(wire, (names, scope), asking, trusted).await?;
         let mut all = self.lock();
         let known = all.entry(Name::clone(database)).or_default();
-        if known.answers.len() >= MOST {
+        if known.answers.len() >= MAX_VERDICTS {
             known.answers.clear();
         }
-        let answer = Answer {
+        let answer = KeptVerdict {
             epoch,
             verdict: verdict.clone(),
         };
@@ -152,7 +151,7 @@ impl Proofs {
         {
             let mut all = self.lock();
             let known = all.entry(Name::clone(database)).or_default();
-            if known.age().is_some_and(|age| age < FRESH / 2) {
+            if known.age().is_some_and(|age| age < MAX_STAMP_AGE / 2) {
                 return Ok(());
             }
         }
@@ -184,14 +183,14 @@ impl Proofs {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<Name, Database>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<Name, DatabaseVerdicts>> {
         // Each change is whole at any moment.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Database {
-    /// How long ago the catalog was looked at.
+impl DatabaseVerdicts {
+    /// Returns the time since the catalog's stamp was asked for.
     fn age(&self) -> Option<Duration> {
         let (_, asked) = self.stamp.as_ref()?;
         Some(asked.elapsed())
@@ -226,7 +225,7 @@ mod tests {
         let known = all.entry(Name::clone(database)).or_default();
         known.stamp = Some(("1".into(), Instant::now()));
         let epoch = known.epoch;
-        let answer = Answer { epoch, verdict };
+        let answer = KeptVerdict { epoch, verdict };
         known
             .answers
             .insert((Arc::clone(names), Scope::Any), answer);
@@ -239,10 +238,10 @@ mod tests {
         assert_eq!(proofs.known(&database, &names, Scope::Any), None);
         keep(&proofs, &database, &names, clean());
         assert_eq!(proofs.known(&database, &names, Scope::Any), Some(clean()));
-        tokio::time::advance(FRESH * 3 / 4).await;
+        tokio::time::advance(MAX_STAMP_AGE * 3 / 4).await;
         assert_eq!(proofs.known(&database, &names, Scope::Any), None);
         assert_eq!(proofs.known(&database, &names, Scope::Any), Some(clean()));
-        tokio::time::advance(FRESH / 4).await;
+        tokio::time::advance(MAX_STAMP_AGE / 4).await;
         assert_eq!(proofs.known(&database, &names, Scope::Any), None);
     }
 

@@ -6,7 +6,7 @@ use windrow_core::Apart;
 use windrow_sql::{Effect, Names, Property};
 
 const ADVICE_CODE: &str =
-    "what it leaves behind cannot be told; use unproven = \"reset\" where nothing of it is needed";
+    "what it leaves behind is not known; use unproven = \"reset\" if nothing of it is needed";
 
 /// The tables that the names in a text mean.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -12,7 +12,7 @@ use tokio::net::{TcpListener, TcpSocket, TcpStream, UnixListener, UnixStream};
 use crate::admit::Arrival;
 use crate::config::PgConfig;
 
-/// How long to wait after an error of a listening socket, nearly always "too many open files".
+/// The delay after an error of a listening socket, nearly always "too many open files".
 const PAUSE: Duration = Duration::from_millis(100);
 
 /// Clients that have connected and are not accepted yet, at most. The kernel has a limit of its own
@@ -91,7 +91,7 @@ impl UnixSocket {
         let path = directory.join(format!(".s.PGSQL.{port}"));
         let of_path =
             |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", path.display()));
-        // A file that a dead process left behind is in the way; one that somebody listens at is not
+        // A file that a dead process left is in the way. One at which a process listens is not
         // ours.
         match UnixStream::connect(&path).await {
             Ok(_) => return Err(of_path(io::ErrorKind::AddrInUse.into())),
@@ -135,7 +135,7 @@ fn prepare(socket: &TcpStream) -> io::Result<()> {
     SockRef::from(socket).set_tcp_keepalive(&keepalive)
 }
 
-/// True where only the connection that was about to be accepted has failed.
+/// Returns true if only the connection that was about to be accepted has failed.
 fn is_of_one_connection(error: &io::Error) -> bool {
     matches!(
         error.kind(),

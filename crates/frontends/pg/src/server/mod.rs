@@ -21,7 +21,7 @@ use crate::session;
 use crate::shared::Shared;
 use listen::Listeners;
 
-/// How often idle server connections are looked at, at most.
+/// The shortest interval between looks at idle server connections.
 const SWEEP: Duration = Duration::from_secs(10);
 
 /// A frontend that listens.
@@ -29,7 +29,7 @@ pub struct Pg {
     listeners: Listeners,
     local_addr: SocketAddr,
     shared: Arc<Shared>,
-    /// Who is on its way in.
+    /// The connections that are being admitted.
     starting: Arc<Starting>,
 }
 
@@ -81,15 +81,14 @@ impl Pg {
         self.local_addr
     }
 
-    /// Who replaces the roles while clients are in.
+    /// Returns the handle that replaces the roles while clients are connected.
     pub fn role_keeper(&self) -> RoleKeeper {
         RoleKeeper(Arc::clone(&self.shared))
     }
 
-    /// Serves until `stop` is cancelled. Then nobody is let in any more, sessions end what is under
-    /// way and are told good-bye (57P01), and the future ends with the last of them: whoever
-    /// cannot wait for ever bounds it. Dropping the future stops the accepting, not the
-    /// sessions.
+    /// Serves until `stop` is cancelled. Then no client is admitted any more, sessions end their
+    /// work, their clients get 57P01, and the future ends with the last of them: a caller that
+    /// cannot wait for ever bounds it. Dropping the future stops the accepting, not the sessions.
     pub async fn run(self, stop: CancellationToken) {
         let tracker = TaskTracker::new();
         let sweeping = tracker.spawn(sweep(Arc::clone(&self.shared)));
@@ -100,7 +99,7 @@ impl Pg {
             () = accepting => {}
         }
         self.shared.stop.cancel();
-        // Whoever is held back has to hear of it.
+        // A session that is held back has to hear of it.
         self.shared.gate.resume(None);
         drop(self.listeners);
         tracker.close();
@@ -110,7 +109,7 @@ impl Pg {
         drop((sweeping, checking));
     }
 
-    /// Accepts until somebody at the console ends it.
+    /// Accepts connections until a session at the console ends it.
     async fn accept(&self, tracker: &TaskTracker) {
         loop {
             let slot = tokio::select! {
@@ -149,8 +148,8 @@ fn check(config: &PgConfig) -> Result<(), String> {
 
 /// One connection, from its first byte to its end.
 async fn serve(shared: Arc<Shared>, arrival: Arrival, slot: StartSlot) {
-    // Boxed, and gone before the session begins: what it takes to come in is not held for as long
-    // as somebody is in.
+    // Boxed, and gone before the session begins: the memory of logging in is not held for as long
+    // as the session lives.
     let admitted = Box::pin(admit(&shared, arrival, &slot)).await;
     drop(slot);
     match admitted {

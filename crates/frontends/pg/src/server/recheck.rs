@@ -1,9 +1,9 @@
-//! Whether those who are in would still be let in.
+//! Revoked logins: checks that connected roles could still log in.
 //!
 //! A server asks for the password once, and so does Windrow; but connections here outlive the
-//! sessions that they were opened for. So whoever is in is asked for again now and then: a role
-//! that was dropped, may not log in any more or has another password does not go on with
-//! connections that are there.
+//! sessions that they were opened for. So each role is checked now and then: a role that was
+//! dropped, may not log in any more or has another password does not go on with connections that
+//! are there.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -21,15 +21,15 @@ use crate::pool::Who;
 use crate::session_info::SessionInfo;
 use crate::shared::Shared;
 
-/// How often is asked. With the time that it takes to ask, nobody goes on for longer than 10
-/// seconds.
+/// The interval of the checks. With the time that a check takes, no revoked login goes on for
+/// longer than 10 seconds.
 const ROUND: Duration = Duration::from_secs(5);
 
 /// At most so many are asked for at once: each takes a server connection for a moment.
 const AT_ONCE: usize = 2;
 
-/// Those who came in with the same.
-type Admitted = HashMap<(Identity, Credential, Option<Verifier>), Vec<Arc<SessionInfo>>>;
+/// Sessions with the same login.
+type Logins = HashMap<(Identity, Credential, Option<Verifier>), Vec<Arc<SessionInfo>>>;
 
 /// Asks again and again, until Windrow stops.
 pub(super) async fn run(shared: Arc<Shared>) {
@@ -49,7 +49,7 @@ pub(super) async fn run(shared: Arc<Shared>) {
 
 /// Asks once for all who are in.
 async fn round(shared: &Arc<Shared>) {
-    let mut admitted = Admitted::new();
+    let mut admitted = Logins::new();
     for info in shared.register.list() {
         let admission = &info.admission;
         let identity = info.identity.clone();
@@ -95,7 +95,7 @@ async fn refused(
     is_refusal(&fault).then(|| fault.to_string())
 }
 
-/// True where the server says that this role may not come in; anything else may pass.
+/// Returns true if the server says that this role may not come in; anything else may pass.
 fn is_refusal(fault: &Fault) -> bool {
     fault.code.starts_with("28") || fault.code == "42501"
 }

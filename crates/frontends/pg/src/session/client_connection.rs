@@ -12,21 +12,21 @@ use windrow_core::{AnswerPermit, Budget, Fault, Permit};
 use crate::charge::{self, Charge, LongMessages, Stalled, Still, Unread};
 
 use crate::client_stream::ClientStream;
-use crate::codec::frame::{self, Front, Violation};
+use crate::codec::message::{self, Front, Violation};
 
 /// Bytes of one read. They lie on the stack until they are there, so that a silent client holds no
 /// buffer.
 const READ: usize = 8 * 1024;
 
-/// What a buffer of a silent client may keep, in bytes.
-const KEEP: usize = 1024;
+/// Bytes that a buffer of a silent client may keep.
+const KEPT_BYTES: usize = 1024;
 
 /// Answers that wait for their client, in bytes: past it nothing more is produced for it.
 pub(crate) const HIGH: usize = 64 * 1024;
 
 /// Gives the room of an empty buffer back, where it is more than a silent client may keep.
 fn unload(buffer: &mut BytesMut) {
-    if buffer.is_empty() && buffer.try_reclaim(KEEP + 1) {
+    if buffer.is_empty() && buffer.try_reclaim(KEPT_BYTES + 1) {
         *buffer = BytesMut::new();
     }
 }
@@ -35,9 +35,9 @@ fn unload(buffer: &mut BytesMut) {
 #[derive(Debug)]
 pub(crate) struct ClientConnection {
     stream: ClientStream,
-    /// What was received and is not taken yet.
+    /// Bytes that were received and are not taken yet.
     pub(crate) inbox: BytesMut,
-    /// What is to be sent.
+    /// Bytes that are to be sent.
     pub(crate) out: BytesMut,
     /// True while TLS may hold back bytes that were taken out of `out`.
     unflushed: bool,
@@ -86,14 +86,14 @@ impl ClientConnection {
     /// The message that begins at `at`, as far as it is there.
     #[inline]
     pub(crate) fn front(&self, at: usize) -> Result<Front, Violation> {
-        frame::front(self.inbox.get(at..).unwrap_or_default(), self.longest)
+        message::front(self.inbox.get(at..).unwrap_or_default(), self.longest)
     }
 
     /// The body of a whole message of `total` bytes that begins at `at`.
     #[inline]
     pub(crate) fn body(&self, at: usize, total: usize) -> &[u8] {
         self.inbox
-            .get(at + frame::HEADER..at + total)
+            .get(at + message::HEADER..at + total)
             .unwrap_or_default()
     }
 
@@ -104,9 +104,10 @@ impl ClientConnection {
         self.uncharge(bytes);
     }
 
-    /// What has left the inbox is counted as what it has become: its room is not kept besides.
+    /// Gives back the memory of bytes that have left the inbox: the messages that they have become
+    /// are counted.
     fn clear_room(&mut self, left: usize) {
-        if self.inbox.is_empty() && left > KEEP {
+        if self.inbox.is_empty() && left > KEPT_BYTES {
             // Not an empty end of what was split off either: that would keep all of it.
             self.inbox = BytesMut::new();
         } else if left > charge::FREE && self.inbox.len() < left {
@@ -132,7 +133,8 @@ impl ClientConnection {
         }
     }
 
-    /// What a long message has become is counted elsewhere, or is gone.
+    /// Gives back the memory of a long message that has left the inbox: it is counted elsewhere, or
+    /// is gone.
     pub(crate) fn settle(&mut self) {
         self.spent = None;
     }
@@ -150,8 +152,8 @@ impl ClientConnection {
         self.take(dropped);
     }
 
-    /// True where a message that ends at `until` in the inbox needs a [`ClientConnection::charge`]:
-    /// what was announced is believed once some of it is there.
+    /// Returns true if a message that ends at `until` in the inbox needs a
+    /// [`ClientConnection::charge`]: what was announced is believed once some of it is there.
     pub(crate) fn needs_charge(&self, until: usize) -> bool {
         let held = self.charge.as_ref().map_or(0, |charge| charge.until());
         until > held && until > charge::FREE && self.inbox.len() >= charge::FREE
@@ -177,7 +179,7 @@ impl ClientConnection {
         Ok(())
     }
 
-    /// True where memory is held for what is in the inbox.
+    /// Returns true if memory is held for what is in the inbox.
     pub(crate) fn is_charged(&self) -> bool {
         self.charge.is_some()
     }
@@ -313,13 +315,13 @@ impl ClientConnection {
         unload(&mut self.out);
     }
 
-    /// Sends the last words and closes. Whoever does not take them in time goes without.
-    pub(crate) async fn close(mut self, patience: std::time::Duration) {
+    /// Sends the last messages and closes. A client that does not take them in time goes without.
+    pub(crate) async fn close(mut self, timeout: std::time::Duration) {
         let farewell = async {
             std::future::poll_fn(|cx| self.poll_flush(cx)).await?;
             std::future::poll_fn(|cx| Pin::new(&mut self.stream).poll_shutdown(cx)).await
         };
         // The client is gone, or does not listen: there is nobody left to tell.
-        drop(tokio::time::timeout(patience, farewell).await);
+        drop(tokio::time::timeout(timeout, farewell).await);
     }
 }

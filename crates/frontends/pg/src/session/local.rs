@@ -64,8 +64,8 @@ pub(crate) fn columns(cached: &CachedStatement) -> usize {
     fields(cached).map_or(0, |body| answer::columns(&body))
 }
 
-/// That a statement about Windrow's own settings can be answered while the session has a server
-/// connection of its own.
+/// Checks that a statement about Windrow's own settings can be answered while the session has a
+/// server connection of its own.
 ///
 /// # Errors
 /// Why it cannot.
@@ -89,7 +89,8 @@ pub(crate) fn check(
     }
 }
 
-/// True for a statement about Windrow's own settings: only the session itself can answer it.
+/// Returns true for a statement about Windrow's own settings: only the session itself can answer
+/// it.
 pub(crate) fn is_windrow_setting(cached: &CachedStatement) -> bool {
     matches!(
         cached.effect(),
@@ -97,7 +98,7 @@ pub(crate) fn is_windrow_setting(cached: &CachedStatement) -> bool {
     )
 }
 
-/// What PostgreSQL says where nothing was taken from a sequence.
+/// The error of PostgreSQL if no value was taken from a sequence.
 pub(crate) fn no_lastval() -> Fault {
     Fault::new(
         FaultClass::Other,
@@ -106,19 +107,19 @@ pub(crate) fn no_lastval() -> Fault {
     )
 }
 
-/// What is said of a question that cannot be answered truly.
+/// The error of a question for a value that is not known here.
 pub(crate) fn cannot_tell() -> Fault {
     Fault::new(
         FaultClass::Unsupported,
         "0A000",
-        "what lastval() and currval() say cannot be told in this statement: the value was taken on another server connection",
+        "the values of lastval() and currval() are not known in this statement: they were taken on another server connection",
     )
     .with_hint(Some(
         "Use INSERT .. RETURNING, SET windrow.join = off before the INSERT, or GRANT TEMPORARY ON DATABASE to the role.",
     ))
 }
 
-/// What a transaction that has failed says to everything.
+/// The error of every statement in a transaction that has failed.
 pub(crate) fn aborted() -> Fault {
     Fault::new(
         FaultClass::Other,
@@ -127,20 +128,20 @@ pub(crate) fn aborted() -> Fault {
     )
 }
 
-/// What is said of a value that is taken once the spool is applied.
+/// The error of a question for a value that is taken once the spool is applied.
 pub(crate) fn in_the_spool() -> Fault {
     Fault::new(
         FaultClass::Unsupported,
         "0A000",
-        "what lastval() and currval() say cannot be told: a row of this session takes its value when the spool is applied",
+        "the values of lastval() and currval() are not known: a row of this session takes its value when the spool is applied",
     )
     .with_hint(Some(
         "Use INSERT .. RETURNING, or SET windrow.ack = commit before the INSERT.",
     ))
 }
 
-/// What stands for a statement about Windrow's own settings that is prepared within a transaction
-/// on a server.
+/// Returns the text in place of a statement about Windrow's own settings that is prepared within a
+/// transaction on a server.
 pub(crate) fn substitute(cached: &CachedStatement, own: &Own) -> Option<String> {
     match cached.effect()? {
         // It ends with the transaction.

@@ -1,4 +1,4 @@
-//! What a statement means to a session, and what follows from a message.
+//! The meaning of a statement to a session, and the next step for a message.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::statements::{
     in_lane,
 };
 
-/// What follows from a message.
+/// The next step for a message.
 pub(super) enum Next {
     /// The next one.
     Go,
@@ -21,7 +21,7 @@ pub(super) enum Next {
     Relay(&'static str),
     /// The lane is asked what a statement means, then the message is looked at again.
     Describe(Arc<CachedStatement>),
-    /// What is under way has to end, then the message is looked at again.
+    /// The units under way have to end, then the message is looked at again.
     Drain,
     /// The session answers by itself.
     Local(Local),
@@ -56,13 +56,13 @@ const ASKS: Apart = Apart {
     effect: Effect::AsksForGenerated,
 };
 
-/// What a message is judged by.
+/// The state by which a message is judged.
 pub(super) struct View<'a> {
     pub(super) join: bool,
     pub(super) utf8: bool,
     pub(super) cache: &'a StatementCache,
     pub(super) lane: Option<&'a Arc<Lane>>,
-    /// What the lane has just said, where it was asked because of this message.
+    /// The lane's answer, if it was asked because of this message.
     pub(super) answer: Option<&'a Answer>,
     pub(super) under_way: bool,
     pub(super) in_segment: bool,
@@ -71,7 +71,7 @@ pub(super) struct View<'a> {
 }
 
 impl View<'_> {
-    /// What a prepared statement means in a session that has these.
+    /// Returns the meaning of a prepared statement in a session that has these statements.
     pub(super) fn of(
         &self,
         statement: &PreparedStatement,
@@ -90,12 +90,12 @@ impl View<'_> {
         })
     }
 
-    /// What a simple query means.
+    /// Returns the meaning of a simple query.
     pub(super) fn of_query(&self, cached: &Arc<CachedStatement>) -> Result<Meaning, Next> {
         self.judge(cached, |lane| in_lane(cached, lane, self.answer))
     }
 
-    /// What a statement means at this moment. `joined`: what it means in the lane.
+    /// Returns the meaning of a statement at this moment. `joined`: its meaning in the lane.
     fn judge(
         &self,
         cached: &Arc<CachedStatement>,

@@ -3,57 +3,56 @@
 //!
 //! | module | what happens there |
 //! | --- | --- |
-//! | `engine` | the loop: what is done next |
-//! | `simple` | simple queries |
-//! | `extended`, `segment` | Parse, Bind, Describe, Execute, Close up to their Sync |
-//! | `describe`, `meaning` | what a statement means to the session: joined, relayed, its own |
-//! | `submit` | units handed to their lane |
-//! | `spool`, `spooled` | rows that are answered by the spool, and waiting until the database has them |
-//! | `keyed` | writes that are executed once, under a key |
+//! | here | the loop: messages in, answers out in their order |
+//! | `messages`, `segment` | simple queries; Parse, Bind, Describe, Execute, Close up to their Sync |
+//! | `meaning` | what a statement means to the session: joined, relayed, its own |
+//! | `submit` | units handed to their lane; going over to a server connection |
+//! | `spool` | rows that are answered by the spool, or executed once under a key |
 //! | `traces` | writes that are traced: what their client says of its own span |
-//! | `handover` | going over to a server connection, and coming back |
-//! | `retryable` | errors of writes that can be sent again |
 //! | `relay` | everything that is not joined, over a server connection |
-//! | `asked`, `local`, `values` | what a session answers by itself |
-//! | `answers`, `pending` | answers that wait for an outcome, and saying them in order |
+//! | `local`, `values` | what a session answers by itself |
+//! | `pending` | answers that wait for an outcome |
 //! | `state` | the state of a session |
-//! | `shared` | what all sessions share |
-//! | `lane` | the lanes that sessions have opened, and what texts mean in them |
 //! | `client_connection` | the client's connection and its buffers |
 //! | [`charge`] | memory for long messages, and who holds it without getting on |
 //! | `room` | room for long answers |
 
-mod answers;
 mod client_connection;
-mod describe;
-mod engine;
-mod extended;
-mod handover;
-mod keyed;
 mod local;
-mod local_reply;
 mod meaning;
+mod messages;
 mod pending;
 mod relay;
-mod retryable;
 mod room;
 mod segment;
-mod simple;
 mod spool;
-mod spooled;
 mod state;
 mod submit;
 mod traces;
 mod values;
 
+use std::future::poll_fn;
+use std::io;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
-use crate::admitted_client::AdmittedClient;
-use crate::shared::Shared;
-use state::Session;
+use bytes::BufMut;
+use tokio_util::sync::WaitForCancellationFuture;
+use windrow_core::Fault;
+use windrow_core::budget::SHORT;
 
-/// How long a client is given to take the last words.
+use crate::admitted_client::AdmittedClient;
+use crate::codec::message::{Front, HEADER, Violation};
+use crate::codec::{answer, failure};
+use crate::session_info::{Interrupt, State};
+use crate::shared::Shared;
+use client_connection::HIGH;
+use state::{End, Session, shutdown};
+use submit::{NO_MEMORY, no_memory};
+
+/// The time in which a client may take the last messages.
 const FAREWELL: Duration = Duration::from_secs(5);
 
 /// Runs a session to its end. AuthenticationOk, ParameterStatus and BackendKeyData are sent
@@ -63,8 +62,288 @@ pub(crate) fn run(client: AdmittedClient, shared: Arc<Shared>) -> impl Future<Ou
     let mut session = Session::new(client, shared);
     async move {
         let end = session.serve().await;
-        // What is rare is not held for as long as somebody is in.
+        // The memory of a rare call is not held for as long as the session lives.
         Box::pin(session.leave(end, FAREWELL)).await;
+    }
+}
+
+/// Units of one client that are under way at once. One that pipelines more is read more slowly.
+const UNDER_WAY: usize = 128;
+
+/// Messages of one client that are dealt with in a row. Then other tasks run and the sockets of
+/// other clients are polled.
+const TURN_MESSAGES: u16 = 1024;
+
+impl Session {
+    /// Serves the client until something ends it.
+    async fn serve(&mut self) -> End {
+        self.connection.out.put_slice(answer::READY);
+        let stop = self.stop.clone();
+        let mut stopped = pin!(stop.cancelled());
+        loop {
+            match self.turn(stopped.as_mut()).await {
+                Ok(()) => {}
+                Err(end) => return end,
+            }
+        }
+    }
+
+    async fn turn(
+        &mut self,
+        mut stopped: Pin<&mut WaitForCancellationFuture<'_>>,
+    ) -> Result<(), End> {
+        while !self.is_full() {
+            if !self.step().await? {
+                break;
+            }
+            self.steps += 1;
+            if self.steps == TURN_MESSAGES {
+                self.steps = 0;
+                tokio::task::yield_now().await;
+            }
+        }
+        poll_fn(|cx| self.poll_wait(stopped.as_mut(), cx)).await
+    }
+
+    /// Says the last words.
+    async fn leave(mut self, end: End, timeout: Duration) {
+        self.pending.clear();
+        self.info.set_interrupt(Interrupt::Nothing).await;
+        match end {
+            End::Broken => return,
+            // It would not take the last words either, and what it holds is wanted.
+            End::Unread => {
+                tracing::info!(
+                    client = self.info.pid,
+                    "a client does not take its answers, for whose room others wait: its connection is closed"
+                );
+                return;
+            }
+            End::Left | End::EndedByServer => {}
+            End::Fatal(fault) => failure::fatal(&mut self.connection.out, &fault),
+        }
+        self.connection.close(timeout).await;
+    }
+
+    /// Returns true if the client has to take answers, or to wait for some, before more of it is
+    /// read.
+    fn is_full(&self) -> bool {
+        self.pending.len() >= UNDER_WAY
+            || self.connection.out.len() >= HIGH
+            || self.under_way.is_full(&self.shared.budget)
+    }
+
+    /// Waits until there is something to do: an answer to be given, or a message to be read.
+    fn poll_wait(
+        &mut self,
+        stopped: Pin<&mut WaitForCancellationFuture<'_>>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<(), End>> {
+        let was_full = self.is_full();
+        self.connection.settle();
+        let flushed = self.poll_say(cx)?;
+        let part = self.segment.bytes;
+        let budget = &self.shared.budget;
+        if let Poll::Ready(stalled) = self.connection.poll_stalled(budget, part, cx) {
+            return Poll::Ready(Err(End::from(stalled)));
+        }
+        if self.is_full() {
+            return Poll::Pending;
+        }
+        if was_full {
+            return Poll::Ready(Ok(()));
+        }
+        if !self.connection.ended && self.connection.poll_read(cx)?.is_ready() {
+            if self.connection.ended
+                && let Some(source) = &self.source
+            {
+                // It has not said good-bye: the client may be gone.
+                source.lane.ports.intake.closed(source.id);
+            }
+            return Poll::Ready(Ok(()));
+        }
+        if !self.pending.is_empty() {
+            return Poll::Pending;
+        }
+        if flushed {
+            if self.connection.ended {
+                return Poll::Ready(Err(End::Left));
+            }
+            self.info.set_state(State::Idle);
+            self.connection.rest();
+        }
+        stopped.poll(cx).map(|()| Err(End::Fatal(shutdown())))
+    }
+
+    /// Deals with the next message, if it is there. False: it is not.
+    async fn step(&mut self) -> Result<bool, End> {
+        let at = self.segment.bytes;
+        let (tag, total) = match self.connection.front(at) {
+            Ok(Front::Whole { tag, total }) => (tag, total),
+            Ok(Front::Part { header }) => return Box::pin(self.part(header)).await,
+            Err(violation) => return Box::pin(self.violated(violation)).await,
+        };
+        if self.segment.failed && !matches!(tag, b'S' | b'X') {
+            self.connection.take(total);
+            return Ok(true);
+        }
+        match tag {
+            // One with a body is an error, in the server's own words.
+            b'S' if total == HEADER || self.segment.failed => self.sync(total).await?,
+            b'P' | b'B' | b'D' | b'E' | b'C' | b'H' if self.connection.needs_charge(at + total) => {
+                return Box::pin(self.cover(tag, total)).await;
+            }
+            b'P' | b'B' | b'D' | b'E' | b'C' => self.extended(tag, total).await?,
+            b'H' if total == HEADER => Box::pin(self.flush(total)).await?,
+            b'Q' if at == 0 => self.simple(total).await?,
+            b'X' => {
+                self.connection.ended = true;
+                return Ok(false);
+            }
+            // What is left of a COPY that failed.
+            b'd' | b'c' | b'f' if at == 0 => self.connection.take(total),
+            _ => {
+                self.relay(
+                    "a function call, messages without Sync, or a Sync or Flush with a body",
+                )
+                .await?;
+            }
+        }
+        Ok(true)
+    }
+
+    /// Deals with what is no message, or too long a one. That one is passed over, and what it
+    /// belongs to fails.
+    async fn violated(&mut self, violation: Violation) -> Result<bool, End> {
+        self.drain().await?;
+        let Violation::TooLong { tag, length, .. } = violation else {
+            return Err(violation.into());
+        };
+        self.pass_over(tag, HEADER + length, &violation.fault());
+        Ok(true)
+    }
+
+    /// Passes over a message of which a part is there; what it belongs to fails.
+    fn pass_over(&mut self, tag: u8, total: usize, fault: &Fault) {
+        let before = std::mem::take(&mut self.segment.bytes);
+        self.connection.take(before);
+        self.connection.discard(total);
+        if self.segment.failed {
+            return;
+        }
+        if matches!(tag, b'P' | b'Q') {
+            // A later Bind must not find the statement that this message would have replaced.
+            self.statements.set(b"", None);
+        }
+        // All of a segment that fails is undone.
+        self.segment.clear();
+        failure::fault(&mut self.connection.out, fault);
+        match tag {
+            b'P' | b'B' | b'D' | b'E' | b'C' | b'H' => self.segment.failed = true,
+            _ => self.connection.out.put_slice(answer::READY),
+        }
+    }
+
+    /// A part of a message is there.
+    async fn part(&mut self, header: Option<(u8, usize)>) -> Result<bool, End> {
+        match header {
+            Some((b'd', total)) if self.segment.bytes == 0 => {
+                self.connection.discard(total);
+                Ok(true)
+            }
+            Some((b'd', _)) => {
+                // A piece at a time may be passed on there.
+                self.relay("COPY data without COPY").await?;
+                Ok(true)
+            }
+            Some((tag, total)) if self.connection.needs_charge(self.segment.bytes + total) => {
+                self.cover(tag, total).await
+            }
+            _ => Ok(false),
+        }
+    }
+
+    /// Takes memory for all up to the end of the message at hand. True: the inbox is to be looked
+    /// at again.
+    async fn cover(&mut self, tag: u8, total: usize) -> Result<bool, End> {
+        let (until, shared) = (self.segment.bytes + total, Arc::clone(&self.shared));
+        let memory = (&shared.long_messages, &shared.budget);
+        if self.connection.is_charged() {
+            // Nobody holds some memory and waits for more.
+            if !self.connection.grow(memory, until) {
+                self.relay_for_now(NO_MEMORY, &no_memory()).await?;
+            }
+        } else if let Err(fault) = self.connection.charge(memory, until).await {
+            self.drain().await?;
+            self.pass_over(tag, total, &fault);
+        }
+        Ok(true)
+    }
+
+    /// Says what can be said, in order, and sends it. True if all of that has left.
+    fn poll_say(&mut self, cx: &mut Context<'_>) -> io::Result<bool> {
+        loop {
+            self.poll_answers(cx);
+            let held_back = self.connection.out.len() >= HIGH;
+            let flushed = self.connection.poll_flush(cx)?.is_ready();
+            let behind = match held_back {
+                true => self.pending.len() * SHORT,
+                false => 0,
+            };
+            self.connection.count_answers(&self.shared.budget, behind);
+            // What was held back for the sake of memory is looked at again, or nobody would wake
+            // this up for it.
+            if !held_back || self.connection.out.len() >= HIGH {
+                return Ok(flushed);
+            }
+        }
+    }
+
+    fn poll_answers(&mut self, cx: &mut Context<'_>) {
+        while let Some(front) = self.pending.front_mut()
+            && self.connection.out.len() < HIGH
+        {
+            let outcome = match &mut front.awaited {
+                None => None,
+                Some(awaited) => match awaited.poll(cx) {
+                    Poll::Pending => return,
+                    Poll::Ready(outcome) => Some(outcome),
+                },
+            };
+            if front.is_of_spool() {
+                self.has_spooled();
+            }
+            if let Some(mut pending) = self.pending.pop_front() {
+                let stopping = self.stop.is_cancelled();
+                if let Some(answer) = pending.answer.take() {
+                    self.under_way.ended(&answer);
+                    self.connection.keep_room(answer.known(outcome.as_ref()));
+                }
+                if let Some(outcome) = &outcome {
+                    pending.take_back(outcome, &mut self.statements);
+                }
+                pending.say(
+                    outcome,
+                    &mut self.connection.out,
+                    &mut self.values,
+                    stopping,
+                );
+            }
+        }
+    }
+
+    /// Waits until nothing is under way any more, so that what comes next sees all of it.
+    async fn drain(&mut self) -> Result<(), End> {
+        poll_fn(|cx| {
+            self.poll_say(cx)?;
+            if self.pending.is_empty() {
+                return Poll::Ready(Ok(()));
+            }
+            let (budget, part) = (&self.shared.budget, self.segment.bytes);
+            let stalled = self.connection.poll_stalled(budget, part, cx);
+            stalled.map(|stalled| Err(End::from(stalled)))
+        })
+        .await
     }
 }
 

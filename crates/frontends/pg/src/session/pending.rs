@@ -19,16 +19,16 @@ use super::values::Values;
 use crate::codec::{answer, failure};
 use crate::statements::{FixedTypes, PreparedStatement, PreparedStatements};
 
-/// What is to be said once the outcome of a unit is there.
+/// An answer that is given once the outcome of a unit is there.
 #[derive(Debug)]
 pub(crate) struct Pending {
     /// The outcome that is waited for; `None`: the text can be said at once.
     pub(crate) awaited: Option<Awaited>,
     /// Messages, whole.
     pub(crate) script: Script,
-    /// How it ends.
+    /// The end of the answer.
     pub(crate) ending: Ending,
-    /// Its span, where it is traced: that ends with what is said.
+    /// The span of the unit, if it is traced: it ends with the answer.
     pub(crate) traced: Option<Box<TracedRequest>>,
     /// The answer that is expected, where it may be long.
     pub(crate) answer: Option<Box<ExpectedAnswer>>,
@@ -41,13 +41,13 @@ pub(crate) enum Awaited {
     Lane(Receipt<CallDone>),
     /// The spool's, where each write counts one row.
     Spool(Receipt<RowDone>),
-    /// The spool's, of a unit that has a key in front of its writes.
+    /// The spool's, of a unit that has a key before its writes.
     KeyedSpool(Receipt<RowDone>),
-    /// That of rows which are committed under a key.
+    /// The outcome of rows that are committed under a key.
     Keyed(JoinHandle<KeyedOutcome>),
 }
 
-/// What becomes of rows that are committed under a key.
+/// The outcome of rows that are committed under a key.
 pub(crate) type KeyedOutcome = Result<Outcomes<RowDone>, Refused>;
 
 impl Awaited {
@@ -74,7 +74,7 @@ impl Awaited {
     }
 }
 
-/// What the spool has taken: each write counts one row.
+/// Returns the outcome of writes that the spool has taken: each counts one row.
 fn taken(outcome: UnitOutcome<RowDone>) -> UnitOutcome<CallDone> {
     match outcome {
         Ok(dones) => Ok(dones.iter().map(|_| CallDone::rows(1)).collect()),
@@ -82,7 +82,7 @@ fn taken(outcome: UnitOutcome<RowDone>) -> UnitOutcome<CallDone> {
     }
 }
 
-/// What rows that were committed under a key are told, or were told before.
+/// Returns the outcome of rows that were committed under a key, now or before.
 fn committed(outcome: UnitOutcome<RowDone>) -> UnitOutcome<CallDone> {
     match outcome {
         Ok(dones) => Ok(dones.iter().map(|done| CallDone::rows(done.rows)).collect()),
@@ -131,9 +131,9 @@ pub(crate) struct ChangeBehind {
 /// Where the answer to `SELECT lastval()` belongs, in a session in which it is defined.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LastvalAnswer {
-    /// Its place in the text.
+    /// The place in the text.
     pub(crate) at: usize,
-    /// So many calls were executed before it.
+    /// The number of calls executed before it.
     pub(crate) after: usize,
     pub(crate) binary: bool,
 }
@@ -145,9 +145,9 @@ pub(crate) struct CallAnswer {
     pub(crate) bound: usize,
     /// Where its results belong.
     pub(crate) done: usize,
-    /// What it does.
+    /// The operation of the call.
     pub(crate) op: Op,
-    /// Its types, where it shows only now which they are.
+    /// The types of the call, if they show only now.
     pub(crate) fresh: Option<Fresh>,
     /// The portal's name, where it has one: errors of its values name it.
     pub(crate) portal: Option<Box<[u8]>>,
@@ -158,11 +158,11 @@ pub(crate) struct CallAnswer {
 pub(crate) struct Fresh {
     /// Where its session keeps them.
     pub(crate) fixed: FixedTypes,
-    /// What they are, where nothing has changed since it was described.
+    /// The types, if nothing has changed since the statement was described.
     pub(crate) signature: Arc<Signature>,
 }
 
-/// What comes behind the script.
+/// The end of an answer, after the script.
 #[derive(Debug)]
 pub(crate) enum Ending {
     /// Nothing: the client has asked for what is there so far.
@@ -174,23 +174,23 @@ pub(crate) enum Ending {
 }
 
 impl Pending {
-    /// True where a lane has it.
+    /// Returns true if a lane has it.
     pub(crate) fn is_of_lane(&self) -> bool {
         matches!(self.awaited, Some(Awaited::Lane(_) | Awaited::Keyed(_)))
     }
 
-    /// True where it is written as rows: by the spool, or under a key.
+    /// Returns true if it is written as rows: by the spool, or under a key.
     pub(crate) fn is_of_rows(&self) -> bool {
         self.is_of_spool() || matches!(self.awaited, Some(Awaited::Keyed(_)))
     }
 
-    /// True where the spool has it.
+    /// Returns true if the spool has it.
     pub(crate) fn is_of_spool(&self) -> bool {
         let of_spool = |a: &Awaited| matches!(a, Awaited::Spool(_) | Awaited::KeyedSpool(_));
         self.awaited.as_ref().is_some_and(of_spool)
     }
 
-    /// True where it changes the unnamed statement behind calls that may fail.
+    /// Returns true if it changes the unnamed statement behind calls that may fail.
     pub(crate) fn may_take_back(&self) -> bool {
         self.script.behind.is_some()
     }
@@ -345,8 +345,8 @@ impl CallAnswer {
     }
 }
 
-/// True where a call failed behind its BindComplete. What is not told in the server's words befell
-/// the whole transaction.
+/// Returns true if a call failed after its BindComplete. An error that is not in the server's words
+/// befell the whole transaction.
 fn is_bound(fault: &Fault) -> bool {
     let messages = fault.verbatim();
     messages.is_none_or(|messages| messages.starts_with(Fault::BIND_COMPLETE))

@@ -1,9 +1,9 @@
-//! Room for the answers of joined writes that may be long: taken before they are handed over, and
+//! Memory for the answers of joined writes that may be long: taken before they are handed over, and
 //! held until the answer has left for the client.
 //!
-//! A session has no more of them under way than its share of the room: whoever does not read holds
-//! that share and what its socket took, and its own next writes wait for it. It waits for the room
-//! that all share only with what fits its share, and not for ever.
+//! A session has no more of them under way than its share: a client that does not read holds that
+//! share and what its socket took, and its own next writes wait for it. The session waits for the
+//! memory that all share only with what fits its share, and not for ever.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use windrow_core::{AnswerPermit, Budget, Unit, UnitOutcome, UsualAnswer};
 /// The part of the room that one session may have under way, and what that is at least: as much as
 /// it may have to send anyway.
 const SHARE: usize = 32;
-const LEAST: usize = 64 << 10;
+const MIN_SHARE_BYTES: usize = 64 << 10;
 
 /// An answer that may be long.
 #[derive(Debug, Default)]
@@ -38,9 +38,9 @@ impl UnderWay {
         self.0 = self.0.saturating_sub(answer.permit.bytes());
     }
 
-    /// True where the session has its share of the room for answers.
+    /// Returns true if the session has its share of the room for answers.
     pub(super) fn is_full(&self, budget: &Budget) -> bool {
-        self.0 > 0 && self.0 >= (budget.answers().total() / SHARE).max(LEAST)
+        self.0 > 0 && self.0 >= (budget.answers().total() / SHARE).max(MIN_SHARE_BYTES)
     }
 }
 
@@ -65,7 +65,7 @@ impl ExpectedAnswer {
         }))
     }
 
-    /// True where it is worth counting.
+    /// Returns true if it is worth counting.
     pub(super) fn is_long(&self, budget: &Budget) -> bool {
         self.bytes(budget) > SHORT
     }

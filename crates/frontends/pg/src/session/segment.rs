@@ -1,7 +1,7 @@
 //! A segment: the extended messages since the last Sync, as far as they can be joined.
 //!
 //! Nothing of it changes the session before its Sync: until then it can still go over to a server
-//! connection as a whole, where it begins anew. Its bytes stay in the inbox for that.
+//! connection as a whole, where it begins again. Its bytes stay in the inbox for that.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -32,15 +32,15 @@ pub(crate) struct Segment {
     /// of a Flush.
     pub(crate) messages: usize,
     pub(crate) answered: usize,
-    /// What is to be said.
+    /// The answer.
     pub(crate) script: Script,
-    /// What is to be done.
+    /// The calls to be executed.
     pub(crate) calls: SmallVec<[SqlCall; 1]>,
     /// Something was done in it that only concerns the session.
     pub(crate) did_local: bool,
     /// When its first statement was parsed.
     pub(crate) parsed_at: Option<Instant>,
-    /// An error was told in it: everything up to the Sync is passed over.
+    /// True once the answer has an error: everything up to the Sync is passed over.
     pub(crate) failed: bool,
     /// Statements that it defines, and removes.
     defined: SmallVec<[(ClientName, Option<PreparedStatement>); 1]>,
@@ -66,16 +66,16 @@ pub(crate) struct Local {
 }
 
 impl Local {
-    /// True for `SELECT lastval()`.
+    /// Returns true for `SELECT lastval()`.
     pub(crate) fn is_lastval(&self) -> bool {
         self.cached.effect() == Some(&Effect::Lastval)
     }
 }
 
-/// What a statement means to a session.
+/// The meaning of a statement to a session.
 #[derive(Clone)]
 pub(crate) enum Meaning {
-    /// It can be joined.
+    /// The statement can be joined.
     Call(Arc<Statement>),
     /// The session answers it.
     Local,
@@ -83,7 +83,7 @@ pub(crate) enum Meaning {
 
 const UNFIT: Elsewhere = Elsewhere("not as the statement wants it");
 
-/// It cannot be joined, and why: the segment goes to a server connection.
+/// The reason for which a segment cannot be joined and goes to a server connection.
 pub(crate) struct Elsewhere(pub(crate) &'static str);
 
 impl Segment {
@@ -149,8 +149,8 @@ impl Segment {
         statements.filter(unfixed).cloned().collect()
     }
 
-    /// True where it names so many statements and portals that they had better be found another
-    /// way.
+    /// Returns true if it names so many statements and portals that they had better be found
+    /// another way.
     pub(crate) fn is_crowded(&self) -> bool {
         self.defined.len() + self.portals.len() > NAMES
     }
@@ -224,8 +224,8 @@ impl Segment {
         }
     }
 
-    /// True where values were bound that nobody has looked at: only the server knows whether they
-    /// can be.
+    /// Returns true if values were bound that nobody has looked at: only the server knows whether
+    /// they can be.
     pub(crate) fn has_open_portal(&self) -> bool {
         let mut portals = self.portals.iter();
         !self.failed && portals.any(|(_, portal)| matches!(portal, Portal::Call(Some(_))))
@@ -335,7 +335,7 @@ impl Segment {
         }
     }
 
-    /// True where the unnamed statement is one of an earlier segment.
+    /// Returns true if the unnamed statement is one of an earlier segment.
     pub(crate) fn has_no_unnamed(&self) -> bool {
         !self.defined.iter().any(|(name, _)| name.is_empty())
     }

@@ -1,42 +1,39 @@
-//! What a session has in the spool: writes that are answered before the database has them.
+//! Writes of a session that are rows: the spool answers them before the database has them, or they
+//! are executed once, under a key.
 //!
 //! A client's statements keep their order although some go by the spool: while some are under way
-//! by a lane, nothing is handed to the spool, and nothing goes to the database before that has
-//! what the session has in the spool.
+//! by a lane, nothing is handed to the spool, and nothing goes to the database before that has all
+//! that the session has in the spool.
 
 use std::future::poll_fn;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::task::Poll;
 use std::time::Duration;
 
 use smallvec::SmallVec;
 use tokio_util::sync::CancellationToken;
 use windrow_calls::{AsRow, SqlCall};
-use windrow_core::{Fault, FaultClass, Permit, RowWrite, SpoolPlace, TracedRequest, Unit};
+use windrow_core::{Fault, FaultClass, RowWrite, SpoolPlace, TracedRequest, Unit};
+use windrow_idempotency::{Extent, KeyedRequest};
+use windrow_sql::Property;
 
 use super::client_connection::HIGH;
 use super::pending::{Awaited, Ending, Pending, Script};
 use super::relay;
-use super::retryable::no_memory;
-use super::spooled::Spooled;
-use super::state::{End, Session, shutdown};
-use super::submit::NO_MEMORY;
+use super::state::{End, Session, Spooled, shutdown};
+use super::submit::{NO_MEMORY, no_memory};
 use super::traces::{self, AskedTrace};
-use crate::codec::frame::Front;
-use crate::codec::message::Message;
+use crate::codec::message::{Front, Message};
 use crate::own::Allowed;
 use crate::services::SqlSpool;
 use crate::session_info::{Interrupt, State};
 use crate::statements::CachedStatement;
-use windrow_idempotency::{Extent, KeyedRequest};
-use windrow_sql::Property;
 
-/// How long a statement waits for the database to apply what is in the spool.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// The time for which a statement waits until the database has applied the spool.
+const APPLY_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The most bytes of a unit that goes by the spool. What is larger is answered by the database.
-const MOST: usize = 512 << 10;
+const MAX_UNIT_BYTES: usize = 512 << 10;
 
 /// Settings that a session may have of its own while its rows are stored by another session: what
 /// depends on them is read before, or left to the server.
@@ -66,7 +63,7 @@ pub(super) struct Rows {
 }
 
 impl Session {
-    /// What the session may use.
+    /// Returns the features that the session may use.
     pub(crate) fn allowed(&self) -> Allowed<'_> {
         self.shared.allowed(&self.who.identity)
     }
@@ -106,10 +103,11 @@ impl Session {
                 return Ok(None);
             }
         }
-        Ok((unit.bytes() <= MOST).then_some(Rows { unit, generates }))
+        Ok((unit.bytes() <= MAX_UNIT_BYTES).then_some(Rows { unit, generates }))
     }
 
-    /// Whether its rows are stored the same by a session that has not its settings.
+    /// Returns true if the session's rows are stored the same by a session that has not its
+    /// settings.
     fn has_harmless_settings(&self) -> bool {
         let settings = &self.who.settings;
         let mut set = settings.startup.iter().chain(settings.set.iter());
@@ -132,7 +130,7 @@ impl Session {
                 return relay::refuse(self, &fault).await;
             }
         };
-        let traced = asked.and_then(|asked| self.begin_traced(asked, &rows.unit));
+        let traced = asked.and_then(|asked| asked.begin(self, &rows.unit));
         match key {
             Some(key) if !self.own.spool => {
                 self.commit_keyed(key, rows, script, ending, taken, traced)
@@ -210,46 +208,15 @@ impl Session {
         }
     }
 
-    /// Memory for units of so many bytes; `None`: there is too little.
-    pub(super) async fn memory(&mut self, bytes: usize) -> Option<Permit> {
-        let shared = Arc::clone(&self.shared);
-        match self.connection.is_charged() {
-            true => self.connection.pay(&shared.budget, bytes),
-            false => shared.budget.take(bytes).await.ok(),
-        }
-    }
-
-    /// What was handed over waits for its outcome.
-    pub(super) fn handed_over(&mut self, pending: Pending, count: usize, taken: usize) {
-        let is_query = matches!(pending.ending, Ending::Query(_));
-        self.under_way.begins(pending.answer.as_deref());
-        self.pending.push_back(pending);
-        self.connection.take(taken);
-        self.connection.settle();
-        if is_query {
-            // A simple query takes the unnamed statement away.
-            self.statements.set(b"", None);
-        }
-        self.segment.define(&mut self.statements);
-        let pending = self.pending.back_mut();
-        if let Some(behind) = pending.and_then(|pending| pending.script.behind.as_deref_mut()) {
-            behind.end(self.statements.changes());
-        }
-        self.segment.clear();
-        let count = u64::try_from(count).unwrap_or_default();
-        self.info.joined.fetch_add(count, Ordering::Relaxed);
-        self.info.set_state(State::Joining);
-    }
-
-    /// The spool has answered a unit of the session. Whatever it said: of an outcome that is
-    /// unknown the spool may have the rows.
+    /// Notes that the spool has answered a unit of the session. Of an outcome that is unknown the
+    /// spool may have the rows.
     pub(super) fn has_spooled(&mut self) {
         if let (Some(spooled), Some(spool)) = (&mut self.spooled, &self.shared.spool) {
             spooled.place = Some(spool.spooling.end());
         }
     }
 
-    /// True where the database may not have all that the session has in the spool.
+    /// Returns true if the database may not have all that the session has in the spool.
     pub(crate) fn is_ahead(&self) -> bool {
         let spooled = self.spooled.as_ref();
         spooled.is_some_and(|spooled| spooled.place.is_some())
@@ -259,7 +226,7 @@ impl Session {
     /// client may cancel that.
     ///
     /// # Errors
-    /// Outside: the session ends. Inside: what the client is told.
+    /// Outside: the session ends. Inside: the error that the client gets.
     pub(crate) async fn reach(&mut self) -> Result<Result<(), Fault>, End> {
         let shared = Arc::clone(&self.shared);
         let place = self
@@ -280,7 +247,7 @@ impl Session {
                 applied = spool.spooling.applied(&place) => Ok(applied),
                 () = cancelled.cancelled() => Ok(Err(Fault::called_back())),
                 () = stop.cancelled() => Err(End::Fatal(shutdown())),
-                () = tokio::time::sleep(PATIENCE) => Ok(Err(behind(spool, &place))),
+                () = tokio::time::sleep(APPLY_TIMEOUT) => Ok(Err(behind(spool, &place))),
             }
         };
         let mut waiting = Box::pin(waiting);
@@ -289,7 +256,7 @@ impl Session {
             if let Poll::Ready(Err(error)) = self.connection.poll_flush(cx) {
                 return Poll::Ready(Err(End::from(error)));
             }
-            // Whoever has closed its side may be gone: nobody is there to wait for.
+            // A client that has closed its side may be gone: then the wait ends.
             while !self.connection.ended && self.connection.inbox.len() < HIGH {
                 if self.connection.poll_read(cx)?.is_pending() {
                     break;
@@ -309,8 +276,8 @@ impl Session {
         Ok(applied)
     }
 
-    /// True where what stands at the front of the inbox goes to the database only behind what the
-    /// session has in the spool.
+    /// Returns true if what stands at the front of the inbox goes to the database only behind what
+    /// the session has in the spool.
     pub(crate) fn waits_for_spool(&self) -> bool {
         if !self.is_ahead() {
             return false;
@@ -318,7 +285,7 @@ impl Session {
         self.own.read_your_writes || !self.front_is(reads)
     }
 
-    /// True where the front of the inbox is such a statement, or messages about one.
+    /// Returns true if the front of the inbox is such a statement, or messages about one.
     pub(super) fn front_is(&self, such: fn(&CachedStatement) -> bool) -> bool {
         let Ok(Front::Whole { tag, total }) = self.connection.front(0) else {
             return false;
@@ -359,7 +326,123 @@ fn behind(spool: &SqlSpool, place: &SpoolPlace) -> Fault {
     });
     let text = format!(
         "the database does not have yet what this statement has to come after{far}; it has waited for {} seconds and was not executed",
-        PATIENCE.as_secs()
+        APPLY_TIMEOUT.as_secs()
     );
     Fault::new(FaultClass::Unavailable, "57P03", text)
+}
+
+/// Statements that write nothing, and need no key while one is set.
+const WITHOUT_KEY: [&str; 10] = [
+    "deallocate",
+    "discard",
+    "listen",
+    "reset",
+    "select",
+    "set",
+    "show",
+    "table",
+    "unlisten",
+    "values",
+];
+
+impl Session {
+    /// Returns true if writes that the session has committed without a key are executed under one
+    /// of the gateway's own.
+    pub(super) fn has_own_keys(&self) -> bool {
+        let keys = self.shared.keys.as_ref();
+        let identity = &self.who.identity;
+        keys.is_some_and(|sql| sql.keys.is_for_all() && sql.identity == *identity)
+    }
+
+    /// Begins the write that the session's key is for, or one that is given a key of the gateway's
+    /// own; `None`: it goes without.
+    ///
+    /// # Errors
+    /// Another one with the same key is under way.
+    pub(super) fn begin_keyed(&mut self) -> Result<Option<KeyedRequest>, Fault> {
+        let Some(keys) = &self.shared.keys else {
+            return Ok(None);
+        };
+        let Some(key) = self.own.key.take() else {
+            let own = !self.own.spool && self.has_own_keys();
+            return Ok(own.then(|| keys.keys.begin_own()).flatten());
+        };
+        match keys.keys.begin(key) {
+            Ok(request) => Ok(Some(request)),
+            Err(refused) => Err(refused.fault().clone()),
+        }
+    }
+
+    /// Has rows committed under a key, once all that the session has under way is answered and the
+    /// database has what it has in the spool.
+    pub(super) async fn commit_keyed(
+        &mut self,
+        key: KeyedRequest,
+        rows: Rows,
+        script: Script,
+        ending: Ending,
+        taken: usize,
+        traced: Option<Box<TracedRequest>>,
+    ) -> Result<(), End> {
+        self.drain().await?;
+        if self.is_ahead()
+            && let Err(fault) = Box::pin(self.reach()).await?
+        {
+            self.segment.clear();
+            traces::refused(traced, &fault);
+            return relay::refuse(self, &fault).await;
+        }
+        let Some(permit) = self.memory(rows.unit.bytes()).await else {
+            self.segment.clear();
+            let fault = Fault::new(
+                FaultClass::Overloaded,
+                "53200",
+                "the row does not fit the memory budget (limits.memory); nothing was written",
+            );
+            traces::refused(traced, &fault);
+            return relay::refuse(self, &fault).await;
+        };
+        if rows.generates {
+            self.values.note_spooled();
+        }
+        let count = script.calls.len();
+        let source = key.source();
+        let committing =
+            async move { key.commit(source, [rows.unit], permit, Extent::Alone).await };
+        let pending = Pending {
+            awaited: Some(Awaited::Keyed(tokio::spawn(committing))),
+            script,
+            ending,
+            traced,
+            answer: None,
+        };
+        self.handed_over(pending, count, taken);
+        Ok(())
+    }
+
+    /// Returns why the statement at the front of the inbox is refused while a key is set.
+    pub(super) fn refused_front_for_key(&self) -> Option<Fault> {
+        let fault = self.refused_for_key()?;
+        (!self.front_is(runs_without_key)).then_some(fault)
+    }
+
+    /// Why nothing but a plain insert is executed while a key is set; `None` where none is.
+    pub(super) fn refused_for_key(&self) -> Option<Fault> {
+        let key = self.own.key.as_ref()?;
+        let text = format!(
+            "windrow.idempotency_key is set (\"{}\"), and this statement cannot be executed under a key: that is possible for an INSERT of plain values without RETURNING, outside of a transaction, into a table of which Windrow knows how it stores them",
+            key.as_str()
+        );
+        let hint = "RESET windrow.idempotency_key to execute it without one.";
+        Some(Fault::new(FaultClass::Unsupported, "0A000", text).with_hint(Some(hint)))
+    }
+}
+
+/// Returns true for a statement that writes nothing.
+fn runs_without_key(cached: &CachedStatement) -> bool {
+    let names = cached.names();
+    names.is_some_and(|names| {
+        let mut verbs = names.verbs.iter();
+        verbs.all(|verb| WITHOUT_KEY.contains(&&**verb)) && !names.writes()
+    })
 }

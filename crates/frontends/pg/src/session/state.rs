@@ -1,25 +1,25 @@
-//! The state of a session.
+//! The state of a session, and the answers that it gives by itself.
 
 use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
-use windrow_core::{Fault, FaultClass};
+use windrow_core::{Fault, FaultClass, SourceId, SpoolPlace};
+use windrow_sql::Effect;
 
 use super::client_connection::ClientConnection;
+use super::local::{self, Reply};
 use super::pending::Pending;
 use super::room::UnderWay;
 use super::segment::Segment;
-use super::spooled::Spooled;
 use super::values::Values;
 use crate::admitted_client::AdmittedClient;
 use crate::charge::{self, Stalled};
-use crate::codec::frame::Violation;
-use crate::codec::message::Parse;
+use crate::codec::message::{Parse, Violation};
 use crate::lanes::{Interest, LaneSource};
 use crate::own::Own;
-use crate::pool::Who;
+use crate::pool::{Leftover, Who};
 use crate::session_info::SessionInfo;
 use crate::shared::Shared;
 use crate::statements::{CachedStatement, PreparedStatements, PreparedText, Simple};
@@ -29,19 +29,20 @@ pub(crate) struct Session {
     pub(crate) shared: Arc<Shared>,
     pub(crate) info: Arc<SessionInfo>,
     pub(crate) connection: ClientConnection,
-    /// Who the client is, and under which settings it works.
+    /// The client's identity, and the settings under which it works.
     pub(crate) who: Who,
     /// Windrow's own settings, and what they were at the start.
     pub(crate) own: Own,
     pub(crate) own_default: Own,
-    /// What it has in the spool; `None` where it has had nothing there.
+    /// The session's writes in the spool; `None` if it has had none there.
     pub(super) spooled: Option<Box<Spooled>>,
     pub(crate) standard_strings: bool,
     pub(crate) utf8: bool,
     pub(crate) statements: PreparedStatements,
     pub(crate) values: Values,
-    /// It has asked what sequences gave in a way that only its server connection can answer: what
-    /// takes from them goes there from now on, and it keeps the connection.
+    /// True if the session has asked for values of sequences in a way that only its server
+    /// connection can answer: statements that take values go there from now on, and the session
+    /// keeps the connection.
     pub(crate) asks: bool,
     /// The state of the catalog in which the sequence that it used last was there.
     pub(super) epoch: u64,
@@ -49,7 +50,7 @@ pub(crate) struct Session {
     pub(super) pending: VecDeque<Pending>,
     /// Room that those of them hold for their answers.
     pub(super) under_way: UnderWay,
-    /// Its place among those who hand units to a lane; `None` while it has none.
+    /// The session's place among the sources of a lane; `None` while it has none.
     pub(super) source: Option<LaneSource>,
     /// The lane that it wants to be in.
     pub(super) interest: Option<Arc<Interest>>,
@@ -62,6 +63,15 @@ pub(crate) struct Session {
     pub(crate) stop: CancellationToken,
 }
 
+/// The writes of a session in the spool.
+#[derive(Debug)]
+pub(super) struct Spooled {
+    /// The session's source there.
+    pub(super) source: SourceId,
+    /// The place after all of them; `None` once the database has them.
+    pub(super) place: Option<SpoolPlace>,
+}
+
 /// Why a session ends.
 #[derive(Debug)]
 pub(crate) enum End {
@@ -71,9 +81,9 @@ pub(crate) enum End {
     Broken,
     /// The client does not take its answers, and others wait for the room that these take.
     Unread,
-    /// The client is told why.
+    /// The client gets this error.
     Fatal(Fault),
-    /// The client was told why by its server.
+    /// The client got an error from its server.
     EndedByServer,
 }
 
@@ -161,7 +171,7 @@ impl Session {
         self.shared.cache.prepared(text, parse.type_oids())
     }
 
-    /// What is known of a simple query's text.
+    /// Returns the meaning of a simple query's text.
     pub(crate) fn simple_query(&self, text: &[u8]) -> Simple {
         let cache = &self.shared.cache;
         // Replicas get a write whether or not its text was sent before.
@@ -170,11 +180,85 @@ impl Session {
     }
 }
 
-/// What a client is told when Windrow stops.
+/// The error that clients get when Windrow stops.
 pub(crate) fn shutdown() -> Fault {
     Fault::new(
         FaultClass::Unavailable,
         "57P01",
         "terminating connection due to administrator command",
     )
+}
+
+impl Session {
+    /// Returns the session's own answer to a statement. Nothing of it is under way.
+    ///
+    /// # Errors
+    /// What is wrong with the statement.
+    pub(super) async fn answer(&mut self, cached: &CachedStatement) -> Result<Reply, Fault> {
+        if cached.effect() == Some(&Effect::Lastval) {
+            Box::pin(self.look_for_last()).await;
+        }
+        self.reply(cached)
+    }
+
+    /// Returns true for DEALLOCATE of a statement that the server may not know, or not by that
+    /// name.
+    pub(super) fn has_deallocated(&self, cached: &CachedStatement) -> bool {
+        let name = cached.deallocates();
+        name.is_some_and(|name| self.statements.get(name.as_bytes()).is_some())
+    }
+
+    /// The same, of statements that can be answered at once.
+    pub(crate) fn reply(&mut self, cached: &CachedStatement) -> Result<Reply, Fault> {
+        if let Some(name) = cached.deallocates() {
+            self.statements.set(name.as_bytes(), None);
+            return Ok(Reply::Done("DEALLOCATE"));
+        }
+        match cached.effect() {
+            Some(Effect::SetWindrow { name, value }) => {
+                let Self {
+                    own, own_default, ..
+                } = self;
+                let allowed = self.shared.allowed(&self.who.identity);
+                own.set(name, value.as_deref(), own_default, allowed)?;
+                let tag = if value.is_some() { "SET" } else { "RESET" };
+                Ok(Reply::Done(tag))
+            }
+            Some(Effect::ShowWindrow { name }) => {
+                let (name, value) = self.own.show(name)?;
+                Ok(Reply::Text(name, value.into()))
+            }
+            Some(Effect::Lastval) if self.values.asks_for_lost_last() => Err(local::in_the_spool()),
+            Some(Effect::Lastval) => match self.values.last() {
+                Some(value) => Ok(Reply::Number("lastval", value)),
+                None => Err(local::no_lastval()),
+            },
+            _ => Ok(Reply::Empty),
+        }
+    }
+
+    /// Makes sure that the sequence which was used last is still there, where the catalog has
+    /// changed since that was known.
+    async fn look_for_last(&mut self) {
+        let Some(sequence) = self.values.last_sequence() else {
+            return;
+        };
+        let epoch = self.shared.proofs.epoch(&self.who.identity.database);
+        if self.epoch == epoch {
+            return;
+        }
+        let Ok(mut loan) = self.shared.databases.pool.take(&self.who).await else {
+            return;
+        };
+        let sql = format!("SELECT FROM pg_catalog.pg_class WHERE oid = {sequence}");
+        let rows = loan.wire.simple(&sql).await;
+        loan.give_back(&self.who.settings, Leftover::Nothing, &[])
+            .await;
+        if let Ok(Ok(rows)) = rows {
+            self.epoch = epoch;
+            if rows.is_empty() {
+                self.values.forget_last();
+            }
+        }
+    }
 }

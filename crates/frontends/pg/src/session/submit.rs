@@ -1,32 +1,36 @@
-//! Handing units to the lane of a session's settings.
+//! The lane of a session's settings: asks it what statements mean, and hands units to it. What it
+//! cannot take goes to a server connection.
 
 use std::future::poll_fn;
 use std::pin::pin;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::task::Poll;
 use std::time::Duration;
 
 use smallvec::SmallVec;
 use tokio::time::sleep;
+use tokio_util::sync::CancellationToken;
 use windrow_calls::SqlCall;
-use windrow_core::{AnswerPermit, Fault, FaultClass, Unit};
+use windrow_core::{AnswerPermit, Fault, FaultClass, Permit, Unit};
 
 use super::pending::{Awaited, Ending, Pending, Script};
 use super::relay;
-use super::retryable::{lane_ended, no_memory};
 use super::room::ExpectedAnswer;
 use super::state::{End, Session, shutdown};
-use super::traces;
-use crate::lanes::{Lane, LaneSource};
+use super::traces::{self, AskedTrace};
+use crate::client::Settings;
+use crate::lanes::{Lane, LaneSource, UNSHARED};
 use crate::services::LaneKey;
-use crate::session_info::State;
+use crate::session_info::{Interrupt, State};
+use crate::statements::{Answer, CachedStatement};
 
 /// Why statements go to a server connection for now.
 pub(super) const LANE_ENDED: &str = "its lane has ended";
 pub(super) const NO_MEMORY: &str = "more than the memory budget holds";
 
-/// How long a write waits for room for its answer.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// The time for which a write waits for memory for its answer.
+const ROOM_TIMEOUT: Duration = Duration::from_secs(30);
 
 impl Session {
     /// Takes a place in the lane of the session's settings.
@@ -66,7 +70,7 @@ impl Session {
         ending: Ending,
         taken: usize,
     ) -> Result<(), End> {
-        let asked = self.asked_trace(&calls);
+        let asked = AskedTrace::of(self, &calls);
         let asks = !script.lastvals.is_empty();
         match Box::pin(self.rows_of(&calls, asks)).await {
             Ok(Some(rows)) => {
@@ -116,7 +120,7 @@ impl Session {
         let Some(source) = &self.source else {
             return Box::pin(self.relay_for_now(LANE_ENDED, &lane_ended())).await;
         };
-        let traced = asked.and_then(|asked| self.begin_traced(asked, &unit));
+        let traced = asked.and_then(|asked| asked.begin(self, &unit));
         let trace = traced.as_ref().map(|traced| traced.trace());
         let intake = &source.lane.ports.intake;
         match intake.submit_traced(source.id, [unit], permit, trace).await {
@@ -148,11 +152,11 @@ impl Session {
         reached
     }
 
-    /// Takes room for an answer. What was answered before goes out meanwhile.
+    /// Takes memory for an answer. Answers before it go out meanwhile.
     ///
     /// # Errors
-    /// Outside: the session ends. Inside: what the client is told, where there was no room for a
-    /// long time.
+    /// Outside: the session ends. Inside: the error that the client gets if there was no memory for
+    /// a long time.
     async fn take_room(&mut self, answer: &mut ExpectedAnswer) -> Result<Result<(), Fault>, End> {
         let bytes = answer.bytes(&self.shared.budget);
         match self.wait_for_room(bytes).await? {
@@ -169,7 +173,7 @@ impl Session {
     async fn wait_for_room(&mut self, bytes: usize) -> Result<Result<AnswerPermit, Fault>, End> {
         let shared = Arc::clone(&self.shared);
         let mut taking = pin!(shared.budget.answers().take(bytes));
-        let mut time = pin!(sleep(PATIENCE));
+        let mut time = pin!(sleep(ROOM_TIMEOUT));
         let stop = self.stop.clone();
         let mut stopped = pin!(stop.cancelled());
         let part = self.segment.bytes;
@@ -190,12 +194,203 @@ impl Session {
         })
         .await
     }
+
+    /// Takes memory for units of so many bytes; `None`: there is too little.
+    pub(super) async fn memory(&mut self, bytes: usize) -> Option<Permit> {
+        let shared = Arc::clone(&self.shared);
+        match self.connection.is_charged() {
+            true => self.connection.pay(&shared.budget, bytes),
+            false => shared.budget.take(bytes).await.ok(),
+        }
+    }
+
+    /// Notes a unit that was handed over and waits for its outcome.
+    pub(super) fn handed_over(&mut self, pending: Pending, count: usize, taken: usize) {
+        let is_query = matches!(pending.ending, Ending::Query(_));
+        self.under_way.begins(pending.answer.as_deref());
+        self.pending.push_back(pending);
+        self.connection.take(taken);
+        self.connection.settle();
+        if is_query {
+            // A simple query takes the unnamed statement away.
+            self.statements.set(b"", None);
+        }
+        self.segment.define(&mut self.statements);
+        let pending = self.pending.back_mut();
+        if let Some(behind) = pending.and_then(|pending| pending.script.behind.as_deref_mut()) {
+            behind.end(self.statements.changes());
+        }
+        self.segment.clear();
+        let count = u64::try_from(count).unwrap_or_default();
+        self.info.joined.fetch_add(count, Ordering::Relaxed);
+        self.info.set_state(State::Joining);
+    }
+
+    /// Goes over to a server connection with what is in the inbox, until nothing of the session is
+    /// left there.
+    pub(super) async fn relay(&mut self, reason: &'static str) -> Result<(), End> {
+        self.drain().await?;
+        // A cancelled write gets the error of that.
+        if !self.cancel_requested
+            && let Some(fault) = self.refused_front_for_key()
+        {
+            self.segment.clear();
+            return Box::pin(relay::refuse(self, &fault)).await;
+        }
+        if self.waits_for_spool()
+            && let Err(fault) = Box::pin(self.reach()).await?
+        {
+            self.segment.clear();
+            self.after_relay(&self.who.settings.clone()).await;
+            return Box::pin(relay::refuse(self, &fault)).await;
+        }
+        let answered = self.segment.answered;
+        self.segment.clear();
+        let settings = self.who.settings.clone();
+        let end = Box::pin(relay::run(self, answered, reason)).await;
+        self.after_relay(&settings).await;
+        end
+    }
+
+    /// Goes over to a server connection because of something that passes: `fault` says of what. A
+    /// write that has to be joined, for its key, for replicas or for the spool, is refused instead,
+    /// and can be sent again. On a server connection it would come before older rows in the spool.
+    pub(super) async fn relay_for_now(
+        &mut self,
+        reason: &'static str,
+        fault: &Fault,
+    ) -> Result<(), End> {
+        if !self.has_to_join() {
+            return self.relay(reason).await;
+        }
+        self.drain().await?;
+        self.segment.clear();
+        Box::pin(relay::refuse(self, fault)).await
+    }
+
+    /// Returns true if nothing that can be joined may go another way.
+    pub(super) fn has_to_join(&self) -> bool {
+        self.own.key.is_some() || self.own.spool || self.is_followed()
+    }
+
+    /// Returns true if replicas follow what the lanes of its database write.
+    pub(super) fn is_followed(&self) -> bool {
+        let databases = &self.shared.databases;
+        let database = databases.find(&self.who.identity.database);
+        database.is_some_and(|database| database.followed)
+    }
+
+    async fn after_relay(&mut self, before: &Settings) {
+        if self.who.settings != *before {
+            self.source = None;
+        }
+        let interrupt = match &self.source {
+            Some(source) => source.interrupt(),
+            None => Interrupt::Nothing,
+        };
+        self.info.set_interrupt(interrupt).await;
+    }
+}
+
+/// The error of a write whose lane has ended at this moment.
+pub(super) fn lane_ended() -> Fault {
+    let text = "the lane of this session has just ended; nothing was executed, try again";
+    Fault::new(FaultClass::Unavailable, "57P03", text)
+}
+
+/// The error of a write for which there is no memory at this moment.
+pub(super) fn no_memory() -> Fault {
+    let text = "the write does not fit the memory budget at this moment (limits.memory); nothing was executed, try again";
+    Fault::new(FaultClass::Overloaded, "53200", text)
 }
 
 fn no_room() -> Fault {
     let message = format!(
         "the room for answers that wait for their clients (a quarter of limits.memory) has been full for {} seconds; nothing was executed, try again later",
-        PATIENCE.as_secs()
+        ROOM_TIMEOUT.as_secs()
     );
     Fault::new(FaultClass::Overloaded, "53200", message)
+}
+
+/// Why it is not known what a statement means.
+pub(super) struct NotDescribed {
+    /// Why the statement goes to a server connection.
+    pub(super) reason: &'static str,
+    /// The lane's error, if the reason may pass.
+    pub(super) passing: Option<Fault>,
+}
+
+impl NotDescribed {
+    /// A reason that does not pass by itself.
+    pub(super) fn of(reason: &'static str) -> Self {
+        let passing = None;
+        Self { reason, passing }
+    }
+}
+
+impl Session {
+    /// Asks the lane what a statement means.
+    ///
+    /// # Errors
+    /// Why it goes to a server connection.
+    pub(super) async fn describe(
+        &mut self,
+        cached: &Arc<CachedStatement>,
+    ) -> Result<Answer, NotDescribed> {
+        let described = self.ask_lane(cached).await;
+        match described {
+            // A lane's connection that was lost is replaced.
+            Err(NotDescribed {
+                passing: Some(_), ..
+            }) if self.has_to_join() => self.ask_lane(cached).await,
+            other => other,
+        }
+    }
+
+    async fn ask_lane(&mut self, cached: &Arc<CachedStatement>) -> Result<Answer, NotDescribed> {
+        let parsed = cached.parsed().ok_or(NotDescribed::of("not a write"))?;
+        self.enter_lane().await.map_err(away)?;
+        let Some(source) = &self.source else {
+            return Err(NotDescribed {
+                reason: "its lane has ended",
+                passing: Some(lane_ended()),
+            });
+        };
+        let (info, idle) = (&self.info, self.pending.is_empty());
+        let cancelled = CancellationToken::new();
+        if idle {
+            // Nothing else can be meant: this may wait for a table's lock.
+            let interrupt = Interrupt::Waiting(cancelled.clone());
+            info.set_interrupt(interrupt).await;
+        }
+        let answer = tokio::select! {
+            answer = self.shared.cache.describe(&source.lane, cached, parsed) => Some(answer),
+            () = cancelled.cancelled() => None,
+        };
+        if idle {
+            info.set_interrupt(source.interrupt()).await;
+        }
+        let Some(answer) = answer else {
+            self.cancel_requested = true;
+            return Err(NotDescribed::of("cancelled before it was known"));
+        };
+        let answer = answer.map_err(away)?;
+        if let Some(apart) = answer.apart() {
+            let database = &self.who.identity.database;
+            self.shared.bypass.learn(database, apart);
+        }
+        Ok(answer)
+    }
+}
+
+/// Why a lane's refusal sends a statement to a server connection.
+fn away(fault: Fault) -> NotDescribed {
+    if *fault.message == *UNSHARED {
+        return NotDescribed::of(UNSHARED);
+    }
+    tracing::warn!(%fault, "a lane does not answer");
+    NotDescribed {
+        reason: "its lane does not answer",
+        passing: Some(fault),
+    }
 }

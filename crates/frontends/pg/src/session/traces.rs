@@ -8,23 +8,23 @@ use windrow_core::{Fault, TraceContext, TracedRequest, Unit, Work};
 
 use super::state::Session;
 
-/// That writes may be traced, and since when they are here.
+/// The wish to trace writes, and since when they are here.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct AskedTrace {
     came: SystemTime,
-    /// What their client says of its own span.
+    /// The client's own span.
     caller: Option<TraceContext>,
 }
 
-impl Session {
-    /// Returns the caller's span; `None` if nothing is traced. A comment of the text counts more
-    /// than the session's setting, if the text was parsed for this execution.
-    pub(super) fn asked_trace(&self, calls: &[SqlCall]) -> Option<AskedTrace> {
-        self.shared.tracer.as_ref()?;
+impl AskedTrace {
+    /// Returns the wish to trace a session's calls; `None` if nothing is traced. A comment of the
+    /// text counts more than the session's setting, if the text was parsed for this execution.
+    pub(super) fn of(session: &Session, calls: &[SqlCall]) -> Option<Self> {
+        session.shared.tracer.as_ref()?;
         let text = calls.first().filter(|call| call.fresh);
         let text = text.and_then(|call| call.origin.as_ref());
-        let set = self.own.traceparent.as_deref();
-        Some(AskedTrace {
+        let set = session.own.traceparent.as_deref();
+        Some(Self {
             came: SystemTime::now(),
             caller: text
                 .and_then(|origin| of_comment(origin.as_str()))
@@ -33,15 +33,15 @@ impl Session {
     }
 
     /// Begins the span of a unit that is about to be handed over, if it is to be collected.
-    pub(super) fn begin_traced<W: Work>(
-        &self,
-        asked: AskedTrace,
+    pub(super) fn begin<W: Work>(
+        self,
+        session: &Session,
         unit: &Unit<W>,
     ) -> Option<Box<TracedRequest>> {
-        let tracer = self.shared.tracer.as_ref()?;
-        let mut traced = TracedRequest::begin(tracer, asked.caller)?;
-        traced.came(asked.came);
-        let database = self.who.identity.database.to_string();
+        let tracer = session.shared.tracer.as_ref()?;
+        let mut traced = TracedRequest::begin(tracer, self.caller)?;
+        traced.came(self.came);
+        let database = session.who.identity.database.to_string();
         traced.note("db.namespace", TraceValue::Text(database.into()));
         traced.trace().submitted(std::slice::from_ref(unit));
         Some(traced)
@@ -63,7 +63,7 @@ pub(super) fn discard(traced: Option<Box<TracedRequest>>) {
     }
 }
 
-/// What stands in a comment behind a statement, or else before it, in the form of sqlcommenter:
+/// Returns the span in a comment after a statement, or else before it, in the form of sqlcommenter:
 /// `/*traceparent='00-..'*/`. A quoted text that ends like one cannot stand there.
 fn of_comment(text: &str) -> Option<TraceContext> {
     let text = text.trim_matches(|c: char| c.is_ascii_whitespace() || c == ';');

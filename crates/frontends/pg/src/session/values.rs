@@ -1,4 +1,5 @@
-//! What a session's statements took from sequences: what `lastval()` and `currval()` say.
+//! The values that a session's statements took from sequences: the answers of `lastval()` and
+//! `currval()`.
 
 use smallvec::SmallVec;
 use windrow_calls::{CallDone, Generated};
@@ -6,13 +7,13 @@ use windrow_calls::{CallDone, Generated};
 use crate::pool::{DRAWN, Drawn};
 
 /// Sequences of which the newest value is kept; those used longest ago are forgotten first.
-const MOST: usize = 64;
+const MAX_SEQUENCES: usize = 64;
 
 /// Values that a session took from sequences, other than those that only its server connection
 /// knows.
 #[derive(Debug, Default)]
 pub(crate) struct Values {
-    last: Option<Last>,
+    last: Option<LastValue>,
     by_sequence: SmallVec<[Generated; 1]>,
     /// Values were taken of which the sequence is not known, or were forgotten.
     incomplete: bool,
@@ -23,9 +24,9 @@ pub(crate) struct Values {
     asked: bool,
 }
 
-/// What `lastval()` says.
+/// The answer of `lastval()`.
 #[derive(Clone, Copy, Debug)]
-struct Last {
+struct LastValue {
     value: i64,
     /// Where it was taken from, if that is known.
     sequence: Option<u32>,
@@ -41,7 +42,7 @@ impl Values {
         else {
             return;
         };
-        self.last = Some(Last {
+        self.last = Some(LastValue {
             value: generated.value,
             sequence: Some(generated.sequence),
         });
@@ -54,7 +55,7 @@ impl Values {
         (self.in_spool, self.last_in_spool) = (true, true);
     }
 
-    /// True where what `lastval()` says is not known yet. From now on the session is one that
+    /// Returns true if what `lastval()` says is not known yet. From now on the session is one that
     /// asks.
     pub(crate) fn asks_for_lost_last(&mut self) -> bool {
         self.asked = true;
@@ -67,7 +68,7 @@ impl Values {
         self.in_spool
     }
 
-    /// True where the session has asked what sequences gave: it is to be told.
+    /// Returns true if the session has asked for values of sequences: it has to get them.
     pub(crate) fn was_asked(&self) -> bool {
         self.asked
     }
@@ -90,7 +91,7 @@ impl Values {
         let mut same = drawn.current.iter().filter(|one| one.value == value);
         let (first, second) = (same.next(), same.next());
         let sequence = first.filter(|_| second.is_none()).map(|one| one.sequence);
-        self.last = Some(Last { value, sequence });
+        self.last = Some(LastValue { value, sequence });
         first.is_some()
     }
 
@@ -102,14 +103,14 @@ impl Values {
     fn keep(&mut self, generated: Generated) {
         self.by_sequence
             .retain(|known| known.sequence != generated.sequence);
-        if self.by_sequence.len() >= MOST {
+        if self.by_sequence.len() >= MAX_SEQUENCES {
             self.by_sequence.remove(0);
             self.incomplete = true;
         }
         self.by_sequence.push(generated);
     }
 
-    /// What `lastval()` says; `None`: nothing was taken in this session.
+    /// Returns the answer of `lastval()`; `None`: no value was taken in this session.
     pub(crate) fn last(&self) -> Option<i64> {
         self.last.map(|last| last.value)
     }
@@ -129,12 +130,12 @@ impl Values {
         self.by_sequence.iter().map(|known| known.sequence)
     }
 
-    /// True where nothing is known.
+    /// Returns true if nothing is known.
     pub(crate) fn is_empty(&self) -> bool {
         self.last.is_none() && self.by_sequence.is_empty()
     }
 
-    /// True where `currval()` of a sequence that is not known here may still have a value.
+    /// Returns true if `currval()` of a sequence that is not known here may still have a value.
     pub(crate) fn is_incomplete(&self) -> bool {
         self.incomplete
     }
@@ -143,7 +144,7 @@ impl Values {
     /// was taken on the server connection meanwhile ([`DRAWN`](crate::pool::DRAWN)), which the
     /// server says then. It also says that the sequence is gone.
     pub(crate) fn sql_of_last(&self, looks: bool) -> Option<String> {
-        let Last { value, sequence } = self.last?;
+        let LastValue { value, sequence } = self.last?;
         let taken = |of: u32| format!("WHEN {DRAWN}({of}) THEN pg_catalog.");
         let newer = if looks {
             taken(0) + "lastval() "

@@ -27,8 +27,8 @@ const LIFTERS: usize = 64;
 /// Texts are spread over so many locks.
 const SHARDS: usize = 16;
 
-/// What a lane has just said of a statement. Whoever has asked goes by this, whether it is kept or
-/// not: so one that is forgotten or retired at once is not asked for again and again.
+/// The lane's answer about a statement. The session that has asked goes by it, even if it is not
+/// kept: so a statement that is forgotten or retired at once is not asked for again and again.
 #[derive(Debug)]
 pub(crate) struct Answer {
     lane: u64,
@@ -38,7 +38,7 @@ pub(crate) struct Answer {
 }
 
 impl Answer {
-    /// What it says, where it is an answer to this.
+    /// Returns the answer, if it is one to this question.
     pub(super) fn to(&self, lane: &Lane, cached: &Arc<CachedStatement>) -> Option<&Described> {
         let is_to = self.lane == lane.number && self.cached.is_like(cached.described_as());
         is_to.then_some(&self.described)
@@ -53,7 +53,7 @@ impl Answer {
     }
 }
 
-/// What is known of statements, by their texts.
+/// The statements, by their texts.
 #[derive(Debug, Default)]
 pub(crate) struct StatementCache {
     shards: [Mutex<Shard>; SHARDS],
@@ -66,7 +66,7 @@ pub(crate) struct StatementCache {
 struct Shard {
     young: Generation,
     old: Generation,
-    /// What the young generation takes, in bytes.
+    /// Bytes of the young generation.
     bytes: usize,
 }
 
@@ -74,7 +74,7 @@ struct Shard {
 type Generation = HashMap<u64, Arc<CachedStatement>, foldhash::fast::FixedState>;
 
 impl StatementCache {
-    /// What is known of a text, with the types that the client names for its parameters.
+    /// Returns the statement of a text, with the types that the client names for its parameters.
     pub(crate) fn get(
         &self,
         text: &[u8],
@@ -123,7 +123,7 @@ impl StatementCache {
         cached
     }
 
-    /// What is known of a text, and whether it was there.
+    /// Returns the statement of a text, and true if it was there.
     pub(super) fn find(
         &self,
         text: &[u8],
@@ -146,7 +146,7 @@ impl StatementCache {
         cached.hash = Some(hash);
         let cached = Arc::new(cached);
         let mut shard = self.shard(hash);
-        // Somebody else may have been faster; one text has one number.
+        // Another session may have been faster; one text has one number.
         if let Some(known) = shard.find(hash).filter(is_it) {
             return (known, true);
         }
@@ -168,7 +168,8 @@ impl StatementCache {
 }
 
 impl StatementCache {
-    /// What a lane says of a statement: what is known, or what its database says now. Cancel safe.
+    /// Returns the lane's answer about a statement: the known one, or the one that its database
+    /// gives now. Cancel safe.
     ///
     /// # Errors
     /// Those of [`windrow_calls::Describer::describe`].
@@ -212,8 +213,8 @@ impl StatementCache {
         Ok(described)
     }
 
-    /// Whether a statement's types are those that the lane's database has said at some time after
-    /// `asked`. Those who ask at the same time share an answer. Cancel safe.
+    /// Returns true if a statement's types are those that the lane's database has reported at some
+    /// time after `asked`. Sessions that ask at the same time share an answer. Cancel safe.
     ///
     /// # Errors
     /// Those of [`windrow_calls::Describer::holds`].
@@ -262,7 +263,7 @@ impl Shard {
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // Whoever panicked while holding it left whole maps behind.
+    // A task that panicked while it held the lock left whole maps.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

@@ -10,10 +10,10 @@ use windrow_sql::{Apart, Commits, Effect, NameUsage, Names, Reading, StatementNa
 
 use crate::lanes::Lane;
 
-/// How long it is believed that a statement cannot be joined.
+/// The time for which it is believed that a statement cannot be joined.
 const APART: Duration = Duration::from_secs(10);
 
-/// What lanes say of one text counts as so many bytes at most, however many they are: it would
+/// Bytes that lanes' answers about one text count as at most, however many they are: they would
 /// crowd all other texts out.
 const IN_LANES: usize = 64 * 1024;
 
@@ -28,18 +28,18 @@ pub(crate) struct CachedStatement {
     pub(crate) text: Arc<[u8]>,
     /// The types that the client named; 0: the server decides.
     pub(crate) types: Box<[u32]>,
-    /// What it says.
+    /// The result of reading the text.
     pub(crate) reading: Reading,
     /// Literals that were lifted out of the text.
     pub(super) lifted: Option<Box<LiftedText>>,
     /// True if it means something else each time that it is read: a time such as `'now'`. What one
     /// client prepared is never another one's.
     pub(crate) may_freeze: bool,
-    /// The names in it, once somebody has asked for them.
+    /// The names in the text, once they were asked for.
     names: OnceLock<Option<Arc<Names>>>,
     /// The statements of the text one by one, once a session has asked for them.
     steps: OnceLock<Option<Box<[Step]>>>,
-    /// What it means in each lane that has described it, by the lane's number.
+    /// The meaning in each lane that has described it, by the lane's number.
     lanes: Mutex<HashMap<u64, InLane, foldhash::fast::FixedState>>,
 }
 
@@ -56,7 +56,7 @@ pub(crate) struct LiftedText {
     pub(super) count: usize,
 }
 
-/// What a statement means in a lane.
+/// The meaning of a statement in a lane.
 #[derive(Debug)]
 struct InLane {
     lane: Weak<Lane>,
@@ -131,7 +131,7 @@ impl CachedStatement {
         }
     }
 
-    /// True where both are of the same text with the same types.
+    /// Returns true if both are of the same text with the same types.
     pub(crate) fn is_like(&self, other: &Self) -> bool {
         let alike = self.text == other.text && self.types == other.types;
         self.number == other.number || alike && !self.may_freeze
@@ -147,7 +147,7 @@ impl CachedStatement {
         512 + 4 * self.text.len() + size_of_val(&*self.types) + literals + in_lanes
     }
 
-    /// What it means in a lane, if that is known.
+    /// Returns the meaning in a lane, if that is known.
     pub(super) fn in_lane(&self, lane: &Lane) -> Option<Described> {
         let lanes = self.lanes();
         let InLane {
@@ -173,7 +173,7 @@ impl CachedStatement {
         bytes(described)
     }
 
-    /// True where a statement is what it means in a lane, by an answer since `asked`.
+    /// Returns true if a statement is what it means in a lane, by an answer since `asked`.
     pub(super) fn holds_since(
         &self,
         lane: &Lane,
@@ -207,7 +207,7 @@ impl InLane {
 }
 
 impl CachedStatement {
-    /// The names in it; `None` where they cannot be told.
+    /// Returns the names in the text; `None` if they are not certain.
     pub(crate) fn names(&self) -> Option<&Arc<Names>> {
         let names = self.names.get_or_init(|| {
             let text = std::str::from_utf8(&self.text).ok()?;
@@ -232,19 +232,19 @@ impl CachedStatement {
         steps.iter().filter_map(|step| step.names.as_ref())
     }
 
-    /// True if the text names prepared statements.
+    /// Returns true if the text names prepared statements.
     pub(crate) fn names_statements(&self) -> bool {
         self.statement_names().next().is_some()
     }
 
-    /// True if the text may remove all prepared statements.
+    /// Returns true if the text may remove all prepared statements.
     pub(crate) fn clears(&self) -> bool {
         let mut names = self.statement_names();
         self.effect() == Some(&Effect::DiscardAll)
             || names.any(|named| named.usage == NameUsage::DeallocatesAll)
     }
 
-    /// True if a name in the text may be one that SQL prepares.
+    /// Returns true if a name in the text may be one that SQL prepares.
     pub(crate) fn prepares(&self) -> bool {
         let unclear = self.parsed().is_none() && self.steps().is_none();
         let mut names = self.statement_names();
@@ -274,7 +274,7 @@ impl CachedStatement {
         }
     }
 
-    /// What it does to a session, where it is not to be joined.
+    /// Returns the effect on a session, if the statement is not to be joined.
     pub(crate) fn effect(&self) -> Option<&Effect> {
         match &self.reading {
             Reading::Join(_) => None,
@@ -282,13 +282,13 @@ impl CachedStatement {
         }
     }
 
-    /// True where the server may have to find out the type of a parameter.
+    /// Returns true if the server may have to find out the type of a parameter.
     pub(crate) fn may_infer(&self) -> bool {
         self.text.contains(&b'$') && (self.types.is_empty() || self.types.contains(&0))
     }
 
-    /// True for a write that asks what was taken from a sequence: only the session itself knows
-    /// that.
+    /// Returns true for a write that asks what was taken from a sequence: only the session itself
+    /// knows that.
     pub(crate) fn asks(&self) -> bool {
         let functions = self.parsed().map(|parsed| &*parsed.functions);
         let mut functions = functions.unwrap_or_default().iter();

@@ -10,20 +10,21 @@ use windrow_core::Fault;
 
 use crate::lanes::Lane;
 
-/// How long an answer is relied on. Behind it the database is asked again, while calls go on.
-const FRESH: Duration = Duration::from_secs(5);
+/// The time for which an answer is relied on. After it the database is asked again, while calls go
+/// on.
+const MAX_ANSWER_AGE: Duration = Duration::from_secs(5);
 
-/// The most statements that are kept: past it all are asked for anew.
-const MOST: usize = 10_000;
+/// Statements that are kept: beyond them all are asked for again.
+const MAX_STATEMENTS: usize = 10_000;
 
 /// Statements by their numbers: the state of the catalog in which they were looked at, and when.
 #[derive(Debug, Default)]
 pub(crate) struct Current(Mutex<HashMap<u64, (u64, Instant)>>);
 
 impl Current {
-    /// Whether a statement still means what it meant. `epoch`: the newest state of the catalog
-    /// that was seen. What has been seen to change is asked for first; changes by others are seen
-    /// a moment later, so that nobody waits for a database that is away. Cancel safe.
+    /// Returns true if a statement still means what it meant. `epoch`: the newest state of the
+    /// catalog that was seen. A change that was seen is asked for first. Changes by others are seen
+    /// a moment later, so that no session waits for a database that is away. Cancel safe.
     ///
     /// # Errors
     /// The database is away, and nothing is known from before.
@@ -39,7 +40,7 @@ impl Current {
         let known = self.with(|all| all.get(&statement.id()).copied());
         let looked = known.filter(|(then, _)| *then == epoch);
         match looked {
-            Some((_, at)) if at.elapsed() < FRESH => Ok(true),
+            Some((_, at)) if at.elapsed() < MAX_ANSWER_AGE => Ok(true),
             Some(_) => {
                 self.note(statement, epoch);
                 let (lane, statement) = (Arc::clone(lane), Arc::clone(statement));
@@ -68,7 +69,7 @@ impl Current {
 
     fn note(&self, statement: &Statement, epoch: u64) {
         self.with(|all| {
-            if all.len() >= MOST {
+            if all.len() >= MAX_STATEMENTS {
                 all.clear();
             }
             all.insert(statement.id(), (epoch, Instant::now()));

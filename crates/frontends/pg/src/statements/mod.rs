@@ -1,10 +1,10 @@
-//! What is known of statements.
+//! The statements of clients, and their meanings.
 //!
 //! | what | key | kept |
 //! | --- | --- | --- |
 //! | what a text says, read once for all sessions | text and types of its parameters | by [`StatementCache`], in two generations |
 //! | what it means in a lane: types, or why it is not joined | lane | with its text, as long as the lane is open |
-//! | the name of a prepared statement, and the types that its client was told | name | by its session |
+//! | the name of a prepared statement, and the types that were reported to its client | name | by its session |
 //!
 //! A lane is a role with its settings: what was described in one is used by the sessions that are
 //! in it, and by no others. A session's prepared statement points to its text and to what that
@@ -14,7 +14,7 @@
 //! Three things that look alike are kept elsewhere. What is proven of relayed statements
 //! (`proofs`) is about the names in a text, not the text, and ends with a change of the catalog.
 //! What is prepared on a server connection (`pool`) ends with that connection. What the server
-//! says of roles and settings (`cache`) is asked anew after some time.
+//! says of roles and settings (`cache`) is asked again after some time.
 //!
 //! | module | what is there |
 //! | --- | --- |

@@ -18,7 +18,7 @@ pub(crate) type ClientName = SmallVec<[u8; 16]>;
 const MAX_NAME: usize = 63;
 
 /// The most named statements of one session.
-const MOST: usize = 10_000;
+const MAX_STATEMENTS: usize = 10_000;
 
 /// The part of a client's name that the server tells from others: of a longer name the first 63
 /// bytes.
@@ -29,11 +29,11 @@ pub(crate) fn name_key(name: &[u8]) -> &[u8] {
 /// A prepared statement of a session.
 #[derive(Clone, Debug)]
 pub(crate) struct PreparedStatement {
-    /// What was prepared.
+    /// The text that was prepared.
     pub(crate) cached: Arc<CachedStatement>,
-    /// Its types, once they are fixed.
+    /// The statement's types, once they are fixed.
     pub(crate) fixed: FixedTypes,
-    /// What it means in the lane that it was used in last, by the lane's number.
+    /// The meaning in the lane that it was used in last, by the lane's number.
     in_lane: Option<(u64, Arc<Statement>)>,
 }
 
@@ -41,9 +41,9 @@ pub(crate) struct PreparedStatement {
 pub(crate) enum Unusable {
     /// The lane has to be asked what this means.
     Unknown(Arc<CachedStatement>),
-    /// It is not to be joined, for this reason.
+    /// The statement is not to be joined, for this reason.
     Apart(&'static str),
-    /// Its types are others by now than its client was told.
+    /// The statement's types are others by now than were reported to its client.
     Changed,
     /// The literals of its text may not be values of parameters.
     Whole,
@@ -59,8 +59,8 @@ impl PreparedStatement {
         }
     }
 
-    /// The same text with the types that it was told for its parameters: as that it is prepared
-    /// wherever it is prepared again.
+    /// Returns the same text with the types that were reported for its parameters: it is prepared
+    /// as that wherever it is prepared again.
     pub(crate) fn exact(&self, cache: &StatementCache, utf8: bool) -> Arc<CachedStatement> {
         match self.fixed.get() {
             // Another reading of its text might mean another moment.
@@ -80,7 +80,7 @@ impl PreparedStatement {
         }
     }
 
-    /// What it means in the lane that it was used in last.
+    /// Returns the meaning in the lane that the statement was used in last.
     pub(crate) fn statement(&self) -> Option<&Arc<Statement>> {
         self.in_lane.as_ref().map(|(_, statement)| statement)
     }
@@ -90,14 +90,14 @@ impl PreparedStatement {
         self.in_lane = Some((lane.number, Arc::clone(statement)));
     }
 
-    /// What it means in a lane, as was noted.
+    /// Returns the meaning in a lane, as was noted.
     pub(crate) fn noted(&self, lane: &Lane) -> Option<&Arc<Statement>> {
         let (in_lane, statement) = self.in_lane.as_ref()?;
         (*in_lane == lane.number && !statement.is_retired()).then_some(statement)
     }
 
-    /// What it means in a lane, with the types that its client was told. `answer`: what the lane
-    /// has just said.
+    /// Returns the meaning in a lane, with the types that were reported to its client. `answer`:
+    /// the lane's answer because of it.
     ///
     /// # Errors
     /// Why it cannot be joined.
@@ -119,7 +119,7 @@ impl PreparedStatement {
         if fits(&statement) {
             return Ok(statement);
         }
-        // Others that parse it now are told other types. Here it stays what it was.
+        // Sessions that parse it now get other types. Here it stays what it was.
         let exact = self.exact(cache, utf8);
         if exact.number == self.cached.number || self.cached.is_lifted() {
             return Err(Unusable::Changed);
@@ -131,7 +131,7 @@ impl PreparedStatement {
     }
 }
 
-/// What a text means in a lane. `answer`: what the lane has just said.
+/// Returns the meaning of a text in a lane. `answer`: the lane's answer because of it.
 ///
 /// # Errors
 /// Why it cannot be joined.
@@ -164,17 +164,17 @@ impl FixedTypes {
         self.0.get()
     }
 
-    /// What was told first stays.
+    /// Fixes the types. Types that were reported stay.
     pub(crate) fn set(&self, signature: &Arc<Signature>) {
         self.0.get_or_init(|| Arc::clone(signature));
     }
 
-    /// True where they are those of one statement.
+    /// Returns true if they are those of one statement.
     pub(crate) fn is(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }
 
-    /// True where they are the same, or would be read as the same.
+    /// Returns true if they are the same, or would be read as the same.
     pub(crate) fn fits(&self, other: &Self) -> bool {
         let alike = || Some(self.get()?.fits(other.get()?));
         self.is(other) || alike().unwrap_or_default()
@@ -231,9 +231,9 @@ impl PreparedStatements {
         self.changes
     }
 
-    /// True where one more would be too many.
+    /// Returns true if one more would be too many.
     pub(crate) fn is_full(&self) -> bool {
-        self.named.len() >= MOST
+        self.named.len() >= MAX_STATEMENTS
     }
 
     /// Forgets all that have names.
@@ -242,9 +242,9 @@ impl PreparedStatements {
     }
 }
 
-/// What a client is told that prepares too many.
+/// The error of a client that prepares too many statements.
 pub(crate) fn too_many() -> Fault {
-    let text = format!("a session can have {MOST} prepared statements at most");
+    let text = format!("a session can have {MAX_STATEMENTS} prepared statements at most");
     Fault::too_large(text).with_hint(Some(
         "Close or DEALLOCATE those that are not used any more.",
     ))

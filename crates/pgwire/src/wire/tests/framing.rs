@@ -9,8 +9,7 @@ use tokio::io::{AsyncRead, ReadBuf};
 
 use super::peer::message;
 use crate::wire::answer::Answer;
-use crate::wire::frame::{self, Front};
-use crate::wire::inbox::Inbox;
+use crate::wire::inbox::{self, Front, Inbox};
 
 /// A stream that gives its bytes in pieces of the given sizes.
 struct Pieces {
@@ -39,7 +38,7 @@ fn read_all(bytes: Vec<u8>, sizes: Vec<usize>) -> Vec<(u8, Vec<u8>)> {
         sizes,
         at: 0,
     };
-    let mut inbox = Inbox::new(frame::MAX_MESSAGE_BYTES);
+    let mut inbox = Inbox::new(inbox::MAX_MESSAGE_BYTES);
     let mut read = Vec::new();
     let runtime = tokio::runtime::Builder::new_current_thread()
         .build()
@@ -119,7 +118,7 @@ proptest! {
     fn only_lengths_that_the_protocol_allows_are_taken(length: i32, longest in 0..1_000_000_usize) {
         let header = [&[b'D'][..], &length.to_be_bytes()].concat();
         let allowed = length >= 4 && usize::try_from(length).unwrap() - 4 <= longest;
-        prop_assert_eq!(frame::front(&header, longest).is_ok(), allowed);
+        prop_assert_eq!(inbox::front(&header, longest).is_ok(), allowed);
     }
 }
 
@@ -139,10 +138,10 @@ fn an_announced_length_costs_no_memory() {
     header.extend(1_000_000_000_i32.to_be_bytes());
     header.extend([1; 1000]);
     assert_eq!(
-        frame::front(&header, frame::MAX_MESSAGE_BYTES),
+        inbox::front(&header, inbox::MAX_MESSAGE_BYTES),
         Ok(Front::Part(1_000_000_001))
     );
-    let mut inbox = Inbox::new(frame::MAX_MESSAGE_BYTES);
+    let mut inbox = Inbox::new(inbox::MAX_MESSAGE_BYTES);
     let mut stream = &header[..];
     let mut cx = Context::from_waker(std::task::Waker::noop());
     while !matches!(
@@ -156,7 +155,7 @@ fn an_announced_length_costs_no_memory() {
 
 #[test]
 fn a_large_message_does_not_keep_its_memory() {
-    let mut inbox = Inbox::new(frame::MAX_MESSAGE_BYTES);
+    let mut inbox = Inbox::new(inbox::MAX_MESSAGE_BYTES);
     let bytes = message(b'd', &vec![7; 5_000_000]);
     let mut stream = &bytes[..];
     let mut cx = Context::from_waker(std::task::Waker::noop());

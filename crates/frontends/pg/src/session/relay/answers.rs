@@ -1,72 +1,68 @@
-//! From the server to the client.
+//! Messages from the server to the client.
 
 use std::sync::Arc;
 
 use windrow_calls::Signature;
 use windrow_core::Fault;
 
-use super::expect::{Expect, PreparedAs, Told, Undo, What};
+use super::Relay;
+use super::expect::{Answered, Expect, What};
 use super::renames::{Completion, Renames};
 use super::rewrite;
-use super::server_state::Look;
-use super::state::{Relay, fingerprint};
+use super::used_sequences::Look;
 use crate::codec::{answer, failure};
 use crate::pool::Names;
 use crate::session::client_connection::HIGH;
 use crate::session::local::{aborted, cannot_tell, is_windrow_setting};
-use crate::statements::ClientName;
 
-/// A message that is looked at as a whole is no longer than this, in bytes; a longer one passes
-/// unseen.
-const LOOKED_AT: usize = 64 * 1024;
+/// The longest message that is looked at as a whole, in bytes. A longer one passes unseen.
+const MAX_SEEN_BYTES: usize = 64 * 1024;
 
 impl Relay<'_> {
-    /// Passes on what the server has sent, as far as the client takes it.
+    /// Passes on the messages that the server has sent, as far as the client takes them.
     pub(super) fn deliver(&mut self) {
-        while self.session.connection.out.len() < HIGH {
+        while self.ends.session.connection.out.len() < HIGH {
             if self.to_client == 0 {
                 self.say_local();
                 if !self.begin() {
                     return;
                 }
             }
-            let received = self.loan.wire.received();
+            let received = self.ends.loan.wire.received();
             let piece = self.to_client.min(received.len());
             if piece == 0 {
                 return;
             }
             if let (false, Some(bytes)) = (self.muted, received.get(..piece)) {
-                self.session.connection.out.extend_from_slice(bytes);
+                self.ends.session.connection.out.extend_from_slice(bytes);
             }
-            self.loan.wire.consume(piece);
+            self.ends.loan.wire.consume(piece);
             self.to_client -= piece;
         }
     }
 
-    /// Says answers of our own that are next.
+    /// Gives the answers of Windrow's own that are next.
     fn say_local(&mut self) {
-        while let Some(local) = self
-            .queue
-            .pop_if(|what| matches!(what, What::LocalAnswer(..)))
-        {
+        let is_local = |what: &What| matches!(what, What::LocalAnswer(..));
+        while let Some(local) = self.ends.queue.pop_if(is_local) {
             if let (false, What::LocalAnswer(message, _)) = (local.muted, local.what) {
-                self.session.connection.out.extend_from_slice(&message);
+                self.ends.session.connection.out.extend_from_slice(&message);
             }
         }
     }
 
-    /// Looks at the next message. False: too little of it is there.
+    /// Looks at the next message. Returns false if too little of it is there.
     fn begin(&mut self) -> bool {
-        let received = self.loan.wire.received();
+        let received = self.ends.loan.wire.received();
         let Some((&[tag, a, b, c, d], behind)) = received.split_first_chunk::<5>() else {
             return false;
         };
         let length = usize::try_from(u32::from_be_bytes([a, b, c, d])).unwrap_or(usize::MAX);
         let body = length.saturating_sub(4);
         let is_whole = behind.len() >= body;
-        let types = matches!(tag, b't' | b'T') && self.queue.asks_for_types();
+        let types = matches!(tag, b't' | b'T') && self.ends.queue.asks_for_types();
         let is_looked_at = is_looked_at(tag) || types;
-        if is_looked_at && !is_whole && body <= LOOKED_AT {
+        if is_looked_at && !is_whole && body <= MAX_SEEN_BYTES {
             return false;
         }
         let body: Box<[u8]> = match is_looked_at && (is_whole || !types) {
@@ -83,23 +79,21 @@ impl Relay<'_> {
     }
 
     fn handle(&mut self, tag: u8, body: &[u8]) {
-        if self.is_about_channels(tag) {
+        if self.left.is_about_channels(&mut self.ends, tag) {
+            self.muted = true;
             return;
         }
-        let is_told = self.is_told(tag);
+        let is_answered = self.is_answered(tag);
         self.react(tag, body);
-        // What ends the connection is told.
-        self.muted |= is_told && !self.queue.has_passed_fatal();
+        // The client gets the message that ends its connection.
+        self.muted |= is_answered && !self.ends.queue.has_passed_fatal();
     }
 
-    /// True where the client was told before what this says.
-    fn is_told(&mut self, tag: u8) -> bool {
+    /// Returns true if the client got this answer early.
+    fn is_answered(&mut self, tag: u8) -> bool {
         let is_said = matches!(tag, b'N' | b'A' | b'S');
-        !is_said
-            && self
-                .queue
-                .front()
-                .is_some_and(|front| front.early.is_some())
+        let front = self.ends.queue.front();
+        !is_said && front.is_some_and(|front| front.early.is_some())
     }
 
     fn react(&mut self, tag: u8, body: &[u8]) {
@@ -108,7 +102,7 @@ impl Relay<'_> {
             b'2' => self.answered_by(|what| matches!(what, What::Bind(_))),
             b'3' => self.answered_by(|what| matches!(what, What::Close(_))),
             b't' => {
-                self.muted = self.queue.front().is_some_and(|front| front.muted);
+                self.muted = self.ends.queue.front().is_some_and(|front| front.muted);
                 self.parameters = body.into();
             }
             b'T' | b'n' => self.described(tag, body),
@@ -116,14 +110,14 @@ impl Relay<'_> {
             b'C' => self.complete(body),
             b'E' => self.failed(body),
             b'Z' => self.ready(body),
-            b'G' => self.queue.begin_copy(),
+            b'G' => self.ends.queue.begin_copy(),
             b'S' => self.parameter(body),
             b'A' => self.notification(body),
             _ => {}
         }
     }
 
-    /// A statement or portal is described, to its client or to us.
+    /// Notes the description of a statement or portal, for its client or for Windrow.
     fn described(&mut self, tag: u8, body: &[u8]) {
         let describes = |what: &What| {
             matches!(
@@ -131,16 +125,18 @@ impl Relay<'_> {
                 What::DescribeStatement | What::DescribePortal | What::Types(_)
             )
         };
-        let Some(expect) = self.queue.pop_if(describes) else {
+        let Some(expect) = self.ends.queue.pop_if(describes) else {
             return;
         };
         self.muted = expect.muted;
         let parameters = std::mem::take(&mut self.parameters);
-        if let Some(Told::Types(cached, told)) = &expect.early
+        if let Some(Answered::Types(cached, reported)) = &expect.early
             && !parameters.is_empty()
-            && **told != *parameters
+            && **reported != *parameters
         {
-            return self.was_wrong(cached, &cached.text);
+            return self
+                .deferred
+                .was_wrong(&mut self.ends, cached, &cached.text);
         }
         // One that is too long to be looked at stays unknown.
         let is_known = !parameters.is_empty() && (tag == b'n' || !body.is_empty());
@@ -153,7 +149,7 @@ impl Relay<'_> {
     }
 
     fn answered_by(&mut self, is_it: impl FnOnce(&What) -> bool) {
-        if let Some(expect) = self.queue.pop_if(is_it) {
+        if let Some(expect) = self.ends.queue.pop_if(is_it) {
             self.muted = expect.muted;
         }
     }
@@ -161,62 +157,68 @@ impl Relay<'_> {
     fn complete(&mut self, body: &[u8]) {
         let tag = body.split_last().map_or(&[][..], |(_, tag)| tag);
         if matches!(tag, b"DISCARD ALL" | b"DEALLOCATE ALL") {
-            self.session.statements.clear_named();
-            self.loan.names.clear_named();
+            self.ends.session.statements.clear_named();
+            self.ends.loan.names.clear_named();
         }
         if matches!(tag, b"DISCARD ALL" | b"DISCARD SEQUENCES") {
-            self.session.values.clear();
+            self.ends.session.values.clear();
         }
-        let mut executed = self.queue.pop_if(|what| matches!(what, What::Execute(_)));
+        let queue = &mut self.ends.queue;
+        let mut executed = queue.pop_if(|what| matches!(what, What::Execute(_)));
         let renames = match &mut executed {
             Some(executed) => executed.renames.as_deref_mut(),
-            None => self.queue.renames(),
+            None => queue.renames(),
         };
-        let removed = match renames.and_then(Renames::completed) {
-            Some(Completion::Deallocates(name)) => Some(name),
-            Some(Completion::Inserted) => {
-                self.muted = true;
-                return;
-            }
-            None => None,
-        };
+        let completion = renames.and_then(Renames::completed);
+        if completion == Some(Completion::Inserted) {
+            self.muted = true;
+            return;
+        }
         let is_muted = executed.as_ref().is_some_and(|executed| executed.muted);
         self.muted |= is_muted;
-        let tag = match removed {
-            Some(name) => {
-                self.session.statements.set(name.as_bytes(), None);
+        let tag = match completion {
+            Some(Completion::Deallocates(name)) => {
+                let session = &mut *self.ends.session;
+                session.statements.set(name.as_bytes(), None);
                 self.muted = true;
                 if !is_muted {
-                    answer::complete(&mut self.session.connection.out, "DEALLOCATE");
+                    answer::complete(&mut session.connection.out, "DEALLOCATE");
                 }
                 b"DEALLOCATE"
             }
-            None => tag,
+            _ => tag,
         };
-        let complete = executed.as_ref().or_else(|| self.queue.front());
+        self.completed(tag, executed);
+    }
+
+    /// Notes a statement that is complete. `executed`: its Execute, if it was one.
+    fn completed(&mut self, tag: &[u8], executed: Option<Expect>) {
+        let complete = executed.as_ref().or_else(|| self.ends.queue.front());
         let undoes = complete.is_some_and(|expect| expect.undoes);
-        let told = complete.and_then(|expect| expect.early.clone());
+        let early = complete.and_then(|expect| expect.early.clone());
         let cached = match complete.map(|expect| &expect.what) {
             Some(What::Execute(cached)) => cached.clone(),
             Some(What::Query(cached, _)) => Some(Arc::clone(cached)),
             _ => None,
         };
-        if let Some(setting) = cached
-            .as_deref()
-            .filter(|cached| is_windrow_setting(cached))
-        {
+        let setting = cached.as_deref();
+        if let Some(setting) = setting.filter(|cached| is_windrow_setting(cached)) {
             // It was checked before it was sent.
-            self.session.reply(setting).ok();
+            self.ends.session.reply(setting).ok();
         }
-        if let Some(told) = told.filter(|_| tag != b"INSERT 0 1")
-            && let Some(cached) = told.cached()
+        if let Some(early) = early.filter(|_| tag != b"INSERT 0 1")
+            && let Some(cached) = early.cached()
         {
-            self.was_wrong(cached, told.text());
+            self.deferred
+                .was_wrong(&mut self.ends, cached, early.text());
         }
         if tag == b"ROLLBACK" {
-            self.has_rolled_back(undoes);
+            match undoes {
+                true => self.deferred.forget_error(),
+                false => self.muted |= self.deferred.say_error(self.ends.session),
+            }
         }
-        self.server_state.completed(tag, cached);
+        self.left.completed(tag, cached);
     }
 
     fn failed(&mut self, body: &[u8]) {
@@ -224,134 +226,90 @@ impl Relay<'_> {
             .iter()
             .any(|severity| memchr::memmem::find(body, severity).is_some())
         {
-            self.queue.note_fatal();
+            self.ends.queue.note_fatal();
         }
-        self.server_state.failed(self.status);
-        self.queue.unconfirmed.failed();
-        if let Some(told) = self.queue.front().and_then(|front| front.early.clone()) {
-            self.keep_error(body, told.text());
-            return self.pass_over();
+        self.left.settings.failed(self.ends.status);
+        self.ends.queue.unconfirmed.failed();
+        let front = self.ends.queue.front();
+        if let Some(early) = front.and_then(|front| front.early.clone()) {
+            self.deferred.keep_error(body, early.text());
+            return self.here.pass_over(&mut self.ends);
         }
-        if self.tell_error() || self.keep_of_preparing(body) {
-            return self.pass_over();
+        if self.deferred.say_error(self.ends.session) || self.here.keep_of_preparing(body) {
+            self.muted = true;
+            return self.here.pass_over(&mut self.ends);
         }
-        let instead = self.queue.front().and_then(|expect| match &expect.what {
-            What::Query(_, Some(fault)) | What::Fails(Some(fault)) => Some(fault.clone()),
-            _ => expect.fault.clone(),
-        });
+        let instead = self
+            .ends
+            .queue
+            .front()
+            .and_then(|expect| match &expect.what {
+                What::Query(_, Some(fault)) | What::Fails(Some(fault)) => Some(fault.clone()),
+                _ => expect.fault.clone(),
+            });
         let instead = instead.or_else(|| self.unknown_sequence(body));
-        let out = &mut self.session.connection.out;
+        let out = &mut self.ends.session.connection.out;
         if let Some(fault) = instead {
             self.muted = true;
-            match self.status {
-                b'E' if !is_told_anyway(&fault) => failure::fault(out, &aborted()),
+            match self.ends.status {
+                b'E' if !is_said_anyway(&fault) => failure::fault(out, &aborted()),
                 _ => failure::fault(out, &fault),
             }
-        } else if let Some(What::Bind(Some(name))) = self.queue.front().map(|expect| &expect.what)
+        } else if let Some(What::Bind(Some(name))) =
+            self.ends.queue.front().map(|expect| &expect.what)
             && let Some(place) = Names::find(body)
         {
             self.muted = true;
             rewrite::error(out, body, place, name);
-        } else if let Some(renames) = self.queue.renames() {
+        } else if let Some(renames) = self.ends.queue.renames() {
             self.muted = true;
             renames.translate(body, out);
         }
-        self.pass_over();
+        self.here.pass_over(&mut self.ends);
     }
 
-    /// After an error the server passes over the rest of the segment.
-    fn pass_over(&mut self) {
-        let front = self.queue.front().map(|expect| &expect.what);
-        let simple = front.map(|what| matches!(what, What::Query(..) | What::Function));
-        // The server removes the unnamed statement before it reads the text of another one.
-        let removes = matches!(front, Some(What::Parse(PreparedAs::Unnamed, Some(_))));
-        if simple == Some(false) {
-            for passed_over in self.queue.skip_to_sync() {
-                self.undo(passed_over);
-            }
-        }
-        if removes {
-            self.set_back(Undo {
-                name: ClientName::new(),
-                before: None,
-            });
-        }
-    }
-
-    /// What is said in place of the server's word that nothing was taken from a sequence, where
-    /// that may have been elsewhere.
+    /// Returns the error in place of the server's that no value was taken from a sequence, if one
+    /// may have been taken elsewhere.
     fn unknown_sequence(&mut self, body: &[u8]) -> Option<Box<Fault>> {
         // The place in the server's source is the same in all languages.
         let said_by = |routine: &[u8]| memchr::memmem::find(body, routine).is_some();
         let denied = said_by(b"Rcurrval_oid\0") || said_by(b"Rlastval\0");
-        let values = &self.session.values;
-        let unseen = self.server_state.look == Look::Cannot && !values.is_empty();
+        let values = &self.ends.session.values;
+        let unseen = self.left.look == Look::Cannot && !values.is_empty();
         let may_have = denied && (values.is_incomplete() || unseen);
-        self.session.asks |= may_have;
+        self.ends.session.asks |= may_have;
         may_have.then(|| Box::new(cannot_tell()))
-    }
-
-    /// Undoes what a message did to the session that the server has passed over, or that failed.
-    fn undo(&mut self, expect: Expect) {
-        let undo = match expect.what {
-            What::Parse(place, undo) => {
-                match place {
-                    PreparedAs::Named(key) => self.loan.names.remove(key),
-                    PreparedAs::Unnamed => self.loan.names.unnamed = None,
-                    PreparedAs::Passing => {}
-                }
-                undo
-            }
-            What::Close(undo) | What::LocalAnswer(_, undo) => undo,
-            _ => None,
-        };
-        if let Some(undo) = undo {
-            self.set_back(undo);
-        }
-    }
-
-    fn set_back(&mut self, undo: Undo) {
-        if let Some(Undo { name, before }) = self.queue.undo_under_later(undo) {
-            if name.is_empty() {
-                self.unfixed = None;
-            }
-            self.session.statements.set(&name, before);
-        }
     }
 
     fn ready(&mut self, body: &[u8]) {
         let is_end = |what: &What| matches!(what, What::Sync | What::Query(..) | What::Function);
-        let ended = self.queue.pop_if(is_end);
+        let ended = self.ends.queue.pop_if(is_end);
         self.muted |= ended.as_ref().is_some_and(|ended| ended.muted);
-        self.queue.unconfirmed.confirmed();
+        self.ends.queue.unconfirmed.confirmed();
         if ended.is_none_or(|expect| expect.early.is_none()) {
-            // What was answered early has failed, and nothing else was asked since.
-            self.say_error();
+            // A statement that was answered early has failed, and nothing else was asked since.
+            self.deferred.say_error(self.ends.session);
         }
         let status = body.first().copied().unwrap_or(b'I');
         if status == b'I' {
-            self.has_ended();
-            let settings = &mut self.session.who.settings;
-            if self.server_state.settle(self.status, settings) {
-                self.settings = fingerprint(self.session);
-            }
+            self.deferred.has_ended();
         }
-        if status != b'I' || self.status != b'I' {
-            // A transaction may take the function with it.
-            self.server_state.look = Look::Unknown;
+        let settings = &mut self.ends.session.who.settings;
+        if self.left.ready((self.ends.status, status), settings) {
+            self.here.note_settings(self.ends.session);
         }
-        self.status = status;
+        self.ends.status = status;
     }
 
-    /// Says who has sent it by the number that the sending session was told.
+    /// Puts the number that the sending session was given in place of the server process's.
     fn notification(&mut self, body: &[u8]) {
         let Some((process, rest)) = body.split_first_chunk::<4>() else {
             return;
         };
         let process = i32::from_be_bytes(*process);
-        if let Some(session) = self.session.shared.senders.session(process) {
+        if let Some(session) = self.ends.session.shared.senders.session(process) {
             self.muted = true;
-            answer::message(&mut self.session.connection.out, b'A', |out| {
+            answer::message(&mut self.ends.session.connection.out, b'A', |out| {
                 out.extend_from_slice(&session.to_be_bytes());
                 out.extend_from_slice(rest);
             });
@@ -359,34 +317,34 @@ impl Relay<'_> {
     }
 
     fn parameter(&mut self, body: &[u8]) {
-        self.loan.wire.note_parameter(body);
+        self.ends.loan.wire.note_parameter(body);
         let mut parts = body.split(|byte| *byte == 0);
         let (Some(name), Some(value)) = (parts.next(), parts.next()) else {
             return;
         };
         match name {
             b"search_path" | b"session_authorization" | b"is_superuser" => {
-                self.server_state.is_doubted |= !self.server_state.moved;
+                self.left.note_reported();
             }
-            b"standard_conforming_strings" => self.session.standard_strings = value == b"on",
-            b"client_encoding" => self.session.utf8 = value.eq_ignore_ascii_case(b"UTF8"),
+            b"standard_conforming_strings" => self.ends.session.standard_strings = value == b"on",
+            b"client_encoding" => self.ends.session.utf8 = value.eq_ignore_ascii_case(b"UTF8"),
             b"application_name" => {
                 let name: windrow_core::Name = String::from_utf8_lossy(value).into();
-                self.session.info.set_application_name(name.clone());
-                self.session.who.application_name = name;
+                self.ends.session.info.set_application_name(name.clone());
+                self.ends.session.who.application_name = name;
             }
             _ => {}
         }
     }
 }
 
-/// True for what the server says in a failed transaction too: that a message does not fit its
-/// statement, and that a name is taken by another one.
-fn is_told_anyway(fault: &Fault) -> bool {
+/// Returns true for an error that the server reports in a failed transaction too: a message does
+/// not fit its statement, or a name is taken.
+fn is_said_anyway(fault: &Fault) -> bool {
     matches!(&*fault.code, "08P01" | "42P05")
 }
 
-/// Messages whose bodies matter.
+/// Returns true for messages whose bodies matter.
 fn is_looked_at(tag: u8) -> bool {
     matches!(tag, b'A' | b'C' | b'E' | b'S' | b'Z')
 }

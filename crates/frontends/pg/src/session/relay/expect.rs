@@ -1,4 +1,4 @@
-//! Which answers are expected from the server, in order.
+//! The answers that are expected from the server, in order.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -15,11 +15,11 @@ use crate::statements::{CachedStatement, ClientName, FixedTypes, PreparedStateme
 #[derive(Debug)]
 pub(super) struct Expect {
     pub(super) what: What,
-    /// True where the client does not get the answer.
+    /// True if the client does not get the answer.
     pub(super) muted: bool,
-    /// What the client was told about before the server has answered.
-    pub(super) early: Option<Told>,
-    /// It undoes the transaction, or a part of it.
+    /// The subject of the answer that the client got before the server has given it.
+    pub(super) early: Option<Answered>,
+    /// True if it rolls back the transaction, or a part of it.
     pub(super) undoes: bool,
     /// An error in place of the server's.
     pub(super) fault: Option<Box<Fault>>,
@@ -27,22 +27,22 @@ pub(super) struct Expect {
     pub(super) renames: Option<Box<Renames>>,
 }
 
-/// What an answer was about that was given early: the client is told of it where that turns out
-/// wrong.
+/// The subject of an answer that was given early: the client hears of it if that was wrong.
 #[derive(Clone)]
-pub(super) enum Told {
+pub(super) enum Answered {
     /// A statement of the extended protocol.
     Statement(Arc<CachedStatement>),
-    /// The same, and the types of its parameters that were told: the body of ParameterDescription.
+    /// The same, and the types of its parameters that were reported: the body of
+    /// ParameterDescription.
     Types(Arc<CachedStatement>, Bytes),
-    /// A simple query, and its text, as far as it is told.
+    /// A simple query, and the beginning of its text.
     Query(Arc<CachedStatement>, Box<[u8]>),
     /// The end of a segment.
     Sync,
 }
 
-impl Told {
-    /// The text of the statement.
+impl Answered {
+    /// Returns the text of the statement.
     pub(super) fn text(&self) -> &[u8] {
         match self {
             Self::Statement(cached) | Self::Types(cached, _) => &cached.text,
@@ -51,7 +51,7 @@ impl Told {
         }
     }
 
-    /// The statement.
+    /// Returns the statement.
     pub(super) fn cached(&self) -> Option<&Arc<CachedStatement>> {
         match self {
             Self::Statement(cached) | Self::Types(cached, _) | Self::Query(cached, _) => {
@@ -62,13 +62,13 @@ impl Told {
     }
 }
 
-impl std::fmt::Debug for Told {
+impl std::fmt::Debug for Answered {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Told")
+        f.write_str("Answered")
     }
 }
 
-/// What was sent.
+/// A message that was sent, by the answers that it gets.
 pub(super) enum What {
     /// Parse: what is prepared, and how the session was before.
     Parse(PreparedAs, Option<Undo>),
@@ -96,7 +96,7 @@ pub(super) enum What {
 }
 
 impl What {
-    /// True where it changes which statements there are.
+    /// Returns true if the message changes which statements there are.
     fn changes(&self) -> bool {
         matches!(
             self,
@@ -112,7 +112,7 @@ impl What {
         }
     }
 
-    /// True where it may remove all statements.
+    /// Returns true if the message may remove all statements.
     fn clears(&self) -> bool {
         match self {
             Self::Execute(Some(cached)) | Self::Query(cached, _) => cached.clears(),
@@ -142,7 +142,7 @@ impl std::fmt::Debug for What {
     }
 }
 
-/// Where a statement is prepared on the server connection.
+/// The place of a statement that is prepared on the server connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum PreparedAs {
     /// Under a name of the process.
@@ -153,31 +153,31 @@ pub(super) enum PreparedAs {
     Passing,
 }
 
-/// How a statement of the session was before a message that the server may pass over.
+/// A statement of the session before a message that the server may pass over.
 pub(super) struct Undo {
     pub(super) name: ClientName,
     pub(super) before: Option<PreparedStatement>,
 }
 
-/// What is expected, in order.
+/// The answers that are expected, in order.
 #[derive(Debug, Default)]
 pub(super) struct Queue {
     expected: VecDeque<Expect>,
-    /// Those whose answers the client gets.
+    /// Number of messages whose answers the client gets.
     awaited: usize,
-    /// Those whose answers it has got before the server gave them.
+    /// Number of messages whose answers the client got early.
     early: usize,
-    /// The server passes over everything up to a Sync that was not sent yet.
+    /// True if the server passes over everything up to a Sync that was not sent yet.
     pub(super) skipping: bool,
-    /// The server takes COPY data, and the client has not ended it yet.
+    /// True if the server takes COPY data, and the client has not ended it yet.
     pub(super) copying: bool,
-    /// The client has got an error that ends its connection.
+    /// True if the client has got an error that ends its connection.
     passed_fatal: bool,
-    /// Messages that change which statements there are, if the server does not pass over them: in
-    /// segments that have ended, and in the one that has not.
+    /// Number of messages that change which statements there are, if the server does not pass over
+    /// them: in segments that have ended, and in the one that has not.
     unsettled: usize,
     unsettled_here: usize,
-    /// Executes that may remove all statements.
+    /// Number of Executes that may remove all statements.
     clearing: usize,
     /// The statements that may be committed without the server's word.
     pub(super) unconfirmed: Unconfirmed,
@@ -205,14 +205,14 @@ impl Queue {
         });
     }
 
-    /// True while it is not known which statements there are: the server may pass over a part of a
-    /// segment that has ended, or is about to remove all of them.
+    /// Returns true while it is not known which statements there are: the server may pass over a
+    /// part of a segment that has ended, or is about to remove all of them.
     pub(super) fn is_unsettled(&self) -> bool {
         self.unsettled > 0 || self.clearing > 0
     }
 
     /// Undoes a change of a statement under what has changed it again since: that is left as it
-    /// is, and goes back to `undo` if it is undone itself. Returns `undo` where nothing has.
+    /// is, and goes back to `undo` if it is undone itself. Returns `undo` if nothing has.
     pub(super) fn undo_under_later(&mut self, undo: Undo) -> Option<Undo> {
         for expect in &mut self.expected {
             if let Some(later) = expect.what.undo().filter(|later| later.name == undo.name) {
@@ -242,32 +242,33 @@ impl Queue {
         }
     }
 
-    /// Notes the error that stands in place of the server's, where what was sent last fails.
+    /// Notes the error that stands in place of the server's if the message that was sent last
+    /// fails.
     pub(super) fn note_fault(&mut self, fault: Fault) {
         if let Some(last) = self.expected.back_mut() {
             last.fault = Some(Box::new(fault));
         }
     }
 
-    /// True where the client has all answers that it is to get.
-    pub(super) fn is_told(&self) -> bool {
+    /// Returns true if the client has all answers that it gets.
+    pub(super) fn is_answered(&self) -> bool {
         self.awaited == 0 && !self.skipping && !self.copying
     }
 
-    /// Notes that the client was told of all behind the first `before`. False: some of that it is
-    /// to get from the server.
-    pub(super) fn tell(&mut self, before: usize, told: &Told) -> bool {
+    /// Notes that the client got the answers to all messages after the first `before`. Returns
+    /// false if it gets some of the answers from the server.
+    pub(super) fn answer_early(&mut self, before: usize, about: &Answered) -> bool {
         if self.awaited > 0 {
             return false;
         }
         for expect in self.expected.iter_mut().skip(before) {
             self.early += usize::from(expect.early.is_none());
-            expect.early = Some(told.clone());
+            expect.early = Some(about.clone());
         }
         true
     }
 
-    /// True where the client was told something that the server has not said yet.
+    /// Returns true if the client got an answer that the server has not given yet.
     pub(super) fn has_early(&self) -> bool {
         self.early > 0
     }
@@ -296,8 +297,8 @@ impl Queue {
         self.expected.is_empty() && !self.skipping
     }
 
-    /// True where an answer will come without anything more from the client. The server keeps the
-    /// answers of an unfinished segment to itself, and after an error in it says nothing at
+    /// Returns true if an answer will come without anything more from the client. The server keeps
+    /// the answers of an unfinished segment to itself, and after an error in it says nothing at
     /// all.
     pub(super) fn is_owed(&self) -> bool {
         let ends = |expect: &Expect| {
@@ -317,7 +318,7 @@ impl Queue {
         self.passed_fatal
     }
 
-    /// The next one that the server answers.
+    /// Returns the next message that the server answers.
     pub(super) fn front(&mut self) -> Option<&Expect> {
         while let Some(Expect {
             what: What::CopyEnd,
@@ -330,24 +331,24 @@ impl Queue {
         self.expected.front()
     }
 
-    /// The renames of the next one that the server answers.
+    /// Returns the renames of the next message that the server answers.
     pub(super) fn renames(&mut self) -> Option<&mut Renames> {
         self.front()?;
         self.expected.front_mut()?.renames.as_deref_mut()
     }
 
-    /// True where the next answer says the types of a statement to us, or whether those are right
-    /// that were told.
+    /// Returns true if the next answer reports the types of a statement to Windrow, or shows if
+    /// reported types were right.
     pub(super) fn asks_for_types(&mut self) -> bool {
         self.front().is_some_and(|front| {
             matches!(
                 (&front.what, &front.early),
-                (What::Types(_), _) | (_, Some(Told::Types(..)))
+                (What::Types(_), _) | (_, Some(Answered::Types(..)))
             )
         })
     }
 
-    /// Takes the next one out, if it is of this kind.
+    /// Takes the next message out, if it is of this kind.
     pub(super) fn pop_if(&mut self, is_it: impl FnOnce(&What) -> bool) -> Option<Expect> {
         let front = self.front()?;
         if !is_it(&front.what) {
@@ -371,7 +372,7 @@ impl Queue {
         passed_over
     }
 
-    /// The server has begun to take COPY data: it passes over each Sync up to the end of them.
+    /// Notes that the server takes COPY data: it passes over each Sync up to the end of them.
     pub(super) fn begin_copy(&mut self) {
         self.front();
         let end = |expect: &Expect| matches!(expect.what, What::CopyEnd);

@@ -1,22 +1,29 @@
-//! From the client to the server.
+//! Messages from the client to the server.
 
-use windrow_sql::Commits;
+use std::sync::Arc;
 
+use bytes::Bytes;
+use windrow_calls::Formats;
+use windrow_sql::{Commits, Reading, Sequences};
+
+use super::Relay;
+use super::defer::Early;
+use super::ends::TO_SERVER;
 use super::expect::What;
 use super::portals::Bound;
+use super::renamed::Preparation;
 use super::rewrite;
-use super::sequences::named;
-use super::state::{Relay, TO_SERVER};
+use super::sequences::{asks, named};
 use super::statements::{Here, other_rows};
 use crate::codec::answer;
-use crate::codec::frame::{Front, HEADER, Violation};
-use crate::codec::message::{Bind, Kind, Message};
+use crate::codec::message::{Bind, Front, HEADER, Kind, Message, Violation};
 use crate::pool::PASSING;
-use crate::session::local;
-use crate::session::state::End;
+use crate::session::local::{self, is_windrow_setting};
+use crate::session::state::{End, Session};
+use crate::statements::CachedStatement;
 
 impl Relay<'_> {
-    /// Passes on what the client has sent, as far as the server takes it.
+    /// Passes on the messages that the client has sent, as far as the server takes them.
     pub(super) fn forward(&mut self) -> Result<(), End> {
         loop {
             if self.to_server > 0 {
@@ -25,14 +32,14 @@ impl Relay<'_> {
                 }
                 continue;
             }
-            if self.is_busy() {
+            if self.ends.is_busy() {
                 return Ok(());
             }
-            match self.session.connection.front(0) {
+            match self.ends.session.connection.front(0) {
                 Ok(Front::Whole { tag, total }) => {
                     let waits = self.has_to_reach()
-                        || self.needs_look()
-                        || self.has_to_judge_first()
+                        || self.left.needs_look(&self.ends)
+                        || self.left.has_to_judge_first(&self.ends)
                         || self.waits_for_early(tag, total)
                         || self.waits_for_lane(tag, total);
                     if waits || !self.message(tag, total) {
@@ -44,140 +51,124 @@ impl Relay<'_> {
                     header: Some((b'd', total)),
                 }) => self.to_server = total,
                 Ok(Front::Part { .. }) => return Ok(()),
-                Err(violation) if !self.queue.is_owed() => self.violated(violation)?,
+                Err(violation) if !self.ends.queue.is_owed() => self.violated(violation)?,
                 // What was asked before is answered first.
                 Err(_) => return Ok(()),
             }
         }
     }
 
-    /// Deals with what is no message, or too long a one: that one is passed over, and what it
-    /// belongs to fails.
+    /// Deals with bytes that are no message, or with too long a message: that one is passed over,
+    /// and its query or segment fails.
     fn violated(&mut self, violation: Violation) -> Result<(), End> {
         let Violation::TooLong { tag, length, .. } = violation else {
             return Err(violation.into());
         };
-        self.session.connection.discard(HEADER + length);
-        if self.queue.skipping {
+        self.ends.session.connection.discard(HEADER + length);
+        if self.ends.queue.skipping {
             return Ok(());
         }
         let fault = violation.fault();
         match tag {
             b'P' => {
-                self.open = true;
-                self.fail_unnamed(fault);
+                self.ends.is_open = true;
+                self.here.fail_unnamed(&mut self.ends, fault);
             }
             b'B' | b'D' | b'E' | b'C' => {
-                self.open = true;
-                self.fail(fault);
+                self.ends.is_open = true;
+                self.ends.fail(fault);
             }
-            _ => self.fail_query(fault),
+            _ => self.here.fail_query(&mut self.ends, fault),
         }
         Ok(())
     }
 
-    /// True where the front of the inbox is a part of a message.
-    pub(super) fn needs_more(&self) -> bool {
-        matches!(self.session.connection.front(0), Ok(Front::Part { .. }))
-    }
-
-    /// A long message of which a part is there, and for which memory has to be taken.
-    pub(super) fn uncharged(&self) -> Option<(u8, usize)> {
-        match self.session.connection.front(0) {
-            Ok(Front::Part {
-                header: Some((tag, total)),
-            }) if tag != b'd' && self.session.connection.needs_charge(total) => Some((tag, total)),
-            _ => None,
-        }
-    }
-
-    /// Passes on a piece of a message that was begun. False: nothing more is there.
+    /// Passes on a piece of a message that was begun. Returns false if nothing more is there.
     fn pass_piece(&mut self) -> bool {
-        let connection = &mut self.session.connection;
+        let connection = &mut self.ends.session.connection;
         let piece = self.to_server.min(connection.inbox.len());
-        if piece == 0 || self.loan.wire.out().len() >= TO_SERVER {
+        if piece == 0 || self.ends.loan.wire.out().len() >= TO_SERVER {
             return false;
         }
         if let Some(bytes) = connection.inbox.get(..piece) {
-            self.loan.wire.out().extend_from_slice(bytes);
+            self.ends.loan.wire.out().extend_from_slice(bytes);
         }
         connection.take(piece);
         self.to_server -= piece;
         true
     }
 
-    /// Deals with a whole message. False: it has to wait for the answers before it.
+    /// Deals with a whole message. Returns false if it has to wait for the answers before it.
     fn message(&mut self, tag: u8, total: usize) -> bool {
         if tag == b'X' {
-            self.session.connection.ended = true;
-            self.session.connection.inbox.clear();
+            self.ends.session.connection.ended = true;
+            self.ends.session.connection.inbox.clear();
             return false;
         }
         self.has_begun = true;
-        if self.queue.skipping && tag != b'S' {
-            // What was answered early has failed, and the client waits for more of it.
-            self.say_error();
-            self.awaited = None;
-            self.session.connection.take(total);
+        if self.ends.queue.skipping && tag != b'S' {
+            // A statement that was answered early has failed, and the client waits for more.
+            self.deferred.say_error(self.ends.session);
+            self.here.note_skipped();
+            self.ends.session.connection.take(total);
             return true;
         }
         if matches!(tag, b'Q' | b'P' | b'B' | b'F')
-            && let Some(fault) = self.session.refused_front_for_key()
+            && let Some(fault) = self.ends.session.refused_front_for_key()
         {
-            self.refuse_front(tag, total, fault);
+            self.here.refuse(&mut self.ends, tag, total, fault);
             return true;
         }
         match tag {
             b'Q' => return self.query(total),
             b'S' => self.sync(total),
             b'F' => {
-                self.call_by_number(total);
-                self.open = false;
-                self.count("a function call");
-                self.raw(total);
-                self.queue.unconfirmed.sent(Commits::AtSync);
-                self.queue.push(What::Function, false);
+                self.left.call_by_number(&self.ends, total);
+                self.ends.is_open = false;
+                self.ends.count("a function call");
+                self.ends.raw(total);
+                self.ends.queue.unconfirmed.sent(Commits::AtSync);
+                self.ends.queue.push(What::Function, false);
             }
-            b'd' => self.raw(total),
+            b'd' => self.ends.raw(total),
             // One with a body is an error of the segment, as for any message that cannot be read.
-            b'H' if total == HEADER => self.raw(total),
+            b'H' if total == HEADER => self.ends.raw(total),
             b'c' | b'f' => {
-                self.raw(total);
-                self.queue.copying = false;
-                self.queue.push(What::CopyEnd, false);
+                self.ends.raw(total);
+                self.ends.queue.copying = false;
+                self.ends.queue.push(What::CopyEnd, false);
             }
-            _ if self.has_to_wait(tag, total) || self.has_to_prepare(tag, total) => return false,
+            _ if self.has_to_wait(tag, total) => return false,
+            _ if self.here.has_to_prepare(&mut self.ends, tag, total) => return false,
             _ => self.extended(tag, total),
         }
         true
     }
 
-    /// True if a message begins a write that is joined once the connection is given back. Replicas
-    /// follow what is joined: whether they get a write must not depend on how fast the answers
+    /// Returns true if a message begins a write that is joined once the connection is given back.
+    /// Replicas follow what is joined: if they get a write must not depend on how fast the answers
     /// before it come.
     fn waits_for_lane(&self, tag: u8, total: usize) -> bool {
-        let state = &self.server_state;
-        let goes_on = state.pinned.is_some() || state.for_good || state.listens;
-        let is_open = self.open || self.queue.skipping || self.queue.copying;
-        if !self.is_followed || !self.has_begun || goes_on || is_open {
+        let is_open = self.ends.is_open || self.ends.queue.skipping || self.ends.queue.copying;
+        if !self.is_followed || !self.has_begun || self.left.is_kept() || is_open {
             return false;
         }
-        if !self.session.own.join || self.session.asks {
+        if !self.ends.session.own.join || self.ends.session.asks {
             return false;
         }
-        let message = Message::read(tag, self.session.connection.body(0, total));
-        let statement = self.statement_of(&message);
+        let message = self.ends.message(tag, total);
+        let statement = self.ends.statement_of(&message);
         let is_joined = statement.is_some_and(|cached| cached.parsed().is_some() && !cached.asks());
-        is_joined && (!self.queue.is_empty() || self.status == b'I')
+        is_joined && (!self.ends.queue.is_empty() || self.ends.status == b'I')
     }
 
-    /// True where a message names a statement, and it is not known yet whether there is one of that
+    /// Returns true if a message names a statement, and it is not known yet if there is one of that
     /// name: a segment before it may fail, or all statements be removed.
     fn has_to_wait(&self, tag: u8, total: usize) -> bool {
-        if !self.queue.is_unsettled() {
+        if !self.ends.queue.is_unsettled() {
             return false;
         }
-        let name = match Message::read(tag, self.session.connection.body(0, total)) {
+        let name = match self.ends.message(tag, total) {
             Message::Parse(parse) if parse.name.is_empty() => return false,
             Message::Parse(parse) => parse.name,
             Message::Bind(bind) => bind.statement,
@@ -186,115 +177,280 @@ impl Relay<'_> {
             }
             _ => return false,
         };
-        !name.is_empty() || !self.unnamed_here
+        !name.is_empty() || !self.here.is_unnamed_new
     }
 
     fn sync(&mut self, total: usize) {
-        let (early, before) = (self.early(b'S', total), self.queue.len());
-        self.ask_for_types();
-        self.awaited = None;
-        self.raw(total);
-        self.open = false;
-        self.unnamed_here = false;
+        let (early, before) = (self.early(b'S', total), self.ends.queue.len());
+        self.here.ask_for_types(&mut self.ends);
+        self.here.note_sync();
+        self.ends.raw(total);
+        self.ends.is_open = false;
         self.answered = 0;
         // While it takes COPY data the server passes over Sync.
-        if !self.queue.copying {
-            self.queue.skipping = false;
-            self.queue.push(What::Sync, early.is_some());
-            self.tell_early(early, before);
+        if !self.ends.queue.copying {
+            self.ends.queue.skipping = false;
+            self.ends.queue.push(What::Sync, early.is_some());
+            self.deferred.answer(&mut self.ends, early, before);
         }
+    }
+
+    /// Returns the answer to the message at the front of the inbox, if it is certain before the
+    /// server has given it.
+    fn early(&mut self, tag: u8, total: usize) -> Option<Early> {
+        if !self.ends.session.own.defer {
+            return None;
+        }
+        let is_as_in_lane = self.left.is_as_in_lane();
+        let may_answer = self.deferred.may_answer(&self.ends, is_as_in_lane)
+            && self.answered == 0
+            && self.to_server == 0
+            && (self.to_client == 0 || self.muted);
+        may_answer
+            .then(|| self.deferred.early(&self.ends, tag, total))
+            .flatten()
+    }
+
+    /// Returns true if a message has to wait until the server has given the answers that the client
+    /// got early.
+    fn waits_for_early(&mut self, tag: u8, total: usize) -> bool {
+        let passes = matches!(tag, b'H' | b'd' | b'X');
+        if passes || !self.ends.queue.has_early() || self.early(tag, total).is_some() {
+            return false;
+        }
+        self.deferred.flush(&mut self.ends);
+        true
     }
 
     /// Deals with Parse, Bind, Describe, Execute or Close.
     fn extended(&mut self, tag: u8, total: usize) {
-        self.open = true;
-        let (early, before) = (self.early(tag, total), self.queue.len());
+        self.ends.is_open = true;
+        let (early, before) = (self.early(tag, total), self.ends.queue.len());
         // Its bytes are looked at while the session changes.
-        let bytes = self.session.connection.split(total);
+        let bytes = self.ends.session.connection.split(total);
         let muted = self.answered > 0 || early.is_some();
         self.answered = self.answered.saturating_sub(1);
         match Message::read(tag, bytes.get(HEADER..).unwrap_or_default()) {
-            Message::Parse(parse) => self.parse(&parse, muted),
+            Message::Parse(parse) => self.here.parse(&mut self.ends, &parse, muted),
             Message::Bind(bind) => self.bind(&bind, &bytes, muted),
-            Message::Describe(Kind::Statement, name) => self.describe(name, &bytes, muted),
-            Message::Describe(Kind::Portal, _) => self.pass(&bytes, What::DescribePortal, muted),
-            Message::Execute(portal, _) => {
-                let set = self.setting_of(portal);
-                let clears = set.as_ref().is_some_and(|set| set.clears());
-                self.ask_for_types();
-                self.pass(&bytes, What::Execute(set), muted);
-                self.note_executed(portal);
-                let bound = self.portals.bound(portal);
-                for commits in bound.commits {
-                    self.queue.unconfirmed.sent(commits);
-                }
-                let removes = bound
-                    .renames
-                    .as_ref()
-                    .is_some_and(|renames| renames.removes);
-                if let Some(renames) = bound.renames {
-                    self.queue.note_renames(renames);
-                }
-                if clears || removes {
-                    // What comes next may name a statement, and waits for this one's answer.
-                    answer::message(self.loan.wire.out(), b'H', |_| {});
-                }
+            Message::Describe(Kind::Statement, name) => {
+                self.here.describe(&mut self.ends, name, &bytes, muted);
             }
-            Message::Close(Kind::Statement, name) => self.close(name, &bytes, muted),
-            Message::Close(Kind::Portal, _) => self.pass(&bytes, What::Close(None), muted),
+            Message::Describe(Kind::Portal, _) => {
+                self.ends.pass(&bytes, What::DescribePortal, muted);
+            }
+            Message::Execute(portal, _) => self.execute(portal, &bytes, muted),
+            Message::Close(Kind::Statement, name) => {
+                self.here.close(&mut self.ends, name, &bytes, muted);
+            }
+            Message::Close(Kind::Portal, _) => self.ends.pass(&bytes, What::Close(None), muted),
             // The server says what is wrong with it.
-            _ => self.pass(&bytes, What::Fails(None), false),
+            _ => self.ends.pass(&bytes, What::Fails(None), false),
         }
-        self.tell_early(early, before);
+        self.deferred.answer(&mut self.ends, early, before);
+    }
+
+    fn execute(&mut self, portal: &[u8], bytes: &[u8], muted: bool) {
+        let set = self.left.settings.bound(portal);
+        let clears = set.as_ref().is_some_and(|set| set.clears());
+        self.here.ask_for_types(&mut self.ends);
+        self.ends.pass(bytes, What::Execute(set), muted);
+        if self.deferred.undoes(portal) {
+            self.ends.queue.note_undoing();
+        }
+        let bound = self.portals.bound(portal);
+        for commits in bound.commits {
+            self.ends.queue.unconfirmed.sent(commits);
+        }
+        let renames = bound.renames;
+        let removes = renames.as_ref().is_some_and(|renames| renames.removes);
+        if let Some(renames) = renames {
+            self.ends.queue.note_renames(renames);
+        }
+        if clears || removes {
+            // The next message may name a statement, and waits for this one's answer.
+            self.ends.flush();
+        }
     }
 
     fn bind(&mut self, bind: &Bind<'_>, bytes: &[u8], muted: bool) {
-        if let Some(fault) = self.misfit(bind) {
-            return self.fail(fault);
+        let ends = &mut self.ends;
+        if let Some(fault) = self.here.misfit(ends, bind) {
+            return ends.fail(fault);
         }
-        let (cached, name) = match self.prepared_here(bind.statement) {
+        let (cached, name) = match self.here.prepared_here(ends, bind.statement) {
             Here::As(cached, name) => (cached, name),
             Here::Nowhere => {
                 self.portals.forget(bind.portal);
-                return self.pass(bytes, What::Bind(None), muted);
+                return ends.pass(bytes, What::Bind(None), muted);
             }
-            Here::Changed => return self.fail(other_rows()),
+            Here::Changed => return ends.fail(other_rows()),
         };
-        if self.asks_for_spooled(&cached) {
-            return self.fail(local::in_the_spool());
+        if asks_for_spooled(ends.session, &cached) {
+            return ends.fail(local::in_the_spool());
         }
         if bind.statement.is_empty() {
-            // What it executes may change what the text means.
-            match cached.may_infer() {
-                true => self.ask_for_types(),
-                false => self.unfixed = None,
-            }
+            self.here.note_unnamed_bound(ends, &cached);
         }
-        self.note_bound(bind.portal, &cached);
+        self.deferred.note_bound(bind.portal, &cached);
         let named = named(&cached, &cached.text);
-        let fits = self.wanted(bind).is_none();
-        let mut instead = self.answerable(&cached, &cached.text).filter(|_| fits);
+        let fits = ends.wanted(bind).is_none();
+        let mut instead = self.left.answerable(ends, &cached, &cached.text);
+        instead = instead.filter(|_| fits);
         self.note(&cached, named, Some(bind.portal));
-        let commits = self.commits_of(&cached);
-        let mut name = name.into_bytes();
-        let mut renames = None;
+        let commits = self.left.commits(&self.ends, &cached);
+        let (mut name, mut renames) = (name.into_bytes(), None);
+        let ends = &mut self.ends;
         if fits
             && instead.is_none()
-            && let Some(renamed) = self.renamed(&cached, &cached.text)
+            && let Some(renamed) = self.here.renamed(ends, &cached, &cached.text)
         {
             instead = Some(renamed.sql);
             renames = Some(Box::new(renamed.renames));
         }
         self.portals.bind(bind.portal, Bound { commits, renames });
         if let Some(sql) = instead {
-            self.pass_statement(sql.as_bytes(), &cached.types);
+            ends.pass_statement(sql.as_bytes(), &cached.types);
             name = PASSING.as_bytes().to_vec();
         }
         let names = HEADER + bind.portal.len() + bind.statement.len() + 2;
         let rest = bytes.get(names..).unwrap_or_default();
-        rewrite::bind(self.loan.wire.out(), bind.portal, &name, rest);
+        rewrite::bind(ends.out(), bind.portal, &name, rest);
         let is_renamed = !bind.statement.is_empty() || name == PASSING.as_bytes();
         let named = is_renamed.then(|| bind.statement.into());
-        self.queue.push(What::Bind(named), muted);
+        ends.queue.push(What::Bind(named), muted);
     }
+
+    /// Deals with a simple query. Returns false if it has to wait for the answers before it.
+    fn query(&mut self, total: usize) -> bool {
+        let body = self.ends.session.connection.body(0, total);
+        let Some((0, text)) = body.split_last() else {
+            self.ends.raw(total);
+            self.ends.queue.push(What::Fails(None), false);
+            return true;
+        };
+        let cached = self.ends.session.simple_query(text).cached;
+        if is_windrow_setting(&cached) {
+            if !self.ends.queue.is_empty() {
+                return false;
+            }
+            if self.ends.status != b'E' {
+                self.ends.session.connection.take(total);
+                self.answer_query(&cached);
+                return true;
+            }
+        }
+        if asks_for_spooled(self.ends.session, &cached) {
+            self.ends.session.connection.take(total);
+            let fault = local::in_the_spool();
+            self.here.fail_query(&mut self.ends, fault);
+            return true;
+        }
+        let body = self.ends.session.connection.body(0, total);
+        let text = body.split_last().map_or(body, |(_, text)| text);
+        let named = named(&cached, text);
+        let instead = self.left.answerable(&self.ends, &cached, text);
+        if cached.names_statements() {
+            if self.ends.queue.is_unsettled() {
+                return false;
+            }
+            let text = text.to_vec();
+            match self.here.prepare_named(&mut self.ends, &text) {
+                Preparation::Done => {}
+                Preparation::UnderWay => return false,
+                Preparation::Failed(error) => {
+                    self.here.fail_named(&mut self.ends, total, &error);
+                    return true;
+                }
+            }
+        }
+        let (early, before) = (self.early(b'Q', total), self.ends.queue.len());
+        self.note(&cached, named, None);
+        for commits in self.left.commits(&self.ends, &cached) {
+            self.ends.queue.unconfirmed.sent(commits);
+        }
+        self.ends.is_open = false;
+        self.here.note_query(&mut self.ends);
+        let (mut instead, mut renames, mut notices) = (instead, None, Bytes::new());
+        if instead.is_none() && cached.names_statements() {
+            let body = self.ends.session.connection.body(0, total);
+            let text = body.split_last().map_or(body, |(_, text)| text).to_vec();
+            if let Some(renamed) = self.here.renamed(&mut self.ends, &cached, &text) {
+                instead = Some(renamed.sql);
+                renames = Some(Box::new(renamed.renames));
+                notices = renamed.notices.freeze();
+            }
+        }
+        let undoes = cached.undoes();
+        match instead {
+            Some(sql) => {
+                self.ends.session.connection.take(total);
+                rewrite::query(self.ends.out(), sql.as_bytes());
+            }
+            None => self.ends.raw(total),
+        }
+        if !notices.is_empty() {
+            self.ends
+                .queue
+                .push(What::LocalAnswer(notices, None), false);
+        }
+        self.ends
+            .queue
+            .push(What::Query(cached, None), early.is_some());
+        if let Some(renames) = renames {
+            self.ends.queue.note_renames(renames);
+        }
+        if undoes {
+            self.ends.queue.note_undoing();
+        }
+        self.deferred.answer(&mut self.ends, early, before);
+        true
+    }
+
+    /// Answers a statement about Windrow's own settings. Nothing is under way.
+    fn answer_query(&mut self, cached: &Arc<CachedStatement>) {
+        let checked = local::check(cached, &self.ends.session.own, self.ends.session.allowed());
+        match checked.and_then(|()| self.ends.session.reply(cached)) {
+            Ok(reply) => {
+                let out = &mut self.ends.session.connection.out;
+                reply.say(out, &Formats::Text, true);
+                answer::ready(out, self.ends.status);
+            }
+            Err(fault) => self.here.fail_query(&mut self.ends, fault),
+        }
+    }
+
+    /// Counts a statement, and notes what it may leave behind. `named`: the sequences that it takes
+    /// values from by their names. `portal`: the one that it is bound to.
+    fn note(
+        &mut self,
+        cached: &Arc<CachedStatement>,
+        named: Option<Sequences>,
+        portal: Option<&[u8]>,
+    ) {
+        let reason = match &cached.reading {
+            Reading::Apart(apart) => apart.reason,
+            Reading::Join(_) if self.left.is_pinned() => "the session keeps a server connection",
+            Reading::Join(_) if self.ends.status != b'I' => "in a transaction",
+            Reading::Join(_) => self.reason,
+        };
+        self.ends.count(reason);
+        if cached.parsed().is_some() || cached.names().is_none_or(|names| names.writes_rows()) {
+            self.ends.session.shared.metrics.relayed_writes.inc();
+        }
+        self.here.note_text(cached);
+        if let Some(named) = named {
+            self.left.sequences.note_named(named);
+        }
+        self.left.note(&mut self.ends, cached, portal);
+        if self.ends.session.own.defer && self.left.is_unjudged(cached) {
+            self.deferred.note_doubtful(cached);
+        }
+    }
+}
+
+/// Returns true if a statement asks what the session took from sequences, and that is not known
+/// before the spool is applied.
+fn asks_for_spooled(session: &mut Session, cached: &CachedStatement) -> bool {
+    asks(cached) && session.values.asks_for_lost()
 }

@@ -1,32 +1,36 @@
 //! Everything that is not joined: message by message over a server connection, in both directions
 //! at once.
 //!
-//! Nothing is understood that need not be: a row, a piece of COPY data, an error pass on as they
-//! come, never held as a whole. What is understood: which answers belong to which message, so that
-//! statements can be prepared on whatever server connection a session gets (`names`), and what a
-//! statement leaves behind, so that the connection can be given back.
+//! A row, a piece of COPY data, an error pass on as they come, never held as a whole. Understood is
+//! only which answers belong to which message, so that statements can be prepared on any server
+//! connection, and what a statement leaves behind, so that the connection can be given back.
+//!
+//! | module | state |
+//! | --- | --- |
+//! | here, `forward`, `answers` | [`Relay`]: the loop, and the messages of both directions |
+//! | `ends`, `expect`, `unconfirmed` | the session, its server connection, the answers that are expected |
+//! | `statements`, `renamed`, `failures` | the session's prepared statements on the connection |
+//! | `leftovers`, `judge`, `sequences` | what the session may have left there, and how it is given back |
+//! | `followed_settings` | SETs that are in force |
+//! | `defer` | answers that are given before the server has given them |
 
 mod answers;
 mod defer;
-mod deferred;
+mod ends;
 mod expect;
+mod failures;
+mod followed_settings;
 mod forward;
-mod give_back;
 mod judge;
-mod listen;
+mod leftovers;
 mod portals;
-mod preparation;
-mod preparing;
-mod query;
-mod reach;
 mod renamed;
 mod renames;
 mod rewrite;
 mod sequences;
-mod server_state;
-mod state;
 mod statements;
 mod stay;
+mod taking;
 mod unconfirmed;
 mod used_sequences;
 
@@ -34,19 +38,52 @@ use std::future::poll_fn;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use tokio_util::sync::CancellationToken;
-use windrow_core::{Fault, FaultClass};
+use windrow_core::FaultClass;
 
 use super::client_connection::HIGH;
 use super::state::{End, Session, shutdown};
-use crate::codec::{answer, failure};
-use crate::pool::Loan;
-use crate::session_info::{Interrupt, State};
-use state::{Relay, TO_SERVER, closed, unconfirmed};
+use crate::pool::{GivenBack, Loan};
+use defer::Deferred;
+use ends::{Ends, TO_SERVER, closed, lost, unconfirmed};
+use leftovers::Leftovers;
+use portals::Portals;
+use statements::StatementsHere;
+pub(crate) use taking::refuse;
 
-/// Relays what is in the session's inbox and what follows, until nothing of the session is left on
-/// the server connection. `answered`: so many messages were answered already. `reason`: why the
-/// first one comes here.
+/// A session on a server connection.
+struct Relay<'s> {
+    ends: Ends<'s>,
+    /// The session's prepared statements on the connection.
+    here: StatementsHere,
+    /// The traces that the session may have left on it.
+    left: Leftovers,
+    /// Answers that are given early.
+    deferred: Deferred,
+    /// The statements that are bound to its portals.
+    portals: Portals,
+    /// Messages of the client whose answers it has already got.
+    answered: usize,
+    /// Bytes of a message that was begun, from the client to the server.
+    to_server: usize,
+    /// Bytes of a message that was begun, from the server to the client.
+    to_client: usize,
+    /// True while the bytes from the server are not passed on.
+    muted: bool,
+    /// The body of ParameterDescription, until RowDescription is there.
+    parameters: Box<[u8]>,
+    /// The reason for which statements come here that could be joined.
+    reason: &'static str,
+    /// True once the server has closed the connection.
+    has_ended: bool,
+    /// True once a message of the session was passed on.
+    has_begun: bool,
+    /// True if replicas follow what lanes write.
+    is_followed: bool,
+}
+
+/// Relays the messages in the session's inbox and those that follow, until nothing of the session
+/// is left on the server connection. `answered`: the number of messages that were answered already.
+/// `reason`: why the first one comes here.
 ///
 /// # Errors
 /// Why the session ends.
@@ -55,7 +92,7 @@ pub(crate) async fn run(
     answered: usize,
     reason: &'static str,
 ) -> Result<(), End> {
-    let loan = match take(session).await? {
+    let loan = match taking::take(session).await? {
         Ok(loan) => loan,
         Err(fault) => return refuse(session, &fault).await,
     };
@@ -75,145 +112,148 @@ pub(crate) async fn run(
     }
 }
 
-/// Gets a server connection. The client may leave meanwhile.
-async fn take(session: &mut Session) -> Result<Result<Box<Loan>, Fault>, End> {
-    if std::mem::take(&mut session.cancel_requested) {
-        return Ok(Err(Fault::called_back()));
+impl<'s> Relay<'s> {
+    /// Returns the relay of a session that has just got a connection.
+    fn new(
+        session: &'s mut Session,
+        loan: Box<Loan>,
+        answered: usize,
+        reason: &'static str,
+    ) -> Self {
+        Self {
+            here: StatementsHere::new(session),
+            is_followed: session.is_followed(),
+            ends: Ends::new(session, loan),
+            left: Leftovers::default(),
+            deferred: Deferred::default(),
+            portals: Portals::default(),
+            answered,
+            to_server: 0,
+            to_client: 0,
+            muted: false,
+            parameters: Box::default(),
+            reason,
+            has_ended: false,
+            has_begun: false,
+        }
     }
-    session.info.set_state(State::Waiting);
-    session.pass_gate().await?;
-    let shared = Arc::clone(&session.shared);
-    let who = session.who.clone();
-    let taking = async { shared.databases.pool.take(&who).await };
-    let mut taking = std::pin::pin!(taking);
-    let stop = session.stop.clone();
-    let mut stopped = std::pin::pin!(stop.cancelled());
-    let cancelled = CancellationToken::new();
-    let interrupt = Interrupt::Waiting(cancelled.clone());
-    session.info.set_interrupt(interrupt).await;
-    let mut cancelled = std::pin::pin!(cancelled.cancelled());
-    let taken = poll_fn(|cx| {
-        // What was answered before goes out meanwhile.
-        if let Poll::Ready(Err(error)) = session.connection.poll_flush(cx) {
-            return Poll::Ready(Err(End::from(error)));
-        }
-        if let Poll::Ready(stalled) = session.connection.poll_stalled(&shared.budget, 0, cx) {
-            return Poll::Ready(Err(End::from(stalled)));
-        }
-        if let Poll::Ready(taken) = taking.as_mut().poll(cx) {
-            return Poll::Ready(Ok(taken));
-        }
-        if cancelled.as_mut().poll(cx).is_ready() {
-            return Poll::Ready(Ok(Err(Fault::called_back())));
-        }
-        let stopped = stopped.as_mut().poll(cx);
-        stopped.map(|()| Err(End::Fatal(shutdown())))
-    })
-    .await?;
-    match taken {
-        Ok(mut loan) => {
-            loan.wire.take_over();
-            let key = loan.wire.cancel_key();
-            session.info.set_interrupt(Interrupt::Server(key)).await;
-            session.info.set_state(State::Relaying);
-            Ok(Ok(Box::new(loan)))
-        }
-        Err(fault) => Ok(Err(fault)),
-    }
-}
 
-/// Tells the client that there is no server connection for it: an error for the query or segment,
-/// which goes no further.
-pub(crate) async fn refuse(session: &mut Session, fault: &Fault) -> Result<(), End> {
-    use crate::codec::frame::Front;
-
-    failure::fault(&mut session.connection.out, fault);
-    loop {
-        match session.connection.front(0)? {
-            Front::Whole { tag, total } => {
-                let body = session.connection.body(0, total);
-                if tag == b'Q' || (tag == b'P' && body.first() == Some(&0)) {
-                    session.statements.set(b"", None);
+    /// Gives the connection back. Returns the relay if the session has to keep it.
+    async fn give_back(mut self) -> Result<Option<Self>, End> {
+        self.ends.begin_questions().await?;
+        let info = Arc::clone(&self.ends.session.info);
+        let settings = self.ends.session.who.settings.clone();
+        let sequences = self.left.drawn_from(&self.ends);
+        let given = self
+            .ends
+            .loan
+            .give_back(&settings, self.left.leftover(), &sequences);
+        let given = given.await;
+        info.set_pinned("", "");
+        match given {
+            GivenBack::Free(drawn) => {
+                let values = &mut self.ends.session.values;
+                if !values.note_drawn(&drawn) || self.left.sequences.has_others() {
+                    values.note_unknown();
                 }
-                session.connection.take(total);
-                match tag {
-                    b'S' | b'Q' | b'F' => break,
-                    b'X' => return Err(End::Left),
-                    _ => {}
-                }
+                Ok(None)
             }
-            Front::Part { header } => {
-                if let Some((b'd', total)) = header {
-                    session.connection.discard(total);
-                }
-                if session.connection.ended {
-                    return Err(End::Left);
-                }
-                poll_fn(|cx| {
-                    let _flushing: Poll<()> = session.connection.poll_flush(cx).map(drop);
-                    session.connection.poll_read(cx)
-                })
-                .await?;
+            GivenBack::Lost if self.left.is_replaceable() => Ok(None),
+            GivenBack::Lost => Err(End::Fatal(lost())),
+            GivenBack::Kept(loan, why) => {
+                let mut relay = Self {
+                    ends: Ends { loan, ..self.ends },
+                    left: self.left.of_kept(),
+                    ..self
+                };
+                relay.ends.end_questions().await;
+                relay.left.pin(&mut relay.ends, why);
+                Ok(Some(relay))
             }
         }
     }
-    answer::ready(&mut session.connection.out, b'I');
-    Ok(())
+
+    /// Gives the connection back after the client has left, if nothing is under way on it.
+    async fn end(mut self) {
+        let is_free = self.is_at_rest();
+        let settings = self.ends.session.who.settings.clone();
+        let leftover = self.left.leftover_at_end().filter(|_| is_free);
+        let is_usable = self.ends.begin_questions().await.is_ok();
+        let loan = self.ends.loan;
+        let Some(leftover) = leftover.filter(|_| is_usable) else {
+            return loan.wire.terminate().await;
+        };
+        // What sequences gave is not asked any more.
+        if let GivenBack::Kept(loan, _) = loan.give_back(&settings, leftover, &[]).await {
+            loan.wire.terminate().await;
+        }
+    }
 }
 
 impl Relay<'_> {
-    /// Works until the server connection was given back.
+    /// Returns true if everything that was asked is answered, outside of a transaction.
+    fn is_at_rest(&mut self) -> bool {
+        self.ends.status == b'I' && self.is_quiet()
+    }
+
+    /// Returns true if everything that was asked is answered.
+    fn is_quiet(&mut self) -> bool {
+        self.to_server == 0 && self.to_client == 0 && !self.has_ended && self.ends.is_quiet()
+    }
+
+    /// Works until the server connection can be given back.
     async fn serve(&mut self) -> Result<(), End> {
-        let stop = self.session.stop.clone();
+        let stop = self.ends.session.stop.clone();
         let mut stopped = std::pin::pin!(stop.cancelled());
         loop {
             self.work()?;
-            let is_busy = !self.queue.is_empty();
-            self.session.info.set_busy(is_busy);
-            if !is_busy && self.loan.wire.out().is_empty() {
+            let is_busy = !self.ends.queue.is_empty();
+            self.ends.session.info.set_busy(is_busy);
+            if !is_busy && self.ends.out().is_empty() {
                 // Until it is answered, a text is kept: it has to be known what it did.
-                self.session.connection.settle();
+                self.ends.session.connection.settle();
             }
             if self.has_to_reach() {
                 Box::pin(self.reach()).await?;
                 continue;
             }
-            if self.judges_first() {
-                Box::pin(self.judge()).await?;
+            if self.is_quiet() && self.left.has_to_judge_first(&self.ends) {
+                Box::pin(self.left.judge(&mut self.ends)).await?;
                 continue;
             }
-            if self.asks_for_channels() {
+            if self.is_at_rest() && self.left.asks_for_channels(&mut self.ends) {
                 continue;
             }
-            if self.wants_lane() {
-                Box::pin(self.find_lane()).await;
+            if self.deferred.wants_lane(&self.ends.session.own) {
+                Box::pin(self.deferred.find_lane(self.ends.session)).await;
                 continue;
             }
-            if self.waits_for_look() {
-                Box::pin(self.look()).await?;
+            if self.is_quiet() && self.left.needs_look(&self.ends) {
+                Box::pin(self.left.watch(&mut self.ends)).await?;
                 continue;
             }
-            if self.may_give_back() {
-                if self.has_to_be_judged() {
-                    Box::pin(self.judge()).await?;
+            if self.is_at_rest() && self.left.may_give_back(&mut self.ends) {
+                if self.left.has_to_be_judged(&self.ends) {
+                    Box::pin(self.left.judge(&mut self.ends)).await?;
                     continue;
                 }
-                if !self.may_stay() || !Box::pin(self.stay()).await? {
+                let may_stay = self.left.may_stay() && !self.ends.session.connection.ended;
+                if !may_stay || !Box::pin(stay::stay(&mut self.ends)).await? {
                     return Ok(());
                 }
                 continue;
             }
-            if let Some((_, total)) = self.uncharged() {
-                let shared = Arc::clone(&self.session.shared);
+            if let Some(total) = self.ends.uncharged() {
+                let shared = Arc::clone(&self.ends.session.shared);
                 let memory = (&shared.long_messages, &shared.budget);
-                let charged = self.session.connection.charge(memory, total);
+                let charged = self.ends.session.connection.charge(memory, total);
                 charged.await.map_err(End::Fatal)?;
             }
             poll_fn(|cx| {
                 let moved = self.poll_move(cx)?;
                 self.release_buffers();
-                let budget = &self.session.shared.budget;
-                let connection = &mut self.session.connection;
+                let budget = &self.ends.session.shared.budget;
+                let connection = &mut self.ends.session.connection;
                 if let Poll::Ready(stalled) = connection.poll_stalled(budget, 0, cx) {
                     return Poll::Ready(Err(End::from(stalled)));
                 }
@@ -223,7 +263,7 @@ impl Relay<'_> {
                 if self.is_over() {
                     return Poll::Ready(Err(End::Left));
                 }
-                if !self.queue.is_owed() {
+                if !self.ends.queue.is_owed() {
                     return stopped
                         .as_mut()
                         .poll(cx)
@@ -235,21 +275,22 @@ impl Relay<'_> {
         }
     }
 
-    /// Passes on what is there, in both directions.
+    /// Passes on the messages that are there, in both directions.
     fn work(&mut self) -> Result<(), End> {
         loop {
             self.forward()?;
-            let outstanding = self.queue.len();
+            let outstanding = self.ends.queue.len();
             self.deliver();
             // What waited for an answer can go on.
-            if self.queue.len() == outstanding || self.session.connection.inbox.is_empty() {
+            if self.ends.queue.len() == outstanding || self.ends.session.connection.inbox.is_empty()
+            {
                 break;
             }
         }
         // What is left of a message that broke off is never completed.
-        if self.ended && self.session.connection.out.len() < HIGH {
+        if self.has_ended && self.ends.session.connection.out.len() < HIGH {
             let breaks_off = self.to_client > 0 && !self.muted;
-            if breaks_off || self.queue.has_passed_fatal() {
+            if breaks_off || self.ends.queue.has_passed_fatal() {
                 return Err(End::EndedByServer);
             }
             return Err(End::Fatal(closed()));
@@ -263,7 +304,11 @@ impl Relay<'_> {
         match end {
             End::Fatal(fault)
                 if fault.class == FaultClass::Unavailable
-                    && self.queue.unconfirmed.may_be_committed(self.status) =>
+                    && self
+                        .ends
+                        .queue
+                        .unconfirmed
+                        .may_be_committed(self.ends.status) =>
             {
                 End::Fatal(unconfirmed())
             }
@@ -271,31 +316,31 @@ impl Relay<'_> {
         }
     }
 
-    /// Moves bytes between the sockets and the buffers. True if something came.
+    /// Moves bytes between the sockets and the buffers. Returns true if something came.
     fn poll_move(&mut self, cx: &mut Context<'_>) -> Result<bool, End> {
-        let connection = &mut self.session.connection;
+        let connection = &mut self.ends.session.connection;
         let was_high = connection.out.len() >= HIGH;
-        let waited = self.loan.wire.out().len() >= TO_SERVER;
+        let waited = self.ends.loan.wire.out().len() >= TO_SERVER;
         if let Poll::Ready(flushed) = connection.poll_flush(cx) {
             flushed?;
         }
-        if let Poll::Ready(Err(error)) = self.loan.wire.poll_send(cx) {
+        if let Poll::Ready(Err(error)) = self.ends.loan.wire.poll_send(cx) {
             // The server's last words may still be there to be read.
             tracing::debug!(%error, "a server connection takes nothing any more");
-            self.loan.wire.out().clear();
+            self.ends.loan.wire.out().clear();
         }
-        connection.count_answers(&self.session.shared.budget, 0);
+        connection.count_answers(&self.ends.session.shared.budget, 0);
         let mut came = (was_high && connection.out.len() < HIGH)
-            || (waited && self.loan.wire.out().len() < TO_SERVER);
+            || (waited && self.ends.loan.wire.out().len() < TO_SERVER);
         if connection.out.len() < HIGH
-            && !self.ended
-            && let Poll::Ready(received) = self.loan.wire.poll_receive(cx)
+            && !self.has_ended
+            && let Poll::Ready(received) = self.ends.loan.wire.poll_receive(cx)
         {
-            self.ended = !received.is_ok_and(|bytes| bytes > 0);
+            self.has_ended = !received.is_ok_and(|bytes| bytes > 0);
             came = true;
         }
         if self.may_read()
-            && let Poll::Ready(read) = self.session.connection.poll_read(cx)
+            && let Poll::Ready(read) = self.ends.session.connection.poll_read(cx)
         {
             read?;
             came = true;
@@ -303,26 +348,51 @@ impl Relay<'_> {
         Ok(came)
     }
 
-    /// Gives back what a silent client does not need.
+    /// Gives back the buffers that a silent client does not need.
     fn release_buffers(&mut self) {
-        if self.queue.is_empty() && self.session.connection.out.is_empty() {
-            self.session.connection.rest();
+        if self.ends.queue.is_empty() && self.ends.session.connection.out.is_empty() {
+            self.ends.session.connection.rest();
         }
     }
 
-    /// True where the client is read on.
+    /// Returns true if the client is read on.
     fn may_read(&mut self) -> bool {
-        !self.session.connection.ended
-            && !self.is_busy()
-            && (self.session.connection.inbox.len() < TO_SERVER || self.needs_more())
+        !self.ends.session.connection.ended
+            && !self.ends.is_busy()
+            && (self.ends.session.connection.inbox.len() < TO_SERVER || self.ends.needs_more())
     }
 
-    /// True where the client has left, and nothing that it asked for is under way.
+    /// Returns true if the client has left, and nothing that it asked for is under way.
     fn is_over(&mut self) -> bool {
         // COPY data or a Sync that will never come is not waited for.
-        self.session.connection.ended
-            && !self.is_busy()
-            && !self.queue.is_owed()
-            && self.awaited.is_none()
+        self.ends.session.connection.ended
+            && !self.ends.is_busy()
+            && !self.ends.queue.is_owed()
+            && !self.here.is_waiting()
+    }
+
+    /// Returns true if the next message waits until the database has what the session has in the
+    /// spool.
+    fn has_to_reach(&self) -> bool {
+        let front = self.ends.front();
+        self.to_server == 0
+            && !self.ends.queue.skipping
+            && front.is_some_and(|(tag, _)| matches!(tag, b'Q' | b'P' | b'B' | b'F'))
+            && self.ends.session.waits_for_spool()
+    }
+
+    /// Waits for that. A statement that its client cancels, or that has waited too long, is
+    /// refused.
+    async fn reach(&mut self) -> Result<(), End> {
+        let reached = self.ends.session.reach().await?;
+        self.ends.let_cancel().await;
+        match (reached, self.ends.front()) {
+            (Ok(()), _) => Ok(()),
+            (Err(fault), Some((tag, total))) => {
+                self.here.refuse(&mut self.ends, tag, total, fault);
+                Ok(())
+            }
+            (Err(_), None) => Err(End::Fatal(lost())),
+        }
     }
 }

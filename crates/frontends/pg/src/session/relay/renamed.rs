@@ -6,38 +6,54 @@
 //! take a statement away from other sessions: in its place stands a statement without any effect,
 //! and the session forgets its own name.
 //!
-//! In a failed transaction the server prepares nothing. A text that rolls it back and executes a
-//! statement that is not on the connection prepares it by itself, for that one time.
+//! A simple query ends the extended messages before it, and an error among those would swallow it.
+//! So a statement that it executes is prepared in a cycle of its own, which the query waits for. In
+//! a failed transaction the server prepares nothing: a text that rolls it back prepares the
+//! statement by itself, for that one time.
 
 use std::ops::Range;
 
-use bytes::BytesMut;
+use bytes::{BufMut, Bytes, BytesMut};
 use windrow_sql::{Commits, NameUsage, Step};
 
+use super::ends::Ends;
 use super::expect::What;
 use super::renames::{Completion, Edit, Renames};
-use super::rewrite;
-use super::state::Relay;
-use crate::codec::failure;
+use super::statements::{Preparing, StatementsHere};
+use crate::codec::{answer, failure};
 use crate::pool::PASSING;
-use crate::statements::{CachedStatement, PreparedStatement};
+use crate::statements::{CachedStatement, FixedTypes, PreparedStatement};
 
-/// The statement in place of DEALLOCATE: it leaves nothing behind, is executed wherever DEALLOCATE
-/// is, and refused in a failed transaction.
+/// The statement in place of DEALLOCATE. It leaves nothing behind, is executed wherever DEALLOCATE
+/// is, and is refused in a failed transaction.
 const NO_EFFECT: &str = "UNLISTEN \"windrow\"";
+
+/// The progress of the preparation that a simple query needs.
+pub(super) enum Preparation {
+    /// The query can be sent.
+    Done,
+    UnderWay,
+    /// The server's error: the body of its ErrorResponse.
+    Failed(Bytes),
+}
 
 /// A text as the server gets it.
 pub(super) struct Renamed {
     pub(super) sql: String,
     pub(super) renames: Renames,
-    /// The notices of names that the server would have cut, had it seen them.
+    /// The notices about names that the server would have cut.
     pub(super) notices: BytesMut,
 }
 
-impl Relay<'_> {
-    /// The text of a statement with the names that its statements have on this connection, which
-    /// are prepared there if need be. `None`: the text names none of the session's statements.
-    pub(super) fn renamed(&mut self, cached: &CachedStatement, text: &[u8]) -> Option<Renamed> {
+impl StatementsHere {
+    /// Returns the text of a statement with the names that its statements have on this connection.
+    /// They are prepared there if need be. `None`: the text names none of the session's statements.
+    pub(super) fn renamed(
+        &mut self,
+        ends: &mut Ends<'_>,
+        cached: &CachedStatement,
+        text: &[u8],
+    ) -> Option<Renamed> {
         if !cached.names_statements() {
             return None;
         }
@@ -55,10 +71,10 @@ impl Relay<'_> {
                 break;
             }
             let goes_on = steps.iter().take(nth).any(|step| {
-                self.status == b'E' && matches!(step.commits, Commits::Undoes | Commits::UndoesPart)
+                ends.status == b'E' && matches!(step.commits, Commits::Undoes | Commits::UndoesPart)
             });
             let nth = nth + inserted;
-            let instead = self.instead(step, (nth, goes_on), &mut renamed.renames);
+            let instead = self.instead(ends, step, (nth, goes_on), &mut renamed.renames);
             if instead.is_empty() {
                 continue;
             }
@@ -86,6 +102,7 @@ impl Relay<'_> {
     /// place of the statement in the text. `goes_on`: a failed transaction is rolled back before.
     fn instead(
         &mut self,
+        ends: &mut Ends<'_>,
         step: &Step,
         (nth, goes_on): (usize, bool),
         renames: &mut Renames,
@@ -93,7 +110,7 @@ impl Relay<'_> {
         let Some(named) = &step.names else {
             return Vec::new();
         };
-        let statement = self.session.statements.get(named.name.as_bytes());
+        let statement = ends.session.statements.get(named.name.as_bytes());
         let Some(statement) = statement.filter(|_| !renames.is_gone(&named.name)) else {
             return Vec::new();
         };
@@ -108,15 +125,16 @@ impl Relay<'_> {
             return Vec::new();
         }
         // A Parse that fails before a simple query would swallow the query.
-        let is_here = self.name_of(statement, named.name.as_bytes()).is_some();
-        if !is_here && !self.open && self.status == b'E' {
+        let is_here = self
+            .name_of(ends, statement, named.name.as_bytes())
+            .is_some();
+        if !is_here && !ends.is_open && ends.status == b'E' {
             let prepares = named.usage == NameUsage::Executes && goes_on;
-            let text = prepares.then(|| self.preparation(statement)).flatten();
+            let text = prepares.then(|| preparation(ends, statement)).flatten();
             let Some(text) = text else {
                 return Vec::new();
             };
-            rewrite::statement(self.loan.wire.out(), b'C', PASSING.as_bytes());
-            self.queue.push(What::Close(None), true);
+            ends.close_statement(PASSING.as_bytes());
             renames.others.push_back((nth, Completion::Inserted));
             renames.others.push_back((nth + 2, Completion::Inserted));
             renames.names.push((PASSING.to_owned(), named.name.clone()));
@@ -127,7 +145,7 @@ impl Relay<'_> {
                 (end..end, format!("; DEALLOCATE \"{PASSING}\"")),
             ];
         }
-        let Some(here) = self.named_here(named.name.as_bytes()) else {
+        let Some(here) = self.named_here(ends, named.name.as_bytes()) else {
             return Vec::new();
         };
         let instead = format!("\"{here}\"");
@@ -135,29 +153,98 @@ impl Relay<'_> {
         vec![(named.place.clone(), instead)]
     }
 
-    /// Returns SQL that prepares a statement under the name that is used once. `None`: SQL has no
-    /// form for it.
-    fn preparation(&self, statement: &PreparedStatement) -> Option<String> {
-        let session = &self.session;
-        let exact = statement.exact(&session.shared.cache, session.utf8);
-        let text = std::str::from_utf8(&exact.text).ok()?.trim_start();
-        let word = text.split(|c: char| !c.is_ascii_alphabetic()).next()?;
-        if !PREPARED.iter().any(|verb| word.eq_ignore_ascii_case(verb)) {
-            return None;
+    /// Prepares the session's statements that a simple query names and that are not here.
+    pub(super) fn prepare_named(&mut self, ends: &mut Ends<'_>, text: &[u8]) -> Preparation {
+        if self.preparing.is_some() && !ends.queue.is_empty() {
+            return Preparation::UnderWay;
         }
-        let types: Option<Vec<&str>> = exact.types.iter().map(|oid| type_name(*oid)).collect();
-        let types = match types?.join(", ") {
-            none if none.is_empty() => none,
-            types => format!(" ({types})"),
-        };
-        Some(format!("PREPARE \"{PASSING}\"{types} AS {text}\n;"))
+        if let Some(preparing) = self.preparing.take() {
+            return preparing
+                .error
+                .map_or(Preparation::Done, Preparation::Failed);
+        }
+        let missing = self.missing(ends, text);
+        if missing.is_empty() || ends.is_open || ends.status == b'E' {
+            return Preparation::Done;
+        }
+        if !ends.queue.is_empty() {
+            return Preparation::UnderWay;
+        }
+        for name in &missing {
+            if let Some(statement) = ends.session.statements.get(name).cloned() {
+                let fixed = match statement.fixed.get() {
+                    Some(_) => FixedTypes::default(),
+                    None => statement.fixed.clone(),
+                };
+                self.prepare_again(ends, &statement, name, true, fixed);
+            }
+        }
+        answer::message(ends.out(), b'S', |_| {});
+        ends.queue.push(What::Sync, true);
+        self.preparing = Some(Preparing::default());
+        Preparation::UnderWay
     }
+
+    /// Returns the names in a text of the session's statements that are executed and are not here.
+    fn missing(&self, ends: &Ends<'_>, text: &[u8]) -> Vec<Vec<u8>> {
+        let text = std::str::from_utf8(text).ok();
+        let steps = text.and_then(windrow_sql::steps).unwrap_or_default();
+        let names = steps.into_iter().filter_map(|step| step.names);
+        let names = names
+            .filter(|named| matches!(named.usage, NameUsage::Executes | NameUsage::Prepares))
+            .map(|named| named.name.as_bytes().to_vec());
+        let is_missing = |name: &Vec<u8>| {
+            let statement = ends.session.statements.get(name);
+            statement.is_some_and(|statement| {
+                let is_plain = !statement.cached.names_statements();
+                is_plain && self.name_of(ends, statement, name).is_none()
+            })
+        };
+        names.filter(is_missing).collect()
+    }
+
+    /// Keeps an error of such a preparation: it is the answer to the query. Returns false if the
+    /// error answers something else.
+    pub(super) fn keep_of_preparing(&mut self, body: &[u8]) -> bool {
+        let Some(preparing) = &mut self.preparing else {
+            return false;
+        };
+        preparing.error = Some(Bytes::copy_from_slice(body));
+        true
+    }
+
+    /// Answers the simple query at the front of the inbox with the error of its preparation.
+    pub(super) fn fail_named(&mut self, ends: &mut Ends<'_>, total: usize, error: &[u8]) {
+        ends.session.connection.take(total);
+        self.note_query(ends);
+        let out = &mut ends.session.connection.out;
+        answer::message(out, b'E', |out| out.put_slice(error));
+        answer::ready(out, ends.status);
+    }
+}
+
+/// Returns SQL that prepares a statement under the name that is used once. `None`: SQL has no
+/// form for it.
+fn preparation(ends: &Ends<'_>, statement: &PreparedStatement) -> Option<String> {
+    let session = &*ends.session;
+    let exact = statement.exact(&session.shared.cache, session.utf8);
+    let text = std::str::from_utf8(&exact.text).ok()?.trim_start();
+    let word = text.split(|c: char| !c.is_ascii_alphabetic()).next()?;
+    if !PREPARED.iter().any(|verb| word.eq_ignore_ascii_case(verb)) {
+        return None;
+    }
+    let types: Option<Vec<&str>> = exact.types.iter().map(|oid| type_name(*oid)).collect();
+    let types = match types?.join(", ") {
+        none if none.is_empty() => none,
+        types => format!(" ({types})"),
+    };
+    Some(format!("PREPARE \"{PASSING}\"{types} AS {text}\n;"))
 }
 
 /// The first words of statements that SQL prepares.
 const PREPARED: [&str; 6] = ["select", "insert", "update", "delete", "values", "with"];
 
-/// The name of a built-in type that drivers name by its number.
+/// Returns the name of a built-in type that drivers name by its number.
 fn type_name(oid: u32) -> Option<&'static str> {
     const NAMES: [(u32, &str); 18] = [
         (16, "bool"),

@@ -48,7 +48,7 @@ impl Renames {
         other.map(|(_, completion)| completion)
     }
 
-    /// True if the text has removed this statement of the session before.
+    /// Returns true if the text has removed this statement of the session before.
     pub(super) fn is_gone(&self, name: &str) -> bool {
         let mut others = self.others.iter();
         others.any(|(_, other)| matches!(other, Completion::Deallocates(gone) if **gone == *name))

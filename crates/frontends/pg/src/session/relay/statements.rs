@@ -1,55 +1,88 @@
-//! The session's statements at the server: prepared there under names that all sessions share, as
-//! they are needed.
+//! The session's prepared statements on the server connection, under names that all sessions share.
+//!
+//! A statement is prepared there when it is needed. Nothing here decides if it is needed.
 
+use std::hash::BuildHasher;
 use std::sync::Arc;
 
 use bytes::{BufMut, Bytes, BytesMut};
 use windrow_core::{Fault, FaultClass};
 
+use super::ends::Ends;
 use super::expect::{PreparedAs, Undo, What};
 use super::rewrite;
-use super::state::{Awaited, Relay};
 use crate::codec::answer;
 use crate::codec::message::{Bind, Kind, Message, Parse};
-use crate::pool::{Names, PASSING, StatementKey};
+use crate::pool::Names;
 use crate::session::local;
+use crate::session::state::Session;
 use crate::statements::{
     CachedStatement, ClientName, FixedTypes, PreparedStatement, PreparedStatements, too_many,
 };
 
-impl Relay<'_> {
-    /// What is known of the statement that a message of the client brings or uses, if there is one.
-    pub(super) fn statement_of(&self, message: &Message<'_>) -> Option<Arc<CachedStatement>> {
-        let session = &*self.session;
-        match message {
-            Message::Query(text) => Some(session.simple_query(text).cached),
-            Message::Parse(parse) => Some(session.prepared(parse)),
-            Message::Bind(bind) => {
-                let statement = session.statements.get(bind.statement)?;
-                Some(Arc::clone(&statement.cached))
-            }
-            _ => None,
+/// The session's statements on its server connection.
+pub(super) struct StatementsHere {
+    /// A fingerprint of the session's settings, which its statements were read under.
+    settings: u64,
+    /// True if the unnamed statement was parsed since the last Sync.
+    pub(super) is_unnamed_new: bool,
+    /// The types of an unnamed statement whose client may use it in a later segment: asked for at
+    /// Sync.
+    pub(super) unfixed: Option<FixedTypes>,
+    /// The types of a statement that is being prepared again, which the next message waits for.
+    awaited: Option<AwaitedTypes>,
+    /// True if SQL may have prepared statements on the server connection.
+    sql_prepares: bool,
+    /// The preparation of statements that the simple query at the front of the inbox names.
+    pub(super) preparing: Option<Preparing>,
+}
+
+/// A preparation, for a simple query, that was sent.
+#[derive(Default)]
+pub(super) struct Preparing {
+    /// The body of the server's error.
+    pub(super) error: Option<Bytes>,
+}
+
+/// The types of a statement that is being prepared again.
+struct AwaitedTypes {
+    fixed: FixedTypes,
+    /// True if the statement is prepared with the types that its client named, false for the types
+    /// that were reported to the client.
+    is_own: bool,
+}
+
+impl StatementsHere {
+    /// Returns the state of a session that has just got a connection.
+    pub(super) fn new(session: &Session) -> Self {
+        Self {
+            settings: fingerprint(session),
+            is_unnamed_new: false,
+            unfixed: None,
+            awaited: None,
+            sql_prepares: false,
+            preparing: None,
         }
     }
 
-    pub(super) fn parse(&mut self, parse: &Parse<'_>, muted: bool) {
-        let session = &mut *self.session;
+    pub(super) fn parse(&mut self, ends: &mut Ends<'_>, parse: &Parse<'_>, muted: bool) {
+        let session = &mut *ends.session;
         let cached = session.prepared(parse);
         if let Some(fault) = refused_name(parse.name, &session.statements) {
             // The server looks at the name once it has understood the text.
-            self.pass_statement(&cached.text, &cached.types);
-            return self.fail(fault);
+            ends.pass_statement(&cached.text, &cached.types);
+            return ends.fail(fault);
         }
         if let Err(fault) = local::check(&cached, &session.own, session.allowed()) {
             return match parse.name {
-                [] => self.fail_unnamed(fault),
-                _ => self.fail(fault),
+                [] => self.fail_unnamed(ends, fault),
+                _ => ends.fail(fault),
             };
         }
         if self.sql_prepares && !parse.name.is_empty() {
-            self.check_name(&cached, parse.name);
+            self.check_name(ends, &cached, parse.name);
         }
-        let session = &mut *self.session;
+        let session = &mut *ends.session;
         let statement = PreparedStatement::new(cached);
         let (cached, fixed) = (Arc::clone(&statement.cached), statement.fixed.clone());
         let before = session.statements.set(parse.name, Some(statement));
@@ -57,133 +90,141 @@ impl Relay<'_> {
             name: parse.name.into(),
             before,
         });
-        self.unnamed_here |= parse.name.is_empty();
-        let key = (cached.number, self.settings);
-        let place = match parse.name {
-            [] => PreparedAs::Unnamed,
-            _ => PreparedAs::Named(key),
-        };
-        self.prepare(place, key, &cached, fixed, undo, muted);
+        self.is_unnamed_new |= parse.name.is_empty();
+        self.prepare(ends, parse.name, &cached, fixed, undo, muted);
     }
 
-    /// Sends a Parse of the unnamed statement that fails with this error: as any such Parse it
-    /// removes the statement that is there.
-    pub(super) fn fail_unnamed(&mut self, fault: Fault) {
-        let undo = Undo {
-            name: ClientName::new(),
-            before: self.session.statements.set(b"", None),
-        };
-        self.unnamed_here = true;
-        rewrite::parse(self.loan.wire.out(), b"", b"windrow fails", &[]);
-        let parse = What::Parse(PreparedAs::Unnamed, Some(undo));
-        self.queue.push(parse, false);
-        self.queue.note_fault(fault);
+    /// Removes the unnamed statement, as any simple query does.
+    pub(super) fn remove_unnamed(&mut self, ends: &mut Ends<'_>) {
+        ends.session.statements.set(b"", None);
+        ends.loan.names.unnamed = None;
+        self.unfixed = None;
+    }
+
+    /// Notes a simple query: it removes the unnamed statement.
+    pub(super) fn note_query(&mut self, ends: &mut Ends<'_>) {
+        self.is_unnamed_new = false;
+        self.remove_unnamed(ends);
+    }
+
+    /// Notes a Sync.
+    pub(super) fn note_sync(&mut self) {
+        self.awaited = None;
+        self.is_unnamed_new = false;
+    }
+
+    /// Notes that the server passes over a message of the client.
+    pub(super) fn note_skipped(&mut self) {
+        self.awaited = None;
+    }
+
+    /// Notes that the text of a statement may prepare statements by SQL.
+    pub(super) fn note_text(&mut self, cached: &CachedStatement) {
+        self.sql_prepares |= cached.prepares();
+    }
+
+    /// Notes that the session's settings have changed.
+    pub(super) fn note_settings(&mut self, session: &Session) {
+        self.settings = fingerprint(session);
+    }
+
+    /// Returns true while types are waited for.
+    pub(super) fn is_waiting(&self) -> bool {
+        self.awaited.is_some()
+    }
+
+    /// Notes a Bind of the unnamed statement: its types are asked for if its execution may change
+    /// what the text means.
+    pub(super) fn note_unnamed_bound(&mut self, ends: &mut Ends<'_>, cached: &CachedStatement) {
+        match cached.may_infer() {
+            true => self.ask_for_types(ends),
+            false => self.unfixed = None,
+        }
     }
 
     /// Lets the server say that SQL has prepared another statement under this name. The server
     /// looks at the name once it has understood the text.
-    fn check_name(&mut self, cached: &CachedStatement, name: &[u8]) {
-        self.pass_statement(&cached.text, &cached.types);
-        rewrite::parse(self.loan.wire.out(), name, b"", &[]);
+    fn check_name(&mut self, ends: &mut Ends<'_>, cached: &CachedStatement, name: &[u8]) {
+        ends.pass_statement(&cached.text, &cached.types);
+        rewrite::parse(ends.out(), name, b"", &[]);
         let passing = What::Parse(PreparedAs::Passing, None);
-        self.queue.push(passing, true);
-        rewrite::statement(self.loan.wire.out(), b'C', name);
-        self.queue.push(What::Close(None), true);
+        ends.queue.push(passing, true);
+        ends.close_statement(name);
     }
 
-    /// Prepares a text under a name that is used once.
-    pub(super) fn pass_statement(&mut self, sql: &[u8], types: &[u32]) {
-        let out = self.loan.wire.out();
-        rewrite::statement(out, b'C', PASSING.as_bytes());
-        rewrite::parse(out, PASSING.as_bytes(), sql, types);
-        self.queue.push(What::Close(None), true);
-        self.queue
-            .push(What::Parse(PreparedAs::Passing, None), true);
-    }
-
-    /// Prepares a text at the server. `fixed`: where the types are noted that it gets. `undo`: how
-    /// the session was, where its client asked for it.
+    /// Prepares a text at the server for the client's statement of a name. `fixed`: the place for
+    /// the types that the server gives it. `undo`: the statement before, if the client asked for
+    /// this one.
     fn prepare(
         &mut self,
-        place: PreparedAs,
-        key: StatementKey,
+        ends: &mut Ends<'_>,
+        name: &[u8],
         cached: &CachedStatement,
         fixed: FixedTypes,
         undo: Option<Undo>,
         muted: bool,
     ) {
-        let sql = local::substitute(cached, &self.session.own);
+        let key = (cached.number, self.settings);
+        let sql = local::substitute(cached, &ends.session.own);
         // A DEALLOCATE is prepared as it is: its name counts once it is bound.
-        let renamed = self.renamed(cached, &cached.text);
+        let renamed = self.renamed(ends, cached, &cached.text);
         let renamed = renamed.filter(|renamed| !renamed.renames.removes);
         let own = sql
             .as_deref()
             .or(renamed.as_ref().map(|renamed| &*renamed.sql));
         let sql = own.map_or(&*cached.text, str::as_bytes);
-        let out = self.loan.wire.out();
-        match place {
-            PreparedAs::Named(_) => {
-                // It may be there from before, under a table that has changed since, or because a
-                // message was passed over.
-                let name = Names::name(key);
-                rewrite::statement(out, b'C', name.as_bytes());
-                self.queue.push(What::Close(None), true);
-                rewrite::parse(out, name.as_bytes(), sql, &cached.types);
-                let oldest = self.loan.names.add(key, fixed.clone());
-                self.queue.push(What::Parse(place, undo), muted);
-                if let Some(renamed) = renamed {
-                    self.queue.note_renames(Box::new(renamed.renames));
-                }
-                self.ask(name.as_bytes(), fixed);
-                if let Some(oldest) = oldest {
-                    let name = Names::name(oldest);
-                    rewrite::statement(self.loan.wire.out(), b'C', name.as_bytes());
-                    self.queue.push(What::Close(None), true);
-                }
+        if name.is_empty() {
+            rewrite::parse(ends.out(), b"", sql, &cached.types);
+            ends.loan.names.unnamed = Some((key, fixed.clone()));
+            self.unfixed = fixed.get().is_none().then_some(fixed);
+            ends.queue
+                .push(What::Parse(PreparedAs::Unnamed, undo), muted);
+            if let Some(renamed) = renamed {
+                ends.queue.note_renames(Box::new(renamed.renames));
             }
-            PreparedAs::Unnamed | PreparedAs::Passing => {
-                rewrite::parse(out, b"", sql, &cached.types);
-                self.loan.names.unnamed = Some((key, fixed.clone()));
-                self.unfixed = fixed.get().is_none().then_some(fixed);
-                self.queue
-                    .push(What::Parse(PreparedAs::Unnamed, undo), muted);
-                if let Some(renamed) = renamed {
-                    self.queue.note_renames(Box::new(renamed.renames));
-                }
-            }
+            return;
+        }
+        // The statement may be there from before, under a table that has changed since, or because
+        // a message was passed over.
+        let name = Names::name(key);
+        ends.close_statement(name.as_bytes());
+        rewrite::parse(ends.out(), name.as_bytes(), sql, &cached.types);
+        let oldest = ends.loan.names.add(key, fixed.clone());
+        ends.queue
+            .push(What::Parse(PreparedAs::Named(key), undo), muted);
+        if let Some(renamed) = renamed {
+            ends.queue.note_renames(Box::new(renamed.renames));
+        }
+        ask(ends, name.as_bytes(), fixed);
+        if let Some(oldest) = oldest {
+            ends.close_statement(Names::name(oldest).as_bytes());
         }
     }
 
-    /// Asks which types the statement of a name was given.
-    fn ask(&mut self, name: &[u8], fixed: FixedTypes) {
-        rewrite::statement(self.loan.wire.out(), b'D', name);
-        self.queue.push(What::Types(fixed), true);
-    }
-
-    /// At Sync: what the types of the unnamed statement are, where it was not used yet, or was used
-    /// without anybody knowing them.
-    pub(super) fn ask_for_types(&mut self) {
+    /// Asks, at Sync, for the types of the unnamed statement, if it was not used yet, or was used
+    /// before its types were known.
+    pub(super) fn ask_for_types(&mut self, ends: &mut Ends<'_>) {
         let unfixed = self.unfixed.take();
-        if let Some(fixed) = unfixed.filter(|_| !self.queue.skipping && !self.queue.copying) {
-            self.ask(b"", fixed);
+        if let Some(fixed) = unfixed.filter(|_| !ends.queue.skipping && !ends.queue.copying) {
+            ask(ends, b"", fixed);
         }
     }
 
-    /// True while a statement is prepared here that was prepared elsewhere, and whose rows may be
-    /// others by now: a round trip.
-    pub(super) fn has_to_prepare(&mut self, tag: u8, total: usize) -> bool {
+    /// Returns true while a statement is prepared here that was prepared elsewhere, and whose rows
+    /// may be others by now: a round trip.
+    pub(super) fn has_to_prepare(&mut self, ends: &mut Ends<'_>, tag: u8, total: usize) -> bool {
         let was_own = match &self.awaited {
-            Some(awaited) if awaited.fixed.get().is_none() => return !self.queue.is_empty(),
+            Some(awaited) if awaited.fixed.get().is_none() => return !ends.queue.is_empty(),
             Some(awaited) => Some(awaited.is_own),
             None => None,
         };
-        let name: ClientName = match Message::read(tag, self.session.connection.body(0, total)) {
-            Message::Bind(bind) if self.misfit(&bind).is_some() => return false,
+        let name: ClientName = match ends.message(tag, total) {
+            Message::Bind(bind) if self.misfit(ends, &bind).is_some() => return false,
             Message::Bind(bind) => bind.statement.into(),
             Message::Describe(Kind::Statement, name) => name.into(),
             _ => return false,
         };
-        let Some(statement) = self.session.statements.get(&name) else {
+        let Some(statement) = ends.session.statements.get(&name) else {
             return false;
         };
         let Some(fixed) = statement.fixed.get() else {
@@ -193,7 +234,7 @@ impl Relay<'_> {
         let is_inferred = tag == b'B' && fixed.parameters != statement.cached.types;
         let is_checked = is_inferred || fixed.fields.is_some();
         let is_known =
-            statement.cached.names_statements() || self.name_of(statement, &name).is_some();
+            statement.cached.names_statements() || self.name_of(ends, statement, &name).is_some();
         if !is_checked || is_known {
             return false;
         }
@@ -204,25 +245,19 @@ impl Relay<'_> {
             Some(_) => return false,
         };
         let fixed = FixedTypes::default();
-        self.prepare_again(&statement.clone(), &name, is_own, fixed.clone());
-        answer::message(self.loan.wire.out(), b'H', |_| {});
-        self.awaited = Some(Awaited { fixed, is_own });
+        let statement = statement.clone();
+        self.prepare_again(ends, &statement, &name, is_own, fixed.clone());
+        ends.flush();
+        self.awaited = Some(AwaitedTypes { fixed, is_own });
         true
     }
 
-    /// The parameters that a statement has, where a Bind brings another number of values.
-    pub(super) fn wanted(&self, bind: &Bind<'_>) -> Option<usize> {
-        let statement = self.session.statements.get(bind.statement)?;
-        let wanted = statement.fixed.get()?.parameters.len();
-        (bind.count != wanted).then_some(wanted)
-    }
-
-    /// What the server says of such a Bind. In a failed transaction a statement that is not here
-    /// cannot be prepared again, so that the server could say it.
-    pub(super) fn misfit(&self, bind: &Bind<'_>) -> Option<Fault> {
-        let (count, wanted) = (bind.count, self.wanted(bind)?);
-        let statement = self.session.statements.get(bind.statement)?;
-        if self.status != b'E' || self.name_of(statement, bind.statement).is_some() {
+    /// Returns the server's error for a Bind with another number of values. In a failed transaction
+    /// a statement that is not here cannot be prepared again, so that the server could say it.
+    pub(super) fn misfit(&self, ends: &Ends<'_>, bind: &Bind<'_>) -> Option<Fault> {
+        let (count, wanted) = (bind.count, ends.wanted(bind)?);
+        let statement = ends.session.statements.get(bind.statement)?;
+        if ends.status != b'E' || self.name_of(ends, statement, bind.statement).is_some() {
             return None;
         }
         let name = String::from_utf8_lossy(bind.statement);
@@ -232,16 +267,21 @@ impl Relay<'_> {
         Some(Fault::new(FaultClass::Invalid, "08P01", text))
     }
 
-    /// The name that a statement has here, with the types that its client was told.
-    pub(super) fn name_of(&self, statement: &PreparedStatement, name: &[u8]) -> Option<String> {
+    /// Returns the name that a statement has here, with the types that were reported to its client.
+    pub(super) fn name_of(
+        &self,
+        ends: &Ends<'_>,
+        statement: &PreparedStatement,
+        name: &[u8],
+    ) -> Option<String> {
         if statement.cached.names_statements() {
             // The text at the server depends on the session.
             return None;
         }
-        let session = &self.session;
+        let session = &ends.session;
         let exact = statement.exact(&session.shared.cache, session.utf8);
         let keys = [statement.cached.number, exact.number].map(|number| (number, self.settings));
-        let names = &self.loan.names;
+        let names = &ends.loan.names;
         if name.is_empty() {
             let (key, fixed) = names.unnamed.as_ref()?;
             return (keys.contains(key) && fixed.fits(&statement.fixed)).then(String::new);
@@ -255,47 +295,44 @@ impl Relay<'_> {
     }
 
     /// Prepares a statement that was prepared elsewhere: with the types that its client named, or
-    /// with those that it was told. `fixed`: where the types are noted that the statement gets.
+    /// with the types that were reported to it. `fixed`: the place for the types that the server
+    /// gives it. Returns its name here.
     pub(super) fn prepare_again(
         &mut self,
+        ends: &mut Ends<'_>,
         statement: &PreparedStatement,
         name: &[u8],
         is_own: bool,
         fixed: FixedTypes,
     ) -> String {
-        let session = &self.session;
+        let session = &ends.session;
         let prepared = match is_own {
             true => Arc::clone(&statement.cached),
             false => statement.exact(&session.shared.cache, session.utf8),
         };
         let key = (prepared.number, self.settings);
-        let place = match name {
-            [] => PreparedAs::Unnamed,
-            _ => PreparedAs::Named(key),
-        };
-        self.prepare(place, key, &prepared, fixed, None, true);
-        if let (PreparedAs::Unnamed, Some(unfixed)) = (place, self.unfixed.take()) {
-            self.ask(b"", unfixed);
+        self.prepare(ends, name, &prepared, fixed, None, true);
+        if name.is_empty() {
+            if let Some(unfixed) = self.unfixed.take() {
+                ask(ends, b"", unfixed);
+            }
+            return String::new();
         }
-        match name {
-            [] => String::new(),
-            _ => Names::name(key),
-        }
+        Names::name(key)
     }
 
     /// Makes sure that the session's statement of a name is prepared here.
-    pub(super) fn prepared_here(&mut self, name: &[u8]) -> Here {
-        let Some(statement) = self.session.statements.get(name).cloned() else {
+    pub(super) fn prepared_here(&mut self, ends: &mut Ends<'_>, name: &[u8]) -> Here {
+        let Some(statement) = ends.session.statements.get(name).cloned() else {
             if name.is_empty() {
                 // What may be there belongs to another session.
-                self.loan.names.unnamed = None;
-                rewrite::statement(self.loan.wire.out(), b'C', b"");
-                self.queue.push(What::Close(None), true);
+                ends.loan.names.unnamed = None;
+                ends.close_statement(b"");
             }
             return Here::Nowhere;
         };
         let awaited = self.awaited.take();
-        match self.name_of(&statement, name) {
+        match self.name_of(ends, &statement, name) {
             Some(here) => Here::As(statement.cached, here),
             None if awaited.is_some() => Here::Changed,
             None => {
@@ -303,72 +340,80 @@ impl Relay<'_> {
                     Some(_) => FixedTypes::default(),
                     None => statement.fixed.clone(),
                 };
-                let here = self.prepare_again(&statement, name, true, fixed);
+                let here = self.prepare_again(ends, &statement, name, true, fixed);
                 Here::As(statement.cached, here)
             }
         }
     }
 
-    /// The name that the session's statement has here, whatever rows it gives by now.
-    pub(super) fn named_here(&mut self, name: &[u8]) -> Option<String> {
-        match self.prepared_here(name) {
+    /// Returns the name that the session's statement has here, whatever rows it gives by now.
+    pub(super) fn named_here(&mut self, ends: &mut Ends<'_>, name: &[u8]) -> Option<String> {
+        match self.prepared_here(ends, name) {
             Here::As(_, here) => Some(here),
             Here::Changed | Here::Nowhere => None,
         }
     }
 
-    pub(super) fn describe(&mut self, name: &[u8], bytes: &[u8], muted: bool) {
-        let statement = self.session.statements.get(name);
+    /// Describes a statement of the session.
+    pub(super) fn describe(&mut self, ends: &mut Ends<'_>, name: &[u8], bytes: &[u8], muted: bool) {
+        let statement = ends.session.statements.get(name);
         let fixed = statement.and_then(|statement| statement.fixed.get().cloned());
         if let Some(fixed) = fixed.as_ref().filter(|fixed| fixed.fields.is_none()) {
             // The server says it of any statement that it has, without a look at its tables, in a
             // failed transaction as well.
-            return self.say_parameters(&fixed.parameters, answer::NO_DATA, muted);
+            return ends.say_parameters(&fixed.parameters, answer::NO_DATA, muted);
         }
-        match self.prepared_here(name) {
-            Here::As(_, here) => rewrite::statement(self.loan.wire.out(), b'D', here.as_bytes()),
-            Here::Nowhere => self.loan.wire.out().extend_from_slice(bytes),
+        match self.prepared_here(ends, name) {
+            Here::As(_, here) => rewrite::statement(ends.out(), b'D', here.as_bytes()),
+            Here::Nowhere => ends.out().extend_from_slice(bytes),
             Here::Changed => {
                 let parameters = fixed.as_ref().map_or(&[][..], |fixed| &fixed.parameters);
-                self.say_parameters(parameters, &[], muted);
-                return self.fail(other_rows());
+                ends.say_parameters(parameters, &[], muted);
+                return ends.fail(other_rows());
             }
         }
-        self.queue.push(What::DescribeStatement, muted);
+        ends.queue.push(What::DescribeStatement, muted);
     }
 
-    /// ParameterDescription, and what stands behind it.
-    fn say_parameters(&mut self, types: &[u32], behind: &[u8], muted: bool) {
-        let mut said = BytesMut::new();
-        answer::parameters(&mut said, types);
-        said.put_slice(behind);
-        let said = What::LocalAnswer(said.freeze(), None);
-        self.queue.push(said, muted);
-    }
-
-    pub(super) fn close(&mut self, name: &[u8], bytes: &[u8], muted: bool) {
-        let before = self.session.statements.set(name, None);
+    /// Closes a statement of the session.
+    pub(super) fn close(&mut self, ends: &mut Ends<'_>, name: &[u8], bytes: &[u8], muted: bool) {
+        let before = ends.session.statements.set(name, None);
         let is_there = before.is_some();
         let undo = Undo {
             name: name.into(),
             before,
         };
         if name.is_empty() {
-            self.loan.names.unnamed = None;
+            ends.loan.names.unnamed = None;
             self.unfixed = None;
-            return self.pass(bytes, What::Close(Some(undo)), muted);
+            return ends.pass(bytes, What::Close(Some(undo)), muted);
         }
         if !is_there {
-            return self.pass(bytes, What::Close(None), muted);
+            return ends.pass(bytes, What::Close(None), muted);
         }
         // It stays prepared for others.
         let closed = Bytes::from_static(answer::CLOSE_COMPLETE);
-        self.queue
+        ends.queue
             .push(What::LocalAnswer(closed, Some(undo)), muted);
     }
 }
 
-/// Why a statement cannot be prepared under a name.
+/// Asks which types the statement of a name was given.
+fn ask(ends: &mut Ends<'_>, name: &[u8], fixed: FixedTypes) {
+    rewrite::statement(ends.out(), b'D', name);
+    ends.queue.push(What::Types(fixed), true);
+}
+
+/// Numbers the settings, for statements that were read under them.
+fn fingerprint(session: &Session) -> u64 {
+    let set = &session.who.settings.set;
+    match set.is_empty() {
+        true => 0,
+        false => foldhash::fast::FixedState::default().hash_one(set),
+    }
+}
+
+/// Returns why a statement cannot be prepared under a name.
 fn refused_name(name: &[u8], statements: &PreparedStatements) -> Option<Fault> {
     if name.is_empty() {
         return None;
@@ -381,18 +426,18 @@ fn refused_name(name: &[u8], statements: &PreparedStatements) -> Option<Fault> {
     Some(Fault::new(FaultClass::Invalid, "42P05", text))
 }
 
-/// Where a session's statement is on the server connection.
+/// The place of a session's statement on the server connection.
 pub(super) enum Here {
-    /// It is there, under this name.
+    /// The statement is there, under this name.
     As(Arc<CachedStatement>, String),
-    /// It gives other rows by now than its client was told.
+    /// The statement gives other rows by now than were reported to its client.
     Changed,
     /// The session has no such statement.
     Nowhere,
 }
 
-/// What the server says of a statement that gives other rows than when it was parsed. Drivers know
-/// it by the place in the server's source, and prepare the statement anew.
+/// The server's error for a statement that gives other rows than when it was parsed. Drivers
+/// recognize it by the place in the server's source, and prepare the statement again.
 pub(super) fn other_rows() -> Fault {
     const WORDS: &str = "cached plan must not change result type";
     let fields = [

@@ -1,7 +1,8 @@
 //! Staying on a server connection that could be given back.
 //!
-//! What a statement took from sequences its server connection tells in full: `currval()` asked
-//! right behind it is answered there. Whoever else needs the connection gets it.
+//! The values that a statement took from sequences are all known to its server connection:
+//! `currval()` asked right after it is answered there. Another session that needs the connection
+//! gets it.
 
 use std::future::poll_fn;
 use std::task::Poll;
@@ -9,79 +10,70 @@ use std::time::Duration;
 
 use windrow_sql::Effect;
 
-use super::state::Relay;
-use crate::codec::frame::Front;
-use crate::codec::message::Message;
+use super::ends::Ends;
+use crate::codec::message::{Front, Message};
 use crate::session::state::End;
 use crate::statements::CachedStatement;
 
-/// How long a silent session stays.
-const LONGEST: Duration = Duration::from_secs(60);
+/// The longest time that a silent session stays.
+const MAX_STAY: Duration = Duration::from_secs(60);
 
-impl Relay<'_> {
-    /// True where the session had better stay for a while.
-    pub(super) fn may_stay(&self) -> bool {
-        let server_state = &self.server_state;
-        let plain = !server_state.unknown && server_state.unproven.is_none();
-        server_state.generates && plain && !self.session.connection.ended
-    }
-
-    /// Waits for what the client does next. True: it goes on here.
-    pub(super) async fn stay(&mut self) -> Result<bool, End> {
-        let stop = self.session.stop.clone();
-        let ends = async {
-            tokio::select! {
-                () = stop.cancelled() => {}
-                () = tokio::time::sleep(LONGEST) => {}
-            }
-        };
-        let mut ends = std::pin::pin!(ends);
-        loop {
-            if let Some(stays) = self.stays() {
-                return Ok(stays);
-            }
-            let Self { session, loan, .. } = self;
-            let connection = &mut session.connection;
-            let reading = poll_fn(|cx| {
-                if let Poll::Ready(Err(error)) = connection.poll_flush(cx) {
-                    return Poll::Ready(Err(End::from(error)));
-                }
-                connection.poll_read(cx).map_err(End::from)
-            });
-            tokio::select! {
-                biased;
-                () = ends.as_mut() => return Ok(false),
-                read = reading => drop(read?),
-                () = loan.wanted() => return Ok(false),
-            }
+/// Waits for the next message of the client. Returns true if the session goes on here.
+///
+/// # Errors
+/// The session ends.
+pub(super) async fn stay(ends: &mut Ends<'_>) -> Result<bool, End> {
+    let stop = ends.session.stop.clone();
+    let timeout = async {
+        tokio::select! {
+            () = stop.cancelled() => {}
+            () = tokio::time::sleep(MAX_STAY) => {}
         }
-    }
-
-    /// Whether the session stays for what its client has sent; `None`: that is not there yet.
-    fn stays(&self) -> Option<bool> {
-        if self.session.connection.ended {
-            return Some(false);
+    };
+    let mut timeout = std::pin::pin!(timeout);
+    loop {
+        if let Some(stays) = stays(ends) {
+            return Ok(stays);
         }
-        match self.session.connection.front(0) {
-            Ok(Front::Whole { tag, total }) => {
-                let body = self.session.connection.body(0, total);
-                Some(self.is_for_here(&Message::read(tag, body)))
+        let Ends { session, loan, .. } = &mut *ends;
+        let connection = &mut session.connection;
+        let reading = poll_fn(|cx| {
+            if let Poll::Ready(Err(error)) = connection.poll_flush(cx) {
+                return Poll::Ready(Err(End::from(error)));
             }
-            Ok(Front::Part { .. }) => None,
-            Err(_) => Some(false),
+            connection.poll_read(cx).map_err(End::from)
+        });
+        tokio::select! {
+            biased;
+            () = timeout.as_mut() => return Ok(false),
+            read = reading => drop(read?),
+            () = loan.wanted() => return Ok(false),
         }
-    }
-
-    fn is_for_here(&self, message: &Message<'_>) -> bool {
-        if matches!(message, Message::Terminate) {
-            return false;
-        }
-        let statement = self.statement_of(message);
-        statement.is_none_or(|cached| is_for_server(&cached))
     }
 }
 
-/// False for what is known once the connection is given back, and for what can be joined.
+/// Returns true if the session stays for the message that its client has sent; `None` until the
+/// message is whole.
+fn stays(ends: &Ends<'_>) -> Option<bool> {
+    if ends.session.connection.ended {
+        return Some(false);
+    }
+    match ends.session.connection.front(0) {
+        Ok(Front::Whole { tag, total }) => {
+            let message = ends.message(tag, total);
+            if matches!(message, Message::Terminate) {
+                return Some(false);
+            }
+            let statement = ends.statement_of(&message);
+            Some(statement.is_none_or(|cached| is_for_server(&cached)))
+        }
+        Ok(Front::Part { .. }) => None,
+        Err(_) => Some(false),
+    }
+}
+
+/// Returns false for a question whose answer is known once the connection is given back, and for a
+/// write that can be joined.
 fn is_for_server(cached: &CachedStatement) -> bool {
     match cached.effect() {
         None => cached.asks(),

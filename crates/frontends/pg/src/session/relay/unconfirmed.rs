@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use smallvec::SmallVec;
 use windrow_sql::Commits;
 
-/// Statements of one cycle that are told apart: more of them count as ones that may commit.
+/// Statements of one cycle that are distinguished: more of them count as ones that may commit.
 const MAX_TOLD_APART: usize = 64;
 
 /// The statements of one cycle: all up to a ReadyForQuery. Those that commit nothing are left out.
@@ -66,8 +66,8 @@ impl Unconfirmed {
         self.ended.pop_front();
     }
 
-    /// True if something may be committed that the server has not confirmed. `status`: what the
-    /// last ReadyForQuery said of the transaction.
+    /// Returns true if something may be committed that the server has not confirmed. `status`: what
+    /// the last ReadyForQuery said of the transaction.
     pub(super) fn may_be_committed(&self, status: u8) -> bool {
         let mut block = Block::of(status);
         let ended = self.ended.iter().any(|cycle| block.takes(cycle, true));

@@ -4,43 +4,70 @@ use std::collections::BTreeSet;
 
 use windrow_sql::Sequences;
 
-/// The most sequences that are asked for at once.
-const MOST: usize = 64;
+/// Sequences that are asked for at once.
+const MAX_SEQUENCES: usize = 64;
 
 /// Sequences from which values may have been taken on a server connection.
 #[derive(Debug, Default)]
 pub(super) struct UsedSequences {
-    pub(super) numbers: BTreeSet<u32>,
-    pub(super) names: BTreeSet<Box<str>>,
-    /// There may be others.
-    pub(super) others: bool,
+    numbers: BTreeSet<u32>,
+    names: BTreeSet<Box<str>>,
+    /// True if there may be others.
+    others: bool,
 }
 
 impl UsedSequences {
-    /// Takes note of sequences that a statement may take from.
+    /// Notes sequences that a statement may take values from.
     pub(super) fn note(&mut self, sequences: &[u32]) {
         for sequence in sequences {
-            self.others |= self.numbers.len() >= MOST && !self.numbers.contains(sequence);
-            if self.numbers.len() < MOST {
+            self.others |= self.numbers.len() >= MAX_SEQUENCES && !self.numbers.contains(sequence);
+            if self.numbers.len() < MAX_SEQUENCES {
                 self.numbers.insert(*sequence);
             }
         }
     }
 
-    /// Takes note of sequences that a statement names.
+    /// Notes sequences that a statement names.
     pub(super) fn note_named(&mut self, sequences: Sequences) {
-        self.others |= sequences.others || self.names.len() + sequences.names.len() > MOST;
-        let room = MOST.saturating_sub(self.names.len());
+        self.others |= sequences.others || self.names.len() + sequences.names.len() > MAX_SEQUENCES;
+        let room = MAX_SEQUENCES.saturating_sub(self.names.len());
         self.names.extend(sequences.names.into_iter().take(room));
     }
 
-    /// Takes note that it may be any.
+    /// Notes that the sequences may be any.
     pub(super) fn note_others(&mut self) {
         self.others = true;
     }
 
-    /// True where it may be any.
+    /// Returns true if the sequences may be any.
     pub(super) fn has_others(&self) -> bool {
         self.others
     }
+
+    /// Returns the sequences to ask for, by name or number. `known`: the ones of which the session
+    /// knows a value, to be asked for as well if there may be others.
+    pub(super) fn to_ask(
+        &self,
+        known: impl Iterator<Item = u32>,
+        may_be_others: bool,
+    ) -> Vec<String> {
+        let mut numbers = self.numbers.clone();
+        if self.others || may_be_others {
+            numbers.extend(known);
+        }
+        let numbers = numbers.iter().map(u32::to_string);
+        numbers
+            .chain(self.names.iter().map(ToString::to_string))
+            .collect()
+    }
+}
+
+/// The ability of questions to look at what was taken on the server connection.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Look {
+    #[default]
+    Unknown,
+    /// Questions can, as long as nothing is rolled back or discarded.
+    Can,
+    Cannot,
 }

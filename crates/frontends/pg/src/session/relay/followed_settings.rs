@@ -1,0 +1,255 @@
+//! Settings of a session that its own statements change, followed through its transactions.
+
+use std::sync::Arc;
+
+use windrow_core::Name;
+use windrow_sql::Effect;
+
+use crate::client::Settings;
+use crate::pool::{emptied, lasts};
+use crate::statements::{CachedStatement, ClientName};
+
+/// The longest SET that is remembered, in bytes.
+const MAX_SET_BYTES: usize = 1024;
+
+/// Settings that are remembered for a session.
+const MAX_SETTINGS: usize = 64;
+
+/// Statements that change a setting and are bound at the same time: beyond them the server is asked
+/// for the settings.
+const MAX_PORTALS: usize = 16;
+
+/// Changes of settings that are under way.
+#[derive(Default)]
+pub(super) struct FollowedSettings {
+    /// Portals of statements that change a setting.
+    portals: Vec<(ClientName, Arc<CachedStatement>)>,
+    /// Statements that have changed settings in the transaction that is not committed yet.
+    changed: Vec<Arc<CachedStatement>>,
+    /// Settings of modules that were set until the transaction ends.
+    local: Vec<Box<str>>,
+    /// True if the last transaction command was ROLLBACK.
+    has_rolled_back: bool,
+    /// True if a change could not be followed.
+    is_lost: bool,
+}
+
+impl FollowedSettings {
+    /// Returns true if a change could not be followed, once.
+    pub(super) fn take_lost(&mut self) -> bool {
+        std::mem::take(&mut self.is_lost)
+    }
+
+    /// Notes a statement that is sent, or bound to a portal. Its change shows when it is complete.
+    pub(super) fn note(&mut self, cached: &Arc<CachedStatement>, portal: Option<&[u8]>) {
+        let effect = cached.effect();
+        if let Some(Effect::Several(effects)) = effect {
+            // Which of several statements is complete is not followed: all of them are, or none,
+            // unless they are about transactions.
+            self.is_lost |= effects.iter().any(is_change) && !is_all_or_none(effects);
+        }
+        let Some(portal) = portal else { return };
+        self.portals.retain(|(name, _)| **name != *portal);
+        if !effect.is_some_and(is_change) && !cached.clears() {
+            return;
+        }
+        match self.portals.len() < MAX_PORTALS {
+            true => self.portals.push((portal.into(), Arc::clone(cached))),
+            false => self.is_lost = true,
+        }
+    }
+
+    /// Notes settings of modules that are set until the transaction ends.
+    pub(super) fn note_local(&mut self, names: &[Box<str>]) {
+        let lasting = names.iter().filter(|name| lasts(name));
+        self.local.extend(lasting.cloned());
+    }
+
+    /// Returns the statement bound to a portal, if it changes a setting.
+    pub(super) fn bound(&self, portal: &[u8]) -> Option<Arc<CachedStatement>> {
+        let mut bound = self.portals.iter();
+        let bound = bound.find(|(name, _)| **name == *portal);
+        bound.map(|(_, cached)| Arc::clone(cached))
+    }
+
+    /// Notes that a statement is complete.
+    pub(super) fn completed(&mut self, tag: &[u8], cached: Option<Arc<CachedStatement>>) {
+        match tag {
+            b"COMMIT" => self.has_rolled_back = false,
+            b"ROLLBACK" => self.has_rolled_back = true,
+            _ => {}
+        }
+        // What was rolled back to a savepoint is not followed.
+        self.is_lost |= tag == b"ROLLBACK" && !self.changed.is_empty();
+        let is_followed = |cached: &Arc<CachedStatement>| match cached.effect() {
+            Some(Effect::Set { .. } | Effect::ResetAll | Effect::DiscardAll) => true,
+            // Each of its statements says that it is complete.
+            Some(Effect::Several(effects)) => {
+                let is_noted = |last: &Arc<CachedStatement>| Arc::ptr_eq(last, cached);
+                is_all_or_none(effects) && !self.changed.last().is_some_and(is_noted)
+            }
+            _ => false,
+        };
+        let changes = cached.filter(is_followed);
+        self.changed.extend(changes);
+    }
+
+    /// Returns true if a setting is changed in the transaction under way.
+    pub(super) fn has_changed(&self) -> bool {
+        !self.changed.is_empty() || !self.local.is_empty() || !self.portals.is_empty()
+    }
+
+    /// Notes an error. `status`: of the transaction before.
+    pub(super) fn failed(&mut self, status: u8) {
+        if status == b'I' {
+            self.changed.clear();
+        }
+    }
+
+    /// Takes the changes over into the session's settings, once no transaction is open. `before`:
+    /// the status before. Returns true if the settings have changed.
+    pub(super) fn settle(&mut self, before: u8, settings: &mut Settings) -> bool {
+        self.portals.clear();
+        let changed = std::mem::take(&mut self.changed);
+        let local = std::mem::take(&mut self.local);
+        let is_undone = before != b'I' && self.has_rolled_back;
+        if local.is_empty() && (changed.is_empty() || is_undone) {
+            return false;
+        }
+        let mut set: Vec<(Name, Name)> = settings.set.to_vec();
+        for name in local {
+            self.is_lost |= !note_local(&mut set, &name);
+        }
+        let changed = if is_undone { Vec::new() } else { changed };
+        for cached in &changed {
+            self.is_lost |= match cached.effect() {
+                Some(Effect::Several(effects)) => !change_all(&mut set, effects, &cached.text),
+                Some(effect) => !change(&mut set, effect, &cached.text),
+                None => true,
+            };
+        }
+        settings.set = set.into();
+        true
+    }
+}
+
+/// Returns true for a statement that changes a setting.
+fn is_change(effect: &Effect) -> bool {
+    matches!(
+        effect,
+        Effect::Set { .. } | Effect::ResetAll | Effect::DiscardAll | Effect::SetWindrow { .. }
+    )
+}
+
+/// Returns true if several statements change settings, all of them or none: no transaction ends
+/// between them.
+fn is_all_or_none(effects: &[Effect]) -> bool {
+    let changes = |effect: &Effect| {
+        matches!(
+            effect,
+            Effect::Set { .. } | Effect::ResetAll | Effect::DiscardAll
+        )
+    };
+    let other = |effect: &Effect| {
+        matches!(
+            effect,
+            Effect::Begin | Effect::End | Effect::SetWindrow { .. }
+        )
+    };
+    effects.iter().any(changes) && !effects.iter().any(other)
+}
+
+/// Changes the list of SETs in force as several statements do. Returns false if that cannot be
+/// followed.
+fn change_all(set: &mut Vec<(Name, Name)>, effects: &[Effect], text: &[u8]) -> bool {
+    let text = std::str::from_utf8(text).ok();
+    let Some(pieces) = text.and_then(windrow_sql::split) else {
+        return false;
+    };
+    let mut is_followed = pieces.len() == effects.len();
+    for (effect, piece) in effects.iter().zip(pieces) {
+        // What is no setting changes none.
+        is_followed &= match effect {
+            Effect::Set { .. } | Effect::ResetAll | Effect::DiscardAll => {
+                change(set, effect, piece.as_bytes())
+            }
+            _ => true,
+        };
+    }
+    is_followed
+}
+
+/// Changes the list of SETs in force as a statement does. Returns false if that cannot be followed.
+fn change(set: &mut Vec<(Name, Name)>, effect: &Effect, text: &[u8]) -> bool {
+    let is_identity = |name: &str| matches!(name, "role" | "session_authorization");
+    match effect {
+        Effect::Set { name, .. } if &**name == "application_name" => true,
+        Effect::Set { name, set: is_set } => {
+            let goes = |other: &str| {
+                *other == **name || (&**name == "session_authorization" && other == "role")
+            };
+            if !is_set && lasts(name) {
+                set.retain(|(other, _)| !goes(other));
+                return note_local(set, name);
+            }
+            set.retain(|(other, _)| !goes(other));
+            if !is_set {
+                return true;
+            }
+            let text = std::str::from_utf8(text);
+            let Ok(text) = text.map(|text| text.trim_end().trim_end_matches(';')) else {
+                return false;
+            };
+            if text.len() > MAX_SET_BYTES || set.len() >= MAX_SETTINGS {
+                return false;
+            }
+            set.push((name.clone(), text.into()));
+            sort(set);
+            true
+        }
+        Effect::ResetAll => {
+            set.retain(|(name, _)| is_identity(name) || lasts(name));
+            empty_lasting(set);
+            true
+        }
+        Effect::DiscardAll => {
+            set.retain(|(name, _)| lasts(name));
+            empty_lasting(set);
+            true
+        }
+        _ => false,
+    }
+}
+
+/// Notes a setting of a module that is not in force any more, but known from now on. Returns false
+/// if there are too many.
+fn note_local(set: &mut Vec<(Name, Name)>, name: &str) -> bool {
+    if set.iter().any(|(other, _)| **other == *name) {
+        return true;
+    }
+    if set.len() >= MAX_SETTINGS {
+        return false;
+    }
+    set.push((name.into(), emptied(name)));
+    sort(set);
+    true
+}
+
+fn empty_lasting(set: &mut [(Name, Name)]) {
+    for (name, statement) in set.iter_mut().filter(|(name, _)| lasts(name)) {
+        *statement = emptied(name);
+    }
+}
+
+fn sort(set: &mut [(Name, Name)]) {
+    set.sort_by(|(a, _), (b, _)| rank(a).cmp(&rank(b)).then_with(|| a.cmp(b)));
+}
+
+/// The order of settings: the role decides which others may be set.
+fn rank(name: &str) -> u8 {
+    match name {
+        "session_authorization" => 0,
+        "role" => 1,
+        _ => 2,
+    }
+}

@@ -1,0 +1,260 @@
+//! The traces that a session may have left on its server connection: the one place that decides how
+//! the connection is given back, or that the session keeps it.
+//!
+//! | known by | decides |
+//! | --- | --- |
+//! | the kinds of the statements that were sent | if PostgreSQL is asked what it shows of the session |
+//! | CommandComplete and ReadyForQuery | which SETs are in force |
+//! | ParameterStatus | if a change is one that no SET of the session explains |
+//! | the catalog, by the names in the texts (`judge`) | if anything else may be left that nobody sees |
+
+use std::sync::Arc;
+
+use windrow_core::Apart;
+use windrow_sql::Names;
+
+use super::ends::Ends;
+use super::expect::What;
+use super::followed_settings::FollowedSettings;
+use super::rewrite;
+use super::used_sequences::{Look, UsedSequences};
+use crate::client::Settings;
+use crate::pool::Leftover;
+use crate::proofs::Changing;
+use crate::session_info::State;
+use crate::statements::CachedStatement;
+
+/// Asks if the session listens to a channel.
+const CHANNELS: &[u8] = b"SELECT FROM pg_catalog.pg_listening_channels() LIMIT 1";
+
+/// The traces that a session may have left on its server connection.
+#[derive(Default)]
+pub(super) struct Leftovers {
+    /// True if values may have been taken from sequences.
+    pub(super) generates: bool,
+    /// The sequences that they may have been taken from.
+    pub(super) sequences: UsedSequences,
+    pub(super) look: Look,
+    listening: Listening,
+    /// True if PostgreSQL has to be asked what it shows of the session.
+    is_unknown: bool,
+    /// True if a statement was judged after it ran, or the server has reported a change that no SET
+    /// of the session explains.
+    pub(super) is_doubted: bool,
+    /// Names in statements that were sent, of which the catalog was not asked yet.
+    pub(super) unjudged: Vec<Arc<Names>>,
+    /// True if the tables that names mean have changed since the session has the connection.
+    pub(super) has_moved: bool,
+    /// Code that was run and of which nothing is proven.
+    pub(super) unproven: Option<Arc<Apart>>,
+    /// A change of the catalog that is under way.
+    pub(super) changing: Option<Changing>,
+    pub(super) settings: FollowedSettings,
+    /// The reason for which the session keeps the connection.
+    pinned: Option<Box<str>>,
+    /// True if the session keeps the connection until it ends.
+    pub(super) is_for_good: bool,
+}
+
+/// The session's channels. Nothing is asked beside it while it listens: what the server sends at
+/// any time must not meet a question of Windrow's own.
+#[derive(Default)]
+struct Listening {
+    /// True if the session may listen to channels.
+    is_on: bool,
+    /// True if the session has ended to listen to some of them.
+    has_ended: bool,
+    /// True if the answer to the question shows a channel, or is an error.
+    is_confirmed: bool,
+}
+
+impl Leftovers {
+    /// Returns the state of a connection that is kept after it was asked.
+    pub(super) fn of_kept(self) -> Self {
+        Self {
+            generates: self.generates,
+            sequences: self.sequences,
+            ..Self::default()
+        }
+    }
+
+    /// Returns what may be left.
+    pub(super) fn leftover(&self) -> Leftover {
+        match () {
+            () if self.unproven.is_some() => Leftover::Unproven,
+            () if self.is_unknown || self.is_doubted => Leftover::Unknown,
+            () if self.generates => Leftover::Values,
+            () => Leftover::Nothing,
+        }
+    }
+
+    /// Returns the same of a session that has ended: what sequences gave is not asked any more.
+    /// `None`: the connection has to be closed.
+    pub(super) fn leftover_at_end(&self) -> Option<Leftover> {
+        match self.leftover() {
+            _ if self.is_for_good || self.listening.is_on || !self.unjudged.is_empty() => None,
+            Leftover::Unproven => None,
+            _ if self.pinned.is_some() => Some(Leftover::Unknown),
+            leftover => Some(leftover),
+        }
+    }
+
+    /// Returns true if losing the connection loses nothing that the session has set up there.
+    pub(super) fn is_replaceable(&self) -> bool {
+        !self.is_unknown
+    }
+
+    /// Returns true if the connection may be given back, at a moment when nothing is under way.
+    pub(super) fn may_give_back(&mut self, ends: &mut Ends<'_>) -> bool {
+        if self.is_for_good || self.listening.is_on {
+            return false;
+        }
+        if self.unproven.is_some() || !self.unjudged.is_empty() {
+            return true;
+        }
+        // DISCARD ALL and its kin show when PostgreSQL is asked. Until then the connection is kept.
+        if self.pinned.is_some() {
+            return self.is_unknown;
+        }
+        if (!ends.session.own.join || ends.session.asks) && self.generates {
+            // Without joining, and in a session that asks in any way, the server's lastval() and
+            // currval() are the session's own.
+            self.pin(ends, "sequence values");
+            return false;
+        }
+        true
+    }
+
+    /// Returns true if the session had better stay for a while: its connection answers what
+    /// sequences gave.
+    pub(super) fn may_stay(&self) -> bool {
+        self.generates && !self.is_unknown && self.unproven.is_none()
+    }
+
+    /// Returns true if the session keeps the connection, for a reason that was counted.
+    pub(super) fn is_pinned(&self) -> bool {
+        self.pinned.is_some()
+    }
+
+    /// Returns true if the session keeps the connection.
+    pub(super) fn is_kept(&self) -> bool {
+        self.pinned.is_some() || self.is_for_good || self.listening.is_on
+    }
+
+    /// Returns true if statements mean here what they mean in the session's lane.
+    pub(super) fn is_as_in_lane(&self) -> bool {
+        self.changing.is_none()
+            && self.unproven.is_none()
+            && !self.has_moved
+            && !self.settings.has_changed()
+    }
+
+    /// Keeps the connection.
+    pub(super) fn pin(&mut self, ends: &mut Ends<'_>, why: impl Into<Box<str>>) {
+        let why = why.into();
+        let advice = self.unproven.as_ref().map_or("", |apart| apart.advice);
+        ends.session.info.set_pinned(&why, advice);
+        self.pinned = Some(why);
+        ends.session.info.set_state(State::Pinned);
+    }
+
+    /// Notes a statement that is sent, or bound to a portal.
+    pub(super) fn note(
+        &mut self,
+        ends: &mut Ends<'_>,
+        cached: &Arc<CachedStatement>,
+        portal: Option<&[u8]>,
+    ) {
+        let names = cached.names();
+        self.generates |= names.is_none_or(|names| names.may_generate);
+        self.settings.note(cached, portal);
+        self.suspect(ends, cached);
+    }
+
+    /// Notes that PostgreSQL has to be asked what it shows of the session.
+    pub(super) fn note_kept(&mut self, names: &Names) {
+        self.is_unknown |= names.keeps();
+    }
+
+    /// Notes that a statement is complete.
+    pub(super) fn completed(&mut self, tag: &[u8], cached: Option<Arc<CachedStatement>>) {
+        match tag {
+            b"DISCARD TEMP" => self.look = Look::Unknown,
+            b"DISCARD ALL" | b"DISCARD SEQUENCES" => {
+                self.look = Look::Unknown;
+                self.generates = false;
+                self.sequences = UsedSequences::default();
+            }
+            _ => {}
+        }
+        self.listening.has_ended |= matches!(tag, b"UNLISTEN" | b"DISCARD ALL");
+        // The reason for which the connection is kept may have gone.
+        let goes: [&[u8]; 6] = [b"DROP ", b"DISCARD ", b"RESET", b"SET", b"CLOSE", b"COMMIT"];
+        self.is_unknown |= self.pinned.is_some() && goes.iter().any(|goes| tag.starts_with(goes));
+        self.settings.completed(tag, cached);
+    }
+
+    /// Notes ReadyForQuery: the status before, and the one that it reports. Returns true if the
+    /// session's settings have changed.
+    pub(super) fn ready(&mut self, (before, now): (u8, u8), settings: &mut Settings) -> bool {
+        if now != b'I' || before != b'I' {
+            // A transaction may take the function of `look` with it.
+            self.look = Look::Unknown;
+        }
+        if now != b'I' {
+            return false;
+        }
+        self.changing = None;
+        let has_changed = self.settings.settle(before, settings);
+        self.is_unknown |= self.settings.take_lost();
+        has_changed
+    }
+
+    /// Notes that the server has reported another role or search path.
+    pub(super) fn note_reported(&mut self) {
+        self.is_doubted |= !self.has_moved;
+    }
+
+    /// Notes that the session listens to a channel.
+    pub(super) fn listen(&mut self, ends: &mut Ends<'_>) {
+        self.listening.is_on = true;
+        self.pin(ends, "LISTEN");
+    }
+
+    /// Returns true if the session may listen to a channel.
+    pub(super) fn is_listening(&self) -> bool {
+        self.listening.is_on
+    }
+
+    /// Asks if the session still listens, once it has ended to listen to something and nothing is
+    /// under way. Returns true if the question is sent.
+    pub(super) fn asks_for_channels(&mut self, ends: &mut Ends<'_>) -> bool {
+        let listening = &mut self.listening;
+        if !listening.is_on || !listening.has_ended {
+            return false;
+        }
+        // The session still listens if a channel is shown, or anything goes wrong.
+        (listening.has_ended, listening.is_confirmed) = (false, false);
+        ends.loan.names.unnamed = None;
+        rewrite::query(ends.out(), CHANNELS);
+        ends.queue.push(What::Channels, true);
+        true
+    }
+
+    /// Takes a message that answers that question. Returns false if it answers another one.
+    pub(super) fn is_about_channels(&mut self, ends: &mut Ends<'_>, tag: u8) -> bool {
+        let front = ends.queue.front();
+        let is_asked = front.is_some_and(|front| matches!(front.what, What::Channels));
+        if !is_asked || matches!(tag, b'A' | b'N' | b'S') {
+            return false;
+        }
+        self.listening.is_confirmed |= matches!(tag, b'D' | b'E');
+        if tag == b'Z' {
+            ends.queue.pop_if(|what| matches!(what, What::Channels));
+            self.listening.is_on = self.listening.is_confirmed;
+            // PostgreSQL is asked for anything else when the connection is given back.
+            self.is_unknown |= !self.listening.is_on;
+        }
+        true
+    }
+}

@@ -1,0 +1,103 @@
+//! Takes a server connection for a session, or refuses the statement that needs one.
+
+use std::future::poll_fn;
+use std::sync::Arc;
+use std::task::Poll;
+
+use tokio_util::sync::CancellationToken;
+use windrow_core::Fault;
+
+use crate::codec::message::Front;
+use crate::codec::{answer, failure};
+use crate::pool::Loan;
+use crate::session::state::{End, Session, shutdown};
+use crate::session_info::{Interrupt, State};
+
+/// Takes a server connection for a session. The client may leave meanwhile.
+///
+/// # Errors
+/// Outside: the session ends. Inside: the error that its client gets.
+pub(super) async fn take(session: &mut Session) -> Result<Result<Box<Loan>, Fault>, End> {
+    if std::mem::take(&mut session.cancel_requested) {
+        return Ok(Err(Fault::called_back()));
+    }
+    session.info.set_state(State::Waiting);
+    session.pass_gate().await?;
+    let shared = Arc::clone(&session.shared);
+    let who = session.who.clone();
+    let taking = async { shared.databases.pool.take(&who).await };
+    let mut taking = std::pin::pin!(taking);
+    let stop = session.stop.clone();
+    let mut stopped = std::pin::pin!(stop.cancelled());
+    let cancelled = CancellationToken::new();
+    let interrupt = Interrupt::Waiting(cancelled.clone());
+    session.info.set_interrupt(interrupt).await;
+    let mut cancelled = std::pin::pin!(cancelled.cancelled());
+    let taken = poll_fn(|cx| {
+        // What was answered before goes out meanwhile.
+        if let Poll::Ready(Err(error)) = session.connection.poll_flush(cx) {
+            return Poll::Ready(Err(End::from(error)));
+        }
+        if let Poll::Ready(stalled) = session.connection.poll_stalled(&shared.budget, 0, cx) {
+            return Poll::Ready(Err(End::from(stalled)));
+        }
+        if let Poll::Ready(taken) = taking.as_mut().poll(cx) {
+            return Poll::Ready(Ok(taken));
+        }
+        if cancelled.as_mut().poll(cx).is_ready() {
+            return Poll::Ready(Ok(Err(Fault::called_back())));
+        }
+        let stopped = stopped.as_mut().poll(cx);
+        stopped.map(|()| Err(End::Fatal(shutdown())))
+    })
+    .await?;
+    match taken {
+        Ok(mut loan) => {
+            loan.wire.take_over();
+            let key = loan.wire.cancel_key();
+            session.info.set_interrupt(Interrupt::Server(key)).await;
+            session.info.set_state(State::Relaying);
+            Ok(Ok(Box::new(loan)))
+        }
+        Err(fault) => Ok(Err(fault)),
+    }
+}
+
+/// Answers the query or segment at the front of the inbox with an error. It goes no further.
+///
+/// # Errors
+/// The session ends.
+pub(crate) async fn refuse(session: &mut Session, fault: &Fault) -> Result<(), End> {
+    failure::fault(&mut session.connection.out, fault);
+    loop {
+        match session.connection.front(0)? {
+            Front::Whole { tag, total } => {
+                let body = session.connection.body(0, total);
+                if tag == b'Q' || (tag == b'P' && body.first() == Some(&0)) {
+                    session.statements.set(b"", None);
+                }
+                session.connection.take(total);
+                match tag {
+                    b'S' | b'Q' | b'F' => break,
+                    b'X' => return Err(End::Left),
+                    _ => {}
+                }
+            }
+            Front::Part { header } => {
+                if let Some((b'd', total)) = header {
+                    session.connection.discard(total);
+                }
+                if session.connection.ended {
+                    return Err(End::Left);
+                }
+                poll_fn(|cx| {
+                    let _flushing: Poll<()> = session.connection.poll_flush(cx).map(drop);
+                    session.connection.poll_read(cx)
+                })
+                .await?;
+            }
+        }
+    }
+    answer::ready(&mut session.connection.out, b'I');
+    Ok(())
+}
