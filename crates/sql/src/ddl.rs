@@ -53,7 +53,8 @@ fn only_defines(words: Words<'_>) -> bool {
         || (words.is(0, "create") && words.any(1, STORED) && !is_filled(words))
 }
 
-/// Returns true for `CREATE TABLE` whose text evaluates something at once: a query, or the bounds of a partition.
+/// Returns true for `CREATE TABLE` whose text evaluates something at once: a query, or the bounds
+/// of a partition.
 fn is_filled(words: Words<'_>) -> bool {
     (0..words.len()).any(|at| {
         words.is(at, "partition") && words.is(at + 1, "of")

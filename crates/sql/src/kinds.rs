@@ -27,8 +27,8 @@ pub enum Property {
     TakesAway,
     /// The statement ends a transaction.
     Ends,
-    /// The statement may leave, or remove, something that PostgreSQL shows to its session: temporary
-    /// objects, prepared statements, channels, cursors, settings.
+    /// The statement may leave, or remove, something that PostgreSQL shows to its session:
+    /// temporary objects, prepared statements, channels, cursors, settings.
     Keeps,
     /// The statement may leave something that PostgreSQL does not show.
     Hides,
