@@ -283,7 +283,7 @@ impl<'a, 'b> Pass<'a, 'b> {
             }
             TokenKind::Parameter => self.parameter(token)?,
             TokenKind::Bits | TokenKind::Special => {
-                self.out.leftover |= self.section == Section::Plain
+                self.out.leftover |= self.section == Section::Plain;
             }
             TokenKind::Word => self.word(token, word, before),
             TokenKind::Open => self.open_parenthesis()?,

@@ -188,12 +188,12 @@ impl Relay<'_> {
             }
             _ => tag,
         };
-        self.completed(tag, executed);
+        self.completed(tag, executed.as_ref());
     }
 
     /// Notes a statement that is complete. `executed`: its Execute, if it was one.
-    fn completed(&mut self, tag: &[u8], executed: Option<Expect>) {
-        let complete = executed.as_ref().or_else(|| self.ends.queue.front());
+    fn completed(&mut self, tag: &[u8], executed: Option<&Expect>) {
+        let complete = executed.or_else(|| self.ends.queue.front());
         let undoes = complete.is_some_and(|expect| expect.undoes);
         let early = complete.and_then(|expect| expect.early.clone());
         let cached = match complete.map(|expect| &expect.what) {
