@@ -27,8 +27,7 @@ const SPREAD: &[(&str, &str, usize)] = &[
     ("databases/postgres", "Batch", 6),
     ("databases/postgres", "Connection", 6),
     ("databases/postgres", "PgMover", 4),
-    ("frontends/pg", "Relay", 15),
-    ("frontends/pg", "Session", 13),
+    ("frontends/pg", "Session", 5),
     ("pgwire", "Wire", 5),
     ("sql", "Parser", 6),
     ("sql", "Words", 4),
@@ -52,13 +51,8 @@ const SHARED_NAMES: &[(&str, &str)] = &[
     ("databases/postgres", "Facts"),
     ("databases/postgres", "Judge"),
     ("databases/postgres", "Moment"),
-    ("frontends/pg", "Awaited"),
     ("frontends/pg", "End"),
-    ("frontends/pg", "Found"),
-    ("frontends/pg", "Kind"),
-    ("frontends/pg", "Reply"),
     ("frontends/pg", "Rows"),
-    ("frontends/pg", "State"),
     ("pgwire", "Verifier"),
 ];
 
