@@ -325,6 +325,7 @@ impl Across {
         // Other movers see that the outcomes of this batch are known.
         let renewed = self.claims.needs_renewal().then(|| self.claims.name(batch));
         let mut forgotten = self.done.clone();
+        forgotten.extend(self.claims.dead(Instant::now()));
         if let Some(claim) = &renewed {
             self.mover.note(claim).await?;
             forgotten.extend(self.claims.own());
@@ -380,7 +381,7 @@ impl Across {
     }
 
     /// Removes the last markers and forgets the last batches. Waits for movers that have claims
-    /// until they are known to be dead, unless the move is to stop.
+    /// until they are known to be dead, or for a second if the move is to stop.
     pub(super) async fn finish(&mut self, stop: &CancellationToken) {
         if self.elsewhere.transactional {
             self.claims.close(&mut *self.mover).await;

@@ -19,6 +19,9 @@ const GRACE: Duration = Duration::from_secs(10);
 /// The most names that are read: noted batches and claims.
 const MAX_NOTED: usize = 10_000;
 
+/// The longest wait for live movers once the move is to stop.
+const STOP_WAIT: Duration = Duration::from_secs(1);
+
 /// The delay between two looks at the claims of other movers at the end.
 const LOOK_DELAY: Duration = Duration::from_millis(50);
 
@@ -132,7 +135,7 @@ impl Claims {
     }
 
     /// Returns the claims of other movers that were open for so long that they are dead.
-    fn dead(&self, now: Instant) -> Vec<Box<str>> {
+    pub(super) fn dead(&self, now: Instant) -> Vec<Box<str>> {
         let is_dead = |(_, since): &&(Box<str>, Instant)| now >= *since + GRACE;
         let dead = self.others.iter().filter(is_dead);
         dead.map(|(name, _)| name.clone()).collect()
@@ -177,7 +180,7 @@ impl Claims {
     }
 
     /// Waits until the claims of other movers are gone, or their movers are known to be dead, and
-    /// forgets the claims of the dead. Does not wait if the move is to stop.
+    /// forgets the claims of the dead. Waits a second at most if the move is to stop.
     pub(super) async fn settle(
         &mut self,
         mover: &mut dyn Mover,
@@ -186,14 +189,13 @@ impl Claims {
         let start = Instant::now();
         self.read(mover).await?;
         let waited: Vec<Box<str>> = self.others.iter().map(|(name, _)| name.clone()).collect();
-        while self.others.iter().any(|(name, _)| waited.contains(name))
-            && start.elapsed() < GRACE
-            && !stop.is_cancelled()
+        let wait = || match stop.is_cancelled() {
+            true => STOP_WAIT,
+            false => GRACE,
+        };
+        while self.others.iter().any(|(name, _)| waited.contains(name)) && start.elapsed() < wait()
         {
-            tokio::select! {
-                () = sleep(LOOK_DELAY) => {}
-                () = stop.cancelled() => {}
-            }
+            sleep(LOOK_DELAY).await;
             self.read(mover).await?;
         }
         let dead = self.dead(Instant::now());

@@ -71,18 +71,26 @@ pub(super) fn elsewhere(
 ) -> (Elsewhere, Lane) {
     let (intake, lane) = lane_to(sink);
     let profile = sink.profile();
-    let batches = fingerprint(&format!("{} {}", profile.name, without_user(url)));
+    let relocation = fingerprint(&facts.identity);
     let elsewhere = Elsewhere {
         intake,
         transactional: profile.transactional,
         described: sink.moves(),
         gives: facts.takes.clone(),
         document_key: document_key(&**sink),
-        relocation: fingerprint(&facts.identity),
+        batches: batches(profile.name, url, &relocation),
+        relocation,
         tag: tag(facts.naming()),
-        batches: format!("{}.", batches.get(..16).unwrap_or_default()).into(),
     };
     (elsewhere, lane)
+}
+
+/// Returns the beginning of the names of a move's batches. Other moves out of the same database
+/// note theirs in the same table, also those to the same destination.
+fn batches(database: &str, url: &str, relocation: &str) -> Box<str> {
+    let destination = fingerprint(&format!("{database} {}", without_user(url)));
+    let first = |name: &str| name.get(..16).unwrap_or(name).to_owned();
+    format!("{}{}.", first(&destination), first(relocation)).into()
 }
 
 /// Returns the column that identifies every row of such a database, if there is one.
@@ -209,5 +217,16 @@ mod tests {
     #[test]
     fn a_password_is_in_no_name() {
         assert_eq!(without_user("postgres://a:secret@h:1/d"), "h:1/d");
+    }
+
+    #[test]
+    fn moves_of_two_tables_to_one_destination_name_their_batches_apart() {
+        let (url, other) = ("mysql://a:secret@h/d", "mysql://b@h/d");
+        let (one, two) = (fingerprint("orders"), fingerprint("payments"));
+        let name = batches("MySQL", url, &one);
+        assert!(!name.starts_with(&*batches("MySQL", url, &two)));
+        assert_eq!(name, batches("MySQL", other, &one));
+        // The table of the batches takes names of 128 characters, also those of claims.
+        assert!(name.len() < 50, "{name}");
     }
 }

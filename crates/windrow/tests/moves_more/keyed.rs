@@ -291,7 +291,7 @@ async fn documents_have_keys_of_their_own_or_those_of_their_rows() {
     for (columns, text) in [
         (
             "id int primary key, _key text",
-            "does not tell its rows apart",
+            "does not identify its rows",
         ),
         ("id int primary key, _id text", "_id of its own"),
     ] {
