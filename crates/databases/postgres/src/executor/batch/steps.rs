@@ -114,10 +114,10 @@ impl<F: WorkKind> Batch<'_, F> {
         };
         let mut generated = table.columns.iter().filter(|c| c.has_default || c.identity);
         generated.any(|column| match column.default.as_deref() {
-            Some(text) if text.starts_with("nextval(") => others().any(|other| {
-                let mut columns = other.columns.iter();
-                columns.any(|column| column.default.as_deref() == Some(text))
-            }),
+            // Without its number it is not known which sequence this is: a domain's default.
+            Some(text) if text.starts_with("nextval(") => {
+                column.sequence == 0 || others().any(|other| takes_from(other, column.sequence))
+            }
             Some(text) => text.contains('(') && text != "now()",
             None => true,
         })
@@ -263,4 +263,13 @@ impl<F: WorkKind> Batch<'_, F> {
 fn numbers(places: Vec<usize>) -> Vec<u32> {
     let number = |place| u32::try_from(place).unwrap_or(u32::MAX);
     places.into_iter().map(number).collect()
+}
+
+/// True if a column of a table may take its default from a sequence.
+fn takes_from(table: &Table, sequence: u32) -> bool {
+    table.columns.iter().any(|column| {
+        let text = column.default.as_deref();
+        let is_next = text.is_some_and(|text| text.starts_with("nextval("));
+        is_next && (column.sequence == 0 || column.sequence == sequence)
+    })
 }
