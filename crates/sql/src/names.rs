@@ -89,6 +89,12 @@ impl Names {
             || writing.iter().any(|word| self.reaches(word))
     }
 
+    /// Returns true if the text may write large objects: functions do, which no table shows.
+    pub fn writes_large_objects(&self) -> bool {
+        let is_one = |name: &str| name.starts_with("lo_") || name == "lowrite";
+        self.called.iter().any(|name| is_one(name))
+    }
+
     /// Returns true if the text may write rows, by its words.
     pub fn writes_rows(&self) -> bool {
         let writing = ["insert", "update", "delete", "merge"];

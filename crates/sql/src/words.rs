@@ -73,7 +73,8 @@ impl<'a> Words<'a> {
         if at == 0 || !self.any(at - 1, &["insert", "merge"]) {
             return false;
         }
-        if at == 1 || self.kind(at - 2) == TokenKind::Open || self.is(0, "explain") {
+        let is_wrapped = self.any(0, &["explain", "prepare"]);
+        if at == 1 || self.kind(at - 2) == TokenKind::Open || is_wrapped {
             return true;
         }
         // After WITH, the statement itself stands outside of all parentheses.

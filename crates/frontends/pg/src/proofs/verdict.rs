@@ -58,6 +58,8 @@ pub(crate) fn of_text(names: Option<&Names>, effect: &Effect) -> Option<Apart> {
     // Seeding the generator of random numbers cannot be taken back, not even after SET LOCAL.
     let seeds = match effect {
         Effect::Several(effects) => effects.contains(&Effect::Seed),
+        // The text was not read as a whole.
+        Effect::Other => names.begins_with(&["set"]) && names.has("seed"),
         effect => *effect == Effect::Seed,
     };
     if seeds || names.local.iter().any(|name| &**name == "seed") {

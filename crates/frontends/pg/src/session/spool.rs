@@ -311,7 +311,11 @@ impl Session {
 /// Returns true for a text that only reads.
 fn reads(cached: &CachedStatement) -> bool {
     let names = cached.names();
-    names.is_some_and(|names| names.all_are(&[Property::Reads]) && !names.writes())
+    names.is_some_and(|names| {
+        // EXPLAIN ANALYZE executes, also a prepared statement that writes.
+        let reads = names.all_are(&[Property::Reads]) && !names.begins_with(&["explain"]);
+        reads && !names.writes()
+    })
 }
 
 /// The database is too far behind the spool. Nothing was executed, so the code is not that of an

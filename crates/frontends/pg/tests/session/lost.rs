@@ -123,6 +123,18 @@ fn what_may_be_committed_is_told_as_unknown() {
         (&open, queries(&["end; select 1"]), UNKNOWN),
         (&open, queries(&["commit and chain"]), UNKNOWN),
         (&open, queries(&["prepare transaction 'x'"]), UNKNOWN),
+        (&[], queries(&["commit prepared 'x'"]), UNKNOWN),
+        (&[], queries(&["notify c"]), UNKNOWN),
+        (
+            &["begin", INSERT, "savepoint s", "select 1/0"],
+            queries(&["rollback to s", "commit"]),
+            UNKNOWN,
+        ),
+        (
+            &["select lo_create(0)"],
+            queries(&["select lo_create(0)"]),
+            UNKNOWN,
+        ),
         (&open, synced(executed(&["commit"])), UNKNOWN),
         (&open, flushed(executed(&["commit"])), UNKNOWN),
         (&[], queries(&[INSERT]), UNKNOWN),

@@ -30,6 +30,7 @@ impl StatementsHere {
     /// statement is removed as by any query.
     pub(super) fn fail_query(&mut self, ends: &mut Ends<'_>, fault: Fault) {
         self.remove_unnamed(ends);
+        ends.is_open = false;
         rewrite::query(ends.out(), b"windrow fails");
         let cached = ends.session.simple_query(b"").cached;
         let what = What::Query(cached, Some(Box::new(fault)));

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use windrow_calls::Formats;
-use windrow_sql::{Commits, Reading, Sequences};
+use windrow_sql::{Commits, Property, Reading, Sequences};
 
 use super::Relay;
 use super::defer::Early;
@@ -115,6 +115,7 @@ impl Relay<'_> {
         }
         if matches!(tag, b'Q' | b'P' | b'B' | b'F')
             && let Some(fault) = self.ends.session.refused_front_for_key()
+            && !self.ends.session.front_is(ends_a_transaction)
         {
             self.here.refuse(&mut self.ends, tag, total, fault);
             return true;
@@ -146,11 +147,12 @@ impl Relay<'_> {
     }
 
     /// Returns true if a message begins a write that is joined once the connection is given back.
-    /// Replicas follow what is joined: if they get a write must not depend on how fast the answers
-    /// before it come.
+    /// Replicas follow what is joined, and only that is executed under a key: neither may depend on
+    /// how fast the answers before it come.
     fn waits_for_lane(&self, tag: u8, total: usize) -> bool {
         let is_open = self.ends.is_open || self.ends.queue.skipping || self.ends.queue.copying;
-        if !self.is_followed || !self.has_begun || self.left.is_kept() || is_open {
+        let has_to_join = self.is_followed || self.ends.session.own.key.is_some();
+        if !has_to_join || !self.has_begun || self.left.is_kept() || is_open {
             return false;
         }
         if !self.ends.session.own.join || self.ends.session.asks {
@@ -447,6 +449,13 @@ impl Relay<'_> {
             self.deferred.note_doubtful(cached);
         }
     }
+}
+
+/// Returns true for a text that does nothing but end transactions: with a key as well, a client can
+/// leave one that it has begun without.
+fn ends_a_transaction(cached: &CachedStatement) -> bool {
+    let names = cached.names();
+    names.is_some_and(|names| !names.verbs.is_empty() && names.all_are(&[Property::Ends]))
 }
 
 /// Returns true if a statement asks what the session took from sequences, and that is not known

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use smallvec::smallvec;
 use windrow_core::Apart;
-use windrow_sql::{Commits, Effect, Names};
+use windrow_sql::{Commits, Effect, Names, Property};
 
 use super::ends::{Ends, lost};
 use super::leftovers::Leftovers;
@@ -110,12 +110,15 @@ impl Leftovers {
     fn is_proven_to_read(&self, ends: &Ends<'_>, cached: &CachedStatement) -> bool {
         let names = cached.names().filter(|names| {
             let is_plain = cached.effect() == Some(&Effect::Other);
-            is_plain && !names.writes() && !names.may_generate && !names.calls("pg_notify")
+            // The steps say what the kinds do that run no code.
+            let is_query = names.all_are(&[Property::Reads]) && !names.begins_with(&["prepare"]);
+            let is_harmless = !names.calls("pg_notify") && !names.writes_large_objects();
+            is_plain && is_query && !names.writes() && !names.may_generate && is_harmless
         });
         names.is_some_and(|names| {
             let proofs = &ends.session.shared.proofs;
             let known = || proofs.known(&ends.database(), names, self.scope(ends));
-            names.runs_nothing() || matches!(known(), Some(Verdict::Clean(_)))
+            matches!(known(), Some(Verdict::Clean(_)))
         })
     }
 

@@ -67,7 +67,8 @@ impl Leftovers {
         let (session, values) = (&*ends.session, &ends.session.values);
         let looks = self.look == Look::Can;
         // If it cannot look, nothing may have been taken here, nor be taken by the text itself.
-        let is_known = looks || (!self.generates && only_reads(cached));
+        let is_judged = self.unjudged.is_empty() && self.unproven.is_none();
+        let is_known = looks || (!self.generates && is_judged && only_reads(cached));
         if !asks(cached) || !is_known || values.is_empty() {
             return None;
         }
