@@ -1,21 +1,21 @@
 //! CockroachDB: PostgreSQL's protocol, and rules of its own.
 //!
-//! The sink is that of [`crate`]; what is different is data in its `dialect`, and its own
-//! way of reading a table's description. A server is told by its own words, so a `postgres://` URL
-//! leads to the same.
+//! The sink is that of [`crate`]. The differences are data in its `dialect`, and a way of its own
+//! to read a table's description. A server is recognized by the version that it reports, so a
+//! `postgres://` URL leads to the same.
 //!
 //! # What is different
-//! - Batches have at most 1,000 rows, and more may be under way at once.
+//! - Batches have at most 1,000 rows, and more of them may be under way at once.
 //! - Upserts of whole rows by the primary key, into tables without other unique keys, are
 //!   `UPSERT`s, which read nothing.
 //! - A transaction that has to be restarted (40001) is run again as a whole, in smaller batches. An
-//!   ambiguous result (40003) is told to the client as an unknown outcome, and never run again.
-//! - JSONB and DECIMAL travel as texts; other types than the common ones are not joined into
-//!   set-based statements, nor are duplicates told apart together with rows that a check or a
-//!   foreign key refuses.
+//!   ambiguous result (40003) is reported to the client as an unknown outcome, and never run again.
+//! - JSONB and DECIMAL are sent as texts. Types other than the common ones are not joined into
+//!   set-based statements, and duplicates are not distinguished together with rows that a check or
+//!   a foreign key refuses.
 //! - Tables have no mark that says who made them: `create_tables` makes tables, and columns only
 //!   with `extend_tables`.
-//! - Statements of SQL clients go through by themselves: the check that makes it safe to join them
+//! - Statements of SQL clients are executed one by one: the check that makes it safe to join them
 //!   needs a catalog that says which transaction wrote it.
 //! - Hidden columns (`rowid`, those of hash-sharded indexes and of regional tables) take no part in
 //!   writes.

@@ -1,5 +1,5 @@
-//! Statements joined with their tables' descriptions: what is the same for row writes and for SQL
-//! calls.
+//! Joins statements with their tables' descriptions: the part that row writes and SQL calls have in
+//! common.
 
 use std::sync::Arc;
 
@@ -12,29 +12,30 @@ use crate::moment::Moment;
 use crate::statement::set::Fused;
 use crate::touch::{Change, fence, gives_all, order_shows};
 
-/// A statement that is ready to be executed on one version of its table. `F`: what is particular
-/// to the kind of work that it comes from.
+/// A statement that is ready to be executed on one version of its table. `F`: data that is specific
+/// to row writes or to SQL calls.
 #[derive(Debug)]
 pub(crate) struct Compiled<F> {
     pub(crate) numbers: Numbers,
-    /// By what failures are remembered.
+    /// The key under which failures are remembered.
     pub(crate) failure_key: u64,
     pub(crate) op: Op,
-    /// An insert that may not meet a row that is there.
+    /// True for an insert that fails if it meets an existing row.
     pub(crate) plain: bool,
     pub(crate) table: Arc<Table>,
     /// The statement of one write.
     pub(crate) single: Box<str>,
     /// The statement of many writes.
     pub(crate) fused: Option<Fused>,
-    /// The same as an insert that leaves out rows that would fail, and tells which they are.
+    /// The statement of many writes as an insert that leaves out rows that would fail, and reports
+    /// which they are.
     pub(crate) telling: Option<Fused>,
     pub(crate) fence: Fence,
-    /// Somebody could tell in which order its rows were written.
+    /// True if a reader could find out in which order the statement's rows were written.
     pub(crate) order_shows: bool,
     /// The extent to which it may share the time of a transaction.
     pub(crate) moment: Moment,
-    /// Why it is sent apart, if so.
+    /// The reason why the statement is isolated, if so.
     pub(crate) apart: Option<Arc<Apart>>,
     /// The types of the single statement's parameters and rows, as they were reported to clients;
     /// `None` if the server decides and no client knows them.
@@ -44,12 +45,13 @@ pub(crate) struct Compiled<F> {
     pub(crate) form: F,
 }
 
-/// By what a connection tells statements apart.
+/// The numbers by which a connection distinguishes statements.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Numbers {
     /// The statement's own.
     pub(crate) id: u64,
-    /// The same for all that share the statement of one write, whatever formats their values have.
+    /// A number that is the same for all statements that share the statement of one write, whatever
+    /// formats their values have.
     pub(crate) single_id: u64,
 }
 
@@ -92,7 +94,7 @@ impl<F> Compiled<F> {
         }
     }
 
-    /// The same, with what clients know of the statement's types and sequence.
+    /// Returns the same statement, with what clients know of its types and sequence.
     pub(crate) fn reporting(self, signature: Arc<Signature>, generates: Option<u32>) -> Self {
         Self {
             signature: Some(signature),
@@ -101,13 +103,13 @@ impl<F> Compiled<F> {
         }
     }
 
-    /// Whether code runs of which nothing is proven: what it leaves behind must not be met by
-    /// others.
+    /// Returns true if the statement runs code of which nothing is proven: other writes must not
+    /// meet the state that the code leaves behind.
     pub(crate) fn is_unproven(&self) -> bool {
         self.apart.as_ref().is_some_and(|apart| apart.unproven)
     }
 
-    /// The set-based statement; the one that leaves out rows that would fail, where `telling`.
+    /// Returns the set-based statement. `telling`: the one that leaves out rows that would fail.
     pub(crate) fn set(&self, telling: bool) -> Option<&Fused> {
         match telling {
             true => self.telling.as_ref(),

@@ -1,7 +1,8 @@
-//! Which database is behind the protocol, and what is different about it: data alone.
+//! Data about the database behind the protocol, and about the ways in which it differs.
 //!
-//! PostgreSQL's ways are the rule. What CockroachDB does otherwise is from its documentation
-//! (<https://www.cockroachlabs.com/docs/stable/postgresql-compatibility>), and from its own sources where that is silent.
+//! PostgreSQL's behavior is the rule. The differences of CockroachDB are from its documentation
+//! (<https://www.cockroachlabs.com/docs/stable/postgresql-compatibility>), and from its own sources
+//! if that is silent.
 
 use windrow_core::{Fault, FaultClass, Profile};
 use windrow_pgwire::wire::Wire;
@@ -10,27 +11,27 @@ use windrow_pgwire::wire::Wire;
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Dialect {
     pub(super) profile: Profile,
-    /// Descriptions are read by plain queries on a table's number, and from what `SELECT *` gives:
-    /// the catalog has no partition trees, no domains and no transaction numbers, and shows
-    /// columns that are hidden elsewhere.
+    /// True if descriptions are read by plain queries on a table's number, and from what `SELECT *`
+    /// returns: the catalog has no partition trees, no domains and no transaction numbers, and
+    /// shows columns that are hidden elsewhere.
     pub(super) plain_catalog: bool,
-    /// `UPSERT` replaces whole rows without reading them first.
+    /// True if `UPSERT` replaces whole rows without reading them first.
     pub(super) upserts: bool,
-    /// Rows of arrays are numbered by `generate_subscripts`: by which order ORDINALITY counts is
-    /// nowhere promised.
+    /// True if rows of arrays are numbered by `generate_subscripts`, because no promise is made of
+    /// the order in which ORDINALITY counts.
     pub(super) subscripts: bool,
-    /// A table can be locked and altered within a transaction, and its comment marks what Windrow
-    /// made.
+    /// True if a table can be locked and altered within a transaction, and its comment marks what
+    /// Windrow made.
     pub(super) alters: bool,
-    /// The most units in one transaction.
+    /// The maximum number of units in one transaction.
     pub(super) piece: usize,
-    /// Why statements of SQL clients are not joined, if they are not.
+    /// The reason why statements of SQL clients are not joined, if they are not.
     pub(super) apart: Option<&'static str>,
-    /// Why portions of a load do not go by COPY, if they do not.
+    /// The reason why portions of a load are not sent by COPY, if they are not.
     pub(super) no_copy: Option<&'static str>,
 }
 
-/// What PostgreSQL can do.
+/// The capabilities of PostgreSQL.
 pub(crate) const PROFILE: Profile = Profile {
     name: "PostgreSQL",
     transactional: true,
@@ -39,9 +40,9 @@ pub(crate) const PROFILE: Profile = Profile {
     limitations: &[],
 };
 
-/// What CockroachDB can do. Its commits wait for a quorum of nodes, so more flights are of use; its
-/// transactions hold on to all that they write, so smaller ones are: 100 to 1,000 rows by its own
-/// advice.
+/// The capabilities of CockroachDB. Its commits wait for a quorum of nodes, so more flights are
+/// useful. Its transactions hold on to all that they write, so smaller ones are better: its
+/// documentation advises 100 to 1,000 rows.
 pub(crate) const COCKROACH_PROFILE: Profile = Profile {
     name: "CockroachDB",
     transactional: true,
@@ -50,7 +51,7 @@ pub(crate) const COCKROACH_PROFILE: Profile = Profile {
     limitations: &[],
 };
 
-/// PostgreSQL itself, and what calls itself so.
+/// PostgreSQL itself, and servers that report to be PostgreSQL.
 pub(super) static POSTGRES: Dialect = Dialect {
     profile: PROFILE,
     plain_catalog: false,
@@ -70,27 +71,29 @@ pub(super) static COCKROACH: Dialect = Dialect {
     subscripts: true,
     alters: false,
     piece: 1_000,
-    // The check behind each batch asks for what its catalog does not have: who wrote a row of it.
+    // The check after each batch needs what CockroachDB's catalog does not have: the transaction
+    // that wrote a row of it.
     apart: Some("CockroachDB's catalog cannot be checked behind a batch"),
-    // It refuses COPY in the extended protocol, by which a portion and its mark are one
-    // transaction, and releases before v22.2 commit it in pieces (<https://www.cockroachlabs.com/docs/v22.1/copy-from>).
+    // CockroachDB refuses COPY in the extended protocol, by which a portion and its mark are one
+    // transaction, and releases before v22.2 commit it in pieces
+    // (<https://www.cockroachlabs.com/docs/v22.1/copy-from>).
     no_copy: Some(
         "CockroachDB's COPY cannot write rows and their mark in one transaction of one round trip; its rows go as batches of INSERT",
     ),
 };
 
-/// The first release in which all statements up to a Sync are one transaction. Before it each was
-/// committed by itself, and the first half of a failed batch would have stayed.
+/// The first release in which all statements up to a Sync are one transaction. Earlier releases
+/// committed each statement by itself, and the first half of a failed batch would have stayed.
 const OLDEST: (u32, u32) = (22, 1);
 
-/// What its versions begin with.
+/// The prefix of the versions that CockroachDB reports.
 const COCKROACH_SAYS: &str = "CockroachDB";
 
 impl Dialect {
-    /// The database that says this of its version.
+    /// Returns the dialect of the database that reports this version.
     ///
     /// # Errors
-    /// [`FaultClass::Unsupported`] if it is too old.
+    /// [`FaultClass::Unsupported`] if the release is too old.
     pub(super) fn of(version: &str) -> Result<&'static Self, Fault> {
         let Some(rest) = version.strip_prefix(COCKROACH_SAYS) else {
             return Ok(&POSTGRES);
@@ -108,17 +111,18 @@ impl Dialect {
         }
     }
 
-    /// Which database this connection leads to, by its own words. `known`: what another connection
-    /// of the sink was told; then it is not asked.
+    /// Returns the dialect of the server that this connection leads to, by the version that the
+    /// server reports. `known`: the dialect that another connection of the sink found, which saves
+    /// the query.
     ///
     /// # Errors
-    /// [`FaultClass::Unavailable`] where the connection breaks, and as [`Dialect::of`].
+    /// [`FaultClass::Unavailable`] if the connection breaks, and as [`Dialect::of`].
     pub(super) async fn recognize(
         wire: &mut Wire,
         known: Option<&'static Self>,
     ) -> Result<&'static Self, Fault> {
-        // CockroachDB reports its version with each connection. A pooler in front of it may not
-        // pass that on.
+        // CockroachDB reports its version with each connection. A pooler between here and the
+        // server may not pass that on.
         if let Some(version) = wire.parameter("crdb_version") {
             return Self::of(version);
         }
@@ -134,7 +138,7 @@ impl Dialect {
     }
 }
 
-/// `24.1` of ` CCL v24.1.0-rc.1 (x86_64-pc-linux-gnu, ..)`.
+/// Returns the release of a version: `24.1` of ` CCL v24.1.0-rc.1 (x86_64-pc-linux-gnu, ..)`.
 fn release(version: &str) -> Option<(u32, u32)> {
     let numbers = version.split_whitespace().find_map(|word| {
         let numbers = word.strip_prefix('v')?;

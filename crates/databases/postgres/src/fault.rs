@@ -1,8 +1,8 @@
-//! What the server refuses, as its client is told: in the server's own messages.
+//! Faults that carry the server's own error messages to the client.
 
 use windrow_core::{Fault, FaultClass};
 
-/// Adds the server's messages to a fault: what came before the error, and the error itself.
+/// Adds the server's messages to a fault: those before the error, and the error itself.
 pub(crate) fn with_error(fault: Fault, before: &[u8], error: &[u8]) -> Fault {
     if error.is_empty() {
         return fault;
@@ -16,8 +16,8 @@ pub(crate) fn with_error(fault: Fault, before: &[u8], error: &[u8]) -> Fault {
     fault.with_verbatim(messages)
 }
 
-/// Returns the fault of a statement that gives other columns by now than were reported to its
-/// client, in the server's own words. The server says so when values are bound.
+/// Returns the fault of a statement whose columns have changed since they were reported to its
+/// client, in the server's own words. The server reports this when values are bound.
 pub(crate) fn other_columns() -> Fault {
     const WORDS: &str = "cached plan must not change result type";
     let body =

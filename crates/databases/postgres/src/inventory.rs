@@ -1,4 +1,4 @@
-//! Which tables there are, and what names their rows, for replicas.
+//! Lists tables, and the keys that name their rows, for replicas.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,7 +18,8 @@ use super::statement::of_shape::push_results;
 use super::talk::{Ask, talk, text};
 use super::values::{decode, text as spelling};
 
-/// Ordinary tables that hold rows of their own right: no partitions, which their table stands for.
+/// Selects ordinary tables that hold rows of their own: no partitions, because the partitioned
+/// table stands for them.
 const TABLES: &str = "\
 SELECT CASE WHEN pg_table_is_visible(c.oid) THEN '' ELSE n.nspname END, c.relname
 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
@@ -39,9 +40,9 @@ SELECT CASE WHEN pg_table_is_visible(c.oid) THEN '' ELSE n.nspname END, c.relnam
 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
 WHERE c.oid = to_regclass($1) AND c.relkind IN ('r', 'p')";
 
-/// The transactions that write to tables of this database, or wait until they may. One that waits
-/// for a table has no number yet, so snapshots do not tell of it. Vacuum locks the indexes of a
-/// table in this way for as long as it takes, so these do not count.
+/// Selects the transactions that write to tables of this database, or wait until they may. A
+/// transaction that waits for a table has no number yet, so snapshots do not include it. Vacuum
+/// locks a table's indexes in this way for as long as it takes, so locks on indexes do not count.
 const WRITING: &str = "\
 SELECT DISTINCT l.virtualtransaction FROM pg_locks l JOIN pg_class c ON c.oid = l.relation
 WHERE l.locktype = 'relation' AND l.mode = 'RowExclusiveLock' AND c.relkind IN ('r', 'p')
@@ -52,7 +53,7 @@ const SPELLING: &str = "SELECT set_config('TimeZone', 'UTC', false), set_config(
      set_config('IntervalStyle', 'postgres', false), set_config('extra_float_digits', '1', false), \
      set_config('bytea_output', 'hex', false)";
 
-/// How often is looked whether transactions have ended.
+/// The interval between two checks if transactions have ended.
 const LOOK: Duration = Duration::from_millis(20);
 
 /// The tables of a PostgreSQL database.
@@ -69,7 +70,7 @@ impl PgInventory {
         Ok(self.server.wire().await?.0)
     }
 
-    /// Some columns of the rows of a range.
+    /// Reads some columns of the rows of a range.
     async fn ranged(
         &self,
         table: &KeyedTable,
@@ -143,7 +144,7 @@ impl Inventory for PgInventory {
     }
 }
 
-/// The table's one name and what is known of it.
+/// Returns the table's one name and its facts.
 async fn read(
     wire: &mut Wire,
     server: &Server,
@@ -184,7 +185,7 @@ fn key_columns(facts: &Facts) -> Vec<&Column> {
     places.filter_map(|p| facts.columns.get(*p)).collect()
 }
 
-/// Whether what is given is stored as it is, or refused.
+/// Returns true if the column stores each given value unchanged, or refuses it.
 pub(crate) fn keeps(column: &Column) -> bool {
     match column.kind {
         Kind::Bool | Kind::Int2 | Kind::Int4 | Kind::Int8 => true,
@@ -194,7 +195,7 @@ pub(crate) fn keeps(column: &Column) -> bool {
     }
 }
 
-/// A query on the rows of a range. `None`: there is no such table.
+/// A query on the rows of a range.
 struct Ranged {
     facts: Facts,
     /// The key's columns, as SQL.
@@ -244,7 +245,7 @@ impl Ranged {
         }))
     }
 
-    /// Asks for columns of the rows. `limit`: what stands behind their order.
+    /// Reads columns of the rows. `limit`: the SQL after their ORDER BY.
     async fn rows(self, wire: &mut Wire, columns: &[Name], limit: &str) -> Result<Vec<Row>, Fault> {
         let mut sql = "SELECT ".to_owned();
         push_results(&mut sql, None, columns, &self.facts);

@@ -59,7 +59,7 @@ use sink::PostgresSink;
 pub use calls::StatementSink;
 pub use cockroachdb::Cockroachdb;
 
-/// The driver.
+/// The driver of PostgreSQL.
 pub struct Postgres;
 
 #[async_trait]

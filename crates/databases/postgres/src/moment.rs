@@ -1,8 +1,9 @@
 //! The moments of joined writes. `now()` is the same for a whole transaction, which joined writes
-//! share; alone each would have had its own. So a set-based statement has a moment for each unit:
-//! the start of the transaction, and as many microseconds as the unit's place in the batch. No two
-//! units share it, it rises in the order of the batch, and it lies between the request and the
-//! answer, for no row is written in less than a microsecond.
+//! share, but each write would have had a moment of its own if it had run by itself. So a set-based
+//! statement has a moment for each unit: the start of the transaction, plus as many microseconds as
+//! the unit's place in the batch. No two units share a moment, and moments rise in the order of the
+//! batch. Each lies between the request and the answer, because no row is written in less than a
+//! microsecond.
 
 use bytes::{BufMut, BytesMut};
 
@@ -12,15 +13,15 @@ use crate::values::encode::Unfit;
 /// The extent to which writes may share the time of their transaction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Moment {
-    /// The time is not read.
+    /// The writes do not read the time.
     #[default]
     Unread,
-    /// Each has its own in set-based statements; nothing looks at it.
+    /// Each write has its own moment in set-based statements, and nothing depends on that moment.
     Carried,
-    /// Some of it is the transaction's, in columns that nothing looks at. Only a row that is
-    /// written twice would show it.
+    /// Some columns get the transaction's moment, and nothing depends on these columns. Only a row
+    /// that is written twice would show the difference.
     Shared,
-    /// Something looks at it: no other unit may have the same.
+    /// Something depends on the moment: no other unit may have the same.
     Own,
 }
 
@@ -28,7 +29,7 @@ pub(crate) enum Moment {
 /// `interval[]`.
 pub(crate) const DISTANCES: u32 = 1187;
 
-/// The moment of a row of a call's source.
+/// An SQL expression: the moment of a row of a call's source.
 pub(crate) const MOMENT: &str =
     "(pg_catalog.transaction_timestamp() OPERATOR(pg_catalog.+) \"windrow w\".\"windrow at\")";
 

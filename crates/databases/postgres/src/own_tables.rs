@@ -1,4 +1,4 @@
-//! Windrow's own tables in PostgreSQL and CockroachDB: their texts, and how these are run.
+//! Windrow's own tables in PostgreSQL and CockroachDB: their statements, and how these are run.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use super::talk::{Ask, talk, text};
 /// that has another name by now.
 const RACED: [&str; 5] = ["23505", "42P07", "42710", "42701", "42703"];
 
-/// The columns of a table; none if the table does not exist.
+/// Selects the columns of a table; none if the table does not exist.
 const COLUMNS: &str = "SELECT attname::text FROM pg_attribute WHERE attrelid = to_regclass($1) AND attnum > 0 AND NOT attisdropped";
 
 /// Waits for other sessions that create tables: `CREATE TABLE IF NOT EXISTS` fails if two sessions
@@ -29,8 +29,8 @@ pub(crate) const MAKING: &str = "SELECT pg_advisory_xact_lock(7744582194)";
 /// waits for all that was written before, so a server that dies loses only an empty table.
 const UNHURRIED: &str = "SELECT set_config('synchronous_commit', 'off', true)";
 
-/// A lock that the transactions of a load's portions hold, all at once. The first number is one
-/// that other programs are unlikely to use.
+/// Takes a lock that the transactions of a load's portions hold, all at once. The first number is
+/// one that other programs are unlikely to use.
 pub(crate) const HOLD: &str = "SELECT pg_advisory_xact_lock_shared(1467117431, hashtext($1))";
 
 /// Waits for the end of the transactions that have [`HOLD`].
@@ -77,7 +77,8 @@ impl OwnSession for PgOwnSession {
         Ok(columns)
     }
 
-    /// The statements of one round trip are one transaction, which is rolled back if one fails.
+    /// Runs a change. The statements of one round trip are one transaction, which is rolled back if
+    /// one fails.
     async fn change(&mut self, statement: OwnStatement<'_>) -> Result<TableChange, Fault> {
         let settings: &[&str] = match self.dialect.plain_catalog {
             true => &[],
@@ -141,12 +142,12 @@ impl PgOwnSession {
     }
 }
 
-/// The values of a row.
+/// Returns the values of a row.
 fn cells(row: &DataRow<'_>) -> Vec<Option<Box<[u8]>>> {
     row.columns().map(|cell| cell.map(Box::from)).collect()
 }
 
-/// The values of a dead letter, whose last column is binary, in hexadecimal digits.
+/// Returns the values of a dead letter, whose last column is binary, sent as hexadecimal digits.
 fn rejected_cells(row: &DataRow<'_>) -> Vec<Option<Box<[u8]>>> {
     let mut cells = cells(row);
     if let Some(Some(last)) = cells.last_mut() {
@@ -213,7 +214,8 @@ fn merge_marks(dialect: &Dialect, mark: &Mark) -> Vec<Ask> {
         let ask = Ask::of(sql).text(&mark.load);
         ask.untyped(first).untyped(end)
     };
-    // A merged mark that is lost in a crash is merged again from those that come back then.
+    // If a crash loses a merged mark, the marks that it was merged from come back, and are merged
+    // again.
     let unhurried = (!dialect.plain_catalog).then(|| Ask::of(UNHURRIED));
     unhurried.into_iter().chain(sqls.map(of_mark)).collect()
 }

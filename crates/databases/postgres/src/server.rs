@@ -10,22 +10,22 @@ use super::dialect::{COCKROACH, Dialect, POSTGRES};
 use windrow_pgwire::Target;
 use windrow_pgwire::wire::Wire;
 
-/// How long a sign of life may take.
+/// The time limit of a ping.
 const PING: Duration = Duration::from_secs(5);
 
-/// What a URL says of the database that it names.
+/// The database that a URL names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Named {
-    /// It speaks PostgreSQL's protocol.
+    /// A database that speaks PostgreSQL's protocol.
     Postgres,
-    /// It is CockroachDB.
+    /// CockroachDB.
     Cockroach,
 }
 
-/// A server that speaks PostgreSQL's protocol, and how to get in.
+/// A server that speaks PostgreSQL's protocol, and how to connect to it.
 pub(super) struct Server {
     named: Named,
-    /// What it turned out to be.
+    /// The dialect that a connection has recognized.
     found: OnceLock<&'static Dialect>,
     target: Target,
     pub(super) options: Options,
@@ -44,7 +44,8 @@ impl Server {
         }
     }
 
-    /// What it is, or before anybody has looked: what its URL says.
+    /// Returns the dialect that a connection has recognized; before the first connection, the one
+    /// that the URL names.
     pub(super) fn dialect(&self) -> &'static Dialect {
         let named = match self.named {
             Named::Postgres => &POSTGRES,
@@ -53,7 +54,7 @@ impl Server {
         self.found.get().copied().unwrap_or(named)
     }
 
-    /// A new connection, and what is behind it.
+    /// Opens a new connection, and returns the dialect of its server.
     pub(super) async fn wire(&self) -> Result<(Wire, &'static Dialect), Fault> {
         let parameters = session(self.options.own_times);
         let mut wire =
@@ -68,11 +69,11 @@ impl Server {
     }
 }
 
-/// What libpq sets by its environment of how times are read.
+/// Environment variables by which libpq sets how times are read, with the setting of each.
 const TIMES: [(&str, &str); 2] = [("PGDATESTYLE", "DateStyle"), ("PGTZ", "TimeZone")];
 
-/// The settings that what is sent and decoded here relies on; all else is as the role has it.
-/// `own_times`: that includes how times are read ([`Options::own_times`]).
+/// Returns the settings that the encoding and decoding here rely on. All other settings are the
+/// role's. `own_times`: this includes how times are read ([`Options::own_times`]).
 fn session(own_times: bool) -> Vec<(&'static str, String)> {
     let mut times = vec![
         ("DateStyle", "ISO".to_owned()),
@@ -92,7 +93,7 @@ fn session(own_times: bool) -> Vec<(&'static str, String)> {
     settings
 }
 
-/// Asks for a sign of life on a new connection.
+/// Runs a statement on a new connection to check that the server answers.
 pub(crate) async fn ping(
     connecting: impl Future<Output = Result<(Wire, &'static Dialect), Fault>>,
 ) -> Result<(), Fault> {
@@ -105,7 +106,7 @@ pub(crate) async fn ping(
     .await
 }
 
-/// Asks on a new connection if transactions may write there.
+/// Checks on a new connection that transactions may write there.
 pub(super) async fn takes_writes(
     connecting: impl Future<Output = Result<(Wire, &'static Dialect), Fault>>,
 ) -> Result<(), Fault> {
@@ -143,7 +144,7 @@ async fn first_value(wire: &mut Wire, sql: &str) -> Result<Option<String>, Fault
     }
 }
 
-/// Awaits an answer for [`PING`] at most.
+/// Awaits an answer, at most for [`PING`].
 async fn within_time(sign: impl Future<Output = Result<(), Fault>>) -> Result<(), Fault> {
     match tokio::time::timeout(PING, sign).await {
         Ok(answer) => answer,

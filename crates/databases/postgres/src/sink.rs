@@ -1,4 +1,4 @@
-//! The database as a sink: connections, and what they share.
+//! The database as a sink: its connections, and what they share.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -107,8 +107,8 @@ impl Database for PostgresSink {
     }
 
     fn owns(&self, table: &TableName) -> bool {
-        // CockroachDB finds a table by its database too, and keeps users and sessions in one of its
-        // own.
+        // CockroachDB also accepts a database's name as a table's qualifier, and keeps users and
+        // sessions in a database of its own.
         let system = |schema: &Name| schema.eq_ignore_ascii_case("system");
         self.profile().name == COCKROACH_PROFILE.name && table.schema.as_ref().is_some_and(system)
     }

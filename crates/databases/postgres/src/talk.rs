@@ -1,4 +1,4 @@
-//! Several statements in one round trip.
+//! Runs several statements in one round trip.
 
 use postgres_protocol::message::frontend;
 use postgres_protocol::{IsNull, Oid};
@@ -15,7 +15,7 @@ pub(crate) struct Ask {
 }
 
 impl Ask {
-    /// One without parameters.
+    /// Makes a statement without parameters.
     pub(crate) fn of(sql: impl Into<String>) -> Self {
         Self {
             sql: sql.into(),
@@ -23,13 +23,13 @@ impl Ask {
         }
     }
 
-    /// Adds a text.
+    /// Adds a text as a parameter.
     pub(crate) fn text(mut self, text: &str) -> Self {
         self.parameters.push((oid::TEXT, text.to_owned()));
         self
     }
 
-    /// Adds a text of which the server finds out what type it is meant to be.
+    /// Adds a text whose type the server infers.
     pub(crate) fn untyped(mut self, text: String) -> Self {
         self.parameters.push((0, text));
         self
@@ -69,7 +69,7 @@ impl Ask {
     }
 }
 
-/// "Array Input and Output Syntax": in quotes, with `"` and `\` escaped.
+/// Appends an element as in "Array Input and Output Syntax": in quotes, with `"` and `\` escaped.
 fn push_element(literal: &mut String, text: Option<&str>) {
     let Some(text) = text else {
         return literal.push_str("NULL");
@@ -97,13 +97,13 @@ impl From<Failed> for Fault {
     }
 }
 
-/// Takes the rows of the statements, each with its statement's place.
+/// The receiver of the rows of the statements, each with its statement's place.
 pub(crate) type OnRow<'a> = &'a mut (dyn FnMut(usize, DataRow<'_>) + Send);
 
-/// Sends statements under one Sync and takes their rows. Those behind one that fails are not
+/// Sends statements under one Sync and takes their rows. Statements after one that fails are not
 /// executed.
 ///
-/// `commits`: the last of them ends a transaction, so that a connection lost on the way leaves an
+/// `commits`: the last statement ends a transaction, so that a connection lost on the way leaves an
 /// unknown outcome.
 pub(crate) async fn talk(
     wire: &mut Wire,
@@ -150,7 +150,7 @@ pub(crate) async fn talk(
     }
 }
 
-/// The first column of the first row.
+/// Returns the first column of the first row.
 pub(crate) async fn word(wire: &mut Wire, ask: Ask) -> Result<Option<String>, Fault> {
     let mut word = None;
     talk(wire, &[ask], false, &mut |_, row| {
@@ -160,13 +160,13 @@ pub(crate) async fn word(wire: &mut Wire, ask: Ask) -> Result<Option<String>, Fa
     Ok(word.flatten())
 }
 
-/// A column as text; `None`: NULL.
+/// Returns a column as text; `None` for NULL.
 pub(crate) fn text(row: &DataRow<'_>, place: usize) -> Option<String> {
     row.get(place)
         .map(|bytes| String::from_utf8_lossy(bytes).into_owned())
 }
 
-/// A column that holds a number.
+/// Returns a column that holds a number.
 pub(crate) fn number(row: &DataRow<'_>, place: usize) -> u64 {
     text(row, place)
         .and_then(|text| text.parse().ok())

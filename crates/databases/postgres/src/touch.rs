@@ -1,4 +1,5 @@
-//! What a write touches and what a statement changes, as far as the order of a batch is concerned.
+//! The rows that a write touches and the changes that a statement makes, as far as they matter to
+//! the order of a batch.
 
 use windrow_calls::ParsedStatement;
 use windrow_core::{Name, Op};
@@ -8,32 +9,32 @@ use crate::catalog::table::Table;
 use crate::statement::parsed::{bare, given};
 use crate::values::key::RowKey;
 
-/// What one write does to the order of a batch.
+/// The effect of one write on the order of a batch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Touch {
     /// The key by which rows of a statement are sorted.
     pub(crate) order: Option<RowKey>,
-    /// A key could not be told.
+    /// True if a key could not be computed.
     pub(crate) unknown: bool,
 }
 
-/// What a statement changes, as far as the order of a batch is concerned.
+/// The changes that a statement makes, as far as they matter to the order of a batch.
 #[derive(Debug)]
 pub(crate) struct Change<'a> {
     pub(crate) op: Op,
-    /// An insert that changes the row that it meets.
+    /// True for an insert that changes the existing row that it meets.
     pub(crate) upsert: bool,
-    /// Columns that an update changes, or an upsert where it meets a row.
+    /// Columns that an update changes, or that an upsert changes in the row that it meets.
     pub(crate) sets: Vec<&'a Name>,
     /// Columns by which a row is found.
     pub(crate) key: Vec<&'a Name>,
-    /// What it runs besides itself is proven for each row.
+    /// True if everything that the statement runs besides itself is proven for each row.
     pub(crate) proven: bool,
 }
 
 impl<'a> Change<'a> {
-    /// Returns what a statement changes. `proven`: what it runs besides itself is proven for each
-    /// row.
+    /// Returns what a statement changes. `proven`: everything that the statement runs besides
+    /// itself is proven for each row.
     pub(crate) fn of(parsed: &'a ParsedStatement, proven: bool) -> Self {
         let update = parsed.conflict.as_ref().filter(|conflict| conflict.update);
         let key = match (&parsed.op, update) {
@@ -65,7 +66,8 @@ pub(crate) fn gives_all(parsed: &ParsedStatement, table: &Table) -> bool {
         && given.iter().all(|(_, value)| bare(value).is_some())
 }
 
-/// Tells the rows of a table and one of its keys from all others, whatever name the table goes by.
+/// Returns a number that distinguishes the rows of a table and one of its keys from all others,
+/// whatever name the table is called by.
 pub(crate) fn seed(table: &Table, number: usize) -> u64 {
     use std::hash::BuildHasher as _;
     let state = foldhash::fast::FixedState::default();
@@ -75,16 +77,16 @@ pub(crate) fn seed(table: &Table, number: usize) -> u64 {
     }
 }
 
-/// Whether somebody could tell in which order a statement's rows are written: a number that the
-/// database generates, a row that refers to another one. `given`: whether each value is one that
-/// the client gave.
+/// Returns true if a reader could find out in which order a statement's rows are written: from a
+/// number that the database generates, or a row that refers to another one. `given`: the client
+/// gave each value.
 pub(crate) fn order_shows(change: &Change<'_>, table: &Table, given: bool) -> bool {
     let fenced = fence(change, table) != Fence::None;
     let inserts = change.op == Op::Insert;
     fenced || table.referenced || inserts && (!given || table.hidden_unique)
 }
 
-/// What a write of the kind may disturb besides the rows whose keys it names.
+/// Returns what a write of this kind may disturb besides the rows whose keys it names.
 pub(crate) fn fence(change: &Change<'_>, table: &Table) -> Fence {
     let in_unique = |name: &Name| {
         let place = table.place_of(name);
@@ -95,8 +97,8 @@ pub(crate) fn fence(change: &Change<'_>, table: &Table) -> Fence {
                 .any(|u| place.is_some_and(|p| u.columns.contains(&p)))
     };
     let moves = change.sets.iter().any(|name| in_unique(name));
-    // One row may be found by several keys. Only by the first one can two writes be told to be
-    // about different rows.
+    // Several keys may find one row. Only the first key can show that two writes are about
+    // different rows.
     let alias = (change.upsert || change.op != Op::Insert)
         && table.uniques.len() > 1
         && !table.uniques.first().is_some_and(|first| {

@@ -21,29 +21,30 @@ use crate::touch::Touch;
 use crate::values::fit::Fit;
 use crate::values::key::Found;
 
-/// What is particular to an SQL call.
+/// The part of a compiled statement that only SQL calls need.
 #[derive(Debug)]
 pub(crate) struct BoundCall {
     statement: Arc<Statement>,
     formats: Formats,
     pub(super) results: Formats,
     fresh: bool,
-    /// The types of the single statement, if its clients cannot know them: their calls are parsed
-    /// at their use, and the statement was described before its table was changed.
+    /// The statement's current types, if they differ from those of its description and its calls
+    /// are parsed when they run ([`SqlCall::fresh`]).
     pub(super) changed_signature: Option<Arc<Signature>>,
-    /// How many columns its rows have.
+    /// Number of columns in the statement's rows.
     pub(super) width: u16,
-    /// How values become arrays, a parameter each; empty where they do not.
+    /// Carriers that turn values into arrays, one for each parameter; empty if calls do not travel
+    /// as arrays.
     pub(super) carriers: Box<[Carrier]>,
     keys: Keys,
-    /// The parameters that are sent as texts and read as times.
+    /// Places of the parameters that are sent as text and may name a time by a word (`now`).
     times: Box<[usize]>,
-    /// Why no call of it can be executed.
+    /// The reason why no call of the statement can be executed, if there is one.
     pub(super) trouble: Option<Fault>,
 }
 
-/// A call's statement, compiled. `described`: what it meant when it was described, as far as that
-/// is known. `renewed`: what it means by now, where it is not that any more.
+/// Compiles the statement of a call. `described`: the statement's meaning when it was described, if
+/// still known. `renewed`: the result of describing it again after its table was changed.
 pub(super) fn bind_call(
     numbers: Numbers,
     call: &SqlCall,
@@ -65,7 +66,8 @@ pub(super) fn bind_call(
             (Arc::new(left), Some(Arc::new(nothing_known())))
         }
     };
-    // What does not fit the rows is refused by the server, in the client's own statement.
+    // Result formats that do not fit the rows are refused by the server, in the client's own
+    // statement.
     let formats_fit = match &call.results {
         Formats::Each(each) => each.len() == usize::from(meaning.width),
         Formats::Text | Formats::Binary => true,
@@ -143,18 +145,19 @@ fn set_builder<'a>(
     }
 }
 
-/// Returns true if the values of a key are known to be equal wherever they are.
+/// Returns true if equal values of a key are known to be equal: no part of it is unknown.
 fn is_told(parts: &[Part]) -> bool {
     !parts.iter().any(|part| matches!(part, Part::Unknown))
 }
 
-/// Nothing is known of a statement any more: each call is parsed anew.
+/// Returns the reason why the calls of a statement of which nothing is known any more are not
+/// joined: the server parses each call again.
 fn nothing_known() -> Apart {
     Apart::of("nothing is known of it any more").unproven()
 }
 
 impl BoundCall {
-    /// Whether it is the call's statement in the call's formats.
+    /// Returns true if the call has this statement and these formats.
     pub(super) fn is_of(&self, call: &SqlCall) -> bool {
         self.statement.id() == call.statement.id()
             && self.formats == call.formats
@@ -162,14 +165,14 @@ impl BoundCall {
             && (self.fresh == call.fresh || !call.statement.is_retired())
     }
 
-    /// What it is of.
+    /// Returns the statement that this one was bound from.
     pub(super) fn statement(&self) -> &Statement {
         &self.statement
     }
 
-    /// Looks at the values of a call and adds the rows that it touches. Returns how well they fit,
-    /// and true if they may travel in arrays. `found_by`: the parameters that must not be NULL
-    /// then.
+    /// Checks the values of a call and adds the hashes of the rows that it touches. Returns how
+    /// well the values fit, true if they may travel in arrays, and the touched rows. `found_by`:
+    /// the parameters that must not be NULL in arrays.
     pub(super) fn look(
         &self,
         call: &SqlCall,
@@ -191,7 +194,7 @@ impl BoundCall {
         }
         let values_at = |place: &usize| values.get(*place).copied().flatten();
         if self.times.iter().filter_map(values_at).any(is_moment) {
-            // In company it would be the moment of others too.
+            // In a shared transaction the word (`now`) would mean the same time for all calls.
             worst = worst.max(Fit::Bad);
         }
         let whole = values.len() == self.carriers.len();
@@ -223,7 +226,7 @@ impl BoundCall {
     }
 }
 
-/// How each parameter becomes an array; `None`: one of them cannot.
+/// Returns the carrier of each parameter; `None` if one of them cannot become an array.
 fn carriers(
     parsed: &ParsedStatement,
     meaning: &Meaning,
@@ -247,12 +250,12 @@ fn carriers(
     Some(carriers.into())
 }
 
-/// Gives a statement's meaning back, unless each of its calls would have a transaction of its own
-/// on the lane's connections, one behind the other.
+/// Returns the meaning unchanged, unless each call would need its own transaction on the lane's
+/// connections, one after the other.
 ///
 /// # Errors
-/// Something looks at the time of its transaction, and no set-based statement can give each call
-/// its own.
+/// A call reads the time of its transaction, and no set-based statement can give each call its own
+/// time.
 pub(super) fn worth_joining(meaning: Meaning) -> Result<Meaning, Apart> {
     let phrase = "a time of the transaction that something looks at";
     match meaning.clock.moment == Moment::Own && !may_travel(&meaning) {
@@ -261,7 +264,8 @@ pub(super) fn worth_joining(meaning: Meaning) -> Result<Meaning, Apart> {
     }
 }
 
-/// True if calls of a statement can become one statement, in one of the formats that drivers use.
+/// Returns true if calls of a statement can become one statement, in one of the formats that
+/// drivers use.
 fn may_travel(meaning: &Meaning) -> bool {
     let parsed = &*meaning.parsed;
     let travels = |formats: &Formats| {
@@ -278,7 +282,7 @@ fn may_travel(meaning: &Meaning) -> bool {
     joins && (travels(&Formats::Text).is_some() || travels(&Formats::Binary).is_some())
 }
 
-/// The parameters that are sent as texts and may name a moment by a word.
+/// Lists the parameters that are sent as text and may name a time by a word.
 fn times(meaning: &Meaning, formats: &Formats) -> Box<[usize]> {
     let base = |parameter: u32| {
         let mut columns = meaning.table.columns.iter();

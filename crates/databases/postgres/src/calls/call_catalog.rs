@@ -1,8 +1,9 @@
-//! All that a lane knows of the tables and statements that its calls are about.
+//! A lane's knowledge of the tables and statements of its calls.
 //!
-//! A statement is known by its number, for as long as somebody holds it: what it means (held by the
-//! statement itself), and what was found out anew where its table was changed meanwhile. Entries of
-//! statements that nobody holds are swept out.
+//! The catalog finds a statement by its number, as long as the statement is referenced elsewhere.
+//! An entry has the statement's meaning (owned by the statement itself) and, if its table was
+//! changed since, the result of describing it again. Entries of unreferenced statements are
+//! removed.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -17,23 +18,23 @@ use super::known_tables::KnownTables;
 use super::meaning::Meaning;
 use crate::catalog::table::{Facts, Table};
 
-/// The most tables, and the most standings, that are kept: past it all are forgotten and described
-/// anew. From so many statements on, those that nobody holds are swept out.
+/// Maximum number of tables, and of standings. Past it, all are dropped and described again. Past
+/// this number of statements, the unreferenced ones are removed.
 const MOST: usize = 10_000;
 
-/// What was found out anew about a statement whose table was changed.
+/// The result of describing a statement again after its table was changed.
 #[derive(Clone, Debug)]
 pub(crate) enum Renewed {
-    /// Its calls may still be joined.
+    /// Calls of the statement may still be joined.
     Joined(Arc<Meaning>),
-    /// They may not any more: each is parsed anew. Its types.
+    /// Calls may not be joined any more: the server parses each again. Has the current types.
     Apart(Arc<Signature>),
-    /// The server refuses it.
+    /// The server refuses the statement.
     Refused,
 }
 
 impl Renewed {
-    /// The types that it has by now, where it has any.
+    /// Returns the statement's current types, unless the server refuses it.
     pub(super) fn signature(&self) -> Option<&Arc<Signature>> {
         match self {
             Self::Joined(meaning) => Some(&meaning.signature),
@@ -43,14 +44,14 @@ impl Renewed {
     }
 }
 
-/// What is known of one statement.
+/// The catalog's entry of one statement.
 #[derive(Debug, Default)]
 struct Known {
     statement: Weak<Statement>,
     meaning: Weak<Meaning>,
-    /// What was found out anew: with the types that its clients were told, and with those of the
-    /// moment ([`SqlCall::fresh`]). With each a number by which it is told apart from what was
-    /// known before.
+    /// Results of describing the statement again: first with the types that its clients received,
+    /// then with the current types ([`SqlCall::fresh`]). Each has a number that distinguishes it
+    /// from earlier results.
     renewed: [Option<(u64, Renewed)>; 2],
 }
 
@@ -58,7 +59,7 @@ struct Known {
 #[derive(Debug, Default)]
 struct Statements {
     known: HashMap<u64, Known>,
-    /// How many there may be before those that nobody holds are swept out.
+    /// Number of entries from which on the unreferenced ones are removed.
     room: usize,
 }
 
@@ -75,24 +76,25 @@ impl Statements {
     }
 }
 
-/// What the calls of a statement may share, and why no more, by table and by what is done.
+/// The level that the calls of a statement may share, and the reason for no higher level, by table
+/// and operation.
 type Standings = HashMap<(TableName, Op), (Level, Option<Apart>)>;
 
-/// A table's number, and what statements call it.
+/// A table's OID, and its spelling in statements.
 type TableKey = (u32, Box<str>);
 
-/// Shared by all connections of a lane.
+/// The catalog that all connections of a lane share.
 #[derive(Debug, Default)]
 pub(crate) struct CallCatalog {
     tables: Mutex<HashMap<TableKey, Arc<Table>>>,
     statements: Mutex<Statements>,
     versions: AtomicU64,
-    /// What was found of the statement that was described last, by table as clients name it, and
-    /// by what is done.
+    /// Levels of the statements that were described last, by table as clients name it and by
+    /// operation.
     standings: Mutex<Standings>,
-    /// Tables that were read for statements that were described.
+    /// Tables that were read to describe statements.
     known: Mutex<KnownTables>,
-    /// Functions that the operator answers for.
+    /// Functions that the operator declared as trusted.
     pub(super) trusted: Trusted,
 }
 
@@ -104,7 +106,7 @@ impl CallCatalog {
         }
     }
 
-    /// Takes in what was read of a table. A description that has not changed keeps its version.
+    /// Stores the facts of a table. A table whose facts have not changed keeps its version.
     pub(super) fn put(&self, oid: u32, facts: Facts) -> Arc<Table> {
         let mut tables = lock(&self.tables);
         let spelling = facts.print.as_ref().map(|print| print.spelling.clone());
@@ -135,20 +137,20 @@ impl CallCatalog {
         lock(&self.known).note(parsed, description);
     }
 
-    /// Takes note of what a statement means.
+    /// Notes the meaning of a statement.
     pub(super) fn note(&self, statement: &Arc<Statement>, meaning: &Arc<Meaning>) {
         lock(&self.statements).entry(statement).meaning = Arc::downgrade(meaning);
     }
 
-    /// What a statement meant when it was described; `None`: nobody holds it any more, or it was
-    /// described elsewhere.
+    /// Returns the meaning of a statement when it was described; `None` if the statement is not
+    /// referenced any more, or if it was described elsewhere.
     pub(super) fn meaning(&self, statement: &Statement) -> Option<Arc<Meaning>> {
         let statements = lock(&self.statements);
         statements.known.get(&statement.id())?.meaning.upgrade()
     }
 
-    /// The description of a table is not true any more: all statements on it are to be described
-    /// anew.
+    /// Retires all statements on a table whose description is not true any more: they have to be
+    /// described again.
     pub(crate) fn retire(&self, table: &Table) {
         if let Some(oid) = table.oid() {
             lock(&self.known).forget(oid);
@@ -171,7 +173,7 @@ impl CallCatalog {
         }
     }
 
-    /// Takes note of what the calls of a statement may share, for operators.
+    /// Notes what the calls of a statement may share, for operators.
     pub(super) fn stand(&self, parsed: &ParsedStatement, found: Result<&Meaning, &Apart>) {
         let (level, why) = match found {
             Ok(meaning) => match &meaning.grouped {
@@ -187,7 +189,7 @@ impl CallCatalog {
         all.insert((parsed.table.clone(), parsed.op), (level, why));
     }
 
-    /// What is known of all tables, in their order.
+    /// Returns the standings of all tables, sorted by table and operation.
     pub(super) fn standings(&self) -> Vec<Standing> {
         let all = lock(&self.standings);
         let mut all: Vec<_> = all.iter().collect();
@@ -199,7 +201,8 @@ impl CallCatalog {
         standings
     }
 
-    /// What was found out anew about the call's statement, if that was to be done.
+    /// Returns the result of describing the call's statement again, if it is retired and was
+    /// described again.
     pub(super) fn renewed(&self, call: &SqlCall) -> Option<(u64, Renewed)> {
         if !call.statement.is_retired() {
             return None;
@@ -210,12 +213,12 @@ impl CallCatalog {
         if call.fresh { fresh } else { told }.clone()
     }
 
-    /// Whether the call's statement is retired and nothing else is known of it.
+    /// Returns true if the call's statement is retired and was not described again yet.
     pub(super) fn lacks(&self, call: &SqlCall) -> bool {
         call.statement.is_retired() && self.renewed(call).is_none()
     }
 
-    /// Takes note of what was found out.
+    /// Stores the result of describing the call's statement again.
     pub(super) fn renew(&self, call: &SqlCall, found: Renewed) {
         let generation = self.versions.fetch_add(1, Ordering::Relaxed) + 1;
         let mut statements = lock(&self.statements);

@@ -1,10 +1,10 @@
-//! How the raw values of one parameter travel as one array: without being read, wherever that is
-//! the same.
+//! Carriers: the raw values of one parameter as one array, without reading them if that makes no
+//! difference.
 //!
-//! The elements of a binary array are read by the very function that reads a single binary value,
-//! so binary values of any type with arrays are taken as they are. A text is taken as it is where a
-//! type's binary form is its text; a few others are short work; all else goes as text and is cast
-//! by the server, which calls the function that reads a single text.
+//! The server reads the elements of a binary array with the same function as a single binary value,
+//! so binary values of any type with arrays are passed unchanged. A text is passed unchanged if the
+//! type's binary form is its text. Texts of a few other types are converted here. All other texts
+//! go as text and are cast by the server, which calls the same function as for a single text.
 
 use bytes::{BufMut, BytesMut};
 
@@ -18,21 +18,21 @@ use crate::values::scalar;
 #[derive(Clone, Debug)]
 pub(crate) struct Carrier {
     form: Form,
-    /// The type of the array's elements, and of the array.
+    /// OIDs of the types of the array's elements and of the array.
     element: u32,
     pub(super) array: u32,
     /// The type that elements are cast to.
     pub(super) cast: Option<Box<str>>,
-    /// The parameter has a type that is not that of the elements: a domain. It is one only where
-    /// it is assigned to a column.
+    /// True if the parameter's type is a domain. Elements have another type, and become values of
+    /// the domain only when they are assigned to a column.
     pub(super) is_domain: bool,
-    /// It becomes a column's value that must not be NULL.
+    /// True if the value is assigned to a column that must not be NULL.
     pub(super) not_null: bool,
-    /// It becomes a column's value of at most so many characters.
+    /// Maximum number of characters, if the value is assigned to a column with such a limit.
     pub(super) longest: Option<usize>,
 }
 
-/// What is done with a value.
+/// The conversion of a value; `Raw` passes it unchanged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Form {
     Raw,
@@ -85,7 +85,8 @@ const CAST: [(u32, u32, &str); 11] = [
 ];
 
 impl Carrier {
-    /// How values of a parameter of this type travel; `None`: they do not.
+    /// Returns the carrier of a parameter of this type; `None` if its values cannot travel in an
+    /// array.
     pub(super) fn of(parameter: u32, binary: bool, facts: &Facts) -> Option<Self> {
         built_in(parameter, binary).or_else(|| {
             facts
@@ -112,13 +113,14 @@ impl Carrier {
         }
     }
 
-    /// The parameter becomes a column's value as it is.
+    /// Notes that the parameter is assigned to a column unchanged. `strict`: no trigger can replace
+    /// a NULL.
     pub(super) fn assign(&mut self, column: &Column, strict: bool) {
         self.not_null |= strict && column.not_null;
         self.longest = self.longest.or(column.longest());
     }
 
-    /// Whether a value can be carried, and whether the server will take it.
+    /// Returns how well a value fits: if it can be carried, and if the server will accept it.
     pub(super) fn fit(&self, value: Option<&[u8]>) -> Fit {
         let Some(value) = value else {
             return if self.not_null { Fit::Bad } else { Fit::Sure };
@@ -141,8 +143,9 @@ impl Carrier {
         if sure { Fit::Sure } else { self.odd(value) }
     }
 
-    /// What is not written as usual may be right, or is certainly wrong: then nobody else is to pay
-    /// for it.
+    /// Rates a value without the usual spelling: unsure if the server may accept it, bad if the
+    /// server certainly refuses it. A bad value runs alone, so that other calls do not fail with
+    /// it.
     fn odd(&self, value: &[u8]) -> Fit {
         let maybe = match self.form {
             Form::Int2 | Form::Int4 | Form::Int8 => {
@@ -177,7 +180,7 @@ impl Carrier {
     ) -> Result<(), Unfit> {
         let length = i32::try_from(values.len()).map_err(|_| Unfit)?;
         out.put_i32(1);
-        // The flag for NULLs is not looked at by the server.
+        // The server ignores the flag for NULLs.
         out.put_i32(1);
         out.put_u32(self.element);
         out.put_i32(length);
@@ -256,8 +259,8 @@ fn built_in(parameter: u32, binary: bool) -> Option<Carrier> {
     })
 }
 
-/// Types of the table's own: enums, whose binary form is their text; domains, which are carried as
-/// what they stand for; and any other type that has arrays, in binary.
+/// Returns the carrier of a column's type: an enum, whose binary form is its text; a domain, which
+/// is carried as its base type; or any other type with arrays, in binary only.
 fn of_column(column: &Column, parameter: u32, binary: bool) -> Option<Carrier> {
     use crate::catalog::column::Kind;
     if column.type_oid != parameter {
@@ -289,7 +292,7 @@ fn narrow<T: TryFrom<i64>>(n: Option<i64>) -> Result<T, Unfit> {
     n.and_then(|n| T::try_from(n).ok()).ok_or(Unfit)
 }
 
-/// A whole number as every version of the server reads it: a sign and decimal digits.
+/// Reads a whole number that every version of the server accepts: a sign and decimal digits.
 pub(super) fn int(text: &[u8]) -> Option<i64> {
     let (negative, digits) = match text {
         [b'-', digits @ ..] => (true, digits),
@@ -322,7 +325,7 @@ fn boolean(text: &[u8]) -> Option<bool> {
     }
 }
 
-/// Hexadecimal digits, or bytes without an escape.
+/// Returns true for hexadecimal digits, and for bytes without an escape.
 fn is_bytea(text: &[u8]) -> bool {
     match text {
         [b'\\', b'x', digits @ ..] => {

@@ -1,4 +1,4 @@
-//! Asking the server what a parsed statement means: one round trip, one transaction.
+//! Asks the server what a parsed statement means, in one round trip and one transaction.
 //!
 //! The statement is sent first. That takes the lock that it will take when it runs, so nothing
 //! that follows can be changed by others while it is read.
@@ -13,7 +13,7 @@ use crate::catalog::table::Facts;
 use windrow_pgwire::wire::{Answer, Broken, ServerError, Wire};
 use windrow_proof::Words;
 
-/// What the table is.
+/// Query for a table's identity and the session's settings.
 const RELATION: &str = concat!(
     "SELECT c.oid, n.nspname, c.relname, ",
     "current_setting('transaction_isolation'), current_setting('transaction_read_only'), ",
@@ -23,7 +23,7 @@ const RELATION: &str = concat!(
     "WHERE c.oid = to_regclass($1)"
 );
 
-/// All functions of these names that a call could mean.
+/// Query for all functions with the names that a statement calls.
 const FUNCTIONS: &str = "\
 SELECT p.proname, p.pronamespace = 'pg_catalog'::regnamespace, p.provolatile, p.proretset OR p.prokind <> 'f',
   n.nspname, l.lanname, n.nspname = ANY (current_schemas(true))
@@ -31,14 +31,14 @@ FROM pg_catalog.pg_proc p JOIN pg_catalog.pg_namespace n ON n.oid = p.pronamespa
 JOIN pg_catalog.pg_language l ON l.oid = p.prolang
 WHERE p.proname = ANY (string_to_array($1, chr(1)))";
 
-/// What the server says of a parsed statement.
+/// The server's description of a parsed statement.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Description {
     /// The types of its parameters.
     pub(super) parameters: Vec<u32>,
-    /// The body of RowDescription, where it gives rows.
+    /// The body of RowDescription, if the statement returns rows.
     pub(super) fields: Option<Box<[u8]>>,
-    /// How many columns it gives.
+    /// Number of columns in the statement's rows.
     pub(super) width: u16,
     pub(super) relation: Option<Relation>,
     pub(super) functions: Vec<Function>,
@@ -46,7 +46,7 @@ pub(super) struct Description {
 }
 
 impl Description {
-    /// The types of the statement.
+    /// Returns the types of the statement.
     pub(super) fn signature(&self) -> Signature {
         Signature {
             parameters: self.parameters.as_slice().into(),
@@ -55,7 +55,7 @@ impl Description {
     }
 }
 
-/// What a table is.
+/// A table's identity, and settings of the session that asked for it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Relation {
     pub(super) oid: u32,
@@ -66,9 +66,9 @@ pub(super) struct Relation {
     /// The schema that is searched first.
     pub(super) first_schema: Box<str>,
     pub(super) encoding: Box<str>,
-    /// The session's times are those of UTC.
+    /// True if the session's time zone is UTC.
     pub(super) utc: bool,
-    /// It reads and writes times as the sessions do that write rows.
+    /// True if the session reads and writes times like the sessions that write rows.
     pub(super) usual_times: bool,
 }
 
@@ -79,15 +79,15 @@ pub(super) struct Function {
     pub(super) built_in: bool,
     /// `pg_proc.provolatile`.
     pub(super) volatile: u8,
-    /// It gives sets, or is an aggregate or a window function.
+    /// True if the function returns sets, or is an aggregate or a window function.
     pub(super) is_odd: bool,
     pub(super) schema: Box<str>,
     pub(super) language: Box<str>,
-    /// It is found without its schema.
+    /// True if the function is found without its schema.
     pub(super) is_visible: bool,
 }
 
-/// The types that the server gives a parsed statement now. The same errors as [`ask()`].
+/// Returns the types that the server gives a parsed statement now. Fails as [`ask()`] does.
 pub(super) async fn types_now(
     wire: &mut Wire,
     parsed: &ParsedStatement,
@@ -112,10 +112,11 @@ pub(super) async fn types_now(
     Ok(refused.map_or(Ok(signature), Err))
 }
 
-/// Asks. `types`: the types that are declared for the parameters.
+/// Asks the server to describe a statement. `types`: the types that are declared for the
+/// parameters.
 ///
 /// # Errors
-/// Outside: the connection is lost. Inside: the server refuses the statement, or to say.
+/// Outer: the connection is lost. Inner: the server refuses the statement or its description.
 pub(super) async fn ask(
     wire: &mut Wire,
     parsed: &ParsedStatement,
@@ -126,7 +127,7 @@ pub(super) async fn ask(
     let sent = frontend::parse("", &parsed.text, types.iter().copied(), out).is_ok()
         && frontend::describe(b'S', "", out).is_ok();
     if !sent {
-        // What cannot be sent cannot be run either.
+        // A statement that cannot be sent cannot be run either.
         out.truncate(start);
     }
     let mut quoted = String::new();
@@ -195,7 +196,8 @@ impl AnswerReader {
         let facts = self.schema.end()?;
         let mut description = self.description;
         if let (Some(facts), Some(relation)) = (facts, &description.relation) {
-            // However a statement spells it, a table is one.
+            // Statements may spell the table in several ways; its facts have the name in the
+            // catalog.
             let name = windrow_core::TableName {
                 schema: Some((*relation.schema).into()),
                 table: (*relation.name).into(),

@@ -19,14 +19,15 @@ const DATA_EXCEPTION: &str = "22";
 
 impl WorkKind for BoundCall {
     type Catalog = CallCatalog;
-    /// Statements hold their own.
+    /// Nothing: statements hold their own tables.
     type Tables<'u> = ();
-    /// The statement's number, and whether its types are those of the moment.
+    /// The statement's number, and true if its types are the current ones.
     type Key = (u64, bool);
     type Alike<'u> = (*const Statement, &'u Formats, &'u Formats, bool);
 
     const CLIENTS_OWN: bool = true;
-    /// What is not retired was described before, and is true unless the check says otherwise.
+    /// Describes retired statements again. The description of any other statement holds unless the
+    /// check after the batch fails.
     async fn read(
         server: Asked<'_>,
         catalog: &CallCatalog,
@@ -84,8 +85,8 @@ impl WorkKind for BoundCall {
         let (fit, sets, touch) = bound.look(call, found_by, scratch, hashes);
         let prospect = match (&bound.trouble, fit) {
             (Some(fault), _) => Err(fault.clone()),
-            // Whoever would spoil the batch for all others runs by itself. A simple query is tried
-            // as its statement first: only that tells what it takes from a sequence.
+            // A call that would fail the batch for all others runs alone. A simple query is tried
+            // as its statement first: only that shows what it takes from a sequence.
             (None, Fit::Bad | Fit::Unwritable(_)) => Ok(Prospect::Apart(match &call.origin {
                 Some(origin) if origin.own.is_none() => Mode::Own,
                 _ => Mode::Fresh,
@@ -108,9 +109,9 @@ impl WorkKind for BoundCall {
         call.statement.parsed().text.to_string()
     }
 
-    /// A call whose literals were lifted runs as the template first. Only the client's own text
-    /// shows where in it an error is, and whether a prepared statement fails at Bind or at
-    /// Execute.
+    /// Returns true if a failed unit has to run again with its clients' own texts. A call whose
+    /// literals were lifted runs as the template first. Only the client's own text shows where in
+    /// it an error is, and whether a prepared statement fails at Bind or at Execute.
     fn asks_origin(unit: &[SqlCall], error: &ServerError) -> bool {
         let says_where = error.position.is_some() || error.context.is_some();
         let is_of_value = error.code.starts_with(DATA_EXCEPTION);

@@ -1,5 +1,5 @@
-//! May a statement be joined with others, given what the server says of it? Every reason is counted
-//! by its words.
+//! Decides if a statement may be joined with others, from the server's description of it. Reasons
+//! against that are counted by their phrases.
 
 use windrow_calls::{Expression, ParsedStatement, REFUSED};
 use windrow_core::{Apart, Name, Op};
@@ -12,15 +12,16 @@ use crate::statement::level;
 use crate::statement::parsed::has_word;
 use crate::statement::set::GeneratedColumn;
 
-/// Words that look like functions and are none.
+/// Words that look like functions but are SQL grammar.
 const GRAMMAR: [&str; 8] = [
     "coalesce", "nullif", "greatest", "least", "row", "array", "grouping", "cast",
 ];
 
-/// What the statement's calls may share: a transaction, for this reason, or a statement.
+/// Returns the reason why the statement's calls share only a transaction; `None` if they may share
+/// a statement.
 ///
 /// # Errors
-/// Why it goes to the server by itself.
+/// The reason why the statement goes to the server by itself.
 pub(super) fn judge(
     parsed: &ParsedStatement,
     description: &Description,
@@ -31,7 +32,7 @@ pub(super) fn judge(
     };
     let proven = of_proof(parsed, facts, trusted);
     let found = of_session(relation).map(Apart::of);
-    // What runs unproven code is said first: it asks for more than the others do.
+    // A reason that involves unproven code goes first: it demands more than the others.
     let found = found
         .into_iter()
         .chain(proven.as_ref().err().cloned())
@@ -55,7 +56,7 @@ fn of_session(relation: &Relation) -> Option<&'static str> {
     (&*relation.encoding != "UTF8").then_some("client_encoding is not UTF8")
 }
 
-/// What the table runs for it.
+/// Returns the restriction that follows from the code that the table runs for the statement.
 fn of_proof(
     parsed: &ParsedStatement,
     facts: &Facts,
@@ -130,7 +131,7 @@ fn covers_a_key(parsed: &ParsedStatement, facts: &Facts) -> bool {
     })
 }
 
-/// What comes from sequences must come back to its own client.
+/// Returns the reason why values from sequences could not be returned to their own clients.
 fn of_defaults(parsed: &ParsedStatement, facts: &Facts) -> Option<&'static str> {
     let used = match used_defaults(parsed, facts) {
         Ok(used) => used,

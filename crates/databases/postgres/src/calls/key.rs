@@ -1,7 +1,7 @@
-//! Which row a call is about, told from the raw values of a unique key's columns.
+//! Finds the row that a call is about from the raw values of a unique key's columns.
 //!
-//! Two spellings of one value (`7` and `007`, a text and a binary number) give the same bytes,
-//! whatever statement they are in. Where equal values cannot be told to be equal, no key is given.
+//! Two spellings of one value (`7` and `007`, a text and a binary number) give the same bytes in
+//! every statement. If it cannot be decided whether values are equal, there is no key.
 
 use std::hash::BuildHasher;
 
@@ -17,24 +17,24 @@ use crate::touch::seed;
 use crate::values::key::{Found, RowKey};
 use crate::values::scalar;
 
-/// Where the value of a key's column comes from.
+/// The source of the value of a key's column.
 #[derive(Clone, Debug)]
 pub(super) enum Part {
     /// The parameter at this place.
     Parameter(usize, KeyReader),
-    /// It is the same for all calls of the statement: its canonical bytes.
+    /// A constant of the statement, the same for all calls: its canonical bytes.
     Constant(Box<[u8]>),
     /// The moment of the row.
     Moment,
-    /// It cannot be told.
+    /// A value that cannot be compared.
     Unknown,
 }
 
-/// The unique keys of a statement whose columns are all given, each with a seed that tells it from
-/// all others.
+/// The unique keys of a statement whose columns are all given, each with a seed that distinguishes
+/// it from all others.
 pub(super) type Keys = Vec<(u64, Box<[Part]>)>;
 
-/// How a value is read.
+/// The way to turn a value into canonical bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum KeyReader {
     /// Two, four or eight bytes of a whole number.
@@ -48,8 +48,8 @@ pub(super) enum KeyReader {
 }
 
 impl Part {
-    /// The part that an expression is for a column. `parameters`: the types of the statement's
-    /// parameters, and whether they are binary.
+    /// Returns the part of a key whose column gets this expression. `parameters`: the types of the
+    /// statement's parameters, and whether they are binary.
     pub(super) fn of(
         column: &Column,
         expression: &Expression,
@@ -73,7 +73,7 @@ impl Part {
     }
 }
 
-/// Finds them.
+/// Returns the unique keys that a statement gives, without those that hold the moment of a row.
 pub(super) fn keys(
     parsed: &ParsedStatement,
     table: &Table,
@@ -82,13 +82,13 @@ pub(super) fn keys(
     moments: &[Name],
 ) -> Keys {
     let mut keys = all_keys(parsed, table, parameters, formats, moments);
-    // No two units have the same moment, so no two rows that hold one are the same.
+    // Every unit has its own moment, so rows that hold one always differ.
     keys.retain(|(_, parts)| !parts.iter().any(|part| matches!(part, Part::Moment)));
     keys
 }
 
-/// Gives the rest of keys that hold the moment of a row. Another flight may come to the same
-/// moment: so rows that are alike in all else are never in two flights.
+/// Returns the keys that hold the moment of a row. Two flights may get the same moment, so rows
+/// that are equal in all other columns are never in two flights.
 pub(super) fn keys_of_moments(
     parsed: &ParsedStatement,
     table: &Table,
@@ -134,7 +134,7 @@ fn all_keys(
             }
             match named.iter().find(|(name, _)| **name == column.name) {
                 Some((_, value)) => Some(Part::of(column, value, &parameter)),
-                // A value that is the same for many; what comes from a sequence is nobody else's.
+                // The default may give many rows the same value. A value from a sequence is unique.
                 None if parsed.op == Op::Insert && is_fixed(column) => Some(Part::Unknown),
                 None => None,
             }
@@ -147,7 +147,7 @@ fn all_keys(
     keys
 }
 
-/// Whether something stands in where no value is given that is not a new one each time.
+/// Returns true if the column has a default that may give several rows the same value.
 fn is_fixed(column: &Column) -> bool {
     let is_new = |sql: &String| sql.contains("nextval(");
     column.has_default && !column.identity && !column.default.as_ref().is_some_and(is_new)
@@ -157,7 +157,8 @@ fn is_whole(kind: &Kind) -> bool {
     matches!(kind, Kind::Int2 | Kind::Int4 | Kind::Int8)
 }
 
-/// How equal values of a parameter are told to be equal in the column's own sense.
+/// Returns the reader that gives equal bytes for values that the column's type considers equal;
+/// `None` if there is none.
 fn reader(column: &Column, parameter: u32, binary: bool) -> Option<KeyReader> {
     let same = parameter == column.type_oid || parameter == column.base_oid;
     let whole = matches!(parameter, oid::INT2 | oid::INT4 | oid::INT8);
@@ -168,7 +169,7 @@ fn reader(column: &Column, parameter: u32, binary: bool) -> Option<KeyReader> {
         } else {
             KeyReader::Digits
         }),
-        // A length cuts blanks off.
+        // A column with a length cuts blanks off.
         Kind::Text if text && column.bytewise && column.narrowed < 0 => Some(KeyReader::Bytes),
         Kind::Uuid if same => Some(if binary {
             KeyReader::Bytes
@@ -184,7 +185,8 @@ fn reader(column: &Column, parameter: u32, binary: bool) -> Option<KeyReader> {
     }
 }
 
-/// A constant of the statement's text: decimal digits, or a text in quotes without any escape.
+/// Returns the canonical bytes of a constant in the statement's text: decimal digits, or a text in
+/// quotes without any escape.
 fn constant(column: &Column, sql: &str) -> Option<Box<[u8]>> {
     let mut out = Vec::new();
     let quoted = sql
@@ -205,7 +207,7 @@ fn constant(column: &Column, sql: &str) -> Option<Box<[u8]>> {
     Some(out.into())
 }
 
-/// The row that the values name.
+/// Returns the row that the values name.
 pub(super) fn row_key(
     seed: u64,
     parts: &[Part],
@@ -258,11 +260,12 @@ fn number(value: &[u8]) -> Option<i64> {
 }
 
 fn push_number(n: i64, out: &mut Vec<u8>) {
-    // The sign bit is turned over so that bytes sort as numbers do.
+    // The sign bit is inverted so that bytes sort as numbers do.
     out.extend_from_slice(&(n.cast_unsigned() ^ (1 << 63)).to_be_bytes());
 }
 
-/// The length stands behind, so that the bytes still sort and no two lists of parts are the same.
+/// Appends the bytes and then their length, so that keys still sort by the bytes and different
+/// lists of parts never give the same key.
 fn push_bytes(bytes: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(bytes);
     out.extend_from_slice(&(bytes.len() as u64).to_be_bytes());

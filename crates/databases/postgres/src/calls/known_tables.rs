@@ -1,9 +1,9 @@
 //! Tables that were read for described statements, for further statements on them.
 //!
 //! Reading all that a write may run takes the server many times as long as the write. A statement
-//! that is described for the first time relies on the facts that were read for another statement
-//! on its table, as known statements do: the check behind each batch notices a change. A statement
-//! that is described again is read in full.
+//! that is described for the first time relies on the facts that were read for another statement on
+//! its table, as known statements do: the check after each batch notices a change. A statement that
+//! is described again is read in full.
 
 use std::collections::{HashMap, HashSet};
 use std::hash::BuildHasher;

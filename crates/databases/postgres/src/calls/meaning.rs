@@ -1,4 +1,5 @@
-//! What a parsed statement means to the server, as far as executing its calls depends on it.
+//! The meaning of a parsed statement to the server, as far as the execution of its calls depends on
+//! it.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -30,28 +31,29 @@ pub(crate) struct Meaning {
     pub(super) table: Arc<Table>,
     /// The types of its parameters and rows.
     pub(super) signature: Arc<Signature>,
-    /// How many columns its rows have.
+    /// Number of columns in the statement's rows.
     pub(super) width: u16,
     /// The column whose value each call takes from a sequence.
     pub(super) generated: Option<GeneratedColumn>,
-    /// Why its calls do not become one statement; `None`: they may, if their values allow it.
+    /// The reason why its calls do not become one statement; `None` if they may, depending on their
+    /// values.
     pub(super) grouped: Option<Apart>,
-    /// What it runs besides itself is proven for each row.
+    /// True if the code that the table runs for the statement is proven for each row.
     pub(super) proven: bool,
-    /// The unique keys that it gives, where all values are text, and where all are binary.
+    /// The unique keys that it gives: with all values as text, and with all as binary.
     keys: [Keys; 2],
-    /// The rest of those of its keys that hold the moment of a row.
+    /// The other columns of those of its keys that hold the moment of a row.
     moment_keys: [Keys; 2],
-    /// The use of the transaction's clock.
+    /// The statement's use of the transaction's clock.
     pub(super) clock: ClockUse,
-    /// How a call of it becomes the write of a row.
+    /// The plan by which a call becomes the write of a row, if there is one.
     row: Option<RowPlan>,
-    /// Which row a call of it may change.
+    /// The plan that names the row that a call may change, if there is one.
     row_of: Option<RowOf>,
 }
 
 impl Meaning {
-    /// The unique keys that the statement gives with values in these formats.
+    /// Returns the unique keys that the statement gives with values in these formats.
     pub(super) fn keys(&self, formats: &Formats) -> Cow<'_, Keys> {
         let [text, binary] = &self.keys;
         match formats {
@@ -67,8 +69,8 @@ impl Meaning {
         }
     }
 
-    /// All unique keys that tell rows apart: those that hold the moment of a row tell it by the
-    /// rest.
+    /// Returns all unique keys that distinguish rows. A key that holds the moment of a row
+    /// distinguishes it by its other columns.
     pub(super) fn telling_keys(&self, formats: &Formats) -> Keys {
         let (keys, moment_keys) = (self.keys(formats), self.moment_keys(formats));
         keys.iter().chain(moment_keys.iter()).cloned().collect()
@@ -89,7 +91,8 @@ impl Meaning {
         }
     }
 
-    /// What is left of it once it is not true any more: its table is nothing to rely on.
+    /// Returns the meaning for a table whose description is not true any more: nothing relies on
+    /// the description.
     pub(super) fn outdated(&self) -> Self {
         Self {
             table: not_described(self.table.facts.clone()),
@@ -99,17 +102,17 @@ impl Meaning {
         }
     }
 
-    /// True where two descriptions of one statement say the same of it.
+    /// Returns true if two descriptions of one statement agree.
     pub(super) fn is_like(&self, other: &Self) -> bool {
         self.table.version == other.table.version
             && self.signature == other.signature
             && self.row == other.row
     }
 
-    /// Of a statement that this lane knows nothing of.
+    /// Returns the meaning of a statement that this lane knows nothing of.
     pub(super) fn unknown(parsed: &Arc<ParsedStatement>, signature: &Arc<Signature>) -> Self {
         let facts = Facts {
-            // It may disturb everything.
+            // The table may run any code and touch any row.
             hidden_unique: true,
             has_hooks: true,
             referenced: true,
@@ -185,7 +188,8 @@ impl Touches for Meaning {
     }
 }
 
-/// What is said of a parsed statement that may be joined.
+/// Returns the meaning of a described statement, or the reason why it may not be joined. `put`
+/// stores the facts of its table.
 pub(super) fn meaning(
     parsed: &Arc<ParsedStatement>,
     description: &Description,
@@ -202,8 +206,8 @@ pub(super) fn meaning(
         return Err(Apart::of(REFUSED));
     };
     let generated = judge::generated_column(parsed, facts);
-    // A later snapshot than that of the first statement sees what came between: only so the check
-    // is one.
+    // The check after a batch needs a later snapshot than the batch's first statement. Only such a
+    // snapshot shows changes that were made in between.
     let reads_anew =
         &*relation.isolation == "read committed" || &*relation.isolation == "read uncommitted";
     let parts = facts.print.as_ref().map_or(0, |print| print.oids.len());
@@ -239,5 +243,5 @@ pub(super) fn meaning(
     })
 }
 
-/// The most partitions that are looked at behind each batch.
+/// Maximum number of partitions that are checked after each batch.
 const MOST_PARTS: usize = 32;

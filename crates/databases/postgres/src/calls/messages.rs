@@ -1,5 +1,5 @@
-//! SQL calls as messages: their raw values as they came, or as one array a parameter; and what
-//! their clients are told.
+//! Messages of SQL calls: raw values as they came, or one array for each parameter; and the answers
+//! to their clients.
 
 use std::sync::Arc;
 
@@ -92,7 +92,7 @@ impl Messages for BoundCall {
         if set.moments {
             bind.parameter(|out| push_distances(distances, out))?;
         }
-        // Its place and whether it took place, and what it took from a sequence.
+        // The call's place, if it took place, and the value that it took from a sequence.
         let heads = match set.counted {
             true => 0,
             false => 2 + u8::from(compiled.generates.is_some()),
@@ -167,8 +167,8 @@ impl Messages for BoundCall {
     }
 }
 
-/// The types that a statement had when it was executed, where they are not those that it was
-/// described with. A client's own text has its literals in it, and so fewer parameters.
+/// Returns the types that a statement had when it was executed, if they differ from those of its
+/// description. A client's own text contains its literals, so it has fewer parameters.
 fn news(call: &SqlCall, types: &Signature) -> Option<Arc<Signature>> {
     let told = call.statement.signature();
     let literals = told.parameters.iter().skip(types.parameters.len());

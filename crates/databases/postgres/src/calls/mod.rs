@@ -2,15 +2,15 @@
 //!
 //! | module | what it does |
 //! | --- | --- |
-//! | `sink` | the sink of one lane, and who says what parsed statements mean |
+//! | `sink` | the sink of one lane, which also describes parsed statements |
 //! | `form` | SQL calls for the executor |
-//! | `describe`, `judge` | asks the server what a parsed statement means; may it be joined? |
+//! | `describe`, `judge` | ask the server what a statement means; decide if it may be joined |
 //! | `meaning`, `call_catalog` | the answer, and all answers of a lane |
 //! | `bound_call` | a statement with the formats of its values, ready to be executed |
-//! | `carrier` | how the raw values of a parameter become one array |
-//! | `key` | which row a call is about, told from raw values |
-//! | `messages` | values out; what calls are told |
-//! | `row_plan`, `row_value` | a call as the write of a row, where that stores the same |
+//! | `carrier` | turns the raw values of a parameter into one array |
+//! | `key` | the row that a call is about, from raw values |
+//! | `messages` | messages to the server, and the answers to calls |
+//! | `row_plan`, `row_value` | a call as the write of a row, if that stores the same |
 //! | `row_of` | the one row that a call may change, for replicas |
 //! | `known_tables` | tables that were read for described statements |
 //! | `literal` | the literals that may be values of parameters |

@@ -1,4 +1,4 @@
-//! Statements whose tables were changed: what they mean by now.
+//! Finds the current meaning of statements whose tables were changed.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -12,10 +12,10 @@ use super::call_catalog::{CallCatalog, Renewed};
 use super::describe;
 use super::meaning::meaning;
 
-/// Describes the statements of calls anew.
+/// Describes the statements of calls again.
 ///
 /// # Errors
-/// Outside: the connection is lost. Inside: the server cannot say now.
+/// Outer: the connection is lost. Inner: the server cannot describe a statement now.
 pub(super) async fn renew(
     wire: &mut Wire,
     call_catalog: &CallCatalog,
@@ -51,9 +51,9 @@ pub(super) async fn renew(
     Ok(Ok(()))
 }
 
-/// The types that are declared for the parameters where a call's text is parsed: those that its
-/// client was told, or those that it names where it was told none. A literal gets the type of its
-/// place each time.
+/// Returns the types that are declared for the parameters when a call's text is parsed: those that
+/// its client received, or those that the call names if its client received none. A literal gets
+/// the type of its place each time.
 pub(super) fn types_of(call: &SqlCall) -> Cow<'_, [u32]> {
     let (named, told) = (&call.statement.parsed().types, call.statement.parameters());
     match call.own_parameters() {

@@ -1,6 +1,6 @@
-//! The one row that a call may change, told before it is executed: replicas are told of its key.
+//! The one row that a call may change, known before the call runs: replicas get its key.
 //!
-//! It may well turn out to change none: whoever is told looks at what is there afterwards.
+//! The call may turn out to change no row, so replicas read the row after the call.
 
 use std::sync::Arc;
 
@@ -16,18 +16,19 @@ use crate::inventory::keeps;
 use crate::statement::parsed::{given, sets};
 use crate::statement::set::GeneratedColumn;
 
-/// How the calls of a statement name their row.
+/// The plan by which the calls of a statement name their row.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct RowOf {
     table: TableName,
     columns: Arc<[Name]>,
-    /// Where the values come from; `None`: from a sequence, and the call is told which.
+    /// Sources of the key's values; `None` for a value from a sequence, which is returned to the
+    /// call.
     values: Box<[Option<Source>]>,
 }
 
 impl RowOf {
-    /// `None`: the statement does not say which row its calls change. `proven`: what its table
-    /// runs leaves the key as it is given.
+    /// Returns the plan; `None` if the statement does not say which row its calls change. `proven`:
+    /// the code that its table runs does not change the given key.
     pub(super) fn of(
         parsed: &ParsedStatement,
         description: &Description,
@@ -64,7 +65,7 @@ impl RowOf {
         })
     }
 
-    /// The row of a call; `None`: its key is perhaps stored as another one.
+    /// Returns the row of a call; `None` if its key may be stored as another one.
     pub(super) fn row(&self, arguments: &Arguments, formats: &Formats) -> Option<KeyedRow> {
         let raw: SmallVec<[Option<&[u8]>; 16]> = arguments.iter().collect();
         let value = |source: &Option<Source>| {
@@ -82,14 +83,14 @@ impl RowOf {
     }
 }
 
-/// Whether the row has the key, before and after, that the statement names.
+/// Returns true if the row has the key that the statement names, both before and after the call.
 fn keeps_key(parsed: &ParsedStatement, facts: &Facts, proven: bool) -> bool {
     let places = facts.primary().unwrap_or_default();
     let columns = places.iter().filter_map(|place| facts.columns.get(*place));
     let names: Vec<&Name> = columns.map(|column| &column.name).collect();
     let is_set = |name: &&Name| parsed.assignments.iter().any(|(set, _)| set == *name);
     let update = parsed.conflict.as_ref().filter(|conflict| conflict.update);
-    // The row that is there already may be another one, unless it has the same key.
+    // A row that conflicts may be another row, unless the conflict is on the same key.
     let is_other = update.is_some_and(|conflict| {
         let target = conflict.columns.as_deref().unwrap_or_default();
         let same = target.len() == names.len() && names.iter().all(|name| target.contains(name));

@@ -1,8 +1,8 @@
-//! A call as the write of a row: only where the row is stored just as the call would store it, and
-//! where the call counts one row, whatever its values are.
+//! A call as the write of a row, if the row is stored exactly as the call would store it, and if
+//! the call counts one row whatever its values are.
 //!
-//! Such a row can be written later, by another connection of the same role. So nothing may be left
-//! to the settings of the session that made the call.
+//! Another connection of the same role can write such a row later. Nothing may depend on the
+//! settings of the session that made the call.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use crate::catalog::table::Facts;
 use crate::statement::defaults::used_defaults;
 use crate::statement::parsed::given;
 
-/// How the calls of a statement become writes of rows.
+/// The plan by which the calls of a statement become writes of rows.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct RowPlan {
     shape: Arc<Shape>,
@@ -25,7 +25,7 @@ pub(super) struct RowPlan {
     generates: bool,
 }
 
-/// Where the value of a column comes from.
+/// The source of a column's value.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Source {
     /// The statement's text.
@@ -35,8 +35,8 @@ pub(super) enum Source {
 }
 
 impl RowPlan {
-    /// `None`: the calls of the statement are no rows. What its table runs must be proven for each
-    /// row: nothing drops a row, nothing else is written.
+    /// Returns the plan; `None` if the calls of the statement are no writes of rows. The code that
+    /// its table runs must be proven for each row: it drops no row and writes nothing else.
     pub(super) fn of(
         parsed: &ParsedStatement,
         description: &Description,
@@ -50,7 +50,7 @@ impl RowPlan {
             && parsed.functions.is_empty()
             // Windrow judges the values of rows for such a table.
             && !facts.ours
-            // A trigger may drop the row, or ask the session's settings.
+            // A trigger may drop the row, or depend on the session's settings.
             && !facts.has_hooks;
         let given = given(parsed, facts).filter(|given| is_plain && !given.is_empty())?;
         let defaults = used_defaults(parsed, facts).ok()?;
@@ -84,7 +84,7 @@ impl RowPlan {
         })
     }
 
-    /// A call as a row; `None`: a value of it would perhaps be stored as another one.
+    /// Returns a call as a row; `None` if a value of it might be stored as another one.
     pub(super) fn row(&self, arguments: &Arguments, formats: &Formats) -> Option<AsRow> {
         let raw: Vec<Option<&[u8]>> = arguments.iter().collect();
         let values = self.values.iter();
@@ -104,14 +104,15 @@ impl Source {
         }
     }
 
-    /// The same for a value that the column is compared with.
+    /// Returns the source of a value that the column is compared with; `None` if the server might
+    /// compare with another value.
     pub(super) fn compared(
         column: &Column,
         value: &Expression,
         parameters: &[u32],
         utc: bool,
     ) -> Option<Self> {
-        // What a domain does with a value is left to the statement.
+        // Only the server knows what a domain does with a value.
         let is_domain = column.type_oid != column.base_oid;
         if is_domain || column.no_value_yet {
             return None;
@@ -130,7 +131,7 @@ impl Source {
         }
     }
 
-    /// The value of a call; `None`: it would perhaps be stored as another one.
+    /// Returns the value of a call; `None` if it might be stored as another one.
     pub(super) fn value(&self, raw: &[Option<&[u8]>], formats: &Formats) -> Option<Value> {
         match self {
             Self::Constant(value) => Some(value.clone()),
@@ -142,8 +143,8 @@ impl Source {
     }
 }
 
-/// Whether a default gives the same under all settings of a session, but for the time and for
-/// whose turn it is.
+/// Returns true if a default does not depend on the settings of a session. It may depend on the
+/// time, on chance or on a sequence.
 fn is_same_everywhere(column: &Column) -> bool {
     let is_moment = || column.kind == Kind::Timestamptz;
     match column.default.as_deref().unwrap_or_default() {
@@ -153,7 +154,7 @@ fn is_same_everywhere(column: &Column) -> bool {
     }
 }
 
-/// Numbers, `true`, `false`, NULL and texts, with or without a cast of theirs.
+/// Returns true for numbers, `true`, `false`, NULL and texts, with or without a cast.
 fn is_plain_constant(sql: &str) -> bool {
     let (value, cast) = sql.split_once("::").unwrap_or((sql, "text"));
     let quoted = value.strip_prefix('\'').and_then(|v| v.strip_suffix('\''));
@@ -178,8 +179,8 @@ fn is_plain_constant(sql: &str) -> bool {
     is_cast && (is_word || is_number || quoted.is_some_and(|text| !text.contains('\'')))
 }
 
-/// The key of `ON CONFLICT (key) DO UPDATE SET column = excluded.column` for all columns that are
-/// given and not part of the key: what an upsert of rows does. Anything else is not.
+/// Returns the key of `ON CONFLICT (key) DO UPDATE SET column = excluded.column` for all given
+/// columns outside of the key, which is what an upsert of rows does; `None` for any other clause.
 fn upsert(conflict: &Conflict, given: &[Name], facts: &Facts) -> Option<Key> {
     let target = conflict.columns.as_ref().filter(|_| conflict.update)?;
     let places: Option<Vec<usize>> = target.iter().map(|name| facts.place_of(name)).collect();

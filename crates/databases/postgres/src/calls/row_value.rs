@@ -1,5 +1,5 @@
-//! The value of a parameter or constant as the value of a row: only where the column stores the
-//! same of both, under any settings of the session.
+//! The value of a parameter or constant as the value of a row, if the column stores both alike
+//! under any settings of the session.
 
 use std::fmt::Write as _;
 
@@ -9,7 +9,7 @@ use windrow_core::value::is_number;
 use crate::catalog::column::{Column, Kind, oid};
 use crate::values::{scalar, time};
 
-/// How the bytes of a parameter are read.
+/// The way to read the bytes of a parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ValueReader {
     /// A whole number of so many bytes.
@@ -26,13 +26,13 @@ pub(super) enum ValueReader {
     Jsonb,
     Date,
     Timestamp,
-    /// A moment. True: the session's times are those of UTC.
+    /// A point in time. True if the session's time zone is UTC.
     Timestamptz(bool),
 }
 
 impl ValueReader {
-    /// How a parameter of a type is read for a column; `None`: what the column stores of it is
-    /// left to the server.
+    /// Returns the reader of a parameter of this type for a column; `None` if only the server knows
+    /// what the column would store.
     pub(super) fn of(column: &Column, parameter: u32, utc: bool) -> Option<Self> {
         use Kind::{Float4, Float8, Int2, Int4, Int8, Numeric};
         let same = parameter == column.type_oid;
@@ -73,7 +73,7 @@ impl ValueReader {
         })
     }
 
-    /// Reads a value. `None`: it is left to the server, which may refuse it.
+    /// Reads a value; `None` if it is left to the server, which may refuse it.
     pub(super) fn read(self, bytes: &[u8], binary: bool) -> Option<Value> {
         if binary && !matches!(self, Self::Text | Self::Json) {
             return self.read_binary(bytes);
@@ -144,8 +144,8 @@ impl ValueReader {
     }
 }
 
-/// A constant of the statement's text: NULL, `true`, `false`, a number, or a text in quotes.
-/// `None`: it is left to the server.
+/// Reads a constant of the statement's text: NULL, `true`, `false`, a number, or a text in quotes;
+/// `None` if it is left to the server.
 pub(super) fn constant(column: &Column, sql: &str, utc: bool) -> Option<Value> {
     let quoted = sql
         .strip_prefix('\'')
@@ -170,7 +170,7 @@ pub(super) fn constant(column: &Column, sql: &str, utc: bool) -> Option<Value> {
     reader.read(sql.as_bytes(), false)
 }
 
-/// A number, where it is spelled as JSON spells it: no NaN, no infinity.
+/// Reads a number in the spelling of JSON: no NaN, no infinity.
 fn number(text: &str) -> Option<Value> {
     is_number(text.as_bytes()).then(|| Value::number(text))
 }
@@ -183,7 +183,7 @@ fn whole(bytes: &[u8]) -> Option<i64> {
     }
 }
 
-/// The words that drivers use.
+/// Reads a truth value in the words that drivers use.
 fn boolean(text: &str) -> Option<Value> {
     match text {
         "t" | "true" | "TRUE" | "1" | "on" | "yes" | "y" => Some(Value::Bool(true)),
@@ -192,7 +192,7 @@ fn boolean(text: &str) -> Option<Value> {
     }
 }
 
-/// Hexadecimal digits behind `\x`, or bytes that stand for themselves.
+/// Reads hexadecimal digits after `\x`, or a text without backslashes as its own bytes.
 fn bytea(text: &str) -> Option<Value> {
     let Some(digits) = text.strip_prefix("\\x") else {
         return (!text.contains('\\')).then(|| Value::Bytes(text.as_bytes().into()));
@@ -210,7 +210,7 @@ fn bytea(text: &str) -> Option<Value> {
     bytes.map(Value::Bytes)
 }
 
-/// JSON as it stands.
+/// Returns JSON text unchanged, if it is valid.
 fn json(text: &str) -> Option<Value> {
     let is_json = serde_json::from_str::<&serde_json::value::RawValue>(text).is_ok();
     is_json.then(|| Value::Json(text.into()))

@@ -25,16 +25,16 @@ use crate::server::ping;
 use windrow_pgwire::Target;
 use windrow_pgwire::wire::{Broken, ServerError, Wire};
 
-/// How long a connection for describing is kept when nothing is asked.
+/// Idle time after which the connection for describing is closed.
 const IDLE: Duration = Duration::from_secs(60);
 
-/// How often a question is asked whose connection ends meanwhile. It changes nothing, so it may be
-/// asked again.
+/// Maximum number of attempts to ask a question if connections end before the answer. A question
+/// changes nothing, so it can be asked again.
 const ATTEMPTS: u32 = 3;
 
 /// Executes SQL calls in one database, as one role, under one set of session settings.
 pub struct StatementSink {
-    /// Which database it turned out to be.
+    /// The dialect of the database, once a connection has found it.
     found: OnceLock<&'static Dialect>,
     target: Target,
     startup: Vec<(String, String)>,
@@ -49,15 +49,15 @@ pub struct StatementSink {
 struct Describing {
     wire: Option<Wire>,
     used: Instant,
-    /// Somebody looks after its closing.
+    /// True if a task waits to close the idle connection.
     watched: bool,
 }
 
 impl StatementSink {
-    /// A sink that connects when it is asked to. `target`: the server, the role and what lets it
-    /// in. `startup`: run-time parameters of the startup packet (`client_encoding`, `TimeZone`,
-    /// `search_path`, `options` ...). `set`: statements that each new connection runs, in their
-    /// order. Of `options` the waiting times are used.
+    /// Makes a sink that connects when it is used. `target`: the server, the role and its
+    /// credentials. `startup`: run-time parameters of the startup packet (`client_encoding`,
+    /// `TimeZone`, `search_path`, `options` ...). `set`: statements that each new connection runs,
+    /// in their order. Of `options`, the timeouts and the trusted functions are used.
     pub fn new(
         target: Target,
         startup: Vec<(String, String)>,
@@ -80,7 +80,7 @@ impl StatementSink {
         })
     }
 
-    /// Closes the connection for describing, unless something is asked at this moment.
+    /// Closes the connection for describing, unless it is in use.
     pub fn rest(&self) {
         if let Ok(mut describing) = self.describing.try_lock()
             && let Some(wire) = describing.wire.take()
@@ -97,13 +97,14 @@ impl StatementSink {
         ping(self.wire(true)).await
     }
 
-    /// What the calls on each table share, for the tables that have been met lately. Asks the
-    /// database nothing.
+    /// Returns what the calls on each table share, for the tables that were used lately. Sends
+    /// nothing to the database.
     pub fn standings(&self) -> Vec<Standing> {
         self.shared.catalog.standings()
     }
 
-    /// A session of the lane. `brief`: locks held by others are waited for a short time only.
+    /// Opens a session of the lane. `brief`: the session waits for locks of others only for a short
+    /// time.
     async fn wire(&self, brief: bool) -> Result<(Wire, &'static Dialect), Fault> {
         let settings: Vec<(&str, String)> = self
             .startup
@@ -128,12 +129,12 @@ impl StatementSink {
         }
     }
 
-    /// What each new session runs first. `brief`: locks held by others are waited for a short time
-    /// only.
+    /// Returns the SQL that each new session runs first. `brief`: the session waits for locks of
+    /// others only for a short time.
     fn session_sql(&self, brief: bool) -> String {
         let mut sql = self.set.join(";\n");
         if brief {
-            // 0 would switch it off.
+            // 0 would disable the timeout.
             let millis = self
                 .options
                 .lock_wait
@@ -145,12 +146,14 @@ impl StatementSink {
         sql
     }
 
-    /// The database that connections have found, or PostgreSQL as long as there was none.
+    /// Returns the dialect that a connection has found, or PostgreSQL if there was no connection
+    /// yet.
     fn dialect(&self) -> &'static Dialect {
         self.found.get().copied().unwrap_or(&POSTGRES)
     }
 
-    /// Takes the connection for describing: if its user is dropped half-way, so is the connection.
+    /// Takes the connection for describing, or opens one. If the caller is dropped before it puts
+    /// the connection back, the connection is dropped too.
     async fn take(&self, describing: &mut Describing) -> Result<Wire, Fault> {
         if let Some(mut wire) = describing.wire.take()
             && wire.is_alive()
@@ -160,7 +163,7 @@ impl StatementSink {
         Ok(self.wire(true).await?.0)
     }
 
-    /// Puts it back for the next one.
+    /// Puts the connection back for the next question.
     fn put_back(&self, mut describing: MutexGuard<'_, Describing>, wire: Wire) {
         describing.wire = Some(wire);
         describing.used = Instant::now();
@@ -241,12 +244,12 @@ impl StatementSink {
     }
 }
 
-/// How often a question was asked.
+/// Number of failed attempts to ask a question.
 #[derive(Default)]
 struct Attempts(u32);
 
 impl Attempts {
-    /// Its connection has ended. An error once it was asked often enough.
+    /// Counts an attempt whose connection has ended. Returns an error after the last attempt.
     fn ended(&mut self, broken: &Broken) -> Result<(), Fault> {
         self.0 += 1;
         if self.0 < ATTEMPTS {
@@ -256,10 +259,11 @@ impl Attempts {
     }
 }
 
-/// Why a statement is sent to the server by itself whose table another session has locked.
+/// The reason why a statement is sent to the server by itself if another session has locked its
+/// table.
 const LOCKED: &str = "a locked table";
 
-/// The error of a question about a table that another session has locked.
+/// Returns the error of a question about a table that another session has locked.
 fn locked() -> Fault {
     let text = "another session has locked the table, so it is not known whether it was changed";
     Fault::new(FaultClass::Conflict, LOCK_NOT_AVAILABLE, text)
@@ -280,7 +284,8 @@ fn refused(error: ServerError) -> Result<(), Fault> {
     }
 }
 
-/// Sent to the server by itself, for a reason that says all by its phrase.
+/// Returns the description of a statement that is sent to the server by itself, for the reason in
+/// the phrase.
 fn apart(phrase: &'static str) -> Described {
     Described::Apart(Arc::new(Apart::of(phrase)))
 }
@@ -385,7 +390,7 @@ impl Describer for StatementSink {
         let known = catalog.meaning(statement);
         let now = match &described {
             Described::Joined(now) => catalog.meaning(now),
-            // A lock says nothing of what stands behind it.
+            // A lock says nothing about the definition of the locked table.
             Described::Apart(apart) if *apart.phrase == *LOCKED => return Err(locked()),
             Described::Apart(_) => None,
         };

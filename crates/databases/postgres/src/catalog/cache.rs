@@ -1,4 +1,4 @@
-//! The tables that were read, shared by all connections of a sink.
+//! Descriptions of tables, shared by all connections of a sink.
 
 use std::time::Duration;
 
@@ -6,9 +6,9 @@ use windrow_database::described::{self, Descriptions};
 
 use super::table::Facts;
 
-/// How long a description is used before it is read again. Changes are noticed at once
-/// ([`super::check::Check`]); this is for tables whose writes are sent apart, where nothing is
-/// looked at behind them.
+/// The time for which a description is used before it is read again. Changes are noticed at once
+/// ([`super::check::Check`]); this limit is for tables with isolated writes, after which no check
+/// runs.
 const FRESH: Duration = Duration::from_secs(30);
 
 /// Descriptions by name.

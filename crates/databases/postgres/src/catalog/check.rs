@@ -1,53 +1,55 @@
-//! What is looked at behind the writes of a transaction, so that a description that is not true any
-//! more can never lead to a wrong answer: the catalog's rows about a table and about all that its
-//! proof relies on, by the transactions that wrote them. The writes hold locks by then, which keep
-//! what is seen of the table until the commit.
+//! The check that runs after the writes of a transaction, so that an outdated description can never
+//! lead to a wrong answer. The check compares the catalog's rows about a table, and about all that
+//! the table's proof relies on, by the transactions that wrote them. The writes hold locks by then,
+//! so what the check sees of the table stays true until the commit.
 //!
-//! **To look takes the server as long as a write does, and hardly ever finds anything.** But the
-//! server knows by itself when a table has changed: it analyzes and plans each prepared statement
-//! anew that names the table's number as a constant (`extract_query_dependencies` in its source,
-//! `src/backend/optimizer/plan/setrefs.c`). So a check holds a moment without a zone, which is read
-//! in the session's time zone when a statement is analyzed. It is prepared in a zone that nobody
-//! has. While the moment is still one of that zone, the server has been told of no change, and the
-//! planner leaves out all that would be looked at. Once it is another one, the same statement looks
-//! at everything, says so, and is prepared anew if nothing was found.
+//! **A full check takes the server as long as a write does, and hardly ever finds a change.** But
+//! the server itself knows when a table has changed: it analyzes and plans a prepared statement
+//! again if the statement names the table's number as a constant (`extract_query_dependencies` in
+//! PostgreSQL's source, `src/backend/optimizer/plan/setrefs.c`). So a check contains a moment
+//! without a zone, which the server reads in the session's time zone when it analyzes the
+//! statement. Windrow prepares the check in a time zone that no session has. As long as the moment
+//! is one of that zone, the server has seen no change, and the planner leaves out the full
+//! comparison. Once the moment is another one, the same statement compares everything, and reports
+//! that it did. If nothing has changed, Windrow then prepares the check again.
 //!
-//! A change is told to others before its locks are released, and they take note of it when they get
-//! a lock themselves. So behind a write no change of its table goes unseen that came before it.
+//! The server announces a change to other sessions before the change's locks are released, and a
+//! session takes note of it when it gets a lock itself. So after a write, the check sees each
+//! earlier change of the written table.
 
 use postgres_protocol::escape::escape_literal;
 
 use crate::catalog::table::{Print, Table};
 
-/// What looks at a version of a table.
+/// The check of one version of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Check {
-    /// The version.
+    /// The version of the table's description.
     pub(crate) version: u64,
-    /// Also at the tables that an update or a delete may reach.
+    /// True if the check also covers the tables that an update or a delete may reach.
     changes: bool,
-    /// It also asks what was taken from a sequence last, in front of what it has found.
+    /// True if the check also selects the last value taken from a sequence, before its own result.
     asks: bool,
 }
 
-/// What was taken from a sequence last.
+/// An SQL expression: the value that the session took from a sequence last.
 pub(crate) const LASTVAL: &str = "pg_catalog.lastval()";
 
-/// What a check says that has not failed (22012).
+/// The result of a check that did not fail (22012).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CheckResult {
-    /// All is as it was.
+    /// Nothing has changed.
     Alike,
-    /// The same, but the server has been told of a change: each check looks at everything until it
-    /// is prepared anew.
+    /// Nothing that matters has changed, but the server has analyzed the check again after a
+    /// change: each check compares everything until it is prepared again.
     Told,
-    /// Nothing that matters has changed, but the table has got another file (TRUNCATE), so that
-    /// what else changes with its row is not seen any more, or other chunks.
+    /// Nothing that matters has changed, but the table has another file (TRUNCATE) or other chunks.
+    /// After TRUNCATE, other changes of the table's row are no longer seen.
     Outdated,
 }
 
 impl CheckResult {
-    /// The column of its row, as text.
+    /// Reads the result from the column of the check's row, as text.
     pub(crate) fn of(said: &[u8]) -> Self {
         match said {
             b"1" => Self::Alike,
@@ -57,28 +59,31 @@ impl CheckResult {
     }
 }
 
-/// Begins the transaction in which a check is prepared. In one that sees a single state, what came
-/// before the check was prepared would go unseen.
+/// Begins the transaction in which a check is prepared. In a transaction with a single snapshot,
+/// changes made before the check was prepared would go unseen.
 pub(crate) const OPEN: &str =
     "BEGIN ISOLATION LEVEL READ COMMITTED READ ONLY; SET LOCAL TimeZone = '<windrow>-15:59'";
 
-/// What the names of all zones hold that could be as far from Greenwich, as a minute has 60 seconds
-/// there too. No place on earth is.
+/// Substrings of time zone names: every zone that could have the same offset from UTC as the one in
+/// [`OPEN`] has one of them in its name, because the offset may also be spelled with 60 seconds. No
+/// place on earth has this offset.
 const FAR: [&str; 2] = ["59", "60"];
 
-/// Whether the statement that holds it was analyzed in that zone.
+/// An SQL condition: true if the statement that contains it was analyzed in the time zone of
+/// [`OPEN`].
 const UNTOLD: &str =
     "pg_catalog.timestamptz '2000-01-01' = pg_catalog.timestamptz '1999-12-31 08:01+00'";
 
-/// The transactions that wrote some rows of a catalog. `which`: behind WHERE.
+/// Returns an SQL expression: the sum of the numbers of the transactions that wrote some rows of a
+/// catalog. `which`: the condition after WHERE.
 fn written(catalog: &str, which: &str) -> String {
     format!(
         "(SELECT coalesce(sum(x.xmin::text::int8), 0) FROM pg_catalog.{catalog} x WHERE {which})"
     )
 }
 
-/// What the row of a table says that matters, without the transaction that wrote it: TRUNCATE
-/// writes it too.
+/// Returns an SQL expression: the parts of a table's row that matter, without the transaction that
+/// wrote the row, because TRUNCATE writes it too.
 fn flags(class: &str) -> String {
     format!(
         "concat({class}.relkind, {class}.relnatts, {class}.relhasrules, {class}.relhastriggers, {class}.relhassubclass, \
@@ -86,8 +91,8 @@ fn flags(class: &str) -> String {
     )
 }
 
-/// Whether its policies count for the role, if it has row security: that does not depend on its row
-/// alone.
+/// Returns an SQL expression: true if the table's policies apply to the role, NULL if the table has
+/// no row security. The answer does not depend on the table's row alone.
 fn secured(class: &str) -> String {
     format!("CASE WHEN {class}.relrowsecurity THEN pg_catalog.row_security_active({class}.oid) END")
 }
@@ -118,7 +123,8 @@ fn columns(oid: &str) -> String {
     )
 }
 
-/// Its checks, where another file is no proof that the row has been written for that alone.
+/// Returns an SQL expression on the table's check constraints. Needed if the table has another
+/// file, which does not prove that its row was written for that reason alone.
 fn checks(oid: &str) -> String {
     let checks = written(
         "pg_constraint",
@@ -127,8 +133,9 @@ fn checks(oid: &str) -> String {
     format!("{checks}::text")
 }
 
-/// The second condition holds always. It lets the planner take the index in a small catalog too:
-/// reading all of that takes longer than all the rest.
+/// Returns an SQL expression on the table's indexes. The second condition is always true. It lets
+/// the planner use the index in a small catalog too: reading the whole catalog takes longer than
+/// all the rest.
 fn indexes(oid: &str) -> String {
     written(
         "pg_index",
@@ -140,10 +147,10 @@ fn heirs(oid: &str) -> String {
     written("pg_inherits", &format!("x.inhparent = {oid}"))
 }
 
-/// Returns the eight columns of a query that make a [`Print`]: what is said of the table, of its
-/// triggers, of its columns; the transaction that wrote the table's row, with what stands in it,
-/// the table's file, the tables, whether any of them has row security, and what is said of its
-/// heirs. The table is `c`, its parts are `o.oids`.
+/// Returns the eight columns of a query that make a [`Print`]: what the catalog says of the table,
+/// of its triggers, of its columns; the transaction that wrote the table's row, with the row's
+/// content, the table's file, the tables, whether any of them has row security, and what the
+/// catalog says of the tables that inherit. The table is `c`, its parts are `o.oids`.
 pub(crate) fn print() -> String {
     format!(
         "CASE WHEN cardinality(o.oids) > 1 THEN {} ELSE concat_ws(' ', {}, {}) END, \
@@ -162,8 +169,9 @@ pub(crate) fn print() -> String {
 }
 
 impl Check {
-    /// What looks at a table; `None`: its database tells no such thing. `changes`: also at the
-    /// tables that an update or a delete may reach.
+    /// Returns the check of a table; `None` if the database's catalog does not record which
+    /// transactions wrote it. `changes`: the check also covers the tables that an update or a
+    /// delete may reach.
     pub(crate) fn of(table: &Table, changes: bool) -> Option<Self> {
         let print = table.print.as_ref()?;
         Some(Self {
@@ -173,16 +181,17 @@ impl Check {
         })
     }
 
-    /// The same, which also asks what was taken from a sequence last.
+    /// Returns the same check, which also selects the last value taken from a sequence.
     pub(crate) fn asking(self) -> Self {
         Self { asks: true, ..self }
     }
 
-    /// Its statement, to be prepared behind [`OPEN`]. Fails (22012) where something that matters
-    /// has changed; else it gives what [`CheckResult`] reads. `zone`: the session's own.
+    /// Returns the check's statement, to be prepared after [`OPEN`]. The statement fails (22012) if
+    /// something that matters has changed. Otherwise it returns what [`CheckResult`] reads. `zone`:
+    /// the session's own time zone.
     ///
-    /// Whether policies count for a role depends on more than tables, so where there are any,
-    /// everything is looked at each time.
+    /// A table with policies has everything compared each time, because whether policies apply to a
+    /// role depends on more than tables.
     pub(crate) fn sql(self, print: &Print, zone: Option<&str>) -> String {
         let whole = self.whole(print);
         let far = |zone: &str| FAR.iter().any(|minutes| zone.contains(minutes));
@@ -194,18 +203,19 @@ impl Check {
             ),
         };
         match self.asks {
-            // The one is read in binary form, in which a text is itself.
+            // The last value is read in binary form, in which a text is itself.
             true => format!("SELECT {LASTVAL}, ({found})::text"),
             false => format!("SELECT {found}"),
         }
     }
 
-    /// The statement that looks at everything. It names each table by a constant of its own:
-    /// changes of these have the server analyze it anew. The condition on them holds always.
+    /// Returns the statement that compares everything. The statement names each table by a constant
+    /// of its own, so that the server analyzes it again after a change of one of them. The
+    /// condition on these constants is always true.
     pub(crate) fn whole(self, print: &Print) -> String {
         let table = oid(print.oid().unwrap_or_default());
-        // Without its own row: a partitioned table has no file, and its parts' rows are among the
-        // pieces.
+        // The table's own row is left out: a partitioned table has no file, and the rows of its
+        // parts are among the pieces.
         let row = match print.oids.len() > 1 {
             true => "true".to_owned(),
             false => same_row(print, &table),
@@ -228,7 +238,7 @@ impl Check {
         )
     }
 
-    /// What is compared.
+    /// Returns the SQL expressions that the check compares with [`Check::expected`].
     fn pieces(self, print: &Print, table: &str) -> Vec<String> {
         let mut pieces = match print.oids.len() > 1 {
             true => vec![parts("o.oids")],
@@ -251,7 +261,7 @@ impl Check {
         pieces
     }
 
-    /// What they were, joined by blanks.
+    /// Returns the values of the pieces when the description was read, joined by blanks.
     fn expected(self, print: &Print) -> String {
         let whole = print.oids.len() == 1;
         let triggers = print.triggers.as_deref().filter(|_| whole);
@@ -271,8 +281,8 @@ impl Check {
     }
 }
 
-/// What is looked at each time: which table is meant by the name, and what the server does not
-/// analyze statements anew for.
+/// Returns the condition that is checked each time: the name still means the same table, and
+/// objects whose changes do not make the server analyze the statement again are unchanged.
 fn lean(print: &Print) -> String {
     let table = oid(print.oid().unwrap_or_default());
     let meant = is_meant(print, &table);
@@ -300,7 +310,8 @@ fn is_meant(print: &Print, table: &str) -> String {
     format!("to_regclass({}) = {table}", escape_literal(&print.spelling))
 }
 
-/// Whether it is still the row that was read, but for what TRUNCATE writes.
+/// Returns the condition that the table's row is still the one that was read, except for what
+/// TRUNCATE writes.
 fn same_row(print: &Print, table: &str) -> String {
     let written = escape_literal(&print.written);
     let (by, _) = print.written.split_once(' ').unwrap_or_default();
@@ -313,7 +324,7 @@ fn same_row(print: &Print, table: &str) -> String {
     )
 }
 
-/// Whether functions and domains of somebody's own are relied on.
+/// Returns true if the table's proof relies on functions or domains that are not built in.
 fn relies(print: &Print) -> bool {
     !print.relied.functions.is_empty() || !print.relied.domains.is_empty()
 }
@@ -331,7 +342,8 @@ fn relied(print: &Print) -> Vec<String> {
     ]
 }
 
-/// A constant of its type from the beginning: a number that is cast is one only once it is planned.
+/// Returns a table's number as a constant of type `oid` from the start. A number with a cast
+/// becomes such a constant only when it is planned.
 fn oid(oid: u32) -> String {
     format!("pg_catalog.oid '{oid}'")
 }

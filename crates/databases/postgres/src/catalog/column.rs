@@ -1,4 +1,4 @@
-//! What is known of a column, and what that means for the values that go into it.
+//! Descriptions of columns, and what they mean for the values that are written into them.
 
 use std::sync::Arc;
 
@@ -10,49 +10,49 @@ use windrow_proof::{Clock, clock};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Column {
     pub(crate) name: Name,
-    /// The declared type; a domain's own.
+    /// The declared type; for a domain, the domain's own.
     pub(crate) type_oid: Oid,
     /// The declared modifier (length, precision), or -1.
     pub(crate) typmod: i32,
     /// The base type's family.
     pub(crate) kind: Kind,
-    /// How its values travel as one array parameter.
+    /// The form in which values of the column are sent as one array parameter.
     pub(crate) form: ArrayForm,
-    /// The array type whose elements are of the base type; 0 where there is none.
+    /// The array type whose elements are of the base type; 0 if there is none.
     pub(crate) array_oid: Oid,
     /// The base type: what a domain stands for.
     pub(crate) base_oid: Oid,
-    /// What separates elements in an array's text: a comma, but for `box`.
+    /// The separator of elements in an array's text: a comma, except for `box`.
     pub(crate) delimiter: u8,
     /// The base type as SQL, without a modifier.
     pub(crate) type_name: String,
-    /// A length or precision set by the column or by a domain below it, or -1.
+    /// A length or precision set by the column or by a domain that the column uses, or -1.
     pub(crate) narrowed: i32,
-    /// NULL is refused, by the column or by its domain.
+    /// True if the column or its domain refuses NULL.
     pub(crate) not_null: bool,
-    /// Whether something stands in when no value is given: a default, an identity, a generated
-    /// value.
+    /// True if the database fills the column in when no value is given: by a default, an identity
+    /// or a generated value.
     pub(crate) has_default: bool,
-    /// An expression that gives the value that the database would have generated, by the default of
-    /// the column or of its domain.
+    /// An expression that gives the value that the database would have generated, from the default
+    /// of the column or of its domain.
     pub(crate) default: Option<String>,
     /// The sequence that the default takes from, by its number; 0 if none is known.
     pub(crate) sequence: u32,
-    /// True if the role may take from the sequence by itself.
+    /// True if the role may take values from the sequence.
     pub(crate) may_take: bool,
-    /// True if the role may read the value that was taken.
+    /// True if the role may read the value that was taken from the sequence.
     pub(crate) may_look: bool,
-    /// The default is the moment of the write itself: different for different moments.
+    /// True if the default is the moment of the write itself: different for different moments.
     pub(crate) is_stamped: bool,
-    /// The role may give it a value when it inserts a row.
+    /// True if the role may give the column a value when it inserts a row.
     pub(crate) may_give: bool,
-    /// A value may not be given: GENERATED ALWAYS.
+    /// True if no value may be given: GENERATED ALWAYS.
     pub(crate) always_generated: bool,
-    /// GENERATED AS IDENTITY.
+    /// True if the column is GENERATED AS IDENTITY.
     pub(crate) identity: bool,
-    /// Two texts of this column are equal only if their bytes are.
+    /// True if two texts of this column are equal only if their bytes are.
     pub(crate) bytewise: bool,
-    /// Windrow made it from a NULL: the first value decides what type it gets.
+    /// True if Windrow made the column for a NULL: the first value decides its type.
     pub(crate) no_value_yet: bool,
 }
 
@@ -79,15 +79,15 @@ pub(crate) enum Kind {
     Date,
     /// An enum and its labels.
     Enum(Arc<[Box<str>]>),
-    /// An array: what its elements are, and what separates them.
+    /// An array: the kind of its elements, and their separator.
     Array(Box<Kind>, u8),
     /// A composite type.
     Composite,
-    /// Everything else goes through the text that the type's own input function reads.
+    /// Any other type: values are sent as the text that the type's own input function reads.
     Other,
 }
 
-/// How the values of a column travel as one array parameter.
+/// The form in which the values of a column are sent as one array parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ArrayForm {
     /// An array of the base type in binary.
@@ -97,7 +97,7 @@ pub(crate) enum ArrayForm {
     /// An array of texts in binary, each cast to the base type: for columns that are arrays
     /// themselves, and for composites, whose arrays `unnest` would take apart.
     Cast,
-    /// Not at all.
+    /// No array: values of the column are sent one by one.
     Alone,
 }
 
@@ -136,13 +136,13 @@ const TIMES: [u32; 19] = [
     4533, 4534, 4535,
 ];
 
-/// True if a text of the type may name a moment by a word such as `now`.
+/// Returns true if a text of the type may name a moment by a word such as `now`.
 pub(crate) fn may_name_moments(type_oid: u32) -> bool {
     TIMES.contains(&type_oid)
 }
 
 impl Kind {
-    /// The family of a type that is neither an enum nor an array nor a composite.
+    /// Returns the family of a type that is neither an enum nor an array nor a composite.
     pub(crate) fn of(type_oid: Oid) -> Self {
         match type_oid {
             oid::BOOL => Self::Bool,
@@ -165,7 +165,7 @@ impl Kind {
         }
     }
 
-    /// How columns of this family travel as an array where PostgreSQL reads it.
+    /// Returns the form in which PostgreSQL reads values of this family as an array.
     pub(crate) fn array_form(&self) -> ArrayForm {
         match self {
             Self::Array(..) | Self::Composite => ArrayForm::Cast,
@@ -176,7 +176,7 @@ impl Kind {
 }
 
 impl Column {
-    /// The type of the array parameter, or none where the type has no arrays.
+    /// Returns the type of the array parameter, or `None` if the type has no arrays.
     pub(crate) fn array_param(&self) -> Option<Oid> {
         match self.form {
             ArrayForm::Cast => Some(oid::TEXT_ARRAY),
@@ -185,19 +185,19 @@ impl Column {
         }
     }
 
-    /// True for types that hold a moment in all its precision.
+    /// Returns true for types that hold a moment in full precision.
     pub(crate) fn holds_moments(&self) -> bool {
         matches!(self.base_oid, oid::TIMESTAMP | oid::TIMESTAMPTZ) && self.narrowed < 0
     }
 
-    /// The same column, whose default has been looked at.
+    /// Returns the same column with `is_stamped` set from its default.
     pub(crate) fn with_stamp(mut self) -> Self {
         let exact = |sql| matches!(clock(sql, ""), Clock::Read { exact: true, .. });
         self.is_stamped = self.holds_moments() && self.default.as_deref().is_some_and(exact);
         self
     }
 
-    /// The most characters that a `varchar(n)` or `char(n)` takes.
+    /// Returns the maximum number of characters of a `varchar(n)` or `char(n)`.
     pub(crate) fn longest(&self) -> Option<usize> {
         match self.kind {
             Kind::Text | Kind::Char => usize::try_from(self.narrowed).ok()?.checked_sub(4),
@@ -205,9 +205,9 @@ impl Column {
         }
     }
 
-    /// Whether equal values of this column can be told from their canonical bytes
-    /// ([`crate::values::key`]), so that the same row is never thought to be two. A precision could
-    /// round two values to one.
+    /// Returns true if equal values of this column always have equal canonical bytes
+    /// ([`crate::values::key`]), so that one row is never taken for two. False for a column with a
+    /// precision, which could round two values to one.
     pub(crate) fn makes_keys(&self) -> bool {
         match self.kind {
             Kind::Bool | Kind::Int2 | Kind::Int4 | Kind::Int8 | Kind::Uuid | Kind::Bytea => true,
@@ -219,7 +219,7 @@ impl Column {
     }
 }
 
-/// A column that takes any value of its kind, for tests.
+/// Returns a column that takes any value of its kind, for tests.
 #[cfg(test)]
 pub(crate) fn sample(kind: Kind) -> Column {
     Column {

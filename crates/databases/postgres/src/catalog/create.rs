@@ -1,10 +1,10 @@
-//! Tables and columns that are made from the rows that name them.
+//! Creates tables and columns for the rows that name them.
 //!
-//! Each change is one transaction that locks the table, looks at it again and does only what is
-//! still to be done: two connections that want the same change do not hinder each other. A column
-//! that has held a value never gets another type, and a table that Windrow did not make gets
-//! columns only if the operator says so. Where a database cannot alter a table within a
-//! transaction, tables and columns are added by themselves.
+//! Each change is one transaction that locks the table, reads its description again and does only
+//! what is still missing: two connections that want the same change do not hinder each other. A
+//! column that has held a value never gets another type, and a table that Windrow did not make gets
+//! columns only if the operator allows it. If a database cannot alter a table within a transaction,
+//! each table or column is added by a statement of its own.
 
 use std::borrow::Cow;
 
@@ -19,7 +19,7 @@ use super::table::{Facts, NO_VALUE_YET, OURS};
 use crate::dialect::Dialect;
 use windrow_pgwire::wire::{Broken, ServerError, Wire};
 
-/// Returns true if rows ask anything of a table, by a description that may be old.
+/// Returns true if rows need a change of the table, judged by a description that may be outdated.
 pub(crate) fn asks_of(demand: &Demand, facts: Option<&Facts>) -> bool {
     match facts {
         None => demand.new.is_wanted(),
@@ -27,9 +27,9 @@ pub(crate) fn asks_of(demand: &Demand, facts: Option<&Facts>) -> bool {
     }
 }
 
-/// Why a table was not fitted to its rows.
+/// The reason why a table was not fitted to its rows.
 enum Refusal {
-    /// The server's words.
+    /// The server refused, with this error.
     Server(ServerError),
     /// Windrow did not make the table.
     NotExtended(Fault),
@@ -41,17 +41,18 @@ impl From<ServerError> for Refusal {
     }
 }
 
-/// How often a change that somebody else makes at the same time is looked at again.
+/// The number of attempts at a change if another session makes the same change at the same time.
 const TRIES: usize = 3;
 
-/// How long a change waits for those who use the table.
+/// Limits the time that a change waits for sessions that use the table.
 const LOCK_WAIT: &str = "SET LOCAL lock_timeout = '5s'";
 
-/// Makes the table, or what it lacks. `extends`: also what a table lacks that Windrow did not make.
+/// Creates the table, or adds what it lacks. `extends`: also adds what a table lacks that Windrow
+/// did not make.
 ///
 /// # Errors
-/// Outside: the connection is lost. Inside: the server refuses, in its own words, or the table is
-/// not Windrow's.
+/// Outer: the connection is lost. Inner: the server's error, or the table may not be extended
+/// because Windrow did not make it.
 pub(crate) async fn grow(
     wire: &mut Wire,
     dialect: &'static Dialect,
@@ -68,7 +69,7 @@ pub(crate) async fn grow(
                 return Ok(Err(fault));
             }
             Err(Refusal::Server(error)) => {
-                // Whatever it says of a transaction that has ended by itself does not matter.
+                // The server's answer for a transaction that has already ended does not matter.
                 drop(wire.simple("ROLLBACK").await?);
                 let raced = matches!(
                     error.code.as_str(),
@@ -119,7 +120,8 @@ async fn attempt(
         return Ok(Err(Refusal::NotExtended(fault)));
     }
     if !dialect.alters {
-        // Each change by itself; one that somebody else was faster with is looked at again.
+        // Each change is a transaction of its own. If another session made the same change first,
+        // the description is read again.
         let statements = known.map_or_else(
             || creation(name, demand, dialect),
             |facts| changes(&facts, demand),
@@ -156,7 +158,7 @@ async fn attempt(
     Ok(change(wire, &statements).await?.map_err(Refusal::from))
 }
 
-/// Returns the refusal of a column that the table lacks and may not get.
+/// Returns the refusal if the table lacks a column and may not get it.
 fn foreign(facts: &Facts, demand: &Demand, extends: bool) -> Option<Fault> {
     if facts.ours || extends {
         return None;
@@ -177,7 +179,7 @@ async fn run(wire: &mut Wire, statements: &[String]) -> Result<Result<(), Server
     Ok(Ok(()))
 }
 
-/// Runs them, and says in the log what was made and added.
+/// Runs the statements, and logs those that made or added something.
 async fn change(wire: &mut Wire, statements: &[String]) -> Result<Result<(), ServerError>, Broken> {
     let changed = run(wire, statements).await?;
     let made = |sql: &&String| !sql.starts_with("COMMENT") && *sql != "COMMIT";
@@ -222,8 +224,8 @@ fn creation(name: &TableName, demand: &Demand, dialect: &Dialect) -> Vec<String>
     comments
 }
 
-/// Returns what an existing table lacks. A column that has had no value yet gets its type with the
-/// first.
+/// Returns the statements that add what an existing table lacks. A column that has had no value yet
+/// gets its type with its first value.
 fn changes(facts: &Facts, demand: &Demand) -> Vec<String> {
     let table = quoted(&facts.name);
     let mut statements = Vec::new();
@@ -247,7 +249,8 @@ fn changes(facts: &Facts, demand: &Demand) -> Vec<String> {
     statements
 }
 
-/// Content of a column in a table that Windrow made, as far as Windrow judges its values itself.
+/// Returns the kind of a column's content in a table that Windrow made, if Windrow judges the
+/// column's values itself.
 pub(crate) fn judged(facts: &Facts, column: &Column) -> Option<infer::Kind> {
     if !facts.ours || column.no_value_yet || column.type_oid != column.base_oid {
         return None;
@@ -307,8 +310,9 @@ fn addition(table: &str, name: &Name, kind: Option<infer::Kind>) -> String {
     sql
 }
 
-/// Gives a column of nothing but NULL its type: made again, which rewrites no row. A value that
-/// another session has written there keeps the column as it is.
+/// Returns the statement that gives a type to a column that holds nothing but NULL: the column is
+/// made again, which rewrites no row. If another session has written a value there, the column
+/// stays as it is.
 fn settlement(table: &str, name: &Name, kind: infer::Kind) -> String {
     let mut ident = String::new();
     push_ident(&mut ident, name);
@@ -318,7 +322,7 @@ fn settlement(table: &str, name: &Name, kind: infer::Kind) -> String {
          THEN COMMENT ON COLUMN {table}.{ident} IS NULL; \
          ELSE ALTER TABLE {table} DROP COLUMN {ident}, ADD COLUMN {ident} {type_name}; END IF; END"
     );
-    // No name can end the text.
+    // Makes sure that no name can end the quoted text.
     let mut quote = String::from("$w$");
     while body.contains(&quote) {
         quote.insert(1, 'w');

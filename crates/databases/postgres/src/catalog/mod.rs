@@ -1,5 +1,5 @@
-//! What the database says of a table, read once and shared; tables and columns that are made from
-//! rows.
+//! Descriptions of tables, read once from the database's catalog and shared. Also creates tables
+//! and columns for rows that need them.
 //!
 //! | module | what it does |
 //! | --- | --- |

@@ -1,4 +1,4 @@
-//! Reading a table's description from the catalog.
+//! Reads a table's description from the catalog.
 
 mod plain;
 
@@ -17,12 +17,12 @@ use crate::dialect::{Dialect, POSTGRES};
 use windrow_pgwire::wire::{Answer, Broken, ServerError, Wire};
 use windrow_proof::{Catalog, Relied};
 
-/// Fails where there is no such table, and the server passes over the questions behind it: their
-/// texts alone take it some milliseconds, which others would wait for whenever somebody names a
-/// table that is not there.
+/// Fails if there is no such table, so that the server skips the queries after it. Their texts
+/// alone take the server some milliseconds, and other clients would wait for that time whenever a
+/// client names a table that does not exist.
 const EXISTS: &str = "SELECT CAST($1 AS pg_catalog.regclass)";
 
-/// What the server says of a table, or a schema, that is not there.
+/// The SQLSTATEs of a table, or a schema, that does not exist.
 const NOT_THERE: [&str; 2] = ["42P01", "3F000"];
 
 /// Facts of the table. Partitions may have triggers of their own, or be foreign tables. `{print}`:
@@ -40,8 +40,8 @@ FROM pg_class c, LATERAL (SELECT CASE WHEN c.relkind = 'p'
     THEN ARRAY(SELECT p.relid::oid FROM pg_partition_tree(c.oid) p) ELSE ARRAY[c.oid] END) AS o(oids)
 WHERE c.oid = to_regclass($1)";
 
-/// The columns. A domain is followed to its base type. A sequence that a default takes from is
-/// named by its number: its name may be another one's by the time that it is used.
+/// Selects the columns. A domain is followed to its base type. A sequence that a default takes from
+/// is identified by its number, because another sequence may have its name later.
 const COLUMNS: &str = "\
 SELECT a.attname, a.attnum, a.atttypid, a.atttypmod, b.oid, b.typarray, b.typtype,
   coalesce(e.oid, 0), e.typtype,
@@ -101,8 +101,8 @@ FROM pg_index i
 WHERE i.indrelid = to_regclass($1) AND i.indislive AND (i.indisunique OR i.indisexclusion)
 ORDER BY i.indisprimary DESC, i.indexrelid";
 
-/// Until the transaction ends, queries are not compiled: in a database of many tables the server
-/// takes the proof's for so large a one that compiling it would take seconds.
+/// Turns off JIT compilation until the transaction ends: in a database of many tables the server
+/// estimates the proof's query to be so expensive that compiling it would take seconds.
 const NOT_COMPILED: &str = "SELECT pg_catalog.set_config('jit', 'off', true)";
 
 /// Checks and foreign keys.
@@ -115,12 +115,12 @@ FROM pg_constraint c
 WHERE c.conrelid = to_regclass($1) AND c.contype IN ('c', 'f')
 ORDER BY c.oid";
 
-/// Reads a table, with the proof of what its writes may share; `None`: there is none of that name.
-/// One round trip, or two where the catalog is a plain one. Not within a transaction: a table that
-/// is not there would end it.
+/// Reads a table, with the proof of what its writes may share; `None` if there is no table of that
+/// name. Takes one round trip, or two if the catalog is a plain one. Must not run within a
+/// transaction: a missing table would abort it.
 ///
 /// # Errors
-/// Outside: the connection is lost. Inside: the server refuses to say.
+/// Outer: the connection is lost. Inner: the server's error.
 pub(crate) async fn read(
     wire: &mut Wire,
     name: &TableName,
@@ -129,9 +129,8 @@ pub(crate) async fn read(
     read_as(wire, name, dialect, true).await
 }
 
-/// The same for who joins no writes: without the proof, which takes the server longer than all the
-/// rest, and without an error where there is no such table, so that it can be asked within a
-/// transaction.
+/// Reads a table for a caller that joins no writes: without the proof, which takes the server
+/// longer than all the rest. A missing table causes no error, so this may run within a transaction.
 ///
 /// # Errors
 /// As [`read`].
@@ -191,16 +190,16 @@ async fn read_whole(
     })
 }
 
-/// Names of the zone in which a text without one means what it says.
+/// Names of the time zone UTC. In such a session a text without a zone is read as UTC.
 const UTC: [&str; 6] = ["UTC", "Etc/UTC", "GMT", "Etc/GMT", "UCT", "Universal"];
 
-/// Texts without a zone are in the session's, and that is not UTC.
+/// Returns true if the session's time zone, in which texts without a zone are read, is not UTC.
 fn is_zoned(wire: &Wire) -> bool {
     wire.parameter("TimeZone")
         .is_some_and(|zone| !UTC.contains(&zone))
 }
 
-/// Points in time are left to the server, as types are that nothing is known of.
+/// Leaves points in time to the server, like values of types that are unknown here.
 fn leave_moments(columns: &mut [Column]) {
     for column in columns.iter_mut().filter(|c| c.kind == Kind::Timestamptz) {
         column.kind = Kind::Other;
@@ -208,7 +207,7 @@ fn leave_moments(columns: &mut [Column]) {
     }
 }
 
-/// Appends the questions about a table that has this name in SQL.
+/// Appends the queries about a table that has this name in SQL.
 pub(crate) fn append(wire: &mut Wire, quoted: &str) {
     ask(wire, &TABLE.replace("{print}", &check::print()), quoted);
     for sql in [COLUMNS, UNIQUES, CONDITIONS] {
@@ -219,7 +218,8 @@ pub(crate) fn append(wire: &mut Wire, quoted: &str) {
 /// The place of the proof's query among those of a table.
 const PROOF: usize = 5;
 
-/// Appends behind them what its proof needs. `words`: what may name types in a statement on it.
+/// Appends the queries for the table's proof after those of [`append`]. `words`: words of a
+/// statement on the table that may name types.
 pub(crate) fn append_proof(wire: &mut Wire, quoted: &str, words: &str) {
     ask_of(wire, NOT_COMPILED, super::column::oid::TEXT, &[]);
     ask_of(
@@ -242,7 +242,7 @@ pub(crate) struct SchemaReader {
 }
 
 impl SchemaReader {
-    /// `quoted`: the name that was asked for.
+    /// Makes a reader of the answers about a table. `quoted`: the name in the queries, as SQL.
     pub(crate) fn new(name: &TableName, quoted: &str) -> Self {
         Self {
             proof: Catalog::default(),
@@ -277,7 +277,8 @@ impl SchemaReader {
         if let Some(error) = self.error {
             return Err(error);
         }
-        // A proof that was not asked for is not one that found nothing.
+        // Without a query for the proof, `relied` must stay unset: an empty proof would mean that
+        // the query found nothing.
         if self.query > PROOF {
             if let Some(print) = &mut self.facts.print {
                 print.relied = self.proof.relied();
@@ -292,7 +293,7 @@ impl SchemaReader {
         self.facts.has_hooks = row.is(1);
         self.facts.fuses = row.is(0);
         self.facts.referenced = row.is(2);
-        // Its foreign keys come behind its columns.
+        // The table's foreign keys come after its columns.
         self.facts.refers = false;
         self.facts.ours = row.text(3) == OURS;
         self.facts.lists_keys = row.is(12);
@@ -363,7 +364,8 @@ impl SchemaReader {
         }
     }
 
-    /// Notes a unique index that no key stands for, with the columns that it looks at.
+    /// Notes a unique index that is not described in `uniques`, with the columns that it depends
+    /// on.
     fn hidden_unique(&mut self, row: &Fields<'_>) {
         self.facts.hidden_unique = true;
         let numbers = row.text(5).split(' ');
@@ -387,7 +389,8 @@ impl SchemaReader {
         self.facts.conditions.push(Condition { columns, test });
     }
 
-    /// Columns by their numbers, separated by blanks. An expression has the number 0.
+    /// Returns the places of columns given by their numbers, separated by blanks. An expression has
+    /// the number 0.
     fn places_of(&self, numbers: &str) -> Option<Box<[usize]>> {
         let place = |number: &str| {
             let number: i16 = number.parse().ok()?;
@@ -406,7 +409,8 @@ fn kind(row: &Fields<'_>) -> Kind {
     simple_kind(row.number(4), row.byte(6), row)
 }
 
-/// `typtype`: `b` base, `c` composite, `e` enum, and others.
+/// Returns the kind of a type that is not an array. `typtype`: `b` base, `c` composite, `e` enum,
+/// and others.
 fn simple_kind(type_oid: Oid, typtype: u8, row: &Fields<'_>) -> Kind {
     match typtype {
         b'e' => {

@@ -1,4 +1,4 @@
-//! What the catalog says of a table.
+//! Descriptions of tables, as the catalog gives them.
 
 use std::sync::Arc;
 
@@ -9,81 +9,83 @@ use windrow_proof::{Action, Catalog, Clocked, Level, Relied, Trusted};
 use super::column::Column;
 use crate::dialect::Dialect;
 
-/// A table, as it was when it was read.
+/// A table, as it was when its description was read.
 pub(crate) type Table = windrow_database::described::Table<Facts>;
 
-/// In place of the version of a table that is not described: nothing is prepared or looked at for
-/// it.
+/// The version of a table that is not described: nothing is prepared or checked for it.
 pub(crate) const NOT_DESCRIBED: u64 = u64::MAX;
 
-/// Which rows of the catalog describe a table and all that its proof relies on, and the
-/// transactions that wrote them. Any change of the table's columns, defaults, triggers, indexes,
-/// rules, row security or partitions changes it.
+/// A fingerprint of a table: the rows of the catalog that describe the table and all that its proof
+/// relies on, and the transactions that wrote them. Any change of the table's columns, defaults,
+/// triggers, indexes, rules, row security or partitions changes the fingerprint.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Print {
     /// The table, and its partitions.
     pub(crate) oids: Box<[u32]>,
-    /// What is said of the table, or of it and its partitions with all their columns.
+    /// The catalog's state of the table, or of the table and its partitions with all their columns.
     pub(crate) table: Box<str>,
-    /// What is said of its triggers, if it has any.
+    /// The catalog's state of the table's triggers, if the table has any.
     pub(crate) triggers: Option<Box<str>>,
-    /// What is said of its columns.
+    /// The catalog's state of the table's columns.
     pub(crate) columns: Box<str>,
-    /// The transactions that wrote which tables inherit from it.
+    /// The transactions that recorded which tables inherit from this table.
     pub(crate) heirs: Box<str>,
-    /// The transaction that wrote its row, those that wrote its checks, and what stands in its
-    /// row.
+    /// The transaction that wrote the table's row, those that wrote the table's checks, and the
+    /// row's content.
     pub(crate) written: Box<str>,
-    /// Its file: TRUNCATE gives it another one, and writes its row.
+    /// The table's file. TRUNCATE gives the table another file, and writes the table's row.
     pub(crate) file: Box<str>,
-    /// It has row security, or a partition of it has.
+    /// True if the table or one of its partitions has row security.
     pub(crate) secured: bool,
-    /// What else is relied on.
+    /// Other objects that the proof relies on.
     pub(crate) relied: Relied,
-    /// What statements call it, as SQL: another table may come to be meant by that.
+    /// The table's name in statements, as SQL. Another table may come to have this name.
     pub(crate) spelling: Box<str>,
 }
 
-/// What was read of a table.
+/// The description of a table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Facts {
     pub(crate) name: TableName,
     pub(crate) dialect: &'static Dialect,
     pub(crate) columns: Vec<Column>,
-    /// Columns that are the database's own, besides those that every table has.
+    /// Hidden columns of the database itself, apart from those that every table has.
     pub(crate) hidden: Vec<Name>,
     pub(crate) uniques: Vec<Unique>,
-    /// True if all unique keys are in `uniques` and `temporal_keys`, but for those that are partial
-    /// or over expressions. False for views and foreign tables.
+    /// True if `uniques` and `temporal_keys` hold all unique keys, except for those that are
+    /// partial or over expressions. False for views and foreign tables.
     pub(crate) lists_keys: bool,
     /// Keys WITHOUT OVERLAPS that are checked at once, by the places of their columns. Rows that
     /// agree in all of them would overlap, so one at most matches.
     pub(crate) temporal_keys: Vec<Box<[usize]>>,
-    /// What else a row must fulfil, where it can be asked of rows that are not there yet.
+    /// Checks and foreign keys that a row must fulfil, as far as they can be evaluated for a row
+    /// that does not exist yet.
     pub(crate) conditions: Vec<Condition>,
-    /// A unique index or exclusion constraint that is not described in `uniques`: partial,
-    /// deferrable, over expressions.
+    /// True if there is a unique index or exclusion constraint that is not described in `uniques`:
+    /// partial, deferrable or over expressions.
     pub(crate) hidden_unique: bool,
-    /// Places in `columns` of those that such an index or constraint looks at.
+    /// Places in `columns` of the columns that such an index or constraint depends on.
     pub(crate) hidden_columns: Vec<usize>,
-    /// An ordinary or partitioned table without a foreign key to itself: writes may become one
-    /// statement, if that is proven of them.
+    /// True for an ordinary or partitioned table without a foreign key to itself: several writes
+    /// may become one statement, if the proof allows it.
     pub(crate) fuses: bool,
-    /// What a write may run; `None` where nobody asked, or where the database tells no such thing.
-    /// SQL calls have their own, with what their statements run.
+    /// The proof: the code that a write may run. `None` if the proof was not read, or if the
+    /// database's catalog cannot give one. SQL calls have a proof of their own, which includes the
+    /// code that their statements run.
     pub(crate) proof: Option<Arc<Catalog>>,
-    /// What the catalog's rows were at that moment; `None` where the database tells no such thing.
+    /// The fingerprint of the catalog's rows when the description was read; `None` if the
+    /// database's catalog does not record which transactions wrote it.
     pub(crate) print: Option<Print>,
-    /// A user's trigger or rule may change or drop what is written.
+    /// True if a user's trigger or rule may change or drop what is written.
     pub(crate) has_hooks: bool,
-    /// It may have foreign keys to other tables, as far as is known.
+    /// True if the table may have foreign keys to other tables, as far as is known.
     pub(crate) refers: bool,
-    /// A foreign key points here: a delete may reach other tables.
+    /// True if a foreign key refers to this table: a delete may reach other tables.
     pub(crate) referenced: bool,
-    /// True if Windrow made the table: columns are added, and values that a column does not keep
-    /// are refused.
+    /// True if Windrow made the table. Windrow then adds columns, and refuses values that a column
+    /// would not keep unchanged.
     pub(crate) ours: bool,
-    /// Values that are given for columns GENERATED ALWAYS AS IDENTITY are kept.
+    /// True if values that clients give for columns GENERATED ALWAYS AS IDENTITY are kept.
     pub(crate) overrides: bool,
 }
 
@@ -93,20 +95,20 @@ pub(crate) struct Unique {
     /// Places in [`Facts::columns`], in the order of the index.
     pub(crate) columns: Box<[usize]>,
     pub(crate) primary: bool,
-    /// Not checked at the end of the transaction only. Only such a key tells rows apart at every
-    /// moment.
+    /// True if the key is checked at once, not only at the end of the transaction. Only such a key
+    /// distinguishes rows at every moment.
     pub(crate) immediate: bool,
 }
 
 /// A check or a foreign key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Condition {
-    /// Places in [`Facts::columns`] of the columns that it is about.
+    /// Places in [`Facts::columns`] of the columns that the condition uses.
     pub(crate) columns: Box<[usize]>,
     pub(crate) test: Test,
 }
 
-/// How a [`Condition`] is asked.
+/// The test by which a [`Condition`] is evaluated.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Test {
     /// An expression over the columns' own names.
@@ -116,7 +118,7 @@ pub(crate) enum Test {
     Reference(String, Box<[String]>),
 }
 
-/// Why writes to a table whose proof was not read are apart.
+/// The reason why writes to a table whose proof was not read are isolated.
 pub(crate) const NOT_ASKED: &str = "a table that was not looked into";
 
 /// The mark of tables that Windrow made: their comment.
@@ -127,25 +129,25 @@ pub(crate) const OURS: &str = "created by windrow";
 pub(crate) const NO_VALUE_YET: &str = "created by windrow; no value yet";
 
 impl Print {
-    /// The number of the table itself.
+    /// Returns the number of the table itself.
     pub(crate) fn oid(&self) -> Option<u32> {
         self.oids.first().copied()
     }
 }
 
 impl Facts {
-    /// The same for all descriptions of a table that calls of one batch may have. `version`: that
-    /// of this description.
+    /// Returns a number that is the same for all descriptions of a table that calls of one batch
+    /// may have. `version`: the version of this description.
     pub(crate) fn identity(&self, version: u64) -> u64 {
         self.oid().map_or(version, u64::from)
     }
 
-    /// The table's number, where SQL calls rely on it.
+    /// Returns the table's number, if SQL calls rely on it.
     pub(crate) fn oid(&self) -> Option<u32> {
         self.print.as_ref()?.oid()
     }
 
-    /// A description of which nothing is known.
+    /// Returns the description of a table of which nothing is known.
     pub(crate) fn unread(name: &TableName, dialect: &'static Dialect) -> Self {
         Self {
             name: name.clone(),
@@ -169,7 +171,8 @@ impl Facts {
         }
     }
 
-    /// The same where values are taken for columns GENERATED ALWAYS AS IDENTITY.
+    /// Returns the same description, in which clients may give values for columns GENERATED ALWAYS
+    /// AS IDENTITY.
     pub(crate) fn overriding(mut self) -> Self {
         for column in self.columns.iter_mut().filter(|column| column.identity) {
             column.always_generated = false;
@@ -178,7 +181,7 @@ impl Facts {
         self
     }
 
-    /// What writes of this kind may share.
+    /// Returns what writes of this kind may share with other writes.
     pub(crate) fn judge(&self, action: &Action<'_>, trusted: &Trusted) -> Level {
         match &self.proof {
             Some(proof) => proof.judge(action, trusted),
@@ -192,20 +195,20 @@ impl Facts {
         proof.map_or_else(Clocked::default, |proof| proof.clocked(action, trusted))
     }
 
-    /// The place of a column.
+    /// Returns the place of a column.
     pub(crate) fn place_of(&self, name: &Name) -> Option<usize> {
         self.columns.iter().position(|c| c.name == *name)
     }
 
-    /// Whether a column is a part of a unique key, as far as is known.
+    /// Returns true if a column is part of a unique key, as far as is known.
     pub(crate) fn is_key(&self, name: &str) -> bool {
         let place = self.columns.iter().position(|c| *c.name == *name);
         let mut uniques = self.uniques.iter();
         self.hidden_unique || uniques.any(|u| place.is_some_and(|p| u.columns.contains(&p)))
     }
 
-    /// True if it may matter which value a column has: for a unique key, an exclusion constraint, a
-    /// check or a foreign key, or by way of a column that is generated.
+    /// Returns true if the column's value may matter to a unique key, an exclusion constraint, a
+    /// check or a foreign key, directly or through a generated column.
     pub(crate) fn looks_at(&self, name: &str) -> bool {
         let Some(place) = self.columns.iter().position(|c| *c.name == *name) else {
             return true;
@@ -224,13 +227,14 @@ impl Facts {
             || conditions.any(|condition| condition.columns.contains(&place))
     }
 
-    /// The columns of the primary key, in its order.
+    /// Returns the columns of the primary key, in its order.
     pub(crate) fn primary(&self) -> Option<&[usize]> {
         let primary = self.uniques.iter().find(|u| u.primary)?;
         Some(&primary.columns)
     }
 
-    /// The names of a key's columns; `None` if the table has no primary key and none is named.
+    /// Returns the names of a key's columns; `None` if the table has no primary key and none is
+    /// named.
     pub(crate) fn key_names(&self, key: &Key) -> Option<Vec<Name>> {
         match key {
             Key::Columns(names) => Some(names.to_vec()),
@@ -244,7 +248,7 @@ impl Facts {
         }
     }
 
-    /// The unique key that has exactly these columns and is checked at once.
+    /// Returns the unique key that has exactly these columns and is checked immediately.
     pub(crate) fn unique_of(&self, columns: &[usize]) -> Option<&Unique> {
         self.uniques.iter().find(|u| {
             u.immediate

@@ -1,4 +1,4 @@
-//! What the server answered to the transactions of a round trip.
+//! The server's answers to the transactions of a round trip.
 
 use std::ops::Range;
 
@@ -10,56 +10,58 @@ use super::sent::{Sent, SentTransaction};
 use crate::fault::with_error;
 use windrow_pgwire::wire::{Answer, DataRow, ServerError};
 
-/// A message begins with a byte that names it, and its length.
+/// Length of a message's header: one byte that names the message, and its length.
 const HEADER: usize = 5;
 
-/// Messages of a transaction, in bytes, up to which all who are told of it share their memory.
+/// Size of a transaction's messages, in bytes, up to which all answers share one buffer.
 const SHARED: usize = 64 << 10;
 
-/// The answers of one transaction.
+/// The answers to one transaction.
 #[derive(Debug, Default)]
 pub(crate) struct Answers {
     ended: Vec<Ended>,
-    /// The statement that failed, counted from 0; past the last one: the commit.
+    /// The place of the statement that failed, counted from 0, and its error. The place after the
+    /// last statement is the commit.
     pub(crate) error: Option<(usize, ServerError)>,
-    /// Statements that were parsed.
+    /// Number of statements that were parsed.
     pub(crate) parsed: usize,
-    /// The values of the statement that is under way, or that failed, were taken in.
+    /// True if the server accepted the parameters of the statement that is under way or that
+    /// failed.
     pub(crate) bound: bool,
-    /// The end of the transaction is known.
+    /// True if the end of the transaction is known.
     pub(crate) ready: bool,
-    /// Whole messages: rows and notices.
+    /// Complete messages: rows and notices.
     messages: Bytes,
     framed: Vec<Framed>,
 }
 
-/// A statement that ended well.
+/// A statement that succeeded.
 #[derive(Debug)]
 struct Ended {
-    /// The rows that its tag counts.
+    /// The row count in the command tag.
     rows: u64,
-    /// Where its messages end.
+    /// The offset in `Answers.messages` at which the statement's messages end.
     end: usize,
-    /// How many rows of [`Answers::framed`] there are at its end.
+    /// The length of [`Answers::framed`] when the statement ended.
     framed: usize,
-    /// The types that it had, where they were asked for behind it.
+    /// The types of the statement, if a Describe was sent after its Execute.
     types: Option<Signature>,
 }
 
 /// The answer of a set-based statement about one of its writes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Framed {
-    /// Its place in the statement, counted from 0.
+    /// The place of the write in the statement, counted from 0.
     pub(crate) place: usize,
-    /// It took place.
+    /// True if the write was executed; false if its row was left out.
     pub(crate) done: bool,
-    /// What it took from a sequence.
+    /// The value that the write took from a sequence.
     pub(crate) taken: Option<i64>,
-    /// Where in the messages its own row is.
+    /// The range in `Answers.messages` that holds the write's own row.
     row: Range<usize>,
 }
 
-/// Takes the answers of several transactions in their order.
+/// Assigns the server's messages to several transactions, in the order in which they were sent.
 #[derive(Debug)]
 pub(crate) struct AnswerReader<'f> {
     transactions: &'f [SentTransaction],
@@ -79,7 +81,7 @@ impl<'f> AnswerReader<'f> {
         }
     }
 
-    /// Takes an answer.
+    /// Takes in one message.
     pub(crate) fn take(&mut self, answer: Answer<'_>) {
         match answer {
             Answer::DataRow(row) => self.row(row),
@@ -122,14 +124,14 @@ impl<'f> AnswerReader<'f> {
         });
     }
 
-    /// The types of the statement that has just ended.
+    /// Records types of the statement that has just ended.
     fn typed(&mut self, note: impl FnOnce(&mut Option<Signature>)) {
         if let Some(ended) = self.now.ended.last_mut() {
             note(&mut ended.types);
         }
     }
 
-    /// Of what nobody asked for nobody is told.
+    /// Keeps a notice of a client's single statement, and drops all others.
     fn notice(&mut self, body: &[u8]) {
         if let Some(Sent::Single(_)) = self.sent() {
             self.message(b'N', body);
@@ -152,7 +154,7 @@ impl<'f> AnswerReader<'f> {
         self.messages.put_slice(body);
     }
 
-    /// Takes our own columns off the front of a row.
+    /// Removes Windrow's own columns from the beginning of a row.
     fn framed(&mut self, row: DataRow<'_>, heads: u8) {
         let mut columns = row.columns();
         let place = columns.next().flatten().and_then(number);
@@ -176,9 +178,9 @@ impl<'f> AnswerReader<'f> {
         });
     }
 
-    /// The answers, a transaction each.
+    /// Returns the answers to each transaction.
     pub(crate) fn end(mut self) -> Vec<Answers> {
-        // One that did not come to its end.
+        // The last transaction may be incomplete.
         self.now.messages = self.messages.freeze();
         self.answered.push(self.now);
         self.answered
@@ -188,17 +190,17 @@ impl<'f> AnswerReader<'f> {
 }
 
 impl Answers {
-    /// How many statements ended well.
+    /// Returns the number of statements that succeeded.
     pub(crate) fn statements(&self) -> usize {
         self.ended.len()
     }
 
-    /// The types that a statement had, where they were asked for behind it.
+    /// Returns the types of a statement, if a Describe was sent after its Execute.
     pub(crate) fn types(&self, statement: usize) -> Option<&Signature> {
         self.ended.get(statement)?.types.as_ref()
     }
 
-    /// The rows that the tag of a statement counts.
+    /// Returns the row count in the command tag of a statement.
     pub(crate) fn count(&self, statement: usize) -> u64 {
         self.ended.get(statement).map_or(0, |ended| ended.rows)
     }
@@ -209,14 +211,14 @@ impl Answers {
         start..self.ended.get(statement).map_or(whole, &of)
     }
 
-    /// The rows and notices of a statement, whole messages; of the one that failed: what came
-    /// before its error.
+    /// Returns the rows and notices of a statement as complete messages. For the statement that
+    /// failed, they are the ones before its error.
     pub(crate) fn messages(&self, statement: usize) -> Bytes {
         self.slice(self.range(statement, |ended| ended.end, self.messages.len()))
     }
 
-    /// A part of the messages. Long ones are taken apart: whoever waits for its client keeps its
-    /// own answer, not those of all who were in the batch.
+    /// Returns a part of the messages. A part of a long buffer is copied, so that a client that is
+    /// slow to read keeps only its own answer in memory and not those of the whole batch.
     fn slice(&self, range: Range<usize>) -> Bytes {
         match self.messages.get(range.clone()) {
             None | Some([]) => Bytes::new(),
@@ -227,8 +229,8 @@ impl Answers {
         }
     }
 
-    /// A fault with the messages that the server sent: notices of the statement that failed, and
-    /// its error; before them, that its values were taken in, where they were.
+    /// Returns a fault that carries the server's own messages: BindComplete if the parameters were
+    /// accepted, the notices of the failed statement, and its error.
     pub(crate) fn fault_verbatim(&self, error: ServerError, at: usize) -> Fault {
         let body = error.body.clone();
         let notices = self.messages(at);
@@ -239,24 +241,24 @@ impl Answers {
         with_error(Fault::from(error), &before, &body)
     }
 
-    /// The answers of a set-based statement about its writes.
+    /// Returns the answers of a set-based statement about its writes.
     pub(crate) fn framed(&self, statement: usize) -> &[Framed] {
         let range = self.range(statement, |ended| ended.framed, self.framed.len());
         self.framed.get(range).unwrap_or_default()
     }
 
-    /// The row of a write as the set-based statement gave it, without our own columns.
+    /// Returns the row of a write in a set-based statement, without Windrow's own columns.
     pub(crate) fn own_row(&self, framed: &Framed) -> Option<DataRow<'_>> {
         let message = self.messages.get(framed.row.clone())?;
         DataRow::of(message.get(HEADER..)?)
     }
 
-    /// The row of a call, a whole message; empty where it gives none.
+    /// Returns the row of a call as a complete message, or nothing if the call gave no row.
     pub(crate) fn row_of(&self, framed: &Framed) -> Bytes {
         self.slice(framed.row.clone())
     }
 
-    /// The rows that a statement gave.
+    /// Returns the rows of a statement.
     pub(crate) fn rows_of(&self, statement: usize) -> impl Iterator<Item = DataRow<'_>> {
         let range = self.range(statement, |ended| ended.end, self.messages.len());
         let mut rest = self.messages.get(range).unwrap_or_default();
@@ -276,7 +278,7 @@ fn length(body: usize) -> u32 {
     u32::try_from(body + 4).unwrap_or(u32::MAX)
 }
 
-/// A binary int4 or int8.
+/// Decodes a binary int4 or int8.
 pub(crate) fn number(bytes: &[u8]) -> Option<i64> {
     match *bytes {
         [a, b, c, d] => Some(i64::from(i32::from_be_bytes([a, b, c, d]))),

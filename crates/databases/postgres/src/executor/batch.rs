@@ -1,5 +1,5 @@
-//! A batch under way: its units, their writes joined with the tables' descriptions, and what is
-//! known of each unit.
+//! A batch under way: its units, their writes joined with the tables' descriptions, and the state
+//! of each unit.
 
 mod moments;
 mod place;
@@ -23,42 +23,42 @@ use crate::catalog::table::{NOT_DESCRIBED, Table};
 use crate::compiled::Compiled;
 use crate::values::key::RowKey;
 
-/// From so many writes of one shape on, one statement is cheaper than as many.
+/// Number of writes of one shape from which one set-based statement is cheaper than single ones.
 pub(crate) const FUSE_FROM: usize = 6;
 
-/// One write in its place.
+/// A write of the batch, joined with its compiled statement.
 #[derive(Clone, Debug)]
 pub(crate) struct Placed {
     pub(crate) unit: u32,
     pub(crate) write: u32,
-    /// The place of its shape in [`Batch::shapes`].
+    /// The index of the write's shape in [`Batch::shapes`].
     pub(crate) shape: u32,
-    /// It may travel in a set-based statement.
+    /// True if the write may be sent in a set-based statement.
     pub(crate) sets: bool,
     pub(crate) order: Option<RowKey>,
     pub(crate) keys: std::ops::Range<usize>,
     pub(crate) fence: Fence,
 }
 
-/// The units and all that is found out about them.
+/// The units of a batch and the state of each.
 pub(crate) struct Batch<'a, F: WorkKind> {
     pub(crate) units: &'a [Unit<F::Work>],
     pub(crate) sources: Sources,
     pub(crate) shapes: Vec<Arc<Compiled<F>>>,
     pub(crate) placed: Vec<Placed>,
     pub(crate) hashes: Vec<u64>,
-    /// Where each unit's writes begin in `placed`.
+    /// The index in `placed` at which each unit's writes begin.
     starts: Vec<usize>,
-    /// Rows that are written to by statements whose moments are the transaction's.
+    /// Hashes of rows that are written with the time of the transaction.
     stamped: HashSet<u64, RandomState>,
     pub(crate) prospects: Vec<Prospect>,
     pub(crate) done: Vec<DoneOf<F>>,
     pub(crate) verdicts: Vec<Option<Verdict<DoneOf<F>>>>,
-    /// Tables change faster than they can be described: nothing is relied on, and every unit runs
-    /// by itself.
+    /// True if tables change faster than they can be described. Then no description is used, and
+    /// every unit has a transaction of its own.
     pub(crate) distrusted: bool,
-    /// The answers to the first writes of units of which a later write failed and that are tried
-    /// again: others may overtake such a unit.
+    /// The answers to the writes before a failed one, for units that are tried again: other units
+    /// may overtake such a unit.
     attempts: Vec<(u32, Vec<DoneOf<F>>)>,
 }
 
@@ -80,7 +80,7 @@ impl<'a, F: WorkKind> Batch<'a, F> {
         }
     }
 
-    /// All units that need what was refused get the verdict.
+    /// Gives the verdict to all units that need what the server refused.
     pub(crate) fn conclude_refused(&mut self, refused: &Refused, verdict: &Verdict<DoneOf<F>>) {
         for (unit, at) in &refused.units {
             if let Some(slot) = self.verdicts.get_mut(*unit as usize) {
@@ -89,7 +89,7 @@ impl<'a, F: WorkKind> Batch<'a, F> {
         }
     }
 
-    /// The units that do not fit their tables, and have no verdict.
+    /// Returns the units without a verdict that do not fit their tables.
     pub(crate) fn misfits(&self) -> impl Iterator<Item = u32> + Clone {
         let units = (0_u32..).zip(self.prospects.iter().zip(&self.verdicts));
         let open = units
@@ -97,8 +97,8 @@ impl<'a, F: WorkKind> Batch<'a, F> {
         open.map(|(unit, _)| unit)
     }
 
-    /// All units of segments that are about the table get the verdict, and what follows them waits
-    /// for them. What is left of the segments goes on.
+    /// Gives the verdict to all units that use the table, and lets the later units of their sources
+    /// wait. Returns the segments with the remaining units.
     pub(crate) fn without_table(
         &mut self,
         segments: Vec<Segment>,
@@ -121,8 +121,7 @@ impl<'a, F: WorkKind> Batch<'a, F> {
         rest.collect()
     }
 
-    /// The write that is all of the batch, where it leaves something behind that is to be asked
-    /// for.
+    /// Returns the only write of the batch, if a sequence value has to be read after it.
     pub(crate) fn lone_asked(&self) -> Option<u32> {
         let [_] = self.placed.as_slice() else {
             return None;
@@ -131,9 +130,10 @@ impl<'a, F: WorkKind> Batch<'a, F> {
         (self.units.len() == 1 && asks).then_some(0)
     }
 
-    /// What looks at a table behind the writes; `None`: nothing can.
+    /// Returns the statement that checks a table after the writes, or `None` if the table cannot be
+    /// checked.
     pub(crate) fn check_of(&self, table: &Table) -> Option<Check> {
-        // Updates and deletes may reach other tables.
+        // Updates and deletes may affect other tables.
         let mut of_table = self
             .shapes
             .iter()
@@ -150,18 +150,20 @@ impl<'a, F: WorkKind> Batch<'a, F> {
         })
     }
 
-    /// Whether some units may share no transaction with others.
+    /// Returns true if some units may not share a transaction with others.
     pub(crate) fn has_apart(&self) -> bool {
         self.distrusted || self.shapes.iter().any(|c| c.apart.is_some())
     }
 
-    /// Whether a segment is sent apart, so that nothing is relied on for it.
+    /// Returns true if a segment has a transaction of its own, in which no description is relied
+    /// on.
     pub(crate) fn is_apart(&self, segment: &Segment) -> bool {
         let apart = |compiled: &Compiled<F>| compiled.apart.is_some();
         segment.runs() && (self.distrusted || self.any_of(&segment.units, apart))
     }
 
-    /// Whether a segment is sent apart, and was told which rows it gives.
+    /// Returns true if a segment has a transaction of its own (see [`Batch::is_apart`]), and its
+    /// client already knows the columns of its rows.
     pub(crate) fn must_give_told_rows(&self, segment: &Segment) -> bool {
         let units = segment.units.iter();
         let mut whole = units.filter_map(|unit| self.units.get(*unit as usize));
@@ -169,13 +171,13 @@ impl<'a, F: WorkKind> Batch<'a, F> {
         self.is_apart(segment) && whole.any(|unit| unit.work().iter().any(has_rows))
     }
 
-    /// Whether a segment runs code of which nothing is proven.
+    /// Returns true if a segment runs code that is not proven safe.
     pub(crate) fn is_unproven(&self, segment: &Segment) -> bool {
         segment.runs() && (self.distrusted || self.any_of(&segment.units, Compiled::is_unproven))
     }
 
-    /// Behind unproven code the connection is as new, and has nothing prepared: what relies on that
-    /// waits a round trip.
+    /// Moves the segments after unproven code into `later`: after that code the connection is reset
+    /// and has no prepared statements, so segments that rely on them wait for the next round trip.
     pub(crate) fn behind_unproven(
         &self,
         now: Vec<Segment>,
@@ -196,7 +198,7 @@ impl<'a, F: WorkKind> Batch<'a, F> {
         (now, later)
     }
 
-    /// The places in `placed` of a unit's writes.
+    /// Returns the range in `placed` of a unit's writes.
     pub(crate) fn writes_of(&self, unit: u32) -> std::ops::Range<usize> {
         let unit = unit as usize;
         let start = self.starts.get(unit).copied().unwrap_or_default();
@@ -204,48 +206,48 @@ impl<'a, F: WorkKind> Batch<'a, F> {
         start..end
     }
 
-    /// The write that is placed there.
+    /// Returns the client's write.
     pub(crate) fn write(&self, placed: &Placed) -> Option<&'a F::Work> {
         let unit = self.units.get(placed.unit as usize)?;
         unit.work().get(placed.write as usize)
     }
 
-    /// Returns true if the client's own text of a unit says more of an error.
+    /// Returns true if the client's own text of a unit gives a better error.
     pub(crate) fn asks_origin(&self, unit: u32, error: &ServerError) -> bool {
         let unit = self.units.get(unit as usize);
         unit.is_some_and(|unit| F::asks_origin(unit.work(), error))
     }
 
-    /// The write at this place.
+    /// Returns the client's write at this index of `placed`.
     pub(crate) fn write_at(&self, item: u32) -> Option<&'a F::Work> {
         self.write(self.placed.get(item as usize)?)
     }
 
-    /// Whether the statement at this place of a transaction is one that was prepared before, by a
-    /// name that the server may know no more. What goes by its text misses nothing of ours: a
-    /// function that its planning runs may say that, or a trigger.
+    /// Returns true if the statement at this place of a transaction was sent by the name of a
+    /// prepared statement, which the server may have lost. If the statement was sent as text, an
+    /// error about a missing prepared statement comes from a function or a trigger.
     pub(crate) fn goes_by_name(&self, sent: &SentTransaction, at: usize) -> bool {
         let by_text = sent.segment.mode == Mode::Fresh || self.is_apart(&sent.segment);
         !by_text || !matches!(sent.statements.get(at), Some(Sent::Single(_)))
     }
 
-    /// What is placed there is compiled to.
+    /// Returns the compiled statement of a write.
     pub(crate) fn compiled(&self, placed: &Placed) -> Option<&Arc<Compiled<F>>> {
         self.shapes.get(placed.shape as usize)
     }
 
-    /// What the write at this place is compiled to.
+    /// Returns the compiled statement of the write at this index of `placed`.
     pub(crate) fn compiled_at(&self, item: u32) -> Option<&Arc<Compiled<F>>> {
         self.compiled(self.placed.get(item as usize)?)
     }
 
-    /// The version of the table that the write at this place is about.
+    /// Returns the version of the table of the write at this index of `placed`.
     pub(crate) fn version_of(&self, item: u32) -> u64 {
         let compiled = self.compiled_at(item);
         compiled.map_or(NOT_DESCRIBED, |compiled| compiled.table.version)
     }
 
-    /// The described tables that units are about, each once.
+    /// Returns the described tables that units use, each once.
     pub(crate) fn tables_of(&self, units: &[u32]) -> Vec<&Arc<Table>> {
         let mut tables: Vec<&Arc<Table>> = Vec::new();
         let mut last = None;
@@ -267,8 +269,8 @@ impl<'a, F: WorkKind> Batch<'a, F> {
         tables
     }
 
-    /// How many writes of each shape units have: the shape, those that may travel in sets, the
-    /// others.
+    /// Counts the writes of units by shape. Returns the shape, the number of its writes that may be
+    /// sent in sets, and the number of the others.
     pub(crate) fn counts(&self, units: &[u32]) -> Vec<(usize, usize, usize)> {
         let mut counts = vec![(0, 0); self.shapes.len()];
         for unit in units {
@@ -287,13 +289,14 @@ impl<'a, F: WorkKind> Batch<'a, F> {
             .collect()
     }
 
-    /// Whether the duplicates of a segment can be told apart by leaving them out: single plain
-    /// inserts with a key, and nothing else in their tables.
+    /// Returns true if set-based statements can leave out and report the failing rows of these
+    /// units. Such rows must be single plain inserts with a key, and no other write of these units
+    /// may use their tables.
     ///
-    /// What is left out runs after the rest. Where a table has several unique keys, a row that is
-    /// left out for one of them could free or find another one taken by its successors; so then
-    /// no two rows may share a key. Where units are of one source, whose order is to show in
-    /// what they are told, there is one table.
+    /// Rows that are left out run after all others. If a table has several unique keys, leaving out
+    /// one row can change whether later rows are duplicates, so no two rows may share a key. If
+    /// several units are of one source, all must use one table, so that their answers show the
+    /// order of that source.
     pub(crate) fn can_tell(&self, units: &[u32]) -> bool {
         let mut plain: HashMap<u64, bool> = HashMap::new();
         let mut rows = HashSet::new();
@@ -319,7 +322,7 @@ impl<'a, F: WorkKind> Batch<'a, F> {
         tables && plain.values().any(|tells| *tells)
     }
 
-    /// The unit is answered with what its writes were told.
+    /// Gives the unit the answers of its writes as the verdict.
     pub(crate) fn succeed(&mut self, unit: u32) {
         let writes = self.writes_of(unit);
         let dones: Dones<_> = self
@@ -330,14 +333,14 @@ impl<'a, F: WorkKind> Batch<'a, F> {
         self.conclude(unit, Verdict::Final(Ok(dones)));
     }
 
-    /// Keeps the answers to the first writes of a unit that is tried again.
+    /// Keeps the answers to the writes before the failed one, for a unit that is tried again.
     pub(crate) fn remember(&mut self, unit: u32, before: Vec<DoneOf<F>>) {
         if !before.is_empty() {
             self.attempts.push((unit, before));
         }
     }
 
-    /// Returns the answers that were kept of a unit, if they are as many as `now`.
+    /// Returns the answers that were kept of a unit, if they are as many as `now`; otherwise `now`.
     pub(crate) fn recall(&mut self, unit: u32, now: Vec<DoneOf<F>>) -> Vec<DoneOf<F>> {
         let is_kept = |(of, before): &(u32, Vec<_>)| *of == unit && before.len() == now.len();
         match self.attempts.iter().position(is_kept) {
@@ -346,19 +349,19 @@ impl<'a, F: WorkKind> Batch<'a, F> {
         }
     }
 
-    /// The unit is answered with a failure.
+    /// Gives the unit a failure as the verdict.
     pub(crate) fn fail(&mut self, unit: u32, fault: impl Into<UnitFault<DoneOf<F>>>) {
         self.conclude(unit, Verdict::Final(Err(fault.into())));
     }
 
-    /// The unit gets its verdict.
+    /// Sets the verdict of the unit.
     pub(crate) fn conclude(&mut self, unit: u32, verdict: Verdict<DoneOf<F>>) {
         if let Some(slot) = self.verdicts.get_mut(unit as usize) {
             *slot = Some(verdict);
         }
     }
 
-    /// Behind a unit that is to run again or alone, the later ones of its source wait for it.
+    /// Lets the later units of a source wait if an earlier one is to run again or waits for a lock.
     pub(crate) fn hold(&mut self) {
         if !self.sources.any() {
             return;
@@ -374,7 +377,7 @@ impl<'a, F: WorkKind> Batch<'a, F> {
         }
     }
 
-    /// The later units of a unit's source wait for it.
+    /// Lets the later units of a unit's source wait for this unit.
     pub(crate) fn hold_behind(&mut self, unit: u32) {
         for follower in self.sources.followers(unit) {
             if let Some(slot) = self.verdicts.get_mut(follower as usize) {
@@ -383,14 +386,14 @@ impl<'a, F: WorkKind> Batch<'a, F> {
         }
     }
 
-    /// The units without a verdict.
+    /// Returns the units without a verdict.
     pub(crate) fn pending(&self) -> Vec<u32> {
         let numbered = (0_u32..).zip(&self.verdicts);
         let pending = numbered.filter(|(_, verdict)| verdict.is_none());
         pending.map(|(unit, _)| unit).collect()
     }
 
-    /// All units without a verdict get this one.
+    /// Gives this verdict to all units without one.
     pub(crate) fn conclude_rest(&mut self, verdict: &Verdict<DoneOf<F>>) {
         for slot in &mut self.verdicts {
             slot.get_or_insert_with(|| verdict.clone());

@@ -1,10 +1,9 @@
-//! What is done behind code of which nothing is proven, before anything else runs on its
-//! connection.
+//! Resets a connection after unproven code, before anything else runs on the connection.
 //!
-//! It is reset: settings, role, locks, temporary tables. One thing cannot be taken back: a setting
-//! of no module's that was made up (`app.tenant`) is known to its session for good, and reads as an
-//! empty text there, not as NULL or an error. So where anything in the database could make one up,
-//! nobody else gets the connection, the next of the same batch neither.
+//! The reset covers settings, role, locks and temporary tables. It cannot remove a custom setting
+//! (`app.tenant`): PostgreSQL keeps its name for the whole session, where it reads as an empty text
+//! and not as NULL or an error. If code in the database could define such a setting, the connection
+//! is replaced before the next segment runs, even within one batch.
 
 use windrow_core::{Fault, Tally, Verdict};
 use windrow_pgwire::wire::Broken;
@@ -15,11 +14,12 @@ use crate::executor::form::WorkKind;
 use crate::executor::segment::Segment;
 use crate::executor::send::RESET;
 
-/// Whether anything in the database could make up a setting: a body that names `set_config`, runs
-/// text that it is given, or has a point or a comment between a SET and its value (an UPDATE has
-/// none); a body that is no text; a function with such a setting of its own, or in a language of
-/// which nothing is known; an expression that calls `set_config` (2078). What extensions bring
-/// along is left out: they read and set what is their own, and live with connections of many users.
+/// Returns true if code in the database could define a custom setting. Suspicious are: a body that
+/// names `set_config`, that executes text, or that has a dot or a comment between SET and its value
+/// (an UPDATE has none); a body that is not text; a function with a custom setting of its own, or
+/// in an unknown language; an expression that calls `set_config` (function 2078). Functions of
+/// extensions are left out: they use only their own settings, and are written for shared
+/// connections.
 const MAKES_UP: &str = r#"SET LOCAL jit = off; SELECT EXISTS (
     SELECT FROM pg_catalog.pg_proc p JOIN pg_catalog.pg_language l ON l.oid = p.prolang
     WHERE p.oid >= 16384 AND l.lanname NOT IN ('internal', 'c') AND NOT EXISTS (SELECT FROM pg_catalog.pg_depend d
@@ -38,8 +38,8 @@ const MAKES_UP: &str = r#"SET LOCAL jit = off; SELECT EXISTS (
     ) own (expression) WHERE expression LIKE '%:funcid 2078 %')"#;
 
 impl<F: WorkKind> Connection<F> {
-    /// Of what is to go out together, as much as may: where settings can be made up, nothing comes
-    /// behind unproven code.
+    /// Cuts the segments of a round trip after the first unproven one, if code of the database
+    /// could define settings.
     pub(super) async fn no_more_than_one_unproven(
         &mut self,
         batch: &Batch<'_, F>,
@@ -56,7 +56,8 @@ impl<F: WorkKind> Connection<F> {
         Ok((now, later))
     }
 
-    /// Whether code of this database could make up settings. Asked once in a batch.
+    /// Returns true if code of this database could define settings. Asks the server at most once
+    /// for each batch.
     async fn makes_up(&mut self, tally: &mut Tally) -> Result<bool, Broken> {
         if self.server.is_none() {
             return Ok(false);
@@ -74,8 +75,8 @@ impl<F: WorkKind> Connection<F> {
         Ok(!no)
     }
 
-    /// Behind unproven code: the connection becomes as new, or another one takes its place.
-    /// `is_reset`: it was told to become as new already.
+    /// Resets the connection after unproven code, or replaces the connection. `is_reset`: the reset
+    /// has already been sent.
     pub(super) async fn behind_unproven(
         &mut self,
         batch: &mut Batch<'_, F>,
@@ -97,8 +98,8 @@ impl<F: WorkKind> Connection<F> {
         Ok(())
     }
 
-    /// Takes a new connection in place of this one. Where none is to be had, what has no verdict
-    /// has not left.
+    /// Replaces this connection by a new one. If none can be opened, the units without a verdict
+    /// are reported as rolled back: they have not been sent.
     async fn reopen(&mut self, batch: &mut Batch<'_, F>) {
         let Some(server) = self.server.clone() else {
             return;

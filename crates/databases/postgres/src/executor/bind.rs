@@ -1,4 +1,4 @@
-//! A Bind message that is written part by part.
+//! Builds a Bind message part by part.
 
 use bytes::{BufMut, BytesMut};
 use postgres_protocol::message::frontend;
@@ -6,14 +6,14 @@ use windrow_calls::Formats;
 
 use crate::values::encode::{Unfit, put_i32_at};
 
-/// A Bind message that is open: `put` its parts, then `close` it.
+/// A Bind message under construction: `put` its parts, then `close` it.
 pub(crate) struct Bind<'o> {
     pub(crate) out: &'o mut BytesMut,
     start: usize,
 }
 
 impl<'o> Bind<'o> {
-    /// Of a prepared statement, or of the unnamed one.
+    /// Begins the message for a prepared statement, or for the unnamed one.
     pub(crate) fn open(out: &'o mut BytesMut, statement: Option<u64>) -> Self {
         let start = out.len();
         out.put_u8(b'B');
@@ -46,8 +46,8 @@ impl<'o> Bind<'o> {
         self.out.put_i16(1);
     }
 
-    /// Appends the formats of a set-based statement's rows: our own columns, `heads` in number, are
-    /// binary, those of the writes as given. Rows without columns of ours are read as texts.
+    /// Appends the formats of a set-based statement's rows. Windrow's own columns, `heads` in
+    /// number, are binary, and those of the writes are as given. If `heads` is 0, all are text.
     pub(crate) fn results(
         &mut self,
         heads: u8,
@@ -69,7 +69,7 @@ impl<'o> Bind<'o> {
         Ok(())
     }
 
-    /// A parameter whose length is known when it is written.
+    /// Appends a parameter. Its length is filled in after it is written.
     pub(crate) fn parameter(
         &mut self,
         write: impl FnOnce(&mut BytesMut) -> Result<(), Unfit>,
@@ -80,14 +80,14 @@ impl<'o> Bind<'o> {
         put_i32_at(self.out, at, self.out.len() - at - size_of::<i32>())
     }
 
-    /// Ends a message without any parameter, whose rows are read as texts.
+    /// Ends a message without parameters, whose rows are read as text.
     pub(crate) fn close_bare(self) -> Result<(), Unfit> {
         // No formats, no parameters, no formats of results.
         self.out.put_slice(&[0; 6]);
         self.close()
     }
 
-    /// Ends it, and executes the portal.
+    /// Ends the message, and appends the Execute of its portal.
     pub(crate) fn close(self) -> Result<(), Unfit> {
         put_i32_at(self.out, self.start + 1, self.out.len() - self.start - 1)?;
         frontend::execute("", 0, self.out).map_err(|_| Unfit)

@@ -1,6 +1,6 @@
-//! Preparing what looks at a table behind the writes ([`Check`]), and looking for the first time: a
-//! check notices changes from its preparation on, so all that came before must be looked for once
-//! behind it.
+//! Prepares the statements that check a table after the writes ([`Check`]), and checks each table
+//! once. A check notices only changes after its preparation, so a first look must cover all changes
+//! before.
 
 use postgres_protocol::IsNull;
 use postgres_protocol::message::frontend;
@@ -22,10 +22,10 @@ pub(super) struct WantedCheck<'b> {
     number: u64,
 }
 
-/// How often the server says that it is ready, for each of them.
+/// Number of ReadyForQuery messages for each check.
 pub(super) const SYNCS: usize = 3;
 
-/// What looks at the tables of segments, as far as the connection does not have it yet.
+/// Returns the checks of the segments' tables that the connection has not prepared yet.
 pub(super) fn wanted_checks<'b, F: WorkKind>(
     prepared: &mut Prepared,
     batch: &'b Batch<'_, F>,
@@ -38,7 +38,8 @@ pub(super) fn wanted_checks<'b, F: WorkKind>(
             let (Some(check), Some(print)) = (batch.check_of(table), &table.print) else {
                 continue;
             };
-            // The plain one always: a write in a part of a transaction has that behind it.
+            // The plain check is always needed: writes in a part of a transaction are followed by
+            // that one.
             for check in [Some(check), asks.then(|| check.asking())]
                 .into_iter()
                 .flatten()
@@ -77,7 +78,8 @@ pub(super) fn append(wire: &mut Wire, wanted: &WantedCheck<'_>) {
     debug_assert!(appended, "neither names nor texts of ours hold a zero byte");
 }
 
-/// What was found. `answered`: to the transaction's begin, to its statements, to its end.
+/// Records the result of a check. `answered`: the answers to BEGIN, to the statements and to
+/// COMMIT.
 pub(super) fn settle(
     prepared: &mut Prepared,
     wanted: &WantedCheck<'_>,
@@ -100,7 +102,7 @@ pub(super) fn settle(
     };
     prepared.put(key, wanted.number, state);
     if trust == Trust::Stale {
-        // Who comes with the same description once more is to find that out as well.
+        // The next batch with the same description must find out again.
         prepared.forget(|other| other == key);
         prepared.changed(version);
     }

@@ -1,4 +1,5 @@
-//! What SQLSTATEs say of a batch (<https://www.postgresql.org/docs/current/errcodes-appendix.html>).
+//! The meaning of SQLSTATEs for a batch
+//! (<https://www.postgresql.org/docs/current/errcodes-appendix.html>).
 
 use windrow_core::sink::Purpose;
 use windrow_core::{Fault, FaultClass};
@@ -10,35 +11,35 @@ use super::batch::Batch;
 use super::form::WorkKind;
 use super::sent::{Sent, SentTransaction};
 
-/// A lock was not to be had in time.
+/// SQLSTATE of a lock timeout.
 pub(crate) const LOCK_NOT_AVAILABLE: &str = "55P03";
 
-/// A statement was given up: by a cancel request, or because it took too long.
+/// SQLSTATE of a statement that was cancelled, by a request or by the statement timeout.
 pub(crate) const CANCELED: &str = "57014";
 
 /// The meaning of an error for the transaction, or the part of one, that it ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ErrorMeaning {
-    /// Rolled back for no fault of its own: it may run again as it is.
+    /// Rolled back for no fault of its own: the transaction may run again as it is.
     Again,
-    /// As [`ErrorMeaning::Again`], on another connection: the server goes away.
+    /// As [`ErrorMeaning::Again`], but on another connection, because the server shuts down.
     Leave,
-    /// The server does not know if it has committed.
+    /// The server does not know whether the transaction was committed.
     Unknown,
-    /// The server does not know the statements that were prepared.
+    /// The server has lost the prepared statements.
     StatementsGone,
     /// Another session holds a lock on this version of a table.
     TableLocked(u64),
-    /// This version of a table is not as it was described.
+    /// This version of a table no longer matches its description.
     Changed(u64),
-    /// The role may not run this version's guard, or row security fails in it.
+    /// The role may not run this version's guard, or row security fails in the guard.
     Unguarded(u64),
-    /// One of its own writes has failed.
+    /// One of the transaction's own writes has failed.
     Own,
 }
 
 impl ErrorMeaning {
-    /// Returns what a code means that is about no statement in particular.
+    /// Returns the meaning of a code that does not depend on a statement.
     pub(crate) fn of_code(code: &str) -> Self {
         match (code, class_of(code)) {
             ("40001" | "40P01", _) => Self::Again,
@@ -49,7 +50,7 @@ impl ErrorMeaning {
     }
 }
 
-/// Returns the fault of writes of which the server itself does not know if they were committed.
+/// Returns the fault of writes for which the server itself does not know if they were committed.
 pub(crate) fn unknown_commit(error: &ServerError) -> Fault {
     Fault::unknown(format!(
         "the database does not know whether this write was committed: {error}"
@@ -57,7 +58,7 @@ pub(crate) fn unknown_commit(error: &ServerError) -> Fault {
 }
 
 impl<F: WorkKind> Batch<'_, F> {
-    /// Returns what an error means that ended a transaction at a statement.
+    /// Returns the meaning of an error that ended a transaction at a statement.
     pub(crate) fn meaning(
         &self,
         transaction: &SentTransaction,
@@ -84,7 +85,7 @@ impl<F: WorkKind> Batch<'_, F> {
             {
                 ErrorMeaning::Unguarded(*version)
             }
-            // A value that was to be taken from a sequence was not, or the table has changed.
+            // The expected sequence value was not taken, or the table has changed.
             (Some(Sent::FollowUp(item)), "55000" | "22012") => {
                 ErrorMeaning::Changed(self.version_of(*item))
             }
@@ -93,18 +94,18 @@ impl<F: WorkKind> Batch<'_, F> {
     }
 }
 
-/// What a set-based statement can tell apart by leaving rows out.
+/// Returns true if a set-based statement can leave out rows that fail with this code.
 pub(super) fn tells(code: &str) -> bool {
     ["23505", "23514", "23503", "23P01"].contains(&code)
 }
 
-/// Errors that a statement prepared for an earlier state of its table may give.
+/// Returns true if the error may come from a statement prepared for an earlier state of its table.
 pub(crate) fn may_be_stale(code: &str) -> bool {
     ["22", "42", "0A"].contains(&code.get(..2).unwrap_or_default())
 }
 
-/// Errors by which a guard or a check says that a table is not what it was: other columns or none
-/// of the name, another print of its catalog rows.
+/// Returns true if a guard or a check reports with this code that a table has changed: other
+/// columns, no table of the name, or another fingerprint of its catalog rows.
 fn tells_of_change(code: &str) -> bool {
     [
         "0A000", "22012", "42P01", "42703", "3F000", "42809", "XX000",
@@ -112,7 +113,7 @@ fn tells_of_change(code: &str) -> bool {
     .contains(&code)
 }
 
-/// Errors that befall any statement, whatever it is.
+/// Returns true if any statement can fail with this code, whatever the statement is.
 fn is_about_statement(code: &str) -> bool {
     code == CANCELED || class_of(code) == FaultClass::Unavailable
 }

@@ -1,4 +1,4 @@
-//! A connection, and what it has learned.
+//! A connection and the knowledge it has gathered.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -26,7 +26,7 @@ use crate::dialect::Dialect;
 use crate::fault::with_error;
 use crate::server::Server;
 
-/// A connection and what it has learned.
+/// A connection and the knowledge it has gathered.
 pub(crate) struct Connection<F: WorkKind> {
     pub(super) wire: Wire,
     pub(super) dialect: &'static Dialect,
@@ -36,26 +36,26 @@ pub(crate) struct Connection<F: WorkKind> {
     pub(super) failure_rates: FailureRates,
     pub(super) scratch: Vec<u8>,
     pub(super) usable: bool,
-    /// Something was written since it was new.
+    /// True if a transaction has run in the session since it was new or reset.
     pub(super) used: bool,
     pub(super) patience: Patience,
     pub(super) wariness: Wariness,
     pub(super) interrupt: Arc<Interrupt>,
-    /// When the unit that runs alone arrived.
+    /// The time at which the unit that runs alone arrived.
     pub(super) arrived: Option<Instant>,
-    /// What a new session of this kind runs first.
+    /// SQL that a new session of this kind runs first.
     pub(super) restore: Box<str>,
-    /// Where another connection comes from, once this one is not to be used any more.
+    /// The server that gives another connection once this one may not be used any more.
     pub(super) server: Option<Arc<Server>>,
-    /// Whether code of the database could make up settings, as far as this batch has asked.
+    /// True if code of the database could define settings; `None` if this batch has not asked.
     pub(super) makes_up: Option<bool>,
 }
 
-/// What the connections of a sink know together.
+/// Knowledge that the connections of a sink share.
 pub(crate) struct Shared<F: WorkKind> {
     /// Tables and statements.
     pub(crate) catalog: F::Catalog,
-    /// How long the lane's clients allow a statement to take.
+    /// The statement timeout of the lane's clients.
     pub(crate) allowed: patience::Known,
 }
 
@@ -69,7 +69,7 @@ impl<F: WorkKind> Shared<F> {
 }
 
 impl<F: WorkKind> Connection<F> {
-    /// `lock_wait`: how long batches wait for locks.
+    /// `lock_wait`: the longest time for which batches wait for locks.
     pub(crate) fn new(
         (wire, dialect): (Wire, &'static Dialect),
         shared: Arc<Shared<F>>,
@@ -96,19 +96,19 @@ impl<F: WorkKind> Connection<F> {
         }
     }
 
-    /// The same, with what a new session runs first.
+    /// Sets the SQL that a new session runs first.
     pub(crate) fn restoring(mut self, sql: impl Into<Box<str>>) -> Self {
         self.restore = sql.into();
         self
     }
 
-    /// The same, with where another connection comes from.
+    /// Sets the server that gives another connection.
     pub(crate) fn of_server(mut self, server: Arc<Server>) -> Self {
         self.server = Some(server);
         self
     }
 
-    /// The server, to be asked about tables and statements; with what is known of them.
+    /// Returns the server, to ask about tables and statements, and the catalog with what is known.
     pub(super) fn asked<'c>(&'c mut self, tally: &'c mut Tally) -> (Asked<'c>, &'c F::Catalog) {
         let server = Asked {
             wire: &mut self.wire,
@@ -118,7 +118,7 @@ impl<F: WorkKind> Connection<F> {
         (server, &self.shared.catalog)
     }
 
-    /// Prepares what the segments need and the connection does not have yet.
+    /// Prepares the statements that the segments need and the connection does not have yet.
     pub(super) async fn prepare(
         &mut self,
         batch: &Batch<'_, F>,
@@ -131,7 +131,7 @@ impl<F: WorkKind> Connection<F> {
         Ok(trust)
     }
 
-    /// One round trip: the answers, as far as they came, and whether the connection broke.
+    /// Runs one round trip. Returns the answers that arrived, and whether the connection broke.
     pub(super) async fn answers_to(
         &mut self,
         transactions: &[SentTransaction],
@@ -148,8 +148,8 @@ impl<F: WorkKind> Connection<F> {
         (reader.end(), ended)
     }
 
-    /// Why a batch is not to go on: its client has asked for that, or does not allow it to take
-    /// longer.
+    /// Returns the reason to give up the batch: the client has cancelled, or its statement timeout
+    /// is over.
     pub(super) fn given_up(&self) -> Option<Fault> {
         if self.interrupt.is_asked() {
             return Some(Fault::called_back());
@@ -158,13 +158,13 @@ impl<F: WorkKind> Connection<F> {
         over.then(Fault::late)
     }
 
-    /// The same as [`Connection::refused`], in the server's own message.
+    /// Returns the verdict of [`Connection::refused`] with the server's own message.
     pub(super) fn refused_verbatim(&self, error: ServerError) -> Verdict<DoneOf<F>> {
         let body = error.body.clone();
         self.refused(with_error(Fault::from(error), &[], &body))
     }
 
-    /// What the writes of a table are told that cannot be looked at.
+    /// Returns the verdict for the writes of a table that cannot be described.
     pub(super) fn refused(&self, fault: Fault) -> Verdict<DoneOf<F>> {
         let locked = fault.code == "55P03";
         if locked && self.purpose == Purpose::Batches {
@@ -193,7 +193,7 @@ impl<F: WorkKind> Connection<F> {
     }
 }
 
-/// What a write is told that no message can hold.
+/// Returns the fault of a write that no protocol message can hold.
 pub(super) fn unwritable() -> Fault {
     Fault::new(
         FaultClass::Value,

@@ -1,5 +1,4 @@
-//! How often the writes of a shape failed lately, so that what keeps failing is not tried by the
-//! quickest form first.
+//! The recent failure rates of each shape, so that a form that keeps failing is not tried first.
 
 use std::collections::HashMap;
 
@@ -10,22 +9,22 @@ use super::batch::{Batch, FUSE_FROM};
 use super::form::WorkKind;
 use super::segment::{Mode, Segment};
 
-/// The share of the newest batch in the rate.
+/// Weight of the newest batch in a rate.
 const NEWEST: f32 = 0.25;
 
-/// From this rate on a form is not tried: three of the last four batches failed, or all of the last
-/// two.
+/// The rate above which a form is not tried. Three failures in the last four batches exceed the
+/// rate, or two in the last two.
 const OFTEN: f32 = 0.4;
 
-/// The most shapes whose rates are kept.
+/// Limit on the number of shapes whose rates are kept.
 const MOST: usize = 4096;
 
 /// The share of recent batches in which a write failed.
 #[derive(Clone, Copy, Debug, Default)]
 struct Rate {
-    /// Failures that [`Mode::Telling`] tells apart.
+    /// Failures that [`Mode::Telling`] can report.
     told: f32,
-    /// All others.
+    /// All other failures.
     other: f32,
 }
 
@@ -61,8 +60,8 @@ impl FailureRates {
         }
     }
 
-    /// Learns from the verdicts of a batch. Units that were expected to fail teach nothing.
-    /// `missed`: a failure was not told apart where it should have been.
+    /// Learns from the verdicts of a batch. Units that were expected to fail are left out.
+    /// `missed`: the form that reports failing rows did not report one that failed.
     pub(crate) fn learn(&mut self, batch: &Batch<'_, impl WorkKind>, units: &[u32], missed: bool) {
         for (shape, sets, _) in batch.counts(units) {
             let Some(compiled) = batch.shapes.get(shape).filter(|_| sets >= FUSE_FROM) else {
@@ -86,8 +85,8 @@ impl FailureRates {
         }
     }
 
-    /// Whether a write of the shape failed as one that can be told apart, and whether one failed
-    /// otherwise.
+    /// Returns whether a write of the shape failed in a way that can be reported, and whether one
+    /// failed in another way.
     fn failed(
         &self,
         batch: &Batch<'_, impl WorkKind>,

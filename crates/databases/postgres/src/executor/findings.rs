@@ -1,4 +1,4 @@
-//! What the answers to a round trip say of what its connection knows of tables and statements.
+//! Knowledge of tables and statements that the answers to a round trip have proven wrong.
 
 use super::codes::ErrorMeaning;
 
@@ -17,7 +17,7 @@ pub(crate) struct Findings {
     pub(crate) told: Vec<u64>,
     /// True if the form that reports failing rows did not report one that failed.
     pub(crate) missed: bool,
-    /// Versions of tables whose guards fail by themselves.
+    /// Versions of tables whose guards fail even though the table has not changed.
     pub(crate) unguarded: Vec<u64>,
     /// True if the server does not know the prepared statements.
     pub(crate) statements_gone: bool,

@@ -1,6 +1,6 @@
-//! The seam between the executor and a kind of work: row writes ([`crate::rows`]), whose values are
-//! Windrow's own, or SQL calls ([`crate::calls`]), whose values are bytes with a type and a format.
-//! The executor is the same for both.
+//! The interface between the executor and a kind of work: row writes ([`crate::rows`]), whose
+//! values are in Windrow's own format, or SQL calls ([`crate::calls`]), whose values are bytes with
+//! a type and a format. The executor is the same for both.
 
 use std::fmt::Debug;
 use std::hash::Hash;
@@ -20,18 +20,18 @@ use crate::statement::set::Fused;
 use crate::touch::Touch;
 use crate::values::encode::Unfit;
 
-/// What a write of the kind gives its client where it succeeded.
+/// The answer to a successful write of the kind.
 pub(crate) type DoneOf<F> = <<F as Messages>::Work as Work>::Done;
 
-/// What a connection knows of statements of the kind.
+/// The statements that a connection has of the kind.
 pub(crate) type StatementsOf<F> = Statements<<F as WorkKind>::Key, F>;
 
-/// The messages of one kind of work: its values out, the server's answers in.
+/// The messages of one kind of work: values to the server, and answers from it.
 pub(crate) trait Messages: Debug + Sized + Send + Sync + 'static {
-    /// What a lane of this kind carries.
+    /// The work that a lane of this kind carries.
     type Work: Work;
 
-    /// Appends one write: by a prepared statement of this number, or else parsed now.
+    /// Appends one write: by the prepared statement of this number, or by a statement parsed now.
     fn send_one(
         compiled: &Compiled<Self>,
         write: &Self::Work,
@@ -39,16 +39,16 @@ pub(crate) trait Messages: Debug + Sized + Send + Sync + 'static {
         buffers: Buffers<'_>,
     ) -> Result<(), Unfit>;
 
-    /// Appends one write as its client's own text, if that differs from the statement. Returns
-    /// false if not.
+    /// Appends one write as its client's own text, if that differs from the statement. Returns true
+    /// if it does.
     fn send_origin(write: &Self::Work, buffers: Buffers<'_>) -> Result<bool, Unfit> {
         let _ = (write, buffers);
         Ok(false)
     }
 
-    /// Appends many writes of a prepared statement; says how many columns of its rows are ours.
-    /// `distances`: how far the moment of each write is from the transaction's start, where the
-    /// statement asks for that.
+    /// Appends many writes of a prepared statement. Returns the number of Windrow's own columns in
+    /// its rows. `distances`: the offset of each write's time from the transaction's start, if the
+    /// statement takes one.
     fn send_set<'w>(
         compiled: &Compiled<Self>,
         set: &Fused,
@@ -64,19 +64,19 @@ pub(crate) trait Messages: Debug + Sized + Send + Sync + 'static {
         KnownTypes::Unasked
     }
 
-    /// The types that the statement had when it was executed.
+    /// Adds to the answer the types that the statement had when it was executed.
     fn typed(write: &Self::Work, types: &Signature, done: &mut DoneOf<Self>) {
         let _ = (write, types, done);
     }
 
-    /// What the statement of one write has answered.
+    /// Returns the answer to one write from the answers to its statement.
     fn done_one(compiled: &Compiled<Self>, answers: &Answers, at: usize) -> DoneOf<Self>;
 
-    /// The answer to a write of a set-based statement before its own row is taken in: it did
-    /// nothing, or, if the statement counts its rows (`is_counted`), wrote one.
+    /// Returns the answer to a write of a set-based statement before its own row is added: no row
+    /// written, or one row if the statement counts its rows (`is_counted`).
     fn begin_of_set(compiled: &Compiled<Self>, is_counted: bool) -> DoneOf<Self>;
 
-    /// Takes in the row that a set-based statement gave for a write.
+    /// Adds the row that a set-based statement gave for a write to the answer.
     fn take_row(
         compiled: &Compiled<Self>,
         answers: &Answers,
@@ -84,32 +84,32 @@ pub(crate) trait Messages: Debug + Sized + Send + Sync + 'static {
         done: &mut DoneOf<Self>,
     );
 
-    /// Takes in a value that a single write took from a sequence.
+    /// Adds a value that a single write took from a sequence to the answer.
     fn generated(done: &mut DoneOf<Self>, generated: Generated) {
         let _ = (done, generated);
     }
 }
 
-/// What is particular to a compiled statement of one kind of work, and to the kind itself.
+/// The parts of compiling and describing that differ between kinds of work.
 pub(crate) trait WorkKind: Messages {
-    /// What the connections of a lane know together of tables and statements.
+    /// Tables and statements that the connections of a lane know together.
     type Catalog: Send + Sync;
 
-    /// What was read for a batch, which is the same for all of it.
+    /// The tables and statements that were read for a batch.
     type Tables<'u>: Send + Sync;
 
-    /// By what a connection finds again what it has compiled.
+    /// The key by which a connection finds a compiled statement again.
     type Key: Clone + Eq + Hash + Send + Sync;
 
-    /// Writes of a batch for which this is equal have one compiled statement.
+    /// A value that is equal for writes of a batch with the same compiled statement.
     type Alike<'u>: Copy + Eq + Hash;
 
-    /// The statement of one write is a text that its client wrote: it was told the types of its
-    /// parameters and rows, and it is told the server's messages as they are.
+    /// True if the statement of one write is the client's own text. The client then knows the types
+    /// of its parameters and rows, and gets the server's messages unchanged.
     const CLIENTS_OWN: bool;
 
-    /// Asks the server for what the catalog lacks of the units' tables and statements; `anew`: for
-    /// all of it.
+    /// Asks the server for the tables and statements of the units that the catalog lacks. `anew`:
+    /// asks for all of them, known or not.
     ///
     /// # Errors
     /// The connection broke.
@@ -120,8 +120,8 @@ pub(crate) trait WorkKind: Messages {
         anew: bool,
     ) -> impl Future<Output = Result<(Self::Tables<'u>, Vec<Refused>), Broken>> + Send;
 
-    /// Has the server make what the `open` units need and their tables lack; `None`: they lack
-    /// nothing that may be made.
+    /// Lets the server create what the `open` units need and their tables lack. Returns `None` if
+    /// they lack nothing that may be created.
     ///
     /// # Errors
     /// The connection broke.
@@ -135,10 +135,10 @@ pub(crate) trait WorkKind: Messages {
         std::future::ready(Ok(None))
     }
 
-    /// What tells the statements of a batch apart.
+    /// Returns the value by which writes of a batch share a compiled statement.
     fn alike(write: &Self::Work) -> Self::Alike<'_>;
 
-    /// Joins the statement of a write with its table; `None`: there is no such table.
+    /// Joins the statement of a write with its table. Returns `None` if there is no such table.
     fn compile(
         tables: &Self::Tables<'_>,
         catalog: &Self::Catalog,
@@ -154,39 +154,40 @@ pub(crate) trait WorkKind: Messages {
         hashes: &mut Vec<u64>,
     ) -> Look;
 
-    /// The table of a statement is to be described anew before the next use: it is not as it was
-    /// described (`changed`), or a further change might not be seen.
+    /// Drops the description of a statement's table, so that it is read again before the next use.
+    /// `changed`: the table differs from its description; otherwise a further change might go
+    /// unnoticed.
     fn forget(compiled: &Compiled<Self>, catalog: &Self::Catalog, changed: bool);
 
-    /// A statement to be parsed in place of one that could not be made, as there is no table for
-    /// it: the server says what is wrong.
+    /// Returns a statement to be parsed if the real one could not be made for lack of a table: the
+    /// server then says what is wrong.
     fn probe(write: &Self::Work) -> String;
 
-    /// Returns true if another text than the client's own was executed first, and the client's own
-    /// says more of an error.
+    /// Returns true if a text other than the client's own was executed, and the client's own text
+    /// gives a better error.
     fn asks_origin(unit: &[Self::Work], error: &ServerError) -> bool {
         let _ = (unit, error);
         false
     }
 }
 
-/// The server that is asked about tables and statements.
+/// The server, for questions about tables and statements.
 pub(crate) struct Asked<'c> {
     pub(crate) wire: &'c mut Wire,
     pub(crate) dialect: &'static Dialect,
     pub(crate) round_trips: &'c mut u32,
 }
 
-/// What the server would not say or do, and the units that need it.
+/// A request that the server refused, and the units that need it.
 #[derive(Debug)]
 pub(crate) struct Refused {
     pub(crate) fault: Fault,
-    /// The places of the units in the batch, each with that of its first write concerned.
+    /// The index of each unit in the batch, with that of its first write concerned.
     pub(crate) units: Vec<(u32, usize)>,
 }
 
 impl Refused {
-    /// The units that have a write of which this is true.
+    /// Builds the refusal for the units with a write for which `is_concerned` is true.
     pub(crate) fn of<'u, W: 'u>(
         fault: Fault,
         units: impl Iterator<Item = (u32, &'u Unit<W>)>,
@@ -203,17 +204,18 @@ impl Refused {
     }
 }
 
-/// What is seen of a write's values.
+/// The result of looking at a write's values.
 #[derive(Debug)]
 pub(crate) struct Look {
-    /// What is to be done with its unit; an error: Windrow itself refuses it.
+    /// The way in which to begin with the write's unit, or the fault with which Windrow itself
+    /// refuses it.
     pub(crate) prospect: Result<Prospect, Fault>,
-    /// They may travel in arrays.
+    /// True if the values may be sent in arrays.
     pub(crate) sets: bool,
     pub(crate) touch: Touch,
 }
 
-/// Where a statement is appended.
+/// The buffers to which a statement is appended.
 pub(crate) struct Buffers<'b> {
     pub(crate) out: &'b mut BytesMut,
     pub(crate) scratch: &'b mut Vec<u8>,

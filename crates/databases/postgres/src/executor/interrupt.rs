@@ -1,4 +1,4 @@
-//! Giving a connection's batch up, from outside of it.
+//! Cancels a connection's batch from outside the connection.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -8,15 +8,15 @@ use async_trait::async_trait;
 use windrow_core::{Canceller, Fault};
 use windrow_pgwire::wire::{CancelKey, Wire};
 
-/// How long a cancel request may take on its way to the server.
+/// Timeout of a cancel request on its way to the server.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// The right to interrupt a connection's batch.
+/// The handle that cancels a connection's batch.
 #[derive(Debug)]
 pub(crate) struct Interrupt {
     key: Mutex<CancelKey>,
-    /// A request that comes between two round trips meets nothing on the server: the connection
-    /// looks here before each.
+    /// True once the batch is cancelled. Checked before each round trip, because a cancel request
+    /// between two round trips finds no statement to cancel on the server.
     asked: AtomicBool,
 }
 
@@ -28,7 +28,7 @@ impl Interrupt {
         })
     }
 
-    /// Another connection has taken the place of the one before.
+    /// Records the cancel key of the connection that has replaced the previous one.
     pub(crate) fn moved_to(&self, wire: &Wire) {
         *self.key() = wire.cancel_key();
     }
@@ -37,12 +37,12 @@ impl Interrupt {
         self.key.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A batch begins: what was asked before is not about it.
+    /// Begins a batch: drops a cancel request for the previous one.
     pub(crate) fn begin(&self) {
         self.asked.store(false, Ordering::Relaxed);
     }
 
-    /// True once the batch is to be given up.
+    /// Returns true once the batch is cancelled.
     pub(crate) fn is_asked(&self) -> bool {
         self.asked.load(Ordering::Relaxed)
     }

@@ -25,7 +25,7 @@ use crate::fault::with_error;
 
 const OPEN: &str = "BEGIN; SAVEPOINT windrow";
 
-/// The same with a short lock timeout, for when another session is known to hold locks.
+/// As [`OPEN`], with a short lock timeout, for when another session is known to hold locks.
 const OPEN_BRIEFLY: &str = "BEGIN; SET LOCAL lock_timeout = '2ms'; SAVEPOINT windrow";
 
 const COMMIT: &str = "ROLLBACK TO SAVEPOINT windrow; COMMIT";
@@ -86,7 +86,7 @@ impl<F: WorkKind> Connection<F> {
                 }
                 continue;
             }
-            // Where the transaction is gone already this does nothing.
+            // If the transaction is already gone, this has no effect.
             tally.round_trips += 1;
             drop(self.wire.simple("ROLLBACK").await?);
             if unproven {
@@ -102,7 +102,7 @@ impl<F: WorkKind> Connection<F> {
         }
     }
 
-    /// All but the commit.
+    /// Runs all round trips of a transaction except the commit.
     async fn attempt(
         &mut self,
         batch: &mut Batch<'_, F>,
@@ -151,7 +151,8 @@ impl<F: WorkKind> Connection<F> {
         }
     }
 
-    /// One round trip of parts; `None`: one of them cannot be encoded, and nothing was sent.
+    /// Runs one round trip of parts. Returns `None` if one of them cannot be encoded; nothing was
+    /// sent then.
     async fn leg(
         &mut self,
         batch: &mut Batch<'_, F>,
@@ -187,7 +188,7 @@ impl<F: WorkKind> Connection<F> {
         let (answered, ended) = self.answers_to(&transactions, tally).await;
         ended?;
         let mut leg: Leg = transactions.into_iter().zip(answered).collect();
-        // Of what we say ourselves only the beginning is of interest, and only where it failed.
+        // Of Windrow's own statements only the opening matters, and only if it failed.
         let failed = |(place, (_, answers)): (usize, &(SentTransaction, Answers))| {
             place == 0 && open.is_some() && answers.error.is_some()
         };
@@ -196,14 +197,14 @@ impl<F: WorkKind> Connection<F> {
         Ok(Some(leg))
     }
 
-    /// A statement of our own.
+    /// Appends a statement of Windrow's own.
     fn say(&mut self, sql: &str) -> SentTransaction {
         let said = frontend::query(sql, self.wire.out());
         debug_assert!(said.is_ok(), "a text of ours holds no zero byte");
         SentTransaction::aside(self.wire.out().len())
     }
 
-    /// Commits, and tells what is certain then.
+    /// Commits, and answers the units whose outcome is then certain.
     async fn commit(
         &mut self,
         batch: &mut Batch<'_, F>,
@@ -248,7 +249,8 @@ impl<F: WorkKind> Connection<F> {
         Ok(())
     }
 
-    /// The commit names no write: each unit is a transaction of its own from here on.
+    /// Handles a refused commit. The error names no write, so each unit has a transaction of its
+    /// own from now on.
     fn commit_refused(
         &mut self,
         batch: &mut Batch<'_, F>,
@@ -262,7 +264,7 @@ impl<F: WorkKind> Connection<F> {
             (ErrorMeaning::Again | ErrorMeaning::Leave, _) => Verdict::RolledBack(error.into()),
             (ErrorMeaning::Unknown, _) => Verdict::Final(Err(unknown_commit(&error).into())),
             (_, [unit]) if F::CLIENTS_OWN => {
-                // They are told of each statement, and that it was behind the last one.
+                // Such clients get an answer to each statement, and the error after the last one.
                 let writes = batch.writes_of(*unit);
                 let done = batch.done.get_mut(writes).unwrap_or_default();
                 let body = error.body.clone();
@@ -282,7 +284,7 @@ impl<F: WorkKind> Connection<F> {
     }
 }
 
-/// Those that have no verdict get this one.
+/// Gives this verdict to those of the units that have none.
 fn conclude<F: WorkKind>(batch: &mut Batch<'_, F>, units: &[u32], verdict: &Verdict<DoneOf<F>>) {
     for unit in units {
         if let Some(slot) = batch.verdicts.get_mut(*unit as usize) {

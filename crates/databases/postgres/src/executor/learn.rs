@@ -1,4 +1,4 @@
-//! Keeps what a connection knows of tables and statements in line with the server's answers.
+//! Corrects what a connection knows of tables and statements by the server's answers.
 
 use crate::executor::batch::Batch;
 use crate::executor::connection::Connection;

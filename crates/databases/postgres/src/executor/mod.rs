@@ -2,19 +2,19 @@
 //!
 //! | module | what it does |
 //! | --- | --- |
-//! | `form` | what is particular to row writes and to SQL calls; all else is the same for both |
-//! | `connection` | a connection, and what it has learned |
-//! | `statements`, `prepared` | plan: all that a connection knows of statements |
-//! | `place`, `batch` | plan: every write in its place: does it fit, which rows does it touch |
+//! | `form` | the interface to row writes and SQL calls; the rest is the same for both |
+//! | `connection` | a connection and the knowledge it has gathered |
+//! | `statements`, `prepared` | plan: the statements that a connection knows |
+//! | `place`, `batch` | plan: joins writes with their tables, and finds the rows that they touch |
 //! | `segment`, `order` | plan: the transactions of a round trip |
-//! | `prepare`, `check`, `trust` | send: statements, guards and checks that the connection does not have yet |
-//! | `send`, `bind`, `sent` | send: statements out |
+//! | `prepare`, `check`, `trust` | send: prepares statements, guards and checks |
+//! | `send`, `bind`, `sent` | send: writes statements to the send buffer |
 //! | `answers`, `codes` | settle: the server's answers, and their meaning |
-//! | `settle`, `findings`, `learn` | settle: from answers to verdicts, to what runs again, and to descriptions that are not true any more |
-//! | `isolation`, `isolate` | isolate: a transaction of parts with a savepoint each, after a failure |
-//! | `behind` | isolate: the connection after code of which nothing is proven |
-//! | `failure_rates` | shapes that fail often |
-//! | `patience`, `wariness`, `interrupt` | time limits, and cancelling a batch |
+//! | `settle`, `findings`, `learn` | settle: turns answers into verdicts, and corrects knowledge |
+//! | `isolation`, `isolate` | isolate: after a failure, runs a transaction with savepoints |
+//! | `behind` | isolate: resets the connection after unproven code |
+//! | `failure_rates` | finds shapes that fail often |
+//! | `patience`, `wariness`, `interrupt` | set timeouts, and cancel a batch |
 
 pub(crate) mod answers;
 pub(crate) mod batch;
@@ -62,12 +62,11 @@ use self::send::{FORGET, Sender};
 use self::sent::SentTransaction;
 use self::trust::Trust;
 
-/// How often a batch begins anew because a table was changed meanwhile.
+/// Number of times a batch begins again because a table was changed meanwhile.
 const MOST_CHANGES: usize = 8;
 
 impl<F: WorkKind> Connection<F> {
-    /// Sees to it that what a unit's client allows it to take is counted from its arrival, and
-    /// executes it.
+    /// Sets the timeouts that are left since the unit's arrival, and executes the batch.
     async fn go(&mut self, batch: &mut Batch<'_, F>, tally: &mut Tally) -> Result<(), Broken> {
         let rest = self.arrived.and_then(|at| self.patience.rest(at));
         if let Some(settings) = rest {
@@ -90,7 +89,7 @@ impl<F: WorkKind> Connection<F> {
         self.failure_rates.choose_forms(batch, &mut todo);
         while !todo.is_empty() {
             if let Some(fault) = self.given_up() {
-                // What has no verdict by now was rolled back, or has not left.
+                // Units without a verdict were rolled back, or have not been sent.
                 batch.conclude_rest(&Verdict::Final(Err(fault.into())));
                 return Ok(());
             }
@@ -175,7 +174,7 @@ impl<F: WorkKind> Connection<F> {
         Ok(Segment::cut(batch.first_segments(), self.dialect.piece))
     }
 
-    /// Makes what units that do not fit their tables ask for; says whether anything was tried.
+    /// Creates what units lack that do not fit their tables. Returns true if anything was tried.
     async fn grow(&mut self, batch: &mut Batch<'_, F>, tally: &mut Tally) -> Result<bool, Broken> {
         let (server, catalog) = self.asked(tally);
         let grown = F::grow(server, catalog, batch.units, batch.misfits()).await?;
@@ -185,8 +184,8 @@ impl<F: WorkKind> Connection<F> {
         Ok(grown.is_some())
     }
 
-    /// Appends all transactions. One that cannot be encoded after all is tried write by write, and
-    /// in the end refused.
+    /// Appends all transactions. If one cannot be encoded, its units are sent one by one, and the
+    /// unit that cannot be encoded is refused.
     fn send(&mut self, batch: &mut Batch<'_, F>, todo: Vec<Segment>) -> Vec<SentTransaction> {
         let mut transactions = Vec::with_capacity(todo.len());
         let mut todo: std::collections::VecDeque<_> = todo.into();
@@ -208,8 +207,8 @@ impl<F: WorkKind> Connection<F> {
                     self.used = !unproven;
                     if unproven {
                         transactions.extend(sender.send_reset(&self.restore));
-                        // What was prepared is gone, and not all that was left behind can be taken
-                        // back.
+                        // The prepared statements are gone, and not everything that the code left
+                        // in the session can be undone.
                         self.usable = false;
                     }
                 }
@@ -228,8 +227,8 @@ impl<F: WorkKind> Connection<F> {
         transactions
     }
 
-    /// One round trip. Where the connection breaks, what was answered before counts, and the rest
-    /// is told apart by how far it can have come.
+    /// Runs one round trip. If the connection breaks, the answers before the break count. The
+    /// verdict of every other transaction depends on how far the server can have come with it.
     async fn exchange(
         &mut self,
         batch: &mut Batch<'_, F>,
@@ -257,11 +256,11 @@ impl<F: WorkKind> Connection<F> {
     }
 }
 
-/// What became of a transaction that was under way when the connection broke.
+/// Returns the verdict of a transaction that was under way when the connection broke.
 ///
-/// The server answers in order and reads in order. So it cannot have committed what did not wholly
-/// leave, what it had already refused, what came after the one in which it ended the connection, or
-/// that one itself if it had not come to its commit.
+/// The server reads and answers in order. So it cannot have committed a transaction that was not
+/// sent completely, one that it had already refused, one after the transaction in which it ended
+/// the connection, or that transaction itself before its commit.
 fn verdict_of_lost<D>(
     broken: &Broken,
     transaction: &SentTransaction,
@@ -294,7 +293,8 @@ impl<F: WorkKind> Executor<F::Work> for Connection<F> {
         let mut batch = Batch::new(units);
         let mut tally = Tally::default();
         if let Err(broken) = self.go(&mut batch, &mut tally).await {
-            // Whatever had no verdict was not under way: nothing of it can have been committed.
+            // Units without a verdict were not under way, so nothing of them can have been
+            // committed.
             batch.conclude_rest(&Verdict::RolledBack(broken.unavailable()));
         }
         let defect = Verdict::Final(Err(Fault::internal("a unit got no verdict").into()));

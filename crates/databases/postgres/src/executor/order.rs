@@ -1,9 +1,9 @@
-//! Which transactions go out first, and which of them may go out together.
+//! Decides which transactions of a batch are sent first, and which may be sent together.
 //!
-//! Writes of one row keep their order, whatever becomes of the transactions that they are in. So
-//! what may run again, or is set apart, takes with it what follows it on the same rows. Units of
-//! one source keep theirs even where the first one only might have to run again: no later one
-//! leaves before the outcome of the earlier one is known.
+//! Writes of one row keep their order, whatever becomes of their transactions. So a unit that may
+//! run again, or that has a transaction of its own, takes with it all later units on the same rows.
+//! Units of one source are stricter: no later one is sent before the outcome of the earlier one is
+//! known.
 
 use std::collections::HashSet;
 
@@ -15,8 +15,9 @@ use super::batch::{Batch, FUSE_FROM, Placed};
 use super::form::WorkKind;
 use super::segment::{Mode, Prospect, Segment};
 
-/// Layers of a batch, even ones of joined units, odd ones of units set apart. More are not worth
-/// their round trips: what would come behind the last one is set apart there.
+/// Number of layers of a batch: even ones for joined units, odd ones for units with a transaction
+/// of their own. More would cost more round trips than they save: units that would come after the
+/// last layer get a transaction of their own there.
 const LAYERS: usize = 6;
 
 /// The rows and tables that units touch.
@@ -24,11 +25,11 @@ const LAYERS: usize = 6;
 struct Reach {
     rows: HashSet<u64, RandomState>,
     tables: HashSet<u64, RandomState>,
-    /// Tables of which rows are touched that are not known.
+    /// Tables in which unknown rows are touched.
     fenced: HashSet<u64, RandomState>,
     /// Sources that have several units in the batch.
     sources: HashSet<u32, RandomState>,
-    /// Other tables may be touched as well.
+    /// True if other tables may be touched as well.
     all: bool,
 }
 
@@ -65,7 +66,7 @@ impl Reach {
     }
 }
 
-/// A part of a batch: units that are joined, or set apart.
+/// A part of a batch: joined units, and units with a transaction of their own.
 #[derive(Debug, Default)]
 struct Layer {
     reach: Reach,
@@ -74,8 +75,8 @@ struct Layer {
 }
 
 impl<F: WorkKind> Batch<'_, F> {
-    /// The transactions of all units that have no verdict yet: all that look good in one, the
-    /// others apart behind it, and behind them what must not overtake them.
+    /// Returns the transactions of all units without a verdict: one for all units that are expected
+    /// to succeed, then one for each other unit, then those of units that must not overtake these.
     pub(crate) fn first_segments(&mut self) -> Vec<Segment> {
         self.hold();
         let pending = self.pending();
@@ -95,7 +96,7 @@ impl<F: WorkKind> Batch<'_, F> {
         segments.collect()
     }
 
-    /// Puts a unit into the first layer that keeps it behind all that it meets.
+    /// Adds a unit to the first layer in which it runs after all units that it conflicts with.
     fn lay(&self, layers: &mut [Layer], unit: u32) {
         let last = layers.iter().rposition(|l| l.reach.meets(self, unit));
         let mode = self.mode_apart(unit);
@@ -121,7 +122,7 @@ impl<F: WorkKind> Batch<'_, F> {
         }
     }
 
-    /// One transaction of good units; a lone one needs no plan.
+    /// Joins good units into one transaction. A single small unit needs no plan.
     fn join(&self, units: Vec<u32>) -> Option<Segment> {
         let mode = match units.as_slice() {
             [] => return None,
@@ -131,9 +132,9 @@ impl<F: WorkKind> Batch<'_, F> {
         Some(Segment::new(units, mode))
     }
 
-    /// What may go out in one round trip, and what must wait for its end: a transaction of several
-    /// units may have to run again, and nothing that follows it on the same rows may overtake
-    /// it then.
+    /// Splits the segments into those of the next round trip and those that wait for its end. A
+    /// transaction of several units may have to run again, and no later segment on the same rows
+    /// may overtake it then.
     pub(crate) fn in_order(&self, todo: Vec<Segment>) -> (Vec<Segment>, Vec<Segment>) {
         if todo.len() < 2 {
             return (todo, Vec::new());

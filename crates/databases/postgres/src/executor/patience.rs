@@ -1,4 +1,4 @@
-//! How long a lane's clients wait: `lock_timeout` and `statement_timeout`, wherever they were set
+//! The timeouts of a lane's clients: `lock_timeout` and `statement_timeout`, wherever they were set
 //! (by the client, for its role, for the database, on the server).
 
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -9,18 +9,18 @@ use windrow_core::Fault;
 use windrow_core::sink::Purpose;
 use windrow_pgwire::wire::{Broken, Wire};
 
-/// What asks for both.
+/// The query for both timeouts.
 const QUESTION: &str = "SELECT pg_catalog.current_setting('lock_timeout', true), \
      pg_catalog.current_setting('statement_timeout', true)";
 
-/// Both, as a session of the lane has them; `None`: as long as it takes.
+/// Both timeouts, as a session of the lane has them; `None` if there is none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Patience {
     pub(crate) lock: Option<Duration>,
     pub(crate) statement: Option<Duration>,
 }
 
-/// What the newest connection said of `statement_timeout`, in milliseconds; 0: none.
+/// The newest connection's `statement_timeout`, in milliseconds; 0 if there is none.
 #[derive(Debug, Default)]
 pub(crate) struct Known(AtomicU64);
 
@@ -31,8 +31,8 @@ impl Known {
 }
 
 impl Patience {
-    /// Asks a new session, and where it is for batches, sets how long these wait for a lock: less
-    /// than any client would.
+    /// Reads the timeouts of a new session. If the session is for batches, sets their lock timeout,
+    /// which is shorter than that of any client.
     ///
     /// # Errors
     /// If the connection broke.
@@ -61,8 +61,8 @@ impl Patience {
         Ok(patience)
     }
 
-    /// What puts a session of the lane back to how it was, behind a reset. `set`: what each new one
-    /// runs first.
+    /// Returns the SQL that restores a session of the lane after a reset. `set`: the SQL that each
+    /// new session runs first.
     pub(crate) fn session(&self, set: &str, purpose: Purpose, lock_wait: Duration) -> String {
         let behind = if set.is_empty() { "" } else { ";\n" };
         match purpose {
@@ -74,14 +74,14 @@ impl Patience {
         }
     }
 
-    /// How long a batch waits for a lock, so that a unit that meets one can still go on alone
-    /// within its client's time.
+    /// Returns the lock timeout of a batch. It is short enough that a unit that meets a lock can
+    /// still run again alone within its client's timeouts.
     pub(crate) fn of_batches(&self, lock_wait: Duration) -> Duration {
         let halves = [self.lock, self.statement].into_iter().flatten();
         halves.map(|limit| limit / 2).fold(lock_wait, Duration::min)
     }
 
-    /// The settings of a unit that arrived at that time: what is left of both.
+    /// Returns the settings for a unit that arrived at that time: the rest of both timeouts.
     pub(crate) fn rest(&self, arrived: Instant) -> Option<String> {
         let spent = arrived.elapsed();
         let left = |limit: Option<Duration>| limit.map(|limit| whole(limit.saturating_sub(spent)));
@@ -92,20 +92,20 @@ impl Patience {
         (!both.is_empty()).then_some(both)
     }
 
-    /// True once a statement that arrived at that time has taken too long.
+    /// Returns true once a statement that arrived at that time has exceeded its timeout.
     pub(crate) fn is_over(&self, arrived: Instant) -> bool {
         self.statement
             .is_some_and(|limit| arrived.elapsed() >= limit)
     }
 }
 
-/// Sets what is left for a unit.
+/// Sets the rest of a unit's timeouts.
 ///
 /// # Errors
 /// If the connection broke.
 pub(crate) async fn set(wire: &mut Wire, settings: &str) -> Result<(), Broken> {
     if let Err(error) = wire.simple(settings).await? {
-        tracing::warn!(%error, "a client's waiting times could not be set");
+        tracing::warn!(%error, "the timeouts of a client could not be set");
     }
     Ok(())
 }
@@ -117,7 +117,7 @@ async fn ask(wire: &mut Wire, sql: &str) -> Result<Vec<Vec<Option<String>>>, Fau
     }
 }
 
-/// Whole milliseconds; 0 would be for ever.
+/// Returns whole milliseconds, at least 1, because 0 would switch the timeout off.
 fn whole(duration: Duration) -> u128 {
     duration.as_millis().clamp(1, i32::MAX as u128)
 }
@@ -126,7 +126,7 @@ fn millis(millis: u64) -> Option<Duration> {
     (millis > 0).then(|| Duration::from_millis(millis))
 }
 
-/// A time as the server shows it: `0`, `50ms`, `2s`, `1min`, `3h`, `1d`.
+/// Parses a time as the server shows it: `0`, `50ms`, `2s`, `1min`, `3h`, `1d`.
 fn parse(shown: &str) -> Option<Duration> {
     let digits = shown.bytes().take_while(u8::is_ascii_digit).count();
     let (number, unit) = shown.split_at_checked(digits)?;

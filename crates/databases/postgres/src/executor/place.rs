@@ -1,4 +1,4 @@
-//! Writes joined with what is known of their tables.
+//! Joins writes with the descriptions of their tables.
 
 use windrow_core::Tally;
 use windrow_pgwire::wire::Broken;
@@ -8,8 +8,8 @@ use crate::executor::connection::Connection;
 use crate::executor::form::WorkKind;
 
 impl<F: WorkKind> Connection<F> {
-    /// Joins the writes with their tables' descriptions. Where the server refuses to give one, its
-    /// writes are told why.
+    /// Joins the writes with their tables' descriptions. If the server refuses a description, the
+    /// writes that need it get the reason as their verdict.
     pub(super) async fn place(
         &mut self,
         batch: &mut Batch<'_, F>,

@@ -1,8 +1,8 @@
-//! Preparing what a round trip needs and the connection does not have yet, in a round trip of its
-//! own.
+//! Prepares the statements that a round trip needs and the connection does not have yet, in a round
+//! trip before it.
 //!
-//! Each statement is parsed under a Sync of its own, so that one that cannot be parsed spoils no
-//! other. In a settled state nothing is left to prepare.
+//! Each statement is followed by a Sync of its own, so that a statement that cannot be parsed does
+//! not affect the others. A settled connection has nothing left to prepare.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,9 +24,9 @@ use crate::catalog::table::Table;
 use crate::compiled::Compiled;
 use windrow_pgwire::wire::{Broken, ServerError, Wire};
 
-/// How long a set-based statement by key keeps its plan: one that was made while the table was
-/// small would read all of it for each batch once it has grown, until the server's own statistics
-/// are renewed.
+/// Maximum age of a set-based statement by key. A plan that was made while the table was small
+/// would read the whole table for each batch once the table has grown, until the server renews its
+/// statistics.
 const OLDEST: Duration = Duration::from_secs(10);
 
 /// A statement to be parsed.
@@ -35,21 +35,21 @@ struct Wanted<F> {
     number: u64,
     sql: String,
     parameters: Vec<u32>,
-    /// What its rows must look like.
+    /// The expected columns of its rows.
     expected: Expected<F>,
 }
 
-/// What a statement's rows must look like.
+/// The expected columns of a statement's rows.
 enum Expected<F> {
     Anything,
-    /// For guards: the table's columns.
+    /// A guard: the columns of the table.
     Table(Arc<Table>),
-    /// For statements whose clients were told of their rows: the same.
+    /// A statement whose client already knows the columns: the same ones.
     Told(Arc<Compiled<F>>),
 }
 
 impl<F> Expected<F> {
-    /// The version of the table that it was expected of.
+    /// Returns the version of the table that the statement is about.
     fn version(&self) -> u64 {
         match self {
             Self::Table(table) => table.version,
@@ -58,14 +58,15 @@ impl<F> Expected<F> {
         }
     }
 
-    /// What a failure says that is not the statement's.
+    /// Returns [`Trust::Locked`] if the error is a lock timeout or a cancellation, and the
+    /// statement is about a described table.
     fn locked(&self, error: &ServerError) -> Option<Trust> {
         let known = !matches!(self, Self::Anything);
         known.then(|| locked(self.version(), error)).flatten()
     }
 }
 
-/// Prepares what the segments need; says also whether the server had to be asked.
+/// Prepares the statements that the segments need. Returns also true if the server had to be asked.
 pub(crate) async fn prepare<F: WorkKind>(
     wire: &mut Wire,
     prepared: &mut Prepared,
@@ -106,7 +107,7 @@ fn wanted_keys<F: WorkKind>(
     segments: &[Segment],
 ) -> Vec<StatementKey> {
     let mut keys = Vec::new();
-    // Each is asked for, so that none of them goes to make room for others.
+    // Each key counts as used, so that none of them is evicted for another one.
     let mut want = |prepared: &mut Prepared, key, anew| {
         let known = prepared.knows(key);
         if (anew || !known) && !keys.contains(&key) {
@@ -131,21 +132,23 @@ fn wanted_keys<F: WorkKind>(
     keys
 }
 
-/// Without what a set-based statement of a table's is not to be trusted with types.
+/// Returns the key of the check or guard that a set-based statement needs, because it relies on the
+/// described types.
 pub(crate) fn guard_of(batch: &Batch<'_, impl WorkKind>, table: &Table) -> StatementKey {
     let check = batch.check_of(table).map(StatementKey::Check);
     check.unwrap_or(StatementKey::Guard(table.version))
 }
 
-/// Returns true if the guard of a table stands before a segment. The server itself refuses a
-/// client's own statement for what the guard would notice, and the check behind it notices it as
-/// well; but if a failure is reported at once, the check is not reached.
+/// Returns true if a table's guard is sent before a segment. A client's own statement needs none:
+/// the server refuses it if the columns have changed, and the check after the writes finds the
+/// change too. But the check is not reached if a failure is answered at once, so modes that do so
+/// need the guard.
 pub(crate) fn has_guard<F: WorkKind>(table: &Table, mode: &Mode) -> bool {
     let tells = matches!(mode, Mode::Fresh | Mode::Probe | Mode::Refuse(..));
     !F::CLIENTS_OWN || table.print.is_none() || tells
 }
 
-/// What so many writes of a shape need, that may travel in sets.
+/// Adds the statements that the writes of a shape need, of which `sets` may be sent in sets.
 fn want_of(
     compiled: &Compiled<impl WorkKind>,
     mode: &Mode,
@@ -163,7 +166,7 @@ fn want_of(
         let older = compiled.op != Op::Insert && prepared.is_older(fused, OLDEST);
         want(prepared, fused, older);
     }
-    // What a failure would ask for costs less now than in a round trip of its own.
+    // Preparing the reporting form now costs less than a round trip of its own after a failure.
     if fuses && compiled.telling.is_some() {
         want(prepared, StatementKey::Telling(compiled.numbers.id), false);
     }
@@ -227,9 +230,9 @@ fn describe<F: WorkKind>(
     })
 }
 
-/// A statement that gives no rows and costs next to nothing, but fails ("cached plan must not
-/// change result type") once the columns of its table are not what they were when it was parsed. It
-/// also keeps the table from being altered until the transaction ends.
+/// Returns a statement that gives no rows and costs next to nothing, but fails ("cached plan must
+/// not change result type") once the columns of its table have changed since it was parsed. The
+/// statement also keeps the table from being altered until the transaction ends.
 fn guard(table: &Table) -> String {
     let mut sql = String::from("SELECT * FROM ");
     push_table(&mut sql, &table.name);
@@ -248,7 +251,7 @@ fn ask<F>(wire: &mut Wire, wanted: &[Wanted<F>]) -> usize {
             asked = frontend::describe(b'S', &name, out).is_ok();
         }
         if !asked {
-            // Nothing was parsed: the Sync alone is answered, and the statement counts as failed.
+            // No message is left but the Sync, so the statement counts as failed.
             out.truncate(start);
         }
         frontend::sync(out);
@@ -274,8 +277,8 @@ fn settle<F: WorkKind>(
         let is_guard = matches!(statement.expected, Expected::Table(_));
         let state = match &answer.error {
             None if answer.parsed => State::Ready,
-            // Who may insert but not select cannot be guarded: its statements are parsed anew each
-            // time.
+            // A role that may insert but not select cannot run a guard: its statements are parsed
+            // every time.
             Some(error) if !is_guard || error.code == "42501" => State::Failed,
             Some(_) => {
                 trust = Trust::Stale;
@@ -309,7 +312,7 @@ fn matches(table: &Table, fields: &[(String, u32, i32)]) -> bool {
             .iter()
             .zip(fields)
             .all(|(column, (name, type_oid, typmod))| {
-                // The server says the base type in place of a domain.
+                // For a domain, the server reports the base type.
                 let is_domain = column.type_oid != column.base_oid;
                 *column.name == **name
                     && column.base_oid == *type_oid

@@ -1,4 +1,4 @@
-//! The prepared statements of one connection: bounded, least recently used first to go.
+//! The prepared statements of one connection. Past a limit, the least recently used are closed.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -8,30 +8,30 @@ use tokio::time::Instant;
 
 use crate::catalog::check::Check;
 
-/// The most statements that a connection keeps; each costs the server some tens of kilobytes.
+/// Limit on the number of statements of a connection. Each costs the server some tens of kilobytes.
 const MOST: usize = 256;
 
-/// Which statement.
+/// The purpose of a prepared statement, and the number of what it belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum StatementKey {
-    /// Notices changed columns of a version of a table.
+    /// The guard of a version of a table, which finds changed columns.
     Guard(u64),
     /// The statement of one write.
     Single(u64),
     /// The set-based statement.
     Fused(u64),
-    /// The set-based insert that tells duplicates.
+    /// The set-based insert that leaves out and reports rows that would fail.
     Telling(u64),
-    /// Notices changes of a version of a table, and of what its proof relies on.
+    /// The check of a version of a table, which finds changes of all that its proof relies on.
     Check(Check),
-    /// What a write has left behind in the session.
+    /// The statement that reads the sequence value of the write before.
     FollowUp,
 }
 
-/// What became of it.
+/// The state of a prepared statement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum State {
-    /// It can be bound.
+    /// The statement can be bound.
     Ready,
     /// The server would not parse it.
     Failed,
@@ -51,37 +51,37 @@ pub(crate) struct Prepared {
     entries: HashMap<StatementKey, Entry, RandomState>,
     numbers: u64,
     clock: u64,
-    /// To be closed on the server.
+    /// Numbers of statements to be closed on the server.
     closing: Vec<u64>,
-    /// Versions of tables that have turned out not to be as they were described.
+    /// Versions of tables that no longer match their descriptions.
     changed: Vec<u64>,
 }
 
-/// The server's name of a statement.
+/// Returns the server's name of a statement.
 pub(crate) fn name(number: u64) -> String {
     format!("w{number}")
 }
 
 impl Prepared {
-    /// Whether anything is known of the statement; counts as a use.
+    /// Returns true if the statement was prepared or has failed. Counts as a use.
     pub(crate) fn knows(&mut self, key: StatementKey) -> bool {
         self.clock += 1;
         let entry = self.entries.get_mut(&key);
         entry.map(|entry| entry.used = self.clock).is_some()
     }
 
-    /// A moment: what is used behind it is in use.
+    /// Returns the current time of the usage clock. Statements used later count as in use.
     pub(crate) fn now(&self) -> u64 {
         self.clock
     }
 
-    /// Whether anything has been known of it for so long.
+    /// Returns true if the statement was prepared longer than `age` ago.
     pub(crate) fn is_older(&self, key: StatementKey, age: Duration) -> bool {
         let entry = self.entries.get(&key);
         entry.is_some_and(|entry| entry.born.elapsed() > age)
     }
 
-    /// The number of a statement that is ready; counts as a use.
+    /// Returns the number of a statement that is ready. Counts as a use.
     pub(crate) fn ready(&mut self, key: StatementKey) -> Option<u64> {
         self.clock += 1;
         let entry = self.entries.get_mut(&key)?;
@@ -89,13 +89,13 @@ impl Prepared {
         (entry.state == State::Ready).then_some(entry.number)
     }
 
-    /// A number for a new statement.
+    /// Returns a number for a new statement.
     pub(crate) fn number(&mut self) -> u64 {
         self.numbers += 1;
         self.numbers
     }
 
-    /// Takes note of what became of a statement.
+    /// Records the state of a statement.
     pub(crate) fn put(&mut self, key: StatementKey, number: u64, state: State) {
         self.clock += 1;
         let used = self.clock;
@@ -110,24 +110,24 @@ impl Prepared {
         }
     }
 
-    /// The statement cannot be used, though it was parsed.
+    /// Marks a statement as unusable, though it was parsed.
     pub(crate) fn fail(&mut self, key: StatementKey) {
         if let Some(entry) = self.entries.get_mut(&key) {
             entry.state = State::Failed;
         }
     }
 
-    /// A table has turned out not to be as it was described.
+    /// Records that a table no longer matches its description.
     pub(crate) fn changed(&mut self, version: u64) {
         self.changed.push(version);
     }
 
-    /// The versions of such tables since the last time.
+    /// Returns the versions of such tables since the last call.
     pub(crate) fn take_changed(&mut self) -> Vec<u64> {
         std::mem::take(&mut self.changed)
     }
 
-    /// Forgets statements; they are closed with the next preparation.
+    /// Forgets statements. They are closed in the next round trip that prepares statements.
     pub(crate) fn forget(&mut self, gone: impl Fn(StatementKey) -> bool) {
         let closing = &mut self.closing;
         self.entries.retain(|key, entry| {
@@ -138,14 +138,14 @@ impl Prepared {
         });
     }
 
-    /// Forgets all of them; the server has none of them any more.
+    /// Forgets all statements, because the server has lost them.
     pub(crate) fn clear(&mut self) {
         self.entries.clear();
         self.closing.clear();
     }
 
-    /// Makes room for so many more, and says which are to be closed on the server. What was used
-    /// since `begun` is needed, and stays.
+    /// Evicts statements so that `more` fit within the limit. Returns the numbers of statements to
+    /// be closed on the server. Statements used since `begun` are kept.
     pub(crate) fn evict(&mut self, more: usize, begun: u64) -> Vec<u64> {
         let surplus = (self.entries.len() + more).saturating_sub(MOST);
         if surplus > 0 {

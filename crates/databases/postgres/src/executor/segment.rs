@@ -2,47 +2,47 @@
 
 use windrow_core::Fault;
 
-/// Units that run in one transaction, and how.
+/// Units that run in one transaction, and the form in which they run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Segment {
-    /// Places in the batch, ascending.
+    /// Indexes of units in the batch, ascending.
     pub(crate) units: Vec<u32>,
     pub(crate) mode: Mode,
 }
 
-/// How a segment runs.
+/// The form in which a segment runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Mode {
-    /// Set-based statements where they pay, single ones elsewhere, in the planned order.
+    /// Set-based statements if they pay, single ones otherwise, in the planned order.
     Sets,
-    /// As [`Mode::Sets`], but plain inserts leave duplicates out and tell which they are.
+    /// As [`Mode::Sets`], but plain inserts leave out rows that would fail, and report them.
     Telling,
     /// Each write by its own statement, in the order of the batch.
     Grouped,
-    /// One unit by prepared statements: a failure is its own, unless a stale description may have
-    /// caused it.
+    /// One unit by prepared statements. A failure belongs to the unit, unless a stale description
+    /// may have caused it.
     Own,
-    /// One unit by statements that are parsed anew: a failure is its own.
+    /// One unit by statements that are parsed right before they run. A failure belongs to the unit.
     Fresh,
-    /// One unit whose statement the server is expected not to parse; it is not executed.
+    /// One unit whose statement the server is expected not to parse. The statement is not executed.
     Probe,
-    /// One unit that Windrow itself refuses, if the description that it is refused by is still
-    /// true: which of its writes, and why.
+    /// One unit that Windrow itself refuses, if the description that shows the fault still holds:
+    /// the place of the write in the unit, and the fault.
     Refuse(usize, Fault),
 }
 
-/// What is to be done with a unit at first.
+/// The expected outcome of a unit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Prospect {
-    /// It will succeed, as far as is known.
+    /// The unit is expected to succeed.
     Good,
-    /// As the mode says, in a transaction of its own.
+    /// The unit runs in the given mode, in a transaction of its own.
     Apart(Mode),
 }
 
 impl Segment {
     pub(crate) fn new(units: Vec<u32>, mode: Mode) -> Self {
-        // A group of one has nobody to be set apart from: what it fails with is its own.
+        // A group of one unit cannot fail because of another unit.
         let mode = match mode {
             Mode::Grouped if units.len() == 1 => Mode::Own,
             mode => mode,
@@ -50,19 +50,19 @@ impl Segment {
         Self { units, mode }
     }
 
-    /// Whether it may have to run again, after those behind it: not where each failure is told at
-    /// once. (A failure of [`Mode::Own`] that a stale description may have caused is looked at
-    /// once more, and is the same nearly always.)
+    /// Returns true if the segment may have to run again, after later ones have run. The other
+    /// modes answer each failure at once. (A failure of [`Mode::Own`] that a stale description may
+    /// have caused is tried once more, and is nearly always the same.)
     pub(crate) fn may_come_back(&self) -> bool {
         matches!(self.mode, Mode::Sets | Mode::Telling | Mode::Grouped)
     }
 
-    /// The place of its first unit; 0 where nobody's statements are sent.
+    /// Returns the index of the segment's first unit, or 0 if it has no units.
     pub(crate) fn first_unit(&self) -> u32 {
         self.units.first().copied().unwrap_or_default()
     }
 
-    /// Whether its statements are executed.
+    /// Returns true if the segment's statements are executed.
     pub(crate) fn runs(&self) -> bool {
         !matches!(self.mode, Mode::Probe | Mode::Refuse(..))
     }
@@ -71,8 +71,7 @@ impl Segment {
         Self::new(vec![unit], mode)
     }
 
-    /// Segments of no more than `size` units. Those that follow each other on the same rows stay in
-    /// their order.
+    /// Cuts segments into pieces of at most `size` units, in the same order.
     pub(crate) fn cut(segments: Vec<Self>, size: usize) -> Vec<Self> {
         if segments.iter().all(|segment| segment.units.len() <= size) {
             return segments;
@@ -83,7 +82,7 @@ impl Segment {
         pieces.collect()
     }
 
-    /// The units in pieces of at most `size`.
+    /// Cuts units into segments of at most `size` units.
     pub(crate) fn pieces(units: &[u32], size: usize, mode: &Mode) -> Vec<Self> {
         units
             .chunks(size.max(1))

@@ -1,4 +1,4 @@
-//! Appending the transactions of a round trip to the send buffer.
+//! Appends the transactions of a round trip to the send buffer.
 
 use bytes::{BufMut, BytesMut};
 use postgres_protocol::message::frontend;
@@ -16,35 +16,35 @@ use crate::compiled::Compiled;
 use crate::statement::set::Fused;
 use crate::values::encode::Unfit;
 
-/// What DISCARD ALL does, but for the plans, which are nobody's. By itself it may not run with
-/// others.
+/// Statements that do the same as DISCARD ALL, which may not run together with others. They keep
+/// the plans, which belong to no user.
 pub(crate) const RESET: &str = "CLOSE ALL; SET SESSION AUTHORIZATION DEFAULT; RESET ROLE; RESET ALL; UNLISTEN *; \
     SELECT pg_catalog.pg_advisory_unlock_all(); DISCARD TEMP; DISCARD SEQUENCES; DEALLOCATE ALL; ";
 
-/// Forgets what was taken from sequences last: unproven code may ask for it.
+/// Drops the last sequence values of the session, which unproven code could read.
 pub(crate) const FORGET: &str = "DISCARD SEQUENCES";
 
-/// Appends transactions.
+/// A writer of transactions to the send buffer.
 pub(crate) struct Sender<'s, 'u, F: WorkKind> {
     pub(crate) batch: &'s Batch<'u, F>,
     pub(crate) prepared: &'s mut Prepared,
     pub(crate) out: &'s mut BytesMut,
     pub(crate) scratch: &'s mut Vec<u8>,
-    /// What is sent is a part of a transaction: it begins with the last savepoint and ends with
-    /// another one.
+    /// True if only a part of a transaction is sent. The part begins with a rollback to the last
+    /// savepoint and ends with a new savepoint.
     pub(crate) part: bool,
 }
 
-/// What a part before may have left behind is undone. Outside of a transaction this fails, and the
-/// part with it.
+/// Undoes changes that a failed part before may have left. Outside of a transaction this fails, and
+/// the part fails with it.
 const BACK: &str = "ROLLBACK TO SAVEPOINT windrow";
 
-/// Behind a part, whose work is kept. Where it has failed, the server does not come here.
+/// Keeps the work of a part. The server does not execute these after a failure in the part.
 const KEEP: [&str; 2] = ["RELEASE SAVEPOINT windrow", "SAVEPOINT windrow"];
 
 impl<'s, F: WorkKind> Sender<'s, '_, F> {
-    /// Appends one transaction. If one of its values cannot be encoded after all, nothing of it is
-    /// appended.
+    /// Appends one transaction. If one of its values cannot be encoded, appends nothing and returns
+    /// the segment.
     pub(crate) fn send(&mut self, segment: Segment) -> Result<SentTransaction, Segment> {
         let start = self.out.len();
         match self.send_whole(&segment) {
@@ -78,12 +78,12 @@ impl<'s, F: WorkKind> Sender<'s, '_, F> {
         self.bind_nothing(None)
     }
 
-    /// Puts the session back to what it was when it was new. `restore`: what else a new one runs.
+    /// Appends the reset of the session. `restore`: the SQL that a new session runs first.
     pub(crate) fn send_reset(&mut self, restore: &str) -> Option<SentTransaction> {
         self.send_aside(&format!("{RESET}{restore}"))
     }
 
-    /// Sends what is no unit's.
+    /// Appends a statement that belongs to no unit.
     pub(crate) fn send_aside(&mut self, sql: &str) -> Option<SentTransaction> {
         frontend::query(sql, self.out).ok()?;
         Some(SentTransaction::aside(self.out.len()))
@@ -127,7 +127,7 @@ impl<'s, F: WorkKind> Sender<'s, '_, F> {
         step.items.iter().all(reads)
     }
 
-    /// The statements of a unit, parsed only: the server says what is wrong with them.
+    /// Appends the statements of a unit to be parsed only: the server says what is wrong with them.
     fn send_probe(&mut self, unit: u32) -> Result<(), Unfit> {
         let Some(whole) = self.batch.units.get(unit as usize) else {
             return Ok(());
@@ -144,7 +144,7 @@ impl<'s, F: WorkKind> Sender<'s, '_, F> {
         Ok(())
     }
 
-    /// The guards of all tables that the segment is about, where they are ready.
+    /// Appends the guards of the segment's tables that are ready.
     fn send_guards(&mut self, segment: &Segment, sent: &mut Vec<Sent>) -> Result<(), Unfit> {
         if self.batch.is_apart(segment) {
             return Ok(());
@@ -161,8 +161,8 @@ impl<'s, F: WorkKind> Sender<'s, '_, F> {
         Ok(())
     }
 
-    /// Behind the writes: the catalog must still be what is relied on. Their locks keep it so until
-    /// the commit.
+    /// Appends the checks after the writes: the catalog must still match the descriptions. The
+    /// locks of the writes keep the catalog unchanged until the commit.
     fn send_checks(&mut self, segment: &Segment, sent: &mut Vec<Sent>) -> Result<(), Unfit> {
         if self.batch.is_apart(segment) {
             return Ok(());
@@ -179,8 +179,8 @@ impl<'s, F: WorkKind> Sender<'s, '_, F> {
         Ok(())
     }
 
-    /// The one statement behind a write that is all of its batch: it looks at the table and
-    /// asks what the write has left behind.
+    /// Returns the statement after a write that is the whole batch. It checks the table and reads
+    /// the write's sequence value in one.
     fn asking_check(&mut self, segment: &Segment) -> Option<(u32, u64)> {
         let item = self.batch.lone_asked()?;
         if self.part || self.batch.is_apart(segment) {
@@ -232,8 +232,8 @@ impl<'s, F: WorkKind> Sender<'s, '_, F> {
         Ok(())
     }
 
-    /// The statement of one write; parsed at this very moment where it is to be fresh, and then in
-    /// its client's own text, where another one was made of it: so errors point into it.
+    /// Appends the statement of one write. A fresh one is parsed at once, in the client's own text
+    /// if Windrow made another one of it, so that positions in errors refer to the client's text.
     fn send_single(
         &mut self,
         item: u32,
@@ -250,7 +250,7 @@ impl<'s, F: WorkKind> Sender<'s, '_, F> {
             let ready = self.prepared.ready(key).filter(|_| !anew);
             F::send_one(compiled, write, ready, self.buffers())?;
         }
-        // Nothing else says that the description is still true.
+        // Nothing else shows that the description still holds.
         let known = F::known_types(write);
         if apart && (matches!(known, KnownTypes::AtUse) || known.of_rows().is_some()) {
             frontend::describe(b'S', "", self.out).map_err(|_| Unfit)?;
@@ -258,7 +258,7 @@ impl<'s, F: WorkKind> Sender<'s, '_, F> {
         Ok(compiled)
     }
 
-    /// What the write before has left behind, by a prepared statement.
+    /// Appends the prepared statement that reads the sequence value of the write before.
     fn send_follow_up(&mut self, number: u64) -> Result<(), Unfit> {
         let mut bind = Bind::open(self.out, Some(number));
         bind.out.put_i16(0);
@@ -267,7 +267,8 @@ impl<'s, F: WorkKind> Sender<'s, '_, F> {
         bind.close()
     }
 
-    /// The statement of many writes; says how many columns of its rows are ours.
+    /// Appends the statement of many writes. Returns the number of Windrow's own columns in its
+    /// rows.
     fn send_set(&mut self, number: u64, telling: bool, items: &[u32]) -> Result<u8, Unfit> {
         let batch = self.batch;
         let first = items.first().copied().unwrap_or(u32::MAX);
@@ -282,8 +283,8 @@ impl<'s, F: WorkKind> Sender<'s, '_, F> {
         F::send_set(compiled, set, number, writes, &distances, self.buffers())
     }
 
-    /// The set-based statement of a write that needs it to have a moment of its own, among others
-    /// of its transaction.
+    /// Returns the set-based statement of a write that needs it to have a time of its own in a
+    /// transaction with others.
     fn lone_set(&mut self, segment: &Segment, item: u32) -> Result<Option<u64>, Unfit> {
         let batch = self.batch;
         let compiled = batch.compiled_at(item).ok_or(Unfit)?;
@@ -297,8 +298,8 @@ impl<'s, F: WorkKind> Sender<'s, '_, F> {
         }
     }
 
-    /// A set-based statement, if it is ready. Without its guard, a description is not to be trusted
-    /// with types.
+    /// Returns a set-based statement, if it is ready. Without the table's check or guard, the
+    /// described types cannot be trusted.
     fn ready_set(&mut self, compiled: &Compiled<F>, telling: bool) -> Option<u64> {
         self.prepared.ready(guard_of(self.batch, &compiled.table))?;
         let key = if telling {
@@ -316,12 +317,13 @@ impl<'s, F: WorkKind> Sender<'s, '_, F> {
         }
     }
 
-    /// The set-based statement of a step, if it is ready, and whether it leaves duplicates out.
+    /// Returns the set-based statement of a step, if it is ready, and whether it leaves out rows
+    /// that would fail.
     fn set_statement(&mut self, segment: &Segment, step: &Step) -> Option<(u64, bool)> {
         let shape = may_fuse(step)?;
         let compiled = self.batch.shapes.get(shape)?;
         let telling = segment.mode == Mode::Telling && compiled.telling.is_some();
-        // Where duplicates are to be told apart, even one row must not fail.
+        // If failing rows are left out, a single row must not fail the whole either.
         if !telling && step.items.len() < compiled.fuse_from() {
             return None;
         }

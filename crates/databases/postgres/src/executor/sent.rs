@@ -1,21 +1,21 @@
-//! What was sent in a round trip, in the order in which it is answered.
+//! The statements of a round trip, in the order in which they are answered.
 
 use super::segment::{Mode, Segment};
 
-/// A statement that was sent, in its place.
+/// A statement that was sent. Places are indexes into `Batch::placed`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Sent {
     /// The guard of a version of a table, or its check.
     Guard(u64),
-    /// The write at this place of the batch.
+    /// The write at this place.
     Single(u32),
-    /// What keeps a part of a transaction apart from the others.
+    /// A savepoint statement between the parts of a transaction.
     Savepoint,
-    /// The question behind the write at this place: what it has left behind. Where the write is all
-    /// of its batch, it is the check of its table as well.
+    /// The query for the sequence value of the write at this place. If that write is the whole
+    /// batch, the query also checks the write's table.
     FollowUp(u32),
-    /// The writes at these places, in the order of the parameters. `heads`: how many columns of its
-    /// rows are ours; 0: a row is for us as a whole.
+    /// The writes at these places, in the order of the parameters. `heads`: the number of Windrow's
+    /// own columns in its rows; 0 if each whole row is Windrow's own.
     Set {
         items: Vec<u32>,
         telling: bool,
@@ -24,7 +24,7 @@ pub(crate) enum Sent {
 }
 
 impl Sent {
-    /// The one write that it is of, if it is of one.
+    /// Returns the place of the write, if the statement is of exactly one.
     pub(crate) fn write(&self) -> Option<u32> {
         match self {
             Self::Single(item) => Some(*item),
@@ -42,14 +42,14 @@ impl Sent {
 pub(crate) struct SentTransaction {
     pub(crate) segment: Segment,
     pub(crate) statements: Vec<Sent>,
-    /// Where its Sync ends in the send buffer.
+    /// The offset in the send buffer at which the transaction's Sync ends.
     pub(crate) end: usize,
-    /// It writes nothing, so nothing can be lost with it.
+    /// True if the transaction writes nothing, so that nothing is lost with it.
     pub(crate) reads: bool,
 }
 
 impl SentTransaction {
-    /// A statement of our own, which no unit is told of.
+    /// Builds the entry of a statement of Windrow's own, which belongs to no unit.
     pub(crate) fn aside(end: usize) -> Self {
         Self {
             segment: Segment::new(Vec::new(), Mode::Own),

@@ -1,8 +1,9 @@
-//! From answers to verdicts: what each unit is told, and what must run again and how.
+//! Turns answers into verdicts: the outcome of each unit, and which units must run again in which
+//! form.
 //!
-//! A failure is told only to a unit that failed in a transaction of its own; in company it only
-//! says who has to be set apart. So no unit is ever told of a failure that its neighbours caused,
-//! or that was undone together with them.
+//! A failure is final only for a unit in a transaction of its own. If several units share the
+//! transaction, the failure only shows that they must be isolated. So no unit is ever answered with
+//! a failure that another unit caused, or that was undone together with it.
 
 mod done;
 
@@ -21,20 +22,20 @@ use super::segment::{Mode, Segment};
 use super::sent::{Sent, SentTransaction};
 use windrow_pgwire::wire::ServerError;
 
-/// Takes in the answers of a round trip.
+/// Evaluates the answers of a round trip.
 pub(crate) struct Settler<'a, 'u, F: WorkKind> {
     pub(crate) batch: &'a mut Batch<'u, F>,
     pub(crate) purpose: Purpose,
     pub(crate) tally: &'a mut Tally,
-    /// What runs in the next round trip, in order.
+    /// The segments of the next round trip, in order.
     pub(crate) next: Vec<Segment>,
     pub(crate) findings: &'a mut Findings,
-    /// Units among which something failed: they are isolated before anything else runs.
+    /// Plans for units of which one has failed. They are carried out before anything else runs.
     pub(crate) isolations: Vec<Isolation>,
 }
 
 impl<F: WorkKind> Settler<'_, '_, F> {
-    /// Takes in one transaction whose end is known.
+    /// Evaluates one transaction whose end is known.
     pub(crate) fn settle(&mut self, transaction: SentTransaction, mut answers: Answers) {
         match answers.error.take() {
             None => self.succeeded(transaction, &answers),
@@ -48,7 +49,7 @@ impl<F: WorkKind> Settler<'_, '_, F> {
         }
         let unit = transaction.segment.first_unit();
         match transaction.segment.mode {
-            // The statement can be parsed by now: something has changed.
+            // The statement can be parsed now, so a table has changed.
             Mode::Probe => {
                 self.findings.stale = true;
                 self.next.push(transaction.segment);
@@ -67,8 +68,8 @@ impl<F: WorkKind> Settler<'_, '_, F> {
         }
     }
 
-    /// What the statements of a transaction say of their writes. Gives the units whose rows were
-    /// left out, ascending.
+    /// Takes in the answers of a transaction's statements. Returns the units whose rows were left
+    /// out, in ascending order.
     pub(crate) fn take(&mut self, transaction: &SentTransaction, answers: &Answers) -> Vec<u32> {
         let mut duplicates = Vec::new();
         for (at, statement) in transaction.statements.iter().enumerate() {
@@ -136,8 +137,8 @@ impl<F: WorkKind> Settler<'_, '_, F> {
         }
     }
 
-    /// The server itself does not know whether it has committed: neither run again nor told to be
-    /// done.
+    /// Handles a transaction for which the server itself does not know if it was committed. Its
+    /// units neither run again nor count as written.
     fn unknown(
         &mut self,
         transaction: &SentTransaction,
@@ -159,7 +160,8 @@ impl<F: WorkKind> Settler<'_, '_, F> {
         }
     }
 
-    /// Somebody holds a lock on a whole table: its writes wait on their own, the others go on.
+    /// Handles a lock of another session on a whole table. Units of that table wait for the lock on
+    /// a connection of their own, and the others go on.
     fn table_locked(&mut self, segment: Segment, version: u64, error: ServerError) {
         let verdict = Verdict::WaitsForLock(Fault::from(error));
         let (waiting, others): (Vec<u32>, Vec<u32>) = segment.units.into_iter().partition(|unit| {
@@ -182,7 +184,7 @@ impl<F: WorkKind> Settler<'_, '_, F> {
         error: ServerError,
     ) {
         match transaction.segment.mode {
-            // To try once more would be to wait once more.
+            // Another attempt would only wait again.
             _ if has_waited(&transaction, at, &error) => {
                 self.waited_in_vain(&transaction, at, answers, error);
             }
@@ -196,7 +198,7 @@ impl<F: WorkKind> Settler<'_, '_, F> {
                 let segment = Segment::new(transaction.segment.units, Mode::Fresh);
                 self.next.push(segment);
             }
-            // Made of a description that may be true no longer.
+            // The statement was made from a description that may no longer hold.
             Mode::Fresh
                 if self.batch.distrusted
                     && !F::CLIENTS_OWN
@@ -211,8 +213,7 @@ impl<F: WorkKind> Settler<'_, '_, F> {
         }
     }
 
-    /// A unit in a transaction of its own has waited for a lock for too long, or was asked to give
-    /// up.
+    /// Handles a unit in a transaction of its own that has exceeded a timeout or was cancelled.
     fn waited_in_vain(
         &mut self,
         transaction: &SentTransaction,
@@ -231,8 +232,8 @@ impl<F: WorkKind> Settler<'_, '_, F> {
         self.tell(&transaction.segment, &fault);
     }
 
-    /// What a unit is told whose statement failed in a transaction, or a part of one, that is its
-    /// own.
+    /// Returns the fault of a unit whose statement failed in a transaction, or a part of one, of
+    /// its own.
     pub(crate) fn fault_of(
         &mut self,
         transaction: &SentTransaction,
@@ -261,9 +262,8 @@ impl<F: WorkKind> Settler<'_, '_, F> {
         }
     }
 
-    /// Finds the units that failed in a transaction of joined ones: by the form that reports rows
-    /// which would fail, or else by isolation. A lone unit is tried once more by its own
-    /// statements.
+    /// Finds the units that failed in a transaction of several: by the form that reports rows which
+    /// would fail, or else by isolation. A single unit is tried once more by its own statements.
     fn isolate(&mut self, transaction: SentTransaction, at: usize, error: &ServerError) {
         let SentTransaction {
             segment,
@@ -289,13 +289,13 @@ impl<F: WorkKind> Settler<'_, '_, F> {
         });
     }
 
-    /// Whether the client's own text would be told more: where in it the error is.
+    /// Returns true if the client's own text gives a better error, with the position of the fault.
     pub(crate) fn asks_origin(&self, segment: &Segment, error: &ServerError) -> bool {
         let waited = matches!(error.code.as_str(), LOCK_NOT_AVAILABLE | CANCELED);
         !waited && self.batch.asks_origin(segment.first_unit(), error)
     }
 
-    /// The failure is final.
+    /// Answers the units with a final failure.
     fn tell(&mut self, segment: &Segment, fault: &UnitFault<DoneOf<F>>) {
         let solo = self.batch.units.len() == 1;
         self.tally
@@ -305,8 +305,9 @@ impl<F: WorkKind> Settler<'_, '_, F> {
         }
     }
 
-    /// Which write of its unit a statement was. A commit that fails names none: clients who are
-    /// told of each statement are told that it was behind the last one, whose answer it follows.
+    /// Returns the place in its unit of the write that a statement executes. A commit that fails
+    /// names no write: clients that get an answer to each statement get the error after the last
+    /// one.
     pub(super) fn write_of(&self, statement: Option<&Sent>, segment: &Segment) -> usize {
         match statement {
             Some(Sent::Single(item) | Sent::FollowUp(item)) => {
@@ -322,15 +323,16 @@ impl<F: WorkKind> Settler<'_, '_, F> {
     }
 }
 
-/// True if a unit in a transaction of its own has waited for a lock for too long, or was asked to
-/// give up. A set of its writes may wait for a lock that its own statements need not.
+/// Returns true if a unit in a transaction of its own has waited for a lock for too long, or was
+/// cancelled. A set of its writes does not count: it may wait for a lock that single statements do
+/// not need.
 fn has_waited(transaction: &SentTransaction, at: usize, error: &ServerError) -> bool {
     let is_set = matches!(transaction.statements.get(at), Some(Sent::Set { .. }));
     let waited = matches!(error.code.as_str(), LOCK_NOT_AVAILABLE | CANCELED);
     waited && !is_set && transaction.segment.units.len() == 1
 }
 
-/// What a unit is told that Windrow itself refuses.
+/// Builds the fault of a unit that Windrow itself refuses.
 pub(crate) fn refusal<D>(at: usize, fault: Fault) -> UnitFault<D> {
     UnitFault {
         at,

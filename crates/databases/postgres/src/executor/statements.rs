@@ -1,16 +1,15 @@
-//! All that a connection knows of statements.
+//! The statements that a connection knows.
 //!
-//! - **Compiled** statements are joined with one version of a table's description. They are found
-//!   by what their clients asked for (`K`: a shape, or the number of a described SQL statement).
-//! - **Prepared** ones are known to the server by a name; each belongs to a compiled statement or
-//!   to a version of a table.
-//! - **Planned** is what the server has planned by itself: the bodies of functions.
+//! - **Compiled** statements are joined with one version of a table's description. Their key (`K`)
+//!   is a shape, or the number of a described SQL statement.
+//! - **Prepared** statements have a name on the server. Each belongs to a compiled statement or to
+//!   a version of a table.
+//! - **Planned** function bodies are kept by the server itself.
 //!
-//! One rule says when something is forgotten: a compiled statement goes when it is asked for on
-//! another version of its table, and all that was prepared for it goes with it. Besides, both have
-//! a bound; past it, prepared statements that were not used for the longest time go, and compiled
-//! ones all at once (what is under way holds its own). What is planned is forgotten by the server
-//! alone, with the session or by `DISCARD PLANS`.
+//! A compiled statement is dropped, with all its prepared ones, when its key is used with another
+//! version of its table. Past a limit, the least recently used prepared statements are closed, and
+//! all compiled ones are dropped at once (batches under way hold their own). Only the server drops
+//! planned bodies: with the session, or by `DISCARD PLANS`.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -23,27 +22,27 @@ use crate::catalog::check::Check;
 use crate::catalog::table::Table;
 use crate::compiled::{Compiled, Numbers};
 
-/// The most statements that a connection keeps compiled.
+/// Limit on the number of compiled statements of a connection.
 const MOST: usize = 1024;
 
-/// One statement on one version of its table.
+/// A statement on one version of its table.
 #[derive(Debug)]
 struct Known<F> {
     version: u64,
-    /// The same for all forms of it.
+    /// The number of the single statement, which is the same for all forms.
     single_id: u64,
     /// A statement for each way in which the values are encoded.
     forms: Vec<Arc<Compiled<F>>>,
 }
 
-/// What a connection knows of statements.
+/// The statements that a connection knows.
 #[derive(Debug)]
 pub(crate) struct Statements<K, F> {
     compiled: HashMap<K, Known<F>, RandomState>,
     numbers: u64,
     pub(crate) prepared: Prepared,
-    /// What the columns of tables with functions of somebody's own were when these ran here last,
-    /// by the table's number.
+    /// The columns of tables with user-defined functions when these functions last ran here, by the
+    /// OID of the table.
     planned: HashMap<u32, Box<str>>,
 }
 
@@ -59,7 +58,7 @@ impl<K, F> Default for Statements<K, F> {
 }
 
 impl<K: Clone + Eq + Hash, F> Statements<K, F> {
-    /// The compiled statement of this key and version that `fits`, or else what is made of it.
+    /// Returns the compiled statement of this key and version that `fits`, or makes a new one.
     pub(crate) fn compile(
         &mut self,
         key: &K,
@@ -86,7 +85,7 @@ impl<K: Clone + Eq + Hash, F> Statements<K, F> {
         compiled
     }
 
-    /// A statement of which nothing is compiled on this version of its table.
+    /// Adds an entry for a statement that is not compiled for this version of its table.
     fn begin(&mut self, key: &K, version: u64) {
         if let Some(old) = self.compiled.remove(key) {
             self.forget_prepared(&old);
@@ -119,9 +118,10 @@ impl<K: Clone + Eq + Hash, F> Statements<K, F> {
 }
 
 impl<K, F> Statements<K, F> {
-    /// Whether triggers of these tables may have been planned here for columns of other types: the
-    /// server keeps such plans of PL/pgSQL, and would refuse writes of clients who have never
-    /// run them. Takes note of what they are planned for from here on.
+    /// Returns true if triggers of these tables may have been planned in this session for columns
+    /// of other types. The server keeps such plans of PL/pgSQL, and would refuse writes of clients
+    /// that have never run them. Records the columns for which the triggers are planned from now
+    /// on.
     pub(crate) fn has_old_plans<'t>(&mut self, tables: impl Iterator<Item = &'t Table>) -> bool {
         let prints = tables.filter_map(|table| table.print.as_ref());
         let mut old = false;
@@ -138,7 +138,8 @@ impl<K, F> Statements<K, F> {
         old
     }
 
-    /// Another session has taken the place of the one before: nothing is prepared or planned there.
+    /// Forgets what was prepared and planned, because another session has replaced the previous
+    /// one.
     pub(crate) fn session_is_new(&mut self) {
         self.prepared.clear();
         self.planned.clear();

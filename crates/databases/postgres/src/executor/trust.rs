@@ -1,26 +1,25 @@
-//! What the server says of statements that are prepared, and whether descriptions may be relied on.
+//! The server's answers to prepared statements, and whether descriptions may be relied on.
 
 use windrow_pgwire::wire::{Answer, Broken, Field, ServerError, Wire};
 
-/// Whether the descriptions may be used.
+/// The state of the descriptions that a batch relies on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Trust {
-    /// They are what the server has.
+    /// The descriptions match the server.
     Good,
     /// A table has changed since it was read.
     Stale,
-    /// The table of this version was locked for longer than may be waited, or waiting for it was
-    /// given up.
+    /// The table of this version was locked for too long, or waiting for the lock was cancelled.
     Locked(u64, Box<ServerError>),
 }
 
-/// What an error says that came of waiting for a version of a table.
+/// Returns [`Trust::Locked`] if the error comes from waiting for a version of a table.
 pub(super) fn locked(version: u64, error: &ServerError) -> Option<Trust> {
     let waited = matches!(&*error.code, "55P03" | "57014");
     waited.then(|| Trust::Locked(version, Box::new(error.clone())))
 }
 
-/// What was said up to a ReadyForQuery.
+/// The answers up to a ReadyForQuery.
 #[derive(Default)]
 pub(super) struct Answered {
     pub(super) parsed: bool,
@@ -32,7 +31,7 @@ pub(super) struct Answered {
     pub(super) said: Option<Box<[u8]>>,
 }
 
-/// Sends what is appended, and collects the answers.
+/// Sends the buffer, and collects the answers up to the last Sync.
 pub(super) async fn answers(wire: &mut Wire, syncs: usize) -> Result<Vec<Answered>, Broken> {
     let mut answers = Vec::new();
     let mut now = Answered::default();

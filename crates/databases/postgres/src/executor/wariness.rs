@@ -1,25 +1,25 @@
-//! How long a batch waits for a lock: a while where nobody has held one lately, as somebody who is
-//! quick lets go meanwhile; hardly at all where locks are met again and again, as each of them
-//! holds up all units of the batch.
+//! The lock timeout of batches. Usually a batch waits for a while, because most locks are released
+//! soon. If a batch has met a lock, the next ones wait only briefly, because each lock holds up all
+//! units of a batch.
 
 use std::time::Duration;
 
 use windrow_core::sink::Purpose;
 
-/// Batches without a lock after which the usual time is waited again.
+/// Number of batches without a lock after which the usual timeout is set again.
 const CALM: u32 = 64;
 
-/// The part of the usual time that is waited where locks are met.
+/// The divisor of the usual timeout after a batch has met a lock.
 const SHARE: u32 = 5;
 
-/// How wary one connection is.
+/// The lock timeout of one connection's batches.
 #[derive(Debug)]
 pub(super) struct Wariness {
-    /// `None`: it waits as long as it takes.
+    /// The usual timeout; `None` if the connection waits without a limit of its own.
     usual: Option<Duration>,
-    /// Batches until the usual time is waited again; 0: it is.
+    /// Number of batches until the usual timeout is set again; 0 if it applies.
     wary: u32,
-    /// What the server was told last is not what it should be.
+    /// True if the server's `lock_timeout` is up to date.
     told: bool,
 }
 
@@ -32,7 +32,7 @@ impl Wariness {
         }
     }
 
-    /// A batch has ended. `met`: it met a lock.
+    /// Records the end of a batch. `met`: the batch met a lock.
     pub(super) fn ended(&mut self, met: bool) {
         let before = self.wary > 0;
         self.wary = if met {
@@ -43,14 +43,14 @@ impl Wariness {
         self.told &= before == (self.wary > 0);
     }
 
-    /// What the server is to be told before the next batch.
+    /// Returns the setting to be sent before the next batch, if the timeout has changed.
     pub(super) fn setting_due(&mut self) -> Option<String> {
         let usual = self.usual?;
         if std::mem::replace(&mut self.told, true) {
             return None;
         }
         let wait = if self.wary > 0 { usual / SHARE } else { usual };
-        // 0 would switch it off.
+        // 0 would switch the timeout off.
         let millis = wait.as_millis().clamp(1, i32::MAX as u128);
         Some(format!("SET lock_timeout = {millis}"))
     }

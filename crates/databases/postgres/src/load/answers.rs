@@ -1,4 +1,4 @@
-//! What the server said of a portion.
+//! The server's answers to a portion.
 
 use windrow_core::{Fault, FaultClass, LoadFault};
 
@@ -9,24 +9,24 @@ use windrow_pgwire::wire::{Answer, Broken, ServerError};
 /// The statements of a portion, in their order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Step {
-    /// Who reads the marks waits from now on.
+    /// Readers of the marks wait from now on.
     Hold,
-    /// The stage is made.
+    /// The stage (a temporary table) is created.
     Stage,
-    /// Rows come in.
+    /// Rows are copied in.
     Copy,
-    /// They go from the stage into their table.
+    /// Rows go from the stage into their table.
     Merge,
-    /// The mark is made.
+    /// The mark is written.
     Mark,
-    /// The table is as it was described.
+    /// The table is compared with its description.
     Check,
 }
 
-/// The answers so far.
+/// The answers received so far.
 #[derive(Debug, Default)]
 pub(super) struct Answers {
-    /// Of each statement that ended well how many rows it was about.
+    /// Row counts of the statements that succeeded.
     done: Vec<u64>,
     pub(super) error: Option<ServerError>,
 }
@@ -35,32 +35,32 @@ impl Answers {
     pub(super) fn take(&mut self, answer: Answer<'_>) {
         match answer {
             Answer::CommandComplete(tag) => self.done.push(tag.rows()),
-            // The first: an error at the commit comes last, and alone.
+            // Only the first error is kept: an error at the commit comes last, and alone.
             Answer::Error(error) if self.error.is_none() => self.error = Some(error),
             _ => {}
         }
     }
 
-    /// Rows of a statement that ended well.
+    /// Returns the row count of a statement that succeeded.
     pub(super) fn rows(&self, steps: &[Step], step: Step) -> Option<u64> {
         let place = steps.iter().position(|s| *s == step)?;
         self.done.get(place).copied()
     }
 
-    /// All statements ended well, so what follows is the commit.
+    /// Returns true if all statements succeeded, so that the commit is next.
     fn at_commit(&self, steps: &[Step]) -> bool {
         self.done.len() >= steps.len()
     }
 
-    /// Who may have refused a row, of those that can be foreseen.
+    /// Returns the checks that may have refused a row, of those that can be asked before.
     pub(super) fn judges(&self) -> &'static [Judge] {
         self.error
             .as_ref()
             .map_or(&[], |error| Judge::of(&error.code))
     }
 
-    /// Which of the rows that came in was refused, from 1: `COPY weather, line 3, column temp:
-    /// "x"`, in any language. `target`: what is copied into.
+    /// Returns the number of the refused row among those copied in, from 1. Reads `COPY weather,
+    /// line 3, column temp: "x"`, in any language. `target`: the table that is copied into.
     pub(super) fn line(&self, target: &str) -> Option<usize> {
         let context = self.error.as_ref()?.context.as_ref()?;
         context.lines().find_map(|line| {
@@ -73,18 +73,18 @@ impl Answers {
         })
     }
 
-    /// Why the server refused the portion; `None`: it did not.
+    /// Returns the reason why the server refused the portion, if it did.
     pub(super) fn refusal(&mut self, steps: &[Step]) -> Option<LoadFault> {
         let error = self.error.take()?;
         Some(refusal(steps.get(self.done.len()).copied(), error))
     }
 
-    /// What a connection that ended means for the portion. `said`: bytes of it, with the Sync that
-    /// commits it, or `None` if that was never appended.
+    /// Returns the portion's fault after its connection ended. `said`: the portion's number of
+    /// bytes, with the Sync that commits it; `None` if the Sync was never appended.
     pub(super) fn lost(&self, steps: &[Step], said: Option<usize>, broken: &Broken) -> LoadFault {
         let left = said.is_some_and(|said| said <= broken.sent);
-        // The server answers in order: what it ended the connection with came before all that it
-        // had not answered.
+        // The server answers in order: the error that ended the connection came before everything
+        // that was not answered yet.
         let ended_before = broken.error.is_some() && !self.at_commit(steps);
         if !left || self.error.is_some() || ended_before {
             LoadFault::Again(broken.unavailable())
@@ -94,13 +94,14 @@ impl Answers {
     }
 }
 
-/// What an error means for the portion. `step`: the statement that failed; `None`: the commit.
+/// Returns the portion's fault for an error. `step`: the statement that failed; `None` for the
+/// commit.
 fn refusal(step: Option<Step>, error: ServerError) -> LoadFault {
     let class = class_of(&error.code);
     if step == Some(Step::Check) && error.code == "22012" {
         return LoadFault::Again(altered());
     }
-    // What a statement is refused for has no context; what rows are refused for has that of their
+    // An error in the statement itself has no context. An error in a row has the context of its
     // COPY or trigger.
     let of_the_statement = step.is_some() && error.context.is_none();
     let never = matches!(
@@ -125,7 +126,7 @@ fn altered() -> Fault {
     )
 }
 
-/// The server's words, and where it was when it said them.
+/// Converts a server's error and adds its context to the detail.
 fn with_context(error: ServerError) -> Fault {
     let context = error.context.clone();
     let fault = Fault::from(error);
@@ -160,7 +161,7 @@ mod tests {
         for (step, code, context, expected) in [
             (Some(Step::Copy), "42P01", None, "hopeless"),
             (Some(Step::Copy), "42501", None, "hopeless"),
-            // A trigger that says so of a row.
+            // A trigger raises it for a row.
             (Some(Step::Copy), "42501", copying, "refused"),
             (Some(Step::Copy), "22P02", copying, "refused"),
             (Some(Step::Merge), "42P10", None, "hopeless"),

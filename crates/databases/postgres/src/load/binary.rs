@@ -1,8 +1,7 @@
 //! COPY's binary form: fields as the types' own receive functions read them.
 //!
-//! Only spellings of which it is certain that the type's input function would read the same value
-//! are taken; whatever else a field holds is left to the server, for which the whole portion goes
-//! as text.
+//! The encoder accepts only spellings that the type's input function certainly reads as the same
+//! value. Any other field is left to the server: the whole portion then goes as text.
 
 use bytes::{BufMut, BytesMut};
 use windrow_core::{Field, Value};
@@ -12,11 +11,11 @@ use super::numeric;
 use crate::catalog::column::{Column, Kind, oid};
 use crate::values::{scalar, text, time};
 
-/// What every stream begins with: the signature, no flags, no extension (PostgreSQL's
-/// documentation, "COPY", "Binary Format").
+/// The header of every stream: the signature, no flags, no extension (PostgreSQL's documentation,
+/// "COPY", "Binary Format").
 pub(super) const HEADER: &[u8] = b"PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0";
 
-/// What every stream ends with, in the place of a row's number of fields.
+/// The end of every stream, in place of a row's number of fields.
 pub(super) const TRAILER: i16 = -1;
 
 /// The length of a NULL.
@@ -54,8 +53,8 @@ pub(super) enum Form {
 }
 
 impl Form {
-    /// How a column's values are written; `None` where only their text is known. A domain is read
-    /// by its base type's function.
+    /// Returns the binary form of a column's values; `None` if only their text form is known. A
+    /// domain is read by its base type's function.
     pub(super) fn of(column: &Column) -> Option<Self> {
         Some(match &column.kind {
             Kind::Bool => Self::Bool,
@@ -84,8 +83,7 @@ impl Form {
     }
 }
 
-/// Appends a field: its length and its value. What it leaves behind where it fails is to be cut
-/// off.
+/// Appends a field: its length and its value. If it fails, the caller cuts off what was appended.
 #[inline]
 pub(super) fn push(
     form: Form,
@@ -175,7 +173,7 @@ fn sized(bytes: &[u8], out: &mut BytesMut) -> Result<(), Misspelled> {
     Ok(())
 }
 
-/// What a write of the field alone would send as text.
+/// Appends what a write of the field alone would send as text.
 fn generic(
     kind: &Kind,
     field: &Field<'_>,
@@ -191,7 +189,7 @@ fn generic(
     sized(scratch, out)
 }
 
-/// Base64, or hexadecimal digits without blanks behind `\x`.
+/// Appends the bytes of base64, or of hexadecimal digits without blanks after `\x`.
 fn bytea(field: &Field<'_>, out: &mut BytesMut) -> Result<(), Misspelled> {
     let Value::Text(text) = field.value() else {
         return Err(Misspelled::Spelling);
@@ -214,7 +212,7 @@ fn bytea(field: &Field<'_>, out: &mut BytesMut) -> Result<(), Misspelled> {
     }
 }
 
-/// A sign and decimal digits.
+/// Reads a sign and decimal digits.
 #[inline]
 fn int(text: &str) -> Option<i64> {
     let bytes = text.as_bytes();
@@ -248,7 +246,7 @@ fn double(text: &str) -> Option<f64> {
     }
 }
 
-/// What `boolin` takes: the beginnings of these words, in any case.
+/// Reads a truth value as `boolin` does: the beginnings of these words, in any case.
 fn truth(text: &str) -> Option<bool> {
     let is = |word: &str, least: usize| {
         text.len() >= least

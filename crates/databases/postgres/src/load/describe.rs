@@ -1,4 +1,4 @@
-//! What the server says of a table that is to be loaded.
+//! Asks the server to describe a table that is to be loaded.
 
 use windrow_core::{Fault, FaultClass, TableName};
 use windrow_database::quote::push_table;
@@ -10,9 +10,9 @@ use crate::dialect::Dialect;
 use postgres_protocol::message::frontend;
 use windrow_pgwire::wire::{Answer, Broken, ServerError, Wire};
 
-/// A table's number and kind, and its columns' names, types and modifiers, as one text: a
-/// description holds as long as it does not change. What a load relies on and does not see
-/// otherwise is in it too.
+/// A table's OID and kind, and its columns' names, types and modifiers, as one text. A description
+/// holds as long as this text does not change. The text also covers rules, triggers and row
+/// security: a load relies on them and would not notice a change otherwise.
 const PRINT: &str = "\
 concat_ws(' ', c.oid, c.relkind, row_security_active(c.oid),
   EXISTS (SELECT FROM pg_rewrite r WHERE r.ev_class = c.oid),
@@ -20,7 +20,7 @@ concat_ws(' ', c.oid, c.relkind, row_security_active(c.oid),
   (SELECT string_agg(concat_ws(' ', quote_ident(a.attname), a.atttypid, a.atttypmod, a.attgenerated, a.attidentity), ',' ORDER BY a.attnum)
     FROM pg_attribute a WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped))";
 
-/// What else decides whether COPY can do it, and the columns' types as SQL.
+/// Further facts that decide if COPY can fill the table, and the columns' types as SQL.
 const MORE: &str = "\
 c.relkind,
   EXISTS (SELECT FROM pg_rewrite r WHERE r.ev_class = c.oid),
@@ -32,28 +32,28 @@ c.relkind,
 
 const FROM: &str = "FROM pg_class c WHERE c.oid = to_regclass($1)";
 
-/// A table as it can be loaded.
+/// The description of a table for a load.
 pub(super) struct Described {
     pub(super) facts: Facts,
-    /// What [`check`] compares.
+    /// The text that [`check`] compares.
     pub(super) print: String,
     pub(super) more: More,
 }
 
-/// What [`Facts`] do not say.
+/// Facts for a load that [`Facts`] do not contain.
 #[derive(Default)]
 pub(super) struct More {
-    /// An ordinary table, not a partitioned one.
+    /// True for an ordinary table, false for a partitioned one.
     pub(super) ordinary: bool,
-    /// Why COPY would not do what an INSERT does, if so.
+    /// The reason why COPY would not do what an INSERT does, if there is one.
     pub(super) apart: Option<&'static str>,
-    /// The role may make temporary tables.
+    /// True if the role may create temporary tables.
     pub(super) makes_temporary: bool,
     types: serde_json::Map<String, serde_json::Value>,
 }
 
 impl More {
-    /// A column's type as SQL, with its modifier.
+    /// Returns a column's type as SQL, with its modifier.
     pub(super) fn type_of(&self, column: &str) -> Option<&str> {
         self.types.get(column)?.as_str()
     }
@@ -83,17 +83,17 @@ impl More {
     }
 }
 
-/// Reads a table; `None`: there is none of that name. Two round trips.
+/// Reads a table; `None` if there is none of that name. Takes two round trips.
 ///
 /// # Errors
-/// The connection is lost, or the server refuses to say.
+/// The connection is lost, or the server refuses to describe the table.
 pub(super) async fn describe(
     wire: &mut Wire,
     name: &TableName,
     dialect: &'static Dialect,
 ) -> Result<Option<Described>, Fault> {
     let lost = |broken: Broken| broken.unavailable();
-    // First: what changes between the two is noticed by the check behind each portion.
+    // This query goes first: the check after each portion notices a change between the two.
     let sql = format!("SELECT {PRINT}, {MORE} {FROM}");
     let Some(cells) = row(wire, &sql, &quoted(name)).await.map_err(lost)?? else {
         return Ok(None);
@@ -111,21 +111,21 @@ pub(super) async fn describe(
     }))
 }
 
-/// The statement that fails (division by zero) if a table (its first parameter) is not what it was
-/// described as (its second). Run behind a COPY into it, whose lock keeps it as it is until the
-/// commit.
+/// Returns the statement that fails (division by zero) if a table (the first parameter) does not
+/// match its description (the second). The statement runs after a COPY into the table, whose lock
+/// prevents changes until the commit.
 pub(super) fn check() -> String {
     format!("SELECT 1 / ((SELECT {PRINT} {FROM}) IS NOT DISTINCT FROM $2)::int")
 }
 
-/// A table's name in SQL.
+/// Returns a table's name in SQL.
 pub(super) fn quoted(name: &TableName) -> String {
     let mut sql = String::new();
     push_table(&mut sql, name);
     sql
 }
 
-/// The first row of a query with one parameter.
+/// Returns the first row of a query with one parameter.
 async fn row(
     wire: &mut Wire,
     sql: &str,
@@ -148,7 +148,7 @@ async fn row(
     Ok(error.map_or(Ok(first), |error| Err(error.into())))
 }
 
-/// There is no such table.
+/// Returns the error for a table that does not exist.
 pub(super) fn no_table(name: &TableName) -> Fault {
     Fault::new(
         FaultClass::NoTable,

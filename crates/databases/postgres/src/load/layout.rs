@@ -28,7 +28,7 @@ pub(super) struct Layout {
     pub(super) binary: bool,
     /// `COPY .. (..) FROM STDIN`, for the text form.
     pub(super) copy: String,
-    /// The name of the table that it copies into, without its schema.
+    /// The name of the table that `copy` fills, without its schema.
     pub(super) target: String,
     /// The statements of the temporary table, if rows go through one.
     pub(super) staged: Option<Staged>,
@@ -53,9 +53,9 @@ pub(super) struct Staged {
 
 impl Layout {
     /// # Errors
-    /// Of the plan: a column that is not there, a key that does not make sense;
-    /// [`FaultClass::Unsupported`] where COPY would do something else than the rows' own
-    /// statements. `creates`: columns that are missing will be made by those.
+    /// An error of the plan (a missing column, a key that does not make sense), or
+    /// [`FaultClass::Unsupported`] if COPY would do something else than the rows' own statements.
+    /// `creates`: those statements create missing columns.
     pub(super) fn new(plan: &LoadPlan, table: &Described, creates: bool) -> Result<Self, Fault> {
         let facts = &table.facts;
         if let Some(why) = table.more.apart {
@@ -110,8 +110,8 @@ impl Layout {
         }
     }
 
-    /// The statement that brings rows from the stage into the table, if there is one. `repeated`:
-    /// keys come more than once in a portion.
+    /// Returns the statement that moves rows from the stage into the table, if there is a stage.
+    /// `repeated`: keys come more than once in a portion.
     pub(super) fn merge(&self, repeated: bool) -> Option<&str> {
         let staged = self.staged.as_ref()?;
         Some(match &staged.merge_last {
@@ -197,14 +197,15 @@ impl Staged {
     }
 }
 
-/// The stage: the row's place in the portion, then the columns in the plan's order.
+/// Returns the statement that creates the stage: the row's place in the portion, then the columns
+/// in the plan's order.
 fn create(table: &Described, columns: &[&Column]) -> Option<String> {
     let mut sql = format!("CREATE TEMPORARY TABLE {STAGE_NAME} (o int8");
     for (place, column) in columns.iter().enumerate() {
         let type_name = table.more.type_of(&column.name)?;
         write!(sql, ", c{place} {type_name}").ok()?;
-        // A row that another one of its portion replaces must be one that the table would have
-        // taken. Only a trigger could give it a value.
+        // A row that is replaced by another row of its portion must be one that the table would
+        // have accepted. Only a trigger could replace its NULL.
         if column.not_null && !table.facts.has_hooks {
             sql.push_str(" NOT NULL");
         }
@@ -213,7 +214,8 @@ fn create(table: &Described, columns: &[&Column]) -> Option<String> {
     Some(sql)
 }
 
-/// From the stage (or a part of it) into the table, in the portion's order.
+/// Returns the statement that moves rows from the stage (or a part of it) into the table, in the
+/// portion's order.
 fn merge(plan: &LoadPlan, key: &[Name], source: &str) -> String {
     let mut sql = format!("INSERT INTO {} (", quoted(&plan.table));
     push_idents(&mut sql, &plan.columns);
@@ -235,9 +237,9 @@ fn merge(plan: &LoadPlan, key: &[Name], source: &str) -> String {
     sql
 }
 
-/// The same of the last row of each key. Only where a row that is replaced by a later one could not
-/// have been refused by the table itself: its types and NULLs are judged by the stage, and there is
-/// nothing else that judges.
+/// Returns the same statement for the last row of each key. `None` if the table itself could have
+/// refused a row that a later one replaces. The stage checks types and NULLs, so nothing else may
+/// check rows.
 fn merge_last(plan: &LoadPlan, key: &[Name], table: &Described) -> Option<String> {
     let facts = &table.facts;
     let judges = facts.has_hooks
@@ -267,7 +269,7 @@ fn merge_last(plan: &LoadPlan, key: &[Name], table: &Described) -> Option<String
         &mut source,
         format_args!(" ORDER BY o DESC) AS r FROM {STAGE}) AS s WHERE r = 1"),
     );
-    // A key with a NULL in it is like no other.
+    // A key that contains NULL equals no other key.
     for place in &places {
         push(&mut source, format_args!(" OR c{place} IS NULL"));
     }

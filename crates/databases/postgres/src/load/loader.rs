@@ -23,10 +23,10 @@ pub(super) struct PortionLoader {
     pub(super) layout: Layout,
     /// The checks that have refused rows so far.
     pub(super) seen: Vec<Judge>,
-    /// Says if the next whole portion is tried in binary.
+    /// Decides if the next whole portion is tried in binary.
     whole: FormSkips,
-    /// Says the same of portions whose bad rows are left out: a few odd spellings are no reason for
-    /// text there.
+    /// Decides the same for portions whose bad rows are left out: there, a few odd spellings are no
+    /// reason for text.
     pub(super) in_parts: FormSkips,
     /// True if keys come more than once in a portion.
     pub(super) repeated: bool,
@@ -80,7 +80,7 @@ impl PortionLoader {
     /// done.
     pub(super) fn learns_of_repeated(&mut self) -> bool {
         let known = self.layout.staged.as_ref();
-        // How many rows are to be written would not be known.
+        // The number of rows to write would not be known.
         let helps = !self.layout.drops && known.is_some_and(|staged| staged.merge_last.is_some());
         helps && !std::mem::replace(&mut self.repeated, true)
     }

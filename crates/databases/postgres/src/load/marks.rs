@@ -6,8 +6,8 @@ use windrow_core::{Mark, Span};
 use super::message::push_statement;
 use crate::own_tables::HOLD;
 
-/// Appends the statement that goes before a portion with marks: who reads the marks waits for its
-/// end.
+/// Appends the statement that goes before a portion with marks. Readers of the marks then wait
+/// until the portion ends.
 pub(super) fn push_hold(out: &mut BytesMut, load: &str) {
     push_statement(out, HOLD, &[load]);
 }

@@ -1,19 +1,19 @@
-//! Why a portion's form cannot say what is in it.
+//! Fields of a portion that its form cannot express.
 
 use windrow_core::{Fault, FaultClass};
 
 use crate::values::text::Unwritable;
 
-/// A field that a form has no words for.
+/// The reason why a form cannot express a field.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Misspelled {
-    /// Not spelled as the binary form's writer knows it: the server is to read the text.
+    /// The encoder of the binary form does not know the spelling: the server has to read the text.
     Spelling,
-    /// Windrow refuses it: its column would not keep it exactly.
+    /// Windrow refuses the field: its column would not keep the value exactly.
     Misfit,
-    /// There is no text for it either.
+    /// The value has no text form either.
     Unwritable(String),
-    /// It is longer than the protocol allows.
+    /// The value is longer than the protocol allows.
     TooLong,
 }
 
@@ -24,7 +24,7 @@ impl From<Unwritable> for Misspelled {
 }
 
 impl Misspelled {
-    /// What is said of a portion that is not written because of it.
+    /// Returns the fault of a portion that is not written because of the field.
     pub(super) fn fault(self) -> Fault {
         let message = match self {
             Self::Spelling => "a value cannot be sent by COPY".to_owned(),

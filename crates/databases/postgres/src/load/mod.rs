@@ -1,8 +1,8 @@
 //! Loading many rows by COPY.
 //!
 //! A portion is one round trip and one transaction: COPY, its data, the mark, a check that the
-//! table still is what it was described as, and the Sync that commits. What a field means is what a
-//! write of it alone would mean.
+//! table still is what it was described as, and the Sync that commits. A field means the same as in
+//! a write of its row alone.
 //!
 //! | file | what it does |
 //! | --- | --- |

@@ -5,11 +5,11 @@ use bytes::{BufMut, BytesMut};
 /// Decimal digits in one digit of the binary form.
 const GROUP: usize = 4;
 
-/// The most digits that are written here. What has more is left to the server.
+/// Maximum number of digits that are written here. A longer number is left to the server.
 const MOST_DIGITS: usize = 1000;
 
-/// Appends the length and the binary form of a sign, digits, a point and digits. `None`, and
-/// nothing is appended, if it is not spelled like that.
+/// Appends the length and the binary form of a sign, digits, a point and digits. Returns `None`,
+/// and appends nothing, for any other spelling.
 pub(super) fn push(text: &[u8], out: &mut BytesMut) -> Option<()> {
     let (negative, digits) = match text.split_first()? {
         (b'-', rest) => (true, rest),

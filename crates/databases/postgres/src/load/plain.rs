@@ -1,4 +1,4 @@
-//! COPY's text form: what a write of each field alone would send, with COPY's own escapes
+//! COPY's text form: the text that a write of each field alone would send, with COPY's escapes
 //! (PostgreSQL's documentation, "COPY", "Text Format").
 
 use bytes::{BufMut, BytesMut};
@@ -8,15 +8,15 @@ use super::misspelled::Misspelled;
 use crate::catalog::column::Kind;
 use crate::values::text;
 
-/// Between two fields.
+/// The separator between two fields.
 pub(super) const DELIMITER: u8 = b'\t';
 
-/// Behind a row.
+/// The end of a row.
 pub(super) const END: u8 = b'\n';
 
 const NULL: &[u8] = b"\\N";
 
-/// Appends a field. What it leaves behind where it fails is to be cut off.
+/// Appends a field. If it fails, the caller cuts off what was appended.
 pub(super) fn push(
     kind: &Kind,
     field: &Field<'_>,
@@ -35,7 +35,7 @@ pub(super) fn push(
     Ok(())
 }
 
-/// A text in such a column stands for itself.
+/// Returns true if a text in a column of this kind stands for itself.
 pub(super) fn is_plain(kind: &Kind) -> bool {
     !matches!(
         kind,

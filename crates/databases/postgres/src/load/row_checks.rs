@@ -1,8 +1,8 @@
-//! Which rows of a portion the table would refuse, asked before they are written.
+//! Asks the server which rows of a portion the table would refuse, before they are written.
 //!
-//! What such a question is about goes into a temporary table first: only those columns. The answer
-//! is a guess: that rows are refused for it, their own statements say. It is asked only about what
-//! has refused rows of this load before.
+//! The columns in question go into a temporary table first. The answer is only a guess: the rows'
+//! own statements decide if they are refused. Only checks that have refused rows of this load
+//! before are asked.
 
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -26,22 +26,22 @@ use crate::statement::set;
 /// The temporary table with the columns in question.
 const TABLE: &str = "windrow_sieve";
 
-/// What refuses rows.
+/// A check that may refuse rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Judge {
     Checks,
     References,
-    /// A key that is in the portion already: seen without asking.
+    /// A key that is in the portion already: found without asking the server.
     Repeats,
-    /// A key that is in the table already. A look at the index for each row: it is asked for only
-    /// where it has to be.
+    /// A key that is in the table already. This costs an index lookup for each row, so it is asked
+    /// only if necessary.
     Uniques,
 }
 
 impl Judge {
     const ASKED: [Self; 3] = [Self::Checks, Self::References, Self::Uniques];
 
-    /// Who may have given an error of this code, likely ones first.
+    /// Returns the checks that may have raised an error of this code, likely ones first.
     pub(super) fn of(code: &str) -> &'static [Self] {
         match code {
             "23514" => &[Self::Checks],
@@ -52,18 +52,18 @@ impl Judge {
     }
 }
 
-/// A question: true for a row that is bad.
+/// A condition that is true for bad rows.
 struct Trial {
     judge: Judge,
     sql: String,
-    /// Places in the plan of the columns that it is about.
+    /// Places in the plan of the condition's columns.
     columns: Vec<usize>,
 }
 
-/// All that can be asked.
+/// All conditions that the server can be asked.
 pub(super) struct RowChecks {
     tests: Vec<Trial>,
-    /// The columns' types as SQL; empty where none can be made.
+    /// The columns' types as SQL; empty if no temporary table can be created.
     types: Vec<String>,
     /// Places in the plan of the columns of keys that rows are refused for.
     keys: Vec<Vec<usize>>,
@@ -76,8 +76,8 @@ impl RowChecks {
         let types = types.filter(|_| table.more.makes_temporary);
         let judges = |judge: &Judge| match plan.on_conflict {
             OnConflict::Error | OnConflict::Ignore => true,
-            // What is left out is written later, where it must not take the place of what came
-            // behind it. A check never changes its mind.
+            // A row that is left out may be written later. Then it must not replace a row that came
+            // after it. A check constraint gives the same answer later.
             OnConflict::Update => *judge == Judge::Checks,
         };
         let mut tests = Vec::new();
@@ -95,7 +95,7 @@ impl RowChecks {
         }
     }
 
-    /// The places of rows with a key, as it is spelled, that came before in the portion.
+    /// Returns the places of rows with a key, as spelled, that occurs earlier in the portion.
     pub(super) fn repeats(&self, rows: &Rows) -> Vec<usize> {
         let columns = rows.columns();
         let mut seen: Vec<HashSet<u64>> = vec![HashSet::with_capacity(rows.len()); self.keys.len()];
@@ -106,7 +106,7 @@ impl RowChecks {
             row.extend(fields.by_ref().take(columns));
             let mut again = false;
             for (key, seen) in self.keys.iter().zip(&mut seen) {
-                // Two that only look alike to the hash: a guess like all others.
+                // Different keys may have the same hash: this is a guess like all others.
                 again |= hash(key, &row).is_some_and(|hash| !seen.insert(hash));
             }
             if again {
@@ -116,7 +116,8 @@ impl RowChecks {
         repeats
     }
 
-    /// The question of what these judges would refuse; `None`: there is nothing to ask.
+    /// Returns the question which rows these checks would refuse; `None` if there is nothing to
+    /// ask.
     pub(super) fn ask(&self, seen: &[Judge]) -> Option<Question> {
         let tests = || self.tests.iter().filter(|test| seen.contains(&test.judge));
         if self.types.is_empty() || tests().next().is_none() {
@@ -146,17 +147,18 @@ impl RowChecks {
     }
 }
 
-/// A type that refuses less than the column itself: it is asked about one thing only.
+/// Returns a type for the column that refuses no more values than the column itself, so that only
+/// the question decides.
 fn type_of<'t>(column: &'t Column, table: &'t Described) -> Option<&'t str> {
     match column.kind {
-        // Without a length it would be that of one character.
+        // `char` without a length would be `char(1)`.
         Kind::Char => Some("bpchar"),
         Kind::Other | Kind::Array(..) | Kind::Composite => table.more.type_of(&column.name),
         _ => Some(&column.type_name),
     }
 }
 
-/// Checks or foreign keys of which all columns are given.
+/// Returns the conditions of checks or foreign keys whose columns are all given.
 fn conditions(plan: &LoadPlan, facts: &Facts, judge: Judge) -> Vec<Trial> {
     let given = |column: usize| {
         let name = &facts.columns.get(column)?.name;
@@ -181,7 +183,7 @@ fn conditions(plan: &LoadPlan, facts: &Facts, judge: Judge) -> Vec<Trial> {
     conditions.filter_map(trial).collect()
 }
 
-/// A key's fields; `None` where one is NULL, which is like no other.
+/// Returns the hash of a key's fields; `None` if one is NULL, which equals no other key.
 fn hash(key: &[usize], row: &[Field<'_>]) -> Option<u64> {
     let mut hasher = DefaultHasher::new();
     for place in key {
@@ -197,13 +199,13 @@ fn hash(key: &[usize], row: &[Field<'_>]) -> Option<u64> {
     Some(hasher.finish())
 }
 
-/// Keys that are in the table.
+/// Returns the conditions for keys that are in the table already.
 fn uniques(plan: &LoadPlan, facts: &Facts) -> Vec<Trial> {
     let place = |column: &usize| {
         let name = &facts.columns.get(*column)?.name;
         plan.columns.iter().position(|given| given == name)
     };
-    // The key that rows are left out by is no reason to refuse them.
+    // ON CONFLICT handles its own key, so that key refuses no rows.
     let key = match plan.on_conflict {
         OnConflict::Error => None,
         OnConflict::Ignore | OnConflict::Update => facts.key_names(&plan.key),
@@ -221,7 +223,7 @@ fn uniques(plan: &LoadPlan, facts: &Facts) -> Vec<Trial> {
         let Some(columns) = unique.columns.iter().map(place).collect::<Option<Vec<_>>>() else {
             continue;
         };
-        // One look into the index for each row: a join could read the whole table.
+        // One index lookup for each row: a join could read the whole table.
         let mut sql = format!("(SELECT 1 FROM {table} AS t WHERE ");
         for (number, (column, place)) in unique.columns.iter().zip(&columns).enumerate() {
             let Some(column) = facts.columns.get(*column) else {
@@ -242,7 +244,7 @@ fn uniques(plan: &LoadPlan, facts: &Facts) -> Vec<Trial> {
 }
 
 impl Question {
-    /// The form that is tried first.
+    /// Returns the form that is tried first.
     pub(super) fn spelling(&self, targets: &[Target]) -> Spelling {
         let mut sent = targets.iter().zip(&self.only).filter(|(_, sent)| **sent);
         match sent.all(|(target, _)| target.form.is_some()) {
@@ -252,19 +254,19 @@ impl Question {
     }
 }
 
-/// What is asked of a portion.
+/// A question about the rows of a portion.
 pub(super) struct Question {
     create: String,
     select: String,
     only: Vec<bool>,
 }
 
-/// The question on its way: a transaction of its own.
+/// The exchange of a question with the server, in its own transaction.
 pub(super) struct Asking<'a> {
     question: &'a Question,
     stream: Stream<'a>,
     begun: bool,
-    /// The places of the rows that are bad, and of those that could not be asked.
+    /// The places of the rows that are bad, and of those that the server could not be asked about.
     bad: Vec<usize>,
     failed: bool,
 }
@@ -294,12 +296,12 @@ impl<'a> Asking<'a> {
         }
     }
 
-    /// True if the rows could not be sent in this form.
+    /// Returns true if the rows could not be sent in this form.
     pub(super) fn is_odd(&self) -> bool {
         self.stream.misspelled().is_some()
     }
 
-    /// The places of the rows to leave out, in order; `None`: there was no answer.
+    /// Returns the places of the rows to leave out, in order; `None` if there was no answer.
     pub(super) fn found(mut self) -> Option<Vec<usize>> {
         if self.failed {
             return None;

@@ -9,14 +9,16 @@ use super::misspelled::Misspelled;
 use super::target::Target;
 use super::{binary, plain};
 
-/// Bytes of a piece, unless a single row has more.
+/// Maximum number of bytes of a piece, unless a single row has more.
 const PIECE: usize = 128 * 1024;
 
-/// The most bytes of one message (`PQ_LARGE_MESSAGE_LIMIT` of `src/include/libpq/libpq.h`).
+/// Maximum number of bytes of one message (`PQ_LARGE_MESSAGE_LIMIT` of
+/// `src/include/libpq/libpq.h`).
 const LONGEST: usize = (1 << 30) - 1024;
 
-/// Of so many rows one may be left out because it is not spelled as the binary form's writer knows
-/// it. More of them, and the spelling is the file's own: the server is to read it.
+/// One row of this many may be left out because the encoder of the binary form does not know its
+/// spelling. If there are more, the file uses that spelling on purpose, and the server has to read
+/// it.
 const ODD_ONES: usize = 20;
 
 /// The form of the rows.
@@ -26,50 +28,50 @@ pub(super) enum Spelling {
     Text,
 }
 
-/// What is sent of a portion.
+/// The part of a portion that is sent, and its form.
 #[derive(Clone, Copy)]
 pub(super) struct Choice<'a> {
     pub(super) targets: &'a [Target],
-    /// Which of them; `None`: all.
+    /// True for each target that is sent; `None` if all are.
     pub(super) only: Option<&'a [bool]>,
-    /// The row's place in the portion goes before its fields.
+    /// True if the row's place in the portion goes before its fields.
     pub(super) placed: bool,
     pub(super) spelling: Spelling,
     /// Rows that are left out, by their places in order.
     pub(super) without: &'a [usize],
-    /// Rows that the column would not take are left out, instead of breaking off.
+    /// True if rows that a column would not take are left out, instead of breaking off the stream.
     pub(super) leaves_out: bool,
 }
 
 impl Choice<'_> {
-    /// Whether the column at this place is sent.
+    /// Returns true if the column at this place is sent.
     #[inline]
     fn sends(&self, at: usize) -> bool {
         self.only.is_none_or(|only| only.get(at) == Some(&true))
     }
 
-    /// Fields of each row that are sent, its place among them.
+    /// Returns the number of fields that are sent for each row, including its place.
     fn count(&self) -> usize {
         let columns = (0..self.targets.len()).filter(|at| self.sends(*at));
         columns.count() + usize::from(self.placed)
     }
 }
 
-/// A portion's rows, encoded one behind the other.
+/// A portion's rows, encoded one after the other.
 pub(super) struct Stream<'a> {
     choice: Choice<'a>,
     fields: Fields<'a>,
     rows: usize,
-    /// Fields of each row that are sent.
+    /// Number of fields that are sent for each row.
     count: usize,
     /// The place of the next row.
     next: usize,
     scratch: Vec<u8>,
     /// The rows that were left out so far.
     left: Vec<usize>,
-    /// How many of them are the writer's own guess.
+    /// Number of rows that were left out because of the encoder's own guess.
     odd_ones: usize,
-    /// Why it was broken off.
+    /// The reason why the stream was broken off, if it was.
     misspelled: Option<Misspelled>,
 }
 
@@ -88,7 +90,7 @@ impl<'a> Stream<'a> {
         }
     }
 
-    /// One CopyData message; cut off again where it cannot be filled.
+    /// Appends one CopyData message, and removes it again if it cannot be filled.
     fn message(
         &mut self,
         out: &mut BytesMut,
@@ -164,7 +166,7 @@ impl<'a> Stream<'a> {
         if choice.placed && done.is_ok() {
             row.place(place as u64);
         }
-        // All fields of a row are taken, whatever becomes of it.
+        // All fields of a row are consumed, even if the row is not sent.
         for (at, target) in choice.targets.iter().enumerate() {
             let field = self.fields.next().unwrap_or(Field::Null);
             if done.is_ok() && choice.sends(at) {
@@ -230,11 +232,11 @@ impl Data for Stream<'_> {
     }
 }
 
-/// A row on its way.
+/// A row that is being encoded.
 struct Row<'o> {
     spelling: Spelling,
     scratch: &'o mut Vec<u8>,
-    /// A field is there already.
+    /// True if a field was appended already.
     begun: bool,
     out: &'o mut BytesMut,
 }

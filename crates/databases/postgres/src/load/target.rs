@@ -9,15 +9,15 @@ use crate::catalog::column::{Column, Kind};
 /// A column that a portion fills.
 pub(super) struct Target {
     pub(super) kind: Kind,
-    /// How it is written in binary, if it can be.
+    /// The column's binary form, if there is one.
     pub(super) form: Option<Form>,
-    /// NULL is refused, whatever else happens.
+    /// True if NULL is certainly refused.
     not_null: bool,
-    /// The most characters.
+    /// Maximum number of characters.
     longest: Option<usize>,
-    /// The most digits before and behind the point.
+    /// Maximum number of digits before and after the point.
     digits: Option<(usize, usize)>,
-    /// The kind of a column of which Windrow itself judges what it keeps.
+    /// The column's kind, if Windrow itself judges what the column keeps.
     judged: Option<infer::Kind>,
 }
 
@@ -47,8 +47,8 @@ impl Target {
         self.judged.is_some()
     }
 
-    /// False if the column looks as though it would refuse a field, for a reason that its spelling
-    /// does not show.
+    /// Returns false if the column would probably refuse a field, for a reason that the field's
+    /// spelling does not show.
     pub(super) fn takes(&self, field: &Field<'_>) -> bool {
         let text = match *field {
             Field::Null => return !self.not_null,
@@ -63,7 +63,7 @@ impl Target {
             let number = text.trim_start_matches(['-', '+']);
             let number = number.trim_start_matches('0');
             let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
-            // Digits that are too many behind the point may carry.
+            // Rounding of excess digits after the point may carry.
             let carries = fraction.len() > scale && whole.bytes().all(|digit| digit == b'9');
             whole.len() + usize::from(carries) <= most || number.contains(['e', 'E'])
         };
@@ -71,8 +71,8 @@ impl Target {
     }
 }
 
-/// The digits that a `numeric(p, s)` takes before and behind the point (`numeric_typmod_precision`
-/// of `src/backend/utils/adt/numeric.c`).
+/// Returns the digits that a `numeric(p, s)` takes before and after the point
+/// (`numeric_typmod_precision` of `src/backend/utils/adt/numeric.c`).
 fn digits(column: &Column) -> Option<(usize, usize)> {
     let modifier = column.narrowed.checked_sub(4).filter(|m| *m >= 0)?;
     let (precision, scale) = (modifier >> 16 & 0xffff, modifier & 0x7ff);

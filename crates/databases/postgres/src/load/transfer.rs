@@ -14,7 +14,7 @@ use windrow_pgwire::wire::{Answer, Dialogue};
 /// A statement that fails, so that its transaction does.
 const TAKE_BACK: &str = "SELECT 1 / 0";
 
-/// What is still to be said.
+/// The next part of a portion to send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
     Begin,
@@ -28,14 +28,14 @@ enum Stage {
 #[derive(Clone, Copy)]
 pub(super) enum Marked<'a> {
     Not,
-    /// The portion is whole or not there.
+    /// One mark: the portion is written completely or not at all.
     Whole(&'a Mark),
-    /// What is left out has no mark.
+    /// Marks for the written rows only: rows that are left out have no mark.
     Parts(&'a Claim<'a>),
 }
 
 impl Marked<'_> {
-    /// The load that they are of.
+    /// Returns the load that the marks belong to.
     fn load(&self) -> Option<&str> {
         match self {
             Self::Not => None,
@@ -48,23 +48,24 @@ impl Marked<'_> {
 /// One attempt to write a portion.
 pub(super) struct Transfer<'a, D> {
     layout: &'a Layout,
-    /// From the stage into the table, if there is one.
+    /// The statement that moves rows from the stage into the table, if there is a stage.
     merge: Option<&'a str>,
     marked: Marked<'a>,
     pub(super) data: D,
     stage: Stage,
     /// The statement that must have written every row.
     counted: Option<Step>,
-    /// It has not, so all are taken back.
+    /// True if the counted statement wrote too few rows, so that all are rolled back.
     pub(super) dropped: bool,
-    /// Bytes appended so far.
+    /// Number of bytes appended so far.
     said: usize,
     pub(super) steps: Vec<Step>,
     pub(super) answers: Answers,
 }
 
 impl<'a, D: Data> Transfer<'a, D> {
-    /// `merge`: the statement that brings rows from the stage into the table, if there is one.
+    /// Makes an attempt. `merge`: the statement that moves rows from the stage into the table, if
+    /// there is a stage.
     pub(super) fn new(
         layout: &'a Layout,
         merge: Option<&'a str>,
@@ -97,7 +98,7 @@ impl<'a, D: Data> Transfer<'a, D> {
         }
     }
 
-    /// Bytes of all that was to be said, once it was.
+    /// Returns the number of bytes of the whole portion, once all were appended.
     pub(super) fn said(&self) -> Option<usize> {
         (self.stage == Stage::End).then_some(self.said)
     }
@@ -115,9 +116,9 @@ impl<'a, D: Data> Transfer<'a, D> {
         self.stage = Stage::Rows;
     }
 
-    /// Appends rows as one message, and the end where none are left.
+    /// Appends rows as one message, and the end of the portion if no rows are left.
     fn rows(&mut self, out: &mut BytesMut) {
-        // After an error the server passes over all up to the Sync.
+        // After an error the server skips everything up to the Sync.
         if self.answers.error.is_none() && self.data.has_more() {
             self.data.piece(out);
         }
@@ -148,12 +149,12 @@ impl<'a, D: Data> Transfer<'a, D> {
         }
     }
 
-    /// Rows of the statement that is counted, once it has ended.
+    /// Returns the row count of the counted statement, once it has ended.
     fn written(&self) -> Option<u64> {
         self.answers.rows(&self.steps, self.counted?)
     }
 
-    /// Goes on where all rows were written, and else has the server take them back.
+    /// Goes on if all rows were written. Otherwise makes the server roll them back.
     fn count(&mut self, out: &mut BytesMut) {
         match self.written() {
             Some(written) if written < self.data.sent() as u64 => {
@@ -161,14 +162,14 @@ impl<'a, D: Data> Transfer<'a, D> {
                 push_statement(out, TAKE_BACK, &[]);
             }
             Some(_) => self.seal(out),
-            // It has failed.
+            // The statement has failed.
             None => {}
         }
         frontend::sync(out);
         self.stage = Stage::End;
     }
 
-    /// What makes the rows count.
+    /// Appends the marks and the check, which precede the commit.
     fn seal(&self, out: &mut BytesMut) {
         match self.marked {
             Marked::Not => {}

@@ -10,11 +10,11 @@ use super::plain::is_plain;
 use super::target::Target;
 use crate::catalog::column::Kind;
 
-/// Bytes of a message.
+/// Number of bytes of a message.
 const PIECE: usize = 128 * 1024;
 
-/// True if each field of such records means what it would mean in an INSERT: the server reads it as
-/// the text of its column, and has words for how it is written (`ProcessCopyOptions` of
+/// Returns true if each field of such records means what it would mean in an INSERT: the server
+/// reads it as the text of its column, and COPY has options for the style (`ProcessCopyOptions` of
 /// `src/backend/commands/copy.c`).
 pub(super) fn passes(layout: &Layout, style: &CsvStyle) -> bool {
     let CsvStyle {
@@ -23,7 +23,7 @@ pub(super) fn passes(layout: &Layout, style: &CsvStyle) -> bool {
         null,
     } = style;
     let plain = |byte: u8| byte.is_ascii() && !matches!(byte, 0 | b'\n' | b'\r');
-    // Where keys may be there already, each row is to know its place.
+    // If keys may exist already, each row needs its place in the portion.
     layout.staged.is_none()
         && layout.columns.iter().all(is_read)
         && plain(*delimiter)
@@ -34,14 +34,14 @@ pub(super) fn passes(layout: &Layout, style: &CsvStyle) -> bool {
             .any(|byte| byte == *delimiter || byte == *quote || matches!(byte, 0 | b'\n' | b'\r'))
 }
 
-/// The column reads a field of CSV as what stands there.
+/// Returns true if the column takes a field of CSV unchanged.
 fn is_read(target: &Target) -> bool {
-    // As JSON too: a field is the text of it.
+    // A column of JSON does too: the field is the text of the JSON.
     let json = matches!(target.kind, Kind::Json | Kind::Jsonb);
     !target.is_judged() && (json || is_plain(&target.kind))
 }
 
-/// Records on their way.
+/// Records that are being sent.
 pub(super) struct Verbatim<'a> {
     csv: CsvText<'a>,
     rest: &'a [u8],

@@ -7,8 +7,8 @@ use super::row_checks::{Asking, Judge};
 use super::stream::Spelling;
 use super::transfer::Marked;
 
-/// The most rows left out of a portion because the server named them. Each costs the time of a
-/// portion.
+/// Maximum number of rows left out of a portion because the server named them. Each costs the time
+/// of a portion.
 const UNFORESEEN: usize = 4;
 
 impl PortionLoader {
@@ -94,13 +94,13 @@ impl PortionLoader {
                 spelling = Spelling::Text;
                 continue;
             }
-            // A check that could not be asked speaks when the rows are written.
+            // A check that could not be asked refuses rows when they are written.
             return Ok(joined(repeats, asking.found().unwrap_or_default()));
         }
     }
 }
 
-/// The place of the row that was refused: the server counts what was sent.
+/// Returns the place of the row that was refused. The server counts only rows that were sent.
 fn refused_row(refusal: &Refusal, rows: usize) -> Option<usize> {
     let mut left = refusal.left.iter().peekable();
     let mut sent = (0..rows).filter(|place| left.next_if_eq(&place).is_none());

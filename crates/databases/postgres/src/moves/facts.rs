@@ -1,4 +1,4 @@
-//! What the catalog says of a table, as far as a move has to know.
+//! Reads what the catalog says of a table, as far as a move needs it.
 
 use windrow_core::moves::{Referrer, TableFacts, Takes};
 use windrow_core::{Fault, FaultClass, Name, TableName};
@@ -7,13 +7,13 @@ use windrow_pgwire::wire::Wire;
 
 use crate::talk::{Ask, talk, text};
 
-/// The table: its number, its kind, and whether others inherit from it.
+/// Selects the table: its number, its kind, and whether others inherit from it.
 const TABLE: &str = "\
 SELECT c.oid, c.relkind, c.relkind = 'p' OR c.relhassubclass, (SELECT d.oid FROM pg_database d WHERE d.datname = current_database())
 FROM pg_class c WHERE c.oid = to_regclass($1)";
 
-/// The columns; of each whether it is computed, its type, and whether every row must bring a value:
-/// it may not be NULL and has no default, and no trigger or rule can give it one.
+/// Selects the columns; of each whether it is computed, its type, and whether every row must bring
+/// a value: the column may not be NULL and has no default, and no trigger or rule can fill it in.
 const COLUMNS: &str = "\
 SELECT a.attname, a.attgenerated <> '', format_type(a.atttypid, a.atttypmod),
   (a.attnotnull OR t.typnotnull) AND NOT a.atthasdef AND a.attidentity = '' AND t.typdefault IS NULL
@@ -23,7 +23,7 @@ SELECT a.attname, a.attgenerated <> '', format_type(a.atttypid, a.atttypmod),
   coalesce(nullif(t.typbasetype, 0), t.oid)::regtype, t.typcategory
 FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid WHERE a.attrelid = to_regclass($1) AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum";
 
-/// The unique indexes whose columns are never NULL, the primary key first.
+/// Selects the unique indexes whose columns are never NULL, the primary key first.
 const UNIQUES: &str = "\
 SELECT i.indisprimary, (SELECT json_agg(a.attname ORDER BY k.place)
   FROM unnest(i.indkey::int2[]) WITH ORDINALITY AS k(attnum, place)
@@ -67,25 +67,26 @@ ORDER BY c.conrelid::regclass::text, c.conname";
 #[derive(Clone, Debug, Default)]
 pub(super) struct Facts {
     pub(super) table: TableFacts,
-    /// Its number.
+    /// The table's number.
     pub(super) oid: String,
-    /// Its rows lie in several tables, so that a row's place alone does not name it.
+    /// True if the rows lie in several tables, so that a row's place alone does not identify it.
     pub(super) parted: bool,
     /// The columns' types as SQL, in the order of the columns.
     pub(super) types: Vec<String>,
 }
 
-/// A table as SQL.
+/// Returns a table's name as SQL.
 pub(super) fn quoted(table: &TableName) -> String {
     let mut sql = String::new();
     push_table(&mut sql, table);
     sql
 }
 
-/// Looks a table up; `None`: there is none of that name.
+/// Looks a table up; `None` if there is none of that name.
 ///
 /// # Errors
-/// [`FaultClass::Unsupported`] if it is no table; what the server says.
+/// [`FaultClass::Unsupported`] if the name is that of a view or a foreign table; the server's
+/// errors.
 pub(super) async fn read(wire: &mut Wire, name: &TableName) -> Result<Option<Facts>, Fault> {
     let sql = quoted(name);
     let asks = [TABLE, COLUMNS, EFFECTS, REFERRERS, UNIQUES].map(|query| Ask::of(query).text(&sql));
@@ -147,8 +148,8 @@ pub(super) async fn read(wire: &mut Wire, name: &TableName) -> Result<Option<Fac
     }
 }
 
-/// How a column of this type takes values. `category`: what sort of type it is, as `pg_type` has
-/// it.
+/// Returns the form in which a column of this type takes values. `category`: the type's category,
+/// as in `pg_type`.
 fn takes(base: &str, category: &str) -> Option<Takes> {
     match (base, category) {
         ("bit" | "bit varying", _) => Some(Takes::Digits),
@@ -161,7 +162,7 @@ fn takes(base: &str, category: &str) -> Option<Takes> {
 }
 
 impl Facts {
-    /// The type of a column, as SQL.
+    /// Returns the type of a column, as SQL.
     pub(super) fn type_of(&self, column: &Name) -> &str {
         let place = self.table.columns.iter().position(|name| name == column);
         let found = place.and_then(|place| self.types.get(place));

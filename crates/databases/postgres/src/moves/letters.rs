@@ -1,4 +1,4 @@
-//! Rows that go to the dead letters.
+//! Writes rows to the dead letters.
 
 use windrow_core::moves::Rejected;
 use windrow_core::{Fault, Name};
@@ -10,15 +10,15 @@ use crate::talk::{Ask, talk};
 /// Properties of the dead letters that are written.
 #[derive(Clone, Copy)]
 struct Manner<'a> {
-    /// Columns whose texts nobody can read: the letter keeps their bytes.
+    /// Columns whose texts cannot be read: the dead letter keeps their bytes.
     unreadable: &'a [Name],
-    /// Messages are written with letters of ASCII alone.
+    /// True if messages are written in ASCII alone.
     plain: bool,
 }
 
 impl PgMover {
-    /// Puts rows into the dead letters. A letter that could not be read again, or whose words have
-    /// no form in the database's encoding, is looked for by cutting the rows in two.
+    /// Writes rows to the dead letters. If a dead letter could not be read again, or its message
+    /// has no form in the database's encoding, the rows are divided in two until that row is found.
     pub(super) async fn put_aside(&mut self, rows: &[Rejected<'_>]) -> Result<(), Fault> {
         let fine = Manner {
             unreadable: &[],
@@ -44,7 +44,7 @@ impl PgMover {
         Ok(())
     }
 
-    /// Puts a row aside whose letter was refused as it is.
+    /// Writes the dead letter of a row whose dead letter was refused in its usual form.
     async fn write_unreadable(&mut self, row: &Rejected<'_>) -> Result<(), Fault> {
         let columns = self.unreadable_columns(row.row).await?;
         let mut written = Ok(());
@@ -62,8 +62,8 @@ impl PgMover {
         written
     }
 
-    /// Puts rows aside behind a savepoint, and reads their letters, as others will. If that fails
-    /// it is undone.
+    /// Writes the dead letters of rows after a savepoint, and reads them as later readers will. A
+    /// failure is undone.
     async fn write_letters(
         &mut self,
         rows: &[Rejected<'_>],
@@ -109,7 +109,7 @@ impl PgMover {
         }
     }
 
-    /// The columns of a locked row whose texts cannot be read.
+    /// Returns the columns of a locked row whose texts cannot be read.
     pub(super) async fn unreadable_columns(&mut self, row: usize) -> Result<Vec<Name>, Fault> {
         let mut unreadable = Vec::new();
         for column in self.texts.all().to_vec() {

@@ -14,8 +14,9 @@
 //! | `news` | LISTEN |
 //! | `spare` | the connection between two steps |
 //!
-//! A picked row is named by its place in the table (`ctid`): nobody can change it while it is
-//! locked. Where rows lie in several tables (partitions, inheritance) they are named by their key.
+//! A picked row is identified by its place in the table (`ctid`): no other session can change the
+//! place while the row is locked. If rows lie in several tables (partitions, inheritance) they are
+//! identified by their key.
 
 mod facts;
 mod letters;
@@ -45,26 +46,26 @@ use super::own_tables::{MAKING, PgOwnSession};
 use super::server::Server;
 use super::talk::{Ask, talk, text as word_of, word};
 
-/// Longer names are cut off by the server (`NAMEDATALEN` less the zero behind them), so that two
-/// could become one.
+/// The maximum length of a name. The server cuts longer names off (`NAMEDATALEN` without the zero
+/// byte at the end), so that two could become one.
 const NAME_BYTES: usize = 63;
 
-/// Copies of a server (a standby that was promoted, a copy of its files) share its number, but not
-/// this.
+/// Reads the server's start time. Copies of a server (a standby that was promoted, a copy of its
+/// files) share its number, but not this.
 const SINCE: &str = "SELECT extract(epoch FROM pg_postmaster_start_time())::text";
 
-/// What no other server has, unless it is a copy of this one. It outlives a failover, as the rows
-/// do.
+/// Reads the server's number, which no other server has, unless it is a copy of this one. The
+/// number survives a failover, as the rows do.
 const SERVER: &str = "SELECT system_identifier::text FROM pg_control_system()";
 
-/// How values are written that another database reads: every style is read, and this one alone is
-/// never read otherwise than it was meant.
+/// Sets the form of intervals that are written for another database. Other databases read every
+/// style, but only this one is never misread.
 const SPELLING: &str = "SET intervalstyle = 'postgres'";
 
-/// The database's number.
+/// Reads the database's number.
 const DATABASE: &str = "SELECT oid::text FROM pg_database WHERE datname = current_database()";
 
-/// An index by which the markers of a batch are found.
+/// Looks for an index by which the markers of a batch are found.
 const BY_BATCH: &str = "\
 SELECT FROM pg_index i JOIN pg_attribute a ON a.attrelid = i.indrelid
 WHERE i.indrelid = to_regclass($1) AND i.indisvalid AND i.indpred IS NULL AND a.attname = 'batch' AND a.attnum = ANY (i.indkey)";
@@ -95,7 +96,7 @@ impl PgMoves {
         Ok(wire)
     }
 
-    /// The connection of the step before, or a new one.
+    /// Returns the connection of the previous step, or a new one.
     async fn visit(&self) -> Result<Visit, Fault> {
         if let Some(visit) = self.spare.take() {
             return Ok(visit);
@@ -104,7 +105,7 @@ impl PgMoves {
         Ok(Visit { wire, known: None })
     }
 
-    /// What a table is like, as the step before has seen it, or as it is seen now.
+    /// Returns a table's facts, as the previous step has read them, or reads them now.
     async fn described(&self, visit: &mut Visit, table: &TableName) -> Result<Facts, Fault> {
         if let Some((_, facts)) = visit.known.take_if(|(name, _)| name == table) {
             return Ok(facts);
@@ -119,8 +120,8 @@ impl PgMoves {
     }
 }
 
-/// What tells the database apart from all others. Who may not ask for the server's number is told
-/// by its address.
+/// Returns a text that identifies the database. If the role may not read the server's number, the
+/// server's address takes its place.
 async fn database(wire: &mut Wire) -> Result<String, Fault> {
     let (mut database, mut server) = (String::new(), String::new());
     let asks = [Ask::of(DATABASE), Ask::of(SERVER)];
@@ -139,7 +140,8 @@ async fn database(wire: &mut Wire) -> Result<String, Fault> {
     Ok(format!("{server}/{database}"))
 }
 
-/// Making it waits for those who write markers, but not for ever.
+/// Creates the index of the table of markers. The statement waits for sessions that write markers,
+/// up to a limit.
 async fn index_markers(wire: &mut Wire) -> Result<(), Fault> {
     let mut is_there = false;
     let asks = [Ask::of(BY_BATCH).text(Moved::TABLE)];

@@ -13,23 +13,23 @@ use super::text::Texts;
 use super::unreadable::is_unreadable;
 use crate::talk::{Ask, Failed, number, talk, text};
 
-/// A transaction sees what others have committed by each of its statements: it relies on its locks,
-/// not on a snapshot.
+/// Begins a transaction whose statements each see what other sessions have committed: the
+/// transaction relies on its locks, not on a snapshot.
 pub(super) const BEGIN: &str = "BEGIN ISOLATION LEVEL READ COMMITTED";
 
-/// A mover. Its transaction is as the port says.
+/// A connection that moves rows, with transactions as [`Mover`] describes them.
 pub(super) struct PgMover {
     pub(super) wire: Wire,
     pub(super) plan: MovePlan,
     pub(super) texts: Texts,
     /// The source's number.
     source: String,
-    /// What names each picked row, as texts.
+    /// Texts that identify each picked row.
     pub(super) handles: Vec<Box<[String]>>,
     within: bool,
-    /// There is a savepoint that is not released yet.
+    /// True if there is a savepoint that is not released yet.
     saved: bool,
-    /// A statement failed that was not undone: nothing can be committed.
+    /// True if a statement failed and was not undone: nothing can be committed.
     pub(super) spoiled: bool,
 }
 
@@ -56,8 +56,8 @@ impl PgMover {
         Ok(first)
     }
 
-    /// A statement whose failure leaves nothing that could be committed. `expected`: what it must
-    /// count.
+    /// Runs a statement after whose failure nothing can be committed. `expected`: the count that
+    /// the statement must return.
     pub(super) async fn must(&mut self, ask: Ask, expected: Option<u64>) -> Result<(), Fault> {
         let counted = self.ask(ask).await;
         self.spoiled |= counted.is_err();
@@ -70,7 +70,7 @@ impl PgMover {
         }
     }
 
-    /// The source has not let go of a row.
+    /// Returns the fault of a row that was not deleted from the source.
     pub(super) fn stays(&self) -> Fault {
         let source = &self.plan.source;
         Fault::new(
@@ -82,7 +82,7 @@ impl PgMover {
         )
     }
 
-    /// Begins what can be undone without the whole transaction.
+    /// Appends a savepoint, so that later statements can be undone without the whole transaction.
     pub(super) fn save(&mut self, asks: &mut Vec<Ask>) {
         if std::mem::replace(&mut self.saved, true) {
             asks.push(Ask::of("RELEASE SAVEPOINT windrow"));
@@ -90,14 +90,14 @@ impl PgMover {
         asks.push(Ask::of("SAVEPOINT windrow"));
     }
 
-    /// Undoes what was done since. Where that fails the connection is lost, and with it the
-    /// transaction.
+    /// Undoes everything since the savepoint. If that fails, the transaction can no longer be
+    /// committed.
     pub(super) async fn undo(&mut self) {
         let undone = self.ask(Ask::of("ROLLBACK TO SAVEPOINT windrow")).await;
         self.spoiled |= undone.is_err();
     }
 
-    /// Adds the arrays that name rows.
+    /// Adds the arrays that identify rows.
     pub(super) fn named(&self, mut ask: Ask, rows: &(impl Iterator<Item = usize> + Clone)) -> Ask {
         for place in 0..self.texts.handles() {
             let handle = |row: usize| Some(self.handles.get(row)?.get(place)?.as_str());
@@ -147,7 +147,7 @@ impl Mover for PgMover {
         match (self.within, create) {
             (true, _) => self.save(&mut asks),
             (false, true) => asks.push(Ask::of(BEGIN)),
-            // It is only looked at.
+            // The destination is only looked up.
             (false, false) => {}
         }
         if !asks.is_empty() {
@@ -185,7 +185,7 @@ impl Mover for PgMover {
         let refused = match told {
             Ok(()) => short(self, parts, &counts),
             Err(failed) => Some(Refused {
-                // The constraints of the commit are asked for behind the last part.
+                // Constraints that are deferred to the commit are checked after the last part.
                 at: failed
                     .at
                     .saturating_sub(before)
@@ -282,7 +282,7 @@ impl Mover for PgMover {
     }
 }
 
-/// The first part of which fewer rows were deleted or inserted than it has.
+/// Returns the first part of which fewer rows were deleted or inserted than the part has.
 fn short(mover: &PgMover, parts: &[Part<'_>], counts: &[(u64, u64)]) -> Option<Refused> {
     let mut told = parts.iter().zip(counts).enumerate();
     told.find_map(|(at, (part, (deleted, inserted)))| {

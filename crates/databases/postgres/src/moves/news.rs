@@ -1,4 +1,4 @@
-//! NOTIFY: the server tells of new rows.
+//! Listens for the server's notifications (NOTIFY) of new rows.
 
 use std::future::poll_fn;
 use std::task::{Context, Poll, ready};
@@ -31,7 +31,7 @@ impl PgNews {
         Ok(Self { wire })
     }
 
-    /// Ready once there was a notification.
+    /// Returns ready as soon as there was a notification.
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Fault>> {
         loop {
             let mut told = false;
@@ -56,7 +56,7 @@ impl PgNews {
     }
 }
 
-/// The first message, if it is whole: its tag, and the bytes that it takes.
+/// Returns the tag and the size in bytes of the first message, if it is complete.
 fn front(bytes: &[u8]) -> Option<(u8, usize)> {
     let (header, _) = bytes.split_first_chunk::<HEADER>()?;
     let [tag, length @ ..] = *header;

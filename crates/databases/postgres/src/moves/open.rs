@@ -1,4 +1,4 @@
-//! Destinations: looked up, and made like the source.
+//! Looks destinations up, and creates them like the source.
 
 use windrow_core::moves::Destination;
 use windrow_core::{Fault, FaultClass, Name, TableName};
@@ -11,7 +11,7 @@ use super::text::Texts;
 use crate::own_tables::MAKING;
 use crate::talk::{Ask, talk, text};
 
-/// Columns whose default is taken from a sequence, which belongs to the source.
+/// Selects columns whose default is taken from a sequence, which belongs to the source.
 const COUNTED: &str = "\
 SELECT a.attname FROM pg_attrdef d
 JOIN pg_attribute a ON a.attrelid = d.adrelid AND a.attnum = d.adnum
@@ -19,14 +19,14 @@ WHERE d.adrelid = to_regclass($1) AND a.attgenerated = '' AND EXISTS (
   SELECT FROM pg_depend p JOIN pg_class c ON c.oid = p.refobjid AND c.relkind = 'S'
   WHERE p.classid = 'pg_attrdef'::regclass AND p.objid = d.oid AND p.refclassid = 'pg_class'::regclass)";
 
-/// The foreign keys of a table to others, which LIKE leaves out.
+/// Selects the foreign keys of a table to others, which LIKE leaves out.
 const REFERENCES: &str = "\
 SELECT c.conname, pg_get_constraintdef(c.oid) FROM pg_constraint c
 WHERE c.conrelid = to_regclass($1) AND c.contype = 'f' AND c.confrelid <> c.conrelid AND c.conparentid = 0
 ORDER BY c.conname";
 
-/// Looks a destination up, makes it if it is to be made, and has the server judge whether rows can
-/// be brought there.
+/// Looks a destination up, creates it if wanted, and lets the server judge if rows can be written
+/// there.
 pub(super) async fn open(
     wire: &mut Wire,
     texts: &Texts,
@@ -66,7 +66,7 @@ pub(super) async fn open(
     Ok(destination)
 }
 
-/// Makes a table like another: columns, defaults, checks, indexes, foreign keys; no generators of
+/// Creates a table like another: columns, defaults, checks, indexes, foreign keys; no generators of
 /// numbers.
 async fn make(wire: &mut Wire, source: &TableName, table: &TableName) -> Result<(), Fault> {
     let (from, to) = (quoted(source), quoted(table));
@@ -77,7 +77,7 @@ async fn make(wire: &mut Wire, source: &TableName, table: &TableName) -> Result<
         )),
         Ask::of(COUNTED).text(&to),
         Ask::of(REFERENCES).text(&from),
-        // Somebody else may have made it while the lock was waited for.
+        // Another session may have created the table during the wait for the lock.
         Ask::of(REFERENCES).text(&to),
     ];
     let (mut more, mut has) = (Vec::new(), Vec::new());

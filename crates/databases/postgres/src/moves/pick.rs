@@ -1,4 +1,4 @@
-//! Rows that a mover locks, and their values where the destination is another database.
+//! Locks rows, and reads their values if the destination is another database.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -12,20 +12,20 @@ use super::text::Texts;
 use super::unreadable::is_unreadable;
 use crate::talk::{Ask, talk, text};
 
-/// Rows that are fetched at once, before it is known how large they are.
+/// The number of rows in the first fetch, before it is known how large they are.
 const FIRST_FETCH: usize = 64;
 
 /// Texts that identify a row within its table.
 type Handle = Box<[String]>;
 
 impl PgMover {
-    /// All rows at once: nothing but their names comes.
+    /// Locks all rows at once and reads only their names.
     pub(super) async fn pick_names(&mut self, rows: usize) -> Result<Vec<Picked>, Fault> {
         let asks = [Ask::of(BEGIN), Ask::of(self.texts.pick(rows))];
         self.fetch(&asks, &mut 0).await
     }
 
-    /// Rows with their values, piece by piece, as far as the bytes reach.
+    /// Locks rows and reads their values, piece by piece, up to the limit in bytes.
     pub(super) async fn pick_values(&mut self, most: PickMost) -> Result<Vec<Picked>, Fault> {
         let cursor = format!(
             "DECLARE windrow NO SCROLL CURSOR FOR {}",
@@ -50,8 +50,8 @@ impl PgMover {
         Ok(picked)
     }
 
-    /// Locks rows first and reads them afterwards, so that one which cannot be read leaves the
-    /// others alone.
+    /// Locks rows first and reads them afterwards, so that a row which cannot be read does not
+    /// affect the others.
     pub(super) async fn pick_each(&mut self, most: PickMost) -> Result<Vec<Picked>, Fault> {
         let asks = [Ask::of(BEGIN), Ask::of(self.texts.lock(most.rows))];
         let (mut handles, texts) = (Vec::new(), &self.texts);
@@ -70,7 +70,7 @@ impl PgMover {
         Ok(picked)
     }
 
-    /// Reads locked rows. What cannot be read is cut in two until it is a single row.
+    /// Reads locked rows. A range that cannot be read is divided in two until it is a single row.
     async fn read_each(
         &mut self,
         rows: Range<usize>,
@@ -95,7 +95,7 @@ impl PgMover {
         Ok(())
     }
 
-    /// Reads locked rows behind a savepoint, in their order. If that fails it is undone.
+    /// Reads locked rows after a savepoint, in their order. A failure is undone.
     async fn read(&mut self, rows: Range<usize>, bytes: &mut usize) -> Result<Vec<Picked>, Fault> {
         let mut asks = Vec::new();
         self.save(&mut asks);
@@ -121,7 +121,7 @@ impl PgMover {
             .collect()
     }
 
-    /// Says why a row cannot be brought elsewhere.
+    /// Returns the reason why a row cannot be moved to another database.
     async fn unfit(&mut self, row: usize, fault: Fault) -> Result<Fault, Fault> {
         let columns = self.unreadable_columns(row).await?;
         let routed = |name| self.plan.route.as_ref() == Some(name);
@@ -168,7 +168,7 @@ fn handle(texts: &Texts, row: &DataRow<'_>) -> Handle {
         .collect()
 }
 
-/// A row that came, with its bytes counted.
+/// Returns a row that was read, and counts its bytes.
 fn take(texts: &Texts, across: bool, row: &DataRow<'_>, bytes: &mut usize) -> Picked {
     let names = texts.handles();
     *bytes += row.columns().flatten().map(<[u8]>::len).sum::<usize>();

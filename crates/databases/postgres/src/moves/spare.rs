@@ -1,5 +1,4 @@
-//! The connection that one step of a move leaves to the next, so that not each of them opens its
-//! own.
+//! Keeps the connection of one step of a move for the next, so that not every step opens its own.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -10,18 +9,18 @@ use windrow_pgwire::wire::Wire;
 
 use super::facts::Facts;
 
-/// How long a connection may rest: what lies between here and the server may have forgotten it
-/// then.
+/// The longest time that a connection is kept unused. After that, a device between here and the
+/// server may have dropped the connection.
 const LONGEST_REST: Duration = Duration::from_secs(10);
 
 /// A connection on which no transaction is open.
 pub(super) struct Visit {
     pub(super) wire: Wire,
-    /// The table that it was asked about last.
+    /// The table whose facts were read last on the connection.
     pub(super) known: Option<(TableName, Facts)>,
 }
 
-/// At most one connection that rests.
+/// At most one unused connection.
 #[derive(Default)]
 pub(super) struct Spare {
     resting: Mutex<Option<(Visit, Instant)>>,
@@ -32,7 +31,7 @@ impl Spare {
         self.resting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The connection, if there is one that is still good.
+    /// Takes the connection, if there is one that is still usable.
     pub(super) fn take(&self) -> Option<Visit> {
         let resting = self.lock().take();
         let (mut visit, since) = resting?;
@@ -61,7 +60,8 @@ impl Drop for Spare {
     }
 }
 
-/// Says good-bye, which nobody waits for. A server takes the end of the connection for one, too.
+/// Closes a connection in the background. Without a runtime the connection is just dropped, which
+/// the server takes for its end, too.
 fn part(visit: Visit) {
     if let Ok(runtime) = Handle::try_current() {
         runtime.spawn(visit.wire.terminate());

@@ -1,4 +1,4 @@
-//! Counts of rows that would be moved, by their route.
+//! Counts rows that would be moved, by their route.
 
 use windrow_core::Fault;
 use windrow_pgwire::wire::Wire;
@@ -50,7 +50,7 @@ async fn count(wire: &mut Wire, sql: String) -> Result<Vec<(Option<Box<str>>, u6
     Ok(found)
 }
 
-/// The text of these bytes; `None`: it has no form in UTF-8.
+/// Returns the text of these bytes; `None` if it has no form in UTF-8.
 async fn readable(wire: &mut Wire, digits: &str) -> Result<Option<Box<str>>, Fault> {
     match word(wire, Ask::of(text_of_bytes()).text(digits)).await {
         Ok(text) => Ok(text.map(String::into_boxed_str)),

@@ -11,12 +11,13 @@ use crate::catalog::column::Kind;
 use crate::catalog::table::Facts as Described;
 use crate::values::decode;
 
-/// What names a picked row until the end of the transaction.
+/// The handle that identifies a picked row until the end of the transaction.
 #[derive(Clone, Debug)]
 enum Handle {
-    /// Its place in the table, which nobody can change while it is locked.
+    /// The row's place in the table, which no other session can change while the row is locked.
     Place,
-    /// The values of its key, where the rows lie in several tables: the columns, and their types.
+    /// The values of the row's key, if the rows lie in several tables: the columns, and their
+    /// types.
     Key(Vec<(Name, String)>),
 }
 
@@ -27,9 +28,9 @@ pub(super) struct Texts {
     /// The source as SQL.
     source: String,
     handle: Handle,
-    /// The columns' kinds, where rows are read.
+    /// The columns' kinds, if rows are read.
     kinds: Vec<Kind>,
-    /// The kinds of the columns that name a row, where rows are read.
+    /// The kinds of the columns that name a row, if rows are read.
     names: Vec<Kind>,
     /// All columns of the source.
     all: Vec<Name>,
@@ -56,7 +57,7 @@ impl Texts {
         }
     }
 
-    /// How many texts name a row.
+    /// Returns the number of texts that identify a row.
     pub(super) fn handles(&self) -> usize {
         match &self.handle {
             Handle::Place => 1,
@@ -64,12 +65,12 @@ impl Texts {
         }
     }
 
-    /// All columns of the source.
+    /// Returns all columns of the source.
     pub(super) fn all(&self) -> &[Name] {
         &self.all
     }
 
-    /// ` WHERE (filter)`.
+    /// Appends ` WHERE (filter)`.
     fn push_filter(&self, sql: &mut String) {
         if let Some(filter) = &self.plan.filter {
             // The line end closes a comment that the operator may have left open.
@@ -79,11 +80,11 @@ impl Texts {
         }
     }
 
-    /// `SELECT what FROM source ..`, of rows that nobody holds.
+    /// Appends `SELECT what FROM source ..`, for rows that no other session has locked.
     fn push_pick(&self, sql: &mut String, what: &str, rows: usize) {
         sql.push_str(&format!("SELECT {what} FROM {}", self.source));
         self.push_filter(sql);
-        // By the table's own columns: what is read of them has the same names.
+        // Orders by the table's own columns: selected expressions have the same names.
         let mut table = String::new();
         push_ident(&mut table, &self.plan.source.table);
         let mut before = " ORDER BY ";
@@ -97,27 +98,27 @@ impl Texts {
         sql.push_str(&format!(" LIMIT {rows} FOR UPDATE SKIP LOCKED"));
     }
 
-    /// Locks rows and reads them.
+    /// Returns the query that locks rows and reads them.
     pub(super) fn pick(&self, rows: usize) -> String {
         let mut sql = String::new();
         self.push_pick(&mut sql, &self.what(), rows);
         sql
     }
 
-    /// Locks rows and reads their handles alone.
+    /// Returns the query that locks rows and reads their handles alone.
     pub(super) fn lock(&self, rows: usize) -> String {
         let mut sql = String::new();
         self.push_pick(&mut sql, &self.handle_texts(), rows);
         sql
     }
 
-    /// Reads locked rows.
+    /// Returns the query that reads locked rows.
     pub(super) fn read(&self) -> String {
         let (what, source, held) = (self.what(), &self.source, self.held());
         format!("SELECT {what} FROM {source} WHERE {held}")
     }
 
-    /// Reads a single column of locked rows.
+    /// Returns the query that reads a single column of locked rows.
     pub(super) fn probe(&self, column: &Name) -> String {
         let (source, held) = (&self.source, self.held());
         let mut what = String::new();
@@ -125,8 +126,8 @@ impl Texts {
         format!("SELECT {what}::text FROM {source} WHERE {held}")
     }
 
-    /// The handles as texts, the route as text, then (across databases) what names the row and the
-    /// columns.
+    /// Returns the list of the columns that are read: the handles as texts, the route as text, then
+    /// (across databases) the columns that name the row, and the columns to move.
     fn what(&self) -> String {
         let mut what = self.handle_texts();
         what.push_str(", ");
@@ -148,15 +149,15 @@ impl Texts {
         what
     }
 
-    /// What other databases have no form of comes as JSON, or as it is where the destination is of
-    /// the same kind.
+    /// Appends a column as it is read. Values of types that other databases lack are read as JSON,
+    /// or unchanged if the destination is of the same kind.
     fn push_read(&self, sql: &mut String, name: &Name, kind: &Kind) {
         let mut column = String::new();
         push_ident(&mut column, name);
         sql.push_str(&match kind {
             _ if self.plan.alike => column,
-            // JSON has no form of bounds, and one null for two: such an array stays in its own
-            // spelling, as a JSON text.
+            // JSON has no form for an array's bounds, and does not distinguish NULL from a JSON
+            // null. Such an array stays in its own spelling, as a JSON text.
             Kind::Array(element, _) => {
                 let null = match **element {
                     Kind::Json | Kind::Jsonb => format!(" OR 'null' = ANY ({column}::text[])"),
@@ -171,7 +172,7 @@ impl Texts {
         });
     }
 
-    /// The values of a row that [`Texts::pick`] gave.
+    /// Returns the values of a row that [`Texts::pick`] gave.
     pub(super) fn values(&self, row: &DataRow<'_>) -> Box<[Value]> {
         if !self.plan.across {
             return Box::default();
@@ -190,8 +191,9 @@ impl Texts {
         self.kinds.iter().enumerate().map(value).collect()
     }
 
-    /// What names a row, as text. JSON tells less than the type's own text does where it has no
-    /// form of a type: an array's bounds, or whatever a cast to JSON leaves out.
+    /// Returns an expression for the columns that name a row, as text. Arrays, composites and types
+    /// without a form in JSON are written as the type's own text, because JSON would lose an
+    /// array's bounds, or whatever a cast to JSON leaves out.
     fn name(&self) -> String {
         let mut sql = String::from("json_build_array(");
         for (place, (name, kind)) in self.plan.names.iter().zip(&self.names).enumerate() {
@@ -205,7 +207,7 @@ impl Texts {
         sql
     }
 
-    /// The key as an array of JSON, as text.
+    /// Returns an expression for the key as an array of JSON, as text.
     fn key_json(&self, unreadable: &[Name]) -> String {
         let mut sql = String::from("json_build_array(");
         for (place, name) in self.plan.key.iter().enumerate() {
@@ -216,7 +218,7 @@ impl Texts {
         sql
     }
 
-    /// The row as JSON.
+    /// Returns an expression for the row as JSON.
     fn row_json(&self, unreadable: &[Name]) -> String {
         let mut sql = String::new();
         if unreadable.is_empty() {
@@ -236,7 +238,7 @@ impl Texts {
         sql
     }
 
-    /// Appends a column as a dead letter keeps it: as it is, or its bytes where it cannot be read.
+    /// Appends a column as a dead letter keeps it: unchanged, or as bytes if it cannot be read.
     fn push_kept(&self, sql: &mut String, name: &Name, unreadable: &[Name]) {
         let mut column = String::new();
         push_ident(&mut column, &self.plan.source.table);
@@ -248,7 +250,8 @@ impl Texts {
         });
     }
 
-    /// `ctid::text`, or the bytes of the key's columns as texts, which may have no form in UTF-8.
+    /// Returns the expressions of a row's handle: `ctid::text`, or the bytes of the key's columns
+    /// as texts, which may have no form in UTF-8.
     fn handle_texts(&self) -> String {
         let Handle::Key(columns) = &self.handle else {
             return "ctid::text".to_owned();
@@ -263,8 +266,8 @@ impl Texts {
         sql
     }
 
-    /// The condition on rows of the source that are named by the first parameters, one array for
-    /// each text of a handle.
+    /// Returns the condition on rows of the source that are identified by the first parameters, one
+    /// array for each text of a handle.
     fn held(&self) -> String {
         let Handle::Key(columns) = &self.handle else {
             return "ctid = ANY ($1::tid[])".to_owned();
@@ -291,9 +294,10 @@ impl Texts {
         sql
     }
 
-    /// A whole batch: locked, brought to the destination, deleted; it divides by zero if a row is
-    /// missing on the way. One row more is locked, which tells whether there is one, and stays.
-    /// The answer: rows that were moved, and rows that were locked.
+    /// Returns the statement that moves a whole batch: locks rows, inserts them at the destination
+    /// and deletes them. The statement divides by zero if a row is missing on the way. It locks one
+    /// more row than it moves, which shows if there are more rows, and that row stays. The answer:
+    /// the number of rows moved, and the number of rows locked.
     pub(super) fn sweep(&self, rows: usize, to: &Destination) -> String {
         let mut sql = String::from("WITH picked AS MATERIALIZED (");
         let (names, held) = match &self.handle {
@@ -318,7 +322,8 @@ impl Texts {
         sql
     }
 
-    /// Picked rows to one destination: the rows deleted and the rows inserted.
+    /// Returns the statement that moves picked rows to one destination, and returns the numbers of
+    /// rows deleted and inserted.
     pub(super) fn transfer(&self, to: &Destination) -> String {
         let mut sql = String::from("WITH ");
         self.push_carry(&mut sql, &self.held(), to);
@@ -326,7 +331,7 @@ impl Texts {
         sql
     }
 
-    /// `moved AS (DELETE ..), put AS (INSERT ..)`.
+    /// Appends `moved AS (DELETE ..), put AS (INSERT ..)`.
     fn push_carry(&self, sql: &mut String, held: &str, to: &Destination) {
         let mut columns = String::new();
         push_idents(&mut columns, &*to.columns);
@@ -337,7 +342,8 @@ impl Texts {
         ));
     }
 
-    /// What the server says of types and permissions before a row is moved.
+    /// Returns the statement by which the server checks types and permissions before a row is
+    /// moved.
     pub(super) fn trial(&self, to: &Destination) -> String {
         let mut columns = String::new();
         push_idents(&mut columns, &*to.columns);
@@ -347,7 +353,8 @@ impl Texts {
         )
     }
 
-    /// Rows that have been written elsewhere: the number of those deleted.
+    /// Returns the statement that deletes rows which have been written elsewhere, and counts those
+    /// deleted.
     pub(super) fn delete(&self) -> String {
         let (source, held) = (&self.source, self.held());
         format!(
@@ -355,9 +362,9 @@ impl Texts {
         )
     }
 
-    /// Rows to the dead letters, which are given back. Behind the handles: the source, then arrays
-    /// of destinations, codes, messages and constraints. `unreadable`: columns of which the bytes
-    /// are kept.
+    /// Returns the statement that writes rows to the dead letters, and returns these. Parameters
+    /// after the handles: the source, then arrays of destinations, codes, messages and constraints.
+    /// `unreadable`: columns of which the bytes are kept.
     pub(super) fn reject(&self, unreadable: &[Name]) -> String {
         let handles = self.handles();
         let (mut names, mut arrays) = (String::new(), String::new());
@@ -388,12 +395,12 @@ impl Texts {
         )
     }
 
-    /// How many rows there are, by their route.
+    /// Returns the query that counts the rows by their route.
     pub(super) fn survey(&self, most: usize) -> String {
         self.survey_of(most, |route| format!("{route}::text"))
     }
 
-    /// The same by the route's bytes, as hexadecimal digits.
+    /// Returns the query that counts the rows by the bytes of their route, as hexadecimal digits.
     pub(super) fn survey_of_bytes(&self, most: usize) -> String {
         self.survey_of(most, hex)
     }
@@ -411,7 +418,7 @@ impl Texts {
         sql
     }
 
-    /// Whether there is a row, held by somebody or not.
+    /// Returns the query that checks if any row is left, locked or not.
     pub(super) fn left(&self) -> String {
         let mut sql = format!("SELECT EXISTS (SELECT FROM {}", self.source);
         self.push_filter(&mut sql);
@@ -420,20 +427,22 @@ impl Texts {
     }
 }
 
-/// The encoding that the database keeps its texts in.
+/// An expression: the encoding of the database's texts.
 const ENCODING: &str = "getdatabaseencoding()";
 
-/// The bytes of a value's text as the database keeps them, as hexadecimal digits.
+/// Returns an expression for the bytes of a value's text in the database's encoding, as hexadecimal
+/// digits.
 fn hex(value: &str) -> String {
     format!("encode(convert_to({value}::text, {ENCODING}), 'hex')")
 }
 
-/// Makes a text of its bytes, which are its parameter, as hexadecimal digits.
+/// Returns the query that makes a text from its bytes, given as a parameter of hexadecimal digits.
 pub(super) fn text_of_bytes() -> String {
     format!("SELECT convert_from(decode($1, 'hex'), {ENCODING})")
 }
 
-/// An array that came as a JSON text is the text.
+/// Returns the value of a JSON text: an array in its own spelling came as a JSON string, and
+/// becomes a text.
 fn spelled(json: Box<str>) -> Value {
     match serde_json::from_str::<String>(&json) {
         Ok(text) => Value::text(text),
@@ -441,7 +450,7 @@ fn spelled(json: Box<str>) -> Value {
     }
 }
 
-/// Asks whether there are markers of a move with other tags than this one.
+/// Returns the query that checks for markers of a move with other tags than this one.
 pub(super) fn strange_markers() -> String {
     let (table, of, key) = (Moved::TABLE, Moved::MOVE, Moved::KEY);
     let tag = Moved::TAG_BYTES;
@@ -450,7 +459,7 @@ pub(super) fn strange_markers() -> String {
     )
 }
 
-/// The index of the table of markers, by batches.
+/// Returns the statement that creates the index of the table of markers, by batches.
 pub(super) fn index_markers() -> String {
     let (table, relocation, batch) = (Moved::TABLE, Moved::MOVE, Moved::BATCH);
     format!("CREATE INDEX IF NOT EXISTS {table}_batch ON {table} (\"{relocation}\", \"{batch}\")")

@@ -1,4 +1,4 @@
-//! What the connections of a database know together, for writes of rows.
+//! The catalog that the connections of a database share, for writes of rows.
 
 use windrow_core::Standing;
 use windrow_proof::Trusted;
@@ -6,22 +6,22 @@ use windrow_proof::Trusted;
 use super::standing;
 use crate::catalog::cache::Catalog;
 
-/// Tables, and what the operator has said of them.
+/// Tables, and the operator's settings for them.
 #[derive(Debug)]
 pub(crate) struct RowCatalog {
     pub(crate) tables: Catalog,
-    /// Functions that the operator answers for.
+    /// Functions that the operator declared as trusted.
     pub(crate) trusted: Trusted,
-    /// True if tables that are not there are made, and columns of those that Windrow made.
+    /// True if Windrow creates missing tables, and missing columns of tables that it created.
     pub(crate) creates: bool,
-    /// True if columns of all other tables are made too.
+    /// True if Windrow creates missing columns of all other tables too.
     pub(crate) extends: bool,
-    /// Values are taken for columns GENERATED ALWAYS AS IDENTITY.
+    /// True if writes may give values for columns GENERATED ALWAYS AS IDENTITY.
     pub(crate) overrides: bool,
 }
 
 impl RowCatalog {
-    /// What the writes of each table share, for operators.
+    /// Returns what the writes of each table share, for operators.
     pub(crate) fn standings(&self) -> Vec<Standing> {
         let mut standings = Vec::new();
         for (name, table) in self.tables.all() {

@@ -20,7 +20,8 @@ use crate::values::fit::Fit;
 
 impl WorkKind for RowStatement {
     type Catalog = RowCatalog;
-    /// Those that the writes name; `None`: there is none of the name, or it could not be read.
+    /// The tables that the writes name; `None` for a table that does not exist or could not be
+    /// read.
     type Tables<'u> = HashMap<&'u TableName, Option<Arc<Table>>>;
     type Key = Arc<Shape>;
     type Alike<'u> = *const Shape;
@@ -35,7 +36,7 @@ impl WorkKind for RowStatement {
     ) -> Result<(Self::Tables<'u>, Vec<Refused>), Broken> {
         let (mut tables, mut refused) = (HashMap::new(), Vec::new());
         for name in names(units) {
-            // A key that was made later need not show in what a guard compares.
+            // A key that was created later may not show in what a guard compares.
             let misses = |table: &Arc<Table>| needs_key(units, name, table);
             let known = catalog
                 .tables
@@ -145,7 +146,8 @@ impl WorkKind for RowStatement {
     }
 
     fn forget(compiled: &Compiled<Self>, catalog: &RowCatalog, changed: bool) {
-        // What has changed is read anew in any case, and keeps its version if it has not after all.
+        // A changed table is read again in any case, and keeps its version if it turns out to be
+        // the same.
         if !changed {
             catalog.tables.forget(compiled.table.version);
         }
@@ -168,7 +170,7 @@ fn shapes(units: &[Unit<RowWrite>]) -> impl Iterator<Item = &Arc<Shape>> {
     })
 }
 
-/// The tables that units are about, each once.
+/// Lists the tables that units are about, each once.
 fn names(units: &[Unit<RowWrite>]) -> Vec<&TableName> {
     let mut seen = HashSet::new();
     let tables = shapes(units).map(|shape| &shape.table);
@@ -186,7 +188,7 @@ fn is_of(name: &TableName) -> impl Fn(&RowWrite) -> bool {
     move |write| write.shape.table == *name
 }
 
-/// What a write means for its unit; an error: Windrow itself refuses it.
+/// Returns how the unit of a write has to run. Fails if Windrow itself refuses the write.
 fn prospect(
     compiled: &Compiled<RowStatement>,
     write: &RowWrite,

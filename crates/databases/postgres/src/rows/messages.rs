@@ -1,5 +1,5 @@
-//! Writes of rows as messages: values as text, or as one array a column; and what their clients are
-//! told.
+//! Messages of row writes: values as text, or one array for each column; and the answers to their
+//! clients.
 
 use bytes::BufMut;
 use postgres_protocol::message::frontend;
@@ -82,7 +82,7 @@ impl Messages for RowStatement {
         if set.moments {
             bind.parameter(|out| push_distances(distances, out))?;
         }
-        // The place of a write, and whether it took place.
+        // The place of a write, and if it took place.
         let heads = if set.counted { 0 } else { 2 };
         bind.results(heads, row_statement.result_kinds.iter().map(|_| false))?;
         bind.close()?;
@@ -120,7 +120,7 @@ impl Messages for RowStatement {
     }
 }
 
-/// The answer to a write that did nothing.
+/// Returns the answer to a write that did nothing.
 fn nothing(statement: &RowStatement) -> RowDone {
     let columns = &statement.result_names;
     let returned = (!columns.is_empty()).then(|| {

@@ -3,10 +3,10 @@
 //! | module | what it does |
 //! | --- | --- |
 //! | `form` | row writes for the executor |
-//! | `catalog` | what the connections of a database know together |
+//! | `catalog` | the catalog that the connections of a database share |
 //! | `row_statement` | a shape joined with its table |
-//! | `messages` | values out; what writes are told |
-//! | `standing` | what operators are told of them |
+//! | `messages` | messages to the server, and the answers to writes |
+//! | `standing` | reports what writes share, for operators |
 
 pub(crate) mod catalog;
 mod form;

@@ -20,7 +20,7 @@ use crate::values::fit::{Fit, fit};
 use crate::values::key;
 use crate::values::key::Found;
 
-/// What is particular to a shape.
+/// The part of a compiled statement that only row writes need.
 #[derive(Debug)]
 pub(crate) struct RowStatement {
     pub(crate) shape: Arc<Shape>,
@@ -35,14 +35,14 @@ pub(crate) struct RowStatement {
     judges: bool,
 }
 
-/// Why no write of a shape can succeed, as far as is known.
+/// The reason why no write of a shape can succeed, as far as is known.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Trouble {
-    /// The server will not parse it: a column that is not there, or that may not be written.
+    /// The server will not parse the statement: a column is missing, or may not be written.
     Unparsable,
-    /// Every write will fail: a value that must be there is missing, no key fits ON CONFLICT.
+    /// Every write will fail: a required value is missing, or no key fits ON CONFLICT.
     Doomed,
-    /// There is no statement for it.
+    /// There is no statement for the shape.
     Senseless(Fault),
 }
 
@@ -144,7 +144,7 @@ impl RowStatement {
         (fused, telling)
     }
 
-    /// The columns of the row's values, in their order.
+    /// Returns the columns of the row's values, in their order.
     pub(crate) fn columns<'t>(
         &'t self,
         table: &'t Table,
@@ -154,7 +154,7 @@ impl RowStatement {
             .filter_map(|place| table.columns.get(*place))
     }
 
-    /// The place of the first value that is spelled as in a path.
+    /// Returns the place of the first value that is spelled as in a path.
     pub(crate) fn spelled_from(&self) -> usize {
         match self.shape.is_spelled() {
             true => self.shape.columns.len(),
@@ -162,12 +162,12 @@ impl RowStatement {
         }
     }
 
-    /// How many values a row must have.
+    /// Returns the number of values that a row must have.
     pub(crate) fn width(&self) -> usize {
         self.places.len()
     }
 
-    /// Judges the values of a write, worst first; with the column concerned.
+    /// Returns the worst fit among the values of a write, with its column.
     pub(crate) fn fit<'t>(
         &'t self,
         table: &'t Table,
@@ -251,8 +251,8 @@ impl RowStatement {
         };
         for (number, unique) in table.uniques.iter().enumerate() {
             let columns = unique.columns.iter().filter_map(|p| table.columns.get(*p));
-            // Another flight may come to the same moment: rows that are alike in all else are never
-            // in two flights.
+            // Two flights may get the same moment, so rows that are equal in all other columns are
+            // never in two flights.
             let stamped = |column: &Column| shape.op == Op::Insert && column.is_stamped;
             let told = columns.filter_map(|column| match value_of(column) {
                 None if stamped(column) => None,
@@ -283,7 +283,8 @@ impl RowStatement {
     }
 }
 
-/// The key's columns, where the operation needs a key; `None`: it does, and there is none.
+/// Returns the key's columns, empty if the operation needs no key; `None` if it needs one and there
+/// is none.
 pub(crate) fn key_names(shape: &Shape, table: &Table) -> Option<Vec<Name>> {
     if shape.op == Op::Insert && shape.on_conflict == OnConflict::Error {
         return Some(Vec::new());
@@ -291,7 +292,7 @@ pub(crate) fn key_names(shape: &Shape, table: &Table) -> Option<Vec<Name>> {
     table.key_names(&shape.key)
 }
 
-/// Returns the parameter that the values of a column are; `None` if they cannot travel in arrays.
+/// Returns the parameter for the values of a column; `None` if they cannot travel in arrays.
 fn parameter(column: &Column) -> Option<SetParameter> {
     Some(SetParameter {
         array: column.array_param()?,
@@ -339,7 +340,7 @@ fn senseless(shape: &Shape, no_key: bool, table: &Table) -> Option<Trouble> {
     Some(Trouble::Senseless(Fault::invalid(what)))
 }
 
-/// A column that every table has and no description lists
+/// Returns a column of the shape that every table has and no description lists
 /// (<https://www.postgresql.org/docs/current/ddl-system-columns.html>), or that the database added
 /// to this one.
 fn system_column<'a>(shape: &'a Shape, table: &Table) -> Option<&'a Name> {
@@ -385,8 +386,8 @@ fn trouble(shape: &Shape, table: &Table, key: &[Name]) -> Option<Trouble> {
     (no_arbiter || table.columns.iter().any(lacks)).then_some(Trouble::Doomed)
 }
 
-/// Unique keys whose columns are all given, as places in the row, each with a seed that tells it
-/// from all others.
+/// Returns the unique keys whose columns are all given, as places in the row, each with a seed that
+/// distinguishes it from all others.
 fn given_keys(table: &Table, row: &[usize]) -> Vec<(u64, Box<[usize]>)> {
     let mut keys = Vec::new();
     for (number, unique) in table.uniques.iter().enumerate() {

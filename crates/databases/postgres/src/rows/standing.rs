@@ -1,8 +1,8 @@
-//! What the writes of rows to a table share, for operators.
+//! Reports what the writes of rows to a table share, for operators.
 //!
-//! It is said of the plainest writes: an insert of the columns that have no default, an update of
-//! all that are in no key, by the primary key. What others share is at most the same, but for an
-//! insert that gives a column whose default is in the way.
+//! The report covers the plainest writes: an insert of the columns that have no default, and an
+//! update by primary key of all columns outside of keys. Other writes share at most as much. The
+//! exception is an insert that gives a value to a column whose default prevents sharing.
 
 use std::sync::Arc;
 
@@ -49,7 +49,7 @@ fn plainest(op: Op, name: &TableName, facts: &Facts) -> Shape {
         Op::Update => columns.clone().filter(|c| !facts.is_key(&c.name)).collect(),
         Op::Delete | Op::Get => Vec::new(),
     };
-    // Where there is no such column, another one stands for it.
+    // If there is no such column, another one takes its place.
     let writes = matches!(op, Op::Insert | Op::Update);
     let other = columns.next_back().filter(|_| writes && set.is_empty());
     let columns = set.into_iter().chain(other);
@@ -66,7 +66,7 @@ fn plainest(op: Op, name: &TableName, facts: &Facts) -> Shape {
     })
 }
 
-/// The columns that rows are named by.
+/// Returns the columns that rows are named by.
 fn key(facts: &Facts) -> Vec<Name> {
     let mut others = facts.uniques.iter().filter(|unique| unique.immediate);
     let first = || others.next().map(|unique| &*unique.columns);
@@ -75,7 +75,7 @@ fn key(facts: &Facts) -> Vec<Name> {
     columns.map(|column| column.name.clone()).collect()
 }
 
-/// Why writes that may share a transaction share no statement.
+/// Returns the reason why writes that may share a transaction share no statement.
 fn grouped(shape: &Shape, facts: &Facts, trusted: &Trusted) -> Option<Apart> {
     let parsed = of_shape::of_shape(shape, &key(facts), facts);
     let proven = match level::of_statement(&parsed, facts, trusted) {

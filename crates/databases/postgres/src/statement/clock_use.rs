@@ -15,11 +15,12 @@ use crate::moment::{MOMENT, Moment};
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ClockUse {
     pub(crate) moment: Moment,
-    /// Set-based statements have a moment for each unit.
+    /// True if set-based statements have a moment for each unit.
     pub(crate) is_carried: bool,
-    /// No set-based statement tells the truth.
+    /// True if no set-based statement gives the correct times.
     pub(crate) no_sets: bool,
-    /// Columns that are not given whose defaults read it, with their values over [`MOMENT`].
+    /// Columns without a given value whose defaults read the clock, with their values over
+    /// [`MOMENT`].
     pub(crate) defaults: Vec<(Name, String)>,
     /// Columns whose value is the moment itself: different for different units.
     pub(crate) exact: Vec<Name>,
@@ -31,11 +32,11 @@ pub(crate) struct ClockUse {
 #[derive(Default)]
 struct Finder<'a> {
     found: ClockUse,
-    /// Columns that get a value that was made of the clock.
+    /// Columns that get a value computed from the clock.
     written: Vec<&'a Name>,
-    /// Columns that get the transaction's own.
+    /// Columns that get the transaction's own time.
     shared: Vec<Name>,
-    /// A condition, or the answer to the client, depends on it.
+    /// True if a condition, or the answer to the client, depends on the clock.
     looks: bool,
 }
 
@@ -46,7 +47,7 @@ impl ClockUse {
         let mut finder = Finder::default();
         let given = given(parsed, facts);
         if given.is_none() && clock(&parsed.text, MOMENT) != Clock::Unread {
-            // It runs as it stands.
+            // The statement runs unchanged.
             finder.looks = true;
         }
         let set = parsed.assignments.iter().map(|(name, value)| (name, value));
@@ -107,8 +108,8 @@ impl<'a> Finder<'a> {
         }
     }
 
-    /// DO UPDATE reads the moment from a column that was to be inserted. Where there is none, the
-    /// columns that it sets have the transaction's.
+    /// Makes DO UPDATE read the moment from a column that was to be inserted. If there is none, the
+    /// columns that it sets get the transaction's time.
     fn conflict(&mut self, parsed: &ParsedStatement, facts: &Facts) {
         let Some(conflict) = &parsed.conflict else {
             return;

@@ -1,4 +1,4 @@
-//! What writes of a statement may share, by the proof over the catalog.
+//! Decides what writes of a statement may share, by the proof over the catalog.
 
 use std::sync::Arc;
 

@@ -1,12 +1,12 @@
-//! What can be told of a parsed statement from its own expressions.
+//! Reads facts about a parsed statement from its own expressions.
 
 use windrow_calls::{Conflict, Expression, ParsedStatement, Piece};
 use windrow_core::Name;
 
 use crate::catalog::table::Facts;
 
-/// The columns that an insert gives values to, with the expressions; `None`: they are not known one
-/// by one.
+/// Returns the columns that an insert gives values to, with the expressions; `None` if they are not
+/// known one by one.
 pub(crate) fn given<'a>(
     parsed: &'a ParsedStatement,
     facts: &'a Facts,
@@ -26,7 +26,7 @@ pub(crate) fn given<'a>(
     )
 }
 
-/// The parameter that an expression is, where it is nothing else.
+/// Returns the parameter if the expression consists of a parameter alone.
 pub(crate) fn bare(expression: &Expression) -> Option<usize> {
     match expression {
         Expression::Sql(pieces) => match &**pieces {
@@ -37,7 +37,7 @@ pub(crate) fn bare(expression: &Expression) -> Option<usize> {
     }
 }
 
-/// Whether one of the words is a part of a text.
+/// Returns true if the text contains one of the words, which are in lower case.
 pub(crate) fn has_word(sql: &str, words: &[&str]) -> bool {
     let sql = sql.to_ascii_lowercase();
     words.iter().any(|word| sql.contains(word))

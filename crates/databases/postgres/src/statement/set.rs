@@ -92,14 +92,14 @@ pub(crate) struct SetBuilder<'a> {
     pub(crate) width: u16,
 }
 
-/// The meaning of a row that is not inserted to an insert whose rows are matched to their source.
+/// The consequence of a row that is not inserted, for an insert that matches rows to their source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Matched {
-    /// A failure of all.
+    /// All rows fail.
     All,
-    /// An answer.
+    /// The row's write is answered as one that did not take place.
     Some,
-    /// A row that would fail.
+    /// The row is reported as one that would fail.
     Telling,
 }
 
@@ -124,7 +124,8 @@ enum KeyPart<'a> {
 type Generated<'a> = (&'a Name, &'a str);
 
 impl<'a> SetBuilder<'a> {
-    /// Returns the set-based form of the statement, if there is one that reports the truth.
+    /// Returns the set-based form of the statement, if there is one that reports its writes
+    /// correctly.
     pub(crate) fn fused(&self) -> Option<Fused> {
         if self.clock.no_sets || !self.is_possible() {
             return None;
@@ -195,20 +196,20 @@ impl<'a> SetBuilder<'a> {
         self.arbiter().is_none() || set.any(|(name, _)| self.facts.is_key(name))
     }
 
-    /// The key that ON CONFLICT .. DO UPDATE names.
+    /// Returns the key that ON CONFLICT .. DO UPDATE names.
     fn upsert_key(&self) -> Option<&'a Unique> {
         let is_upsert = self.parsed.conflict.as_ref().is_some_and(|c| c.update);
         self.arbiter().filter(|_| is_upsert)
     }
 
-    /// The key that ON CONFLICT names.
+    /// Returns the key that ON CONFLICT names.
     fn arbiter(&self) -> Option<&'a Unique> {
         let names = self.parsed.conflict.as_ref()?.columns.as_ref()?;
         let places: Option<Vec<usize>> = names.iter().map(|n| self.facts.place_of(n)).collect();
         self.facts.unique_of(&places?)
     }
 
-    /// An insert or upsert that gives nothing back: all rows, or none.
+    /// Returns an insert or upsert that gives nothing back and writes all rows or none.
     fn counted_insert(&self) -> Fused {
         let mut sql = String::from("WITH \"windrow i\" AS (");
         self.push_insert(&mut sql, &[]);
@@ -221,7 +222,7 @@ impl<'a> SetBuilder<'a> {
         self.statement(sql, true)
     }
 
-    /// The same, where each row takes a value from a sequence.
+    /// Returns the same form for rows that each take a value from a sequence.
     fn generating_insert(&self) -> Fused {
         let generated = self.generated(None);
         let mut sql = self.materialized(false, &generated);
@@ -238,7 +239,8 @@ impl<'a> SetBuilder<'a> {
         self.statement(sql, false)
     }
 
-    /// An insert into a table without a key: all rows that fulfil its conditions, or none.
+    /// Returns an insert into a table without a key. It writes all rows that fulfil the table's
+    /// conditions, or none.
     fn filtered_insert(&self) -> Option<Fused> {
         let is_plain = self.parsed.returning.is_none() && self.taken.is_none();
         let mut filter = String::new();
@@ -258,7 +260,7 @@ impl<'a> SetBuilder<'a> {
         Some(self.statement(sql, false))
     }
 
-    /// An insert whose rows are matched to their source by a key.
+    /// Returns an insert whose rows are matched to their source by a key.
     fn matched_insert(&self, matched: Matched) -> Option<Fused> {
         let matching = self.matching(matched)?;
         let generated = self.generated(Some(&matching));
@@ -358,7 +360,7 @@ impl<'a> SetBuilder<'a> {
         sql
     }
 
-    /// `INSERT INTO t (columns) SELECT expressions`.
+    /// Appends `INSERT INTO t (columns) SELECT expressions`.
     fn push_insert(&self, sql: &mut String, generated: &[Generated<'_>]) {
         let given = given(self.parsed, self.facts).unwrap_or_default();
         let defaults = self.clock.defaults.iter();

@@ -1,10 +1,10 @@
-//! What comes back, as values.
+//! Decodes the values that the server returns as text.
 
 use windrow_core::Value;
 
 use crate::catalog::column::Kind;
 
-/// The value of a column that was asked for in text.
+/// Returns the value of a column that was requested in text.
 pub(crate) fn value(kind: &Kind, text: Option<&[u8]>) -> Value {
     let Some(bytes) = text else {
         return Value::Null;
@@ -23,7 +23,8 @@ pub(crate) fn value(kind: &Kind, text: Option<&[u8]>) -> Value {
     }
 }
 
-/// `NaN` and `Infinity` are no numbers elsewhere.
+/// Reads a number. `NaN` and `Infinity` become texts, because other systems do not have them as
+/// numbers.
 fn number(text: &str) -> Value {
     match text.bytes().last() {
         Some(b'0'..=b'9') => Value::number(text),
@@ -31,7 +32,7 @@ fn number(text: &str) -> Value {
     }
 }
 
-/// `\x` and hexadecimal digits, which is how Windrow's sessions ask for it.
+/// Reads a `bytea`: `\x` and hexadecimal digits, the form that Windrow's sessions set.
 fn bytea(text: &str) -> Value {
     let digits = text.strip_prefix("\\x").unwrap_or_default();
     let digit = |b: &u8| {
@@ -47,7 +48,8 @@ fn bytea(text: &str) -> Value {
     bytes.map_or_else(|| Value::text(text), Value::from)
 }
 
-/// `2013-01-01 06:00:00+00` as ISO 8601 has it. Infinity and years before Christ stay as they are.
+/// Returns a moment such as `2013-01-01 06:00:00+00` in ISO 8601. Infinity and years before Christ
+/// stay as they are.
 fn iso(text: &str) -> String {
     let spaced = text.as_bytes().get(10) == Some(&b' ');
     let digits = text.bytes().next().is_some_and(|b| b.is_ascii_digit());

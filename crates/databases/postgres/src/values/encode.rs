@@ -1,4 +1,4 @@
-//! One column of many rows as one array parameter, appended straight to the send buffer.
+//! Encodes one column of many rows as one array parameter, straight into the send buffer.
 
 use bytes::{BufMut, BytesMut};
 use windrow_core::Value;
@@ -72,7 +72,7 @@ fn push_of_kind<'a>(
     }
 }
 
-/// The binary forms of the less common types (`typsend` and `typreceive` of each).
+/// Appends the binary forms of the less common types (`typsend` and `typreceive` of each).
 fn push_other(kind: &Kind, value: &Value, scratch: &mut Vec<u8>, out: &mut BytesMut) -> Option<()> {
     match (kind, value) {
         (Kind::Bool, _) => out.put_u8(u8::from(scalar::boolean(value)?)),
@@ -97,8 +97,8 @@ fn push_other(kind: &Kind, value: &Value, scratch: &mut Vec<u8>, out: &mut Bytes
     Some(())
 }
 
-/// `array_recv` of `src/backend/utils/adt/arrayfuncs.c`: dimensions, a flag, the element type,
-/// length and lower bound, then each element with its length.
+/// Appends an array as `array_recv` of `src/backend/utils/adt/arrayfuncs.c` reads it: dimensions, a
+/// flag, the element type, length and lower bound, then each element with its length.
 fn push_binary<'a>(
     element: postgres_protocol::Oid,
     values: impl Iterator<Item = &'a Value>,
@@ -106,7 +106,7 @@ fn push_binary<'a>(
     mut push: impl FnMut(&Value, &mut BytesMut) -> Option<()>,
 ) -> Result<(), Unfit> {
     out.put_i32(1);
-    // The flag for NULLs is not looked at by the server.
+    // The server ignores the flag for NULLs.
     out.put_i32(1);
     out.put_u32(element);
     let length_at = out.len();
@@ -153,7 +153,7 @@ fn push_literal<'a>(
     Ok(())
 }
 
-/// Writes a size where it was left open.
+/// Writes a size at the place that was left free for it.
 pub(crate) fn put_i32_at(out: &mut BytesMut, at: usize, size: usize) -> Result<(), Unfit> {
     let size = i32::try_from(size).map_err(|_| Unfit)?;
     let place = out.get_mut(at..at + size_of::<i32>()).ok_or(Unfit)?;

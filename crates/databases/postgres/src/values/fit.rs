@@ -1,7 +1,7 @@
-//! Whether a value will fit its column, as far as can be said without asking the server.
+//! Judges if a value will fit its column, as far as that is possible without asking the server.
 //!
-//! A wrong guess costs speed, never truth: what is thought not to fit runs in a transaction of its
-//! own, where the server itself decides.
+//! A wrong guess costs speed, never correctness: a value that seems not to fit runs in a
+//! transaction of its own, where the server itself decides.
 
 #[cfg(test)]
 mod tests;
@@ -12,21 +12,21 @@ use windrow_proof::is_moment;
 use super::{scalar, text};
 use crate::catalog::column::{Column, Kind, may_name_moments};
 
-/// How sure it is.
+/// A judgement of a value, from certain to impossible.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Fit {
-    /// It is read here as the server reads it; it may travel in an array with others.
+    /// The value is read here as the server reads it. It may travel in an array with others.
     Sure,
-    /// Only the server knows.
+    /// Only the server can decide.
     Unsure,
-    /// The server will refuse it, as far as is known.
+    /// The server will refuse the value, as far as is known.
     Bad,
-    /// It cannot be written down for the server at all.
+    /// The value has no text that could be sent to the server. The reason is given.
     Unwritable(String),
 }
 
-/// Judges a value for a column. `strict`: NULL in a column that must not have it is refused (no
-/// trigger fills it in).
+/// Judges a value for a column. `strict`: the server refuses NULL in a column that must not have it
+/// (no trigger fills the column in).
 pub(crate) fn fit(column: &Column, value: &Value, strict: bool) -> Fit {
     if value.is_null() {
         return sure_or(!(strict && column.not_null), Fit::Bad);
@@ -56,7 +56,8 @@ pub(crate) fn fit(column: &Column, value: &Value, strict: bool) -> Fit {
     }
 }
 
-/// True for `now` and its kin: in company it would be the moment of others too.
+/// Returns true for `now` and similar words: in a shared transaction they would stand for the same
+/// moment in all writes.
 fn names_a_moment(column: &Column, value: &Value) -> bool {
     let may = may_name_moments(column.base_oid) || may_name_moments(column.array_oid);
     match value {
@@ -72,7 +73,7 @@ fn sure_or(sure: bool, otherwise: Fit) -> Fit {
 fn whole(value: &Value, least: i64, most: i64) -> Fit {
     match scalar::int(value) {
         Some(n) => sure_or((least..=most).contains(&n), Fit::Bad),
-        // Newer servers read 0x1F and 1_000, all of them blanks around the digits.
+        // Newer servers read `0x1F` and `1_000`, all servers read blanks around the digits.
         None => Fit::Bad,
     }
 }
@@ -84,7 +85,8 @@ fn odd_number(value: &Value) -> Fit {
     }
 }
 
-/// `boolin` takes a 0, a 1, and the beginnings of a few words.
+/// Judges a boolean that is not read here. `boolin` accepts a 0, a 1, and the beginnings of a few
+/// words.
 fn odd_boolean(value: &Value) -> Fit {
     let maybe = match value {
         Value::Int(n) => matches!(n, 0 | 1),
@@ -96,8 +98,8 @@ fn odd_boolean(value: &Value) -> Fit {
     if maybe { Fit::Unsure } else { Fit::Bad }
 }
 
-/// Words such as `now` and other spellings of dates are many; text without any digit is most likely
-/// none of them.
+/// Judges a moment that is not read here. There are many words such as `now`, and many other
+/// spellings of dates. A text without any digit is most likely none of them.
 fn odd_moment(value: &Value) -> Fit {
     match value {
         Value::Text(text) if text.bytes().any(|b| b.is_ascii_digit()) && !text.contains('\0') => {
@@ -132,8 +134,9 @@ fn numeric(column: &Column, value: &Value) -> Fit {
     }
 }
 
-/// Digits that a `numeric(precision, scale)` has before its point (`NUMERIC_PRECISION` and
-/// `NUMERIC_SCALE` of `src/backend/utils/adt/numeric.c`; the scale is a signed number of 11 bits).
+/// Returns the number of digits that a `numeric(precision, scale)` has before its point
+/// (`NUMERIC_PRECISION` and `NUMERIC_SCALE` of `src/backend/utils/adt/numeric.c`; the scale is a
+/// signed number of 11 bits).
 fn whole_digits(column: &Column) -> i64 {
     let packed = i64::from(column.narrowed) - 4;
     let precision = (packed >> 16) & 0xffff;
@@ -166,7 +169,7 @@ fn array(kind: &Kind, value: &Value) -> Fit {
 
 fn jsonb(value: &Value) -> Fit {
     match value {
-        // Refused by the server: a jsonb string holds no zero.
+        // The server refuses this: a jsonb string must not hold a zero character.
         Value::Json(json) if json.contains("\\u0000") => Fit::Bad,
         _ => no_zero(value),
     }
@@ -178,7 +181,7 @@ fn short(column: &Column, value: &Value) -> Fit {
     };
     let fits = match value {
         Value::Text(text) | Value::Number(text) | Value::Json(text) => {
-            // A character takes at least a byte.
+            // A character takes at least one byte.
             text.len() <= longest || text.chars().count() <= longest
         }
         Value::Int(_) | Value::Bool(_) => longest >= 20,
@@ -188,7 +191,7 @@ fn short(column: &Column, value: &Value) -> Fit {
     if fits { no_zero(value) } else { Fit::Bad }
 }
 
-/// No text of the server holds a zero byte.
+/// Refuses texts with a zero byte, which no text of the server may hold.
 fn no_zero(value: &Value) -> Fit {
     match value {
         Value::Text(text) | Value::Json(text) | Value::Number(text) => {

@@ -1,8 +1,8 @@
-//! The rows that a write touches, told by the values of unique keys.
+//! Keys of the rows that a write touches, computed from the values of unique keys.
 //!
 //! Two spellings of one value (`7` and `"007"`, a time in two zones) give the same bytes. Only
-//! columns whose [`Column::makes_keys`] holds take part: where equal values cannot be told, no key
-//! is given, and the caller keeps order.
+//! columns for which [`Column::makes_keys`] is true take part. If equal values cannot be
+//! recognized, no key is computed, and the caller keeps the order of writes.
 
 use foldhash::fast::FixedState;
 use std::hash::BuildHasher;
@@ -14,25 +14,25 @@ use crate::catalog::column::{Column, Kind};
 /// A row, named by a unique key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct RowKey {
-    /// Sorts as the key's first column does, as far as eight bytes tell: rows of one statement are
-    /// written in the order of the index, and every batch locks in the same order.
+    /// A number that sorts as the key's first column does, as far as eight bytes can: rows of one
+    /// statement are written in the order of the index, and every batch locks in the same order.
     pub(crate) order: u64,
-    /// The same for the same row.
+    /// A hash that is the same for the same row.
     pub(crate) hash: u64,
 }
 
-/// What a unique key of a row is.
+/// The result of computing a [`RowKey`] from the values of a unique key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Found {
     /// The row.
     Row(RowKey),
-    /// A part is NULL: no row has it, none conflicts with it.
+    /// A part of the key is NULL: no row has this key, and none conflicts with it.
     Nothing,
-    /// Not to be told from here.
+    /// The key cannot be computed from the values.
     Unknown,
 }
 
-/// The row that the values of a unique key name. `seed` tells tables and keys apart.
+/// Returns the row that the values of a unique key name. `seed` distinguishes tables and keys.
 pub(crate) fn row_key<'a>(
     seed: u64,
     parts: impl IntoIterator<Item = (&'a Column, &'a Value)>,
@@ -80,11 +80,12 @@ fn push(kind: &Kind, value: &Value, out: &mut Vec<u8>) -> Option<()> {
 }
 
 fn push_int(n: i64, out: &mut Vec<u8>) {
-    // The sign bit is turned over so that bytes sort as numbers do.
+    // The sign bit is inverted so that bytes sort as numbers do.
     out.extend_from_slice(&(n.cast_unsigned() ^ (1 << 63)).to_be_bytes());
 }
 
-/// The length stands behind, so that the bytes still sort and no two lists of parts are the same.
+/// Appends bytes, then their length, so that the bytes still sort and no two lists of parts are the
+/// same.
 fn push_bytes(bytes: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(bytes);
     out.extend_from_slice(&(bytes.len() as u64).to_be_bytes());

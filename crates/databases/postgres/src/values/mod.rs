@@ -1,4 +1,5 @@
-//! Values as text or as arrays, in and out; which of them fit a column; which name the same row.
+//! Converts values to and from text and arrays, judges if a value fits a column, and computes which
+//! row a value names.
 //!
 //! | module | what it does |
 //! | --- | --- |

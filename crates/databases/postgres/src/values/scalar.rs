@@ -1,14 +1,14 @@
-//! Values as the scalar that a column's type makes of them, where it is certain that the server
+//! Reads values as the scalar that a column's type makes of them, if it is certain that the server
 //! would read the same.
 //!
-//! `None` says no more than "let the server judge".
+//! `None` only means that the server has to decide.
 
 use windrow_core::Value;
 
 use super::time;
 use super::time::Moment;
 
-/// A whole number, also from a text of digits.
+/// Returns a whole number, also from a text of digits.
 pub(crate) fn int(value: &Value) -> Option<i64> {
     match value {
         Value::Int(n) => Some(*n),
@@ -18,15 +18,15 @@ pub(crate) fn int(value: &Value) -> Option<i64> {
 }
 
 fn plain_int(digits: &str) -> Option<i64> {
-    // What every version's input function takes: a sign and decimal digits.
+    // Every version's input function accepts this: a sign and decimal digits.
     let plain = digits
         .bytes()
         .all(|b| b.is_ascii_digit() || matches!(b, b'-' | b'+'));
     plain.then(|| digits.parse().ok()).flatten()
 }
 
-/// A double. A number that is too large for one, or so small that it becomes zero, is left to the
-/// server, which refuses it.
+/// Returns a double; `None` for a number that is too large for one, or so small that it becomes
+/// zero. The server refuses these itself.
 pub(crate) fn double(value: &Value) -> Option<f64> {
     match value {
         #[expect(
@@ -42,7 +42,7 @@ pub(crate) fn double(value: &Value) -> Option<f64> {
     }
 }
 
-/// A single-precision float, rounded once.
+/// Returns a single-precision float, rounded once.
 pub(crate) fn single(value: &Value) -> Option<f32> {
     match value {
         #[expect(
@@ -58,29 +58,29 @@ pub(crate) fn single(value: &Value) -> Option<f32> {
     }
 }
 
-/// A double from plain digits.
+/// Returns a double from plain digits.
 pub(crate) fn plain_double(text: &[u8]) -> Option<f64> {
     let text = plain_float(text)?;
     let parsed: f64 = text.parse().ok()?;
     honest(text, parsed.is_finite(), parsed == 0.0).then_some(parsed)
 }
 
-/// A single-precision float from plain digits, rounded once.
+/// Returns a single-precision float from plain digits, rounded once.
 pub(crate) fn plain_single(text: &[u8]) -> Option<f32> {
     let text = plain_float(text)?;
     let parsed: f32 = text.parse().ok()?;
     honest(text, parsed.is_finite(), parsed == 0.0).then_some(parsed)
 }
 
-/// Digits, a point, an exponent: what any reader of floats takes.
+/// Returns a text of digits, a point and an exponent, which any reader of floats accepts.
 fn plain_float(text: &[u8]) -> Option<&str> {
     let plain = |b: &u8| b.is_ascii_digit() || matches!(b, b'.' | b'-' | b'+' | b'e' | b'E');
     text.iter().all(plain).then_some(())?;
     std::str::from_utf8(text).ok()
 }
 
-/// Infinite only where it was written so, zero only where no other digit stands before the
-/// exponent.
+/// Returns true if a parsed float keeps its text's meaning: infinite only if the text says so, zero
+/// only if there is no other digit before the exponent.
 fn honest(digits: &str, finite: bool, zero: bool) -> bool {
     let mantissa = || digits.bytes().take_while(|b| !matches!(b, b'e' | b'E'));
     let written_out = digits.bytes().any(|b| b.is_ascii_digit());
@@ -91,7 +91,8 @@ fn honest(digits: &str, finite: bool, zero: bool) -> bool {
     }
 }
 
-/// Whether a numeric's input function takes the text: digits, a point, an exponent of a sane size.
+/// Returns true if numeric's input function accepts the text: digits, a point, an exponent of a
+/// sane size.
 pub(crate) fn is_numeric(text: &str) -> bool {
     let (mantissa, exponent) = match text.split_once(['e', 'E']) {
         Some((mantissa, exponent)) => (mantissa, exponent.parse::<i16>().ok()),
@@ -110,7 +111,7 @@ pub(crate) fn is_numeric(text: &str) -> bool {
     digits > 0 && points <= 1 && exponent.is_some()
 }
 
-/// True or false, spelled as JSON or PostgreSQL spells them.
+/// Returns a boolean, spelled as JSON or PostgreSQL spells it.
 pub(crate) fn boolean(value: &Value) -> Option<bool> {
     match value {
         Value::Bool(b) => Some(*b),
@@ -123,7 +124,7 @@ pub(crate) fn boolean(value: &Value) -> Option<bool> {
     }
 }
 
-/// A UUID: 32 hexadecimal digits, with hyphens in the usual places or none.
+/// Returns a UUID: 32 hexadecimal digits, with hyphens in the usual places or none.
 pub(crate) fn uuid(value: &Value) -> Option<[u8; 16]> {
     let Value::Text(text) = value else {
         return None;
@@ -131,7 +132,7 @@ pub(crate) fn uuid(value: &Value) -> Option<[u8; 16]> {
     uuid_of(text.as_bytes())
 }
 
-/// The same of raw bytes.
+/// Returns a UUID from the bytes of its text.
 pub(crate) fn uuid_of(text: &[u8]) -> Option<[u8; 16]> {
     let mut bytes = [0; 16];
     let mut digits = 0;
@@ -147,7 +148,7 @@ pub(crate) fn uuid_of(text: &[u8]) -> Option<[u8; 16]> {
     (digits == 32).then_some(bytes)
 }
 
-/// A date and time.
+/// Returns a date and time.
 pub(crate) fn moment(value: &Value) -> Option<Moment> {
     match value {
         Value::Text(text) => time::moment(text),
@@ -155,7 +156,7 @@ pub(crate) fn moment(value: &Value) -> Option<Moment> {
     }
 }
 
-/// A date: days since 2000-01-01.
+/// Returns a date: days since 2000-01-01.
 pub(crate) fn date(value: &Value) -> Option<i32> {
     match value {
         Value::Text(text) => time::date(text),

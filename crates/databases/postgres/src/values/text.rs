@@ -1,7 +1,7 @@
-//! A value as the text that its column's input function reads.
+//! Writes a value as the text that its column's input function reads.
 //!
-//! One function for every form: a statement of its own and a set-based one are given
-//! the same text, or ([`super::encode`]) the same value in binary. What a value means to a type is
+//! One function serves every form: a statement for one write and a set-based one are given the same
+//! text, or ([`super::encode`]) the same value in binary. The meaning of a value for a type is
 //! decided here:
 //!
 //! - a text in a `json` column is a JSON string; arrays, objects, numbers and booleans stand for
@@ -17,7 +17,7 @@ use windrow_core::Value;
 
 use crate::catalog::column::Kind;
 
-/// A value that cannot even be asked about: there is no text for it.
+/// A value that has no text, so that the server cannot be asked about it. Holds the reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Unwritable(pub(crate) String);
 
@@ -40,8 +40,8 @@ pub(crate) fn push(kind: &Kind, value: &Value, out: &mut Vec<u8>) -> Written {
     Ok(())
 }
 
-/// The same of a key's value as a path spells it ([`windrow_core::Shape::spelled`]): of the types
-/// that rows are named by, only `jsonb` has values of several kinds.
+/// Appends the text of a key's value as a path spells it ([`windrow_core::Shape::spelled`]): of the
+/// types that rows are named by, only `jsonb` has values of several kinds.
 pub(crate) fn push_spelled(kind: &Kind, value: &Value, out: &mut Vec<u8>) -> Written {
     match (kind, value) {
         (Kind::Jsonb, Value::Text(text)) if is_json(text) => {
@@ -52,7 +52,8 @@ pub(crate) fn push_spelled(kind: &Kind, value: &Value, out: &mut Vec<u8>) -> Wri
     }
 }
 
-/// What is no JSON is a text as it stands, and so is `null`, which would be no value.
+/// Returns true if the text is JSON other than `null`, which would be no value. Any other text is
+/// used as it stands.
 fn is_json(text: &str) -> bool {
     text.trim() != "null" && serde_json::from_str::<&RawValue>(text).is_ok()
 }
@@ -92,7 +93,7 @@ fn push_base64(text: &str, out: &mut Vec<u8>) -> Written {
     Ok(())
 }
 
-/// The bytes of a text in a `bytea` column that is not in hexadecimal form.
+/// Returns the bytes of a text in a `bytea` column that is not in hexadecimal form.
 pub(crate) fn decode_base64(text: &str) -> Result<Vec<u8>, Unwritable> {
     STANDARD.decode(text).map_err(|error| {
         Unwritable(format!(
@@ -105,8 +106,8 @@ fn push_json_string(text: &str, out: &mut Vec<u8>) -> Written {
     serde_json::to_writer(out, text).map_err(|error| Unwritable(error.to_string()))
 }
 
-/// A JSON array as an array literal. Nested arrays are further dimensions, unless the elements are
-/// JSON themselves.
+/// Appends a JSON array as an array literal. Nested arrays are further dimensions, unless the
+/// elements are JSON themselves.
 fn push_array(element: &Kind, delimiter: u8, json: &str, out: &mut Vec<u8>) -> Written {
     let items: Vec<&RawValue> = serde_json::from_str(json)
         .map_err(|error| Unwritable(format!("an array is expected: {error}")))?;

@@ -1,7 +1,7 @@
-//! Dates and times in ISO 8601, read exactly as the server reads them.
+//! Reads dates and times in ISO 8601 exactly as the server reads them.
 //!
-//! Only what both read alike is read: four-digit years, real days of the calendar, up to six digits
-//! of a second's fraction, zones of up to 14 hours. Anything else is left to the server.
+//! Only texts that both read alike are accepted: four-digit years, real days of the calendar, up to
+//! six digits of a second's fraction, zones of up to 14 hours. Anything else is left to the server.
 
 #[cfg(test)]
 mod tests;
@@ -12,7 +12,7 @@ const SECONDS_PER_DAY: i64 = 86_400;
 /// Days from 1970-01-01 to 2000-01-01, where PostgreSQL's clock begins.
 const EPOCH: i64 = 10_957;
 
-/// A date and time of day, with its zone where it has one.
+/// A date and time of day, with its zone if it has one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Moment {
     /// Days since 2000-01-01.
@@ -52,7 +52,7 @@ pub(crate) fn moment(text: &str) -> Option<Moment> {
     left.is_empty().then_some(Moment { days, micros, zone })
 }
 
-/// A date of four-digit years, as it is read here; `None` for all others.
+/// Returns the text of a date with a four-digit year, as it is read here; `None` for all others.
 pub(crate) fn text_of_date(days: i64) -> Option<String> {
     let (year, month, day) = civil(days.checked_add(EPOCH)?);
     (1..=9999)
@@ -60,7 +60,8 @@ pub(crate) fn text_of_date(days: i64) -> Option<String> {
         .then(|| format!("{year:04}-{month:02}-{day:02}"))
 }
 
-/// Microseconds since 2000-01-01 00:00 as date and time, as they are read here.
+/// Returns the text of a moment given in microseconds since 2000-01-01 00:00, as date and time are
+/// read here.
 pub(crate) fn text_of(micros: i64) -> Option<String> {
     let day = SECONDS_PER_DAY * MICROS_PER_SECOND;
     let date = text_of_date(micros.div_euclid(day))?;
@@ -74,7 +75,7 @@ pub(crate) fn text_of(micros: i64) -> Option<String> {
     ))
 }
 
-/// Year, month and day of a day since 1970-01-01 (`civil_from_days` of the same source as
+/// Returns year, month and day of a day since 1970-01-01 (`civil_from_days` of the same source as
 /// [`days_since_1970`]).
 fn civil(days: i64) -> (i64, i64, i64) {
     let days = days + 719_468;
@@ -93,19 +94,19 @@ fn civil(days: i64) -> (i64, i64, i64) {
 }
 
 impl Moment {
-    /// Whether its zone is written.
+    /// Returns true if the moment is written with a zone.
     pub(crate) fn has_zone(self) -> bool {
         self.zone.is_some()
     }
 
-    /// As a `timestamp`: microseconds since 2000-01-01 00:00. A zone is ignored, as the server
-    /// ignores it.
+    /// Returns the moment as a `timestamp`: microseconds since 2000-01-01 00:00. A zone is ignored,
+    /// as the server ignores it.
     pub(crate) fn local(self) -> i64 {
         self.days * SECONDS_PER_DAY * MICROS_PER_SECOND + self.micros
     }
 
-    /// As a `timestamptz`: microseconds since 2000-01-01 00:00 UTC. Without a zone it is UTC, the
-    /// zone of Windrow's sessions.
+    /// Returns the moment as a `timestamptz`: microseconds since 2000-01-01 00:00 UTC. A moment
+    /// without a zone is in UTC, the zone of Windrow's sessions.
     pub(crate) fn utc(self) -> i64 {
         self.local() - self.zone.unwrap_or(0) * MICROS_PER_SECOND
     }
@@ -135,7 +136,7 @@ fn take_time(left: &mut &[u8]) -> Option<i64> {
     (hour < 24 && minute < 60).then_some((hour * 60 + minute) * 60 * MICROS_PER_SECOND + micros)
 }
 
-/// One to six digits behind the point, as microseconds.
+/// Reads one to six digits after the point, as microseconds.
 fn take_fraction(left: &mut &[u8]) -> Option<i64> {
     let count = left.iter().take_while(|b| b.is_ascii_digit()).count();
     if !(1..=6).contains(&count) {
@@ -146,7 +147,7 @@ fn take_fraction(left: &mut &[u8]) -> Option<i64> {
     Some(digits * 10_i64.pow(missing))
 }
 
-/// `Z`, `+HH`, `+HHMM`, `+HH:MM`, or nothing.
+/// Reads `Z`, `+HH`, `+HHMM`, `+HH:MM`, or nothing.
 fn take_zone(left: &mut &[u8]) -> Option<Option<i64>> {
     if left.is_empty() {
         return Some(None);
@@ -193,8 +194,9 @@ fn last_day(year: i64, month: i64) -> i64 {
     }
 }
 
-/// Days since 1970-01-01 in the proleptic Gregorian calendar: years are counted from March, so that
-/// a leap day is the last day of its year (<https://howardhinnant.github.io/date_algorithms.html#days_from_civil>).
+/// Returns the days since 1970-01-01 in the proleptic Gregorian calendar. Years are counted from
+/// March, so that a leap day is the last day of its year
+/// (<https://howardhinnant.github.io/date_algorithms.html#days_from_civil>).
 fn days_since_1970(year: i64, month: i64, day: i64) -> i64 {
     let year = if month <= 2 { year - 1 } else { year };
     let era = year.div_euclid(400);

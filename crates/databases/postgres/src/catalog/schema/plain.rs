@@ -39,16 +39,16 @@ FROM pg_catalog.pg_index i
 WHERE i.indrelid = $1 AND i.indisunique
 ORDER BY i.indisprimary DESC, i.indexrelid";
 
-/// Also those that no index stands behind (`UNIQUE WITHOUT INDEX`).
+/// Selects unique constraints, also those without an index (`UNIQUE WITHOUT INDEX`).
 const CONSTRAINTS: &str = "\
 SELECT array_to_string(c.conkey, ' ')
 FROM pg_catalog.pg_constraint c
 WHERE c.conrelid = $1 AND c.contype = 'u'";
 
-/// What `SELECT *` gives: name, type, modifier.
+/// The columns that `SELECT *` returns: name, type, modifier.
 type Visible = Vec<(Name, u32, i32)>;
 
-/// As [`super::read`]. `quoted`: the table's name in SQL.
+/// Reads a table as [`super::read`] does. `quoted`: the table's name in SQL.
 pub(super) async fn read(
     wire: &mut Wire,
     name: &TableName,
@@ -57,7 +57,7 @@ pub(super) async fn read(
 ) -> Result<Result<Option<Facts>, ServerError>, Broken> {
     let (number, visible) = match look(wire, quoted).await? {
         Ok(seen) => seen,
-        // Dropped between the two questions.
+        // The table was dropped between the two queries.
         Err(error) if error.code == "42P01" => return Ok(Ok(None)),
         Err(error) => return Ok(Err(error)),
     };
@@ -80,7 +80,8 @@ pub(super) async fn read(
     Ok(reader.end())
 }
 
-/// The table's number, and what is visible of it; `None` where the role may not look.
+/// Returns the table's number and its visible columns; no number if there is no such table, and no
+/// columns if the role may not select them.
 async fn look(
     wire: &mut Wire,
     quoted: &str,
@@ -91,7 +92,7 @@ async fn look(
     let start = out.len();
     let sql = format!("SELECT * FROM {quoted}");
     if frontend::parse("", &sql, [], out).is_err() || frontend::describe(b'S', "", out).is_err() {
-        // A name with a zero byte, which no table has: the first question finds nothing.
+        // No table has a name with a zero byte: the first query finds nothing.
         out.truncate(start);
     }
     frontend::sync(out);
@@ -118,7 +119,7 @@ async fn look(
         [Some(error), _] => Err(error),
         _ if number.is_none() => Ok((None, None)),
         [None, None] => Ok((number, Some(visible))),
-        // Who may insert but not select: the catalog is for all to read.
+        // The role may insert but not select. Every role may read the catalog.
         [None, Some(error)] if error.code == "42501" => Ok((number, None)),
         [None, Some(error)] => Err(error),
     })
@@ -179,16 +180,16 @@ impl Reader {
         self.facts.lists_keys = row.is(3);
     }
 
-    /// Tells visible columns from hidden ones. A visible one has the type that the server will say
-    /// of it again.
+    /// Separates visible columns from hidden ones. A visible column has the type that the server
+    /// will report for it again.
     fn sort_columns(&mut self) {
         match &self.visible {
             Some(visible) => {
                 for (name, type_oid, typmod) in visible {
                     let known = self.columns.iter().find(|row| row.column.name == *name);
                     let Some(row) = known else {
-                        // What is not in the catalog is no table's column: nothing is said of the
-                        // rest either.
+                        // A column that is not in the catalog belongs to no table: nothing is known
+                        // of the rest either.
                         self.facts.fuses = false;
                         continue;
                     };
@@ -214,8 +215,8 @@ impl Reader {
         let kept: usize = row.text(3).parse().unwrap_or(usize::MAX);
         let numbers = row.text(2).split(' ').filter(|number| !number.is_empty());
         let names: Option<Vec<&Name>> = numbers.take(kept).map(|n| self.name_of(n)).collect();
-        // The number of a row that has no key of its own: nobody can give it, so it conflicts with
-        // nothing.
+        // The hidden row number of a table without a key of its own: no client can give it, so it
+        // conflicts with nothing.
         if names.as_deref().is_some_and(|names| {
             matches!(names, [name] if is_row_number(name) && self.facts.hidden.contains(name))
         }) {
@@ -228,7 +229,7 @@ impl Reader {
             Some(columns) => self.facts.uniques.push(Unique {
                 columns,
                 primary: row.is(0),
-                // There are no others.
+                // This database has no deferrable unique keys.
                 immediate: true,
             }),
             None => self.facts.hidden_unique = true,
@@ -243,15 +244,15 @@ impl Reader {
         self.facts.hidden_unique |= !known;
     }
 
-    /// An expression has the number 0.
+    /// Returns the name of a column by its number; `None` for an expression (number 0).
     fn name_of(&self, number: &str) -> Option<&Name> {
         let number: i16 = number.parse().ok()?;
         let row = self.columns.iter().find(|row| row.number == number)?;
         Some(&row.column.name)
     }
 
-    /// The places of a key's columns, without those that the database put in front of them: a shard
-    /// or a region is told by the others.
+    /// Returns the places of a key's columns, without those that the database put at the key's
+    /// start: the other columns determine the shard or region.
     fn places_of(&self, names: &[&Name]) -> Option<Box<[usize]>> {
         let own = names
             .iter()
@@ -261,13 +262,13 @@ impl Reader {
     }
 }
 
-/// Columns of hash-sharded indexes and of regional tables.
+/// Returns true for columns of hash-sharded indexes and of regional tables.
 fn is_added(name: &Name) -> bool {
     name.starts_with("crdb_")
 }
 
-/// The key of a table that was made without one; `rowid_1` where the table has a column of that
-/// name.
+/// Returns true for the key of a table that was made without one; `rowid_1` if the table has a
+/// column of that name.
 fn is_row_number(name: &Name) -> bool {
     **name == *"rowid" || name.starts_with("rowid_")
 }
@@ -295,7 +296,7 @@ fn column(row: &Fields<'_>) -> Row {
         base_oid: type_oid,
         delimiter: b',',
         type_name: type_name.to_owned(),
-        // A precision of seconds is not told: such a column makes no keys.
+        // The catalog does not say the precision of seconds, so such a column makes no keys.
         narrowed: match kind {
             Kind::Timestamp | Kind::Timestamptz => 0,
             _ => typmod,
@@ -323,8 +324,8 @@ fn column(row: &Fields<'_>) -> Row {
     }
 }
 
-/// How values of a type travel together: as arrays of those types whose binary form is known to be
-/// read, or as texts that are cast. There are no arrays of JSONB
+/// Returns the form in which values of a type are sent together: as arrays for types whose binary
+/// form the server is known to read, or as texts that are cast. There are no arrays of JSONB
 /// (<https://www.cockroachlabs.com/docs/stable/array>).
 fn carried(kind: &Kind, type_oid: u32) -> (ArrayForm, u32, &'static str) {
     let binary = |array| (ArrayForm::Binary, array, "");

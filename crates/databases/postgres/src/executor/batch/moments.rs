@@ -1,5 +1,5 @@
-//! Writes that read the transaction's clock: which of them may share a transaction, and how far
-//! their moments are from its start.
+//! Writes that read the time of their transaction: which of them may share a transaction, and the
+//! offset of each from its start.
 
 use windrow_core::Op;
 
@@ -10,8 +10,8 @@ use crate::executor::segment::{Mode, Segment};
 use crate::moment::Moment;
 
 impl<F> Compiled<F> {
-    /// From how many writes on they become one statement. A single one does too, where only that
-    /// gives it a moment of its own.
+    /// Returns the number of writes from which they are joined into one statement: one, if only a
+    /// set-based statement gives each write a time of its own.
     pub(crate) fn fuse_from(&self) -> usize {
         match self.has_moments() {
             true => 1,
@@ -19,20 +19,20 @@ impl<F> Compiled<F> {
         }
     }
 
-    /// True if its set-based statement has a moment for each write.
+    /// Returns true if the set-based statement has a time for each write.
     pub(crate) fn has_moments(&self) -> bool {
         self.fused.as_ref().is_some_and(|set| set.moments)
     }
 }
 
 impl<F: WorkKind> Batch<'_, F> {
-    /// True if a write must have a transaction of its own, for that is what gives it a moment of
-    /// its own. Its keys have been added.
+    /// Returns true if a write needs a transaction of its own because otherwise it would share its
+    /// time with another write. Call this after the write's keys have been added.
     pub(super) fn needs_own_moment(&mut self, placed: &Placed, compiled: &Compiled<F>) -> bool {
         match compiled.moment {
             Moment::Unread | Moment::Carried => false,
             Moment::Own => !placed.sets,
-            // Who reads the row between the two takes them for one version of it.
+            // Two writes of a row with one time look like one version to a reader between them.
             Moment::Shared if compiled.op == Op::Insert && compiled.plain => false,
             Moment::Shared => {
                 let keys = self.hashes.get(placed.keys.clone()).unwrap_or_default();
@@ -45,7 +45,7 @@ impl<F: WorkKind> Batch<'_, F> {
         }
     }
 
-    /// True if the write at this place is sent as a set of one.
+    /// Returns true if the write at this index is sent as a set of one.
     pub(crate) fn is_lone_set(&self, segment: &Segment, item: u32) -> bool {
         let placed = self.placed.get(item as usize);
         let joined = matches!(segment.mode, Mode::Sets | Mode::Telling | Mode::Grouped);
@@ -55,16 +55,16 @@ impl<F: WorkKind> Batch<'_, F> {
             && self.compiled_at(item).is_some_and(|c| c.has_moments())
     }
 
-    /// True if the single statement of the write at this place would have a moment in common with
-    /// others of its transaction, and must not.
+    /// Returns true if the write at this index must have a time of its own, and would lose it if
+    /// sent as a single statement.
     pub(crate) fn is_moment_lost(&self, segment: &Segment, item: u32) -> bool {
         let joined = matches!(segment.mode, Mode::Sets | Mode::Telling | Mode::Grouped);
         let own = |compiled: &std::sync::Arc<Compiled<F>>| compiled.moment == Moment::Own;
         joined && segment.units.len() > 1 && self.compiled_at(item).is_some_and(own)
     }
 
-    /// Gives the distances of these writes from the start of their transaction, in
-    /// microseconds. All writes of a unit have the same.
+    /// Returns the offsets of these writes from the start of their transaction, in microseconds.
+    /// All writes of a unit have the same offset.
     pub(crate) fn distances(&self, items: &[u32]) -> Vec<i64> {
         let placed = items.iter().map(|item| self.placed.get(*item as usize));
         placed
@@ -72,8 +72,8 @@ impl<F: WorkKind> Batch<'_, F> {
             .collect()
     }
 
-    /// Of parts that are to be one transaction, as many as may be: what is sent as a single
-    /// statement has the transaction's own moment, and comes before all others.
+    /// Shortens a list of parts to those that may share a transaction. A part that is sent as a
+    /// single statement has the transaction's own time, so it can only be the first one.
     pub(crate) fn with_own_moments(&self, mut parts: Vec<Segment>) -> Vec<Segment> {
         let single = |part: &Segment| {
             let own = |compiled: &Compiled<F>| compiled.moment == Moment::Own;

@@ -1,4 +1,5 @@
-//! Every write in its place: joined with its table, does it fit, which rows does it touch.
+//! Joins every write with its table: checks that the write fits, and finds the rows that it
+//! touches.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -13,14 +14,14 @@ use crate::executor::form::{DoneOf, Look, WorkKind};
 use crate::executor::segment::{Mode, Prospect};
 use crate::moment::Moment;
 
-/// A unit's number, and the number of a write in it.
+/// The index of a unit, and the index of a write in it.
 #[derive(Clone, Copy, Debug)]
 struct Place(u32, u32);
 
-/// What has been compiled for this batch already: places in [`Batch::shapes`].
+/// Statements that were compiled for this batch: indexes into [`Batch::shapes`].
 struct Known<'a, F: WorkKind> {
     shapes: HashMap<F::Alike<'a>, Option<u32>, RandomState>,
-    /// The last one: most writes are like the one before.
+    /// The last one. Most writes are like the one before.
     last: Option<(F::Alike<'a>, Option<u32>)>,
 }
 
@@ -43,7 +44,7 @@ impl<'a, F: WorkKind> Known<'a, F> {
 }
 
 impl<'a, F: WorkKind> Batch<'a, F> {
-    /// Joins all writes with the descriptions. May be done again when a description has changed.
+    /// Joins all writes with the descriptions. Runs again if a description has changed.
     pub(crate) fn place(
         &mut self,
         mut compile: impl FnMut(&'a F::Work) -> Option<Arc<Compiled<F>>>,
@@ -68,7 +69,7 @@ impl<'a, F: WorkKind> Batch<'a, F> {
                     Some(shape) => self.look(Place(number, place), shape, write, &mut scratch),
                     None => Prospect::Apart(Mode::Probe),
                 };
-                // The first trouble of a unit is the one that it would have met.
+                // The first problem of a unit is the one that the server would have reported.
                 if prospect == Prospect::Good {
                     prospect = found;
                 }
@@ -79,7 +80,7 @@ impl<'a, F: WorkKind> Batch<'a, F> {
         self.done = vec![DoneOf::<F>::default(); self.placed.len()];
     }
 
-    /// Looks at a write and takes it in; says what it means for its unit.
+    /// Checks the values of a write and adds it to the batch. Returns how to begin with its unit.
     fn look(&mut self, at: Place, shape: u32, write: &F::Work, scratch: &mut Vec<u8>) -> Prospect {
         let Some(compiled) = self.shapes.get(shape as usize).cloned() else {
             return Prospect::Apart(Mode::Probe);
@@ -87,8 +88,8 @@ impl<'a, F: WorkKind> Batch<'a, F> {
         let compiled = &*compiled;
         let from = self.hashes.len();
         let look = F::look(compiled, write, scratch, &mut self.hashes);
-        // What is apart is parsed anew each time: a rule may have made nothing of a statement that
-        // is prepared, and nobody would notice that it is gone.
+        // A statement without a trusted description is parsed every time: a rule may have turned a
+        // prepared one into nothing, and the lost write would go unnoticed.
         let apart = self.distrusted || compiled.apart.is_some();
         let placed = self.put(at, shape, compiled, &look, from);
         let alone = self.needs_own_moment(&placed, compiled);
@@ -101,7 +102,7 @@ impl<'a, F: WorkKind> Batch<'a, F> {
         }
     }
 
-    /// A write in its place, whose keys begin at `from`.
+    /// Returns a write with its place. Its keys begin at `from`.
     fn put(
         &self,
         at: Place,
@@ -111,10 +112,11 @@ impl<'a, F: WorkKind> Batch<'a, F> {
         from: usize,
     ) -> Placed {
         let touch = look.touch;
-        // A plain insert counts itself; all others must know that no row is meant twice.
+        // The row count of a plain insert shows that all rows were written. All other statements
+        // must be sure that no row is written twice.
         let told = compiled.plain || !touch.unknown;
-        // All writes of a unit have one moment: in one statement, their rows would be taken for
-        // one.
+        // All writes of a unit have the same time, so one statement could not tell their rows from
+        // one another.
         let several = |unit: &Unit<F::Work>| unit.work().len() > 1;
         let alike =
             compiled.moment == Moment::Own && self.units.get(at.0 as usize).is_some_and(several);

@@ -1,9 +1,9 @@
-//! The statements of a segment in their order, and the order of the rows within them.
+//! The order of a segment's statements, and of the rows within them.
 //!
-//! Every lane locks rows in one order, that of their keys, or two of them would wait for each
-//! other. But the writes of one source stay as they were sent wherever somebody could tell: numbers
-//! that the database generates rise in that order, and a row does not refer to one that came later.
-//! There a source's writes are kept together, and sources are sorted.
+//! Every lane locks rows in the order of their keys, because otherwise two lanes could deadlock. If
+//! the order of one source's writes can be observed, they stay in the order in which they were
+//! sent: generated numbers rise in that order, and no row refers to a later one. Then a source's
+//! writes stay together, and the sources are sorted.
 
 use std::collections::HashMap;
 
@@ -17,16 +17,17 @@ use crate::executor::form::WorkKind;
 use crate::executor::segment::{Mode, Segment};
 use crate::values::key::RowKey;
 
-/// The group of writes that go out one by one, whatever their shapes are.
+/// The group of writes that are sent one by one, whatever their shapes are.
 const ONE_BY_ONE: u32 = 1;
 
-/// The shape of a step whose writes may become one statement.
+/// Returns the shape of a step whose writes may become one statement.
 pub(crate) fn may_fuse(step: &Step) -> Option<usize> {
     plan::shape_of(step.group).map(|shape| shape as usize)
 }
 
 impl<F: WorkKind> Batch<'_, F> {
-    /// The steps of a segment: by the plan, or each write by itself.
+    /// Returns the steps of a segment: the planned ones, or one step that sends each write by
+    /// itself.
     pub(crate) fn steps(&self, segment: &Segment) -> Vec<Step> {
         let places = segment.units.iter().flat_map(|unit| self.writes_of(*unit));
         let places: Vec<usize> = places.collect();
@@ -76,8 +77,9 @@ impl<F: WorkKind> Batch<'_, F> {
         steps
     }
 
-    /// For each shape, what may join its inserts with rows of other tables. Nothing is looked for
-    /// where each unit is one write. Statements that clients wrote themselves run as they stand.
+    /// Returns, for each shape, the foreign keys that limit how its inserts may be joined with rows
+    /// of other tables. Returns nothing if each unit is one write, or if clients wrote the
+    /// statements themselves: these run as they are.
     fn bonds(&self) -> Vec<Option<Bonds>> {
         if F::CLIENTS_OWN || self.placed.len() <= self.units.len() {
             return Vec::new();
@@ -86,8 +88,8 @@ impl<F: WorkKind> Batch<'_, F> {
         shapes
             .map(|compiled| {
                 let table = &compiled.table;
-                // An insert into a partitioned table is also one into a partition, whose rows go by
-                // its name too.
+                // An insert into a partitioned table also writes to a partition, and other writes
+                // may name that partition.
                 let partitioned = table.print.as_ref().is_some_and(|p| p.oids.len() > 1);
                 let by_itself = !partitioned && !table.has_hooks && !self.may_tell_order(table);
                 (compiled.op == Op::Insert && by_itself).then_some(
@@ -102,10 +104,10 @@ impl<F: WorkKind> Batch<'_, F> {
             .collect()
     }
 
-    /// Whether the defaults of a table may tell if its rows were written before those of another
-    /// table: by the numbers of a sequence that both take from, or by a clock. Only what has one
-    /// value for the whole transaction, and a sequence that no other table of the batch takes from,
-    /// surely does not.
+    /// Returns true if the defaults of a table can show whether its rows were written before those
+    /// of another table: by a sequence that both tables use, or by a clock. Only two kinds of
+    /// default surely cannot: one with a single value for the whole transaction, and a sequence
+    /// that no other table of the batch uses.
     fn may_tell_order(&self, table: &Table) -> bool {
         let identity = |table: &Table| table.identity(table.version);
         let others = || {
@@ -114,7 +116,7 @@ impl<F: WorkKind> Batch<'_, F> {
         };
         let mut generated = table.columns.iter().filter(|c| c.has_default || c.identity);
         generated.any(|column| match column.default.as_deref() {
-            // Without its number it is not known which sequence this is: a domain's default.
+            // The sequence of a domain's default is not known.
             Some(text) if text.starts_with("nextval(") => {
                 column.sequence == 0 || others().any(|other| takes_from(other, column.sequence))
             }
@@ -123,8 +125,8 @@ impl<F: WorkKind> Batch<'_, F> {
         })
     }
 
-    /// Neighbouring steps of one table that are too small for a statement of their own become one,
-    /// whose writes are sorted together.
+    /// Joins neighbouring steps of one table that are too small for a statement of their own. Their
+    /// writes are sorted together.
     fn unite(&self, steps: Vec<Step>) -> Vec<Step> {
         let from = |shape: usize| self.shapes.get(shape).map_or(FUSE_FROM, |c| c.fuse_from());
         let is_small =
@@ -159,7 +161,7 @@ impl<F: WorkKind> Batch<'_, F> {
         step.items.iter().all(|item| fence(item) == Fence::None)
     }
 
-    /// Brings the writes of a step into the order in which they lock their rows.
+    /// Sorts the writes of a step by the order in which they lock their rows.
     fn arrange(&self, step: &mut Step) {
         if step.items.len() < 2 {
             return;
@@ -178,10 +180,10 @@ impl<F: WorkKind> Batch<'_, F> {
     }
 }
 
-/// By what rows are sorted: their table, and their place in it.
+/// The sort key of rows: their table, and their place in it.
 type Lock = (u64, Option<RowKey>);
 
-/// What keeps two writes in their order.
+/// A reason to keep two writes in their order.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 enum Link {
     Source(u32),
@@ -190,7 +192,7 @@ enum Link {
 }
 
 impl<F: WorkKind> Batch<'_, F> {
-    /// Whether anybody could tell in which order the rows of one source were written.
+    /// Returns true if the order of one source's rows can be observed.
     fn tells_order(&self, step: &Step) -> bool {
         let several = self.sources.any() || self.placed.len() > self.units.len();
         let shows = |item: &u32| {
@@ -207,8 +209,8 @@ impl<F: WorkKind> Batch<'_, F> {
         (placed.map_or(0, |placed| self.identity_of(placed)), order)
     }
 
-    /// Writes of one source, of one unit or of one row, in their order; each with the first of the
-    /// locks that they take.
+    /// Groups writes of one source, one unit or one row into chains that keep their order. Each
+    /// chain has the first of the locks that it takes.
     fn chains(&self, step: &Step) -> Vec<(Lock, Vec<u32>)> {
         let mut chains: Vec<(Lock, Vec<u32>)> = Vec::new();
         let mut linked: HashMap<Link, usize, RandomState> = HashMap::default();
@@ -224,7 +226,7 @@ impl<F: WorkKind> Batch<'_, F> {
             if chain == chains.len() {
                 chains.push((self.lock_of(*item), Vec::new()));
             }
-            // What was apart before and meets here: the places in the step tell the order.
+            // This write joins chains that were separate: their places in the step give the order.
             let mut items = vec![*item];
             let mut lock = self.lock_of(*item);
             for other in known.into_iter().skip(1) {
@@ -265,7 +267,7 @@ fn numbers(places: Vec<usize>) -> Vec<u32> {
     places.into_iter().map(number).collect()
 }
 
-/// True if a column of a table may take its default from a sequence.
+/// Returns true if a column of a table may take its default from a sequence.
 fn takes_from(table: &Table, sequence: u32) -> bool {
     table.columns.iter().any(|column| {
         let text = column.default.as_deref();

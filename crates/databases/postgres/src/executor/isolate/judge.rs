@@ -1,5 +1,5 @@
-//! What the answers to an attempt mean: may it be committed, and if not, what is known for the next
-//! one.
+//! Decides from the answers to an attempt whether it may be committed, and if not, how to make the
+//! next one.
 
 use std::collections::HashMap;
 
@@ -18,31 +18,31 @@ use crate::executor::segment::{Mode, Segment};
 use crate::executor::sent::{Sent, SentTransaction};
 use crate::executor::settle::{Settler, refusal};
 
-/// What was sent in one go, and answered.
+/// The transactions of one round trip, with their answers.
 pub(super) type Leg = Vec<(SentTransaction, Answers)>;
 
-/// What is known of an attempt.
+/// The state of an attempt.
 #[derive(Debug)]
 pub(super) struct Judged<D> {
-    /// All units that took part.
+    /// All units of the attempt.
     pub(super) units: Vec<u32>,
-    /// What units are told once it is committed that have failed.
+    /// The faults of the units that failed. They are answered once the attempt is committed.
     failed: HashMap<u32, UnitFault<D>>,
-    /// Units whose rows were left out: they have to fail by themselves.
+    /// Units whose rows were left out. Each runs in a part of its own next, to get its own error.
     pub(super) missing: Vec<u32>,
     waits: Vec<(u32, Fault)>,
-    /// It cannot be committed: more is known now than when it was made.
+    /// True if the attempt cannot be committed, because it has shown how the next one must differ.
     pub(super) rerun: bool,
-    /// A failure named no unit.
+    /// True if a failure named no unit.
     nameless: bool,
     parts: usize,
     broken: usize,
-    /// It was rolled back for no fault of its own.
+    /// The reason for which the server rolled the attempt back, if that is no fault of a unit.
     pub(super) again: Option<Fault>,
     pub(super) findings: Findings,
-    /// Nothing can be lost with it.
+    /// True if nothing is lost with the attempt, because it only reads.
     pub(super) reads: bool,
-    /// What it took, if it is committed.
+    /// The cost of the attempt, counted once it is committed.
     pub(super) tally: Tally,
 }
 
@@ -64,12 +64,12 @@ impl<D> Judged<D> {
         }
     }
 
-    /// Whether it may be committed.
+    /// Returns true if the attempt may be committed.
     pub(super) fn is_fine(&self) -> bool {
         !self.rerun && !self.findings.stale && self.again.is_none()
     }
 
-    /// What is certain now that it is committed.
+    /// Gives all units their verdicts once the attempt is committed.
     pub(super) fn tell<F>(mut self, batch: &mut Batch<'_, F>)
     where
         F: WorkKind,
@@ -87,7 +87,7 @@ impl<D> Judged<D> {
     }
 }
 
-/// Takes in the answers.
+/// Evaluates the answers to an attempt.
 pub(super) struct Judge<'j, 'u, F: WorkKind> {
     pub(super) connection: &'j mut Connection<F>,
     pub(super) batch: &'j mut Batch<'u, F>,
@@ -96,7 +96,7 @@ pub(super) struct Judge<'j, 'u, F: WorkKind> {
 }
 
 impl<'u, F: WorkKind> Judge<'_, 'u, F> {
-    /// Takes in the parts of an attempt.
+    /// Evaluates the parts of an attempt.
     pub(super) fn main(&mut self, leg: Leg) {
         for (transaction, mut answers) in leg {
             self.judged.parts += 1;
@@ -108,8 +108,8 @@ impl<'u, F: WorkKind> Judge<'_, 'u, F> {
         }
     }
 
-    /// Where a row was left out and a later one of its key was written, what it fails with may come
-    /// from that.
+    /// Marks units whose rows were left out, if a later row with the same key was written: their
+    /// failure may come from that row.
     pub(super) fn overtaken(&mut self, missing: &[u32]) {
         if missing.is_empty() || !self.batch.sources.any() {
             return;
@@ -132,8 +132,9 @@ impl<'u, F: WorkKind> Judge<'_, 'u, F> {
         }
     }
 
-    /// Takes in the parts of units whose rows were left out. What came behind them has been written
-    /// by then: so only a failure is believed, and only one in which that has no part.
+    /// Evaluates the parts of units whose rows were left out. The units after them have been
+    /// written by then, so only a failure counts, and only one that these later units cannot have
+    /// caused.
     pub(super) fn missing(&mut self, leg: Leg) {
         for (transaction, mut answers) in leg {
             self.judged.reads &= transaction.reads;
@@ -152,12 +153,12 @@ impl<'u, F: WorkKind> Judge<'_, 'u, F> {
         }
     }
 
-    /// What waits for locks goes on alone, and what follows it waits for it. Whether that, or
-    /// anything else, asks for another attempt.
+    /// Gives units that wait for locks their verdict, and lets the later units of their sources
+    /// wait. Refines the plan if another attempt is needed.
     pub(super) fn settle(&mut self) {
         for (unit, fault) in std::mem::take(&mut self.judged.waits) {
             self.batch.conclude(unit, Verdict::WaitsForLock(fault));
-            // They have been written in this attempt.
+            // The later units have been written in this attempt.
             self.judged.rerun |= {
                 let mut followers = self.batch.sources.followers(unit);
                 followers.any(|unit| is_open(self.batch, unit))
@@ -179,7 +180,7 @@ impl<'u, F: WorkKind> Judge<'_, 'u, F> {
     fn done(&mut self, transaction: &SentTransaction, answers: &Answers) {
         let unit = transaction.segment.first_unit();
         match &transaction.segment.mode {
-            // The statement can be parsed by now: something has changed.
+            // The statement can be parsed now, so a table has changed.
             Mode::Probe => self.judged.findings.stale = true,
             Mode::Refuse(at, fault) => {
                 let refused = refusal(*at, fault.clone());
@@ -191,7 +192,7 @@ impl<'u, F: WorkKind> Judge<'_, 'u, F> {
                     self.judged.rerun = true;
                     return;
                 }
-                // It was expected to fail, and what came behind it went before it.
+                // The unit was expected to fail, and later units of its source ran before it.
                 self.judged.rerun |= self.is_behind(unit);
                 let missing = self.settler().take(transaction, answers);
                 self.judged.missing.extend(missing);
@@ -199,7 +200,7 @@ impl<'u, F: WorkKind> Judge<'_, 'u, F> {
         }
     }
 
-    /// Whether later units of its source ran before it.
+    /// Returns true if later units of the unit's source ran before it.
     fn is_behind(&self, unit: u32) -> bool {
         self.isolation.has_marks_last && self.isolation.expects(unit) && self.batch.sources.any()
     }
@@ -263,7 +264,7 @@ impl<'u, F: WorkKind> Judge<'_, 'u, F> {
         }
     }
 
-    /// A unit has failed in a part of its own.
+    /// Handles a unit that has failed in a part of its own.
     fn unit_failed(
         &mut self,
         unit: u32,
@@ -277,8 +278,8 @@ impl<'u, F: WorkKind> Judge<'_, 'u, F> {
         match transaction.segment.mode {
             Mode::Sets | Mode::Telling => self.retry(unit, Mode::Own),
             Mode::Own if anew => self.retry(unit, Mode::Fresh),
-            // Only a failure of the values alone is the same behind what it should have gone
-            // before.
+            // Only a failure that comes from the values alone does not depend on the units that ran
+            // before this one out of order.
             Mode::Own | Mode::Fresh if self.is_behind(unit) && !about_values => {
                 self.retry(unit, Mode::Own);
             }
@@ -295,7 +296,7 @@ impl<'u, F: WorkKind> Judge<'_, 'u, F> {
     ) {
         self.judged.rerun = true;
         if waits {
-            // Others of the piece may wait as well.
+            // Other units of the piece may wait as well.
             self.isolation.is_brief = true;
             return units
                 .iter()
@@ -315,7 +316,7 @@ impl<'u, F: WorkKind> Judge<'_, 'u, F> {
         }
     }
 
-    /// Whether a failure is told only to a statement that is parsed anew.
+    /// Returns true if the right error comes only from a statement that is parsed again.
     fn asks_anew(&mut self, segment: &Segment, error: &ServerError) -> bool {
         may_be_stale(&error.code) || self.settler().asks_origin(segment, error)
     }

@@ -1,4 +1,4 @@
-//! What writes are told that succeeded, from the answers to their statements.
+//! The answers to writes that succeeded, from the answers to their statements.
 
 use windrow_calls::Generated;
 use windrow_core::UnitFault;
@@ -28,7 +28,7 @@ impl<F: WorkKind> Settler<'_, '_, F> {
         }
     }
 
-    /// Takes in the value that the write before took from a sequence.
+    /// Adds the value that the write before took from a sequence to its answer.
     pub(super) fn followed_up(&mut self, item: u32, answers: &Answers, at: usize) {
         let sequence = self.batch.compiled_at(item).and_then(|c| c.generates);
         let row = answers.rows_of(at).next();
@@ -39,7 +39,8 @@ impl<F: WorkKind> Settler<'_, '_, F> {
         }
     }
 
-    /// What a check says that has not failed, in this column of a statement; a guard gives no row.
+    /// Records the result of a check that did not fail, from this column of its row. A guard gives
+    /// no row.
     pub(super) fn found(&mut self, version: u64, answers: &Answers, (at, column): (usize, usize)) {
         let row = answers.rows_of(at).next();
         let said = row.as_ref().and_then(|row| row.get(column));
@@ -50,8 +51,8 @@ impl<F: WorkKind> Settler<'_, '_, F> {
         }
     }
 
-    /// What a set-based statement says of its writes. Gives the units whose row was left out
-    /// because it would fail.
+    /// Takes in the answers of a set-based statement. Returns the units whose rows were left out
+    /// because they would fail.
     pub(super) fn set_done(
         &mut self,
         items: &[u32],
@@ -88,8 +89,8 @@ impl<F: WorkKind> Settler<'_, '_, F> {
         missing.filter_map(|(item, _)| unit(item)).collect()
     }
 
-    /// What a unit is told that has given other rows than its client was told, in a transaction
-    /// that must not be committed for that.
+    /// Returns a fault if a write gave rows with other columns than its client knows. The
+    /// transaction must not be committed then.
     pub(crate) fn other_rows(
         &self,
         transaction: &SentTransaction,
@@ -109,7 +110,7 @@ impl<F: WorkKind> Settler<'_, '_, F> {
         })
     }
 
-    /// What the writes of a unit before the failed one were told, where their client is told so.
+    /// Returns the answers to the writes of a unit before the failed one, if its client gets them.
     pub(super) fn before(
         &mut self,
         transaction: &SentTransaction,

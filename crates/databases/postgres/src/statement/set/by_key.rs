@@ -83,7 +83,8 @@ impl SetBuilder<'_> {
         Some(())
     }
 
-    /// A bare star would be the source's columns too; another one may be a product.
+    /// Appends what the statement gives back. A bare star would include the source's columns. Any
+    /// other star may be a product, so there is `None` for it.
     fn push_returning(&self, sql: &mut String, returning: &str) -> Option<()> {
         if returning.trim() == "*" {
             self.push_target(sql);
@@ -96,8 +97,8 @@ impl SetBuilder<'_> {
         Some(())
     }
 
-    /// A domain is carried as what it stands for: only an assignment to a column makes it a domain
-    /// again.
+    /// Returns true if every parameter of a domain is only assigned to columns. A domain is carried
+    /// as its base type, and only an assignment to a column makes it a domain again.
     pub(super) fn domains_are_assigned(&self) -> bool {
         let domains = || (0..).zip(self.parameters).filter(|(_, p)| p.is_domain);
         if domains().next().is_none() {

@@ -1,4 +1,4 @@
-//! Conditions of a table, asked of rows before they are inserted.
+//! Conditions of a table, evaluated on rows before they are inserted.
 
 use windrow_database::quote::push_ident;
 

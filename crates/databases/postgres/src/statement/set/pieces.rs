@@ -29,7 +29,7 @@ impl<'a> SetBuilder<'a> {
                 push_ident(&mut moment, name);
                 self.push_over(sql, &conflict.sql, &moment);
             }
-            // The source is not to be named here.
+            // An expression must not name the source here.
             None => self.push_over(sql, &conflict.sql, "pg_catalog.transaction_timestamp()"),
         }
     }
@@ -42,7 +42,8 @@ impl<'a> SetBuilder<'a> {
         }
     }
 
-    /// The table as the statement names it: its expressions may name it by that.
+    /// Appends the table as the statement names it, because the statement's expressions may use
+    /// that name.
     pub(super) fn push_table(&self, sql: &mut String) {
         push_table(sql, &self.parsed.table);
         if let Some(alias) = &self.parsed.alias {
@@ -51,7 +52,7 @@ impl<'a> SetBuilder<'a> {
         }
     }
 
-    /// The name that columns of the table are qualified with.
+    /// Appends the name that columns of the table are qualified with.
     pub(super) fn push_target(&self, sql: &mut String) {
         push_ident(
             sql,
@@ -66,7 +67,7 @@ impl<'a> SetBuilder<'a> {
         self.push_over(sql, expression, MOMENT);
     }
 
-    /// An expression over a moment in place of the transaction's clock.
+    /// Appends an expression over a moment in place of the transaction's clock.
     fn push_over(&self, sql: &mut String, expression: &Expression, moment: &str) {
         match expression {
             Expression::Default => sql.push_str("DEFAULT"),
@@ -104,7 +105,7 @@ impl<'a> SetBuilder<'a> {
         self.push_names(sql, numbered);
     }
 
-    /// The parameter of the rows' distances, behind all others.
+    /// Appends the parameter of the rows' distances, which follows all others.
     fn push_distances(&self, sql: &mut String, before: &str, behind: &str) {
         if self.clock.is_carried {
             let number = self.parameters.len();
@@ -115,8 +116,8 @@ impl<'a> SetBuilder<'a> {
         }
     }
 
-    /// The same, but the planner does not see how long the arrays are: for a long one it would read
-    /// a whole table in place of looking rows up in the index.
+    /// Appends the same source, but hides the lengths of the arrays from the planner. For a long
+    /// array it would read a whole table instead of looking rows up in the index.
     pub(super) fn push_hidden_source(&self, sql: &mut String) {
         if self.facts.dialect.subscripts {
             return self.push_subscripts(sql);
@@ -249,7 +250,7 @@ impl<'a> SetBuilder<'a> {
             .then_some(KeyPart::Generated(&column.name, default))
     }
 
-    /// Gives the value of a column that holds the moment of the row.
+    /// Returns the value of a column that holds the moment of the row.
     fn moment_of(&self, column: &Column) -> Option<String> {
         let mut defaults = self.clock.defaults.iter();
         let value = match defaults.find(|(name, _)| *name == column.name) {

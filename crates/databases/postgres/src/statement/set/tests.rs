@@ -161,7 +161,7 @@ fn rows_without_null_in_a_key_are_found_again() {
     let insert = |on_conflict| shape(Op::Insert, &loose, &["id"], on_conflict, Returning::All);
     let (fused, telling) = sets(&loose, &insert(OnConflict::Error));
     assert_eq!(*fused.unwrap().found_by, [0]);
-    // What is left out would not be told from NULL.
+    // A row that is left out could not be distinguished from NULL.
     assert_eq!(telling, None);
 }
 
