@@ -375,10 +375,10 @@ impl Texts {
         let next = |n: usize| handles + n;
         format!(
             "WITH gone({names}key_, row_) AS (DELETE FROM {source} WHERE {held} RETURNING {texts}, {key}, {row}), \
-             told AS (SELECT * FROM unnest({arrays}${d}::text[], ${c}::text[], ${m}::text[], ${r}::text[]) \
+             refused AS (SELECT * FROM unnest({arrays}${d}::text[], ${c}::text[], ${m}::text[], ${r}::text[]) \
                AS t({names}destination_, code_, message_, constraint_)), \
              put AS (INSERT INTO {rejected} (source, destination, key, \"row\", code, message, \"constraint\") \
-               SELECT ${s}, destination_, key_::json, row_, code_, message_, constraint_ FROM gone JOIN told USING ({using}) RETURNING key, \"row\", message) \
+               SELECT ${s}, destination_, key_::json, row_, code_, message_, constraint_ FROM gone JOIN refused USING ({using}) RETURNING key, \"row\", message) \
              SELECT * FROM put",
             source = self.source,
             held = self.held(),
