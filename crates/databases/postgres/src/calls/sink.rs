@@ -222,6 +222,50 @@ impl StatementSink {
         Ok(statement.map(Described::Joined))
     }
 
+    /// Asks the server what a statement means.
+    ///
+    /// # Errors
+    /// Outside: those of [`Describer::describe`]. Inside: another session has locked the table.
+    async fn look(
+        &self,
+        parsed: &Arc<ParsedStatement>,
+    ) -> Result<Result<Described, Locked>, Fault> {
+        if let Some(reason) = self.dialect().apart {
+            return Ok(Ok(apart(reason)));
+        }
+        let known = self.shared.catalog.first_description(parsed);
+        if let Some(joined) = self.describe_first(parsed, known).await? {
+            return Ok(Ok(joined));
+        }
+        let mut attempts = Attempts::default();
+        let asked = loop {
+            let mut describing = self.describing.lock().await;
+            let mut wire = self.take(&mut describing).await?;
+            if let Some(reason) = self.dialect().apart {
+                return Ok(Ok(apart(reason)));
+            }
+            match describe::ask(&mut wire, parsed, &parsed.types).await {
+                Ok(asked) => {
+                    self.put_back(describing, wire);
+                    break asked;
+                }
+                Err(broken) => attempts.ended(&broken)?,
+            }
+        };
+        let description = match asked {
+            Ok(description) => description,
+            Err(error) if error.code == LOCK_NOT_AVAILABLE => return Ok(Err(Locked)),
+            Err(error) => return refused(error).map(|()| Ok(apart(REFUSED))),
+        };
+        Ok(Ok(match self.described(parsed, &description) {
+            Ok(statement) => {
+                self.shared.catalog.note_table(parsed, &description);
+                Described::Joined(statement)
+            }
+            Err(apart) => Described::Apart(Arc::new(apart)),
+        }))
+    }
+
     /// Makes the statement of a description.
     ///
     /// # Errors
@@ -259,9 +303,9 @@ impl Attempts {
     }
 }
 
-/// The reason why a statement is sent to the server by itself if another session has locked its
-/// table.
-const LOCKED: &str = "a locked table";
+/// Another session has locked the table of a statement, so the server does not say what the
+/// statement means.
+struct Locked;
 
 /// Returns the error of a question about a table that another session has locked.
 fn locked() -> Fault {
@@ -322,40 +366,8 @@ impl Sink<SqlCall> for StatementSink {
 #[async_trait]
 impl Describer for StatementSink {
     async fn describe(&self, parsed: &Arc<ParsedStatement>) -> Result<Described, Fault> {
-        if let Some(reason) = self.dialect().apart {
-            return Ok(apart(reason));
-        }
-        let known = self.shared.catalog.first_description(parsed);
-        if let Some(joined) = self.describe_first(parsed, known).await? {
-            return Ok(joined);
-        }
-        let mut attempts = Attempts::default();
-        let asked = loop {
-            let mut describing = self.describing.lock().await;
-            let mut wire = self.take(&mut describing).await?;
-            if let Some(reason) = self.dialect().apart {
-                return Ok(apart(reason));
-            }
-            match describe::ask(&mut wire, parsed, &parsed.types).await {
-                Ok(asked) => {
-                    self.put_back(describing, wire);
-                    break asked;
-                }
-                Err(broken) => attempts.ended(&broken)?,
-            }
-        };
-        let description = match asked {
-            Ok(description) => description,
-            Err(error) if error.code == LOCK_NOT_AVAILABLE => return Ok(apart(LOCKED)),
-            Err(error) => return refused(error).map(|()| apart(REFUSED)),
-        };
-        Ok(match self.described(parsed, &description) {
-            Ok(statement) => {
-                self.shared.catalog.note_table(parsed, &description);
-                Described::Joined(statement)
-            }
-            Err(apart) => Described::Apart(Arc::new(apart)),
-        })
+        let described = self.look(parsed).await?;
+        Ok(described.unwrap_or_else(|Locked| apart("a locked table")))
     }
 
     async fn holds(&self, statement: &Statement) -> Result<bool, Fault> {
@@ -386,12 +398,11 @@ impl Describer for StatementSink {
 
     async fn is_current(&self, statement: &Statement) -> Result<bool, Fault> {
         let catalog = &self.shared.catalog;
-        let described = self.describe(statement.parsed()).await?;
+        let described = self.look(statement.parsed()).await?;
+        let described = described.map_err(|Locked| locked())?;
         let known = catalog.meaning(statement);
         let now = match &described {
             Described::Joined(now) => catalog.meaning(now),
-            // A lock says nothing about the definition of the locked table.
-            Described::Apart(apart) if *apart.phrase == *LOCKED => return Err(locked()),
             Described::Apart(_) => None,
         };
         let is_current = known
