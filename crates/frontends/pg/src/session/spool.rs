@@ -126,7 +126,6 @@ impl Session {
         let key = match self.begin_keyed() {
             Ok(key) => key,
             Err(fault) => {
-                self.segment.clear();
                 return relay::refuse(self, &fault).await;
             }
         };
@@ -162,7 +161,6 @@ impl Session {
             match key.spooled([rows.unit], Extent::Alone) {
                 Ok(units) => rows.unit = units.into_iter().next().unwrap_or_else(|| Unit::of([])),
                 Err(refused) => {
-                    self.segment.clear();
                     traces::refused(traced, refused.fault());
                     return relay::refuse(self, refused.fault()).await;
                 }
@@ -201,7 +199,6 @@ impl Session {
                 Ok(())
             }
             Err(fault) => {
-                self.segment.clear();
                 traces::refused(traced, &fault);
                 relay::refuse(self, &fault).await
             }
@@ -392,12 +389,10 @@ impl Session {
         if self.is_ahead()
             && let Err(fault) = Box::pin(self.reach()).await?
         {
-            self.segment.clear();
             traces::refused(traced, &fault);
             return relay::refuse(self, &fault).await;
         }
         let Some(permit) = self.memory(rows.unit.bytes()).await else {
-            self.segment.clear();
             let fault = Fault::new(
                 FaultClass::Overloaded,
                 "53200",

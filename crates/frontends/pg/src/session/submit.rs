@@ -77,13 +77,11 @@ impl Session {
                 return Box::pin(self.write(rows, script, ending, taken, asked)).await;
             }
             Err(fault) if self.own.key.is_some() || self.own.spool => {
-                self.segment.clear();
                 return Box::pin(relay::refuse(self, &fault)).await;
             }
             Ok(None) | Err(_) => {}
         }
         if let Some(fault) = self.refused_for_key() {
-            self.segment.clear();
             return Box::pin(relay::refuse(self, &fault)).await;
         }
         if self.pending.iter().any(Pending::is_of_rows) {
@@ -92,7 +90,6 @@ impl Session {
         if self.is_ahead()
             && let Err(fault) = Box::pin(self.reach_lane()).await?
         {
-            self.segment.clear();
             return Box::pin(relay::refuse(self, &fault)).await;
         }
         let (count, shared) = (calls.len(), Arc::clone(&self.shared));
@@ -114,7 +111,6 @@ impl Session {
             && let Err(fault) = Box::pin(self.take_room(answer)).await?
         {
             drop((unit, permit));
-            self.segment.clear();
             return Box::pin(relay::refuse(self, &fault)).await;
         }
         let Some(source) = &self.source else {
@@ -234,13 +230,11 @@ impl Session {
         if !self.cancel_requested
             && let Some(fault) = self.refused_front_for_key()
         {
-            self.segment.clear();
             return Box::pin(relay::refuse(self, &fault)).await;
         }
         if self.waits_for_spool()
             && let Err(fault) = Box::pin(self.reach()).await?
         {
-            self.segment.clear();
             self.after_relay(&self.who.settings.clone()).await;
             return Box::pin(relay::refuse(self, &fault)).await;
         }
@@ -264,7 +258,6 @@ impl Session {
             return self.relay(reason).await;
         }
         self.drain().await?;
-        self.segment.clear();
         Box::pin(relay::refuse(self, fault)).await
     }
 

@@ -63,11 +63,13 @@ pub(super) async fn take(session: &mut Session) -> Result<Result<Box<Loan>, Faul
     }
 }
 
-/// Answers the query or segment at the front of the inbox with an error. It goes no further.
+/// Answers the query or segment at the front of the inbox with an error. Nothing of it goes
+/// further.
 ///
 /// # Errors
 /// The session ends.
 pub(crate) async fn refuse(session: &mut Session, fault: &Fault) -> Result<(), End> {
+    session.segment.clear();
     failure::fault(&mut session.connection.out, fault);
     loop {
         match session.connection.front(0)? {
