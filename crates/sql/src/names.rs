@@ -11,6 +11,9 @@ use crate::parse::Tokens;
 use crate::word::{self, Use};
 use crate::words::Words;
 
+/// The words of statements that write rows, which may stand in others.
+const WRITING: [&str; 4] = ["insert", "update", "delete", "merge"];
+
 /// The names of a text, each once, sorted: equal for texts that differ in their literals only.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Names {
@@ -84,21 +87,21 @@ impl Names {
 
     /// Returns true if the text may write.
     pub fn writes(&self) -> bool {
-        let writing = ["insert", "update", "delete", "merge"];
         !self.all_are(&[Property::Reads, Property::RunsNothing])
-            || writing.iter().any(|word| self.reaches(word))
+            || WRITING.iter().any(|word| self.reaches(word))
     }
 
-    /// Returns true if the text may write large objects: functions do, which no table shows.
-    pub fn writes_large_objects(&self) -> bool {
-        let is_one = |name: &str| name.starts_with("lo_") || name == "lowrite";
+    /// Returns true if the text calls a function that leaves nothing in its session and writes all
+    /// the same: a notification, or large objects.
+    pub fn calls_writing(&self) -> bool {
+        let is_one =
+            |name: &str| name.starts_with("lo_") || matches!(name, "lowrite" | "pg_notify");
         self.called.iter().any(|name| is_one(name))
     }
 
     /// Returns true if the text may write rows, by its words.
     pub fn writes_rows(&self) -> bool {
-        let writing = ["insert", "update", "delete", "merge"];
-        self.any(Property::WritesRows) || writing.iter().any(|word| self.has(word))
+        self.any(Property::WritesRows) || WRITING.iter().any(|word| self.has(word))
     }
 
     /// Returns true if all statements of the text are of kinds that run no code.

@@ -112,8 +112,8 @@ impl Leftovers {
             let is_plain = cached.effect() == Some(&Effect::Other);
             // The steps say what the kinds do that run no code.
             let is_query = names.all_are(&[Property::Reads]) && !names.begins_with(&["prepare"]);
-            let is_harmless = !names.calls("pg_notify") && !names.writes_large_objects();
-            is_plain && is_query && !names.writes() && !names.may_generate && is_harmless
+            let may_write = names.writes() || names.may_generate || names.calls_writing();
+            is_plain && is_query && !may_write
         });
         names.is_some_and(|names| {
             let proofs = &ends.session.shared.proofs;
