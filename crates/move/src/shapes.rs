@@ -74,7 +74,8 @@ fn document_key(key: &str) -> Box<str> {
         let mut bytes = text.bytes();
         bytes.all(|byte| byte.is_ascii_digit() || b"+-.eE".contains(&byte))
     };
-    // Characters of ArangoDB's keys that JSON does not escape: <https://docs.arangodb.com/stable/concepts/data-structure/documents/#document-keys>.
+    // Characters of ArangoDB's keys that JSON does not escape:
+    // <https://docs.arangodb.com/stable/concepts/data-structure/documents/#document-keys>.
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-:.@()+=;$!*'%".contains(&byte);
     let is_plain =
         |text: &str| (1..=MAX_KEY_BYTES).contains(&text.len()) && text.bytes().all(plain);

@@ -57,7 +57,7 @@ pub fn look(address: SocketAddr) -> Result<Moment> {
 /// Waits until the database has all that is in the spool.
 ///
 /// # Errors
-/// It takes longer than `timeout`.
+/// The timeout is over.
 pub fn level(address: SocketAddr, timeout: Duration) -> Result<()> {
     let start = Instant::now();
     while look(address)?.waiting() > 0 {

@@ -11,7 +11,8 @@ const CHUNK: usize = 64 << 10;
 /// with it is found to be bad, with its line, when it is read.
 const NO_CHARACTER: u8 = 0xff;
 
-/// Returns the encoding of a name (`latin1`, `windows-1252`, `utf-16` ..., as <https://encoding.spec.whatwg.org/> lists them).
+/// Returns the encoding of a name (`latin1`, `windows-1252`, `utf-16` ..., as
+/// <https://encoding.spec.whatwg.org/> lists them).
 ///
 /// # Errors
 /// There is none.

@@ -1,9 +1,9 @@
 //! A data directory made once by a server's own program and copied for each server: many times as
 //! fast.
 //!
-//! It lies in the temporary directory, named by product, version and account, and belongs to the
-//! account that servers run as, readable by nobody else. It is made under another name and renamed,
-//! so half of one is never seen.
+//! The template lies in the temporary directory, named by product, version and account, and belongs
+//! to the account that servers run as, readable by nobody else. It is made under another name and
+//! renamed, so half of one is never seen.
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};

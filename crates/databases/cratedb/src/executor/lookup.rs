@@ -1,7 +1,8 @@
 //! Reads rows by their keys.
 //!
 //! A read by primary key is answered from the shard itself and sees every write that was answered
-//! before; any other search sees what the last refresh of the table has shown (<https://cratedb.com/docs/crate/reference/en/latest/general/dql/refresh.html>).
+//! before; any other search sees what the last refresh of the table has shown
+//! (<https://cratedb.com/docs/crate/reference/en/latest/general/dql/refresh.html>).
 //! The server finds out whether it is one from comparisons with parameters that are joined by OR;
 //! `= ANY(?)` it takes for a search, because its extractor of keys wants a literal there
 //! (`EqualityExtractor.java`).

@@ -88,7 +88,8 @@ impl<'c> RowWriter<'c> {
         bad.map_or(Ok(()), |fault| Err(self.bad(fault)))
     }
 
-    /// The row is undone where the transaction is still there (<https://sqlite.org/lang_conflict.html>, ABORT and ROLLBACK).
+    /// Judges the error of a row. The row is undone where the transaction is still there
+    /// (<https://sqlite.org/lang_conflict.html>, ABORT and ROLLBACK).
     fn failed(&self, error: rusqlite::Error) -> Bad {
         let fault = match before_commit(error) {
             LoadFault::Refused(fault) => fault,
@@ -142,8 +143,8 @@ fn ends(error: rusqlite::Error) -> Bad {
 }
 
 /// Returns true if a statement that fails may leave something behind: rows that a trigger wrote
-/// before a constraint or a trigger used FAIL (<https://sqlite.org/lang_conflict.html>), or ignored the row by IGNORE. If the schema has
-/// neither word, nothing is left.
+/// before a constraint or a trigger used FAIL (<https://sqlite.org/lang_conflict.html>), or ignored
+/// the row by IGNORE. If the schema has neither word, nothing is left.
 fn leaves_traces(connection: &Connection) -> rusqlite::Result<bool> {
     let sql = "SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE sql LIKE '%fail%' OR sql LIKE '%ignore%')";
     connection

@@ -3,8 +3,8 @@
 use windrow_core::Holds;
 use windrow_database::infer::Kind;
 
-/// The type of a column. Follows SQLite's rules of affinity (<https://sqlite.org/datatype3.html>, 3.1), with the few
-/// declared names that have a meaning of their own for Windrow.
+/// The type of a column. Follows SQLite's rules of affinity (<https://sqlite.org/datatype3.html>,
+/// 3.1), with the few declared names that have a meaning of their own for Windrow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ColumnType {
     /// Declared BOOL or BOOLEAN: NUMERIC affinity, read back as true and false.
@@ -110,7 +110,8 @@ impl ColumnType {
         }
     }
 
-    /// Returns the type of a column of a STRICT table, which knows six names (<https://sqlite.org/stricttables.html>).
+    /// Returns the type of a column of a STRICT table, which knows six names
+    /// (<https://sqlite.org/stricttables.html>).
     pub(crate) fn strict_sql(self) -> &'static str {
         match self {
             Self::Bool => "INTEGER",

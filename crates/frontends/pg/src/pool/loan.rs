@@ -35,8 +35,11 @@ pub(crate) struct Loan {
 /// | --- | --- | --- |
 /// | `Nothing` | | |
 /// | `Values` | values of sequences | by DISCARD SEQUENCES, at once |
-/// | `Unknown` | all that PostgreSQL shows of a session; the session keeps the connection if that shows anything but its SETs | by RESET ALL and DISCARD SEQUENCES, when the next session takes the connection |
+/// | `Unknown` | all that PostgreSQL shows of a session | by RESET ALL, DISCARD SEQUENCES, later |
 /// | `Unproven` | values of sequences | by DISCARD ALL, at once |
+///
+/// After `Unknown` the session keeps the connection if PostgreSQL shows anything but its SETs.
+/// Otherwise the rest is removed when the next session takes the connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Leftover {
     /// Nothing that the session's own SETs do not explain.

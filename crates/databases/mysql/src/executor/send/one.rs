@@ -192,7 +192,7 @@ pub(crate) fn met_other_row(compiled: &Compiled, refusal: &Refusal) -> bool {
 /// else an insert. Needs a transaction.
 ///
 /// # Errors
-/// Those of [`one`].
+/// As [`one`].
 pub(crate) async fn look_up(
     session: &mut Session,
     bound: &BoundWrite,
