@@ -1,25 +1,24 @@
 //! Parquet files, batch by batch.
 
 mod column;
-mod kind;
-mod number;
+mod flat;
+mod nested;
+mod schema;
 mod text;
+mod value;
 
 use std::fs::File;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use arrow_array::RecordBatch;
-use parquet::arrow::ProjectionMask;
-use parquet::arrow::arrow_reader::{
-    ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader,
-    ParquetRecordBatchReaderBuilder,
-};
-use parquet::basic::Compression;
+use parquet::basic::{Compression, ConvertedType};
 use parquet::file::metadata::ParquetMetaData;
+use parquet::file::reader::{FileReader, SerializedFileReader};
+use parquet::schema::types::Type;
 use windrow_core::{Field, Holds, Means, Name};
 
-use self::column::Column;
-use self::kind::ValueKind;
+use self::column::{Column, Place};
+use self::schema::ColumnType;
+use self::value::ValueKind;
 use super::csv_text::record::MOST_COLUMNS;
 use super::fault::SourceFault;
 use super::input::RawInput;
@@ -35,14 +34,16 @@ const BATCH_ROWS: u64 = 4096;
 /// A Parquet file that is read.
 pub(super) struct Parquet {
     input: RawInput,
-    file: File,
-    metadata: ArrowReaderMetadata,
+    file: SerializedFileReader<File>,
     names: Vec<Name>,
+    /// Of each column its type. `None` if values of its type are not read.
+    types: Vec<Option<ColumnType>>,
     chosen: Vec<usize>,
     /// Of each of them what its column makes of a text.
     means: Vec<Means>,
-    reader: Option<ParquetRecordBatchReader>,
-    /// The last batch was read, or there was a fault.
+    /// The next row group.
+    next_group: usize,
+    /// The last rows were read, or there was a fault.
     ended: bool,
     batch: Batch,
     /// The number of the next record.
@@ -55,8 +56,10 @@ pub(super) struct Parquet {
 /// Rows that were decoded and not yet used.
 #[derive(Default)]
 struct Batch {
-    /// In the order of the rows to be made.
+    /// The columns of a row group, in the order of the rows to be made.
     columns: Vec<Column>,
+    /// Rows of the row group that follow the batch.
+    behind: usize,
     rows: usize,
     next: usize,
 }
@@ -84,61 +87,38 @@ impl Parquet {
                 "Parquet is read from its end: it has to be a file, unpacked, and not standard input or an archive",
             ));
         };
-        // Without what Arrow adds: types are those that Parquet itself has, however the file was
-        // made.
-        let options = ArrowReaderOptions::new().with_skip_arrow_metadata(true);
-        let metadata = calmly(|| ArrowReaderMetadata::load(&file, options))
+        let file = calmly(|| SerializedFileReader::new(file))
             .map_err(|error| input.form(damaged(&error)))?;
-        let fields = metadata.schema().fields();
-        let names: Vec<Name> = fields.iter().map(|f| f.name().as_str().into()).collect();
+        let schema = file.metadata().file_metadata().schema_descr();
+        let fields = schema.root_schema().get_fields();
+        let names: Vec<Name> = fields.iter().map(|field| field.name().into()).collect();
         if names.len() > MOST_COLUMNS {
             let reason = format!("has {} columns; the limit is {MOST_COLUMNS}", names.len());
             return Err(input.form(reason));
         }
+        let types = fields.iter().map(|field| ColumnType::of_column(field));
+        let types = types.collect();
         names::check(&names).map_err(|reason| input.form(reason))?;
-        if let Some(packing) = packing(metadata.metadata()) {
+        if let Some(packing) = packing(file.metadata()) {
             return Err(input.form(format!(
                 "its columns are packed with {packing}, which is not read; write it with zstd, snappy, gzip, lz4 or unpacked"
             )));
         }
-        let rows = metadata.metadata().file_metadata().num_rows();
+        let rows = file.metadata().file_metadata().num_rows();
         Ok(Self {
             chosen: (0..names.len()).collect(),
             means: Vec::new(),
             rows: u64::try_from(rows).unwrap_or_default(),
             input,
             file,
-            metadata,
             names,
-            reader: None,
+            types,
+            next_group: 0,
             ended: false,
             batch: Batch::default(),
             record: 0,
             line: RowText::default(),
         })
-    }
-
-    /// Returns the columns to be read, in the file's order, each once.
-    fn projection(&self) -> Vec<usize> {
-        let mut columns = self.chosen.clone();
-        columns.sort_unstable();
-        columns.dedup();
-        columns
-    }
-
-    fn start(&mut self) -> Result<ParquetRecordBatchReader, SourceFault> {
-        self.line.keys = self.chosen.iter().map(|at| self.key(*at)).collect();
-        let file = self
-            .file
-            .try_clone()
-            .map_err(|error| self.input.io(error))?;
-        let builder =
-            ParquetRecordBatchReaderBuilder::new_with_metadata(file, self.metadata.clone());
-        let mask = ProjectionMask::roots(builder.parquet_schema(), self.projection());
-        let builder = builder
-            .with_projection(mask)
-            .with_batch_size(self.batch_rows());
-        calmly(|| builder.build()).map_err(|error| self.fault(&error))
     }
 
     fn key(&self, column: usize) -> String {
@@ -152,7 +132,7 @@ impl Parquet {
 
     /// Returns the number of rows that have [`BATCH_BYTES`] in the row group with the longest rows.
     fn batch_rows(&self) -> usize {
-        let groups = self.metadata.metadata().row_groups().iter();
+        let groups = self.file.metadata().row_groups().iter();
         let longest = groups.map(|group| {
             let bytes = u64::try_from(group.total_byte_size()).unwrap_or(u64::MAX);
             bytes / u64::try_from(group.num_rows()).unwrap_or_default().max(1)
@@ -168,44 +148,68 @@ impl Parquet {
         }
         // Whatever happens now, nothing is read twice.
         self.ended = true;
-        let mut reader = match self.reader.take() {
-            Some(reader) => reader,
-            None => self.start()?,
-        };
-        let next = calmly(|| reader.next().transpose()).map_err(|error| self.fault(&error))?;
-        let Some(batch) = next else {
-            return Ok(false);
-        };
-        self.batch = Batch {
-            columns: self.columns(&batch)?,
-            rows: batch.num_rows(),
-            next: 0,
-        };
-        self.reader = Some(reader);
+        while self.batch.behind == 0 {
+            if self.next_group == self.file.num_row_groups() {
+                self.batch = Batch::default();
+                return Ok(false);
+            }
+            self.open_group()?;
+        }
+        let rows = self.batch.behind.min(self.batch_rows());
+        let columns = &mut self.batch.columns;
+        let read = calmly(|| columns.iter_mut().try_for_each(|column| column.read(rows)));
+        read.map_err(|error| self.fault(&error))?;
+        self.batch.behind -= rows;
+        self.batch.rows = rows;
+        self.batch.next = 0;
         self.ended = false;
         Ok(true)
     }
 
-    fn columns(&self, batch: &RecordBatch) -> Result<Vec<Column>, SourceFault> {
-        let read = self.projection();
-        let schema = batch.schema();
+    /// Begins with the next row group.
+    fn open_group(&mut self) -> Result<(), SourceFault> {
+        if self.next_group == 0 {
+            self.line.keys = self.chosen.iter().map(|at| self.key(*at)).collect();
+        }
+        let group = calmly(|| self.file.get_row_group(self.next_group))
+            .map_err(|error| self.fault(&error))?;
+        let schema = self.file.metadata().file_metadata().schema_descr();
         let mut columns = Vec::with_capacity(self.chosen.len());
-        for chosen in &self.chosen {
-            let at = read.binary_search(chosen).unwrap_or_default();
-            let (Some(array), Some(field)) = (batch.columns().get(at), schema.fields().get(at))
-            else {
+        for at in self.chosen.iter().copied() {
+            let (Some(column), Some(column_type)) = (
+                schema.root_schema().get_fields().get(at),
+                self.types.get(at),
+            ) else {
                 return Err(self.fault("a column is missing"));
             };
-            let column = Column::new(array, field).map_err(|reason| self.form(reason))?;
-            columns.push(column);
+            let Some(column_type) = column_type.clone() else {
+                return Err(self.form(unread(column)));
+            };
+            let place = Place { schema, column, at };
+            let opened = calmly(|| Column::open(&*group, &place, column_type, self.batch_rows()));
+            columns.push(opened.map_err(|error| self.fault(&error))?);
         }
-        Ok(columns)
+        let rows = usize::try_from(group.metadata().num_rows());
+        self.batch = Batch {
+            columns,
+            behind: rows.map_err(|_| self.fault("it has a negative number of rows"))?,
+            rows: 0,
+            next: 0,
+        };
+        self.next_group += 1;
+        Ok(())
     }
 
     /// Puts the next row into the portion. False: the portion is full.
-    fn take(&mut self, portion: &mut Portion) -> bool {
+    ///
+    /// # Errors
+    /// A value does not have the form that its type asks for.
+    fn take(&mut self, portion: &mut Portion) -> Result<bool, SourceFault> {
         let row = self.batch.next;
-        self.line.write(&self.batch.columns, row);
+        if let Err(error) = self.line.write(&self.batch.columns, row) {
+            self.ended = true;
+            return Err(self.fault(&error));
+        }
         let line = self.record + 1;
         if let Err(reason) = skip::no_nul(self.line.text.as_bytes()) {
             portion.bad.push(BadRecord {
@@ -214,14 +218,14 @@ impl Parquet {
                 raw: self.line.json.clone().into_bytes(),
                 reason,
             });
-            return true;
+            return Ok(true);
         }
         let fields = self.line.fields(&self.batch.columns, &self.means, row);
         let added = portion.rows.push(line, fields);
         if added {
             portion.push_raw(self.record, self.line.json.as_bytes());
         }
-        added
+        Ok(added)
     }
 
     fn fault(&self, error: &str) -> SourceFault {
@@ -235,6 +239,20 @@ impl Parquet {
             reason,
         }
     }
+}
+
+/// Returns the sentence for the user about a column whose values are not read.
+fn unread(column: &Type) -> String {
+    let info = column.get_basic_info();
+    let declared = match (info.logical_type_ref(), info.converted_type()) {
+        (Some(logical), _) => format!("{logical:?}"),
+        (None, ConvertedType::NONE) => "a nested type".to_owned(),
+        (None, converted) => converted.to_string(),
+    };
+    format!(
+        "the column {:?} has the type {declared}, which is not read; leave it out",
+        column.name()
+    )
 }
 
 /// Returns the packing of the columns, if it cannot be unpacked here.
@@ -271,14 +289,14 @@ fn damaged(error: &str) -> String {
 }
 
 impl RowText {
-    fn write(&mut self, columns: &[Column], row: usize) {
+    fn write(&mut self, columns: &[Column], row: usize) -> Result<(), String> {
         self.text.clear();
         self.ends.clear();
         self.json.clear();
         self.json.push('{');
         for (column, key) in columns.iter().zip(&self.keys) {
             let from = self.text.len();
-            let kind = column.value(row, &mut self.text);
+            let kind = column.value(row, &mut self.text)?;
             self.ends.push((kind, self.text.len()));
             if self.json.len() > 1 {
                 self.json.push(',');
@@ -295,6 +313,7 @@ impl RowText {
             }
         }
         self.json.push('}');
+        Ok(())
     }
 
     fn fields<'a>(
@@ -342,9 +361,8 @@ impl Source for Parquet {
     }
 
     fn declared(&self) -> Vec<Option<Holds>> {
-        let fields = self.metadata.schema().fields();
-        let field = |at: &usize| fields.get(*at).and_then(|field| column::holds(field));
-        self.chosen.iter().map(field).collect()
+        let of = |at: &usize| self.types.get(*at)?.as_ref()?.holds();
+        self.chosen.iter().map(of).collect()
     }
 
     fn read(&mut self, portion: &mut Portion, most: PortionLimits) -> Result<bool, SourceFault> {
@@ -356,7 +374,7 @@ impl Source for Parquet {
                 break;
             }
             let bad = portion.bad.len();
-            if !self.take(portion) {
+            if !self.take(portion)? {
                 break;
             }
             if portion.bad.len() > bad {

@@ -12,7 +12,11 @@ use arrow_array::{
 use arrow_schema::{DataType, Field as Column, Schema};
 use parquet::arrow::ArrowWriter;
 use parquet::basic::{Compression, ZstdLevel};
+use parquet::column::writer::ColumnWriter;
+use parquet::data_type::{ByteArray, FixedLenByteArray, Int96};
 use parquet::file::properties::WriterProperties;
+use parquet::file::writer::SerializedFileWriter;
+use parquet::schema::parser::parse_message_type;
 use proptest::prelude::*;
 use windrow_core::Field;
 
@@ -312,6 +316,189 @@ fn texts_with_nul_are_bad_and_columns_of_one_name_are_refused() {
         fault.to_string().ends_with("the column \"t\" occurs twice"),
         "{fault}"
     );
+}
+
+/// Writes a file of two rows with this schema: each column has the first row's value, and NULL in
+/// the second one if it may be NULL.
+fn write_raw(path: &Path, schema: &str, write: impl Fn(&str, &mut ColumnWriter<'_>)) {
+    let schema = Arc::new(parse_message_type(schema).unwrap());
+    let file = std::fs::File::create(path).unwrap();
+    let mut writer = SerializedFileWriter::new(file, schema, Default::default()).unwrap();
+    let mut group = writer.next_row_group().unwrap();
+    while let Some(mut column) = group.next_column().unwrap() {
+        let name = match column.untyped() {
+            ColumnWriter::Int32ColumnWriter(c) => c.get_descriptor().path().string(),
+            ColumnWriter::Int64ColumnWriter(c) => c.get_descriptor().path().string(),
+            ColumnWriter::Int96ColumnWriter(c) => c.get_descriptor().path().string(),
+            ColumnWriter::ByteArrayColumnWriter(c) => c.get_descriptor().path().string(),
+            ColumnWriter::FixedLenByteArrayColumnWriter(c) => c.get_descriptor().path().string(),
+            _ => unreachable!(),
+        };
+        write(&name, column.untyped());
+        column.close().unwrap();
+    }
+    group.close().unwrap();
+    writer.close().unwrap();
+}
+
+/// Files of old writers, of Spark and of Impala: what Arrow's writer does not make.
+#[test]
+fn old_and_physical_types_have_their_texts() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.parquet");
+    let schema = "message m {
+        optional int96 spark;
+        optional int32 cents (DECIMAL(9, 2));
+        optional int64 long_cents (DECIMAL(18, 2));
+        optional int32 byte (UINT_8);
+        optional int32 big (UINT_32);
+        optional int64 at (TIMESTAMP_MILLIS);
+        optional binary old_text (UTF8);
+        optional binary number (DECIMAL(10, 1));
+        optional fixed_len_byte_array(2) half (FLOAT16);
+        optional group two_levels (LIST) { repeated int32 item; }
+        optional group nanos (LIST) { repeated group list {
+            optional int64 element (TIMESTAMP(NANOS, true)); } }
+        optional group records (LIST) { repeated group array { optional int32 a; } }
+    }";
+    write_raw(&path, schema, |name, column| {
+        let levels: &[i16] = match name {
+            "two_levels.item" => &[2, 2, 0],
+            "nanos.list.element" => &[3, 2, 0],
+            "records.array.a" => &[3, 2, 0],
+            _ => &[1, 0],
+        };
+        let repeats: Option<&[i16]> = (levels.len() == 3).then_some(&[0, 1, 0]);
+        let levels = Some(levels);
+        match column {
+            ColumnWriter::Int32ColumnWriter(column) => {
+                let values: &[i32] = match name {
+                    "cents" => &[-5],
+                    "byte" => &[200],
+                    "big" | "records.array.a" => &[-1],
+                    _ => &[7, 8],
+                };
+                column.write_batch(values, levels, repeats).unwrap();
+            }
+            ColumnWriter::Int64ColumnWriter(column) => {
+                let value = if name == "at" { 1500 } else { -1 };
+                column.write_batch(&[value], levels, repeats).unwrap();
+            }
+            ColumnWriter::Int96ColumnWriter(column) => {
+                // 13:00:00.000000001 on the day 9999-12-31.
+                let (low, high) = (2036342785, 10896);
+                let day = 2_440_588 + 2_932_896;
+                let value = Int96::from(vec![low, high, day]);
+                column.write_batch(&[value], levels, repeats).unwrap();
+            }
+            ColumnWriter::ByteArrayColumnWriter(column) => {
+                let value = if name == "number" {
+                    &b"\xff\x00"[..]
+                } else {
+                    b"old"
+                };
+                let value = ByteArray::from(value.to_vec());
+                column.write_batch(&[value], levels, repeats).unwrap();
+            }
+            ColumnWriter::FixedLenByteArrayColumnWriter(column) => {
+                let value = FixedLenByteArray::from(vec![0x00, 0x3e]);
+                column.write_batch(&[value], levels, repeats).unwrap();
+            }
+            _ => unreachable!(),
+        }
+    });
+    let mut source = opened(&path);
+    let mut portion = Portion::new(12);
+    assert!(source.read(&mut portion, ALL).unwrap());
+    let found: Vec<_> = portion.rows.fields().collect();
+    let expected = [
+        Field::Text("9999-12-31T13:00:00.000000001"),
+        Field::Number("-0.05"),
+        Field::Number("-0.01"),
+        Field::Number("200"),
+        Field::Number("4294967295"),
+        Field::Text("1970-01-01T00:00:01.500+00:00"),
+        Field::Text("old"),
+        Field::Number("-25.6"),
+        Field::Number("1.5"),
+        Field::Json("[7,8]"),
+        Field::Json("[\"1969-12-31T23:59:59.999999999+00:00\",null]"),
+        Field::Json("[{\"a\":-1},{\"a\":null}]"),
+    ];
+    assert_eq!(found[..12], expected);
+    assert_eq!(found[12..], vec![Field::Null; 12]);
+}
+
+#[test]
+fn a_column_of_an_unread_type_may_be_left_out() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.parquet");
+    let schema = "message m {
+        optional fixed_len_byte_array(12) lasts (INTERVAL);
+        optional int64 id;
+    }";
+    write_raw(&path, schema, |_, column| match column {
+        ColumnWriter::Int64ColumnWriter(column) => {
+            column.write_batch(&[7], Some(&[1, 0]), None).unwrap();
+        }
+        ColumnWriter::FixedLenByteArrayColumnWriter(column) => {
+            let value = FixedLenByteArray::from(vec![0; 12]);
+            column.write_batch(&[value], Some(&[1, 0]), None).unwrap();
+        }
+        _ => unreachable!(),
+    });
+    let mut portion = Portion::new(2);
+    let fault = opened(&path).read(&mut portion, ALL).unwrap_err();
+    assert!(
+        fault.to_string().ends_with(
+            "the column \"lasts\" has the type INTERVAL, which is not read; leave it out"
+        ),
+        "{fault}"
+    );
+    let mut source = opened(&path);
+    source.choose(&[1]);
+    let mut portion = Portion::new(1);
+    assert!(source.read(&mut portion, ALL).unwrap());
+    let found: Vec<_> = portion.rows.fields().collect();
+    assert_eq!(found, [Field::Number("7"), Field::Null]);
+}
+
+#[test]
+fn nested_values_keep_their_nulls_and_names() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.parquet");
+    let item = Column::new("item", DataType::Utf8, true);
+    let fields = vec![Column::new("a\"", DataType::Int32, true)].into();
+    let mut inner = ListBuilder::new(ListBuilder::new(StringBuilder::new()).with_field(item));
+    inner.values().append_value([Some("x"), None]);
+    inner.values().append_null();
+    inner.append(true);
+    inner.append(true);
+    inner.append(false);
+    let numbers: ArrayRef = Arc::new(Int32Array::from(vec![Some(1), None, None]));
+    let are_there = Some(vec![true, true, false].into());
+    let records = StructArray::new(fields, vec![numbers], are_there);
+    write(
+        &path,
+        vec![
+            column("lists", Arc::new(inner.finish())),
+            column("records", Arc::new(records)),
+        ],
+        Compression::SNAPPY,
+    );
+    let mut source = opened(&path);
+    let mut portion = Portion::new(2);
+    assert!(source.read(&mut portion, ALL).unwrap());
+    let found: Vec<_> = portion.rows.fields().collect();
+    let expected = [
+        Field::Json("[[\"x\",null],null]"),
+        Field::Json("{\"a\\\"\":1}"),
+        Field::Json("[]"),
+        Field::Json("{\"a\\\"\":null}"),
+        Field::Null,
+        Field::Null,
+    ];
+    assert_eq!(found, expected);
 }
 
 proptest! {
