@@ -18,6 +18,7 @@ use crate::http::{self, Live};
 use crate::pg::answer::READY;
 use crate::pg::closed::Clients;
 use crate::pg::open::{self, Open};
+use crate::pg::transaction::Transactions;
 use crate::pg::{self, Job, Mode};
 
 /// The time of each measurement.
@@ -32,6 +33,9 @@ const LET_IN: &[u8] = b"R\0\0\0\x08\0\0\0\0";
 const PARSED: &[u8] = b"1\0\0\0\x04";
 const BOUND: &[u8] = b"2\0\0\0\x04";
 const INSERTED: &[u8] = b"C\0\0\0\x0fINSERT 0 1\0";
+
+/// The same with one row that has one value, for statements with RETURNING.
+const RETURNED: &[u8] = b"D\0\0\0\x0b\0\x01\0\0\0\x017C\0\0\0\x0fINSERT 0 1\0";
 
 /// Rows a second that so many clients of the HTTP generator send.
 ///
@@ -53,11 +57,24 @@ pub fn of_http(connections: usize) -> Result<f64> {
 /// # Errors
 /// As [`of_http`].
 pub fn of_pg(clients: usize, mode: Mode) -> Result<f64> {
-    let server = Nothing::start(over_pg)?;
     let job: Arc<dyn Job> = Arc::new(pg::Inserts { first: 0, mode });
+    of_calls(clients, &job, INSERTED)
+}
+
+/// The same in transactions a second.
+///
+/// # Errors
+/// As [`of_http`].
+pub fn of_transactions(clients: usize, job: Transactions) -> Result<f64> {
+    let job: Arc<dyn Job> = Arc::new(job);
+    of_calls(clients, &job, RETURNED)
+}
+
+fn of_calls(clients: usize, job: &Arc<dyn Job>, inserted: &'static [u8]) -> Result<f64> {
+    let server = Nothing::start(move |socket| over_pg(socket, inserted))?;
     let mut open = Clients::open(&server.pg_address(), clients)?;
-    open.prepare(clients, &*job)?;
-    Ok(open.run(clients, TIME, &job)?.answer_rate())
+    open.prepare(clients, &**job)?;
+    Ok(open.run(clients, TIME, job)?.answer_rate())
 }
 
 /// The same of its open loop: at a rate that nobody reaches, each client sends its next row at
@@ -66,7 +83,7 @@ pub fn of_pg(clients: usize, mode: Mode) -> Result<f64> {
 /// # Errors
 /// As [`of_http`].
 pub fn of_pg_open(connections: usize) -> Result<f64> {
-    let server = Nothing::start(over_pg)?;
+    let server = Nothing::start(|socket| over_pg(socket, INSERTED))?;
     let load = Open {
         rate: 1e6,
         time: TIME / 10,
@@ -137,8 +154,8 @@ async fn over_http(mut socket: TcpStream) -> Option<()> {
     }
 }
 
-/// Lets everybody in, and has inserted every row.
-async fn over_pg(mut socket: TcpStream) -> Option<()> {
+/// Lets every client in, and answers each statement as an INSERT of one row.
+async fn over_pg(mut socket: TcpStream, inserted: &[u8]) -> Option<()> {
     let (mut request, mut answer) = (Vec::with_capacity(4096), Vec::new());
     // A startup message has no tag.
     while whole(&request, 0).is_none() {
@@ -158,7 +175,7 @@ async fn over_pg(mut socket: TcpStream) -> Option<()> {
                 answer.extend_from_slice(match message.first()? {
                     b'P' => PARSED,
                     b'B' => BOUND,
-                    b'E' => INSERTED,
+                    b'E' => inserted,
                     b'S' => READY,
                     b'Q' => b"C\0\0\0\x0fINSERT 0 1\0Z\0\0\0\x05I",
                     _ => b"",
@@ -197,5 +214,6 @@ mod tests {
             assert!(of_pg(2, mode).unwrap() > 0.0);
         }
         assert!(of_pg_open(2).unwrap() > 0.0);
+        assert!(of_transactions(2, Transactions { lines: 3 }).unwrap() > 0.0);
     }
 }

@@ -102,13 +102,13 @@ impl<O: LoadOutcome> LoadReport<O> {
         as_f64(self.latencies.value_at_percentile(percent)) / 1000.0
     }
 
-    /// Returns the usual metrics: answers a second, and latencies.
-    pub fn metrics(&self) -> Vec<(&'static str, f64)> {
+    /// Returns the usual metrics: answers a second, counted in a unit, and latencies.
+    pub fn metrics(&self, unit: &str) -> Vec<(String, f64)> {
         vec![
-            ("rows/s", self.answer_rate()),
-            ("p50 ms", self.latency_ms(50.0)),
-            ("p99 ms", self.latency_ms(99.0)),
-            ("p99.9 ms", self.latency_ms(99.9)),
+            (format!("{unit}s/s"), self.answer_rate()),
+            ("p50 ms".to_owned(), self.latency_ms(50.0)),
+            ("p99 ms".to_owned(), self.latency_ms(99.0)),
+            ("p99.9 ms".to_owned(), self.latency_ms(99.9)),
         ]
     }
 }

@@ -17,6 +17,7 @@ use windrow_bench::experiments::gateway::Gateway;
 use windrow_bench::experiments::pace::Pace;
 use windrow_bench::experiments::sweep::Sweep;
 use windrow_bench::pg::Mode;
+use windrow_bench::pg::transaction::Shape;
 use windrow_bench::servers::Kind;
 use windrow_bench::servers::pg::Way;
 
@@ -187,6 +188,7 @@ fn documents_are_sent_with_and_without_batches() {
 fn each_way_is_measured_under_each_load() {
     let root = tempfile::tempdir().unwrap();
     let gateway = Gateway {
+        shape: Shape::Single,
         clients: vec![3],
         modes: vec![Mode::Prepared, Mode::Extended, Mode::Simple],
         rates: vec![200],
@@ -217,6 +219,48 @@ fn each_way_is_measured_under_each_load() {
         }
     }
     shown(root.path(), 3, &["Windrow loses"]);
+}
+
+#[test]
+fn transactions_are_measured_each_way_and_arrive_whole() {
+    for (shape, name) in [(Shape::Transaction, "transaction"), (Shape::Order, "order")] {
+        let root = tempfile::tempdir().unwrap();
+        let gateway = Gateway {
+            shape,
+            clients: vec![3],
+            modes: vec![Mode::Simple],
+            rates: vec![200],
+            bad_per_mille: vec![100],
+            connected: vec![20],
+            some: 3,
+            cell_ms: 40,
+            warm_up_ms: 10,
+            rounds: 1,
+            fsync_delay: 0,
+            ways: vec![Way::Direct, Way::Windrow],
+            windrow: Vec::new(),
+        };
+        gateway.run(root.path()).unwrap();
+        let measured = measured(root.path());
+        let arms: BTreeSet<&str> = measured.iter().map(|(arm, _)| arm.as_str()).collect();
+        assert_eq!(arms, ["direct, 3 clients", "windrow, 3 clients"].into());
+        for metric in [
+            "transactions/s",
+            "p99.9 ms",
+            "database CPU us/transaction",
+            "gateway CPU us/transaction",
+            "generator's limit transactions/s",
+        ] {
+            let windrow = ("windrow, 3 clients".to_owned(), metric.to_owned());
+            assert!(measured.contains(&windrow), "{metric}");
+        }
+        let title = format!("shape: {name}");
+        shown(
+            root.path(),
+            2,
+            &[&title, "every transaction that was confirmed"],
+        );
+    }
 }
 
 #[test]

@@ -7,8 +7,8 @@ use super::table;
 /// a server that answers without doing anything.
 pub const LIMIT: &str = "generator's limit rows/s";
 
-/// The metric that is compared with the limit.
-const RATE: &str = "rows/s";
+/// The beginning of such a metric's name, before the rate that is compared with the limit.
+const LIMIT_OF: &str = "generator's limit ";
 
 /// From this share of its limit on, the generator is taken for what held an arm up.
 const BOTTLENECK: f64 = 0.8;
@@ -16,13 +16,15 @@ const BOTTLENECK: f64 = 0.8;
 /// Where the generator was the bottleneck, or that it was not. Empty where no limit was measured.
 pub(super) fn remarks(figures: &[Figure]) -> Vec<String> {
     let arms = table::distinct(figures.iter().map(|f| f.arm.as_str()));
-    let shares: Vec<(&str, f64)> = arms
-        .into_iter()
-        .filter_map(|arm| {
-            let limit = table::median(figures, arm, LIMIT)?;
-            Some((arm, table::median(figures, arm, RATE)? / limit))
-        })
-        .collect();
+    let metrics = figures.iter().map(|f| f.metric.as_str());
+    let limits = table::distinct(metrics.filter(|metric| metric.starts_with(LIMIT_OF)));
+    let share = |arm, metric: &str| {
+        let limit = table::median(figures, arm, metric)?;
+        let rate = metric.strip_prefix(LIMIT_OF)?;
+        Some((arm, table::median(figures, arm, rate)? / limit))
+    };
+    let of_arm = |arm| limits.iter().filter_map(move |metric| share(arm, metric));
+    let shares: Vec<(&str, f64)> = arms.into_iter().flat_map(of_arm).collect();
     let held: Vec<String> = shares
         .iter()
         .filter(|(_, share)| *share >= BOTTLENECK)
@@ -53,7 +55,7 @@ mod tests {
         };
         let both = |(arm, rate, limit): &(&str, f64, Option<f64>)| {
             let limit = limit.map(|limit| figure(arm, LIMIT, limit));
-            std::iter::once(figure(arm, RATE, *rate)).chain(limit)
+            std::iter::once(figure(arm, "rows/s", *rate)).chain(limit)
         };
         arms.iter().flat_map(both).collect::<Vec<_>>()
     }

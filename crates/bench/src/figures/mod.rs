@@ -70,9 +70,10 @@ impl Run {
     }
 
     /// Keeps the numbers of one arm in one round, and prints them.
-    pub fn add_all(&mut self, round: u32, arm: &str, metrics: &[(&str, f64)]) {
+    pub fn add_all(&mut self, round: u32, arm: &str, metrics: &[(impl AsRef<str>, f64)]) {
         let mut line = format!("round {round}  {arm:<28}");
         for (metric, value) in metrics {
+            let metric = metric.as_ref();
             self.add(round, arm, metric, *value);
             write!(line, "  {metric} {}", table::number(*value)).ok();
         }

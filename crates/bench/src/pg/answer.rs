@@ -33,6 +33,23 @@ pub fn parse(mut input: &[u8]) -> Result<Option<CallOutcome>> {
     Ok(None)
 }
 
+/// Returns the first value of the last row of a whole answer.
+pub fn first_value(mut input: &[u8]) -> Option<&[u8]> {
+    let mut value = None;
+    while let Some(([tag, length @ ..], rest)) = input.split_first_chunk::<5>() {
+        let length = usize::try_from(u32::from_be_bytes(*length)).ok()?;
+        let (body, behind) = rest.split_at_checked(length.checked_sub(4)?)?;
+        if *tag == b'D' {
+            // The number of columns, the length of the first one, and that.
+            let length = body.get(2..)?.first_chunk()?;
+            let length = usize::try_from(u32::from_be_bytes(*length)).ok()?;
+            value = body.get(6..)?.get(..length);
+        }
+        input = behind;
+    }
+    value
+}
+
 /// The field `C` of an ErrorResponse.
 fn sqlstate(body: &[u8]) -> [u8; 5] {
     let fields = body.split(|byte| *byte == 0);
@@ -53,5 +70,8 @@ mod tests {
         assert_eq!(parse(&good[..good.len() - 1]).unwrap(), None);
         assert_eq!(parse(&bad).unwrap(), Some(CallOutcome::Error(*b"23505")));
         assert!(parse(b"Z\0\0\0\x01I").is_err());
+        let row = b"D\0\0\0\x0d\0\x01\0\0\0\x0342!";
+        assert_eq!(first_value(&[&row[..], &good].concat()), Some(&b"42!"[..]));
+        assert_eq!(first_value(&good), None);
     }
 }

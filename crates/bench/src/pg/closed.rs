@@ -108,8 +108,7 @@ async fn calls(
         if begun - start >= time {
             break;
         }
-        job::call(&*job, number, n, &mut request);
-        let outcome = session.exchange(&request).await?;
+        let outcome = session.call(&*job, (number, n), &mut request).await?;
         report.borrow_mut().add(outcome, begun.elapsed(), b"");
         job.seen(number, n, outcome);
     }

@@ -56,6 +56,24 @@ pub trait Job: Send + Sync {
         INSERT
     }
 
+    /// Appends the messages that prepare the statements of a connection.
+    fn prepare(&self, out: &mut Vec<u8>) {
+        if self.mode() == Mode::Prepared {
+            frontend::parse(out, NAME, self.insert(), &[]);
+        }
+    }
+
+    /// Appends the messages of a step of a call, which is the `n`th of its connection: what is sent
+    /// before the client waits for an answer. `returned`: the first value of the last row that the
+    /// steps before returned. Returns false if the call has no such step.
+    fn messages(&self, step: u64, call: (usize, u64), returned: &str, out: &mut Vec<u8>) -> bool {
+        let _ = returned;
+        if step == 0 {
+            single(self, call.0, call.1, out);
+        }
+        step == 0
+    }
+
     /// The values of the `n`th call of a connection.
     fn values(&self, connection: usize, n: u64, out: &mut Values<'_>);
 
@@ -143,19 +161,22 @@ impl<'a> Values<'a> {
     }
 }
 
-/// Returns the messages that prepare a job's statement, if the mode prepares one.
+/// Returns the messages that prepare a job's statements.
 pub fn prepare(job: &dyn Job) -> Vec<u8> {
     let mut out = Vec::new();
-    if job.mode() == Mode::Prepared {
-        frontend::parse(&mut out, NAME, job.insert(), &[]);
-    }
+    job.prepare(&mut out);
     frontend::sync(&mut out);
     out
 }
 
-/// All messages of the `n`th call of a connection. `out` is used again and again.
+/// Writes all messages of the `n`th call of a connection, which has one step.
 pub fn call(job: &dyn Job, connection: usize, n: u64, out: &mut Vec<u8>) {
     out.clear();
+    job.messages(0, (connection, n), "", out);
+}
+
+/// Appends the messages that insert one row.
+fn single<J: Job + ?Sized>(job: &J, connection: usize, n: u64, out: &mut Vec<u8>) {
     if job.mode() == Mode::Simple {
         return frontend::message(out, b'Q', |out| {
             out.extend_from_slice(INTO.as_bytes());
@@ -167,6 +188,11 @@ pub fn call(job: &dyn Job, connection: usize, n: u64, out: &mut Vec<u8>) {
     if job.mode() == Mode::Extended {
         frontend::parse(out, statement, job.insert(), &[]);
     }
+    execute(out, statement, |out| job.values(connection, n, out));
+}
+
+/// Appends the messages that execute a prepared statement with some values.
+pub fn execute(out: &mut Vec<u8>, statement: &str, values: impl FnOnce(&mut Values<'_>)) {
     frontend::message(out, b'B', |out| {
         // The unnamed portal, the statement, no formats: all text.
         out.extend_from_slice(&[0]);
@@ -174,9 +200,9 @@ pub fn call(job: &dyn Job, connection: usize, n: u64, out: &mut Vec<u8>) {
         out.extend_from_slice(&[0, 0, 0]);
         let at = out.len();
         out.extend_from_slice(&[0, 0]);
-        let mut values = Values::new(out, false);
-        job.values(connection, n, &mut values);
-        let count = values.count.to_be_bytes();
+        let mut bound = Values::new(out, false);
+        values(&mut bound);
+        let count = bound.count.to_be_bytes();
         if let Some(place) = out.get_mut(at..at + 2) {
             place.copy_from_slice(&count);
         }

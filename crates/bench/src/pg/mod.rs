@@ -8,6 +8,7 @@ pub mod job;
 pub mod open;
 pub mod report;
 pub mod session;
+pub mod transaction;
 
 pub use job::{Inserts, Job, Mode, Values};
 pub use report::{CallOutcome, Report};

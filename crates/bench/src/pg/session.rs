@@ -6,6 +6,7 @@ use tokio::net::TcpStream;
 use windrow_testkit::pgclient::{Address, frontend};
 
 use super::answer;
+use super::job::Job;
 use super::report::CallOutcome;
 
 /// A client that was let in.
@@ -73,6 +74,35 @@ impl Session {
             "the server says {outcome:?}"
         );
         Ok(())
+    }
+
+    /// Makes a call of a job, the `n`th of a connection: sends each of its steps when the one
+    /// before is answered. `request` is a buffer. Returns the outcome of the last step, or of the
+    /// first one that failed.
+    ///
+    /// # Errors
+    /// The connection ends.
+    pub async fn call(
+        &mut self,
+        job: &dyn Job,
+        call: (usize, u64),
+        request: &mut Vec<u8>,
+    ) -> Result<CallOutcome> {
+        let (mut outcome, mut returned) = (CallOutcome::Success, String::new());
+        for step in 0.. {
+            request.clear();
+            if !job.messages(step, call, &returned, request) {
+                break;
+            }
+            outcome = self.exchange(request).await?;
+            if outcome != CallOutcome::Success {
+                break;
+            }
+            if let Some(value) = answer::first_value(&self.input) {
+                returned = String::from_utf8_lossy(value).into_owned();
+            }
+        }
+        Ok(outcome)
     }
 
     /// Sends a request and waits for its whole answer.

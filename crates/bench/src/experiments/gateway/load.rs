@@ -8,11 +8,12 @@ use windrow_testkit::procfs;
 
 use super::flawed::{self, Flawed, Mix};
 use crate::experiments::outcomes;
-use crate::figures::{LIMIT, Run};
+use crate::figures::Run;
 use crate::limit;
 use crate::number::as_f64;
 use crate::pg::closed::Clients;
 use crate::pg::open::{self, Open};
+use crate::pg::transaction::{Shape, TABLES, Transactions};
 use crate::pg::{Inserts, Job, Mode, Report};
 use crate::say;
 use crate::servers::pg::{Database, Gate, Way};
@@ -26,7 +27,9 @@ const WARM: u64 = 50_000_000;
 pub(super) enum Load {
     /// Each client sends its next row when the last one is answered.
     Closed { clients: usize, mode: Mode },
-    /// The same, with bad rows among them.
+    /// Each client sends the statements of its next transaction, one after the other.
+    Transactions { clients: usize, shape: Shape },
+    /// One row at a time again, with bad rows among them.
     Flawed { clients: usize, mix: Mix },
     /// The same, beside clients that are connected and silent.
     Connected { all: usize, busy: usize },
@@ -46,10 +49,18 @@ impl Load {
                 clients,
                 mode: Mode::Prepared,
             } => format!("{way}, {}", of(clients)),
+            Self::Transactions { clients, .. } => format!("{way}, {}", of(clients)),
             Self::Closed { clients, mode } => format!("{way}, {}, {}", of(clients), mode.as_str()),
             Self::Flawed { clients, mix } => format!("{way}, {}, {}", of(clients), mix.name()),
             Self::Connected { all, busy } => format!("{way}, {all} connected, {busy} write"),
             Self::Open { rate, .. } => format!("{way}, {rate}/s offered"),
+        }
+    }
+
+    pub(super) fn shape(self) -> Shape {
+        match self {
+            Self::Transactions { shape, .. } => shape,
+            _ => Shape::Single,
         }
     }
 
@@ -65,6 +76,7 @@ impl Load {
         match self {
             Self::Connected { all, busy } => (all, busy.min(all)),
             Self::Closed { clients, .. }
+            | Self::Transactions { clients, .. }
             | Self::Flawed { clients, .. }
             | Self::Open { clients, .. } => (clients, clients),
         }
@@ -85,6 +97,10 @@ impl Load {
     pub(super) fn limit(self) -> Result<f64> {
         match self {
             Self::Closed { clients, mode } => limit::of_pg(clients, mode),
+            Self::Transactions { clients, shape } => {
+                let lines = shape.lines();
+                limit::of_transactions(clients, Transactions { lines })
+            }
             Self::Flawed { clients, .. } => limit::of_pg(clients, Mode::Prepared),
             Self::Connected { busy, .. } => limit::of_pg(busy, Mode::Prepared),
             Self::Open { clients, .. } => limit::of_pg_open(clients),
@@ -113,8 +129,7 @@ impl Ready {
         }
         let (all, busy) = load.clients();
         let mut clients = Clients::open(gate.address(), all)?;
-        let mode = load.mode();
-        clients.prepare(busy, &Inserts { first: 0, mode })?;
+        clients.prepare(busy, &*Checked::new(load, 0).dynamic())?;
         Ok(Self::Closed { clients, busy })
     }
 
@@ -139,6 +154,10 @@ pub(super) fn measure(
     let empty = gate.resident_mib()?;
     let mut written = match load {
         Load::Flawed { .. } => flawed::prepare(gate)?,
+        Load::Transactions { .. } => {
+            gate.exec(TABLES)?;
+            0
+        }
         _ => 0,
     };
     let mut ready = Ready::open(gate, load)?;
@@ -155,32 +174,51 @@ pub(super) fn measure(
     let arm = load.arm(way);
     let report = say::during(&arm, times.measured, || offer(times.measured, 0))?;
     let micros = |time: Duration| time.as_secs_f64() * 1e6 / as_f64(report.requests().max(1));
-    let mut metrics = report.metrics();
-    metrics.push((
-        "database CPU us/row",
-        micros(database.server().cpu_time() - before.0),
-    ));
+    let unit = load.shape().unit();
+    let mut metrics = report.metrics(unit);
+    let mut add = |metric: &str, value| metrics.push((metric.to_owned(), value));
+    let database_cpu = database.server().cpu_time() - before.0;
+    add(&format!("database CPU us/{unit}"), micros(database_cpu));
     if let (Some(before), Some(after)) = (before.1, gate.cpu_time()?) {
-        metrics.push(("gateway CPU us/row", micros(after - before)));
+        add(&format!("gateway CPU us/{unit}"), micros(after - before));
     }
     if !matches!(load, Load::Open { .. }) {
         let cpu = procfs::thread_cpu_time()? - generator;
-        metrics.push(("generator CPU us/row", micros(cpu)));
+        add(&format!("generator CPU us/{unit}"), micros(cpu));
     }
-    metrics.push((LIMIT, limit));
+    add(&format!("generator's limit {unit}s/s"), limit);
     if let (Some((empty, _)), Some((_, peak))) = (empty, gate.resident_mib()?) {
-        metrics.push(("gateway MiB before", empty));
-        metrics.push(("gateway peak MiB", peak));
-        metrics.push(("server connections", as_f64(gate.connections()?)));
+        add("gateway MiB before", empty);
+        add("gateway peak MiB", peak);
+        add("server connections", as_f64(gate.connections()?));
     }
     run.add_all(round, &arm, &metrics);
-    outcomes::all_there(written, gate.count()?).context(arm)?;
+    let there = match load {
+        Load::Transactions { shape, .. } => whole_orders(gate, shape)?,
+        _ => gate.count()?,
+    };
+    outcomes::all_there(written, there).context(arm)?;
     Ok(())
+}
+
+/// Returns the number of orders, each of which must have its lines.
+fn whole_orders(gate: &Gate, shape: Shape) -> Result<u64> {
+    let count = |sql: &str| gate.exec(sql)?.parse::<u64>().context("a count");
+    let orders = count("select count(*) from orders")?;
+    let whole = count(&format!(
+        "select count(*) from orders o where {} = (select count(*) from lines l where l.order_id = o.id)",
+        shape.lines()
+    ))?;
+    ensure!(
+        whole == orders,
+        "{orders} orders are there, {whole} of them with all of their lines and no others"
+    );
+    Ok(orders)
 }
 
 /// Rows whose outcomes are looked at.
 enum Checked {
-    Good(Arc<Inserts>),
+    Good(Arc<dyn Job>),
     Flawed(Arc<Flawed>),
 }
 
@@ -188,6 +226,10 @@ impl Checked {
     fn new(load: Load, first: u64) -> Self {
         match load {
             Load::Flawed { mix, .. } => Self::Flawed(Arc::new(Flawed::new(mix, first))),
+            Load::Transactions { shape, .. } => {
+                let lines = shape.lines();
+                Self::Good(Arc::new(Transactions { lines }))
+            }
             _ => Self::Good(Arc::new(Inserts {
                 first,
                 mode: load.mode(),
@@ -197,7 +239,7 @@ impl Checked {
 
     fn dynamic(&self) -> Arc<dyn Job> {
         match self {
-            Self::Good(job) => Arc::clone(job) as _,
+            Self::Good(job) => Arc::clone(job),
             Self::Flawed(job) => Arc::clone(job) as _,
         }
     }
@@ -206,7 +248,7 @@ impl Checked {
         match self {
             Self::Good(_) => ensure!(
                 report.successes() == report.requests(),
-                "rows were refused: {:?}",
+                "statements were refused: {:?}",
                 report.outcomes
             ),
             Self::Flawed(job) => job.check()?,

@@ -19,16 +19,22 @@ use crate::figures::curve::{self, Scale};
 use crate::figures::plot::Names;
 use crate::number::as_f64;
 use crate::pg::Mode;
+use crate::pg::transaction::Shape;
 use crate::servers::pg::{Database, Way, pooling_of_prepared};
 
 /// Settings of the experiment.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Gateway {
-    /// Numbers of clients, each with one insert under way. The server takes 1,050 clients that come
-    /// directly; more are measured without these.
+    /// The statements that each client sends: single rows, or transactions as web frameworks send
+    /// them, whose statements each wait for the answer to the one before. Transactions are measured
+    /// by number of clients only, with prepared INSERTs.
+    #[arg(long, value_enum, default_value_t = Shape::Single)]
+    pub shape: Shape,
+    /// Numbers of clients, each with one row or transaction under way. The server takes 1,050
+    /// clients that come directly; more are measured without these.
     #[arg(long, value_delimiter = ',', default_values_t = [1, 8, 64, 256, 1_000])]
     pub clients: Vec<usize>,
-    /// The protocol of these clients' calls.
+    /// The protocol of clients that send single rows.
     #[arg(long, value_enum, value_delimiter = ',', default_values_t = [Mode::Prepared, Mode::Simple, Mode::Extended])]
     pub modes: Vec<Mode>,
     /// Fixed rates, in rows a second of all clients together.
@@ -66,23 +72,25 @@ pub struct Gateway {
 /// Files that are open beside the clients' connections.
 const SPARE_FILES: usize = 100;
 
-const RATE: &str = "rows/s";
-const CPU: &str = "database CPU us/row";
-
 impl Gateway {
     /// Measures, prints and stores.
     ///
     /// # Errors
     /// A program cannot be started, or a client gets an outcome that is not true.
     pub fn run(&self, root: &Path) -> Result<()> {
-        let (name, with) = match self.fsync_delay {
-            0 => ("gateway".to_owned(), String::new()),
-            us => (
-                format!("gateway-fsync-{us}us"),
-                format!(", each fsync {us} us slower than the disk"),
-            ),
-        };
-        let title = format!("Clients of PostgreSQL that changed only their port{with}");
+        let (mut name, mut title) = (
+            "gateway".to_owned(),
+            "Clients of PostgreSQL that changed only their port".to_owned(),
+        );
+        if self.shape != Shape::Single {
+            name.push_str(&format!("-{}", self.shape.as_str()));
+            title.push_str(&format!(", shape: {}", self.shape.as_str()));
+        }
+        if self.fsync_delay > 0 {
+            let us = self.fsync_delay;
+            name.push_str(&format!("-fsync-{us}us"));
+            title.push_str(&format!(", each fsync {us} us slower than the disk"));
+        }
         let mut run = Run::new(name, title);
         let ways = self.ways(&mut run)?;
         self.tell_what_does_not_fit(&mut run, &ways)?;
@@ -97,7 +105,7 @@ impl Gateway {
                 self.measure(&database, &ways, load, (&mut run, round))?;
             }
         }
-        self.conclude(&mut run)?;
+        self.conclude(&mut run, &ways)?;
         self.draw(&mut run, &ways)?;
         run.store(root)?;
         Ok(())
@@ -139,14 +147,25 @@ impl Gateway {
         Ok(())
     }
 
+    /// The load of a number of clients, each with one row or transaction under way.
+    fn by_clients(&self, clients: usize, mode: Mode) -> Load {
+        match self.shape {
+            Shape::Single => Load::Closed { clients, mode },
+            shape => Load::Transactions { clients, shape },
+        }
+    }
+
     fn loads(&self) -> Vec<Load> {
+        if self.shape != Shape::Single {
+            let all = self.clients.iter();
+            return all
+                .map(|clients| self.by_clients(*clients, Mode::Prepared))
+                .collect();
+        }
         let clients = self.some;
         let closed = self.modes.iter().flat_map(|mode| {
             let each = self.clients.iter();
-            each.map(|clients| Load::Closed {
-                clients: *clients,
-                mode: *mode,
-            })
+            each.map(|clients| self.by_clients(*clients, *mode))
         });
         let open = self.rates.iter().map(|rate| Load::Open {
             clients,
@@ -195,42 +214,21 @@ impl Gateway {
         Ok(())
     }
 
-    /// Windrow beside direct clients, and where it loses.
-    fn conclude(&self, run: &mut Run) -> Result<()> {
-        let has = |way| self.ways.contains(&way);
+    /// Windrow and PgBouncer beside direct clients, and where Windrow loses.
+    fn conclude(&self, run: &mut Run, ways: &[Way]) -> Result<()> {
+        let has = |way| ways.contains(&way);
         if !has(Way::Direct) || !has(Way::Windrow) {
             return Ok(());
         }
         let mut lost = Vec::new();
         for load in self.loads() {
-            let of = |way: Way, metric: &str| run.median(&load.arm(way), metric);
-            let is_open = matches!(load, Load::Open { .. });
-            let metric = if is_open { "p50 ms" } else { RATE };
-            let Ok(direct) = of(Way::Direct, metric) else {
-                continue;
-            };
-            let windrow = of(Way::Windrow, metric)?;
-            let cpu = of(Way::Windrow, CPU)? / of(Way::Direct, CPU)?;
-            let arm = load.arm(Way::Windrow);
-            let (loses, said) = match is_open {
-                true => (
-                    windrow > direct,
-                    format!("p50 {windrow:.2} ms, direct {direct:.2} ms"),
-                ),
-                false => (
-                    windrow < direct,
-                    format!("{:.2} times the direct rate", windrow / direct),
-                ),
-            };
-            if loses {
-                lost.push(arm.clone());
+            let is_lost = self.compare(run, load, Way::Windrow)?;
+            if is_lost {
+                lost.push(load.arm(Way::Windrow));
             }
-            // The clock of a short measurement may not have moved.
-            let cost = match cpu.is_finite() {
-                true => format!(", at {cpu:.2} of the database's CPU per row"),
-                false => String::new(),
-            };
-            run.remark(format!("{arm}: {said}{cost}"));
+            if has(Way::PgBouncer) {
+                self.compare(run, load, Way::PgBouncer)?;
+            }
         }
         run.remark(match lost.is_empty() {
             true => "Windrow loses nowhere here".to_owned(),
@@ -239,17 +237,65 @@ impl Gateway {
                 lost.join("; ")
             ),
         });
-        run.remark("every row that was confirmed is there, and every bad one got its own error");
+        run.remark(match self.shape {
+            Shape::Single => {
+                "every row that was confirmed is there, and every bad one got its own error"
+            }
+            _ => "every transaction that was confirmed is there as a whole, and no other",
+        });
         Ok(())
+    }
+
+    /// Says how a way compares with direct clients. Returns true if it is slower.
+    fn compare(&self, run: &mut Run, load: Load, way: Way) -> Result<bool> {
+        let unit = self.shape.unit();
+        let is_open = matches!(load, Load::Open { .. });
+        let metric = match is_open {
+            true => "p50 ms".to_owned(),
+            false => format!("{unit}s/s"),
+        };
+        let arm = load.arm(way);
+        let both = |metric: &str| {
+            let direct = run.median(&load.arm(Way::Direct), metric)?;
+            anyhow::Ok((run.median(&arm, metric)?, direct))
+        };
+        // A load for which one of them has no capacity is not compared.
+        let Ok((measured, direct)) = both(&metric) else {
+            return Ok(false);
+        };
+        let (is_slower, said) = match is_open {
+            true => (
+                measured > direct,
+                format!("p50 {measured:.2} ms, direct {direct:.2} ms"),
+            ),
+            false => (
+                measured < direct,
+                format!("{:.2} times the direct rate", measured / direct),
+            ),
+        };
+        let (cpu, direct_cpu) = both(&format!("database CPU us/{unit}"))?;
+        let share = cpu / direct_cpu;
+        // The clock of a short measurement may not have moved.
+        let cost = match share.is_finite() {
+            true => format!(", at {share:.2} of the database's CPU per {unit}"),
+            false => String::new(),
+        };
+        run.remark(format!("{arm}: {said}{cost}"));
+        Ok(is_slower)
     }
 
     fn draw(&self, run: &mut Run, ways: &[Way]) -> Result<()> {
         let mode = self.modes.first().copied().unwrap_or_default();
-        let by_clients = |clients: usize| Load::Closed { clients, mode };
+        let unit = self.shape.unit();
+        let rate = format!("{unit}s/s");
+        let title = match self.shape {
+            Shape::Single => "Rows a second by number of clients",
+            _ => "Transactions a second by number of clients",
+        };
         let closed: Vec<(f64, Load)> = self
             .clients
             .iter()
-            .map(|clients| (as_f64(*clients as u64), by_clients(*clients)))
+            .map(|clients| (as_f64(*clients as u64), self.by_clients(*clients, mode)))
             .collect();
         let open: Vec<(f64, Load)> = self
             .rates
@@ -264,13 +310,7 @@ impl Gateway {
             })
             .collect();
         let plots = [
-            (
-                "rate",
-                "Rows a second by number of clients",
-                "clients",
-                RATE,
-                &closed,
-            ),
+            ("rate", title, "clients", rate.as_str(), &closed),
             (
                 "p99",
                 "99th percentile by number of clients",

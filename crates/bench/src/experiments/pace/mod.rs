@@ -156,14 +156,15 @@ impl Pace {
             all.elapsed += report.elapsed;
         }
         let micros = |time: Duration| time.as_secs_f64() * 1e6 / as_f64(all.requests().max(1));
-        let mut metrics = all.metrics();
-        metrics.push((CPU, micros(database.server().cpu_time() - before.0)));
+        let mut metrics = all.metrics("row");
+        let mut add = |metric: &str, value| metrics.push((metric.to_owned(), value));
+        add(CPU, micros(database.server().cpu_time() - before.0));
         if let (Some(before), Some(after)) = (before.1, gate.cpu_time()?) {
-            metrics.push(("gateway CPU us/row", micros(after - before)));
+            add("gateway CPU us/row", micros(after - before));
         }
-        metrics.push((BATCH, Batches::of(&gate)?.mean_since(&batches)));
-        metrics.push((FLIGHTS, flights / as_f64(PHASES.len() as u64)));
-        metrics.push((LIMIT, limit));
+        add(BATCH, Batches::of(&gate)?.mean_since(&batches));
+        add(FLIGHTS, flights / as_f64(PHASES.len() as u64));
+        add(LIMIT, limit);
         run.add_all(round, &arm.name(), &metrics);
         for (metric, rate) in parts {
             run.add(round, &arm.name(), &metric, rate);
