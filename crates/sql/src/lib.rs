@@ -9,6 +9,7 @@
 //! All of it takes a byte below 0x80 for a character of its own. In the client encodings SJIS,
 //! BIG5, GBK, UHC, GB18030 and JOHAB it may be a part of one: do not read texts of such clients.
 
+mod block;
 mod clause;
 mod ddl;
 mod effect;
@@ -32,6 +33,7 @@ mod word;
 mod words;
 mod write;
 
+pub use block::{BlockEffect, BlockStatement, block};
 pub use effect::{Sequences, answered, sequences};
 pub use frozen::{is_moment, may_freeze};
 pub use kinds::Property;

@@ -169,7 +169,7 @@ fn relayed_statements_keep_their_types_on_another_connection() {
                     // Somebody else takes the connection that it was prepared on.
                     let mut others: Vec<_> = (0..2).map(|_| gateway.client()).collect();
                     for other in &mut others {
-                        other.query("begin").unwrap();
+                        other.query("begin; select 1").unwrap();
                     }
                     change(&format!("alter table t alter v type {after}"));
                     for _ in 0..2 {

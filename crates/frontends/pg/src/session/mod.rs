@@ -9,6 +9,7 @@
 //! | `submit` | units handed to their lane; going over to a server connection |
 //! | `spool` | rows that are answered by the spool, or executed once under a key |
 //! | `traces` | writes that are traced: what their client says of its own span |
+//! | `unsent_block` | a transaction block before its first statement |
 //! | `relay` | everything that is not joined, over a server connection |
 //! | `local`, `values` | what a session answers by itself |
 //! | `pending` | answers that wait for an outcome |
@@ -29,6 +30,7 @@ mod spool;
 mod state;
 mod submit;
 mod traces;
+mod unsent_block;
 mod values;
 
 use std::future::poll_fn;
@@ -177,6 +179,9 @@ impl Session {
 
     /// Deals with the next message, if it is there. False: it is not.
     async fn step(&mut self) -> Result<bool, End> {
+        if self.unsent_block.is_some() {
+            return Box::pin(unsent_block::step(self)).await;
+        }
         let at = self.segment.bytes;
         let (tag, total) = match self.connection.front(at) {
             Ok(Front::Whole { tag, total }) => (tag, total),

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
 
+use smallvec::SmallVec;
 use tokio_util::sync::CancellationToken;
 use windrow_core::{Fault, FaultClass, SourceId, SpoolPlace};
 use windrow_sql::Effect;
@@ -54,6 +55,8 @@ pub(crate) struct Session {
     pub(super) source: Option<LaneSource>,
     /// The lane that it wants to be in.
     pub(super) interest: Option<Arc<Interest>>,
+    /// The transaction block that its client has begun and the server does not know yet.
+    pub(super) unsent_block: Option<Box<UnsentBlock>>,
     /// True once what the client is about to have executed is not to be: it asked for that while a
     /// lane described it.
     pub(crate) cancel_requested: bool,
@@ -70,6 +73,17 @@ pub(super) struct Spooled {
     pub(super) source: SourceId,
     /// The place after all of them; `None` once the database has them.
     pub(super) place: Option<SpoolPlace>,
+}
+
+/// A transaction block that its client has begun and the server does not know yet.
+#[derive(Debug)]
+pub(crate) struct UnsentBlock {
+    /// The statements that open the block on the server.
+    pub(crate) opening: SmallVec<[Arc<CachedStatement>; 1]>,
+    /// True if the last of them is bound to the unnamed portal.
+    pub(crate) has_portal: bool,
+    /// True if a statement of the block was refused before it reached a server.
+    pub(crate) has_failed: bool,
 }
 
 /// Why a session ends.
@@ -139,6 +153,7 @@ impl Session {
             under_way: UnderWay::default(),
             source: None,
             interest: None,
+            unsent_block: None,
             cancel_requested: false,
             steps: 0,
             shared,

@@ -19,6 +19,7 @@ use super::relay;
 use super::room::ExpectedAnswer;
 use super::state::{End, Session, shutdown};
 use super::traces::{self, AskedTrace};
+use super::unsent_block;
 use crate::client::Settings;
 use crate::lanes::{Lane, LaneSource, UNSHARED};
 use crate::services::LaneKey;
@@ -226,6 +227,10 @@ impl Session {
     /// left there.
     pub(super) async fn relay(&mut self, reason: &'static str) -> Result<(), End> {
         self.drain().await?;
+        if self.segment.answered == 0 && unsent_block::answers(self) {
+            self.segment.clear();
+            return Ok(());
+        }
         // A cancelled write gets the error of that.
         if !self.cancel_requested
             && let Some(fault) = self.refused_front_for_key()

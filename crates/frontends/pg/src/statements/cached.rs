@@ -6,7 +6,9 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use windrow_calls::{Arguments, Described, Formats, Origin, ParsedStatement, Signature, Statement};
-use windrow_sql::{Apart, Commits, Effect, NameUsage, Names, Reading, StatementName, Step};
+use windrow_sql::{
+    Apart, BlockStatement, Commits, Effect, NameUsage, Names, Reading, StatementName, Step,
+};
 
 use crate::lanes::Lane;
 
@@ -39,6 +41,9 @@ pub(crate) struct CachedStatement {
     names: OnceLock<Option<Arc<Names>>>,
     /// The statements of the text one by one, once a session has asked for them.
     steps: OnceLock<Option<Box<[Step]>>>,
+    /// The statement about a transaction block that is all of the text, once a session has asked
+    /// for it.
+    block: OnceLock<Option<Box<BlockStatement>>>,
     /// The meaning in each lane that has described it, by the lane's number.
     lanes: Mutex<HashMap<u64, InLane, foldhash::fast::FixedState>>,
 }
@@ -81,6 +86,7 @@ impl CachedStatement {
             types,
             names: OnceLock::new(),
             steps: OnceLock::new(),
+            block: OnceLock::new(),
             lanes: Mutex::default(),
         }
     }
@@ -101,6 +107,7 @@ impl CachedStatement {
             types: types.collect(),
             names: OnceLock::new(),
             steps: OnceLock::new(),
+            block: OnceLock::new(),
             lanes: Mutex::default(),
         }
     }
@@ -127,6 +134,7 @@ impl CachedStatement {
             may_freeze: self.may_freeze,
             names: self.names.clone(),
             steps: self.steps.clone(),
+            block: self.block.clone(),
             lanes: Mutex::default(),
         }
     }
@@ -223,6 +231,16 @@ impl CachedStatement {
             windrow_sql::steps(text).map(Vec::into_boxed_slice)
         });
         steps.as_deref()
+    }
+
+    /// Returns the statement about a transaction block that is all of the text.
+    pub(crate) fn block(&self) -> Option<&BlockStatement> {
+        let block = self.block.get_or_init(|| {
+            let is_relayed = self.parsed().is_none();
+            let text = std::str::from_utf8(&self.text).ok()?;
+            is_relayed.then(|| windrow_sql::block(text).map(Box::new))?
+        });
+        block.as_deref()
     }
 
     /// The prepared statements that the text names, in order.

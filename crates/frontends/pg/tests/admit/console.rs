@@ -206,7 +206,7 @@ fn work_can_be_held_back() {
 fn a_pause_that_nobody_waits_for_any_more_is_undone() {
     let (stand, _database, role) = stand();
     let mut working = stand.client(&role, "app");
-    working.query("begin").unwrap();
+    working.query("begin; select 1").unwrap();
     let mut console = stand.client(&role, "windrow");
     let mut out = Vec::new();
     frontend::query(&mut out, "pause");

@@ -85,7 +85,7 @@ fn a_client_that_leaves_without_its_sync_leaves_nothing_open() {
 fn who_waits_for_a_server_connection_can_give_up() {
     let stand = Stand::with(|config| config.max_server_connections = 1, 64 << 20);
     let mut holder = stand.client();
-    holder.query("begin").unwrap();
+    holder.query("begin; select 1").unwrap();
     let mut client = stand.client();
     let mut out = Vec::new();
     frontend::query(&mut out, "select 1");

@@ -23,7 +23,7 @@ const UNKNOWN: &str = "08007";
 const GONE: &str = "57P01";
 
 /// A frontend whose relay reaches the server over a proxy.
-fn over_a_proxy() -> (Stand, Proxy, Runtime) {
+pub(crate) fn over_a_proxy() -> (Stand, Proxy, Runtime) {
     let runtime = Runtime::new().unwrap();
     let mut started = None;
     let stand = Stand::at(
@@ -226,7 +226,7 @@ fn a_connection_that_breaks_within_an_answer_ends_the_session() {
     for allowed in (1..110).step_by(3) {
         let mut client = come(&stand);
         while client
-            .query("begin")
+            .query("begin; select 1")
             .unwrap()
             .last()
             .is_none_or(|last| last.tag != b'Z')

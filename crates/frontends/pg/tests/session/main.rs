@@ -9,6 +9,7 @@
     reason = "helpers of tests may panic as tests may"
 )]
 
+mod blocks;
 mod followed;
 mod generated;
 mod joined;

@@ -105,7 +105,7 @@ fn drivers_recognize_that_a_table_has_changed() {
     });
     assert_eq!(sqlstate(&answers), None);
     // The connection that knows the statement is somebody else's for now.
-    other.query("begin").unwrap();
+    other.query("begin; select 1").unwrap();
     stand.executes("alter table t add x int");
     let answers = segment(&mut client, |out| {
         frontend::bind(out, ("", "s"), &[], &[] as &[Option<&str>], &[]);

@@ -5,9 +5,20 @@ use std::collections::HashMap;
 use anyhow::Result;
 use windrow_testkit::pgclient::{Address, Client, Message, frontend};
 
-use super::program::{Act, How, Step};
+use super::program::{Act, How, Sent, Step};
 use super::statements::{Sql, Value};
 use super::transcript::Transcript;
+
+/// As most drivers bind and execute.
+const PLAIN: How = How {
+    binary: false,
+    binary_rows: false,
+    describe: Some(b'P'),
+    portal: false,
+    rows: 0,
+    flush_early: false,
+    flush_late: false,
+};
 
 /// Connects with these parameters, does all steps, leaves.
 pub fn client(
@@ -76,16 +87,33 @@ impl Player {
                 pipelined,
                 segments,
             } => self.segments(*pipelined, segments)?,
-            Step::Transaction { inner, commit } => {
-                self.query("begin")?;
-                for sql in inner {
-                    self.query(&sql.literal(self.owner))?;
-                }
-                self.query(if *commit { "commit" } else { "rollback" })?;
-            }
+            Step::Transaction { statements, sent } => self.block(statements, *sent)?,
             Step::CopyIn { rows, fail } => self.copy_in(*rows, *fail)?,
         }
         Ok(std::mem::take(&mut self.seen))
+    }
+
+    fn block(&mut self, statements: &[Sql], sent: Sent) -> Result<()> {
+        let alone = match sent {
+            Sent::Together(alone) => alone.min(statements.len()),
+            Sent::Simple | Sent::Extended => statements.len(),
+        };
+        let (alone, together) = statements.split_at(alone);
+        for sql in alone {
+            match sent {
+                Sent::Extended => {
+                    self.parse(sql, None, false);
+                    self.run(None, &sql.values(self.owner), PLAIN, false)?;
+                    frontend::sync(&mut self.out);
+                    self.finish(&mut 1)?;
+                }
+                Sent::Simple | Sent::Together(_) => self.query(&sql.literal(self.owner))?,
+            }
+        }
+        for sql in together {
+            frontend::query(&mut self.out, &sql.literal(self.owner));
+        }
+        self.finish(&mut together.len())
     }
 
     fn query(&mut self, sql: &str) -> Result<()> {

@@ -3,7 +3,7 @@
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-use super::statements::{Sql, any_sql, calm_sql, generating_sql};
+use super::statements::{Sql, any_sql, block, generating_sql};
 
 /// Clients of a program.
 const CLIENTS: usize = 8;
@@ -28,9 +28,20 @@ pub enum Step {
     /// A write that takes an id, and the question for it, one after the other.
     Generated([Sql; 2]),
     /// A transaction block.
-    Transaction { inner: Vec<Sql>, commit: bool },
+    Transaction { statements: Vec<Sql>, sent: Sent },
     /// COPY FROM STDIN of so many rows, ended by CopyFail or CopyDone.
     CopyIn { rows: u8, fail: bool },
+}
+
+/// How the statements of a block are sent.
+#[derive(Clone, Copy, Debug)]
+pub enum Sent {
+    /// As simple queries, each when the one before was answered.
+    Simple,
+    /// As simple queries: so many one after the other, then the others all at once.
+    Together(usize),
+    /// As segments of their own.
+    Extended,
 }
 
 /// A part of a segment.
@@ -92,9 +103,16 @@ fn step() -> impl Strategy<Value = Step> {
         4 => (any::<bool>(), vec(vec(act(), 1..5), 1..6))
             .prop_map(|(pipelined, segments)| Step::Extended { pipelined, segments }),
         1 => generating_sql().prop_map(Step::Generated),
-        1 => (vec(calm_sql(), 0..4), any::<bool>())
-            .prop_map(|(inner, commit)| Step::Transaction { inner, commit }),
+        2 => (block(), sent()).prop_map(|(statements, sent)| Step::Transaction { statements, sent }),
         1 => (0_u8..5, proptest::bool::weighted(0.2)).prop_map(|(rows, fail)| Step::CopyIn { rows, fail }),
+    ]
+}
+
+fn sent() -> impl Strategy<Value = Sent> {
+    prop_oneof![
+        3 => Just(Sent::Simple),
+        1 => (0_usize..3).prop_map(Sent::Together),
+        3 => Just(Sent::Extended),
     ]
 }
 

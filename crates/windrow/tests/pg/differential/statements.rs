@@ -140,6 +140,47 @@ const BLOCKS: &[&str] = &[
     "rollback to savepoint s",
 ];
 
+/// What begins a block. Nothing serializable: what others do could make it fail.
+const BEGINS: &[&str] = &[
+    "begin",
+    "BEGIN;",
+    "/* a trace */ start transaction",
+    "begin isolation level repeatable read",
+    "start transaction read only",
+    "begin work isolation level read committed, read write not deferrable",
+    "begin isolation level nothing",
+    "begin; savepoint s",
+];
+
+/// What stands in blocks beside writes and reads.
+const IN_BLOCKS: &[&str] = &[
+    "savepoint s",
+    "rollback to savepoint s",
+    "release s",
+    "begin",
+    "set transaction isolation level repeatable read",
+    "set transaction read only",
+    "set local datestyle = 'SQL, DMY'",
+    "show transaction_isolation",
+    "show transaction_read_only",
+    "select 1 / 0",
+    "commit and chain",
+    "rollback and chain",
+    "declare d cursor for values (1), (2)",
+    "fetch 1 from d",
+    "",
+];
+
+/// What ends a block.
+const ENDS: &[&str] = &[
+    "commit",
+    "rollback",
+    "end work and no chain",
+    "ABORT;",
+    "prepare transaction 'nothing'",
+    "commit; select 1",
+];
+
 /// A statement with picks for its values.
 #[derive(Clone, Debug)]
 pub struct Sql {
@@ -194,6 +235,20 @@ pub fn calm_sql() -> impl Strategy<Value = Sql> {
         1 => proptest::sample::select(OTHERS),
     ];
     sql(template)
+}
+
+/// The statements of a block, its end sometimes missing.
+pub fn block() -> impl Strategy<Value = Vec<Sql>> {
+    let inner = prop_oneof![
+        2 => calm_sql(),
+        1 => sql(proptest::sample::select(IN_BLOCKS)),
+    ];
+    let ends = proptest::option::weighted(0.9, sql(proptest::sample::select(ENDS)));
+    let begins = sql(proptest::sample::select(BEGINS));
+    (begins, proptest::collection::vec(inner, 0..5), ends).prop_map(|(begin, inner, end)| {
+        let all = std::iter::once(begin).chain(inner);
+        all.chain(end).collect()
+    })
 }
 
 fn sql(template: impl Strategy<Value = &'static str>) -> impl Strategy<Value = Sql> {

@@ -6,6 +6,7 @@ use windrow_calls::Signature;
 use windrow_core::Fault;
 
 use super::Relay;
+use super::block_start::BlockStart;
 use super::expect::{Answered, Expect, What};
 use super::renames::{Completion, Renames};
 use super::rewrite;
@@ -80,6 +81,12 @@ impl Relay<'_> {
 
     fn handle(&mut self, tag: u8, body: &[u8]) {
         if self.left.is_about_channels(&mut self.ends, tag) {
+            self.muted = true;
+            return;
+        }
+        if let Some(is_as_wanted) = BlockStart::is_about_failing(&mut self.ends, tag, body) {
+            // Without a failed transaction nothing more can be executed.
+            self.has_ended |= !is_as_wanted;
             self.muted = true;
             return;
         }
@@ -164,7 +171,8 @@ impl Relay<'_> {
             self.ends.session.values.clear();
         }
         let queue = &mut self.ends.queue;
-        let mut executed = queue.pop_if(|what| matches!(what, What::Execute(_)));
+        let is_execute = |what: &What| matches!(what, What::Execute(_) | What::Opens);
+        let mut executed = queue.pop_if(is_execute);
         let renames = match &mut executed {
             Some(executed) => executed.renames.as_deref_mut(),
             None => queue.renames(),
@@ -230,6 +238,9 @@ impl Relay<'_> {
         }
         self.left.settings.failed(self.ends.status);
         self.ends.queue.unconfirmed.failed();
+        if self.ends.queue.is_beginning() {
+            return self.failed_to_begin();
+        }
         let front = self.ends.queue.front();
         if let Some(early) = front.and_then(|front| front.early.clone()) {
             self.deferred.keep_error(body, early.text());
@@ -268,6 +279,16 @@ impl Relay<'_> {
         self.here.pass_over(&mut self.ends);
     }
 
+    /// Passes on the error of a server that has refused to begin a block.
+    fn failed_to_begin(&mut self) {
+        self.muted = !self.block_start.failed(&mut self.ends);
+        let has_query = self.ends.queue.ends_with_query();
+        self.here.pass_over(&mut self.ends);
+        if has_query {
+            BlockStart::end_query(&mut self.ends);
+        }
+    }
+
     /// Returns the error in place of the server's that no value was taken from a sequence, if one
     /// may have been taken elsewhere.
     fn unknown_sequence(&mut self, body: &[u8]) -> Option<Box<Fault>> {
@@ -290,7 +311,13 @@ impl Relay<'_> {
             // A statement that was answered early has failed, and nothing else was asked since.
             self.deferred.say_error(self.ends.session);
         }
-        let status = body.first().copied().unwrap_or(b'I');
+        let mut status = body.first().copied().unwrap_or(b'I');
+        if self.block_start.settle(&mut self.ends, status) {
+            status = b'E';
+            if !std::mem::replace(&mut self.muted, true) {
+                answer::ready(&mut self.ends.session.connection.out, status);
+            }
+        }
         if status == b'I' {
             self.deferred.has_ended();
         }

@@ -30,7 +30,8 @@ pub(super) struct Ends<'s> {
     pub(super) session: &'s mut Session,
     pub(super) loan: Box<Loan>,
     pub(super) queue: Queue,
-    /// The status of the transaction by the last ReadyForQuery: `I`, `T` or `E`.
+    /// The status of the transaction by the last ReadyForQuery, or by the beginning of a block that
+    /// was sent since: `I`, `T` or `E`.
     pub(super) status: u8,
     /// True if messages were passed on since the last Sync.
     pub(super) is_open: bool,

@@ -81,6 +81,10 @@ pub(super) enum What {
     /// Execute; of a statement that changes a setting: which.
     Execute(Option<Arc<CachedStatement>>),
     Close(Option<Undo>),
+    /// Execute of a statement that opens a block, which its client has the answer to.
+    Opens,
+    /// A text of our own that leaves a failed transaction.
+    FailsBlock,
     /// An answer of our own.
     LocalAnswer(Bytes, Option<Undo>),
     /// A message that must fail, with this error in place of the server's.
@@ -112,6 +116,11 @@ impl What {
         }
     }
 
+    /// Returns true if the message begins a block, before the first statement of its client.
+    fn begins(&self) -> bool {
+        matches!(self, Self::Opens | Self::FailsBlock)
+    }
+
     /// Returns true if the message may remove all statements.
     fn clears(&self) -> bool {
         match self {
@@ -131,6 +140,8 @@ impl std::fmt::Debug for What {
             Self::Types(_) => "Types",
             Self::Execute(_) => "Execute",
             Self::Close(_) => "Close",
+            Self::Opens => "Opens",
+            Self::FailsBlock => "FailsBlock",
             Self::LocalAnswer(..) => "LocalAnswer",
             Self::Fails(_) => "Fails",
             Self::CopyEnd => "CopyEnd",
@@ -179,6 +190,8 @@ pub(super) struct Queue {
     unsettled_here: usize,
     /// Number of Executes that may remove all statements.
     clearing: usize,
+    /// Number of statements that open a block, and of texts that leave a failed one.
+    beginning: usize,
     /// The statements that may be committed without the server's word.
     pub(super) unconfirmed: Unconfirmed,
 }
@@ -186,6 +199,7 @@ pub(super) struct Queue {
 impl Queue {
     pub(super) fn push(&mut self, what: What, muted: bool) {
         self.clearing += usize::from(what.clears());
+        self.beginning += usize::from(what.begins());
         match &what {
             What::Sync | What::Query(..) | What::Function => {
                 self.unsettled += std::mem::take(&mut self.unsettled_here);
@@ -255,6 +269,22 @@ impl Queue {
         self.awaited == 0 && !self.skipping && !self.copying
     }
 
+    /// Returns true if the client waits for answers.
+    pub(super) fn is_awaited(&self) -> bool {
+        self.awaited > 0
+    }
+
+    /// Returns true while the server has not begun a block whose beginning was sent.
+    pub(super) fn is_beginning(&self) -> bool {
+        self.beginning > 0
+    }
+
+    /// Returns true if the message sent last ends a cycle by itself, as any but Sync.
+    pub(super) fn ends_with_query(&self) -> bool {
+        let last = self.expected.back().map(|expect| &expect.what);
+        matches!(last, Some(What::Query(..) | What::Function))
+    }
+
     /// Notes that the client got the answers to all messages after the first `before`. Returns
     /// false if it gets some of the answers from the server.
     pub(super) fn answer_early(&mut self, before: usize, about: &Answered) -> bool {
@@ -281,6 +311,7 @@ impl Queue {
             .as_ref()
             .is_some_and(|renames| renames.removes);
         self.clearing -= usize::from(expect.what.clears()) + usize::from(removes);
+        self.beginning -= usize::from(expect.what.begins());
         if expect.what.changes() {
             match self.unsettled {
                 0 => self.unsettled_here = self.unsettled_here.saturating_sub(1),
@@ -304,7 +335,7 @@ impl Queue {
         let ends = |expect: &Expect| {
             matches!(
                 expect.what,
-                What::Sync | What::Channels | What::Query(..) | What::Function
+                What::Sync | What::Channels | What::FailsBlock | What::Query(..) | What::Function
             )
         };
         !self.copying && self.expected.iter().any(ends)

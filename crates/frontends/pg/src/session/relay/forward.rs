@@ -13,13 +13,13 @@ use super::expect::What;
 use super::portals::Bound;
 use super::renamed::Preparation;
 use super::rewrite;
-use super::sequences::{asks, named};
+use super::sequences::{asks_for_spooled, named};
 use super::statements::{Here, other_rows};
 use crate::codec::answer;
 use crate::codec::message::{Bind, Front, HEADER, Kind, Message, Violation};
 use crate::pool::PASSING;
 use crate::session::local::{self, is_windrow_setting};
-use crate::session::state::{End, Session};
+use crate::session::state::End;
 use crate::statements::CachedStatement;
 
 impl Relay<'_> {
@@ -35,9 +35,13 @@ impl Relay<'_> {
             if self.ends.is_busy() {
                 return Ok(());
             }
+            if self.answers_block() {
+                continue;
+            }
             match self.ends.session.connection.front(0) {
                 Ok(Front::Whole { tag, total }) => {
-                    let waits = self.has_to_reach()
+                    let waits = self.waits_for_block()
+                        || self.has_to_reach()
                         || self.left.needs_look(&self.ends)
                         || self.left.has_to_judge_first(&self.ends)
                         || self.waits_for_early(tag, total)
@@ -69,6 +73,7 @@ impl Relay<'_> {
             return Ok(());
         }
         let fault = violation.fault();
+        self.begin_block(tag, 0);
         match tag {
             b'P' => {
                 self.ends.is_open = true;
@@ -106,6 +111,9 @@ impl Relay<'_> {
             return false;
         }
         self.has_begun = true;
+        if !self.begin_block(tag, total) {
+            return false;
+        }
         if self.ends.queue.skipping && tag != b'S' {
             // A statement that was answered early has failed, and the client waits for more.
             self.deferred.say_error(self.ends.session);
@@ -152,7 +160,8 @@ impl Relay<'_> {
     fn waits_for_lane(&self, tag: u8, total: usize) -> bool {
         let is_open = self.ends.is_open || self.ends.queue.skipping || self.ends.queue.copying;
         let has_to_join = self.is_followed || self.ends.session.own.key.is_some();
-        if !has_to_join || !self.has_begun || self.left.is_kept() || is_open {
+        let is_unsent = self.ends.session.unsent_block.is_some();
+        if !has_to_join || is_unsent || !self.has_begun || self.left.is_kept() || is_open {
             return false;
         }
         if !self.ends.session.own.join || self.ends.session.asks {
@@ -456,10 +465,4 @@ impl Relay<'_> {
 fn ends_a_transaction(cached: &CachedStatement) -> bool {
     let names = cached.names();
     names.is_some_and(|names| !names.verbs.is_empty() && names.all_are(&[Property::Ends]))
-}
-
-/// Returns true if a statement asks what the session took from sequences, and that is not known
-/// before the spool is applied.
-fn asks_for_spooled(session: &mut Session, cached: &CachedStatement) -> bool {
-    asks(cached) && session.values.asks_for_lost()
 }

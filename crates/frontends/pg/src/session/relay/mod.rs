@@ -12,9 +12,11 @@
 //! | `statements`, `renamed`, `failures` | the session's prepared statements on the connection |
 //! | `leftovers`, `judge`, `sequences` | what the session may have left there, and how it is given back |
 //! | `followed_settings` | SETs that are in force |
+//! | `block_start` | BEGIN, which is sent before the first statement of a block |
 //! | `defer` | answers that are given before the server has given them |
 
 mod answers;
+mod block_start;
 mod defer;
 mod ends;
 mod expect;
@@ -41,8 +43,11 @@ use std::task::{Context, Poll};
 use windrow_core::FaultClass;
 
 use super::client_connection::HIGH;
+use super::local::is_windrow_setting;
 use super::state::{End, Session, shutdown};
+use super::unsent_block;
 use crate::pool::{GivenBack, Loan};
+use block_start::BlockStart;
 use defer::Deferred;
 use ends::{Ends, TO_SERVER, closed, lost, unconfirmed};
 use leftovers::Leftovers;
@@ -59,6 +64,8 @@ struct Relay<'s> {
     left: Leftovers,
     /// Answers that are given early.
     deferred: Deferred,
+    /// The beginning of a block.
+    block_start: BlockStart,
     /// The statements that are bound to its portals.
     portals: Portals,
     /// Messages of the client whose answers it has already got.
@@ -126,6 +133,7 @@ impl<'s> Relay<'s> {
             ends: Ends::new(session, loan),
             left: Leftovers::default(),
             deferred: Deferred::default(),
+            block_start: BlockStart::default(),
             portals: Portals::default(),
             answered,
             to_server: 0,
@@ -371,6 +379,34 @@ impl Relay<'_> {
             && !self.here.is_waiting()
     }
 
+    /// Answers a statement about a block that the server does not know, or need not know yet.
+    /// Returns false for any other message.
+    fn answers_block(&mut self) -> bool {
+        let is_at_rest = self.is_at_rest() && self.answered == 0;
+        // The server sends no notification within a block.
+        is_at_rest && !self.left.is_listening() && unsent_block::answers(self.ends.session)
+    }
+
+    /// Sends the beginning of a block that the server does not know yet, before the message at the
+    /// front of the inbox. Returns false if that message waits for the answer.
+    fn begin_block(&mut self, tag: u8, total: usize) -> bool {
+        let Some(block) = self.ends.session.unsent_block.take() else {
+            return true;
+        };
+        let message = self.ends.message(tag, total);
+        let statement = self.ends.statement_of(&message).filter(|_| tag == b'Q');
+        let is_apart = statement
+            .is_some_and(|cached| is_windrow_setting(&cached) || cached.names_statements());
+        BlockStart::send(&mut self.ends, &mut self.here, &block, is_apart)
+    }
+
+    /// Returns true if nothing more is sent until the server has begun a block: the first query or
+    /// segment of the block was sent.
+    fn waits_for_block(&self) -> bool {
+        let is_beginning = self.ends.queue.is_beginning() || self.block_start.has_failed();
+        is_beginning && self.ends.queue.is_owed()
+    }
+
     /// Returns true if the next message waits until the database has what the session has in the
     /// spool.
     fn has_to_reach(&self) -> bool {
@@ -388,10 +424,12 @@ impl Relay<'_> {
         self.ends.let_cancel().await;
         match (reached, self.ends.front()) {
             (Ok(()), _) => Ok(()),
-            (Err(fault), Some((tag, total))) => {
+            (Err(fault), Some((tag, total))) if self.begin_block(tag, total) => {
                 self.here.refuse(&mut self.ends, tag, total, fault);
                 Ok(())
             }
+            // Once the block has begun, it is waited again.
+            (Err(_), Some(_)) => Ok(()),
             (Err(_), None) => Err(End::Fatal(lost())),
         }
     }

@@ -41,6 +41,22 @@ pub(super) fn statement(out: &mut BytesMut, tag: u8, name: &[u8]) {
     });
 }
 
+/// Execute of the unnamed portal.
+pub(super) fn execute(out: &mut BytesMut) {
+    message(out, b'E', |out| {
+        text(out, b"");
+        out.put_u32(0);
+    });
+}
+
+/// Close of the unnamed portal.
+pub(super) fn close_portal(out: &mut BytesMut) {
+    message(out, b'C', |out| {
+        out.put_u8(b'P');
+        text(out, b"");
+    });
+}
+
 /// A simple query.
 pub(super) fn query(out: &mut BytesMut, sql: &[u8]) {
     message(out, b'Q', |out| text(out, sql));

@@ -13,7 +13,7 @@ use super::ends::{Ends, lost};
 use super::leftovers::Leftovers;
 use super::used_sequences::Look;
 use crate::codec::message::{Front, Message};
-use crate::session::state::End;
+use crate::session::state::{End, Session};
 use crate::statements::CachedStatement;
 
 /// Returns the sequences that a statement takes values from by their names. `text`: with its
@@ -26,7 +26,7 @@ pub(super) fn named(cached: &CachedStatement, text: &[u8]) -> Option<Sequences> 
 }
 
 /// Returns true for a text that asks what sequences gave.
-pub(super) fn asks(cached: &CachedStatement) -> bool {
+fn asks(cached: &CachedStatement) -> bool {
     fn asks(effect: &Effect) -> bool {
         match effect {
             Effect::Lastval | Effect::Currval(_) | Effect::AsksForGenerated => true,
@@ -38,6 +38,12 @@ pub(super) fn asks(cached: &CachedStatement) -> bool {
         Reading::Join(_) => cached.asks(),
         Reading::Apart(apart) => asks(&apart.effect),
     }
+}
+
+/// Returns true if a statement asks what the session took from sequences, and that is not known
+/// before the spool is applied.
+pub(super) fn asks_for_spooled(session: &mut Session, cached: &CachedStatement) -> bool {
+    asks(cached) && session.values.asks_for_lost()
 }
 
 /// Returns true for a text that itself takes no value from a sequence.

@@ -64,6 +64,9 @@ fn stays(ends: &Ends<'_>) -> Option<bool> {
             if matches!(message, Message::Terminate) {
                 return Some(false);
             }
+            if ends.session.unsent_block.is_some() {
+                return Some(true);
+            }
             let statement = ends.statement_of(&message);
             Some(statement.is_none_or(|cached| is_for_server(&cached)))
         }

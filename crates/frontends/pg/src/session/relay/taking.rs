@@ -11,6 +11,7 @@ use crate::codec::message::Front;
 use crate::codec::{answer, failure};
 use crate::pool::Loan;
 use crate::session::state::{End, Session, shutdown};
+use crate::session::unsent_block;
 use crate::session_info::{Interrupt, State};
 
 /// Takes a server connection for a session. The client may leave meanwhile.
@@ -100,6 +101,10 @@ pub(crate) async fn refuse(session: &mut Session, fault: &Fault) -> Result<(), E
             }
         }
     }
-    answer::ready(&mut session.connection.out, b'I');
+    if let Some(block) = &mut session.unsent_block {
+        block.has_failed = true;
+    }
+    let status = unsent_block::status(session);
+    answer::ready(&mut session.connection.out, status);
     Ok(())
 }

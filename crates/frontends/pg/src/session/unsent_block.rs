@@ -1,0 +1,282 @@
+//! A transaction block that its client has begun and the server does not know yet.
+//!
+//! BEGIN by itself is answered here, and so is the end of a block in which nothing was executed.
+//! Anything else in the block goes to a server connection, which gets the BEGIN before it, in the
+//! same round trip (`relay/block_start.rs`). So a block without a statement holds no connection.
+//! Nothing is answered here that the server could refuse, or answer in other words.
+
+use std::iter;
+use std::sync::Arc;
+
+use bytes::{BufMut, BytesMut};
+use smallvec::smallvec;
+use windrow_calls::Signature;
+use windrow_sql::BlockEffect;
+
+use super::state::{End, Session, UnsentBlock};
+use crate::codec::answer;
+use crate::codec::message::{Bind, Front, HEADER, Kind, Message, Parse};
+use crate::statements::{CachedStatement, ClientName, PreparedStatement, name_key};
+
+/// Statements that may open one block: BEGIN, and SET TRANSACTION after it.
+const MAX_OPENING: usize = 4;
+
+/// Messages of a segment that is answered here: Parse, Bind, two of Describe, Execute, Close, Sync.
+const MAX_MESSAGES: usize = 7;
+
+/// The longest segment or query that is answered here, in bytes.
+const MAX_BYTES: usize = 8 * 1024;
+
+/// Why the statements of a block go to a server connection.
+const IN_BLOCK: &str = "in a transaction";
+
+/// A query or segment that consists of one statement about a transaction block.
+struct LoneStatement {
+    cached: Arc<CachedStatement>,
+    effect: BlockEffect,
+    /// The bytes of the query or segment.
+    total: usize,
+    /// The statement that the segment defines.
+    defined: Option<(ClientName, PreparedStatement)>,
+    /// Answers to the messages before Execute, and after it.
+    before: BytesMut,
+    after: BytesMut,
+    /// True for a simple query.
+    is_query: bool,
+    /// True if the statement stays bound to the unnamed portal.
+    has_portal: bool,
+}
+
+/// Returns the status of the session's transaction while no server connection knows it.
+pub(super) fn status(session: &Session) -> u8 {
+    match &session.unsent_block {
+        None => b'I',
+        Some(block) if block.has_failed => b'E',
+        Some(_) => b'T',
+    }
+}
+
+/// Deals with the next message of a session whose block the server does not know yet. Returns false
+/// if the message is not there.
+///
+/// # Errors
+/// Why the session ends.
+pub(super) async fn step(session: &mut Session) -> Result<bool, End> {
+    match session.connection.front(0) {
+        Ok(Front::Whole { tag: b'X', .. }) => {
+            session.connection.ended = true;
+            return Ok(false);
+        }
+        Ok(Front::Whole { tag: b'S', total }) if total == HEADER => {
+            session.connection.take(total);
+            let status = status(session);
+            answer::ready(&mut session.connection.out, status);
+        }
+        Ok(Front::Part { header }) => {
+            let is_long = |(tag, total)| tag == b'd' || session.connection.needs_charge(total);
+            if !header.is_some_and(is_long) {
+                return Ok(false);
+            }
+            session.relay(IN_BLOCK).await?;
+        }
+        Ok(Front::Whole { .. }) | Err(_) => session.relay(IN_BLOCK).await?,
+    }
+    Ok(true)
+}
+
+/// Answers the query or segment at the front of the inbox, if it opens a block, or ends one of
+/// which the server knows nothing, and does nothing else. Returns false for any other. What came
+/// before is answered.
+pub(super) fn answers(session: &mut Session) -> bool {
+    // Each has rules of its own for what a transaction begins with.
+    if session.own.key.is_some() || session.own.defer {
+        return false;
+    }
+    let Some(lone) = lone_statement(session) else {
+        return false;
+    };
+    let Some(block) = lone.cached.block() else {
+        return false;
+    };
+    // What a client sends without waiting goes to the server as it is: it costs no round trip.
+    let is_last = session.connection.inbox.len() == lone.total;
+    let cache = &session.shared.cache;
+    let mut tag = block.tag;
+    match (lone.effect, &mut session.unsent_block) {
+        (BlockEffect::Opens, unsent @ None) if is_last => {
+            *unsent = Some(Box::new(UnsentBlock {
+                opening: smallvec![cache.get(block.words.as_bytes(), iter::empty(), true)],
+                has_portal: lone.has_portal,
+                has_failed: false,
+            }));
+        }
+        (BlockEffect::SetsModes, Some(unsent))
+            if is_last && !unsent.has_failed && unsent.opening.len() < MAX_OPENING =>
+        {
+            let opening = cache.get(block.words.as_bytes(), iter::empty(), true);
+            unsent.opening.push(opening);
+            unsent.has_portal = lone.has_portal;
+        }
+        (BlockEffect::Commits | BlockEffect::RollsBack, Some(unsent)) => {
+            if unsent.has_failed {
+                tag = "ROLLBACK";
+            }
+            session.unsent_block = None;
+        }
+        _ => return false,
+    }
+    if lone.is_query {
+        // A simple query takes the unnamed statement away.
+        session.statements.set(b"", None);
+    }
+    if let Some((name, statement)) = lone.defined {
+        session.statements.set(&name, Some(statement));
+    }
+    session.connection.take(lone.total);
+    let status = status(session);
+    let out = &mut session.connection.out;
+    out.put_slice(&lone.before);
+    answer::complete(out, tag);
+    out.put_slice(&lone.after);
+    answer::ready(out, status);
+    true
+}
+
+/// Returns a statement about blocks, prepared: it has neither parameters nor rows.
+pub(super) fn prepared(cached: &Arc<CachedStatement>) -> PreparedStatement {
+    let statement = PreparedStatement::new(Arc::clone(cached));
+    statement.fixed.set(&Arc::new(Signature {
+        parameters: Box::default(),
+        fields: None,
+    }));
+    statement
+}
+
+/// Reads the query or segment at the front of the inbox. `None`: it is not there as a whole, or
+/// does something else.
+fn lone_statement(session: &Session) -> Option<LoneStatement> {
+    let connection = &session.connection;
+    let mut segment = OpenSegment::default();
+    let mut at = 0;
+    for _ in 0..MAX_MESSAGES {
+        let Ok(Front::Whole { tag, total }) = connection.front(at) else {
+            return None;
+        };
+        at += total;
+        if at > MAX_BYTES {
+            return None;
+        }
+        let message = Message::read(tag, connection.body(at - total, total));
+        if let (Message::Query(text), true) = (&message, at == total) {
+            let cached = session.simple_query(text).cached;
+            return segment.ends(cached, at, true);
+        }
+        match message {
+            Message::Sync if total == HEADER => {
+                let cached = segment.executed.take()?;
+                return segment.ends(cached, at, false);
+            }
+            other => segment.take(session, &other)?,
+        }
+    }
+    None
+}
+
+/// A segment of which a part was read: nothing of it does anything but what one statement about
+/// blocks does.
+#[derive(Default)]
+struct OpenSegment {
+    defined: Option<(ClientName, PreparedStatement)>,
+    /// The statement that is bound to the unnamed portal.
+    bound: Option<Arc<CachedStatement>>,
+    executed: Option<Arc<CachedStatement>>,
+    before: BytesMut,
+    after: BytesMut,
+}
+
+impl OpenSegment {
+    /// Takes a message in. `None`: it does something else.
+    fn take(&mut self, session: &Session, message: &Message<'_>) -> Option<()> {
+        let is_executed = self.executed.is_some();
+        match message {
+            Message::Parse(parse) if self.defined.is_none() && !is_executed => {
+                self.define(session, parse)?;
+                self.before.put_slice(answer::PARSE_COMPLETE);
+            }
+            Message::Bind(bind) if self.bound.is_none() && !is_executed => {
+                self.bind(session, bind)?;
+                self.before.put_slice(answer::BIND_COMPLETE);
+            }
+            Message::Describe(Kind::Statement, name) if !is_executed => {
+                self.statement(session, name)?;
+                answer::parameters(&mut self.before, &[]);
+                self.before.put_slice(answer::NO_DATA);
+            }
+            Message::Describe(Kind::Portal, b"") if !is_executed => {
+                self.bound.as_ref()?;
+                self.before.put_slice(answer::NO_DATA);
+            }
+            Message::Execute(b"", _) if !is_executed => self.executed = Some(self.bound.clone()?),
+            Message::Close(Kind::Portal, b"") if is_executed && self.after.is_empty() => {
+                self.after.put_slice(answer::CLOSE_COMPLETE);
+            }
+            _ => return None,
+        }
+        Some(())
+    }
+
+    fn define(&mut self, session: &Session, parse: &Parse<'_>) -> Option<()> {
+        let statements = &session.statements;
+        let is_free = parse.name.is_empty() || statements.get(parse.name).is_none();
+        let is_named = !parse.name.is_empty();
+        if !is_free || (is_named && statements.is_full()) || !parse.types.is_empty() {
+            return None;
+        }
+        let cached = session.prepared(parse);
+        cached.block()?;
+        self.defined = Some((parse.name.into(), prepared(&cached)));
+        Some(())
+    }
+
+    fn bind(&mut self, session: &Session, bind: &Bind<'_>) -> Option<()> {
+        let is_plain = bind.portal.is_empty() && bind.count == 0 && bind.formats().is_some();
+        let cached = self.statement(session, bind.statement)?;
+        is_plain.then(|| self.bound = Some(cached))
+    }
+
+    /// Returns the statement about blocks that has a name.
+    fn statement(&self, session: &Session, name: &[u8]) -> Option<Arc<CachedStatement>> {
+        let key = name_key(name);
+        let own = self
+            .defined
+            .as_ref()
+            .filter(|(own, _)| name_key(own) == key);
+        let statement = match own {
+            Some((_, statement)) => statement,
+            None => session.statements.get(name)?,
+        };
+        statement.cached.block()?;
+        Some(Arc::clone(&statement.cached))
+    }
+
+    /// Returns all of the query or segment once its end was read.
+    fn ends(
+        self,
+        cached: Arc<CachedStatement>,
+        total: usize,
+        is_query: bool,
+    ) -> Option<LoneStatement> {
+        let effect = cached.block()?.effect;
+        let has_portal = !is_query && self.after.is_empty();
+        Some(LoneStatement {
+            cached,
+            effect,
+            total,
+            defined: self.defined,
+            before: self.before,
+            after: self.after,
+            is_query,
+            has_portal,
+        })
+    }
+}

@@ -1,0 +1,216 @@
+//! Texts that begin or end a transaction block and do nothing else.
+//!
+//! The PostgreSQL frontend answers them before the server has seen the block. What the server could
+//! refuse, or answer with a warning or another tag, is not recognized.
+
+use crate::lex::TokenKind;
+use crate::parse::Tokens;
+use crate::read::statements;
+use crate::words::Words;
+
+/// The longest text that is recognized, in bytes.
+const MAX_BLOCK_TEXT: usize = 4096;
+
+/// A statement that is all of a text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BlockStatement {
+    /// The effect of the statement on the block.
+    pub effect: BlockEffect,
+    /// The tag of its CommandComplete.
+    pub tag: &'static str,
+    /// The words of the text, without comments, one space between them.
+    pub words: Box<str>,
+}
+
+/// The effect of a statement on a transaction block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BlockEffect {
+    /// Outside of a block it opens one: BEGIN, START TRANSACTION, with any modes.
+    Opens,
+    /// At the beginning of a block it sets the block's modes: SET TRANSACTION, but for a snapshot.
+    SetsModes,
+    /// The statement commits the block: COMMIT, END.
+    Commits,
+    /// The statement rolls the block back: ROLLBACK, ABORT.
+    RollsBack,
+}
+
+/// Returns the statement about a transaction block that a text consists of.
+pub fn block(text: &str) -> Option<BlockStatement> {
+    if text.len() > MAX_BLOCK_TEXT {
+        return None;
+    }
+    let tokens = Tokens::of(text, true).ok()?;
+    let mut all = statements(&tokens.list);
+    let words = Words::new(text, all.next()?);
+    if all.next().is_some() {
+        return None;
+    }
+    let (effect, tag) = read(words)?;
+    let slices: Vec<&str> = (0..words.len()).map(|at| words.slice(at)).collect();
+    Some(BlockStatement {
+        effect,
+        tag,
+        words: slices.join(" ").into(),
+    })
+}
+
+fn read(words: Words<'_>) -> Option<(BlockEffect, &'static str)> {
+    // The place after the optional noise word.
+    let at = 1 + usize::from(words.any(1, &["work", "transaction"]));
+    match () {
+        () if words.is(0, "begin") && are_modes(words.from(at)) => {
+            Some((BlockEffect::Opens, "BEGIN"))
+        }
+        () if words.is(0, "start") && words.is(1, "transaction") && are_modes(words.from(2)) => {
+            Some((BlockEffect::Opens, "START TRANSACTION"))
+        }
+        () if words.is(0, "set") && words.is(1, "transaction") && words.len() > 2 => {
+            are_modes(words.from(2)).then_some((BlockEffect::SetsModes, "SET"))
+        }
+        () if !ends_without_chain(words.from(at)) => None,
+        () if words.any(0, &["commit", "end"]) => Some((BlockEffect::Commits, "COMMIT")),
+        () if words.any(0, &["rollback", "abort"]) => Some((BlockEffect::RollsBack, "ROLLBACK")),
+        () => None,
+    }
+}
+
+/// Returns true for nothing, and for AND NO CHAIN.
+fn ends_without_chain(rest: Words<'_>) -> bool {
+    let says_so = rest.is(0, "and") && rest.is(1, "no") && rest.is(2, "chain");
+    rest.len() == if says_so { 3 } else { 0 }
+}
+
+/// Returns true for a list of transaction modes, with or without commas between them.
+fn are_modes(mut rest: Words<'_>) -> bool {
+    while rest.len() > 0 {
+        let Some(length) = mode(rest) else {
+            return false;
+        };
+        rest = rest.from(length);
+        if rest.kind(0) == TokenKind::Comma {
+            rest = rest.from(1);
+            if rest.len() == 0 {
+                return false;
+            }
+        }
+    }
+    true
+}
+
+/// Returns the number of words of the mode at the front.
+fn mode(words: Words<'_>) -> Option<usize> {
+    match () {
+        () if words.is(0, "isolation") && words.is(1, "level") => level(words.from(2)),
+        () if words.is(0, "read") && words.any(1, &["only", "write"]) => Some(2),
+        () if words.is(0, "deferrable") => Some(1),
+        () if words.is(0, "not") && words.is(1, "deferrable") => Some(2),
+        () => None,
+    }
+}
+
+/// Returns the number of words up to the end of the isolation level at the front.
+fn level(words: Words<'_>) -> Option<usize> {
+    match () {
+        () if words.is(0, "serializable") => Some(3),
+        () if words.is(0, "repeatable") && words.is(1, "read") => Some(4),
+        () if words.is(0, "read") && words.any(1, &["committed", "uncommitted"]) => Some(4),
+        () => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_nothing_but_a_block_statement_is_recognized() {
+        use BlockEffect::{Commits, Opens, RollsBack, SetsModes};
+        for (text, effect, tag, words) in [
+            ("BEGIN", Opens, "BEGIN", "BEGIN"),
+            (" begin work ; ", Opens, "BEGIN", "begin work"),
+            (
+                "/* a */ BEGIN -- b\n transaction;;",
+                Opens,
+                "BEGIN",
+                "BEGIN transaction",
+            ),
+            (
+                "start transaction isolation level repeatable read, read only",
+                Opens,
+                "START TRANSACTION",
+                "start transaction isolation level repeatable read , read only",
+            ),
+            (
+                "BEGIN ISOLATION LEVEL SERIALIZABLE READ ONLY DEFERRABLE",
+                Opens,
+                "BEGIN",
+                "BEGIN ISOLATION LEVEL SERIALIZABLE READ ONLY DEFERRABLE",
+            ),
+            (
+                "begin read write not deferrable",
+                Opens,
+                "BEGIN",
+                "begin read write not deferrable",
+            ),
+            (
+                "set transaction isolation level read committed",
+                SetsModes,
+                "SET",
+                "set transaction isolation level read committed",
+            ),
+            ("COMMIT", Commits, "COMMIT", "COMMIT"),
+            ("end transaction", Commits, "COMMIT", "end transaction"),
+            (
+                "commit and no chain",
+                Commits,
+                "COMMIT",
+                "commit and no chain",
+            ),
+            ("ROLLBACK;", RollsBack, "ROLLBACK", "ROLLBACK"),
+            ("abort work", RollsBack, "ROLLBACK", "abort work"),
+        ] {
+            let expected = BlockStatement {
+                effect,
+                tag,
+                words: words.into(),
+            };
+            assert_eq!(block(text), Some(expected), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_the_server_may_refuse_or_answer_otherwise_is_not_recognized() {
+        for text in [
+            "",
+            "begin; select 1",
+            "begin isolation",
+            "begin isolation level",
+            "begin isolation level snapshot",
+            "begin read only,",
+            "begin , read only",
+            "begin priority high",
+            "begin deferred",
+            "\"begin\"",
+            "start",
+            "start work",
+            "set transaction",
+            "set transaction snapshot '1'",
+            "set local transaction read only",
+            "set session characteristics as transaction read only",
+            "commit and chain",
+            "rollback and chain",
+            "commit prepared 'x'",
+            "rollback to a",
+            "rollback work to savepoint a",
+            "commit and",
+            "end if",
+            "prepare transaction 'x'",
+            "savepoint a",
+            "select 1",
+            "begin 'open",
+        ] {
+            assert_eq!(block(text), None, "{text}");
+        }
+    }
+}
