@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 use windrow_core::{Fault, FaultClass, Field, LoadColumn, Name};
 
 /// Characters of a value that are shown.
-pub(super) const TOLD: usize = 40;
+pub(super) const SHOWN_CHARS: usize = 40;
 
 /// A column that is loaded, and the database's name of its type if that is known.
 #[derive(Clone, Debug)]
@@ -149,13 +149,13 @@ fn beginning(field: &Field<'_>) -> Option<String> {
         Field::Bool(truth) => Some(truth.to_string()),
         Field::Bytes(bytes) => {
             let mut shown = String::from("\\x");
-            for byte in bytes.iter().take(TOLD / 2) {
+            for byte in bytes.iter().take(SHOWN_CHARS / 2) {
                 write!(shown, "{byte:02x}").ok()?;
             }
-            Some(cut(shown, bytes.len() > TOLD / 2))
+            Some(cut(shown, bytes.len() > SHOWN_CHARS / 2))
         }
         Field::Plain(text) | Field::Text(text) | Field::Number(text) | Field::Json(text) => {
-            let shown: String = text.chars().take(TOLD).collect();
+            let shown: String = text.chars().take(SHOWN_CHARS).collect();
             let is_cut = shown.len() < text.len();
             Some(cut(shown, is_cut))
         }
@@ -203,15 +203,15 @@ mod tests {
             Field::Plain("1234.5"),
             Field::Null,
         ];
-        let told = |column: &str, value: &str| Some((column.to_owned(), Some(value.to_owned())));
+        let shown = |column: &str, value: &str| Some((column.to_owned(), Some(value.to_owned())));
         let syntax = value("invalid input syntax for type integer: \"x\"");
-        assert_eq!(blamed(&syntax, &row), told("b", "x"));
+        assert_eq!(blamed(&syntax, &row), shown("b", "x"));
         let long = value("value too long for type character varying(0)");
-        assert_eq!(blamed(&long, &row), told("c", "x"));
+        assert_eq!(blamed(&long, &row), shown("c", "x"));
         let great = value("numeric field overflow").with_detail(Some(
             "A field with precision 5, scale 2 must round to an absolute value less than 10^3.",
         ));
-        assert_eq!(blamed(&great, &row), told("d", "1234.5"));
+        assert_eq!(blamed(&great, &row), shown("d", "1234.5"));
         // Either could be.
         assert_eq!(blamed(&value("integer out of range"), &row), None);
         assert_eq!(blamed(&value("who knows"), &row), None);
@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_is_told_by_its_beginning() {
+    fn a_value_is_shown_by_its_beginning() {
         let long = "ä".repeat(41);
         assert_eq!(
             beginning(&Field::Text(&long)),

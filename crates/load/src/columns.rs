@@ -347,21 +347,21 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_is_told() {
-        let told = |file, picks, table| run(file, picks, table).unwrap_err();
-        let unknown = told(Some("id nam"), None, Some("id name"));
+    fn what_cannot_be_is_refused() {
+        let refusal = |file, picks, table| run(file, picks, table).unwrap_err();
+        let unknown = refusal(Some("id nam"), None, Some("id name"));
         assert!(
             unknown.contains(r#"no column "nam"; its columns are "id", "name""#),
             "{unknown}"
         );
-        assert!(told(Some("ID"), None, Some("id Id")).contains("no column"));
-        assert!(told(Some("a A"), None, Some("a")).contains("two columns"));
-        assert!(told(Some("a"), Some("b"), Some("a")).contains("the file has no column"));
-        assert!(told(None, None, None).contains("no header"));
-        assert!(told(None, None, Some("a b")).contains("it has 3, the table 2"));
-        assert!(told(None, Some("a,b"), Some("a b")).contains("names 2 columns"));
-        assert!(told(None, Some("x=a"), None).contains("number"));
-        assert!(told(None, Some("4=a"), None).contains("number"));
+        assert!(refusal(Some("ID"), None, Some("id Id")).contains("no column"));
+        assert!(refusal(Some("a A"), None, Some("a")).contains("two columns"));
+        assert!(refusal(Some("a"), Some("b"), Some("a")).contains("the file has no column"));
+        assert!(refusal(None, None, None).contains("no header"));
+        assert!(refusal(None, None, Some("a b")).contains("it has 3, the table 2"));
+        assert!(refusal(None, Some("a,b"), Some("a b")).contains("names 2 columns"));
+        assert!(refusal(None, Some("x=a"), None).contains("number"));
+        assert!(refusal(None, Some("4=a"), None).contains("number"));
         assert!(Pick::parse("=a").is_err() && Pick::parse("").is_err());
     }
 
@@ -390,10 +390,10 @@ mod tests {
             table: Some(&table),
             create: false,
         };
-        let told = sides(Some(&*file)).matched().unwrap_err();
+        let refusal = sides(Some(&*file)).matched().unwrap_err();
         assert!(
-            told.contains("makes the values of the table's column \"b\""),
-            "{told}"
+            refusal.contains("makes the values of the table's column \"b\""),
+            "{refusal}"
         );
         let nameless = sides(None).matched().unwrap();
         assert_eq!(nameless.columns.join(" "), "a c");

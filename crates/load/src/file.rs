@@ -117,7 +117,6 @@ impl Run {
         let shared = Arc::new(Shared {
             origin,
             targets: blame::targets(&columns, table.as_deref()),
-            done: Arc::clone(&done),
             rejects: Arc::clone(&self.rejects),
             meter: Arc::clone(&self.meter),
             marking,
@@ -129,7 +128,7 @@ impl Run {
         });
         let create = self.load.create && (table.is_none() || opened.matched.lacking);
         let declared = opened.source.declared();
-        let channels = self.start(&shared, opened, bulk.as_deref(), jobs, bytes_before);
+        let channels = self.start(&shared, &done, opened, bulk.as_deref(), jobs, bytes_before);
         let team = Team {
             run: self,
             shared: &shared,
@@ -147,7 +146,7 @@ impl Run {
         }
         let read = channels.reader.await;
         let read = read.map_err(|_| LoadError::Defect("the reader of a file has crashed"))??;
-        self.finish(&shared, read).await?;
+        self.finish(&shared, &done, read).await?;
         let made = self
             .made(&shared, table.as_deref(), &columns, &declared)
             .await?;
@@ -288,16 +287,16 @@ impl Run {
     }
 
     /// Puts one mark of the whole file in the place of many.
-    async fn finish(&self, shared: &Shared, read: ReadEnd) -> Result<(), LoadError> {
+    async fn finish(&self, shared: &Shared, done: &Spans, read: ReadEnd) -> Result<(), LoadError> {
         let file = &shared.origin.file;
         // A last line without its end may have been taken for a record once.
         let records = read.records + u64::from(read.left.is_some());
-        if records < shared.done.end() {
+        if records < done.end() {
             return Err(LoadError::Invalid(format!(
                 "{file}: the file has {} records, and an earlier run had done {} of them: it was cut or replaced since; \
                  load it as another one with --resume-as NAME, or without --resume",
                 read.records,
-                shared.done.end()
+                done.end()
             )));
         }
         let all = Span {
@@ -305,7 +304,7 @@ impl Run {
             end: read.records,
         };
         match &shared.marking {
-            Some(marking) if read.whole && all.first < all.end && shared.done.end() <= all.end => {
+            Some(marking) if read.whole && all.first < all.end && done.end() <= all.end => {
                 let mark = marking.mark(all);
                 self.ask(file, || marking.marks.merge(&mark)).await
             }
@@ -386,6 +385,7 @@ impl Run {
     fn start(
         &self,
         shared: &Arc<Shared>,
+        done: &Arc<Spans>,
         opened: OpenFile,
         bulk: Option<&dyn Bulk>,
         jobs: usize,
@@ -409,7 +409,7 @@ impl Run {
                 bytes: PORTION_BYTES.min(ALL_PORTIONS_BYTES / portions),
             },
             limit: self.load.limit.unwrap_or(u64::MAX),
-            done: Arc::clone(&shared.done),
+            done: Arc::clone(done),
             meter: Arc::clone(&self.meter),
             bytes_before,
             halt: shared.halt.clone(),

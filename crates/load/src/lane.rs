@@ -39,13 +39,6 @@ pub(super) struct Lane {
     shared: Arc<Shared>,
 }
 
-/// The counts of rows that went through a lane.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct LaneCounts {
-    pub(super) rows: usize,
-    pub(super) bad: usize,
-}
-
 /// Rows that are under way together, by their places in the portion.
 struct Chunk {
     rows: Vec<usize>,
@@ -71,29 +64,26 @@ impl Lane {
         }
     }
 
-    /// Writes rows of a portion in order, given by their places in it. Returns how many there were
-    /// and how many were bad.
+    /// Writes rows of a portion in order, given by their places in it. Returns the number of bad
+    /// ones.
     pub(super) async fn write(
         &self,
         parcel: &Parcel,
         rows: Vec<usize>,
-    ) -> Result<LaneCounts, LoadError> {
-        let mut counts = LaneCounts {
-            rows: rows.len(),
-            bad: 0,
-        };
+    ) -> Result<usize, LoadError> {
+        let mut bad = 0;
         let mut pending = rows;
         let shared = &*self.shared;
         let mut retries = shared.retries();
         loop {
             let mut unknown = UnknownRows::default();
-            let sent = self.pass(parcel, &pending, &mut unknown, &mut counts).await;
+            let sent = self.pass(parcel, &pending, &mut unknown, &mut bad).await;
             // Rejects are in their file before anything says that their rows are done.
             let settled = shared.rejects.settle(&shared.origin);
             sent?;
             settled?;
             let Some(fault) = unknown.fault.take() else {
-                return Ok(counts);
+                return Ok(bad);
             };
             let first = unknown.rows.first().copied().unwrap_or_default();
             let place = || place(&shared.origin, parcel, first);
@@ -108,7 +98,7 @@ impl Lane {
         parcel: &Parcel,
         pending: &[usize],
         unknown: &mut UnknownRows,
-        counts: &mut LaneCounts,
+        bad: &mut usize,
     ) -> Result<(), LoadError> {
         let shared = &*self.shared;
         let mut under_way = VecDeque::with_capacity(CHUNKS_AHEAD);
@@ -123,7 +113,7 @@ impl Lane {
             if (full || next.is_none())
                 && let Some(chunk) = under_way.pop_front()
             {
-                let taken = self.take_in(parcel, chunk, unknown, counts).await;
+                let taken = self.take_in(parcel, chunk, unknown, bad).await;
                 ended = ended.or(taken.err());
             }
             match next {
@@ -155,7 +145,7 @@ impl Lane {
         parcel: &Parcel,
         chunk: Chunk,
         unknown: &mut UnknownRows,
-        counts: &mut LaneCounts,
+        bad: &mut usize,
     ) -> Result<(), LoadError> {
         let shared = &*self.shared;
         let outcomes = chunk.receipt.await;
@@ -167,12 +157,12 @@ impl Lane {
                     shared.meter.done(0, 1);
                 }
                 RowOutcome::Nothing => {
-                    counts.bad += 1;
+                    *bad += 1;
                     ended = ended.and(shared.reject(parcel, row, &dropped()));
                 }
                 RowOutcome::WrittenBefore => shared.meter.before(1),
                 RowOutcome::Bad(fault) => {
-                    counts.bad += 1;
+                    *bad += 1;
                     ended = ended.and(shared.reject(parcel, row, &fault));
                 }
                 RowOutcome::Unknown(fault) if shared.marking.is_some() => {

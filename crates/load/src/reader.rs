@@ -56,6 +56,8 @@ impl Reader {
         full: &mpsc::Sender<Parcel>,
     ) -> Result<ReadEnd, SourceFault> {
         let mut records = 0;
+        // The memory of records that were passed over.
+        let mut spare = None;
         loop {
             if self.halt.is_cancelled() {
                 return Ok(self.end(records, false));
@@ -64,16 +66,13 @@ impl Reader {
             if left == 0 {
                 return Ok(self.end(records, true));
             }
-            self.most.records = self.most.records.min(left.try_into().unwrap_or(usize::MAX));
-            let Some(mut portion) = free.blocking_recv() else {
+            // A portion holds either records that are done or others.
+            let (is_done, until) = self.done.at(records);
+            let left = until.map_or(left, |until| left.min(until - records));
+            let Some(mut portion) = spare.take().or_else(|| free.blocking_recv()) else {
                 return Ok(self.end(records, false));
             };
-            let mut outcome = self.read(&mut portion);
-            while matches!(outcome, Ok(true)) && self.is_done(records, &portion) {
-                self.meter.before(portion.end - records);
-                records = portion.end;
-                outcome = self.read(&mut portion);
-            }
+            let outcome = self.read(&mut portion, left);
             self.meter
                 .bytes_at(self.bytes_before + self.source.read_bytes());
             if !portion.is_empty() {
@@ -82,7 +81,10 @@ impl Reader {
                     end: portion.end,
                 };
                 records = portion.end;
-                if full.blocking_send(Parcel { portion, span }).is_err() {
+                if is_done {
+                    self.meter.before(span.end - span.first);
+                    spare = Some(portion);
+                } else if full.blocking_send(Parcel { portion, span }).is_err() {
                     return Ok(self.end(records, false));
                 }
             }
@@ -93,22 +95,18 @@ impl Reader {
         }
     }
 
-    fn read(&mut self, portion: &mut Portion) -> Result<bool, SourceFault> {
+    /// Reads at most so many records.
+    fn read(&mut self, portion: &mut Portion, left: u64) -> Result<bool, SourceFault> {
+        let most = PortionLimits {
+            records: self.most.records.min(left.try_into().unwrap_or(usize::MAX)),
+            ..self.most
+        };
         match &self.style {
             Some(style) if lock(&self.ways).reads_unsplit() => {
-                self.source.read_unsplit(style, portion, self.most)
+                self.source.read_unsplit(style, portion, most)
             }
-            _ => self.source.read(portion, self.most),
+            _ => self.source.read(portion, most),
         }
-    }
-
-    /// Returns true if earlier runs have done all of the portion; false once the load is halted.
-    fn is_done(&self, first: u64, portion: &Portion) -> bool {
-        let span = Span {
-            first,
-            end: portion.end,
-        };
-        !self.halt.is_cancelled() && first < portion.end && self.done.hold_all(span)
     }
 
     fn end(&self, records: u64, whole: bool) -> ReadEnd {

@@ -13,7 +13,6 @@ use super::meter::Meter;
 use super::parcel::Parcel;
 use super::rejects::{Origin, Reason, Reject, Rejects};
 use super::retries::Retries;
-use super::spans::Spans;
 use super::way::Ways;
 use super::witness::Witness;
 
@@ -22,7 +21,6 @@ pub(super) struct Shared {
     pub(super) origin: Origin,
     /// The columns of a row.
     pub(super) targets: Vec<TargetColumn>,
-    pub(super) done: Arc<Spans>,
     pub(super) rejects: Arc<Rejects>,
     pub(super) meter: Arc<Meter>,
     pub(super) marking: Option<Marking>,
@@ -69,8 +67,7 @@ impl Shared {
     /// Notes the records of a portion that could not be read as rejects, before the mark that
     /// covers them is written.
     pub(super) fn reject_unread(&self, parcel: &Parcel) -> Result<(), LoadError> {
-        let is_new = |record| !self.done.holds(record);
-        for bad in parcel.portion.bad.iter().filter(|bad| is_new(bad.record)) {
+        for bad in &parcel.portion.bad {
             self.meter.rejected();
             let reject = Reject::bad(&self.origin.file, bad);
             self.rejects.note(&self.origin, &reject)?;

@@ -33,40 +33,24 @@ impl Spans {
 
     /// True if a record is done.
     pub(super) fn holds(&self, record: u64) -> bool {
-        let behind = self.0.partition_point(|span| span.first <= record);
-        let last = behind.checked_sub(1).and_then(|at| self.0.get(at));
-        last.is_some_and(|span| record < span.end)
+        self.at(record).0
     }
 
-    /// True if all of a span is done.
-    pub(super) fn hold_all(&self, span: Span) -> bool {
-        self.gaps(span).is_empty()
+    /// True if nothing of a span is done.
+    pub(super) fn holds_none(&self, span: Span) -> bool {
+        let (is_done, until) = self.at(span.first);
+        !is_done && until.is_none_or(|until| until >= span.end)
     }
 
-    /// Returns the parts of a span that are not done.
-    pub(super) fn gaps(&self, span: Span) -> Vec<Span> {
-        let from = self.0.partition_point(|done| done.end <= span.first);
-        let mut gaps = Vec::new();
-        let mut next = span.first;
-        for done in self.0.iter().skip(from) {
-            if done.first >= span.end {
-                break;
-            }
-            if next < done.first {
-                gaps.push(Span {
-                    first: next,
-                    end: done.first,
-                });
-            }
-            next = next.max(done.end);
+    /// Returns true if a record is done, and the next record for which the answer differs, if
+    /// there is one.
+    pub(super) fn at(&self, record: u64) -> (bool, Option<u64>) {
+        let after = self.0.partition_point(|span| span.end <= record);
+        match self.0.get(after) {
+            None => (false, None),
+            Some(span) if span.first <= record => (true, Some(span.end)),
+            Some(span) => (false, Some(span.first)),
         }
-        if next < span.end {
-            gaps.push(Span {
-                first: next,
-                end: span.end,
-            });
-        }
-        gaps
     }
 }
 
@@ -79,29 +63,27 @@ mod tests {
     }
 
     #[test]
-    fn gaps_are_what_is_not_done() {
-        let done = Spans::new([(20, 30), (0, 5), (4, 10), (10, 12), (7, 7)].map(span));
+    fn spans_that_touch_are_one() {
+        let done = Spans::new([(20, 30), (2, 5), (4, 10), (10, 12), (7, 7)].map(span));
+        assert_eq!(done, Spans::new([(2, 12), (20, 30)].map(span)));
         assert_eq!(done.end(), 30);
-        let gaps = |first, end| {
-            let gaps = done.gaps(span((first, end)));
-            gaps.into_iter()
-                .map(|s| (s.first, s.end))
-                .collect::<Vec<_>>()
-        };
-        assert_eq!(gaps(0, 40), [(12, 20), (30, 40)]);
-        assert_eq!(gaps(13, 15), [(13, 15)]);
-        assert_eq!(gaps(22, 28), []);
-        assert_eq!(gaps(11, 21), [(12, 20)]);
-        assert!(done.hold_all(span((1, 12))) && !done.hold_all(span((1, 13))));
+        assert!(Spans::default().is_empty() && !done.is_empty());
     }
 
     #[test]
-    fn gaps_and_holds_agree() {
-        let done = Spans::new([(3, 5), (8, 9), (9, 11)].map(span));
-        let gaps = Spans::new(done.gaps(span((0, 15))));
-        for record in 0..15 {
-            assert_ne!(done.holds(record), gaps.holds(record), "{record}");
-        }
-        assert!(Spans::default().is_empty() && !Spans::default().holds(0));
+    fn the_next_record_that_differs_is_found() {
+        let done = Spans::new([(2, 12), (20, 30)].map(span));
+        let at = |record| done.at(record);
+        assert_eq!(at(0), (false, Some(2)));
+        assert_eq!(at(2), (true, Some(12)));
+        assert_eq!(at(11), (true, Some(12)));
+        assert_eq!(at(12), (false, Some(20)));
+        assert_eq!(at(29), (true, Some(30)));
+        assert_eq!(at(30), (false, None));
+        assert!(done.holds(2) && !done.holds(12));
+        let holds_none = |first, end| done.holds_none(span((first, end)));
+        assert!(holds_none(0, 2) && holds_none(12, 20) && holds_none(30, 99));
+        assert!(!holds_none(0, 3) && !holds_none(11, 13) && !holds_none(15, 25));
+        assert_eq!(Spans::default().at(7), (false, None));
     }
 }

@@ -99,6 +99,21 @@ async fn bad_rows_alone_are_left_out() {
     }
 }
 
+/// No portion holds rows that are done beside others, which would go through the lane.
+#[tokio::test]
+async fn a_file_that_has_grown_is_loaded_further_in_whole_portions() {
+    let database = Database::new(|_, _| None);
+    let (_folder, path) = file(150, |_| false);
+    load(&database, &path, 1, true).await.unwrap();
+    assert_eq!((database.marks(), database.calls()), (vec![(0, 150)], 2));
+    let (_folder, path) = file(420, |_| false);
+    let summary = load(&database, &path, 1, true).await.unwrap();
+    assert_eq!((summary.counts.before, summary.counts.written), (150, 270));
+    assert_eq!(database.rows(), (1..=420).collect::<Vec<_>>());
+    assert_eq!((database.calls(), database.by_lane()), (5, 0));
+    assert_eq!(database.marks(), [(0, 420)]);
+}
+
 /// Others in the way, lost connections: each portion is tried again and comes once.
 #[tokio::test]
 async fn what_is_not_a_portions_fault_is_tried_again() {

@@ -56,14 +56,14 @@ pub fn file(bytes: &[u8]) {
         // An archive's damage behind the header is met early by who unpacks much at once.
         (Ok(_), Err(fault)) | (Err(fault), Ok(_)) => return assert!(is_damage(&fault.to_string())),
     };
-    let whole = told(&mut *whole, |source, portion| source.read(portion, all));
-    let split = told(&mut *parts, |source, portion| source.read(portion, most));
+    let whole = content(&mut *whole, |source, portion| source.read(portion, all));
+    let split = content(&mut *parts, |source, portion| source.read(portion, most));
     agree(&whole, &split);
     let Ok(mut later) = open(usize::MAX) else {
         return;
     };
     if let Some(style) = later.style().map(Arc::new) {
-        let later = told(&mut *later, |source, portion| {
+        let later = content(&mut *later, |source, portion| {
             let more = source.read_unsplit(&style, portion, most);
             portion.split();
             more
@@ -75,7 +75,7 @@ pub fn file(bytes: &[u8]) {
 /// Checks that two readings agree. Of a damaged archive one reading may have more rows: the point
 /// where it ends depends on how much is unpacked at once.
 fn agree(one: &Content, other: &Content) {
-    let is_damaged = |told: &Content| told.1.as_deref().is_some_and(is_damage);
+    let is_damaged = |content: &Content| content.1.as_deref().is_some_and(is_damage);
     if !is_damaged(one) || !is_damaged(other) {
         return assert_eq!(one, other);
     }
@@ -87,7 +87,7 @@ fn is_damage(why: &str) -> bool {
     why.contains("is damaged")
 }
 
-fn told(
+fn content(
     source: &mut dyn Source,
     mut read: impl FnMut(&mut dyn Source, &mut Portion) -> Result<bool, SourceFault>,
 ) -> Content {
@@ -113,7 +113,7 @@ fn told(
         };
         // What is split later tells of what is bad in another order.
         found.sort();
-        return (found.into_iter().map(|(_, told)| told).collect(), ended);
+        return (found.into_iter().map(|(_, record)| record).collect(), ended);
     }
 }
 

@@ -3,7 +3,7 @@
 use windrow_core::value::is_number;
 use windrow_core::{Field, Holds, Rows};
 
-use super::blame::TOLD;
+use super::blame::SHOWN_CHARS;
 
 /// Words that mean "no value" in many files, in lower case.
 const NOTHING: [&str; 14] = [
@@ -86,7 +86,7 @@ impl ColumnWitness {
                 self.time = true;
             }
             Field::Plain(text) | Field::Text(text) if self.text.is_none() => {
-                self.text = Some((line, text.chars().take(TOLD).collect()));
+                self.text = Some((line, text.chars().take(SHOWN_CHARS).collect()));
             }
             _ => {}
         }
@@ -98,7 +98,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_text_among_numbers_is_told() {
+    fn the_first_text_among_numbers_is_found() {
         let mut rows = Rows::new(3);
         rows.push(2, [Field::Plain("1"), Field::Plain("a"), Field::Null]);
         rows.push(

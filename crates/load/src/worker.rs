@@ -56,13 +56,11 @@ impl Worker {
         Ok(())
     }
 
-    /// Writes the records of a portion that earlier runs have not written.
+    /// Writes the records of a portion.
     pub(super) async fn settle(&mut self, parcel: &mut Parcel) -> Result<(), LoadError> {
         let shared = Arc::clone(&self.shared);
-        let gaps = shared.done.gaps(parcel.span);
-        let is_new = gaps == [parcel.span];
         let mut is_refused = false;
-        if is_new && lock(&shared.ways).passes() {
+        if lock(&shared.ways).passes() {
             match self.attempt(parcel, Way::Unsplit).await? {
                 Attempt::Written => return Ok(()),
                 attempt => is_refused = attempt == Attempt::Refused,
@@ -73,30 +71,22 @@ impl Worker {
             lock(witness).see(&parcel.portion.rows);
         }
         shared.reject_unread(parcel)?;
-        let open: u64 = gaps.iter().map(|gap| gap.end - gap.first).sum();
-        shared
-            .meter
-            .before(parcel.span.end - parcel.span.first - open);
-        if is_new && !parcel.portion.rows.is_empty() {
-            // A record that is no row explains the refusal.
-            let is_refused = is_refused && parcel.portion.bad.is_empty();
-            let mut way = lock(&shared.ways).way(is_refused);
-            loop {
-                way = match self.attempt(parcel, way).await? {
-                    Attempt::Written => return Ok(()),
-                    Attempt::Refused if way == Way::Whole => Way::WithoutBad,
-                    Attempt::Refused | Attempt::Impossible => break,
-                };
-            }
+        if parcel.portion.rows.is_empty() {
+            return Ok(());
         }
-        let records = parcel.portion.records.iter().enumerate();
-        let open = records.filter(|(_, record)| !shared.done.holds(**record));
-        let bad = self
-            .by_lane(parcel, open.map(|(row, _)| row).collect())
-            .await?;
-        if is_new && !parcel.portion.rows.is_empty() {
-            lock(&shared.ways).one_by_one(bad > 0);
+        // A record that is no row explains the refusal.
+        let is_refused = is_refused && parcel.portion.bad.is_empty();
+        let mut way = lock(&shared.ways).way(is_refused);
+        loop {
+            way = match self.attempt(parcel, way).await? {
+                Attempt::Written => return Ok(()),
+                Attempt::Refused if way == Way::Whole => Way::WithoutBad,
+                Attempt::Refused | Attempt::Impossible => break,
+            };
         }
+        let rows = (0..parcel.portion.records.len()).collect();
+        let bad = self.by_lane(parcel, rows).await?;
+        lock(&shared.ways).one_by_one(bad > 0);
         Ok(())
     }
 
@@ -149,14 +139,14 @@ impl Worker {
             return Ok(0);
         };
         let shared = &self.shared;
-        let counts = self.lane.write(parcel, rows).await?;
+        let bad = self.lane.write(parcel, rows).await?;
         if let Some(marking) = &shared.marking {
             let at = || place(&shared.origin, parcel, first);
             marking
                 .merge(parcel.span, &mut shared.retries(), at)
                 .await?;
         }
-        Ok(counts.bad)
+        Ok(bad)
     }
 
     /// Sends all further rows through the lane: the bulk form cannot do what the load asks for.

@@ -84,16 +84,16 @@ impl RejectFiles {
             if !ours {
                 std::fs::remove_file(&reasons_path).ok();
             }
-            let told = "it is there already and holds rows; move it away, or name another file (with --resume it is continued)";
-            return Err(fault(path, io::Error::other(told)));
+            let message = "it is there already and holds rows; move it away, or name another file (with --resume it is continued)";
+            return Err(fault(path, io::Error::other(message)));
         }
         let (last, length, before) =
             read_reasons(&reasons, length).map_err(|error| fault(&reasons_path, error))?;
         let rows_to = last.as_ref().map_or(0, |kept| kept.ends_at);
         let (rows, header) = GrowingFile::go_on(rows, path, rows_to)?;
         if last.is_some_and(|kept| kept.sum != rows.sum.0) {
-            let told = "its rows are not those that the reasons beside it are about; move both away and load the corrected rows from there";
-            return Err(fault(path, io::Error::other(told)));
+            let message = "its rows are not those that the reasons beside it are about; move both away and load the corrected rows from there";
+            return Err(fault(path, io::Error::other(message)));
         }
         let (reasons, _) = GrowingFile::go_on(reasons, &reasons_path, length)?;
         Ok(Self {
@@ -121,8 +121,8 @@ impl RejectFiles {
     pub(super) fn header(&mut self, header: Option<&[u8]>) -> Result<(), LoadError> {
         match (&self.header, header) {
             (Some(there), Some(header)) if **there != *header => {
-                let told = "the rows that it holds are from a file with other columns; give each load a file of its own";
-                Err(fault(&self.rows.path, io::Error::other(told)))
+                let message = "the rows that it holds are from a file with other columns; give each load a file of its own";
+                Err(fault(&self.rows.path, io::Error::other(message)))
             }
             _ => {
                 self.header = header.map(Into::into);
@@ -142,8 +142,8 @@ impl RejectFiles {
         match self.broken {
             false => Ok(()),
             true => {
-                let told = "what was to be written before could not be";
-                Err(fault(&self.rows.path, io::Error::other(told)))
+                let message = "what was to be written before could not be";
+                Err(fault(&self.rows.path, io::Error::other(message)))
             }
         }
     }

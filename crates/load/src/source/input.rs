@@ -93,14 +93,14 @@ impl Packing {
         Ok(match self {
             Self::Gzip => {
                 let packed = BufReader::with_capacity(128 << 10, packed);
-                self.told(flate2::bufread::MultiGzDecoder::new(packed))
+                self.reader(flate2::bufread::MultiGzDecoder::new(packed))
             }
-            Self::Zstd => self.told(zstd::Decoder::new(packed)?),
+            Self::Zstd => self.reader(zstd::Decoder::new(packed)?),
             Self::Zip => packed,
         })
     }
 
-    fn told(self, inner: impl Read + Send + 'static) -> Box<dyn Read + Send> {
+    fn reader(self, inner: impl Read + Send + 'static) -> Box<dyn Read + Send> {
         Box::new(UnpackingReader {
             inner,
             packing: self,
@@ -232,7 +232,7 @@ impl RawInput {
         self.name = format!("{}/{}", self.name, member.name);
         self.read.store(0, Ordering::Relaxed);
         let read = Arc::clone(&self.read);
-        self.reader = Packing::Zip.told(member.unpack(|inner| CountingReader { inner, read }));
+        self.reader = Packing::Zip.reader(member.unpack(|inner| CountingReader { inner, read }));
         Ok(())
     }
 

@@ -41,11 +41,11 @@ fn fault(name: &str, text: &[u8], options: &Options) -> String {
 }
 
 /// A row: its record's number, line, raw record and fields.
-type Found = (u64, u64, String, Vec<Told>);
+type Found = (u64, u64, String, Vec<OwnedField>);
 
 /// A field that keeps its text.
 #[derive(Clone, Debug, PartialEq)]
-enum Told {
+enum OwnedField {
     Null,
     Plain(String),
     Text(String),
@@ -55,7 +55,7 @@ enum Told {
     Bytes(Vec<u8>),
 }
 
-impl From<Field<'_>> for Told {
+impl From<Field<'_>> for OwnedField {
     fn from(field: Field<'_>) -> Self {
         match field {
             Field::Null => Self::Null,
@@ -69,13 +69,13 @@ impl From<Field<'_>> for Told {
     }
 }
 
-fn plain(text: &str) -> Told {
-    Told::Plain(text.into())
+fn plain(text: &str) -> OwnedField {
+    OwnedField::Plain(text.into())
 }
 
 fn rows_of(portion: &Portion) -> Vec<Found> {
     let rows: &Rows = &portion.rows;
-    let fields: Vec<Told> = rows.fields().map(Told::from).collect();
+    let fields: Vec<OwnedField> = rows.fields().map(OwnedField::from).collect();
     let mut fields = fields.chunks(rows.columns().max(1));
     let found = (0..rows.len()).map(|row| {
         let raw = String::from_utf8(portion.raw(row).to_vec()).unwrap();
@@ -129,7 +129,7 @@ fn whole(name: &str, text: &[u8], options: &Options) -> (Vec<Found>, Vec<BadOne>
     (rows, bad)
 }
 
-fn fields(name: &str, text: &[u8], options: &Options) -> Vec<Vec<Told>> {
+fn fields(name: &str, text: &[u8], options: &Options) -> Vec<Vec<OwnedField>> {
     let (rows, bad) = whole(name, text, options);
     assert_eq!(bad, []);
     rows.into_iter().map(|(.., fields)| fields).collect()
@@ -153,7 +153,7 @@ fn csv_rows_have_true_lines_and_raw_records() {
     assert_eq!(names(&*source), ["id", "note"]);
     let (rows, bad, _) = read_all(&mut *source, ALL);
     assert_eq!(bad, []);
-    let text = |text: &str| Told::Text(text.into());
+    let text = |text: &str| OwnedField::Text(text.into());
     assert_eq!(
         rows,
         [
@@ -178,15 +178,15 @@ fn csv_rows_have_true_lines_and_raw_records() {
 fn what_is_null_in_csv() {
     let text = b"a,b,c\n,\"\",NA\n\"NA\",x,\n";
     let found = fields("x.csv", text, &Options::default());
-    let text_of = |text: &str| Told::Text(text.into());
-    assert_eq!(found[0], [Told::Null, text_of(""), plain("NA")]);
-    assert_eq!(found[1], [text_of("NA"), plain("x"), Told::Null]);
+    let text_of = |text: &str| OwnedField::Text(text.into());
+    assert_eq!(found[0], [OwnedField::Null, text_of(""), plain("NA")]);
+    assert_eq!(found[1], [text_of("NA"), plain("x"), OwnedField::Null]);
     let options = Options {
         null: vec!["NA".into()],
         ..Options::default()
     };
     let found = fields("x.csv", text, &options);
-    assert_eq!(found[0], [plain(""), text_of(""), Told::Null]);
+    assert_eq!(found[0], [plain(""), text_of(""), OwnedField::Null]);
     assert_eq!(found[1], [text_of("NA"), plain("x"), plain("")]);
 }
 
@@ -197,13 +197,16 @@ fn json_within_csv_stays_json() {
         b"a,b\n\"{\"\"k\"\": 1}\",[x]\n",
         &Options::default(),
     );
-    assert_eq!(found[0], [Told::Json("{\"k\": 1}".into()), plain("[x]")]);
+    assert_eq!(
+        found[0],
+        [OwnedField::Json("{\"k\": 1}".into()), plain("[x]")]
+    );
 }
 
 #[test]
 fn an_empty_line_is_a_row_only_where_rows_have_one_field() {
     let found = fields("x.csv", b"a\n1\n\n2\n", &Options::default());
-    assert_eq!(found, [[plain("1")], [Told::Null], [plain("2")]]);
+    assert_eq!(found, [[plain("1")], [OwnedField::Null], [plain("2")]]);
     let (rows, _) = whole("x.csv", b"\na,b\n\n1,2\n\n", &Options::default());
     assert_eq!((rows.len(), rows[0].0, rows[0].1), (1, 0, 4));
 }
@@ -271,7 +274,7 @@ fn columns_are_chosen_and_put_in_order() {
     source.choose(&[1]);
     let mut portion = Portion::new(1);
     assert!(source.read(&mut portion, ALL).unwrap());
-    assert_eq!(rows_of(&portion)[0].3, [Told::Text("x".into())]);
+    assert_eq!(rows_of(&portion)[0].3, [OwnedField::Text("x".into())]);
 }
 
 #[test]
@@ -280,11 +283,11 @@ fn ndjson_rows_are_objects() {
     let mut source = open_text("x.jsonl", text, &Options::default()).unwrap();
     assert_eq!(names(&*source), ["id", "x"]);
     let (rows, ..) = read_all(&mut *source, ALL);
-    let number = |text: &str| Told::Number(text.into());
+    let number = |text: &str| OwnedField::Number(text.into());
     let raw = "{\"id\":1,\"x\":{\"k\":[1]}}".to_owned();
-    let json = Told::Json("{\"k\":[1]}".into());
+    let json = OwnedField::Json("{\"k\":[1]}".into());
     assert_eq!(rows[0], (0, 2, raw, vec![number("1"), json]));
-    assert_eq!(rows[1].3, [Told::Null, Told::Text("ä".into())]);
+    assert_eq!(rows[1].3, [OwnedField::Null, OwnedField::Text("ä".into())]);
     assert_eq!((rows[2].1, &rows[2].3[0]), (4, &number("1.50")));
 }
 
@@ -663,9 +666,9 @@ proptest! {
             prop_assert_eq!(row.2.as_bytes(), &text[from..to]);
             for (found, expected) in row.3.iter().zip(record) {
                 match found {
-                    Told::Null => prop_assert!(expected.is_empty()),
-                    Told::Plain(text) => prop_assert!(text == expected && !text.is_empty()),
-                    Told::Text(text) => prop_assert_eq!(text, expected),
+                    OwnedField::Null => prop_assert!(expected.is_empty()),
+                    OwnedField::Plain(text) => prop_assert!(text == expected && !text.is_empty()),
+                    OwnedField::Text(text) => prop_assert_eq!(text, expected),
                     other => prop_assert!(false, "{:?}", other),
                 }
             }
@@ -747,10 +750,10 @@ proptest! {
             let (id, note, flag) = &rows[at];
             for (name, field) in names.iter().zip(fields) {
                 let expected = match &**name {
-                    "id" => Told::Number(id.to_string()),
-                    "note" => Told::Text(note.clone()),
-                    "flag" => flag.map_or(Told::Null, Told::Bool),
-                    _ => Told::Json(serde_json::json!([id, note]).to_string()),
+                    "id" => OwnedField::Number(id.to_string()),
+                    "note" => OwnedField::Text(note.clone()),
+                    "flag" => flag.map_or(OwnedField::Null, OwnedField::Bool),
+                    _ => OwnedField::Json(serde_json::json!([id, note]).to_string()),
                 };
                 prop_assert_eq!(field, expected);
             }

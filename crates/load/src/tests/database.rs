@@ -96,6 +96,11 @@ impl Database {
             .collect()
     }
 
+    /// Calls of the bulk form.
+    pub(super) fn calls(&self) -> usize {
+        self.state.lock().unwrap().calls
+    }
+
     pub(super) fn by_lane(&self) -> usize {
         self.state.lock().unwrap().by_lane
     }

@@ -86,8 +86,8 @@ mod tests {
 
     #[test]
     fn another_delimiter_is_named() {
-        let told = other_delimiter("a;b;c", b',').unwrap();
-        assert!(told.contains("--delimiter ';'"), "{told}");
+        let advice = other_delimiter("a;b;c", b',').unwrap();
+        assert!(advice.contains("--delimiter ';'"), "{advice}");
         assert!(other_delimiter("a\tb", b',').unwrap().contains("\\t"));
         assert!(other_delimiter("a,b", b'\t').unwrap().contains("','"));
         assert_eq!(other_delimiter("a", b','), None);
