@@ -3,11 +3,17 @@
 use async_trait::async_trait;
 use windrow_core::{Claim, Filtered, LoadFault, Loaded, Loader, Mark, Rows};
 
-use super::connection::MysqlLoader;
-use crate::fault::{Scope, Trouble, unavailable, unknown};
+use super::connection::{MysqlLoader, write};
+use super::fault::{miscounted, of_mark, of_trouble};
+use crate::fault::{DUPLICATE, Scope, Trouble, unavailable, unknown};
+use crate::own_tables::insert_marks;
+use crate::values::cell::get;
+
+/// The most warnings of one statement that a server reports.
+const MAX_WARNINGS: u64 = 65_535;
 
 impl MysqlLoader {
-    /// The connection can be used.
+    /// Checks that the connection can be used.
     fn check(&self) -> Result<(), LoadFault> {
         if self.session.is_usable() {
             return Ok(());
@@ -16,7 +22,7 @@ impl MysqlLoader {
         Err(LoadFault::Again(unavailable(why)))
     }
 
-    /// Commits what was written, or undoes it.
+    /// Commits the rows that were written, or undoes the transaction.
     async fn finish<T>(&mut self, written: Result<T, LoadFault>) -> Result<T, LoadFault> {
         if written.is_ok() {
             self.commit().await?;
@@ -39,6 +45,59 @@ impl MysqlLoader {
                 }
             }),
         }
+    }
+
+    /// Writes all rows, and their mark; commits nothing.
+    async fn write(&mut self, rows: &Rows, mark: Option<&Mark>) -> Result<Loaded, LoadFault> {
+        self.open().await?;
+        let loaded = self.rows(rows).await?;
+        if let Some(mark) = mark {
+            let sql = insert_marks(&mark.load, &[mark.span]);
+            self.session.say(&sql).await.map_err(of_mark)?;
+        }
+        Ok(loaded)
+    }
+
+    async fn rows(&mut self, rows: &Rows) -> Result<Loaded, LoadFault> {
+        if rows.is_empty() {
+            return Ok(Loaded::default());
+        }
+        let load = &self.load;
+        let (written, warnings) = write(&mut self.session, load, rows).await?;
+        self.judge(rows.len() as u64, written, warnings).await
+    }
+
+    /// Checks that all rows were written with the values that were sent.
+    async fn judge(&mut self, sent: u64, written: u64, warnings: u64) -> Result<Loaded, LoadFault> {
+        let ignored = sent.saturating_sub(written);
+        if written > sent {
+            return Err(LoadFault::Refused(miscounted(sent, written)));
+        }
+        if warnings == 0 && ignored == 0 {
+            return Ok(Loaded {
+                written,
+                ignored: 0,
+            });
+        }
+        let duplicates = match self.load.ignores && warnings < MAX_WARNINGS {
+            true => self.duplicates().await?,
+            false => None,
+        };
+        if duplicates == Some(ignored) {
+            return Ok(Loaded { written, ignored });
+        }
+        Err(LoadFault::Refused(self.first_warning(sent, written).await?))
+    }
+
+    /// Returns the number of warnings, if each is about a key that exists already.
+    async fn duplicates(&mut self) -> Result<Option<u64>, LoadFault> {
+        let rows = self
+            .session
+            .rows("SHOW WARNINGS")
+            .await
+            .map_err(of_trouble)?;
+        let duplicate = |row: &mysql_async::Row| get::<u32>(row, 1) == Some(DUPLICATE.into());
+        Ok(rows.iter().all(duplicate).then_some(rows.len() as u64))
     }
 }
 

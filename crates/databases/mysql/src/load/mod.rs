@@ -13,16 +13,15 @@
 //! in a temporary table before. What was not written goes through a lane, which tells each row its
 //! own error.
 //!
-//! | room | what it does |
+//! | module | what it does |
 //! | --- | --- |
 //! | this file | the form: which tables, how many connections |
 //! | `plan` | whether a table can be loaded, and the statement |
 //! | `field` | values as the statement reads them |
 //! | `feed` | the file |
-//! | `loader` | a portion: one transaction |
+//! | `loader` | a portion, of which all rows are written, or none: one transaction |
 //! | `insert` | rows as the text of an INSERT, where the server does not allow LOAD DATA LOCAL |
 //! | `connection` | a connection that loads, and what every portion takes |
-//! | `whole` | a portion of which all rows are written, or none |
 //! | `filter` | a portion without the rows that are not taken |
 //! | `selection` | which rows those are |
 //! | `warnings` | the server's warnings, and the rows that they are of |
@@ -44,7 +43,6 @@ mod probe;
 mod selection;
 mod verdict;
 mod warnings;
-mod whole;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
