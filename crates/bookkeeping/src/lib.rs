@@ -11,18 +11,25 @@
 //! | `dead_letter` | writes that the database refused |
 //! | `keys` | records of executed requests with keys |
 //! | `marks` | the rows of a load that are in the database |
+//! | `marker` | the rows of a move that are in its destination |
+//! | `batches` | the batches of a move that are out of its source |
 //! | `tables` | creating, upgrading, reading and cleaning the tables |
-//! | `write` | the shapes of writes to them |
+//! | `write`, `plain` | the shapes of writes to them, and texts that every database understands |
 
+mod batches;
 mod dead_letter;
 mod keys;
+mod marker;
 mod marks;
+mod plain;
 mod progress;
 mod tables;
 mod write;
 
+pub use self::batches::{forget_batches, list_batches, note_batch, noted_batches};
 pub use self::dead_letter::{DeadLetter, KeptLetter};
 pub use self::keys::{Executed, KeyPart};
+pub use self::marker::{Marker, MarkerWrites, has_strange_markers, prepare_markers};
 pub use self::marks::TableOfMarks;
 pub use self::progress::{Applied, ProgressRow};
 pub use self::tables::{create, create_all, dead_letters, forget_keys, prepare, prepare_keys};

@@ -1,94 +1,161 @@
-//! Markers in the destination of a move across databases.
+//! Markers in the destination of a move from another database: the rows that were written there.
 
-use crate::name::{Name, TableName};
-use crate::shape::{Key, OnConflict, Op, Returning, Shape, ShapeParts};
-use crate::value::Value;
+use std::sync::Arc;
+
+use windrow_core::bookkeeping::{MARKERS, OwnStatement, OwnTable, TableChange};
+use windrow_core::shape::ShapeParts;
+use windrow_core::{
+    Bookkeeping, Fault, FaultClass, Key, Name, Op, Returning, RowWrite, Shape, Value,
+};
+
+use crate::plain::quoted;
+use crate::tables::create;
+use crate::write::{parts, shape_of};
 
 /// A marker: records that a row of the source has been written. The transaction that writes the row
-/// inserts it; it is deleted after the row has been deleted from the source.
+/// inserts the marker, which is deleted after the row has been deleted from the source.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Moved {
-    /// The name of the move, at most [`Moved::MOST_BYTES`] of ASCII; the same for all movers of one
+pub struct Marker {
+    /// The name of the move, at most [`Marker::MAX_BYTES`] of ASCII; the same for all movers of one
     /// source table.
     pub relocation: Box<str>,
-    /// The key of the marker, at most [`Moved::MOST_BYTES`]: a tag of the columns that name a row,
-    /// [`Moved::TAG_BYTES`] long, and then the row's name.
+    /// The key of the marker, at most [`Marker::MAX_BYTES`]: a tag of the columns that name a row,
+    /// [`Marker::TAG_BYTES`] long, and then the row's name.
     pub key: Box<str>,
-    /// The name of the batch, at most [`Moved::MOST_BYTES`] of ASCII.
+    /// The name of the batch, at most [`Marker::MAX_BYTES`] of ASCII.
     pub batch: Box<str>,
 }
 
-impl Moved {
-    /// The table of markers, in the default schema of the connection.
-    pub const TABLE: &'static str = "windrow_moved";
-    /// The column for [`Moved::relocation`], first of the primary key.
-    pub const MOVE: &'static str = "move";
-    /// The column for [`Moved::key`], second of the primary key.
-    pub const KEY: &'static str = "key";
-    /// The column for [`Moved::batch`].
-    pub const BATCH: &'static str = "batch";
+impl Marker {
     /// Bytes of the longest field: a length that a key can have in every database.
-    pub const MOST_BYTES: usize = 128;
+    pub const MAX_BYTES: usize = 128;
     /// The bytes of a tag.
     pub const TAG_BYTES: usize = 8;
+}
 
-    /// Returns the shape of the write that inserts a marker, and fails if it exists.
-    pub fn made() -> Shape {
-        let columns = [Self::MOVE, Self::KEY, Self::BATCH].map(Name::from).into();
-        Self::shape(Op::Insert, columns, Returning::Nothing)
-    }
+const MOVE: &str = "move";
+const KEY: &str = "key";
+const BATCH: &str = "batch";
 
-    /// Returns the shape of the read of a marker's batch.
-    pub fn read() -> Shape {
-        let batch = Returning::Columns([Self::BATCH].map(Name::from).into());
-        Self::shape(Op::Get, Box::default(), batch)
-    }
+/// The writes of markers, of which each shares its shape with all others of its kind.
+#[derive(Clone, Debug)]
+pub struct MarkerWrites {
+    insert: Arc<Shape>,
+    read: Arc<Shape>,
+    remove: Arc<Shape>,
+    remove_batch: Arc<Shape>,
+}
 
-    /// Returns the shape of the write that assigns a marker to another batch.
-    pub fn adopted() -> Shape {
-        let batch = [Self::BATCH].map(Name::from).into();
-        Self::shape(Op::Update, batch, Returning::Nothing)
-    }
-
-    /// Returns the shape of the write that deletes all markers of a batch.
-    pub fn gone() -> Shape {
-        let mut parts = Self::parts(Op::Delete, Box::default(), Returning::Nothing);
-        parts.key = Key::Columns([Self::MOVE, Self::BATCH].map(Name::from).into());
-        Shape::new(parts)
-    }
-
-    fn shape(op: Op, columns: Box<[Name]>, returning: Returning) -> Shape {
-        Shape::new(Self::parts(op, columns, returning))
-    }
-
-    fn parts(op: Op, columns: Box<[Name]>, returning: Returning) -> ShapeParts {
-        ShapeParts {
-            op,
-            table: TableName::bare(Self::TABLE),
-            columns,
-            key: Key::Columns([Self::MOVE, Self::KEY].map(Name::from).into()),
-            on_conflict: OnConflict::Error,
-            returning,
+impl Default for MarkerWrites {
+    fn default() -> Self {
+        let names = |names: &[&str]| -> Box<[Name]> {
+            names.iter().map(|name| Name::from(*name)).collect()
+        };
+        let of_row = |op| parts(op, MARKERS, [MOVE, KEY]);
+        Self {
+            insert: shape_of(ShapeParts {
+                columns: names(&[MOVE, KEY, BATCH]),
+                ..of_row(Op::Insert)
+            }),
+            read: shape_of(ShapeParts {
+                returning: Returning::Columns(names(&[BATCH])),
+                ..of_row(Op::Get)
+            }),
+            remove: shape_of(ShapeParts {
+                key: Key::Columns(names(&[MOVE, KEY, BATCH])),
+                ..of_row(Op::Delete)
+            }),
+            remove_batch: shape_of(parts(Op::Delete, MARKERS, [MOVE, BATCH])),
         }
     }
+}
 
-    /// Returns the row for [`Moved::made`].
-    pub fn row(&self) -> [Value; 3] {
-        [&self.relocation, &self.key, &self.batch].map(|text| Value::text(&**text))
+impl MarkerWrites {
+    /// Returns the writes that put a marker in the place of the one that its row has, which must be
+    /// of this batch: if it is of another one by now, the insert fails.
+    pub fn replace(&self, old_batch: &str, marker: &Marker) -> [RowWrite; 2] {
+        let old = Marker {
+            batch: old_batch.into(),
+            ..marker.clone()
+        };
+        [self.remove(&old), self.insert(marker)]
     }
 
-    /// Returns the row for [`Moved::adopted`].
-    pub fn adopted_row(&self) -> [Value; 3] {
-        [&self.batch, &self.relocation, &self.key].map(|text| Value::text(&**text))
+    /// Returns the write that inserts a marker, and fails if its row has one.
+    pub fn insert(&self, marker: &Marker) -> RowWrite {
+        let row = [&marker.relocation, &marker.key, &marker.batch];
+        write(&self.insert, row)
     }
 
-    /// Returns the row for [`Moved::gone`].
-    pub fn gone_row(&self) -> [Value; 2] {
-        [&self.relocation, &self.batch].map(|text| Value::text(&**text))
+    /// Returns the write that reads the batch of a row's marker.
+    pub fn read(&self, marker: &Marker) -> RowWrite {
+        write(&self.read, [&marker.relocation, &marker.key])
     }
 
-    /// Returns the row for [`Moved::read`].
-    pub fn key_row(&self) -> [Value; 2] {
-        [&self.relocation, &self.key].map(|text| Value::text(&**text))
+    /// Returns the write that deletes a row's marker if it is of the batch of this one.
+    fn remove(&self, marker: &Marker) -> RowWrite {
+        let row = [&marker.relocation, &marker.key, &marker.batch];
+        write(&self.remove, row)
     }
+
+    /// Returns the write that deletes all markers of a batch.
+    pub fn remove_batch(&self, relocation: &str, batch: &str) -> RowWrite {
+        write(&self.remove_batch, [relocation, batch])
+    }
+}
+
+fn write<const N: usize>(shape: &Arc<Shape>, texts: [impl AsRef<str>; N]) -> RowWrite {
+    let row = texts.map(|text| Value::text(text.as_ref()));
+    RowWrite::new(shape.clone(), row)
+}
+
+/// Creates the table of markers in the destination of a move, and gives it the index by which the
+/// markers of a batch are found, also if an earlier version has created it. A role that may not
+/// change the table uses it as it is. Safe to run at the same time elsewhere. Cancel safe.
+///
+/// # Errors
+/// The error of the database.
+pub async fn prepare_markers(tables: &dyn Bookkeeping) -> Result<(), Fault> {
+    let mut session = tables.open().await?;
+    let preparing = async {
+        create(&mut *session, OwnTable::Markers).await?;
+        let found = session.run(OwnStatement::FindMarkerIndex).await?;
+        if !found.rows.is_empty() {
+            return Ok(());
+        }
+        match session.change(OwnStatement::IndexMarkers).await {
+            Ok(TableChange::Done) => tracing::info!("the table {MARKERS} is ordered by batches"),
+            Ok(TableChange::Raced(_)) => {}
+            Err(fault) if fault.class == FaultClass::Unavailable => return Err(fault),
+            Err(fault) => tracing::warn!(
+                why = %fault,
+                "the table {MARKERS} keeps the order that it has, so that movers may wait for each other"
+            ),
+        }
+        Ok(())
+    };
+    let prepared = preparing.await;
+    session.close().await;
+    prepared
+}
+
+/// Returns true if there are markers of a move whose keys do not begin with `tag`: the rows that
+/// these stand for would not be recognized. Cancel safe.
+///
+/// # Errors
+/// The error of the database.
+pub async fn has_strange_markers(
+    tables: &dyn Bookkeeping,
+    relocation: &str,
+    tag: &str,
+) -> Result<bool, Fault> {
+    let (of, tag, bytes) = (quoted(relocation)?, quoted(tag)?, Marker::TAG_BYTES);
+    // Names behind a dot are no keywords, in any database.
+    let sql = format!(
+        "SELECT m.{BATCH} FROM {MARKERS} m WHERE m.{MOVE} = {of} AND substr(m.{KEY}, 1, {bytes}) <> {tag} LIMIT 1"
+    );
+    let mut session = tables.open().await?;
+    let found = session.run(OwnStatement::Plain(&sql)).await;
+    session.close().await;
+    Ok(!found?.rows.is_empty())
 }

@@ -41,6 +41,10 @@ pub const IDEMPOTENCY: &str = "windrow_idempotency";
 /// and `moved_at` (when, in UTC).
 pub const BATCHES: &str = "windrow_batches";
 
+/// The table of markers, in the destination of a move from another database. Columns: `move` and
+/// `key` (which together are unique), `batch`; see `windrow_bookkeeping::Marker`.
+pub const MARKERS: &str = "windrow_moved";
+
 /// A table of Windrow's own that is created when it is first needed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum OwnTable {
@@ -54,6 +58,8 @@ pub enum OwnTable {
     Loads,
     /// [`BATCHES`].
     Batches,
+    /// [`MARKERS`].
+    Markers,
 }
 
 impl OwnTable {
@@ -65,6 +71,7 @@ impl OwnTable {
             Self::Keys => IDEMPOTENCY,
             Self::Loads => Mark::TABLE,
             Self::Batches => BATCHES,
+            Self::Markers => MARKERS,
         }
     }
 }
@@ -78,6 +85,13 @@ pub enum OwnStatement<'a> {
     RenameMovedAt,
     /// Adds the column `entry` to [`REJECTED`].
     AddEntry,
+    /// Returns a row if the database finds the markers of a batch without reading others.
+    FindMarkerIndex,
+    /// Changes [`MARKERS`], as an earlier version has created it, so that the markers of a batch
+    /// are found without reading others.
+    IndexMarkers,
+    /// Runs a text that every database understands. It reads rows if it begins with `SELECT`.
+    Plain(&'a str),
     /// Deletes at most `most` rows of [`IDEMPOTENCY`] that are older than `age`, oldest first.
     ForgetKeys {
         /// The age from which on rows are deleted.

@@ -11,25 +11,23 @@
 //! by [`Mover::reject`].
 //!
 //! **Across databases** [`Mover::pick`] reads the rows, and the coordinator writes each with a
-//! marker ([`Moved`]) to the other database while the source's transaction stays open. Then the
-//! mover deletes them from the source and records the batch in the same transaction
-//! ([`Mover::note`]). If the marker of a row exists already, [`Mover::noted`] decides: if its batch
-//! is not recorded, that batch was never committed at the source, so this row has been written and
-//! only has to be deleted. If it is recorded, its rows were deleted, so this is another row with
-//! the same key, and the marker is old.
+//! marker to the other database while the source's transaction stays open. Then the mover deletes
+//! them from the source and notes the batch in the same transaction ([`Mover::run`]). If the marker
+//! of a row exists already, the notes decide: if its batch is not noted, that batch was never
+//! committed at the source, so this row has been written and only has to be deleted. If the batch
+//! is noted, its rows were deleted, so this is another row with the same key, and the marker is
+//! old.
 
-mod moved;
 mod table;
 mod takes;
 
 use async_trait::async_trait;
 
-pub use crate::bookkeeping::{BATCHES, REJECTED};
-pub use moved::Moved;
+pub use crate::bookkeeping::REJECTED;
 pub use table::{Destination, NameLimit, Referrer, TableFacts, is_own};
 pub use takes::Takes;
 
-use crate::bookkeeping::OwnTable;
+use crate::bookkeeping::{OwnAnswer, OwnTable};
 use crate::fault::{Fault, FaultClass};
 use crate::name::{Name, TableName};
 use crate::value::Value;
@@ -186,34 +184,12 @@ pub trait Moves: Send + Sync + 'static {
         most: usize,
     ) -> Result<Vec<(Option<Box<str>>, u64)>, Fault>;
 
-    /// Makes [`REJECTED`] if it is not there, and [`BATCHES`] for a plan across databases. Safe to
-    /// run at the same time elsewhere. Cancel safe.
+    /// Creates the tables of [`MovePlan::own_tables`] unless they exist. Safe to run at the same
+    /// time elsewhere. Cancel safe.
     ///
     /// # Errors
     /// What the database says.
     async fn prepare(&self, plan: &MovePlan) -> Result<(), Fault>;
-
-    /// Of the database as a destination: gives the table of markers ([`Moved`]), which is there, an
-    /// index by which those of a batch are found without looking at others; also to one that an
-    /// earlier version made. Nothing happens where it has one, or where the role may not. Safe
-    /// to run at the same time elsewhere. Cancel safe.
-    ///
-    /// # Errors
-    /// As [`crate::Sink::connect`].
-    async fn index_markers(&self) -> Result<(), Fault> {
-        Ok(())
-    }
-
-    /// Of the database as a destination: whether its table of markers, which is there, holds some
-    /// of this move whose keys do not begin with `tag`. Rows that they stand for would not be
-    /// known again. Cancel safe.
-    ///
-    /// # Errors
-    /// What the database says.
-    async fn has_strange_markers(&self, relocation: &str, tag: &str) -> Result<bool, Fault> {
-        let _ = (relocation, tag);
-        Ok(false)
-    }
 
     /// Opens a mover. Cancel safe.
     ///
@@ -303,33 +279,13 @@ pub trait Mover: Send {
     /// What the database says; also if one of them was not deleted.
     async fn reject(&mut self, rows: &[Rejected<'_>]) -> Result<(), Fault>;
 
-    /// Records a batch in [`BATCHES`], within the transaction.
+    /// Runs a statement on a table of Windrow's own beside the source, within the transaction if
+    /// there is one, or else in one of its own. Every database understands the text, which reads
+    /// rows if it begins with `SELECT`.
     ///
     /// # Errors
     /// What the database says.
-    async fn note(&mut self, batch: &str) -> Result<(), Fault>;
-
-    /// Returns, for each batch, true if it is recorded in [`BATCHES`] and committed. Called within
-    /// the transaction.
-    ///
-    /// # Errors
-    /// What the database says.
-    async fn noted(&mut self, batches: &[Box<str>]) -> Result<Vec<bool>, Fault>;
-
-    /// Returns at most `most` names in [`BATCHES`] that are committed, oldest first, including
-    /// those of other moves: batches, and the claims of movers whose writes may be on their way.
-    /// Called within the transaction or outside one.
-    ///
-    /// # Errors
-    /// What the database says.
-    async fn batches(&mut self, most: usize) -> Result<Vec<Box<str>>, Fault>;
-
-    /// Deletes batches from [`BATCHES`] whose markers have been deleted, within the transaction if
-    /// there is one, or else in its own.
-    ///
-    /// # Errors
-    /// What the database says.
-    async fn forget(&mut self, batches: &[Box<str>]) -> Result<(), Fault>;
+    async fn run(&mut self, sql: &str) -> Result<OwnAnswer, Fault>;
 
     /// Commits the changes since [`Mover::pick`] and unlocks the rows.
     ///

@@ -25,4 +25,4 @@ pub(crate) use self::opener::open_reader;
 pub use self::options::{Escape, Format, Options};
 pub use self::port::Source;
 pub use self::portion::{BadRecord, Portion, PortionLimits};
-pub use self::window::MOST_RECORD_BYTES;
+pub use self::window::MAX_RECORD_BYTES;

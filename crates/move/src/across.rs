@@ -9,7 +9,8 @@
 //!
 //! A row that is in the source and has a marker: if the marker's batch is not noted, step 2 never
 //! came, and the row only goes. If it is noted, the row that the marker was made for is gone, and
-//! this is another one with the same key.
+//! this is another one with the same key: it is written, and its marker replaces the old one in the
+//! same transaction. No other marker of the old batch is touched.
 //!
 //! A mover that is killed may have sent step 1 to a server that reads it only after another mover
 //! has done all three. [`Claims`] say how long markers stay for its sake.
@@ -23,11 +24,12 @@ use std::sync::Arc;
 
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
+use windrow_bookkeeping::{forget_batches, note_batch, noted_batches};
 use windrow_core::moves::{Mover, PickMost, Picked, Takes};
 use windrow_core::{Fault, FaultClass, Name, RowWrite, Shape, TableName, Unit, Value};
 
-use super::batch::{Batch, KnownTables, Refusal, reject};
-use super::claims::{Claims, is_claim};
+use super::batch::{Batch, Refusal, Remembered, reject};
+use super::claims::Claims;
 use super::markers::Markers;
 use super::order::{Elsewhere, Order};
 use super::shapes::{shape, unfilled, values};
@@ -38,8 +40,10 @@ pub(super) struct Across {
     mover: Box<dyn Mover>,
     markers: Markers,
     elsewhere: Elsewhere,
-    known: KnownTables<Target>,
+    known: Remembered<TableName, Target>,
     claims: Claims,
+    /// The batches of old markers that are to be replaced, by the names of their rows.
+    old: Remembered<Box<str>, Box<str>>,
     /// Batches whose markers are gone, to be forgotten by the source.
     done: Vec<Box<str>>,
     /// True if writes may be on their way whose outcomes are unknown.
@@ -63,9 +67,10 @@ impl Across {
         Self {
             mover,
             markers: Markers::new(&elsewhere),
-            claims: Claims::new(&elsewhere.relocation),
+            claims: Claims::new(&elsewhere.relocation, &elsewhere.batches),
             elsewhere,
-            known: KnownTables::default(),
+            known: Remembered::default(),
+            old: Remembered::default(),
             done: Vec::new(),
             is_unsure: false,
             is_cleaned: false,
@@ -110,17 +115,13 @@ impl Across {
             let claim = self.claims.name(&self.new_batch());
             let opened = self.claims.open(&mut *self.mover, claim).await;
             if !opened.map_err(trouble)? {
-                return Ok(Batch::default());
+                return Ok(self.idle().await);
             }
         }
         let mut picked = self.mover.pick(most).await.map_err(trouble)?;
         if picked.is_empty() {
             self.claims.close(&mut *self.mover).await;
-            return Ok(Batch::default());
-        }
-        if marks {
-            let noted = self.claims.read(&mut *self.mover).await;
-            noted.map_err(trouble)?;
+            return Ok(self.idle().await);
         }
         let batch = self.new_batch();
         let mut sorted = self.write(order, &mut picked, &batch).await?;
@@ -131,7 +132,9 @@ impl Across {
         taken_out.map_err(|fault| Trouble::of_leaving(order, fault))?;
         if marks && !sorted.gone.is_empty() {
             self.claims.committed(batch, Instant::now());
-            self.remove_markers().await;
+        }
+        if marks && self.claims.needs_look(Instant::now()) {
+            self.look().await;
         }
         let moved = Batch {
             picked: picked.len() as u64,
@@ -143,6 +146,15 @@ impl Across {
             Some(fault) if moved.moved + moved.rejected == 0 => Err(Trouble::Retry(fault)),
             _ => Ok(moved),
         }
+    }
+
+    /// Uses the time without rows to remove markers. Returns an empty batch.
+    async fn idle(&mut self) -> Batch {
+        if self.claims.has_marked() {
+            self.look().await;
+        }
+        self.forget_done().await;
+        Batch::default()
     }
 
     /// Returns a name that no other batch has.
@@ -175,9 +187,9 @@ impl Across {
                     whole &= !row.values.iter().any(Value::is_null);
                     let target = self.target(order, &table).await?;
                     match self.unit(order, target, row, batch) {
-                        Ok(unit) => {
+                        Ok((unit, markers)) => {
                             units.push(unit);
-                            places.push((place, table));
+                            places.push((place, table, markers));
                         }
                         Err(fault) => {
                             sorted
@@ -201,9 +213,8 @@ impl Across {
         }
         self.is_unsure = false;
         let routed = order.plan.route.is_some();
-        let is_marked = self.elsewhere.transactional;
-        for ((place, table), outcome) in places.into_iter().zip(outcomes) {
-            sorted.add(place, &table, outcome, order, is_marked)?;
+        for ((place, table, markers), outcome) in places.into_iter().zip(outcomes) {
+            sorted.add(place, &table, outcome, order, markers)?;
         }
         match sorted.refused.first() {
             Some(refusal)
@@ -226,7 +237,7 @@ impl Across {
             shape: Arc::new(shape(order, table, &self.elsewhere)),
             takers: self.takers(order, table).await?,
         };
-        self.known.insert(table, target.clone());
+        self.known.insert(table.clone(), target.clone());
         Ok(target)
     }
 
@@ -253,13 +264,14 @@ impl Across {
         Ok(columns.filter_map(taker).collect())
     }
 
+    /// Returns the unit of a row, and the number of writes of its marker, which come first.
     fn unit(
-        &self,
+        &mut self,
         order: &Order,
         target: Target,
         row: &mut Picked,
         batch: &str,
-    ) -> Result<Unit<RowWrite>, Fault> {
+    ) -> Result<(Unit<RowWrite>, usize), Fault> {
         let mut given = std::mem::take(&mut row.values);
         for (place, takes, gives) in &*target.takers {
             let Some(value) = given.get_mut(*place) else {
@@ -272,10 +284,16 @@ impl Across {
             target.shape,
             values(&order.plan.columns, &self.elsewhere, &row.name, given),
         );
-        Ok(match self.elsewhere.transactional {
-            true => self.markers.marked(&row.name, batch, write),
-            false => Unit::one(write),
-        })
+        let mut writes = match self.elsewhere.transactional {
+            true => {
+                let old = self.old.take(&*row.name);
+                self.markers.of_row(&row.name, batch, old.as_deref())
+            }
+            false => Vec::new(),
+        };
+        let markers = writes.len();
+        writes.push(write);
+        Ok((Unit::of(writes), markers))
     }
 
     /// Judges rows whose markers were there before.
@@ -292,25 +310,25 @@ impl Across {
         let name = |place: &usize| picked.get(*place).map_or("", |row| &*row.name);
         let names: Vec<&str> = met.iter().map(name).collect();
         let found = self.markers.batches(&names).await?;
-        let mut named: Vec<Box<str>> = found.iter().flatten().cloned().collect();
-        named.sort_unstable();
-        named.dedup();
-        let noted = self.mover.noted(&named).await?;
-        let (old, live): (Vec<_>, Vec<_>) = named.into_iter().zip(noted).partition(|(_, n)| *n);
-        let old: Vec<Box<str>> = old.into_iter().map(|(batch, _)| batch).collect();
-        // Rows that only have the key of a row that was moved before are left to the next batch.
-        self.markers.remove(&old).await?;
-        let is_live = |batch: &str| live.iter().any(|(name, _)| **name == *batch);
-        let mine: Vec<usize> = met
-            .iter()
-            .zip(&found)
-            .filter(|(_, found)| found.as_deref().is_some_and(is_live))
-            .map(|(place, _)| *place)
-            .collect();
-        let names: Vec<&str> = mine.iter().map(name).collect();
-        let adopted = self.markers.adopt(&names, batch).await?;
-        let adopted = mine.into_iter().zip(adopted).filter(|(_, done)| *done);
-        sorted.gone.extend(adopted.map(|(place, _)| place));
+        let mut batches: Vec<Box<str>> = found.iter().flatten().cloned().collect();
+        batches.sort_unstable();
+        batches.dedup();
+        let noted = noted_batches(&mut *self.mover, &batches).await?;
+        let (mut places, mut written) = (Vec::new(), Vec::new());
+        for ((place, name), found) in met.iter().zip(names).zip(found) {
+            match found {
+                // Another row with the same key. The next batch writes it.
+                Some(old) if noted.contains(&old) => self.old.insert(name.into(), old),
+                Some(old) => {
+                    places.push(*place);
+                    written.push((name, old));
+                }
+                None => {}
+            }
+        }
+        let assigned = self.markers.assign(&written, batch).await?;
+        let assigned = places.into_iter().zip(assigned).filter(|(_, done)| *done);
+        sorted.gone.extend(assigned.map(|(place, _)| place));
         Ok(())
     }
 
@@ -319,7 +337,7 @@ impl Across {
         if !sorted.gone.is_empty() {
             self.mover.delete(&sorted.gone).await?;
             if self.elsewhere.transactional {
-                self.mover.note(batch).await?;
+                note_batch(&mut *self.mover, batch).await?;
             }
         }
         // Other movers see that the outcomes of this batch are known.
@@ -327,33 +345,38 @@ impl Across {
         let mut forgotten = self.done.clone();
         forgotten.extend(self.claims.dead(Instant::now()));
         if let Some(claim) = &renewed {
-            self.mover.note(claim).await?;
+            note_batch(&mut *self.mover, claim).await?;
             forgotten.extend(self.claims.own());
         }
         reject(&mut *self.mover, &sorted.refused).await?;
         if !forgotten.is_empty() {
-            self.mover.forget(&forgotten).await?;
+            forget_batches(&mut *self.mover, &forgotten).await?;
         }
         self.mover.commit().await?;
         self.done.clear();
-        if renewed.is_some() {
+        if let Some(renewed) = renewed {
             self.claims.replace(renewed);
         }
         Ok(())
     }
 
-    /// Looks for what dead movers to this destination left: batches that are noted, with markers.
+    /// Removes the markers that dead movers to this destination have left, and forgets their
+    /// batches.
     async fn clean(&mut self) -> Result<(), Fault> {
-        let prefix = &*self.elsewhere.batches;
-        let (noted, now) = (self.claims.read(&mut *self.mover).await?, Instant::now());
-        for batch in &noted {
-            if batch.starts_with(prefix) && !is_claim(batch) {
-                self.claims.committed(batch.clone(), now);
-            }
-        }
+        self.claims.find_left(&mut *self.mover).await?;
+        self.claims.read(&mut *self.mover).await?;
         self.remove_markers().await;
         self.forget_done().await;
         Ok(())
+    }
+
+    /// Reads the claims of other movers, and removes the markers that nobody needs any more.
+    async fn look(&mut self) {
+        match self.claims.read(&mut *self.mover).await {
+            Ok(()) => self.remove_markers().await,
+            // The next statement shows if the connection is lost.
+            Err(fault) => tracing::debug!(%fault, "the claims of other movers are unknown for now"),
+        }
     }
 
     /// Removes markers that no mover needs any more. Markers that stay are cleaned up by a later
@@ -374,7 +397,8 @@ impl Across {
         if self.done.is_empty() {
             return;
         }
-        if let Err(fault) = self.mover.forget(&self.done).await {
+        let forgotten = forget_batches(&mut *self.mover, &self.done).await;
+        if let Err(fault) = forgotten {
             tracing::debug!(%fault, "a batch stays noted for now");
         }
         self.done.clear();

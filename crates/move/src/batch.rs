@@ -1,12 +1,14 @@
 //! The outcome of one batch, within a database or across two.
 
+use std::borrow::Borrow;
 use std::collections::HashMap;
+use std::hash::Hash;
 
+use windrow_core::Fault;
 use windrow_core::moves::{Mover, Rejected};
-use windrow_core::{Fault, TableName};
 
-/// The most tables that a mover remembers.
-const MAX_KNOWN: usize = 10_000;
+/// The most tables, or rows, that a mover remembers.
+const MAX_REMEMBERED: usize = 10_000;
 
 /// The outcome of a batch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -53,25 +55,35 @@ pub(super) async fn reject(mover: &mut dyn Mover, refusals: &[Refusal]) -> Resul
     mover.reject(&rejected.collect::<Vec<_>>()).await
 }
 
-/// The tables that a mover remembers.
-pub(super) struct KnownTables<T>(HashMap<TableName, T>);
+/// The properties of tables, or of rows, that a mover remembers.
+pub(super) struct Remembered<K, T>(HashMap<K, T>);
 
-impl<T> Default for KnownTables<T> {
+impl<K, T> Default for Remembered<K, T> {
     fn default() -> Self {
         Self(HashMap::new())
     }
 }
 
-impl<T> KnownTables<T> {
-    pub(super) fn get(&self, table: &TableName) -> Option<&T> {
-        self.0.get(table)
+impl<K: Eq + Hash, T> Remembered<K, T> {
+    pub(super) fn get<Q: Eq + Hash + ?Sized>(&self, key: &Q) -> Option<&T>
+    where
+        K: Borrow<Q>,
+    {
+        self.0.get(key)
     }
 
-    pub(super) fn insert(&mut self, table: &TableName, known: T) {
-        if self.0.len() >= MAX_KNOWN {
+    pub(super) fn take<Q: Eq + Hash + ?Sized>(&mut self, key: &Q) -> Option<T>
+    where
+        K: Borrow<Q>,
+    {
+        self.0.remove(key)
+    }
+
+    pub(super) fn insert(&mut self, key: K, known: T) {
+        if self.0.len() >= MAX_REMEMBERED {
             self.0.clear();
         }
-        self.0.insert(table.clone(), known);
+        self.0.insert(key, known);
     }
 
     pub(super) fn clear(&mut self) {

@@ -5,25 +5,36 @@
 //! took over must still be there. Each mover notes a claim in the source before it writes, and
 //! removes the claim once it knows the outcome of its writes. Markers stay while a claim is open
 //! that was open when they were written, but for at most [`GRACE`].
+//!
+//! A mover reads the claims of others once a while, and then removes the markers that nobody needs
+//! of all batches that were committed before.
 
 use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
+use windrow_bookkeeping::{forget_batches, list_batches, note_batch};
 use windrow_core::Fault;
 use windrow_core::moves::{Mover, PickMost};
 
 /// The time after which nothing of a mover that was killed is on its way any more.
 const GRACE: Duration = Duration::from_secs(10);
 
-/// The most names that are read: noted batches and claims.
-const MAX_NOTED: usize = 10_000;
+/// The most batches, or claims, that are read at once.
+const MAX_LISTED: usize = 10_000;
 
 /// The longest wait for live movers once the move is to stop.
 const STOP_WAIT: Duration = Duration::from_secs(1);
 
 /// The delay between two looks at the claims of other movers at the end.
 const LOOK_DELAY: Duration = Duration::from_millis(50);
+
+/// The delay between two looks of a mover that is busy. Much shorter than [`GRACE`], after which
+/// others take a mover for dead that does not renew its claim.
+const BUSY_LOOK_DELAY: Duration = Duration::from_millis(250);
+
+/// The most batches whose markers stay until the next look.
+const MAX_MARKED: usize = 32;
 
 /// Stands in the names of claims, and in no name of a batch.
 const SIGN: char = '?';
@@ -33,41 +44,47 @@ const MOVE_BYTES: usize = 16;
 
 /// The claims of one move, as one of its movers sees them.
 pub(super) struct Claims {
+    /// The beginning of the names of the batches to this destination.
+    batches: Box<str>,
     /// The end of the names of all claims of the move.
     ending: Box<str>,
     /// The claim of this mover, if one is open.
     own: Option<Box<str>>,
-    /// True if the source listed the own claim.
+    /// True unless the source lacked the own claim at the last look.
     is_listed: bool,
+    /// True if the own claim was noted since the last look.
+    is_new: bool,
     /// Open claims of other movers, and when each was seen first.
     others: Vec<(Box<str>, Instant)>,
     /// Batches that are committed and whose markers are still there.
     marked: Vec<MarkedBatch>,
+    /// The moment of the last look.
+    looked: Option<Instant>,
 }
 
 /// A batch whose markers are still there.
 struct MarkedBatch {
     name: Box<str>,
     committed: Instant,
+    /// True if the claims were looked at since.
+    is_looked_at: bool,
     /// The claims of other movers that were open.
     beside: Vec<Box<str>>,
 }
 
-/// True if a noted name is that of a claim.
-pub(super) fn is_claim(name: &str) -> bool {
-    name.contains(SIGN)
-}
-
 impl Claims {
-    /// `relocation`: the name of the move.
-    pub(super) fn new(relocation: &str) -> Self {
+    /// `relocation`: the name of the move. `batches`: the beginning of the names of its batches.
+    pub(super) fn new(relocation: &str, batches: &str) -> Self {
         let name = relocation.get(..MOVE_BYTES).unwrap_or(relocation);
         Self {
+            batches: batches.into(),
             ending: format!("{SIGN}{name}").into(),
             own: None,
-            is_listed: false,
+            is_listed: true,
+            is_new: true,
             others: Vec::new(),
             marked: Vec::new(),
+            looked: None,
         }
     }
 
@@ -86,16 +103,18 @@ impl Claims {
         self.own.is_some()
     }
 
-    /// Notes the claim of this mover, and returns the one that it replaces.
-    pub(super) fn replace(&mut self, own: Option<Box<str>>) -> Option<Box<str>> {
-        std::mem::replace(&mut self.own, own)
+    /// Replaces the claim of this mover by one that is noted.
+    pub(super) fn replace(&mut self, own: Box<str>) {
+        self.own = Some(own);
+        self.is_new = true;
     }
 
-    /// Notes the names that the source lists.
+    /// Takes in the names that the source lists.
     fn look(&mut self, listed: &[Box<str>], now: Instant) {
-        self.is_listed = false;
+        self.looked = Some(now);
+        (self.is_listed, self.is_new) = (false, false);
         let mut others = Vec::new();
-        for name in listed.iter().filter(|name| name.ends_with(&*self.ending)) {
+        for name in listed {
             if self.own.as_ref() == Some(name) {
                 self.is_listed = true;
             } else {
@@ -104,29 +123,49 @@ impl Claims {
             }
         }
         self.others = others;
+        for batch in self.marked.iter_mut().filter(|batch| !batch.is_looked_at) {
+            batch.is_looked_at = true;
+            let open = self.others.iter().map(|(name, _)| name);
+            batch.beside.extend(open.cloned());
+        }
     }
 
     /// True if the claim is to be replaced with the next commit: another mover may wait for its
     /// end, or has taken it for dead.
     pub(super) fn needs_renewal(&self) -> bool {
-        !self.others.is_empty() || (self.own.is_some() && !self.is_listed)
+        let is_missing = self.own.is_some() && !self.is_listed;
+        !self.is_new && (is_missing || !self.others.is_empty())
+    }
+
+    /// True if a busy mover is to look at the claims of others again.
+    pub(super) fn needs_look(&self, now: Instant) -> bool {
+        let is_due = |looked| now >= looked + BUSY_LOOK_DELAY;
+        self.looked.is_none_or(is_due) || self.marked.len() >= MAX_MARKED
+    }
+
+    /// True if there are batches whose markers are still there.
+    pub(super) fn has_marked(&self) -> bool {
+        !self.marked.is_empty()
     }
 
     /// Notes a batch that is committed in the source.
     pub(super) fn committed(&mut self, batch: Box<str>, now: Instant) {
+        let beside = self.others.iter().map(|(name, _)| name.clone()).collect();
         self.marked.push(MarkedBatch {
             name: batch,
             committed: now,
-            beside: self.others.iter().map(|(name, _)| name.clone()).collect(),
+            is_looked_at: false,
+            beside,
         });
     }
 
-    /// Takes the batches whose markers nobody needs any more.
+    /// Takes the batches whose markers nobody needs any more, as the last look shows.
     pub(super) fn take_unneeded(&mut self, now: Instant) -> Vec<Box<str>> {
         let others = &self.others;
         let is_needed = |batch: &MarkedBatch| {
             let mut open = others.iter().map(|(name, _)| name);
-            now < batch.committed + GRACE && open.any(|claim| batch.beside.contains(claim))
+            let is_young = now < batch.committed + GRACE;
+            !batch.is_looked_at || (is_young && open.any(|claim| batch.beside.contains(claim)))
         };
         let all = std::mem::take(&mut self.marked);
         let (needed, unneeded) = all.into_iter().partition::<Vec<_>, _>(is_needed);
@@ -152,9 +191,9 @@ impl Claims {
         if mover.pick(one).await?.is_empty() {
             return Ok(false);
         }
-        mover.note(&claim).await?;
+        note_batch(mover, &claim).await?;
         mover.commit().await?;
-        self.own = Some(claim);
+        self.replace(claim);
         // The next rows are picked from the first one on.
         mover.rollback().await?;
         Ok(true)
@@ -164,7 +203,7 @@ impl Claims {
     /// wait.
     pub(super) async fn close(&mut self, mover: &mut dyn Mover) {
         if let Some(claim) = self.own.take() {
-            let forgotten = mover.forget(std::slice::from_ref(&claim)).await;
+            let forgotten = forget_batches(mover, std::slice::from_ref(&claim)).await;
             if let Err(fault) = forgotten {
                 tracing::debug!(%fault, "a claim stays noted for now");
                 self.own = Some(claim);
@@ -172,11 +211,19 @@ impl Claims {
         }
     }
 
-    /// Reads the claims of other movers. Returns all names that the source lists.
-    pub(super) async fn read(&mut self, mover: &mut dyn Mover) -> Result<Vec<Box<str>>, Fault> {
-        let noted = mover.batches(MAX_NOTED).await?;
-        self.look(&noted, Instant::now());
-        Ok(noted)
+    /// Notes the batches of dead movers to this destination, whose markers may still be there.
+    pub(super) async fn find_left(&mut self, mover: &mut dyn Mover) -> Result<(), Fault> {
+        let noted = list_batches(mover, &self.batches, "", MAX_LISTED).await?;
+        let left = noted.into_iter().filter(|name| !name.contains(SIGN));
+        left.for_each(|batch| self.committed(batch, Instant::now()));
+        Ok(())
+    }
+
+    /// Reads the claims of other movers.
+    pub(super) async fn read(&mut self, mover: &mut dyn Mover) -> Result<(), Fault> {
+        let listed = list_batches(mover, "", &self.ending, MAX_LISTED).await?;
+        self.look(&listed, Instant::now());
+        Ok(())
     }
 
     /// Waits until the claims of other movers are gone, or their movers are known to be dead, and
@@ -201,7 +248,7 @@ impl Claims {
         let dead = self.dead(Instant::now());
         match dead.is_empty() {
             true => Ok(()),
-            false => mover.forget(&dead).await,
+            false => forget_batches(mover, &dead).await,
         }
     }
 }
@@ -216,28 +263,50 @@ mod tests {
 
     #[test]
     fn markers_stay_while_a_claim_is_open_that_was_open_before() {
-        let mut claims = Claims::new("m");
+        let mut claims = Claims::new("m", "");
         let start = Instant::now();
-        claims.look(&names(&["a", "a?n"]), start);
         claims.committed("1".into(), start);
+        // Nobody knows yet which claims are open.
+        assert_eq!(claims.take_unneeded(start), names(&[]));
+        claims.look(&names(&[]), start);
         assert_eq!(claims.take_unneeded(start), names(&["1"]));
-        claims.replace(Some(claims.name("own")));
+        claims.replace(claims.name("own"));
         claims.look(&names(&["own?m", "x?m"]), start);
         assert!(claims.needs_renewal() && claims.is_open());
         claims.committed("2".into(), start);
-        assert_eq!(claims.take_unneeded(start), names(&[]));
-        // Another claim is open only now.
+        // The claim that was open at the commit has been replaced by another one.
         claims.look(&names(&["own?m", "y?m"]), start);
-        claims.committed("3".into(), start);
+        assert_eq!(claims.take_unneeded(start), names(&[]));
+        claims.look(&names(&["own?m", "z?m"]), start);
         assert_eq!(claims.take_unneeded(start), names(&["2"]));
+        claims.committed("3".into(), start);
+        claims.look(&names(&["own?m", "z?m"]), start);
+        assert_eq!(claims.take_unneeded(start), names(&[]));
         assert_eq!(claims.dead(start), names(&[]));
-        claims.look(&names(&["y?m"]), start + GRACE);
+        claims.look(&names(&["z?m"]), start + GRACE);
         assert_eq!(claims.take_unneeded(start + GRACE), names(&["3"]));
-        assert_eq!(claims.dead(start + GRACE), names(&["y?m"]));
+        assert_eq!(claims.dead(start + GRACE), names(&["z?m"]));
         claims.look(&names(&["own?m"]), start);
         assert!(!claims.needs_renewal());
         claims.look(&names(&[]), start);
         assert!(claims.needs_renewal());
-        assert!(is_claim("y?m") && !is_claim("y"));
+    }
+
+    #[test]
+    fn a_busy_mover_looks_once_a_while() {
+        let mut claims = Claims::new("m", "");
+        let start = Instant::now();
+        assert!(claims.needs_look(start));
+        claims.look(&names(&[]), start);
+        assert!(!claims.needs_look(start));
+        assert!(claims.needs_look(start + BUSY_LOOK_DELAY));
+        for batch in 0..MAX_MARKED {
+            assert!(!claims.needs_look(start));
+            claims.committed(batch.to_string().into(), start);
+        }
+        assert!(claims.needs_look(start) && claims.has_marked());
+        claims.look(&names(&[]), start);
+        assert_eq!(claims.take_unneeded(start).len(), MAX_MARKED);
+        assert!(!claims.needs_look(start) && !claims.has_marked());
     }
 }

@@ -1,10 +1,8 @@
 //! Rows and markers on their way to another database, through its lane.
 
-use std::sync::Arc;
-
 use sha2::{Digest, Sha256};
-use windrow_core::moves::Moved;
-use windrow_core::{Fault, Intake, Name, Row, RowDone, RowWrite, Shape, Unit, UnitOutcome, Value};
+use windrow_bookkeeping::{Marker, MarkerWrites};
+use windrow_core::{Fault, Intake, Name, RowDone, RowWrite, Unit, UnitOutcome, Value};
 
 use super::order::Elsewhere;
 
@@ -12,15 +10,12 @@ use super::order::Elsewhere;
 /// carry a batch.
 const PIECE_UNITS: usize = 250;
 
-/// The lane, and the shapes of what is written about markers.
+/// The lane to the destination, and the markers of one move.
 pub(super) struct Markers {
     intake: Intake<RowWrite>,
     relocation: Box<str>,
     tag: Box<str>,
-    made: Arc<Shape>,
-    read: Arc<Shape>,
-    adopted: Arc<Shape>,
-    gone: Arc<Shape>,
+    writes: MarkerWrites,
 }
 
 /// Returns a name of fixed length for a text of any length: hexadecimal, which every database keeps
@@ -39,7 +34,7 @@ const SPELLING: &str = "2";
 pub fn tag(names: &[Name]) -> Box<str> {
     let columns: Vec<&str> = names.iter().map(|name| &**name).collect();
     let hash = fingerprint(&format!("{SPELLING}\0{}", columns.join("\0")));
-    hash.get(..Moved::TAG_BYTES).unwrap_or_default().into()
+    hash.get(..Marker::TAG_BYTES).unwrap_or_default().into()
 }
 
 /// Returns the name of a row in a marker, after the tag. A database may compare texts as equal that
@@ -47,7 +42,7 @@ pub fn tag(names: &[Name]) -> Box<str> {
 /// are.
 fn key_name(key: &str) -> Box<str> {
     let plain = |byte: u8| byte.is_ascii_digit() || b"[],.-\" ".contains(&byte);
-    let most = Moved::MOST_BYTES - Moved::TAG_BYTES;
+    let most = Marker::MAX_BYTES - Marker::TAG_BYTES;
     match key.len() <= most && key.bytes().all(plain) {
         true => key.into(),
         false => fingerprint(key),
@@ -60,35 +55,32 @@ impl Markers {
             intake: elsewhere.intake.clone(),
             relocation: elsewhere.relocation.clone(),
             tag: elsewhere.tag.clone(),
-            made: Arc::new(Moved::made()),
-            read: Arc::new(Moved::read()),
-            adopted: Arc::new(Moved::adopted()),
-            gone: Arc::new(Moved::gone()),
+            writes: MarkerWrites::default(),
         }
     }
 
-    fn moved(&self, name: &str, batch: &str) -> Moved {
-        Moved {
+    fn marker(&self, name: &str, batch: &str) -> Marker {
+        Marker {
             relocation: self.relocation.clone(),
             key: format!("{}{}", self.tag, key_name(name)).into(),
             batch: batch.into(),
         }
     }
 
-    /// Returns the unit of a row and its marker. The marker comes first, so that an existing marker
-    /// fails the unit first.
-    pub(super) fn marked(&self, name: &str, batch: &str, row: RowWrite) -> Unit<RowWrite> {
-        let marker = self.moved(name, batch).row();
-        Unit::of([RowWrite::new(self.made.clone(), Row::from(marker)), row])
+    /// Returns the writes of the marker of a row, which come before that of the row, so that an
+    /// existing marker fails the unit first. `old`: the batch of the marker that is replaced.
+    pub(super) fn of_row(&self, name: &str, batch: &str, old: Option<&str>) -> Vec<RowWrite> {
+        let marker = self.marker(name, batch);
+        match old {
+            Some(old) => self.writes.replace(old, &marker).into(),
+            None => vec![self.writes.insert(&marker)],
+        }
     }
 
     /// Returns the batches whose markers these rows have; `None`: there is no marker, or reading it
     /// failed.
     pub(super) async fn batches(&self, names: &[&str]) -> Result<Vec<Option<Box<str>>>, Fault> {
-        let unit = |name: &&str| {
-            let row = self.moved(name, "").key_row();
-            Unit::one(RowWrite::new(self.read.clone(), Row::from(row)))
-        };
+        let unit = |name: &&str| Unit::one(self.writes.read(&self.marker(name, "")));
         let outcomes = self.run(names.iter().map(unit).collect()).await?;
         let batch = |outcome: UnitOutcome<RowDone>| {
             let returned = outcome.ok()?.pop()?.returned?;
@@ -100,28 +92,26 @@ impl Markers {
         Ok(outcomes.into_iter().map(batch).collect())
     }
 
-    /// Assigns markers to a batch. Returns, for each row, true if its marker was assigned.
-    pub(super) async fn adopt(&self, names: &[&str], batch: &str) -> Result<Vec<bool>, Fault> {
-        let unit = |name: &&str| {
-            let row = self.moved(name, batch).adopted_row();
-            Unit::one(RowWrite::new(self.adopted.clone(), Row::from(row)))
+    /// Assigns markers to a batch. `rows`: the names of the rows, and the batches that their
+    /// markers are of. Returns, for each row, true if its marker was assigned: it may be of another
+    /// batch by now.
+    pub(super) async fn assign(
+        &self,
+        rows: &[(&str, Box<str>)],
+        batch: &str,
+    ) -> Result<Vec<bool>, Fault> {
+        let unit = |(name, old): &(&str, Box<str>)| Unit::of(self.of_row(name, batch, Some(old)));
+        let outcomes = self.run(rows.iter().map(unit).collect()).await?;
+        let is_replaced = |outcome: &UnitOutcome<RowDone>| {
+            let removed = outcome.as_ref().ok().and_then(|dones| dones.first());
+            removed.is_some_and(|removed| removed.rows == 1)
         };
-        let outcomes = self.run(names.iter().map(unit).collect()).await?;
-        let done = |outcome: &UnitOutcome<RowDone>| {
-            let dones = outcome.as_ref().ok();
-            dones
-                .and_then(|dones| dones.first())
-                .is_some_and(|done| done.rows == 1)
-        };
-        Ok(outcomes.iter().map(done).collect())
+        Ok(outcomes.iter().map(is_replaced).collect())
     }
 
     /// Deletes all markers of batches that were committed in the source.
     pub(super) async fn remove(&self, batches: &[Box<str>]) -> Result<(), Fault> {
-        let unit = |batch: &str| {
-            let row = self.moved("", batch).gone_row();
-            Unit::one(RowWrite::new(self.gone.clone(), Row::from(row)))
-        };
+        let unit = |batch: &str| Unit::one(self.writes.remove_batch(&self.relocation, batch));
         let units = batches.iter().map(|batch| unit(batch)).collect();
         for outcome in self.run(units).await? {
             outcome.map_err(|unit| unit.fault)?;
@@ -161,7 +151,7 @@ mod tests {
     #[test]
     fn other_columns_have_another_tag() {
         let tag = |names: &[&str]| tag(&names.iter().map(|n| Name::from(*n)).collect::<Vec<_>>());
-        assert_eq!(tag(&["a", "b"]).len(), Moved::TAG_BYTES);
+        assert_eq!(tag(&["a", "b"]).len(), Marker::TAG_BYTES);
         assert_eq!(tag(&["a", "b"]), tag(&["a", "b"]));
         assert_ne!(tag(&["a", "b"]), tag(&["ab"]));
         assert_ne!(tag(&["a", "b"]), tag(&["b", "a"]));

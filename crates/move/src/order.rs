@@ -50,10 +50,10 @@ pub struct Elsewhere {
     /// key. If rows do not have the column, its values are made from their keys.
     pub document_key: Option<Name>,
     /// The name of the move, the same for all movers of this source:
-    /// [`windrow_core::moves::Moved::relocation`].
+    /// [`windrow_bookkeeping::Marker::relocation`].
     pub relocation: Box<str>,
     /// The beginning of the keys of markers, which depends on the columns that name a row, of
-    /// [`windrow_core::moves::Moved::TAG_BYTES`].
+    /// [`windrow_bookkeeping::Marker::TAG_BYTES`].
     pub tag: Box<str>,
     /// The beginning of the names of batches to this destination.
     pub batches: Box<str>,

@@ -7,9 +7,6 @@ use super::order::Order;
 use super::shapes::of_key;
 use super::trouble::{Trouble, is_of_row, is_retried};
 
-/// The place of the marker in the unit of a row.
-const MARKER: usize = 0;
-
 /// The outcomes of the rows of a batch, by their places.
 #[derive(Default)]
 pub(super) struct SortedRows {
@@ -31,7 +28,7 @@ impl SortedRows {
         others && self.refused.iter().all(is_empty)
     }
 
-    /// Adds the outcome of a row and, if `is_marked`, of its marker.
+    /// Adds the outcome of a row. `markers`: the number of writes of its marker, which come first.
     ///
     /// # Errors
     /// A fault that concerns no single row.
@@ -41,18 +38,18 @@ impl SortedRows {
         table: &TableName,
         outcome: UnitOutcome<RowDone>,
         order: &Order,
-        is_marked: bool,
+        markers: usize,
     ) -> Result<(), Trouble> {
         let Err(failed) = outcome else {
             self.gone.push(place);
             return Ok(());
         };
-        let fault = match is_marked {
-            true => failed.fault,
-            false => of_key(failed.fault, order),
+        let fault = match markers {
+            0 => of_key(failed.fault, order),
+            _ => failed.fault,
         };
         let routed = order.plan.route.is_some();
-        let of_marker = is_marked && failed.at == MARKER;
+        let of_marker = failed.at < markers;
         if is_retried(&fault) {
             self.passing = Some(fault);
         } else if of_marker && fault.class == FaultClass::Unique {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use windrow_core::moves::{Destination, Mover, Part, PickMost, Picked};
 use windrow_core::{Fault, TableName};
 
-use super::batch::{Batch, KnownTables, Refusal, reject};
+use super::batch::{Batch, Refusal, Remembered, reject};
 use super::order::Order;
 use super::trouble::{Trouble, is_of_row, is_retried};
 
@@ -18,7 +18,7 @@ const MAX_DESTINATIONS: usize = 128;
 /// A mover within one database, and what it has learned.
 pub(super) struct Within {
     mover: Box<dyn Mover>,
-    known: KnownTables<Arc<Destination>>,
+    known: Remembered<TableName, Arc<Destination>>,
     /// The number of further batches without a sweep, because the last ones had refused rows.
     careful: u32,
     /// The value of `careful` after the next refusal.
@@ -38,7 +38,7 @@ impl Within {
     pub(super) fn new(mover: Box<dyn Mover>) -> Self {
         Self {
             mover,
-            known: KnownTables::default(),
+            known: Remembered::default(),
             careful: 0,
             caution: 1,
             reach: usize::MAX,
@@ -218,7 +218,7 @@ impl Within {
             return Ok(known.clone());
         }
         let opened = Arc::new(self.mover.open(table, create).await?);
-        self.known.insert(table, opened.clone());
+        self.known.insert(table.clone(), opened.clone());
         Ok(opened)
     }
 

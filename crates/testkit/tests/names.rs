@@ -25,7 +25,6 @@ const MAX_FILES: usize = 3;
 const SPREAD: &[(&str, &str, usize)] = &[
     ("databases/postgres", "Batch", 6),
     ("databases/postgres", "Connection", 6),
-    ("databases/postgres", "PgMover", 4),
     ("frontends/pg", "Session", 5),
     ("pgwire", "Wire", 5),
     ("sql", "Parser", 6),

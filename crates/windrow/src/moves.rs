@@ -29,7 +29,7 @@ pub use windrow_move::{Counted, Counts, MoveError};
 
 use self::checks::{described, fits, has_column, invalid, key, of_table, passing_over, referred};
 use self::ends::{
-    alike, check_documents, destination_of, elsewhere, make_markers, no_strangers, source_of,
+    alike, check_documents, destination_of, elsewhere, prepare_destination, source_of,
 };
 
 /// Rows and bytes of a batch that is read, unless it is said: it is held in memory, and its rows
@@ -38,7 +38,7 @@ const READ_ROWS: usize = 2_000;
 const READ_BYTES: usize = 8 << 20;
 
 /// Values of a route that a survey looks at.
-const MOST_ROUTES: usize = 10_000;
+const MAX_ROUTES: usize = 10_000;
 
 /// The order of a move.
 #[derive(Clone, Debug)]
@@ -132,8 +132,6 @@ pub struct Moving {
     identity: String,
     order: Arc<Order>,
     to: Option<(Arc<dyn Database>, Elsewhere, Lane)>,
-    /// The destination's URL.
-    url: Secret,
     /// Describes what else changes if rows are deleted from the source.
     effects: Vec<Box<str>>,
     delete_effects: bool,
@@ -220,7 +218,6 @@ impl Moving {
             delete_effects: settings.delete_effects,
             order: Arc::new(order),
             to,
-            url: settings.to.unwrap_or_default(),
             counts: Arc::default(),
             stop: CancellationToken::new(),
         })
@@ -281,7 +278,7 @@ impl Moving {
     /// What a database says.
     pub async fn survey(&self) -> Result<Vec<Planned>, MoveError> {
         let plan = &self.order.plan;
-        let found = self.moves.survey(plan, MOST_ROUTES).await;
+        let found = self.moves.survey(plan, MAX_ROUTES).await;
         let found = found.map_err(|fault| of_table(&plan.source, fault))?;
         let refusal = self.check_effects().err();
         let mut planned = Vec::with_capacity(found.len());
@@ -402,8 +399,7 @@ impl Moving {
             Some((sink, elsewhere, _)) => {
                 tracing::debug!(to = sink.profile().name, "rows go to another database");
                 if elsewhere.transactional {
-                    make_markers(self.url.reveal(), elsewhere).await?;
-                    no_strangers(&**sink, elsewhere, &plan.source).await?;
+                    prepare_destination(&**sink, elsewhere, &plan.source).await?;
                 }
                 Some(elsewhere.clone())
             }

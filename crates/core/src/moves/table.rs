@@ -1,14 +1,14 @@
 //! The properties of tables that matter to a move.
 
-use super::{BATCHES, Moved, REJECTED, Takes};
-use crate::bookkeeping::{IDEMPOTENCY, PROGRESS};
+use super::Takes;
+use crate::bookkeeping::{BATCHES, IDEMPOTENCY, MARKERS, PROGRESS, REJECTED};
 use crate::fault::{Fault, FaultClass};
 use crate::load::Mark;
 use crate::name::{MAX_NAME_BYTES, Name, TableName};
 
 /// Tables that Windrow keeps for itself.
 const OWN: [&str; 6] = [
-    Moved::TABLE,
+    MARKERS,
     REJECTED,
     BATCHES,
     Mark::TABLE,

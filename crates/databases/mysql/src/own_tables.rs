@@ -3,9 +3,10 @@
 
 use async_trait::async_trait;
 use mysql_async::Opts;
-use windrow_bookkeeping::{Applied, IDEMPOTENCY, KeyPart, PROGRESS, ProgressRow, REJECTED};
-use windrow_core::bookkeeping::{OwnAnswer, OwnSession, OwnStatement, OwnTable, TableChange};
-use windrow_core::moves::BATCHES;
+use windrow_bookkeeping::{Applied, IDEMPOTENCY, KeyPart, Marker, PROGRESS, ProgressRow, REJECTED};
+use windrow_core::bookkeeping::{
+    BATCHES, MARKERS, OwnAnswer, OwnSession, OwnStatement, OwnTable, TableChange,
+};
 use windrow_core::{Bookkeeping, Fault, Mark, Span, TableName};
 use windrow_database::Options;
 
@@ -16,8 +17,16 @@ use super::values::cell::get;
 use super::values::literal::push_text;
 
 /// The numbers of errors of a change that another session has made first: the table exists, a
-/// column exists, a column has another name.
-const RACED: [u16; 3] = [1050, 1060, 1054];
+/// column exists, a column has another name, an index exists, there is another primary key.
+const RACED: [u16; 5] = [1050, 1060, 1054, 1061, 1068];
+
+/// The primary key of the table of markers. An index beside the primary key would not do: for a
+/// batch that is a good part of the table the server reads all markers of the move, those of other
+/// batches too, and waits for the sessions that write them.
+const BY_BATCH: &str = "(batch, `key`)";
+
+/// The unique index by which the marker of a row is found.
+const BY_ROW: &str = "windrow_moved_key (move, `key`)";
 
 /// Limits the wait for sessions that use a table that is to be changed, in seconds.
 const LOCK_TIMEOUT: &str = "SET SESSION lock_wait_timeout = 10";
@@ -75,29 +84,15 @@ impl OwnSession for MysqlOwnSession {
     }
 
     async fn run(&mut self, statement: OwnStatement<'_>) -> Result<OwnAnswer, Fault> {
-        let sql = text(&self.session.server, statement);
         let answered = match statement {
             OwnStatement::MergeMarks(mark) => {
                 let merged = merge_marks(&mut self.session, mark).await;
                 merged.map(|()| OwnAnswer::default())
             }
-            OwnStatement::ReadRejected { .. } | OwnStatement::ReadMarks { .. } => {
-                let rows = self.session.rows(&sql).await;
-                let cells = |row: &mysql_async::Row| {
-                    let places = 0..row.len();
-                    places
-                        .map(|place| get::<Vec<u8>>(row, place).map(Vec::into_boxed_slice))
-                        .collect()
-                };
-                rows.map(|rows| OwnAnswer {
-                    deleted: 0,
-                    rows: rows.iter().map(cells).collect(),
-                })
+            _ => {
+                let sql = text(&self.session.server, statement);
+                run(&mut self.session, &sql).await
             }
-            _ => self.session.say(&sql).await.map(|deleted| OwnAnswer {
-                deleted,
-                rows: Vec::new(),
-            }),
         };
         answered.map_err(Trouble::into_fault)
     }
@@ -105,6 +100,20 @@ impl OwnSession for MysqlOwnSession {
     async fn close(self: Box<Self>) {
         self.session.close().await;
     }
+}
+
+/// Runs a text, which reads rows if it begins with `SELECT`.
+pub(crate) async fn run(session: &mut Session, sql: &str) -> Result<OwnAnswer, Trouble> {
+    let mut answer = OwnAnswer::default();
+    if !sql.starts_with("SELECT") {
+        answer.deleted = session.say(sql).await?;
+        return Ok(answer);
+    }
+    for row in session.rows(sql).await? {
+        let cell = |place| get::<Vec<u8>>(&row, place).map(Vec::into_boxed_slice);
+        answer.rows.push((0..row.len()).map(cell).collect());
+    }
+    Ok(answer)
 }
 
 /// Returns the text of a statement.
@@ -131,6 +140,18 @@ fn text(server: &Server, statement: OwnStatement<'_>) -> String {
             sql
         }
         OwnStatement::MergeMarks(mark) => insert_marks(&mark.load, &[mark.span]),
+        OwnStatement::FindMarkerIndex => {
+            let is_first =
+                " AND INDEX_NAME = 'PRIMARY' AND SEQ_IN_INDEX = 1 AND COLUMN_NAME = 'batch'";
+            let table = TableName::bare(MARKERS);
+            about("STATISTICS", "INDEX_NAME", "TABLE", &table, is_first)
+        }
+        OwnStatement::IndexMarkers => format!(
+            "ALTER TABLE {MARKERS} MODIFY batch VARCHAR({}) NOT NULL, DROP PRIMARY KEY, \
+             ADD PRIMARY KEY {BY_BATCH}, ADD UNIQUE KEY {BY_ROW}",
+            Marker::MAX_BYTES
+        ),
+        OwnStatement::Plain(text) => text.to_owned(),
     }
 }
 
@@ -201,6 +222,11 @@ fn create(server: &Server, table: OwnTable) -> String {
             Mark::END,
             load = Mark::LOAD,
             first = Mark::FIRST,
+        ),
+        OwnTable::Markers => format!(
+            "CREATE TABLE IF NOT EXISTS {MARKERS} (move VARCHAR({most}) NOT NULL, `key` VARCHAR({most}) NOT NULL, \
+             batch VARCHAR({most}) NOT NULL, PRIMARY KEY {BY_BATCH}, UNIQUE KEY {BY_ROW}) {by_bytes}",
+            most = Marker::MAX_BYTES,
         ),
         OwnTable::Batches => format!(
             "CREATE TABLE IF NOT EXISTS {BATCHES} (batch VARCHAR(128) NOT NULL PRIMARY KEY, \

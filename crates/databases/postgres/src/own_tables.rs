@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use windrow_bookkeeping::{IDEMPOTENCY, PROGRESS, REJECTED};
-use windrow_core::bookkeeping::{OwnAnswer, OwnSession, OwnStatement, OwnTable, TableChange};
-use windrow_core::moves::BATCHES;
+use windrow_core::bookkeeping::{
+    BATCHES, MARKERS, OwnAnswer, OwnSession, OwnStatement, OwnTable, TableChange,
+};
 use windrow_core::{Bookkeeping, Fault, Mark};
 use windrow_pgwire::wire::{DataRow, Wire};
 
@@ -107,8 +108,8 @@ impl OwnSession for PgOwnSession {
             false,
             &mut |_, row| match statement {
                 OwnStatement::ReadRejected { .. } => answer.rows.push(rejected_cells(&row)),
-                OwnStatement::ReadMarks { .. } => answer.rows.push(cells(&row)),
-                _ => answer.deleted += 1,
+                OwnStatement::ForgetKeys { .. } => answer.deleted += 1,
+                _ => answer.rows.push(cells(&row)),
             },
         )
         .await?;
@@ -143,7 +144,7 @@ impl PgOwnSession {
 }
 
 /// Returns the values of a row.
-fn cells(row: &DataRow<'_>) -> Vec<Option<Box<[u8]>>> {
+pub(crate) fn cells(row: &DataRow<'_>) -> Vec<Option<Box<[u8]>>> {
     row.columns().map(|cell| cell.map(Box::from)).collect()
 }
 
@@ -171,6 +172,13 @@ fn from_hexadecimal(digits: &[u8]) -> Box<[u8]> {
 fn asks(dialect: &Dialect, statement: OwnStatement<'_>) -> Vec<Ask> {
     let text = match statement {
         OwnStatement::Create(OwnTable::Keys) => return keys(dialect),
+        OwnStatement::Create(OwnTable::Markers) => return markers(dialect),
+        OwnStatement::FindMarkerIndex => format!(
+            "SELECT indexname FROM pg_indexes WHERE schemaname = current_schema() AND tablename = '{MARKERS}' \
+             AND indexname = '{MARKERS}_batch'"
+        ),
+        OwnStatement::IndexMarkers => index_markers(),
+        OwnStatement::Plain(text) => text.to_owned(),
         OwnStatement::ReadMarks { load } => return vec![read_marks(load)],
         OwnStatement::MergeMarks(mark) => return merge_marks(dialect, mark),
         OwnStatement::Create(OwnTable::Progress) => progress(dialect),
@@ -253,6 +261,19 @@ fn keys(dialect: &Dialect) -> Vec<Ask> {
         format!("CREATE INDEX IF NOT EXISTS {IDEMPOTENCY}_made_at ON {IDEMPOTENCY} (made_at)"),
     ];
     texts.map(Ask::of).into()
+}
+
+fn markers(dialect: &Dialect) -> Vec<Ask> {
+    let collation = by_bytes(dialect);
+    let table = format!(
+        "CREATE TABLE IF NOT EXISTS {MARKERS} (move text{collation} NOT NULL, key text{collation} NOT NULL, \
+         batch text{collation} NOT NULL, PRIMARY KEY (move, key))"
+    );
+    [table, index_markers()].map(Ask::of).into()
+}
+
+fn index_markers() -> String {
+    format!("CREATE INDEX IF NOT EXISTS {MARKERS}_batch ON {MARKERS} (move, batch)")
 }
 
 fn loads(dialect: &Dialect) -> String {

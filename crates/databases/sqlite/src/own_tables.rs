@@ -7,8 +7,9 @@ use async_trait::async_trait;
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, TransactionBehavior};
 use windrow_bookkeeping::{IDEMPOTENCY, PROGRESS, REJECTED};
-use windrow_core::bookkeeping::{OwnAnswer, OwnSession, OwnStatement, OwnTable, TableChange};
-use windrow_core::moves::BATCHES;
+use windrow_core::bookkeeping::{
+    BATCHES, MARKERS, OwnAnswer, OwnSession, OwnStatement, OwnTable, TableChange,
+};
 use windrow_core::{Bookkeeping, Fault, Mark};
 
 use super::executor::writer::Writer;
@@ -101,23 +102,25 @@ impl OwnSession for SqliteOwnSession {
             self.transact(sql).await?;
             return Ok(OwnAnswer::default());
         }
-        self.with(move |connection| {
-            let mut answer = OwnAnswer::default();
-            let mut prepared = connection.prepare(&sql)?;
-            let columns = prepared.column_count();
-            if columns == 0 {
-                answer.deleted = prepared.execute([])? as u64;
-                return Ok(answer);
-            }
-            let mut rows = prepared.query([])?;
-            while let Some(row) = rows.next()? {
-                let cells = (0..columns).map(|place| row.get_ref(place).map(cell));
-                answer.rows.push(cells.collect::<rusqlite::Result<_>>()?);
-            }
-            Ok(answer)
-        })
-        .await
+        self.with(move |connection| run(connection, &sql)).await
     }
+}
+
+/// Runs a text, which may read rows.
+pub(crate) fn run(connection: &Connection, sql: &str) -> rusqlite::Result<OwnAnswer> {
+    let mut answer = OwnAnswer::default();
+    let mut prepared = connection.prepare(sql)?;
+    let columns = prepared.column_count();
+    if columns == 0 {
+        answer.deleted = prepared.execute([])? as u64;
+        return Ok(answer);
+    }
+    let mut rows = prepared.query([])?;
+    while let Some(row) = rows.next()? {
+        let cells = (0..columns).map(|place| row.get_ref(place).map(cell));
+        answer.rows.push(cells.collect::<rusqlite::Result<_>>()?);
+    }
+    Ok(answer)
 }
 
 fn cell(value: ValueRef<'_>) -> Option<Box<[u8]>> {
@@ -151,6 +154,11 @@ fn text(statement: OwnStatement<'_>) -> String {
             r#"SELECT id, rejected_at, source, destination, "key", "row", code, message, "constraint", entry
             FROM main.{REJECTED} WHERE id > {after} ORDER BY id LIMIT {most}"#
         ),
+        OwnStatement::FindMarkerIndex => format!(
+            "SELECT name FROM main.sqlite_schema WHERE type = 'index' AND name = '{MARKERS}_batch'"
+        ),
+        OwnStatement::IndexMarkers => index_markers(),
+        OwnStatement::Plain(text) => text.to_owned(),
         OwnStatement::ReadMarks { load } => format!(
             "SELECT {first}, {} FROM {} WHERE {} = {} ORDER BY {first}",
             Mark::END,
@@ -198,8 +206,17 @@ fn create(table: OwnTable) -> String {
             load = Mark::LOAD,
             first = Mark::FIRST,
         ),
+        OwnTable::Markers => format!(
+            r#"CREATE TABLE IF NOT EXISTS main.{MARKERS} (move TEXT NOT NULL, "key" TEXT NOT NULL, batch TEXT NOT NULL,
+            PRIMARY KEY (move, "key")); {}"#,
+            index_markers()
+        ),
         OwnTable::Batches => format!(
             "CREATE TABLE IF NOT EXISTS main.{BATCHES} (batch TEXT NOT NULL PRIMARY KEY, moved_at TEXT NOT NULL DEFAULT {NOW})"
         ),
     }
+}
+
+fn index_markers() -> String {
+    format!("CREATE INDEX IF NOT EXISTS main.{MARKERS}_batch ON {MARKERS} (move, batch)")
 }

@@ -16,7 +16,7 @@ use super::window::Window;
 use super::{names, skip};
 
 /// Lines without an object before the first object. A file with more of them is no NDJSON.
-const MOST_BAD_FIRST: usize = 100;
+const MAX_BAD_FIRST: usize = 100;
 
 /// An NDJSON file that is read.
 pub(super) struct Ndjson {
@@ -126,9 +126,9 @@ impl Ndjson {
                 "begins with an array; give one object a line, as `jq -c '.[]'` makes them",
             ));
         }
-        if self.first.len() == MOST_BAD_FIRST {
+        if self.first.len() == MAX_BAD_FIRST {
             let reason = format!(
-                "{reason}; none of the first {MOST_BAD_FIRST} lines is an object, so this is taken to be no NDJSON file"
+                "{reason}; none of the first {MAX_BAD_FIRST} lines is an object, so this is taken to be no NDJSON file"
             );
             return Err(self.window.form(self.line, reason));
         }

@@ -6,7 +6,7 @@ use super::fault::SourceFault;
 use super::input::{ArchiveDamage, RawInput};
 
 /// The longest record: 64 MiB. A quote that is never closed would take in the whole file otherwise.
-pub const MOST_RECORD_BYTES: usize = 64 << 20;
+pub const MAX_RECORD_BYTES: usize = 64 << 20;
 
 /// Bytes that are read at once.
 const CHUNK: usize = 256 << 10;
@@ -69,18 +69,18 @@ impl Window {
     /// Reads more. `line`: the first line of the record that is not whole yet.
     ///
     /// # Errors
-    /// The input cannot be read, is damaged, or the record is longer than [`MOST_RECORD_BYTES`].
+    /// The input cannot be read, is damaged, or the record is longer than [`MAX_RECORD_BYTES`].
     pub(super) fn more(&mut self, line: u64) -> Result<(), SourceFault> {
         if let Some(error) = self.error.take() {
             return Err(self.fault(error, line));
         }
-        if self.to - self.from > MOST_RECORD_BYTES {
+        if self.to - self.from > MAX_RECORD_BYTES {
             return Err(self.form(
                 line,
                 format!(
                     "the record that begins here is longer than {} MiB, which is the limit; if it is not meant to be, \
                      a quote in it is not closed, or the file has another format",
-                    MOST_RECORD_BYTES >> 20
+                    MAX_RECORD_BYTES >> 20
                 ),
             ));
         }
@@ -102,7 +102,7 @@ impl Window {
             self.from = 0;
         }
         if self.buffer.len() - self.to < CHUNK / 2 {
-            let most = MOST_RECORD_BYTES + 2 * CHUNK;
+            let most = MAX_RECORD_BYTES + 2 * CHUNK;
             let now = self.buffer.len();
             let more = if now < LARGE { now } else { now / 4 };
             let more = (now + more).min(most) - now;
@@ -175,7 +175,7 @@ mod tests {
         let mut window = Window::new(RawInput::of("endless", io::repeat(b'x')));
         let fault = loop {
             match window.more(7) {
-                Ok(()) => assert!(window.buffer.len() <= MOST_RECORD_BYTES + 2 * CHUNK),
+                Ok(()) => assert!(window.buffer.len() <= MAX_RECORD_BYTES + 2 * CHUNK),
                 Err(fault) => break fault.to_string(),
             }
         };

@@ -3,8 +3,10 @@
 use std::sync::Arc;
 
 use prometheus_client::registry::Registry;
-use windrow_core::moves::{Moved, TableFacts};
-use windrow_core::{Budget, Database, Intake, Limits, Moves, Name, Row, RowWrite, TableName, Unit};
+use windrow_bookkeeping::{has_strange_markers, prepare_markers};
+use windrow_core::bookkeeping::MARKERS;
+use windrow_core::moves::TableFacts;
+use windrow_core::{Budget, Database, Fault, Intake, Limits, Moves, Name, RowWrite, TableName};
 use windrow_database::Options;
 use windrow_lanes::{Lane, LaneMetrics};
 use windrow_move::{Elsewhere, MoveError, fingerprint, tag};
@@ -147,55 +149,27 @@ pub(super) fn alike(from: &dyn Database, to: &dyn Database) -> bool {
     family(from) == family(to)
 }
 
-/// Makes the table of markers if it is not there, by a lane of its own that may make tables, and
-/// sees to it that a batch's markers are found.
-pub(super) async fn make_markers(url: &str, elsewhere: &Elsewhere) -> Result<(), MoveError> {
-    let options = Options {
-        create_tables: true,
-        extend_tables: true,
-        ..Options::default()
-    };
-    let sink = databases::open(url, &options).await.map_err(invalid)?;
-    let (intake, lane) = lane_to(&sink);
-    let marker = Moved {
-        relocation: elsewhere.relocation.clone(),
-        key: "[]".into(),
-        batch: elsewhere.relocation.clone(),
-    };
-    let made = RowWrite::new(Arc::new(Moved::made()), Row::from(marker.row()));
-    let gone = RowWrite::new(Arc::new(Moved::gone()), Row::from(marker.gone_row()));
-    let source = intake.new_source();
-    let outcome = intake.run(source, Unit::of([made, gone])).await;
-    lane.shutdown().await;
-    let of_markers = |fault| of_table(&TableName::bare(Moved::TABLE), fault);
-    outcome.map_err(|unit| of_markers(unit.fault))?;
-    match sink.moves() {
-        Some(moves) => moves.index_markers().await.map_err(of_markers),
-        None => Ok(()),
-    }
-}
-
-/// Refuses to go on where rows were written under other names than they would have now: they would
-/// be written again.
-pub(super) async fn no_strangers(
+/// Prepares the table of markers, and refuses to go on if an earlier move wrote rows under other
+/// names than they would have now: they would be written again.
+pub(super) async fn prepare_destination(
     sink: &dyn Database,
     elsewhere: &Elsewhere,
     source: &TableName,
 ) -> Result<(), MoveError> {
-    let Some(moves) = sink.moves() else {
-        return Ok(());
-    };
+    let of_markers = |fault| of_table(&TableName::bare(MARKERS), fault);
+    let tables = sink.bookkeeping();
+    let tables = tables.ok_or_else(|| of_markers(Fault::internal("it keeps no tables")))?;
+    prepare_markers(&*tables).await.map_err(of_markers)?;
     let (relocation, tag) = (&*elsewhere.relocation, &*elsewhere.tag);
-    let strange = moves.has_strange_markers(relocation, tag).await;
-    let table = Moved::TABLE;
-    match strange.map_err(|fault| of_table(&TableName::bare(table), fault))? {
+    let strange = has_strange_markers(&*tables, relocation, tag).await;
+    match strange.map_err(of_markers)? {
         false => Ok(()),
         true => Err(MoveError::Invalid(
             format!(
-                "an earlier move of {source} was ended half-way, and {table} of the destination names rows that it wrote by other columns than \
+                "an earlier move of {source} was ended half-way, and {MARKERS} of the destination names rows that it wrote by other columns than \
                  those that name them now: the primary key or the unique indexes of {source} have changed since, or the move was of an earlier \
                  version. Rows could be written twice. Give the table the keys that it had and move again, or take the rows out of {source} \
-                 that have been written, and delete from {table} WHERE move = '{relocation}'"
+                 that have been written, and delete from {MARKERS} WHERE move = '{relocation}'"
             )
             .into(),
         )),

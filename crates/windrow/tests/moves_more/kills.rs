@@ -3,7 +3,7 @@
 use windrow_testkit::command::Running;
 use windrow_testkit::proxy::{Direction, Proxy};
 
-use crate::support::{Db, move_rows, number, start, until};
+use crate::support::{Db, move_rows, move_table, number, start, until};
 
 /// Kills, unless the environment says otherwise.
 const ROUNDS: usize = 10;
@@ -198,11 +198,11 @@ fn movers_that_are_told_other_keys_in_turn() {
 }
 
 /// The rows of a killed mover reach the server of the destination only after the next mover has
-/// moved them.
-#[test]
-fn rows_that_a_killed_mover_has_sent_are_not_written_after_the_next_mover_wrote_them() {
+/// moved them. `meanwhile`: a value with which the key of one of them is inserted again before.
+fn late_rows(meanwhile: Option<&str>) {
     let (from, to) = (Db::postgres(), Db::postgres());
     fill(&from, &to, 10);
+    to.sql("alter table final add check (v <> 'refused')");
     let url = to.url();
     let server = url.split('@').nth(1).unwrap().split('/').next().unwrap();
     let runtime = tokio::runtime::Runtime::new().unwrap();
@@ -227,15 +227,45 @@ fn rows_that_a_killed_mover_has_sent_are_not_written_after_the_next_mover_wrote_
     until("markers are deleted, or kept", || {
         to.count("windrow_moved") == 0 || from.count(claims) > 0
     });
+    let mut again = None;
+    let mut rows = 20;
+    if let Some(v) = meanwhile {
+        from.sql(&format!("insert into pending values (15, '{v}')"));
+        again = Some(start(&from, "final", &["--to", &url]));
+        until("the row is moved", || from.count("pending") == 0);
+        rows += to.count(&format!("final where v = '{v}'"));
+    }
     proxy.resume(Direction::ToServer);
     let is_over = format!("select count(*) from pg_stat_activity where pid in ({sessions})");
     until("the sessions of the killed mover end", || {
         to.sql(&is_over) == "0"
     });
     let counts = to.sql("select count(*), count(distinct id) from final");
-    assert_eq!(counts, "20|20");
-    next.end().ends(0);
+    assert_eq!(counts, format!("{rows}|20"));
+    for mover in [Some(next), again].into_iter().flatten() {
+        mover.end();
+    }
     assert_eq!((to.count("windrow_moved"), from.count(claims)), (0, 0));
+    let written = to.count("final where v = 'again'");
+    let refused = from.count("windrow_rejected");
+    let expected = match meanwhile {
+        None => (0, 0),
+        Some("refused") => (0, 1),
+        Some(_) => (1, 0),
+    };
+    assert_eq!((written, refused), expected);
+}
+
+#[test]
+fn rows_that_a_killed_mover_has_sent_are_not_written_after_the_next_mover_wrote_them() {
+    late_rows(None);
+}
+
+/// A row that has the key of one of them is moved meanwhile, or becomes a dead letter.
+#[test]
+fn keys_that_are_inserted_again_let_no_late_row_of_a_killed_mover_in() {
+    late_rows(Some("again"));
+    late_rows(Some("refused"));
 }
 
 /// Connections break while rows of a batch are answered, some before and some after the cut.
@@ -264,4 +294,35 @@ fn rows_of_a_batch_whose_outcome_is_unknown_are_not_written_again() {
     let counts = to.sql("select count(*), count(distinct id) from final");
     assert_eq!(counts, format!("{rows}|{rows}"));
     mover.terminate().ends(0);
+}
+
+/// Markers of a finished batch stay, as if its mover had died there. A move of another table to the
+/// same destination must not forget that the batch was finished.
+#[test]
+fn a_move_of_another_table_forgets_no_batch_whose_markers_are_left() {
+    let (from, to) = (Db::postgres(), Db::postgres());
+    fill(&from, &to, 1);
+    from.sql("create table payments (id int primary key)");
+    to.sql("create table final_payments (id int)");
+    let url = to.url();
+    let move_both = || {
+        move_rows(&from, "final", &["--to", &url]).ends(0);
+        move_table(&from, "payments", "final_payments", &["--to", &url]).ends(0);
+    };
+    move_both();
+    to.sql(
+        "create function stay() returns trigger language plpgsql as $$ begin raise exception 'not now'; end $$;
+         create trigger stay before delete on windrow_moved for each row execute function stay()",
+    );
+    from.sql("insert into pending values (2, 'a'), (3, 'b'); insert into payments values (1)");
+    move_both();
+    assert_eq!(to.count("windrow_moved"), 3);
+    to.sql("drop function stay cascade");
+    from.sql("insert into pending values (2, 'c')");
+    move_both();
+    assert_eq!((from.count("pending"), to.count("final")), (0, 4));
+    assert_eq!(to.count("final where v = 'c'"), 1);
+    assert_eq!(to.count("final_payments"), 1);
+    assert_eq!(to.count("windrow_moved"), 0);
+    assert_eq!(from.count("windrow_batches"), 0);
 }

@@ -131,21 +131,26 @@ pub fn let_go(from: &Db) {
     });
 }
 
-fn command(from: &Db, destination: &str, more: &[&str]) -> Command {
+fn command(from: &Db, source: &str, destination: &str, more: &[&str]) -> Command {
     let mut command = command::command(env!("CARGO_BIN_EXE_windrow"));
     command
-        .args(["move", "--from", &from.url(), "--source", "pending"])
+        .args(["move", "--from", &from.url(), "--source", source])
         .args(["--destination", destination, "--progress", "none"])
         .args(more);
     command
 }
 
+/// Runs `windrow move` of a table to its end.
+pub fn move_table(from: &Db, source: &str, destination: &str, more: &[&str]) -> CommandOutput {
+    command::run(&mut command(from, source, destination, more))
+}
+
 /// Runs `windrow move` of the table `pending` to its end.
 pub fn move_rows(from: &Db, destination: &str, more: &[&str]) -> CommandOutput {
-    command::run(&mut command(from, destination, more))
+    move_table(from, "pending", destination, more)
 }
 
 /// A `windrow move` that runs. Killed when it is dropped.
 pub fn start(from: &Db, destination: &str, more: &[&str]) -> Running {
-    Running::start(&mut command(from, destination, more))
+    Running::start(&mut command(from, "pending", destination, more))
 }

@@ -8,16 +8,16 @@ use super::plan::Way;
 use super::selection::Selection;
 use super::verdict::{Verdict, judge};
 use super::warnings;
-use super::warnings::MOST_READ;
+use super::warnings::MAX_WARNINGS_READ;
 use crate::own_tables::insert_marks;
 
 /// Attempts to send a portion, each without the rows whose values were changed in the attempt
 /// before. Other refused rows are sent again: such a row may have been the reason.
-const TRIES: usize = 3;
+const MAX_TRIES: usize = 3;
 
 /// Marks that are written by one statement: far below the smallest packet that a server can be set
 /// to accept.
-const MARKS: usize = 1000;
+const MAX_MARKS: usize = 1000;
 
 impl MysqlLoader {
     /// Writes what can be written, and its marks; commits nothing.
@@ -40,7 +40,7 @@ impl MysqlLoader {
         };
         let left = selection.left();
         if let Some(claim) = claim {
-            for spans in claim.spans(&left).chunks(MARKS) {
+            for spans in claim.spans(&left).chunks(MAX_MARKS) {
                 let sql = insert_marks(&claim.mark.load, spans);
                 self.session.say(&sql).await.map_err(of_mark)?;
             }
@@ -77,7 +77,7 @@ impl MysqlLoader {
         rows: &Rows,
         selection: &mut Selection,
     ) -> Result<Loaded, LoadFault> {
-        for _ in 0..TRIES {
+        for _ in 0..MAX_TRIES {
             self.open().await?;
             let load = &self.load;
             let (written, warnings) =
@@ -98,7 +98,7 @@ impl MysqlLoader {
             self.session.say("ROLLBACK").await.map_err(of_trouble)?;
         }
         Err(LoadFault::Refused(Fault::internal(format!(
-            "LOAD DATA found other values that do not fit each of {TRIES} times"
+            "LOAD DATA found other values that do not fit each of {MAX_TRIES} times"
         ))))
     }
 
@@ -112,8 +112,9 @@ impl MysqlLoader {
         if count == 0 {
             return Ok(Verdict::default());
         }
-        if count > MOST_READ {
-            let message = format!("LOAD DATA gave {count} warnings; {MOST_READ} are read at most");
+        if count > MAX_WARNINGS_READ {
+            let message =
+                format!("LOAD DATA gave {count} warnings; {MAX_WARNINGS_READ} are read at most");
             return Err(LoadFault::Refused(Fault::internal(message)));
         }
         let numbering = self.probe.numbering();

@@ -8,7 +8,7 @@ use crate::values::cell::get;
 
 /// The most warnings that are read. To read them costs time that grows with their square, and where
 /// so many rows are bad the lane is the better way.
-pub(super) const MOST_READ: u64 = 8192;
+pub(super) const MAX_WARNINGS_READ: u64 = 8192;
 
 /// Warnings of MySQL that a time is written in a way that it will not read any more one day. The
 /// value is stored as it is meant.
@@ -31,7 +31,7 @@ pub(super) async fn read(
     session: &mut Session,
     count: u64,
 ) -> Result<Option<Vec<Warning>>, Trouble> {
-    if count > MOST_READ {
+    if count > MAX_WARNINGS_READ {
         return Ok(None);
     }
     let numbers = session.server.numbers_rows;

@@ -11,7 +11,7 @@ use crate::values::moment::fraction;
 /// The most keys that one condition names: from a thousand on MariaDB makes a table of them
 /// (`in_predicate_conversion_threshold`), and from some thousands on neither server looks them up
 /// one by one.
-pub(super) const MOST: usize = 900;
+pub(super) const MAX_KEYS: usize = 900;
 
 /// From so many whole numbers in a row on, they are named by the first and the last of them.
 pub(super) const RUN: usize = 32;
@@ -87,7 +87,7 @@ pub(super) fn conditions(
             _ => lone.extend(some),
         }
     }
-    let chunks = lone.chunks(MOST);
+    let chunks = lone.chunks(MAX_KEYS);
     conditions.extend(chunks.map(|chunk| (list(columns, chunk), chunk.len())));
     conditions
 }

@@ -1,9 +1,9 @@
-//! Dead letters and noted batches: Windrow's own tables beside the source.
+//! Writes rows to the dead letters.
 
 use std::collections::HashMap;
 
 use mysql_async::Value as Cell;
-use windrow_core::moves::{BATCHES, REJECTED, Rejected};
+use windrow_core::moves::{REJECTED, Rejected};
 use windrow_core::{Fault, Name, Value, record};
 use windrow_database::quote::backtick::push_table;
 
@@ -13,13 +13,11 @@ use super::source::Source;
 use super::text::push_list;
 use crate::fault::Trouble;
 use crate::session::Session;
-use crate::values::cell::get;
 use crate::values::column::Kind;
 use crate::values::decode;
-use crate::values::literal::push_text;
 
 /// Dead letters that are written by one statement, where their bytes allow it.
-const TOGETHER: usize = 32;
+const MAX_LETTERS: usize = 32;
 
 /// Columns of a dead letter that are given.
 const GIVEN: usize = 7;
@@ -42,10 +40,10 @@ pub(super) async fn write(
         letters.push(letter(source, rejected, &key, &row));
     }
     let most = session.server.packet / 2;
-    for chunk in letters.chunks(TOGETHER) {
+    for chunk in letters.chunks(MAX_LETTERS) {
         let bytes: usize = chunk.iter().flatten().map(size).sum();
-        if chunk.len() == TOGETHER && bytes <= most {
-            insert(session, chunk.concat(), TOGETHER).await?;
+        if chunk.len() == MAX_LETTERS && bytes <= most {
+            insert(session, chunk.concat(), MAX_LETTERS).await?;
             continue;
         }
         for letter in chunk {
@@ -126,61 +124,6 @@ async fn read(
         }
     }
     Ok(rows)
-}
-
-/// Notes a batch.
-pub(super) async fn note(session: &mut Session, batch: &str) -> Result<(), Trouble> {
-    let sql = format!("INSERT INTO {BATCHES} (batch) VALUES (?)");
-    session.execute(&sql, vec![batch.into()]).await?;
-    Ok(())
-}
-
-/// Of each batch, whether it is noted.
-pub(super) async fn noted(
-    session: &mut Session,
-    batches: &[Box<str>],
-) -> Result<Vec<bool>, Trouble> {
-    let mut found: Vec<String> = Vec::new();
-    for chunk in batches.chunks(keys::MOST) {
-        let sql = format!(
-            "SELECT batch FROM {BATCHES} WHERE batch IN ({})",
-            list(chunk)
-        );
-        let rows = session.rows(&sql).await?;
-        found.extend(rows.iter().filter_map(|row| get::<String>(row, 0)));
-    }
-    let is_found = |batch: &str| found.iter().any(|f| f == batch);
-    Ok(batches.iter().map(|batch| is_found(batch)).collect())
-}
-
-/// The oldest batches that are noted.
-pub(super) async fn oldest(session: &mut Session, most: usize) -> Result<Vec<Box<str>>, Trouble> {
-    let sql = format!("SELECT batch FROM {BATCHES} ORDER BY moved_at, batch LIMIT {most}");
-    let rows = session.rows(&sql).await?;
-    let text = |row| get::<String>(row, 0).map(String::into_boxed_str);
-    Ok(rows.iter().filter_map(text).collect())
-}
-
-/// Takes notes out.
-pub(super) async fn forget(session: &mut Session, batches: &[Box<str>]) -> Result<(), Trouble> {
-    for chunk in batches.chunks(keys::MOST) {
-        session
-            .say(&format!(
-                "DELETE FROM {BATCHES} WHERE batch IN ({})",
-                list(chunk)
-            ))
-            .await?;
-    }
-    Ok(())
-}
-
-fn list(batches: &[Box<str>]) -> String {
-    let mut sql = String::new();
-    for (place, batch) in batches.iter().enumerate() {
-        sql.push_str(if place > 0 { "," } else { "" });
-        push_text(&mut sql, batch);
-    }
-    sql
 }
 
 fn size(cell: &Cell) -> usize {

@@ -17,7 +17,7 @@
 //! are read together with these and separated by their route, which takes less than looking each
 //! of them up.
 //!
-//! | room | what it does |
+//! | module | what it does |
 //! | --- | --- |
 //! | this file | the queue: what it is, its tables, its connections |
 //! | `effects` | what else changes if rows are deleted, and what keeps them from that |
@@ -30,8 +30,7 @@
 //! | `connect` | opens a connection for movers |
 //! | `mover` | one connection that moves |
 //! | `destination` | final tables, looked up and made |
-//! | `letters` | dead letters and noted batches |
-//! | `markers` | the table of markers, in a destination |
+//! | `letters` | dead letters |
 
 mod connect;
 mod destination;
@@ -39,7 +38,6 @@ mod effects;
 mod held;
 mod keys;
 mod letters;
-mod markers;
 mod mover;
 mod script;
 mod source;
@@ -127,20 +125,6 @@ impl Moves for MysqlMoves {
     async fn prepare(&self, plan: &MovePlan) -> Result<(), Fault> {
         let tables = MysqlBookkeeping::new(&self.opts, &self.options);
         create_all(&tables, plan.own_tables()).await
-    }
-
-    async fn index_markers(&self) -> Result<(), Fault> {
-        let mut session = self.connect().await?;
-        let indexed = markers::index(&mut session).await;
-        session.close().await;
-        indexed.map_err(Trouble::into_fault)
-    }
-
-    async fn has_strange_markers(&self, relocation: &str, tag: &str) -> Result<bool, Fault> {
-        let mut session = self.connect().await?;
-        let strange = markers::has_strange(&mut session, relocation, tag).await;
-        session.close().await;
-        strange.map_err(Trouble::into_fault)
     }
 
     async fn mover(&self, plan: &MovePlan) -> Result<Box<dyn Mover>, Fault> {

@@ -2,6 +2,7 @@
 
 use async_trait::async_trait;
 use mysql_async::{Opts, Value as Cell};
+use windrow_core::bookkeeping::OwnAnswer;
 use windrow_core::moves::{
     Destination, Part, PickMost, Picked, Refused, Rejected, Swept, TableFacts,
 };
@@ -16,6 +17,7 @@ use super::script::{Broken, Lookup, Script, Verb, not_deleted};
 use super::source::Source;
 use super::{destination, letters};
 use crate::fault::{Scope, Trouble, unknown};
+use crate::own_tables;
 use crate::session::{Fetched, Session};
 use crate::values::cell::get;
 use crate::values::decode;
@@ -340,24 +342,9 @@ impl Mover for MysqlMover {
         done
     }
 
-    async fn note(&mut self, batch: &str) -> Result<(), Fault> {
-        let noted = letters::note(&mut self.session, batch).await;
-        noted.map_err(Trouble::into_fault)
-    }
-
-    async fn noted(&mut self, batches: &[Box<str>]) -> Result<Vec<bool>, Fault> {
-        let noted = letters::noted(&mut self.session, batches).await;
-        noted.map_err(Trouble::into_fault)
-    }
-
-    async fn batches(&mut self, most: usize) -> Result<Vec<Box<str>>, Fault> {
-        let oldest = letters::oldest(&mut self.session, most).await;
-        oldest.map_err(Trouble::into_fault)
-    }
-
-    async fn forget(&mut self, batches: &[Box<str>]) -> Result<(), Fault> {
-        let forgotten = letters::forget(&mut self.session, batches).await;
-        forgotten.map_err(Trouble::into_fault)
+    async fn run(&mut self, sql: &str) -> Result<OwnAnswer, Fault> {
+        let ran = own_tables::run(&mut self.session, sql).await;
+        ran.map_err(Trouble::into_fault)
     }
 
     async fn commit(&mut self) -> Result<(), Fault> {

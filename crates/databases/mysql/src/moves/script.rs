@@ -14,7 +14,7 @@ use crate::session::Session;
 use crate::values::literal::push_hex;
 
 /// The most bytes of one text, where the server's packets allow it.
-const MOST_BYTES: usize = 4 << 20;
+const MAX_SCRIPT_BYTES: usize = 4 << 20;
 
 /// The operation of a statement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,7 +81,7 @@ impl<'s> Script<'s> {
         Self {
             source,
             lookup,
-            most: MOST_BYTES.min(packet / 2),
+            most: MAX_SCRIPT_BYTES.min(packet / 2),
             texts: Vec::new(),
         }
     }
@@ -183,7 +183,7 @@ impl<'s> Script<'s> {
             keys.iter().partition(|key| matches!(key, Key::Number(_)));
         let mut join = " windrow_list STRAIGHT_JOIN ".to_owned();
         self.push_indexed(&mut join);
-        for chunk in numbers.chunks(keys::MOST) {
+        for chunk in numbers.chunks(keys::MAX_KEYS) {
             let sql = format!("DELETE windrow_row FROM {}{join}", keys::values(chunk));
             let on = keys::joined(&self.source.key, chunk);
             let rows = chunk.len();

@@ -1,5 +1,6 @@
 //! A table as a queue: what a mover promises, on the server.
 
+use windrow_bookkeeping::{forget_batches, list_batches, note_batch, noted_batches};
 use windrow_core::moves::{Destination, Mover, Moves, Part, PickMost, Picked, Rejected};
 use windrow_core::{FaultClass, MovePlan, Name, TableName, Value};
 
@@ -493,19 +494,21 @@ async fn rows_are_read_for_another_database_and_batches_are_noted() {
         ]
     );
     mover.delete(&[0, 1]).await.unwrap();
-    mover.note("b1").await.unwrap();
+    note_batch(&mut *mover, "b1").await.unwrap();
     let batches: Vec<Box<str>> = vec!["b1".into(), "b2".into()];
     let mut other = moving.mover().await;
-    assert_eq!(
-        other.noted(&batches).await.unwrap(),
-        [false, false],
-        "not committed yet"
-    );
+    let noted = noted_batches(&mut *other, &batches).await.unwrap();
+    assert!(noted.is_empty(), "not committed yet");
     mover.commit().await.unwrap();
-    assert_eq!(other.noted(&batches).await.unwrap(), [true, false]);
-    assert_eq!(other.batches(10).await.unwrap(), ["b1".into()]);
-    other.forget(&batches).await.unwrap();
-    assert_eq!(other.noted(&batches).await.unwrap(), [false, false]);
+    let noted = noted_batches(&mut *other, &batches).await.unwrap();
+    assert_eq!(noted, ["b1".into()]);
+    for (beginning, ending, found) in [("b", "", 1), ("", "1", 1), ("b", "?m", 0)] {
+        let listed = list_batches(&mut *other, beginning, ending, 10).await;
+        assert_eq!(listed.unwrap().len(), found, "{beginning} {ending}");
+    }
+    forget_batches(&mut *other, &batches).await.unwrap();
+    let noted = noted_batches(&mut *other, &batches).await.unwrap();
+    assert!(noted.is_empty());
     // Only as many bytes as are asked for, but always one row.
     let few = PickMost { rows: 10, bytes: 1 };
     assert_eq!(other.pick(few).await.unwrap().len(), 1);

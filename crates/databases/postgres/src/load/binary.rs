@@ -23,7 +23,7 @@ const NULL: i32 = -1;
 
 /// The longest name, in bytes (`NAMEDATALEN` - 1). As text a longer one is cut, in binary it is
 /// refused.
-const LONGEST_NAME: usize = 63;
+const MAX_NAME_BYTES: usize = 63;
 
 /// The bytes of a UUID.
 const UUID: usize = 16;
@@ -147,7 +147,7 @@ fn plain(form: Form, text: &str, out: &mut BytesMut) -> Option<()> {
             out.put_i32(16);
             out.put_slice(&scalar::uuid_of(text.as_bytes())?);
         }
-        Form::Name if text.len() > LONGEST_NAME => return None,
+        Form::Name if text.len() > MAX_NAME_BYTES => return None,
         Form::Name | Form::Text => sized(text.as_bytes(), out).ok()?,
         Form::Json | Form::Jsonb | Form::Bytea => return None,
     }

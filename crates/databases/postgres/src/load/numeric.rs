@@ -6,7 +6,7 @@ use bytes::{BufMut, BytesMut};
 const GROUP: usize = 4;
 
 /// Maximum number of digits that are written here. A longer number is left to the server.
-const MOST_DIGITS: usize = 1000;
+const MAX_DIGITS: usize = 1000;
 
 /// Appends the length and the binary form of a sign, digits, a point and digits. Returns `None`,
 /// and appends nothing, for any other spelling.
@@ -23,7 +23,7 @@ pub(super) fn push(text: &[u8], out: &mut BytesMut) -> Option<()> {
     };
     let plain = |part: &[u8]| part.iter().all(u8::is_ascii_digit);
     let count = whole.len() + fraction.len();
-    if count == 0 || count > MOST_DIGITS || !plain(whole) || !plain(fraction) {
+    if count == 0 || count > MAX_DIGITS || !plain(whole) || !plain(fraction) {
         return None;
     }
     let zeros = whole.iter().take_while(|b| **b == b'0').count();

@@ -14,7 +14,7 @@ const PIECE: usize = 128 * 1024;
 
 /// Maximum number of bytes of one message (`PQ_LARGE_MESSAGE_LIMIT` of
 /// `src/include/libpq/libpq.h`).
-const LONGEST: usize = (1 << 30) - 1024;
+const MAX_MESSAGE_BYTES: usize = (1 << 30) - 1024;
 
 /// One row of this many may be left out because the encoder of the binary form does not know its
 /// spelling. If there are more, the file uses that spelling on purpose, and the server has to read
@@ -100,7 +100,7 @@ impl<'a> Stream<'a> {
         out.put_slice(b"d\0\0\0\0");
         let filled = fill(self, out).and_then(|()| {
             let length = out.len() - start - 1;
-            if length > LONGEST {
+            if length > MAX_MESSAGE_BYTES {
                 return Err(Misspelled::TooLong);
             }
             let length = u32::try_from(length).map_err(|_| Misspelled::TooLong)?;

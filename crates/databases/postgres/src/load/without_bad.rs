@@ -9,7 +9,7 @@ use super::transfer::Marked;
 
 /// Maximum number of rows left out of a portion because the server named them. Each costs the time
 /// of a portion.
-const UNFORESEEN: usize = 4;
+const MAX_UNFORESEEN: usize = 4;
 
 impl PortionLoader {
     /// Notes the checks that have refused rows. Returns false if all of them had before.
@@ -58,7 +58,7 @@ impl PortionLoader {
                     }
                     unforeseen += 1;
                     let place = refused_row(&refusal, rows.len());
-                    let Some(place) = place.filter(|_| unforeseen <= UNFORESEEN) else {
+                    let Some(place) = place.filter(|_| unforeseen <= MAX_UNFORESEEN) else {
                         return Err(refusal.fault);
                     };
                     without = joined(without, vec![place]);

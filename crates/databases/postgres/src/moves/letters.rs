@@ -112,7 +112,7 @@ impl PgMover {
     /// Returns the columns of a locked row whose texts cannot be read.
     pub(super) async fn unreadable_columns(&mut self, row: usize) -> Result<Vec<Name>, Fault> {
         let mut unreadable = Vec::new();
-        for column in self.texts.all().to_vec() {
+        for column in self.texts.all.clone() {
             let mut asks = Vec::new();
             self.save(&mut asks);
             asks.push(self.named(Ask::of(self.texts.probe(&column)), &std::iter::once(row)));

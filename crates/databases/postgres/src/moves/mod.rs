@@ -1,14 +1,14 @@
 //! PostgreSQL as the holder of pending rows.
 //!
-//! | room | what it does |
+//! | module | what it does |
 //! | --- | --- |
 //! | `facts` | what a table is like |
 //! | `text` | the statements of a move |
+//! | `letter_text` | the statement that writes dead letters |
 //! | `mover` | the transactions |
 //! | `pick` | rows that are locked, and read where they go elsewhere |
 //! | `letters` | rows that go to the dead letters |
 //! | `unreadable` | texts that have no form in UTF-8 |
-//! | `own_words` | errors whose words have no form in UTF-8 |
 //! | `survey` | what would be moved |
 //! | `open` | destinations, looked up and made |
 //! | `news` | LISTEN |
@@ -19,11 +19,11 @@
 //! identified by their key.
 
 mod facts;
+mod letter_text;
 mod letters;
 mod mover;
 mod news;
 mod open;
-mod own_words;
 mod pick;
 mod spare;
 mod survey;
@@ -34,7 +34,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use windrow_bookkeeping::create;
-use windrow_core::moves::{Moved, Mover, Moves, NameLimit, News, TableFacts};
+use windrow_core::moves::{Mover, Moves, NameLimit, News, TableFacts};
 use windrow_core::{Fault, FaultClass, MovePlan, TableName};
 use windrow_pgwire::wire::Wire;
 
@@ -42,7 +42,7 @@ use self::facts::Facts;
 use self::spare::{Spare, Visit};
 use super::catalog::schema;
 use super::dialect::{COCKROACH, POSTGRES};
-use super::own_tables::{MAKING, PgOwnSession};
+use super::own_tables::PgOwnSession;
 use super::server::Server;
 use super::talk::{Ask, talk, text as word_of, word};
 
@@ -64,11 +64,6 @@ const SPELLING: &str = "SET intervalstyle = 'postgres'";
 
 /// Reads the database's number.
 const DATABASE: &str = "SELECT oid::text FROM pg_database WHERE datname = current_database()";
-
-/// Looks for an index by which the markers of a batch are found.
-const BY_BATCH: &str = "\
-SELECT FROM pg_index i JOIN pg_attribute a ON a.attrelid = i.indrelid
-WHERE i.indrelid = to_regclass($1) AND i.indisvalid AND i.indpred IS NULL AND a.attname = 'batch' AND a.attnum = ANY (i.indkey)";
 
 /// A database that speaks PostgreSQL's protocol, as a queue.
 pub(super) struct PgMoves {
@@ -125,12 +120,12 @@ impl PgMoves {
 async fn database(wire: &mut Wire) -> Result<String, Fault> {
     let (mut database, mut server) = (String::new(), String::new());
     let asks = [Ask::of(DATABASE), Ask::of(SERVER)];
-    let told = talk(wire, &asks, false, &mut |at, row| {
+    let answered = talk(wire, &asks, false, &mut |at, row| {
         let word = word_of(&row, 0).unwrap_or_default();
         *(if at == 0 { &mut database } else { &mut server }) = word;
     })
     .await;
-    match told {
+    match answered {
         Ok(()) => {}
         Err(failed) if failed.at == 1 && failed.fault.class == FaultClass::Denied => {
             wire.peer().clone_into(&mut server);
@@ -138,25 +133,6 @@ async fn database(wire: &mut Wire) -> Result<String, Fault> {
         Err(failed) => return Err(failed.fault),
     }
     Ok(format!("{server}/{database}"))
-}
-
-/// Creates the index of the table of markers. The statement waits for sessions that write markers,
-/// up to a limit.
-async fn index_markers(wire: &mut Wire) -> Result<(), Fault> {
-    let mut is_there = false;
-    let asks = [Ask::of(BY_BATCH).text(Moved::TABLE)];
-    talk(wire, &asks, false, &mut |_, _| is_there = true).await?;
-    if is_there {
-        return Ok(());
-    }
-    let asks = [
-        Ask::of("BEGIN"),
-        Ask::of("SET LOCAL lock_timeout = '10s'"),
-        Ask::of(MAKING),
-        Ask::of(text::index_markers()),
-        Ask::of("COMMIT"),
-    ];
-    Ok(talk(wire, &asks, false, &mut |_, _| {}).await?)
 }
 
 #[async_trait]
@@ -211,28 +187,6 @@ impl Moves for PgMoves {
         let wire = session.wire;
         self.spare.leave(Visit { wire, known });
         Ok(())
-    }
-
-    async fn index_markers(&self) -> Result<(), Fault> {
-        let mut wire = self.wire().await?;
-        let indexed = index_markers(&mut wire).await;
-        wire.terminate().await;
-        match indexed {
-            Err(fault) if fault.class != FaultClass::Unavailable => {
-                let table = Moved::TABLE;
-                tracing::warn!(why = %fault, "the table {table} goes without an index by batches");
-                Ok(())
-            }
-            done => done,
-        }
-    }
-
-    async fn has_strange_markers(&self, relocation: &str, tag: &str) -> Result<bool, Fault> {
-        let mut wire = self.wire().await?;
-        let ask = Ask::of(text::strange_markers()).text(relocation).text(tag);
-        let strange = word(&mut wire, ask).await;
-        wire.terminate().await;
-        Ok(strange?.as_deref() == Some("t"))
     }
 
     async fn mover(&self, plan: &MovePlan) -> Result<Box<dyn Mover>, Fault> {

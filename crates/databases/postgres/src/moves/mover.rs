@@ -1,8 +1,9 @@
 //! One connection that moves rows.
 
 use async_trait::async_trait;
+use windrow_core::bookkeeping::OwnAnswer;
 use windrow_core::moves::{
-    BATCHES, Destination, Mover, Part, PickMost, Picked, Refused, Rejected, Swept, TableFacts,
+    Destination, Mover, Part, PickMost, Picked, Refused, Rejected, Swept, TableFacts,
 };
 use windrow_core::{Fault, MovePlan, TableName};
 use windrow_pgwire::wire::Wire;
@@ -11,6 +12,7 @@ use super::facts::Facts;
 use super::open;
 use super::text::Texts;
 use super::unreadable::is_unreadable;
+use crate::own_tables::cells;
 use crate::talk::{Ask, Failed, number, talk, text};
 
 /// Begins a transaction whose statements each see what other sessions have committed: the
@@ -56,20 +58,6 @@ impl PgMover {
         Ok(first)
     }
 
-    /// Runs a statement after whose failure nothing can be committed. `expected`: the count that
-    /// the statement must return.
-    pub(super) async fn must(&mut self, ask: Ask, expected: Option<u64>) -> Result<(), Fault> {
-        let counted = self.ask(ask).await;
-        self.spoiled |= counted.is_err();
-        match (counted?, expected) {
-            (counted, Some(expected)) if counted != expected => {
-                self.spoiled = true;
-                Err(self.stays())
-            }
-            _ => Ok(()),
-        }
-    }
-
     /// Returns the fault of a row that was not deleted from the source.
     pub(super) fn stays(&self) -> Fault {
         let source = &self.plan.source;
@@ -104,6 +92,38 @@ impl PgMover {
             ask = ask.texts(rows.clone().map(handle));
         }
         ask
+    }
+
+    /// Asks again why a row is refused, if the server could not send its error because the message
+    /// holds a text that has no form in UTF-8. This time the message comes in the database's own
+    /// encoding, and bytes that are not UTF-8 are replaced in it.
+    pub(super) async fn in_own_words(&mut self, parts: &[Part<'_>], refused: Refused) -> Refused {
+        let ([part], true) = (parts, is_unreadable(&refused.fault)) else {
+            return refused;
+        };
+        let text = self.texts.transfer(part.to);
+        let encoding = self.wire.parameter("server_encoding").unwrap_or_default();
+        // SQL_ASCII passes all bytes on. In another encoding, characters of the statement beyond
+        // ASCII would be misread.
+        let is_readable = encoding == "SQL_ASCII" || text.is_ascii();
+        if part.rows.len() != 1 || encoding.is_empty() || !is_readable {
+            return refused;
+        }
+        let own = Ask::of(format!("SET LOCAL client_encoding = '{encoding}'"));
+        let mut asks = Vec::new();
+        self.save(&mut asks);
+        asks.push(own);
+        asks.push(self.named(Ask::of(text), &part.rows.iter().copied()));
+        asks.push(Ask::of("SET CONSTRAINTS ALL IMMEDIATE"));
+        let answered = talk(&mut self.wire, &asks, false, &mut |_, _| {}).await;
+        self.undo().await;
+        match answered {
+            Ok(()) => refused,
+            Err(failed) => Refused {
+                at: 0,
+                fault: failed.fault,
+            },
+        }
     }
 }
 
@@ -175,14 +195,14 @@ impl Mover for PgMover {
         }
         asks.push(Ask::of("SET CONSTRAINTS ALL IMMEDIATE"));
         let mut counts = vec![(0, 0); parts.len()];
-        let told = talk(&mut self.wire, &asks, false, &mut |at, row| {
+        let answered = talk(&mut self.wire, &asks, false, &mut |at, row| {
             let place = at.checked_sub(before);
             if let Some(slot) = place.and_then(|place| counts.get_mut(place)) {
                 *slot = (number(&row, 0), number(&row, 1));
             }
         })
         .await;
-        let refused = match told {
+        let refused = match answered {
             Ok(()) => short(self, parts, &counts),
             Err(failed) => Some(Refused {
                 // Constraints that are deferred to the commit are checked after the last part.
@@ -204,48 +224,29 @@ impl Mover for PgMover {
 
     async fn delete(&mut self, rows: &[usize]) -> Result<(), Fault> {
         let ask = self.named(Ask::of(self.texts.delete()), &rows.iter().copied());
-        self.must(ask, Some(rows.len() as u64)).await
+        let deleted = self.ask(ask).await;
+        let all = rows.len() as u64;
+        // Nothing can be committed otherwise.
+        self.spoiled |= !deleted.as_ref().is_ok_and(|deleted| *deleted == all);
+        match deleted? == all {
+            true => Ok(()),
+            false => Err(self.stays()),
+        }
     }
 
     async fn reject(&mut self, rows: &[Rejected<'_>]) -> Result<(), Fault> {
         self.put_aside(rows).await
     }
 
-    async fn note(&mut self, batch: &str) -> Result<(), Fault> {
-        let ask = Ask::of(format!("INSERT INTO {BATCHES} (batch) VALUES ($1)")).text(batch);
-        self.must(ask, None).await
-    }
-
-    async fn noted(&mut self, batches: &[Box<str>]) -> Result<Vec<bool>, Fault> {
-        let ask = Ask::of(format!(
-            "SELECT batch FROM {BATCHES} WHERE batch = ANY ($1)"
-        ))
-        .texts(batches.iter().map(|batch| Some(&**batch)));
-        let mut found = Vec::new();
-        talk(&mut self.wire, &[ask], false, &mut |_, row| {
-            found.extend(text(&row, 0));
+    async fn run(&mut self, sql: &str) -> Result<OwnAnswer, Fault> {
+        let mut answer = OwnAnswer::default();
+        let ran = talk(&mut self.wire, &[Ask::of(sql)], false, &mut |_, row| {
+            answer.rows.push(cells(&row));
         })
-        .await?;
-        let is_noted = |batch: &str| found.iter().any(|name| **name == *batch);
-        Ok(batches.iter().map(|batch| is_noted(batch)).collect())
-    }
-
-    async fn batches(&mut self, most: usize) -> Result<Vec<Box<str>>, Fault> {
-        let ask = Ask::of(format!(
-            "SELECT batch FROM {BATCHES} ORDER BY moved_at LIMIT {most}"
-        ));
-        let mut found = Vec::new();
-        talk(&mut self.wire, &[ask], false, &mut |_, row| {
-            found.extend(text(&row, 0).map(String::into_boxed_str));
-        })
-        .await?;
-        Ok(found)
-    }
-
-    async fn forget(&mut self, batches: &[Box<str>]) -> Result<(), Fault> {
-        let ask = Ask::of(format!("DELETE FROM {BATCHES} WHERE batch = ANY ($1)"))
-            .texts(batches.iter().map(|batch| Some(&**batch)));
-        self.must(ask, None).await
+        .await;
+        self.spoiled |= ran.is_err();
+        ran?;
+        Ok(answer)
     }
 
     async fn commit(&mut self) -> Result<(), Fault> {
@@ -284,8 +285,8 @@ impl Mover for PgMover {
 
 /// Returns the first part of which fewer rows were deleted or inserted than the part has.
 fn short(mover: &PgMover, parts: &[Part<'_>], counts: &[(u64, u64)]) -> Option<Refused> {
-    let mut told = parts.iter().zip(counts).enumerate();
-    told.find_map(|(at, (part, (deleted, inserted)))| {
+    let mut answered = parts.iter().zip(counts).enumerate();
+    answered.find_map(|(at, (part, (deleted, inserted)))| {
         let rows = part.rows.len() as u64;
         let fault = match (*deleted == rows, *inserted == rows) {
             (true, true) => return None,

@@ -34,12 +34,12 @@ impl PgNews {
     /// Returns ready as soon as there was a notification.
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Fault>> {
         loop {
-            let mut told = false;
+            let mut is_notified = false;
             while let Some((tag, length)) = front(self.wire.received()) {
-                told |= tag == NOTIFICATION;
+                is_notified |= tag == NOTIFICATION;
                 self.wire.consume(length);
             }
-            if told {
+            if is_notified {
                 return Poll::Ready(Ok(()));
             }
             match ready!(self.wire.poll_receive(cx)) {

@@ -11,7 +11,7 @@ use super::facts::Facts;
 
 /// The longest time that a connection is kept unused. After that, a device between here and the
 /// server may have dropped the connection.
-const LONGEST_REST: Duration = Duration::from_secs(10);
+const MAX_IDLE: Duration = Duration::from_secs(10);
 
 /// A connection on which no transaction is open.
 pub(super) struct Visit {
@@ -35,7 +35,7 @@ impl Spare {
     pub(super) fn take(&self) -> Option<Visit> {
         let resting = self.lock().take();
         let (mut visit, since) = resting?;
-        if since.elapsed() < LONGEST_REST && visit.wire.is_alive() {
+        if since.elapsed() < MAX_IDLE && visit.wire.is_alive() {
             return Some(visit);
         }
         part(visit);

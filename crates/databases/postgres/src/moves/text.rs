@@ -1,7 +1,6 @@
 //! The statements of a move.
 
-use windrow_core::moves::{Destination, MovePlan, Moved, REJECTED};
-use windrow_core::record::UNREADABLE;
+use windrow_core::moves::{Destination, MovePlan};
 use windrow_core::{Name, Value};
 use windrow_database::quote::{push_ident, push_idents};
 use windrow_pgwire::wire::DataRow;
@@ -24,16 +23,16 @@ enum Handle {
 /// The texts that do not change during a move.
 #[derive(Clone, Debug)]
 pub(super) struct Texts {
-    plan: MovePlan,
+    pub(super) plan: MovePlan,
     /// The source as SQL.
-    source: String,
+    pub(super) source: String,
     handle: Handle,
     /// The columns' kinds, if rows are read.
     kinds: Vec<Kind>,
     /// The kinds of the columns that name a row, if rows are read.
     names: Vec<Kind>,
     /// All columns of the source.
-    all: Vec<Name>,
+    pub(super) all: Vec<Name>,
 }
 
 impl Texts {
@@ -65,13 +64,8 @@ impl Texts {
         }
     }
 
-    /// Returns all columns of the source.
-    pub(super) fn all(&self) -> &[Name] {
-        &self.all
-    }
-
     /// Appends ` WHERE (filter)`.
-    fn push_filter(&self, sql: &mut String) {
+    pub(super) fn push_filter(&self, sql: &mut String) {
         if let Some(filter) = &self.plan.filter {
             // The line end closes a comment that the operator may have left open.
             sql.push_str(" WHERE (");
@@ -207,52 +201,9 @@ impl Texts {
         sql
     }
 
-    /// Returns an expression for the key as an array of JSON, as text.
-    fn key_json(&self, unreadable: &[Name]) -> String {
-        let mut sql = String::from("json_build_array(");
-        for (place, name) in self.plan.key.iter().enumerate() {
-            sql.push_str(if place > 0 { ", " } else { "" });
-            self.push_kept(&mut sql, name, unreadable);
-        }
-        sql.push_str(")::text");
-        sql
-    }
-
-    /// Returns an expression for the row as JSON.
-    fn row_json(&self, unreadable: &[Name]) -> String {
-        let mut sql = String::new();
-        if unreadable.is_empty() {
-            sql.push_str("to_json(");
-            push_ident(&mut sql, &self.plan.source.table);
-            sql.push_str(".*)");
-            return sql;
-        }
-        sql.push_str("(SELECT to_json(r) FROM (SELECT ");
-        for (place, name) in self.all.iter().enumerate() {
-            sql.push_str(if place > 0 { ", " } else { "" });
-            self.push_kept(&mut sql, name, unreadable);
-            sql.push_str(" AS ");
-            push_ident(&mut sql, name);
-        }
-        sql.push_str(") AS r)");
-        sql
-    }
-
-    /// Appends a column as a dead letter keeps it: unchanged, or as bytes if it cannot be read.
-    fn push_kept(&self, sql: &mut String, name: &Name, unreadable: &[Name]) {
-        let mut column = String::new();
-        push_ident(&mut column, &self.plan.source.table);
-        column.push('.');
-        push_ident(&mut column, name);
-        sql.push_str(&match unreadable.contains(name) {
-            true => format!("json_build_object('{UNREADABLE}', {})", hex(&column)),
-            false => column,
-        });
-    }
-
     /// Returns the expressions of a row's handle: `ctid::text`, or the bytes of the key's columns
     /// as texts, which may have no form in UTF-8.
-    fn handle_texts(&self) -> String {
+    pub(super) fn handle_texts(&self) -> String {
         let Handle::Key(columns) = &self.handle else {
             return "ctid::text".to_owned();
         };
@@ -268,7 +219,7 @@ impl Texts {
 
     /// Returns the condition on rows of the source that are identified by the first parameters, one
     /// array for each text of a handle.
-    fn held(&self) -> String {
+    pub(super) fn held(&self) -> String {
         let Handle::Key(columns) = &self.handle else {
             return "ctid = ANY ($1::tid[])".to_owned();
         };
@@ -362,62 +313,6 @@ impl Texts {
         )
     }
 
-    /// Returns the statement that writes rows to the dead letters, and returns these. Parameters
-    /// after the handles: the source, then arrays of destinations, codes, messages and constraints.
-    /// `unreadable`: columns of which the bytes are kept.
-    pub(super) fn reject(&self, unreadable: &[Name]) -> String {
-        let handles = self.handles();
-        let (mut names, mut arrays) = (String::new(), String::new());
-        for place in 0..handles {
-            names.push_str(&format!("h{place}, "));
-            arrays.push_str(&format!("${}::text[], ", place + 1));
-        }
-        let next = |n: usize| handles + n;
-        format!(
-            "WITH gone({names}key_, row_) AS (DELETE FROM {source} WHERE {held} RETURNING {texts}, {key}, {row}), \
-             refused AS (SELECT * FROM unnest({arrays}${d}::text[], ${c}::text[], ${m}::text[], ${r}::text[]) \
-               AS t({names}destination_, code_, message_, constraint_)), \
-             put AS (INSERT INTO {rejected} (source, destination, key, \"row\", code, message, \"constraint\") \
-               SELECT ${s}, destination_, key_::json, row_, code_, message_, constraint_ FROM gone JOIN refused USING ({using}) RETURNING key, \"row\", message) \
-             SELECT * FROM put",
-            source = self.source,
-            held = self.held(),
-            texts = self.handle_texts(),
-            key = self.key_json(unreadable),
-            row = self.row_json(unreadable),
-            s = next(1),
-            d = next(2),
-            c = next(3),
-            m = next(4),
-            r = next(5),
-            rejected = REJECTED,
-            using = names.trim_end_matches(", "),
-        )
-    }
-
-    /// Returns the query that counts the rows by their route.
-    pub(super) fn survey(&self, most: usize) -> String {
-        self.survey_of(most, |route| format!("{route}::text"))
-    }
-
-    /// Returns the query that counts the rows by the bytes of their route, as hexadecimal digits.
-    pub(super) fn survey_of_bytes(&self, most: usize) -> String {
-        self.survey_of(most, hex)
-    }
-
-    fn survey_of(&self, most: usize, text: impl Fn(&str) -> String) -> String {
-        let mut what = String::from("NULL::text");
-        if let Some(route) = &self.plan.route {
-            what.clear();
-            push_ident(&mut what, route);
-            what = text(&what);
-        }
-        let mut sql = format!("SELECT {what}, count(*) FROM {}", self.source);
-        self.push_filter(&mut sql);
-        sql.push_str(&format!(" GROUP BY 1 ORDER BY 1 LIMIT {most}"));
-        sql
-    }
-
     /// Returns the query that checks if any row is left, locked or not.
     pub(super) fn left(&self) -> String {
         let mut sql = format!("SELECT EXISTS (SELECT FROM {}", self.source);
@@ -428,17 +323,12 @@ impl Texts {
 }
 
 /// An expression: the encoding of the database's texts.
-const ENCODING: &str = "getdatabaseencoding()";
+pub(super) const ENCODING: &str = "getdatabaseencoding()";
 
 /// Returns an expression for the bytes of a value's text in the database's encoding, as hexadecimal
 /// digits.
-fn hex(value: &str) -> String {
+pub(super) fn hex(value: &str) -> String {
     format!("encode(convert_to({value}::text, {ENCODING}), 'hex')")
-}
-
-/// Returns the query that makes a text from its bytes, given as a parameter of hexadecimal digits.
-pub(super) fn text_of_bytes() -> String {
-    format!("SELECT convert_from(decode($1, 'hex'), {ENCODING})")
 }
 
 /// Returns the value of a JSON text: an array in its own spelling came as a JSON string, and
@@ -448,19 +338,4 @@ fn spelled(json: Box<str>) -> Value {
         Ok(text) => Value::text(text),
         Err(_) => Value::Json(json),
     }
-}
-
-/// Returns the query that checks for markers of a move with other tags than this one.
-pub(super) fn strange_markers() -> String {
-    let (table, of, key) = (Moved::TABLE, Moved::MOVE, Moved::KEY);
-    let tag = Moved::TAG_BYTES;
-    format!(
-        "SELECT EXISTS (SELECT FROM {table} WHERE \"{of}\" = $1 AND left(\"{key}\", {tag}) <> $2)"
-    )
-}
-
-/// Returns the statement that creates the index of the table of markers, by batches.
-pub(super) fn index_markers() -> String {
-    let (table, relocation, batch) = (Moved::TABLE, Moved::MOVE, Moved::BATCH);
-    format!("CREATE INDEX IF NOT EXISTS {table}_batch ON {table} (\"{relocation}\", \"{batch}\")")
 }

@@ -5,7 +5,7 @@
 //! which SQLite undoes by itself where it fails. What was not written goes through the lane, which
 //! tells each row its own error.
 //!
-//! | room | what it does |
+//! | module | what it does |
 //! | --- | --- |
 //! | this file | the form, and the way to the writer |
 //! | `portion` | a portion: one transaction |

@@ -1,10 +1,10 @@
-//! Dead letters and noted batches: Windrow's own tables beside the source.
+//! Writes rows to the dead letters.
 
 use std::collections::HashMap;
 
 use rusqlite::Connection;
 use rusqlite::types::ValueRef;
-use windrow_core::moves::{BATCHES, Moved, REJECTED, Rejected};
+use windrow_core::moves::{REJECTED, Rejected};
 use windrow_core::{Fault, Name, Value, record};
 
 use super::source::Source;
@@ -33,30 +33,6 @@ impl From<&Rejected<'_>> for Letter {
             constraint: fault.constraint().map(Box::from),
         }
     }
-}
-
-/// Gives the table of markers an index by batches.
-pub(super) fn index_markers(connection: &Connection) -> Result<(), Failure> {
-    let (table, batch) = (Moved::TABLE, Moved::BATCH);
-    let relocation = Moved::MOVE;
-    connection.execute_batch(&format!(
-        r#"CREATE INDEX IF NOT EXISTS main.windrow_moved_batch ON {table} ("{relocation}", "{batch}")"#
-    ))?;
-    Ok(())
-}
-
-/// Returns true if there are markers of a move with other tags than this one.
-pub(super) fn has_strange(
-    connection: &Connection,
-    relocation: &str,
-    tag: &str,
-) -> Result<bool, Failure> {
-    let (table, of, key) = (Moved::TABLE, Moved::MOVE, Moved::KEY);
-    let sql = format!(
-        r#"SELECT EXISTS (SELECT 1 FROM main.{table} WHERE "{of}" = ?1 AND substr("{key}", 1, {}) <> ?2)"#,
-        Moved::TAG_BYTES
-    );
-    Ok(connection.query_row(&sql, [relocation, tag], |row| row.get(0))?)
 }
 
 /// Writes dead letters; their rows are still in the source. `numbers`: their numbers, as an array
@@ -124,45 +100,4 @@ fn kept(stored: ValueRef<'_>, of: ColumnType) -> Value {
         ValueRef::Text(bytes) if str::from_utf8(bytes).is_err() => record::unreadable(bytes),
         stored => read::value(stored, of),
     }
-}
-
-/// Notes a batch.
-pub(super) fn note(connection: &Connection, batch: &str) -> Result<(), Failure> {
-    let sql = format!("INSERT INTO main.{BATCHES} (batch) VALUES (?1)");
-    connection.prepare_cached(&sql)?.execute([batch])?;
-    Ok(())
-}
-
-/// Of each batch, whether it is noted.
-pub(super) fn noted(connection: &Connection, batches: &[Box<str>]) -> Result<Vec<bool>, Failure> {
-    let sql = format!("SELECT EXISTS (SELECT 1 FROM main.{BATCHES} WHERE batch = ?1)");
-    let mut ask = connection.prepare_cached(&sql)?;
-    let mut is_noted = |batch: &str| ask.query_row([batch], |row| row.get(0));
-    Ok(batches
-        .iter()
-        .map(|batch| is_noted(batch))
-        .collect::<rusqlite::Result<_>>()?)
-}
-
-/// The oldest batches that are noted.
-pub(super) fn oldest(connection: &Connection, most: usize) -> Result<Vec<Box<str>>, Failure> {
-    let sql = format!("SELECT batch FROM main.{BATCHES} ORDER BY moved_at, batch LIMIT ?1");
-    let mut ask = connection.prepare_cached(&sql)?;
-    let most = i64::try_from(most).unwrap_or(i64::MAX);
-    let batches = ask.query_map([most], |row| row.get::<_, Box<str>>(0))?;
-    Ok(batches.collect::<rusqlite::Result<_>>()?)
-}
-
-/// Takes notes out.
-pub(super) fn forget(connection: &Connection, batches: &[Box<str>]) -> Result<(), Failure> {
-    let list = record::array(
-        &batches
-            .iter()
-            .map(|b| Value::text(b.clone()))
-            .collect::<Vec<_>>(),
-    );
-    let sql =
-        format!("DELETE FROM main.{BATCHES} WHERE batch IN (SELECT value FROM json_each(?1))");
-    connection.prepare_cached(&sql)?.execute([list])?;
-    Ok(())
 }

@@ -10,7 +10,7 @@
 //! it holds are named by their row numbers (or, WITHOUT ROWID, by their primary keys), kept in a
 //! temporary table with their places.
 //!
-//! | room | what it does |
+//! | module | what it does |
 //! | --- | --- |
 //! | this file | the queue: its tables, its connections |
 //! | `facts` | what a table is like, and what would be moved |
@@ -19,7 +19,7 @@
 //! | `work` | what is done on the connection |
 //! | `mover` | one connection that moves |
 //! | `destination` | final tables, looked up and made |
-//! | `letters` | dead letters and noted batches |
+//! | `letters` | dead letters |
 //! | `text` | what several statements have in common |
 
 mod destination;
@@ -122,25 +122,6 @@ impl Moves for SqliteMoves {
 
     async fn prepare(&self, plan: &MovePlan) -> Result<(), Fault> {
         create_all(&SqliteBookkeeping::new(&self.writer), plan.own_tables()).await
-    }
-
-    async fn index_markers(&self) -> Result<(), Fault> {
-        self.writer
-            .run(|database| {
-                letters::index_markers(database.session()?.connection())
-                    .map_err(Failure::into_fault)
-            })
-            .await
-    }
-
-    async fn has_strange_markers(&self, relocation: &str, tag: &str) -> Result<bool, Fault> {
-        let (relocation, tag) = (Box::from(relocation), Box::from(tag));
-        self.writer
-            .run(move |database| {
-                letters::has_strange(database.session()?.connection(), &relocation, &tag)
-                    .map_err(Failure::into_fault)
-            })
-            .await
     }
 
     async fn mover(&self, plan: &MovePlan) -> Result<Box<dyn Mover>, Fault> {

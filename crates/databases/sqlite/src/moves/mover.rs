@@ -6,17 +6,18 @@ use std::time::Duration;
 use async_trait::async_trait;
 use rusqlite::Connection;
 use tokio::time::Instant;
+use windrow_core::bookkeeping::OwnAnswer;
 use windrow_core::moves::{Destination, Part, PickMost, Picked, Refused, Rejected, Swept};
 use windrow_core::{Fault, FaultClass, Mover, TableName};
 
 use super::destination;
-use super::letters;
 use super::letters::Letter;
 use super::source::Source;
 use super::work;
 use super::work::{Numbers, Owned};
 use crate::executor::writer::Writer;
 use crate::fault::Failure;
+use crate::own_tables;
 
 /// The time for which a mover waits for other writers of the file before it fails.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(60);
@@ -34,7 +35,7 @@ impl SqliteMover {
     }
 
     /// Has the thread do something.
-    async fn run<T: Send + 'static>(
+    async fn with<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Connection, &Source) -> Result<T, Fault> + Send + 'static,
     ) -> Result<T, Fault> {
@@ -49,7 +50,7 @@ impl SqliteMover {
         let start = Instant::now();
         loop {
             let begun = self
-                .run(|connection, _| work::begin(connection).map_err(Failure::into_fault))
+                .with(|connection, _| work::begin(connection).map_err(Failure::into_fault))
                 .await;
             match begun {
                 Err(fault)
@@ -64,7 +65,7 @@ impl SqliteMover {
         &self,
         work: impl FnOnce(&Connection, &Source) -> Result<T, Failure> + Send + 'static,
     ) -> Result<T, Fault> {
-        self.run(|connection, source| {
+        self.with(|connection, source| {
             work(connection, source).map_err(|failure| {
                 work::roll_back(connection).ok();
                 failure.fault
@@ -79,7 +80,7 @@ impl Mover for SqliteMover {
     async fn sweep(&mut self, rows: usize, to: &Destination) -> Result<Swept, Fault> {
         self.begin().await?;
         let to = to.clone();
-        self.run(move |connection, source| {
+        self.with(move |connection, source| {
             let swept = work::pick(connection, source, rows).map_err(Failure::into_fault);
             let swept = swept.and_then(|count| {
                 if count == 0 {
@@ -121,7 +122,7 @@ impl Mover for SqliteMover {
 
     async fn open(&mut self, table: &TableName, create: bool) -> Result<Destination, Fault> {
         let table = table.clone();
-        self.run(move |connection, source| destination::open(connection, source, &table, create))
+        self.with(move |connection, source| destination::open(connection, source, &table, create))
             .await
     }
 
@@ -134,7 +135,7 @@ impl Mover for SqliteMover {
             })
             .collect();
         let moved =
-            self.run(move |connection, source| Ok(work::transfer(connection, source, &parts)));
+            self.with(move |connection, source| Ok(work::transfer(connection, source, &parts)));
         match moved.await {
             Ok(moved) => moved,
             Err(fault) => Err(Refused { at: 0, fault }),
@@ -143,62 +144,39 @@ impl Mover for SqliteMover {
 
     async fn delete(&mut self, rows: &[usize]) -> Result<(), Fault> {
         let rows = Numbers::of(rows.iter().copied());
-        self.run(move |connection, source| work::delete(connection, source, &rows))
+        self.with(move |connection, source| work::delete(connection, source, &rows))
             .await
     }
 
     async fn reject(&mut self, rows: &[Rejected<'_>]) -> Result<(), Fault> {
         let letters: Vec<Letter> = rows.iter().map(Letter::from).collect();
-        self.run(move |connection, source| work::reject(connection, source, &letters))
+        self.with(move |connection, source| work::reject(connection, source, &letters))
             .await
     }
 
-    async fn note(&mut self, batch: &str) -> Result<(), Fault> {
-        let batch: Box<str> = batch.into();
-        self.run(move |connection, _| {
-            letters::note(connection, &batch).map_err(Failure::into_fault)
-        })
-        .await
-    }
-
-    async fn noted(&mut self, batches: &[Box<str>]) -> Result<Vec<bool>, Fault> {
-        let batches = batches.to_vec();
-        self.run(move |connection, _| {
-            letters::noted(connection, &batches).map_err(Failure::into_fault)
-        })
-        .await
-    }
-
-    async fn batches(&mut self, most: usize) -> Result<Vec<Box<str>>, Fault> {
-        self.run(move |connection, _| {
-            letters::oldest(connection, most).map_err(Failure::into_fault)
-        })
-        .await
-    }
-
-    async fn forget(&mut self, batches: &[Box<str>]) -> Result<(), Fault> {
-        let batches = batches.to_vec();
-        self.run(move |connection, _| {
-            letters::forget(connection, &batches).map_err(Failure::into_fault)
+    async fn run(&mut self, sql: &str) -> Result<OwnAnswer, Fault> {
+        let sql = sql.to_owned();
+        self.with(move |connection, _| {
+            own_tables::run(connection, &sql).map_err(|error| Failure::from(error).into_fault())
         })
         .await
     }
 
     async fn commit(&mut self) -> Result<(), Fault> {
-        self.run(|connection, _| work::commit(connection)).await
+        self.with(|connection, _| work::commit(connection)).await
     }
 
     async fn retreat(&mut self) -> Result<bool, Fault> {
-        self.run(|connection, _| work::retreat(connection).map_err(Failure::into_fault))
+        self.with(|connection, _| work::retreat(connection).map_err(Failure::into_fault))
             .await
     }
 
     async fn rollback(&mut self) -> Result<(), Fault> {
-        self.run(|connection, _| work::roll_back(connection)).await
+        self.with(|connection, _| work::roll_back(connection)).await
     }
 
     async fn left(&mut self) -> Result<bool, Fault> {
-        self.run(|connection, source| work::left(connection, source).map_err(Failure::into_fault))
+        self.with(|connection, source| work::left(connection, source).map_err(Failure::into_fault))
             .await
     }
 }

@@ -1,5 +1,6 @@
 //! Units of several writes: all or nothing.
 
+use windrow_bookkeeping::{Marker, MarkerWrites};
 use windrow_core::{RowWrite, Rung, Unit, Value};
 
 use crate::support::*;
@@ -31,6 +32,31 @@ async fn succeed_or_fail_together() {
         ]
     );
     assert_eq!(db.rows("SELECT id, v FROM t"), ["1|'x'", "5|'y'", "8|'x'"]);
+}
+
+/// A row's marker is replaced only if it is still of the batch that was read.
+#[tokio::test]
+async fn a_marker_that_changed_meanwhile_is_not_replaced() {
+    let mut db = Db::new(
+        "CREATE TABLE windrow_moved (move TEXT, \"key\" TEXT, batch TEXT, PRIMARY KEY (move, \"key\"))",
+    )
+    .await;
+    let marker = |batch: &str| Marker {
+        relocation: "m".into(),
+        key: "k".into(),
+        batch: batch.into(),
+    };
+    let writes = MarkerWrites::default();
+    let replace = |old: &str, new: &str| Unit::of(writes.replace(old, &marker(new)));
+    for (unit, outcome, batch) in [
+        (Unit::one(writes.insert(&marker("a"))), "[1]", "'a'"),
+        (replace("a", "b"), "[1, 1]", "'b'"),
+        (replace("a", "c"), "23505@1", "'b'"),
+    ] {
+        let outcomes = db.outcomes(&[unit]).await;
+        assert_eq!(brief(&outcomes), [outcome]);
+        assert_eq!(db.rows("SELECT batch FROM windrow_moved"), [batch]);
+    }
 }
 
 #[tokio::test]

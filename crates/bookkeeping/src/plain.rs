@@ -1,0 +1,31 @@
+//! Texts of SQL that every database understands.
+
+use windrow_core::Fault;
+
+/// Returns a name that Windrow has made as a literal: letters and digits of ASCII, dots and
+/// question marks, none of which has a meaning within quotes or for `LIKE`.
+///
+/// # Errors
+/// The name has another character: a defect.
+pub(crate) fn quoted(name: &str) -> Result<String, Fault> {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b".?".contains(&byte);
+    match name.bytes().all(plain) {
+        true => Ok(format!("'{name}'")),
+        false => Err(Fault::internal(format!(
+            "{name:?} is no name that Windrow gives to its own rows"
+        ))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_that_could_end_a_literal_are_refused() {
+        assert_eq!(quoted("0f.a1?7").unwrap(), "'0f.a1?7'");
+        for name in ["a'b", "a\\", "a\0", "ä", "a%", "a_"] {
+            assert!(quoted(name).is_err(), "{name}");
+        }
+    }
+}
