@@ -174,7 +174,7 @@ fn asks(dialect: &Dialect, statement: OwnStatement<'_>) -> Vec<Ask> {
         OwnStatement::Create(OwnTable::Keys) => return keys(dialect),
         OwnStatement::Create(OwnTable::Markers) => return markers(dialect),
         OwnStatement::FindMarkerIndex => format!(
-            "SELECT indexname FROM pg_indexes WHERE schemaname = current_schema() AND tablename = '{MARKERS}' \
+            "SELECT indexname FROM pg_indexes WHERE schemaname = ANY (current_schemas(false)) AND tablename = '{MARKERS}' \
              AND indexname = '{MARKERS}_batch'"
         ),
         OwnStatement::IndexMarkers => index_markers(),

@@ -29,7 +29,7 @@ pub(super) enum Scalar {
     Float16,
     Float32,
     Float64,
-    /// Its digits, and how many of them stand behind the point.
+    /// A decimal number: the number of its digits, and of those after the point.
     Decimal(u8, i8),
     Text,
     Json,
