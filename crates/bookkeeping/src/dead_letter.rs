@@ -2,7 +2,7 @@
 
 use windrow_core::bookkeeping::REJECTED;
 use windrow_core::shape::ShapeParts;
-use windrow_core::{Key, Name, Op, RowWrite, Value};
+use windrow_core::{Key, Name, Op, Value, Write};
 
 use crate::write::{parts, shape_of};
 
@@ -42,7 +42,7 @@ impl DeadLetter {
 
     /// Returns the write that inserts the dead letter into [`REJECTED`]. Zero bytes, which some
     /// databases do not allow in texts, become U+FFFD.
-    pub fn write(&self) -> RowWrite {
+    pub fn write(&self) -> Write {
         let text = |text: &str| Value::text(text.replace('\0', "\u{fffd}"));
         let json = |json: &str| Value::Json(json.into());
         let row = [
@@ -62,7 +62,7 @@ impl DeadLetter {
             key: Key::Primary,
             ..parts(Op::Insert, REJECTED, [])
         };
-        RowWrite::new(shape_of(shape), row)
+        Write::new(shape_of(shape), row)
     }
 }
 

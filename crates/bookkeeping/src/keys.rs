@@ -7,7 +7,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use windrow_core::bookkeeping::IDEMPOTENCY;
 use windrow_core::shape::ShapeParts;
-use windrow_core::{Fault, Key, Name, Op, Returning, RowDone, RowWrite, Shape, Value};
+use windrow_core::{Fault, Key, Name, Op, Returning, Shape, Value, Write, WriteDone};
 
 use crate::write::{number, parts, shape_of};
 
@@ -37,30 +37,30 @@ impl KeyPart {
     pub const REQUEST_BYTES: usize = 64;
 
     /// Returns the write that records the execution. It fails if the part is recorded already.
-    pub fn insert(&self, request: &str, outcome: Option<&[u8]>) -> RowWrite {
+    pub fn insert(&self, request: &str, outcome: Option<&[u8]>) -> Write {
         let row = [
             self.key(),
             self.part(),
             Value::text(request),
             outcome.map_or(Value::Null, |bytes| Value::Bytes(bytes.into())),
         ];
-        RowWrite::new(Arc::clone(&INSERT), row)
+        Write::new(Arc::clone(&INSERT), row)
     }
 
     /// Returns the write that adds the outcome.
-    pub fn complete(&self, outcome: &[u8]) -> RowWrite {
+    pub fn complete(&self, outcome: &[u8]) -> Write {
         let row = [Value::Bytes(outcome.into()), self.key(), self.part()];
-        RowWrite::new(Arc::clone(&COMPLETE), row)
+        Write::new(Arc::clone(&COMPLETE), row)
     }
 
     /// Returns the write that deletes the record.
-    pub fn forget(&self) -> RowWrite {
-        RowWrite::new(Arc::clone(&FORGET), [self.key(), self.part()])
+    pub fn forget(&self) -> Write {
+        Write::new(Arc::clone(&FORGET), [self.key(), self.part()])
     }
 
     /// Returns the write that reads the record.
-    pub fn read(&self) -> RowWrite {
-        RowWrite::new(Arc::clone(&READ), [self.key(), self.part()])
+    pub fn read(&self) -> Write {
+        Write::new(Arc::clone(&READ), [self.key(), self.part()])
     }
 
     /// Returns the record from the outcome of [`KeyPart::read`]; `None` if the part was not
@@ -68,7 +68,7 @@ impl KeyPart {
     ///
     /// # Errors
     /// The row was not written by Windrow.
-    pub fn found(done: &RowDone) -> Result<Option<Executed>, Fault> {
+    pub fn found(done: &WriteDone) -> Result<Option<Executed>, Fault> {
         let row = done.returned.as_ref().and_then(|found| found.rows.first());
         let Some(row) = row else { return Ok(None) };
         let executed = match &**row {
@@ -84,11 +84,11 @@ impl KeyPart {
     }
 
     /// Returns part and fingerprint of a write that [`KeyPart::insert`] has created.
-    pub fn of(write: &RowWrite) -> Option<(Self, &str)> {
+    pub fn of(write: &Write) -> Option<(Self, &str)> {
         if write.shape.op != Op::Insert || write.shape.table != INSERT.table {
             return None;
         }
-        match &*write.row {
+        match write.row() {
             [Value::Text(key), Value::Int(part), Value::Text(request), _] => {
                 let part = u64::try_from(*part).ok()?;
                 let key = key.clone();

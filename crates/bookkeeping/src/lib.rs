@@ -1,7 +1,7 @@
 //! Windrow's own tables in a user's database: what they hold, and how they come to be there.
 //!
 //! The drain, the replicas, `idempotency` and the program write into them with ordinary
-//! [`RowWrite`](windrow_core::RowWrite)s, in the transactions of the clients' rows. Databases only
+//! [`Write`](windrow_core::Write)s, in the transactions of the clients' rows. Databases only
 //! bring their texts ([`OwnStatement`](windrow_core::bookkeeping::OwnStatement)) and their way to
 //! run them ([`OwnSession`](windrow_core::bookkeeping::OwnSession)).
 //!

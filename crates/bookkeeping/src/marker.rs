@@ -4,9 +4,7 @@ use std::sync::Arc;
 
 use windrow_core::bookkeeping::{MARKERS, OwnStatement, OwnTable, TableChange};
 use windrow_core::shape::ShapeParts;
-use windrow_core::{
-    Bookkeeping, Fault, FaultClass, Key, Name, Op, Returning, RowWrite, Shape, Value,
-};
+use windrow_core::{Bookkeeping, Fault, FaultClass, Key, Name, Op, Returning, Shape, Value, Write};
 
 use crate::plain::quoted;
 use crate::tables::create;
@@ -73,7 +71,7 @@ impl Default for MarkerWrites {
 impl MarkerWrites {
     /// Returns the writes that put a marker in the place of the one that its row has, which must be
     /// of this batch: if it is of another one by now, the insert fails.
-    pub fn replace(&self, old_batch: &str, marker: &Marker) -> [RowWrite; 2] {
+    pub fn replace(&self, old_batch: &str, marker: &Marker) -> [Write; 2] {
         let old = Marker {
             batch: old_batch.into(),
             ..marker.clone()
@@ -82,31 +80,31 @@ impl MarkerWrites {
     }
 
     /// Returns the write that inserts a marker, and fails if its row has one.
-    pub fn insert(&self, marker: &Marker) -> RowWrite {
+    pub fn insert(&self, marker: &Marker) -> Write {
         let row = [&marker.relocation, &marker.key, &marker.batch];
         write(&self.insert, row)
     }
 
     /// Returns the write that reads the batch of a row's marker.
-    pub fn read(&self, marker: &Marker) -> RowWrite {
+    pub fn read(&self, marker: &Marker) -> Write {
         write(&self.read, [&marker.relocation, &marker.key])
     }
 
     /// Returns the write that deletes a row's marker if it is of the batch of this one.
-    fn remove(&self, marker: &Marker) -> RowWrite {
+    fn remove(&self, marker: &Marker) -> Write {
         let row = [&marker.relocation, &marker.key, &marker.batch];
         write(&self.remove, row)
     }
 
     /// Returns the write that deletes all markers of a batch.
-    pub fn remove_batch(&self, relocation: &str, batch: &str) -> RowWrite {
+    pub fn remove_batch(&self, relocation: &str, batch: &str) -> Write {
         write(&self.remove_batch, [relocation, batch])
     }
 }
 
-fn write<const N: usize>(shape: &Arc<Shape>, texts: [impl AsRef<str>; N]) -> RowWrite {
+fn write<const N: usize>(shape: &Arc<Shape>, texts: [impl AsRef<str>; N]) -> Write {
     let row = texts.map(|text| Value::text(text.as_ref()));
-    RowWrite::new(shape.clone(), row)
+    Write::new(shape.clone(), row)
 }
 
 /// Creates the table of markers in the destination of a move, and gives it the index by which the

@@ -2,7 +2,7 @@
 
 use windrow_core::bookkeeping::PROGRESS;
 use windrow_core::shape::ShapeParts;
-use windrow_core::{Fault, Key, Name, Op, Returning, RowDone, RowWrite, Value};
+use windrow_core::{Fault, Key, Name, Op, Returning, Value, Write, WriteDone};
 
 use crate::write::{number, parts, shape_of};
 
@@ -43,12 +43,12 @@ impl ProgressRow {
     pub const NAME_BYTES: usize = 64;
 
     /// Returns the write that reads the progress.
-    pub fn read(&self) -> RowWrite {
+    pub fn read(&self) -> Write {
         let shape = ShapeParts {
             returning: Returning::Columns([POSITION, LAST].map(Name::from).into()),
             ..parts(Op::Get, PROGRESS, [SPOOL, PARTITION])
         };
-        RowWrite::new(shape_of(shape), [self.spool(), self.number()])
+        Write::new(shape_of(shape), [self.spool(), self.number()])
     }
 
     /// Returns the progress from the outcome of [`ProgressRow::read`]; `None` if nothing was
@@ -56,7 +56,7 @@ impl ProgressRow {
     ///
     /// # Errors
     /// The row has no valid position.
-    pub fn found(done: &RowDone) -> Result<Option<Applied>, Fault> {
+    pub fn found(done: &WriteDone) -> Result<Option<Applied>, Fault> {
         let row = done.returned.as_ref().and_then(|found| found.rows.first());
         let Some(row) = row else { return Ok(None) };
         let position = match row.first() {
@@ -78,14 +78,14 @@ impl ProgressRow {
     /// an insert of one with the new position. If another process has advanced it meanwhile, the
     /// delete finds nothing, and the insert fails because of the primary key and rolls back its
     /// unit. So two processes that apply the same entries cannot both commit.
-    pub fn advance(&self, from: Option<u64>, to: &Applied) -> Vec<RowWrite> {
+    pub fn advance(&self, from: Option<u64>, to: &Applied) -> Vec<Write> {
         let leave = from.map(|from| {
-            RowWrite::new(
+            Write::new(
                 shape_of(parts(Op::Delete, PROGRESS, [SPOOL, PARTITION, POSITION])),
                 [self.spool(), self.number(), number(from)],
             )
         });
-        let come = RowWrite::new(
+        let come = Write::new(
             shape_of(ShapeParts {
                 columns: [SPOOL, PARTITION, POSITION, LAST].map(Name::from).into(),
                 key: Key::Primary,

@@ -9,15 +9,13 @@ use std::sync::Arc;
 
 use crate::database::Database;
 use crate::fault::Fault;
-use crate::outcome::RowDone;
 use crate::sink::{Executor, Purpose, Report, Verdict};
 use crate::unit::Unit;
-use crate::write::RowWrite;
 
 /// A connection to a database for one source in the background.
 pub struct BackgroundConnection {
     database: Arc<dyn Database>,
-    executor: Option<Box<dyn Executor<RowWrite>>>,
+    executor: Option<Box<dyn Executor>>,
 }
 
 impl BackgroundConnection {
@@ -47,7 +45,7 @@ impl BackgroundConnection {
 
     /// Executes units as one batch. If the connection breaks, or the future is dropped before its
     /// end, the connection is not open afterwards. Not cancel safe: outcomes stay unknown then.
-    pub async fn execute(&mut self, units: &[Unit<RowWrite>]) -> Report<RowDone> {
+    pub async fn execute(&mut self, units: &[Unit]) -> Report {
         let Some(mut executor) = self.executor.take() else {
             let lost = Fault::unavailable("the connection was lost; nothing was written");
             return Report::broken(units.len(), &Verdict::RolledBack(lost));

@@ -2,7 +2,7 @@
 //!
 //! `windrow-bookkeeping` creates, upgrades, reads and cleans the tables through this port; a
 //! database fills it with its texts and its way to run them. All that Windrow writes into the
-//! tables are ordinary [`RowWrite`](crate::RowWrite)s.
+//! tables are ordinary [`Write`](crate::Write)s.
 
 use std::time::Duration;
 

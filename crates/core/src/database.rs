@@ -12,11 +12,10 @@ use crate::moves::Moves;
 use crate::name::{Name, TableName};
 use crate::sink::{Executor, Purpose, Sink};
 use crate::standing::Standing;
-use crate::write::RowWrite;
 
 /// A database that a user has configured.
 #[async_trait]
-pub trait Database: Sink<RowWrite> {
+pub trait Database: Sink {
     /// Checks within a few seconds that the database answers. Cancel safe.
     ///
     /// # Errors
@@ -35,7 +34,7 @@ pub trait Database: Sink<RowWrite> {
 
     /// Returns a sink for batches that only read, which do not wait for writing batches; `None` if
     /// reads use the same sink as writes.
-    fn reads(&self) -> Option<Arc<dyn Sink<RowWrite>>> {
+    fn reads(&self) -> Option<Arc<dyn Sink>> {
         None
     }
 
@@ -63,7 +62,7 @@ pub trait Database: Sink<RowWrite> {
     ///
     /// # Errors
     /// As [`Sink::connect`].
-    async fn connect_durably(&self) -> Result<Box<dyn Executor<RowWrite>>, Fault> {
+    async fn connect_durably(&self) -> Result<Box<dyn Executor>, Fault> {
         self.connect(Purpose::Batches).await
     }
 

@@ -19,7 +19,6 @@ use crate::outcome::UnitOutcome;
 use crate::retry::RetryPolicy;
 use crate::trace::Trace;
 use crate::unit::Unit;
-use crate::work::Work;
 
 pub use crate::source::SourceId;
 
@@ -29,18 +28,18 @@ const HINTS: usize = 1024;
 
 /// The frontends' handle of a lane. Cheap to clone.
 #[derive(Clone, Debug)]
-pub struct Intake<W: Work> {
-    lane: mpsc::Sender<Submission<W>>,
+pub struct Intake {
+    lane: mpsc::Sender<Submission>,
     hints: Arc<mpsc::Sender<Hint>>,
     budget: Budget,
     sources: Arc<AtomicU64>,
     policy: RetryPolicy,
 }
 
-impl<W: Work> Intake<W> {
+impl Intake {
     /// A handle and its other end. `capacity` bounds the submissions between them; past it,
     /// submitting waits.
-    pub fn channel(budget: Budget, capacity: usize) -> (Self, Arrivals<W>) {
+    pub fn channel(budget: Budget, capacity: usize) -> (Self, Arrivals) {
         let (lane, submissions) = mpsc::channel(capacity);
         let (hinter, hints) = mpsc::channel(HINTS);
         let intake = Self {
@@ -81,9 +80,9 @@ impl<W: Work> Intake<W> {
     pub async fn submit(
         &self,
         source: SourceId,
-        units: impl Into<Units<W>>,
+        units: impl Into<Units>,
         permit: Permit,
-    ) -> Result<Receipt<W::Done>, Fault> {
+    ) -> Result<Receipt, Fault> {
         self.submit_traced(source, units, permit, None).await
     }
 
@@ -94,11 +93,11 @@ impl<W: Work> Intake<W> {
     pub async fn submit_traced(
         &self,
         source: SourceId,
-        units: impl Into<Units<W>>,
+        units: impl Into<Units>,
         permit: Permit,
         trace: Option<&Trace>,
-    ) -> Result<Receipt<W::Done>, Fault> {
-        let mut units: Units<W> = units.into();
+    ) -> Result<Receipt, Fault> {
+        let mut units: Units = units.into();
         for unit in &mut units {
             unit.hand_over(source);
         }
@@ -171,7 +170,7 @@ impl<W: Work> Intake<W> {
     ///
     /// # Errors
     /// Those of [`Budget::try_take`] and [`Intake::submit`], and the unit's own.
-    pub async fn run(&self, source: SourceId, unit: Unit<W>) -> UnitOutcome<W::Done> {
+    pub async fn run(&self, source: SourceId, unit: Unit) -> UnitOutcome {
         let permit = self.budget.try_take(unit.bytes())?;
         let mut outcomes = self.submit(source, [unit], permit).await?.await;
         outcomes
@@ -181,21 +180,21 @@ impl<W: Work> Intake<W> {
 }
 
 /// The units of a submission. Nearly always one, kept without an allocation.
-pub type Units<W> = SmallVec<[Unit<W>; 1]>;
+pub type Units = SmallVec<[Unit; 1]>;
 
 /// Units that one source hands over at once, to be answered at once.
 #[derive(Debug)]
-pub struct Submission<W: Work> {
+pub struct Submission {
     /// The source of the units.
     pub source: SourceId,
     /// The units, in order.
-    pub units: Units<W>,
+    pub units: Units,
     /// The memory that the units take. The lane gives it back when all of them are answered.
     pub permit: Permit,
     /// When it was handed over.
     pub arrived: Instant,
     /// Where the outcomes go, one for each unit, in order.
-    pub reply: Reply<W::Done>,
+    pub reply: Reply,
     /// The time for which the lane tries the units again.
     pub policy: RetryPolicy,
     /// Where the request is traced: who wants to know what becomes of the units.
@@ -224,22 +223,22 @@ pub enum Hint {
 
 /// The lane's end of an [`Intake`].
 #[derive(Debug)]
-pub struct Arrivals<W: Work> {
+pub struct Arrivals {
     /// The submitted units.
-    pub submissions: mpsc::Receiver<Submission<W>>,
+    pub submissions: mpsc::Receiver<Submission>,
     /// The hints about units that are given up. A hint may be read before the submission that it is
     /// about: read all submissions that are there when a hint was read before you follow it.
     pub hints: mpsc::Receiver<Hint>,
 }
 
-impl<W: Work> Arrivals<W> {
+impl Arrivals {
     /// The next submission; `None` once all intakes are gone. Cancel safe.
-    pub async fn recv(&mut self) -> Option<Submission<W>> {
+    pub async fn recv(&mut self) -> Option<Submission> {
         self.submissions.recv().await
     }
 
     /// Several at once, as [`mpsc::Receiver::recv_many`]. Cancel safe.
-    pub async fn recv_many(&mut self, into: &mut Vec<Submission<W>>, limit: usize) -> usize {
+    pub async fn recv_many(&mut self, into: &mut Vec<Submission>, limit: usize) -> usize {
         self.submissions.recv_many(into, limit).await
     }
 
@@ -247,7 +246,7 @@ impl<W: Work> Arrivals<W> {
     ///
     /// # Errors
     /// As [`mpsc::Receiver::try_recv`].
-    pub fn try_recv(&mut self) -> Result<Submission<W>, mpsc::error::TryRecvError> {
+    pub fn try_recv(&mut self) -> Result<Submission, mpsc::error::TryRecvError> {
         self.submissions.try_recv()
     }
 
@@ -258,15 +257,15 @@ impl<W: Work> Arrivals<W> {
 }
 
 /// One outcome for each unit of a submission, in order.
-pub type Outcomes<D> = SmallVec<[UnitOutcome<D>; 1]>;
+pub type Outcomes = SmallVec<[UnitOutcome; 1]>;
 
 /// The lane's end of an answer.
 #[derive(Debug)]
-pub struct Reply<D>(oneshot::Sender<Outcomes<D>>);
+pub struct Reply(oneshot::Sender<Outcomes>);
 
-impl<D> Reply<D> {
+impl Reply {
     /// Answers. An answer that nobody waits for any more is dropped.
-    pub fn send(self, outcomes: impl Into<Outcomes<D>>) {
+    pub fn send(self, outcomes: impl Into<Outcomes>) {
         // An error only says that the client has left.
         drop(self.0.send(outcomes.into()));
     }
@@ -282,19 +281,15 @@ impl<D> Reply<D> {
 /// Dropping it takes those units out that are not under way yet; the others may still take place.
 #[must_use = "dropping a receipt takes the units out of the queue"]
 #[derive(Debug)]
-pub struct Receipt<D> {
-    reply: oneshot::Receiver<Outcomes<D>>,
+pub struct Receipt {
+    reply: oneshot::Receiver<Outcomes>,
     source: SourceId,
     units: usize,
     /// Where to say that nobody waits any more; `None` once the answer is there.
     hints: Option<Arc<mpsc::Sender<Hint>>>,
 }
 
-fn pair<D>(
-    source: SourceId,
-    units: usize,
-    hints: &Arc<mpsc::Sender<Hint>>,
-) -> (Reply<D>, Receipt<D>) {
+fn pair(source: SourceId, units: usize, hints: &Arc<mpsc::Sender<Hint>>) -> (Reply, Receipt) {
     let (sender, reply) = oneshot::channel();
     let receipt = Receipt {
         reply,
@@ -305,15 +300,15 @@ fn pair<D>(
     (Reply(sender), receipt)
 }
 
-impl<D> Receipt<D> {
+impl Receipt {
     /// Drops it without a word: the lane never had its units.
     fn forget(mut self) {
         self.hints = None;
     }
 }
 
-impl<D: Clone> Future for Receipt<D> {
-    type Output = Outcomes<D>;
+impl Future for Receipt {
+    type Output = Outcomes;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let outcomes = std::task::ready!(Pin::new(&mut self.reply).poll(cx));
@@ -325,7 +320,7 @@ impl<D: Clone> Future for Receipt<D> {
     }
 }
 
-impl<D> Drop for Receipt<D> {
+impl Drop for Receipt {
     fn drop(&mut self) {
         let Some(hints) = &self.hints else { return };
         // Closed before the hint is sent: the lane that reads it finds the units abandoned.
@@ -341,11 +336,11 @@ impl<D> Drop for Receipt<D> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Budget, RowWrite};
+    use crate::Budget;
 
     #[tokio::test]
     async fn who_leaves_before_the_answer_is_heard() {
-        let (intake, mut arrivals) = Intake::<RowWrite>::channel(Budget::new(1000), 4);
+        let (intake, mut arrivals) = Intake::channel(Budget::new(1000), 4);
         let source = intake.new_source();
         let unit = || [Unit::of([])];
         let kept = intake.submit(source, unit(), Permit::empty()).await;
@@ -364,7 +359,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_lane_that_is_shut_refuses_without_a_hint() {
-        let (intake, mut arrivals) = Intake::<RowWrite>::channel(Budget::new(1000), 1);
+        let (intake, mut arrivals) = Intake::channel(Budget::new(1000), 1);
         arrivals.close();
         let refused = intake
             .submit(intake.new_source(), [Unit::of([])], Permit::empty())

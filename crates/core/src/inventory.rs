@@ -7,8 +7,7 @@ use async_trait::async_trait;
 
 use crate::fault::Fault;
 use crate::name::{Name, TableName};
-use crate::value::Value;
-use crate::write::Row;
+use crate::value::{Row, Value};
 
 /// A table whose rows are identified by their primary key.
 #[derive(Clone, Debug, PartialEq, Eq)]

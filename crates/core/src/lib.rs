@@ -7,8 +7,8 @@
 //! | [`name`] | table and column names as the client wrote them |
 //! | [`value`] | one value, exact, not yet converted to a column's type |
 //! | [`shape`] | a statement with its values lifted out |
-//! | [`write`](mod@write) | a shape and one row of values |
-//! | [`work`] | what a lane carries: row writes, or the SQL calls of `windrow-calls` |
+//! | [`write`](mod@write) | a shape and one row of values, or the values of an SQL client's call |
+//! | [`sql`] | writes of SQL clients: statements and the values of their calls |
 //! | [`apart`] | the reason why a write is not joined with others |
 //! | [`source`] | the identity of one client's ordered stream of writes |
 //! | [`mod@unit`] | writes of one client that commit together |
@@ -57,11 +57,11 @@ pub mod shape;
 pub mod sink;
 pub mod source;
 pub mod spooling;
+pub mod sql;
 pub mod standing;
 pub mod trace;
 pub mod unit;
 pub mod value;
-pub mod work;
 pub mod write;
 
 pub use apart::Apart;
@@ -80,7 +80,7 @@ pub use load::{
 };
 pub use moves::{MovePlan, Mover, Moves, News};
 pub use name::{Name, TableName};
-pub use outcome::{Dones, Returned, RowDone, UnitFault, UnitOutcome};
+pub use outcome::{Dones, Extra, Generated, Returned, UnitFault, UnitOutcome, WriteDone};
 pub use promise::{Limitation, Promise};
 pub use retry::{BackgroundRetry, Backoff, Retry, RetryPolicy};
 pub use secret::{Secret, shown_parameter};
@@ -88,9 +88,12 @@ pub use shape::{Key, OnConflict, Op, Returning, Shape};
 pub use sink::{Executor, Profile, Purpose, Report, Rung, Sink, Tally, Verdict};
 pub use source::SourceId;
 pub use spooling::{SpoolPlace, Spooling};
+pub use sql::{
+    Arguments, AsRow, Conflict, Described, Describer, Expression, Formats, Origin, ParsedStatement,
+    Piece, REFUSED, Signature, SqlCall, Statement, Touches,
+};
 pub use standing::{Level, Standing};
 pub use trace::{Trace, TraceContext, TracedRequest, Tracer};
 pub use unit::Unit;
-pub use value::Value;
-pub use work::Work;
-pub use write::{Row, RowWrite};
+pub use value::{Row, Value};
+pub use write::Write;

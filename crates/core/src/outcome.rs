@@ -2,10 +2,12 @@
 
 use std::sync::Arc;
 
+use bytes::Bytes;
 use smallvec::SmallVec;
 
 use crate::fault::Fault;
 use crate::name::Name;
+use crate::sql::Signature;
 use crate::value::Value;
 
 /// Columns and rows that a write returned.
@@ -17,34 +19,66 @@ pub struct Returned {
     pub rows: Vec<Box<[Value]>>,
 }
 
-/// A row write that succeeded.
+/// The outcome of a write that succeeded.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct RowDone {
+pub struct WriteDone {
     /// The number of rows that the write inserted, updated, deleted or read.
     pub rows: u64,
-    /// The returned columns and rows, if the shape asks for them.
+    /// The returned columns and rows, if the shape asks for them; never of a call.
     pub returned: Option<Box<Returned>>,
+    /// The server's answer to a call besides the count; few calls have one.
+    pub extra: Option<Box<Extra>>,
 }
 
-impl RowDone {
+impl WriteDone {
     /// Returns the outcome of a write with this row count, without returned rows.
     pub fn rows(rows: u64) -> Self {
         Self {
             rows,
-            returned: None,
+            ..Self::default()
+        }
+    }
+
+    /// Returns the outcome of a write with this row count and these returned rows.
+    pub fn returning(rows: u64, returned: Returned) -> Self {
+        Self {
+            rows,
+            returned: Some(Box::new(returned)),
+            extra: None,
         }
     }
 }
 
-/// The outcomes of a unit's writes, in order. `D` is [`Work::Done`].
-///
-/// [`Work::Done`]: crate::Work::Done
-pub type Dones<D> = SmallVec<[D; 1]>;
+/// The server's messages before CommandComplete, and the values left in the session.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Extra {
+    /// Whole protocol messages (NoticeResponse, DataRow in the formats that were asked for) to be
+    /// passed on as they are.
+    pub messages: Bytes,
+    /// The last value that the call took from a sequence: what `lastval()` and `currval()` answer
+    /// afterwards.
+    pub generated: Option<Generated>,
+    /// The types that the call turned out to have, where it was parsed at its use
+    /// ([`crate::SqlCall::fresh`]) and they are other than those of its statement.
+    pub signature: Option<Arc<Signature>>,
+}
+
+/// A value that was taken from a sequence.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Generated {
+    /// The sequence, by its number in the database's catalog.
+    pub sequence: u32,
+    /// The value.
+    pub value: i64,
+}
+
+/// The outcomes of a unit's writes, in order.
+pub type Dones = SmallVec<[WriteDone; 1]>;
 
 /// A unit that failed as a whole: nothing of it was written (unless
 /// [`crate::FaultClass::Unknown`]).
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct UnitFault<D> {
+pub struct UnitFault {
     /// The index of the failed write within the unit. 0 if the failure names no write; the number
     /// of writes if the commit of SQL calls failed after all of them.
     pub at: usize,
@@ -52,10 +86,10 @@ pub struct UnitFault<D> {
     pub fault: Fault,
     /// For SQL calls, the outcomes of the calls before the failed one. A server answers them before
     /// it rolls back.
-    pub before: Vec<D>,
+    pub before: Vec<WriteDone>,
 }
 
-impl<D> From<Fault> for UnitFault<D> {
+impl From<Fault> for UnitFault {
     fn from(fault: Fault) -> Self {
         Self {
             at: 0,
@@ -66,4 +100,4 @@ impl<D> From<Fault> for UnitFault<D> {
 }
 
 /// The outcome of a unit.
-pub type UnitOutcome<D> = Result<Dones<D>, UnitFault<D>>;
+pub type UnitOutcome = Result<Dones, UnitFault>;

@@ -37,14 +37,16 @@ pub enum Retry {
 }
 
 impl Retry {
-    fn of(class: FaultClass, code: &str) -> Self {
+    /// Judges a class that says by itself how a write may be tried again; `None` if the write, its
+    /// table or its role may be the reason.
+    fn of_class(class: FaultClass, code: &str) -> Option<Self> {
         match class {
-            FaultClass::Unknown => Self::OutcomeUnknown,
+            FaultClass::Unknown => Some(Self::OutcomeUnknown),
             FaultClass::Overloaded | FaultClass::Unavailable | FaultClass::Cancelled => {
-                Self::WhenBack
+                Some(Self::WhenBack)
             }
-            FaultClass::Conflict if code == LOCKED => Self::AfterLock,
-            FaultClass::Conflict => Self::Soon,
+            FaultClass::Conflict if code == LOCKED => Some(Self::AfterLock),
+            FaultClass::Conflict => Some(Self::Soon),
             FaultClass::Invalid
             | FaultClass::Value
             | FaultClass::Unique
@@ -56,7 +58,7 @@ impl Retry {
             | FaultClass::Denied
             | FaultClass::TooLarge
             | FaultClass::Unsupported
-            | FaultClass::Other => Self::of_code(code),
+            | FaultClass::Other => None,
         }
     }
 
@@ -87,7 +89,12 @@ const TIMED_OUT: &str = "57014";
 impl Fault {
     /// Returns how the write may be tried again.
     pub fn retry(&self) -> Retry {
-        Retry::of(self.class, &self.code)
+        Retry::of_class(self.class, &self.code).unwrap_or_else(|| Retry::of_code(&self.code))
+    }
+
+    /// True if the write has the fault by itself, in any batch.
+    pub fn is_own(&self) -> bool {
+        Retry::of_class(self.class, &self.code).is_none()
     }
 
     /// True if it is certain that nothing was written, and the same write may succeed without

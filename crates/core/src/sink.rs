@@ -15,7 +15,6 @@ use crate::fault::Fault;
 use crate::outcome::UnitOutcome;
 use crate::promise::{Limitation, Promise};
 use crate::unit::Unit;
-use crate::work::Work;
 
 /// The properties of a sink: data that lanes, frontends and documentation read.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -51,10 +50,9 @@ pub enum Purpose {
     LockWait,
 }
 
-/// Where the batches of a lane go: a database, for work of one kind. Shared by all flights of a
-/// lane.
+/// Where the batches of a lane go: a database. Shared by all flights of a lane.
 #[async_trait]
-pub trait Sink<W: Work>: Send + Sync + 'static {
+pub trait Sink: Send + Sync + 'static {
     /// Returns the properties of the sink.
     fn profile(&self) -> &Profile;
 
@@ -64,7 +62,7 @@ pub trait Sink<W: Work>: Send + Sync + 'static {
     /// # Errors
     /// [`crate::FaultClass::Unavailable`] where trying again may help; any other class where it
     /// will not (a wrong password, a database that is not there).
-    async fn connect(&self, purpose: Purpose) -> Result<Box<dyn Executor<W>>, Fault>;
+    async fn connect(&self, purpose: Purpose) -> Result<Box<dyn Executor>, Fault>;
 
     /// Returns the time that a statement of this lane may take, counted from its arrival, as far as
     /// its clients' settings are known (PostgreSQL's `statement_timeout`); `None` for no limit. A
@@ -77,14 +75,14 @@ pub trait Sink<W: Work>: Send + Sync + 'static {
     /// Adds a hash for every row that the unit touches, as far as its key is known: two units that
     /// share one are not put into two flights at once. Adding none is always allowed, the
     /// database's own locks decide then.
-    fn touches(&self, unit: &Unit<W>, hashes: &mut Vec<u64>) {
+    fn touches(&self, unit: &Unit, hashes: &mut Vec<u64>) {
         let _ = (unit, hashes);
     }
 }
 
 /// One connection of a sink.
 #[async_trait]
-pub trait Executor<W: Work>: Send {
+pub trait Executor: Send {
     /// Executes the units as one batch, in one transaction where the database has them, and reports
     /// on each in order. No unit is reported as done before its commit is known.
     ///
@@ -95,7 +93,7 @@ pub trait Executor<W: Work>: Send {
     ///
     /// **Not cancel safe**: a future dropped half-way leaves outcomes unknown. The lane owns it and
     /// always lets it end.
-    async fn execute(&mut self, units: &[Unit<W>]) -> Report<W::Done>;
+    async fn execute(&mut self, units: &[Unit]) -> Report;
 
     /// Notes when the unit arrived that is executed next: its time limits and its lock timeout
     /// count from there. Called by lanes on connections for [`Purpose::LockWait`].
@@ -168,9 +166,9 @@ impl Tally {
 
 /// The report on one unit of a batch.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Verdict<D> {
+pub enum Verdict {
     /// The final outcome.
-    Final(UnitOutcome<D>),
+    Final(UnitOutcome),
     /// Rolled back for no fault of the unit (deadlock, serialization failure, a connection that
     /// ended before the commit was sent): certainly not written, to be run again in a smaller
     /// batch. The fault is reported if that goes on. A fault of the class
@@ -186,7 +184,7 @@ pub enum Verdict<D> {
     NotTried,
 }
 
-impl<D: Clone> Verdict<D> {
+impl Verdict {
     /// The same of a unit, as one that was given for what its write at this place asked for.
     pub fn for_write(&self, at: usize) -> Self {
         let mut verdict = self.clone();
@@ -199,18 +197,18 @@ impl<D: Clone> Verdict<D> {
 
 /// The report of an [`Executor`] on a batch.
 #[derive(Clone, Debug)]
-pub struct Report<D> {
+pub struct Report {
     /// One for each unit, in order.
-    pub verdicts: Vec<Verdict<D>>,
+    pub verdicts: Vec<Verdict>,
     /// The cost of the batch.
     pub tally: Tally,
     /// False once the connection cannot be used any more.
     pub usable: bool,
 }
 
-impl<D: Clone> Report<D> {
+impl Report {
     /// The same verdict for all units, from a connection that is broken.
-    pub fn broken(units: usize, verdict: &Verdict<D>) -> Self {
+    pub fn broken(units: usize, verdict: &Verdict) -> Self {
         Self {
             verdicts: vec![verdict.clone(); units],
             tally: Tally::default(),

@@ -9,15 +9,14 @@ use async_trait::async_trait;
 
 use crate::fault::Fault;
 use crate::intake::Intake;
-use crate::work::Work;
 
 /// A spool, as frontends see it.
 #[async_trait]
-pub trait Spooling<W: Work>: Debug + Send + Sync + 'static {
+pub trait Spooling: Debug + Send + Sync + 'static {
     /// Takes units as a lane's intake does, and answers each of them with success once it is
-    /// durable in the spool. The outcome itself is not known yet: each write gets [`Work::Done`]'s
-    /// default.
-    fn intake(&self) -> &Intake<W>;
+    /// durable in the spool. The outcome itself is not known yet: each write gets the default of
+    /// [`crate::WriteDone`].
+    fn intake(&self) -> &Intake;
 
     /// A place behind all that was acknowledged before this is asked.
     fn end(&self) -> SpoolPlace;

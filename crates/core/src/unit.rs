@@ -4,13 +4,13 @@ use smallvec::SmallVec;
 
 use crate::shape::Op;
 use crate::source::SourceId;
-use crate::work::Work;
+use crate::write::Write;
 
 /// The smallest thing that a batch holds or leaves out. Nearly always one write, kept without an
 /// allocation.
 #[derive(Clone, Debug)]
-pub struct Unit<W> {
-    work: SmallVec<[W; 1]>,
+pub struct Unit {
+    writes: SmallVec<[Write; 1]>,
     bytes: usize,
     source: SourceId,
     has_long_answer: bool,
@@ -20,12 +20,12 @@ pub struct Unit<W> {
 /// generously, so that the memory budget errs on the safe side.
 pub const UNIT_OVERHEAD: usize = 160;
 
-impl<W: Work> Unit<W> {
+impl Unit {
     /// A unit of one write.
-    pub fn one(write: W) -> Self {
+    pub fn one(write: Write) -> Self {
         let bytes = UNIT_OVERHEAD + write.bytes();
         Self {
-            work: SmallVec::from_buf([write]),
+            writes: SmallVec::from_buf([write]),
             bytes,
             source: SourceId::OWN,
             has_long_answer: false,
@@ -33,11 +33,11 @@ impl<W: Work> Unit<W> {
     }
 
     /// A unit of several writes, which succeed or fail together. An empty one succeeds.
-    pub fn of(writes: impl IntoIterator<Item = W>) -> Self {
-        let work: SmallVec<[W; 1]> = writes.into_iter().collect();
-        let bytes = UNIT_OVERHEAD + work.iter().map(W::bytes).sum::<usize>();
+    pub fn of(writes: impl IntoIterator<Item = Write>) -> Self {
+        let writes: SmallVec<[Write; 1]> = writes.into_iter().collect();
+        let bytes = UNIT_OVERHEAD + writes.iter().map(Write::bytes).sum::<usize>();
         Self {
-            work,
+            writes,
             bytes,
             source: SourceId::OWN,
             has_long_answer: false,
@@ -46,14 +46,12 @@ impl<W: Work> Unit<W> {
 
     /// Returns the operations of its writes, in order.
     pub fn ops(&self) -> impl Iterator<Item = Op> {
-        self.work.iter().map(W::op)
+        self.writes.iter().map(Write::op)
     }
-}
 
-impl<W> Unit<W> {
     /// The writes, in the order in which the client asked for them.
-    pub fn work(&self) -> &[W] {
-        &self.work
+    pub fn writes(&self) -> &[Write] {
+        &self.writes
     }
 
     /// Makes it one of `source`'s. [`crate::Intake::submit`] does so with all that it hands over.
@@ -85,6 +83,6 @@ impl<W> Unit<W> {
 
     /// Rows that this unit writes, for batch limits: at least one.
     pub fn rows(&self) -> usize {
-        self.work.len().max(1)
+        self.writes.len().max(1)
     }
 }

@@ -5,6 +5,9 @@
 
 use std::mem::size_of;
 
+/// The values of one write, in the order that [`crate::Shape`] defines.
+pub type Row = Box<[Value]>;
+
 /// A value in a row.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Value {

@@ -1,60 +1,107 @@
-//! One write of a row: a shape and its values.
+//! One write of a row: a statement without its values, and the values.
 
 use std::mem::size_of;
 use std::sync::Arc;
 
 use crate::name::TableName;
-use crate::outcome::RowDone;
 use crate::shape::{Op, Shape};
-use crate::value::Value;
-use crate::work::Work;
+use crate::sql::SqlCall;
+use crate::value::{Row, Value};
 
-/// The values of one write, in the order that [`Shape`] defines.
-pub type Row = Box<[Value]>;
-
-/// An insert, upsert, update, delete or read of one row.
+/// An insert, upsert, update, delete or read of one row, with one outcome.
+///
+/// The values are Windrow's own, or those of an SQL client's call. Only the frontend of a database
+/// that describes statements makes calls ([`crate::Describer`]), so no other database gets one.
 #[derive(Clone, Debug)]
-pub struct RowWrite {
-    /// The statement without its values.
+pub struct Write {
+    /// The statement without its values. For a call, its table, columns and key as far as the
+    /// client's text names them.
     pub shape: Arc<Shape>,
-    /// With which values.
-    pub row: Row,
+    values: WriteValues,
 }
 
-impl RowWrite {
+/// The values of a write. No larger than a row, so that a queued write stays small.
+#[derive(Clone, Debug)]
+enum WriteValues {
+    /// Values in the order that [`Shape`] defines.
+    Row(Row),
+    /// The bytes of an SQL client, with the statement that says what they mean.
+    Call(Box<SqlCall>),
+}
+
+impl Write {
     /// Joins a shape with its values.
     pub fn new(shape: Arc<Shape>, row: impl Into<Row>) -> Self {
         Self {
             shape,
-            row: row.into(),
+            values: WriteValues::Row(row.into()),
         }
     }
 
-    /// The values of the shape's columns.
+    /// Returns the row's values: those of the shape's columns, then those of the key; none for a
+    /// call.
+    pub fn row(&self) -> &[Value] {
+        match &self.values {
+            WriteValues::Row(row) => row,
+            WriteValues::Call(_) => &[],
+        }
+    }
+
+    /// Returns the call of an SQL client; `None` if the values are Windrow's own.
+    pub fn call(&self) -> Option<&SqlCall> {
+        match &self.values {
+            WriteValues::Row(_) => None,
+            WriteValues::Call(call) => Some(call),
+        }
+    }
+
+    /// Returns the values of the shape's columns.
     pub fn values(&self) -> &[Value] {
-        self.row
-            .get(..self.shape.columns.len())
-            .unwrap_or(&self.row)
+        let row = self.row();
+        row.get(..self.shape.columns.len()).unwrap_or(row)
     }
 
-    /// The values of the key behind them: empty for inserts.
+    /// Returns the values of the key; none for inserts.
     pub fn key_values(&self) -> &[Value] {
-        self.row.get(self.shape.columns.len()..).unwrap_or_default()
+        let columns = self.shape.columns.len();
+        self.row().get(columns..).unwrap_or_default()
     }
-}
 
-impl Work for RowWrite {
-    type Done = RowDone;
-
-    fn op(&self) -> Op {
+    /// Returns the operation.
+    pub fn op(&self) -> Op {
         self.shape.op
     }
 
-    fn table(&self) -> &TableName {
+    /// Returns the table that is written or read.
+    pub fn table(&self) -> &TableName {
         &self.shape.table
     }
 
-    fn bytes(&self) -> usize {
-        size_of::<Self>() + self.row.iter().map(Value::bytes).sum::<usize>()
+    /// Returns the bytes that the write takes in memory.
+    pub fn bytes(&self) -> usize {
+        let values = match &self.values {
+            WriteValues::Row(row) => row.iter().map(Value::bytes).sum::<usize>(),
+            WriteValues::Call(call) => call.bytes(),
+        };
+        size_of::<Self>() + values
+    }
+}
+
+impl From<SqlCall> for Write {
+    fn from(call: SqlCall) -> Self {
+        Self {
+            shape: Arc::clone(call.statement.shape()),
+            values: WriteValues::Call(Box::new(call)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_queued_write_is_small() {
+        assert!(size_of::<Write>() <= 24, "{}", size_of::<Write>());
     }
 }

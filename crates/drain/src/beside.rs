@@ -14,7 +14,7 @@ use async_trait::async_trait;
 use windrow_core::moves::is_own;
 use windrow_core::{
     Bookkeeping, Database, Dones, Executor, Fault, FaultClass, Key, Name, OnConflict, Op, Profile,
-    Purpose, Report, RowDone, RowWrite, Sink, TableName, Tally, Unit, UnitFault, Value, Verdict,
+    Purpose, Report, Sink, TableName, Tally, Unit, UnitFault, Value, Verdict, Write, WriteDone,
 };
 
 /// A database without transactions as one that a spool can be applied to.
@@ -31,12 +31,12 @@ impl Beside {
 }
 
 #[async_trait]
-impl Sink<RowWrite> for Beside {
+impl Sink for Beside {
     fn profile(&self) -> &Profile {
         self.database.profile()
     }
 
-    async fn connect(&self, purpose: Purpose) -> Result<Box<dyn Executor<RowWrite>>, Fault> {
+    async fn connect(&self, purpose: Purpose) -> Result<Box<dyn Executor>, Fault> {
         Ok(Box::new(Connection {
             name: self.database.profile().name,
             writes: self.database.connect_durably().await?,
@@ -61,13 +61,13 @@ impl Database for Beside {
 struct Connection {
     name: &'static str,
     database: Arc<dyn Database>,
-    writes: Box<dyn Executor<RowWrite>>,
-    books: Box<dyn Executor<RowWrite>>,
+    writes: Box<dyn Executor>,
+    books: Box<dyn Executor>,
 }
 
 #[async_trait]
-impl Executor<RowWrite> for Connection {
-    async fn execute(&mut self, units: &[Unit<RowWrite>]) -> Report<RowDone> {
+impl Executor for Connection {
+    async fn execute(&mut self, units: &[Unit]) -> Report {
         let mut whole = Report {
             verdicts: Vec::with_capacity(units.len()),
             tally: Tally::default(),
@@ -91,22 +91,18 @@ impl Executor<RowWrite> for Connection {
 
 impl Connection {
     /// Executes a unit: its writes first, then what is Windrow's own.
-    async fn one(
-        &mut self,
-        unit: &Unit<RowWrite>,
-        whole: &mut Report<RowDone>,
-    ) -> Verdict<RowDone> {
-        let places = 0..unit.work().len();
+    async fn one(&mut self, unit: &Unit, whole: &mut Report) -> Verdict {
+        let places = 0..unit.writes().len();
         let (own, writes): (Vec<usize>, Vec<usize>) =
-            places.partition(|at| unit.work().get(*at).is_some_and(is_of_books));
-        let mut dones = Dones::from_elem(RowDone::default(), unit.work().len());
+            places.partition(|at| unit.writes().get(*at).is_some_and(is_of_books));
+        let mut dones = Dones::from_elem(WriteDone::default(), unit.writes().len());
         if let Some(verdict) = self.write(unit, &writes, &mut dones, whole).await {
             return verdict;
         }
         if own.is_empty() {
             return Verdict::Final(Ok(dones));
         }
-        let kept = own.iter().filter_map(|at| unit.work().get(*at)).cloned();
+        let kept = own.iter().filter_map(|at| unit.writes().get(*at)).cloned();
         let report = self.books.execute(&[Unit::of(kept)]).await;
         whole.usable &= report.usable;
         match report.verdicts.into_iter().next() {
@@ -127,15 +123,15 @@ impl Connection {
     /// one of them did not succeed.
     async fn write(
         &mut self,
-        unit: &Unit<RowWrite>,
+        unit: &Unit,
         places: &[usize],
-        dones: &mut Dones<RowDone>,
-        whole: &mut Report<RowDone>,
-    ) -> Option<Verdict<RowDone>> {
+        dones: &mut Dones,
+        whole: &mut Report,
+    ) -> Option<Verdict> {
         let mut units = Vec::with_capacity(places.len());
         let mut keys = Vec::new();
         for at in places {
-            let write = unit.work().get(*at)?;
+            let write = unit.writes().get(*at)?;
             match self.repeats(write, &mut keys).await {
                 Ok(true) => units.push(Unit::one(write.clone())),
                 Ok(false) => return Some(failed(*at, self.not_repeatable(write))),
@@ -175,7 +171,7 @@ impl Connection {
     /// now.
     async fn repeats(
         &mut self,
-        write: &RowWrite,
+        write: &Write,
         keys: &mut Vec<(TableName, Box<[Name]>)>,
     ) -> Result<bool, Fault> {
         let shape = &write.shape;
@@ -197,7 +193,7 @@ impl Connection {
         Ok(key.is_some_and(|(_, key)| holds(write, key)))
     }
 
-    fn not_repeatable(&self, write: &RowWrite) -> Fault {
+    fn not_repeatable(&self, write: &Write) -> Fault {
         let name = self.name;
         let message = format!(
             "{name} has no transactions, so the spool applies to it what can be done twice: an \
@@ -211,7 +207,7 @@ impl Connection {
 }
 
 /// True where a write has a value for each of these columns, and there are some.
-fn holds(write: &RowWrite, key: &[Name]) -> bool {
+fn holds(write: &Write, key: &[Name]) -> bool {
     let has = |name: &Name| {
         let mut fields = write.shape.columns.iter().zip(write.values());
         fields.any(|(column, value)| column == name && !matches!(value, Value::Null))
@@ -220,12 +216,12 @@ fn holds(write: &RowWrite, key: &[Name]) -> bool {
 }
 
 /// True for what is about Windrow's own tables.
-fn is_of_books(write: &RowWrite) -> bool {
+fn is_of_books(write: &Write) -> bool {
     let table = &write.shape.table;
     table.schema.is_none() && is_own(&table.table)
 }
 
-fn put(dones: &mut Dones<RowDone>, places: &[usize], done: Dones<RowDone>) {
+fn put(dones: &mut Dones, places: &[usize], done: Dones) {
     for (at, done) in places.iter().zip(done) {
         if let Some(slot) = dones.get_mut(*at) {
             *slot = done;
@@ -233,6 +229,6 @@ fn put(dones: &mut Dones<RowDone>, places: &[usize], done: Dones<RowDone>) {
     }
 }
 
-fn failed(at: usize, fault: Fault) -> Verdict<RowDone> {
+fn failed(at: usize, fault: Fault) -> Verdict {
     Verdict::Final(Err(UnitFault { at, ..fault.into() }))
 }

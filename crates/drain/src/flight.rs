@@ -1,7 +1,7 @@
 //! Entries as one unit: what moves the progress first, then their writes.
 
 use windrow_bookkeeping::{Applied, DeadLetter, ProgressRow};
-use windrow_core::{RowWrite, Unit};
+use windrow_core::Unit;
 
 use crate::reader::{Item, ReadEnd, Reader};
 use crate::sharing::Sharing;
@@ -31,7 +31,7 @@ pub(crate) struct Bounds {
 /// Entries on their way into the database.
 #[derive(Debug)]
 pub(crate) struct Flight {
-    pub(crate) unit: Unit<RowWrite>,
+    pub(crate) unit: Unit,
     /// The position behind its last entry.
     pub(crate) to: u64,
     /// The number of writes that move the progress, which come before all others.

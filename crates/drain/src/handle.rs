@@ -2,14 +2,14 @@
 
 use async_trait::async_trait;
 use tokio_util::sync::CancellationToken;
-use windrow_core::{Fault, Intake, RowWrite, SpoolPlace, Spooling};
+use windrow_core::{Fault, Intake, SpoolPlace, Spooling};
 
 use crate::progress::Progress;
 
 /// A spool, as frontends see it: what takes their writes, and how far those have come.
 #[derive(Clone, Debug)]
 pub struct Handle {
-    intake: Intake<RowWrite>,
+    intake: Intake,
     progress: Progress,
     stop: CancellationToken,
     repeats: bool,
@@ -18,7 +18,7 @@ pub struct Handle {
 impl Handle {
     /// Joins the two ends. The other end of the intake is a [`windrow_spool::Appender`]'s on the
     /// same spool. From `stop` on nobody waits any more for the database to apply anything.
-    pub fn new(intake: Intake<RowWrite>, progress: Progress, stop: CancellationToken) -> Self {
+    pub fn new(intake: Intake, progress: Progress, stop: CancellationToken) -> Self {
         Self {
             intake,
             progress,
@@ -39,8 +39,8 @@ impl Handle {
 }
 
 #[async_trait]
-impl Spooling<RowWrite> for Handle {
-    fn intake(&self) -> &Intake<RowWrite> {
+impl Spooling for Handle {
+    fn intake(&self) -> &Intake {
         &self.intake
     }
 

@@ -1,7 +1,7 @@
 //! The meaning of an executor's report. Pure.
 
 use windrow_bookkeeping::PROGRESS;
-use windrow_core::{Fault, FaultClass, Report, Retry, RowDone, UnitFault, Verdict};
+use windrow_core::{Fault, FaultClass, Report, Retry, UnitFault, Verdict};
 
 /// The outcome of a unit that holds writes of the progress and then those of entries.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,7 +27,7 @@ pub(crate) enum Judgement {
 }
 
 /// Judges a report on one unit that begins with so many writes of the progress.
-pub(crate) fn judge(report: Report<RowDone>, progress: usize) -> Judgement {
+pub(crate) fn judge(report: Report, progress: usize) -> Judgement {
     match report.verdicts.into_iter().next() {
         Some(Verdict::Final(Ok(dones))) => {
             // The first of two takes the row away that was there.
@@ -45,7 +45,7 @@ pub(crate) fn judge(report: Report<RowDone>, progress: usize) -> Judgement {
     }
 }
 
-fn judge_fault(failed: UnitFault<RowDone>, progress: usize) -> Judgement {
+fn judge_fault(failed: UnitFault, progress: usize) -> Judgement {
     let UnitFault { at, fault, .. } = failed;
     match fault.retry() {
         Retry::Never => {}
@@ -72,11 +72,11 @@ fn is_of_progress(fault: &Fault) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use windrow_core::Tally;
+    use windrow_core::{Tally, WriteDone};
 
     use super::*;
 
-    fn judged(verdict: Verdict<RowDone>) -> Judgement {
+    fn judged(verdict: Verdict) -> Judgement {
         let report = Report {
             verdicts: vec![verdict],
             tally: Tally::default(),
@@ -151,7 +151,7 @@ mod tests {
     #[test]
     fn a_row_that_was_not_there_is_noticed() {
         let done = |rows| {
-            let dones = [RowDone::rows(rows), RowDone::rows(1)];
+            let dones = [WriteDone::rows(rows), WriteDone::rows(1)];
             judged(Verdict::Final(Ok(dones.into_iter().collect())))
         };
         assert_eq!(done(1), Judgement::Applied);

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use windrow_bookkeeping::DeadLetter;
-use windrow_core::{Fault, FaultClass, Key, RowWrite, Value, record};
+use windrow_core::{Fault, FaultClass, Key, Value, Write, record};
 use windrow_spool::SpoolId;
 
 /// Where an entry stands, and its bytes.
@@ -15,7 +15,7 @@ pub(crate) struct Place<'a> {
 }
 
 /// The dead letter of an entry, of which the database refuses this write.
-pub(crate) fn of(place: &Place<'_>, write: &RowWrite, fault: &Fault) -> DeadLetter {
+pub(crate) fn of(place: &Place<'_>, write: &Write, fault: &Fault) -> DeadLetter {
     let Place {
         spool,
         partition,
@@ -89,7 +89,7 @@ fn ascii(text: impl Iterator<Item = char>) -> String {
 }
 
 /// The values of the key's columns, as far as the write names them.
-fn key(write: &RowWrite) -> Vec<&Value> {
+fn key(write: &Write) -> Vec<&Value> {
     if write.shape.has_key_values() {
         return write.key_values().iter().collect();
     }
@@ -115,7 +115,7 @@ mod tests {
 
     use super::*;
 
-    fn write(op: Op, key: Key) -> RowWrite {
+    fn write(op: Op, key: Key) -> Write {
         let shape = Shape::new(ShapeParts {
             op,
             table: TableName::parse("shop.orders").unwrap(),
@@ -126,7 +126,7 @@ mod tests {
         });
         let row = [Value::Int(1), Value::text("x"), Value::Int(7)];
         let len = if op == Op::Insert { 2 } else { 3 };
-        RowWrite::new(Arc::new(shape), row[..len].to_vec())
+        Write::new(Arc::new(shape), row[..len].to_vec())
     }
 
     #[test]

@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 use std::time::SystemTime;
 
 use bytes::Bytes;
+use windrow_core::Write;
 use windrow_core::unit::UNIT_OVERHEAD;
-use windrow_core::{RowWrite, Work};
 use windrow_spool::codec::{Decoder, Unreadable};
 use windrow_spool::{Cursor, Entry, Log, Origin, Position, SpoolFault};
 
@@ -20,7 +20,7 @@ pub(crate) struct Item {
     origin: Origin,
     pub(crate) payload: Bytes,
     /// The decoded writes, until a unit takes them.
-    writes: Option<Vec<RowWrite>>,
+    writes: Option<Vec<Write>>,
     /// Rows that it writes.
     pub(crate) rows: usize,
     /// Bytes that its writes take.
@@ -155,7 +155,7 @@ impl Reader {
             origin: entry.origin,
             payload: entry.payload,
             rows: writes.len().max(1),
-            bytes: UNIT_OVERHEAD + writes.iter().map(Work::bytes).sum::<usize>(),
+            bytes: UNIT_OVERHEAD + writes.iter().map(Write::bytes).sum::<usize>(),
             writes: Some(writes),
         };
         self.held += item.held();
@@ -163,7 +163,7 @@ impl Reader {
     }
 
     /// The writes of the entry at this place among those that are there.
-    pub(crate) fn writes(&mut self, place: usize) -> Result<&[RowWrite], Unreadable> {
+    pub(crate) fn writes(&mut self, place: usize) -> Result<&[Write], Unreadable> {
         let Some(item) = self.items.get_mut(place) else {
             return Ok(&[]);
         };
@@ -175,7 +175,7 @@ impl Reader {
 
     /// Takes the writes of the entry at this place for a unit. If the unit fails, the next call
     /// decodes them again.
-    pub(crate) fn take_writes(&mut self, place: usize) -> Result<Vec<RowWrite>, Unreadable> {
+    pub(crate) fn take_writes(&mut self, place: usize) -> Result<Vec<Write>, Unreadable> {
         self.writes(place)?;
         let item = self.items.get_mut(place);
         Ok(item.and_then(|item| item.writes.take()).unwrap_or_default())

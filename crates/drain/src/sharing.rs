@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::Instant;
-use windrow_core::{Database, Level, Op, RowWrite, Shape, TableName};
+use windrow_core::{Database, Level, Op, Shape, TableName, Write};
 
 /// The time for which an answer is used: a table may be changed at any moment.
 const BELIEVED: Duration = Duration::from_secs(1);
@@ -32,13 +32,13 @@ impl Sharing {
 
     /// True where all the writes of an entry may share a transaction with those of others. A write
     /// of which nothing is known may not: the database meets its table by it, and then knows.
-    pub(crate) fn may_share(&mut self, writes: &[RowWrite]) -> bool {
+    pub(crate) fn may_share(&mut self, writes: &[Write]) -> bool {
         writes.iter().all(|write| self.shares(write) == Some(true))
     }
 
     /// Reads the database's notes again, if they are old or do not know the entry that comes first.
     /// Called before a unit is formed.
-    pub(crate) fn renew(&mut self, first: &[RowWrite]) {
+    pub(crate) fn renew(&mut self, first: &[Write]) {
         let is_old = self.asked.is_none_or(|asked| asked.elapsed() > BELIEVED);
         if !is_old && first.iter().all(|write| self.shares(write).is_some()) {
             return;
@@ -53,7 +53,7 @@ impl Sharing {
         }
     }
 
-    fn shares(&mut self, write: &RowWrite) -> Option<bool> {
+    fn shares(&mut self, write: &Write) -> Option<bool> {
         // Each write stands alone there.
         if !self.database.profile().transactional {
             return Some(true);

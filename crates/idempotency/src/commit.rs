@@ -6,8 +6,7 @@ use std::time::Duration;
 
 use windrow_bookkeeping::Executed;
 use windrow_core::{
-    Fault, FaultClass, Intake, Outcomes, Permit, RetryPolicy, RowDone, RowWrite, SourceId, Unit,
-    UnitOutcome,
+    Fault, FaultClass, Intake, Outcomes, Permit, RetryPolicy, SourceId, Unit, UnitOutcome,
 };
 
 use crate::part::{Part, foretold, kept_bytes, without_mark};
@@ -28,11 +27,7 @@ pub(crate) struct Commit {
 impl Commit {
     /// Executes the parts of a request and stores their outcomes. Runs as a task, because it must
     /// not end early.
-    pub(crate) async fn run(
-        self,
-        parts: Vec<Part>,
-        permit: Permit,
-    ) -> Result<Outcomes<RowDone>, Refused> {
+    pub(crate) async fn run(self, parts: Vec<Part>, permit: Permit) -> Result<Outcomes, Refused> {
         let shared = &self.under_way.shared;
         let _kept = shared.lane.budget().try_take(kept_bytes(&parts))?;
         let mut outcomes = self.attempt(&parts, permit).await?;
@@ -42,23 +37,19 @@ impl Commit {
     }
 
     /// Hands all parts over; stores what was not foretold of those that were executed.
-    async fn attempt(&self, parts: &[Part], permit: Permit) -> Result<Outcomes<RowDone>, Fault> {
+    async fn attempt(&self, parts: &[Part], permit: Permit) -> Result<Outcomes, Fault> {
         let units = parts.iter().map(Part::marked).collect();
         let policy = RetryPolicy::client().executed_once(UNKNOWN_WAIT);
         let lane = self.under_way.shared.lane.with_policy(policy);
         let outcomes = self.submit_to(&lane, units, permit).await?;
-        let outcomes: Outcomes<RowDone> = outcomes.into_iter().map(without_mark).collect();
+        let outcomes: Outcomes = outcomes.into_iter().map(without_mark).collect();
         self.complete(parts, &outcomes).await;
         Ok(outcomes)
     }
 
     /// Reads the stored outcomes of all parts that failed because they were executed before. Stores
     /// the failures of parts that were not.
-    async fn settle(
-        &self,
-        parts: &[Part],
-        outcomes: &mut Outcomes<RowDone>,
-    ) -> Result<(), Refused> {
+    async fn settle(&self, parts: &[Part], outcomes: &mut Outcomes) -> Result<(), Refused> {
         let failed = places(outcomes, |fault| !fault.may_retry());
         if failed.is_empty() {
             return Ok(());
@@ -90,7 +81,7 @@ impl Commit {
 
     async fn read(&self, parts: &[Part], places: &[usize]) -> Vec<Result<Option<Executed>, Fault>> {
         let asked = places.iter().filter_map(|at| parts.get(*at));
-        let units: Vec<Unit<RowWrite>> = asked.map(|part| Unit::one(part.id.read())).collect();
+        let units: Vec<Unit> = asked.map(|part| Unit::one(part.id.read())).collect();
         match self.submit(units, Permit::empty()).await {
             Ok(outcomes) => outcomes.into_iter().map(found).collect(),
             Err(fault) => vec![Err(fault); places.len()],
@@ -103,7 +94,7 @@ impl Commit {
         &self,
         parts: &[Part],
         refused: &[usize],
-        outcomes: &mut Outcomes<RowDone>,
+        outcomes: &mut Outcomes,
     ) -> Result<(), Refused> {
         if refused.is_empty() || self.under_way.own {
             return Ok(());
@@ -114,11 +105,11 @@ impl Commit {
             let request = part.fingerprint.to_string();
             Some(Unit::one(part.id.insert(&request, Some(&stored))))
         };
-        let units: Vec<Unit<RowWrite>> = refused.iter().filter_map(mark).collect();
+        let units: Vec<Unit> = refused.iter().filter_map(mark).collect();
         let Ok(stored) = self.submit(units, Permit::empty()).await else {
             return Ok(());
         };
-        let was_there = |outcome: &UnitOutcome<RowDone>| {
+        let was_there = |outcome: &UnitOutcome| {
             let failed = outcome.as_ref().err();
             failed.is_some_and(|failed| failed.fault.class == FaultClass::Unique)
         };
@@ -139,17 +130,17 @@ impl Commit {
     }
 
     /// Stores the outcomes of parts, if they differ from the predicted ones.
-    async fn complete(&self, parts: &[Part], outcomes: &Outcomes<RowDone>) {
+    async fn complete(&self, parts: &[Part], outcomes: &Outcomes) {
         if self.under_way.own {
             return;
         }
-        let late = |(part, outcome): (&Part, &UnitOutcome<RowDone>)| {
+        let late = |(part, outcome): (&Part, &UnitOutcome)| {
             let dones = outcome.as_ref().ok()?;
-            let known = foretold(part.unit.work());
+            let known = foretold(part.unit.writes());
             let stored = || Stored::of(outcome).bytes();
             (known.as_ref() != Some(dones)).then(|| Unit::one(part.id.complete(&stored())))
         };
-        let units: Vec<Unit<RowWrite>> = parts.iter().zip(outcomes).filter_map(late).collect();
+        let units: Vec<Unit> = parts.iter().zip(outcomes).filter_map(late).collect();
         if units.is_empty() {
             return;
         }
@@ -168,12 +159,12 @@ impl Commit {
 
     /// Forgets a key of the gateway's own, whose request is answered. Nobody waits for it: what
     /// cannot be forgotten now is, as all keys are, once it is old.
-    fn forget(&self, parts: &[Part], outcomes: &Outcomes<RowDone>) {
+    fn forget(&self, parts: &[Part], outcomes: &Outcomes) {
         if !self.under_way.own {
             return;
         }
         let executed = parts.iter().zip(outcomes).filter(|(_, told)| told.is_ok());
-        let units: Vec<Unit<RowWrite>> = executed
+        let units: Vec<Unit> = executed
             .map(|(part, _)| Unit::one(part.id.forget()))
             .collect();
         let forgetting = Self {
@@ -184,11 +175,7 @@ impl Commit {
     }
 
     /// Returns the outcomes of units that are read and stored beside the parts.
-    async fn submit(
-        &self,
-        units: Vec<Unit<RowWrite>>,
-        permit: Permit,
-    ) -> Result<Outcomes<RowDone>, Fault> {
+    async fn submit(&self, units: Vec<Unit>, permit: Permit) -> Result<Outcomes, Fault> {
         let lane = &self.under_way.shared.lane;
         self.submit_to(lane, units, permit).await
     }
@@ -197,10 +184,10 @@ impl Commit {
     /// added.
     async fn submit_to(
         &self,
-        lane: &Intake<RowWrite>,
-        units: Vec<Unit<RowWrite>>,
+        lane: &Intake,
+        units: Vec<Unit>,
         mut permit: Permit,
-    ) -> Result<Outcomes<RowDone>, Fault> {
+    ) -> Result<Outcomes, Fault> {
         let bytes: usize = units.iter().map(Unit::bytes).sum();
         let lacking = bytes.saturating_sub(permit.bytes());
         permit.merge(lane.budget().try_take(lacking)?);
@@ -210,11 +197,7 @@ impl Commit {
 
 /// Returns the stored outcome of this part. `own`: this request executed the part itself and lost
 /// its connection.
-fn outcome_of(
-    part: &Part,
-    executed: &Executed,
-    own: bool,
-) -> Result<UnitOutcome<RowDone>, Refused> {
+fn outcome_of(part: &Part, executed: &Executed, own: bool) -> Result<UnitOutcome, Refused> {
     if *executed.request != *part.fingerprint.to_string() {
         return Err(Refused::mismatch());
     }
@@ -231,7 +214,7 @@ fn outcome_of(
 }
 
 /// The places of those that have failed in this way.
-fn places(outcomes: &Outcomes<RowDone>, is_wanted: impl Fn(&Fault) -> bool) -> Vec<usize> {
+fn places(outcomes: &Outcomes, is_wanted: impl Fn(&Fault) -> bool) -> Vec<usize> {
     let failed = outcomes.iter().enumerate();
     failed
         .filter(|(_, outcome)| {

@@ -1,7 +1,7 @@
 //! Fingerprints, which tell apart two requests with the same key.
 
 use sha2::{Digest as _, Sha256};
-use windrow_core::{Key, Name, OnConflict, Op, Returning, RowWrite, Shape, Value};
+use windrow_core::{Key, Name, OnConflict, Op, Returning, Shape, Value, Write};
 
 /// A fingerprint of the units of a request so far, each in its place: two requests have the same
 /// one where they ask for the same in the same order. It is stored, so what it is made of never
@@ -12,15 +12,15 @@ pub(crate) struct Fingerprint([u8; 16]);
 impl Fingerprint {
     /// The fingerprint with one more unit. `way`: a word for when it is answered.
     #[must_use]
-    pub(crate) fn with(self, way: &str, writes: &[RowWrite]) -> Self {
+    pub(crate) fn with(self, way: &str, writes: &[Write]) -> Self {
         let mut digest = Feed(Sha256::new());
         digest.bytes(&self.0);
         digest.bytes(way.as_bytes());
         digest.number(writes.len());
         for write in writes {
             digest.shape(&write.shape);
-            digest.number(write.row.len());
-            write.row.iter().for_each(|value| digest.value(value));
+            digest.number(write.row().len());
+            write.row().iter().for_each(|value| digest.value(value));
         }
         let whole: [u8; 32] = digest.0.finalize().into();
         let mut kept = [0; 16];
@@ -120,7 +120,7 @@ mod tests {
 
     use super::*;
 
-    fn insert(table: &str, values: impl Into<Box<[Value]>>) -> RowWrite {
+    fn insert(table: &str, values: impl Into<Box<[Value]>>) -> Write {
         let shape = Shape::new(ShapeParts {
             op: Op::Insert,
             table: TableName::bare(table),
@@ -129,12 +129,12 @@ mod tests {
             on_conflict: OnConflict::Error,
             returning: Returning::Nothing,
         });
-        RowWrite::new(Arc::new(shape), values)
+        Write::new(Arc::new(shape), values)
     }
 
     #[test]
     fn what_differs_has_another_fingerprint() {
-        let of = |way: &str, writes: &[RowWrite]| Fingerprint::default().with(way, writes);
+        let of = |way: &str, writes: &[Write]| Fingerprint::default().with(way, writes);
         let text = |a: &str, b: &str| insert("t", [Value::text(a), Value::text(b)]);
         let first = of("commit", &[text("x", "yz")]);
         assert_eq!(first, of("commit", &[text("x", "yz")]));

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use windrow_core::{Bookkeeping, Intake, RowWrite};
+use windrow_core::{Bookkeeping, Intake};
 
 use crate::key::IdempotencyKey;
 use crate::refused::Refused;
@@ -19,7 +19,7 @@ pub struct Keys {
 
 impl Keys {
     /// For writes that go to this lane, into a database with these tables of Windrow's own.
-    pub fn new(lane: Intake<RowWrite>, tables: Arc<dyn Bookkeeping>) -> Self {
+    pub fn new(lane: Intake, tables: Arc<dyn Bookkeeping>) -> Self {
         Self {
             shared: Arc::new(Shared::new(lane, tables)),
             for_all: false,

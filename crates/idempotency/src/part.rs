@@ -2,7 +2,7 @@
 
 use windrow_bookkeeping::KeyPart;
 use windrow_core::{
-    Dones, OnConflict, Op, Returning, RowDone, RowWrite, Unit, UnitFault, UnitOutcome, Work,
+    Dones, OnConflict, Op, Returning, Unit, UnitFault, UnitOutcome, Write, WriteDone,
 };
 
 use crate::fingerprint::Fingerprint;
@@ -13,17 +13,17 @@ use crate::stored::Stored;
 pub(crate) struct Part {
     pub(crate) id: KeyPart,
     pub(crate) fingerprint: Fingerprint,
-    pub(crate) unit: Unit<RowWrite>,
+    pub(crate) unit: Unit,
 }
 
 impl Part {
     /// The unit behind the row that keeps it from being executed twice.
-    pub(crate) fn marked(&self) -> Unit<RowWrite> {
-        let told = foretold(self.unit.work()).map(|dones| Stored::of(&Ok(dones)).bytes());
+    pub(crate) fn marked(&self) -> Unit {
+        let told = foretold(self.unit.writes()).map(|dones| Stored::of(&Ok(dones)).bytes());
         let mark = self
             .id
             .insert(&self.fingerprint.to_string(), told.as_deref());
-        let mut marked = Unit::of([mark].into_iter().chain(self.unit.work().iter().cloned()));
+        let mut marked = Unit::of([mark].into_iter().chain(self.unit.writes().iter().cloned()));
         if self.unit.has_long_answer() {
             marked.expect_long_answer();
         }
@@ -32,7 +32,7 @@ impl Part {
 }
 
 /// Returns the outcome of a unit without that of its first row, which prevents a second execution.
-pub fn without_mark(outcome: UnitOutcome<RowDone>) -> UnitOutcome<RowDone> {
+pub fn without_mark(outcome: UnitOutcome) -> UnitOutcome {
     match outcome {
         Ok(dones) => Ok(dones.into_iter().skip(1).collect()),
         Err(failed) => Err(UnitFault {
@@ -43,19 +43,19 @@ pub fn without_mark(outcome: UnitOutcome<RowDone>) -> UnitOutcome<RowDone> {
 }
 
 /// Returns the outcome of writes if it is certain beforehand: they insert one row each.
-pub(crate) fn foretold(writes: &[RowWrite]) -> Option<Dones<RowDone>> {
-    let is_certain = |write: &RowWrite| {
+pub(crate) fn foretold(writes: &[Write]) -> Option<Dones> {
+    let is_certain = |write: &Write| {
         let shape = &write.shape;
         shape.op == Op::Insert
             && shape.returning == Returning::Nothing
             && shape.on_conflict != OnConflict::Ignore
     };
-    let one = |write| is_certain(write).then(|| RowDone::rows(1));
+    let one = |write| is_certain(write).then(|| WriteDone::rows(1));
     writes.iter().map(one).collect()
 }
 
 /// Memory for what a request keeps beside what it hands over.
 pub(crate) fn kept_bytes(parts: &[Part]) -> usize {
-    let of = |part: &Part| part.unit.work().iter().map(Work::bytes).sum::<usize>();
+    let of = |part: &Part| part.unit.writes().iter().map(Write::bytes).sum::<usize>();
     parts.iter().map(of).sum()
 }

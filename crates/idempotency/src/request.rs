@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use windrow_bookkeeping::KeyPart;
-use windrow_core::{Fault, Outcomes, Permit, RowDone, RowWrite, SourceId, Unit, Units};
+use windrow_core::{Fault, Outcomes, Permit, SourceId, Unit, Units};
 
 use crate::commit::Commit;
 use crate::fingerprint::Fingerprint;
@@ -93,10 +93,10 @@ impl KeyedRequest {
     pub async fn commit(
         &self,
         source: SourceId,
-        units: impl IntoIterator<Item = Unit<RowWrite>>,
+        units: impl IntoIterator<Item = Unit>,
         permit: Permit,
         extent: Extent,
-    ) -> Result<Outcomes<RowDone>, Refused> {
+    ) -> Result<Outcomes, Refused> {
         let shared = &self.under_way.shared;
         shared.prepare().await?;
         if extent != Extent::Alone {
@@ -119,7 +119,7 @@ impl KeyedRequest {
         source: SourceId,
         parts: Vec<Part>,
         permit: Permit,
-    ) -> Result<Outcomes<RowDone>, Refused> {
+    ) -> Result<Outcomes, Refused> {
         let commit = Commit {
             under_way: Arc::clone(&self.under_way),
             source,
@@ -136,9 +136,9 @@ impl KeyedRequest {
     /// [`Refused::Mismatch`] for another request than the one that was remembered with this key.
     pub fn spooled(
         &self,
-        units: impl IntoIterator<Item = Unit<RowWrite>>,
+        units: impl IntoIterator<Item = Unit>,
         extent: Extent,
-    ) -> Result<Units<RowWrite>, Refused> {
+    ) -> Result<Units, Refused> {
         let is_first = self.progress().parts == 0;
         let parts = self.parts("spool", units, extent);
         if is_first && let Some(first) = parts.first() {
@@ -151,16 +151,11 @@ impl KeyedRequest {
     }
 
     /// Gives units their places.
-    fn parts(
-        &self,
-        way: &str,
-        units: impl IntoIterator<Item = Unit<RowWrite>>,
-        extent: Extent,
-    ) -> Vec<Part> {
+    fn parts(&self, way: &str, units: impl IntoIterator<Item = Unit>, extent: Extent) -> Vec<Part> {
         let mut progress = self.progress();
         let is_whole = extent == Extent::Alone && progress.parts == 0 && !progress.alone;
-        let mut place = |unit: Unit<RowWrite>| {
-            progress.fingerprint = progress.fingerprint.with(way, unit.work());
+        let mut place = |unit: Unit| {
+            progress.fingerprint = progress.fingerprint.with(way, unit.writes());
             let part = match is_whole {
                 true => {
                     progress.alone = true;

@@ -4,7 +4,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Serialize};
 use windrow_core::{
-    Dones, Fault, FaultClass, Name, Returned, RowDone, UnitFault, UnitOutcome, Value,
+    Dones, Fault, FaultClass, Name, Returned, UnitFault, UnitOutcome, Value, WriteDone,
 };
 
 /// The content of a part's row.
@@ -72,7 +72,7 @@ pub(crate) struct Failed {
 
 impl Stored {
     /// Returns the stored form of a unit's outcome.
-    pub(crate) fn of(outcome: &UnitOutcome<RowDone>) -> Self {
+    pub(crate) fn of(outcome: &UnitOutcome) -> Self {
         match outcome {
             Ok(dones) => Self::Done(dones.iter().map(Done::of).collect()),
             Err(failed) => Self::Failed(Failed::of(failed)),
@@ -98,9 +98,9 @@ impl Stored {
     }
 
     /// Returns the outcome of the unit; `None` if the row stands for the end of a request.
-    pub(crate) fn outcome(self) -> Option<UnitOutcome<RowDone>> {
+    pub(crate) fn outcome(self) -> Option<UnitOutcome> {
         match self {
-            Self::Done(dones) => Some(Ok(dones.into_iter().map(Done::done).collect::<Dones<_>>())),
+            Self::Done(dones) => Some(Ok(dones.into_iter().map(Done::done).collect::<Dones>())),
             Self::Failed(failed) => Some(Err(failed.fault())),
             Self::Parts(_) => None,
         }
@@ -108,7 +108,7 @@ impl Stored {
 }
 
 impl Done {
-    fn of(done: &RowDone) -> Self {
+    fn of(done: &WriteDone) -> Self {
         let returned = done.returned.as_deref().map(|returned| ReturnedValues {
             columns: returned.columns.iter().map(ToString::to_string).collect(),
             rows: returned
@@ -123,7 +123,7 @@ impl Done {
         }
     }
 
-    fn done(self) -> RowDone {
+    fn done(self) -> WriteDone {
         let returned = self.returned.map(|gave| {
             Box::new(Returned {
                 columns: gave
@@ -138,9 +138,9 @@ impl Done {
                     .collect(),
             })
         });
-        RowDone {
-            rows: self.rows,
+        WriteDone {
             returned,
+            ..WriteDone::rows(self.rows)
         }
     }
 }
@@ -172,7 +172,7 @@ impl One {
 }
 
 impl Failed {
-    fn of(failed: &UnitFault<RowDone>) -> Self {
+    fn of(failed: &UnitFault) -> Self {
         let fault = &failed.fault;
         let kept = |text: Option<&str>| text.map(Into::into);
         Self {
@@ -188,7 +188,7 @@ impl Failed {
         }
     }
 
-    fn fault(self) -> UnitFault<RowDone> {
+    fn fault(self) -> UnitFault {
         let mut classes = FaultClass::ALL.into_iter();
         let class = classes.find(|class| class.as_str() == self.class);
         let fault = Fault::new(class.unwrap_or(FaultClass::Other), self.code, self.message)
@@ -208,7 +208,7 @@ impl Failed {
 mod tests {
     use super::*;
 
-    fn again(outcome: &UnitOutcome<RowDone>) -> UnitOutcome<RowDone> {
+    fn again(outcome: &UnitOutcome) -> UnitOutcome {
         let bytes = Stored::of(outcome).bytes();
         Stored::read(&bytes).unwrap().outcome().unwrap()
     }
@@ -229,11 +229,8 @@ mod tests {
             columns: ["a", "b", "c", "d", "e", "f", "g"].map(Name::from).into(),
             rows: vec![row],
         };
-        let gave = RowDone {
-            rows: 1,
-            returned: Some(Box::new(returned)),
-        };
-        let done = Ok([gave, RowDone::rows(0)].into_iter().collect());
+        let gave = WriteDone::returning(1, returned);
+        let done = Ok([gave, WriteDone::rows(0)].into_iter().collect());
         assert_eq!(again(&done), done);
         let fault = Fault::new(FaultClass::Unique, "23505", "twice")
             .with_detail(Some("Key (id)=(1)"))

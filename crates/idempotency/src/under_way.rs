@@ -6,9 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use windrow_bookkeeping::{Executed, IDEMPOTENCY, KeyPart, prepare_keys};
-use windrow_core::{
-    Bookkeeping, Fault, FaultClass, Intake, RowDone, RowWrite, SourceId, Unit, UnitOutcome,
-};
+use windrow_core::{Bookkeeping, Fault, FaultClass, Intake, SourceId, Unit, UnitOutcome};
 
 use crate::fingerprint::Fingerprint;
 use crate::key::IdempotencyKey;
@@ -20,7 +18,7 @@ const REMEMBERED: usize = 16_384;
 /// The state that requests with keys share.
 pub(crate) struct Shared {
     /// Where all that is committed goes: the units, and what is read and stored of them.
-    pub(crate) lane: Intake<RowWrite>,
+    pub(crate) lane: Intake,
     /// The source of reads and writes beside the units.
     pub(crate) source: SourceId,
     tables: Arc<dyn Bookkeeping>,
@@ -38,7 +36,7 @@ struct Remembered {
 }
 
 impl Shared {
-    pub(crate) fn new(lane: Intake<RowWrite>, tables: Arc<dyn Bookkeeping>) -> Self {
+    pub(crate) fn new(lane: Intake, tables: Arc<dyn Bookkeeping>) -> Self {
         Self {
             source: lane.new_source(),
             lane,
@@ -97,7 +95,7 @@ impl Shared {
 }
 
 /// Returns the record from the outcome of a read.
-pub(crate) fn found(outcome: UnitOutcome<RowDone>) -> Result<Option<Executed>, Fault> {
+pub(crate) fn found(outcome: UnitOutcome) -> Result<Option<Executed>, Fault> {
     let dones = outcome.map_err(|failed| failed.fault)?;
     dones.first().map_or(Ok(None), KeyPart::found)
 }

@@ -15,24 +15,24 @@ use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use prometheus_client::registry::Registry;
-use windrow_calls::{Arguments, Formats, ParsedStatement, Signature, SqlCall, Statement};
 use windrow_core::shape::ShapeParts;
 use windrow_core::sink::Purpose;
 use windrow_core::{
-    Budget, Executor, Fault, Intake, Key, Limits, OnConflict, Op, Profile, Report, Returning,
-    RowWrite, Shape, Sink, TableName, Tally, Unit, Value, Verdict, Work,
+    Arguments, Budget, Executor, Fault, Formats, Intake, Key, Limits, OnConflict, Op,
+    ParsedStatement, Profile, Report, Returning, Shape, Signature, Sink, SqlCall, Statement,
+    TableName, Tally, Unit, Value, Verdict, Write, WriteDone,
 };
 use windrow_lanes::{Lane, LaneMetrics};
 
 struct Instantly(Profile);
 
 #[async_trait]
-impl<W: Work> Sink<W> for Instantly {
+impl Sink for Instantly {
     fn profile(&self) -> &Profile {
         &self.0
     }
 
-    async fn connect(&self, _: Purpose) -> Result<Box<dyn Executor<W>>, Fault> {
+    async fn connect(&self, _: Purpose) -> Result<Box<dyn Executor>, Fault> {
         Ok(Box::new(AtOnce))
     }
 }
@@ -40,9 +40,9 @@ impl<W: Work> Sink<W> for Instantly {
 struct AtOnce;
 
 #[async_trait]
-impl<W: Work> Executor<W> for AtOnce {
-    async fn execute(&mut self, units: &[Unit<W>]) -> Report<W::Done> {
-        let done = |_: &Unit<W>| Verdict::Final(Ok(std::iter::once(W::Done::default()).collect()));
+impl Executor for AtOnce {
+    async fn execute(&mut self, units: &[Unit]) -> Report {
+        let done = |_: &Unit| Verdict::Final(Ok(std::iter::once(WriteDone::default()).collect()));
         Report {
             verdicts: units.iter().map(done).collect(),
             tally: Tally::default(),
@@ -51,7 +51,7 @@ impl<W: Work> Executor<W> for AtOnce {
     }
 }
 
-fn intake<W: Work>() -> (Intake<W>, Lane) {
+fn intake() -> (Intake, Lane) {
     let profile = Profile {
         name: "nothing",
         transactional: true,
@@ -66,9 +66,9 @@ fn intake<W: Work>() -> (Intake<W>, Lane) {
     (intake, lane)
 }
 
-fn unit(shape: &Arc<Shape>, n: i64) -> Unit<RowWrite> {
+fn unit(shape: &Arc<Shape>, n: i64) -> Unit {
     let row: Box<[Value]> = Box::new([Value::Int(n), Value::Int(n * 3), Value::Bool(true)]);
-    Unit::one(RowWrite::new(shape.clone(), row))
+    Unit::one(Write::new(shape.clone(), row))
 }
 
 fn shape() -> Arc<Shape> {
@@ -90,19 +90,20 @@ fn cpu(since: Instant) -> Duration {
 }
 
 /// A prepared INSERT of three values, as SQL sessions submit it.
-fn call(statement: &Arc<Statement>) -> Unit<SqlCall> {
+fn call(statement: &Arc<Statement>) -> Unit {
     const VALUES: [u8; 24] = [
         0, 0, 0, 4, 0, 0, 0, 1, 0, 0, 0, 4, 0, 0, 0, 2, 0, 0, 0, 4, 0, 0, 0, 3,
     ];
     let arguments = Arguments::of(VALUES, 3).unwrap_or_default();
-    Unit::one(SqlCall {
+    let call = SqlCall {
         statement: Arc::clone(statement),
         arguments,
         formats: Formats::Binary,
         results: Formats::Binary,
         fresh: false,
         origin: None,
-    })
+    };
+    Unit::one(call.into())
 }
 
 fn statement() -> Arc<Statement> {
@@ -185,8 +186,7 @@ async fn chunks(chunks: i64, size: i64) {
     let source = intake.new_source();
     let mut before = None;
     for chunk in 0..chunks {
-        let units: Vec<Unit<RowWrite>> =
-            (0..size).map(|n| unit(&shape, chunk * size + n)).collect();
+        let units: Vec<Unit> = (0..size).map(|n| unit(&shape, chunk * size + n)).collect();
         let bytes = units.iter().map(Unit::bytes).sum();
         let Ok(permit) = intake.budget().take(bytes).await else {
             return;
@@ -244,14 +244,14 @@ fn main() {
     let shape = shape();
     let build = measure("building and dropping a unit", 1_000_000, async {
         for _ in 0..1000 {
-            let units: Vec<Unit<RowWrite>> = (0..1000).map(|n| unit(&shape, n)).collect();
+            let units: Vec<Unit> = (0..1000).map(|n| unit(&shape, n)).collect();
             std::hint::black_box(units);
         }
     });
     let statement = statement();
     measure("building and dropping a call", 1_000_000, async {
         for _ in 0..1000 {
-            let units: Vec<Unit<SqlCall>> = (0..1000).map(|_| call(&statement)).collect();
+            let units: Vec<Unit> = (0..1000).map(|_| call(&statement)).collect();
             std::hint::black_box(units);
         }
     });

@@ -1,22 +1,13 @@
 //! The units that leave together, and where each of them came from.
 
 use tokio::time::Instant;
-use windrow_core::{Unit, Work};
+use windrow_core::Unit;
 
 /// A batch before it leaves. The units go to the flight, the manifest stays with the lane.
-#[derive(Debug)]
-pub(crate) struct Batch<W: Work> {
-    pub(crate) units: Vec<Unit<W>>,
+#[derive(Debug, Default)]
+pub(crate) struct Batch {
+    pub(crate) units: Vec<Unit>,
     pub(crate) manifest: Manifest,
-}
-
-impl<W: Work> Default for Batch<W> {
-    fn default() -> Self {
-        Self {
-            units: Vec::new(),
-            manifest: Manifest::default(),
-        }
-    }
 }
 
 /// The spans of a batch, from which the lane answers its units.

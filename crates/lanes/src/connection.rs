@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use tokio::sync::mpsc;
 use windrow_core::sink::Purpose;
-use windrow_core::{Executor, FaultClass, Retry, Sink, Verdict, Work};
+use windrow_core::{Executor, FaultClass, Retry, Sink, Verdict};
 
 use crate::failures::Failures;
 use crate::interrupt::Asked;
@@ -14,16 +14,16 @@ use crate::panics::connect;
 use crate::retry::connect_backoff;
 
 /// The task's end of its channels. It ends when the worker drops the other end of `orders`.
-pub(crate) struct BatchConnection<W: Work> {
+pub(crate) struct BatchConnection {
     pub(crate) id: u64,
-    pub(crate) sink: Arc<dyn Sink<W>>,
-    pub(crate) orders: mpsc::Receiver<Order<W>>,
+    pub(crate) sink: Arc<dyn Sink>,
+    pub(crate) orders: mpsc::Receiver<Order>,
     pub(crate) asked: Asked,
-    pub(crate) signals: Signals<W>,
+    pub(crate) signals: Signals,
     pub(crate) failures: Failures,
 }
 
-impl<W: Work> BatchConnection<W> {
+impl BatchConnection {
     /// Connects, as often as that takes, and executes what is ordered until the connection or the
     /// lane ends.
     pub(crate) async fn run(mut self) {
@@ -54,7 +54,7 @@ impl<W: Work> BatchConnection<W> {
         executor.close().await;
     }
 
-    async fn connect(&mut self) -> Option<Box<dyn Executor<W>>> {
+    async fn connect(&mut self) -> Option<Box<dyn Executor>> {
         let mut backoff = connect_backoff();
         let connection = self.id;
         loop {
@@ -81,14 +81,14 @@ impl<W: Work> BatchConnection<W> {
         }
     }
 
-    async fn say(&self, signal: Signal<W>) {
+    async fn say(&self, signal: Signal) {
         // An error says that the worker has ended; then nobody waits for this.
         drop(self.signals.send(signal).await);
     }
 }
 
 /// False for a unit that may run again.
-fn is_answer<D>(verdict: &Verdict<D>) -> bool {
+fn is_answer(verdict: &Verdict) -> bool {
     match verdict {
         Verdict::Final(Err(failed)) => failed.fault.retry() != Retry::OutcomeUnknown,
         Verdict::Final(Ok(_)) => true,

@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
-use windrow_core::{Backoff, Sink, Unit, Work};
+use windrow_core::{Backoff, Sink, Unit};
 
 use crate::batch::{Manifest, Span};
 use crate::connection::BatchConnection;
@@ -17,8 +17,8 @@ use crate::message::{Order, Signals};
 use crate::retry::connect_backoff;
 
 #[derive(Debug)]
-pub(crate) struct Connections<W: Work> {
-    members: Vec<Member<W>>,
+pub(crate) struct Connections {
+    members: Vec<Member>,
     next_id: u64,
     /// Connections that were lost and not replaced yet.
     lost: usize,
@@ -28,10 +28,10 @@ pub(crate) struct Connections<W: Work> {
 }
 
 #[derive(Debug)]
-struct Member<W: Work> {
+struct Member {
     id: u64,
     /// Room for one batch; the task of an idle connection has taken the last one.
-    orders: mpsc::Sender<Order<W>>,
+    orders: mpsc::Sender<Order>,
     asker: Asker,
     state: State,
 }
@@ -44,7 +44,7 @@ enum State {
 }
 
 /// A batch that could not be sent off.
-type Unsent<W> = Box<(Vec<Unit<W>>, Flight)>;
+type Unsent = Box<(Vec<Unit>, Flight)>;
 
 /// A batch under way.
 #[derive(Debug)]
@@ -64,7 +64,7 @@ pub(crate) struct Flight {
     pub(crate) called_back: Vec<(usize, Instant)>,
 }
 
-impl<W: Work> Connections<W> {
+impl Connections {
     pub(crate) fn new() -> Self {
         Self {
             members: Vec::new(),
@@ -86,13 +86,13 @@ impl<W: Work> Connections<W> {
 
     /// Connections that are open.
     pub(crate) fn connected(&self) -> usize {
-        let connecting = |member: &&Member<W>| matches!(member.state, State::Connecting);
+        let connecting = |member: &&Member| matches!(member.state, State::Connecting);
         self.members.len() - self.members.iter().filter(connecting).count()
     }
 
     /// The connection that was idle last: it is the warmest.
     pub(crate) fn idle(&self) -> Option<u64> {
-        let idle = |member: &&Member<W>| matches!(member.state, State::Idle { .. });
+        let idle = |member: &&Member| matches!(member.state, State::Idle { .. });
         self.members.iter().rfind(idle).map(|member| member.id)
     }
 
@@ -107,8 +107,8 @@ impl<W: Work> Connections<W> {
     /// Starts the task of another connection, which will connect and say so.
     pub(crate) fn open(
         &mut self,
-        sink: &Arc<dyn Sink<W>>,
-        signals: &Signals<W>,
+        sink: &Arc<dyn Sink>,
+        signals: &Signals,
         tasks: &TaskTracker,
         failures: &Failures,
     ) {
@@ -150,9 +150,9 @@ impl<W: Work> Connections<W> {
     pub(crate) fn send(
         &mut self,
         connection: u64,
-        units: Vec<Unit<W>>,
+        units: Vec<Unit>,
         flight: Flight,
-    ) -> Result<(), Unsent<W>> {
+    ) -> Result<(), Unsent> {
         let Some(member) = self.member(connection) else {
             return Err(Box::new((units, flight)));
         };
@@ -211,7 +211,7 @@ impl<W: Work> Connections<W> {
             State::Idle { since } => now.saturating_duration_since(since) < after,
             State::Connecting | State::Flying(_) => true,
         });
-        let since = |member: &Member<W>| match member.state {
+        let since = |member: &Member| match member.state {
             State::Idle { since } => since,
             State::Connecting | State::Flying(_) => now,
         };
@@ -229,7 +229,7 @@ impl<W: Work> Connections<W> {
         self.no_more_before = Some(now + pause);
     }
 
-    fn member(&mut self, connection: u64) -> Option<&mut Member<W>> {
+    fn member(&mut self, connection: u64) -> Option<&mut Member> {
         self.members
             .iter_mut()
             .find(|member| member.id == connection)

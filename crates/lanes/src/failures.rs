@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
 use foldhash::fast::RandomState;
-use windrow_core::{Fault, FaultClass, TableName, Unit, Verdict, Work};
+use windrow_core::{Fault, FaultClass, TableName, Unit, Verdict};
 
 /// Tables that are counted separately, at most.
 const MOST: usize = 200;
@@ -33,11 +33,11 @@ pub(crate) struct Failures(Arc<Mutex<HashMap<TableName, ByClass, RandomState>>>)
 
 impl Failures {
     /// Notes those of a batch, if it has any. Of those alike one is kept.
-    pub(crate) fn note<W: Work>(&self, units: &[Unit<W>], verdicts: &[Verdict<W::Done>]) {
+    pub(crate) fn note(&self, units: &[Unit], verdicts: &[Verdict]) {
         let pairs = units.iter().zip(verdicts);
         let failed = pairs.filter_map(|(unit, verdict)| match verdict {
             Verdict::Final(Err(failed)) => {
-                let work = unit.work();
+                let work = unit.writes();
                 let write = work.get(failed.at).or(work.last())?;
                 Some((write.table(), &failed.fault))
             }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tokio::sync::{oneshot, watch};
 use tokio::task::JoinHandle;
-use windrow_core::{Arrivals, Fault, Limits, Name, Sink, Work};
+use windrow_core::{Arrivals, Fault, Limits, Name, Sink};
 
 use crate::away::Away;
 use crate::idle::IdleNote;
@@ -46,10 +46,10 @@ impl Lane {
         clippy::needless_pass_by_value,
         reason = "a cheap clone; callers hand the lane all that it needs"
     )]
-    pub fn start<W: Work>(
-        sink: Arc<dyn Sink<W>>,
+    pub fn start(
+        sink: Arc<dyn Sink>,
         limits: Limits,
-        arrivals: Arrivals<W>,
+        arrivals: Arrivals,
         metrics: LaneMetrics,
         name: Name,
     ) -> Self {

@@ -8,7 +8,7 @@ use std::time::Duration;
 use futures_util::FutureExt;
 use futures_util::future::{Either, select};
 use tokio::sync::watch;
-use windrow_core::{Executor, Report, Unit, Work};
+use windrow_core::{Executor, Report, Unit};
 
 use crate::panics::report_of_panic;
 
@@ -61,12 +61,12 @@ impl Asked {
 
     /// Executes a batch, and interrupts it when that is asked for. An executor that panics has
     /// crashed.
-    pub(crate) async fn execute<W: Work>(
+    pub(crate) async fn execute(
         &mut self,
-        executor: &mut dyn Executor<W>,
-        units: &[Unit<W>],
+        executor: &mut dyn Executor,
+        units: &[Unit],
         flight: u64,
-    ) -> Report<W::Done> {
+    ) -> Report {
         let canceller = executor.canceller();
         let executed = AssertUnwindSafe(executor.execute(units)).catch_unwind();
         let executed =

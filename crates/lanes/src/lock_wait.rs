@@ -7,9 +7,7 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 use windrow_core::sink::Purpose;
-use windrow_core::{
-    Executor, Fault, FaultClass, Retry, Sink, UnitFault, UnitOutcome, Verdict, Work,
-};
+use windrow_core::{Executor, Fault, FaultClass, Retry, Sink, UnitFault, UnitOutcome, Verdict};
 
 use crate::away::waited_in_vain;
 use crate::interrupt::Asked;
@@ -25,12 +23,12 @@ const NO_ROOM: &str = "53300";
 
 /// The task's end of its channels. It ends when the worker drops the other end of `orders`, or asks
 /// for nothing.
-pub(crate) struct LockWaitConnection<W: Work> {
+pub(crate) struct LockWaitConnection {
     pub(crate) id: u64,
-    pub(crate) orders: mpsc::Receiver<LockWaitOrder<W>>,
+    pub(crate) orders: mpsc::Receiver<LockWaitOrder>,
     pub(crate) asked: Asked,
-    pub(crate) sink: Arc<dyn Sink<W>>,
-    pub(crate) signals: Signals<W>,
+    pub(crate) sink: Arc<dyn Sink>,
+    pub(crate) signals: Signals,
     /// The time for which units wait for a database that cannot be reached.
     pub(crate) away_wait: Duration,
 }
@@ -42,7 +40,7 @@ enum ConnectFailure {
     NoRoom,
 }
 
-impl<W: Work> LockWaitConnection<W> {
+impl LockWaitConnection {
     pub(crate) async fn run(mut self) {
         let mut executor = None;
         while let Some(order) = self.next().await {
@@ -63,7 +61,7 @@ impl<W: Work> LockWaitConnection<W> {
     }
 
     /// The next unit; `None` if for some time there is none.
-    async fn next(&mut self) -> Option<LockWaitOrder<W>> {
+    async fn next(&mut self) -> Option<LockWaitOrder> {
         match tokio::time::timeout(KEPT, self.orders.recv()).await {
             Ok(order) => order,
             Err(_) => {
@@ -79,9 +77,9 @@ impl<W: Work> LockWaitConnection<W> {
     /// connection.
     async fn outcome(
         &mut self,
-        slot: &mut Option<Box<dyn Executor<W>>>,
-        order: &LockWaitOrder<W>,
-    ) -> Result<UnitOutcome<W::Done>, ()> {
+        slot: &mut Option<Box<dyn Executor>>,
+        order: &LockWaitOrder,
+    ) -> Result<UnitOutcome, ()> {
         let (mut backoff, mut unknown) = (conflict_backoff(), None);
         loop {
             let mut executor = match slot.take() {
@@ -134,10 +132,10 @@ impl<W: Work> LockWaitConnection<W> {
     /// Returns the outcome of the unit; `None` if it runs again.
     fn judge(
         &self,
-        order: &LockWaitOrder<W>,
-        verdict: Option<Verdict<W::Done>>,
+        order: &LockWaitOrder,
+        verdict: Option<Verdict>,
         attempts: u32,
-    ) -> Option<UnitOutcome<W::Done>> {
+    ) -> Option<UnitOutcome> {
         let called_back = self.asked.is_for(order.number);
         match verdict {
             Some(Verdict::Final(outcome)) => Some(outcome),
@@ -160,7 +158,7 @@ impl<W: Work> LockWaitConnection<W> {
     }
 
     /// True if a unit runs again that may have been executed, and cannot be executed twice.
-    fn may_run_again(&self, order: &LockWaitOrder<W>, fault: &Fault) -> bool {
+    fn may_run_again(&self, order: &LockWaitOrder, fault: &Fault) -> bool {
         let waited = order.arrived.elapsed();
         fault.retry() == Retry::OutcomeUnknown
             && order
@@ -171,8 +169,8 @@ impl<W: Work> LockWaitConnection<W> {
     /// Connects, as long as the unit may wait for that.
     async fn connect(
         &mut self,
-        order: &LockWaitOrder<W>,
-    ) -> Result<Box<dyn Executor<W>>, ConnectFailure> {
+        order: &LockWaitOrder,
+    ) -> Result<Box<dyn Executor>, ConnectFailure> {
         let sink = Arc::clone(&self.sink);
         let away_wait = order.policy.away_wait(self.away_wait);
         let late = sink
@@ -192,11 +190,11 @@ impl<W: Work> LockWaitConnection<W> {
     }
 }
 
-async fn keep_connecting<W: Work>(
-    sink: &dyn Sink<W>,
+async fn keep_connecting(
+    sink: &dyn Sink,
     away_wait: Duration,
     others_connected: bool,
-) -> Result<Box<dyn Executor<W>>, ConnectFailure> {
+) -> Result<Box<dyn Executor>, ConnectFailure> {
     let (since, mut backoff) = (Instant::now(), connect_backoff());
     loop {
         match connect(sink, Purpose::LockWait).await {

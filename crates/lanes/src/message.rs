@@ -2,21 +2,21 @@
 
 use tokio::sync::mpsc;
 use tokio::time::Instant;
-use windrow_core::{Fault, Report, RetryPolicy, Unit, UnitOutcome, Work};
+use windrow_core::{Fault, Report, RetryPolicy, Unit, UnitOutcome};
 
 /// A batch to be executed.
 #[derive(Debug)]
-pub(crate) struct Order<W: Work> {
+pub(crate) struct Order {
     pub(crate) flight: u64,
-    pub(crate) units: Vec<Unit<W>>,
+    pub(crate) units: Vec<Unit>,
 }
 
 /// A unit that waits for a lock, and is to run alone.
 #[derive(Debug)]
-pub(crate) struct LockWaitOrder<W: Work> {
+pub(crate) struct LockWaitOrder {
     /// A number that no other one of the lane has.
     pub(crate) number: u64,
-    pub(crate) unit: Unit<W>,
+    pub(crate) unit: Unit,
     pub(crate) arrived: Instant,
     pub(crate) policy: RetryPolicy,
     /// True while others have connections: where there is no room for this one, it waits for one
@@ -27,7 +27,7 @@ pub(crate) struct LockWaitOrder<W: Work> {
 /// The messages of the tasks, through one bounded channel. A lane's worker reads these before all
 /// others.
 #[derive(Debug)]
-pub(crate) enum Signal<W: Work> {
+pub(crate) enum Signal {
     /// A connection is open.
     Connected { connection: u64 },
     /// The database cannot be reached; the connection's task goes on trying.
@@ -37,25 +37,25 @@ pub(crate) enum Signal<W: Work> {
     /// A flight has ended. The units come back where some of them are to run again.
     Landed {
         connection: u64,
-        landed: LandedBatch<W>,
+        landed: LandedBatch,
     },
     /// A unit that waited for a lock has its outcome.
     LockWaitEnded {
         connection: u64,
-        outcome: UnitOutcome<W::Done>,
+        outcome: UnitOutcome,
     },
     /// There was no room for a connection of its own.
     NoRoom {
         connection: u64,
-        order: LockWaitOrder<W>,
+        order: LockWaitOrder,
     },
 }
 
 /// The report on a flight that has ended.
 #[derive(Debug)]
-pub(crate) struct LandedBatch<W: Work> {
-    pub(crate) units: Vec<Unit<W>>,
-    pub(crate) report: Report<W::Done>,
+pub(crate) struct LandedBatch {
+    pub(crate) units: Vec<Unit>,
+    pub(crate) report: Report,
 }
 
-pub(crate) type Signals<W> = mpsc::Sender<Signal<W>>;
+pub(crate) type Signals = mpsc::Sender<Signal>;

@@ -5,13 +5,10 @@ use std::panic::AssertUnwindSafe;
 
 use futures_util::FutureExt;
 use windrow_core::sink::Purpose;
-use windrow_core::{Executor, Fault, Report, Sink, UnitOutcome, Verdict, Work};
+use windrow_core::{Executor, Fault, Report, Sink, UnitOutcome, Verdict};
 
 /// Connects; a sink that panics has refused.
-pub(crate) async fn connect<W: Work>(
-    sink: &dyn Sink<W>,
-    purpose: Purpose,
-) -> Result<Box<dyn Executor<W>>, Fault> {
+pub(crate) async fn connect(sink: &dyn Sink, purpose: Purpose) -> Result<Box<dyn Executor>, Fault> {
     let connected = AssertUnwindSafe(sink.connect(purpose)).catch_unwind().await;
     connected.unwrap_or_else(|_| {
         Err(Fault::internal(
@@ -21,12 +18,12 @@ pub(crate) async fn connect<W: Work>(
 }
 
 /// Returns the report on units whose executor panicked.
-pub(crate) fn report_of_panic<D: Clone>(units: usize) -> Report<D> {
+pub(crate) fn report_of_panic(units: usize) -> Report {
     Report::broken(units, &Verdict::Final(outcome_of_panic()))
 }
 
 /// The outcome of a unit whose executor panicked.
-pub(crate) fn outcome_of_panic<D>() -> UnitOutcome<D> {
+pub(crate) fn outcome_of_panic() -> UnitOutcome {
     let fault = Fault::unknown(
         "executing the batch of this write failed by a defect in Windrow; its log holds the panic",
     );

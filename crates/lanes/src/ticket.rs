@@ -10,19 +10,19 @@ use crate::arena::Arena;
 
 /// All submissions that are not answered yet.
 #[derive(Debug)]
-pub(crate) struct Tickets<D> {
-    open: Arena<Ticket<D>>,
+pub(crate) struct Tickets {
+    open: Arena<Ticket>,
     /// The number of traced tickets.
     traced: usize,
 }
 
 #[derive(Debug)]
-struct Ticket<D> {
-    reply: Reply<D>,
+struct Ticket {
+    reply: Reply,
     permit: Permit,
     /// The outcomes in order, with a placeholder for a unit that has none before a later one has.
     /// Empty for a single unit.
-    outcomes: Vec<UnitOutcome<D>>,
+    outcomes: Vec<UnitOutcome>,
     units: usize,
     pending: usize,
     policy: RetryPolicy,
@@ -31,7 +31,7 @@ struct Ticket<D> {
     trace: Option<Trace>,
 }
 
-impl<D> Tickets<D> {
+impl Tickets {
     pub(crate) fn new() -> Self {
         Self {
             open: Arena::new(),
@@ -42,7 +42,7 @@ impl<D> Tickets<D> {
     /// Opens a ticket for so many units (at least one).
     pub(crate) fn open(
         &mut self,
-        (reply, permit): (Reply<D>, Permit),
+        (reply, permit): (Reply, Permit),
         units: usize,
         policy: RetryPolicy,
         trace: Option<Trace>,
@@ -102,7 +102,7 @@ impl<D> Tickets<D> {
     }
 
     /// Notes the outcome of the unit at `index`; with the last one the client is answered.
-    pub(crate) fn tell(&mut self, key: usize, index: usize, outcome: UnitOutcome<D>) {
+    pub(crate) fn tell(&mut self, key: usize, index: usize, outcome: UnitOutcome) {
         let Some(ticket) = self.open.get_mut(key) else {
             return;
         };
@@ -164,7 +164,7 @@ impl<D> Tickets<D> {
         }
     }
 
-    fn close(&mut self, key: usize, outcomes: impl Into<Outcomes<D>>) {
+    fn close(&mut self, key: usize, outcomes: impl Into<Outcomes>) {
         if let Some(ticket) = self.open.remove(key) {
             self.traced -= usize::from(ticket.trace.is_some());
             // The memory first: a client that has its answer finds the budget free.
@@ -174,13 +174,13 @@ impl<D> Tickets<D> {
     }
 }
 
-impl<D> Ticket<D> {
+impl Ticket {
     fn take_unknown(&mut self, index: usize) -> Option<Fault> {
         let place = self.unknown.iter().position(|(at, _)| *at == index)?;
         Some(self.unknown.swap_remove(place).1)
     }
 
-    fn set(&mut self, index: usize, outcome: UnitOutcome<D>) {
+    fn set(&mut self, index: usize, outcome: UnitOutcome) {
         if self.outcomes.capacity() == 0 {
             self.outcomes.reserve_exact(self.units);
         }
@@ -196,14 +196,14 @@ impl<D> Ticket<D> {
 
 #[cfg(test)]
 mod tests {
-    use windrow_core::{Budget, Intake, RowDone, Unit};
+    use windrow_core::{Budget, Intake, Unit, WriteDone};
 
     use super::*;
 
     #[tokio::test]
     async fn answers_once_in_order_and_frees_the_memory_first() {
         let budget = Budget::new(100);
-        let (intake, mut arrivals) = Intake::<windrow_core::RowWrite>::channel(budget.clone(), 1);
+        let (intake, mut arrivals) = Intake::channel(budget.clone(), 1);
         let permit = budget.try_take(60).unwrap();
         let units = vec![Unit::of([]), Unit::of([]), Unit::of([])];
         let receipt = intake.submit(intake.new_source(), units, permit).await;
@@ -215,7 +215,7 @@ mod tests {
             submission.policy,
             None,
         );
-        let done = |rows| Ok(std::iter::once(RowDone::rows(rows)).collect::<Dones<RowDone>>());
+        let done = |rows| Ok(std::iter::once(WriteDone::rows(rows)).collect::<Dones>());
         tickets.tell(key, 2, done(2));
         tickets.tell(key, 0, done(0));
         assert_eq!((budget.held(), tickets.is_empty()), (60, false));

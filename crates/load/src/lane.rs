@@ -11,8 +11,8 @@ use std::sync::Arc;
 
 use windrow_core::intake::Receipt;
 use windrow_core::{
-    Fault, FaultClass, Field, Intake, LoadPlan, Mark, OnConflict, RetryPolicy, Row, RowDone,
-    RowWrite, Shape, SourceId, Span, Unit,
+    Fault, FaultClass, Field, Intake, LoadPlan, Mark, OnConflict, RetryPolicy, Row, Shape,
+    SourceId, Span, Unit, Write,
 };
 
 use self::outcome::{RowOutcome, row_outcome};
@@ -32,7 +32,7 @@ const CHUNKS_AHEAD: usize = 4;
 
 /// The way of rows into one table through a lane.
 pub(super) struct Lane {
-    intake: Intake<RowWrite>,
+    intake: Intake,
     shape: Arc<Shape>,
     mark_shape: Arc<Shape>,
     source: SourceId,
@@ -42,7 +42,7 @@ pub(super) struct Lane {
 /// Rows that are under way together, by their places in the portion.
 struct Chunk {
     rows: Vec<usize>,
-    receipt: Receipt<RowDone>,
+    receipt: Receipt,
 }
 
 /// Rows whose marks are to be read because they may have been written, by their places in the
@@ -54,7 +54,7 @@ struct UnknownRows {
 }
 
 impl Lane {
-    pub(super) fn new(intake: &Intake<RowWrite>, plan: &LoadPlan, shared: Arc<Shared>) -> Self {
+    pub(super) fn new(intake: &Intake, plan: &LoadPlan, shared: Arc<Shared>) -> Self {
         Self {
             intake: intake.with_policy(RetryPolicy::background(shared.away_wait)),
             shape: Arc::new(plan.shape()),
@@ -132,7 +132,7 @@ impl Lane {
         ended.map_or(Ok(()), Err)
     }
 
-    async fn submit(&self, units: Vec<Unit<RowWrite>>) -> Result<Receipt<RowDone>, Fault> {
+    async fn submit(&self, units: Vec<Unit>) -> Result<Receipt, Fault> {
         let bytes = units.iter().map(Unit::bytes).sum();
         let permit = self.intake.budget().take(bytes).await?;
         self.intake.submit(self.source, units, permit).await
@@ -215,8 +215,8 @@ impl Lane {
         Ok(rows)
     }
 
-    fn unit(&self, row: Row, record: u64) -> Unit<RowWrite> {
-        let write = RowWrite::new(Arc::clone(&self.shape), row);
+    fn unit(&self, row: Row, record: u64) -> Unit {
+        let write = Write::new(Arc::clone(&self.shape), row);
         let Some(marking) = &self.shared.marking else {
             return Unit::one(write);
         };
@@ -225,10 +225,7 @@ impl Lane {
             end: record + 1,
         };
         let mark = marking.mark(span);
-        Unit::of([
-            write,
-            RowWrite::new(Arc::clone(&self.mark_shape), mark.row()),
-        ])
+        Unit::of([write, Write::new(Arc::clone(&self.mark_shape), mark.row())])
     }
 }
 
@@ -255,7 +252,7 @@ impl<'a> UnitMaker<'a> {
         }
     }
 
-    fn chunk(&mut self) -> Option<(Vec<usize>, Vec<Unit<RowWrite>>)> {
+    fn chunk(&mut self) -> Option<(Vec<usize>, Vec<Unit>)> {
         let expected = self.pending.len().min(CHUNK_ROWS);
         let (mut rows, mut units) = (Vec::with_capacity(expected), Vec::with_capacity(expected));
         let mut bytes = 0;

@@ -48,7 +48,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
-use windrow_core::{Bulk, Database, Intake, Key, Name, OnConflict, RowWrite, TableName};
+use windrow_core::{Bulk, Database, Intake, Key, Name, OnConflict, TableName};
 
 use crate::source::{Source, SourceFault};
 
@@ -89,7 +89,7 @@ pub struct Target {
     /// The database.
     pub sink: Arc<dyn Database>,
     /// A lane of it, for rows that go one by one.
-    pub intake: Intake<RowWrite>,
+    pub intake: Intake,
 }
 
 /// Opens a file, on a thread where it may block.

@@ -26,7 +26,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use windrow_bookkeeping::{forget_batches, note_batch, noted_batches};
 use windrow_core::moves::{Mover, PickMost, Picked, Takes};
-use windrow_core::{Fault, FaultClass, Name, RowWrite, Shape, TableName, Unit, Value};
+use windrow_core::{Fault, FaultClass, Name, Shape, TableName, Unit, Value, Write};
 
 use super::batch::{Batch, Refusal, Remembered, reject};
 use super::claims::Claims;
@@ -271,7 +271,7 @@ impl Across {
         target: Target,
         row: &mut Picked,
         batch: &str,
-    ) -> Result<(Unit<RowWrite>, usize), Fault> {
+    ) -> Result<(Unit, usize), Fault> {
         let mut given = std::mem::take(&mut row.values);
         for (place, takes, gives) in &*target.takers {
             let Some(value) = given.get_mut(*place) else {
@@ -280,7 +280,7 @@ impl Across {
             let taken = takes.taken(*gives, std::mem::replace(value, Value::Null));
             *value = taken.map_err(|what| misfit(order.plan.columns.get(*place), what))?;
         }
-        let write = RowWrite::new(
+        let write = Write::new(
             target.shape,
             values(&order.plan.columns, &self.elsewhere, &row.name, given),
         );

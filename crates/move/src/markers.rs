@@ -2,7 +2,7 @@
 
 use sha2::{Digest, Sha256};
 use windrow_bookkeeping::{Marker, MarkerWrites};
-use windrow_core::{Fault, Intake, Name, RowDone, RowWrite, Unit, UnitOutcome, Value};
+use windrow_core::{Fault, Intake, Name, Unit, UnitOutcome, Value, Write};
 
 use super::order::Elsewhere;
 
@@ -12,7 +12,7 @@ const PIECE_UNITS: usize = 250;
 
 /// The lane to the destination, and the markers of one move.
 pub(super) struct Markers {
-    intake: Intake<RowWrite>,
+    intake: Intake,
     relocation: Box<str>,
     tag: Box<str>,
     writes: MarkerWrites,
@@ -69,7 +69,7 @@ impl Markers {
 
     /// Returns the writes of the marker of a row, which come before that of the row, so that an
     /// existing marker fails the unit first. `old`: the batch of the marker that is replaced.
-    pub(super) fn of_row(&self, name: &str, batch: &str, old: Option<&str>) -> Vec<RowWrite> {
+    pub(super) fn of_row(&self, name: &str, batch: &str, old: Option<&str>) -> Vec<Write> {
         let marker = self.marker(name, batch);
         match old {
             Some(old) => self.writes.replace(old, &marker).into(),
@@ -82,7 +82,7 @@ impl Markers {
     pub(super) async fn batches(&self, names: &[&str]) -> Result<Vec<Option<Box<str>>>, Fault> {
         let unit = |name: &&str| Unit::one(self.writes.read(&self.marker(name, "")));
         let outcomes = self.run(names.iter().map(unit).collect()).await?;
-        let batch = |outcome: UnitOutcome<RowDone>| {
+        let batch = |outcome: UnitOutcome| {
             let returned = outcome.ok()?.pop()?.returned?;
             match returned.rows.first()?.first()? {
                 Value::Text(batch) => Some(batch.clone()),
@@ -102,7 +102,7 @@ impl Markers {
     ) -> Result<Vec<bool>, Fault> {
         let unit = |(name, old): &(&str, Box<str>)| Unit::of(self.of_row(name, batch, Some(old)));
         let outcomes = self.run(rows.iter().map(unit).collect()).await?;
-        let is_replaced = |outcome: &UnitOutcome<RowDone>| {
+        let is_replaced = |outcome: &UnitOutcome| {
             let removed = outcome.as_ref().ok().and_then(|dones| dones.first());
             removed.is_some_and(|removed| removed.rows == 1)
         };
@@ -120,14 +120,11 @@ impl Markers {
     }
 
     /// Runs units in any order, and returns their outcomes in the order of the units.
-    pub(super) async fn run(
-        &self,
-        units: Vec<Unit<RowWrite>>,
-    ) -> Result<Vec<UnitOutcome<RowDone>>, Fault> {
+    pub(super) async fn run(&self, units: Vec<Unit>) -> Result<Vec<UnitOutcome>, Fault> {
         let mut receipts = Vec::new();
         let mut units = units.into_iter();
         loop {
-            let piece: Vec<Unit<RowWrite>> = units.by_ref().take(PIECE_UNITS).collect();
+            let piece: Vec<Unit> = units.by_ref().take(PIECE_UNITS).collect();
             if piece.is_empty() {
                 break;
             }

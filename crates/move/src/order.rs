@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use windrow_core::moves::{NameLimit, Takes};
-use windrow_core::{Intake, MovePlan, Moves, Name, RowWrite};
+use windrow_core::{Intake, MovePlan, Moves, Name};
 
 use super::template::Template;
 
@@ -36,7 +36,7 @@ pub struct Order {
 #[derive(Clone)]
 pub struct Elsewhere {
     /// The lane that leads there.
-    pub intake: Intake<RowWrite>,
+    pub intake: Intake,
     /// True if the database has transactions: every row is written together with a marker, exactly
     /// once. Otherwise rows are written by the source's key, and a row that is written again is the
     /// same row.

@@ -1,6 +1,6 @@
 //! The rows of a batch to another database, sorted by their outcomes.
 
-use windrow_core::{Fault, FaultClass, RowDone, TableName, UnitOutcome};
+use windrow_core::{Fault, FaultClass, TableName, UnitOutcome};
 
 use super::batch::Refusal;
 use super::order::Order;
@@ -36,7 +36,7 @@ impl SortedRows {
         &mut self,
         place: usize,
         table: &TableName,
-        outcome: UnitOutcome<RowDone>,
+        outcome: UnitOutcome,
         order: &Order,
         markers: usize,
     ) -> Result<(), Trouble> {
@@ -65,7 +65,7 @@ impl SortedRows {
 }
 
 /// Returns the first fault after which it is unknown whether a row was written.
-pub(super) fn unknown(outcomes: &[UnitOutcome<RowDone>]) -> Option<Fault> {
+pub(super) fn unknown(outcomes: &[UnitOutcome]) -> Option<Fault> {
     let mut faults = outcomes.iter().filter_map(|outcome| outcome.as_ref().err());
     let unknown = faults.find(|failed| failed.fault.class == FaultClass::Unknown);
     unknown.map(|failed| failed.fault.clone())

@@ -8,7 +8,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use windrow_bookkeeping::prepare;
-use windrow_core::{BackgroundRetry, Fault, Inventory, Op, RowWrite, TableName, Value};
+use windrow_core::{BackgroundRetry, Fault, Inventory, Op, TableName, Value, Write};
 use windrow_spool::{Position, SpoolFault};
 
 use crate::check::{Source, mend};
@@ -263,7 +263,7 @@ impl Applier {
         self.weigh(&found);
         let mut writes = Writes::new(&self.replica.target);
         let (mut gone, mut there) = (Vec::new(), Vec::new());
-        let mut outcomes: Vec<Option<(RowWrite, WriteResult)>> = vec![None; keys.len()];
+        let mut outcomes: Vec<Option<(Write, WriteResult)>> = vec![None; keys.len()];
         for (place, (key, found)) in keys.iter().zip(&found).enumerate() {
             match writes.of(key, found).await? {
                 Some(write) if write.shape.op == Op::Delete => gone.push((place, write)),
@@ -276,7 +276,7 @@ impl Applier {
         by_table(&mut there);
         self.writing = true;
         for part in [gone, there] {
-            let (places, writes): (Vec<usize>, Vec<RowWrite>) = part.into_iter().unzip();
+            let (places, writes): (Vec<usize>, Vec<Write>) = part.into_iter().unzip();
             let written = write(&mut ends.replica, &writes).await?;
             for ((place, write), written) in places.into_iter().zip(writes).zip(written) {
                 if let Some(outcome) = outcomes.get_mut(place) {
@@ -299,9 +299,9 @@ impl Applier {
     async fn look_again(
         &mut self,
         ends: &mut Ends,
-        keys: &[RowWrite],
+        keys: &[Write],
         found: &[KeyReading],
-        outcomes: &[Option<(RowWrite, WriteResult)>],
+        outcomes: &[Option<(Write, WriteResult)>],
     ) -> Result<(), Fault> {
         let now = read(&mut ends.primary, keys).await?;
         let all = keys.iter().zip(found.iter().zip(&now)).zip(outcomes);
@@ -309,7 +309,7 @@ impl Applier {
             let is_written = matches!(outcome, Some((_, WriteResult::Done)));
             (is_written && before != now).then(|| key.clone())
         });
-        let changed: Vec<RowWrite> = changed.collect();
+        let changed: Vec<Write> = changed.collect();
         if !changed.is_empty() {
             self.replica.append(NOBODY, Kind::Keys, &changed).await?;
         }
@@ -322,7 +322,7 @@ impl Applier {
         ends: &mut Ends,
         due: Vec<Due>,
         of: &[usize],
-        outcomes: &[Option<(RowWrite, WriteResult)>],
+        outcomes: &[Option<(Write, WriteResult)>],
     ) -> Result<(), Fault> {
         let (mut again, mut done) = (None, 0_u64);
         let mut retried = due.iter().zip(of).filter(|((_, _, tries), _)| *tries > 0);
@@ -437,11 +437,11 @@ async fn settled(replica: &Replica, end: &str, inventory: &dyn Inventory) -> Res
 }
 
 /// Each key once, and which of them each stands for.
-fn collapse(due: &[Due]) -> (Vec<RowWrite>, Vec<usize>) {
+fn collapse(due: &[Due]) -> (Vec<Write>, Vec<usize>) {
     let mut seen: HashMap<(u64, &[Value]), usize> = HashMap::with_capacity(due.len());
     let (mut keys, mut of) = (Vec::new(), Vec::with_capacity(due.len()));
     for (key, _, _) in due {
-        let place = *seen.entry((key.shape.id(), &*key.row)).or_insert_with(|| {
+        let place = *seen.entry((key.shape.id(), key.row())).or_insert_with(|| {
             keys.push(key.clone());
             keys.len() - 1
         });
@@ -451,7 +451,7 @@ fn collapse(due: &[Due]) -> (Vec<RowWrite>, Vec<usize>) {
 }
 
 /// Puts the writes of one table next to each other, tables in the order in which they came.
-fn by_table(writes: &mut [(usize, RowWrite)]) {
+fn by_table(writes: &mut [(usize, Write)]) {
     let mut order: HashMap<TableName, usize> = HashMap::new();
     for (_, write) in writes.iter() {
         let next = order.len();

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use futures_util::future::{BoxFuture, try_join_all};
 use futures_util::stream::{FuturesUnordered, StreamExt as _};
-use windrow_core::{Fault, FaultClass, Inventory, Report, RowWrite, Tally, Verdict};
+use windrow_core::{Fault, FaultClass, Inventory, Report, Tally, Verdict, Write};
 
 use crate::entry::Kind;
 use crate::replica::Replica;
@@ -19,13 +19,13 @@ const PAUSE: Duration = Duration::from_millis(200);
 #[derive(Default)]
 pub(crate) struct Rows {
     /// Their keys.
-    pub(crate) keys: Vec<RowWrite>,
+    pub(crate) keys: Vec<Write>,
     /// The tables of the rows whose keys are known once the batch has ended, each once.
-    notes: Vec<RowWrite>,
+    notes: Vec<Write>,
 }
 
 impl Rows {
-    pub(crate) fn note(&mut self, note: RowWrite) {
+    pub(crate) fn note(&mut self, note: Write) {
         let mut notes = self.notes.iter();
         if !notes.any(|known| known.shape.table == note.shape.table) {
             self.notes.push(note);
@@ -38,7 +38,7 @@ impl Rows {
 }
 
 /// Nothing is executed that cannot be noted.
-pub(crate) fn unlogged<D: Clone>(units: usize, fault: Fault) -> Report<D> {
+pub(crate) fn unlogged(units: usize, fault: Fault) -> Report {
     Report {
         verdicts: vec![Verdict::Final(Err(fault.into())); units],
         tally: Tally::default(),
@@ -71,16 +71,16 @@ impl Shared {
 
     /// The batch has ended: its keys may be applied. Waits for as many replicas as is asked for.
     /// `keys`: those that its notes have promised; `None`: they are not known.
-    pub(crate) async fn end<D>(
+    pub(crate) async fn end(
         &self,
         ticket: u64,
         rows: &Rows,
-        keys: Option<Vec<RowWrite>>,
-        report: &Report<D>,
+        keys: Option<Vec<Write>>,
+        report: &Report,
     ) {
-        let is_done = |v: &Verdict<D>| matches!(v, Verdict::Final(Ok(_)));
+        let is_done = |v: &Verdict| matches!(v, Verdict::Final(Ok(_)));
         let done = report.verdicts.iter().any(is_done);
-        let unknown = |v: &Verdict<D>| matches!(v, Verdict::Final(Err(failed)) if failed.fault.class == FaultClass::Unknown);
+        let unknown = |v: &Verdict| matches!(v, Verdict::Final(Err(failed)) if failed.fault.class == FaultClass::Unknown);
         // The server may still be about to commit what nobody waits for any more.
         let uncertain = !report.usable || report.verdicts.iter().any(unknown);
         let mut waits: FuturesUnordered<BoxFuture<'static, ()>> = FuturesUnordered::new();
@@ -123,7 +123,7 @@ impl Shared {
 }
 
 /// Makes durable which rows were written of those that notes are about.
-async fn close(replica: &Replica, ticket: u64, rows: &Rows, keys: Option<&[RowWrite]>) -> BatchEnd {
+async fn close(replica: &Replica, ticket: u64, rows: &Rows, keys: Option<&[Write]>) -> BatchEnd {
     if rows.notes.is_empty() {
         return BatchEnd::KeysKnown;
     }

@@ -1,4 +1,4 @@
-//! Work that is not made of row writes, as replicas follow it: statements of SQL clients.
+//! Calls of SQL clients, as replicas follow them.
 //!
 //! A statement that names its row by the primary key is followed by this key. One that takes its
 //! key from a sequence is followed by the value that it returns. No statement is changed for
@@ -10,42 +10,22 @@ use std::time::Duration;
 use async_trait::async_trait;
 use tokio::time::Instant;
 use windrow_core::{
-    Canceller, Executor, Fault, FaultClass, KeyedRow, Profile, Purpose, Report, RowWrite, Sink,
-    Unit, Value, Verdict, Work,
+    Canceller, Executor, Fault, FaultClass, KeyedRow, Profile, Purpose, Report, Sink, Unit, Value,
+    Verdict, Write, WriteDone,
 };
 
 use crate::batch::{Rows, unlogged};
 use crate::follow::Followed;
 use crate::shared::Shared;
 
-/// The access to the rows of statements.
-pub struct Says<W: Work> {
-    /// The one row that it may change, as far as it names one.
-    pub row: fn(&W) -> Option<KeyedRow>,
-    /// Returns the value that a statement took from a sequence.
-    pub generated: fn(&W::Done) -> Option<Value>,
-    /// Returns the number of rows that a statement has changed.
-    pub changed: fn(&W::Done) -> u64,
-}
-
-impl<W: Work> Clone for Says<W> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<W: Work> Copy for Says<W> {}
-
 /// A sink of the primary, whose rows are brought to replicas.
-pub(crate) struct FollowedSink<W: Work> {
-    pub(crate) sink: Arc<dyn Sink<W>>,
-    pub(crate) says: Says<W>,
+pub(crate) struct FollowedSink {
+    pub(crate) sink: Arc<dyn Sink>,
     pub(crate) shared: Arc<Shared>,
 }
 
-struct FollowedExecutor<W: Work> {
-    inner: Box<dyn Executor<W>>,
-    says: Says<W>,
+struct FollowedExecutor {
+    inner: Box<dyn Executor>,
     shared: Arc<Shared>,
 }
 
@@ -64,17 +44,17 @@ struct PromisedRow {
 struct NamedRows {
     rows: Rows,
     promised: Vec<PromisedRow>,
-    /// Work that names no row: its unit, its place in it.
+    /// Writes that name no row: their unit, their place in it.
     unnamed: Vec<(usize, usize)>,
 }
 
 impl NamedRows {
-    async fn of<W: Work>(shared: &Shared, units: &[Unit<W>], says: Says<W>) -> Result<Self, Fault> {
+    async fn of(shared: &Shared, units: &[Unit]) -> Result<Self, Fault> {
         let mut named = Self::default();
         for (number, unit) in units.iter().enumerate() {
-            for (place, work) in unit.work().iter().enumerate() {
+            for (place, write) in unit.writes().iter().enumerate() {
                 let at = (number, place);
-                let Some(row) = (says.row)(work) else {
+                let Some(row) = row_of(write) else {
                     named.unnamed.push(at);
                     continue;
                 };
@@ -106,7 +86,7 @@ impl NamedRows {
     }
 
     /// The keys that were promised. `None`: not all of them are known.
-    fn keys<W: Work>(&self, report: &Report<W::Done>, says: Says<W>) -> Option<Vec<RowWrite>> {
+    fn keys(&self, report: &Report) -> Option<Vec<Write>> {
         let mut keys = Vec::with_capacity(self.promised.len());
         for promised in &self.promised {
             let (unit, place) = promised.at;
@@ -117,9 +97,9 @@ impl NamedRows {
                 }
                 _ => continue,
             };
-            if (says.changed)(done) > 0 {
+            if done.rows > 0 {
                 let mut key = promised.key.clone();
-                *key.get_mut(promised.place)? = (says.generated)(done)?;
+                *key.get_mut(promised.place)? = generated(done)?;
                 keys.push(promised.followed.key(key));
             }
         }
@@ -128,16 +108,26 @@ impl NamedRows {
 
     /// Returns the number of statements that have changed rows, or may have, whose keys are not
     /// known.
-    fn untold<W: Work>(&self, report: &Report<W::Done>, says: Says<W>) -> u64 {
+    fn untold(&self, report: &Report) -> u64 {
         let changed = |(unit, place): &&(usize, usize)| match report.verdicts.get(*unit) {
-            Some(Verdict::Final(Ok(dones))) => {
-                dones.get(*place).is_some_and(|d| (says.changed)(d) > 0)
-            }
+            Some(Verdict::Final(Ok(dones))) => dones.get(*place).is_some_and(|d| d.rows > 0),
             Some(Verdict::Final(Err(failed))) => failed.fault.class == FaultClass::Unknown,
             _ => false,
         };
         self.unnamed.iter().filter(changed).count() as u64
     }
+}
+
+/// Returns the one row that a call may change, as far as it names one.
+fn row_of(write: &Write) -> Option<KeyedRow> {
+    let call = write.call()?;
+    call.statement.row_of(&call.arguments, &call.formats)
+}
+
+/// Returns the value that a call took from a sequence.
+fn generated(done: &WriteDone) -> Option<Value> {
+    let generated = done.extra.as_ref()?.generated.as_ref()?;
+    Some(Value::Int(generated.value))
 }
 
 /// A key in the order of the table's own, and the place of what is not known of it. `None`: the
@@ -159,15 +149,14 @@ fn ordered(followed: &Followed, row: &KeyedRow) -> Option<(Box<[Value]>, Option<
 }
 
 #[async_trait]
-impl<W: Work> Sink<W> for FollowedSink<W> {
+impl Sink for FollowedSink {
     fn profile(&self) -> &Profile {
         self.sink.profile()
     }
 
-    async fn connect(&self, purpose: Purpose) -> Result<Box<dyn Executor<W>>, Fault> {
+    async fn connect(&self, purpose: Purpose) -> Result<Box<dyn Executor>, Fault> {
         Ok(Box::new(FollowedExecutor {
             inner: self.sink.connect(purpose).await?,
-            says: self.says,
             shared: Arc::clone(&self.shared),
         }))
     }
@@ -176,15 +165,15 @@ impl<W: Work> Sink<W> for FollowedSink<W> {
         self.sink.statement_timeout()
     }
 
-    fn touches(&self, unit: &Unit<W>, hashes: &mut Vec<u64>) {
+    fn touches(&self, unit: &Unit, hashes: &mut Vec<u64>) {
         self.sink.touches(unit, hashes);
     }
 }
 
 #[async_trait]
-impl<W: Work> Executor<W> for FollowedExecutor<W> {
-    async fn execute(&mut self, units: &[Unit<W>]) -> Report<W::Done> {
-        let named = match NamedRows::of(&self.shared, units, self.says).await {
+impl Executor for FollowedExecutor {
+    async fn execute(&mut self, units: &[Unit]) -> Report {
+        let named = match NamedRows::of(&self.shared, units).await {
             Ok(named) => named,
             Err(fault) => return Report::broken(units.len(), &Verdict::RolledBack(fault)),
         };
@@ -196,9 +185,9 @@ impl<W: Work> Executor<W> for FollowedExecutor<W> {
             },
         };
         let report = self.inner.execute(units).await;
-        self.shared.untold(named.untold(&report, self.says));
+        self.shared.untold(named.untold(&report));
         if let Some(ticket) = ticket {
-            let keys = named.keys(&report, self.says);
+            let keys = named.keys(&report);
             self.shared.end(ticket, &named.rows, keys, &report).await;
         }
         report

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use windrow_core::moves::is_own;
 use windrow_core::{
-    Database, Fault, FaultClass, Inventory, KeyRange, KeyedTable, Name, RowWrite, TableName,
+    Database, Fault, FaultClass, Inventory, KeyRange, KeyedTable, Name, TableName, Write,
 };
 
 use crate::comparison::{Checked, Comparison, Ends};
@@ -75,7 +75,7 @@ pub(crate) async fn mend(
     source: &Source,
     target: &Target,
     table: &TableName,
-) -> Result<Option<(Checked, Vec<RowWrite>)>, Fault> {
+) -> Result<Option<(Checked, Vec<Write>)>, Fault> {
     compare(ends, source, target, table, true).await
 }
 
@@ -85,7 +85,7 @@ async fn compare(
     target: &Target,
     name: &TableName,
     repair: bool,
-) -> Result<Option<(Checked, Vec<RowWrite>)>, Fault> {
+) -> Result<Option<(Checked, Vec<Write>)>, Fault> {
     let table = source.inventory.table(name).await?;
     let Some(table) = table.filter(|table| !table.key.is_empty()) else {
         return Ok(None);

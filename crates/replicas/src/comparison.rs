@@ -7,9 +7,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use windrow_core::write::Row;
+use windrow_core::Row;
 use windrow_core::{
-    BackgroundConnection, Database, Fault, Inventory, KeyedTable, Name, Op, RowWrite, TableName,
+    BackgroundConnection, Database, Fault, Inventory, KeyedTable, Name, Op, TableName, Write,
 };
 
 use crate::alike::alike;
@@ -98,7 +98,7 @@ pub(crate) struct Comparison<'a> {
     /// True if differing rows are mended.
     pub(crate) repair: bool,
     /// Keys of rows that could not be mended yet, or that other sessions write again and again.
-    pub(crate) left: Vec<RowWrite>,
+    pub(crate) left: Vec<Write>,
 }
 
 impl Comparison<'_> {
@@ -159,7 +159,7 @@ impl Comparison<'_> {
 
     /// Mends what could not be mended before: rows that the replica alone had may have held a
     /// value that others need for themselves. Gives what is left.
-    pub(crate) async fn again(self, checked: &mut Checked) -> Result<Vec<RowWrite>, Fault> {
+    pub(crate) async fn again(self, checked: &mut Checked) -> Result<Vec<Write>, Fault> {
         if !self.repair || checked.extra == 0 || self.left.is_empty() {
             return Ok(self.left);
         }
@@ -187,7 +187,7 @@ struct Treatment {
 
 /// A row that differs.
 struct Difference {
-    key: RowWrite,
+    key: Write,
     at_primary: KeyReading,
     at_replica: bool,
 }
@@ -196,7 +196,7 @@ struct Difference {
 async fn part(
     ends: &mut Ends,
     target: &Target,
-    mut keys: Vec<RowWrite>,
+    mut keys: Vec<Write>,
     how: Treatment,
     checked: &mut Checked,
 ) -> Result<Vec<Difference>, Fault> {
@@ -236,10 +236,10 @@ async fn part(
 async fn differences(
     ends: &mut Ends,
     target: &Target,
-    keys: &[RowWrite],
+    keys: &[Write],
 ) -> Result<Vec<Difference>, Fault> {
     let mut writes = Writes::new(target);
-    let there: Vec<RowWrite> = keys
+    let there: Vec<Write> = keys
         .iter()
         .map(|key| writes.at_replica(key, Op::Get))
         .collect();

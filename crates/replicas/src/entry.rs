@@ -6,7 +6,7 @@
 //! | a sign of life | the position before which the gateway has applied its entries | one byte |
 //! | a takeover | the gateway that counts as lost | |
 
-use windrow_core::RowWrite;
+use windrow_core::Write;
 use windrow_spool::Batch;
 use windrow_spool::codec::{Decoder, Encoder};
 
@@ -33,7 +33,7 @@ pub(crate) enum Kind {
 pub(crate) struct Read {
     pub(crate) ticket: u64,
     pub(crate) kind: Kind,
-    pub(crate) keys: Vec<RowWrite>,
+    pub(crate) keys: Vec<Write>,
 }
 
 /// The repeated message of a gateway to those that share its log.
@@ -76,7 +76,7 @@ pub(crate) fn lost(gateway: u64) -> Batch {
 /// least one: a closing entry may be empty.
 pub(crate) fn batches(
     (ticket, kind): (u64, Kind),
-    keys: &[RowWrite],
+    keys: &[Write],
     most_bytes: usize,
 ) -> Vec<Batch> {
     let mut encoder = Encoder::new();
@@ -85,7 +85,7 @@ pub(crate) fn batches(
     loop {
         let (mut count, mut bytes) = (0, 0);
         for key in rest.iter().take(MOST_KEYS) {
-            bytes += windrow_core::Work::bytes(key);
+            bytes += key.bytes();
             if count > 0 && bytes > most_bytes {
                 break;
             }

@@ -4,9 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use tokio::time::Instant;
-use windrow_core::{
-    Canceller, Executor, Fault, FaultClass, Report, RowDone, RowWrite, Unit, Verdict,
-};
+use windrow_core::{Canceller, Executor, Fault, FaultClass, Report, Unit, Verdict, Write};
 
 use crate::batch::{Rows, unlogged};
 use crate::follow::{ReturnedKeys, WriteTrace};
@@ -14,7 +12,7 @@ use crate::shared::Shared;
 
 /// A connection.
 pub(crate) struct ReplicatingExecutor {
-    inner: Box<dyn Executor<RowWrite>>,
+    inner: Box<dyn Executor>,
     shared: Arc<Shared>,
 }
 
@@ -29,10 +27,10 @@ struct Traces {
 }
 
 impl Traces {
-    async fn of(shared: &Shared, units: &[Unit<RowWrite>]) -> Result<Self, Fault> {
+    async fn of(shared: &Shared, units: &[Unit]) -> Result<Self, Fault> {
         let mut traces = Self::default();
         for (number, unit) in units.iter().enumerate() {
-            for (place, write) in unit.work().iter().enumerate() {
+            for (place, write) in unit.writes().iter().enumerate() {
                 match shared.tables.trace(write).await? {
                     WriteTrace::Nothing => {}
                     WriteTrace::Keys(keys) => traces.rows.keys.extend(keys),
@@ -52,13 +50,13 @@ impl Traces {
     }
 
     /// The units with the writes that give back more; `None` where there are none.
-    fn units(&self, units: &[Unit<RowWrite>]) -> Option<Vec<Unit<RowWrite>>> {
+    fn units(&self, units: &[Unit]) -> Option<Vec<Unit>> {
         if self.returned.is_empty() {
             return None;
         }
         let mut returned = self.returned.iter().peekable();
         let widened = units.iter().enumerate().map(|(number, unit)| {
-            let mut work = unit.work().to_vec();
+            let mut work = unit.writes().to_vec();
             while let Some((_, place, returned)) = returned.next_if(|(unit, ..)| *unit == number) {
                 if let Some(write) = work.get_mut(*place) {
                     *write = returned.write.clone();
@@ -72,7 +70,7 @@ impl Traces {
     }
 
     /// Takes the keys out of the answers. `None`: not all of them are there.
-    fn take(&self, report: &mut Report<RowDone>) -> Option<Vec<RowWrite>> {
+    fn take(&self, report: &mut Report) -> Option<Vec<Write>> {
         let (mut keys, mut all) = (Vec::new(), !self.untold);
         for (number, place, returned) in &self.returned {
             match report.verdicts.get_mut(*number) {
@@ -92,14 +90,14 @@ impl Traces {
 }
 
 impl ReplicatingExecutor {
-    pub(crate) fn new(inner: Box<dyn Executor<RowWrite>>, shared: Arc<Shared>) -> Self {
+    pub(crate) fn new(inner: Box<dyn Executor>, shared: Arc<Shared>) -> Self {
         Self { inner, shared }
     }
 }
 
 #[async_trait]
-impl Executor<RowWrite> for ReplicatingExecutor {
-    async fn execute(&mut self, units: &[Unit<RowWrite>]) -> Report<RowDone> {
+impl Executor for ReplicatingExecutor {
+    async fn execute(&mut self, units: &[Unit]) -> Report {
         let traces = match Traces::of(&self.shared, units).await {
             Ok(traces) => traces,
             Err(fault) => return Report::broken(units.len(), &Verdict::RolledBack(fault)),

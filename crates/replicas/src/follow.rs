@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use windrow_core::moves::is_own;
 use windrow_core::shape::ShapeParts;
 use windrow_core::{
-    Fault, Inventory, Key, KeyedTable, Name, OnConflict, Op, Returned, Returning, RowDone,
-    RowWrite, Shape, TableName, Value,
+    Fault, Inventory, Key, KeyedTable, Name, OnConflict, Op, Returned, Returning, Shape, TableName,
+    Value, Write, WriteDone,
 };
 
 /// The time for which a table's description is used.
@@ -50,12 +50,12 @@ impl Followed {
     }
 
     /// The row of a key.
-    pub(crate) fn key(&self, values: impl Into<Box<[Value]>>) -> RowWrite {
-        RowWrite::new(Arc::clone(&self.get), values.into())
+    pub(crate) fn key(&self, values: impl Into<Box<[Value]>>) -> Write {
+        Write::new(Arc::clone(&self.get), values.into())
     }
 
     /// All rows of the table that may have changed: a read without a key.
-    pub(crate) fn note(&self) -> RowWrite {
+    pub(crate) fn note(&self) -> Write {
         self.key([])
     }
 
@@ -80,11 +80,11 @@ pub(crate) enum WriteTrace {
     /// The write changes no row that is followed.
     Nothing,
     /// The rows that it may change.
-    Keys(Vec<RowWrite>),
+    Keys(Vec<Write>),
     /// The keys are among the values that the write returns.
     Returned(Box<ReturnedKeys>),
     /// Nothing tells them.
-    Unknown(RowWrite),
+    Unknown(Write),
 }
 
 /// A write that gives back the key of its row, besides what it was asked for.
@@ -92,19 +92,19 @@ pub(crate) enum WriteTrace {
 pub(crate) struct ReturnedKeys {
     followed: Arc<Followed>,
     /// The write in place of the client's.
-    pub(crate) write: RowWrite,
+    pub(crate) write: Write,
     asked: Returning,
     /// Rows that are known to be touched besides.
-    pub(crate) known: Vec<RowWrite>,
+    pub(crate) known: Vec<Write>,
 }
 
 impl ReturnedKeys {
-    pub(crate) fn note(&self) -> RowWrite {
+    pub(crate) fn note(&self) -> Write {
         self.followed.note()
     }
 
     /// Takes the keys out of an answer, and leaves what was asked for. `None`: they are not there.
-    pub(crate) fn take(&self, done: &mut RowDone) -> Option<Vec<RowWrite>> {
+    pub(crate) fn take(&self, done: &mut WriteDone) -> Option<Vec<Write>> {
         let keys = match &done.returned {
             None if done.rows == 0 => Vec::new(),
             None => return None,
@@ -124,7 +124,7 @@ impl ReturnedKeys {
         Some(keys)
     }
 
-    fn keys(&self, returned: &Returned) -> Option<Vec<RowWrite>> {
+    fn keys(&self, returned: &Returned) -> Option<Vec<Write>> {
         let place = |name: &Name| {
             let mut columns = returned.columns.iter();
             columns.position(|column| column.eq_ignore_ascii_case(name))
@@ -192,7 +192,7 @@ impl Tables {
     }
 
     /// Returns the keys of the rows that a write may change.
-    pub(crate) async fn trace(&self, write: &RowWrite) -> Result<WriteTrace, Fault> {
+    pub(crate) async fn trace(&self, write: &Write) -> Result<WriteTrace, Fault> {
         if write.shape.op == Op::Get {
             return Ok(WriteTrace::Nothing);
         }
@@ -201,7 +201,7 @@ impl Tables {
     }
 }
 
-fn trace(followed: &Arc<Followed>, write: &RowWrite) -> WriteTrace {
+fn trace(followed: &Arc<Followed>, write: &Write) -> WriteTrace {
     let shape = &write.shape;
     let by_key = match &shape.key {
         Key::Primary => true,
@@ -256,20 +256,20 @@ fn keeps(followed: &Followed, key: &[Value]) -> bool {
 }
 
 /// The key that a write gives to its row; `old`: the key it has, where that is known.
-fn given(followed: &Followed, write: &RowWrite, old: Option<&RowWrite>) -> Option<Box<[Value]>> {
+fn given(followed: &Followed, write: &Write, old: Option<&Write>) -> Option<Box<[Value]>> {
     let value = |(place, name): (usize, &Name)| {
         let mut fields = write.shape.columns.iter().zip(write.values());
         let given = fields.find(|(column, _)| column.eq_ignore_ascii_case(name));
         let given = given.map(|(_, value)| value);
         given
-            .or_else(|| old.and_then(|old| old.row.get(place)))
+            .or_else(|| old.and_then(|old| old.row().get(place)))
             .cloned()
     };
     followed.table.key.iter().enumerate().map(value).collect()
 }
 
 /// The key that a write finds its row by, in the key's own order.
-fn old_key(followed: &Followed, write: &RowWrite) -> RowWrite {
+fn old_key(followed: &Followed, write: &Write) -> Write {
     let values = write.key_values();
     let ordered: Box<[Value]> = match &write.shape.key {
         Key::Primary => values.into(),
@@ -286,11 +286,11 @@ fn old_key(followed: &Followed, write: &RowWrite) -> RowWrite {
         true => &followed.get_spelled,
         false => &followed.get,
     };
-    RowWrite::new(Arc::clone(shape), ordered)
+    Write::new(Arc::clone(shape), ordered)
 }
 
 /// The write, with the key given back.
-fn returned_keys(followed: &Arc<Followed>, write: &RowWrite, known: Vec<RowWrite>) -> WriteTrace {
+fn returned_keys(followed: &Arc<Followed>, write: &Write, known: Vec<Write>) -> WriteTrace {
     let parts: &ShapeParts = &write.shape;
     let returning = match &parts.returning {
         Returning::All => Returning::All,
@@ -314,7 +314,7 @@ fn returned_keys(followed: &Arc<Followed>, write: &RowWrite, known: Vec<RowWrite
     };
     WriteTrace::Returned(Box::new(ReturnedKeys {
         followed: Arc::clone(followed),
-        write: RowWrite::new(Arc::new(shape), write.row.clone()),
+        write: Write::new(Arc::new(shape), write.row()),
         asked: parts.returning.clone(),
         known,
     }))
@@ -335,7 +335,7 @@ mod tests {
         }))
     }
 
-    fn write(op: Op, columns: &[&str], key: Key, row: &[Value]) -> RowWrite {
+    fn write(op: Op, columns: &[&str], key: Key, row: &[Value]) -> Write {
         let shape = Shape::new(ShapeParts {
             op,
             table: TableName::bare("t"),
@@ -344,10 +344,10 @@ mod tests {
             on_conflict: OnConflict::Error,
             returning: Returning::Nothing,
         });
-        RowWrite::new(Arc::new(shape), row.to_vec())
+        Write::new(Arc::new(shape), row.to_vec())
     }
 
-    fn keys(write: &RowWrite) -> Vec<Vec<i64>> {
+    fn keys(write: &Write) -> Vec<Vec<i64>> {
         let WriteTrace::Keys(keys) = trace(&followed(), write) else {
             return Vec::new();
         };
@@ -356,7 +356,7 @@ mod tests {
             _ => -1,
         };
         keys.iter()
-            .map(|k| k.row.iter().map(int).collect())
+            .map(|k| k.row().iter().map(int).collect())
             .collect()
     }
 
@@ -402,13 +402,10 @@ mod tests {
             columns: names.into(),
             rows: vec![[Value::Int(7), Value::Int(8)].into()],
         };
-        let mut done = RowDone {
-            rows: 1,
-            returned: Some(Box::new(returned)),
-        };
+        let mut done = WriteDone::returning(1, returned);
         let keys = asking.take(&mut done).unwrap();
-        assert_eq!(*keys[0].row, [Value::Int(7), Value::Int(8)]);
-        assert_eq!(done, RowDone::rows(1));
-        assert!(asking.take(&mut RowDone::rows(1)).is_none());
+        assert_eq!(*keys[0].row(), [Value::Int(7), Value::Int(8)]);
+        assert_eq!(done, WriteDone::rows(1));
+        assert!(asking.take(&mut WriteDone::rows(1)).is_none());
     }
 }

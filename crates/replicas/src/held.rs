@@ -5,7 +5,7 @@
 //! again once the replica has all that was in the log by then. That is done twice: the keys of a
 //! batch that ended meanwhile may stand behind its note.
 
-use windrow_core::{Fault, RowWrite};
+use windrow_core::{Fault, Write};
 
 /// Attempts of a row before its refusal counts.
 const TRIES: u32 = 3;
@@ -13,7 +13,7 @@ const TRIES: u32 = 3;
 /// A row that was refused.
 #[derive(Debug)]
 pub(crate) struct HeldRow {
-    pub(crate) key: RowWrite,
+    pub(crate) key: Write,
     /// The entry that it is of.
     pub(crate) position: u64,
     pub(crate) fault: Fault,
@@ -30,7 +30,7 @@ impl HeldRows {
     /// Takes a row in. `end`: of the log. Gives it back where its refusal counts.
     pub(crate) fn put(
         &mut self,
-        (key, position): (RowWrite, u64),
+        (key, position): (Write, u64),
         fault: Fault,
         end: u64,
         tries: u32,
@@ -50,7 +50,7 @@ impl HeldRows {
     }
 
     /// Takes the rows that may be tried again: the replica has all entries before `reached`.
-    pub(crate) fn due(&mut self, reached: u64) -> Vec<(RowWrite, u64, u32)> {
+    pub(crate) fn due(&mut self, reached: u64) -> Vec<(Write, u64, u32)> {
         let due = self.0.extract_if(.., |held| held.barrier <= reached);
         due.map(|held| (held.key, held.position, held.tries))
             .collect()

@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering;
 
 use windrow_bookkeeping::DeadLetter;
-use windrow_core::{BackgroundConnection, Fault, RowWrite, record};
+use windrow_core::{BackgroundConnection, Fault, Write, record};
 use windrow_spool::codec::encode_unit;
 
 use crate::held::HeldRow;
@@ -15,7 +15,7 @@ pub(crate) async fn reject(
     replica: &Replica,
     connection: &mut BackgroundConnection,
     held: &HeldRow,
-    refused: &RowWrite,
+    refused: &Write,
 ) -> Result<(), Fault> {
     let HeldRow {
         key,
@@ -34,7 +34,7 @@ pub(crate) async fn reject(
     let letter = DeadLetter {
         source: format!("replica {name} position {position}").into(),
         destination: refused.shape.table.to_string().into(),
-        key: record::array(key.row.iter()).into(),
+        key: record::array(key.row().iter()).into(),
         row: record::object(columns).into(),
         code: (&*fault.code).into(),
         message: fault.message.clone(),

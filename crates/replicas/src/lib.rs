@@ -76,7 +76,6 @@ mod status;
 mod target;
 mod tickets;
 
-pub use calls::Says;
 pub use check::check;
 pub use comparison::Checked;
 pub use log::KeyLog;

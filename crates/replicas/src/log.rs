@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use tokio::sync::Mutex;
-use windrow_core::{Fault, RowWrite};
+use windrow_core::{Fault, Write};
 use windrow_spool::{Batch, Cursor, FileSpool, Log, Options, Position, Spool, SpoolFault};
 
 use crate::entry::{self, Kind, Sign};
@@ -119,7 +119,7 @@ impl KeyLog {
         &self,
         ticket: u64,
         kind: Kind,
-        keys: &[RowWrite],
+        keys: &[Write],
     ) -> Result<usize, SpoolFault> {
         let batches = entry::batches((ticket, kind), keys, self.entry);
         let entries = batches.len();

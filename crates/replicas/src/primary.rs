@@ -8,12 +8,12 @@ use futures_util::future::join_all;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use windrow_core::{
-    Bookkeeping, Bulk, Database, Executor, Fault, Inventory, Moves, Profile, Purpose, RowWrite,
-    Sink, Standing, TableName, Unit, Work,
+    Bookkeeping, Bulk, Database, Executor, Fault, Inventory, Moves, Profile, Purpose, Sink,
+    Standing, TableName, Unit,
 };
 
 use crate::applier::Applier;
-use crate::calls::{FollowedSink, Says};
+use crate::calls::FollowedSink;
 use crate::check::Source;
 use crate::copy;
 use crate::executor::ReplicatingExecutor;
@@ -53,12 +53,11 @@ impl Primary {
         })
     }
 
-    /// Another way into the primary, whose rows are brought to the replicas, too, as far as its
-    /// work names them.
-    pub fn follow<W: Work>(&self, sink: Arc<dyn Sink<W>>, says: Says<W>) -> Arc<dyn Sink<W>> {
+    /// Returns a sink for the calls of SQL clients, whose rows are brought to the replicas as far
+    /// as the calls name them.
+    pub fn follow(&self, sink: Arc<dyn Sink>) -> Arc<dyn Sink> {
         Arc::new(FollowedSink {
             sink,
-            says,
             shared: Arc::clone(&self.shared),
         })
     }
@@ -115,12 +114,12 @@ impl Primary {
 }
 
 #[async_trait]
-impl Sink<RowWrite> for Primary {
+impl Sink for Primary {
     fn profile(&self) -> &Profile {
         self.shared.source.database.profile()
     }
 
-    async fn connect(&self, purpose: Purpose) -> Result<Box<dyn Executor<RowWrite>>, Fault> {
+    async fn connect(&self, purpose: Purpose) -> Result<Box<dyn Executor>, Fault> {
         let inner = self.shared.source.database.connect(purpose).await?;
         Ok(Box::new(ReplicatingExecutor::new(
             inner,
@@ -132,7 +131,7 @@ impl Sink<RowWrite> for Primary {
         self.shared.source.database.statement_timeout()
     }
 
-    fn touches(&self, unit: &Unit<RowWrite>, hashes: &mut Vec<u64>) {
+    fn touches(&self, unit: &Unit, hashes: &mut Vec<u64>) {
         self.shared.source.database.touches(unit, hashes);
     }
 }
@@ -148,7 +147,7 @@ impl Database for Primary {
         self.shared.source.database.takes_writes().await
     }
 
-    fn reads(&self) -> Option<Arc<dyn Sink<RowWrite>>> {
+    fn reads(&self) -> Option<Arc<dyn Sink>> {
         self.shared.source.database.reads()
     }
 

@@ -5,7 +5,7 @@
 //! they hold all rows of the replica as well. Where the two order keys differently, ranges differ
 //! that need not; they cost time.
 
-use windrow_core::write::Row;
+use windrow_core::Row;
 use windrow_core::{Fault, KeyRange, RowSums};
 
 use crate::comparison::{Checked, Comparison, KEYS};

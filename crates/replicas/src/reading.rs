@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, SystemTime};
 
-use windrow_core::{Fault, RowWrite, TableName};
+use windrow_core::{Fault, TableName, Write};
 use windrow_spool::codec::Decoder;
 use windrow_spool::{Cursor, Entry, Origin, Position, SpoolFault};
 
@@ -26,7 +26,7 @@ struct Open {
 }
 
 /// A key to be applied: the entry that it is of, and how often it was refused.
-pub(crate) type Due = (RowWrite, u64, u32);
+pub(crate) type Due = (Write, u64, u32);
 
 /// Reads the log of one replica.
 pub(crate) struct Reading {

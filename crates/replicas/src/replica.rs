@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
 use tokio::sync::watch;
-use windrow_core::{Database, Fault, FaultClass, RowWrite};
+use windrow_core::{Database, Fault, FaultClass, Write};
 use windrow_spool::SpoolFault;
 
 use crate::entry::{Kind, Sign};
@@ -85,7 +85,7 @@ impl Replica {
         &self,
         ticket: u64,
         kind: Kind,
-        keys: &[RowWrite],
+        keys: &[Write],
     ) -> Result<usize, Fault> {
         let appended = self.log.append(ticket, kind, keys).await;
         let entries = appended.map_err(|fault| of_log(&self.name, fault))?;

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use windrow_core::shape::ShapeParts;
 use windrow_core::{
-    BackgroundConnection, Fault, Key, Name, OnConflict, Op, Retry, Returning, Row, RowDone,
-    RowWrite, Shape, TableName, Unit, Verdict,
+    BackgroundConnection, Fault, Key, Name, OnConflict, Op, Retry, Returning, Row, Shape,
+    TableName, Unit, Verdict, Write,
 };
 
 use crate::target::Target;
@@ -34,7 +34,7 @@ pub(crate) enum WriteResult {
 /// Reads the rows of keys, in their order.
 pub(crate) async fn read(
     connection: &mut BackgroundConnection,
-    keys: &[RowWrite],
+    keys: &[Write],
 ) -> Result<Vec<KeyReading>, Fault> {
     let units: Vec<_> = keys.iter().cloned().map(Unit::one).collect();
     let report = connection.execute(&units).await;
@@ -45,7 +45,7 @@ pub(crate) async fn read(
     }
 }
 
-fn found(verdict: Verdict<RowDone>) -> Result<KeyReading, Fault> {
+fn found(verdict: Verdict) -> Result<KeyReading, Fault> {
     match verdict {
         Verdict::Final(Ok(dones)) => {
             let returned = dones.into_iter().next().and_then(|done| done.returned);
@@ -68,7 +68,7 @@ fn lost() -> Fault {
 /// Executes writes, each of which stands for itself.
 pub(crate) async fn write(
     connection: &mut BackgroundConnection,
-    writes: &[RowWrite],
+    writes: &[Write],
 ) -> Result<Vec<WriteResult>, Fault> {
     if writes.is_empty() {
         return Ok(Vec::new());
@@ -86,7 +86,7 @@ pub(crate) async fn write(
     }
 }
 
-fn written(verdict: Verdict<RowDone>) -> WriteResult {
+fn written(verdict: Verdict) -> WriteResult {
     match verdict {
         Verdict::Final(Ok(_)) => WriteResult::Done,
         Verdict::Final(Err(failed)) if failed.fault.retry() != Retry::Never => {
@@ -123,9 +123,9 @@ impl<'r> Writes<'r> {
     /// The write for a key; `None`: there is nothing to be written.
     pub(crate) async fn of(
         &mut self,
-        key: &RowWrite,
+        key: &Write,
         found: &KeyReading,
-    ) -> Result<Option<RowWrite>, Fault> {
+    ) -> Result<Option<Write>, Fault> {
         match found {
             KeyReading::Unreadable(_) => Ok(None),
             KeyReading::Nothing => Ok(Some(self.at_replica(key, Op::Delete))),
@@ -133,13 +133,13 @@ impl<'r> Writes<'r> {
                 let upsert = self.upsert(key, columns).await?;
                 let values = upsert.places.iter().filter_map(|p| row.get(*p).cloned());
                 let values: Row = values.collect();
-                Ok(Some(RowWrite::new(upsert.shape, values)))
+                Ok(Some(Write::new(upsert.shape, values)))
             }
         }
     }
 
     /// The same key at the replica, for a read or a delete.
-    pub(crate) fn at_replica(&self, key: &RowWrite, op: Op) -> RowWrite {
+    pub(crate) fn at_replica(&self, key: &Write, op: Op) -> Write {
         let parts = ShapeParts {
             op,
             table: self.target.table_name(&key.shape.table),
@@ -153,10 +153,10 @@ impl<'r> Writes<'r> {
             true => Shape::spelled(parts),
             false => Shape::new(parts),
         };
-        RowWrite::new(Arc::new(shape), key.row.clone())
+        Write::new(Arc::new(shape), key.row())
     }
 
-    async fn upsert(&mut self, key: &RowWrite, columns: &Arc<[Name]>) -> Result<Upsert, Fault> {
+    async fn upsert(&mut self, key: &Write, columns: &Arc<[Name]>) -> Result<Upsert, Fault> {
         let own = &key.shape.table;
         let known = self.upserts.get(&(own.clone(), Arc::clone(columns)));
         if let Some(upsert) = known {

@@ -8,7 +8,7 @@
 
 use std::collections::HashMap;
 
-use windrow_core::write::Row;
+use windrow_core::Row;
 use windrow_core::{Fault, Inventory, KeyRange, KeyedTable, Name, Retry, Value};
 
 use crate::alike::{KeyForm, alike, key_form};

@@ -7,7 +7,7 @@ use futures_util::StreamExt as _;
 use futures_util::stream::FuturesOrdered;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
-use windrow_core::{Arrivals, Dones, Fault, Outcomes, RowDone, RowWrite, Submission, UnitOutcome};
+use windrow_core::{Arrivals, Dones, Fault, Outcomes, Submission, UnitOutcome, WriteDone};
 
 use crate::codec::Encoder;
 use crate::entry::{Batch, Position};
@@ -28,13 +28,13 @@ const AT_ONCE: usize = 256;
 
 /// Takes units from an intake and appends each of them to a log as one entry.
 ///
-/// A unit is answered with success once it is durable, with one default [`RowDone`] for each write:
-/// what the database will say is not known yet. Units that were not kept are answered with the
+/// A unit is answered with success once it is durable, with one default [`WriteDone`] for each
+/// write: what the database will say is not known yet. Units that were not kept are answered with the
 /// log's fault; one that is too large does not keep others out. A submission whose client has left
 /// before any of it was handed to the log is left out.
 #[derive(Debug)]
 pub struct Appender {
-    submissions: mpsc::Receiver<Submission<RowWrite>>,
+    submissions: mpsc::Receiver<Submission>,
     log: Arc<dyn Log>,
     /// Bytes of an append at most, unless it has one entry.
     most: usize,
@@ -48,11 +48,11 @@ pub struct Appender {
 /// A submission on its way.
 #[derive(Debug)]
 struct HeldUnit {
-    submission: Submission<RowWrite>,
+    submission: Submission,
     /// Units that were handed to the log.
     sent: usize,
     /// Of the first of those.
-    outcomes: Outcomes<RowDone>,
+    outcomes: Outcomes,
 }
 
 /// The result of an append of so many units.
@@ -60,7 +60,7 @@ type Appended = (Result<Position, SpoolFault>, usize);
 
 impl Appender {
     /// The other end of an intake. `options`: those of the log's spool.
-    pub fn new(arrivals: Arrivals<RowWrite>, log: Arc<dyn Log>, options: &Options) -> Self {
+    pub fn new(arrivals: Arrivals, log: Arc<dyn Log>, options: &Options) -> Self {
         Self {
             // Hints are about what waits for a database, and nothing does here.
             submissions: arrivals.submissions,
@@ -125,7 +125,7 @@ impl Appender {
                 continue;
             }
             while let Some(unit) = held.submission.units.get(held.sent) {
-                batch.push_with(|bytes| self.encoder.unit(unit.work(), bytes));
+                batch.push_with(|bytes| self.encoder.unit(unit.writes(), bytes));
                 if batch.len() > 1 && on_disk(&batch) > self.most {
                     // It begins the next one.
                     batch.pop();
@@ -158,7 +158,7 @@ impl Appender {
 }
 
 impl HeldUnit {
-    fn new(submission: Submission<RowWrite>) -> Self {
+    fn new(submission: Submission) -> Self {
         Self {
             submission,
             sent: 0,
@@ -177,14 +177,14 @@ impl HeldUnit {
         let from = self.outcomes.len();
         let sent = self.submission.units.get(from..self.sent);
         let units = sent.unwrap_or_default().iter().take(most);
-        let outcome = |writes: usize| -> UnitOutcome<RowDone> {
+        let outcome = |writes: usize| -> UnitOutcome {
             match done {
-                Ok(_) => Ok(Dones::from_elem(RowDone::default(), writes)),
+                Ok(_) => Ok(Dones::from_elem(WriteDone::default(), writes)),
                 Err(fault) => Err(Fault::from(fault.clone()).into()),
             }
         };
         self.outcomes
-            .extend(units.map(|unit| outcome(unit.work().len())));
+            .extend(units.map(|unit| outcome(unit.writes().len())));
         self.outcomes.len() - from
     }
 

@@ -1,7 +1,6 @@
 //! Parses ON CONFLICT and RETURNING.
 
-use windrow_calls::{Conflict, Expression, Piece};
-use windrow_core::Name;
+use windrow_core::{Conflict, Expression, Name, Piece};
 
 use crate::lex::TokenKind;
 use crate::parse::{Parser, Refusal, SYNTAX};

@@ -1,7 +1,6 @@
 //! A cursor over the tokens of one statement, and what every part of the grammar needs of it.
 
-use windrow_calls::{Expression, Piece};
-use windrow_core::{Name, TableName};
+use windrow_core::{Expression, Name, Piece, TableName};
 
 use crate::lex::{Broken, Lexer, Token, TokenKind};
 use crate::string;

@@ -2,8 +2,7 @@
 
 use std::sync::Arc;
 
-use windrow_calls::ParsedStatement;
-use windrow_core::Name;
+use windrow_core::{Name, ParsedStatement};
 
 /// The longest text that is joined or cached, in bytes.
 pub const MAX_TEXT: usize = 64 << 10;

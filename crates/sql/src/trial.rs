@@ -1,7 +1,7 @@
 //! Checks for arbitrary texts: the fuzzer invents them (`./test fuzz`), and every test run repeats
 //! the inputs that it kept. `crates/grammar` compares the results with PostgreSQL's own parser.
 
-use windrow_calls::Arguments;
+use windrow_core::Arguments;
 
 use crate::{Lifter, Reading, names, read, sequences};
 

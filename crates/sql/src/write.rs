@@ -1,7 +1,6 @@
 //! INSERT, UPDATE and DELETE, taken apart.
 
-use windrow_calls::{Expression, ParsedStatement, Piece};
-use windrow_core::{Name, Op, TableName};
+use windrow_core::{Expression, Name, Op, ParsedStatement, Piece, TableName};
 
 use crate::lex::{Token, TokenKind};
 use crate::parse::{Form, Node, Parser, Refusal, SUBQUERY, SYNTAX};

@@ -9,8 +9,8 @@
 use std::sync::Arc;
 
 use windrow_core::{
-    Bulk, Database, Fault, Field, Key, LoadFault, LoadPlan, Loaded, OnConflict, Purpose, RowWrite,
-    Rows, TableName, Unit,
+    Bulk, Database, Fault, Field, Key, LoadFault, LoadPlan, Loaded, OnConflict, Purpose, Rows,
+    TableName, Unit, Write,
 };
 
 use crate::writes::{names, told};
@@ -88,7 +88,7 @@ pub async fn alone(
     let shape = Arc::new(plan.shape());
     let unit = |row: &Vec<Field<'_>>| {
         let values: Vec<_> = row.iter().map(Field::value).collect();
-        Unit::one(RowWrite::new(shape.clone(), values))
+        Unit::one(Write::new(shape.clone(), values))
     };
     let units: Vec<_> = rows.iter().map(unit).collect();
     let mut executor = sink.connect(Purpose::Batches).await.unwrap();

@@ -9,17 +9,17 @@ use std::time::Duration;
 use async_trait::async_trait;
 use tokio::sync::watch;
 use windrow_core::{
-    Database, Executor, Fault, Profile, Report, RowDone, RowWrite, Rung, Sink, Tally, Unit,
-    UnitFault, Verdict, sink::Purpose,
+    Database, Executor, Fault, Profile, Report, Rung, Sink, Tally, Unit, UnitFault, Verdict, Write,
+    WriteDone, sink::Purpose,
 };
 
 use crate::locked;
 
 /// Decides about a single write: `None` lets it succeed.
-type Judge = Box<dyn Fn(&RowWrite) -> Option<Fault> + Send + Sync>;
+type Judge = Box<dyn Fn(&Write) -> Option<Fault> + Send + Sync>;
 
 /// Decides about a whole batch before its writes are looked at: `None` lets it run.
-type Script = Box<dyn Fn(&[Unit<RowWrite>]) -> Option<Report<RowDone>> + Send + Sync>;
+type Script = Box<dyn Fn(&[Unit]) -> Option<Report> + Send + Sync>;
 
 /// The cost of a flight, in tokio's time: with a paused clock a simulation takes no real time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -41,7 +41,7 @@ struct Inner {
     cost: Cost,
     judge: Judge,
     script: Script,
-    batches: Mutex<Vec<Vec<Unit<RowWrite>>>>,
+    batches: Mutex<Vec<Vec<Unit>>>,
     connects: Mutex<Vec<Purpose>>,
     away: Mutex<Option<Fault>>,
     held: watch::Sender<bool>,
@@ -75,10 +75,7 @@ impl FakeSinkBuilder {
 
     /// Sets the writes that fail: their whole unit fails, and its neighbours do not.
     #[must_use]
-    pub fn fail(
-        mut self,
-        judge: impl Fn(&RowWrite) -> Option<Fault> + Send + Sync + 'static,
-    ) -> Self {
+    pub fn fail(mut self, judge: impl Fn(&Write) -> Option<Fault> + Send + Sync + 'static) -> Self {
         self.judge = Box::new(judge);
         self
     }
@@ -87,7 +84,7 @@ impl FakeSinkBuilder {
     #[must_use]
     pub fn script(
         mut self,
-        script: impl Fn(&[Unit<RowWrite>]) -> Option<Report<RowDone>> + Send + Sync + 'static,
+        script: impl Fn(&[Unit]) -> Option<Report> + Send + Sync + 'static,
     ) -> Self {
         self.script = Box::new(script);
         self
@@ -135,13 +132,13 @@ impl FakeSink {
     }
 
     /// Returns the batches so far, in the order in which they began.
-    pub fn batches(&self) -> Vec<Vec<Unit<RowWrite>>> {
+    pub fn batches(&self) -> Vec<Vec<Unit>> {
         locked(&self.inner.batches).clone()
     }
 
     /// Rows a batch, in the order in which they began.
     pub fn batch_rows(&self) -> Vec<usize> {
-        let rows = |batch: &Vec<Unit<RowWrite>>| batch.iter().map(Unit::rows).sum();
+        let rows = |batch: &Vec<Unit>| batch.iter().map(Unit::rows).sum();
         locked(&self.inner.batches).iter().map(rows).collect()
     }
 
@@ -187,12 +184,12 @@ impl fmt::Debug for FakeSink {
 }
 
 #[async_trait]
-impl Sink<RowWrite> for FakeSink {
+impl Sink for FakeSink {
     fn profile(&self) -> &Profile {
         &self.inner.profile
     }
 
-    async fn connect(&self, purpose: Purpose) -> Result<Box<dyn Executor<RowWrite>>, Fault> {
+    async fn connect(&self, purpose: Purpose) -> Result<Box<dyn Executor>, Fault> {
         self.ping().await?;
         locked(&self.inner.connects).push(purpose);
         Ok(Box::new(Connection {
@@ -213,8 +210,8 @@ struct Connection {
 }
 
 #[async_trait]
-impl Executor<RowWrite> for Connection {
-    async fn execute(&mut self, units: &[Unit<RowWrite>]) -> Report<RowDone> {
+impl Executor for Connection {
+    async fn execute(&mut self, units: &[Unit]) -> Report {
         let inner = &self.inner;
         locked(&inner.batches).push(units.to_vec());
         let flying = inner.flying.fetch_add(1, Ordering::SeqCst) + 1;
@@ -232,7 +229,7 @@ impl Executor<RowWrite> for Connection {
 }
 
 impl Inner {
-    fn report(&self, units: &[Unit<RowWrite>], rows: usize, time: Duration) -> Report<RowDone> {
+    fn report(&self, units: &[Unit], rows: usize, time: Duration) -> Report {
         let mut tally = Tally {
             round_trips: 1,
             commits: 1,
@@ -252,8 +249,8 @@ impl Inner {
         }
     }
 
-    fn verdict(&self, unit: &Unit<RowWrite>) -> Verdict<RowDone> {
-        let judged = unit.work().iter().map(|write| (self.judge)(write));
+    fn verdict(&self, unit: &Unit) -> Verdict {
+        let judged = unit.writes().iter().map(|write| (self.judge)(write));
         let failed = judged.enumerate().find_map(|(at, fault)| {
             Some(UnitFault {
                 at,
@@ -263,7 +260,7 @@ impl Inner {
         });
         Verdict::Final(match failed {
             Some(fault) => Err(fault),
-            None => Ok(unit.work().iter().map(|_| RowDone::rows(1)).collect()),
+            None => Ok(unit.writes().iter().map(|_| WriteDone::rows(1)).collect()),
         })
     }
 }

@@ -17,8 +17,8 @@ use windrow_bookkeeping::{
     Applied, DeadLetter, KeptLetter, PROGRESS, ProgressRow, REJECTED, dead_letters, prepare,
 };
 use windrow_core::{
-    Bookkeeping, Database, FaultClass, Level, Report, RowDone, RowWrite, Standing, Unit, UnitFault,
-    Verdict,
+    Bookkeeping, Database, FaultClass, Level, Report, Standing, Unit, UnitFault, Verdict, Write,
+    WriteDone,
 };
 
 use crate::batches::Batches;
@@ -69,17 +69,17 @@ impl Spooled {
     }
 
     /// Inserts of these rows, into both tables by turns.
-    pub fn rows(&self, ids: std::ops::Range<i64>) -> Vec<RowWrite> {
+    pub fn rows(&self, ids: std::ops::Range<i64>) -> Vec<Write> {
         let (one, two) = (self.one.shape(), self.two.shape());
         ids.map(|id| match id % 2 {
-            0 => RowWrite::new(one.clone(), row![id, format!("row {id}")]),
-            _ => RowWrite::new(two.clone(), row![id, id]),
+            0 => Write::new(one.clone(), row![id, format!("row {id}")]),
+            _ => Write::new(two.clone(), row![id, id]),
         })
         .collect()
     }
 
     /// Returns a unit that moves the partition on, and these writes.
-    pub fn unit(&self, from: Option<u64>, to: u64, writes: Vec<RowWrite>) -> Unit<RowWrite> {
+    pub fn unit(&self, from: Option<u64>, to: u64, writes: Vec<Write>) -> Unit {
         Unit::of(
             self.partition
                 .advance(from, &last(to))
@@ -89,12 +89,12 @@ impl Spooled {
     }
 
     /// Executes one unit.
-    pub async fn run(&mut self, unit: Unit<RowWrite>) -> Report<RowDone> {
+    pub async fn run(&mut self, unit: Unit) -> Report {
         self.batches.run(&[unit]).await
     }
 
     /// Executes a unit that is refused.
-    pub async fn refused(&mut self, unit: Unit<RowWrite>) -> UnitFault<RowDone> {
+    pub async fn refused(&mut self, unit: Unit) -> UnitFault {
         let report = self.run(unit).await;
         assert!(report.usable);
         match report.verdicts.into_iter().next() {
@@ -104,7 +104,7 @@ impl Spooled {
     }
 
     /// Executes a unit that succeeds; says what it took.
-    pub async fn succeed(&mut self, unit: Unit<RowWrite>) -> Report<RowDone> {
+    pub async fn succeed(&mut self, unit: Unit) -> Report {
         let report = self.run(unit).await;
         let verdict = report.verdicts.first().cloned().unwrap();
         told(verdict).unwrap();
@@ -123,7 +123,7 @@ impl Spooled {
     }
 
     /// Returns the rows of these numbers, in both tables.
-    async fn state(&mut self, ids: &[i64]) -> Vec<RowDone> {
+    async fn state(&mut self, ids: &[i64]) -> Vec<WriteDone> {
         let (one, two) = (get("one"), get("two"));
         let reads = ids
             .iter()
@@ -213,7 +213,7 @@ pub async fn the_first_bad_row_is_named(mut spooled: Spooled) {
     let duplicate = |spooled: &Spooled| spooled.rows(4..5).remove(0);
     let null = |spooled: &Spooled| {
         let shape = spooled.two.shape();
-        RowWrite::new(shape, row![1_000_001, windrow_core::Value::Null])
+        Write::new(shape, row![1_000_001, windrow_core::Value::Null])
     };
     for (bad_row, at_null, first) in [
         (Some(120), None, FaultClass::Unique),
@@ -246,8 +246,8 @@ pub async fn a_unit_keeps_the_order_of_each_row(mut spooled: Spooled) {
     let mut writes = Vec::new();
     for round in 0..10_i64 {
         for id in 0..20_i64 {
-            writes.push(RowWrite::new(one.clone(), row![id, format!("{round}")]));
-            writes.push(RowWrite::new(two.clone(), row![id, round]));
+            writes.push(Write::new(one.clone(), row![id, format!("{round}")]));
+            writes.push(Write::new(two.clone(), row![id, round]));
         }
     }
     spooled.succeed(spooled.unit(None, 400, writes)).await;
@@ -307,7 +307,7 @@ impl Chance {
 
     /// Inserts and upserts by turns, of few rows and of new ones; some may be refused. With them,
     /// the numbers of the rows.
-    fn writes(&mut self, most: i64) -> (Vec<RowWrite>, Vec<i64>) {
+    fn writes(&mut self, most: i64) -> (Vec<Write>, Vec<i64>) {
         let one = insert("one", &["id", "a"]);
         let turned = insert("one", &["a", "id"]);
         let two = insert("two", &["id", "n"]);
@@ -337,7 +337,7 @@ impl Chance {
                 _ => row![format!("{value}"), id],
             };
             let shape = &shapes[usize::try_from(which).unwrap()];
-            writes.push(RowWrite::new(shape.clone(), row));
+            writes.push(Write::new(shape.clone(), row));
             ids.push(1000 + n);
         }
         (writes, ids)
@@ -353,7 +353,7 @@ pub async fn letters_are_kept_as_they_are(mut spooled: Spooled) {
         letter(None, Some(&[])),
     ];
     assert_eq!(spooled.kept(0, 10).await, []);
-    let with = |spooled: &Spooled, last: RowWrite| {
+    let with = |spooled: &Spooled, last: Write| {
         let mut writes = spooled.rows(0..20);
         writes.extend(letters.iter().map(DeadLetter::write));
         writes.push(last);

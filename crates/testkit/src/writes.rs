@@ -13,15 +13,15 @@ use std::sync::Arc;
 use tokio::time::Instant;
 use windrow_core::shape::ShapeParts;
 use windrow_core::{
-    Fault, Key, Name, OnConflict, Op, Report, Returning, RowDone, RowWrite, Rung, Shape, TableName,
-    Unit, UnitOutcome, Value, Verdict,
+    Fault, Key, Name, OnConflict, Op, Report, Returning, Rung, Shape, TableName, Unit, UnitOutcome,
+    Value, Verdict, Write, WriteDone,
 };
 
 /// Returns the outcome that a verdict tells.
 ///
 /// # Panics
 /// It tells none.
-pub fn told(verdict: Verdict<RowDone>) -> UnitOutcome<RowDone> {
+pub fn told(verdict: Verdict) -> UnitOutcome {
     match verdict {
         Verdict::Final(outcome) => outcome,
         other => panic!("no outcome: {other:?}"),
@@ -32,12 +32,12 @@ pub fn told(verdict: Verdict<RowDone>) -> UnitOutcome<RowDone> {
 ///
 /// # Panics
 /// It did not.
-pub fn fault(outcome: &UnitOutcome<RowDone>) -> &Fault {
+pub fn fault(outcome: &UnitOutcome) -> &Fault {
     &outcome.as_ref().expect_err("it succeeded").fault
 }
 
 /// Counts the writes of a batch that went this way.
-pub fn rung(report: &Report<RowDone>, rung: Rung) -> u64 {
+pub fn rung(report: &Report, rung: Rung) -> u64 {
     let place = Rung::ALL.iter().position(|r| *r == rung).unwrap();
     report.tally.rungs[place]
 }
@@ -120,41 +120,38 @@ impl Make {
 
     /// One write of it.
     #[must_use]
-    pub fn write<const N: usize>(&self, row: [Value; N]) -> RowWrite {
-        RowWrite::new(self.shape(), row)
+    pub fn write<const N: usize>(&self, row: [Value; N]) -> Write {
+        Write::new(self.shape(), row)
     }
 
     /// Returns a unit of one write.
     #[must_use]
-    pub fn unit<const N: usize>(&self, row: [Value; N]) -> Unit<RowWrite> {
+    pub fn unit<const N: usize>(&self, row: [Value; N]) -> Unit {
         Unit::one(self.write(row))
     }
 
     /// One write of a row that may have any length.
     #[must_use]
-    pub fn row(&self, row: Vec<Value>) -> RowWrite {
+    pub fn row(&self, row: Vec<Value>) -> Write {
         write(&self.shape(), row)
     }
 
     /// Returns a unit of one such write.
     #[must_use]
-    pub fn of(&self, row: Vec<Value>) -> Unit<RowWrite> {
+    pub fn of(&self, row: Vec<Value>) -> Unit {
         Unit::one(self.row(row))
     }
 
     /// Returns the same as [`Make::unit`], with a key as a path spells it.
     #[must_use]
-    pub fn spelled<const N: usize>(&self, row: [Value; N]) -> Unit<RowWrite> {
-        Unit::one(RowWrite::new(Arc::new(Shape::spelled(self.0.clone())), row))
+    pub fn spelled<const N: usize>(&self, row: [Value; N]) -> Unit {
+        Unit::one(Write::new(Arc::new(Shape::spelled(self.0.clone())), row))
     }
 
     /// Many units of one shape.
-    pub fn units<const N: usize>(
-        &self,
-        rows: impl IntoIterator<Item = [Value; N]>,
-    ) -> Vec<Unit<RowWrite>> {
+    pub fn units<const N: usize>(&self, rows: impl IntoIterator<Item = [Value; N]>) -> Vec<Unit> {
         let shape = self.shape();
-        let unit = |row| Unit::one(RowWrite::new(shape.clone(), row));
+        let unit = |row| Unit::one(Write::new(shape.clone(), row));
         rows.into_iter().map(unit).collect()
     }
 
@@ -166,12 +163,12 @@ impl Make {
 }
 
 /// One write.
-pub fn write(shape: &Arc<Shape>, row: Vec<Value>) -> RowWrite {
-    RowWrite::new(shape.clone(), row)
+pub fn write(shape: &Arc<Shape>, row: Vec<Value>) -> Write {
+    Write::new(shape.clone(), row)
 }
 
 /// Returns a unit of one write.
-pub fn unit(shape: &Arc<Shape>, row: Vec<Value>) -> Unit<RowWrite> {
+pub fn unit(shape: &Arc<Shape>, row: Vec<Value>) -> Unit {
     Unit::one(write(shape, row))
 }
 
@@ -201,14 +198,14 @@ pub async fn eventually(what: &str, mut condition: impl FnMut() -> bool) {
 }
 
 /// Returns the rows that a write gave back.
-pub fn returned(done: &RowDone) -> Vec<Vec<Value>> {
+pub fn returned(done: &WriteDone) -> Vec<Vec<Value>> {
     let returned = done.returned.as_ref().expect("nothing came back");
     returned.rows.iter().map(|row| row.to_vec()).collect()
 }
 
 /// Returns the outcome of each unit in short: its count or its code.
-pub fn brief(outcomes: &[UnitOutcome<RowDone>]) -> Vec<String> {
-    let one = |outcome: &UnitOutcome<RowDone>| match outcome {
+pub fn brief(outcomes: &[UnitOutcome]) -> Vec<String> {
+    let one = |outcome: &UnitOutcome| match outcome {
         Ok(dones) => dones
             .iter()
             .map(|d| d.rows.to_string())
@@ -220,8 +217,8 @@ pub fn brief(outcomes: &[UnitOutcome<RowDone>]) -> Vec<String> {
 }
 
 /// Returns the same of a whole report, also for verdicts that are not final.
-pub fn verdicts(report: &Report<RowDone>) -> Vec<String> {
-    let one = |verdict: &Verdict<RowDone>| match verdict {
+pub fn verdicts(report: &Report) -> Vec<String> {
+    let one = |verdict: &Verdict| match verdict {
         Verdict::Final(outcome) => brief(std::slice::from_ref(outcome)).remove(0),
         Verdict::RolledBack(fault) => format!("rolled back {}", fault.code),
         Verdict::WaitsForLock(_) => "waits for a lock".to_owned(),

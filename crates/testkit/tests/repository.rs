@@ -159,8 +159,6 @@ fn crates_import_only_what_they_may() {
             // What writes into the tables of Windrow's own imports what they hold.
             "idempotency" => &["windrow-bookkeeping", "windrow-core"],
             "testkit" => &["windrow-bookkeeping", "windrow-core"],
-            // Reading a statement gives what a call is made of.
-            "sql" => &["windrow-core", "windrow-calls"],
             // The proof reads the bodies of functions.
             "proof" => &["windrow-core", "windrow-sql"],
             // What speaks PostgreSQL's protocol may import its words, and what the proof says of
@@ -168,7 +166,6 @@ fn crates_import_only_what_they_may() {
             "databases/postgres" => &[
                 "windrow-bookkeeping",
                 "windrow-core",
-                "windrow-calls",
                 "windrow-database",
                 "windrow-pgwire",
                 "windrow-proof",
@@ -180,7 +177,6 @@ fn crates_import_only_what_they_may() {
             folder if folder.starts_with("databases/") => &["windrow-core", "windrow-database"],
             "frontends/pg" => &[
                 "windrow-core",
-                "windrow-calls",
                 "windrow-idempotency",
                 "windrow-pgwire",
                 "windrow-proof",
@@ -191,7 +187,6 @@ fn crates_import_only_what_they_may() {
     };
     for folder in [
         "core",
-        "calls",
         "lanes",
         "spool",
         "bookkeeping",

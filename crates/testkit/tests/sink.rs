@@ -11,12 +11,12 @@ use std::time::Duration;
 use windrow_core::shape::ShapeParts;
 use windrow_core::sink::Purpose;
 use windrow_core::{
-    Database, Fault, FaultClass, Key, OnConflict, Op, Report, Returning, RowWrite, Shape, Sink,
-    TableName, Unit, Value, Verdict,
+    Database, Fault, FaultClass, Key, OnConflict, Op, Report, Returning, Shape, Sink, TableName,
+    Unit, Value, Verdict, Write,
 };
 use windrow_testkit::sink::{Cost, FakeSink};
 
-fn write(n: i64) -> RowWrite {
+fn write(n: i64) -> Write {
     let shape = Shape::new(ShapeParts {
         op: Op::Insert,
         table: TableName::parse("t").unwrap(),
@@ -25,10 +25,10 @@ fn write(n: i64) -> RowWrite {
         on_conflict: OnConflict::Error,
         returning: Returning::Nothing,
     });
-    RowWrite::new(Arc::new(shape), vec![Value::Int(n)])
+    Write::new(Arc::new(shape), vec![Value::Int(n)])
 }
 
-fn negative(write: &RowWrite) -> Option<Fault> {
+fn negative(write: &Write) -> Option<Fault> {
     let bad = matches!(write.values(), [Value::Int(n)] if *n < 0);
     bad.then(|| Fault::new(FaultClass::Check, "23514", "negative"))
 }

@@ -22,17 +22,17 @@ use windrow_testkit::tree::{self, root};
 
 /// Files that a row crosses from the HTTP client's socket to PostgreSQL's and back. The number only
 /// shrinks: the target is 40.
-const HTTP_FILES: usize = 54;
+const HTTP_FILES: usize = 53;
 
 /// Files that an INSERT of a PostgreSQL client crosses. The number only shrinks: the target is 40.
-const PG_FILES: usize = 58;
+const PG_FILES: usize = 55;
 
 /// Words of ARCHITECTURE.md.
 const MAX_WORDS: usize = 2000;
 
 /// Files of the shared walk that only row writes cross; SQL clients' calls have their own.
 const ONLY_ROWS: [&str; 3] = [
-    "databases/postgres/src/rows/",
+    "databases/postgres/src/row_statement.rs",
     "databases/postgres/src/values/",
     "databases/postgres/src/sink.rs",
 ];

@@ -24,7 +24,7 @@ use std::sync::Arc;
 use prometheus_client::registry::Registry;
 use windrow_bookkeeping::{Applied, DeadLetter, KeptLetter, ProgressRow, dead_letters, prepare};
 use windrow_core::{
-    Bookkeeping, Budget, Database, Fault, FaultClass, Intake, Limits, RowWrite, SourceId, Unit,
+    Bookkeeping, Budget, Database, Fault, FaultClass, Intake, Limits, SourceId, Unit, Write,
 };
 use windrow_database::Options;
 use windrow_lanes::{Lane, LaneMetrics};
@@ -54,7 +54,7 @@ pub enum Retried {
 /// The tables that Windrow keeps in a database.
 pub struct Books {
     tables: Arc<dyn Bookkeeping>,
-    intake: Intake<RowWrite>,
+    intake: Intake,
     source: SourceId,
     lane: Lane,
     turn: Turn,
@@ -200,7 +200,7 @@ impl Books {
     async fn take(
         &mut self,
         id: u64,
-        writes: impl Fn(&DeadLetter) -> Result<Vec<RowWrite>, Fault>,
+        writes: impl Fn(&DeadLetter) -> Result<Vec<Write>, Fault>,
     ) -> Result<Retried, Fault> {
         // Whether it may be gone because of an attempt whose outcome is not known.
         let mut perhaps = false;
@@ -239,7 +239,7 @@ impl Books {
         &mut self,
         id: u64,
         from: Option<u64>,
-        writes: Vec<RowWrite>,
+        writes: Vec<Write>,
     ) -> Result<(), Fault> {
         let to = from.map_or(0, |from| from + 1);
         let advance = self.turn.row.advance(from, &Applied::at(to)).into_iter();

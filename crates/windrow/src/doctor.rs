@@ -16,7 +16,7 @@ use prometheus_client::registry::Registry;
 use windrow_core::shape::ShapeParts;
 use windrow_core::{
     Budget, Database, Fault, Intake, Key, KeyedTable, Limits, Name, OnConflict, Op, Profile,
-    Returning, RowWrite, Secret, Shape, Standing, TableName, Unit, Value,
+    Returning, Secret, Shape, Standing, TableName, Unit, Value, Write,
 };
 use windrow_database::Options;
 use windrow_database::named_key::NO_SUCH_KEY;
@@ -76,7 +76,7 @@ pub async fn look(url: impl Into<Secret>, most: usize) -> Result<Seen, Fault> {
 
 /// A lane, by which tables are met.
 struct Meeting {
-    intake: Intake<RowWrite>,
+    intake: Intake,
     lane: Lane,
 }
 
@@ -108,7 +108,7 @@ impl Meeting {
             on_conflict: OnConflict::Error,
             returning: Returning::Columns([column].into()),
         });
-        let unit = Unit::one(RowWrite::new(Arc::new(shape), nulls));
+        let unit = Unit::one(Write::new(Arc::new(shape), nulls));
         let permit = self.intake.budget().take(unit.bytes()).await?;
         let source = self.intake.new_source();
         let outcomes = self.intake.submit(source, [unit], permit).await?.await;

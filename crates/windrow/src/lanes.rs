@@ -1,7 +1,7 @@
 //! The lanes of a program: their size, and the lane of reads, for a database that reads beside its
 //! writes. A read there waits for no write, nor for a lock that another process holds.
 
-use windrow_core::{Budget, Database, Intake, Limits, RowWrite};
+use windrow_core::{Budget, Database, Intake, Limits};
 use windrow_lanes::{Lane, LaneMetrics, LaneWatch};
 
 /// Submissions between the frontends and a lane. What waits is bounded by the memory budget; this
@@ -11,7 +11,7 @@ pub(crate) const LANE_CAPACITY: usize = 1024;
 /// A running lane of reads.
 #[derive(Debug)]
 pub(crate) struct ReadLane {
-    intake: Intake<RowWrite>,
+    intake: Intake,
     lane: Lane,
 }
 
@@ -31,7 +31,7 @@ impl ReadLane {
     }
 
     /// Returns the way in. It takes units that only read.
-    pub(crate) fn intake(&self) -> &Intake<RowWrite> {
+    pub(crate) fn intake(&self) -> &Intake {
         &self.intake
     }
 

@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use futures_util::stream::{self, Stream, StreamExt};
 use windrow_core::{
-    Fault, Intake, Row, RowDone, RowWrite, Shape, SourceId, Unit, UnitOutcome, Value,
+    Fault, Intake, Row, Shape, SourceId, Unit, UnitOutcome, Value, Write, WriteDone,
 };
 
 /// The outcome of one row: exactly what it would have been alone.
-pub type Outcome = Result<RowDone, Fault>;
+pub type Outcome = Result<WriteDone, Fault>;
 
 /// Rows that [`Table::write_stream`] hands over at once at most. A source that is slower is never
 /// waited for.
@@ -20,12 +20,12 @@ const CHUNKS_AHEAD: usize = 4;
 /// Rows go in here. Cheap to clone; clones and tasks share batches.
 #[derive(Clone, Debug)]
 pub struct Table {
-    intake: Intake<RowWrite>,
+    intake: Intake,
     shape: Arc<Shape>,
 }
 
 impl Table {
-    pub(crate) fn new(intake: Intake<RowWrite>, shape: Arc<Shape>) -> Self {
+    pub(crate) fn new(intake: Intake, shape: Arc<Shape>) -> Self {
         Self { intake, shape }
     }
 
@@ -88,11 +88,11 @@ impl Table {
 
     async fn try_submit(&self, source: SourceId, rows: Vec<Row>) -> Result<Vec<Outcome>, Fault> {
         let misfits: Vec<Option<Fault>> = rows.iter().map(|row| self.misfit(row)).collect();
-        let units: Vec<Unit<RowWrite>> = rows
+        let units: Vec<Unit> = rows
             .into_iter()
             .zip(&misfits)
             .filter(|(_, misfit)| misfit.is_none())
-            .map(|(row, _)| Unit::one(RowWrite::new(Arc::clone(&self.shape), row)))
+            .map(|(row, _)| Unit::one(Write::new(Arc::clone(&self.shape), row)))
             .collect();
         let bytes = units.iter().map(Unit::bytes).sum();
         let permit = self.intake.budget().take(bytes).await?;
@@ -134,7 +134,7 @@ impl Table {
     }
 }
 
-fn single(outcome: UnitOutcome<RowDone>) -> Outcome {
+fn single(outcome: UnitOutcome) -> Outcome {
     match outcome {
         Ok(mut dones) => dones
             .pop()

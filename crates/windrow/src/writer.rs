@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use prometheus_client::registry::Registry;
-use windrow_core::{Budget, Fault, Intake, Limits, Op, RowWrite, Secret};
+use windrow_core::{Budget, Fault, Intake, Limits, Op, Secret};
 use windrow_database::{Options, Synchronous};
 use windrow_lanes::{Lane, LaneMetrics, LaneStatus};
 
@@ -109,7 +109,7 @@ impl WriterBuilder {
 /// A database that rows are written to. Rows of all tables and tasks share batches.
 #[derive(Debug)]
 pub struct Writer {
-    intake: Intake<RowWrite>,
+    intake: Intake,
     lane: Lane,
     reads: Option<ReadLane>,
 }

@@ -10,7 +10,6 @@ use crate::name::TableName;
 use crate::shape::Op;
 use crate::sink::{Rung, Tally};
 use crate::unit::Unit;
-use crate::work::Work;
 
 /// The most batches that a request's span links to.
 const LINKS: usize = 32;
@@ -58,9 +57,9 @@ impl Trace {
     }
 
     /// These units are handed over.
-    pub fn submitted<W: Work>(&self, units: &[Unit<W>]) {
+    pub fn submitted(&self, units: &[Unit]) {
         let mut notes = self.notes();
-        for write in units.iter().flat_map(Unit::work) {
+        for write in units.iter().flat_map(Unit::writes) {
             notes.rows += 1;
             match &notes.first {
                 None => notes.first = Some((write.op(), write.table().clone())),
@@ -268,7 +267,7 @@ impl Notes {
 mod tests {
     use super::super::TracedBatch;
     use super::*;
-    use crate::write::RowWrite;
+    use crate::write::Write;
 
     fn begin(tracer: &Tracer) -> Box<TracedRequest> {
         TracedRequest::begin(tracer, None).unwrap()
@@ -351,7 +350,7 @@ mod tests {
                 on_conflict: OnConflict::Error,
                 returning: Returning::Nothing,
             };
-            RowWrite::new(Arc::new(Shape::new(parts)), Vec::new())
+            Write::new(Arc::new(Shape::new(parts)), Vec::new())
         };
         let (tracer, mut spans) = Tracer::channel(1.0, 4);
         for tables in [["t", "t"], ["t", "u"]] {

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use windrow_core::sink::Purpose;
 use windrow_core::{
-    Database, Executor, Fault, Limitation, Name, Op, Profile, Promise, RowWrite, Secret, Sink,
-    TableName, Unit,
+    Database, Executor, Fault, Limitation, Name, Op, Profile, Promise, Secret, Sink, TableName,
+    Unit,
 };
 use windrow_database::Options;
 use windrow_database::web::{Origin, Target, alive, connected};
@@ -106,25 +106,25 @@ impl ArangoSink {
 }
 
 #[async_trait]
-impl Sink<RowWrite> for ArangoSink {
+impl Sink for ArangoSink {
     fn profile(&self) -> &Profile {
         &PROFILE
     }
 
     // A document that another session writes is a conflict at once, so no write waits for a lock.
-    async fn connect(&self, _purpose: Purpose) -> Result<Box<dyn Executor<RowWrite>>, Fault> {
+    async fn connect(&self, _purpose: Purpose) -> Result<Box<dyn Executor>, Fault> {
         Ok(Box::new(self.connection().await?))
     }
 
-    fn touches(&self, unit: &Unit<RowWrite>, hashes: &mut Vec<u64>) {
-        for write in unit.work() {
+    fn touches(&self, unit: &Unit, hashes: &mut Vec<u64>) {
+        for write in unit.writes() {
             let shape = &write.shape;
             let place = match shape.op {
                 Op::Insert => shape.columns.iter().position(|column| &**column == KEY),
                 _ => Some(shape.columns.len()),
             };
             let key = place
-                .and_then(|place| write.row.get(place))
+                .and_then(|place| write.row().get(place))
                 .and_then(encode::key);
             hashes.extend(key.map(|key| hash(&shape.table.table, &key)));
         }
@@ -137,7 +137,7 @@ impl Database for ArangoSink {
         alive(&self.origin, self.session()).await
     }
 
-    async fn connect_durably(&self) -> Result<Box<dyn Executor<RowWrite>>, Fault> {
+    async fn connect_durably(&self) -> Result<Box<dyn Executor>, Fault> {
         Ok(Box::new(self.connection().await?.synced()))
     }
 

@@ -1,7 +1,7 @@
 //! Demands of rows on one table: creation, or further columns.
 
 use windrow_core::{
-    Fault, FaultClass, Holds, LoadPlan, Name, Op, RowWrite, Rows, Shape, TableName, Value,
+    Fault, FaultClass, Holds, LoadPlan, Name, Op, Rows, Shape, TableName, Value, Write,
 };
 
 use super::infer::SeenColumns;
@@ -10,7 +10,7 @@ use super::new_table::NewTable;
 /// Collects the demands of writes by table, in the order in which the tables were first named.
 /// `see`: adds one write to a demand.
 pub fn by_table<'w, W: Default>(
-    writes: impl IntoIterator<Item = &'w RowWrite>,
+    writes: impl IntoIterator<Item = &'w Write>,
     see: impl Fn(&mut W, &Shape, &[Value]),
 ) -> Vec<(&'w TableName, W)> {
     let mut demands: Vec<(&TableName, W)> = Vec::new();
@@ -44,7 +44,7 @@ impl Demand {
     /// Collects what the writes ask of their tables. Texts that all are times ask for a column of
     /// times, whole numbers for one that takes decimals too.
     pub fn of_writes<'w>(
-        writes: impl IntoIterator<Item = &'w RowWrite>,
+        writes: impl IntoIterator<Item = &'w Write>,
     ) -> Vec<(&'w TableName, Self)> {
         let mut demands = by_table(writes, Self::see);
         for (_, demand) in &mut demands {
@@ -76,7 +76,7 @@ impl Demand {
 
     /// True if a write belongs to the table and names a column that the table lacks, so that the
     /// write is refused if the column cannot be added.
-    pub fn is_asked_by(write: &RowWrite, table: &TableName, has: impl Fn(&Name) -> bool) -> bool {
+    pub fn is_asked_by(write: &Write, table: &TableName, has: impl Fn(&Name) -> bool) -> bool {
         let shape = &write.shape;
         shape.table == *table && shape.columns.iter().any(|name| !has(name))
     }

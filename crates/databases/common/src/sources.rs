@@ -19,7 +19,7 @@ const OWN: u32 = u32::MAX;
 
 impl Sources {
     /// Numbers the sources of a batch.
-    pub fn of<W>(units: &[Unit<W>]) -> Self {
+    pub fn of(units: &[Unit]) -> Self {
         // Nearly always all are different, which is quicker seen than they are counted.
         let mut all: Vec<SourceId> = units.iter().map(Unit::source).collect();
         all.sort_unstable();
@@ -32,7 +32,7 @@ impl Sources {
             let next = u32::try_from(several.len()).unwrap_or(OWN);
             several.entry(*source).or_insert(next);
         }
-        let number = |unit: &Unit<W>| several.get(&unit.source()).copied().unwrap_or(OWN);
+        let number = |unit: &Unit| several.get(&unit.source()).copied().unwrap_or(OWN);
         Self {
             numbers: units.iter().map(number).collect(),
         }
@@ -61,11 +61,10 @@ impl Sources {
 
 #[cfg(test)]
 mod tests {
-    use windrow_core::RowWrite;
 
     use super::*;
 
-    fn units(sources: &[u64]) -> Vec<Unit<RowWrite>> {
+    fn units(sources: &[u64]) -> Vec<Unit> {
         let unit = |source: &u64| {
             let mut unit = Unit::of([]);
             unit.hand_over(SourceId(*source));

@@ -5,8 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use windrow_core::sink::Purpose;
 use windrow_core::{
-    Database, Executor, Fault, Limitation, Name, Profile, Promise, RowWrite, Sink, TableName,
-    Tally, Unit,
+    Database, Executor, Fault, Limitation, Name, Profile, Promise, Sink, TableName, Tally, Unit,
 };
 use windrow_database::Options;
 use windrow_database::web::{Origin, Target, alive, connected};
@@ -93,23 +92,23 @@ impl CrateSink {
 }
 
 #[async_trait]
-impl Sink<RowWrite> for CrateSink {
+impl Sink for CrateSink {
     fn profile(&self) -> &Profile {
         &PROFILE
     }
 
     // Nobody waits for the lock of another: there are none.
-    async fn connect(&self, _purpose: Purpose) -> Result<Box<dyn Executor<RowWrite>>, Fault> {
+    async fn connect(&self, _purpose: Purpose) -> Result<Box<dyn Executor>, Fault> {
         let session = self.connected().await?;
         let connection = Connection::new(session, self.catalog.clone(), &self.options);
         Ok(Box::new(connection))
     }
 
-    fn touches(&self, unit: &Unit<RowWrite>, hashes: &mut Vec<u64>) {
-        for write in unit.work() {
+    fn touches(&self, unit: &Unit, hashes: &mut Vec<u64>) {
+        for write in unit.writes() {
             if let Some(table) = self.catalog.get(&write.shape.table) {
                 let places = key::places(&write.shape, &table);
-                hashes.extend(key::find(&table, &places, &write.row).hash(&table));
+                hashes.extend(key::find(&table, &places, write.row()).hash(&table));
             }
         }
     }

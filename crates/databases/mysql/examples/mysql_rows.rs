@@ -13,8 +13,7 @@ use mysql_async::{Conn, Params, Value as Cell};
 use windrow_core::shape::ShapeParts;
 use windrow_core::sink::Purpose;
 use windrow_core::{
-    Executor, Fault, Key, OnConflict, Op, Returning, RowWrite, Shape, TableName, Unit, Value,
-    Verdict,
+    Executor, Fault, Key, OnConflict, Op, Returning, Shape, TableName, Unit, Value, Verdict, Write,
 };
 use windrow_database::Driver;
 use windrow_database::Options;
@@ -53,12 +52,11 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-async fn by_sink(executor: &mut dyn Executor<RowWrite>, rows: i64) -> Result<(), Fault> {
+async fn by_sink(executor: &mut dyn Executor, rows: i64) -> Result<(), Fault> {
     let shape = shape();
     let (mut written, mut batches, mut working) = (0, 0_u32, Duration::ZERO);
     while working < SPAN {
-        let units: Vec<Unit<RowWrite>> =
-            (written..written + rows).map(|i| unit(&shape, i)).collect();
+        let units: Vec<Unit> = (written..written + rows).map(|i| unit(&shape, i)).collect();
         let started = Instant::now();
         let report = executor.execute(&units).await;
         working += started.elapsed();
@@ -115,8 +113,8 @@ fn shape() -> Arc<Shape> {
     }))
 }
 
-fn unit(shape: &Arc<Shape>, i: i64) -> Unit<RowWrite> {
-    Unit::one(RowWrite::new(
+fn unit(shape: &Arc<Shape>, i: i64) -> Unit {
+    Unit::one(Write::new(
         shape.clone(),
         [
             i.into(),

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use mysql_async::{Opts, Row as Cells};
+use windrow_core::Row;
 use windrow_core::inventory::parents_first;
-use windrow_core::write::Row;
 use windrow_core::{Fault, Inventory, KeyRange, KeyedTable, Name, TableName};
 use windrow_database::Options;
 use windrow_database::quote::backtick::{push_ident, push_table};

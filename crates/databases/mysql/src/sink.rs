@@ -7,8 +7,7 @@ use async_trait::async_trait;
 use mysql_async::Opts;
 use windrow_core::sink::Purpose;
 use windrow_core::{
-    Bookkeeping, Bulk, Database, Executor, Fault, Inventory, Moves, Profile, RowWrite, Sink,
-    Standing, Unit,
+    Bookkeeping, Bulk, Database, Executor, Fault, Inventory, Moves, Profile, Sink, Standing, Unit,
 };
 use windrow_database::Options;
 
@@ -51,12 +50,12 @@ impl MysqlSink {
 }
 
 #[async_trait]
-impl Sink<RowWrite> for MysqlSink {
+impl Sink for MysqlSink {
     fn profile(&self) -> &Profile {
         &PROFILE
     }
 
-    async fn connect(&self, purpose: Purpose) -> Result<Box<dyn Executor<RowWrite>>, Fault> {
+    async fn connect(&self, purpose: Purpose) -> Result<Box<dyn Executor>, Fault> {
         let mut session = Session::connect(&self.opts, Some(purpose), &self.options).await?;
         let interrupt = session.interrupt(&self.opts).await?;
         let connection = Connection::new(
@@ -68,8 +67,8 @@ impl Sink<RowWrite> for MysqlSink {
         Ok(Box::new(connection))
     }
 
-    fn touches(&self, unit: &Unit<RowWrite>, hashes: &mut Vec<u64>) {
-        for write in unit.work() {
+    fn touches(&self, unit: &Unit, hashes: &mut Vec<u64>) {
+        for write in unit.writes() {
             let Some(table) = self.catalog.get(&write.shape.table) else {
                 continue;
             };

@@ -2,19 +2,18 @@
 //! time of this process.
 //!
 //! `cargo run --release -p windrow-postgres --example pg_calls -- postgres://user@host/database`
-//! makes the table `windrow_calls` there, and drops it again.
+//! makes the table `windrow_core` there, and drops it again.
 
 #![expect(clippy::print_stdout, reason = "its output is its purpose")]
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use windrow_calls::{
-    Arguments, Described, Describer, Expression, Formats, ParsedStatement, Piece, SqlCall,
-    Statement,
-};
 use windrow_core::sink::Purpose;
-use windrow_core::{Op, Sink, TableName, Unit};
+use windrow_core::{
+    Arguments, Described, Describer, Expression, Formats, Op, ParsedStatement, Piece, Sink,
+    SqlCall, Statement, TableName, Unit,
+};
 use windrow_database::Options;
 use windrow_pgwire::{Target, Wire};
 use windrow_postgres::StatementSink;
@@ -27,10 +26,10 @@ const SPAN: Duration = Duration::from_secs(2);
 fn parsed() -> Arc<ParsedStatement> {
     let parameter = |place| Expression::Sql([Piece::Parameter(place)].into());
     Arc::new(ParsedStatement {
-        text: "INSERT INTO windrow_calls (id, a, b, c, d) VALUES ($1, $2, $3, $4, $5)".into(),
+        text: "INSERT INTO windrow_core (id, a, b, c, d) VALUES ($1, $2, $3, $4, $5)".into(),
         types: [].into(),
         op: Op::Insert,
-        table: TableName::bare("windrow_calls"),
+        table: TableName::bare("windrow_core"),
         alias: None,
         columns: Some(["id", "a", "b", "c", "d"].map(Into::into).into()),
         values: (0..5).map(parameter).collect(),
@@ -46,7 +45,7 @@ fn parsed() -> Arc<ParsedStatement> {
     })
 }
 
-fn unit(statement: &Arc<Statement>, id: u64) -> Option<Unit<SqlCall>> {
+fn unit(statement: &Arc<Statement>, id: u64) -> Option<Unit> {
     let id = id.to_string();
     let mut bytes = Vec::with_capacity(96);
     for value in [
@@ -59,14 +58,15 @@ fn unit(statement: &Arc<Statement>, id: u64) -> Option<Unit<SqlCall>> {
         bytes.extend_from_slice(&u32::try_from(value.len()).ok()?.to_be_bytes());
         bytes.extend_from_slice(value.as_bytes());
     }
-    Some(Unit::of([SqlCall {
+    let call = SqlCall {
         statement: statement.clone(),
         arguments: Arguments::of(bytes, 5)?,
         formats: Formats::Text,
         results: Formats::Text,
         fresh: false,
         origin: None,
-    }]))
+    };
+    Some(Unit::one(call.into()))
 }
 
 /// CPU time of this thread: from the kernel's own clock, in ticks of nanoseconds.
@@ -92,7 +92,7 @@ async fn main() -> Result<(), Failure> {
         .ok_or("say which database: postgres://..")?;
     let target = Target::parse(&url)?;
     let mut admin = Wire::connect(&target, &[], Duration::from_secs(5)).await?;
-    let make = "DROP TABLE IF EXISTS windrow_calls; CREATE TABLE windrow_calls (id bigint PRIMARY KEY, a int, b text, c float8, d timestamptz)";
+    let make = "DROP TABLE IF EXISTS windrow_core; CREATE TABLE windrow_core (id bigint PRIMARY KEY, a int, b text, c float8, d timestamptz)";
     run(&mut admin, make).await?;
     let sink = StatementSink::new(target, Vec::new(), Vec::new(), &Options::default());
     let Described::Joined(statement) = sink.describe(&parsed()).await? else {
@@ -105,7 +105,7 @@ async fn main() -> Result<(), Failure> {
         let (mut rows, mut spent, mut busy) = (0_u32, Duration::ZERO, Duration::ZERO);
         let mut batches = 0_u32;
         while spent < SPAN {
-            let units: Option<Vec<Unit<SqlCall>>> = (next..next + u64::from(size))
+            let units: Option<Vec<Unit>> = (next..next + u64::from(size))
                 .map(|id| unit(&statement, id))
                 .collect();
             let units = units.ok_or("a value is too long")?;
@@ -131,6 +131,6 @@ async fn main() -> Result<(), Failure> {
         );
     }
     executor.close().await;
-    run(&mut admin, "DROP TABLE windrow_calls").await?;
+    run(&mut admin, "DROP TABLE windrow_core").await?;
     Ok(())
 }

@@ -1,21 +1,24 @@
-//! Joins statements with their tables' descriptions: the part that row writes and SQL calls have in
-//! common.
+//! Joins statements with their tables' descriptions.
 
 use std::sync::Arc;
 
-use windrow_calls::{ParsedStatement, Signature};
-use windrow_core::{Apart, Op};
+use windrow_core::{Apart, Op, ParsedStatement, Shape, Signature, SqlCall};
 use windrow_database::plan::Fence;
+use windrow_proof::Trusted;
 
+use crate::calls::bound_call::{BoundCall, bind_call};
+use crate::calls::call_catalog::Renewed;
+use crate::calls::meaning::Meaning;
 use crate::catalog::table::Table;
 use crate::moment::Moment;
+use crate::row_statement::{RowStatement, row_statement};
+use crate::statement::level::Sharing;
 use crate::statement::set::Fused;
 use crate::touch::{Change, fence, gives_all, order_shows};
 
-/// A statement that is ready to be executed on one version of its table. `F`: data that is specific
-/// to row writes or to SQL calls.
+/// A statement that is ready to be executed on one version of its table.
 #[derive(Debug)]
-pub(crate) struct Compiled<F> {
+pub(crate) struct Compiled {
     pub(crate) numbers: Numbers,
     /// The key under which failures are remembered.
     pub(crate) failure_key: u64,
@@ -42,7 +45,16 @@ pub(crate) struct Compiled<F> {
     pub(crate) signature: Option<Arc<Signature>>,
     /// The sequence that each write takes a value from, which is reported to its client.
     pub(crate) generates: Option<u32>,
-    pub(crate) form: F,
+    pub(crate) form: CompiledForm,
+}
+
+/// The part of a compiled statement that reads values.
+#[derive(Debug)]
+pub(crate) enum CompiledForm {
+    /// Values of Windrow's own.
+    Row(RowStatement),
+    /// Bytes of SQL clients.
+    Call(BoundCall),
 }
 
 /// The numbers by which a connection distinguishes statements.
@@ -55,24 +67,62 @@ pub(crate) struct Numbers {
     pub(crate) single_id: u64,
 }
 
-/// The extent to which writes of a statement share transactions and statements.
-pub(crate) struct Sharing {
-    /// True if what the statement runs besides itself is proven for each row.
-    pub(crate) is_proven: bool,
-    pub(crate) apart: Option<Arc<Apart>>,
-    pub(crate) moment: Moment,
-    pub(crate) fused: Option<Fused>,
-    pub(crate) telling: Option<Fused>,
-}
+impl Compiled {
+    /// Joins a shape with its table. `judges`: columns that Windrow made refuse values that they
+    /// would not keep as they are.
+    pub(crate) fn of_shape(
+        numbers: Numbers,
+        judges: bool,
+        shape: &Arc<Shape>,
+        table: &Arc<Table>,
+        trusted: &Trusted,
+    ) -> Self {
+        let (statement, parsed, sharing) = row_statement(shape, (table, judges), trusted);
+        let known_by = (numbers, shape.id());
+        Self::of(
+            known_by,
+            &parsed,
+            table.clone(),
+            sharing,
+            CompiledForm::Row(statement),
+        )
+    }
 
-impl<F> Compiled<F> {
+    /// Compiles the statement of a call. `described`: the statement's meaning when it was
+    /// described, if still known. `renewed`: the result of describing it again after its table was changed.
+    pub(crate) fn of_call(
+        numbers: Numbers,
+        call: &SqlCall,
+        described: Option<Arc<Meaning>>,
+        renewed: Option<Renewed>,
+    ) -> Self {
+        let bound = bind_call(call, described, renewed);
+        let (statement, meaning) = (&call.statement, &bound.meaning);
+        let generated = meaning
+            .generated
+            .as_ref()
+            .filter(|column| column.is_reported);
+        let known_by = (numbers, statement.id());
+        Self {
+            signature: Some(bound.signature),
+            generates: generated.map(|column| column.sequence),
+            ..Self::of(
+                known_by,
+                statement.parsed(),
+                meaning.table.clone(),
+                bound.sharing,
+                CompiledForm::Call(bound.call),
+            )
+        }
+    }
+
     /// Joins a statement with its table. `failure_key`: see [`Compiled::failure_key`].
-    pub(crate) fn of(
+    fn of(
         (numbers, failure_key): (Numbers, u64),
         parsed: &ParsedStatement,
         table: Arc<Table>,
         sharing: Sharing,
-        form: F,
+        form: CompiledForm,
     ) -> Self {
         let change = Change::of(parsed, sharing.is_proven);
         Self {
@@ -91,15 +141,6 @@ impl<F> Compiled<F> {
             signature: None,
             generates: None,
             form,
-        }
-    }
-
-    /// Returns the same statement, with what clients know of its types and sequence.
-    pub(crate) fn reporting(self, signature: Arc<Signature>, generates: Option<u32>) -> Self {
-        Self {
-            signature: Some(signature),
-            generates,
-            ..self
         }
     }
 

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use windrow_core::Row;
 use windrow_core::inventory::parents_first;
-use windrow_core::write::Row;
 use windrow_core::{Fault, Inventory, KeyRange, KeyedTable, Name, RowSum, RowSums, TableName};
 use windrow_database::quote::{push_idents, push_table};
 use windrow_pgwire::wire::{DataRow, Wire};

@@ -5,11 +5,12 @@
 //!
 //! | module | what it does |
 //! | --- | --- |
-//! | `sink` | rows: connections, and what they share |
-//! | `calls` | SQL statements that clients wrote themselves: their sink, and what they mean |
-//! | `rows` | rows: their statements, values and answers |
+//! | `sink`, `statement_sink` | the sink of a database; that of one role's SQL clients |
+//! | `lane_catalog`, `standing` | tables and statements that a lane knows; reports on them |
+//! | `row_statement` | a shape joined with its table |
+//! | `calls` | statements of SQL clients: what they mean, and their values |
 //! | `statement` | a write as a parsed statement; the SQL that executes many at once |
-//! | `executor` | a batch of either kind: from units to statements to verdicts |
+//! | `executor` | a batch: from units to statements to verdicts |
 //! | `catalog` | what the database says of a table; tables that are made from rows |
 //! | `values` | values in and out |
 //! | `load` | many rows of one table, by COPY |
@@ -32,14 +33,17 @@ mod dialect;
 mod executor;
 mod fault;
 mod inventory;
+mod lane_catalog;
 mod load;
 mod moment;
 mod moves;
 mod own_tables;
-mod rows;
+mod row_statement;
 mod server;
 mod sink;
+mod standing;
 mod statement;
+mod statement_sink;
 mod talk;
 mod touch;
 mod values;
@@ -56,8 +60,8 @@ use dialect::PROFILE;
 use server::Named;
 use sink::PostgresSink;
 
-pub use calls::StatementSink;
 pub use cockroachdb::Cockroachdb;
+pub use statement_sink::StatementSink;
 
 /// The driver of PostgreSQL.
 pub struct Postgres;

@@ -6,59 +6,49 @@ use std::time::Duration;
 use async_trait::async_trait;
 use windrow_core::sink::Purpose;
 use windrow_core::{
-    Bookkeeping, Bulk, Database, Executor, Fault, Inventory, Moves, Name, Profile, RowWrite, Sink,
-    Standing, TableName, Unit,
+    Bookkeeping, Bulk, Database, Executor, Fault, Inventory, Moves, Name, Profile, Sink, Standing,
+    TableName, Unit,
 };
 use windrow_database::Options;
 
-use super::catalog::cache::Catalog;
 use super::dialect::{COCKROACH_PROFILE, POSTGRES};
 use super::executor::connection::{Connection, Shared};
-use super::executor::patience::Patience;
+use super::executor::timeouts::Timeouts;
 use super::inventory::PgInventory;
+use super::lane_catalog::LaneCatalog;
 use super::load::Copy;
 use super::moves::PgMoves;
 use super::own_tables::PgBookkeeping;
-use super::rows::catalog::RowCatalog;
-use super::rows::row_statement::RowStatement;
 use super::server::{Named, Server, ping, takes_writes};
 use windrow_pgwire::Target;
 
 /// A database that speaks PostgreSQL's protocol.
 pub(crate) struct PostgresSink {
     server: Arc<Server>,
-    shared: Arc<Shared<RowStatement>>,
+    shared: Arc<Shared>,
 }
 
 impl PostgresSink {
     pub(crate) fn new(target: Target, named: Named, options: &Options) -> Self {
-        let trusted = options.trusted_functions.iter().map(String::as_str);
-        let catalog = RowCatalog {
-            tables: Catalog::default(),
-            trusted: trusted.collect(),
-            creates: options.create_tables,
-            extends: options.extend_tables,
-            overrides: options.given_numbers,
-        };
         Self {
             server: Arc::new(Server::new(target, named, options)),
-            shared: Arc::new(Shared::new(catalog)),
+            shared: Arc::new(Shared::new(LaneCatalog::new(options))),
         }
     }
 }
 
 #[async_trait]
-impl Sink<RowWrite> for PostgresSink {
+impl Sink for PostgresSink {
     fn profile(&self) -> &Profile {
         &self.server.dialect().profile
     }
 
-    async fn connect(&self, purpose: Purpose) -> Result<Box<dyn Executor<RowWrite>>, Fault> {
+    async fn connect(&self, purpose: Purpose) -> Result<Box<dyn Executor>, Fault> {
         let (mut wire, dialect) = self.server.wire().await?;
         let (lock_wait, known) = (self.server.options.lock_wait, &self.shared.allowed);
-        let patience = Patience::settle(&mut wire, purpose, lock_wait, known).await?;
-        let restore = patience.session("", purpose, lock_wait);
-        let how = (purpose, patience);
+        let timeouts = Timeouts::read(&mut wire, purpose, lock_wait, known).await?;
+        let restore = timeouts.session("", purpose, lock_wait);
+        let how = (purpose, timeouts);
         let connection = Connection::new((wire, dialect), self.shared.clone(), how, lock_wait);
         let connection = connection.restoring(restore);
         Ok(Box::new(connection.of_server(self.server.clone())))
@@ -68,13 +58,8 @@ impl Sink<RowWrite> for PostgresSink {
         self.shared.allowed.statement()
     }
 
-    fn touches(&self, unit: &Unit<RowWrite>, hashes: &mut Vec<u64>) {
-        let mut scratch = Vec::new();
-        for write in unit.work() {
-            if let Some(table) = self.shared.catalog.tables.get(&write.shape.table) {
-                RowStatement::touches(&write.shape, &table, &write.row, &mut scratch, hashes);
-            }
-        }
+    fn touches(&self, unit: &Unit, hashes: &mut Vec<u64>) {
+        self.shared.catalog.touches(unit, hashes);
     }
 }
 

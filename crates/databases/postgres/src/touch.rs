@@ -1,8 +1,7 @@
 //! The rows that a write touches and the changes that a statement makes, as far as they matter to
 //! the order of a batch.
 
-use windrow_calls::ParsedStatement;
-use windrow_core::{Name, Op};
+use windrow_core::{Name, Op, ParsedStatement};
 use windrow_database::plan::Fence;
 
 use crate::catalog::table::Table;

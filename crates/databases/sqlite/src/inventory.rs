@@ -6,8 +6,8 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use rusqlite::types::Value as Stored;
 use rusqlite::{Connection, OptionalExtension as _, params_from_iter};
+use windrow_core::Row;
 use windrow_core::inventory::parents_first;
-use windrow_core::write::Row;
 use windrow_core::{Fault, Inventory, KeyRange, KeyedTable, Name, TableName, Value};
 use windrow_database::quote::{push_ident, push_idents};
 

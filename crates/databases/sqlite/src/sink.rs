@@ -8,7 +8,7 @@ use tokio::time::timeout;
 use windrow_core::sink::Purpose;
 use windrow_core::{
     Bookkeeping, Bulk, Executor, Fault, FaultClass, Inventory, Limitation, Moves, Profile, Promise,
-    RowWrite, Sink, Standing,
+    Sink, Standing,
 };
 use windrow_database::Options;
 
@@ -82,14 +82,14 @@ fn open(database: &mut Database) -> Result<(), Fault> {
 }
 
 #[async_trait]
-impl Sink<RowWrite> for SqliteSink {
+impl Sink for SqliteSink {
     fn profile(&self) -> &Profile {
         &self.profile
     }
 
     // A lock of another process blocks all writers of the file. A unit by itself would wait as
     // long, so no verdict is `Verdict::WaitsForLock`.
-    async fn connect(&self, _purpose: Purpose) -> Result<Box<dyn Executor<RowWrite>>, Fault> {
+    async fn connect(&self, _purpose: Purpose) -> Result<Box<dyn Executor>, Fault> {
         self.ready().await?;
         Ok(Box::new(SqliteExecutor::new(self.writer.clone())))
     }
@@ -99,12 +99,12 @@ impl Sink<RowWrite> for SqliteSink {
 struct ReadingSink(Arc<Writer>);
 
 #[async_trait]
-impl Sink<RowWrite> for ReadingSink {
+impl Sink for ReadingSink {
     fn profile(&self) -> &Profile {
         &PROFILE
     }
 
-    async fn connect(&self, _purpose: Purpose) -> Result<Box<dyn Executor<RowWrite>>, Fault> {
+    async fn connect(&self, _purpose: Purpose) -> Result<Box<dyn Executor>, Fault> {
         self.0.run(open).await?;
         Ok(Box::new(SqliteExecutor::new(Arc::clone(&self.0))))
     }
@@ -122,7 +122,7 @@ impl windrow_core::Database for SqliteSink {
         }
     }
 
-    fn reads(&self) -> Option<Arc<dyn Sink<RowWrite>>> {
+    fn reads(&self) -> Option<Arc<dyn Sink>> {
         let reader = self.reader.as_ref()?;
         Some(Arc::new(ReadingSink(Arc::clone(reader))))
     }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 use windrow_bookkeeping::{DeadLetter, KeyPart, PROGRESS, REJECTED};
-use windrow_core::{Fault, FaultClass, Report, Retry, RowDone, Unit};
+use windrow_core::{Fault, FaultClass, Report, Retry, Unit};
 
 use super::session::answer_of;
 use super::state::{StepEnd, Worker};
@@ -17,11 +17,7 @@ const REPORT_EVERY: Duration = Duration::from_secs(10);
 
 impl Worker {
     /// Acts on the report of a unit.
-    pub(super) async fn landed(
-        &mut self,
-        flight: Flight,
-        report: Report<RowDone>,
-    ) -> Result<(), StepEnd> {
+    pub(super) async fn landed(&mut self, flight: Flight, report: Report) -> Result<(), StepEnd> {
         match judge(report, flight.progress) {
             Judgement::Applied => self.applied(&flight),
             Judgement::AppliedToNewRow => {
@@ -222,7 +218,7 @@ impl Worker {
         entry: usize,
         fault: &Fault,
     ) -> Result<Option<UnitPlan>, StepEnd> {
-        let mark = flight.unit.work().get(flight.first_write(entry));
+        let mark = flight.unit.writes().get(flight.first_write(entry));
         let Some((part, request)) = mark.and_then(KeyPart::of) else {
             return Ok(None);
         };
@@ -247,7 +243,7 @@ impl Worker {
         at: usize,
         fault: &Fault,
     ) -> Option<DeadLetter> {
-        let write = flight.unit.work().get(at)?;
+        let write = flight.unit.writes().get(at)?;
         let item = self.found.as_ref()?.reader.items().get(entry)?;
         let place = letter::Place {
             spool: self.spool,

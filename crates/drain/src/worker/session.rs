@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use tokio::time::timeout;
 use windrow_bookkeeping::{Applied, PROGRESS, ProgressRow, prepare};
-use windrow_core::{BackgroundConnection, Fault, Report, RowDone, RowWrite, Unit, Verdict};
+use windrow_core::{BackgroundConnection, Fault, Report, Unit, Verdict, WriteDone};
 use windrow_spool::{Log, Position, SpoolFault};
 
 use super::state::{ReadPoint, StepEnd, Worker};
@@ -317,9 +317,9 @@ async fn take(reader: &mut Reader, log: &dyn Log, most: usize) {
 /// Executes a unit, and reads ahead meanwhile where much is there.
 async fn execute(
     connection: &mut BackgroundConnection,
-    unit: &Unit<RowWrite>,
+    unit: &Unit,
     (reader, log): (&mut Reader, &dyn Log),
-) -> Report<RowDone> {
+) -> Report {
     let mut execution = pin!(connection.execute(from_ref(unit)));
     while reader.lags(log.end(), MANY) {
         tokio::select! {
@@ -332,7 +332,7 @@ async fn execute(
 }
 
 /// Returns the outcome of the only write of the only unit.
-pub(super) fn answer_of(report: Report<RowDone>) -> Result<RowDone, Fault> {
+pub(super) fn answer_of(report: Report) -> Result<WriteDone, Fault> {
     let nothing = || Fault::internal("a read was not reported on");
     match report.verdicts.into_iter().next().ok_or_else(nothing)? {
         Verdict::Final(Ok(dones)) => dones.into_iter().next().ok_or_else(nothing),

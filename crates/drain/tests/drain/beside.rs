@@ -7,7 +7,7 @@ use windrow_bookkeeping::{Applied, ProgressRow};
 use windrow_core::shape::ShapeParts;
 use windrow_core::{
     Database, Executor, Fault, FaultClass, Key, Name, OnConflict, Op, Profile, Purpose, Report,
-    Returning, RowDone, RowWrite, Shape, Sink, TableName, Tally, Unit, UnitFault, Value, Verdict,
+    Returning, Shape, Sink, TableName, Tally, Unit, UnitFault, Value, Verdict, Write, WriteDone,
 };
 use windrow_drain::Beside;
 
@@ -18,11 +18,11 @@ type Asked = Arc<Mutex<Vec<(&'static str, Vec<String>)>>>;
 struct Scripted {
     profile: Profile,
     asked: Asked,
-    says: Arc<Mutex<Vec<Verdict<RowDone>>>>,
+    says: Arc<Mutex<Vec<Verdict>>>,
 }
 
 impl Scripted {
-    fn new(name: &'static str, asked: &Asked, says: Vec<Verdict<RowDone>>) -> Arc<Self> {
+    fn new(name: &'static str, asked: &Asked, says: Vec<Verdict>) -> Arc<Self> {
         Arc::new(Self {
             profile: Profile {
                 name,
@@ -38,12 +38,12 @@ impl Scripted {
 }
 
 #[async_trait]
-impl Sink<RowWrite> for Scripted {
+impl Sink for Scripted {
     fn profile(&self) -> &Profile {
         &self.profile
     }
 
-    async fn connect(&self, _: Purpose) -> Result<Box<dyn Executor<RowWrite>>, Fault> {
+    async fn connect(&self, _: Purpose) -> Result<Box<dyn Executor>, Fault> {
         Ok(Box::new(Connection {
             name: self.profile.name,
             asked: Arc::clone(&self.asked),
@@ -69,21 +69,21 @@ impl Database for Scripted {
 struct Connection {
     name: &'static str,
     asked: Asked,
-    says: Arc<Mutex<Vec<Verdict<RowDone>>>>,
+    says: Arc<Mutex<Vec<Verdict>>>,
 }
 
 #[async_trait]
-impl Executor<RowWrite> for Connection {
-    async fn execute(&mut self, units: &[Unit<RowWrite>]) -> Report<RowDone> {
+impl Executor for Connection {
+    async fn execute(&mut self, units: &[Unit]) -> Report {
         let mut verdicts = Vec::new();
         for unit in units {
-            let tables = unit.work().iter().map(|w| w.shape.table.to_string());
+            let tables = unit.writes().iter().map(|w| w.shape.table.to_string());
             let asked = (self.name, tables.collect());
             self.asked.lock().unwrap().push(asked);
             let mut says = self.says.lock().unwrap();
             verdicts.push(match says.is_empty() {
                 true => {
-                    let done = unit.work().iter().map(|_| RowDone::rows(1));
+                    let done = unit.writes().iter().map(|_| WriteDone::rows(1));
                     Verdict::Final(Ok(done.collect()))
                 }
                 false => says.remove(0),
@@ -97,7 +97,7 @@ impl Executor<RowWrite> for Connection {
     }
 }
 
-fn insert(table: &str, on_conflict: OnConflict, key: Key, row: [Value; 2]) -> RowWrite {
+fn insert(table: &str, on_conflict: OnConflict, key: Key, row: [Value; 2]) -> Write {
     let shape = Shape::new(ShapeParts {
         op: Op::Insert,
         table: TableName::bare(table),
@@ -106,15 +106,15 @@ fn insert(table: &str, on_conflict: OnConflict, key: Key, row: [Value; 2]) -> Ro
         on_conflict,
         returning: Returning::Nothing,
     });
-    RowWrite::new(Arc::new(shape), row)
+    Write::new(Arc::new(shape), row)
 }
 
-fn upsert(id: i64) -> RowWrite {
+fn upsert(id: i64) -> Write {
     let row = [Value::Int(id), Value::Int(7)];
     insert("t", OnConflict::Update, Key::Primary, row)
 }
 
-fn refused(at: usize, class: FaultClass) -> Verdict<RowDone> {
+fn refused(at: usize, class: FaultClass) -> Verdict {
     Verdict::Final(Err(UnitFault {
         at,
         ..Fault::new(class, "23514", "no").into()
@@ -123,10 +123,10 @@ fn refused(at: usize, class: FaultClass) -> Verdict<RowDone> {
 
 /// Executes these writes behind those of the progress. Gives the verdict, and what was asked.
 async fn run(
-    writes: Vec<RowWrite>,
-    database: Vec<Verdict<RowDone>>,
-    books: Vec<Verdict<RowDone>>,
-) -> (Verdict<RowDone>, Vec<(&'static str, Vec<String>)>) {
+    writes: Vec<Write>,
+    database: Vec<Verdict>,
+    books: Vec<Verdict>,
+) -> (Verdict, Vec<(&'static str, Vec<String>)>) {
     let asked = Asked::default();
     let database = Scripted::new("rows", &asked, database);
     let books = Scripted::new("books", &asked, books);
@@ -167,7 +167,7 @@ async fn it_does_not_move_where_a_row_is_not_there() {
         (refused(0, FaultClass::Check), refused(3, FaultClass::Check)),
         (Verdict::RolledBack(lost()), Verdict::RolledBack(lost())),
     ] {
-        let done = Verdict::Final(Ok([RowDone::rows(1)].into_iter().collect()));
+        let done = Verdict::Final(Ok([WriteDone::rows(1)].into_iter().collect()));
         let (verdict, asked) = run(vec![upsert(1), upsert(2)], vec![done, says], vec![]).await;
         assert_eq!((verdict, asked), (expected, rows(2)));
     }

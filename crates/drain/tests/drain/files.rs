@@ -4,14 +4,14 @@ use std::path::Path;
 use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
-use windrow_core::{Budget, Intake, RowWrite, Spooling, Unit};
+use windrow_core::{Budget, Intake, Spooling, Unit};
 use windrow_drain::{Drain, DrainMetrics, Handle, Options};
 use windrow_spool::codec::decode_unit;
 use windrow_spool::{Appender, FileSpool, Options as SpoolOptions, Spool};
 
 use crate::fake::{Kind, World, entry};
 
-fn unit(number: usize) -> Unit<RowWrite> {
+fn unit(number: usize) -> Unit {
     let kind = match number % 10 {
         7 => Kind::Bad,
         _ => Kind::Good,

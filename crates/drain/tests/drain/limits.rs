@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
-use windrow_core::{Database, Executor, Fault, FaultClass, Profile, Purpose, RowWrite, Sink};
+use windrow_core::{Database, Executor, Fault, FaultClass, Profile, Purpose, Sink};
 use windrow_drain::{Drain, DrainMetrics, Options};
 
 use crate::fake::{FakeLog, Kind, World, Wrong, entry};
@@ -69,7 +69,7 @@ async fn after_many_conflicts_fewer_go_together() {
 struct Without;
 
 #[async_trait::async_trait]
-impl Sink<RowWrite> for Without {
+impl Sink for Without {
     fn profile(&self) -> &Profile {
         static PROFILE: Profile = Profile {
             name: "Heap",
@@ -81,7 +81,7 @@ impl Sink<RowWrite> for Without {
         &PROFILE
     }
 
-    async fn connect(&self, _: Purpose) -> Result<Box<dyn Executor<RowWrite>>, Fault> {
+    async fn connect(&self, _: Purpose) -> Result<Box<dyn Executor>, Fault> {
         Err(Fault::unavailable("never"))
     }
 }

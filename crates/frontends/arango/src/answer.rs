@@ -3,7 +3,7 @@
 use http::StatusCode;
 use http::header::{ETAG, HeaderName, HeaderValue, LOCATION};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
-use windrow_core::{Returned, RowDone, Value};
+use windrow_core::{Returned, Value, WriteDone};
 use windrow_http::extension::{WholeAnswer, json, whole_json};
 
 use crate::attributes::{ID, KEY, REV};
@@ -20,7 +20,7 @@ pub(crate) struct Row<'r> {
 
 impl<'r> Row<'r> {
     /// Returns the row of a write or a read, if the database returned one.
-    pub(crate) fn of(done: &'r RowDone) -> Option<Self> {
+    pub(crate) fn of(done: &'r WriteDone) -> Option<Self> {
         let returned = done.returned.as_deref()?;
         let row = returned.rows.first()?;
         Some(Self {
@@ -75,7 +75,7 @@ pub(crate) fn written(
     out: &mut Vec<u8>,
     request: &DocumentRequest<'_>,
     asked: &str,
-    done: &RowDone,
+    done: &WriteDone,
 ) {
     let row = Row::of(done);
     let key = row.as_ref().and_then(Row::key);
@@ -102,7 +102,7 @@ pub(crate) fn one(
     request: &DocumentRequest<'_>,
     status: StatusCode,
     asked: &str,
-    done: &RowDone,
+    done: &WriteDone,
 ) -> WholeAnswer {
     if request.options.silent {
         return whole_json(status, &b"{}"[..]);

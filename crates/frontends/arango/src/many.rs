@@ -6,7 +6,7 @@ use http::StatusCode;
 use http::header::HeaderName;
 use serde_json::value::RawValue;
 use windrow_core::unit::UNIT_OVERHEAD;
-use windrow_core::{Fault, Op, RowDone, RowWrite, Value, Work};
+use windrow_core::{Fault, Op, Value, Write, WriteDone};
 use windrow_http::extension::object::{self, json_error};
 use windrow_http::extension::{
     self, Ack, Charge, Extent, Feed, Plan, Whole, WholeAnswer, done_of, whole_json,
@@ -75,7 +75,7 @@ fn by_key(
     request: &DocumentRequest<'_>,
     plan: &Plan,
     text: &RawValue,
-) -> Result<(Box<str>, RowWrite), Error> {
+) -> Result<(Box<str>, Write), Error> {
     let key = match object::value(text.get()) {
         Ok(Value::Text(handle)) => key::of_handle(request, &handle)?,
         _ => key::of_document(request, &mut read(text, None)?)?,
@@ -123,7 +123,7 @@ type Slot = Result<Box<str>, Error>;
 async fn written(
     request: &DocumentRequest<'_>,
     whole: Whole,
-    make: impl Fn(&RawValue) -> Result<(Box<str>, RowWrite), Error>,
+    make: impl Fn(&RawValue) -> Result<(Box<str>, Write), Error>,
     (ack, status): (Ack, StatusCode),
 ) -> Result<WholeAnswer, Error> {
     let [mut charge, mut kept] =
@@ -190,7 +190,7 @@ async fn replaced(request: &DocumentRequest<'_>, whole: Whole) -> Result<WholeAn
 fn answer_all(
     request: &DocumentRequest<'_>,
     slots: Vec<Slot>,
-    mut outcomes: impl Iterator<Item = Result<RowDone, Fault>>,
+    mut outcomes: impl Iterator<Item = Result<WriteDone, Fault>>,
     status: StatusCode,
 ) -> WholeAnswer {
     let mut body = b"[".to_vec();

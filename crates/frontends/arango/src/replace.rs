@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use http::StatusCode;
 use windrow_core::unit::UNIT_OVERHEAD;
-use windrow_core::{Fault, FaultClass, Name, Op, RowDone, RowWrite, UnitOutcome, Value, Work};
+use windrow_core::{Fault, FaultClass, Name, Op, UnitOutcome, Value, Write, WriteDone};
 use windrow_http::extension::{Ack, Charge, Extent, Feed, Plan, WholeAnswer, done_of};
 
 use crate::attributes::{ID, KEY, REV};
@@ -39,7 +39,7 @@ impl Replacement {
         }
     }
 
-    fn write(&self, plan: &Plan, layout: &Layout) -> RowWrite {
+    fn write(&self, plan: &Plan, layout: &Layout) -> Write {
         let mut names = self.names.clone();
         let mut values = self.values.clone();
         let absent = |column: &&Name| !self.names_column(column, layout);
@@ -52,7 +52,7 @@ impl Replacement {
             values.push(Value::Text(self.key.clone()));
         }
         values.push(Value::Text(self.key.clone()));
-        RowWrite::new(plan.shape(names), values)
+        Write::new(plan.shape(names), values)
     }
 
     /// Returns true if the document has a value for the column. Names that differ only in case are
@@ -90,7 +90,7 @@ pub(crate) async fn one(
 pub(crate) async fn each(
     request: &DocumentRequest<'_>,
     documents: &[Replacement],
-) -> Result<Vec<Result<RowDone, Fault>>, Error> {
+) -> Result<Vec<Result<WriteDone, Fault>>, Error> {
     let Some(first) = documents.first() else {
         return Ok(Vec::new());
     };
@@ -125,7 +125,7 @@ pub(crate) async fn each(
 
 /// The results so far, and the documents still to be written.
 struct Round {
-    results: Vec<Result<RowDone, Fault>>,
+    results: Vec<Result<WriteDone, Fault>>,
     open: Vec<usize>,
     /// The columns of a returned row, if they differ from the known ones.
     altered: Option<Layout>,
@@ -134,7 +134,7 @@ struct Round {
 impl Round {
     fn new(documents: usize) -> Self {
         let mut results = Vec::new();
-        results.resize_with(documents, || Ok(RowDone::default()));
+        results.resize_with(documents, || Ok(WriteDone::default()));
         Self {
             results,
             open: (0..documents).collect(),
@@ -142,7 +142,7 @@ impl Round {
         }
     }
 
-    fn settle(&mut self, at: usize, outcome: UnitOutcome<RowDone>, layout: &Layout) {
+    fn settle(&mut self, at: usize, outcome: UnitOutcome, layout: &Layout) {
         let Some(result) = self.results.get_mut(at) else {
             return;
         };
@@ -170,7 +170,7 @@ async fn attempt(
     documents: &[Replacement],
     open: &[usize],
     layout: &Layout,
-) -> Result<impl Iterator<Item = UnitOutcome<RowDone>> + use<>, Error> {
+) -> Result<impl Iterator<Item = UnitOutcome> + use<>, Error> {
     let plan = request.plan_with(Op::Update, request.gives_back)?;
     let mut charge = Charge::new(request.context.app.budget().clone());
     let mut writes = Vec::with_capacity(open.len());
@@ -187,7 +187,7 @@ async fn attempt(
 }
 
 /// Returns true if a returned row has columns that were not known.
-fn has_others(done: &RowDone, layout: &Layout) -> bool {
+fn has_others(done: &WriteDone, layout: &Layout) -> bool {
     let columns = done.returned.as_ref().map(|r| &r.columns);
     done.rows > 0 && columns.is_some_and(|c| c.iter().any(|column| !layout.contains(column)))
 }

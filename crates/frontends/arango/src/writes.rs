@@ -1,6 +1,6 @@
 //! Converts documents to writes.
 
-use windrow_core::{Op, RowWrite, Value};
+use windrow_core::{Op, Value, Write};
 use windrow_http::extension::Plan;
 
 use crate::attributes::KEY;
@@ -15,7 +15,7 @@ pub(crate) fn insert(
     request: &DocumentRequest<'_>,
     plan: &Plan,
     text: &[u8],
-) -> Result<(Box<str>, RowWrite), Error> {
+) -> Result<(Box<str>, Write), Error> {
     let mut document = Document::read(text, plan.guess().as_ref())?;
     document.check_merge(&request.options, Op::Insert)?;
     let key = match document.key.take() {
@@ -28,7 +28,7 @@ pub(crate) fn insert(
     // At the front, where clients put it too, so that the next document's columns match the guess.
     document.names.insert(0, KEY.into());
     document.values.insert(0, Value::Text(key.clone()));
-    let write = RowWrite::new(plan.shape(document.names), document.values);
+    let write = Write::new(plan.shape(document.names), document.values);
     Ok((key, write))
 }
 
@@ -38,7 +38,7 @@ pub(crate) fn change(
     plan: &Plan,
     document: Document,
     key: &str,
-) -> Result<RowWrite, Error> {
+) -> Result<Write, Error> {
     document.check_merge(&request.options, Op::Update)?;
     let (mut names, mut values) = (document.names, document.values);
     if names.is_empty() {
@@ -48,10 +48,10 @@ pub(crate) fn change(
         values.push(Value::text(key));
     }
     values.push(Value::text(key));
-    Ok(RowWrite::new(plan.shape(names), values))
+    Ok(Write::new(plan.shape(names), values))
 }
 
 /// Returns the write that removes or reads the row with a key.
-pub(crate) fn of_key(plan: &Plan, key: &str) -> RowWrite {
-    RowWrite::new(plan.without_columns(), [Value::text(key)])
+pub(crate) fn of_key(plan: &Plan, key: &str) -> Write {
+    Write::new(plan.without_columns(), [Value::text(key)])
 }

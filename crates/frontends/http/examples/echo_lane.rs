@@ -9,7 +9,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use prometheus_client::registry::Registry;
 use tokio_util::sync::CancellationToken;
-use windrow_core::{Arrivals, Budget, Fault, Intake, Outcomes, RowDone, RowWrite, Unit};
+use windrow_core::{Arrivals, Budget, Fault, Intake, Outcomes, Unit, WriteDone};
 use windrow_http::{Ack, Http, HttpConfig, HttpMetrics, Readiness, Services};
 
 struct Always;
@@ -22,13 +22,12 @@ impl Readiness for Always {
 }
 
 /// Takes all that has queued up and answers it, as a lane does when its flight ends.
-async fn lane(mut arrivals: Arrivals<RowWrite>) {
+async fn lane(mut arrivals: Arrivals) {
     let mut batch = Vec::new();
     while arrivals.recv_many(&mut batch, 1000).await > 0 {
         for submission in batch.drain(..) {
-            let one =
-                |unit: &Unit<RowWrite>| Ok(unit.work().iter().map(|_| RowDone::rows(1)).collect());
-            let outcomes: Outcomes<RowDone> = submission.units.iter().map(one).collect();
+            let one = |unit: &Unit| Ok(unit.writes().iter().map(|_| WriteDone::rows(1)).collect());
+            let outcomes: Outcomes = submission.units.iter().map(one).collect();
             drop(submission.permit);
             submission.reply.send(outcomes);
         }

@@ -7,8 +7,8 @@ use http::request::Parts;
 use tokio::time::{Instant, timeout};
 use windrow_core::intake::{Receipt, Units};
 use windrow_core::{
-    AnswerPermit, Budget, Dones, Fault, FaultClass, Intake, Op, Outcomes, Permit, RowDone,
-    RowWrite, SpoolPlace, Spooling, Trace, Unit, UnitOutcome,
+    AnswerPermit, Budget, Dones, Fault, FaultClass, Intake, Op, Outcomes, Permit, SpoolPlace,
+    Spooling, Trace, Unit, UnitOutcome, Write, WriteDone,
 };
 use windrow_idempotency::{Extent, KeyedRequest, without_mark};
 
@@ -99,10 +99,7 @@ impl<'a> RequestContext<'a> {
     ///
     /// # Errors
     /// As [`ExpectedAnswers::take`].
-    async fn room_for(
-        &self,
-        units: &mut [Unit<RowWrite>],
-    ) -> Result<Option<ExpectedAnswers>, Fault> {
+    async fn room_for(&self, units: &mut [Unit]) -> Result<Option<ExpectedAnswers>, Fault> {
         let mut expected = self.app.usual_answers.of(units);
         if let Some(answers) = &mut expected {
             answers.take(self.app.budget().answers()).await?;
@@ -111,7 +108,7 @@ impl<'a> RequestContext<'a> {
     }
 
     /// Answers are there: room for them is held until the request is answered.
-    fn answered(&self, expected: Option<ExpectedAnswers>, outcomes: &Outcomes<RowDone>) {
+    fn answered(&self, expected: Option<ExpectedAnswers>, outcomes: &Outcomes) {
         if let Some(expected) = expected {
             let permit = expected.known(self.app.budget().answers(), outcomes);
             let room = self.room.lock();
@@ -189,11 +186,7 @@ impl<'a> RequestContext<'a> {
     }
 
     /// Waits until the database has what stands before a place.
-    async fn applied(
-        &self,
-        spool: &dyn Spooling<RowWrite>,
-        place: &SpoolPlace,
-    ) -> Result<(), Refusal> {
+    async fn applied(&self, spool: &dyn Spooling, place: &SpoolPlace) -> Result<(), Refusal> {
         let begun = Instant::now();
         let applied = timeout(self.source.patience(), spool.applied(place)).await;
         self.source.has_waited(begun.elapsed());
@@ -211,17 +204,17 @@ impl<'a> RequestContext<'a> {
     pub(crate) async fn submit_one(
         &self,
         ack: Ack,
-        mut unit: Unit<RowWrite>,
+        mut unit: Unit,
         held: Permit,
-    ) -> Result<UnitOutcome<RowDone>, Refusal> {
+    ) -> Result<UnitOutcome, Refusal> {
         let turn = self.turn(ack, unit.ops().all(|op| op == Op::Get)).await?;
-        if ack == Ack::Spool && unit.work().is_empty() {
+        if ack == Ack::Spool && unit.writes().is_empty() {
             turn.remember();
             return Ok(Ok(Dones::new()));
         }
         let room = self.room_for(std::slice::from_mut(&mut unit)).await?;
         let permit = cover(held, unit.bytes(), self.app.budget())?;
-        let writes = unit.work().len();
+        let writes = unit.writes().len();
         let mut outcomes = turn.run([unit], writes, permit, Extent::Alone).await?;
         self.answered(room, &outcomes);
         let outcome = outcomes.pop();
@@ -235,7 +228,7 @@ impl<'a> RequestContext<'a> {
     ///
     /// # Errors
     /// Why it failed, or why it was not handed over.
-    pub async fn write(&self, ack: Ack, write: RowWrite, held: Permit) -> Result<RowDone, Refusal> {
+    pub async fn write(&self, ack: Ack, write: Write, held: Permit) -> Result<WriteDone, Refusal> {
         Ok(done_of(
             self.submit_one(ack, Unit::one(write), held).await?,
         )?)
@@ -250,16 +243,16 @@ impl<'a> RequestContext<'a> {
     pub async fn outcomes_of(
         &self,
         ack: Ack,
-        writes: Vec<RowWrite>,
+        writes: Vec<Write>,
         permit: Permit,
         extent: Extent,
-    ) -> Result<Outcomes<RowDone>, Refusal> {
+    ) -> Result<Outcomes, Refusal> {
         if writes.is_empty() {
             return Ok(Outcomes::new());
         }
         let reads = writes.iter().all(|write| write.shape.op == Op::Get);
         let turn = self.turn(ack, reads).await?;
-        let mut units: Vec<Unit<RowWrite>> = writes.into_iter().map(Unit::one).collect();
+        let mut units: Vec<Unit> = writes.into_iter().map(Unit::one).collect();
         let count = units.len();
         let room = self.room_for(&mut units).await?;
         let outcomes = turn.run(units, count, permit, extent).await?;
@@ -277,7 +270,7 @@ pub(crate) struct Turn<'r> {
 }
 
 impl Turn<'_> {
-    fn intake(&self) -> &Intake<RowWrite> {
+    fn intake(&self) -> &Intake {
         let services = &self.request.app.services;
         match self.pass.way() {
             Way::Lane => None,
@@ -294,11 +287,11 @@ impl Turn<'_> {
     /// Those of [`Turn::submit`], and of the request's key.
     pub(crate) async fn run(
         &self,
-        units: impl Into<Units<RowWrite>>,
+        units: impl Into<Units>,
         writes: usize,
         permit: Permit,
         extent: Extent,
-    ) -> Result<Outcomes<RowDone>, Refusal> {
+    ) -> Result<Outcomes, Refusal> {
         let handover = self.request.handover;
         if let Some(key) = self.request.key(self.ack) {
             let units = units.into();
@@ -320,11 +313,11 @@ impl Turn<'_> {
     async fn run_keyed(
         &self,
         key: &KeyedRequest,
-        units: Units<RowWrite>,
+        units: Units,
         writes: usize,
         permit: Permit,
         extent: Extent,
-    ) -> Result<Outcomes<RowDone>, Refusal> {
+    ) -> Result<Outcomes, Refusal> {
         if self.ack == Ack::Commit {
             let metrics = &self.request.app.services.metrics;
             metrics.handed_over(self.ack, writes as u64);
@@ -345,10 +338,10 @@ impl Turn<'_> {
     /// [`FaultClass::Cancelled`] once the lane or the spool has shut down.
     pub(crate) async fn submit(
         &self,
-        units: impl Into<Units<RowWrite>>,
+        units: impl Into<Units>,
         writes: usize,
         permit: Permit,
-    ) -> Result<Receipt<RowDone>, Fault> {
+    ) -> Result<Receipt, Fault> {
         let units = units.into();
         self.note(&units);
         self.hand_over(units, writes, permit, self.request.trace)
@@ -356,7 +349,7 @@ impl Turn<'_> {
     }
 
     /// Notes what is handed over, if the request is traced.
-    fn note(&self, units: &Units<RowWrite>) {
+    fn note(&self, units: &Units) {
         if let Some(trace) = self.request.trace {
             trace.submitted(units);
         }
@@ -364,11 +357,11 @@ impl Turn<'_> {
 
     async fn hand_over(
         &self,
-        units: Units<RowWrite>,
+        units: Units,
         writes: usize,
         permit: Permit,
         trace: Option<&Trace>,
-    ) -> Result<Receipt<RowDone>, Fault> {
+    ) -> Result<Receipt, Fault> {
         let source = self.request.source.id(self.pass.way());
         let submitted = self.intake().submit_traced(source, units, permit, trace);
         let receipt = submitted.await?;
@@ -378,10 +371,10 @@ impl Turn<'_> {
     }
 
     /// Finishes units that were handed over. Each write that the spool has taken counts as one row.
-    pub(crate) fn settle(&self, mut outcomes: Outcomes<RowDone>) -> Outcomes<RowDone> {
+    pub(crate) fn settle(&self, mut outcomes: Outcomes) -> Outcomes {
         if self.ack == Ack::Spool {
             let dones = outcomes.iter_mut().flatten().flatten();
-            dones.for_each(|done| *done = RowDone::rows(1));
+            dones.for_each(|done| *done = WriteDone::rows(1));
             // Whatever the outcome: of one that is unknown the spool may have it.
             self.remember();
         }
@@ -404,7 +397,7 @@ impl Turn<'_> {
 ///
 /// # Errors
 /// Why it failed.
-pub fn done_of(outcome: UnitOutcome<RowDone>) -> Result<RowDone, Fault> {
+pub fn done_of(outcome: UnitOutcome) -> Result<WriteDone, Fault> {
     match outcome {
         Ok(dones) => Ok(dones.into_iter().next().unwrap_or_default()),
         Err(failed) => Err(failed.fault),
@@ -424,7 +417,7 @@ fn cover(mut held: Permit, bytes: usize, budget: &Budget) -> Result<Permit, Faul
 
 /// Returns the refusal of a request that waits too long for the spool. Nothing was handed over, so
 /// the code is not that of an unknown outcome.
-fn behind(spool: &dyn Spooling<RowWrite>, place: &SpoolPlace) -> Refusal {
+fn behind(spool: &dyn Spooling, place: &SpoolPlace) -> Refusal {
     let left = spool.level().map(|level| {
         let pairs = place.positions.iter().zip(&level.positions);
         pairs.map(|(to, at)| to.saturating_sub(*at)).sum::<u64>()

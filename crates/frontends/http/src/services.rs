@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use windrow_core::{Fault, Intake, RowWrite, Spooling, TableName, Tracer};
+use windrow_core::{Fault, Intake, Spooling, TableName, Tracer};
 use windrow_idempotency::Keys;
 
 use crate::ack::Ack;
@@ -24,13 +24,13 @@ pub trait Readiness: Send + Sync {
 #[derive(Clone)]
 pub struct Services {
     /// Where writes go.
-    pub intake: Intake<RowWrite>,
+    pub intake: Intake,
     /// The lane of reads, if the database reads beside its writes: for reads that have no write of
     /// their client's to wait for. Its memory is charged to the same budget.
-    pub reads: Option<Intake<RowWrite>>,
+    pub reads: Option<Intake>,
     /// Where writes go that are answered before the database has them, if there is a spool. Its
     /// memory is charged to the same budget.
-    pub spool: Option<Arc<dyn Spooling<RowWrite>>>,
+    pub spool: Option<Arc<dyn Spooling>>,
     /// Executes requests with an `Idempotency-Key`, if the database can keep keys.
     pub keys: Option<Keys>,
     /// When writes are answered whose request does not say so.

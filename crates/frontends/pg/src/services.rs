@@ -4,8 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use tokio_util::sync::CancellationToken;
-use windrow_calls::{Describer, SqlCall};
-use windrow_core::{Budget, Fault, Intake, Name, RowWrite, Spooling, Tracer};
+use windrow_core::{Budget, Describer, Fault, Intake, Name, Spooling, Tracer};
 use windrow_idempotency::Keys;
 use windrow_pgwire::target::Credential;
 
@@ -28,7 +27,7 @@ pub struct LaneKey {
 #[derive(Clone)]
 pub struct LanePorts {
     /// Where units go.
-    pub intake: Intake<SqlCall>,
+    pub intake: Intake,
     /// The describer of parsed statements under the lane's role and settings.
     pub describer: Arc<dyn Describer>,
 }
@@ -51,7 +50,7 @@ pub trait Lanes: Send + Sync + 'static {
 #[derive(Clone, Debug)]
 pub struct SqlSpool {
     /// The spool.
-    pub spooling: Arc<dyn Spooling<RowWrite>>,
+    pub spooling: Arc<dyn Spooling>,
     /// The identity that may use the spool: the name that clients know its database by, and its
     /// role.
     pub identity: Identity,

@@ -7,7 +7,6 @@ use std::time::Duration;
 use tokio::sync::{Mutex, Notify};
 use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
-use windrow_calls::SqlCall;
 use windrow_core::{Intake, Name, SourceId};
 use windrow_pgwire::wire::CancelKey;
 
@@ -65,7 +64,7 @@ pub(crate) enum Interrupt {
     #[default]
     Nothing,
     /// The session's units in a lane, if they have not left yet.
-    Lane(Intake<SqlCall>, SourceId),
+    Lane(Intake, SourceId),
     /// The statement of its server connection.
     Server(CancelKey),
     /// The wait for a server connection.

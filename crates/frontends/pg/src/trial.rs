@@ -2,7 +2,7 @@
 //! those that it kept.
 
 use bytes::BytesMut;
-use windrow_calls::Arguments;
+use windrow_core::Arguments;
 
 use crate::admit;
 use crate::codec::answer;

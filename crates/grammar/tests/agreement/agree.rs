@@ -4,8 +4,7 @@ use pg_query::protobuf::{
     AConst, AExpr, AExprKind, InsertStmt, Node, OverridingKind, RangeVar, ResTarget,
     node::Node as N,
 };
-use windrow_calls::{Expression, ParsedStatement, Piece};
-use windrow_core::{Op, TableName};
+use windrow_core::{Expression, Op, ParsedStatement, Piece, TableName};
 use windrow_sql::{Apart, Effect, Reading, lift, read};
 
 use crate::tree::{
@@ -520,7 +519,7 @@ fn lifted(text: &str, standard: bool, found: Option<&[&N]>) -> Result<(), String
         return Err("several statements in the template".into());
     };
     joined(&parsed, template).map_err(|error| format!("the template: {error}"))?;
-    let arguments = windrow_calls::Arguments::of(lifted.values, lifted.count())
+    let arguments = windrow_core::Arguments::of(lifted.values, lifted.count())
         .ok_or("values that are not whole")?;
     let mut whole = shape(template);
     for (at, (value, kind)) in arguments.iter().zip(lifted.types).enumerate() {

@@ -55,7 +55,7 @@ impl Count {
         }
     }
 
-    pub(crate) fn outcome<D>(&mut self, outcome: &UnitOutcome<D>) {
+    pub(crate) fn outcome(&mut self, outcome: &UnitOutcome) {
         match outcome {
             Ok(_) => self.ok += 1,
             Err(fault) => self.fault(fault.fault.class, 1),

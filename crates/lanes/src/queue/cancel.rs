@@ -5,7 +5,7 @@
 //! many, one walk clears away all of them.
 
 use tokio::time::Instant;
-use windrow_core::{Fault, SourceId, Work};
+use windrow_core::{Fault, SourceId};
 
 use super::Queue;
 use super::source::{Chunks, SourceState};
@@ -25,7 +25,7 @@ pub(crate) enum CancelPlace {
 /// Hollow entries that are always allowed.
 const HOLLOW: usize = 64;
 
-impl<W: Work> Queue<W> {
+impl Queue {
     /// Takes out the first unit of a source that is not answered yet, and tells its client the
     /// fault. What was submitted after it was asked for is not meant.
     pub(crate) fn cancel(
@@ -33,7 +33,7 @@ impl<W: Work> Queue<W> {
         id: SourceId,
         asked: Instant,
         fault: &Fault,
-        tickets: &mut Tickets<W::Done>,
+        tickets: &mut Tickets,
     ) -> CancelPlace {
         let Some(key) = self.forgo(id, tickets) else {
             return CancelPlace::Nothing;
@@ -77,7 +77,7 @@ impl<W: Work> Queue<W> {
 
     /// Takes the units of a source out whose client has left. Gives the source's key where it is
     /// known.
-    pub(crate) fn forgo(&mut self, id: SourceId, tickets: &mut Tickets<W::Done>) -> Option<usize> {
+    pub(crate) fn forgo(&mut self, id: SourceId, tickets: &mut Tickets) -> Option<usize> {
         let key = *self.by_id.get(&id)?;
         let source = self.sources.get_mut(key)?;
         for chunk in source
@@ -95,7 +95,7 @@ impl<W: Work> Queue<W> {
 
     /// Notes that a source may have become hollow.
     fn hollow(&mut self, key: usize) {
-        let is_hollow = |chunks: &Chunks<W>, state| chunks.is_empty() && state == SourceState::Ring;
+        let is_hollow = |chunks: &Chunks, state| chunks.is_empty() && state == SourceState::Ring;
         let source = self.sources.get(key);
         if source.is_some_and(|source| is_hollow(&source.chunks, source.state)) {
             self.hollow += 1;

@@ -1,6 +1,6 @@
 //! Filling a batch from one source after another.
 
-use windrow_core::{Sink, Work};
+use windrow_core::Sink;
 
 use super::keys::Keys;
 use super::source::{Chunk, Source, SourceState};
@@ -22,26 +22,26 @@ pub(super) enum Stop {
 }
 
 /// A batch that is being filled.
-pub(super) struct Filling<'a, W: Work> {
-    pub(super) batch: Batch<W>,
+pub(super) struct Filling<'a> {
+    pub(super) batch: Batch,
     pub(super) room: Room,
     pub(super) flight: u64,
-    pub(super) tickets: &'a mut Tickets<W::Done>,
+    pub(super) tickets: &'a mut Tickets,
     pub(super) keys: &'a mut Keys,
-    pub(super) sink: Option<&'a dyn Sink<W>>,
+    pub(super) sink: Option<&'a dyn Sink>,
     pub(super) totals: &'a mut TotalsByWay,
     /// True if units with long answers stay.
     pub(super) short_only: bool,
 }
 
-impl<W: Work> Filling<'_, W> {
+impl Filling<'_> {
     pub(super) fn is_full(&self) -> bool {
         let manifest = &self.batch.manifest;
         manifest.rows >= self.room.rows || manifest.bytes >= self.room.bytes
     }
 
     /// Takes what the source may add: of its fresh units, or of those that are tried again.
-    pub(super) fn take(&mut self, key: usize, source: &mut Source<W>, retry: bool) -> Stop {
+    pub(super) fn take(&mut self, key: usize, source: &mut Source, retry: bool) -> Stop {
         loop {
             let Some(chunk) = source.chunks.front_mut() else {
                 return Stop::Drained;
@@ -70,12 +70,7 @@ impl<W: Work> Filling<'_, W> {
     }
 
     /// Returns how many units of the chunk come along, and the reason why the others do not.
-    fn fit(
-        &mut self,
-        chunk: &Chunk<W>,
-        deficit: &mut usize,
-        is_apart: bool,
-    ) -> (usize, Option<Stop>) {
+    fn fit(&mut self, chunk: &Chunk, deficit: &mut usize, is_apart: bool) -> (usize, Option<Stop>) {
         let manifest = &mut self.batch.manifest;
         for (count, unit) in chunk.units.as_slice().iter().enumerate() {
             if self.short_only && unit.has_long_answer() {
@@ -105,7 +100,7 @@ impl<W: Work> Filling<'_, W> {
         (chunk.units.len(), None)
     }
 
-    fn load(&mut self, key: usize, chunk: &mut Chunk<W>, count: usize) {
+    fn load(&mut self, key: usize, chunk: &mut Chunk, count: usize) {
         self.batch.manifest.add(Span {
             source: key,
             ticket: chunk.ticket,
@@ -124,7 +119,7 @@ impl<W: Work> Filling<'_, W> {
     }
 
     /// Takes units out whose client has left.
-    fn forgo(&mut self, chunk: &Chunk<W>, is_apart: bool) {
+    fn forgo(&mut self, chunk: &Chunk, is_apart: bool) {
         let totals = self.totals.of(is_apart);
         totals.leave_all(chunk);
         totals.abandoned += chunk.units.len();

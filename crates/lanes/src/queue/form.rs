@@ -5,7 +5,7 @@
 //! visited, so a single row always comes along where there is a row of room for each source; and a
 //! lone source of a million rows is served in a few visits.
 
-use windrow_core::{Sink, Work};
+use windrow_core::Sink;
 
 use super::fill::{Filling, Stop};
 use super::source::{Source, SourceState};
@@ -21,16 +21,16 @@ const PASSED_OVER: usize = 8;
 /// Fewer rows than this for each flight are not divided: one commit for all of them is best.
 const WORTH_A_FLIGHT: usize = 64;
 
-impl<W: Work> Queue<W> {
+impl Queue {
     /// Takes the units of the next batch out of the queue. With a sink, keys are claimed for the
     /// flight, and units that touch a row under way stay. `None` if nothing can leave.
     pub(crate) fn form(
         &mut self,
         room: Room,
         flight: u64,
-        tickets: &mut Tickets<W::Done>,
-        sink: Option<&dyn Sink<W>>,
-    ) -> Option<Batch<W>> {
+        tickets: &mut Tickets,
+        sink: Option<&dyn Sink>,
+    ) -> Option<Batch> {
         // Turns between the two, so that neither waits for the end of the other.
         let retries_first = !self.retried || self.ring.is_empty();
         let orders = [retries_first, !retries_first];
@@ -53,9 +53,9 @@ impl<W: Work> Queue<W> {
         &mut self,
         room: Room,
         flight: u64,
-        tickets: &mut Tickets<W::Done>,
-        sink: &dyn Sink<W>,
-    ) -> Option<Batch<W>> {
+        tickets: &mut Tickets,
+        sink: &dyn Sink,
+    ) -> Option<Batch> {
         let batch = self.form_fresh(room, flight, tickets, (Some(sink), true));
         (!batch.units.is_empty()).then_some(batch)
     }
@@ -65,9 +65,9 @@ impl<W: Work> Queue<W> {
         &mut self,
         mut room: Room,
         flight: u64,
-        tickets: &mut Tickets<W::Done>,
-        sink: Option<&dyn Sink<W>>,
-    ) -> Batch<W> {
+        tickets: &mut Tickets,
+        sink: Option<&dyn Sink>,
+    ) -> Batch {
         let mut batch = Batch::default();
         batch.manifest.retry = true;
         while let Some(key) = self.retries.pop_front() {
@@ -113,9 +113,9 @@ impl<W: Work> Queue<W> {
         &mut self,
         room: Room,
         flight: u64,
-        tickets: &mut Tickets<W::Done>,
-        (sink, is_apart): (Option<&dyn Sink<W>>, bool),
-    ) -> Batch<W> {
+        tickets: &mut Tickets,
+        (sink, is_apart): (Option<&dyn Sink>, bool),
+    ) -> Batch {
         let left = match is_apart {
             true => 0,
             false => self.left_for_others(room.flights),
@@ -207,16 +207,11 @@ struct Turns {
 }
 
 impl Turns {
-    fn are_over<W: Work>(&self, filling: &Filling<'_, W>) -> bool {
+    fn are_over(&self, filling: &Filling<'_>) -> bool {
         filling.is_full() || self.passed_over.len() >= PASSED_OVER
     }
 
-    fn round<W: Work>(
-        &mut self,
-        filling: &mut Filling<'_, W>,
-        sources: &mut Arena<Source<W>>,
-        share: usize,
-    ) {
+    fn round(&mut self, filling: &mut Filling<'_>, sources: &mut Arena<Source>, share: usize) {
         let mut keys = std::mem::take(&mut self.more).into_iter();
         while !self.are_over(filling)
             && let Some(key) = keys.next()
@@ -226,10 +221,10 @@ impl Turns {
         self.more.extend(keys);
     }
 
-    fn visit<W: Work>(
+    fn visit(
         &mut self,
-        filling: &mut Filling<'_, W>,
-        sources: &mut Arena<Source<W>>,
+        filling: &mut Filling<'_>,
+        sources: &mut Arena<Source>,
         key: usize,
         share: usize,
     ) {

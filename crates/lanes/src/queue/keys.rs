@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
-use windrow_core::{Sink, Unit, Work};
+use windrow_core::{Sink, Unit};
 
 /// Hashes of the rows that flights touch, and the flight of each.
 #[derive(Debug, Default)]
@@ -17,11 +17,11 @@ impl Keys {
     ///
     /// # Errors
     /// The flight that holds one of them; then nothing is claimed.
-    pub(super) fn claim<W: Work>(
+    pub(super) fn claim(
         &mut self,
         flight: u64,
-        unit: &Unit<W>,
-        sink: &dyn Sink<W>,
+        unit: &Unit,
+        sink: &dyn Sink,
         claimed: &mut Vec<u64>,
     ) -> Result<(), u64> {
         self.scratch.clear();

@@ -18,11 +18,10 @@ use std::hash::BuildHasher;
 
 use foldhash::fast::RandomState;
 use tokio::time::Instant;
-use windrow_core::{Fault, Sink, SourceId, Unit, Work};
+use windrow_core::{Fault, Sink, SourceId, Unit};
 
 pub(crate) use self::cancel::CancelPlace;
 pub(crate) use self::source::{Chunk, RetryPlan};
-pub(crate) use self::suspects::is_own;
 
 use self::keys::Keys;
 use self::source::{Source, SourceState};
@@ -68,8 +67,8 @@ impl TotalsByWay {
 
 /// The queue of a lane.
 #[derive(Debug)]
-pub(crate) struct Queue<W: Work> {
-    sources: Arena<Source<W>>,
+pub(crate) struct Queue {
+    sources: Arena<Source>,
     by_id: HashMap<SourceId, usize, RandomState>,
     /// Sources whose next units may leave, in the order of their turns.
     ring: VecDeque<usize>,
@@ -95,7 +94,7 @@ pub(crate) struct Queue<W: Work> {
     retried: bool,
 }
 
-impl<W: Work> Queue<W> {
+impl Queue {
     pub(crate) fn new() -> Self {
         Self {
             sources: Arena::new(),
@@ -116,7 +115,7 @@ impl<W: Work> Queue<W> {
     }
 
     /// Adds what a source has submitted, behind what it has submitted before.
-    pub(crate) fn push(&mut self, id: SourceId, chunk: Chunk<W>) {
+    pub(crate) fn push(&mut self, id: SourceId, chunk: Chunk) {
         let new_to = self.new_to(id, chunk.units.as_slice().first());
         self.newest = self.newest.max(Some(id));
         let sources = &mut self.sources;
@@ -134,7 +133,7 @@ impl<W: Work> Queue<W> {
     }
 
     /// Puts units back before the others of their source. The source must be away.
-    pub(crate) fn put_back(&mut self, key: usize, chunk: Chunk<W>) {
+    pub(crate) fn put_back(&mut self, key: usize, chunk: Chunk) {
         if let Some(source) = self.sources.get_mut(key) {
             self.totals.of(source.is_apart).enter_all(&chunk);
             source.chunks.push_front(chunk);
@@ -153,14 +152,14 @@ impl<W: Work> Queue<W> {
 
     /// The hash of the table that a source begins with, if this is its first unit: their numbers
     /// rise.
-    fn new_to(&self, id: SourceId, first: Option<&Unit<W>>) -> Option<u64> {
-        let write = first.and_then(|unit| unit.work().first());
+    fn new_to(&self, id: SourceId, first: Option<&Unit>) -> Option<u64> {
+        let write = first.and_then(|unit| unit.writes().first());
         let write = write.filter(|_| Some(id) > self.newest);
         write.map(|write| self.by_id.hasher().hash_one(write.table()))
     }
 
     /// True if other units are not to wait for one of this source, whose next one this is.
-    pub(crate) fn delays_others(&self, id: SourceId, next: Option<&Unit<W>>) -> bool {
+    pub(crate) fn delays_others(&self, id: SourceId, next: Option<&Unit>) -> bool {
         self.suspects.delays_others(id, self.new_to(id, next), next)
     }
 
@@ -220,8 +219,8 @@ impl<W: Work> Queue<W> {
     pub(crate) fn claim(
         &mut self,
         flight: u64,
-        unit: &Unit<W>,
-        sink: &dyn Sink<W>,
+        unit: &Unit,
+        sink: &dyn Sink,
         hashes: &mut Vec<u64>,
     ) {
         // A key that another flight holds stays with it: the database's own locks decide between
@@ -299,15 +298,15 @@ impl<W: Work> Queue<W> {
     pub(crate) fn fail(
         &mut self,
         fault: &Fault,
-        tickets: &mut Tickets<W::Done>,
-        stays: impl Fn(&Tickets<W::Done>, usize, Instant) -> bool,
+        tickets: &mut Tickets,
+        stays: impl Fn(&Tickets, usize, Instant) -> bool,
     ) -> Option<Instant> {
         let mut oldest = None;
         for key in self.sources.keys() {
             let Some(source) = self.sources.get_mut(key) else {
                 continue;
             };
-            let stays = |chunk: &Chunk<W>| stays(tickets, chunk.ticket, chunk.arrived);
+            let stays = |chunk: &Chunk| stays(tickets, chunk.ticket, chunk.arrived);
             for chunk in source.chunks.remove(stays) {
                 self.totals.of(source.is_apart).leave_all(&chunk);
                 tickets.fail(chunk.ticket, chunk.first, chunk.units.len(), fault);
@@ -381,7 +380,7 @@ impl<W: Work> Queue<W> {
 }
 
 impl Totals {
-    fn enter_all<W: Work>(&mut self, chunk: &Chunk<W>) {
+    fn enter_all(&mut self, chunk: &Chunk) {
         for unit in chunk.units.as_slice() {
             self.units += 1;
             self.rows += unit.rows();
@@ -389,7 +388,7 @@ impl Totals {
         }
     }
 
-    fn leave_all<W: Work>(&mut self, chunk: &Chunk<W>) {
+    fn leave_all(&mut self, chunk: &Chunk) {
         for unit in chunk.units.as_slice() {
             self.leave(1, unit.rows(), unit.bytes());
         }

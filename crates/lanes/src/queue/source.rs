@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use tokio::time::Instant;
-use windrow_core::{SourceId, Unit, Work};
+use windrow_core::{SourceId, Unit};
 
 /// Where a source is at this moment. It is in at most one list of the queue, so that none of its
 /// units overtakes another.
@@ -24,9 +24,9 @@ pub(super) enum SourceState {
 }
 
 #[derive(Debug)]
-pub(super) struct Source<W: Work> {
+pub(super) struct Source {
     pub(super) id: SourceId,
-    pub(super) chunks: Chunks<W>,
+    pub(super) chunks: Chunks,
     /// Rows that it may still add in this turn.
     pub(super) deficit: usize,
     pub(super) state: SourceState,
@@ -38,7 +38,7 @@ pub(super) struct Source<W: Work> {
     pub(super) is_apart: bool,
 }
 
-impl<W: Work> Source<W> {
+impl Source {
     pub(super) fn new(id: SourceId, new_to: Option<u64>) -> Self {
         Self {
             id,
@@ -52,7 +52,7 @@ impl<W: Work> Source<W> {
     }
 
     /// The next of its units.
-    pub(super) fn next(&self) -> Option<&Unit<W>> {
+    pub(super) fn next(&self) -> Option<&Unit> {
         let front = self.chunks.front();
         front.and_then(|chunk| chunk.units.as_slice().first())
     }
@@ -65,11 +65,11 @@ impl<W: Work> Source<W> {
 
 /// The units of one submission that are still to leave.
 #[derive(Debug)]
-pub(crate) struct Chunk<W: Work> {
+pub(crate) struct Chunk {
     pub(crate) ticket: usize,
     /// The index of the next unit in the submission.
     pub(crate) first: usize,
-    pub(crate) units: smallvec::IntoIter<[Unit<W>; 1]>,
+    pub(crate) units: smallvec::IntoIter<[Unit; 1]>,
     pub(crate) arrived: Instant,
     pub(crate) retry: Option<RetryPlan>,
 }
@@ -85,31 +85,22 @@ pub(crate) struct RetryPlan {
 }
 
 /// A queue of chunks. Nearly always there is one, which needs no allocation.
-#[derive(Debug)]
-pub(super) struct Chunks<W: Work> {
-    front: Option<Chunk<W>>,
-    rest: VecDeque<Chunk<W>>,
+#[derive(Debug, Default)]
+pub(super) struct Chunks {
+    front: Option<Chunk>,
+    rest: VecDeque<Chunk>,
 }
 
-impl<W: Work> Default for Chunks<W> {
-    fn default() -> Self {
-        Self {
-            front: None,
-            rest: VecDeque::new(),
-        }
-    }
-}
-
-impl<W: Work> Chunks<W> {
-    pub(super) fn front(&self) -> Option<&Chunk<W>> {
+impl Chunks {
+    pub(super) fn front(&self) -> Option<&Chunk> {
         self.front.as_ref()
     }
 
-    pub(super) fn front_mut(&mut self) -> Option<&mut Chunk<W>> {
+    pub(super) fn front_mut(&mut self) -> Option<&mut Chunk> {
         self.front.as_mut()
     }
 
-    pub(super) fn push_back(&mut self, chunk: Chunk<W>) {
+    pub(super) fn push_back(&mut self, chunk: Chunk) {
         if self.front.is_none() {
             self.front = Some(chunk);
         } else {
@@ -117,13 +108,13 @@ impl<W: Work> Chunks<W> {
         }
     }
 
-    pub(super) fn push_front(&mut self, chunk: Chunk<W>) {
+    pub(super) fn push_front(&mut self, chunk: Chunk) {
         if let Some(second) = self.front.replace(chunk) {
             self.rest.push_front(second);
         }
     }
 
-    pub(super) fn pop_front(&mut self) -> Option<Chunk<W>> {
+    pub(super) fn pop_front(&mut self) -> Option<Chunk> {
         let popped = self.front.take();
         self.front = self.rest.pop_front();
         popped
@@ -133,12 +124,12 @@ impl<W: Work> Chunks<W> {
         self.front.is_none()
     }
 
-    pub(super) fn iter(&self) -> impl Iterator<Item = &Chunk<W>> {
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Chunk> {
         self.front.iter().chain(&self.rest)
     }
 
     /// Takes out those that do not satisfy `keep`.
-    pub(super) fn remove(&mut self, keep: impl Fn(&Chunk<W>) -> bool) -> Vec<Chunk<W>> {
+    pub(super) fn remove(&mut self, keep: impl Fn(&Chunk) -> bool) -> Vec<Chunk> {
         let (kept, removed): (Vec<_>, Vec<_>) = std::iter::from_fn(|| self.pop_front())
             .collect::<Vec<_>>()
             .into_iter()

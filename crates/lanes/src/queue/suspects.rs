@@ -5,7 +5,7 @@
 use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
-use windrow_core::{FaultClass, SourceId, Unit};
+use windrow_core::{SourceId, Unit};
 
 /// The weight of the newest outcome in the share of failures.
 const NEWEST: f32 = 0.25;
@@ -78,38 +78,15 @@ impl Suspects {
 
     /// True if other units are not to wait for a source, whose next unit this is. `new_to`: the
     /// table that it begins with, if it has no outcome yet.
-    pub(super) fn delays_others<W>(
+    pub(super) fn delays_others(
         &self,
         source: SourceId,
         new_to: Option<u64>,
-        next: Option<&Unit<W>>,
+        next: Option<&Unit>,
     ) -> bool {
         next.is_some_and(Unit::has_long_answer)
             || self.has(Suspect::Source(source))
             || new_to.is_some_and(|table| self.has(Suspect::NewTo(table)))
-    }
-}
-
-/// True for faults that a unit has by itself, in any batch.
-pub(crate) fn is_own(class: FaultClass) -> bool {
-    match class {
-        FaultClass::Invalid
-        | FaultClass::Value
-        | FaultClass::Unique
-        | FaultClass::ForeignKey
-        | FaultClass::NotNull
-        | FaultClass::Check
-        | FaultClass::NoTable
-        | FaultClass::NoColumn
-        | FaultClass::Denied
-        | FaultClass::TooLarge
-        | FaultClass::Unsupported
-        | FaultClass::Other => true,
-        FaultClass::Overloaded
-        | FaultClass::Unavailable
-        | FaultClass::Conflict
-        | FaultClass::Unknown
-        | FaultClass::Cancelled => false,
     }
 }
 

@@ -6,13 +6,12 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use proptest::prelude::*;
 use tokio::time::Instant;
-use windrow_core::RowDone;
 use windrow_core::intake::Receipt;
 use windrow_core::shape::ShapeParts;
 use windrow_core::sink::Purpose;
 use windrow_core::{
     Arrivals, Budget, Dones, Executor, Intake, Key, OnConflict, Op, Permit, Profile, Returning,
-    RowWrite, Shape, TableName, Units, Value,
+    Shape, TableName, Units, Value, Write,
 };
 
 use super::*;
@@ -22,16 +21,16 @@ use crate::batch::Batch;
 struct KeySink(Profile);
 
 #[async_trait]
-impl Sink<RowWrite> for KeySink {
+impl Sink for KeySink {
     fn profile(&self) -> &Profile {
         &self.0
     }
 
-    async fn connect(&self, _: Purpose) -> Result<Box<dyn Executor<RowWrite>>, Fault> {
+    async fn connect(&self, _: Purpose) -> Result<Box<dyn Executor>, Fault> {
         unreachable!("nobody connects here")
     }
 
-    fn touches(&self, unit: &Unit<RowWrite>, hashes: &mut Vec<u64>) {
+    fn touches(&self, unit: &Unit, hashes: &mut Vec<u64>) {
         hashes.push(key_of(unit));
     }
 }
@@ -46,7 +45,7 @@ fn sink() -> KeySink {
     })
 }
 
-fn unit(id: i64, key: i64, rows: usize) -> Unit<RowWrite> {
+fn unit(id: i64, key: i64, rows: usize) -> Unit {
     let parts = ShapeParts {
         op: Op::Insert,
         table: TableName::bare("t"),
@@ -56,17 +55,17 @@ fn unit(id: i64, key: i64, rows: usize) -> Unit<RowWrite> {
         returning: Returning::Nothing,
     };
     let shape = Arc::new(Shape::new(parts));
-    Unit::of((0..rows).map(|_| RowWrite::new(shape.clone(), vec![Value::Int(id), Value::Int(key)])))
+    Unit::of((0..rows).map(|_| Write::new(shape.clone(), vec![Value::Int(id), Value::Int(key)])))
 }
 
-fn number(unit: &Unit<RowWrite>, at: usize) -> i64 {
-    match &unit.work()[0].row[at] {
+fn number(unit: &Unit, at: usize) -> i64 {
+    match &unit.writes()[0].row()[at] {
         Value::Int(n) => *n,
         other => panic!("{other:?}"),
     }
 }
 
-fn key_of(unit: &Unit<RowWrite>) -> u64 {
+fn key_of(unit: &Unit) -> u64 {
     number(unit, 1).unsigned_abs()
 }
 
@@ -117,18 +116,18 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 
 /// A queue, and beside it a plain account of what was put in and what came out.
 struct Model {
-    queue: Queue<RowWrite>,
-    tickets: Tickets<RowDone>,
-    intake: Intake<RowWrite>,
-    arrivals: Arrivals<RowWrite>,
+    queue: Queue,
+    tickets: Tickets,
+    intake: Intake,
+    arrivals: Arrivals,
     runtime: tokio::runtime::Runtime,
-    receipts: VecDeque<(Receipt<RowDone>, Vec<i64>)>,
+    receipts: VecDeque<(Receipt, Vec<i64>)>,
     left: HashSet<i64>,
     next_id: i64,
     /// What each source has still to send, in its order.
     owed: HashMap<u64, Vec<i64>>,
     source_of: HashMap<i64, u64>,
-    flying: Vec<(u64, Batch<RowWrite>)>,
+    flying: Vec<(u64, Batch)>,
     next_flight: u64,
     keyed: bool,
     /// True if every second source fails for a while, and recovers, again and again; and if some
@@ -185,7 +184,7 @@ impl Model {
     fn submit(&mut self, source: u64, rows: &[usize], key: i64) {
         let ids: Vec<i64> = (0..).map(|n| self.next_id + n).take(rows.len()).collect();
         self.next_id += 1000;
-        let units: Vec<Unit<RowWrite>> = ids
+        let units: Vec<Unit> = ids
             .iter()
             .zip(rows)
             .map(|(id, rows)| {
@@ -250,7 +249,7 @@ impl Model {
         let flight = self.next_flight;
         self.next_flight += 1;
         let sink = sink();
-        let by_key: Option<&dyn Sink<RowWrite>> = if self.keyed { Some(&sink) } else { None };
+        let by_key: Option<&dyn Sink> = if self.keyed { Some(&sink) } else { None };
         self.queue.wake(Instant::now());
         self.queue.set_apart(flight % 32 < 28);
         let apart_first = flight.is_multiple_of(2);
@@ -280,7 +279,7 @@ impl Model {
     }
 
     /// A large batch, of which nobody sees when it lands.
-    fn form(&mut self, flights: usize) -> Batch<RowWrite> {
+    fn form(&mut self, flights: usize) -> Batch {
         let room = Room {
             rows: 1_000,
             bytes: usize::MAX,
@@ -290,7 +289,7 @@ impl Model {
         batch.unwrap()
     }
 
-    fn check_limits(&self, batch: &Batch<RowWrite>, room: Room) {
+    fn check_limits(&self, batch: &Batch, room: Room) {
         let rows: usize = batch.units.iter().map(Unit::rows).sum();
         let bytes: usize = batch.units.iter().map(Unit::bytes).sum();
         assert_eq!((rows, bytes), (batch.manifest.rows, batch.manifest.bytes));
@@ -305,7 +304,7 @@ impl Model {
 
     /// The units of each source are the next ones that it owes, except for those whose clients have
     /// left.
-    fn check_order(&mut self, batch: &Batch<RowWrite>) {
+    fn check_order(&mut self, batch: &Batch) {
         let mut sources = HashSet::new();
         for unit in &batch.units {
             let id = number(unit, 0);
@@ -334,7 +333,7 @@ impl Model {
         }
     }
 
-    fn check_keys(&self, batch: &Batch<RowWrite>) {
+    fn check_keys(&self, batch: &Batch) {
         let keys: HashSet<u64> = batch.units.iter().map(key_of).collect();
         let others = self.flying.iter().flat_map(|(_, other)| &other.units);
         assert!(
@@ -350,7 +349,7 @@ impl Model {
         let (flight, batch) = self.flying.remove(which % self.flying.len());
         let manifest = batch.manifest;
         let mut units = batch.units.into_iter();
-        let mut back: Vec<(usize, Chunk<RowWrite>)> = Vec::new();
+        let mut back: Vec<(usize, Chunk)> = Vec::new();
         let mut count = 0;
         for span in &manifest.spans {
             for index in span.first..span.first + span.count {
@@ -384,9 +383,9 @@ impl Model {
         &self,
         span: &crate::batch::Span,
         first: usize,
-        unit: Unit<RowWrite>,
+        unit: Unit,
         rows: usize,
-    ) -> Chunk<RowWrite> {
+    ) -> Chunk {
         Chunk {
             ticket: span.ticket,
             first,

@@ -5,7 +5,7 @@ use std::time::Duration;
 use prometheus_client::metrics::gauge::Gauge;
 use tokio::sync::watch;
 use tokio::time::Instant;
-use windrow_core::{Fault, Name, RetryPolicy, Work};
+use windrow_core::{Fault, Name, RetryPolicy};
 
 use super::ledger::Ledger;
 use crate::away::{Away, waited_in_vain};
@@ -124,7 +124,7 @@ impl Availability {
 
     /// Fails the units that have waited long enough for a database that is away. `is_open`: the
     /// lane is not ending. Units of the background keep no lane from ending.
-    pub(super) fn expire<W: Work>(&mut self, ledger: &mut Ledger<W>, is_open: bool) {
+    pub(super) fn expire(&mut self, ledger: &mut Ledger, is_open: bool) {
         let Some(away) = &mut self.away else { return };
         let (now, wait) = (Instant::now(), self.away_wait);
         if now < away.look_at {

@@ -9,7 +9,7 @@
 use std::time::Duration;
 
 use tokio::time::Instant;
-use windrow_core::{Fault, Report, Sink, Verdict, Work};
+use windrow_core::{Fault, Report, Sink, Verdict};
 
 use super::Worker;
 use super::ledger::Ledger;
@@ -35,7 +35,7 @@ const ROWS_ALONE: usize = 64;
 /// Rows of a batch that is looked at for its keys although it may have the lane to itself.
 const FEW: usize = 32;
 
-impl<W: Work> Worker<W> {
+impl Worker {
     /// Sends off all that may leave now: while fewer flights are under way than are of use, a batch
     /// leaves at once.
     pub(super) fn depart(&mut self) {
@@ -154,7 +154,7 @@ impl<W: Work> Worker<W> {
     /// Forms a batch and hands it to a connection. False if nothing can leave.
     fn send_off(&mut self, connection: u64, keyed: bool, flying: usize, now: Instant) -> bool {
         let id = self.next_flight;
-        let sink: Option<&dyn Sink<W>> = if keyed { Some(&*self.sink) } else { None };
+        let sink: Option<&dyn Sink> = if keyed { Some(&*self.sink) } else { None };
         let room = self.room(flying - 1);
         let Ledger { queue, tickets, .. } = &mut self.ledger;
         let formed = queue.form(room, id, tickets, sink);
@@ -170,7 +170,7 @@ impl<W: Work> Worker<W> {
     pub(super) fn launch(
         &mut self,
         connection: u64,
-        batch: Batch<W>,
+        batch: Batch,
         (keyed, is_apart): (bool, bool),
         flying: usize,
         now: Instant,

@@ -1,7 +1,5 @@
 //! The gauges of a lane, written only if they have changed.
 
-use windrow_core::Work;
-
 use super::ledger::Ledger;
 use crate::connections::Connections;
 use crate::pace::Setting;
@@ -19,12 +17,7 @@ pub(super) struct Gauges {
 
 impl Gauges {
     /// Brings the gauges up to date.
-    pub(super) fn publish<W: Work>(
-        &mut self,
-        ledger: &Ledger<W>,
-        connections: &Connections<W>,
-        setting: Setting,
-    ) {
+    pub(super) fn publish(&mut self, ledger: &Ledger, connections: &Connections, setting: Setting) {
         let (totals, apart) = (ledger.queue.totals(), ledger.queue.totals_apart());
         let gauges: [_; GAUGES] = [
             (&ledger.meters.queued_units, totals.units + apart.units),

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use foldhash::fast::RandomState;
 use tokio::time::Instant;
-use windrow_core::{Fault, FaultClass, Retry, Unit, UnitOutcome, Units, Verdict, Work};
+use windrow_core::{Fault, FaultClass, Retry, Unit, UnitOutcome, Units, Verdict};
 
 use super::Worker;
 use super::lock_waits::LockWaitRun;
@@ -14,12 +14,12 @@ use crate::batch::{Manifest, Span};
 use crate::connections::Flight;
 use crate::message::LandedBatch;
 use crate::pace::Landing;
-use crate::queue::{Chunk, RetryPlan, is_own};
+use crate::queue::{Chunk, RetryPlan};
 
 /// Units that got no outcome.
-struct Unanswered<W: Work> {
+struct Unanswered {
     /// To be run again, in the order of the batch.
-    retries: Vec<RetryRun<W>>,
+    retries: Vec<RetryRun>,
     /// True if others were in the way of some of them.
     conflict: bool,
     /// True if another process held the whole database.
@@ -27,7 +27,7 @@ struct Unanswered<W: Work> {
     /// True if the outcome of some of them is unknown.
     unknown: bool,
     /// To be run alone.
-    lock_waits: Vec<LockWaitRun<W>>,
+    lock_waits: Vec<LockWaitRun>,
     /// Sources of units that got no outcome; true: one of them goes back into the queue.
     open: HashMap<usize, bool, RandomState>,
     /// Sources whose first unit among these is to be given up, if it is older than the request.
@@ -35,16 +35,16 @@ struct Unanswered<W: Work> {
 }
 
 /// Neighbouring units of one submission that run again.
-struct RetryRun<W: Work> {
+struct RetryRun {
     span: Span,
-    units: Vec<Unit<W>>,
+    units: Vec<Unit>,
     /// True if the units were tried; else they wait for earlier ones of their source.
     tried: bool,
 }
 
-impl<W: Work> Worker<W> {
+impl Worker {
     /// A flight has ended.
-    pub(super) fn landed(&mut self, connection: u64, landed: LandedBatch<W>) {
+    pub(super) fn landed(&mut self, connection: u64, landed: LandedBatch) {
         let now = Instant::now();
         let Some(flight) = self
             .connections
@@ -98,7 +98,7 @@ impl<W: Work> Worker<W> {
     }
 
     /// Tells what is known, and puts the rest where it goes on from.
-    pub(super) fn unload(&mut self, flight: Flight, landed: LandedBatch<W>) {
+    pub(super) fn unload(&mut self, flight: Flight, landed: LandedBatch) {
         let manifest = flight.manifest;
         let mut unanswered = Unanswered::new(flight.called_back);
         let mut verdicts = landed.report.verdicts.into_iter();
@@ -135,9 +135,9 @@ impl<W: Work> Worker<W> {
         &mut self,
         span: &Span,
         offset: usize,
-        outcome: UnitOutcome<W::Done>,
-        unit: Option<Unit<W>>,
-        unanswered: &mut Unanswered<W>,
+        outcome: UnitOutcome,
+        unit: Option<Unit>,
+        unanswered: &mut Unanswered,
     ) {
         match (outcome, unit) {
             (Err(failed), Some(unit))
@@ -157,7 +157,7 @@ impl<W: Work> Worker<W> {
         }
     }
 
-    fn tell(&mut self, span: &Span, offset: usize, outcome: UnitOutcome<W::Done>) {
+    fn tell(&mut self, span: &Span, offset: usize, outcome: UnitOutcome) {
         self.ledger.count.outcome(&outcome);
         self.note_source(span, &outcome);
         self.ledger
@@ -166,8 +166,8 @@ impl<W: Work> Worker<W> {
     }
 
     /// Counts the outcome of a unit for its source.
-    fn note_source(&mut self, span: &Span, outcome: &UnitOutcome<W::Done>) {
-        let has_failed = outcome.as_ref().is_err_and(|f| is_own(f.fault.class));
+    fn note_source(&mut self, span: &Span, outcome: &UnitOutcome) {
+        let has_failed = outcome.as_ref().is_err_and(|f| f.fault.is_own());
         self.ledger.queue.note(span.source, has_failed);
     }
 
@@ -177,9 +177,9 @@ impl<W: Work> Worker<W> {
         &mut self,
         span: &Span,
         offset: usize,
-        verdict: Verdict<W::Done>,
-        unit: Option<Unit<W>>,
-        unanswered: &mut Unanswered<W>,
+        verdict: Verdict,
+        unit: Option<Unit>,
+        unanswered: &mut Unanswered,
     ) {
         let waits = matches!(verdict, Verdict::WaitsForLock(_));
         if self.is_given_up(span, offset, waits, unanswered) {
@@ -243,7 +243,7 @@ impl<W: Work> Worker<W> {
         span: &Span,
         offset: usize,
         waits: bool,
-        unanswered: &mut Unanswered<W>,
+        unanswered: &mut Unanswered,
     ) -> bool {
         if self.ledger.forgo_abandoned(span.ticket) {
             return true;
@@ -259,7 +259,7 @@ impl<W: Work> Worker<W> {
     /// Puts units back to the front of their sources: those that were tried, to travel in batches
     /// of half the size, and those that have to wait for others of their source. A batch that
     /// another process has held up is not made smaller: none of its units is to blame.
-    fn put_back(&mut self, unanswered: Unanswered<W>, batch: &Manifest) {
+    fn put_back(&mut self, unanswered: Unanswered, batch: &Manifest) {
         let Unanswered {
             retries,
             conflict,
@@ -305,7 +305,7 @@ impl<W: Work> Worker<W> {
     }
 }
 
-impl<W: Work> Unanswered<W> {
+impl Unanswered {
     fn new(called_back: Vec<(usize, Instant)>) -> Self {
         Self {
             retries: Vec::new(),
@@ -329,7 +329,7 @@ impl<W: Work> Unanswered<W> {
         })
     }
 
-    fn retry(&mut self, span: &Span, offset: usize, unit: Unit<W>, tried: bool) {
+    fn retry(&mut self, span: &Span, offset: usize, unit: Unit, tried: bool) {
         let first = span.first + offset;
         match self.retries.last_mut() {
             Some(run)

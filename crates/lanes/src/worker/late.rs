@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use tokio::time::Instant;
-use windrow_core::{Fault, Work};
+use windrow_core::Fault;
 
 use super::ledger::Ledger;
 use super::lock_waits::LockWaits;
@@ -36,11 +36,11 @@ impl Late {
 
     /// Answers the units that have waited for too long. They have not left, so it is certain that
     /// nothing was written.
-    pub(super) fn answer<W: Work>(
+    pub(super) fn answer(
         &mut self,
         timeout: Option<Duration>,
-        ledger: &mut Ledger<W>,
-        lock_waits: &mut LockWaits<W>,
+        ledger: &mut Ledger,
+        lock_waits: &mut LockWaits,
     ) {
         if ledger.queue.units() == 0 && !lock_waits.is_waiting() {
             self.oldest = None;

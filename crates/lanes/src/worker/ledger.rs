@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 use windrow_core::trace::TracedBatch;
-use windrow_core::{Fault, Report, Tally, Trace, Verdict, Work};
+use windrow_core::{Fault, Report, Tally, Trace, Verdict};
 
 use crate::batch::Manifest;
 use crate::metrics::{Count, Meters};
@@ -12,14 +12,14 @@ use crate::queue::Queue;
 use crate::ticket::Tickets;
 
 /// The queue of a lane, with the tickets of its units.
-pub(super) struct Ledger<W: Work> {
-    pub(super) queue: Queue<W>,
-    pub(super) tickets: Tickets<W::Done>,
+pub(super) struct Ledger {
+    pub(super) queue: Queue,
+    pub(super) tickets: Tickets,
     pub(super) count: Count,
     pub(super) meters: Meters,
 }
 
-impl<W: Work> Ledger<W> {
+impl Ledger {
     pub(super) fn new(meters: Meters) -> Self {
         Self {
             queue: Queue::new(),
@@ -34,7 +34,7 @@ impl<W: Work> Ledger<W> {
     pub(super) fn fail_queued(
         &mut self,
         fault: &Fault,
-        stays: impl Fn(&Tickets<W::Done>, usize, Instant) -> bool,
+        stays: impl Fn(&Tickets, usize, Instant) -> bool,
     ) -> Option<Instant> {
         let before = self.queue.units();
         let oldest = self.queue.fail(fault, &mut self.tickets, stays);
@@ -77,7 +77,7 @@ impl<W: Work> Ledger<W> {
         &self,
         (lane, database): (&str, &str),
         manifest: &Manifest,
-        report: &Report<W::Done>,
+        report: &Report,
         now: Instant,
     ) {
         let departed = manifest.departed.unwrap_or(now);
@@ -89,7 +89,7 @@ impl<W: Work> Ledger<W> {
                 Some((trace.clone(), queued))
             })
             .collect();
-        let is = |verdict: &Verdict<W::Done>| match verdict {
+        let is = |verdict: &Verdict| match verdict {
             Verdict::Final(Ok(_)) => [0, 0],
             Verdict::Final(Err(_)) => [1, 0],
             Verdict::RolledBack(_) | Verdict::WaitsForLock(_) | Verdict::NotTried => [0, 1],

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use tokio::sync::mpsc;
 use tokio::time::{Duration, Instant};
 use tokio_util::task::TaskTracker;
-use windrow_core::{Fault, Sink, Unit, UnitOutcome, Work};
+use windrow_core::{Fault, Sink, Unit, UnitOutcome};
 
 use super::ledger::Ledger;
 use crate::batch::Span;
@@ -26,9 +26,9 @@ const FULL: Duration = Duration::from_secs(1);
 
 /// Units of one source that are to run alone, in its order.
 #[derive(Debug)]
-pub(super) struct LockWaitRun<W: Work> {
+pub(super) struct LockWaitRun {
     pub(super) source: usize,
-    units: VecDeque<(OwedUnit, Unit<W>)>,
+    units: VecDeque<(OwedUnit, Unit)>,
 }
 
 /// A unit whose outcome is owed to a ticket.
@@ -41,48 +41,48 @@ struct OwedUnit {
 
 /// A run that has not ended, and the keys that it holds.
 #[derive(Debug)]
-struct KeyedRun<W: Work> {
+struct KeyedRun {
     flight: u64,
     hashes: Vec<u64>,
-    run: LockWaitRun<W>,
+    run: LockWaitRun,
 }
 
 /// A connection, as the lane knows it.
 #[derive(Debug)]
-struct LockWaitMember<W: Work> {
-    orders: mpsc::Sender<LockWaitOrder<W>>,
+struct LockWaitMember {
+    orders: mpsc::Sender<LockWaitOrder>,
     asker: Asker,
     /// The unit that it executes, its number, and those that follow.
-    busy: Option<(OwedUnit, u64, KeyedRun<W>)>,
+    busy: Option<(OwedUnit, u64, KeyedRun)>,
 }
 
 /// All runs of a lane that have not ended, and their connections.
-pub(super) struct LockWaits<W: Work> {
-    waiting: VecDeque<KeyedRun<W>>,
-    members: HashMap<u64, LockWaitMember<W>>,
+pub(super) struct LockWaits {
+    waiting: VecDeque<KeyedRun>,
+    members: HashMap<u64, LockWaitMember>,
     /// Connections that have nothing to do; the last one is the warmest.
     idle: Vec<u64>,
     next: u64,
     full_until: Option<Instant>,
-    starter: Starter<W>,
+    starter: Starter,
 }
 
 /// The parts of a new connection.
-pub(super) struct Starter<W: Work> {
-    pub(super) sink: Arc<dyn Sink<W>>,
-    pub(super) signals: Signals<W>,
+pub(super) struct Starter {
+    pub(super) sink: Arc<dyn Sink>,
+    pub(super) signals: Signals,
     pub(super) tasks: TaskTracker,
     pub(super) away_wait: Duration,
 }
 
-impl<W: Work> LockWaitRun<W> {
+impl LockWaitRun {
     /// When the first of them arrived.
     pub(super) fn oldest(&self) -> Option<Instant> {
         self.units.front().map(|(owed, _)| owed.arrived)
     }
 
     /// Adds a unit to its source's run.
-    pub(super) fn add(runs: &mut Vec<Self>, span: &Span, offset: usize, unit: Unit<W>) {
+    pub(super) fn add(runs: &mut Vec<Self>, span: &Span, offset: usize, unit: Unit) {
         let owed = OwedUnit {
             ticket: span.ticket,
             index: span.first + offset,
@@ -98,8 +98,8 @@ impl<W: Work> LockWaitRun<W> {
     }
 }
 
-impl<W: Work> LockWaits<W> {
-    pub(super) fn new(starter: Starter<W>) -> Self {
+impl LockWaits {
+    pub(super) fn new(starter: Starter) -> Self {
         Self {
             waiting: VecDeque::new(),
             members: HashMap::new(),
@@ -112,7 +112,7 @@ impl<W: Work> LockWaits<W> {
 
     /// Takes units out of the normal course. Others that touch the same rows wait for them, or they
     /// would all run into the same lock, and each batch with them.
-    pub(super) fn begin(&mut self, flight: u64, run: LockWaitRun<W>, ledger: &mut Ledger<W>) {
+    pub(super) fn begin(&mut self, flight: u64, run: LockWaitRun, ledger: &mut Ledger) {
         let mut hashes = Vec::new();
         for (_, unit) in &run.units {
             ledger
@@ -127,7 +127,7 @@ impl<W: Work> LockWaits<W> {
     }
 
     /// Starts runs, as far as there may be more.
-    pub(super) fn start(&mut self, ledger: &mut Ledger<W>) {
+    pub(super) fn start(&mut self, ledger: &mut Ledger) {
         if self.waiting.is_empty() {
             return;
         }
@@ -171,7 +171,7 @@ impl<W: Work> LockWaits<W> {
     }
 
     /// Hands the next unit of a run to a connection; a run that has none left has ended.
-    fn run_next(&mut self, connection: u64, mut keyed: KeyedRun<W>, ledger: &mut Ledger<W>) {
+    fn run_next(&mut self, connection: u64, mut keyed: KeyedRun, ledger: &mut Ledger) {
         drop_abandoned(ledger, &mut keyed.run);
         let Some((owed, unit)) = keyed.run.units.pop_front() else {
             end_run(ledger, &keyed);
@@ -204,7 +204,7 @@ impl<W: Work> LockWaits<W> {
 
     /// Gives up the first unit of a source that runs alone or waits to, whose client was asking at
     /// that time.
-    pub(super) fn cancel(&mut self, source: usize, asked: Instant, ledger: &mut Ledger<W>) {
+    pub(super) fn cancel(&mut self, source: usize, asked: Instant, ledger: &mut Ledger) {
         if let Some((asker, owed, number)) = self.busy_with(source) {
             if owed.arrived <= asked {
                 asker.ask(number);
@@ -225,7 +225,7 @@ impl<W: Work> LockWaits<W> {
     }
 
     /// A source's client waits no longer for some of its units: those are given up.
-    pub(super) fn drop_abandoned(&mut self, source: usize, ledger: &mut Ledger<W>) {
+    pub(super) fn drop_abandoned(&mut self, source: usize, ledger: &mut Ledger) {
         if let Some((asker, owed, number)) = self.busy_with(source) {
             if ledger.tickets.is_abandoned(owed.ticket) {
                 asker.ask(number);
@@ -239,7 +239,7 @@ impl<W: Work> LockWaits<W> {
     }
 
     /// A source's client has closed its side: none of its units waits for a lock any longer.
-    pub(super) fn close(&mut self, source: usize, ledger: &mut Ledger<W>) {
+    pub(super) fn close(&mut self, source: usize, ledger: &mut Ledger) {
         let mut given_up = VecDeque::new();
         for member in self.members.values_mut() {
             if let Some((_, number, keyed)) = &mut member.busy
@@ -264,7 +264,7 @@ impl<W: Work> LockWaits<W> {
         &mut self,
         latest: Instant,
         fault: &Fault,
-        ledger: &mut Ledger<W>,
+        ledger: &mut Ledger,
     ) -> Option<Instant> {
         let mut oldest: Option<Instant> = None;
         for _ in 0..self.waiting.len() {
@@ -286,7 +286,7 @@ impl<W: Work> LockWaits<W> {
         oldest
     }
 
-    fn put_back(&mut self, at: usize, keyed: KeyedRun<W>, ledger: &mut Ledger<W>) {
+    fn put_back(&mut self, at: usize, keyed: KeyedRun, ledger: &mut Ledger) {
         if keyed.run.units.is_empty() {
             end_run(ledger, &keyed);
         } else {
@@ -295,12 +295,7 @@ impl<W: Work> LockWaits<W> {
     }
 
     /// A unit has ended: the next one of its source follows it.
-    pub(super) fn ended(
-        &mut self,
-        connection: u64,
-        outcome: UnitOutcome<W::Done>,
-        ledger: &mut Ledger<W>,
-    ) {
+    pub(super) fn ended(&mut self, connection: u64, outcome: UnitOutcome, ledger: &mut Ledger) {
         let member = self.members.get_mut(&connection);
         let Some((owed, _, keyed)) = member.and_then(|member| member.busy.take()) else {
             return;
@@ -317,8 +312,8 @@ impl<W: Work> LockWaits<W> {
     pub(super) fn has_no_room(
         &mut self,
         connection: u64,
-        order: LockWaitOrder<W>,
-        ledger: &mut Ledger<W>,
+        order: LockWaitOrder,
+        ledger: &mut Ledger,
     ) {
         let Some(member) = self.members.remove(&connection) else {
             return;
@@ -335,8 +330,8 @@ impl<W: Work> LockWaits<W> {
     }
 
     /// Takes out the run of a source that has not begun, and tells its place.
-    fn take_waiting(&mut self, source: usize) -> Option<(usize, KeyedRun<W>)> {
-        let of_source = |keyed: &KeyedRun<W>| keyed.run.source == source;
+    fn take_waiting(&mut self, source: usize) -> Option<(usize, KeyedRun)> {
+        let of_source = |keyed: &KeyedRun| keyed.run.source == source;
         let at = self.waiting.iter().position(of_source)?;
         Some((at, self.waiting.remove(at)?))
     }
@@ -371,17 +366,17 @@ impl<W: Work> LockWaits<W> {
     }
 }
 
-fn fail<W: Work>(ledger: &mut Ledger<W>, owed: OwedUnit, fault: &Fault) {
+fn fail(ledger: &mut Ledger, owed: OwedUnit, fault: &Fault) {
     ledger.count.fault(fault.class, 1);
     ledger.tickets.fail(owed.ticket, owed.index, 1, fault);
 }
 
-fn drop_abandoned<W: Work>(ledger: &mut Ledger<W>, run: &mut LockWaitRun<W>) {
+fn drop_abandoned(ledger: &mut Ledger, run: &mut LockWaitRun) {
     let units = &mut run.units;
     units.retain(|(owed, _)| !ledger.forgo_abandoned(owed.ticket));
 }
 
-fn end_run<W: Work>(ledger: &mut Ledger<W>, keyed: &KeyedRun<W>) {
+fn end_run(ledger: &mut Ledger, keyed: &KeyedRun) {
     ledger.queue.release_keys(keyed.flight, &keyed.hashes);
     ledger.queue.release_source(keyed.run.source);
 }

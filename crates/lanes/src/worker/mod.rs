@@ -22,7 +22,7 @@ use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
 use windrow_core::intake::Hint;
 use windrow_core::{
-    Arrivals, Backoff, Fault, Limits, Name, Outcomes, Sink, SourceId, Submission, Unit, Work,
+    Arrivals, Backoff, Fault, Limits, Name, Outcomes, Sink, SourceId, Submission, Unit,
 };
 
 use self::apart::Apart;
@@ -55,24 +55,24 @@ const SIGNALS: usize = 64;
 const HINTS: usize = 1024;
 
 /// The parts that a worker is made of.
-pub(crate) struct Parts<W: Work> {
+pub(crate) struct Parts {
     pub(crate) name: Name,
-    pub(crate) sink: Arc<dyn Sink<W>>,
+    pub(crate) sink: Arc<dyn Sink>,
     pub(crate) limits: Limits,
-    pub(crate) arrivals: Arrivals<W>,
+    pub(crate) arrivals: Arrivals,
     pub(crate) meters: Meters,
     pub(crate) series: SeriesGuard,
     pub(crate) idle: Arc<IdleNote>,
     pub(crate) away: watch::Sender<Option<Away>>,
 }
 
-struct Worker<W: Work> {
+struct Worker {
     name: Name,
-    sink: Arc<dyn Sink<W>>,
+    sink: Arc<dyn Sink>,
     limits: Limits,
-    arrivals: Arrivals<W>,
+    arrivals: Arrivals,
     /// Submissions that were read in this turn.
-    arrived: Vec<Submission<W>>,
+    arrived: Vec<Submission>,
     /// Read and not followed yet.
     hints: Vec<Hint>,
     /// False once no more submissions can come.
@@ -81,20 +81,20 @@ struct Worker<W: Work> {
     _series: SeriesGuard,
     idle: Arc<IdleNote>,
     gauges: Gauges,
-    ledger: Ledger<W>,
+    ledger: Ledger,
     pace: Pace,
     gather: Gather,
     /// The usual time of flights.
     usual: UsualTime,
     /// When a flight that keeps units from leaving will be overdue.
     overdue_at: Option<Instant>,
-    connections: Connections<W>,
+    connections: Connections,
     /// When to look for connections that nothing needs.
     look_for_idle: Option<Instant>,
     next_flight: u64,
     /// True while units are queued because no further flight may leave.
     crowded: bool,
-    lock_waits: LockWaits<W>,
+    lock_waits: LockWaits,
     late: Late,
     apart: Apart,
     availability: Availability,
@@ -112,13 +112,13 @@ struct Worker<W: Work> {
     conflict_backoff: Backoff,
     /// The delays of units whose outcome is unknown.
     unknown_backoff: Backoff,
-    signals: Signals<W>,
+    signals: Signals,
     tasks: TaskTracker,
 }
 
 /// Runs a lane until `stop` is sent, or until all intakes are dropped, and all that was accepted is
 /// answered.
-pub(crate) async fn run<W: Work>(parts: Parts<W>, stop: oneshot::Receiver<()>) {
+pub(crate) async fn run(parts: Parts, stop: oneshot::Receiver<()>) {
     let (signals, received) = mpsc::channel(SIGNALS);
     let tasks = TaskTracker::new();
     let worker = Worker::new(parts, signals, tasks.clone());
@@ -127,8 +127,8 @@ pub(crate) async fn run<W: Work>(parts: Parts<W>, stop: oneshot::Receiver<()>) {
     tasks.wait().await;
 }
 
-impl<W: Work> Worker<W> {
-    fn new(parts: Parts<W>, signals: Signals<W>, tasks: TaskTracker) -> Self {
+impl Worker {
+    fn new(parts: Parts, signals: Signals, tasks: TaskTracker) -> Self {
         let bounds = Bounds::new(parts.sink.profile(), &parts.limits);
         let away_wait = parts.limits.away_wait;
         let gauge = parts.meters.away.clone();
@@ -175,7 +175,7 @@ impl<W: Work> Worker<W> {
         }
     }
 
-    async fn run(mut self, mut received: mpsc::Receiver<Signal<W>>, stop: oneshot::Receiver<()>) {
+    async fn run(mut self, mut received: mpsc::Receiver<Signal>, stop: oneshot::Receiver<()>) {
         let mut stop = Some(stop);
         let mut alarm = Alarm::new();
         self.publish();
@@ -216,7 +216,7 @@ impl<W: Work> Worker<W> {
         }
     }
 
-    fn handle(&mut self, signal: Signal<W>) {
+    fn handle(&mut self, signal: Signal) {
         match signal {
             Signal::Connected { connection } => self.connected(connection),
             Signal::Unreachable { connection, fault } => self.unreachable(connection, fault),
@@ -272,7 +272,7 @@ impl<W: Work> Worker<W> {
         }
     }
 
-    fn accept(&mut self, submission: Submission<W>) {
+    fn accept(&mut self, submission: Submission) {
         let units = submission.units.len();
         if units == 0 {
             drop(submission.permit);
@@ -310,7 +310,7 @@ impl<W: Work> Worker<W> {
     }
 
     /// Looks for units that arrive: returns true if they travel apart.
-    fn arrives_apart(&mut self, submission: &Submission<W>) -> bool {
+    fn arrives_apart(&mut self, submission: &Submission) -> bool {
         let next = submission.units.first();
         let delays = self.ledger.queue.delays_others(submission.source, next);
         self.apart.has_others |= !delays;

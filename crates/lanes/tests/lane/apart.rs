@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tokio::time::{Instant, sleep, timeout};
-use windrow_core::{Fault, FaultClass, Intake, Limits, RowWrite, Verdict};
+use windrow_core::{Fault, FaultClass, Intake, Limits, Verdict};
 
 use crate::support::*;
 
@@ -46,7 +46,7 @@ fn fails(id: i64) -> bool {
 }
 
 /// Each writes one row after another, of the kind that the first number stands for.
-fn clients(intake: &Intake<RowWrite>, first: i64, count: i64, landed: &Arc<Landed>) {
+fn clients(intake: &Intake, first: i64, count: i64, landed: &Arc<Landed>) {
     for client in 0..count {
         let (intake, landed) = (intake.clone(), Arc::clone(landed));
         tokio::spawn(async move {

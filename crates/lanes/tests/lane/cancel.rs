@@ -1,11 +1,11 @@
 //! What is taken back before it has left.
 
 use windrow_core::sink::Purpose;
-use windrow_core::{Fault, RowDone, UnitOutcome, Verdict};
+use windrow_core::{Fault, UnitOutcome, Verdict};
 
 use crate::support::*;
 
-fn cancelled() -> UnitOutcome<RowDone> {
+fn cancelled() -> UnitOutcome {
     Err(Fault::cancelled("canceling statement due to user request").into())
 }
 

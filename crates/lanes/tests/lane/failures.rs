@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 use windrow_core::sink::Purpose;
-use windrow_core::{Fault, FaultClass, Limits, Outcomes, RowDone, Verdict};
+use windrow_core::{Fault, FaultClass, Limits, Outcomes, Verdict};
 
 use crate::support::*;
 
@@ -36,10 +36,7 @@ async fn what_was_rolled_back_runs_again_in_order_and_in_smaller_batches() {
         flight.ok();
     }
     assert_eq!(order, (3..=9).collect::<Vec<_>>());
-    assert_eq!(
-        receipt.await,
-        (1..=8).map(done).collect::<Outcomes<RowDone>>()
-    );
+    assert_eq!(receipt.await, (1..=8).map(done).collect::<Outcomes>());
     assert_eq!(later.await.as_slice(), [done(9)]);
     assert_eq!(
         bench.metric("windrow_retried_units_total{lane=\"main\"}"),
@@ -58,10 +55,7 @@ async fn what_is_rolled_back_here_and_there_keeps_its_order() {
     let flight = bench.flight().await;
     assert_eq!(flight.ids, [1, 3, 6]);
     flight.ok();
-    assert_eq!(
-        receipt.await,
-        (1..=6).map(done).collect::<Outcomes<RowDone>>()
-    );
+    assert_eq!(receipt.await, (1..=6).map(done).collect::<Outcomes>());
 }
 
 #[tokio::test(start_paused = true)]
@@ -223,10 +217,7 @@ async fn what_is_held_back_runs_behind_the_unit_that_it_follows() {
         flight.ok();
     }
     assert_eq!(order, [3, 4, 5, 7]);
-    assert_eq!(
-        receipt.await,
-        (1..=5).map(done).collect::<Outcomes<RowDone>>()
-    );
+    assert_eq!(receipt.await, (1..=5).map(done).collect::<Outcomes>());
     assert_eq!(rest.await.as_slice(), [done(7)]);
     assert_eq!(other.await.as_slice(), [done(6)]);
 }

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use windrow_core::sink::Purpose;
-use windrow_core::{Fault, FaultClass, Intake, Limits, Permit, RowWrite, Unit};
+use windrow_core::{Fault, FaultClass, Intake, Limits, Permit, Unit};
 
 use crate::support::*;
 
@@ -64,7 +64,7 @@ async fn serve_by_row(
 }
 
 /// Clients that each write one row after another, and count those that got their own answer.
-fn clients(intake: &Intake<RowWrite>, clients: i64, each: i64, landed: &Arc<AtomicUsize>) {
+fn clients(intake: &Intake, clients: i64, each: i64, landed: &Arc<AtomicUsize>) {
     for client in 0..clients {
         let (intake, landed) = (intake.clone(), landed.clone());
         tokio::spawn(async move {
@@ -125,7 +125,7 @@ async fn for_a_single_stream_no_further_flights_are_tried() {
 }
 
 /// Portions of so many rows, each on a key that is of this one of eight streams alone.
-fn stream_of(stream: i64, portion: usize) -> impl Iterator<Item = Vec<Unit<RowWrite>>> {
+fn stream_of(stream: i64, portion: usize) -> impl Iterator<Item = Vec<Unit>> {
     let own = KEYS / 8;
     let mut ids = (0..).map(move |n| n * KEYS + stream * own + n % own);
     std::iter::repeat_with(move || {
@@ -135,11 +135,7 @@ fn stream_of(stream: i64, portion: usize) -> impl Iterator<Item = Vec<Unit<RowWr
 }
 
 /// Writes portions, the next ones before the last are answered.
-async fn pour(
-    intake: Intake<RowWrite>,
-    portions: impl Iterator<Item = Vec<Unit<RowWrite>>>,
-    landed: Arc<AtomicUsize>,
-) {
+async fn pour(intake: Intake, portions: impl Iterator<Item = Vec<Unit>>, landed: Arc<AtomicUsize>) {
     const AHEAD: usize = 4;
     let source = intake.new_source();
     let mut waiting = VecDeque::new();

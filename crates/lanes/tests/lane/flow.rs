@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 use windrow_core::sink::Purpose;
-use windrow_core::{FaultClass, Limits, RowDone};
+use windrow_core::{FaultClass, Limits};
 
 use crate::support::*;
 
@@ -69,15 +69,11 @@ async fn one_flight_at_a_time_for_each_source_and_its_order_is_kept() {
     }
     assert_eq!(
         a.await,
-        (1..=4)
-            .map(done)
-            .collect::<windrow_core::Outcomes<RowDone>>()
+        (1..=4).map(done).collect::<windrow_core::Outcomes>()
     );
     assert_eq!(
         b.await,
-        (5..=6)
-            .map(done)
-            .collect::<windrow_core::Outcomes<RowDone>>()
+        (5..=6).map(done).collect::<windrow_core::Outcomes>()
     );
 }
 

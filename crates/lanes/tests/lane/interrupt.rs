@@ -4,15 +4,15 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 use windrow_core::sink::Purpose;
-use windrow_core::{Fault, FaultClass, RowDone, UnitOutcome, Verdict};
+use windrow_core::{Fault, FaultClass, UnitOutcome, Verdict};
 
 use crate::support::*;
 
-fn given_up() -> UnitOutcome<RowDone> {
+fn given_up() -> UnitOutcome {
     Err(Fault::called_back().into())
 }
 
-fn lock() -> Verdict<RowDone> {
+fn lock() -> Verdict {
     Verdict::WaitsForLock(conflict())
 }
 

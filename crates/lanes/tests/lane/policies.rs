@@ -24,7 +24,7 @@ fn unknown() -> Fault {
     Fault::unknown("the connection was lost")
 }
 
-fn refused(fault: Fault) -> Verdict<windrow_core::RowDone> {
+fn refused(fault: Fault) -> Verdict {
     Verdict::Final(Err(fault.into()))
 }
 

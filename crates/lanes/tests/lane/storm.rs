@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
-use windrow_core::{Fault, FaultClass, Limits, RowDone, RowWrite, Unit, UnitOutcome, Verdict};
+use windrow_core::{Fault, FaultClass, Limits, Unit, UnitOutcome, Verdict};
 
 use crate::support::*;
 
@@ -42,7 +42,7 @@ fn execute(flight: Flight, dice: &mut StdRng, books: &mut HashMap<i64, usize>) {
 }
 
 /// Counts the outcome of one unit; success must be in the books, once.
-fn check(id: i64, outcome: &UnitOutcome<RowDone>, books: &HashMap<i64, usize>) {
+fn check(id: i64, outcome: &UnitOutcome, books: &HashMap<i64, usize>) {
     let written = books.get(&id).copied().unwrap_or_default();
     match outcome {
         Ok(_) => assert_eq!((outcome, written), (&done(id), 1)),
@@ -76,7 +76,7 @@ async fn storm(seed: u64) {
         for (number, source) in (0..).zip(&sources) {
             let first = (submission * SOURCES + number) * 100;
             let ids = first..first + dice.random_range(1..8);
-            let units: Vec<Unit<RowWrite>> = ids.clone().map(|id| unit_on(id, id % 97)).collect();
+            let units: Vec<Unit> = ids.clone().map(|id| unit_on(id, id % 97)).collect();
             receipts.push((ids, bench.submit(*source, units).await));
         }
     }

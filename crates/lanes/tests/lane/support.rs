@@ -49,16 +49,16 @@ struct FakeExecutor {
 pub(crate) struct Flight {
     pub(crate) ids: Vec<i64>,
     pub(crate) purpose: Purpose,
-    answer: oneshot::Sender<Report<RowDone>>,
+    answer: oneshot::Sender<Report>,
 }
 
 #[async_trait]
-impl Sink<RowWrite> for FakeSink {
+impl Sink for FakeSink {
     fn profile(&self) -> &Profile {
         &self.profile
     }
 
-    async fn connect(&self, purpose: Purpose) -> Result<Box<dyn Executor<RowWrite>>, Fault> {
+    async fn connect(&self, purpose: Purpose) -> Result<Box<dyn Executor>, Fault> {
         self.connects[purpose as usize].fetch_add(1, Ordering::Relaxed);
         if let Some(fault) = self.door.lock().unwrap().clone() {
             return Err(fault);
@@ -75,9 +75,9 @@ impl Sink<RowWrite> for FakeSink {
         *self.allowed.lock().unwrap()
     }
 
-    fn touches(&self, unit: &Unit<RowWrite>, hashes: &mut Vec<u64>) {
-        for write in unit.work() {
-            if let Some(Value::Int(key)) = write.row.get(1) {
+    fn touches(&self, unit: &Unit, hashes: &mut Vec<u64>) {
+        for write in unit.writes() {
+            if let Some(Value::Int(key)) = write.row().get(1) {
                 hashes.push(key.unsigned_abs());
             }
         }
@@ -85,8 +85,8 @@ impl Sink<RowWrite> for FakeSink {
 }
 
 #[async_trait]
-impl Executor<RowWrite> for FakeExecutor {
-    async fn execute(&mut self, units: &[Unit<RowWrite>]) -> Report<RowDone> {
+impl Executor for FakeExecutor {
+    async fn execute(&mut self, units: &[Unit]) -> Report {
         let (answer, answered) = oneshot::channel();
         let flight = Flight {
             ids: units.iter().map(id_of).collect(),
@@ -126,11 +126,11 @@ impl Canceller for Way {
 }
 
 impl Flight {
-    pub(crate) fn report(self, verdicts: Vec<Verdict<RowDone>>) {
+    pub(crate) fn report(self, verdicts: Vec<Verdict>) {
         self.answer(verdicts, true);
     }
 
-    pub(crate) fn answer(self, verdicts: Vec<Verdict<RowDone>>, usable: bool) {
+    pub(crate) fn answer(self, verdicts: Vec<Verdict>, usable: bool) {
         let tally = Tally::default();
         let report = Report {
             verdicts,
@@ -146,7 +146,7 @@ impl Flight {
         self.report(verdicts);
     }
 
-    pub(crate) fn all(self, verdict: Verdict<RowDone>, usable: bool) {
+    pub(crate) fn all(self, verdict: Verdict, usable: bool) {
         let verdicts = vec![verdict; self.ids.len()];
         self.answer(verdicts, usable);
     }
@@ -156,12 +156,12 @@ impl Flight {
     }
 }
 
-pub(crate) fn told(id: i64) -> Verdict<RowDone> {
+pub(crate) fn told(id: i64) -> Verdict {
     Verdict::Final(done(id))
 }
 
-pub(crate) fn done(id: i64) -> UnitOutcome<RowDone> {
-    Ok(std::iter::once(RowDone::rows(id.unsigned_abs())).collect())
+pub(crate) fn done(id: i64) -> UnitOutcome {
+    Ok(std::iter::once(WriteDone::rows(id.unsigned_abs())).collect())
 }
 
 pub(crate) fn conflict() -> Fault {
@@ -169,29 +169,30 @@ pub(crate) fn conflict() -> Fault {
 }
 
 /// A unit that is known by a number.
-pub(crate) fn unit(id: i64) -> Unit<RowWrite> {
+pub(crate) fn unit(id: i64) -> Unit {
     Unit::one(write(&[id]))
 }
 
 /// One that touches a row.
-pub(crate) fn unit_on(id: i64, key: i64) -> Unit<RowWrite> {
+pub(crate) fn unit_on(id: i64, key: i64) -> Unit {
     Unit::one(write(&[id, key]))
 }
 
 /// The same, with so many bytes.
-pub(crate) fn large_unit_on(id: i64, key: i64, bytes: usize) -> Unit<RowWrite> {
+pub(crate) fn large_unit_on(id: i64, key: i64, bytes: usize) -> Unit {
     let mut write = write(&[id, key]);
     let text = Value::from("x".repeat(bytes).as_str());
-    write.row = write.row.into_iter().chain([text]).collect();
+    let row: Vec<Value> = write.row().iter().cloned().chain([text]).collect();
+    write = Write::new(write.shape, row);
     Unit::one(write)
 }
 
 /// One of so many rows.
-pub(crate) fn unit_of(id: i64, rows: usize) -> Unit<RowWrite> {
+pub(crate) fn unit_of(id: i64, rows: usize) -> Unit {
     Unit::of((0..rows).map(|_| write(&[id])))
 }
 
-fn write(values: &[i64]) -> RowWrite {
+fn write(values: &[i64]) -> Write {
     let shape = Shape::new(ShapeParts {
         op: Op::Insert,
         table: TableName::bare("t"),
@@ -201,11 +202,11 @@ fn write(values: &[i64]) -> RowWrite {
         returning: Returning::Nothing,
     });
     let row: Vec<Value> = values.iter().map(|v| Value::from(*v)).collect();
-    RowWrite::new(Arc::new(shape), row)
+    Write::new(Arc::new(shape), row)
 }
 
-fn id_of(unit: &Unit<RowWrite>) -> i64 {
-    match unit.work().first().and_then(|write| write.row.first()) {
+fn id_of(unit: &Unit) -> i64 {
+    match unit.writes().first().and_then(|write| write.row().first()) {
         Some(Value::Int(id)) => *id,
         _ => panic!("a unit without a number"),
     }
@@ -214,7 +215,7 @@ fn id_of(unit: &Unit<RowWrite>) -> i64 {
 /// A lane on a fake sink.
 pub(crate) struct Bench {
     pub(crate) lane: Option<Lane>,
-    pub(crate) intake: Intake<RowWrite>,
+    pub(crate) intake: Intake,
     pub(crate) registry: Registry,
     flights: mpsc::UnboundedReceiver<Flight>,
     door: Door,
@@ -265,18 +266,14 @@ impl Bench {
         }
     }
 
-    pub(crate) async fn submit(
-        &self,
-        source: SourceId,
-        units: Vec<Unit<RowWrite>>,
-    ) -> Receipt<RowDone> {
+    pub(crate) async fn submit(&self, source: SourceId, units: Vec<Unit>) -> Receipt {
         let bytes = units.iter().map(Unit::bytes).sum();
         let permit = self.intake.budget().try_take(bytes).unwrap();
         self.intake.submit(source, units, permit).await.unwrap()
     }
 
     /// Submits one unit from a source of its own.
-    pub(crate) async fn one(&self, unit: Unit<RowWrite>) -> Receipt<RowDone> {
+    pub(crate) async fn one(&self, unit: Unit) -> Receipt {
         self.submit(self.intake.new_source(), vec![unit]).await
     }
 

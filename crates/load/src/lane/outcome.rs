@@ -1,6 +1,6 @@
 //! Sorts outcomes of a lane: those that concern one row, and those that end the load. Pure.
 
-use windrow_core::{Fault, FaultClass, Retry, RowDone, UnitFault, UnitOutcome};
+use windrow_core::{Fault, FaultClass, Retry, UnitFault, UnitOutcome};
 
 /// The outcome of a row.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,7 +26,7 @@ pub(super) enum RowOutcome {
 const NOT_THE_ROW: [&str; 6] = ["25", "53", "57", "58", "F0", "XX"];
 
 /// Judges the outcome of a unit of a row, and of its mark behind it if rows are marked.
-pub(super) fn row_outcome(outcome: UnitOutcome<RowDone>, marked: bool) -> RowOutcome {
+pub(super) fn row_outcome(outcome: UnitOutcome, marked: bool) -> RowOutcome {
     let (at, fault) = match outcome {
         Ok(dones) => {
             return match dones.first().map_or(0, |done| done.rows) {
@@ -64,11 +64,11 @@ pub(super) fn row_outcome(outcome: UnitOutcome<RowDone>, marked: bool) -> RowOut
 
 #[cfg(test)]
 mod tests {
-    use windrow_core::Dones;
+    use windrow_core::{Dones, WriteDone};
 
     use super::*;
 
-    fn failed(at: usize, class: FaultClass, code: &'static str) -> UnitOutcome<RowDone> {
+    fn failed(at: usize, class: FaultClass, code: &'static str) -> UnitOutcome {
         Err(UnitFault {
             at,
             fault: Fault::new(class, code, "no"),
@@ -78,9 +78,13 @@ mod tests {
 
     #[test]
     fn a_row_is_to_blame_only_for_itself() {
-        let done: Dones<RowDone> = [RowDone::rows(1), RowDone::rows(1)].into_iter().collect();
+        let done: Dones = [WriteDone::rows(1), WriteDone::rows(1)]
+            .into_iter()
+            .collect();
         assert_eq!(row_outcome(Ok(done), true), RowOutcome::Written);
-        let none: Dones<RowDone> = [RowDone::rows(0), RowDone::rows(1)].into_iter().collect();
+        let none: Dones = [WriteDone::rows(0), WriteDone::rows(1)]
+            .into_iter()
+            .collect();
         assert_eq!(row_outcome(Ok(none), true), RowOutcome::Nothing);
         for (class, code) in [
             (FaultClass::Unique, "23505"),

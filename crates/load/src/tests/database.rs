@@ -7,8 +7,8 @@ use async_trait::async_trait;
 use tokio::task::JoinHandle;
 use windrow_core::{
     Budget, Bulk, Claim, Executor, Fault, FaultClass, Field, Filtered, Intake, LoadColumn,
-    LoadFault, LoadPlan, Loaded, Loader, Mark, Marks, Means, Outcomes, Profile, Purpose, RowDone,
-    RowWrite, Rows, Sink, Span, TableName, Unit, UnitFault, UnitOutcome, Value,
+    LoadFault, LoadPlan, Loaded, Loader, Mark, Marks, Means, Outcomes, Profile, Purpose, Rows,
+    Sink, Span, TableName, Unit, UnitFault, UnitOutcome, Value, WriteDone,
 };
 
 /// What becomes of a call, by its number; `true` in the flag: it takes place although it fails.
@@ -106,12 +106,12 @@ impl Database {
     }
 
     /// A lane that answers each unit at once. It ends with its last intake.
-    pub(super) fn lane(self: &Arc<Self>) -> (Intake<RowWrite>, JoinHandle<()>) {
+    pub(super) fn lane(self: &Arc<Self>) -> (Intake, JoinHandle<()>) {
         let (intake, mut arrivals) = Intake::channel(Budget::new(16 << 20), 16);
         let database = Arc::clone(self);
         let task = tokio::spawn(async move {
             while let Some(submission) = arrivals.recv().await {
-                let outcomes: Outcomes<RowDone> = submission
+                let outcomes: Outcomes = submission
                     .units
                     .iter()
                     .map(|unit| database.unit(unit))
@@ -122,21 +122,21 @@ impl Database {
         (intake, task)
     }
 
-    fn unit(&self, unit: &Unit<RowWrite>) -> UnitOutcome<RowDone> {
+    fn unit(&self, unit: &Unit) -> UnitOutcome {
         let mut state = self.state.lock().unwrap();
         let failed = |at, fault| UnitFault {
             at,
             fault,
             before: Vec::new(),
         };
-        let [row, mark @ ..] = unit.work() else {
+        let [row, mark @ ..] = unit.writes() else {
             return Err(failed(0, Fault::internal("empty")));
         };
-        let Value::Int(id) = row.row[0] else {
+        let Value::Int(id) = row.row()[0] else {
             return Err(failed(0, refused()));
         };
         for mark in mark {
-            let [Value::Text(load), Value::Int(first), Value::Int(end)] = &*mark.row else {
+            let [Value::Text(load), Value::Int(first), Value::Int(end)] = mark.row() else {
                 return Err(failed(1, Fault::internal("no mark")));
             };
             let key = (load.to_string(), first.unsigned_abs());
@@ -147,7 +147,7 @@ impl Database {
         }
         state.rows.push(id.unsigned_abs());
         state.by_lane += 1;
-        Ok(unit.work().iter().map(|_| RowDone::rows(1)).collect())
+        Ok(unit.writes().iter().map(|_| WriteDone::rows(1)).collect())
     }
 
     fn insert(&self, rows: &Rows, mark: Option<&Mark>) -> Result<Loaded, LoadFault> {
@@ -209,12 +209,12 @@ impl Database {
 }
 
 #[async_trait]
-impl Sink<RowWrite> for Database {
+impl Sink for Database {
     fn profile(&self) -> &Profile {
         &self.profile
     }
 
-    async fn connect(&self, _: Purpose) -> Result<Box<dyn Executor<RowWrite>>, Fault> {
+    async fn connect(&self, _: Purpose) -> Result<Box<dyn Executor>, Fault> {
         Err(Fault::internal("the lane of this test needs no connection"))
     }
 }

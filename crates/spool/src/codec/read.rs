@@ -3,9 +3,9 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use windrow_core::Row;
 use windrow_core::shape::ShapeParts;
-use windrow_core::write::Row;
-use windrow_core::{Key, Name, OnConflict, Op, Returning, RowWrite, Shape, TableName, Value};
+use windrow_core::{Key, Name, OnConflict, Op, Returning, Shape, TableName, Value, Write};
 
 use super::tag::{self, VERSION};
 
@@ -54,7 +54,7 @@ impl Decoder {
     ///
     /// # Errors
     /// See [`Unreadable`].
-    pub fn unit(&mut self, bytes: &[u8]) -> Result<Vec<RowWrite>, Unreadable> {
+    pub fn unit(&mut self, bytes: &[u8]) -> Result<Vec<Write>, Unreadable> {
         match bytes.first() {
             Some(found) if *found > VERSION => {
                 return Err(Unreadable::Newer {
@@ -72,7 +72,7 @@ impl Decoder {
         })
     }
 
-    fn writes(&mut self, reader: &mut Reader<'_>) -> Option<Vec<RowWrite>> {
+    fn writes(&mut self, reader: &mut Reader<'_>) -> Option<Vec<Write>> {
         let count = reader.count()?;
         let mut stored = Vec::new();
         let write = |_| {
@@ -84,7 +84,7 @@ impl Decoder {
                     shape
                 }
             };
-            Some(RowWrite::new(shape, reader.row()?))
+            Some(Write::new(shape, reader.row()?))
         };
         (0..count).map(write).collect()
     }
@@ -119,7 +119,7 @@ impl Decoder {
 ///
 /// # Errors
 /// See [`Unreadable`].
-pub fn decode_unit(bytes: &[u8]) -> Result<Vec<RowWrite>, Unreadable> {
+pub fn decode_unit(bytes: &[u8]) -> Result<Vec<Write>, Unreadable> {
     Decoder::new().unit(bytes)
 }
 

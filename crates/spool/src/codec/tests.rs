@@ -3,7 +3,7 @@ use std::sync::Arc;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use windrow_core::shape::ShapeParts;
-use windrow_core::{Key, Name, OnConflict, Op, Returning, RowWrite, Shape, TableName, Value};
+use windrow_core::{Key, Name, OnConflict, Op, Returning, Shape, TableName, Value, Write};
 
 use super::{Decoder, Unreadable, decode_unit, encode_unit};
 
@@ -60,26 +60,26 @@ fn parts() -> impl Strategy<Value = ShapeParts> {
     )
 }
 
-fn write() -> impl Strategy<Value = RowWrite> {
+fn write() -> impl Strategy<Value = Write> {
     (parts(), any::<bool>(), vec(value(), 0..8)).prop_map(|(parts, spelled, row)| {
         let shape = if spelled {
             Shape::spelled(parts)
         } else {
             Shape::new(parts)
         };
-        RowWrite::new(Arc::new(shape), row)
+        Write::new(Arc::new(shape), row)
     })
 }
 
 /// Units, some of whose writes share a shape.
-fn unit() -> impl Strategy<Value = Vec<RowWrite>> {
+fn unit() -> impl Strategy<Value = Vec<Write>> {
     (
         vec(write(), 1..4),
         vec((any::<proptest::sample::Index>(), vec(value(), 0..8)), 0..8),
     )
         .prop_map(|(first, more)| {
             let more = more.into_iter().map(|(which, row)| {
-                RowWrite::new(Arc::clone(&first[which.index(first.len())].shape), row)
+                Write::new(Arc::clone(&first[which.index(first.len())].shape), row)
             });
             first
                 .iter()
@@ -97,7 +97,7 @@ proptest! {
         for (read, write) in read.iter().zip(&unit) {
             prop_assert_eq!(&read.shape, &write.shape);
             prop_assert_eq!(read.shape.is_spelled(), write.shape.is_spelled());
-            prop_assert_eq!(&read.row, &write.row);
+            prop_assert_eq!(read.row(), write.row());
         }
     }
 
@@ -126,7 +126,7 @@ proptest! {
     }
 }
 
-fn sample() -> RowWrite {
+fn sample() -> Write {
     let shape = Shape::new(ShapeParts {
         op: Op::Insert,
         table: TableName::bare("t"),
@@ -136,7 +136,7 @@ fn sample() -> RowWrite {
         returning: Returning::Nothing,
     });
     let row = [Value::Int(-1), Value::Number("1.50".into())];
-    RowWrite::new(Arc::new(shape), row)
+    Write::new(Arc::new(shape), row)
 }
 
 /// The shape of the sample: 14 bytes.
@@ -173,7 +173,7 @@ fn what_a_decoder_remembers_is_bounded() {
             table: TableName::bare(format!("table_{number}_{:-<60}", "")),
             ..(*sample().shape).clone()
         });
-        let unit = [RowWrite::new(Arc::new(shape), [Value::Null])];
+        let unit = [Write::new(Arc::new(shape), [Value::Null])];
         let read = decoder.unit(&encode_unit(&unit)).unwrap();
         assert_eq!(read[0].shape, unit[0].shape);
     }

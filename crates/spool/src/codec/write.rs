@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use windrow_core::{Key, Name, OnConflict, Op, Returning, RowWrite, Shape, Value};
+use windrow_core::{Key, Name, OnConflict, Op, Returning, Shape, Value, Write};
 
 use super::tag::{self, VERSION};
 
@@ -26,7 +26,7 @@ impl Encoder {
     }
 
     /// Appends a unit to bytes, such as those of a [`crate::Batch`].
-    pub fn unit(&mut self, writes: &[RowWrite], out: &mut Vec<u8>) {
+    pub fn unit(&mut self, writes: &[Write], out: &mut Vec<u8>) {
         out.push(VERSION);
         number(writes.len() as u64, out);
         let mut stored: Vec<&Arc<Shape>> = Vec::new();
@@ -39,8 +39,8 @@ impl Encoder {
                     stored.push(&write.shape);
                 }
             }
-            number(write.row.len() as u64, out);
-            for one in &write.row {
+            number(write.row().len() as u64, out);
+            for one in write.row() {
                 value(one, out);
             }
         }
@@ -70,7 +70,7 @@ fn is_same(one: &Arc<Shape>, other: &Arc<Shape>) -> bool {
 }
 
 /// A unit as the bytes of an entry.
-pub fn encode_unit(writes: &[RowWrite]) -> Vec<u8> {
+pub fn encode_unit(writes: &[Write]) -> Vec<u8> {
     let mut bytes = Vec::new();
     Encoder::new().unit(writes, &mut bytes);
     bytes

@@ -8,8 +8,8 @@ use tokio_util::sync::CancellationToken;
 use windrow_core::intake::Receipt;
 use windrow_core::shape::ShapeParts;
 use windrow_core::{
-    Budget, FaultClass, Intake, Key, OnConflict, Op, Outcomes, Permit, Returning, RowDone,
-    RowWrite, Shape, SourceId, TableName, Unit, Value,
+    Budget, FaultClass, Intake, Key, OnConflict, Op, Outcomes, Permit, Returning, Shape, SourceId,
+    TableName, Unit, Value, Write, WriteDone,
 };
 use windrow_spool::codec::decode_unit;
 use windrow_spool::{
@@ -19,7 +19,7 @@ use windrow_spool::{
 use crate::disk::Disk;
 use crate::help::{log, open, read_from, small};
 
-fn write(text: &str) -> RowWrite {
+fn write(text: &str) -> Write {
     let shape = Shape::new(ShapeParts {
         op: Op::Insert,
         table: TableName::bare("t"),
@@ -28,17 +28,17 @@ fn write(text: &str) -> RowWrite {
         on_conflict: OnConflict::Error,
         returning: Returning::Nothing,
     });
-    RowWrite::new(Arc::new(shape), [Value::text(text)])
+    Write::new(Arc::new(shape), [Value::text(text)])
 }
 
-fn units(texts: &[&str]) -> Vec<Unit<RowWrite>> {
+fn units(texts: &[&str]) -> Vec<Unit> {
     texts.iter().map(|text| Unit::one(write(text))).collect()
 }
 
 /// The texts of all writes of an entry.
 fn texts_in(entry: &[u8]) -> Vec<String> {
     let writes = decode_unit(entry).unwrap();
-    let text = |write: &RowWrite| match &write.row[0] {
+    let text = |write: &Write| match &write.row()[0] {
         Value::Text(text) => text.to_string(),
         other => panic!("{other:?}"),
     };
@@ -50,18 +50,14 @@ async fn entries(log: &Arc<dyn Log>) -> Vec<Vec<String>> {
     entries.iter().map(|e| texts_in(&e.payload)).collect()
 }
 
-async fn submit(
-    intake: &Intake<RowWrite>,
-    source: SourceId,
-    units: Vec<Unit<RowWrite>>,
-) -> Receipt<RowDone> {
+async fn submit(intake: &Intake, source: SourceId, units: Vec<Unit>) -> Receipt {
     let bytes = units.iter().map(Unit::bytes).sum();
     let permit = intake.budget().try_take(bytes).unwrap();
     intake.submit(source, units, permit).await.unwrap()
 }
 
-fn classes(outcomes: &Outcomes<RowDone>) -> Vec<Option<FaultClass>> {
-    let class = |outcome: &windrow_core::UnitOutcome<RowDone>| {
+fn classes(outcomes: &Outcomes) -> Vec<Option<FaultClass>> {
+    let class = |outcome: &windrow_core::UnitOutcome| {
         outcome.as_ref().err().map(|failed| failed.fault.class)
     };
     outcomes.iter().map(class).collect()
@@ -71,11 +67,7 @@ fn classes(outcomes: &Outcomes<RowDone>) -> Vec<Option<FaultClass>> {
 fn start(
     log: &Arc<dyn Log>,
     options: &Options,
-) -> (
-    Intake<RowWrite>,
-    CancellationToken,
-    tokio::task::JoinHandle<()>,
-) {
+) -> (Intake, CancellationToken, tokio::task::JoinHandle<()>) {
     let (intake, arrivals) = Intake::channel(Budget::new(1 << 20), 8);
     let stop = CancellationToken::new();
     let appender = Appender::new(arrivals, Arc::clone(log), options);
@@ -95,7 +87,7 @@ async fn units_become_entries_in_order() {
     let empty = submit(&intake, source, Vec::new()).await;
     assert_eq!(classes(&first.await), [None, None]);
     let outcomes = second.await;
-    let done = RowDone::default();
+    let done = WriteDone::default();
     assert_eq!(outcomes[0].as_deref(), Ok(&[done.clone(), done][..]));
     assert!(empty.await.is_empty());
     assert_eq!(entries(&log).await, [vec!["a"], vec!["b"], vec!["c", "d"]]);

@@ -1,4 +1,4 @@
-use windrow_calls::Arguments;
+use windrow_core::Arguments;
 
 use super::pass::MAX_LITERALS;
 use super::*;

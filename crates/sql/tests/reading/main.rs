@@ -8,7 +8,7 @@ mod parsed;
 
 use std::sync::Arc;
 
-use windrow_calls::{Expression, ParsedStatement, Piece};
+use windrow_core::{Expression, ParsedStatement, Piece};
 use windrow_sql::{Apart, Reading, read};
 
 #[test]

@@ -10,13 +10,12 @@ use serde_json::value::RawValue;
 use windrow_bookkeeping::{DeadLetter, REJECTED};
 use windrow_core::shape::ShapeParts;
 use windrow_core::{
-    Fault, FaultClass, Key, Name, OnConflict, Op, Returning, RowWrite, Shape, TableName, Value,
-    record,
+    Fault, FaultClass, Key, Name, OnConflict, Op, Returning, Shape, TableName, Value, Write, record,
 };
 use windrow_spool::codec::decode_unit;
 
 /// Returns the write that takes a letter away.
-pub(super) fn removal(id: u64) -> RowWrite {
+pub(super) fn removal(id: u64) -> Write {
     let shape = Shape::new(ShapeParts {
         op: Op::Delete,
         table: TableName::bare(REJECTED),
@@ -26,12 +25,12 @@ pub(super) fn removal(id: u64) -> RowWrite {
         returning: Returning::Nothing,
     });
     let id = Value::number(&id.to_string());
-    RowWrite::new(Arc::new(shape), [id])
+    Write::new(Arc::new(shape), [id])
 }
 
 /// Returns the writes of a letter: the entry of a spool, or a row that a move has taken out of its
 /// source.
-pub(super) fn writes_of(letter: &DeadLetter) -> Result<Vec<RowWrite>, Fault> {
+pub(super) fn writes_of(letter: &DeadLetter) -> Result<Vec<Write>, Fault> {
     match &letter.entry {
         Some(entry) => writes_in(entry),
         None if is_of_spool(letter) => Err(Fault::invalid(format!(
@@ -48,7 +47,7 @@ pub(super) fn writes_of_file(
     letter: &DeadLetter,
     file: &Path,
     entry: &[u8],
-) -> Result<Vec<RowWrite>, Fault> {
+) -> Result<Vec<Write>, Fault> {
     if letter.entry.is_some() || !is_of_spool(letter) {
         let message = "all that it holds is in the table; leave --entry out";
         return Err(Fault::invalid(message));
@@ -70,12 +69,12 @@ fn is_of_spool(letter: &DeadLetter) -> bool {
     letter.source.starts_with("spool ") && letter.source.contains(" position ")
 }
 
-fn writes_in(entry: &[u8]) -> Result<Vec<RowWrite>, Fault> {
+fn writes_in(entry: &[u8]) -> Result<Vec<Write>, Fault> {
     decode_unit(entry)
         .map_err(|unreadable| Fault::new(FaultClass::Unsupported, "0A000", unreadable.to_string()))
 }
 
-fn insert(letter: &DeadLetter) -> Result<RowWrite, Fault> {
+fn insert(letter: &DeadLetter) -> Result<Write, Fault> {
     let table = TableName::parse(&letter.destination)?;
     let fields: Fields<'_> = serde_json::from_str(&letter.row)
         .map_err(|e| Fault::invalid(format!("the row of the letter is no JSON object: {e}")))?;
@@ -97,7 +96,7 @@ fn insert(letter: &DeadLetter) -> Result<RowWrite, Fault> {
         on_conflict: OnConflict::Error,
         returning: Returning::Nothing,
     });
-    Ok(RowWrite::new(Arc::new(shape), row))
+    Ok(Write::new(Arc::new(shape), row))
 }
 
 /// Returns the fault of a text that was not UTF-8, which cannot be written unchanged.
@@ -186,7 +185,7 @@ mod tests {
             Value::Json("{\"k\": [1]}".into()),
             Value::Int(-7),
         ];
-        assert_eq!(*write.row, values);
+        assert_eq!(*write.row(), values);
     }
 
     #[test]

@@ -6,7 +6,7 @@ use prometheus_client::registry::Registry;
 use windrow_bookkeeping::{has_strange_markers, prepare_markers};
 use windrow_core::bookkeeping::MARKERS;
 use windrow_core::moves::TableFacts;
-use windrow_core::{Budget, Database, Fault, Intake, Limits, Moves, Name, RowWrite, TableName};
+use windrow_core::{Budget, Database, Fault, Intake, Limits, Moves, Name, TableName};
 use windrow_database::Options;
 use windrow_lanes::{Lane, LaneMetrics};
 use windrow_move::{Elsewhere, MoveError, fingerprint, tag};
@@ -176,7 +176,7 @@ pub(super) async fn prepare_destination(
     }
 }
 
-fn lane_to(sink: &Arc<dyn Database>) -> (Intake<RowWrite>, Lane) {
+fn lane_to(sink: &Arc<dyn Database>) -> (Intake, Lane) {
     let (intake, arrivals) = Intake::channel(Budget::new(LANE_MEMORY), LANE_CAPACITY);
     let metrics = LaneMetrics::register(&mut Registry::default());
     let limits = Limits::default();

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use anyhow::ensure;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
-use windrow_core::{Database, Intake, RowWrite};
+use windrow_core::{Database, Intake};
 use windrow_idempotency::{Keys, sweep};
 
 use crate::settings::Settings;
@@ -24,7 +24,7 @@ impl RunningKeys {
     /// All writes are to have keys, and it cannot.
     pub(super) fn start(
         database: &dyn Database,
-        lane: &Intake<RowWrite>,
+        lane: &Intake,
         settings: &Settings,
     ) -> anyhow::Result<Option<Self>> {
         let Some(tables) = database.bookkeeping() else {

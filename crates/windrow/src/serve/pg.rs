@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use anyhow::Context;
 use tokio_util::sync::CancellationToken;
-use windrow_core::{Name, RowWrite, Spooling, Standing};
+use windrow_core::{Name, Spooling, Standing};
 use windrow_http::Ack;
 use windrow_lanes::LaneStatus;
 use windrow_pg::{
@@ -154,11 +154,7 @@ fn own_identity(settings: &Settings, databases: &[DatabaseConfig]) -> Option<Ide
 }
 
 /// Returns the spool for the clients of the database that it is applied to.
-fn sql_spool(
-    spooling: Arc<dyn Spooling<RowWrite>>,
-    identity: Identity,
-    settings: &Settings,
-) -> SqlSpool {
+fn sql_spool(spooling: Arc<dyn Spooling>, identity: Identity, settings: &Settings) -> SqlSpool {
     SqlSpool {
         spooling,
         identity,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio_util::task::AbortOnDropHandle;
-use windrow_core::{Database, Intake, RowWrite};
+use windrow_core::{Database, Intake};
 use windrow_lanes::LaneWatch;
 
 /// The time between two questions.
@@ -15,7 +15,7 @@ const INTERVAL: Duration = Duration::from_secs(5);
 pub(super) fn start(
     database: Arc<dyn Database>,
     lane: LaneWatch,
-    intake: Intake<RowWrite>,
+    intake: Intake,
 ) -> AbortOnDropHandle<()> {
     AbortOnDropHandle::new(tokio::spawn(async move {
         loop {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use windrow_core::{Database, Fault, Intake, RowWrite};
+use windrow_core::{Database, Fault, Intake};
 use windrow_http::{Ack, Readiness};
 use windrow_lanes::LaneWatch;
 
@@ -14,7 +14,7 @@ use super::spool::SpoolWatch;
 pub(super) struct Ready {
     database: Arc<dyn Database>,
     /// The lane that writes go by, and its entrance.
-    lane: (LaneWatch, Intake<RowWrite>),
+    lane: (LaneWatch, Intake),
     spool: Option<SpoolWatch>,
     replicas: Option<ReplicaWatch>,
     /// The moment of success for clients, unless a request says otherwise.
@@ -24,7 +24,7 @@ pub(super) struct Ready {
 impl Ready {
     pub(super) fn new(
         database: Arc<dyn Database>,
-        lane: (LaneWatch, Intake<RowWrite>),
+        lane: (LaneWatch, Intake),
         (spool, replicas): (Option<SpoolWatch>, Option<ReplicaWatch>),
         ack: Ack,
     ) -> Self {

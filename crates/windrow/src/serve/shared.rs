@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use prometheus_client::registry::Registry;
 use tokio_util::sync::CancellationToken;
-use windrow_core::{Budget, RowWrite, Spooling, Tracer};
+use windrow_core::{Budget, Spooling, Tracer};
 use windrow_idempotency::Keys;
 use windrow_lanes::LaneMetrics;
 use windrow_replicas::Primary;
@@ -17,7 +17,7 @@ pub(super) struct Shared<'a> {
     pub(super) lane_metrics: &'a LaneMetrics,
     pub(super) registry: &'a mut Registry,
     /// Where writes go that are answered before the database has them.
-    pub(super) spool: Option<Arc<dyn Spooling<RowWrite>>>,
+    pub(super) spool: Option<Arc<dyn Spooling>>,
     /// Executes writes with keys once.
     pub(super) keys: Option<Keys>,
     /// The primary of replicas, which are to get what clients of its database write.

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use tracing::warn;
-use windrow_core::{Budget, Database, Fault, FaultClass, Intake, Permit, RowWrite, Spooling};
+use windrow_core::{Budget, Database, Fault, FaultClass, Intake, Permit, Spooling};
 use windrow_drain::{
     Drain, DrainMetrics, DrainState, DrainStatus, Handle, PartitionStatus, Progress,
 };
@@ -72,8 +72,8 @@ impl RunningSpool {
     }
 
     /// Returns the port that frontends hand writes to.
-    pub(super) fn spooling(&self) -> Arc<dyn Spooling<RowWrite>> {
-        Arc::clone(&self.handle) as Arc<dyn Spooling<RowWrite>>
+    pub(super) fn spooling(&self) -> Arc<dyn Spooling> {
+        Arc::clone(&self.handle) as Arc<dyn Spooling>
     }
 
     /// Returns a handle that watches the spool.

@@ -1,6 +1,6 @@
 //! In batches or one by one: the same answers, the same rows.
 
-use windrow_core::{RowDone, RowWrite, Unit, UnitOutcome, Value};
+use windrow_core::{Unit, UnitOutcome, Value};
 
 use crate::bed::Bed;
 use crate::words::*;
@@ -33,7 +33,7 @@ impl Dice {
 }
 
 /// A write to a table: any operation on few rows, so that they meet.
-fn write(dice: &mut Dice, table: &str, n: i64) -> Unit<RowWrite> {
+fn write(dice: &mut Dice, table: &str, n: i64) -> Unit {
     let id = match dice.below(15) {
         0 => Value::Null,
         1 => "no key".into(),
@@ -70,7 +70,7 @@ fn write(dice: &mut Dice, table: &str, n: i64) -> Unit<RowWrite> {
 }
 
 /// An outcome without what names the table.
-fn brief(outcome: &UnitOutcome<RowDone>) -> String {
+fn brief(outcome: &UnitOutcome) -> String {
     match outcome {
         Ok(_) => {
             let done = done(outcome);
@@ -106,8 +106,8 @@ pub(crate) async fn batched_answers_are_solo_answers(mut bed: Bed) {
                 n += 1;
                 let unit = write(&mut first, "one", n);
                 let other = write(&mut second, "many", n);
-                let plain = unit.work()[0].shape.op == windrow_core::Op::Get
-                    || unit.work()[0].shape.returning == windrow_core::Returning::Nothing;
+                let plain = unit.writes()[0].shape.op == windrow_core::Op::Get
+                    || unit.writes()[0].shape.returning == windrow_core::Returning::Nothing;
                 if !gives_back && !plain {
                     continue;
                 }

@@ -1,6 +1,6 @@
 //! A unit of several writes.
 
-use windrow_core::{FaultClass, RowWrite, Unit};
+use windrow_core::{FaultClass, Unit};
 
 use crate::bed::Bed;
 use crate::words::*;
@@ -96,7 +96,7 @@ pub(crate) async fn units_keep_their_own_order(mut bed: Bed) {
             get("t").row(row![id]),
         ])
     };
-    let units: Vec<Unit<RowWrite>> = (0..20).map(unit).collect();
+    let units: Vec<Unit> = (0..20).map(unit).collect();
     for size in [1, 20] {
         let from = if size == 1 { 0 } else { 1 };
         for outcome in bed.outcomes(&units[from..size]).await {

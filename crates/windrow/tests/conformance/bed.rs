@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use tokio::sync::Mutex;
-use windrow_core::{Database, Executor, Promise, RowWrite, Value};
+use windrow_core::{Database, Executor, Promise, Value};
 use windrow_database::Options;
 use windrow_testkit::batches::Batches;
 
@@ -15,7 +15,7 @@ pub(crate) struct Bed {
     pub(crate) ground: Box<dyn Ground>,
     batches: Batches,
     /// Whoever looks what is there.
-    other: Mutex<Option<Box<dyn Executor<RowWrite>>>>,
+    other: Mutex<Option<Box<dyn Executor>>>,
 }
 
 impl Bed {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use windrow_core::sink::Purpose;
-use windrow_core::{Database, Executor, FaultClass, RowDone, RowWrite, Rung, Unit, Value, Verdict};
+use windrow_core::{Database, Executor, FaultClass, Rung, Unit, Value, Verdict};
 use windrow_database::Options;
 use windrow_testkit::cockroachdb::{StandIn, Trouble};
 
@@ -14,7 +14,7 @@ use crate::words::*;
 struct Stand {
     stand_in: StandIn,
     sink: Arc<dyn Database>,
-    executor: Box<dyn Executor<RowWrite>>,
+    executor: Box<dyn Executor>,
 }
 
 const TABLE: &str = "create table t (id bigint primary key, a text, n bigint)";
@@ -37,20 +37,20 @@ impl Stand {
         self.stand_in.exec("select count(*) from t").unwrap()
     }
 
-    async fn verdicts(&mut self, units: &[Unit<RowWrite>]) -> Vec<Verdict<RowDone>> {
+    async fn verdicts(&mut self, units: &[Unit]) -> Vec<Verdict> {
         let report = self.executor.execute(units).await;
         assert!(report.usable);
         report.verdicts
     }
 
-    async fn succeed(&mut self, units: &[Unit<RowWrite>]) {
+    async fn succeed(&mut self, units: &[Unit]) {
         for verdict in self.verdicts(units).await {
             assert_eq!(count(&told(verdict)), 1);
         }
     }
 }
 
-fn inserts(from: i64, size: i64) -> Vec<Unit<RowWrite>> {
+fn inserts(from: i64, size: i64) -> Vec<Unit> {
     let put = insert("t", &["id", "a", "n"]);
     (from..from + size)
         .map(|id| put.of(row![id, "x", id]))
@@ -131,7 +131,7 @@ async fn whole_rows_are_upserted_without_being_read() {
     let put = |table: &str, columns: &[&str]| insert(table, columns).upsert();
     let whole = put("t", &["a", "id", "n"]);
     for size in [1, 3, 40] {
-        let units: Vec<Unit<RowWrite>> = (0..size)
+        let units: Vec<Unit> = (0..size)
             .map(|id| whole.of(row![format!("{size}"), id, id]))
             .collect();
         stand.succeed(&units).await;
@@ -147,7 +147,7 @@ async fn whole_rows_are_upserted_without_being_read() {
     );
     let part = put("t", &["id", "a"]);
     let other_key = put("two", &["id", "a"]);
-    let units: Vec<Unit<RowWrite>> = (0..20)
+    let units: Vec<Unit> = (0..20)
         .flat_map(|id| {
             [
                 part.of(row![id, "part"]),
@@ -184,7 +184,7 @@ async fn json_and_decimals_travel_with_others_and_nothing_is_asked_that_is_refus
     .await;
     let put = insert("t", &["j", "n", "at", "u"]).returning(&["id", "j", "n", "at"]);
     let uuid = "00112233-4455-6677-8899-aabbccddeeff";
-    let units: Vec<Unit<RowWrite>> = (0..30)
+    let units: Vec<Unit> = (0..30)
         .map(|n| {
             let json = Value::Json(format!("{{\"n\": {n}}}").into());
             let number = Value::number(&format!("{n}.5"));
@@ -211,12 +211,12 @@ async fn json_and_decimals_travel_with_others_and_nothing_is_asked_that_is_refus
         assert_eq!(row[3], "2024-02-03T04:05:06Z".into());
     }
     let tags = insert("t", &["id", "tags"]);
-    let tags: Vec<Unit<RowWrite>> = (0..10)
+    let tags: Vec<Unit> = (0..10)
         .map(|n| tags.of(vec![(1_000_000 + n).into(), Value::Json("[\"x\"]".into())]))
         .collect();
     stand.succeed(&tags).await;
     let log = insert("log", &["a"]);
-    let log: Vec<Unit<RowWrite>> = (0..10).map(|n| log.of(row![n])).collect();
+    let log: Vec<Unit> = (0..10).map(|n| log.of(row![n])).collect();
     stand.succeed(&log).await;
     stand.sink.ping().await.unwrap();
     let refused = stand.stand_in.refused();
@@ -260,7 +260,7 @@ async fn tables_and_columns_are_made_and_never_change_their_type() {
         .unwrap();
     let mut executor = sink.connect(Purpose::Batches).await.unwrap();
     let first = insert("made", &["id", "n"]);
-    let units: Vec<Unit<RowWrite>> = (0..10).map(|id| first.of(row![id, id])).collect();
+    let units: Vec<Unit> = (0..10).map(|id| first.of(row![id, id])).collect();
     for verdict in executor.execute(&units).await.verdicts {
         assert_eq!(count(&told(verdict)), 1);
     }

@@ -1,7 +1,7 @@
 //! Tables that are made from rows have the same columns everywhere, whose types never change.
 
 use windrow_core::sink::Purpose;
-use windrow_core::{Executor, FaultClass, RowDone, RowWrite, Unit, UnitOutcome, Value};
+use windrow_core::{Executor, FaultClass, Unit, UnitOutcome, Value};
 use windrow_database::Options;
 
 use crate::bed::Bed;
@@ -37,16 +37,13 @@ fn bad() -> Vec<(usize, Value)> {
     ]
 }
 
-async fn run(
-    executor: &mut Box<dyn Executor<RowWrite>>,
-    units: &[Unit<RowWrite>],
-) -> Vec<UnitOutcome<RowDone>> {
+async fn run(executor: &mut Box<dyn Executor>, units: &[Unit]) -> Vec<UnitOutcome> {
     let verdicts = executor.execute(units).await.verdicts;
     verdicts.into_iter().map(told).collect()
 }
 
 /// Connects with `create_tables`; `None` if the database is not one of those that do it alike.
-async fn creating(bed: &Bed) -> Option<Box<dyn Executor<RowWrite>>> {
+async fn creating(bed: &Bed) -> Option<Box<dyn Executor>> {
     let options = Options {
         create_tables: true,
         ..Options::default()

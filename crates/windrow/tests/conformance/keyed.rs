@@ -11,8 +11,8 @@ use async_trait::async_trait;
 use windrow_core::shape::ShapeParts;
 use windrow_core::sink::Purpose;
 use windrow_core::{
-    Database, Executor, Fault, Key, Name, Profile, Report, Returned, Returning, RowDone, RowWrite,
-    Shape, Sink, Unit, Value, Verdict,
+    Database, Executor, Fault, Key, Name, Profile, Report, Returned, Returning, Shape, Sink, Unit,
+    Value, Verdict, Write,
 };
 
 use crate::words::Table;
@@ -38,7 +38,7 @@ pub(crate) struct KeyedSink {
 }
 
 struct KeyedExecutor {
-    inner: Box<dyn Executor<RowWrite>>,
+    inner: Box<dyn Executor>,
     keyed: Keyed,
 }
 
@@ -77,11 +77,11 @@ impl Keyed {
         }))
     }
 
-    fn units(&self, units: &[Unit<RowWrite>]) -> Vec<Unit<RowWrite>> {
-        let write = |write: &RowWrite| RowWrite::new(self.shape(&write.shape), write.row.clone());
+    fn units(&self, units: &[Unit]) -> Vec<Unit> {
+        let write = |write: &Write| Write::new(self.shape(&write.shape), write.row());
         let units = units.iter();
         units
-            .map(|unit| Unit::of(unit.work().iter().map(write)))
+            .map(|unit| Unit::of(unit.writes().iter().map(write)))
             .collect()
     }
 
@@ -104,12 +104,12 @@ impl Keyed {
 }
 
 #[async_trait]
-impl Sink<RowWrite> for KeyedSink {
+impl Sink for KeyedSink {
     fn profile(&self) -> &Profile {
         self.inner.profile()
     }
 
-    async fn connect(&self, purpose: Purpose) -> Result<Box<dyn Executor<RowWrite>>, Fault> {
+    async fn connect(&self, purpose: Purpose) -> Result<Box<dyn Executor>, Fault> {
         Ok(Box::new(KeyedExecutor {
             inner: self.inner.connect(purpose).await?,
             keyed: self.keyed.clone(),
@@ -125,8 +125,8 @@ impl Database for KeyedSink {
 }
 
 #[async_trait]
-impl Executor<RowWrite> for KeyedExecutor {
-    async fn execute(&mut self, units: &[Unit<RowWrite>]) -> Report<RowDone> {
+impl Executor for KeyedExecutor {
+    async fn execute(&mut self, units: &[Unit]) -> Report {
         let mut report = self.inner.execute(&self.keyed.units(units)).await;
         for verdict in &mut report.verdicts {
             let Verdict::Final(Ok(dones)) = verdict else {

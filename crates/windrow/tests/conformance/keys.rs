@@ -1,6 +1,6 @@
 //! Unique keys besides the primary key, and foreign keys.
 
-use windrow_core::{FaultClass, RowWrite, Unit};
+use windrow_core::{FaultClass, Unit};
 
 use crate::bed::Bed;
 use crate::words::*;
@@ -19,7 +19,7 @@ pub(crate) async fn other_unique_keys_are_kept(mut bed: Bed) {
     family(&bed).await;
     let put = insert("mails", &["id", "mail"]);
     bed.succeed(&[put.of(row![0, 7])]).await;
-    let units: Vec<Unit<RowWrite>> = (1..40).map(|id| put.of(row![id, id])).collect();
+    let units: Vec<Unit> = (1..40).map(|id| put.of(row![id, id])).collect();
     let outcomes = bed.outcomes(&units).await;
     for (id, outcome) in (1..).zip(&outcomes) {
         match id {
@@ -64,7 +64,7 @@ pub(crate) async fn foreign_keys_are_kept(mut bed: Bed) {
     family(&bed).await;
     bed.succeed(&[insert("parent", &["id"]).of(row![1])]).await;
     let put = insert("child", &["id", "parent"]);
-    let units: Vec<Unit<RowWrite>> = (0..40)
+    let units: Vec<Unit> = (0..40)
         .map(|id| put.of(row![id, if id == 30 { 99 } else { 1 }]))
         .collect();
     let outcomes = bed.outcomes(&units).await;

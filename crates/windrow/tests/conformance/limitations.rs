@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use windrow_core::sink::Purpose;
-use windrow_core::{FaultClass, Promise, RowDone, Unit, UnitOutcome, Verdict};
+use windrow_core::{FaultClass, Promise, Unit, UnitOutcome, Verdict};
 use windrow_database::Options;
 
 use crate::bed::Bed;
@@ -42,7 +42,7 @@ pub(crate) async fn declared_limitations_are_real(mut bed: Bed) {
     }
 }
 
-fn unsupported(outcome: &UnitOutcome<RowDone>) -> bool {
+fn unsupported(outcome: &UnitOutcome) -> bool {
     outcome
         .as_ref()
         .is_err_and(|failed| failed.fault.class == FaultClass::Unsupported)

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use windrow_core::sink::Purpose;
-use windrow_core::{FaultClass, RowWrite, Unit, Verdict};
+use windrow_core::{FaultClass, Unit, Verdict};
 use windrow_database::Options;
 use windrow_testkit::proxy::{Direction, Proxy};
 
@@ -42,12 +42,12 @@ pub(crate) async fn a_broken_connection_gives_no_false_success(bed: Bed) {
             };
             // Everything is prepared by then, so what is cut is the batch itself.
             for size in [1, size] {
-                let units: Vec<Unit<RowWrite>> = (0..size).map(|_| next()).collect();
+                let units: Vec<Unit> = (0..size).map(|_| next()).collect();
                 for verdict in executor.execute(&units).await.verdicts {
                     told(verdict).unwrap();
                 }
             }
-            let units: Vec<Unit<RowWrite>> = (0..size).map(|_| next()).collect();
+            let units: Vec<Unit> = (0..size).map(|_| next()).collect();
             let first = id - i64::from(size) + 1;
             proxy.cut_after(direction, bytes);
             let report = executor.execute(&units).await;
@@ -78,7 +78,7 @@ pub(crate) async fn a_foreign_lock_holds_up_its_own_write_alone(bed: Bed) {
     let sink = bed.another(&bed.ground.url(), &options).await;
     let mut executor = sink.connect(Purpose::Batches).await.unwrap();
     let put = insert("t", &["id", "a"]);
-    let units: Vec<Unit<RowWrite>> = (0..20).map(|id| put.of(row![id, "old"])).collect();
+    let units: Vec<Unit> = (0..20).map(|id| put.of(row![id, "old"])).collect();
     for verdict in executor.execute(&units).await.verdicts {
         told(verdict).unwrap();
     }
@@ -86,7 +86,7 @@ pub(crate) async fn a_foreign_lock_holds_up_its_own_write_alone(bed: Bed) {
         return;
     };
     let set = update("t", &["a"]);
-    let units: Vec<Unit<RowWrite>> = (0..20).map(|id| set.of(row!["new", id])).collect();
+    let units: Vec<Unit> = (0..20).map(|id| set.of(row!["new", id])).collect();
     let verdicts = executor.execute(&units).await.verdicts;
     for (id, verdict) in (0..).zip(verdicts) {
         match id {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use windrow_core::sink::Purpose;
-use windrow_core::{FaultClass, RowWrite, SourceId, Unit, Verdict};
+use windrow_core::{FaultClass, SourceId, Unit, Verdict};
 use windrow_database::Options;
 
 use crate::bed::Bed;
@@ -46,7 +46,7 @@ pub(crate) async fn every_write_to_one_row_counts(mut bed: Bed) {
     bed.lay(&[plain()]).await;
     let (put, set) = (insert("t", &["id", "n"]), update("t", &["n"]));
     let upsert = insert("t", &["id", "n"]).upsert();
-    let units: Vec<Unit<RowWrite>> = (0..60)
+    let units: Vec<Unit> = (0..60)
         .map(|n| match n % 3 {
             0 => upsert.of(row![1, n]),
             _ => set.of(row![n, 1]),
@@ -71,7 +71,7 @@ pub(crate) async fn a_success_is_seen_by_everybody(mut bed: Bed) {
     bed.lay(&[plain()]).await;
     let put = insert("t", &["id", "a"]);
     for size in [1, 5, 100] {
-        let units: Vec<Unit<RowWrite>> = (0..size)
+        let units: Vec<Unit> = (0..size)
             .map(|n| put.of(row![size * 1000 + n, "x"]))
             .collect();
         bed.succeed(&units).await;
@@ -84,7 +84,7 @@ pub(crate) async fn a_success_is_seen_by_everybody(mut bed: Bed) {
 }
 
 /// Units as those of one source.
-fn of(source: u64, mut units: Vec<Unit<RowWrite>>) -> Vec<Unit<RowWrite>> {
+fn of(source: u64, mut units: Vec<Unit>) -> Vec<Unit> {
     for unit in &mut units {
         unit.hand_over(SourceId(source));
     }
@@ -127,7 +127,7 @@ pub(crate) async fn no_unit_overtakes_one_that_waits_for_a_lock(bed: Bed) {
     let sink = bed.another(&bed.ground.url(), &options).await;
     let mut executor = sink.connect(Purpose::Batches).await.unwrap();
     let put = insert("t", &["id", "n"]);
-    let units: Vec<Unit<RowWrite>> = (0..40).map(|id| put.of(row![id, 0])).collect();
+    let units: Vec<Unit> = (0..40).map(|id| put.of(row![id, 0])).collect();
     for verdict in executor.execute(&units).await.verdicts {
         told(verdict).unwrap();
     }

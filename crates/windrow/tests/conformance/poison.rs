@@ -1,6 +1,6 @@
 //! Each failure is told to its own write, and to no other.
 
-use windrow_core::{FaultClass, RowWrite, Unit};
+use windrow_core::{FaultClass, Unit};
 
 use crate::bed::Bed;
 use crate::words::*;
@@ -9,7 +9,7 @@ pub(crate) async fn one_bad_row_among_many_fails_alone(mut bed: Bed) {
     bed.lay(&[plain()]).await;
     let put = insert("t", &["id", "a"]);
     bed.succeed(&[put.of(row![50, "first"])]).await;
-    let mut units: Vec<Unit<RowWrite>> = (0..200).map(|id| put.of(row![id, "row"])).collect();
+    let mut units: Vec<Unit> = (0..200).map(|id| put.of(row![id, "row"])).collect();
     units.insert(120, insert("nowhere", &["id"]).of(row![1]));
     let outcomes = bed.outcomes(&units).await;
     for (at, outcome) in outcomes.iter().enumerate() {
@@ -26,9 +26,9 @@ pub(crate) async fn one_bad_row_among_many_fails_alone(mut bed: Bed) {
 pub(crate) async fn nothing_but_bad_rows_are_all_told(mut bed: Bed) {
     bed.lay(&[plain()]).await;
     let put = insert("t", &["id", "a"]);
-    let units: Vec<Unit<RowWrite>> = (0..100).map(|id| put.of(row![id, "row"])).collect();
+    let units: Vec<Unit> = (0..100).map(|id| put.of(row![id, "row"])).collect();
     bed.succeed(&units).await;
-    let units: Vec<Unit<RowWrite>> = (0..100).map(|id| put.of(row![id, "again"])).collect();
+    let units: Vec<Unit> = (0..100).map(|id| put.of(row![id, "again"])).collect();
     for outcome in bed.outcomes(&units).await {
         assert_eq!(class(&outcome), FaultClass::Unique, "{outcome:?}");
     }
@@ -39,7 +39,7 @@ pub(crate) async fn of_equal_rows_one_is_written(mut bed: Bed) {
     bed.lay(&[plain()]).await;
     let put = insert("t", &["id", "a"]);
     // Ten rows, three times each, and others between them.
-    let units: Vec<Unit<RowWrite>> = (0..60)
+    let units: Vec<Unit> = (0..60)
         .map(|n| match n % 2 {
             0 => put.of(row![n / 2 % 10, format!("{n}")]),
             _ => put.of(row![1000 + n, "other"]),

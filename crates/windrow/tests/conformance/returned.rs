@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use windrow_core::{RowWrite, Unit, Value};
+use windrow_core::{Unit, Value};
 
 use crate::bed::Bed;
 use crate::words::*;
@@ -13,7 +13,7 @@ pub(crate) async fn generated_keys_go_to_their_own_write(mut bed: Bed) {
     let put = insert("s", &["a"]).returning(&["id", "a"]);
     let mut ids = HashSet::new();
     for size in [1, 3, 60] {
-        let units: Vec<Unit<RowWrite>> = (0..size)
+        let units: Vec<Unit> = (0..size)
             .map(|n| put.of(row![format!("{size}/{n}")]))
             .collect();
         for (n, outcome) in bed.outcomes(&units).await.iter().enumerate() {
@@ -30,7 +30,7 @@ pub(crate) async fn generated_keys_go_to_their_own_write(mut bed: Bed) {
 pub(crate) async fn what_comes_back_is_its_own(mut bed: Bed) {
     bed.lay(&[plain()]).await;
     let fill = insert("t", &["id", "a", "n"]);
-    let units: Vec<Unit<RowWrite>> = (0..20)
+    let units: Vec<Unit> = (0..20)
         .map(|id| fill.of(row![id, "old", id * 10]))
         .collect();
     bed.succeed(&units).await;
@@ -49,7 +49,7 @@ pub(crate) async fn what_comes_back_is_its_own(mut bed: Bed) {
         };
         assert_eq!(rows(done(&first)), [[id.into(), "alone".into(), n]]);
     }
-    let mut units: Vec<Unit<RowWrite>> = (0..7).map(|id| put.of(row![id, "put"])).collect();
+    let mut units: Vec<Unit> = (0..7).map(|id| put.of(row![id, "put"])).collect();
     units.extend((7..14).map(|id| set.of(row!["set", id])));
     units.extend((14..21).map(|id| drop.of(row![id])));
     let outcomes = bed.outcomes(&units).await;
@@ -75,7 +75,7 @@ pub(crate) async fn what_comes_back_is_its_own(mut bed: Bed) {
         assert_eq!(rows(done(&outcome)), expected);
     }
     let keep = insert("t", &["id", "a"]).ignore().returning(&["id", "a"]);
-    let units: Vec<Unit<RowWrite>> = (6..9)
+    let units: Vec<Unit> = (6..9)
         .chain(40..43)
         .map(|id| keep.of(row![id, "kept"]))
         .collect();
@@ -94,13 +94,13 @@ pub(crate) async fn what_comes_back_is_its_own(mut bed: Bed) {
 pub(crate) async fn reads_give_each_its_row(mut bed: Bed) {
     bed.lay(&[plain()]).await;
     let put = insert("t", &["id", "a", "n"]);
-    let units: Vec<Unit<RowWrite>> = (0..20)
+    let units: Vec<Unit> = (0..20)
         .map(|id| put.of(row![id, format!("row {id}"), -id]))
         .collect();
     bed.succeed(&units).await;
     // Of eighty reads, each row is read twice.
     for size in [1, 4, 80] {
-        let units: Vec<Unit<RowWrite>> = (0..size)
+        let units: Vec<Unit> = (0..size)
             .map(|n| get("t").of(row![(n * 7 + 3) % 40]))
             .collect();
         for (n, outcome) in (0..size).zip(bed.outcomes(&units).await) {

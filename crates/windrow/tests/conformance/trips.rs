@@ -7,7 +7,7 @@
 use std::time::Duration;
 
 use windrow_core::sink::Purpose;
-use windrow_core::{Executor, RowWrite, Rung, Unit};
+use windrow_core::{Executor, Rung, Unit};
 use windrow_database::Options;
 use windrow_testkit::mariadb::{is_mysql, shared};
 use windrow_testkit::proxy::{Delay, Proxy};
@@ -23,7 +23,7 @@ const LATE: Duration = Duration::from_millis(40);
 struct Slow {
     bed: Bed,
     proxy: Proxy,
-    executor: Box<dyn Executor<RowWrite>>,
+    executor: Box<dyn Executor>,
 }
 
 impl Slow {
@@ -47,7 +47,7 @@ impl Slow {
 
     /// The round trips of a batch whose writes all succeed, by that rung; the line must have seen
     /// as many.
-    async fn trips(&mut self, rung: Rung, units: &[Unit<RowWrite>]) -> u32 {
+    async fn trips(&mut self, rung: Rung, units: &[Unit]) -> u32 {
         let before = self.proxy.round_trips();
         let report = self.executor.execute(units).await;
         let seen = self.proxy.round_trips() - before;
@@ -65,7 +65,7 @@ impl Slow {
 
     /// The same of many writes: for the first time on this connection, and once their statement is
     /// known.
-    async fn twice(&mut self, units: impl Fn(i64) -> Vec<Unit<RowWrite>>) -> [u32; 2] {
+    async fn twice(&mut self, units: impl Fn(i64) -> Vec<Unit>) -> [u32; 2] {
         let first = self.trips(Rung::Fused, &units(0)).await;
         [first, self.trips(Rung::Fused, &units(1)).await]
     }
@@ -75,7 +75,7 @@ impl Slow {
 const ROWS: i64 = 50;
 
 /// A write for each of the rows of a round.
-fn each(round: i64, unit: impl Fn(i64) -> Unit<RowWrite>) -> Vec<Unit<RowWrite>> {
+fn each(round: i64, unit: impl Fn(i64) -> Unit) -> Vec<Unit> {
     let first = 1000 + round * ROWS;
     (first..first + ROWS).map(unit).collect()
 }

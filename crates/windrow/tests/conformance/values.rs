@@ -1,6 +1,6 @@
 //! Values come back as they were given.
 
-use windrow_core::{FaultClass, RowWrite, Unit, Value};
+use windrow_core::{FaultClass, Unit, Value};
 
 use crate::bed::Bed;
 use crate::words::*;
@@ -106,7 +106,7 @@ pub(crate) async fn what_is_read_is_what_was_written(mut bed: Bed) {
             let put = insert("v", &["id", column]).upsert();
             for (n, value) in (0_i64..).zip(values) {
                 let first = 100 * n;
-                let units: Vec<Unit<RowWrite>> = (first..first + copies)
+                let units: Vec<Unit> = (first..first + copies)
                     .map(|id| put.of(vec![id.into(), value.clone()]))
                     .collect();
                 for (id, outcome) in (first..).zip(bed.outcomes(&units).await) {

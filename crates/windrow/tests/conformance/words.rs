@@ -1,6 +1,6 @@
 //! Short words for tables, writes and what they are told.
 
-use windrow_core::{FaultClass, RowDone, UnitOutcome};
+use windrow_core::{FaultClass, UnitOutcome, WriteDone};
 pub(crate) use windrow_testkit::row;
 pub(crate) use windrow_testkit::writes::{
     Make, delete, fault, get, insert, returned as rows, told, update,
@@ -86,18 +86,18 @@ pub(crate) fn plain() -> Table {
 }
 
 /// What kind of failure it was.
-pub(crate) fn class(outcome: &UnitOutcome<RowDone>) -> FaultClass {
+pub(crate) fn class(outcome: &UnitOutcome) -> FaultClass {
     fault(outcome).class
 }
 
 /// The one answer of a unit of one write that succeeded.
-pub(crate) fn done(outcome: &UnitOutcome<RowDone>) -> &RowDone {
+pub(crate) fn done(outcome: &UnitOutcome) -> &WriteDone {
     let dones = outcome.as_ref().expect("the unit failed");
     assert_eq!(dones.len(), 1);
     &dones[0]
 }
 
 /// The rows that a write counts.
-pub(crate) fn count(outcome: &UnitOutcome<RowDone>) -> u64 {
+pub(crate) fn count(outcome: &UnitOutcome) -> u64 {
     done(outcome).rows
 }

@@ -1,7 +1,7 @@
 //! Executes a step. An array that the server refuses because of one of its entries is halved until
 //! that entry is found.
 
-use windrow_core::{Fault, Op, RowWrite, Rung, Work as _};
+use windrow_core::{Fault, Op, Rung, Write};
 use windrow_database::web::{Batch, Stop};
 
 use super::connection::Connection;
@@ -45,7 +45,7 @@ pub(super) async fn step(
 
 /// Refuses documents that are too large to be sent, and returns the others.
 fn without_too_large(batch: &mut Batch<'_>, items: &[usize]) -> Vec<usize> {
-    let bytes = |batch: &Batch<'_>, at: usize| batch.write(at).map_or(0, RowWrite::bytes);
+    let bytes = |batch: &Batch<'_>, at: usize| batch.write(at).map_or(0, Write::bytes);
     let is_too_large = |at: &usize| bytes(batch, *at) > MAX_DOCUMENT_BYTES;
     let (large, fitting): (Vec<usize>, Vec<usize>) = items.iter().partition(|at| is_too_large(at));
     for at in large {

@@ -17,7 +17,7 @@ pub(crate) mod session;
 mod settle;
 
 use async_trait::async_trait;
-use windrow_core::{Executor, Report, RowDone, RowWrite, Unit};
+use windrow_core::{Executor, Report, Unit};
 use windrow_database::web::{Batch, BoundWrite, Stop};
 
 use self::connection::Connection;
@@ -41,8 +41,8 @@ impl Connection {
 }
 
 #[async_trait]
-impl Executor<RowWrite> for Connection {
-    async fn execute(&mut self, units: &[Unit<RowWrite>]) -> Report<RowDone> {
+impl Executor for Connection {
+    async fn execute(&mut self, units: &[Unit]) -> Report {
         let mut batch = Batch::new(units, "ArangoDB");
         match self.drive(&mut batch).await {
             Ok(()) => batch.report(true),

@@ -8,7 +8,7 @@ use foldhash::fast::FixedState;
 use http::Method;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use windrow_core::{
-    Fault, FaultClass, Key, Name, OnConflict, Op, Returning, RowDone, RowWrite, Rung, Shape, Value,
+    Fault, FaultClass, Key, Name, OnConflict, Op, Returning, Rung, Shape, Value, Write, WriteDone,
 };
 use windrow_database::named_key::NO_SUCH_KEY;
 use windrow_database::plan::Fence;
@@ -235,10 +235,13 @@ pub(super) fn plan(
 }
 
 /// Returns the outcome of a write that finds no document.
-pub(crate) fn none(request: &DocumentRequest) -> RowDone {
+pub(crate) fn none(request: &DocumentRequest) -> WriteDone {
     let returned = (request.returning != Returning::Nothing)
         .then(|| Box::new(decode::nothing(&request.returning)));
-    RowDone { rows: 0, returned }
+    WriteDone {
+        returned,
+        ..WriteDone::rows(0)
+    }
 }
 
 /// The reason why a write is not sent.
@@ -248,8 +251,8 @@ enum NotSent {
 }
 
 /// Returns the key of a write, if it names one.
-fn check_write(request: &DocumentRequest, write: &RowWrite) -> Result<Option<String>, NotSent> {
-    let (given, columns) = (write.row.len(), write.shape.columns.len());
+fn check_write(request: &DocumentRequest, write: &Write) -> Result<Option<String>, NotSent> {
+    let (given, columns) = (write.row().len(), write.shape.columns.len());
     if given != request.width {
         let collection = &request.collection;
         let message = match request.op {
@@ -263,7 +266,7 @@ fn check_write(request: &DocumentRequest, write: &RowWrite) -> Result<Option<Str
         };
         return Err(NotSent::Invalid(Fault::invalid(message)));
     }
-    let value = request.key.and_then(|place| write.row.get(place));
+    let value = request.key.and_then(|place| write.row().get(place));
     let key = value.and_then(encode::key);
     match (value, &key) {
         (Some(Value::Null), _) if request.op != Op::Insert => return Err(NotSent::FindsNothing),

@@ -99,7 +99,7 @@ fn body(batch: &Batch<'_>, request: &DocumentRequest, items: &[usize]) -> Bytes 
         body.push(if body.is_empty() { b'[' } else { b',' });
         // Values that cannot be written were refused by `plan`.
         if request
-            .push(&write.shape.columns, &write.row, &mut body)
+            .push(&write.shape.columns, write.row(), &mut body)
             .is_err()
         {
             body.extend_from_slice(b"null");

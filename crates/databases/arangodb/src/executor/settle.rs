@@ -1,7 +1,7 @@
 //! Turns the answer to an array into the verdicts of its writes.
 
 use serde_json::value::RawValue;
-use windrow_core::{Fault, OnConflict, Op, Returning, RowDone, Rung};
+use windrow_core::{Fault, OnConflict, Op, Returning, Rung, WriteDone};
 use windrow_database::web::{Answer, Batch, Loss, Refusal, Scope, Stop};
 
 use super::plan::{DocumentRequest, none};
@@ -65,7 +65,7 @@ fn written(
         };
         let document = raw.and_then(|raw| serde_json::from_str::<Document<'_>>(raw.get()).ok());
         let done = match (&request.returning, document) {
-            (Returning::Nothing, _) | (_, None) => RowDone::rows(1),
+            (Returning::Nothing, _) | (_, None) => WriteDone::rows(1),
             (_, Some(document)) => gave(request, &document),
         };
         batch.done(at, rung, done);
@@ -86,11 +86,8 @@ fn written(
     }
 }
 
-fn gave(request: &DocumentRequest, document: &Document<'_>) -> RowDone {
-    RowDone {
-        rows: 1,
-        returned: Some(Box::new(decode::returned(&request.returning, document))),
-    }
+fn gave(request: &DocumentRequest, document: &Document<'_>) -> WriteDone {
+    WriteDone::returning(1, decode::returned(&request.returning, document))
 }
 
 /// Concludes an array that failed as a whole. Returns the fault if one of its entries may be the

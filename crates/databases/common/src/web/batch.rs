@@ -2,8 +2,7 @@
 
 use smallvec::smallvec;
 use windrow_core::{
-    Dones, Fault, FaultClass, Report, RowDone, RowWrite, Rung, Tally, Unit, UnitFault, Verdict,
-    Work as _,
+    Dones, Fault, FaultClass, Report, Rung, Tally, Unit, UnitFault, Verdict, Write, WriteDone,
 };
 
 use super::client::Loss;
@@ -37,19 +36,19 @@ impl Part {
 /// The units of a batch, and their verdicts.
 #[derive(Debug)]
 pub struct Batch<'a> {
-    units: &'a [Unit<RowWrite>],
+    units: &'a [Unit],
     sources: Sources,
     /// Sources with a write that is to run again.
     held: Vec<u32>,
-    verdicts: Vec<Option<Verdict<RowDone>>>,
+    verdicts: Vec<Option<Verdict>>,
     /// The cost of the batch until now.
     pub tally: Tally,
 }
 
 impl<'a> Batch<'a> {
     /// Refuses units that need a transaction. `database` is the name in the message.
-    pub fn new(units: &'a [Unit<RowWrite>], database: &str) -> Self {
-        let verdict = |unit: &Unit<RowWrite>| match unit.work() {
+    pub fn new(units: &'a [Unit], database: &str) -> Self {
+        let verdict = |unit: &Unit| match unit.writes() {
             [] => Some(Verdict::Final(Ok(Dones::new()))),
             [_] => None,
             _ => Some(failed(unsupported(format!(
@@ -72,21 +71,21 @@ impl<'a> Batch<'a> {
     }
 
     /// The writes that have no verdict yet, with their places.
-    pub fn pending(&self) -> impl Iterator<Item = (usize, &'a RowWrite)> {
+    pub fn pending(&self) -> impl Iterator<Item = (usize, &'a Write)> {
         let units = self.units.iter().zip(&self.verdicts).enumerate();
         units.filter_map(|(at, (unit, verdict))| match verdict {
-            None => Some((at, unit.work().first()?)),
+            None => Some((at, unit.writes().first()?)),
             Some(_) => None,
         })
     }
 
     /// The write at a place.
-    pub fn write(&self, at: usize) -> Option<&'a RowWrite> {
-        self.units.get(at)?.work().first()
+    pub fn write(&self, at: usize) -> Option<&'a Write> {
+        self.units.get(at)?.writes().first()
     }
 
     /// The write succeeded.
-    pub fn done(&mut self, at: usize, rung: Rung, done: RowDone) {
+    pub fn done(&mut self, at: usize, rung: Rung, done: WriteDone) {
         self.conclude(at, Verdict::Final(Ok(smallvec![done])));
         self.tally.add(rung, 1);
     }
@@ -98,7 +97,7 @@ impl<'a> Batch<'a> {
     }
 
     /// The write gets its verdict.
-    pub fn conclude(&mut self, at: usize, verdict: Verdict<RowDone>) {
+    pub fn conclude(&mut self, at: usize, verdict: Verdict) {
         if matches!(verdict, Verdict::RolledBack(_) | Verdict::WaitsForLock(_)) {
             self.held.extend(self.source(at));
         }
@@ -169,7 +168,7 @@ impl<'a> Batch<'a> {
         let mut parts: Vec<Part> = Vec::new();
         let mut size = 0;
         for at in items {
-            let bytes = self.write(*at).map_or(0, RowWrite::bytes);
+            let bytes = self.write(*at).map_or(0, Write::bytes);
             match parts.last_mut() {
                 Some(part) if size + bytes <= max_bytes && part.items.len() < max_writes => {
                     part.items.push(*at);
@@ -213,7 +212,7 @@ impl<'a> Batch<'a> {
     }
 
     /// Returns the report of the batch. A unit without a verdict is a defect.
-    pub fn report(self, usable: bool) -> Report<RowDone> {
+    pub fn report(self, usable: bool) -> Report {
         let defect = || failed(Fault::internal("a unit got no verdict"));
         let verdicts = self.verdicts.into_iter();
         Report {
@@ -224,7 +223,7 @@ impl<'a> Batch<'a> {
     }
 }
 
-fn failed(fault: Fault) -> Verdict<RowDone> {
+fn failed(fault: Fault) -> Verdict {
     Verdict::Final(Err(UnitFault::from(fault)))
 }
 

@@ -9,7 +9,7 @@
 
 use std::collections::HashSet;
 
-use windrow_core::{Fault, OnConflict, Op, RowDone, Rung};
+use windrow_core::{Fault, OnConflict, Op, Rung, WriteDone};
 use windrow_database::web::{Batch, Stop};
 
 use super::connection::Connection;
@@ -83,7 +83,7 @@ async fn explain(
                 batch.fail(at, Rung::Isolated, fault.clone());
             }
             (Op::Update | Op::Delete, Some(false), _) => {
-                batch.done(at, Rung::Isolated, RowDone::rows(0));
+                batch.done(at, Rung::Isolated, WriteDone::rows(0));
             }
             _ => {
                 send::one(connection, batch, statement, at, Rung::Isolated).await?;

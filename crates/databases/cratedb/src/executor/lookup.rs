@@ -10,7 +10,7 @@
 use std::collections::{HashMap, HashSet};
 
 use serde_json::value::RawValue;
-use windrow_core::{Fault, FaultClass, Name, RowWrite, Rung, Value};
+use windrow_core::{Fault, FaultClass, Name, Rung, Value, Write};
 use windrow_database::quote::{push_idents, push_table};
 use windrow_database::web::{Answer, Batch, Loss, Refusal, Scope, Stop};
 
@@ -50,7 +50,7 @@ enum LookupReply {
 fn keys(batch: &Batch<'_>, statement: &Statement, items: &[usize]) -> Option<Vec<(usize, String)>> {
     let key = |at: &usize| {
         let write = batch.write(*at)?;
-        match key::find(&statement.table, &statement.key, &write.row) {
+        match key::find(&statement.table, &statement.key, write.row()) {
             RowKey::Row(key) => Some((*at, key)),
             RowKey::NoRow | RowKey::Unknown => None,
         }
@@ -113,7 +113,7 @@ async fn search(
     push_match(&mut sql, &names);
     let mut args = Vec::new();
     for slot in slots {
-        push_value(slot.column.kind, write.row.get(slot.place), &mut args);
+        push_value(slot.column.kind, write.row().get(slot.place), &mut args);
     }
     let rung = batch.rung_of_one();
     let answer = match query(connection, batch, statement, &sql, &args).await? {
@@ -210,7 +210,7 @@ pub(super) async fn existing(
     Ok(Some(there.map(|(at, _)| *at).collect()))
 }
 
-fn writes<'b>(batch: &'b Batch<'_>, items: &'b [usize]) -> impl Iterator<Item = &'b RowWrite> {
+fn writes<'b>(batch: &'b Batch<'_>, items: &'b [usize]) -> impl Iterator<Item = &'b Write> {
     items.iter().filter_map(|at| batch.write(*at))
 }
 
@@ -218,7 +218,7 @@ fn writes<'b>(batch: &'b Batch<'_>, items: &'b [usize]) -> impl Iterator<Item = 
 fn by_keys<'w>(
     head: &str,
     statement: &Statement,
-    writes: impl Iterator<Item = &'w RowWrite>,
+    writes: impl Iterator<Item = &'w Write>,
 ) -> (String, Vec<u8>) {
     let names: Vec<Name> = statement
         .table
@@ -232,7 +232,7 @@ fn by_keys<'w>(
         push_match(&mut sql, &names);
         sql.push(')');
         for (column, place) in statement.table.key().zip(&statement.key) {
-            push_value(column.kind, write.row.get(*place), &mut args);
+            push_value(column.kind, write.row().get(*place), &mut args);
         }
     }
     (sql, args)

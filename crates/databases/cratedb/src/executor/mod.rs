@@ -27,7 +27,7 @@ mod sql;
 use std::collections::HashMap;
 
 use async_trait::async_trait;
-use windrow_core::{Executor, Report, RowDone, RowWrite, TableName, Unit};
+use windrow_core::{Executor, Report, TableName, Unit};
 use windrow_database::plan::shape_of;
 use windrow_database::web::{Batch, BoundWrite, Stop};
 
@@ -98,8 +98,8 @@ impl Connection {
 }
 
 #[async_trait]
-impl Executor<RowWrite> for Connection {
-    async fn execute(&mut self, units: &[Unit<RowWrite>]) -> Report<RowDone> {
+impl Executor for Connection {
+    async fn execute(&mut self, units: &[Unit]) -> Report {
         let mut batch = Batch::new(units, "CrateDB");
         match self.drive(&mut batch).await {
             Ok(()) => batch.report(true),

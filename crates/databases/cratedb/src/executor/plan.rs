@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use windrow_core::{Fault, FaultClass, Name, Op, RowDone, RowWrite, Rung, Shape, TableName, Value};
+use windrow_core::{Fault, FaultClass, Name, Op, Rung, Shape, TableName, Value, Write, WriteDone};
 use windrow_database::plan::{Fence, group_of};
 use windrow_database::shape_faults;
 use windrow_database::web::{Batch, BoundWrite};
@@ -130,18 +130,18 @@ pub(super) fn plan(batch: &mut Batch<'_>, knowledge: &mut Knowledge, creates: bo
 enum Check {
     Sent(RowKey),
     Invalid(Fault),
-    FindsNothing(RowDone),
+    FindsNothing(WriteDone),
 }
 
-fn check(statement: &Statement, write: &RowWrite, knowledge: &Knowledge, creates: bool) -> Check {
-    if write.row.len() != statement.width {
+fn check(statement: &Statement, write: &Write, knowledge: &Knowledge, creates: bool) -> Check {
+    if write.row().len() != statement.width {
         return Check::Invalid(wrong_length(statement, write));
     }
     if creates && let Some(name) = missing(statement, write) {
         return Check::Invalid(knowledge.not_grown(&statement.table.name, name));
     }
     for slot in &statement.slots {
-        let value = write.row.get(slot.place).unwrap_or(&Value::Null);
+        let value = write.row().get(slot.place).unwrap_or(&Value::Null);
         if let Err(why) = encode::check(slot.column.kind, value) {
             let column = &slot.column.name;
             let message = format!("the value of column \"{column}\" cannot be sent: {}", why.0);
@@ -152,12 +152,12 @@ fn check(statement: &Statement, write: &RowWrite, knowledge: &Knowledge, creates
     }
     let finds = statement.op != Op::Insert;
     let keys = statement.slots.iter().rev().take(statement.key_slots);
-    let null = |place: usize| write.row.get(place).is_none_or(Value::is_null);
+    let null = |place: usize| write.row().get(place).is_none_or(Value::is_null);
     if finds && keys.into_iter().any(|slot| null(slot.place)) {
         return Check::FindsNothing(statement.gave(Vec::new()));
     }
     Check::Sent(
-        match key::find(&statement.table, &statement.key, &write.row) {
+        match key::find(&statement.table, &statement.key, write.row()) {
             RowKey::NoRow => RowKey::Unknown,
             found => found,
         },
@@ -165,7 +165,7 @@ fn check(statement: &Statement, write: &RowWrite, knowledge: &Knowledge, creates
 }
 
 /// A column that is not there, and that the row has a value for.
-pub(super) fn missing<'w>(statement: &Statement, write: &'w RowWrite) -> Option<&'w Name> {
+pub(super) fn missing<'w>(statement: &Statement, write: &'w Write) -> Option<&'w Name> {
     let columns = write.shape.columns.iter().zip(write.values());
     let mut absent = columns.filter(|(name, _)| statement.table.column(name).is_none());
     absent
@@ -173,12 +173,12 @@ pub(super) fn missing<'w>(statement: &Statement, write: &'w RowWrite) -> Option<
         .map(|(name, _)| name)
 }
 
-fn is_suspect(statement: &Statement, write: &RowWrite) -> bool {
+fn is_suspect(statement: &Statement, write: &Write) -> bool {
     let stored = statement.slots.len() - statement.key_slots;
     let values = statement.slots.iter().take(stored);
-    let mut values = values.filter_map(|slot| Some((slot, write.row.get(slot.place)?)));
+    let mut values = values.filter_map(|slot| Some((slot, write.row().get(slot.place)?)));
     let looked_for = statement.slots.iter().skip(stored);
-    let mut looked_for = looked_for.filter_map(|slot| Some((slot, write.row.get(slot.place)?)));
+    let mut looked_for = looked_for.filter_map(|slot| Some((slot, write.row().get(slot.place)?)));
     values.any(|(slot, value)| encode::is_suspect(&slot.column, value))
         || looked_for.any(|(slot, value)| encode::is_suspect(&slot.column, value))
 }
@@ -199,8 +199,8 @@ fn statement(
     Ok(statement)
 }
 
-fn wrong_length(statement: &Statement, write: &RowWrite) -> Fault {
+fn wrong_length(statement: &Statement, write: &Write) -> Fault {
     let names = statement.table.key_names(&write.shape.key);
     let table = &statement.table.name;
-    shape_faults::wrong_length(&write.shape, table, names.iter(), write.row.len())
+    shape_faults::wrong_length(&write.shape, table, names.iter(), write.row().len())
 }

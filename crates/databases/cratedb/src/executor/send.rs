@@ -1,6 +1,6 @@
 //! Sends one write as its own statement, or many as a bulk.
 
-use windrow_core::{Fault, RowWrite, Rung, Value, Work as _};
+use windrow_core::{Fault, Rung, Value, Write};
 use windrow_database::web::{Answer, Batch, Refusal, Scope, Stop};
 
 use super::connection::Connection;
@@ -132,12 +132,12 @@ fn is_repeated(results: &[Entry]) -> bool {
 }
 
 /// Appends the values of a row, in the order of the statement's parameters.
-fn push_args(statement: &Statement, write: &RowWrite, out: &mut Vec<u8>) {
+fn push_args(statement: &Statement, write: &Write, out: &mut Vec<u8>) {
     for (place, slot) in statement.slots.iter().enumerate() {
         if place > 0 {
             out.push(b',');
         }
-        let value = write.row.get(slot.place).unwrap_or(&Value::Null);
+        let value = write.row().get(slot.place).unwrap_or(&Value::Null);
         // Values that cannot be written were refused by `plan`.
         if encode::push(slot.column.kind, value, out).is_err() {
             out.extend_from_slice(b"null");

@@ -1,6 +1,6 @@
 //! Turns answers into verdicts.
 
-use windrow_core::{Fault, Op, RowDone, Rung};
+use windrow_core::{Fault, Op, Rung, WriteDone};
 use windrow_database::web::{Answer, Batch, Refusal, Scope, Stop};
 
 use super::connection::Connection;
@@ -33,12 +33,12 @@ pub(super) fn answered(
     }
 }
 
-fn done(statement: &Statement, answer: &Answer) -> Result<RowDone, Fault> {
+fn done(statement: &Statement, answer: &Answer) -> Result<WriteDone, Fault> {
     let reply: Reply<'_> =
         serde_json::from_slice(&answer.body).map_err(|error| unreadable(&error))?;
     let Some(wanted) = &statement.returned else {
         let rows = reply.rowcount.unwrap_or_default();
-        return Ok(RowDone::rows(statement.count(rows)));
+        return Ok(WriteDone::rows(statement.count(rows)));
     };
     let rows = reply.rows.unwrap_or_default();
     let rows = rows.iter().map(|row| wanted.values(row)).collect();
@@ -58,7 +58,7 @@ pub(super) fn refused(
     failure: &Failure,
 ) -> Result<(), Stop> {
     if failure.code == Some(MISSING) && statement.op != Op::Insert {
-        batch.done(at, rung, RowDone::rows(0));
+        batch.done(at, rung, WriteDone::rows(0));
         return Ok(());
     }
     let Refusal { fault, scope } = refusal(failure, &statement.table.name);
@@ -91,7 +91,7 @@ pub(super) fn rows(
     for (at, entry) in items.iter().zip(entries) {
         if !entry.failed() {
             let rows = statement.count(entry.rowcount);
-            batch.done(*at, rung, RowDone::rows(rows));
+            batch.done(*at, rung, WriteDone::rows(rows));
             continue;
         }
         let Some(error) = entry.error else {
@@ -100,7 +100,7 @@ pub(super) fn rows(
         };
         let is_duplicate = error.code == DUPLICATE;
         if error.code == MISSING && statement.op != Op::Insert {
-            batch.done(*at, rung, RowDone::rows(0));
+            batch.done(*at, rung, WriteDone::rows(0));
             continue;
         }
         let Refusal { fault, scope } = refusal(&Failure::from(error), &statement.table.name);

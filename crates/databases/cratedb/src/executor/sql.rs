@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::value::RawValue;
 use windrow_core::{
-    Fault, FaultClass, Key, Name, OnConflict, Op, Returning, RowDone, Shape, Value,
+    Fault, FaultClass, Key, Name, OnConflict, Op, Returning, Shape, Value, WriteDone,
 };
 use windrow_database::named_key::UniqueKeys as _;
 use windrow_database::quote::{push_ident, push_idents, push_table};
@@ -53,7 +53,7 @@ impl Statement {
     }
 
     /// Returns the outcome of a statement with these rows.
-    pub(super) fn gave(&self, rows: Vec<Box<[Value]>>) -> RowDone {
+    pub(super) fn gave(&self, rows: Vec<Box<[Value]>>) -> WriteDone {
         let count = rows.len() as u64;
         let returned = self.returned.as_ref().map(|wanted| {
             Box::new(windrow_core::Returned {
@@ -61,9 +61,9 @@ impl Statement {
                 rows,
             })
         });
-        RowDone {
-            rows: count,
+        WriteDone {
             returned,
+            ..WriteDone::rows(count)
         }
     }
 }

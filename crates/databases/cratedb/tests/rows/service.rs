@@ -1,7 +1,7 @@
 //! Opening, letting in, saying what it can do.
 
 use windrow_core::sink::Purpose;
-use windrow_core::{FaultClass, Promise, RowWrite, Unit};
+use windrow_core::{FaultClass, Promise, Unit};
 use windrow_cratedb::CrateDb;
 use windrow_database::Driver;
 use windrow_database::Options;
@@ -67,7 +67,7 @@ async fn rows_are_told_apart_between_flights() {
         update.unit([2.into(), "007".into()]),
         update.unit([2.into(), 8.into()]),
     ];
-    let touched = |bed: &Bed, unit: &Unit<RowWrite>| {
+    let touched = |bed: &Bed, unit: &Unit| {
         let mut hashes = Vec::new();
         bed.sink.touches(unit, &mut hashes);
         hashes

@@ -6,9 +6,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use mysql_async::Value as Cell;
-use windrow_core::{
-    Dones, Fault, Op, RowDone, RowWrite, Shape, TableName, Unit, UnitFault, Verdict,
-};
+use windrow_core::{Dones, Fault, Op, Shape, TableName, Unit, UnitFault, Verdict, WriteDone};
 use windrow_database::plan::Fence;
 use windrow_database::shape_faults::no_table;
 use windrow_database::sources::Sources;
@@ -66,7 +64,7 @@ impl BoundWrite {
 
 /// The units of a batch, their writes and their verdicts.
 pub(crate) struct Batch<'a> {
-    pub(crate) units: &'a [Unit<RowWrite>],
+    pub(crate) units: &'a [Unit],
     pub(crate) sources: Sources,
     shapes: Vec<Arc<Compiled>>,
     pub(crate) bound: Vec<BoundWrite>,
@@ -74,14 +72,14 @@ pub(crate) struct Batch<'a> {
     /// The place in `bound` of each unit's first write.
     starts: Vec<usize>,
     /// Faults of units that Windrow refuses without the server.
-    pub(crate) refused: Vec<Option<UnitFault<RowDone>>>,
+    pub(crate) refused: Vec<Option<UnitFault>>,
     /// Outcomes of the writes of the transaction under way.
-    pub(crate) done: Vec<Option<RowDone>>,
-    pub(crate) verdicts: Vec<Option<Verdict<RowDone>>>,
+    pub(crate) done: Vec<Option<WriteDone>>,
+    pub(crate) verdicts: Vec<Option<Verdict>>,
 }
 
 impl<'a> Batch<'a> {
-    pub(crate) fn new(units: &'a [Unit<RowWrite>]) -> Self {
+    pub(crate) fn new(units: &'a [Unit]) -> Self {
         Self {
             units,
             sources: Sources::of(units),
@@ -100,7 +98,7 @@ impl<'a> Batch<'a> {
         let mut seen = HashSet::new();
         let mut last: Option<&Arc<Shape>> = None;
         let mut tables = Vec::new();
-        for write in self.units.iter().flat_map(Unit::work) {
+        for write in self.units.iter().flat_map(Unit::writes) {
             if last.is_some_and(|shape| Arc::ptr_eq(shape, &write.shape)) {
                 continue;
             }
@@ -137,12 +135,12 @@ impl<'a> Batch<'a> {
     fn bind_unit(
         &mut self,
         number: u32,
-        unit: &Unit<RowWrite>,
+        unit: &Unit,
         tables: &Tables<'_>,
         known: &mut HashMap<*const Shape, u32>,
         compile: &Compile<'_>,
-    ) -> Result<(), UnitFault<RowDone>> {
-        for (at, write) in unit.work().iter().enumerate() {
+    ) -> Result<(), UnitFault> {
+        for (at, write) in unit.writes().iter().enumerate() {
             let refuse = |fault| UnitFault {
                 at,
                 fault,
@@ -282,7 +280,7 @@ impl<'a> Batch<'a> {
     /// Concludes a unit with the outcomes of its writes.
     pub(crate) fn succeed(&mut self, unit: u32) {
         let writes = self.writes_of(unit);
-        let dones: Option<Dones<RowDone>> = self
+        let dones: Option<Dones> = self
             .done
             .get_mut(writes)
             .and_then(|dones| dones.iter_mut().map(Option::take).collect());
@@ -297,16 +295,16 @@ impl<'a> Batch<'a> {
     }
 
     /// Sets the verdict of a unit.
-    pub(crate) fn conclude(&mut self, unit: u32, verdict: Verdict<RowDone>) {
+    pub(crate) fn conclude(&mut self, unit: u32, verdict: Verdict) {
         if let Some(slot) = self.verdicts.get_mut(unit as usize) {
             *slot = Some(verdict);
         }
     }
 
     /// Sets the verdict of all units of a table that have none.
-    pub(crate) fn conclude_table(&mut self, table: &TableName, verdict: &Verdict<RowDone>) {
+    pub(crate) fn conclude_table(&mut self, table: &TableName, verdict: &Verdict) {
         for (unit, slot) in self.units.iter().zip(&mut self.verdicts) {
-            let mut writes = unit.work().iter();
+            let mut writes = unit.writes().iter();
             if let Some(at) = writes.position(|w| w.shape.table == *table) {
                 slot.get_or_insert_with(|| verdict.for_write(at));
             }
@@ -314,7 +312,7 @@ impl<'a> Batch<'a> {
     }
 
     /// Sets the verdict of all units that have none.
-    pub(crate) fn conclude_rest(&mut self, verdict: &Verdict<RowDone>) {
+    pub(crate) fn conclude_rest(&mut self, verdict: &Verdict) {
         for slot in &mut self.verdicts {
             slot.get_or_insert_with(|| verdict.clone());
         }

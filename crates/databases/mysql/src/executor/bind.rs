@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::Instant;
-use windrow_core::{Fault, Op, Retry, RowDone, RowWrite, TableName, Verdict};
+use windrow_core::{Fault, Op, Retry, TableName, Verdict, Write};
 use windrow_database::demand::Demand;
 
 use super::batch::{Batch, Tables};
@@ -45,7 +45,7 @@ impl Connection {
             .zip(&batch.refused)
             .filter(|(_, r)| r.is_some());
         let mut names: Vec<&TableName> = Vec::new();
-        for write in refused.flat_map(|(unit, _)| unit.work()) {
+        for write in refused.flat_map(|(unit, _)| unit.writes()) {
             if !names.contains(&&write.shape.table) {
                 names.push(&write.shape.table);
             }
@@ -124,7 +124,7 @@ impl Connection {
     }
 
     /// Returns the verdict of units whose table cannot be read or changed.
-    fn refusal_of_table(&self, fault: Fault) -> Verdict<RowDone> {
+    fn refusal_of_table(&self, fault: Fault) -> Verdict {
         match fault.retry() {
             Retry::AfterLock => self.waits(fault),
             _ if fault.may_retry() => Verdict::RolledBack(fault),
@@ -140,7 +140,7 @@ fn demands_of<'a>(batch: &Batch<'a>, catalog: &Catalog) -> Vec<(&'a TableName, D
         .iter()
         .zip(&batch.verdicts)
         .filter(|(_, verdict)| verdict.is_none());
-    let mut demands = Demand::of_writes(open.flat_map(|(unit, _)| unit.work()));
+    let mut demands = Demand::of_writes(open.flat_map(|(unit, _)| unit.writes()));
     demands.retain(|(name, demand)| match catalog.get(name) {
         None => demand.new.is_wanted(),
         Some(table) => !create::changes(&table.facts, demand).is_empty(),
@@ -149,8 +149,8 @@ fn demands_of<'a>(batch: &Batch<'a>, catalog: &Catalog) -> Vec<(&'a TableName, D
 }
 
 /// Sets the verdict of the units whose rows do not fit the table.
-fn conclude_unfit(batch: &mut Batch<'_>, table: &TableName, verdict: &Verdict<RowDone>) {
-    let writes = |write: &RowWrite| write.shape.table == *table && write.shape.op == Op::Insert;
+fn conclude_unfit(batch: &mut Batch<'_>, table: &TableName, verdict: &Verdict) {
+    let writes = |write: &Write| write.shape.table == *table && write.shape.op == Op::Insert;
     let unfit: Vec<(u32, usize)> = (0_u32..)
         .zip(batch.units)
         .filter_map(|(unit, of)| {
@@ -158,7 +158,7 @@ fn conclude_unfit(batch: &mut Batch<'_>, table: &TableName, verdict: &Verdict<Ro
                 .refused
                 .get(unit as usize)
                 .is_some_and(Option::is_some);
-            let at = of.work().iter().position(writes)?;
+            let at = of.writes().iter().position(writes)?;
             refused.then_some((unit, at))
         })
         .collect();

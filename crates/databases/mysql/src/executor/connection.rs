@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use tokio::time::Instant;
 use windrow_core::sink::Purpose;
-use windrow_core::{Fault, RowDone, Verdict};
+use windrow_core::{Fault, Verdict};
 use windrow_database::Options;
 
 use super::cache::Catalog;
@@ -52,7 +52,7 @@ impl Connection {
     }
 
     /// Returns the verdict of a write that met another session's lock.
-    pub(super) fn waits(&self, fault: Fault) -> Verdict<RowDone> {
+    pub(super) fn waits(&self, fault: Fault) -> Verdict {
         match self.purpose {
             Purpose::Batches => Verdict::WaitsForLock(fault),
             Purpose::LockWait => Verdict::Final(Err(fault.into())),

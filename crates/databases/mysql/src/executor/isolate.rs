@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use windrow_core::{RowDone, Rung, Verdict};
+use windrow_core::{Rung, Verdict};
 
 use super::batch::BoundWrite;
 use super::plan::Action;
@@ -113,7 +113,7 @@ impl Transaction<'_, '_> {
         Ok(())
     }
 
-    fn unit_failed(&mut self, unit: u32, verdict: Verdict<RowDone>) -> Result<(), Break> {
+    fn unit_failed(&mut self, unit: u32, verdict: Verdict) -> Result<(), Break> {
         self.count(Rung::Isolated, self.batch.writes_of(unit).len());
         self.failed.push((unit, verdict));
         Ok(())

@@ -23,9 +23,7 @@ mod sql;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use windrow_core::{
-    Canceller, Executor, Fault, FaultClass, Report, RowDone, RowWrite, Tally, Unit, Verdict,
-};
+use windrow_core::{Canceller, Executor, Fault, FaultClass, Report, Tally, Unit, Verdict};
 
 use self::batch::Batch;
 use self::connection::Connection;
@@ -177,8 +175,8 @@ fn keeps_changing() -> Fault {
 }
 
 #[async_trait]
-impl Executor<RowWrite> for Connection {
-    async fn execute(&mut self, units: &[Unit<RowWrite>]) -> Report<RowDone> {
+impl Executor for Connection {
+    async fn execute(&mut self, units: &[Unit]) -> Report {
         let mut batch = Batch::new(units);
         let mut tally = Tally::default();
         match self.drive(&mut batch, &mut tally).await {

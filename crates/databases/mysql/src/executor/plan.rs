@@ -5,9 +5,7 @@ use std::sync::Arc;
 
 use mysql_async::Value as Cell;
 use windrow_core::apart::Apart;
-use windrow_core::{
-    Fault, FaultClass, Key, Name, OnConflict, Op, Returning, RowWrite, Shape, Value,
-};
+use windrow_core::{Fault, FaultClass, Key, Name, OnConflict, Op, Returning, Shape, Value, Write};
 use windrow_database::demand;
 use windrow_database::named_key::UniqueKeys as _;
 use windrow_database::plan::Fence;
@@ -210,12 +208,12 @@ impl Compiled {
     ///
     /// # Errors
     /// A value is invalid, or there are too many or too few.
-    pub(crate) fn encode(&self, write: &RowWrite, hashes: &mut Vec<u64>) -> Result<Encoded, Fault> {
-        if write.row.len() != self.row.len() {
+    pub(crate) fn encode(&self, write: &Write, hashes: &mut Vec<u64>) -> Result<Encoded, Fault> {
+        if write.row().len() != self.row.len() {
             return Err(Fault::invalid(format!(
                 "a request for a row of {} has {} values for {} columns",
                 self.table.name,
-                write.row.len(),
+                write.row().len(),
                 self.row.len()
             )));
         }
@@ -224,7 +222,7 @@ impl Compiled {
             ..Encoded::default()
         };
         let mut row = Vec::with_capacity(self.row.len());
-        for (at, (column, value)) in self.row_columns().zip(write.row.iter()).enumerate() {
+        for (at, (column, value)) in self.row_columns().zip(write.row().iter()).enumerate() {
             row.push(self.encode_one(at, column, value, &mut encoded)?);
         }
         encoded.row = row.into();

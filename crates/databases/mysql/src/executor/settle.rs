@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 use windrow_core::sink::Purpose;
-use windrow_core::{Fault, FaultClass, RowDone, Rung, TableName, Tally, UnitFault, Verdict};
+use windrow_core::{Fault, FaultClass, Rung, TableName, Tally, UnitFault, Verdict, WriteDone};
 use windrow_database::plan;
 use windrow_database::plan::Step;
 
@@ -46,7 +46,7 @@ pub(crate) enum Break {
     /// These units have their verdicts and the others run again without them. Either they wait for
     /// locks, and later units of their sources must not be written before them, or they must be
     /// undone.
-    Concluded(Vec<(u32, Verdict<RowDone>)>),
+    Concluded(Vec<(u32, Verdict)>),
     /// The transaction may have been committed.
     Unknown(Fault),
 }
@@ -74,9 +74,9 @@ pub(crate) struct Transaction<'t, 'u> {
     verified: &'t mut Verified,
     tally: &'t mut Tally,
     pub(super) counts: [usize; Rung::ALL.len()],
-    pub(super) failed: Vec<(u32, Verdict<RowDone>)>,
+    pub(super) failed: Vec<(u32, Verdict)>,
     /// The verdict of a unit of several writes that failed, and the number of the write that did.
-    pub(super) blame: Option<(usize, Verdict<RowDone>)>,
+    pub(super) blame: Option<(usize, Verdict)>,
     /// True if savepoints separate the units, because a transaction with them has failed.
     pub(super) is_isolated: bool,
     /// True while a savepoint encloses the statements of one unit.
@@ -349,7 +349,7 @@ impl<'t, 'u> Transaction<'t, 'u> {
 
     /// Checks that no unit was written whose source has an earlier unit that waits for a lock.
     fn none_overtaken(&self) -> Result<(), Break> {
-        let waits = |verdict: &Verdict<RowDone>| matches!(verdict, Verdict::WaitsForLock(_));
+        let waits = |verdict: &Verdict| matches!(verdict, Verdict::WaitsForLock(_));
         let waiting = self.failed.iter().filter(|(_, verdict)| waits(verdict));
         let has_failed = |unit: u32| self.failed.iter().any(|(failed, _)| *failed == unit);
         let was_written = |unit: u32| self.batch.is_open(unit) && !has_failed(unit);
@@ -361,7 +361,7 @@ impl<'t, 'u> Transaction<'t, 'u> {
     }
 
     /// Sets the outcome of a write, which holds if the transaction commits.
-    pub(super) fn done(&mut self, item: u32, done: RowDone, rung: Rung) {
+    pub(super) fn done(&mut self, item: u32, done: WriteDone, rung: Rung) {
         if let Some(slot) = self.batch.done.get_mut(item as usize) {
             *slot = Some(done);
         }
@@ -384,7 +384,7 @@ impl<'t, 'u> Transaction<'t, 'u> {
     ///
     /// # Errors
     /// The unit has other writes, or effects that may not be undone, so more must be undone.
-    fn fail(&mut self, unit: u32, write: usize, verdict: Verdict<RowDone>) -> Result<(), Break> {
+    fn fail(&mut self, unit: u32, write: usize, verdict: Verdict) -> Result<(), Break> {
         if self.batch.is_single(unit) && !self.is_once {
             self.failed.push((unit, verdict));
             Ok(())
@@ -432,6 +432,6 @@ pub(super) fn bound<'b>(batch: &'b Batch<'_>, items: &[u32]) -> Vec<&'b BoundWri
 }
 
 /// Returns the verdict of a unit that failed without a fault, which is a defect.
-pub(super) fn defect() -> Verdict<RowDone> {
+pub(super) fn defect() -> Verdict {
     Verdict::Final(Err(Fault::internal("a unit failed without a fault").into()))
 }

@@ -80,7 +80,7 @@ async fn marks_of_the_lane_are_the_same() {
     marks.prepare().await.unwrap();
     let shape = std::sync::Arc::new(Mark::shape());
     let made = mark("l'\\", 7, u64::MAX);
-    let write = windrow_core::RowWrite::new(shape, made.row());
+    let write = windrow_core::Write::new(shape, made.row());
     let mut executor = bed
         .sink
         .connect(windrow_core::Purpose::Batches)

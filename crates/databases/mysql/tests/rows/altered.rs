@@ -1,6 +1,6 @@
 //! Tables that change while they are written to.
 
-use windrow_core::{FaultClass, RowWrite, Unit, Value};
+use windrow_core::{FaultClass, Unit, Value};
 
 use crate::support::*;
 use windrow_testkit::row;
@@ -9,7 +9,7 @@ use windrow_testkit::row;
 async fn a_column_that_turns_into_another_type_is_noticed_by_the_next_batch() {
     let mut bed = Bed::new("create table t (id int primary key, v varchar(50))").await;
     let shape = insert("t", &["id", "v"]).shape();
-    let batch = |from: i32| -> Vec<Unit<RowWrite>> {
+    let batch = |from: i32| -> Vec<Unit> {
         let units = (from..from + 5).map(|id| unit(&shape, row![id, "AP8="]));
         units
             .chain([Unit::of([
@@ -41,7 +41,7 @@ async fn columns_that_come_and_go_are_noticed() {
     let read = bed.succeed(&[unit(&all, row![1])]).await;
     assert_eq!(read[0].returned.as_ref().unwrap().columns.len(), 3);
     bed.sql("alter table t drop b, add c int default 7 first");
-    let several: Vec<Unit<RowWrite>> = (10..15).map(|id| unit(&with_b, row![id, 1])).collect();
+    let several: Vec<Unit> = (10..15).map(|id| unit(&with_b, row![id, 1])).collect();
     for outcome in bed.outcomes(&several).await {
         assert_eq!(fault(&outcome).class, FaultClass::NoColumn);
     }
@@ -62,7 +62,7 @@ async fn columns_that_come_and_go_are_noticed() {
 async fn a_new_unique_key_makes_no_upsert_change_another_row() {
     let mut bed = Bed::new("create table t (id int primary key, mail varchar(20), n int)").await;
     let put = insert("t", &["id", "mail", "n"]).upsert().shape();
-    let batch = |from: i32, mail: &str| -> Vec<Unit<RowWrite>> {
+    let batch = |from: i32, mail: &str| -> Vec<Unit> {
         (from..from + 4)
             .map(|id| unit(&put, row![id, format!("{mail}{id}"), from]))
             .collect()
@@ -89,7 +89,7 @@ async fn views_are_written_through() {
     )
     .await;
     let put = insert("v", &["id", "a"]).shape();
-    let units: Vec<Unit<RowWrite>> = (0..6).map(|id| unit(&put, row![id, id * 30])).collect();
+    let units: Vec<Unit> = (0..6).map(|id| unit(&put, row![id, id * 30])).collect();
     let outcomes = bed.outcomes(&units).await;
     assert!(outcomes[..4].iter().all(Result::is_ok), "{outcomes:?}");
     assert_eq!(fault(&outcomes[4]).class, FaultClass::Check);

@@ -1,6 +1,6 @@
 //! What runs code of which nothing is proven shares nothing with others.
 
-use windrow_core::{FaultClass, Level, RowDone, RowWrite, Rung, Unit, UnitOutcome};
+use windrow_core::{FaultClass, Level, Rung, Unit, UnitOutcome};
 use windrow_database::Driver;
 use windrow_database::Options;
 use windrow_mysql::Mysql;
@@ -18,7 +18,7 @@ async fn a_trigger_that_only_gives_values_keeps_no_write_from_a_statement_for_ma
     .await;
     let put = insert("t", &["id", "v"]).all().shape();
     let set = update("t", &["v"]).shape();
-    let units: Vec<Unit<RowWrite>> = (0..30)
+    let units: Vec<Unit> = (0..30)
         .map(|id| unit(&put, row![id, format!("V{id}")]))
         .collect();
     let report = bed.run(&units).await;
@@ -29,7 +29,7 @@ async fn a_trigger_that_only_gives_values_keeps_no_write_from_a_statement_for_ma
         let row = &told(verdict).unwrap()[0].returned.clone().unwrap().rows[0];
         assert_eq!(row[2], format!("v{id}").into());
     }
-    let units: Vec<Unit<RowWrite>> = (0..30)
+    let units: Vec<Unit> = (0..30)
         .map(|id| unit(&set, row![format!("W{id}"), id]))
         .collect();
     let report = bed.run(&units).await;
@@ -47,7 +47,7 @@ async fn a_trigger_that_changes_what_was_given_makes_no_row_another_ones() {
     )
     .await;
     let put = insert("t", &["v"]).returning(&["id", "v"]).shape();
-    let units: Vec<Unit<RowWrite>> = (0..20).map(|n| unit(&put, row![n % 2])).collect();
+    let units: Vec<Unit> = (0..20).map(|n| unit(&put, row![n % 2])).collect();
     for (n, done) in (0..).zip(bed.succeed(&units).await) {
         assert_eq!(done.returned.unwrap().rows[0][1], (1 - n % 2).into());
     }
@@ -131,7 +131,7 @@ async fn numbers_that_others_were_given_are_not_seen_by_triggers() {
     assert_eq!(bed.sql("select count(*), max(latest) from t"), "24|0");
 }
 
-fn failed(outcomes: &[UnitOutcome<RowDone>]) -> usize {
+fn failed(outcomes: &[UnitOutcome]) -> usize {
     outcomes.iter().filter(|outcome| outcome.is_err()).count()
 }
 
@@ -171,9 +171,8 @@ async fn a_unit_whose_trigger_writes_to_a_table_without_transactions_is_tried_on
 async fn a_table_that_becomes_one_without_transactions_is_told_truly() {
     let mut bed = Bed::new("create table t (id int primary key, n int)").await;
     let put = insert("t", &["id", "n"]).shape();
-    let batch = |from: i32| -> Vec<Unit<RowWrite>> {
-        (from..from + 6).map(|id| unit(&put, row![id, 1])).collect()
-    };
+    let batch =
+        |from: i32| -> Vec<Unit> { (from..from + 6).map(|id| unit(&put, row![id, 1])).collect() };
     bed.succeed(&batch(0)).await;
     bed.succeed(&batch(10)).await;
     bed.sql("alter table t engine = myisam");
@@ -220,7 +219,7 @@ async fn an_atomic_unit_meets_the_engine_of_its_moment() {
 async fn a_key_that_comes_between_upserts_makes_none_change_another_row() {
     let mut bed = Bed::new("create table t (id int primary key, mail varchar(20), n int)").await;
     let put = insert("t", &["id", "mail", "n"]).upsert().shape();
-    let batch = |from: i32, mail: i32, n: i32| -> Vec<Unit<RowWrite>> {
+    let batch = |from: i32, mail: i32, n: i32| -> Vec<Unit> {
         let ids = (from..from + 6).zip(mail..);
         ids.map(|(id, mail)| unit(&put, row![id, format!("m{mail}"), n]))
             .collect()
@@ -256,7 +255,7 @@ async fn triggers_that_cannot_be_seen_are_reckoned_with() {
     let purpose = windrow_core::sink::Purpose::Batches;
     let mut executor = sink.connect(purpose).await.unwrap();
     let put = insert("t", &["id"]).shape();
-    let units: Vec<Unit<RowWrite>> = (0..10).map(|id| unit(&put, row![id])).collect();
+    let units: Vec<Unit> = (0..10).map(|id| unit(&put, row![id])).collect();
     for verdict in executor.execute(&units).await.verdicts {
         assert_eq!(told(verdict).unwrap()[0].rows, 1);
     }

@@ -1,6 +1,6 @@
 //! Tables and columns made from the rows that come.
 
-use windrow_core::{FaultClass, RowWrite, Unit, Value};
+use windrow_core::{FaultClass, Unit, Value};
 use windrow_database::Options;
 
 use crate::support::*;
@@ -27,7 +27,7 @@ async fn a_table_is_made_from_its_first_rows_and_keeps_them_exactly() {
         row.extend([json("{\"a\":1}"), vec![0, 255].into(), Value::Null]);
         row
     };
-    let units: Vec<Unit<RowWrite>> = (0..5).map(|id| unit(&shape, rows(id))).collect();
+    let units: Vec<Unit> = (0..5).map(|id| unit(&shape, rows(id))).collect();
     bed.succeed(&units).await;
     let read = get("made").shape();
     let done = bed.succeed(&[unit(&read, row![3])]).await.remove(0);
@@ -111,7 +111,7 @@ async fn texts_are_keys_to_the_letter() {
         .key(&["name"])
         .shape();
     let names = ["a", "A", "a ", "ä", "Ä"];
-    let units: Vec<Unit<RowWrite>> = names
+    let units: Vec<Unit> = names
         .iter()
         .map(|name| unit(&put, row![*name, 1]))
         .collect();

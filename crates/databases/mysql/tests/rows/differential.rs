@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;
-use windrow_core::{RowDone, RowWrite, SourceId, Unit, UnitOutcome, Value, Verdict};
+use windrow_core::{SourceId, Unit, UnitOutcome, Value, Verdict, Write};
 
 use crate::support::*;
 
@@ -58,11 +58,11 @@ fn pick(make: Make, how: u8) -> Make {
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "a shorter way to say it")]
-fn of(make: Make, row: Vec<Value>) -> RowWrite {
+fn of(make: Make, row: Vec<Value>) -> Write {
     write(&make.shape(), row)
 }
 
-fn any_write() -> impl Strategy<Value = RowWrite> {
+fn any_write() -> impl Strategy<Value = Write> {
     let parent = (small(), any_value(), any::<u8>())
         .prop_map(|(id, v, how)| of(pick(insert("parent", &["id", "v"]), how).all(), vec![id, v]));
     let t = (
@@ -101,7 +101,7 @@ fn any_write() -> impl Strategy<Value = RowWrite> {
     prop_oneof![2 => parent, 3 => t, 2 => firm, 2 => names, 2 => change, 1 => change_firm, 1 => change_name, 1 => move_u, 4 => rest]
 }
 
-fn any_unit() -> impl Strategy<Value = Unit<RowWrite>> {
+fn any_unit() -> impl Strategy<Value = Unit> {
     prop_oneof![
         6 => any_write().prop_map(Unit::one),
         1 => proptest::collection::vec(any_write(), 0..5).prop_map(Unit::of),
@@ -109,7 +109,7 @@ fn any_unit() -> impl Strategy<Value = Unit<RowWrite>> {
 }
 
 /// All of one source, whose order is kept: of several ones nobody could say what comes first.
-fn of_one_source(mut units: Vec<Unit<RowWrite>>) -> Vec<Unit<RowWrite>> {
+fn of_one_source(mut units: Vec<Unit>) -> Vec<Unit> {
     for unit in &mut units {
         unit.hand_over(SourceId(1));
     }
@@ -118,11 +118,7 @@ fn of_one_source(mut units: Vec<Unit<RowWrite>>) -> Vec<Unit<RowWrite>> {
 
 /// Runs the units on empty tables in batches of these sizes, again and again, and gives back all
 /// outcomes and all tables.
-async fn run(
-    bed: &mut Bed,
-    units: &[Unit<RowWrite>],
-    sizes: &[usize],
-) -> (Vec<String>, Vec<String>) {
+async fn run(bed: &mut Bed, units: &[Unit], sizes: &[usize]) -> (Vec<String>, Vec<String>) {
     // Much sooner done than making the tables anew, which MariaDB syncs to the disk.
     bed.sql(&TABLES.map(|table| format!("delete from {table};")).concat());
     bed.executor = bed.connect().await;
@@ -151,7 +147,7 @@ fn dump(bed: &Bed) -> Vec<String> {
         .collect()
 }
 
-fn spelled(outcome: &UnitOutcome<RowDone>) -> String {
+fn spelled(outcome: &UnitOutcome) -> String {
     match outcome {
         Ok(dones) => format!("{dones:?}"),
         Err(fault) => {
@@ -194,7 +190,7 @@ fn batches_answer_as_single_writes() {
 }
 
 /// A batch of several sources.
-type Sent = Vec<(u64, Unit<RowWrite>)>;
+type Sent = Vec<(u64, Unit)>;
 
 fn sent() -> impl Strategy<Value = Sent> {
     proptest::collection::vec((0..3_u64, any_unit().boxed()), 1..9).boxed()
@@ -228,20 +224,14 @@ const ORDERS: usize = 60;
 
 /// Looks for an order in which each unit alone is told the same and leaves the same behind; adds it
 /// to what was before. False: there is none. `None`: it was given up.
-async fn explain(
-    bed: &mut Bed,
-    before: &mut Vec<Unit<RowWrite>>,
-    batch: &Sent,
-    seen: &Seen,
-) -> Option<bool> {
+async fn explain(bed: &mut Bed, before: &mut Vec<Unit>, batch: &Sent, seen: &Seen) -> Option<bool> {
     let mut tried = Vec::new();
     while let Some(order) = order(batch, &tried, Vec::new()) {
         if tried.len() == ORDERS {
             return None;
         }
         run(bed, before, &[1]).await;
-        let units: Vec<Unit<RowWrite>> =
-            order.iter().map(|place| batch[*place].1.clone()).collect();
+        let units: Vec<Unit> = order.iter().map(|place| batch[*place].1.clone()).collect();
         let mut same = 0;
         for (unit, place) in units.iter().zip(&order) {
             let told = bed.outcomes(std::slice::from_ref(unit)).await;
@@ -279,7 +269,7 @@ fn pipelines_of_several_sources_are_told_what_some_order_of_them_tells() {
         runtime.block_on(run(&mut bed, &[], &[1]));
         let mut seen = Vec::new();
         for batch in &batches {
-            let units: Vec<Unit<RowWrite>> = batch.iter().map(of_its_source).collect();
+            let units: Vec<Unit> = batch.iter().map(of_its_source).collect();
             let told = runtime.block_on(bed.outcomes(&units));
             seen.push((told.iter().map(spelled).collect(), dump(&bed)));
         }
@@ -296,7 +286,7 @@ fn pipelines_of_several_sources_are_told_what_some_order_of_them_tells() {
     result.unwrap();
 }
 
-fn of_its_source((source, unit): &(u64, Unit<RowWrite>)) -> Unit<RowWrite> {
+fn of_its_source((source, unit): &(u64, Unit)) -> Unit {
     let mut unit = unit.clone();
     unit.hand_over(SourceId(source + 1));
     unit

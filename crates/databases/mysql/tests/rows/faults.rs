@@ -1,6 +1,6 @@
 //! Each kind of failure is told with its own class, code and constraint, to its own unit alone.
 
-use windrow_core::{FaultClass, RowDone, RowWrite, Unit};
+use windrow_core::{FaultClass, Unit};
 use windrow_database::Driver;
 use windrow_database::Options;
 use windrow_mysql::Mysql;
@@ -25,7 +25,7 @@ delimiter ;
 
 /// What a write fails with, and how it is spelled.
 struct Case {
-    unit: Unit<RowWrite>,
+    unit: Unit,
     class: FaultClass,
     code: &'static str,
     place: Option<&'static str>,
@@ -133,7 +133,7 @@ fn cases(id: i32) -> Vec<Case> {
     ]
 }
 
-fn check(case: &Case, outcome: &windrow_core::UnitOutcome<RowDone>) {
+fn check(case: &Case, outcome: &windrow_core::UnitOutcome) {
     let fault = fault(outcome);
     let place = fault.constraint().or(fault.column());
     assert_eq!(
@@ -182,13 +182,13 @@ async fn a_batch_of_all_failures_spoils_no_healthy_write() {
 async fn many_of_one_failure_are_told_alike() {
     let mut bed = bed().await;
     for (at, case) in cases(0).into_iter().enumerate() {
-        let shape = case.unit.work()[0].shape.clone();
+        let shape = case.unit.writes()[0].shape.clone();
         if shape.columns.len() < 2 {
             continue;
         }
         let mut units = Vec::new();
         for n in 0..12_i32 {
-            let mut row = case.unit.work()[0].row.to_vec();
+            let mut row = case.unit.writes()[0].row().to_vec();
             if row[0] != 1.into() {
                 row[0] = (i32::try_from(at).unwrap() * 100 + 1000 + n).into();
             }

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use windrow_core::{RowDone, RowWrite, Rung, Unit, Value};
+use windrow_core::{Rung, Unit, Value, WriteDone};
 use windrow_database::Driver;
 use windrow_database::Options;
 use windrow_mysql::Mysql;
@@ -19,7 +19,7 @@ async fn each_write_is_told_its_own_number() {
     let shape = insert("t", &["name", "n"]).returning(&["id"]).shape();
     let mut told_names = HashSet::new();
     for from in [0, 1000] {
-        let units: Vec<Unit<RowWrite>> = (from..from + 300)
+        let units: Vec<Unit> = (from..from + 300)
             .map(|n| unit(&shape, row![format!("näme {n}"), -n]))
             .collect();
         let report = bed.run(&units).await;
@@ -53,7 +53,8 @@ async fn rows_with_a_uuid_by_default_are_joined() {
                 "create or replace table t (id {key} primary key default {function}, n int unique, note varchar(9) default 'by t')"
             ));
             let make = || insert("t", &["n"]);
-            let told_id = |done: &RowDone| done.returned.as_ref().map(|row| row.rows[0][0].clone());
+            let told_id =
+                |done: &WriteDone| done.returned.as_ref().map(|row| row.rows[0][0].clone());
             for (from, shape) in [
                 (0, make().shape()),
                 (1000, make().returning(&["id"]).shape()),
@@ -66,7 +67,7 @@ async fn rows_with_a_uuid_by_default_are_joined() {
                     .verdicts
                     .into_iter()
                     .map(|verdict| told(verdict).unwrap().remove(0));
-                let done: Vec<RowDone> = done.collect();
+                let done: Vec<WriteDone> = done.collect();
                 assert!(done.iter().all(|done| done.rows == 1));
                 let ids: Vec<Value> = done.iter().filter_map(told_id).collect();
                 if !ids.is_empty() {
@@ -85,7 +86,7 @@ async fn rows_with_a_uuid_by_default_are_joined() {
 async fn equal_rows_get_different_numbers() {
     let mut bed = Bed::new(TABLE).await;
     let shape = insert("t", &["name"]).returning(&["id"]).shape();
-    let units: Vec<Unit<RowWrite>> = (0..40)
+    let units: Vec<Unit> = (0..40)
         .map(|n| unit(&shape, row![format!("n{}", n % 3)]))
         .collect();
     let mut seen = HashSet::new();
@@ -94,7 +95,7 @@ async fn equal_rows_get_different_numbers() {
     }
     assert_eq!(bed.sql("select count(*) from t"), "40");
     let empty = insert("t", &[]).returning(&["id"]).shape();
-    let units: Vec<Unit<RowWrite>> = (0..5).map(|_| unit(&empty, vec![])).collect();
+    let units: Vec<Unit> = (0..5).map(|_| unit(&empty, vec![])).collect();
     for done in bed.succeed(&units).await {
         assert!(seen.insert(done.returned.unwrap().rows[0][0].clone()));
     }
@@ -107,7 +108,7 @@ async fn what_the_server_changes_while_storing_is_still_told_right() {
     )
     .await;
     let shape = insert("t", &["d", "at"]).all().shape();
-    let units: Vec<Unit<RowWrite>> = (0..10)
+    let units: Vec<Unit> = (0..10)
         .map(|n| {
             unit(
                 &shape,
@@ -136,7 +137,7 @@ async fn upserts_tell_the_number_that_was_there() {
         .key(&["mail"])
         .returning(&["id", "mail", "n"])
         .shape();
-    let units: Vec<Unit<RowWrite>> = (0..10)
+    let units: Vec<Unit> = (0..10)
         .map(|n| unit(&shape, row![format!("m{n}"), n]))
         .collect();
     let report = bed.run(&units).await;
@@ -176,7 +177,7 @@ async fn numbers_are_right_in_every_lock_mode() {
                 .unwrap();
             let mut names = Vec::new();
             for batch in 0..10 {
-                let units: Vec<Unit<RowWrite>> = (0..32)
+                let units: Vec<Unit> = (0..32)
                     .map(|n| unit(&shape, row![format!("{who} {batch} {n}"), n]))
                     .collect();
                 for (n, verdict) in (0..).zip(executor.execute(&units).await.verdicts) {

@@ -1,6 +1,6 @@
 //! What fails is set apart, at little cost to the rest.
 
-use windrow_core::{FaultClass, RowWrite, Rung, Unit};
+use windrow_core::{FaultClass, Rung, Unit};
 use windrow_database::Driver;
 use windrow_mysql::Mysql;
 
@@ -18,7 +18,7 @@ async fn one_bad_row_in_a_thousand_fails_alone() {
         )
         .await;
         let shape = insert("t", &["id", "a"]).shape();
-        let units: Vec<Unit<RowWrite>> = (0..1000)
+        let units: Vec<Unit> = (0..1000)
             .map(|n| unit(&shape, row![n, if n == 421 { bad } else { 1 }]))
             .collect();
         let report = bed.run(&units).await;
@@ -39,7 +39,7 @@ async fn one_bad_row_in_a_thousand_fails_alone() {
 async fn a_batch_of_nothing_but_failures_is_told_so() {
     let mut bed = Bed::new("create table t (id int primary key, a int check (a < 0))").await;
     let shape = insert("t", &["id", "a"]).shape();
-    let units: Vec<Unit<RowWrite>> = (0..300).map(|n| unit(&shape, row![n, 1])).collect();
+    let units: Vec<Unit> = (0..300).map(|n| unit(&shape, row![n, 1])).collect();
     let report = bed.run(&units).await;
     assert!(report.tally.round_trips < 400, "{:?}", report.tally);
     for verdict in report.verdicts {
@@ -56,7 +56,7 @@ async fn duplicates_are_told_apart_at_once() {
     )
     .await;
     let shape = insert("t", &["id", "email"]).shape();
-    let mut units: Vec<Unit<RowWrite>> = (0..1000)
+    let mut units: Vec<Unit> = (0..1000)
         .map(|n| unit(&shape, row![n, format!("mail{n}")]))
         .collect();
     units.push(unit(&shape, row![5000, "OLD"]));
@@ -87,7 +87,7 @@ async fn a_unit_of_several_writes_is_all_or_nothing_and_says_which_failed() {
         let writes = rows.iter().map(|(id, a)| write(&shape, row![*id, *a]));
         Unit::of(writes)
     };
-    let mut units: Vec<Unit<RowWrite>> = (0..10).map(single).collect();
+    let mut units: Vec<Unit> = (0..10).map(single).collect();
     units.push(several(&[(100, 1), (101, 1), (5, 1), (102, 1)]));
     units.push(several(&[(200, 1), (201, 500)]));
     units.push(several(&[(300, 1), (301, 1)]));
@@ -122,7 +122,7 @@ async fn a_unit_that_fails_beside_rounded_values_is_isolated() {
         insert("k", &["id"]).shape(),
     );
     let row = |n: i32| vec![number(&format!("{n}.06"))];
-    let mut units: Vec<Unit<RowWrite>> = (0..10).map(|n| unit(&rounded, row(n))).collect();
+    let mut units: Vec<Unit> = (0..10).map(|n| unit(&rounded, row(n))).collect();
     units.push(Unit::of([write(&key, row![1]), write(&key, row![1])]));
     units.push(Unit::of((10..14).map(|n| write(&rounded, row(n)))));
     units.push(unit(&key, row![2]));
@@ -147,7 +147,7 @@ async fn tables_that_undo_nothing_take_single_writes_only() {
     .await;
     let loose = insert("m", &["id", "a"]).shape();
     let firm = insert("t", &["id", "a"]).shape();
-    let mut units: Vec<Unit<RowWrite>> = (0..12)
+    let mut units: Vec<Unit> = (0..12)
         .map(|n| unit(if n % 3 == 0 { &loose } else { &firm }, row![n, n]))
         .collect();
     units.push(unit(&loose, row![0, 0]));
@@ -182,7 +182,7 @@ async fn batches_are_cut_by_what_the_server_takes_in_one_packet() {
         .await
         .unwrap();
     let shape = insert("t", &["id", "body"]).shape();
-    let mut units: Vec<Unit<RowWrite>> = (0..40)
+    let mut units: Vec<Unit> = (0..40)
         .map(|n| unit(&shape, row![n, "x".repeat(100_000)]))
         .collect();
     units.push(unit(&shape, row![40, "y".repeat(2_000_000)]));
@@ -194,7 +194,7 @@ async fn batches_are_cut_by_what_the_server_takes_in_one_packet() {
     assert_eq!(refused.class, FaultClass::TooLarge);
     assert!(refused.message.contains("max_allowed_packet"), "{refused}");
     let set = update("t", &["body"]).shape();
-    let units: Vec<Unit<RowWrite>> = (0..40)
+    let units: Vec<Unit> = (0..40)
         .map(|n| unit(&set, row!["z'\\".repeat(30_000), n]))
         .collect();
     for verdict in executor.execute(&units).await.verdicts {
@@ -214,7 +214,7 @@ async fn ten_thousand_rows_of_many_columns_keep_below_the_placeholders() {
     let mut names: Vec<&str> = columns.iter().map(String::as_str).collect();
     names.insert(0, "id");
     let shape = insert("t", &names).shape();
-    let units: Vec<Unit<RowWrite>> = (0..10_000)
+    let units: Vec<Unit> = (0..10_000)
         .map(|id| unit(&shape, vec![id.into(); names.len()]))
         .collect();
     let report = bed.run(&units).await;

@@ -1,6 +1,6 @@
 //! Upserts, updates, deletes and reads by key, and what writes give back, alone and joined.
 
-use windrow_core::{FaultClass, RowDone, RowWrite, Rung, Unit, Value};
+use windrow_core::{FaultClass, Rung, Unit, Value};
 
 use crate::support::*;
 use windrow_testkit::mariadb::{has_type, shared};
@@ -10,7 +10,7 @@ const TABLE: &str = "
 create table t (id int primary key, a text, n int not null default 0);
 insert into t select seq, concat('old', seq), seq from seq_1_to_100";
 
-fn counts(report: windrow_core::Report<RowDone>) -> Vec<u64> {
+fn counts(report: windrow_core::Report) -> Vec<u64> {
     let told = report.verdicts.into_iter().map(told);
     told.map(|outcome| outcome.unwrap()[0].rows).collect()
 }
@@ -20,7 +20,7 @@ async fn updates_and_deletes_by_key_count_for_themselves() {
     let mut bed = Bed::new(TABLE).await;
     let set = update("t", &["a"]).shape();
     let drop = delete("t").shape();
-    let mut units: Vec<Unit<RowWrite>> = (90..=110).map(|id| unit(&set, row!["new", id])).collect();
+    let mut units: Vec<Unit> = (90..=110).map(|id| unit(&set, row!["new", id])).collect();
     units.extend((0..10).map(|id| unit(&drop, row![id])));
     let report = bed.run(&units).await;
     assert_eq!(rung(&report, Rung::Fused), 31, "{:?}", report.tally);
@@ -38,7 +38,7 @@ async fn upserts_insert_or_update_and_ignores_say_which() {
     let put = insert("t", &["id", "a"]).upsert().shape();
     let keep = insert("t", &["id", "a"]).ignore().shape();
     let bare = insert("t", &["id"]).upsert().shape();
-    let mut units: Vec<Unit<RowWrite>> = (95..105).map(|id| unit(&put, row![id, "put"])).collect();
+    let mut units: Vec<Unit> = (95..105).map(|id| unit(&put, row![id, "put"])).collect();
     let keeps = (1..10).chain(200..205);
     units.extend(keeps.map(|id| unit(&keep, row![id, "kept"])));
     units.extend((50..56).map(|id| unit(&bare, row![id])));
@@ -86,14 +86,14 @@ async fn an_ignore_swallows_its_own_conflict_and_nothing_else() {
         row![5, "five", 1000],
         row![6, None::<&str>, 1],
     ];
-    let check = |outcomes: Vec<windrow_core::UnitOutcome<RowDone>>| {
+    let check = |outcomes: Vec<windrow_core::UnitOutcome>| {
         assert_eq!(outcomes[0].as_ref().unwrap()[0].rows, 0);
         assert_eq!(fault(&outcomes[1]).constraint(), Some("mail"));
         assert_eq!(fault(&outcomes[2]).class, FaultClass::Check);
         assert_eq!(fault(&outcomes[3]).class, FaultClass::Value);
         assert_eq!(outcomes[4].as_ref().unwrap()[0].rows, 1);
     };
-    let units: Vec<Unit<RowWrite>> = rows.iter().map(|row| unit(&keep, row.clone())).collect();
+    let units: Vec<Unit> = rows.iter().map(|row| unit(&keep, row.clone())).collect();
     check(bed.outcomes(&units).await);
     bed.sql("delete from t where id = 6");
     let mut alone = Vec::new();
@@ -142,12 +142,12 @@ async fn keys_of_several_columns_and_of_texts_find_their_rows() {
     .await;
     let put = insert("t", &["a", "b", "c", "v"]).shape();
     let at = "2020-01-01T00:00:00.250Z";
-    let units: Vec<Unit<RowWrite>> = (0..20)
+    let units: Vec<Unit> = (0..20)
         .map(|n| unit(&put, row![n % 4, format!("Key{n}"), at, n]))
         .collect();
     bed.succeed(&units).await;
     let set = update("t", &["v"]).shape();
-    let units: Vec<Unit<RowWrite>> = (0..20)
+    let units: Vec<Unit> = (0..20)
         .map(|n| unit(&set, row![n + 100, n % 4, format!("kEY{n}"), at]))
         .collect();
     let report = bed.run(&units).await;
@@ -155,19 +155,19 @@ async fn keys_of_several_columns_and_of_texts_find_their_rows() {
     assert_eq!(counts(report), [1; 20]);
     assert_eq!(bed.sql("select min(v), max(v) from t"), "100|119");
     let drop = delete("t").shape();
-    let units: Vec<Unit<RowWrite>> = (0..25)
+    let units: Vec<Unit> = (0..25)
         .map(|n| unit(&drop, row![n % 4, format!("KEY{n}"), at]))
         .collect();
     let report = bed.run(&units).await;
     assert_eq!(rung(&report, Rung::Fused), 25, "{report:?}");
     assert_eq!(counts(report)[18..], [1, 1, 0, 0, 0, 0, 0]);
     let put = insert("bin", &["k", "v"]).upsert().shape();
-    let units: Vec<Unit<RowWrite>> = (0..6_u8)
+    let units: Vec<Unit> = (0..6_u8)
         .map(|n| unit(&put, row![vec![n, 255], i32::from(n)]))
         .collect();
     bed.succeed(&units).await;
     let set = update("bin", &["v"]).shape();
-    let units: Vec<Unit<RowWrite>> = (0..6_u8)
+    let units: Vec<Unit> = (0..6_u8)
         .map(|n| unit(&set, row![9, vec![n, 255]]))
         .collect();
     let report = bed.run(&units).await;
@@ -182,7 +182,7 @@ async fn letters_that_are_equal_to_the_server_are_never_told_apart_here() {
             .await;
     let put = insert("t", &["k", "v"]).shape();
     let names = ["straße", "STRASSE", "é", "E", "e", "a"];
-    let units: Vec<Unit<RowWrite>> = names
+    let units: Vec<Unit> = names
         .iter()
         .map(|name| unit(&put, row![*name, 1]))
         .collect();
@@ -190,7 +190,7 @@ async fn letters_that_are_equal_to_the_server_are_never_told_apart_here() {
     let won: Vec<bool> = outcomes.iter().map(Result::is_ok).collect();
     assert_eq!(won, [true, false, true, false, false, true]);
     let set = update("t", &["v"]).shape();
-    let units: Vec<Unit<RowWrite>> = names
+    let units: Vec<Unit> = names
         .iter()
         .zip(10..)
         .map(|(name, v)| unit(&set, row![v, *name]))
@@ -247,8 +247,7 @@ async fn in_one_batch_keys_are_as_equal_as_their_collation_has_them() {
                     false => row![n, name],
                 };
                 let units = (0..20).zip(names.iter().cycle());
-                let mut units: Vec<Unit<RowWrite>> =
-                    units.map(|(n, k)| unit(&shape, row(n, k))).collect();
+                let mut units: Vec<Unit> = units.map(|(n, k)| unit(&shape, row(n, k))).collect();
                 for unit in &mut units {
                     unit.hand_over(windrow_core::SourceId(1));
                 }
@@ -301,8 +300,8 @@ async fn an_ignore_has_its_values_judged_in_company_as_alone() {
     .await;
     let keep = insert("t", &["id", "v", "n", "must", "e"]).ignore().shape();
     let lacks = insert("t", &["id", "v"]).ignore().shape();
-    let codes = |outcomes: Vec<windrow_core::UnitOutcome<RowDone>>| -> Vec<String> {
-        let code = |outcome: &windrow_core::UnitOutcome<RowDone>| match outcome {
+    let codes = |outcomes: Vec<windrow_core::UnitOutcome>| -> Vec<String> {
+        let code = |outcome: &windrow_core::UnitOutcome| match outcome {
             Ok(dones) => dones[0].rows.to_string(),
             Err(fault) => fault.fault.code.to_string(),
         };
@@ -358,7 +357,7 @@ async fn rows_that_are_there_and_violate_a_check_are_refused_in_company_as_alone
         ))
         .await;
         let keep = insert("t", &["id", "n"]).ignore().shape();
-        let units: Vec<Unit<RowWrite>> = (1..=4)
+        let units: Vec<Unit> = (1..=4)
             .map(|id| match (id % 2, &bad) {
                 (0, Value::Text(text)) if &**text == "[" => unit(&keep, vec![id.into(), json("{")]),
                 (0, bad) => unit(&keep, vec![id.into(), (*bad).clone()]),
@@ -368,7 +367,7 @@ async fn rows_that_are_there_and_violate_a_check_are_refused_in_company_as_alone
         let together = bed.outcomes(&units).await;
         for (id, outcome) in (1..).zip(together) {
             let alone = bed.outcomes(&units[id - 1..id]).await.remove(0);
-            let code = |outcome: &windrow_core::UnitOutcome<RowDone>| match outcome {
+            let code = |outcome: &windrow_core::UnitOutcome| match outcome {
                 Ok(dones) => dones[0].rows.to_string(),
                 Err(fault) => fault.fault.code.to_string(),
             };
@@ -382,7 +381,7 @@ async fn rows_that_are_there_and_violate_a_check_are_refused_in_company_as_alone
 async fn duplicates_that_are_ignored_are_judged_by_one_statement() {
     let mut bed = Bed::new(TABLE).await;
     let keep = insert("t", &["id", "a"]).ignore().shape();
-    let units: Vec<Unit<RowWrite>> = (1..=100).map(|id| unit(&keep, row![id, "again"])).collect();
+    let units: Vec<Unit> = (1..=100).map(|id| unit(&keep, row![id, "again"])).collect();
     bed.run(&units).await;
     let report = bed.run(&units).await;
     assert_eq!(rung(&report, Rung::Fused), 100, "{:?}", report.tally);
@@ -421,10 +420,9 @@ async fn an_upsert_changes_no_row_that_it_meets_by_a_key_that_is_not_given() {
         let alone = bed.outcomes(&[unit(&put, row![9, "ONE"])]).await;
         assert_eq!(fault(&alone[0]).constraint(), Some(key), "{table}");
         for shape in [&put, &back] {
-            let units: Vec<Unit<RowWrite>> =
-                [(1, "one"), (5, "TWO"), (6, "six"), (7, "sEVen"), (8, "Six")]
-                    .map(|(id, v)| unit(shape, row![id, v]))
-                    .into();
+            let units: Vec<Unit> = [(1, "one"), (5, "TWO"), (6, "six"), (7, "sEVen"), (8, "Six")]
+                .map(|(id, v)| unit(shape, row![id, v]))
+                .into();
             let outcomes = bed.outcomes(&units).await;
             let won: Vec<bool> = outcomes.iter().map(Result::is_ok).collect();
             assert_eq!(
@@ -486,7 +484,7 @@ async fn an_upsert_leaves_keys_of_every_type_as_they_are() {
         };
         let mut before = String::new();
         for n in [1, 2] {
-            let units: Vec<Unit<RowWrite>> = values.iter().map(|k| row(k, n)).collect();
+            let units: Vec<Unit> = values.iter().map(|k| row(k, n)).collect();
             let dones = bed.succeed(&units).await;
             assert!(dones.iter().all(|done| done.rows == 1), "{kind}");
             let keys = bed.sql("select hex(k), cast(k as char) from t order by 1, 2");

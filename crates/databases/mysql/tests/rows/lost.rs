@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use mysql_async::prelude::Queryable;
 use windrow_core::sink::Purpose;
-use windrow_core::{FaultClass, RowWrite, Unit, Verdict};
+use windrow_core::{FaultClass, Unit, Verdict};
 use windrow_database::Driver;
 use windrow_database::Options;
 use windrow_mysql::Mysql;
@@ -23,7 +23,7 @@ fn patient() -> Options {
     }
 }
 
-fn sets(shape: &std::sync::Arc<windrow_core::Shape>) -> Vec<Unit<RowWrite>> {
+fn sets(shape: &std::sync::Arc<windrow_core::Shape>) -> Vec<Unit> {
     (0..20).map(|n| unit(shape, row![5, n])).collect()
 }
 
@@ -37,7 +37,7 @@ async fn an_insert_behind_somebody_elses_waits_for_its_fate() {
         .await
         .unwrap();
     let put = insert("t", &["id", "a"]).shape();
-    let units: Vec<Unit<RowWrite>> = (0..20).map(|n| unit(&put, row![n, 5])).collect();
+    let units: Vec<Unit> = (0..20).map(|n| unit(&put, row![n, 5])).collect();
     let report = bed.run(&units).await;
     for (n, verdict) in report.verdicts.iter().enumerate() {
         match verdict {
@@ -58,7 +58,7 @@ async fn a_locked_table_holds_up_only_its_own_writes() {
     bed.succeed(&[unit(&a, row![0]), unit(&b, row![0])]).await;
     let mut other = session(bed.database.url()).await;
     other.query_drop("lock tables a write").await.unwrap();
-    let units: Vec<Unit<RowWrite>> = (1..21)
+    let units: Vec<Unit> = (1..21)
         .map(|n| unit(if n % 2 == 0 { &a } else { &b }, row![n]))
         .collect();
     let report = bed.run(&units).await;
@@ -180,9 +180,8 @@ async fn what_was_sent_and_never_answered_is_unknown() {
     let shape = insert("t", &["id"]).shape();
     // A statement that is a transaction of its own: whatever becomes of it was under way with its
     // commit.
-    let batch = |from: i32| -> Vec<Unit<RowWrite>> {
-        (from..from + 16).map(|n| unit(&shape, row![n])).collect()
-    };
+    let batch =
+        |from: i32| -> Vec<Unit> { (from..from + 16).map(|n| unit(&shape, row![n])).collect() };
     for verdict in executor.execute(&batch(0)).await.verdicts {
         told(verdict).unwrap();
     }

@@ -1,6 +1,6 @@
 //! Keys that look at the moment: rows of a batch do not share one.
 
-use windrow_core::{RowWrite, Rung, Unit};
+use windrow_core::{Rung, Unit};
 
 use crate::support::*;
 use windrow_testkit::row;
@@ -9,7 +9,7 @@ use windrow_testkit::row;
 const METRICS: &str = "create table metrics (device int, at datetime(6) default current_timestamp(6), v int,
   seen timestamp(6) not null default current_timestamp(6), primary key (device, at), check (seen >= at))";
 
-fn rows(put: &Make, devices: i64) -> Vec<Unit<RowWrite>> {
+fn rows(put: &Make, devices: i64) -> Vec<Unit> {
     (0..200).map(|n| put.of(row![n % devices, n])).collect()
 }
 
@@ -70,7 +70,7 @@ async fn an_upsert_overwrites_no_row_of_the_same_batch_by_a_key_that_nobody_gave
         let put = insert("metrics", &["device", "v"])
             .upsert()
             .key(&["device", "at"]);
-        let units: Vec<Unit<RowWrite>> = (0..30).map(|n| put.of(row![0, n])).collect();
+        let units: Vec<Unit> = (0..30).map(|n| put.of(row![0, n])).collect();
         bed.succeed(&units).await;
         assert_eq!(
             bed.sql("select count(distinct v) from metrics"),

@@ -1,12 +1,12 @@
 //! Units of one source keep their order, whatever fails or waits.
 
-use windrow_core::{RowWrite, SourceId, Unit};
+use windrow_core::{SourceId, Unit};
 
 use crate::support::*;
 use windrow_testkit::row;
 
 /// The units as those of one source.
-fn of(source: u64, mut units: Vec<Unit<RowWrite>>) -> Vec<Unit<RowWrite>> {
+fn of(source: u64, mut units: Vec<Unit>) -> Vec<Unit> {
     for unit in &mut units {
         unit.hand_over(SourceId(source));
     }

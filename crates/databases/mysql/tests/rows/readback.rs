@@ -1,13 +1,13 @@
 //! Rows that a server without RETURNING is asked for: the write's own, or nothing is written.
 
-use windrow_core::{FaultClass, RowWrite, Unit};
+use windrow_core::{FaultClass, Unit};
 
 use crate::support::*;
 use windrow_testkit::row;
 
 /// Asserts that each write is refused, by itself and in company, and that nothing was written.
 async fn refused(bed: &mut Bed, put: &Make, row: fn(i64) -> Vec<windrow_core::Value>) {
-    let units: Vec<Unit<RowWrite>> = (0..3).map(|n| put.of(row(n))).collect();
+    let units: Vec<Unit> = (0..3).map(|n| put.of(row(n))).collect();
     let before = bed.sql("select count(*) from t");
     let mut outcomes = bed.outcomes(&units[..1]).await;
     outcomes.extend(bed.outcomes(&units).await);
@@ -65,7 +65,7 @@ async fn an_update_whose_key_a_trigger_changes_gives_back_no_other_row() {
 async fn a_key_that_the_server_rounds_is_undone_alone_and_leaves_its_company() {
     let mut bed = Bed::new("create table t (at datetime primary key, v int)").await;
     let put = insert("t", &["at", "v"]).all().shape();
-    let units: Vec<Unit<RowWrite>> = (0..10)
+    let units: Vec<Unit> = (0..10)
         .map(|n| {
             let fraction = if n == 4 { ".7" } else { "" };
             unit(
@@ -102,7 +102,7 @@ async fn zeros_and_nulls_are_read_back_by_their_number() {
         number("0.2"),
         50.into(),
     ];
-    let units: Vec<Unit<RowWrite>> = (0..)
+    let units: Vec<Unit> = (0..)
         .zip(ids)
         .map(|(n, id)| unit(&put, vec![id, n.into()]))
         .collect();
@@ -124,7 +124,7 @@ async fn triggers_that_leave_the_key_alone_keep_no_row_back() {
     )
     .await;
     let put = insert("t", &["v"]).all().shape();
-    let units: Vec<Unit<RowWrite>> = (0..5).map(|n| unit(&put, row![n])).collect();
+    let units: Vec<Unit> = (0..5).map(|n| unit(&put, row![n])).collect();
     for (n, done) in (0..).zip(bed.succeed(&units).await) {
         assert_eq!(done.returned.unwrap().rows[0][1], (n + 1).into());
     }

@@ -1,7 +1,7 @@
 //! Whatever a server's settings are, a write means what it says.
 
 use windrow_core::sink::Purpose;
-use windrow_core::{RowWrite, Rung, Unit, Verdict};
+use windrow_core::{Rung, Unit, Verdict};
 use windrow_database::Driver;
 use windrow_database::Options;
 use windrow_mysql::Mysql;
@@ -86,7 +86,7 @@ async fn a_server_of_odd_settings_changes_no_answer() {
         .await
         .unwrap();
     let mut executor = sink.connect(Purpose::Batches).await.unwrap();
-    let mut run = async |units: Vec<Unit<RowWrite>>| {
+    let mut run = async |units: Vec<Unit>| {
         let report = executor.execute(&units).await;
         let outcomes: Vec<_> = report.verdicts.into_iter().map(told).collect();
         outcomes
@@ -160,7 +160,7 @@ async fn what_is_acknowledged_outlives_the_server_whatever_a_commit_begins() {
         let updates = (from..from + 10).map(|id| unit(&set, row![1, id]));
         let single = unit(&put, row![from + 10_000, 0]);
         for units in [inserts.collect(), updates.collect(), vec![single]] {
-            let units: Vec<Unit<RowWrite>> = units;
+            let units: Vec<Unit> = units;
             let verdicts = executor.execute(&units).await.verdicts;
             let told = verdicts
                 .iter()
@@ -197,7 +197,7 @@ async fn a_log_of_statements_takes_every_write() {
     ];
     for (n, shape) in shapes.iter().enumerate() {
         let row = |id: i32| if n == 3 { row![7, id] } else { row![id, 1] };
-        let units: Vec<Unit<RowWrite>> = (0..20).map(|id| unit(shape, row(id))).collect();
+        let units: Vec<Unit> = (0..20).map(|id| unit(shape, row(id))).collect();
         let report = executor.execute(&units).await;
         assert_eq!(rung(&report, Rung::Fused), 20, "{report:?}");
         for verdict in report.verdicts {
@@ -222,7 +222,7 @@ async fn an_ordinary_user_can_write() {
         .unwrap();
     let mut executor = sink.connect(Purpose::Batches).await.unwrap();
     let put = insert("t", &["id"]).shape();
-    let units: Vec<Unit<RowWrite>> = (0..5).map(|id| unit(&put, row![id])).collect();
+    let units: Vec<Unit> = (0..5).map(|id| unit(&put, row![id])).collect();
     let report = executor.execute(&units).await;
     bed.sql(&format!("drop user {user}@'%'"));
     for verdict in report.verdicts {

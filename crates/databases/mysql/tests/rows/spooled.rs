@@ -2,7 +2,7 @@
 //! on, and the tables for that.
 
 use windrow_bookkeeping::{REJECTED, dead_letters, prepare};
-use windrow_core::{FaultClass, RowWrite, Rung};
+use windrow_core::{FaultClass, Rung, Write};
 use windrow_database::{Driver, Options};
 use windrow_mysql::Mysql;
 use windrow_testkit::mariadb::{is_mysql, shared};
@@ -36,7 +36,7 @@ async fn rows_that_are_numbered_together_keep_their_order() {
     );
     let writes = (1_i64..=60).map(|at| {
         let shape = if at % 2 == 1 { &odd } else { &even };
-        RowWrite::new(shape.clone(), row![at])
+        Write::new(shape.clone(), row![at])
     });
     let unit = spooled.unit(None, 60, writes.collect());
     spooled.succeed(unit).await;
@@ -78,7 +78,7 @@ async fn a_row_comes_behind_the_one_that_it_refers_to() {
     let mut writes = Vec::new();
     for (write, id) in spooled.rows(0..200).into_iter().zip(0_i64..) {
         writes.push(write);
-        writes.push(RowWrite::new(child.clone(), row![id, id / 2 * 2]));
+        writes.push(Write::new(child.clone(), row![id, id / 2 * 2]));
     }
     let unit = spooled.unit(None, 1, writes.clone());
     spooled.succeed(unit).await;
@@ -101,7 +101,7 @@ async fn a_table_that_goes_by_two_names_is_written_in_order() {
     let shapes = names.map(|name| insert(&name, &["id", "a"]).upsert().shape());
     let writes = (0..100_i64).map(|n| {
         let shape = &shapes[usize::from(n % 3 == 0)];
-        RowWrite::new(shape.clone(), row![n % 7, format!("{n}")])
+        Write::new(shape.clone(), row![n % 7, format!("{n}")])
     });
     let unit = spooled.unit(None, 100, writes.collect());
     spooled.succeed(unit).await;

@@ -1,6 +1,6 @@
 //! Every type keeps its values exactly, by one statement and by many.
 
-use windrow_core::{FaultClass, RowWrite, Rung, Unit, Value};
+use windrow_core::{FaultClass, Rung, Unit, Value};
 
 use crate::support::*;
 use windrow_testkit::mariadb::{has_type, shared};
@@ -115,7 +115,7 @@ async fn by_one_statement_for_many_it_is_the_same() {
     for (case, (column, given, back)) in (0..).zip(cases()) {
         let first = case * 10;
         let inserts = insert("t", &["id", column]).shape();
-        let units: Vec<Unit<RowWrite>> = (first..first + 4)
+        let units: Vec<Unit> = (first..first + 4)
             .map(|id| unit(&inserts, row_of(id, &given)))
             .collect();
         let report = bed.run(&units).await;
@@ -128,7 +128,7 @@ async fn by_one_statement_for_many_it_is_the_same() {
         let rows = (first..first + 4).map(|id| unit(&clear, row![None::<&str>, id]));
         bed.succeed(&rows.collect::<Vec<_>>()).await;
         let set = update("t", &[column]).shape();
-        let units: Vec<Unit<RowWrite>> = (first..first + 4)
+        let units: Vec<Unit> = (first..first + 4)
             .map(|id| unit(&set, vec![given.clone(), id.into()]))
             .collect();
         let report = bed.run(&units).await;
@@ -138,8 +138,7 @@ async fn by_one_statement_for_many_it_is_the_same() {
             "{column} {given:?} {report:?}"
         );
         let read = get("t").returning(&[column]).shape();
-        let units: Vec<Unit<RowWrite>> =
-            (first..first + 4).map(|id| unit(&read, row![id])).collect();
+        let units: Vec<Unit> = (first..first + 4).map(|id| unit(&read, row![id])).collect();
         for done in bed.succeed(&units).await {
             assert_eq!(
                 done.returned.unwrap().rows[0][0],
@@ -157,7 +156,7 @@ async fn what_is_not_given_is_the_default() {
     )
     .await;
     let shape = insert("t", &["id"]).returning(&["a", "n"]).shape();
-    let units: Vec<Unit<RowWrite>> = (0..5).map(|id| unit(&shape, row![id])).collect();
+    let units: Vec<Unit> = (0..5).map(|id| unit(&shape, row![id])).collect();
     for done in bed.succeed(&units).await {
         let expected: Box<[Value]> = vec![5.into(), Value::Null].into();
         assert_eq!(done.returned.unwrap().rows[0], expected);
@@ -207,7 +206,7 @@ async fn sessions_that_are_not_strict_stay_as_they_are() {
     let mut executor = bed.connect().await;
     bed.sql("set global sql_mode = default");
     let shape = insert("t", &["id", "n", "name"]).shape();
-    let mut units: Vec<Unit<RowWrite>> = (0..10)
+    let mut units: Vec<Unit> = (0..10)
         .map(|id| unit(&shape, row![id, 1000, "long"]))
         .collect();
     // One row of one statement is refused here; among many it would become 0.
@@ -236,10 +235,10 @@ async fn vectors_are_stored_and_come_back() {
         insert("t", &["id", "e"]).shape(),
         update("t", &["e"]).shape(),
     );
-    let new: Vec<Unit<RowWrite>> = (0..9)
+    let new: Vec<Unit> = (0..9)
         .map(|n| unit(&put, vec![n.into(), vector(n)]))
         .collect();
-    let changed: Vec<Unit<RowWrite>> = (0..9)
+    let changed: Vec<Unit> = (0..9)
         .map(|n| unit(&set, vec![vector(n + 50), n.into()]))
         .collect();
     bed.succeed(&new[..1]).await;
@@ -359,7 +358,7 @@ async fn a_value_is_stored_alike_whatever_came_before_it() {
         };
         let forth = cases.iter().chain(&cases).chain(cases.iter().rev());
         for ((value, literal), joined) in forth.clone().zip([1, 4].into_iter().cycle()) {
-            let check = async |bed: &mut Bed, units: Vec<Unit<RowWrite>>, of: &str| {
+            let check = async |bed: &mut Bed, units: Vec<Unit>, of: &str| {
                 let outcomes = bed.outcomes(&units).await;
                 // Another test changes the server's own mode for a moment.
                 let alone = format!(

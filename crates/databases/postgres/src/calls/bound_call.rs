@@ -3,8 +3,7 @@
 use std::sync::Arc;
 
 use smallvec::SmallVec;
-use windrow_calls::{Formats, ParsedStatement, Signature, SqlCall, Statement};
-use windrow_core::{Apart, Fault, Op};
+use windrow_core::{Apart, Fault, Formats, Op, ParsedStatement, Signature, SqlCall, Statement};
 use windrow_proof::is_moment;
 
 use super::call_catalog::Renewed;
@@ -12,9 +11,9 @@ use super::carrier::Carrier;
 use super::key::{self, Keys, Part};
 use super::meaning::Meaning;
 use crate::catalog::column::may_name_moments;
-use crate::compiled::{Compiled, Numbers, Sharing};
 use crate::fault::other_columns;
 use crate::moment::Moment;
+use crate::statement::level::Sharing;
 use crate::statement::parsed::{bare, given};
 use crate::statement::set::{SetBuilder, SetParameter};
 use crate::touch::Touch;
@@ -26,43 +25,51 @@ use crate::values::key::Found;
 pub(crate) struct BoundCall {
     statement: Arc<Statement>,
     formats: Formats,
-    pub(super) results: Formats,
+    pub(crate) results: Formats,
     fresh: bool,
     /// The statement's current types, if they differ from those of its description and its calls
     /// are parsed when they run ([`SqlCall::fresh`]).
-    pub(super) changed_signature: Option<Arc<Signature>>,
+    pub(crate) changed_signature: Option<Arc<Signature>>,
     /// Number of columns in the statement's rows.
-    pub(super) width: u16,
+    pub(crate) width: u16,
     /// Carriers that turn values into arrays, one for each parameter; empty if calls do not travel
     /// as arrays.
-    pub(super) carriers: Box<[Carrier]>,
+    pub(crate) carriers: Box<[Carrier]>,
     keys: Keys,
     /// Places of the parameters that are sent as text and may name a time by a word (`now`).
     times: Box<[usize]>,
     /// The reason why no call of the statement can be executed, if there is one.
-    pub(super) trouble: Option<Fault>,
+    pub(crate) trouble: Option<Fault>,
 }
 
-/// Compiles the statement of a call. `described`: the statement's meaning when it was described, if
+/// A bound call with what is known of its statement.
+pub(crate) struct Binding {
+    pub(crate) call: BoundCall,
+    pub(crate) meaning: Arc<Meaning>,
+    pub(crate) sharing: Sharing,
+    /// The types of the statement's parameters and rows.
+    pub(crate) signature: Arc<Signature>,
+}
+
+/// Binds the statement of a call. `described`: the statement's meaning when it was described, if
 /// still known. `renewed`: the result of describing it again after its table was changed.
-pub(super) fn bind_call(
-    numbers: Numbers,
+pub(crate) fn bind_call(
     call: &SqlCall,
     described: Option<Arc<Meaning>>,
     renewed: Option<Renewed>,
-) -> Compiled<BoundCall> {
+) -> Binding {
     let statement = &call.statement;
     let parsed = statement.parsed();
-    let told = statement.signature();
+    let reported = statement.signature();
     let known = renewed.as_ref().and_then(Renewed::signature);
-    let signature = known.unwrap_or(told).clone();
-    let changed = !signature.same_rows(told);
-    let changed_signature = (call.fresh && signature != *told).then(|| signature.clone());
+    let signature = known.unwrap_or(reported).clone();
+    let changed = !signature.same_rows(reported);
+    let changed_signature = (call.fresh && signature != *reported).then(|| signature.clone());
     let (meaning, apart) = match (renewed, described) {
         (Some(Renewed::Joined(meaning)), _) | (None, Some(meaning)) => (meaning, None),
         (_, described) => {
             let left = described.map(|described| described.outdated());
-            let left = left.unwrap_or_else(|| Meaning::unknown(parsed, told));
+            let left = left.unwrap_or_else(|| Meaning::unknown(parsed, reported));
             (Arc::new(left), Some(Arc::new(nothing_known())))
         }
     };
@@ -88,7 +95,7 @@ pub(super) fn bind_call(
         }
         None => (None, None),
     };
-    let bound = BoundCall {
+    let call = BoundCall {
         statement: statement.clone(),
         formats: call.formats.clone(),
         results: call.results.clone(),
@@ -107,10 +114,12 @@ pub(super) fn bind_call(
         fused,
         telling,
     };
-    let known_by = (numbers, statement.id());
-    let generated = meaning.generated.as_ref().filter(|column| column.told);
-    Compiled::of(known_by, parsed, meaning.table.clone(), sharing, bound)
-        .reporting(signature, generated.map(|column| column.sequence))
+    Binding {
+        call,
+        meaning,
+        sharing,
+        signature,
+    }
 }
 
 /// Returns the parameters of a statement as they travel in arrays.
@@ -138,7 +147,7 @@ fn set_builder<'a>(
         facts: &meaning.table,
         clock: &meaning.clock,
         parameters,
-        is_keyed: keys.iter().any(|(_, parts)| is_told(parts)),
+        is_keyed: keys.iter().any(|(_, parts)| is_known(parts)),
         taken: meaning.generated.as_ref(),
         generates_keys: false,
         width: meaning.width,
@@ -146,7 +155,7 @@ fn set_builder<'a>(
 }
 
 /// Returns true if equal values of a key are known to be equal: no part of it is unknown.
-fn is_told(parts: &[Part]) -> bool {
+fn is_known(parts: &[Part]) -> bool {
     !parts.iter().any(|part| matches!(part, Part::Unknown))
 }
 
@@ -158,7 +167,7 @@ fn nothing_known() -> Apart {
 
 impl BoundCall {
     /// Returns true if the call has this statement and these formats.
-    pub(super) fn is_of(&self, call: &SqlCall) -> bool {
+    pub(crate) fn is_of(&self, call: &SqlCall) -> bool {
         self.statement.id() == call.statement.id()
             && self.formats == call.formats
             && self.results == call.results
@@ -166,14 +175,14 @@ impl BoundCall {
     }
 
     /// Returns the statement that this one was bound from.
-    pub(super) fn statement(&self) -> &Statement {
+    pub(crate) fn statement(&self) -> &Statement {
         &self.statement
     }
 
     /// Checks the values of a call and adds the hashes of the rows that it touches. Returns how
     /// well the values fit, true if they may travel in arrays, and the touched rows. `found_by`:
     /// the parameters that must not be NULL in arrays.
-    pub(super) fn look(
+    pub(crate) fn look(
         &self,
         call: &SqlCall,
         found_by: &[usize],
@@ -256,7 +265,7 @@ fn carriers(
 /// # Errors
 /// A call reads the time of its transaction, and no set-based statement can give each call its own
 /// time.
-pub(super) fn worth_joining(meaning: Meaning) -> Result<Meaning, Apart> {
+pub(crate) fn worth_joining(meaning: Meaning) -> Result<Meaning, Apart> {
     let phrase = "a time of the transaction that something looks at";
     match meaning.clock.moment == Moment::Own && !may_travel(&meaning) {
         true => Err(Apart::of(phrase)),
@@ -272,11 +281,11 @@ fn may_travel(meaning: &Meaning) -> bool {
         let carriers = carriers(parsed, meaning, formats)?;
         let keys = meaning.keys(formats);
         let plain = parsed.op == Op::Insert && parsed.conflict.is_none();
-        let told = plain || keys.iter().all(|(_, parts)| is_told(parts));
+        let are_known = plain || keys.iter().all(|(_, parts)| is_known(parts));
         let telling_keys = meaning.telling_keys(formats);
         let parameters = set_parameters(&carriers, &telling_keys);
         let fused = set_builder(meaning, &parameters, &telling_keys).fused();
-        fused.filter(|_| told)
+        fused.filter(|_| are_known)
     };
     let joins = meaning.grouped.is_none() && meaning.table.fuses;
     joins && (travels(&Formats::Text).is_some() || travels(&Formats::Binary).is_some())

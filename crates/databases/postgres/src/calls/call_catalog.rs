@@ -9,9 +9,9 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-use windrow_calls::{ParsedStatement, Signature, SqlCall, Statement};
-use windrow_core::{Apart, Level, Op, Standing, TableName};
-use windrow_proof::Trusted;
+use windrow_core::{
+    Apart, Level, Op, ParsedStatement, Signature, SqlCall, Standing, Statement, TableName,
+};
 
 use super::describe::Description;
 use super::known_tables::KnownTables;
@@ -35,7 +35,7 @@ pub(crate) enum Renewed {
 
 impl Renewed {
     /// Returns the statement's current types, unless the server refuses it.
-    pub(super) fn signature(&self) -> Option<&Arc<Signature>> {
+    pub(crate) fn signature(&self) -> Option<&Arc<Signature>> {
         match self {
             Self::Joined(meaning) => Some(&meaning.signature),
             Self::Apart(signature) => Some(signature),
@@ -94,20 +94,11 @@ pub(crate) struct CallCatalog {
     standings: Mutex<Standings>,
     /// Tables that were read to describe statements.
     known: Mutex<KnownTables>,
-    /// Functions that the operator declared as trusted.
-    pub(super) trusted: Trusted,
 }
 
 impl CallCatalog {
-    pub(crate) fn trusting(trusted: Trusted) -> Self {
-        Self {
-            trusted,
-            ..Self::default()
-        }
-    }
-
     /// Stores the facts of a table. A table whose facts have not changed keeps its version.
-    pub(super) fn put(&self, oid: u32, facts: Facts) -> Arc<Table> {
+    pub(crate) fn put(&self, oid: u32, facts: Facts) -> Arc<Table> {
         let mut tables = lock(&self.tables);
         let spelling = facts.print.as_ref().map(|print| print.spelling.clone());
         let key = (oid, spelling.unwrap_or_default());
@@ -128,23 +119,23 @@ impl CallCatalog {
 
     /// Returns a description without types for a statement that is described for the first time, if
     /// its table was read for another statement.
-    pub(super) fn first_description(&self, parsed: &ParsedStatement) -> Option<Description> {
+    pub(crate) fn first_description(&self, parsed: &ParsedStatement) -> Option<Description> {
         lock(&self.known).first_description(parsed)
     }
 
     /// Notes the table that was read for a statement.
-    pub(super) fn note_table(&self, parsed: &ParsedStatement, description: &Description) {
+    pub(crate) fn note_table(&self, parsed: &ParsedStatement, description: &Description) {
         lock(&self.known).note(parsed, description);
     }
 
     /// Notes the meaning of a statement.
-    pub(super) fn note(&self, statement: &Arc<Statement>, meaning: &Arc<Meaning>) {
+    pub(crate) fn note(&self, statement: &Arc<Statement>, meaning: &Arc<Meaning>) {
         lock(&self.statements).entry(statement).meaning = Arc::downgrade(meaning);
     }
 
     /// Returns the meaning of a statement when it was described; `None` if the statement is not
     /// referenced any more, or if it was described elsewhere.
-    pub(super) fn meaning(&self, statement: &Statement) -> Option<Arc<Meaning>> {
+    pub(crate) fn meaning(&self, statement: &Statement) -> Option<Arc<Meaning>> {
         let statements = lock(&self.statements);
         statements.known.get(&statement.id())?.meaning.upgrade()
     }
@@ -174,7 +165,7 @@ impl CallCatalog {
     }
 
     /// Notes what the calls of a statement may share, for operators.
-    pub(super) fn stand(&self, parsed: &ParsedStatement, found: Result<&Meaning, &Apart>) {
+    pub(crate) fn stand(&self, parsed: &ParsedStatement, found: Result<&Meaning, &Apart>) {
         let (level, why) = match found {
             Ok(meaning) => match &meaning.grouped {
                 None => (Level::Fused, None),
@@ -190,7 +181,7 @@ impl CallCatalog {
     }
 
     /// Returns the standings of all tables, sorted by table and operation.
-    pub(super) fn standings(&self) -> Vec<Standing> {
+    pub(crate) fn standings(&self) -> Vec<Standing> {
         let all = lock(&self.standings);
         let mut all: Vec<_> = all.iter().collect();
         all.sort_by_cached_key(|((table, op), _)| (table.to_string(), *op));
@@ -203,27 +194,27 @@ impl CallCatalog {
 
     /// Returns the result of describing the call's statement again, if it is retired and was
     /// described again.
-    pub(super) fn renewed(&self, call: &SqlCall) -> Option<(u64, Renewed)> {
+    pub(crate) fn renewed(&self, call: &SqlCall) -> Option<(u64, Renewed)> {
         if !call.statement.is_retired() {
             return None;
         }
         let statements = lock(&self.statements);
         let known = statements.known.get(&call.statement.id())?;
-        let [told, fresh] = &known.renewed;
-        if call.fresh { fresh } else { told }.clone()
+        let [reported, fresh] = &known.renewed;
+        if call.fresh { fresh } else { reported }.clone()
     }
 
     /// Returns true if the call's statement is retired and was not described again yet.
-    pub(super) fn lacks(&self, call: &SqlCall) -> bool {
+    pub(crate) fn lacks(&self, call: &SqlCall) -> bool {
         call.statement.is_retired() && self.renewed(call).is_none()
     }
 
     /// Stores the result of describing the call's statement again.
-    pub(super) fn renew(&self, call: &SqlCall, found: Renewed) {
+    pub(crate) fn renew(&self, call: &SqlCall, found: Renewed) {
         let generation = self.versions.fetch_add(1, Ordering::Relaxed) + 1;
         let mut statements = lock(&self.statements);
-        let [told, fresh] = &mut statements.entry(&call.statement).renewed;
-        let slot = if call.fresh { fresh } else { told };
+        let [reported, fresh] = &mut statements.entry(&call.statement).renewed;
+        let slot = if call.fresh { fresh } else { reported };
         *slot = Some((generation, found));
     }
 }

@@ -20,16 +20,16 @@ pub(crate) struct Carrier {
     form: Form,
     /// OIDs of the types of the array's elements and of the array.
     element: u32,
-    pub(super) array: u32,
+    pub(crate) array: u32,
     /// The type that elements are cast to.
-    pub(super) cast: Option<Box<str>>,
+    pub(crate) cast: Option<Box<str>>,
     /// True if the parameter's type is a domain. Elements have another type, and become values of
     /// the domain only when they are assigned to a column.
-    pub(super) is_domain: bool,
+    pub(crate) is_domain: bool,
     /// True if the value is assigned to a column that must not be NULL.
-    pub(super) not_null: bool,
+    pub(crate) not_null: bool,
     /// Maximum number of characters, if the value is assigned to a column with such a limit.
-    pub(super) longest: Option<usize>,
+    pub(crate) longest: Option<usize>,
 }
 
 /// The conversion of a value; `Raw` passes it unchanged.
@@ -87,7 +87,7 @@ const CAST: [(u32, u32, &str); 11] = [
 impl Carrier {
     /// Returns the carrier of a parameter of this type; `None` if its values cannot travel in an
     /// array.
-    pub(super) fn of(parameter: u32, binary: bool, facts: &Facts) -> Option<Self> {
+    pub(crate) fn of(parameter: u32, binary: bool, facts: &Facts) -> Option<Self> {
         built_in(parameter, binary).or_else(|| {
             facts
                 .columns
@@ -97,7 +97,7 @@ impl Carrier {
     }
 
     /// Returns the carrier of texts of a built-in type; `None` if there is none.
-    pub(super) fn of_built_in(parameter: u32) -> Option<Self> {
+    pub(crate) fn of_built_in(parameter: u32) -> Option<Self> {
         built_in(parameter, false)
     }
 
@@ -115,13 +115,13 @@ impl Carrier {
 
     /// Notes that the parameter is assigned to a column unchanged. `strict`: no trigger can replace
     /// a NULL.
-    pub(super) fn assign(&mut self, column: &Column, strict: bool) {
+    pub(crate) fn assign(&mut self, column: &Column, strict: bool) {
         self.not_null |= strict && column.not_null;
         self.longest = self.longest.or(column.longest());
     }
 
     /// Returns how well a value fits: if it can be carried, and if the server will accept it.
-    pub(super) fn fit(&self, value: Option<&[u8]>) -> Fit {
+    pub(crate) fn fit(&self, value: Option<&[u8]>) -> Fit {
         let Some(value) = value else {
             return if self.not_null { Fit::Bad } else { Fit::Sure };
         };
@@ -293,7 +293,7 @@ fn narrow<T: TryFrom<i64>>(n: Option<i64>) -> Result<T, Unfit> {
 }
 
 /// Reads a whole number that every version of the server accepts: a sign and decimal digits.
-pub(super) fn int(text: &[u8]) -> Option<i64> {
+pub(crate) fn int(text: &[u8]) -> Option<i64> {
     let (negative, digits) = match text {
         [b'-', digits @ ..] => (true, digits),
         digits => (false, digits),

@@ -4,7 +4,7 @@
 //! that follows can be changed by others while it is read.
 
 use postgres_protocol::message::frontend;
-use windrow_calls::{ParsedStatement, Signature};
+use windrow_core::{ParsedStatement, Signature};
 use windrow_database::quote::push_table;
 
 use crate::catalog::ask::{self, Fields};
@@ -33,21 +33,21 @@ WHERE p.proname = ANY (string_to_array($1, chr(1)))";
 
 /// The server's description of a parsed statement.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Description {
+pub(crate) struct Description {
     /// The types of its parameters.
-    pub(super) parameters: Vec<u32>,
+    pub(crate) parameters: Vec<u32>,
     /// The body of RowDescription, if the statement returns rows.
-    pub(super) fields: Option<Box<[u8]>>,
+    pub(crate) fields: Option<Box<[u8]>>,
     /// Number of columns in the statement's rows.
-    pub(super) width: u16,
-    pub(super) relation: Option<Relation>,
-    pub(super) functions: Vec<Function>,
-    pub(super) facts: Option<Facts>,
+    pub(crate) width: u16,
+    pub(crate) relation: Option<Relation>,
+    pub(crate) functions: Vec<Function>,
+    pub(crate) facts: Option<Facts>,
 }
 
 impl Description {
     /// Returns the types of the statement.
-    pub(super) fn signature(&self) -> Signature {
+    pub(crate) fn signature(&self) -> Signature {
         Signature {
             parameters: self.parameters.as_slice().into(),
             fields: self.fields.clone(),
@@ -57,38 +57,38 @@ impl Description {
 
 /// A table's identity, and settings of the session that asked for it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Relation {
-    pub(super) oid: u32,
-    pub(super) schema: Box<str>,
-    pub(super) name: Box<str>,
-    pub(super) isolation: Box<str>,
-    pub(super) read_only: bool,
+pub(crate) struct Relation {
+    pub(crate) oid: u32,
+    pub(crate) schema: Box<str>,
+    pub(crate) name: Box<str>,
+    pub(crate) isolation: Box<str>,
+    pub(crate) read_only: bool,
     /// The schema that is searched first.
-    pub(super) first_schema: Box<str>,
-    pub(super) encoding: Box<str>,
+    pub(crate) first_schema: Box<str>,
+    pub(crate) encoding: Box<str>,
     /// True if the session's time zone is UTC.
-    pub(super) utc: bool,
+    pub(crate) utc: bool,
     /// True if the session reads and writes times like the sessions that write rows.
-    pub(super) usual_times: bool,
+    pub(crate) usual_times: bool,
 }
 
 /// A function that a name may mean.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Function {
-    pub(super) name: Box<str>,
-    pub(super) built_in: bool,
+pub(crate) struct Function {
+    pub(crate) name: Box<str>,
+    pub(crate) built_in: bool,
     /// `pg_proc.provolatile`.
-    pub(super) volatile: u8,
+    pub(crate) volatile: u8,
     /// True if the function returns sets, or is an aggregate or a window function.
-    pub(super) is_odd: bool,
-    pub(super) schema: Box<str>,
-    pub(super) language: Box<str>,
+    pub(crate) is_odd: bool,
+    pub(crate) schema: Box<str>,
+    pub(crate) language: Box<str>,
     /// True if the function is found without its schema.
-    pub(super) is_visible: bool,
+    pub(crate) is_visible: bool,
 }
 
 /// Returns the types that the server gives a parsed statement now. Fails as [`ask()`] does.
-pub(super) async fn types_now(
+pub(crate) async fn types_now(
     wire: &mut Wire,
     parsed: &ParsedStatement,
 ) -> Result<Result<Signature, ServerError>, Broken> {
@@ -117,7 +117,7 @@ pub(super) async fn types_now(
 ///
 /// # Errors
 /// Outer: the connection is lost. Inner: the server refuses the statement or its description.
-pub(super) async fn ask(
+pub(crate) async fn ask(
     wire: &mut Wire,
     parsed: &ParsedStatement,
     types: &[u32],

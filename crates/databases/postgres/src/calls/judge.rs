@@ -1,8 +1,7 @@
 //! Decides if a statement may be joined with others, from the server's description of it. Reasons
 //! against that are counted by their phrases.
 
-use windrow_calls::{Expression, ParsedStatement, REFUSED};
-use windrow_core::{Apart, Name, Op};
+use windrow_core::{Apart, Expression, Name, Op, ParsedStatement, REFUSED};
 use windrow_proof::{Level, Trusted, Words};
 
 use super::describe::{Description, Function, Relation};
@@ -177,6 +176,6 @@ pub(super) fn generated_column(parsed: &ParsedStatement, facts: &Facts) -> Optio
         name: column.name.clone(),
         sequence: column.sequence,
         source: source.map(Box::from),
-        told: column.may_look,
+        is_reported: column.may_look,
     })
 }

@@ -6,8 +6,7 @@
 use std::hash::BuildHasher;
 
 use foldhash::fast::FixedState;
-use windrow_calls::{Expression, Formats, ParsedStatement, Piece};
-use windrow_core::{Name, Op};
+use windrow_core::{Expression, Formats, Name, Op, ParsedStatement, Piece};
 
 use super::carrier;
 use crate::catalog::column::{Column, Kind, oid};
@@ -19,7 +18,7 @@ use crate::values::scalar;
 
 /// The source of the value of a key's column.
 #[derive(Clone, Debug)]
-pub(super) enum Part {
+pub(crate) enum Part {
     /// The parameter at this place.
     Parameter(usize, KeyReader),
     /// A constant of the statement, the same for all calls: its canonical bytes.
@@ -32,11 +31,11 @@ pub(super) enum Part {
 
 /// The unique keys of a statement whose columns are all given, each with a seed that distinguishes
 /// it from all others.
-pub(super) type Keys = Vec<(u64, Box<[Part]>)>;
+pub(crate) type Keys = Vec<(u64, Box<[Part]>)>;
 
 /// The way to turn a value into canonical bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum KeyReader {
+pub(crate) enum KeyReader {
     /// Two, four or eight bytes of a whole number.
     Number,
     /// Decimal digits.
@@ -50,7 +49,7 @@ pub(super) enum KeyReader {
 impl Part {
     /// Returns the part of a key whose column gets this expression. `parameters`: the types of the
     /// statement's parameters, and whether they are binary.
-    pub(super) fn of(
+    pub(crate) fn of(
         column: &Column,
         expression: &Expression,
         parameters: &impl Fn(usize) -> Option<(u32, bool)>,
@@ -74,7 +73,7 @@ impl Part {
 }
 
 /// Returns the unique keys that a statement gives, without those that hold the moment of a row.
-pub(super) fn keys(
+pub(crate) fn keys(
     parsed: &ParsedStatement,
     table: &Table,
     parameters: &[u32],
@@ -89,7 +88,7 @@ pub(super) fn keys(
 
 /// Returns the keys that hold the moment of a row. Two flights may get the same moment, so rows
 /// that are equal in all other columns are never in two flights.
-pub(super) fn keys_of_moments(
+pub(crate) fn keys_of_moments(
     parsed: &ParsedStatement,
     table: &Table,
     parameters: &[u32],
@@ -99,8 +98,12 @@ pub(super) fn keys_of_moments(
     let mut keys = all_keys(parsed, table, parameters, formats, moments);
     keys.retain(|(_, parts)| parts.iter().any(|part| matches!(part, Part::Moment)));
     for (_, parts) in &mut keys {
-        let told = |part: &Part| matches!(part, Part::Parameter(..) | Part::Constant(_));
-        *parts = parts.iter().filter(|part| told(part)).cloned().collect();
+        let is_known = |part: &Part| matches!(part, Part::Parameter(..) | Part::Constant(_));
+        *parts = parts
+            .iter()
+            .filter(|part| is_known(part))
+            .cloned()
+            .collect();
     }
     keys
 }
@@ -208,7 +211,7 @@ fn constant(column: &Column, sql: &str) -> Option<Box<[u8]>> {
 }
 
 /// Returns the row that the values name.
-pub(super) fn row_key(
+pub(crate) fn row_key(
     seed: u64,
     parts: &[Part],
     values: &[Option<&[u8]>],

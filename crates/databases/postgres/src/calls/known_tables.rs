@@ -9,7 +9,7 @@ use std::collections::{HashMap, HashSet};
 use std::hash::BuildHasher;
 
 use foldhash::fast::RandomState;
-use windrow_calls::{ParsedStatement, Signature};
+use windrow_core::{ParsedStatement, Signature};
 use windrow_database::quote::push_table;
 use windrow_proof::Words;
 
@@ -118,7 +118,7 @@ impl Description {
     }
 
     /// Adds the types of a statement.
-    pub(super) fn with(self, types: &Signature) -> Self {
+    pub(crate) fn with(self, types: &Signature) -> Self {
         Self {
             parameters: types.parameters.to_vec(),
             fields: types.fields.clone(),

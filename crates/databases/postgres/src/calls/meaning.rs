@@ -6,8 +6,9 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 use tokio::time::Instant;
-use windrow_calls::{Arguments, AsRow, Formats, ParsedStatement, REFUSED, Signature, Touches};
-use windrow_core::{Apart, KeyedRow};
+use windrow_core::{
+    Apart, Arguments, AsRow, Formats, KeyedRow, ParsedStatement, REFUSED, Signature, Touches,
+};
 use windrow_proof::Trusted;
 
 use super::describe::Description;
@@ -23,29 +24,29 @@ use crate::statement::level;
 use crate::statement::set::GeneratedColumn;
 use crate::values::key::Found;
 
-/// A parsed statement joined with its table. Held by the [`windrow_calls::Statement`] that clients
+/// A parsed statement joined with its table. Held by the [`windrow_core::Statement`] that clients
 /// share, and found by that statement's number in the lane's catalog.
 #[derive(Clone, Debug)]
 pub(crate) struct Meaning {
-    pub(super) parsed: Arc<ParsedStatement>,
-    pub(super) table: Arc<Table>,
+    pub(crate) parsed: Arc<ParsedStatement>,
+    pub(crate) table: Arc<Table>,
     /// The types of its parameters and rows.
-    pub(super) signature: Arc<Signature>,
+    pub(crate) signature: Arc<Signature>,
     /// Number of columns in the statement's rows.
-    pub(super) width: u16,
+    pub(crate) width: u16,
     /// The column whose value each call takes from a sequence.
-    pub(super) generated: Option<GeneratedColumn>,
+    pub(crate) generated: Option<GeneratedColumn>,
     /// The reason why its calls do not become one statement; `None` if they may, depending on their
     /// values.
-    pub(super) grouped: Option<Apart>,
+    pub(crate) grouped: Option<Apart>,
     /// True if the code that the table runs for the statement is proven for each row.
-    pub(super) proven: bool,
+    pub(crate) proven: bool,
     /// The unique keys that it gives: with all values as text, and with all as binary.
     keys: [Keys; 2],
     /// The other columns of those of its keys that hold the moment of a row.
     moment_keys: [Keys; 2],
     /// The statement's use of the transaction's clock.
-    pub(super) clock: ClockUse,
+    pub(crate) clock: ClockUse,
     /// The plan by which a call becomes the write of a row, if there is one.
     row: Option<RowPlan>,
     /// The plan that names the row that a call may change, if there is one.
@@ -54,7 +55,7 @@ pub(crate) struct Meaning {
 
 impl Meaning {
     /// Returns the unique keys that the statement gives with values in these formats.
-    pub(super) fn keys(&self, formats: &Formats) -> Cow<'_, Keys> {
+    pub(crate) fn keys(&self, formats: &Formats) -> Cow<'_, Keys> {
         let [text, binary] = &self.keys;
         match formats {
             Formats::Text => Cow::Borrowed(text),
@@ -71,7 +72,7 @@ impl Meaning {
 
     /// Returns all unique keys that distinguish rows. A key that holds the moment of a row
     /// distinguishes it by its other columns.
-    pub(super) fn telling_keys(&self, formats: &Formats) -> Keys {
+    pub(crate) fn telling_keys(&self, formats: &Formats) -> Keys {
         let (keys, moment_keys) = (self.keys(formats), self.moment_keys(formats));
         keys.iter().chain(moment_keys.iter()).cloned().collect()
     }
@@ -93,7 +94,7 @@ impl Meaning {
 
     /// Returns the meaning for a table whose description is not true any more: nothing relies on
     /// the description.
-    pub(super) fn outdated(&self) -> Self {
+    pub(crate) fn outdated(&self) -> Self {
         Self {
             table: not_described(self.table.facts.clone()),
             generated: None,
@@ -103,14 +104,14 @@ impl Meaning {
     }
 
     /// Returns true if two descriptions of one statement agree.
-    pub(super) fn is_like(&self, other: &Self) -> bool {
+    pub(crate) fn is_like(&self, other: &Self) -> bool {
         self.table.version == other.table.version
             && self.signature == other.signature
             && self.row == other.row
     }
 
     /// Returns the meaning of a statement that this lane knows nothing of.
-    pub(super) fn unknown(parsed: &Arc<ParsedStatement>, signature: &Arc<Signature>) -> Self {
+    pub(crate) fn unknown(parsed: &Arc<ParsedStatement>, signature: &Arc<Signature>) -> Self {
         let facts = Facts {
             // The table may run any code and touch any row.
             hidden_unique: true,
@@ -190,7 +191,7 @@ impl Touches for Meaning {
 
 /// Returns the meaning of a described statement, or the reason why it may not be joined. `put`
 /// stores the facts of its table.
-pub(super) fn meaning(
+pub(crate) fn meaning(
     parsed: &Arc<ParsedStatement>,
     description: &Description,
     trusted: &Trusted,

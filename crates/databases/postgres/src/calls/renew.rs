@@ -3,9 +3,9 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use windrow_calls::SqlCall;
-use windrow_core::Fault;
+use windrow_core::{Fault, SqlCall};
 use windrow_pgwire::wire::{Broken, Wire};
+use windrow_proof::Trusted;
 
 use super::bound_call::worth_joining;
 use super::call_catalog::{CallCatalog, Renewed};
@@ -16,9 +16,10 @@ use super::meaning::meaning;
 ///
 /// # Errors
 /// Outer: the connection is lost. Inner: the server cannot describe a statement now.
-pub(super) async fn renew(
+pub(crate) async fn renew(
     wire: &mut Wire,
     call_catalog: &CallCatalog,
+    trusted: &Trusted,
     calls: &[&SqlCall],
 ) -> Result<Result<(), Fault>, Broken> {
     for call in calls {
@@ -30,7 +31,7 @@ pub(super) async fn renew(
         let found = match describe::ask(wire, parsed, &types_of(call)).await? {
             Ok(description) => {
                 let signature = Arc::new(description.signature());
-                let found = meaning(parsed, &description, &call_catalog.trusted, put);
+                let found = meaning(parsed, &description, trusted, put);
                 let found = found.and_then(worth_joining);
                 call_catalog.stand(parsed, found.as_ref());
                 match found {
@@ -54,14 +55,14 @@ pub(super) async fn renew(
 /// Returns the types that are declared for the parameters when a call's text is parsed: those that
 /// its client received, or those that the call names if its client received none. A literal gets
 /// the type of its place each time.
-pub(super) fn types_of(call: &SqlCall) -> Cow<'_, [u32]> {
-    let (named, told) = (&call.statement.parsed().types, call.statement.parameters());
+pub(crate) fn types_of(call: &SqlCall) -> Cow<'_, [u32]> {
+    let (named, reported) = (&call.statement.parsed().types, call.statement.parameters());
     match call.own_parameters() {
         _ if call.fresh => Cow::Borrowed(named),
-        Some(own) if own < told.len() => {
-            let told = told.iter().take(own);
-            Cow::Owned(told.chain(named.iter().skip(own)).copied().collect())
+        Some(own) if own < reported.len() => {
+            let reported = reported.iter().take(own);
+            Cow::Owned(reported.chain(named.iter().skip(own)).copied().collect())
         }
-        _ => Cow::Borrowed(told),
+        _ => Cow::Borrowed(reported),
     }
 }

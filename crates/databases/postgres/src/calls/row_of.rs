@@ -5,8 +5,9 @@
 use std::sync::Arc;
 
 use smallvec::SmallVec;
-use windrow_calls::{Arguments, Expression, Formats, ParsedStatement};
-use windrow_core::{KeyedRow, Name, Op, TableName, Value};
+use windrow_core::{
+    Arguments, Expression, Formats, KeyedRow, Name, Op, ParsedStatement, TableName, Value,
+};
 
 use super::describe::Description;
 use super::row_plan::Source;
@@ -50,7 +51,7 @@ impl RowOf {
         let source = |column: &&Column| {
             let known = named.iter().find(|(name, _)| **name == column.name);
             let Some((_, value)) = known else {
-                let taken = generated.filter(|g| inserts && g.told && g.name == column.name);
+                let taken = generated.filter(|g| inserts && g.is_reported && g.name == column.name);
                 return taken.map(|_| None);
             };
             if inserts && !keeps(column) {

@@ -6,9 +6,11 @@
 
 use std::sync::Arc;
 
-use windrow_calls::{Arguments, AsRow, Conflict, Expression, Formats, ParsedStatement, Piece};
 use windrow_core::shape::ShapeParts;
-use windrow_core::{Key, Name, OnConflict, Op, Returning, RowWrite, Shape, Value};
+use windrow_core::{
+    Arguments, AsRow, Conflict, Expression, Formats, Key, Name, OnConflict, Op, ParsedStatement,
+    Piece, Returning, Shape, Value,
+};
 
 use super::describe::Description;
 use super::row_value::{ValueReader, constant};
@@ -90,7 +92,8 @@ impl RowPlan {
         let values = self.values.iter();
         let row: Option<Box<[Value]>> = values.map(|source| source.value(&raw, formats)).collect();
         Some(AsRow {
-            write: RowWrite::new(Arc::clone(&self.shape), row?),
+            shape: Arc::clone(&self.shape),
+            row: row?,
             generates: self.generates,
         })
     }

@@ -42,7 +42,7 @@ pub(crate) enum CheckResult {
     Alike,
     /// Nothing that matters has changed, but the server has analyzed the check again after a
     /// change: each check compares everything until it is prepared again.
-    Told,
+    Irrelevant,
     /// Nothing that matters has changed, but the table has another file (TRUNCATE) or other chunks.
     /// After TRUNCATE, other changes of the table's row are no longer seen.
     Outdated,
@@ -53,7 +53,7 @@ impl CheckResult {
     pub(crate) fn of(said: &[u8]) -> Self {
         match said {
             b"1" => Self::Alike,
-            b"2" => Self::Told,
+            b"2" => Self::Irrelevant,
             _ => Self::Outdated,
         }
     }

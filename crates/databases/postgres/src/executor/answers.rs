@@ -3,8 +3,7 @@
 use std::ops::Range;
 
 use bytes::{BufMut, Bytes, BytesMut};
-use windrow_calls::Signature;
-use windrow_core::Fault;
+use windrow_core::{Fault, Signature};
 
 use super::sent::{Sent, SentTransaction};
 use crate::fault::with_error;

@@ -9,13 +9,13 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use foldhash::fast::RandomState;
-use windrow_core::{Dones, Op, Unit, UnitFault, Verdict};
+use windrow_core::{Dones, Fault, Op, Unit, UnitFault, Verdict, Write, WriteDone};
 use windrow_database::plan::Fence;
 use windrow_database::sources::Sources;
 use windrow_pgwire::wire::ServerError;
 
 pub(crate) use self::steps::may_fuse;
-use super::form::{DoneOf, Refused, WorkKind};
+use super::messages::KnownTypes;
 use super::segment::{Mode, Prospect, Segment};
 use super::sent::{Sent, SentTransaction};
 use crate::catalog::check::Check;
@@ -40,11 +40,40 @@ pub(crate) struct Placed {
     pub(crate) fence: Fence,
 }
 
+/// A request that the server refused, and the units that need it.
+#[derive(Debug)]
+pub(crate) struct Refused {
+    pub(crate) fault: Fault,
+    /// The index of each unit in the batch, with that of its first write concerned.
+    pub(crate) units: Vec<(u32, usize)>,
+}
+
+impl Refused {
+    /// Builds the refusal for the units with a write for which `is_concerned` is true.
+    pub(crate) fn of<'u>(
+        fault: Fault,
+        units: impl Iterator<Item = (u32, &'u Unit)>,
+        is_concerned: impl Fn(&Write) -> bool,
+    ) -> Self {
+        let concerned = units.filter_map(|(place, unit)| {
+            let at = unit.writes().iter().position(&is_concerned)?;
+            Some((place, at))
+        });
+        Self {
+            fault,
+            units: concerned.collect(),
+        }
+    }
+}
+
 /// The units of a batch and the state of each.
-pub(crate) struct Batch<'a, F: WorkKind> {
-    pub(crate) units: &'a [Unit<F::Work>],
+pub(crate) struct Batch<'a> {
+    pub(crate) units: &'a [Unit],
     pub(crate) sources: Sources,
-    pub(crate) shapes: Vec<Arc<Compiled<F>>>,
+    /// True if the writes are calls: their clients know the types of their statements, and get the
+    /// server's messages unchanged. Lanes of SQL clients carry nothing else.
+    pub(crate) is_of_calls: bool,
+    pub(crate) shapes: Vec<Arc<Compiled>>,
     pub(crate) placed: Vec<Placed>,
     pub(crate) hashes: Vec<u64>,
     /// The index in `placed` at which each unit's writes begin.
@@ -52,21 +81,23 @@ pub(crate) struct Batch<'a, F: WorkKind> {
     /// Hashes of rows that are written with the time of the transaction.
     stamped: HashSet<u64, RandomState>,
     pub(crate) prospects: Vec<Prospect>,
-    pub(crate) done: Vec<DoneOf<F>>,
-    pub(crate) verdicts: Vec<Option<Verdict<DoneOf<F>>>>,
+    pub(crate) done: Vec<WriteDone>,
+    pub(crate) verdicts: Vec<Option<Verdict>>,
     /// True if tables change faster than they can be described. Then no description is used, and
     /// every unit has a transaction of its own.
     pub(crate) distrusted: bool,
     /// The answers to the writes before a failed one, for units that are tried again: other units
     /// may overtake such a unit.
-    attempts: Vec<(u32, Vec<DoneOf<F>>)>,
+    attempts: Vec<(u32, Vec<WriteDone>)>,
 }
 
-impl<'a, F: WorkKind> Batch<'a, F> {
-    pub(crate) fn new(units: &'a [Unit<F::Work>]) -> Self {
+impl<'a> Batch<'a> {
+    pub(crate) fn new(units: &'a [Unit]) -> Self {
+        let first = units.iter().flat_map(Unit::writes).next();
         Self {
             units,
             sources: Sources::of(units),
+            is_of_calls: first.is_some_and(|write| write.call().is_some()),
             shapes: Vec::new(),
             placed: Vec::new(),
             hashes: Vec::new(),
@@ -81,7 +112,7 @@ impl<'a, F: WorkKind> Batch<'a, F> {
     }
 
     /// Gives the verdict to all units that need what the server refused.
-    pub(crate) fn conclude_refused(&mut self, refused: &Refused, verdict: &Verdict<DoneOf<F>>) {
+    pub(crate) fn conclude_refused(&mut self, refused: &Refused, verdict: &Verdict) {
         for (unit, at) in &refused.units {
             if let Some(slot) = self.verdicts.get_mut(*unit as usize) {
                 slot.get_or_insert_with(|| verdict.for_write(*at));
@@ -103,7 +134,7 @@ impl<'a, F: WorkKind> Batch<'a, F> {
         &mut self,
         segments: Vec<Segment>,
         version: u64,
-        verdict: &Verdict<DoneOf<F>>,
+        verdict: &Verdict,
     ) -> Vec<Segment> {
         for unit in segments.iter().flat_map(|segment| &segment.units) {
             let tables = self.tables_of(&[*unit]);
@@ -142,7 +173,7 @@ impl<'a, F: WorkKind> Batch<'a, F> {
         Check::of(table, changes)
     }
 
-    fn any_of(&self, units: &[u32], is: impl Fn(&Compiled<F>) -> bool) -> bool {
+    fn any_of(&self, units: &[u32], is: impl Fn(&Compiled) -> bool) -> bool {
         units.iter().any(|unit| {
             let placed = self.placed.get(self.writes_of(*unit));
             let mut placed = placed.into_iter().flatten();
@@ -158,17 +189,17 @@ impl<'a, F: WorkKind> Batch<'a, F> {
     /// Returns true if a segment has a transaction of its own, in which no description is relied
     /// on.
     pub(crate) fn is_apart(&self, segment: &Segment) -> bool {
-        let apart = |compiled: &Compiled<F>| compiled.apart.is_some();
+        let apart = |compiled: &Compiled| compiled.apart.is_some();
         segment.runs() && (self.distrusted || self.any_of(&segment.units, apart))
     }
 
     /// Returns true if a segment has a transaction of its own (see [`Batch::is_apart`]), and its
     /// client already knows the columns of its rows.
-    pub(crate) fn must_give_told_rows(&self, segment: &Segment) -> bool {
+    pub(crate) fn must_give_known_rows(&self, segment: &Segment) -> bool {
         let units = segment.units.iter();
         let mut whole = units.filter_map(|unit| self.units.get(*unit as usize));
-        let has_rows = |write: &F::Work| F::known_types(write).of_rows().is_some();
-        self.is_apart(segment) && whole.any(|unit| unit.work().iter().any(has_rows))
+        let has_rows = |write: &Write| KnownTypes::of(write).of_rows().is_some();
+        self.is_apart(segment) && whole.any(|unit| unit.writes().iter().any(has_rows))
     }
 
     /// Returns true if a segment runs code that is not proven safe.
@@ -207,19 +238,19 @@ impl<'a, F: WorkKind> Batch<'a, F> {
     }
 
     /// Returns the client's write.
-    pub(crate) fn write(&self, placed: &Placed) -> Option<&'a F::Work> {
+    pub(crate) fn write(&self, placed: &Placed) -> Option<&'a Write> {
         let unit = self.units.get(placed.unit as usize)?;
-        unit.work().get(placed.write as usize)
+        unit.writes().get(placed.write as usize)
     }
 
     /// Returns true if the client's own text of a unit gives a better error.
     pub(crate) fn asks_origin(&self, unit: u32, error: &ServerError) -> bool {
         let unit = self.units.get(unit as usize);
-        unit.is_some_and(|unit| F::asks_origin(unit.work(), error))
+        unit.is_some_and(|unit| asks_origin(unit, error))
     }
 
     /// Returns the client's write at this index of `placed`.
-    pub(crate) fn write_at(&self, item: u32) -> Option<&'a F::Work> {
+    pub(crate) fn write_at(&self, item: u32) -> Option<&'a Write> {
         self.write(self.placed.get(item as usize)?)
     }
 
@@ -232,12 +263,12 @@ impl<'a, F: WorkKind> Batch<'a, F> {
     }
 
     /// Returns the compiled statement of a write.
-    pub(crate) fn compiled(&self, placed: &Placed) -> Option<&Arc<Compiled<F>>> {
+    pub(crate) fn compiled(&self, placed: &Placed) -> Option<&Arc<Compiled>> {
         self.shapes.get(placed.shape as usize)
     }
 
     /// Returns the compiled statement of the write at this index of `placed`.
-    pub(crate) fn compiled_at(&self, item: u32) -> Option<&Arc<Compiled<F>>> {
+    pub(crate) fn compiled_at(&self, item: u32) -> Option<&Arc<Compiled>> {
         self.compiled(self.placed.get(item as usize)?)
     }
 
@@ -325,7 +356,7 @@ impl<'a, F: WorkKind> Batch<'a, F> {
     /// Gives the unit the answers of its writes as the verdict.
     pub(crate) fn succeed(&mut self, unit: u32) {
         let writes = self.writes_of(unit);
-        let dones: Dones<_> = self
+        let dones: Dones = self
             .done
             .get_mut(writes)
             .map(|dones| dones.iter_mut().map(std::mem::take).collect())
@@ -334,14 +365,14 @@ impl<'a, F: WorkKind> Batch<'a, F> {
     }
 
     /// Keeps the answers to the writes before the failed one, for a unit that is tried again.
-    pub(crate) fn remember(&mut self, unit: u32, before: Vec<DoneOf<F>>) {
+    pub(crate) fn remember(&mut self, unit: u32, before: Vec<WriteDone>) {
         if !before.is_empty() {
             self.attempts.push((unit, before));
         }
     }
 
     /// Returns the answers that were kept of a unit, if they are as many as `now`; otherwise `now`.
-    pub(crate) fn recall(&mut self, unit: u32, now: Vec<DoneOf<F>>) -> Vec<DoneOf<F>> {
+    pub(crate) fn recall(&mut self, unit: u32, now: Vec<WriteDone>) -> Vec<WriteDone> {
         let is_kept = |(of, before): &(u32, Vec<_>)| *of == unit && before.len() == now.len();
         match self.attempts.iter().position(is_kept) {
             Some(place) => self.attempts.swap_remove(place).1,
@@ -350,12 +381,12 @@ impl<'a, F: WorkKind> Batch<'a, F> {
     }
 
     /// Gives the unit a failure as the verdict.
-    pub(crate) fn fail(&mut self, unit: u32, fault: impl Into<UnitFault<DoneOf<F>>>) {
+    pub(crate) fn fail(&mut self, unit: u32, fault: impl Into<UnitFault>) {
         self.conclude(unit, Verdict::Final(Err(fault.into())));
     }
 
     /// Sets the verdict of the unit.
-    pub(crate) fn conclude(&mut self, unit: u32, verdict: Verdict<DoneOf<F>>) {
+    pub(crate) fn conclude(&mut self, unit: u32, verdict: Verdict) {
         if let Some(slot) = self.verdicts.get_mut(unit as usize) {
             *slot = Some(verdict);
         }
@@ -394,9 +425,23 @@ impl<'a, F: WorkKind> Batch<'a, F> {
     }
 
     /// Gives this verdict to all units without one.
-    pub(crate) fn conclude_rest(&mut self, verdict: &Verdict<DoneOf<F>>) {
+    pub(crate) fn conclude_rest(&mut self, verdict: &Verdict) {
         for slot in &mut self.verdicts {
             slot.get_or_insert_with(|| verdict.clone());
         }
     }
+}
+
+/// The SQLSTATE class of errors in values. The server raises them wherever it computes constants.
+const DATA_EXCEPTION: &str = "22";
+
+/// Returns true if a failed unit has to run again with its clients' own texts. A call whose
+/// literals were lifted runs as the template first. Only the client's own text shows where in it
+/// an error is, and whether a prepared statement fails at Bind or at Execute.
+fn asks_origin(unit: &Unit, error: &ServerError) -> bool {
+    let says_where = error.position.is_some() || error.context.is_some();
+    let is_of_value = error.code.starts_with(DATA_EXCEPTION);
+    let calls = unit.writes().iter().filter_map(Write::call);
+    let mut origins = calls.filter_map(|call| call.origin.as_ref());
+    origins.any(|origin| says_where || (is_of_value && origin.own.is_some()))
 }

@@ -10,7 +10,6 @@ use windrow_pgwire::wire::Broken;
 
 use crate::executor::batch::Batch;
 use crate::executor::connection::Connection;
-use crate::executor::form::WorkKind;
 use crate::executor::segment::Segment;
 use crate::executor::send::RESET;
 
@@ -37,12 +36,12 @@ const MAKES_UP: &str = r#"SET LOCAL jit = off; SELECT EXISTS (
       UNION ALL SELECT pg_catalog.concat(ev_qual, ev_action) FROM pg_catalog.pg_rewrite WHERE oid >= 16384
     ) own (expression) WHERE expression LIKE '%:funcid 2078 %')"#;
 
-impl<F: WorkKind> Connection<F> {
+impl Connection {
     /// Cuts the segments of a round trip after the first unproven one, if code of the database
     /// could define settings.
     pub(super) async fn no_more_than_one_unproven(
         &mut self,
-        batch: &Batch<'_, F>,
+        batch: &Batch<'_>,
         (mut now, mut later): (Vec<Segment>, Vec<Segment>),
         tally: &mut Tally,
     ) -> Result<(Vec<Segment>, Vec<Segment>), Broken> {
@@ -79,7 +78,7 @@ impl<F: WorkKind> Connection<F> {
     /// has already been sent.
     pub(super) async fn behind_unproven(
         &mut self,
-        batch: &mut Batch<'_, F>,
+        batch: &mut Batch<'_>,
         is_reset: bool,
         tally: &mut Tally,
     ) -> Result<(), Broken> {
@@ -100,7 +99,7 @@ impl<F: WorkKind> Connection<F> {
 
     /// Replaces this connection by a new one. If none can be opened, the units without a verdict
     /// are reported as rolled back: they have not been sent.
-    async fn reopen(&mut self, batch: &mut Batch<'_, F>) {
+    async fn reopen(&mut self, batch: &mut Batch<'_>) {
         let Some(server) = self.server.clone() else {
             return;
         };

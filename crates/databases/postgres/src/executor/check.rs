@@ -7,7 +7,6 @@ use postgres_protocol::message::frontend;
 use windrow_pgwire::wire::Wire;
 
 use super::batch::Batch;
-use super::form::WorkKind;
 use super::prepared;
 use super::prepared::{Prepared, State, StatementKey};
 use super::segment::Segment;
@@ -26,9 +25,9 @@ pub(super) struct WantedCheck<'b> {
 pub(super) const SYNCS: usize = 3;
 
 /// Returns the checks of the segments' tables that the connection has not prepared yet.
-pub(super) fn wanted_checks<'b, F: WorkKind>(
+pub(super) fn wanted_checks<'b>(
     prepared: &mut Prepared,
-    batch: &'b Batch<'_, F>,
+    batch: &'b Batch<'_>,
     segments: &[Segment],
 ) -> Vec<WantedCheck<'b>> {
     let mut wanted: Vec<WantedCheck<'b>> = Vec::new();

@@ -10,35 +10,37 @@ use windrow_pgwire::wire::{Broken, ServerError, Wire};
 
 use super::answers::{AnswerReader, Answers};
 use super::batch::Batch;
+use super::codes::Findings;
 use super::failure_rates::FailureRates;
-use super::findings::Findings;
-use super::form::{Asked, DoneOf, StatementsOf, WorkKind};
 use super::interrupt::Interrupt;
-use super::patience::{self, Patience};
 use super::prepare::prepare;
+use super::prepared::StatementKey;
 use super::segment::Segment;
 use super::sent::SentTransaction;
 use super::settle::Settler;
 use super::statements::Statements;
+use super::timeouts::{KnownTimeout, Timeouts};
 use super::trust::Trust;
 use super::wariness::Wariness;
+use crate::compiled::CompiledForm;
 use crate::dialect::Dialect;
 use crate::fault::with_error;
+use crate::lane_catalog::LaneCatalog;
 use crate::server::Server;
 
 /// A connection and the knowledge it has gathered.
-pub(crate) struct Connection<F: WorkKind> {
+pub(crate) struct Connection {
     pub(super) wire: Wire,
     pub(super) dialect: &'static Dialect,
-    pub(super) shared: Arc<Shared<F>>,
+    pub(super) shared: Arc<Shared>,
     pub(super) purpose: Purpose,
-    pub(super) statements: StatementsOf<F>,
+    pub(super) statements: Statements,
     pub(super) failure_rates: FailureRates,
     pub(super) scratch: Vec<u8>,
     pub(super) usable: bool,
     /// True if a transaction has run in the session since it was new or reset.
     pub(super) used: bool,
-    pub(super) patience: Patience,
+    pub(super) timeouts: Timeouts,
     pub(super) wariness: Wariness,
     pub(super) interrupt: Arc<Interrupt>,
     /// The time at which the unit that runs alone arrived.
@@ -52,34 +54,34 @@ pub(crate) struct Connection<F: WorkKind> {
 }
 
 /// Knowledge that the connections of a sink share.
-pub(crate) struct Shared<F: WorkKind> {
+pub(crate) struct Shared {
     /// Tables and statements.
-    pub(crate) catalog: F::Catalog,
+    pub(crate) catalog: LaneCatalog,
     /// The statement timeout of the lane's clients.
-    pub(crate) allowed: patience::Known,
+    pub(crate) allowed: KnownTimeout,
 }
 
-impl<F: WorkKind> Shared<F> {
-    pub(crate) fn new(catalog: F::Catalog) -> Self {
+impl Shared {
+    pub(crate) fn new(catalog: LaneCatalog) -> Self {
         Self {
             catalog,
-            allowed: patience::Known::default(),
+            allowed: KnownTimeout::default(),
         }
     }
 }
 
-impl<F: WorkKind> Connection<F> {
+impl Connection {
     /// `lock_wait`: the longest time for which batches wait for locks.
     pub(crate) fn new(
         (wire, dialect): (Wire, &'static Dialect),
-        shared: Arc<Shared<F>>,
-        (purpose, patience): (Purpose, Patience),
+        shared: Arc<Shared>,
+        (purpose, timeouts): (Purpose, Timeouts),
         lock_wait: Duration,
     ) -> Self {
         Self {
             interrupt: Interrupt::of(&wire),
-            wariness: Wariness::new(purpose, patience.of_batches(lock_wait)),
-            patience,
+            wariness: Wariness::new(purpose, timeouts.of_batches(lock_wait)),
+            timeouts,
             arrived: None,
             wire,
             dialect,
@@ -108,20 +110,10 @@ impl<F: WorkKind> Connection<F> {
         self
     }
 
-    /// Returns the server, to ask about tables and statements, and the catalog with what is known.
-    pub(super) fn asked<'c>(&'c mut self, tally: &'c mut Tally) -> (Asked<'c>, &'c F::Catalog) {
-        let server = Asked {
-            wire: &mut self.wire,
-            dialect: self.dialect,
-            round_trips: &mut tally.round_trips,
-        };
-        (server, &self.shared.catalog)
-    }
-
     /// Prepares the statements that the segments need and the connection does not have yet.
     pub(super) async fn prepare(
         &mut self,
-        batch: &Batch<'_, F>,
+        batch: &Batch<'_>,
         todo: &[Segment],
         tally: &mut Tally,
     ) -> Result<Trust, Broken> {
@@ -154,18 +146,18 @@ impl<F: WorkKind> Connection<F> {
         if self.interrupt.is_asked() {
             return Some(Fault::called_back());
         }
-        let over = self.arrived.is_some_and(|at| self.patience.is_over(at));
+        let over = self.arrived.is_some_and(|at| self.timeouts.is_over(at));
         over.then(Fault::late)
     }
 
     /// Returns the verdict of [`Connection::refused`] with the server's own message.
-    pub(super) fn refused_verbatim(&self, error: ServerError) -> Verdict<DoneOf<F>> {
+    pub(super) fn refused_verbatim(&self, error: ServerError) -> Verdict {
         let body = error.body.clone();
         self.refused(with_error(Fault::from(error), &[], &body))
     }
 
     /// Returns the verdict for the writes of a table that cannot be described.
-    pub(super) fn refused(&self, fault: Fault) -> Verdict<DoneOf<F>> {
+    pub(super) fn refused(&self, fault: Fault) -> Verdict {
         let locked = fault.code == "55P03";
         if locked && self.purpose == Purpose::Batches {
             Verdict::WaitsForLock(fault)
@@ -176,12 +168,50 @@ impl<F: WorkKind> Connection<F> {
         }
     }
 
+    /// Forgets statements and descriptions that are no longer correct. Descriptions of changed
+    /// tables are forgotten later, before the batch is planned again.
+    pub(super) fn learn(&mut self, batch: &Batch<'_>, findings: &Findings) {
+        let prepared = &mut self.statements.prepared;
+        for version in &findings.unguarded {
+            prepared.fail(StatementKey::Guard(*version));
+        }
+        prepared.forget(|key| {
+            matches!(key, StatementKey::Check(check) if findings.irrelevant.contains(&check.version))
+        });
+        if findings.statements_gone {
+            prepared.clear();
+        }
+        self.usable &= !findings.leave;
+        self.forget(batch, &findings.outdated, false);
+    }
+
+    /// Forgets the descriptions of tables of these versions. `changed`: the tables differ from
+    /// their descriptions; otherwise a further change might go unnoticed.
+    pub(super) fn forget(&self, batch: &Batch<'_>, versions: &[u64], changed: bool) {
+        let catalog = &self.shared.catalog;
+        for compiled in &batch.shapes {
+            if !versions.contains(&compiled.table.version) {
+                continue;
+            }
+            match &compiled.form {
+                // A changed table is read again in any case, and keeps its version if it turns out
+                // to be the same.
+                CompiledForm::Row(_) if changed => {}
+                CompiledForm::Row(_) => catalog.tables.forget(compiled.table.version),
+                CompiledForm::Call(bound) => {
+                    bound.statement().retire();
+                    catalog.calls.retire(&compiled.table);
+                }
+            }
+        }
+    }
+
     pub(super) fn settler<'a, 'u>(
         &self,
-        batch: &'a mut Batch<'u, F>,
+        batch: &'a mut Batch<'u>,
         tally: &'a mut Tally,
         findings: &'a mut Findings,
-    ) -> Settler<'a, 'u, F> {
+    ) -> Settler<'a, 'u> {
         Settler {
             batch,
             purpose: self.purpose,

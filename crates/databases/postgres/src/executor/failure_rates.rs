@@ -6,7 +6,6 @@ use foldhash::fast::RandomState;
 use windrow_core::{FaultClass, Verdict};
 
 use super::batch::{Batch, FUSE_FROM};
-use super::form::WorkKind;
 use super::segment::{Mode, Segment};
 
 /// Weight of the newest batch in a rate.
@@ -23,7 +22,7 @@ const MOST: usize = 4096;
 #[derive(Clone, Copy, Debug, Default)]
 struct Rate {
     /// Failures that [`Mode::Telling`] can report.
-    told: f32,
+    reportable: f32,
     /// All other failures.
     other: f32,
 }
@@ -36,7 +35,7 @@ pub(crate) struct FailureRates {
 
 impl FailureRates {
     /// Chooses another form for segments whose shapes failed lately.
-    pub(crate) fn choose_forms(&self, batch: &Batch<'_, impl WorkKind>, segments: &mut [Segment]) {
+    pub(crate) fn choose_forms(&self, batch: &Batch<'_>, segments: &mut [Segment]) {
         if self.rates.is_empty() {
             return;
         }
@@ -47,14 +46,14 @@ impl FailureRates {
                 let compiled = batch.shapes.get(*shape)?;
                 self.rates.get(&compiled.failure_key)
             });
-            let (mut told, mut other) = (false, false);
+            let (mut reportable, mut other) = (false, false);
             for rate in rates {
-                told |= rate.told > OFTEN;
+                reportable |= rate.reportable > OFTEN;
                 other |= rate.other > OFTEN;
             }
             if other {
                 segment.mode = Mode::Grouped;
-            } else if told && batch.can_tell(&segment.units) {
+            } else if reportable && batch.can_tell(&segment.units) {
                 segment.mode = Mode::Telling;
             }
         }
@@ -62,7 +61,7 @@ impl FailureRates {
 
     /// Learns from the verdicts of a batch. Units that were expected to fail are left out.
     /// `missed`: the form that reports failing rows did not report one that failed.
-    pub(crate) fn learn(&mut self, batch: &Batch<'_, impl WorkKind>, units: &[u32], missed: bool) {
+    pub(crate) fn learn(&mut self, batch: &Batch<'_>, units: &[u32], missed: bool) {
         for (shape, sets, _) in batch.counts(units) {
             let Some(compiled) = batch.shapes.get(shape).filter(|_| sets >= FUSE_FROM) else {
                 continue;
@@ -77,9 +76,9 @@ impl FailureRates {
                 self.rates.clear();
             }
             let rate = self.rates.entry(id).or_default();
-            mix(&mut rate.told, failed.0);
+            mix(&mut rate.reportable, failed.0);
             mix(&mut rate.other, failed.1);
-            if rate.told < 0.01 && rate.other < 0.01 {
+            if rate.reportable < 0.01 && rate.other < 0.01 {
                 self.rates.remove(&id);
             }
         }
@@ -87,12 +86,7 @@ impl FailureRates {
 
     /// Returns whether a write of the shape failed in a way that can be reported, and whether one
     /// failed in another way.
-    fn failed(
-        &self,
-        batch: &Batch<'_, impl WorkKind>,
-        units: &[u32],
-        shape: usize,
-    ) -> (bool, bool) {
+    fn failed(&self, batch: &Batch<'_>, units: &[u32], shape: usize) -> (bool, bool) {
         let mut failed = (false, false);
         for unit in units {
             let Some(Some(Verdict::Final(Err(fault)))) = batch.verdicts.get(*unit as usize) else {

@@ -9,7 +9,7 @@ use windrow_core::{Canceller, Fault};
 use windrow_pgwire::wire::{CancelKey, Wire};
 
 /// Timeout of a cancel request on its way to the server.
-const PATIENCE: Duration = Duration::from_secs(10);
+const CANCEL_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The handle that cancels a connection's batch.
 #[derive(Debug)]
@@ -53,7 +53,7 @@ impl Canceller for Interrupt {
     async fn cancel(&self) -> Result<(), Fault> {
         self.asked.store(true, Ordering::Relaxed);
         let key = self.key().clone();
-        let sent = key.send(PATIENCE).await;
+        let sent = key.send(CANCEL_TIMEOUT).await;
         sent.map_err(|error| Fault::unavailable(error.to_string()))
     }
 }

@@ -14,7 +14,6 @@ use crate::executor::answers::Answers;
 use crate::executor::batch::Batch;
 use crate::executor::codes::{ErrorMeaning, unknown_commit};
 use crate::executor::connection::{Connection, unwritable};
-use crate::executor::form::{DoneOf, WorkKind};
 use crate::executor::isolation::Isolation;
 use crate::executor::segment::{Mode, Segment};
 use crate::executor::send::{FORGET, Sender};
@@ -39,11 +38,11 @@ pub(super) enum IsolationEnd {
     Stale(Vec<u64>),
 }
 
-impl<F: WorkKind> Connection<F> {
+impl Connection {
     /// Executes all units that have no verdict and are in the scope of the isolation.
     pub(super) async fn isolate(
         &mut self,
-        batch: &mut Batch<'_, F>,
+        batch: &mut Batch<'_>,
         mut isolation: Isolation,
         tally: &mut Tally,
     ) -> Result<IsolationEnd, Broken> {
@@ -105,11 +104,11 @@ impl<F: WorkKind> Connection<F> {
     /// Runs all round trips of a transaction except the commit.
     async fn attempt(
         &mut self,
-        batch: &mut Batch<'_, F>,
+        batch: &mut Batch<'_>,
         isolation: &mut Isolation,
         parts: Vec<Segment>,
         tally: &mut Tally,
-    ) -> Result<Judged<DoneOf<F>>, Broken> {
+    ) -> Result<Judged, Broken> {
         let units = parts.iter().flat_map(|part| part.units.clone()).collect();
         let mut judged = Judged::of(units);
         let open = if isolation.is_brief {
@@ -139,10 +138,10 @@ impl<F: WorkKind> Connection<F> {
 
     fn judge<'j, 'u>(
         &'j mut self,
-        batch: &'j mut Batch<'u, F>,
+        batch: &'j mut Batch<'u>,
         isolation: &'j mut Isolation,
-        judged: &'j mut Judged<DoneOf<F>>,
-    ) -> Judge<'j, 'u, F> {
+        judged: &'j mut Judged,
+    ) -> Judge<'j, 'u> {
         Judge {
             connection: self,
             batch,
@@ -155,7 +154,7 @@ impl<F: WorkKind> Connection<F> {
     /// sent then.
     async fn leg(
         &mut self,
-        batch: &mut Batch<'_, F>,
+        batch: &mut Batch<'_>,
         isolation: &mut Isolation,
         open: Option<&str>,
         parts: Vec<Segment>,
@@ -207,9 +206,9 @@ impl<F: WorkKind> Connection<F> {
     /// Commits, and answers the units whose outcome is then certain.
     async fn commit(
         &mut self,
-        batch: &mut Batch<'_, F>,
+        batch: &mut Batch<'_>,
         isolation: &mut Isolation,
-        judged: Judged<DoneOf<F>>,
+        judged: Judged,
         tally: &mut Tally,
     ) -> Result<(), Broken> {
         let end = self.say(COMMIT).end;
@@ -253,9 +252,9 @@ impl<F: WorkKind> Connection<F> {
     /// own from now on.
     fn commit_refused(
         &mut self,
-        batch: &mut Batch<'_, F>,
+        batch: &mut Batch<'_>,
         isolation: &mut Isolation,
-        judged: &Judged<DoneOf<F>>,
+        judged: &Judged,
         error: ServerError,
     ) {
         let meaning = ErrorMeaning::of_code(&error.code);
@@ -263,7 +262,7 @@ impl<F: WorkKind> Connection<F> {
         let verdict = match (meaning, judged.units.as_slice()) {
             (ErrorMeaning::Again | ErrorMeaning::Leave, _) => Verdict::RolledBack(error.into()),
             (ErrorMeaning::Unknown, _) => Verdict::Final(Err(unknown_commit(&error).into())),
-            (_, [unit]) if F::CLIENTS_OWN => {
+            (_, [unit]) if batch.is_of_calls => {
                 // Such clients get an answer to each statement, and the error after the last one.
                 let writes = batch.writes_of(*unit);
                 let done = batch.done.get_mut(writes).unwrap_or_default();
@@ -285,7 +284,7 @@ impl<F: WorkKind> Connection<F> {
 }
 
 /// Gives this verdict to those of the units that have none.
-fn conclude<F: WorkKind>(batch: &mut Batch<'_, F>, units: &[u32], verdict: &Verdict<DoneOf<F>>) {
+fn conclude(batch: &mut Batch<'_>, units: &[u32], verdict: &Verdict) {
     for unit in units {
         if let Some(slot) = batch.verdicts.get_mut(*unit as usize) {
             slot.get_or_insert_with(|| verdict.clone());

@@ -9,7 +9,6 @@
 use std::collections::HashMap;
 
 use super::batch::{Batch, FUSE_FROM};
-use super::form::WorkKind;
 use super::segment::{Mode, Prospect, Segment};
 
 /// Units in a part of which it is not known which unit fails.
@@ -95,10 +94,10 @@ impl Isolation {
     ///
     /// A statement whose client already knows the columns of its rows is committed only once its
     /// rows have been seen, if nothing keeps the table from changing.
-    pub(crate) fn needed(batch: &Batch<'_, impl WorkKind>, todo: &[Segment]) -> Option<Self> {
+    pub(crate) fn needed(batch: &Batch<'_>, todo: &[Segment]) -> Option<Self> {
         if todo
             .iter()
-            .any(|segment| batch.must_give_told_rows(segment))
+            .any(|segment| batch.must_give_known_rows(segment))
         {
             return Some(Self::of(todo));
         }
@@ -125,7 +124,7 @@ impl Isolation {
     }
 
     /// Marks the units whose values are known to fail.
-    pub(crate) fn mark_suspects(&mut self, batch: &Batch<'_, impl WorkKind>) {
+    pub(crate) fn mark_suspects(&mut self, batch: &Batch<'_>) {
         for (unit, prospect) in (0_u32..).zip(&batch.prospects) {
             if let Prospect::Apart(mode) = prospect {
                 self.marks.entry(unit).or_insert_with(|| mode.clone());
@@ -163,7 +162,7 @@ impl Isolation {
     }
 
     /// Returns the parts of the next attempt, in their order; none if every unit has its verdict.
-    pub(crate) fn parts(&mut self, batch: &Batch<'_, impl WorkKind>) -> Vec<Segment> {
+    pub(crate) fn parts(&mut self, batch: &Batch<'_>) -> Vec<Segment> {
         let mut parts = self.all_parts(batch);
         if self.scope.is_some() {
             parts.truncate(MAX_PARTS);
@@ -171,7 +170,7 @@ impl Isolation {
         parts
     }
 
-    fn all_parts(&mut self, batch: &Batch<'_, impl WorkKind>) -> Vec<Segment> {
+    fn all_parts(&mut self, batch: &Batch<'_>) -> Vec<Segment> {
         self.attempts += 1;
         let mut pending = batch.pending();
         if let Some(scope) = &self.scope {
@@ -207,7 +206,7 @@ impl Isolation {
         Segment::one(unit, mode.unwrap_or(Mode::Own))
     }
 
-    fn stretch(&self, batch: &Batch<'_, impl WorkKind>, units: &[u32]) -> Vec<Segment> {
+    fn stretch(&self, batch: &Batch<'_>, units: &[u32]) -> Vec<Segment> {
         let whole = |mode| vec![Segment::new(units.to_vec(), mode)];
         match (units, self.grain) {
             ([], _) => Vec::new(),

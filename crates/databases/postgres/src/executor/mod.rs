@@ -2,36 +2,34 @@
 //!
 //! | module | what it does |
 //! | --- | --- |
-//! | `form` | the interface to row writes and SQL calls; the rest is the same for both |
 //! | `connection` | a connection and the knowledge it has gathered |
 //! | `statements`, `prepared` | plan: the statements that a connection knows |
 //! | `place`, `batch` | plan: joins writes with their tables, and finds the rows that they touch |
 //! | `segment`, `order` | plan: the transactions of a round trip |
 //! | `prepare`, `check`, `trust` | send: prepares statements, guards and checks |
-//! | `send`, `bind`, `sent` | send: writes statements to the send buffer |
+//! | `send`, `messages`, `sent` | send: writes statements to the send buffer |
 //! | `answers`, `codes` | settle: the server's answers, and their meaning |
-//! | `settle`, `findings`, `learn` | settle: turns answers into verdicts, and corrects knowledge |
+//! | `settle` | settle: turns answers into verdicts, and corrects knowledge |
 //! | `isolation`, `isolate` | isolate: after a failure, runs a transaction with savepoints |
 //! | `behind` | isolate: resets the connection after unproven code |
 //! | `failure_rates` | finds shapes that fail often |
-//! | `patience`, `wariness`, `interrupt` | set timeouts, and cancel a batch |
+//! | `timeouts`, `wariness`, `interrupt` | set timeouts, and cancel a batch |
+//!
+//! The values of a write are Windrow's own, or the bytes of an SQL client. Only `place`, `messages`
+//! and `settle/done` look at them.
 
 pub(crate) mod answers;
 pub(crate) mod batch;
 mod behind;
-pub(crate) mod bind;
 mod check;
 pub(crate) mod codes;
 pub(crate) mod connection;
 pub(crate) mod failure_rates;
-pub(crate) mod findings;
-pub(crate) mod form;
 pub(crate) mod interrupt;
 mod isolate;
 pub(crate) mod isolation;
-mod learn;
+pub(crate) mod messages;
 pub(crate) mod order;
-pub(crate) mod patience;
 mod place;
 pub(crate) mod prepare;
 pub(crate) mod prepared;
@@ -40,6 +38,7 @@ pub(crate) mod send;
 pub(crate) mod sent;
 pub(crate) mod settle;
 pub(crate) mod statements;
+pub(crate) mod timeouts;
 pub(crate) mod trust;
 pub(crate) mod wariness;
 
@@ -52,9 +51,8 @@ use windrow_pgwire::wire::Broken;
 
 use self::answers::Answers;
 use self::batch::Batch;
+use self::codes::Findings;
 use self::connection::{Connection, unwritable};
-use self::findings::Findings;
-use self::form::{DoneOf, WorkKind};
 use self::isolate::IsolationEnd;
 use self::isolation::Isolation;
 use self::segment::{Mode, Segment};
@@ -65,19 +63,19 @@ use self::trust::Trust;
 /// Number of times a batch begins again because a table was changed meanwhile.
 const MOST_CHANGES: usize = 8;
 
-impl<F: WorkKind> Connection<F> {
+impl Connection {
     /// Sets the timeouts that are left since the unit's arrival, and executes the batch.
-    async fn go(&mut self, batch: &mut Batch<'_, F>, tally: &mut Tally) -> Result<(), Broken> {
-        let rest = self.arrived.and_then(|at| self.patience.rest(at));
-        if let Some(settings) = rest {
+    async fn go(&mut self, batch: &mut Batch<'_>, tally: &mut Tally) -> Result<(), Broken> {
+        let left = self.arrived.and_then(|at| self.timeouts.left(at));
+        if let Some(settings) = left {
             tally.round_trips += 1;
-            patience::set(&mut self.wire, &settings).await?;
+            timeouts::set(&mut self.wire, &settings).await?;
         }
         self.drive(batch, tally).await
     }
 
     /// Runs round trips until every unit has its verdict.
-    async fn drive(&mut self, batch: &mut Batch<'_, F>, tally: &mut Tally) -> Result<(), Broken> {
+    async fn drive(&mut self, batch: &mut Batch<'_>, tally: &mut Tally) -> Result<(), Broken> {
         if let Some(setting) = self.wariness.setting_due() {
             tally.round_trips += 1;
             drop(self.wire.simple(&setting).await?);
@@ -159,34 +157,24 @@ impl<F: WorkKind> Connection<F> {
         Ok(())
     }
 
-    /// Reads the tables that are not known (or all of them), joins the writes with them, and forms
-    /// transactions.
+    /// Reads the tables that are not known (`again`: all of them), joins the writes with them, and
+    /// forms transactions.
     async fn begin(
         &mut self,
-        batch: &mut Batch<'_, F>,
-        anew: bool,
+        batch: &mut Batch<'_>,
+        again: bool,
         tally: &mut Tally,
     ) -> Result<Vec<Segment>, Broken> {
-        self.place(batch, anew, tally).await?;
+        self.place(batch, again, tally).await?;
         if self.grow(batch, tally).await? {
             self.place(batch, true, tally).await?;
         }
         Ok(Segment::cut(batch.first_segments(), self.dialect.piece))
     }
 
-    /// Creates what units lack that do not fit their tables. Returns true if anything was tried.
-    async fn grow(&mut self, batch: &mut Batch<'_, F>, tally: &mut Tally) -> Result<bool, Broken> {
-        let (server, catalog) = self.asked(tally);
-        let grown = F::grow(server, catalog, batch.units, batch.misfits()).await?;
-        for refused in grown.iter().flatten() {
-            batch.conclude_refused(refused, &self.refused(refused.fault.clone()));
-        }
-        Ok(grown.is_some())
-    }
-
     /// Appends all transactions. If one cannot be encoded, its units are sent one by one, and the
     /// unit that cannot be encoded is refused.
-    fn send(&mut self, batch: &mut Batch<'_, F>, todo: Vec<Segment>) -> Vec<SentTransaction> {
+    fn send(&mut self, batch: &mut Batch<'_>, todo: Vec<Segment>) -> Vec<SentTransaction> {
         let mut transactions = Vec::with_capacity(todo.len());
         let mut todo: std::collections::VecDeque<_> = todo.into();
         while let Some(segment) = todo.pop_front() {
@@ -231,7 +219,7 @@ impl<F: WorkKind> Connection<F> {
     /// verdict of every other transaction depends on how far the server can have come with it.
     async fn exchange(
         &mut self,
-        batch: &mut Batch<'_, F>,
+        batch: &mut Batch<'_>,
         transactions: Vec<SentTransaction>,
         tally: &mut Tally,
     ) -> Result<Vec<(SentTransaction, Answers)>, Broken> {
@@ -261,12 +249,12 @@ impl<F: WorkKind> Connection<F> {
 /// The server reads and answers in order. So it cannot have committed a transaction that was not
 /// sent completely, one that it had already refused, one after the transaction in which it ended
 /// the connection, or that transaction itself before its commit.
-fn verdict_of_lost<D>(
+fn verdict_of_lost(
     broken: &Broken,
     transaction: &SentTransaction,
     answers: &Answers,
     first: bool,
-) -> Verdict<D> {
+) -> Verdict {
     let left = transaction.end <= broken.sent;
     let at_commit = answers.statements() >= transaction.statements.len();
     let ended_before = broken.error.is_some() && !(first && at_commit);
@@ -286,8 +274,8 @@ fn keeps_changing() -> Fault {
 }
 
 #[async_trait]
-impl<F: WorkKind> Executor<F::Work> for Connection<F> {
-    async fn execute(&mut self, units: &[Unit<F::Work>]) -> Report<DoneOf<F>> {
+impl Executor for Connection {
+    async fn execute(&mut self, units: &[Unit]) -> Report {
         self.interrupt.begin();
         self.makes_up = None;
         let mut batch = Batch::new(units);
@@ -299,8 +287,7 @@ impl<F: WorkKind> Executor<F::Work> for Connection<F> {
         }
         let defect = Verdict::Final(Err(Fault::internal("a unit got no verdict").into()));
         batch.conclude_rest(&defect);
-        let waits =
-            |verdict: &Option<Verdict<_>>| matches!(verdict, Some(Verdict::WaitsForLock(_)));
+        let waits = |verdict: &Option<Verdict>| matches!(verdict, Some(Verdict::WaitsForLock(_)));
         self.wariness.ended(batch.verdicts.iter().any(waits));
         Report {
             verdicts: batch.verdicts.into_iter().flatten().collect(),

@@ -12,7 +12,6 @@ use foldhash::fast::RandomState;
 use windrow_database::plan::Fence;
 
 use super::batch::{Batch, FUSE_FROM, Placed};
-use super::form::WorkKind;
 use super::segment::{Mode, Prospect, Segment};
 
 /// Number of layers of a batch: even ones for joined units, odd ones for units with a transaction
@@ -34,7 +33,7 @@ struct Reach {
 }
 
 impl Reach {
-    fn meets<F: WorkKind>(&self, batch: &Batch<'_, F>, unit: u32) -> bool {
+    fn meets(&self, batch: &Batch<'_>, unit: u32) -> bool {
         let source = batch.sources.of_unit(unit);
         if source.is_some_and(|source| self.sources.contains(&source)) {
             return true;
@@ -52,7 +51,7 @@ impl Reach {
         })
     }
 
-    fn add<F: WorkKind>(&mut self, batch: &Batch<'_, F>, unit: u32) {
+    fn add(&mut self, batch: &Batch<'_>, unit: u32) {
         self.sources.extend(batch.sources.of_unit(unit));
         for placed in batch.placed_of(unit) {
             let table = batch.identity_of(placed);
@@ -74,7 +73,7 @@ struct Layer {
     apart: Vec<Segment>,
 }
 
-impl<F: WorkKind> Batch<'_, F> {
+impl Batch<'_> {
     /// Returns the transactions of all units without a verdict: one for all units that are expected
     /// to succeed, then one for each other unit, then those of units that must not overtake these.
     pub(crate) fn first_segments(&mut self) -> Vec<Segment> {

@@ -14,7 +14,6 @@ use windrow_database::quote::push_table;
 use super::batch::Batch;
 use super::check;
 use super::check::wanted_checks;
-use super::form::WorkKind;
 use super::prepared;
 use super::prepared::{Prepared, State, StatementKey};
 use super::segment::{Mode, Segment};
@@ -30,30 +29,30 @@ use windrow_pgwire::wire::{Broken, ServerError, Wire};
 const OLDEST: Duration = Duration::from_secs(10);
 
 /// A statement to be parsed.
-struct Wanted<F> {
+struct Wanted {
     key: StatementKey,
     number: u64,
     sql: String,
     parameters: Vec<u32>,
     /// The expected columns of its rows.
-    expected: Expected<F>,
+    expected: Expected,
 }
 
 /// The expected columns of a statement's rows.
-enum Expected<F> {
+enum Expected {
     Anything,
     /// A guard: the columns of the table.
     Table(Arc<Table>),
     /// A statement whose client already knows the columns: the same ones.
-    Told(Arc<Compiled<F>>),
+    Reported(Arc<Compiled>),
 }
 
-impl<F> Expected<F> {
+impl Expected {
     /// Returns the version of the table that the statement is about.
     fn version(&self) -> u64 {
         match self {
             Self::Table(table) => table.version,
-            Self::Told(compiled) => compiled.table.version,
+            Self::Reported(compiled) => compiled.table.version,
             Self::Anything => u64::MAX,
         }
     }
@@ -67,10 +66,10 @@ impl<F> Expected<F> {
 }
 
 /// Prepares the statements that the segments need. Returns also true if the server had to be asked.
-pub(crate) async fn prepare<F: WorkKind>(
+pub(crate) async fn prepare(
     wire: &mut Wire,
     prepared: &mut Prepared,
-    batch: &Batch<'_, F>,
+    batch: &Batch<'_>,
     segments: &[Segment],
 ) -> Result<(Trust, bool), Broken> {
     let begun = prepared.now();
@@ -101,16 +100,16 @@ pub(crate) async fn prepare<F: WorkKind>(
     Ok((trust, true))
 }
 
-fn wanted_keys<F: WorkKind>(
+fn wanted_keys(
     prepared: &mut Prepared,
-    batch: &Batch<'_, F>,
+    batch: &Batch<'_>,
     segments: &[Segment],
 ) -> Vec<StatementKey> {
     let mut keys = Vec::new();
     // Each key counts as used, so that none of them is evicted for another one.
-    let mut want = |prepared: &mut Prepared, key, anew| {
+    let mut want = |prepared: &mut Prepared, key, again| {
         let known = prepared.knows(key);
-        if (anew || !known) && !keys.contains(&key) {
+        if (again || !known) && !keys.contains(&key) {
             keys.push(key);
         }
     };
@@ -119,7 +118,7 @@ fn wanted_keys<F: WorkKind>(
             continue;
         }
         for table in batch.tables_of(&segment.units) {
-            if has_guard::<F>(table, &segment.mode) {
+            if has_guard(batch, table, &segment.mode) {
                 want(prepared, StatementKey::Guard(table.version), false);
             }
         }
@@ -134,7 +133,7 @@ fn wanted_keys<F: WorkKind>(
 
 /// Returns the key of the check or guard that a set-based statement needs, because it relies on the
 /// described types.
-pub(crate) fn guard_of(batch: &Batch<'_, impl WorkKind>, table: &Table) -> StatementKey {
+pub(crate) fn guard_of(batch: &Batch<'_>, table: &Table) -> StatementKey {
     let check = batch.check_of(table).map(StatementKey::Check);
     check.unwrap_or(StatementKey::Guard(table.version))
 }
@@ -143,14 +142,14 @@ pub(crate) fn guard_of(batch: &Batch<'_, impl WorkKind>, table: &Table) -> State
 /// the server refuses it if the columns have changed, and the check after the writes finds the
 /// change too. But the check is not reached if a failure is answered at once, so modes that do so
 /// need the guard.
-pub(crate) fn has_guard<F: WorkKind>(table: &Table, mode: &Mode) -> bool {
+pub(crate) fn has_guard(batch: &Batch<'_>, table: &Table, mode: &Mode) -> bool {
     let tells = matches!(mode, Mode::Fresh | Mode::Probe | Mode::Refuse(..));
-    !F::CLIENTS_OWN || table.print.is_none() || tells
+    !batch.is_of_calls || table.print.is_none() || tells
 }
 
 /// Adds the statements that the writes of a shape need, of which `sets` may be sent in sets.
 fn want_of(
-    compiled: &Compiled<impl WorkKind>,
+    compiled: &Compiled,
     mode: &Mode,
     sets: usize,
     prepared: &mut Prepared,
@@ -182,11 +181,7 @@ fn want_of(
     }
 }
 
-fn describe<F: WorkKind>(
-    prepared: &mut Prepared,
-    batch: &Batch<'_, F>,
-    key: StatementKey,
-) -> Option<Wanted<F>> {
+fn describe(prepared: &mut Prepared, batch: &Batch<'_>, key: StatementKey) -> Option<Wanted> {
     let by_id = |id: u64| batch.shapes.iter().find(|c| c.numbers.id == id);
     let mut parameters: &[u32] = &[];
     let mut expected = Expected::Anything;
@@ -206,7 +201,7 @@ fn describe<F: WorkKind>(
             let compiled = shapes.find(|c| c.numbers.single_id == id)?;
             if let Some(signature) = &compiled.signature {
                 parameters = &signature.parameters;
-                expected = Expected::Told(compiled.clone());
+                expected = Expected::Reported(compiled.clone());
             }
             compiled.single.clone().into()
         }
@@ -240,7 +235,7 @@ fn guard(table: &Table) -> String {
     sql
 }
 
-fn ask<F>(wire: &mut Wire, wanted: &[Wanted<F>]) -> usize {
+fn ask(wire: &mut Wire, wanted: &[Wanted]) -> usize {
     let out = wire.out();
     for statement in wanted {
         let name = prepared::name(statement.number);
@@ -259,11 +254,7 @@ fn ask<F>(wire: &mut Wire, wanted: &[Wanted<F>]) -> usize {
     wanted.len()
 }
 
-fn settle<F: WorkKind>(
-    prepared: &mut Prepared,
-    wanted: Vec<Wanted<F>>,
-    answers: Vec<Answered>,
-) -> Trust {
+fn settle(prepared: &mut Prepared, wanted: Vec<Wanted>, answers: Vec<Answered>) -> Trust {
     let mut trust = Trust::Good;
     for (statement, answer) in wanted.into_iter().zip(answers) {
         if let Some(locked) = answer
@@ -289,9 +280,9 @@ fn settle<F: WorkKind>(
         };
         let as_expected = match &statement.expected {
             Expected::Table(table) => matches(table, &answer.fields),
-            Expected::Told(compiled) => {
-                let told = compiled.signature.as_ref();
-                told.and_then(|told| told.fields.as_deref()) == answer.body.as_deref()
+            Expected::Reported(compiled) => {
+                let reported = compiled.signature.as_ref();
+                reported.and_then(|types| types.fields.as_deref()) == answer.body.as_deref()
             }
             Expected::Anything => true,
         };

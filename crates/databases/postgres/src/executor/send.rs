@@ -6,8 +6,7 @@ use windrow_core::Op;
 use windrow_database::plan::Step;
 
 use super::batch::{Batch, may_fuse};
-use super::bind::Bind;
-use super::form::{Buffers, KnownTypes, WorkKind};
+use super::messages::{Bind, Buffers, KnownTypes, probe, send_one, send_origin, send_set};
 use super::prepare::{guard_of, has_guard};
 use super::prepared::{Prepared, StatementKey};
 use super::segment::{Mode, Segment};
@@ -25,8 +24,8 @@ pub(crate) const RESET: &str = "CLOSE ALL; SET SESSION AUTHORIZATION DEFAULT; RE
 pub(crate) const FORGET: &str = "DISCARD SEQUENCES";
 
 /// A writer of transactions to the send buffer.
-pub(crate) struct Sender<'s, 'u, F: WorkKind> {
-    pub(crate) batch: &'s Batch<'u, F>,
+pub(crate) struct Sender<'s, 'u> {
+    pub(crate) batch: &'s Batch<'u>,
     pub(crate) prepared: &'s mut Prepared,
     pub(crate) out: &'s mut BytesMut,
     pub(crate) scratch: &'s mut Vec<u8>,
@@ -42,7 +41,7 @@ const BACK: &str = "ROLLBACK TO SAVEPOINT windrow";
 /// Keeps the work of a part. The server does not execute these after a failure in the part.
 const KEEP: [&str; 2] = ["RELEASE SAVEPOINT windrow", "SAVEPOINT windrow"];
 
-impl<'s, F: WorkKind> Sender<'s, '_, F> {
+impl<'s> Sender<'s, '_> {
     /// Appends one transaction. If one of its values cannot be encoded, appends nothing and returns
     /// the segment.
     pub(crate) fn send(&mut self, segment: Segment) -> Result<SentTransaction, Segment> {
@@ -132,12 +131,12 @@ impl<'s, F: WorkKind> Sender<'s, '_, F> {
         let Some(whole) = self.batch.units.get(unit as usize) else {
             return Ok(());
         };
-        for (number, write) in (0_u32..).zip(whole.work()) {
+        for (number, write) in (0_u32..).zip(whole.writes()) {
             let mut placed = self.batch.placed_of(unit).filter(|p| p.write == number);
             let compiled = placed.next().and_then(|p| self.batch.compiled(p));
             let parsed = match compiled {
                 Some(compiled) => frontend::parse("", &compiled.single, [], self.out),
-                None => frontend::parse("", &F::probe(write), [], self.out),
+                None => frontend::parse("", &probe(write), [], self.out),
             };
             parsed.map_err(|_| Unfit)?;
         }
@@ -150,7 +149,7 @@ impl<'s, F: WorkKind> Sender<'s, '_, F> {
             return Ok(());
         }
         for table in self.batch.tables_of(&segment.units) {
-            if !has_guard::<F>(table, &segment.mode) {
+            if !has_guard(self.batch, table, &segment.mode) {
                 continue;
             }
             if let Some(number) = self.prepared.ready(StatementKey::Guard(table.version)) {
@@ -234,24 +233,19 @@ impl<'s, F: WorkKind> Sender<'s, '_, F> {
 
     /// Appends the statement of one write. A fresh one is parsed at once, in the client's own text
     /// if Windrow made another one of it, so that positions in errors refer to the client's text.
-    fn send_single(
-        &mut self,
-        item: u32,
-        fresh: bool,
-        apart: bool,
-    ) -> Result<&'s Compiled<F>, Unfit> {
+    fn send_single(&mut self, item: u32, fresh: bool, apart: bool) -> Result<&'s Compiled, Unfit> {
         let batch = self.batch;
-        let anew = fresh || apart;
+        let is_parsed = fresh || apart;
         let placed = batch.placed.get(item as usize).ok_or(Unfit)?;
         let compiled = batch.compiled(placed).ok_or(Unfit)?;
         let write = batch.write(placed).ok_or(Unfit)?;
-        if !fresh || !F::send_origin(write, self.buffers())? {
+        if !fresh || !send_origin(write, self.buffers())? {
             let key = StatementKey::Single(compiled.numbers.single_id);
-            let ready = self.prepared.ready(key).filter(|_| !anew);
-            F::send_one(compiled, write, ready, self.buffers())?;
+            let ready = self.prepared.ready(key).filter(|_| !is_parsed);
+            send_one(compiled, write, ready, self.buffers())?;
         }
         // Nothing else shows that the description still holds.
-        let known = F::known_types(write);
+        let known = KnownTypes::of(write);
         if apart && (matches!(known, KnownTypes::AtUse) || known.of_rows().is_some()) {
             frontend::describe(b'S', "", self.out).map_err(|_| Unfit)?;
         }
@@ -280,7 +274,7 @@ impl<'s, F: WorkKind> Sender<'s, '_, F> {
             true => batch.distances(items),
             false => Vec::new(),
         };
-        F::send_set(compiled, set, number, writes, &distances, self.buffers())
+        send_set(compiled, set, number, writes, &distances, self.buffers())
     }
 
     /// Returns the set-based statement of a write that needs it to have a time of its own in a
@@ -300,7 +294,7 @@ impl<'s, F: WorkKind> Sender<'s, '_, F> {
 
     /// Returns a set-based statement, if it is ready. Without the table's check or guard, the
     /// described types cannot be trusted.
-    fn ready_set(&mut self, compiled: &Compiled<F>, telling: bool) -> Option<u64> {
+    fn ready_set(&mut self, compiled: &Compiled, telling: bool) -> Option<u64> {
         self.prepared.ready(guard_of(self.batch, &compiled.table))?;
         let key = if telling {
             StatementKey::Telling(compiled.numbers.id)

@@ -12,19 +12,18 @@ use windrow_core::{Fault, Rung, Tally, UnitFault, Verdict};
 
 use super::answers::Answers;
 use super::batch::Batch;
+use super::codes::Findings;
 use super::codes::{
     CANCELED, ErrorMeaning, LOCK_NOT_AVAILABLE, may_be_stale, tells, unknown_commit,
 };
-use super::findings::Findings;
-use super::form::{DoneOf, WorkKind};
 use super::isolation::Isolation;
 use super::segment::{Mode, Segment};
 use super::sent::{Sent, SentTransaction};
 use windrow_pgwire::wire::ServerError;
 
 /// Evaluates the answers of a round trip.
-pub(crate) struct Settler<'a, 'u, F: WorkKind> {
-    pub(crate) batch: &'a mut Batch<'u, F>,
+pub(crate) struct Settler<'a, 'u> {
+    pub(crate) batch: &'a mut Batch<'u>,
     pub(crate) purpose: Purpose,
     pub(crate) tally: &'a mut Tally,
     /// The segments of the next round trip, in order.
@@ -34,7 +33,7 @@ pub(crate) struct Settler<'a, 'u, F: WorkKind> {
     pub(crate) isolations: Vec<Isolation>,
 }
 
-impl<F: WorkKind> Settler<'_, '_, F> {
+impl Settler<'_, '_> {
     /// Evaluates one transaction whose end is known.
     pub(crate) fn settle(&mut self, transaction: SentTransaction, mut answers: Answers) {
         match answers.error.take() {
@@ -149,7 +148,7 @@ impl<F: WorkKind> Settler<'_, '_, F> {
         if transaction.reads {
             return self.again(&transaction.segment, error);
         }
-        let fault = match F::CLIENTS_OWN {
+        let fault = match self.batch.is_of_calls {
             true => answers.fault_verbatim(error, at),
             false => unknown_commit(&error),
         };
@@ -201,7 +200,7 @@ impl<F: WorkKind> Settler<'_, '_, F> {
             // The statement was made from a description that may no longer hold.
             Mode::Fresh
                 if self.batch.distrusted
-                    && !F::CLIENTS_OWN
+                    && !self.batch.is_of_calls
                     && ["42", "0A"].contains(&error.code.get(..2).unwrap_or_default()) =>
             {
                 self.again(&transaction.segment, error);
@@ -240,7 +239,7 @@ impl<F: WorkKind> Settler<'_, '_, F> {
         at: usize,
         answers: &Answers,
         error: ServerError,
-    ) -> UnitFault<DoneOf<F>> {
+    ) -> UnitFault {
         if matches!(transaction.segment.mode, Mode::Probe | Mode::Refuse(..)) {
             let before = transaction.statements.iter().take(at);
             let ours = before.filter(|sent| **sent == Sent::Savepoint);
@@ -255,7 +254,7 @@ impl<F: WorkKind> Settler<'_, '_, F> {
         UnitFault {
             at: place,
             before: self.batch.recall(transaction.segment.first_unit(), now),
-            fault: match F::CLIENTS_OWN {
+            fault: match self.batch.is_of_calls {
                 true => answers.fault_verbatim(error, at),
                 false => Fault::from(error),
             },
@@ -296,7 +295,7 @@ impl<F: WorkKind> Settler<'_, '_, F> {
     }
 
     /// Answers the units with a final failure.
-    fn tell(&mut self, segment: &Segment, fault: &UnitFault<DoneOf<F>>) {
+    fn tell(&mut self, segment: &Segment, fault: &UnitFault) {
         let solo = self.batch.units.len() == 1;
         self.tally
             .add(if solo { Rung::Solo } else { Rung::Isolated }, 1);
@@ -314,7 +313,7 @@ impl<F: WorkKind> Settler<'_, '_, F> {
                 let placed = self.batch.placed.get(*item as usize);
                 placed.map_or(0, |placed| placed.write as usize)
             }
-            _ if F::CLIENTS_OWN => {
+            _ if self.batch.is_of_calls => {
                 let unit = segment.first_unit();
                 self.batch.writes_of(unit).len()
             }
@@ -333,7 +332,7 @@ fn has_waited(transaction: &SentTransaction, at: usize, error: &ServerError) -> 
 }
 
 /// Builds the fault of a unit that Windrow itself refuses.
-pub(crate) fn refusal<D>(at: usize, fault: Fault) -> UnitFault<D> {
+pub(crate) fn refusal(at: usize, fault: Fault) -> UnitFault {
     UnitFault {
         at,
         fault,

@@ -1,7 +1,7 @@
 //! The statements that a connection knows.
 //!
-//! - **Compiled** statements are joined with one version of a table's description. Their key (`K`)
-//!   is a shape, or the number of a described SQL statement.
+//! - **Compiled** statements are joined with one version of a table's description. Their key
+//!   is a shape, or the number of a statement of SQL clients.
 //! - **Prepared** statements have a name on the server. Each belongs to a compiled statement or to
 //!   a version of a table.
 //! - **Planned** function bodies are kept by the server itself.
@@ -12,10 +12,10 @@
 //! planned bodies: with the session, or by `DISCARD PLANS`.
 
 use std::collections::HashMap;
-use std::hash::Hash;
 use std::sync::Arc;
 
 use foldhash::fast::RandomState;
+use windrow_core::Shape;
 
 use super::prepared::{Prepared, StatementKey};
 use crate::catalog::check::Check;
@@ -25,20 +25,29 @@ use crate::compiled::{Compiled, Numbers};
 /// Limit on the number of compiled statements of a connection.
 const MOST: usize = 1024;
 
+/// The key by which a connection finds a compiled statement again.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum CompiledKey {
+    /// The shape of writes with Windrow's own values.
+    Shape(Arc<Shape>),
+    /// The number of a statement of SQL clients, and true if its types are the current ones.
+    Statement(u64, bool),
+}
+
 /// A statement on one version of its table.
 #[derive(Debug)]
-struct Known<F> {
+struct Known {
     version: u64,
     /// The number of the single statement, which is the same for all forms.
     single_id: u64,
     /// A statement for each way in which the values are encoded.
-    forms: Vec<Arc<Compiled<F>>>,
+    forms: Vec<Arc<Compiled>>,
 }
 
 /// The statements that a connection knows.
-#[derive(Debug)]
-pub(crate) struct Statements<K, F> {
-    compiled: HashMap<K, Known<F>, RandomState>,
+#[derive(Debug, Default)]
+pub(crate) struct Statements {
+    compiled: HashMap<CompiledKey, Known, RandomState>,
     numbers: u64,
     pub(crate) prepared: Prepared,
     /// The columns of tables with user-defined functions when these functions last ran here, by the
@@ -46,26 +55,15 @@ pub(crate) struct Statements<K, F> {
     planned: HashMap<u32, Box<str>>,
 }
 
-impl<K, F> Default for Statements<K, F> {
-    fn default() -> Self {
-        Self {
-            compiled: HashMap::default(),
-            numbers: 0,
-            prepared: Prepared::default(),
-            planned: HashMap::new(),
-        }
-    }
-}
-
-impl<K: Clone + Eq + Hash, F> Statements<K, F> {
+impl Statements {
     /// Returns the compiled statement of this key and version that `fits`, or makes a new one.
     pub(crate) fn compile(
         &mut self,
-        key: &K,
+        key: &CompiledKey,
         version: u64,
-        fits: impl Fn(&Compiled<F>) -> bool,
-        make: impl FnOnce(Numbers) -> Compiled<F>,
-    ) -> Arc<Compiled<F>> {
+        fits: impl Fn(&Compiled) -> bool,
+        make: impl FnOnce(Numbers) -> Compiled,
+    ) -> Arc<Compiled> {
         let known = self.compiled.get(key).filter(|k| k.version == version);
         let mut forms = known.iter().flat_map(|known| &known.forms);
         if let Some(compiled) = forms.find(|compiled| fits(compiled)) {
@@ -86,7 +84,7 @@ impl<K: Clone + Eq + Hash, F> Statements<K, F> {
     }
 
     /// Adds an entry for a statement that is not compiled for this version of its table.
-    fn begin(&mut self, key: &K, version: u64) {
+    fn begin(&mut self, key: &CompiledKey, version: u64) {
         if let Some(old) = self.compiled.remove(key) {
             self.forget_prepared(&old);
         }
@@ -103,7 +101,7 @@ impl<K: Clone + Eq + Hash, F> Statements<K, F> {
         self.compiled.insert(key.clone(), known);
     }
 
-    fn forget_prepared(&mut self, old: &Known<F>) {
+    fn forget_prepared(&mut self, old: &Known) {
         let is_of = |id: u64| old.forms.iter().any(|compiled| compiled.numbers.id == id);
         self.prepared.forget(|key| match key {
             StatementKey::Single(id) => id == old.single_id,
@@ -115,9 +113,7 @@ impl<K: Clone + Eq + Hash, F> Statements<K, F> {
             StatementKey::FollowUp => false,
         });
     }
-}
 
-impl<K, F> Statements<K, F> {
     /// Returns true if triggers of these tables may have been planned in this session for columns
     /// of other types. The server keeps such plans of PL/pgSQL, and would refuse writes of clients
     /// that have never run them. Records the columns for which the triggers are planned from now
@@ -149,44 +145,39 @@ impl<K, F> Statements<K, F> {
 #[cfg(test)]
 mod tests {
     use tokio::time::Instant;
-    use windrow_core::{Op, TableName};
-    use windrow_database::plan::Fence;
+    use windrow_core::shape::ShapeParts;
+    use windrow_core::{Key, OnConflict, Op, Returning, TableName};
+    use windrow_proof::Trusted;
 
     use super::*;
     use crate::catalog::table::Facts;
     use crate::dialect::POSTGRES;
     use crate::executor::prepared::State;
 
-    fn made(numbers: Numbers, version: u64) -> Compiled<()> {
-        Compiled {
-            numbers,
-            failure_key: 0,
+    fn made(numbers: Numbers, version: u64) -> Compiled {
+        let name = TableName::bare("t");
+        let table = Arc::new(Table {
+            version,
+            read_at: Instant::now(),
+            facts: Facts::unread(&name, &POSTGRES),
+        });
+        let shape = Arc::new(Shape::new(ShapeParts {
             op: Op::Insert,
-            plain: true,
-            table: Arc::new(Table {
-                version,
-                read_at: Instant::now(),
-                facts: Facts::unread(&TableName::bare("t"), &POSTGRES),
-            }),
-            single: "".into(),
-            fused: None,
-            telling: None,
-            fence: Fence::None,
-            order_shows: false,
-            moment: crate::moment::Moment::default(),
-            apart: None,
-            signature: None,
-            generates: None,
-            form: (),
-        }
+            table: name,
+            columns: Box::default(),
+            key: Key::Primary,
+            on_conflict: OnConflict::Error,
+            returning: Returning::Nothing,
+        }));
+        Compiled::of_shape(numbers, false, &shape, &table, &Trusted::default())
     }
 
     #[test]
     fn what_was_prepared_goes_with_the_version_of_its_table() {
-        let mut statements: Statements<u8, ()> = Statements::default();
-        let compile = |statements: &mut Statements<u8, ()>, version, fits: bool| {
+        let (mut statements, key) = (Statements::default(), CompiledKey::Statement(1, false));
+        let compile = |statements: &mut Statements, version, fits: bool| {
             let make = |numbers| made(numbers, version);
-            statements.compile(&1, version, |_| fits, make).numbers
+            statements.compile(&key, version, |_| fits, make).numbers
         };
         let first = compile(&mut statements, 5, true);
         assert_eq!(compile(&mut statements, 5, true).id, first.id);

@@ -20,7 +20,7 @@ pub(super) struct Wariness {
     /// Number of batches until the usual timeout is set again; 0 if it applies.
     wary: u32,
     /// True if the server's `lock_timeout` is up to date.
-    told: bool,
+    is_current: bool,
 }
 
 impl Wariness {
@@ -28,7 +28,7 @@ impl Wariness {
         Self {
             usual: (purpose == Purpose::Batches).then_some(usual),
             wary: 0,
-            told: true,
+            is_current: true,
         }
     }
 
@@ -40,13 +40,13 @@ impl Wariness {
         } else {
             self.wary.saturating_sub(1)
         };
-        self.told &= before == (self.wary > 0);
+        self.is_current &= before == (self.wary > 0);
     }
 
     /// Returns the setting to be sent before the next batch, if the timeout has changed.
     pub(super) fn setting_due(&mut self) -> Option<String> {
         let usual = self.usual?;
-        if std::mem::replace(&mut self.told, true) {
+        if std::mem::replace(&mut self.is_current, true) {
             return None;
         }
         let wait = if self.wary > 0 { usual / SHARE } else { usual };

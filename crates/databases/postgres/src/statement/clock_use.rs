@@ -1,8 +1,7 @@
 //! Finds where a statement reads the transaction's clock, and what becomes of that in a set-based
 //! statement.
 
-use windrow_calls::{Expression, ParsedStatement, Piece};
-use windrow_core::{Name, Op};
+use windrow_core::{Expression, Name, Op, ParsedStatement, Piece};
 use windrow_proof::{Clock, Clocked, clock};
 
 use super::defaults::used_defaults;

@@ -1,7 +1,6 @@
 //! Defaults of a table's columns that the writes of a statement make use of.
 
-use windrow_calls::{Expression, ParsedStatement};
-use windrow_core::Op;
+use windrow_core::{Expression, Op, ParsedStatement};
 
 use super::parsed::{given, has_word};
 use crate::catalog::column::Column;

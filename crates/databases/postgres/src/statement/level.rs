@@ -2,12 +2,23 @@
 
 use std::sync::Arc;
 
-use windrow_calls::{Expression, ParsedStatement};
-use windrow_core::{Apart, Op};
+use windrow_core::{Apart, Expression, Op, ParsedStatement};
 use windrow_proof::{Action, Clocked, Level, Trusted};
 
 use super::parsed::{given, sets};
+use super::set::Fused;
 use crate::catalog::table::Facts;
+use crate::moment::Moment;
+
+/// The extent to which writes of a statement share transactions and statements.
+pub(crate) struct Sharing {
+    /// True if what the statement runs besides itself is proven for each row.
+    pub(crate) is_proven: bool,
+    pub(crate) apart: Option<Arc<Apart>>,
+    pub(crate) moment: Moment,
+    pub(crate) fused: Option<Fused>,
+    pub(crate) telling: Option<Fused>,
+}
 
 /// Returns the level of a statement's writes.
 pub(crate) fn of_statement(parsed: &ParsedStatement, facts: &Facts, trusted: &Trusted) -> Level {

@@ -5,8 +5,9 @@
 
 use std::fmt::Write as _;
 
-use windrow_calls::{Conflict, Expression, ParsedStatement, Piece};
-use windrow_core::{Name, OnConflict, Op, Returning, Shape};
+use windrow_core::{
+    Conflict, Expression, Name, OnConflict, Op, ParsedStatement, Piece, Returning, Shape,
+};
 use windrow_database::quote::{push_ident, push_idents, push_table};
 
 use crate::catalog::column::Kind;

@@ -1,7 +1,6 @@
 //! Reads facts about a parsed statement from its own expressions.
 
-use windrow_calls::{Conflict, Expression, ParsedStatement, Piece};
-use windrow_core::Name;
+use windrow_core::{Conflict, Expression, Name, ParsedStatement, Piece};
 
 use crate::catalog::table::Facts;
 

@@ -21,8 +21,7 @@ mod pieces;
 #[cfg(test)]
 mod tests;
 
-use windrow_calls::ParsedStatement;
-use windrow_core::{Name, Op};
+use windrow_core::{Name, Op, ParsedStatement};
 use windrow_database::quote::push_ident;
 
 pub(crate) use self::filter::test as condition;
@@ -73,7 +72,7 @@ pub(crate) struct GeneratedColumn {
     /// The expression that takes the value, if it may be evaluated by itself.
     pub(crate) source: Option<Box<str>>,
     /// True if the role may read the value that was taken.
-    pub(crate) told: bool,
+    pub(crate) is_reported: bool,
 }
 
 /// Builds the set-based statements of a statement.

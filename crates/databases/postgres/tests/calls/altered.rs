@@ -3,22 +3,36 @@
 
 use std::sync::Arc;
 
-use windrow_calls::{Signature, SqlCall, Statement};
-use windrow_core::{Rung, Unit};
+use windrow_core::{Rung, Signature, SqlCall, Statement, Unit};
+use windrow_database::Options;
 
 use crate::parsed::{insert, update};
-use crate::support::{Bed, binary, call, fault, rung, said, unit};
+use crate::support::{Bed, binary, call, fault, rung, said, unit, unit_of};
 
 fn id(n: usize) -> String {
     n.to_string()
 }
 
 /// A call whose text is parsed at its use.
-fn fresh(statement: &Arc<Statement>, values: &[&str]) -> Unit<SqlCall> {
-    Unit::of([SqlCall {
+fn fresh(statement: &Arc<Statement>, values: &[&str]) -> Unit {
+    unit_of([SqlCall {
         fresh: true,
         ..call(statement, values)
     }])
+}
+
+#[tokio::test]
+async fn no_table_is_made_for_a_call() {
+    let options = Options {
+        create_tables: true,
+        ..Options::default()
+    };
+    let mut bed = Bed::waiting("create table t (id int primary key)", &[], &[], &options).await;
+    let statement = bed.describe(insert("t", "id", "$1").parsed()).await;
+    bed.sql("drop table t");
+    let outcomes = bed.outcomes(&[unit(&statement, &["1"])]).await;
+    assert_eq!(&*fault(&outcomes[0]).code, "42P01");
+    assert_eq!(bed.sql("select to_regclass('t') is null"), "t");
 }
 
 #[tokio::test]
@@ -212,7 +226,7 @@ async fn binary_values_keep_the_type_that_was_told() {
     let mut bed = Bed::new("create table t (id int primary key, n int)").await;
     let statement = bed.describe(insert("t", "", "$1, $2").parsed()).await;
     let one = |n: i32| {
-        Unit::of([binary(
+        unit_of([binary(
             &statement,
             &[&n.to_be_bytes(), &7_i32.to_be_bytes()],
         )])

@@ -1,7 +1,6 @@
 //! What is not joined, and why.
 
-use windrow_calls::{Described, Describer as _};
-use windrow_core::Sink as _;
+use windrow_core::{Described, Describer as _, Sink as _};
 use windrow_postgres::StatementSink;
 
 use crate::parsed::{delete, insert, update};
@@ -165,7 +164,7 @@ async fn a_setting_that_the_server_refuses_is_told() {
         vec!["set work_mem = 'nonsense'".to_owned()],
         &windrow_database::Options::default(),
     );
-    let refused = windrow_calls::Describer::describe(&*sink, &insert("t", "", "$1").parsed()).await;
+    let refused = windrow_core::Describer::describe(&*sink, &insert("t", "", "$1").parsed()).await;
     let fault = refused.unwrap_err();
     assert_eq!(&*fault.code, "22023");
     assert!(fault.verbatim().is_some());

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use windrow_calls::{Described, Describer};
+use windrow_core::{Described, Describer};
 use windrow_database::Options;
 use windrow_testkit::writes::eventually;
 

@@ -6,13 +6,12 @@ use std::sync::Arc;
 
 use bytes::BufMut;
 use postgres_protocol::message::frontend;
-use windrow_calls::{CallDone, Formats, ParsedStatement, SqlCall, Statement};
-use windrow_core::{Unit, UnitOutcome};
+use windrow_core::{Formats, ParsedStatement, SqlCall, Statement, Unit, UnitOutcome, Write};
 use windrow_pgwire::Target;
 use windrow_pgwire::wire::{Answer, Wire};
 
 use crate::parsed::{Make, delete, insert, update};
-use crate::support::{Bed, arguments, messages, said, told};
+use crate::support::{Bed, arguments, messages, said, told, unit_of};
 
 const TABLES: &str = "
 create table parent (id int primary key); insert into parent select generate_series(0, 5);
@@ -289,7 +288,7 @@ fn random_call(dice: &mut Dice, shapes: &[Shape], focus: Option<usize>) -> SqlCa
 }
 
 /// What a unit was told, in a form that can be compared: an error's schema is that of the copy.
-fn tell(outcome: &UnitOutcome<CallDone>) -> String {
+fn tell(outcome: &UnitOutcome) -> String {
     let plain = |text: String| match text.find(", took") {
         Some(at) => text[..at].to_owned(),
         None => text,
@@ -326,8 +325,8 @@ fn without_schema(words: &str) -> String {
 }
 
 /// A unit sent by itself, as its client would have sent it.
-async fn alone(wire: &mut Wire, unit: &Unit<SqlCall>) -> String {
-    for call in unit.work() {
+async fn alone(wire: &mut Wire, unit: &Unit) -> String {
+    for call in unit.writes().iter().filter_map(Write::call) {
         let parsed: &ParsedStatement = call.statement.parsed();
         frontend::parse("", &parsed.text, parsed.types.iter().copied(), wire.out()).unwrap();
         bind(wire, call);
@@ -428,7 +427,7 @@ async fn run(seed: u64, batches: usize) {
     }
     let mut dice = Dice(seed * 7919 + 1);
     for batch in 0..batches {
-        let units: Vec<Unit<SqlCall>> = (0..1 + dice.roll(60))
+        let units: Vec<Unit> = (0..1 + dice.roll(60))
             .scan(dice.roll(shapes.len()), |focus, _| {
                 // Some statements come often, so that they become one.
                 if dice.roll(12) == 0 {
@@ -436,7 +435,7 @@ async fn run(seed: u64, batches: usize) {
                 }
                 let many = [1, 1, 1, 1, 2, 3][dice.roll(6)];
                 let focus = (dice.roll(4) > 0).then_some(*focus);
-                Some(Unit::of(
+                Some(unit_of(
                     (0..many).map(|_| random_call(&mut dice, &shapes, focus)),
                 ))
             })
@@ -450,7 +449,7 @@ async fn run(seed: u64, batches: usize) {
                 joined,
                 alone,
                 "seed {seed}, batch {batch}, unit {place}: {:?}",
-                unit.work()
+                unit.writes()
             );
         }
         if batch % 10 == 9 {

@@ -1,11 +1,9 @@
 //! The rungs of the ladder, each with its own answers.
 
-use windrow_calls::{Formats, SqlCall};
-use windrow_core::Rung;
-use windrow_core::Unit;
+use windrow_core::{Formats, Rung, SqlCall};
 
 use crate::parsed::{delete, insert, update};
-use crate::support::{Bed, binary, call, fault, rung, said, unit};
+use crate::support::{Bed, binary, call, fault, rung, said, unit, unit_of};
 
 #[tokio::test]
 async fn a_lone_call_is_its_own_statement() {
@@ -22,7 +20,7 @@ async fn a_lone_call_is_its_own_statement() {
     assert_eq!(rung(&report, Rung::Solo), 1);
     let one = binary(&statement, &[&7_i32.to_be_bytes(), b"y", &[0; 8]]);
     let (done, _) = bed
-        .succeed(&[Unit::of([SqlCall {
+        .succeed(&[unit_of([SqlCall {
             results: Formats::Binary,
             ..one
         }])])
@@ -99,7 +97,7 @@ async fn binary_values_travel_as_they_are() {
                 &[1],
             ],
         );
-        Unit::of([one])
+        unit_of([one])
     };
     let units: Vec<_> = (0..8).map(unit).collect();
     let (done, report) = bed.succeed(&units).await;
@@ -273,7 +271,7 @@ async fn units_of_several_calls_commit_together() {
     let child = bed
         .describe(insert("u", "", "$1, $2").returning("n").parsed())
         .await;
-    let pair = |n: &str, other: &str| Unit::of([call(&parent, &[n]), call(&child, &[other, n])]);
+    let pair = |n: &str, other: &str| unit_of([call(&parent, &[n]), call(&child, &[other, n])]);
     let outcomes = bed
         .outcomes(&[pair("1", "1"), pair("2", "9"), pair("3", "3")])
         .await;

@@ -1,10 +1,9 @@
 //! Failures reach their own clients, with the server's own words, and nobody else.
 
-use windrow_calls::{Origin, SqlCall};
-use windrow_core::{Rung, Unit};
+use windrow_core::{Origin, Rung, SqlCall};
 
 use crate::parsed::{insert, update};
-use crate::support::{Bed, call, fault, messages, rung, said, unit};
+use crate::support::{Bed, call, fault, messages, rung, said, unit, unit_of};
 
 fn id(n: usize) -> String {
     n.to_string()
@@ -84,7 +83,7 @@ async fn an_error_points_into_the_clients_own_text() {
         .await;
     let simple = |n: &str, by: &str| {
         let origin = format!("INSERT  INTO t(id, n) VALUES ({n}, 10 / {by}) -- mine");
-        Unit::of([SqlCall {
+        unit_of([SqlCall {
             origin: Some(Box::new(Origin {
                 text: origin.into_bytes().into(),
                 own: None,

@@ -1,12 +1,12 @@
 //! Each call has a moment of its own, as it would have had alone.
 
-use windrow_core::{Rung, Unit};
+use windrow_core::Rung;
 use windrow_database::Options;
 use windrow_pgwire::Target;
 use windrow_postgres::StatementSink;
 
 use crate::parsed::{Make, delete, insert, update};
-use crate::support::{Bed, call, fault, rung, said, unit};
+use crate::support::{Bed, call, fault, rung, said, unit, unit_of};
 
 const METRICS: &str = "create table metrics (device int, time timestamptz default now(), v int, \
      primary key (device, time))";
@@ -180,7 +180,7 @@ async fn a_unit_of_several_calls_has_one_moment() {
         .await;
     let pair = |n: usize| {
         let v = n.to_string();
-        Unit::of([call(&statement, &["1", &v]), call(&statement, &["1", &v])])
+        unit_of([call(&statement, &["1", &v]), call(&statement, &["1", &v])])
     };
     let (done, _) = bed.succeed(&[pair(0), pair(1), pair(2)]).await;
     let rows: Vec<_> = done.iter().map(|done| done.rows).collect();

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use windrow_calls::Statement;
+use windrow_core::Statement;
 
 use crate::parsed::{insert, update};
 use crate::support::{Bed, unit};

@@ -2,8 +2,7 @@
 
 use std::sync::Arc;
 
-use windrow_calls::{Conflict, Expression, ParsedStatement, Piece};
-use windrow_core::{Name, Op, TableName};
+use windrow_core::{Conflict, Expression, Name, Op, ParsedStatement, Piece, TableName};
 
 /// An expression cut at its parameters.
 pub(crate) fn sql(text: &str) -> Expression {

@@ -2,8 +2,7 @@
 
 use std::sync::Arc;
 
-use windrow_calls::{Described, Describer as _};
-use windrow_core::{Apart, Rung};
+use windrow_core::{Apart, Described, Describer as _, Rung};
 
 use crate::parsed::{Make, delete, insert, update};
 use crate::support::{Bed, rung, said, unit};

@@ -2,18 +2,18 @@
 
 use std::sync::Arc;
 
-use windrow_calls::{
-    Arguments, CallDone, Described, Describer, Formats, ParsedStatement, SqlCall, Statement,
-};
 use windrow_core::sink::Purpose;
-use windrow_core::{Executor, Fault, Report, Rung, Sink, Unit, UnitOutcome, Verdict};
+use windrow_core::{
+    Arguments, Described, Describer, Executor, Fault, Formats, ParsedStatement, Report, Rung, Sink,
+    SqlCall, Statement, Unit, UnitOutcome, Verdict, Write, WriteDone,
+};
 use windrow_database::Options;
 use windrow_pgwire::Target;
 use windrow_postgres::StatementSink;
 use windrow_testkit::postgres::{PostgresDatabase, shared};
 
 /// The outcome that a verdict tells.
-pub(crate) fn told(verdict: Verdict<CallDone>) -> UnitOutcome<CallDone> {
+pub(crate) fn told(verdict: Verdict) -> UnitOutcome {
     match verdict {
         Verdict::Final(outcome) => outcome,
         other => panic!("not told: {other:?}"),
@@ -21,12 +21,12 @@ pub(crate) fn told(verdict: Verdict<CallDone>) -> UnitOutcome<CallDone> {
 }
 
 /// Why a unit failed.
-pub(crate) fn fault(outcome: &UnitOutcome<CallDone>) -> &Fault {
+pub(crate) fn fault(outcome: &UnitOutcome) -> &Fault {
     &outcome.as_ref().unwrap_err().fault
 }
 
 /// How many calls of a batch went this way.
-pub(crate) fn rung(report: &Report<CallDone>, rung: Rung) -> u64 {
+pub(crate) fn rung(report: &Report, rung: Rung) -> u64 {
     let place = Rung::ALL.iter().position(|r| *r == rung).unwrap();
     report.tally.rungs[place]
 }
@@ -35,7 +35,7 @@ pub(crate) fn rung(report: &Report<CallDone>, rung: Rung) -> u64 {
 pub(crate) struct Bed {
     pub(crate) database: PostgresDatabase,
     pub(crate) sink: Arc<StatementSink>,
-    pub(crate) executor: Box<dyn Executor<SqlCall>>,
+    pub(crate) executor: Box<dyn Executor>,
 }
 
 impl Bed {
@@ -92,14 +92,14 @@ impl Bed {
     }
 
     /// One batch, whose report has a verdict for each unit.
-    pub(crate) async fn run(&mut self, units: &[Unit<SqlCall>]) -> Report<CallDone> {
+    pub(crate) async fn run(&mut self, units: &[Unit]) -> Report {
         let report = self.executor.execute(units).await;
         assert_eq!(report.verdicts.len(), units.len());
         report
     }
 
     /// One batch that is told its outcomes.
-    pub(crate) async fn outcomes(&mut self, units: &[Unit<SqlCall>]) -> Vec<UnitOutcome<CallDone>> {
+    pub(crate) async fn outcomes(&mut self, units: &[Unit]) -> Vec<UnitOutcome> {
         let report = self.run(units).await;
         if !report.usable {
             // Something ran of which nothing was proven.
@@ -109,10 +109,7 @@ impl Bed {
     }
 
     /// One batch that succeeds throughout; and by which rungs.
-    pub(crate) async fn succeed(
-        &mut self,
-        units: &[Unit<SqlCall>],
-    ) -> (Vec<CallDone>, Report<CallDone>) {
+    pub(crate) async fn succeed(&mut self, units: &[Unit]) -> (Vec<WriteDone>, Report) {
         let report = self.run(units).await;
         let outcomes = report.verdicts.iter().cloned().map(told);
         let done = outcomes.flat_map(|outcome| outcome.unwrap()).collect();
@@ -158,8 +155,12 @@ pub(crate) fn binary(statement: &Arc<Statement>, values: &[&[u8]]) -> SqlCall {
     }
 }
 
-pub(crate) fn unit(statement: &Arc<Statement>, values: &[&str]) -> Unit<SqlCall> {
-    Unit::of([call(statement, values)])
+pub(crate) fn unit(statement: &Arc<Statement>, values: &[&str]) -> Unit {
+    unit_of([call(statement, values)])
+}
+
+pub(crate) fn unit_of(calls: impl IntoIterator<Item = SqlCall>) -> Unit {
+    Unit::of(calls.into_iter().map(Write::from))
 }
 
 /// Protocol messages as `D a|b` and `N message`, a line each.
@@ -202,7 +203,7 @@ fn words(body: &[u8]) -> String {
 
 /// What a call gave back, as `INSERT 0 n`'s count, rows and notices, and what it took from a
 /// sequence.
-pub(crate) fn said(done: &CallDone) -> String {
+pub(crate) fn said(done: &WriteDone) -> String {
     let mut text = done.rows.to_string();
     if let Some(extra) = &done.extra {
         for message in messages(&extra.messages) {

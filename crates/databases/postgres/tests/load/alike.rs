@@ -1,6 +1,6 @@
 //! A field by COPY means what it means in a write of its own, whatever its column's type.
 
-use windrow_core::{Executor, Field, LoadFault, RowWrite, Rows};
+use windrow_core::{Executor, Field, LoadFault, Rows};
 
 use crate::support::*;
 
@@ -269,7 +269,7 @@ async fn bed() -> Bed {
 /// Both ways, for one field: the same verdict and the same value.
 async fn compare(
     bed: &Bed,
-    executor: &mut dyn Executor<RowWrite>,
+    executor: &mut dyn Executor,
     number: usize,
     field: Field<'_>,
     what: &str,

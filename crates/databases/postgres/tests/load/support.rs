@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use windrow_core::sink::Purpose;
 use windrow_core::{
-    Bulk, Executor, Fault, Field, LoadFault, LoadPlan, Loaded, Loader, Mark, RowDone, RowWrite,
-    Rows, Span, Unit, UnitOutcome, Value,
+    Bulk, Executor, Fault, Field, LoadFault, LoadPlan, Loaded, Loader, Mark, Rows, Span, Unit,
+    UnitOutcome, Value, Write,
 };
 use windrow_database::{Driver, Options};
 use windrow_postgres::Postgres;
@@ -80,20 +80,20 @@ impl Bed {
     }
 
     /// A connection that writes rows by themselves, as a lane does.
-    pub(crate) async fn executor(&self) -> Box<dyn Executor<RowWrite>> {
+    pub(crate) async fn executor(&self) -> Box<dyn Executor> {
         self.sink.connect(Purpose::LockWait).await.unwrap()
     }
 }
 
 /// A row by itself.
 pub(crate) async fn alone(
-    executor: &mut dyn Executor<RowWrite>,
+    executor: &mut dyn Executor,
     plan: &LoadPlan,
     fields: &[Field<'_>],
-) -> UnitOutcome<RowDone> {
+) -> UnitOutcome {
     let shape = Arc::new(plan.shape());
     let row: Vec<Value> = fields.iter().map(Field::value).collect();
-    let unit = Unit::one(RowWrite::new(shape, row));
+    let unit = Unit::one(Write::new(shape, row));
     told(executor.execute(&[unit]).await.verdicts.remove(0))
 }
 

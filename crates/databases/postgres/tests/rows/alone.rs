@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
-use windrow_core::{RowDone, RowWrite, Rung, Shape, Unit, UnitOutcome, Value};
+use windrow_core::{Rung, Shape, Unit, UnitOutcome, Value, Write};
 
 use crate::support::*;
 
@@ -142,8 +142,8 @@ fn batch() -> impl Strategy<Value = Vec<Vec<ParsedStatement>>> {
     })
 }
 
-fn unit_of(shapes: &[Arc<Shape>], parsed: &[ParsedStatement]) -> Unit<RowWrite> {
-    let write = |d: &ParsedStatement| RowWrite::new(shapes[d.kind].clone(), d.values.clone());
+fn unit_of(shapes: &[Arc<Shape>], parsed: &[ParsedStatement]) -> Unit {
+    let write = |d: &ParsedStatement| Write::new(shapes[d.kind].clone(), d.values.clone());
     match parsed {
         [one] => Unit::one(write(one)),
         more => Unit::of(more.iter().map(write)),
@@ -151,7 +151,7 @@ fn unit_of(shapes: &[Arc<Shape>], parsed: &[ParsedStatement]) -> Unit<RowWrite> 
 }
 
 /// What is compared: everything but the schema's name.
-fn plain(outcome: &UnitOutcome<RowDone>) -> String {
+fn plain(outcome: &UnitOutcome) -> String {
     format!("{outcome:?}")
 }
 
@@ -182,12 +182,10 @@ fn random_batches_are_as_if_alone() {
             let mut bed = bed.borrow_mut();
             bed.sql("truncate a.t, a.plain, a.seq, b.t, b.plain, b.seq");
             for batch in &batches {
-                let units: Vec<Unit<RowWrite>> =
-                    batch.iter().map(|d| unit_of(&joined, d)).collect();
+                let units: Vec<Unit> = batch.iter().map(|d| unit_of(&joined, d)).collect();
                 let report = runtime.block_on(bed.run(&units));
                 fused.set(fused.get() + rung(&report, Rung::Fused));
-                let outcomes: Vec<UnitOutcome<RowDone>> =
-                    report.verdicts.into_iter().map(told).collect();
+                let outcomes: Vec<UnitOutcome> = report.verdicts.into_iter().map(told).collect();
                 for (parsed, outcome) in batch.iter().zip(&outcomes) {
                     let unit = [unit_of(&alone, parsed)];
                     let expected = runtime.block_on(bed.outcomes(&unit));

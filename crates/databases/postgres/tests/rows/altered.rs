@@ -3,17 +3,12 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use windrow_core::{FaultClass, RowWrite, Unit, Value};
+use windrow_core::{FaultClass, Unit, Value};
 
 use crate::support::*;
 use windrow_testkit::row;
 
-fn batch(
-    shape: &Arc<windrow_core::Shape>,
-    from: i32,
-    count: i32,
-    value: &Value,
-) -> Vec<Unit<RowWrite>> {
+fn batch(shape: &Arc<windrow_core::Shape>, from: i32, count: i32, value: &Value) -> Vec<Unit> {
     (from..from + count)
         .map(|n| unit(shape, vec![n.into(), value.clone()]))
         .collect()

@@ -1,7 +1,7 @@
 //! Tables and columns that are made from the rows that name them.
 
 use windrow_core::sink::Purpose;
-use windrow_core::{FaultClass, RowWrite, Unit, Value, Verdict};
+use windrow_core::{FaultClass, Unit, Value, Verdict};
 use windrow_database::Options;
 
 use crate::support::*;
@@ -30,7 +30,7 @@ async fn a_table_is_made_from_its_first_rows() {
         row.extend([n, "text".into(), json("{}"), bytes, Value::Null]);
         unit(&shape, row)
     };
-    let mut units: Vec<Unit<RowWrite>> = (0..6).map(|id| make(id, 5.into())).collect();
+    let mut units: Vec<Unit> = (0..6).map(|id| make(id, 5.into())).collect();
     units.push(make(6, number("1.50")));
     bed.succeed(&units).await;
     assert_eq!(
@@ -162,7 +162,7 @@ async fn a_named_key_is_the_primary_key() {
         .upsert()
         .key(&["station", "at"])
         .shape();
-    let units: Vec<Unit<RowWrite>> = (0..20).map(|n| unit(&shape, row!["s", n % 5, n])).collect();
+    let units: Vec<Unit> = (0..20).map(|n| unit(&shape, row!["s", n % 5, n])).collect();
     bed.succeed(&units).await;
     assert_eq!(bed.sql("select count(*), sum(v) from t"), "5|85");
 }
@@ -174,7 +174,7 @@ async fn several_connections_make_the_same_table_at_once() {
     let mut tasks = Vec::new();
     for n in 0..6 {
         let mut executor = bed.connect().await;
-        let units: Vec<Unit<RowWrite>> = (0..10)
+        let units: Vec<Unit> = (0..10)
             .map(|i| unit(&shape, vec![(n * 100 + i).into(), "x".into()]))
             .collect();
         let mut alone = bed.sink.connect(Purpose::LockWait).await.unwrap();

@@ -1,6 +1,6 @@
 //! Each kind of failure is told with its own class, code and constraint, to its own unit alone.
 
-use windrow_core::{FaultClass, RowDone, RowWrite, Unit};
+use windrow_core::{FaultClass, Unit};
 use windrow_database::Driver;
 use windrow_postgres::Postgres;
 
@@ -19,13 +19,13 @@ create table strict (id int primary key, need text not null);";
 
 /// What a write fails with, and how it is spelled.
 struct Case {
-    unit: Unit<RowWrite>,
+    unit: Unit,
     class: FaultClass,
     code: &'static str,
     constraint: Option<&'static str>,
 }
 
-fn case(unit: Unit<RowWrite>, class: FaultClass, code: &'static str) -> Case {
+fn case(unit: Unit, class: FaultClass, code: &'static str) -> Case {
     Case {
         unit,
         class,
@@ -140,7 +140,7 @@ fn cases(from: i32) -> Vec<Case> {
     cases
 }
 
-fn check(case: &Case, outcome: &windrow_core::UnitOutcome<RowDone>) {
+fn check(case: &Case, outcome: &windrow_core::UnitOutcome) {
     let fault = fault(outcome);
     assert_eq!(
         (fault.class, &*fault.code, fault.constraint()),

@@ -1,6 +1,6 @@
 //! Every column type gives the same through every rung of the ladder.
 
-use windrow_core::{RowWrite, Rung, Unit, Value};
+use windrow_core::{Rung, Unit, Value};
 
 use crate::support::*;
 use windrow_testkit::row;
@@ -101,10 +101,10 @@ async fn all_types_are_equal_between_solo_grouped_and_fused() {
         let base = 100 * i32::try_from(kind).unwrap();
         let report = bed.run(&[unit(&shape, make(base))]).await;
         assert_eq!(rung(&report, Rung::Solo), 1, "{:?}", report.verdicts);
-        let few: Vec<Unit<RowWrite>> = (1..=2).map(|n| unit(&shape, make(base + n))).collect();
+        let few: Vec<Unit> = (1..=2).map(|n| unit(&shape, make(base + n))).collect();
         let report = bed.run(&few).await;
         assert_eq!(rung(&report, Rung::Grouped), 2, "{:?}", report.verdicts);
-        let many: Vec<Unit<RowWrite>> = (3..=9).map(|n| unit(&shape, make(base + n))).collect();
+        let many: Vec<Unit> = (3..=9).map(|n| unit(&shape, make(base + n))).collect();
         let report = bed.run(&many).await;
         assert_eq!(rung(&report, Rung::Fused), 7, "{:?}", report.verdicts);
         let distinct = bed.sql(&format!(

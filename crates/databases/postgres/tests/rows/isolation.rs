@@ -1,6 +1,6 @@
 //! What fails is set apart, at little cost to the rest.
 
-use windrow_core::{FaultClass, RowWrite, Rung, Unit};
+use windrow_core::{FaultClass, Rung, Unit};
 
 use crate::support::*;
 use windrow_testkit::row;
@@ -9,7 +9,7 @@ use windrow_testkit::row;
 async fn one_bad_row_in_a_thousand_fails_alone() {
     let mut bed = Bed::new("create table t (id int primary key, a int check (a < 1000))").await;
     let shape = insert("t", &["id", "a"]).shape();
-    let units: Vec<Unit<RowWrite>> = (0..1000)
+    let units: Vec<Unit> = (0..1000)
         .map(|n| unit(&shape, row![n, if n == 421 { 5000 } else { 1 }]))
         .collect();
     let report = bed.run(&units).await;
@@ -29,7 +29,7 @@ async fn one_bad_row_in_a_thousand_fails_alone() {
 async fn a_batch_of_nothing_but_failures_takes_few_round_trips() {
     let mut bed = Bed::new("create table t (id int primary key, a int check (a < 0))").await;
     let shape = insert("t", &["id", "a"]).shape();
-    let units: Vec<Unit<RowWrite>> = (0..600).map(|n| unit(&shape, row![n, 1])).collect();
+    let units: Vec<Unit> = (0..600).map(|n| unit(&shape, row![n, 1])).collect();
     let report = bed.run(&units).await;
     assert!(report.tally.round_trips < 40, "{:?}", report.tally);
     let failed = report.verdicts.into_iter().map(told);
@@ -49,7 +49,7 @@ async fn duplicates_are_told_apart_in_one_statement() {
     )
     .await;
     let shape = insert("t", &["id", "email"]).shape();
-    let mut units: Vec<Unit<RowWrite>> = (0..1000)
+    let mut units: Vec<Unit> = (0..1000)
         .map(|n| unit(&shape, row![n, format!("mail{n}")]))
         .collect();
     units.push(unit(&shape, row![5000, "old"]));
@@ -81,7 +81,7 @@ async fn a_unit_of_several_writes_is_all_or_nothing_and_says_which_failed() {
         let writes = rows.iter().map(|(id, a)| write(&shape, row![*id, *a]));
         Unit::of(writes)
     };
-    let mut units: Vec<Unit<RowWrite>> = (0..10).map(single).collect();
+    let mut units: Vec<Unit> = (0..10).map(single).collect();
     units.push(several(&[(100, 1), (101, 1), (5, 1), (102, 1)]));
     units.push(several(&[(200, 1), (201, 500)]));
     units.push(several(&[(300, 1), (301, 1)]));
@@ -108,7 +108,7 @@ async fn constraints_that_are_checked_at_the_commit_fail_only_their_own_unit() {
     .await;
     let child = insert("t", &["id", "p"]).shape();
     let late = insert("u", &["id"]).shape();
-    let mut units: Vec<Unit<RowWrite>> = (0..50)
+    let mut units: Vec<Unit> = (0..50)
         .map(|n| unit(&child, row![n, if n == 17 { 9 } else { 1 }]))
         .collect();
     units.extend((0..10).map(|n| unit(&late, row![n / 9 * n])));
@@ -130,7 +130,7 @@ async fn constraints_that_are_checked_at_the_commit_fail_only_their_own_unit() {
 async fn what_keeps_failing_is_told_apart_at_once_and_recovers() {
     let mut bed = Bed::new("create table t (id int primary key)").await;
     let shape = insert("t", &["id"]).shape();
-    let batch = |from: i32, duplicate: bool| -> Vec<Unit<RowWrite>> {
+    let batch = |from: i32, duplicate: bool| -> Vec<Unit> {
         let first = if duplicate { 0 } else { from };
         let ids = std::iter::once(first).chain(from + 1..from + 50);
         ids.map(|id| unit(&shape, row![id])).collect()
@@ -162,7 +162,7 @@ async fn checks_and_foreign_keys_are_told_apart_in_one_statement() {
     let keyed = insert("keyed", &["id", "p a", "pb", "n", "ts"]).shape();
     let bare = insert("bare", &["a", "b"]).shape();
     let good = |n: i32| unit(&keyed, row![n, n % 10, "x", 5, "2020-01-01"]);
-    let mut units: Vec<Unit<RowWrite>> = (1..300).map(good).collect();
+    let mut units: Vec<Unit> = (1..300).map(good).collect();
     units.push(unit(&keyed, row![301, 11, "x", 5, None::<&str>]));
     units.push(unit(&keyed, row![302, 1, "y", 5, None::<&str>]));
     units.push(unit(&keyed, row![303, 1, None::<&str>, 5, None::<&str>]));

@@ -1,6 +1,6 @@
 //! Upserts, updates, deletes and reads by key, and what writes give back, alone and joined.
 
-use windrow_core::{RowWrite, Rung, Unit, Value};
+use windrow_core::{Rung, Unit, Value};
 
 use crate::support::*;
 use windrow_testkit::row;
@@ -14,7 +14,7 @@ async fn updates_and_deletes_by_key_count_for_themselves() {
     let mut bed = Bed::new(TABLE).await;
     let set = update("t", &["a"]).shape();
     let drop = delete("t").shape();
-    let mut units: Vec<Unit<RowWrite>> = (90..=110).map(|id| unit(&set, row!["new", id])).collect();
+    let mut units: Vec<Unit> = (90..=110).map(|id| unit(&set, row!["new", id])).collect();
     units.extend((0..10).map(|id| unit(&drop, row![id])));
     let report = bed.run(&units).await;
     assert_eq!(rung(&report, Rung::Fused), 31, "{:?}", report.tally);
@@ -40,7 +40,7 @@ async fn upserts_insert_or_update_and_ignores_say_which() {
     let put = insert("t", &["id", "a"]).upsert().shape();
     let keep = insert("t", &["id", "a"]).ignore().shape();
     let bare = insert("t", &["id"]).upsert().shape();
-    let mut units: Vec<Unit<RowWrite>> = (95..105).map(|id| unit(&put, row![id, "put"])).collect();
+    let mut units: Vec<Unit> = (95..105).map(|id| unit(&put, row![id, "put"])).collect();
     units.extend(
         (1..10)
             .chain(200..205)
@@ -63,7 +63,7 @@ async fn upserts_insert_or_update_and_ignores_say_which() {
     );
 }
 
-fn returned(done: &windrow_core::RowDone) -> &[Value] {
+fn returned(done: &windrow_core::WriteDone) -> &[Value] {
     &done.returned.as_ref().unwrap().rows[0]
 }
 
@@ -86,7 +86,7 @@ async fn generated_keys_and_defaults_come_back_to_their_own_write() {
             Rung::Grouped
         };
         for (count, want) in [(1, Rung::Solo), (2, few), (50, Rung::Fused)] {
-            let units: Vec<Unit<RowWrite>> = (0..count)
+            let units: Vec<Unit> = (0..count)
                 .map(|n| unit(&shape, row![format!("{count}/{n}")]))
                 .collect();
             let report = bed.run(&units).await;
@@ -108,7 +108,7 @@ async fn generated_keys_and_defaults_come_back_to_their_own_write() {
         }
     }
     let all = insert("u", &["a"]).all().shape();
-    let units: Vec<Unit<RowWrite>> = (0..5).map(|n| unit(&all, row![n])).collect();
+    let units: Vec<Unit> = (0..5).map(|n| unit(&all, row![n])).collect();
     for done in bed.succeed(&units).await {
         let row = returned(&done);
         assert_eq!(row[2], json("[\"x\"]"));
@@ -140,10 +140,10 @@ async fn composite_keys_second_keys_and_keys_of_many_types() {
         row
     };
     let add = insert("c", &["k", "at", "d", "u", "s", "b", "v"]).shape();
-    let units: Vec<Unit<RowWrite>> = (0..20).map(|n| unit(&add, with_value(n, n))).collect();
+    let units: Vec<Unit> = (0..20).map(|n| unit(&add, with_value(n, n))).collect();
     bed.succeed(&units).await;
     let set = update("c", &["v"]).shape();
-    let units: Vec<Unit<RowWrite>> = (0..30)
+    let units: Vec<Unit> = (0..30)
         .map(|n| {
             let mut row = row![n * 10];
             row.extend(key(n));
@@ -158,7 +158,7 @@ async fn composite_keys_second_keys_and_keys_of_many_types() {
         .upsert()
         .key(&["mail"])
         .shape();
-    let units: Vec<Unit<RowWrite>> = (0..10)
+    let units: Vec<Unit> = (0..10)
         .map(|n| unit(&mail, row![n, format!("m{n}"), n]))
         .collect();
     bed.succeed(&units).await;
@@ -166,7 +166,7 @@ async fn composite_keys_second_keys_and_keys_of_many_types() {
         .key(&["mail"])
         .returning(&["id"])
         .shape();
-    let units: Vec<Unit<RowWrite>> = (0..10)
+    let units: Vec<Unit> = (0..10)
         .map(|n| unit(&by_mail, row![n * 2, format!("m{n}")]))
         .collect();
     let report = bed.run(&units).await;
@@ -199,7 +199,7 @@ async fn keys_that_are_equal_in_another_spelling_are_one_row() {
         ("n", ["1", "1.0", "1.00"].map(number)),
     ] {
         let set = update(table, &["v"]).shape();
-        let units: Vec<Unit<RowWrite>> = (0..12)
+        let units: Vec<Unit> = (0..12)
             .zip(spellings.iter().cycle())
             .map(|(n, key)| unit(&set, vec![Value::from(n), key.clone()]))
             .collect();
@@ -223,7 +223,7 @@ async fn letters_that_are_equal_to_the_server_are_never_told_apart_here() {
     let names = ["ab", "AB", "Ab", "b", "B", "c"];
     for table in ["c", "i", "d"] {
         let put = insert(table, &["k", "v"]).shape();
-        let units: Vec<Unit<RowWrite>> = (0..18)
+        let units: Vec<Unit> = (0..18)
             .map(|n| unit(&put, row![names[n % 6], i64::try_from(n).unwrap()]))
             .collect();
         let outcomes = bed.outcomes(&units).await;
@@ -242,7 +242,7 @@ async fn letters_that_are_equal_to_the_server_are_never_told_apart_here() {
             update(table, &["v"]).shape(),
             insert(table, &["v", "k"]).upsert().shape(),
         ] {
-            let units: Vec<Unit<RowWrite>> = (0..18)
+            let units: Vec<Unit> = (0..18)
                 .map(|n| unit(&shape, row![i64::try_from(n).unwrap(), names[n % 6]]))
                 .collect();
             let dones = bed.succeed(&units).await;
@@ -251,7 +251,7 @@ async fn letters_that_are_equal_to_the_server_are_never_told_apart_here() {
             assert_eq!(bed.sql(&all), "ab14 b16 c17", "{table}");
         }
         let keep = insert(table, &["k", "v"]).ignore().shape();
-        let units: Vec<Unit<RowWrite>> = ["AB", "d", "D", "dD"]
+        let units: Vec<Unit> = ["AB", "d", "D", "dD"]
             .map(|k| unit(&keep, row![k, 0]))
             .into();
         let rows: Vec<u64> = bed
@@ -262,7 +262,7 @@ async fn letters_that_are_equal_to_the_server_are_never_told_apart_here() {
             .collect();
         assert_eq!(rows, [0, 1, 0, 1], "{table}");
         let drop = delete(table).shape();
-        let units: Vec<Unit<RowWrite>> = ["Ab", "aB", "DD", "B", "D", "d"]
+        let units: Vec<Unit> = ["Ab", "aB", "DD", "B", "D", "d"]
             .map(|k| unit(&drop, row![k]))
             .into();
         let rows: Vec<u64> = bed
@@ -284,7 +284,7 @@ async fn a_key_that_a_write_frees_can_be_taken_by_the_next_in_the_same_batch() {
     let set = update("t", &["mail"]).shape();
     let drop = delete("t").shape();
     let add = insert("t", &["id", "mail"]).shape();
-    let mut units: Vec<Unit<RowWrite>> = (0..9)
+    let mut units: Vec<Unit> = (0..9)
         .rev()
         .map(|n| unit(&set, row![format!("m{}", n + 10), n]))
         .collect();

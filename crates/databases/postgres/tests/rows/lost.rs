@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use windrow_core::sink::Purpose;
-use windrow_core::{FaultClass, RowWrite, Unit, Verdict};
+use windrow_core::{FaultClass, Unit, Verdict};
 use windrow_database::Driver;
 use windrow_database::Options;
 use windrow_postgres::Postgres;
@@ -41,7 +41,7 @@ async fn a_locked_table_holds_up_only_its_own_writes() {
         .batch_execute("begin; lock table a in access exclusive mode")
         .await
         .unwrap();
-    let units: Vec<Unit<RowWrite>> = (1..21)
+    let units: Vec<Unit> = (1..21)
         .map(|n| unit(if n % 2 == 0 { &a } else { &b }, row![n]))
         .collect();
     let report = bed.run(&units).await;
@@ -71,7 +71,7 @@ async fn a_transaction_that_cannot_be_serialized_is_run_again() {
         .await
         .unwrap();
     let set = update("t", &["a"]).shape();
-    let units: Vec<Unit<RowWrite>> = (0..20).map(|n| unit(&set, row![5, n])).collect();
+    let units: Vec<Unit> = (0..20).map(|n| unit(&set, row![5, n])).collect();
     let mut executor = bed.connect().await;
     let task = tokio::spawn(async move { executor.execute(&units).await });
     let waits = "select count(*) from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()";
@@ -105,7 +105,7 @@ async fn a_connection_that_is_ended_while_a_batch_runs_was_not_committed() {
         .await
         .unwrap();
     let set = update("t", &["a"]).shape();
-    let units: Vec<Unit<RowWrite>> = (0..20).map(|n| unit(&set, row![5, n])).collect();
+    let units: Vec<Unit> = (0..20).map(|n| unit(&set, row![5, n])).collect();
     let mut executor = bed.connect().await;
     let task = tokio::spawn(async move { executor.execute(&units).await });
     let waits =
@@ -155,7 +155,7 @@ async fn what_was_sent_and_never_answered_is_unknown() {
         .unwrap();
     let mut executor = sink.connect(Purpose::Batches).await.unwrap();
     let shape = insert("t", &["id"]).shape();
-    let batch = |from: i32| -> Vec<Unit<RowWrite>> {
+    let batch = |from: i32| -> Vec<Unit> {
         let units = (from..from + 20).map(|n| unit(&shape, row![n]));
         units.chain([unit(&get("t").shape(), row![1])]).collect()
     };

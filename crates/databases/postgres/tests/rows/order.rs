@@ -6,14 +6,14 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
-use windrow_core::{FaultClass, RowWrite, Shape, SourceId, Unit, Value, Verdict};
+use windrow_core::{FaultClass, Shape, SourceId, Unit, Value, Verdict};
 
 use crate::lost::session;
 use crate::support::*;
 use windrow_testkit::row;
 
 /// The units as those of one source.
-fn of(source: u64, mut units: Vec<Unit<RowWrite>>) -> Vec<Unit<RowWrite>> {
+fn of(source: u64, mut units: Vec<Unit>) -> Vec<Unit> {
     for unit in &mut units {
         unit.hand_over(SourceId(source));
     }
@@ -75,7 +75,7 @@ async fn many_foreign_locks_are_found_together() {
         update("t", &["a"]).shape(),
         insert("t", &["id", "a"]).shape(),
     );
-    let mut units: Vec<Unit<RowWrite>> = (0..50).map(|n| unit(&set, row![5, n])).collect();
+    let mut units: Vec<Unit> = (0..50).map(|n| unit(&set, row![5, n])).collect();
     units.extend((1000..1050).map(|n| unit(&put, row![n, 5])));
     let report = bed.run(&units).await;
     for (n, verdict) in report.verdicts.iter().enumerate() {
@@ -271,8 +271,7 @@ fn random_pipelines_are_as_if_sent_one_by_one() {
                     let row = d.values.iter().map(|v| Value::from(*v)).collect();
                     of(d.source, vec![unit(&shapes[d.kind], row)])
                 };
-                let units: Vec<Unit<RowWrite>> =
-                    batch.iter().flat_map(|d| made(&joined, d)).collect();
+                let units: Vec<Unit> = batch.iter().flat_map(|d| made(&joined, d)).collect();
                 let outcomes = runtime.block_on(bed.outcomes(&units));
                 for (parsed, outcome) in batch.iter().zip(&outcomes) {
                     let expected = runtime.block_on(bed.outcomes(&made(&alone, parsed)));

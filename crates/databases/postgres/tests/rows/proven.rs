@@ -1,7 +1,7 @@
 //! Only what is proven is joined; what is not is a statement and a transaction of its own, and
 //! leaves nothing behind.
 
-use windrow_core::{RowWrite, Rung, Unit};
+use windrow_core::{Rung, Unit};
 
 use crate::support::{Bed, delete, fault, insert, rung, told, unit, update};
 use windrow_testkit::row;
@@ -9,13 +9,13 @@ use windrow_testkit::row;
 const MANY: i64 = 24;
 
 /// One insert of each number.
-fn inserts(table: &str, column: &str) -> Vec<Unit<RowWrite>> {
+fn inserts(table: &str, column: &str) -> Vec<Unit> {
     let shape = insert(table, &[column]).shape();
     (0..MANY).map(|n| unit(&shape, row![n])).collect()
 }
 
 /// Runs a batch on a connection that may be used up by it, and gives how many succeeded.
-async fn successes(bed: &mut Bed, units: &[Unit<RowWrite>]) -> usize {
+async fn successes(bed: &mut Bed, units: &[Unit]) -> usize {
     let report = bed.run(units).await;
     if !report.usable {
         bed.executor = bed.connect().await;
@@ -130,7 +130,7 @@ async fn numbers_that_others_were_given_are_not_seen_by_triggers() {
         insert("numbered", &["v"]).shape(),
         insert("t", &["id"]).shape(),
     );
-    let mut units: Vec<Unit<RowWrite>> = (0..MANY).map(|n| unit(&number, row![n])).collect();
+    let mut units: Vec<Unit> = (0..MANY).map(|n| unit(&number, row![n])).collect();
     assert_eq!(successes(&mut bed, &units).await, 24);
     for id in 0..MANY {
         units.push(unit(&put, row![id]));
@@ -386,7 +386,7 @@ async fn columns_of_extensions_are_joined() {
         let short = insert(&name, &["id"]).all().shape();
         let set = update(&name, &["v"]).shape();
         let one = |n: i64| unit(&put, row![n, value]);
-        let mut units: Vec<Unit<RowWrite>> = (0..MANY).map(one).collect();
+        let mut units: Vec<Unit> = (0..MANY).map(one).collect();
         units.extend((0..MANY).map(|n| unit(&short, row![100 + n])));
         units.extend((0..MANY).map(|n| unit(&set, row![value, n])));
         units.extend((0..MANY).map(|n| unit(&delete(&name).shape(), row![n])));

@@ -2,7 +2,7 @@
 //! on, and the tables for that.
 
 use windrow_bookkeeping::{REJECTED, dead_letters, prepare};
-use windrow_core::{FaultClass, RowWrite};
+use windrow_core::{FaultClass, Write};
 use windrow_database::{Driver, Options};
 use windrow_postgres::Postgres;
 use windrow_testkit::row;
@@ -25,10 +25,10 @@ async fn a_commit_that_fails_names_no_write_and_moves_nothing() {
     let child = insert("child", &["id", "one"]).shape();
     // Children come before the rows that they refer to.
     let writes = |spooled: &Spooled, last: i64| {
-        let mut writes: Vec<RowWrite> = (0..100)
-            .map(|id| RowWrite::new(child.clone(), row![id, id * 2]))
+        let mut writes: Vec<Write> = (0..100)
+            .map(|id| Write::new(child.clone(), row![id, id * 2]))
             .collect();
-        writes.push(RowWrite::new(child.clone(), row![100, last]));
+        writes.push(Write::new(child.clone(), row![100, last]));
         writes.extend(spooled.rows(0..200));
         writes
     };
@@ -55,7 +55,7 @@ async fn a_row_comes_behind_the_one_that_it_refers_to() {
     let mut writes = Vec::new();
     for (write, id) in spooled.rows(0..200).into_iter().zip(0_i64..) {
         writes.push(write);
-        writes.push(RowWrite::new(child.clone(), row![id, id / 2 * 2]));
+        writes.push(Write::new(child.clone(), row![id, id / 2 * 2]));
     }
     let unit = spooled.unit(None, 1, writes.clone());
     spooled.succeed(unit).await;
@@ -83,7 +83,7 @@ async fn rows_that_are_numbered_together_keep_their_order() {
     );
     let writes = (1_i64..=60).map(|at| {
         let shape = if at % 2 == 1 { &odd } else { &even };
-        RowWrite::new(shape.clone(), row![at])
+        Write::new(shape.clone(), row![at])
     });
     let unit = spooled.unit(None, 60, writes.collect());
     spooled.succeed(unit).await;

@@ -1,6 +1,6 @@
 //! What the tests share: a database, a sink on it, and short words for writes.
 
-use windrow_core::{RowDone, RowWrite, Unit, UnitOutcome};
+use windrow_core::{Unit, UnitOutcome, WriteDone};
 use windrow_database::{Driver, Options};
 use windrow_postgres::Postgres;
 use windrow_testkit::batches::Batches;
@@ -39,7 +39,7 @@ impl Bed {
 
     /// One batch that is told its outcomes. Where it ran something of which nothing was proven, the
     /// next one gets another connection.
-    pub(crate) async fn outcomes(&mut self, units: &[Unit<RowWrite>]) -> Vec<UnitOutcome<RowDone>> {
+    pub(crate) async fn outcomes(&mut self, units: &[Unit]) -> Vec<UnitOutcome> {
         let report = self.run(units).await;
         if !report.usable {
             self.executor = self.connect().await;
@@ -48,7 +48,7 @@ impl Bed {
     }
 
     /// One batch that succeeds throughout.
-    pub(crate) async fn succeed(&mut self, units: &[Unit<RowWrite>]) -> Vec<RowDone> {
+    pub(crate) async fn succeed(&mut self, units: &[Unit]) -> Vec<WriteDone> {
         let outcomes = self.outcomes(units).await;
         outcomes
             .into_iter()

@@ -1,6 +1,6 @@
 //! Kinds of tables: with triggers, partitions, views, odd names.
 
-use windrow_core::{FaultClass, RowWrite, Rung, Unit};
+use windrow_core::{FaultClass, Rung, Unit};
 
 use crate::support::*;
 use windrow_testkit::row;
@@ -19,7 +19,7 @@ async fn triggers_that_drop_change_or_refuse_rows_act_on_their_own_write() {
     .await;
     let shape = insert("t", &["id", "a"]).shape();
     let returning = insert("t", &["id", "a"]).returning(&["id", "a"]).shape();
-    let units: Vec<Unit<RowWrite>> = (0..40)
+    let units: Vec<Unit> = (0..40)
         .map(|n| unit(&shape, row![n, None::<&str>]))
         .collect();
     let outcomes = bed.outcomes(&units).await;
@@ -37,7 +37,7 @@ async fn triggers_that_drop_change_or_refuse_rows_act_on_their_own_write() {
             _ => assert_eq!(outcome.as_ref().unwrap()[0].rows, 1),
         }
     }
-    let units: Vec<Unit<RowWrite>> = (43..44)
+    let units: Vec<Unit> = (43..44)
         .chain(53..54)
         .map(|n| unit(&returning, row![n, "x"]))
         .collect();
@@ -54,7 +54,7 @@ async fn a_trigger_that_appears_later_never_makes_a_lie() {
     let mut bed = Bed::new("create table t (id int primary key)").await;
     let shape = insert("t", &["id"]).shape();
     let returning = insert("t", &["id"]).returning(&["id"]).shape();
-    let batch = |shape, from: i32| -> Vec<Unit<RowWrite>> {
+    let batch = |shape, from: i32| -> Vec<Unit> {
         (from..from + 20).map(|n| unit(shape, row![n])).collect()
     };
     bed.succeed(&batch(&shape, 0)).await;
@@ -94,22 +94,22 @@ async fn partitioned_tables_views_and_self_references() {
             }
         }
     };
-    let units: Vec<Unit<RowWrite>> = (0..20).map(|n| unit(&parted, row![n, year(n)])).collect();
+    let units: Vec<Unit> = (0..20).map(|n| unit(&parted, row![n, year(n)])).collect();
     let outcomes = bed.outcomes(&units).await;
     assert_eq!(outcomes.iter().filter(|o| o.is_ok()).count(), 19);
     assert_eq!(fault(&outcomes[5]).code, "23514");
-    let more: Vec<Unit<RowWrite>> = (20..40).map(|n| unit(&parted, row![n, year(n)])).collect();
+    let more: Vec<Unit> = (20..40).map(|n| unit(&parted, row![n, year(n)])).collect();
     let report = bed.run(&more).await;
     assert_eq!(rung(&report, Rung::Fused), 20);
 
     let view = insert("v", &["id", "a"]).shape();
-    let units: Vec<Unit<RowWrite>> = (0..12).map(|n| unit(&view, row![n, n])).collect();
+    let units: Vec<Unit> = (0..12).map(|n| unit(&view, row![n, n])).collect();
     let outcomes = bed.outcomes(&units).await;
     assert_eq!(outcomes.iter().filter(|o| o.is_ok()).count(), 10);
     assert_eq!(fault(&outcomes[11]).code, "44000");
 
     let tree = insert("tree", &["id", "up"]).shape();
-    let units: Vec<Unit<RowWrite>> = (0..10)
+    let units: Vec<Unit> = (0..10)
         .map(|n| unit(&tree, row![n, if n == 0 { None } else { Some(n - 1) }]))
         .chain([unit(&tree, row![50, 51]), unit(&tree, row![51, 0])])
         .collect();
@@ -132,14 +132,14 @@ async fn names_with_quotes_cases_and_semicolons() {
         (200, insert(table, &columns).ignore().all().shape()),
     ] {
         for count in [1, 2, 10] {
-            let units: Vec<Unit<RowWrite>> = (0..count)
+            let units: Vec<Unit> = (0..count)
                 .map(|n| unit(&shape, row![from + n, "'; --", 1, 2, 3, 4, 5]))
                 .collect();
             bed.outcomes(&units).await;
         }
     }
     let set = update(table, &["ord"]).all().shape();
-    let units: Vec<Unit<RowWrite>> = (0..10).map(|n| unit(&set, row![n, n])).collect();
+    let units: Vec<Unit> = (0..10).map(|n| unit(&set, row![n, n])).collect();
     let dones = bed.succeed(&units).await;
     assert_eq!(
         *dones[3].returned.as_ref().unwrap().rows[0],
@@ -154,7 +154,7 @@ async fn names_with_quotes_cases_and_semicolons() {
 async fn rows_of_nothing_but_defaults() {
     let mut bed = Bed::new("create table t (id serial primary key, a text default 'x')").await;
     let shape = insert("t", &[]).returning(&["id", "a"]).shape();
-    let units: Vec<Unit<RowWrite>> = (0..6).map(|_| unit(&shape, vec![])).collect();
+    let units: Vec<Unit> = (0..6).map(|_| unit(&shape, vec![])).collect();
     let dones = bed.succeed(&units).await;
     assert_eq!(*dones[5].returned.as_ref().unwrap().rows[0], *row![6, "x"]);
 }

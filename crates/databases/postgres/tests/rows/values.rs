@@ -3,7 +3,7 @@
 
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
-use windrow_core::{RowDone, RowWrite, Rung, Unit, UnitOutcome, Value};
+use windrow_core::{Rung, Unit, UnitOutcome, Value};
 
 use crate::support::*;
 
@@ -228,7 +228,7 @@ fn any_spelling_means_the_same_alone_and_in_company() {
         .run(&samples, |(column, values)| {
             let mut bed = bed.borrow_mut();
             bed.sql(&format!("truncate a.v{column}, b.v{column}"));
-            let units = |schema: &str| -> Vec<Unit<RowWrite>> {
+            let units = |schema: &str| -> Vec<Unit> {
                 let shape = insert(&format!("{schema}.v{column}"), &["id", "c"]).shape();
                 let rows = (0_i32..).zip(&values);
                 rows.map(|(id, v)| unit(&shape, vec![id.into(), v.clone()]))
@@ -236,8 +236,8 @@ fn any_spelling_means_the_same_alone_and_in_company() {
             };
             let report = runtime.block_on(bed.run(&units("a")));
             fused.set(fused.get() + rung(&report, Rung::Fused));
-            let joined: Vec<UnitOutcome<RowDone>> = report.verdicts.into_iter().map(told).collect();
-            let mut alone: Vec<UnitOutcome<RowDone>> = Vec::new();
+            let joined: Vec<UnitOutcome> = report.verdicts.into_iter().map(told).collect();
+            let mut alone: Vec<UnitOutcome> = Vec::new();
             for unit in units("b") {
                 alone.extend(runtime.block_on(bed.outcomes(&[unit])));
             }

@@ -6,7 +6,7 @@
 
 use std::ops::Range;
 
-use windrow_core::{Fault, RowDone, Rung, UnitFault, Verdict};
+use windrow_core::{Fault, Rung, UnitFault, Verdict};
 
 use super::deferred_sync::{DeferredSync, relax};
 use super::moments::Moments;
@@ -96,13 +96,7 @@ impl Batch<'_> {
 
     /// Settles a part of which one unit rolled back the transaction: the units before it run again,
     /// then it runs alone, then the units after it.
-    pub(super) fn undone(
-        &mut self,
-        part: Part,
-        unit: usize,
-        fault: UnitFault<RowDone>,
-        scope: Scope,
-    ) {
+    pub(super) fn undone(&mut self, part: Part, unit: usize, fault: UnitFault, scope: Scope) {
         let Range { start, end } = part.units;
         match scope {
             Scope::Busy => self.busy(part, fault.fault),

@@ -26,7 +26,7 @@ pub(crate) mod writer;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use windrow_core::{Executor, Fault, Report, RowDone, RowWrite, Unit, Verdict};
+use windrow_core::{Executor, Fault, Report, Unit, Verdict};
 
 use self::writer::{Database, Lost, Writer};
 use crate::values::packed::Packed;
@@ -47,8 +47,8 @@ impl SqliteExecutor {
 }
 
 #[async_trait]
-impl Executor<RowWrite> for SqliteExecutor {
-    async fn execute(&mut self, units: &[Unit<RowWrite>]) -> Report<RowDone> {
+impl Executor for SqliteExecutor {
+    async fn execute(&mut self, units: &[Unit]) -> Report {
         let mut packed = std::mem::take(&mut self.spare);
         packed.fill(units);
         match self.writer.ask(|database| execute(database, packed)).await {
@@ -70,7 +70,7 @@ impl Executor<RowWrite> for SqliteExecutor {
     }
 }
 
-fn execute(database: &mut Database, packed: Packed) -> (Report<RowDone>, Packed) {
+fn execute(database: &mut Database, packed: Packed) -> (Report, Packed) {
     let report = match database.session() {
         Ok(session) => session.execute(&packed),
         Err(fault) => Report::broken(packed.units(), &Verdict::RolledBack(fault)),

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use rusqlite::{CachedStatement, Connection};
 use smallvec::SmallVec;
-use windrow_core::{Dones, Fault, Returned, RowDone, UnitFault, UnitOutcome};
+use windrow_core::{Dones, Fault, Returned, UnitFault, UnitOutcome, WriteDone};
 
 use super::moments::{self, Moments};
 use super::plan::{Plan, Plans, wrong_length};
@@ -23,9 +23,9 @@ const MAX_OPEN: usize = 128;
 #[derive(Debug)]
 pub(crate) enum UnitResult {
     /// The outcome of the unit, which holds if the transaction commits.
-    Done(UnitOutcome<RowDone>),
+    Done(UnitOutcome),
     /// The unit failed and rolled back the transaction, or has to be decided outside of it.
-    Undone(UnitFault<RowDone>, Scope),
+    Undone(UnitFault, Scope),
     /// The write of this number in the batch needs a table that is created or extended first.
     /// Nothing of the unit was written.
     Grow(usize),
@@ -216,7 +216,7 @@ impl<'c> UnitRunner<'c> {
         }
     }
 
-    fn write(&mut self, number: usize) -> Result<RowDone, WriteError> {
+    fn write(&mut self, number: usize) -> Result<WriteDone, WriteError> {
         let packed = self.packed;
         let write = packed
             .write(number)
@@ -253,7 +253,7 @@ impl<'c> UnitRunner<'c> {
         }
         self.moments.wait(&self.keys);
         let done = match &open.plan.returned {
-            None => Ok(RowDone::rows(open.statement.raw_execute()? as u64)),
+            None => Ok(WriteDone::rows(open.statement.raw_execute()? as u64)),
             Some(columns) => fetch(&mut open.statement, columns),
         };
         self.moments.note(&self.keys);
@@ -301,7 +301,7 @@ impl<'c> UnitRunner<'c> {
 fn fetch(
     statement: &mut CachedStatement<'_>,
     columns: &ReturnedColumns,
-) -> Result<RowDone, WriteError> {
+) -> Result<WriteDone, WriteError> {
     let mut rows = statement.raw_query();
     let mut returned = Returned {
         columns: columns.names.clone(),
@@ -312,8 +312,5 @@ fn fetch(
         let values = values.map(|(i, t)| Ok(read::value(row.get_ref(i)?, *t)));
         returned.rows.push(values.collect::<rusqlite::Result<_>>()?);
     }
-    Ok(RowDone {
-        rows: returned.rows.len() as u64,
-        returned: Some(Box::new(returned)),
-    })
+    Ok(WriteDone::returning(returned.rows.len() as u64, returned))
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use rusqlite::Connection;
-use windrow_core::{Fault, Report, RowDone, Shape, TableName, Verdict};
+use windrow_core::{Fault, Report, Shape, TableName, Verdict};
 use windrow_database::Options;
 
 use super::moments::Moments;
@@ -125,7 +125,7 @@ impl Session {
     }
 
     /// Executes a batch.
-    pub(crate) fn execute(&mut self, packed: &Packed) -> Report<RowDone> {
+    pub(crate) fn execute(&mut self, packed: &Packed) -> Report {
         let started = Instant::now();
         let runner = UnitRunner::new(
             &self.connection,

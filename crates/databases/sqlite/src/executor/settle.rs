@@ -6,7 +6,7 @@
 
 use std::ops::Range;
 
-use windrow_core::{Fault, Op, Report, RowDone, Rung, Tally, Verdict};
+use windrow_core::{Fault, Op, Report, Rung, Tally, Verdict};
 
 use super::deferred_sync::DeferredSync;
 use super::send::{UnitResult, UnitRunner};
@@ -40,7 +40,7 @@ pub(crate) struct Batch<'c> {
     pub(super) opener: Option<&'c Opener>,
     /// The unit of the first verdict.
     first: usize,
-    pub(super) verdicts: Vec<Option<Verdict<RowDone>>>,
+    pub(super) verdicts: Vec<Option<Verdict>>,
     /// The parts that are still to run, the next one at the end.
     pub(super) todo: Vec<Part>,
     pub(super) tally: Tally,
@@ -89,7 +89,7 @@ impl<'c> Batch<'c> {
     }
 
     /// Executes all units.
-    pub(crate) fn execute(mut self) -> Report<RowDone> {
+    pub(crate) fn execute(mut self) -> Report {
         self.run_all();
         self.report()
     }
@@ -231,7 +231,7 @@ impl<'c> Batch<'c> {
     }
 
     /// Sets the verdict of a unit.
-    pub(super) fn conclude(&mut self, unit: usize, verdict: Verdict<RowDone>) {
+    pub(super) fn conclude(&mut self, unit: usize, verdict: Verdict) {
         let place = unit.wrapping_sub(self.first);
         if let Some(place) = self.verdicts.get_mut(place) {
             *place = Some(verdict);
@@ -239,14 +239,14 @@ impl<'c> Batch<'c> {
     }
 
     /// Sets the verdict of several units.
-    pub(super) fn conclude_all(&mut self, units: Range<usize>, verdict: &Verdict<RowDone>) {
+    pub(super) fn conclude_all(&mut self, units: Range<usize>, verdict: &Verdict) {
         for unit in units {
             self.conclude(unit, verdict.clone());
         }
     }
 
     /// Returns the report. A unit without a verdict is a defect.
-    fn report(self) -> Report<RowDone> {
+    fn report(self) -> Report {
         let missing = || {
             let fault = Fault::internal("a unit was left without an outcome");
             Verdict::Final(Err(fault.into()))

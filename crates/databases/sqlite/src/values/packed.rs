@@ -9,7 +9,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use foldhash::fast::FixedState;
-use windrow_core::{RowWrite, Shape, Unit, Value};
+use windrow_core::{Shape, Unit, Value, Write};
 
 /// Bytes that a buffer may keep between two batches.
 const KEEP: usize = 1 << 20;
@@ -89,10 +89,10 @@ pub(crate) struct PackedWrite<'a> {
 
 impl Packed {
     /// Replaces the contents by these units.
-    pub(crate) fn fill(&mut self, units: &[Unit<RowWrite>]) {
+    pub(crate) fn fill(&mut self, units: &[Unit]) {
         self.clear();
         for unit in units {
-            for write in unit.work() {
+            for write in unit.writes() {
                 self.push(write);
             }
             self.units.push(self.writes.len());
@@ -152,9 +152,9 @@ impl Packed {
         self.bytes.shrink_to(KEEP);
     }
 
-    fn push(&mut self, write: &RowWrite) {
+    fn push(&mut self, write: &Write) {
         let shape = self.place(&write.shape);
-        for value in &write.row {
+        for value in write.row() {
             let cell = match value {
                 Value::Null => Cell::Null,
                 Value::Bool(b) => Cell::Bool(*b),
@@ -255,7 +255,7 @@ mod tests {
     #[test]
     fn gives_back_what_was_put_in() {
         let (a, b) = (shape("a"), shape("b"));
-        let write = |shape: &Arc<Shape>, v: Value| RowWrite::new(shape.clone(), [v]);
+        let write = |shape: &Arc<Shape>, v: Value| Write::new(shape.clone(), [v]);
         let units = [
             Unit::one(write(&a, "é".into())),
             Unit::of([]),

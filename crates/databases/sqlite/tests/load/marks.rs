@@ -1,6 +1,6 @@
 //! Marks are written with their rows or not at all.
 
-use windrow_core::{LoadFault, Mark, Purpose, RowWrite, Span, Unit, Verdict};
+use windrow_core::{LoadFault, Mark, Purpose, Span, Unit, Verdict, Write};
 
 use crate::support::*;
 
@@ -73,7 +73,7 @@ async fn marks_of_the_lane_are_the_same() {
     let marks = db.bulk.marks().unwrap();
     marks.prepare().await.unwrap();
     let made = mark("l'\\", 7, u64::MAX);
-    let write = RowWrite::new(std::sync::Arc::new(Mark::shape()), made.row());
+    let write = Write::new(std::sync::Arc::new(Mark::shape()), made.row());
     let mut executor = db.sink.connect(Purpose::Batches).await.unwrap();
     let report = executor.execute(&[Unit::one(write)]).await;
     assert!(

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use rusqlite::types::ToSqlOutput;
 use rusqlite::{Connection, ToSql};
 use windrow_core::{
-    Key, OnConflict, Op, Returning, RowDone, RowWrite, Unit, UnitOutcome, Value, Verdict,
+    Key, OnConflict, Op, Returning, Unit, UnitOutcome, Value, Verdict, Write, WriteDone,
 };
 use windrow_database::Options;
 
@@ -165,7 +165,7 @@ fn how(make: Make, how: u8) -> Make {
     }
 }
 
-fn write() -> impl Strategy<Value = RowWrite> {
+fn write() -> impl Strategy<Value = Write> {
     let four = (small(), small(), small(), any::<u8>());
     let c = four.prop_map(|(id, to, n, as_)| {
         how(insert("c", &["id", "p", "u", "n"]), as_).write([id.clone(), to, id, n])
@@ -202,7 +202,7 @@ fn write() -> impl Strategy<Value = RowWrite> {
     prop_oneof![5 => c, 5 => pair, 2 => bare, 1 => numbered, 3 => change, 1 => moved, 3 => gone, 2 => seen]
 }
 
-fn units() -> impl Strategy<Value = Vec<Unit<RowWrite>>> {
+fn units() -> impl Strategy<Value = Vec<Unit>> {
     let unit = prop_oneof![
         6 => write().prop_map(Unit::one),
         1 => proptest::collection::vec(write(), 2..4).prop_map(Unit::of),
@@ -211,7 +211,7 @@ fn units() -> impl Strategy<Value = Vec<Unit<RowWrite>>> {
 }
 
 /// The statement of a write as anybody would send it, and its parameters by their numbers.
-fn statement(write: &RowWrite, primary: &[&str]) -> String {
+fn statement(write: &Write, primary: &[&str]) -> String {
     let shape = &write.shape;
     let columns: Vec<&str> = shape.columns.iter().map(|c| &**c).collect();
     let key: Vec<&str> = match &shape.key {
@@ -270,10 +270,10 @@ impl ToSql for Bound<'_> {
 }
 
 /// What one statement is told: how many rows, and those that came back.
-fn told(connection: &Connection, write: &RowWrite) -> rusqlite::Result<(u64, Vec<String>)> {
+fn told(connection: &Connection, write: &Write) -> rusqlite::Result<(u64, Vec<String>)> {
     let sql = statement(write, &["id"]);
     let mut statement = connection.prepare(&sql)?;
-    let values = rusqlite::params_from_iter(write.row.iter().map(Bound));
+    let values = rusqlite::params_from_iter(write.row().iter().map(Bound));
     if statement.column_count() == 0 {
         return Ok((statement.execute(values)? as u64, Vec::new()));
     }
@@ -289,14 +289,14 @@ fn told(connection: &Connection, write: &RowWrite) -> rusqlite::Result<(u64, Vec
 
 /// A unit as its client would have run it: one statement by itself, or several between BEGIN and
 /// COMMIT.
-fn by_itself(db: &Db, unit: &Unit<RowWrite>) -> String {
+fn by_itself(db: &Db, unit: &Unit) -> String {
     let connection = db.look();
     connection
         .execute_batch(
             "PRAGMA foreign_keys = ON; PRAGMA trusted_schema = OFF; PRAGMA synchronous = OFF",
         )
         .unwrap();
-    let writes = unit.work();
+    let writes = unit.writes();
     if writes.len() > 1 {
         connection.execute_batch("BEGIN IMMEDIATE").unwrap();
     }
@@ -330,11 +330,11 @@ fn message(error: &rusqlite::Error) -> String {
 }
 
 /// The same of a unit that was in a batch.
-fn in_company(outcome: &UnitOutcome<RowDone>) -> String {
+fn in_company(outcome: &UnitOutcome) -> String {
     match outcome {
         Err(failed) => format!("{}: {}", failed.at, failed.fault.message),
         Ok(dones) => {
-            let rows = |done: &RowDone| {
+            let rows = |done: &WriteDone| {
                 let rows = done.returned.iter().flat_map(|r| r.rows.iter());
                 let line = |row: &windrow_core::Row| {
                     let cells = row.iter().map(|value| match value {
@@ -360,7 +360,7 @@ fn dump(db: &Db) -> Vec<Vec<String>> {
     tables.chain([sequence, found]).collect()
 }
 
-async fn batches(db: &mut Db, units: &[Unit<RowWrite>], sizes: &[usize]) -> Vec<String> {
+async fn batches(db: &mut Db, units: &[Unit], sizes: &[usize]) -> Vec<String> {
     let mut sizes = sizes.iter().cycle();
     let (mut rest, mut all) = (units, Vec::new());
     while !rest.is_empty() {
@@ -377,7 +377,7 @@ async fn batches(db: &mut Db, units: &[Unit<RowWrite>], sizes: &[usize]) -> Vec<
     all
 }
 
-async fn compare(schema: String, units: Vec<Unit<RowWrite>>, sizes: Vec<usize>) {
+async fn compare(schema: String, units: Vec<Unit>, sizes: Vec<usize>) {
     let options = Options {
         synchronous: windrow_database::Synchronous::Off,
         ..Options::default()

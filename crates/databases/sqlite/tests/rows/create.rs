@@ -407,7 +407,7 @@ async fn a_row_that_asks_too_much_fails_alone() {
     let half = |range: std::ops::Range<usize>| {
         let names: Vec<&str> = columns[range].iter().map(String::as_str).collect();
         let shape = insert("t", &names).shape();
-        Unit::one(windrow_core::RowWrite::new(
+        Unit::one(windrow_core::Write::new(
             shape,
             vec![Value::Int(1); names.len()],
         ))

@@ -1,7 +1,7 @@
 //! In batches or one by one: the same answers, the same tables.
 
 use proptest::prelude::*;
-use windrow_core::{RowDone, RowWrite, Unit, UnitOutcome, Value, Verdict};
+use windrow_core::{Unit, UnitOutcome, Value, Verdict, Write};
 use windrow_database::Options;
 
 use crate::support::*;
@@ -49,7 +49,7 @@ fn pick(make: Make, how: u8) -> Make {
     }
 }
 
-fn write() -> impl Strategy<Value = RowWrite> {
+fn write() -> impl Strategy<Value = Write> {
     let parent = (small(), any_value(), any::<u8>()).prop_map(|(id, v, how)| {
         pick(insert("parent", &["id", "v"]), how)
             .all()
@@ -88,7 +88,7 @@ fn write() -> impl Strategy<Value = RowWrite> {
     prop_oneof![parent, t, by_u, firm, change, change_firm, rest]
 }
 
-fn unit() -> impl Strategy<Value = Unit<RowWrite>> {
+fn unit() -> impl Strategy<Value = Unit> {
     prop_oneof![
         5 => write().prop_map(Unit::one),
         1 => proptest::collection::vec(write(), 0..4).prop_map(Unit::of),
@@ -100,10 +100,10 @@ fn unit() -> impl Strategy<Value = Unit<RowWrite>> {
 async fn run(
     schema: &str,
     options: &Options,
-    units: &[Unit<RowWrite>],
+    units: &[Unit],
     sizes: &[usize],
     tables: &[&str],
-) -> (Vec<UnitOutcome<RowDone>>, Vec<Vec<String>>) {
+) -> (Vec<UnitOutcome>, Vec<Vec<String>>) {
     let mut db = Db::with(schema, options).await;
     let mut outcomes = Vec::new();
     let mut sizes = sizes.iter().cycle();
@@ -159,7 +159,7 @@ fn rows() -> impl Strategy<Value = Vec<(usize, i64, bool, u8)>> {
     proptest::collection::vec((0..3_usize, 0..8_i64, any::<bool>(), 0..6_u8), 1..40)
 }
 
-fn made(rows: &[(usize, i64, bool, u8)]) -> Vec<Unit<RowWrite>> {
+fn made(rows: &[(usize, i64, bool, u8)]) -> Vec<Unit> {
     let unit = |(table, id, with, how): &(usize, i64, bool, u8)| {
         let name = format!("t{table}");
         let (id, v) = (Value::from(*id), Value::from(id * 10));
@@ -188,7 +188,7 @@ proptest! {
         let units = made(&rows);
         // All tables are there in the end, with all columns, to be compared.
         let all = (0..3).map(|t| insert(&format!("t{t}"), &["id", "v", "w"]).unit([99.into(), 1.into(), "w".into()]));
-        let units: Vec<Unit<RowWrite>> = units.into_iter().chain(all).collect();
+        let units: Vec<Unit> = units.into_iter().chain(all).collect();
         let names = ["t0", "t1", "t2"];
         let run = |sizes: Vec<usize>| {
             let (units, options) = (&units, &options);

@@ -1,6 +1,6 @@
 //! Each unit its own error, and nobody else's.
 
-use windrow_core::{FaultClass, RowWrite, Rung, Unit};
+use windrow_core::{FaultClass, Rung, Unit};
 
 use crate::support::*;
 
@@ -83,7 +83,7 @@ async fn one_bad_row_in_many_fails_alone() {
     let mut db = Db::new(SCHEMA).await;
     let into = insert("t", &["id", "n"]);
     let unit = |i: i64| into.unit([i.into(), i64::from(i != 500).into()]);
-    let units: Vec<Unit<RowWrite>> = (0..1000).map(unit).collect();
+    let units: Vec<Unit> = (0..1000).map(unit).collect();
     let outcomes = db.outcomes(&units).await;
     for (i, outcome) in outcomes.iter().enumerate() {
         assert_eq!(outcome.is_ok(), i != 500, "{i}: {outcome:?}");
@@ -140,7 +140,7 @@ async fn a_commit_that_fails_finds_the_guilty() {
     let into = insert("late", &["id", "parent"]);
     let bad = [3, 40, 41, 99];
     let unit = |i: i64| into.unit([i.into(), (1 + i64::from(bad.contains(&i))).into()]);
-    let units: Vec<Unit<RowWrite>> = (0..100).map(unit).collect();
+    let units: Vec<Unit> = (0..100).map(unit).collect();
     let outcomes = db.outcomes(&units).await;
     for (i, outcome) in outcomes.iter().enumerate() {
         if bad.contains(&(i as i64)) {

@@ -1,7 +1,7 @@
 //! A row is found by the key that it was written with, in a body and as a path spells it.
 
 use proptest::prelude::*;
-use windrow_core::{RowWrite, Unit, Value};
+use windrow_core::{Unit, Value};
 use windrow_database::Options;
 
 use crate::support::*;
@@ -136,7 +136,7 @@ fn has_no_spelling(value: &Value, declared: &str) -> bool {
 }
 
 /// Writes a row, finds it in every way, and leaves the table as it was.
-fn ways(place: usize, declared: &str, value: &Value) -> Vec<Unit<RowWrite>> {
+fn ways(place: usize, declared: &str, value: &Value) -> Vec<Unit> {
     let table = format!("t{place}");
     let path = || Value::from(spelled(value, declared));
     let put = insert(&table, &["k", "v"]).unit([value.clone(), 0.into()]);
@@ -176,7 +176,7 @@ async fn are_found(values: Vec<Value>) {
     let units = places
         .iter()
         .flat_map(|(place, declared, v)| ways(*place, declared, v));
-    let told = brief(&db.outcomes(&units.collect::<Vec<Unit<RowWrite>>>()).await);
+    let told = brief(&db.outcomes(&units.collect::<Vec<Unit>>()).await);
     for (told, (_, declared, value)) in told.chunks(13).zip(places) {
         if told.first().is_some_and(|put| put == "[1]") {
             let path = spelled(value, declared);

@@ -1,6 +1,6 @@
 //! The schema changes while writes are under way.
 
-use windrow_core::{FaultClass, RowWrite, Unit};
+use windrow_core::{FaultClass, Unit};
 
 use crate::support::*;
 
@@ -69,7 +69,7 @@ async fn columns_come_and_go_under_load() {
     let into = insert("t", &["id", "a"]).returning(&["a"]);
     let mut written = 0;
     for batch in 0..150_i64 {
-        let units: Vec<Unit<RowWrite>> = (0..20)
+        let units: Vec<Unit> = (0..20)
             .map(|i| into.unit([(batch * 20 + i).into(), "v".into()]))
             .collect();
         for verdict in db.run(&units).await.verdicts {

@@ -28,14 +28,14 @@ async fn two_processes_do_not_both_apply() {
         .unwrap();
     prepare(&*sink.bookkeeping().unwrap()).await.unwrap();
     let mut other = Batches::on(sink).await;
-    let units: Vec<Unit<_>> = (0..2)
+    let units: Vec<Unit> = (0..2)
         .map(|_| spooled.unit(None, 50, spooled.rows(0..50)))
         .collect();
     let (one, two) = tokio::join!(
         spooled.batches.executor.execute(&units[..1]),
         other.executor.execute(&units[1..])
     );
-    let done = |verdict: &Verdict<_>| matches!(verdict, Verdict::Final(Ok(_)));
+    let done = |verdict: &Verdict| matches!(verdict, Verdict::Final(Ok(_)));
     let reports = [one, two];
     let done = reports.iter().flat_map(|r| &r.verdicts).filter(|v| done(v));
     assert_eq!(done.count(), 1, "{reports:?}");

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use rusqlite::Connection;
 use rusqlite::types::ValueRef;
 use tempfile::TempDir;
-use windrow_core::{Fault, RowDone, RowWrite, Unit, UnitOutcome};
+use windrow_core::{Fault, Unit, UnitOutcome, Write, WriteDone};
 use windrow_database::{Driver, Options};
 use windrow_sqlite::Sqlite;
 use windrow_testkit::batches::Batches;
@@ -55,7 +55,7 @@ impl Db {
     }
 
     /// Executes one write alone.
-    pub(crate) async fn one(&mut self, write: RowWrite) -> Result<RowDone, Fault> {
+    pub(crate) async fn one(&mut self, write: Write) -> Result<WriteDone, Fault> {
         self.batches.one(Unit::one(write)).await
     }
 
@@ -111,19 +111,19 @@ fn hex(bytes: &[u8]) -> String {
 }
 
 /// The row counts of a unit that succeeded.
-pub(crate) fn counts(outcome: &UnitOutcome<RowDone>) -> Vec<u64> {
+pub(crate) fn counts(outcome: &UnitOutcome) -> Vec<u64> {
     let dones = outcome.as_ref().expect("the unit failed");
     dones.iter().map(|d| d.rows).collect()
 }
 
 /// The code of a unit that failed.
-pub(crate) fn code(outcome: &UnitOutcome<RowDone>) -> &str {
+pub(crate) fn code(outcome: &UnitOutcome) -> &str {
     &outcome.as_ref().expect_err("the unit succeeded").fault.code
 }
 
 /// What each unit got, in short: its row counts or the code of its fault.
-pub(crate) fn brief(outcomes: &[UnitOutcome<RowDone>]) -> Vec<String> {
-    let one = |outcome: &UnitOutcome<RowDone>| match outcome {
+pub(crate) fn brief(outcomes: &[UnitOutcome]) -> Vec<String> {
+    let one = |outcome: &UnitOutcome| match outcome {
         Ok(_) => format!("{:?}", counts(outcome)),
         Err(fault) => format!("{}@{}", fault.fault.code, fault.at),
     };

@@ -1,7 +1,7 @@
 //! Units of several writes: all or nothing.
 
 use windrow_bookkeeping::{Marker, MarkerWrites};
-use windrow_core::{RowWrite, Rung, Unit, Value};
+use windrow_core::{Rung, Unit, Value};
 
 use crate::support::*;
 
@@ -81,7 +81,7 @@ async fn tally_tells_solo_from_grouped() {
 async fn many_shapes_fit_into_one_batch() {
     let columns: Vec<String> = (0..400).map(|i| format!("c{i}")).collect();
     let mut db = Db::new(&format!("CREATE TABLE t ({})", columns.join(" INT, "))).await;
-    let units: Vec<Unit<RowWrite>> = (0..800)
+    let units: Vec<Unit> = (0..800)
         .map(|i| insert("t", &[&columns[i % 400]]).unit([(i as i64).into()]))
         .collect();
     let outcomes = db.outcomes(&units).await;

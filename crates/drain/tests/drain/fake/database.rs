@@ -8,8 +8,8 @@ use async_trait::async_trait;
 use tokio::time::{Instant, sleep};
 use windrow_core::bookkeeping::{OwnAnswer, OwnSession, OwnStatement, OwnTable, TableChange};
 use windrow_core::{
-    Bookkeeping, Database, Executor, Fault, FaultClass, Level, Op, Profile, Purpose, Report,
-    RowDone, RowWrite, Sink, Standing, TableName, Tally, Unit, Verdict,
+    Bookkeeping, Database, Executor, Fault, FaultClass, Level, Op, Profile, Purpose, Report, Sink,
+    Standing, TableName, Tally, Unit, Verdict, Write,
 };
 
 use super::tables::{Tables, Taboo, is_foreign, numbers};
@@ -80,7 +80,7 @@ pub(crate) struct State {
     pub(crate) faults: Faults,
     pub(crate) random: Random,
     /// Transactions that nobody waits for any more, and when they are committed.
-    later: Vec<(Instant, Vec<RowWrite>)>,
+    later: Vec<(Instant, Vec<Write>)>,
     /// Tables that were met.
     met: BTreeSet<TableName>,
     /// Foreign writes of each unit that was tried.
@@ -141,9 +141,9 @@ impl State {
     }
 
     /// Who shares a transaction that must not.
-    fn check_company(&self, writes: &[RowWrite]) {
+    fn check_company(&self, writes: &[Write]) {
         let foreign = || writes.iter().filter(|write| is_foreign(write));
-        let alone = |write: &RowWrite| {
+        let alone = |write: &Write| {
             &*write.shape.table.table == APART || !self.met.contains(&write.shape.table)
         };
         let entries: BTreeSet<_> = foreign().map(|write| numbers(write).0).collect();
@@ -155,12 +155,12 @@ impl State {
 }
 
 #[async_trait]
-impl Sink<RowWrite> for Fake {
+impl Sink for Fake {
     fn profile(&self) -> &Profile {
         &PROFILE
     }
 
-    async fn connect(&self, purpose: Purpose) -> Result<Box<dyn Executor<RowWrite>>, Fault> {
+    async fn connect(&self, purpose: Purpose) -> Result<Box<dyn Executor>, Fault> {
         assert_eq!(purpose, Purpose::Batches);
         self.rest().await;
         let mut state = self.state();
@@ -233,15 +233,15 @@ struct Connection {
 }
 
 #[async_trait]
-impl Executor<RowWrite> for Connection {
-    async fn execute(&mut self, units: &[Unit<RowWrite>]) -> Report<RowDone> {
+impl Executor for Connection {
+    async fn execute(&mut self, units: &[Unit]) -> Report {
         assert!(!self.broken, "used although it is broken");
         let [unit] = units else {
             panic!("{} units", units.len())
         };
         let mut under_way = UnderWay {
             database: self.database.clone(),
-            writes: unit.work().to_vec(),
+            writes: unit.writes().to_vec(),
             boot: self.boot,
         };
         self.database.rest().await;
@@ -257,10 +257,10 @@ impl Executor<RowWrite> for Connection {
 }
 
 impl Connection {
-    fn commit(&mut self, unit: &Unit<RowWrite>) -> Verdict<RowDone> {
+    fn commit(&mut self, unit: &Unit) -> Verdict {
         let mut state = self.database.state();
         let state = &mut *state;
-        let writes = unit.work();
+        let writes = unit.writes();
         let reads = writes.iter().any(|write| write.shape.op == Op::Get);
         if state.boot != self.boot {
             self.broken = true;
@@ -309,7 +309,7 @@ impl Connection {
 /// same.
 struct UnderWay {
     database: Fake,
-    writes: Vec<RowWrite>,
+    writes: Vec<Write>,
     boot: u64,
 }
 

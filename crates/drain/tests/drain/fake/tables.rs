@@ -6,8 +6,8 @@ use std::sync::Arc;
 use windrow_bookkeeping::{PROGRESS, REJECTED};
 use windrow_core::shape::ShapeParts;
 use windrow_core::{
-    Dones, Fault, FaultClass, Key, Name, OnConflict, Op, Returned, Returning, RowDone, RowWrite,
-    Shape, TableName, UnitFault, UnitOutcome, Value,
+    Dones, Fault, FaultClass, Key, Name, OnConflict, Op, Returned, Returning, Shape, TableName,
+    UnitFault, UnitOutcome, Value, Write, WriteDone,
 };
 use windrow_spool::codec::encode_unit;
 
@@ -60,7 +60,7 @@ pub(crate) fn entry_on(table: &str, number: usize, kinds: &[Kind]) -> Vec<u8> {
         let word = KINDS.iter().find(|(k, _)| k == kind).unwrap().1;
         let number = Value::Int(number as i64);
         let row = [number, Value::Int(place as i64), Value::text(word)];
-        RowWrite::new(Arc::clone(&shape), row)
+        Write::new(Arc::clone(&shape), row)
     };
     let writes: Vec<_> = kinds.iter().enumerate().map(write).collect();
     encode_unit(&writes)
@@ -99,7 +99,7 @@ impl Tables {
     }
 
     /// A unit as one transaction: all of it or nothing.
-    pub(crate) fn transact(&mut self, writes: &[RowWrite], taboo: &Taboo) -> UnitOutcome<RowDone> {
+    pub(crate) fn transact(&mut self, writes: &[Write], taboo: &Taboo) -> UnitOutcome {
         let mut after = self.clone();
         let mut dones = Dones::new();
         for (at, write) in writes.iter().enumerate() {
@@ -117,7 +117,7 @@ impl Tables {
         Ok(dones)
     }
 
-    fn write(&mut self, write: &RowWrite, taboo: &Taboo) -> Result<RowDone, Fault> {
+    fn write(&mut self, write: &Write, taboo: &Taboo) -> Result<WriteDone, Fault> {
         let table = &*write.shape.table.table;
         if taboo.denied.contains(table) {
             let message = format!("permission denied for table {table}");
@@ -126,19 +126,19 @@ impl Tables {
         match table {
             PROGRESS => self.move_on(write),
             REJECTED => {
-                let Value::Json(row) = &write.row[3] else {
+                let Value::Json(row) = &write.row()[3] else {
                     panic!("{write:?}")
                 };
                 if taboo.letter_row.is_some_and(|most| row.len() > most) {
                     return Err(refusal(FaultClass::Value, "22001"));
                 }
-                if let (Value::Bytes(entry), Some(most)) = (&write.row[7], taboo.letter_entry)
+                if let (Value::Bytes(entry), Some(most)) = (&write.row()[7], taboo.letter_entry)
                     && entry.len() > most
                 {
                     return Err(refusal(FaultClass::TooLarge, "54000"));
                 }
-                self.letters.push(write.row.to_vec());
-                Ok(RowDone::rows(1))
+                self.letters.push(write.row().to_vec());
+                Ok(WriteDone::rows(1))
             }
             _ => match kind(write) {
                 Kind::Bad => Err(refusal(FaultClass::Check, "23514")),
@@ -146,18 +146,18 @@ impl Tables {
                 Kind::Slow => Err(refusal(FaultClass::Other, "57014")),
                 _ => {
                     self.rows.push(numbers(write));
-                    Ok(RowDone::rows(1))
+                    Ok(WriteDone::rows(1))
                 }
             },
         }
     }
 
-    fn move_on(&mut self, write: &RowWrite) -> Result<RowDone, Fault> {
-        let key = write.row[..2].to_vec();
+    fn move_on(&mut self, write: &Write) -> Result<WriteDone, Fault> {
+        let key = write.row()[..2].to_vec();
         match write.shape.op {
-            Op::Get => Ok(RowDone {
-                rows: 1,
-                returned: Some(Box::new(Returned {
+            Op::Get => Ok(WriteDone::returning(
+                1,
+                Returned {
                     columns: ["position".into(), "last_entry".into()].into(),
                     rows: self
                         .progress
@@ -165,40 +165,40 @@ impl Tables {
                         .map(|found| found.clone().into())
                         .into_iter()
                         .collect(),
-                })),
-            }),
-            Op::Delete if self.progress.get(&key).map(|[at, _]| at) == Some(&write.row[2]) => {
+                },
+            )),
+            Op::Delete if self.progress.get(&key).map(|[at, _]| at) == Some(&write.row()[2]) => {
                 self.progress.remove(&key);
-                Ok(RowDone::rows(1))
+                Ok(WriteDone::rows(1))
             }
-            Op::Delete => Ok(RowDone::rows(0)),
+            Op::Delete => Ok(WriteDone::rows(0)),
             _ if self.progress.contains_key(&key) => Err(refusal(FaultClass::Unique, "23505")),
             _ => {
-                let [.., position, last] = &*write.row else {
+                let [.., position, last] = write.row() else {
                     panic!("{write:?}")
                 };
                 self.progress.insert(key, [position.clone(), last.clone()]);
-                Ok(RowDone::rows(1))
+                Ok(WriteDone::rows(1))
             }
         }
     }
 }
 
 /// True for a write that a client asked for.
-pub(crate) fn is_foreign(write: &RowWrite) -> bool {
+pub(crate) fn is_foreign(write: &Write) -> bool {
     ![PROGRESS, REJECTED].contains(&&*write.shape.table.table)
 }
 
 /// The numbers of the entry and the write.
-pub(crate) fn numbers(write: &RowWrite) -> (i64, i64) {
-    match &write.row[..2] {
+pub(crate) fn numbers(write: &Write) -> (i64, i64) {
+    match &write.row()[..2] {
         [Value::Int(entry), Value::Int(place)] => (*entry, *place),
         other => panic!("{other:?}"),
     }
 }
 
-fn kind(write: &RowWrite) -> Kind {
-    let word = &write.row[2];
+fn kind(write: &Write) -> Kind {
+    let word = &write.row()[2];
     let mut kinds = KINDS.iter();
     let found = kinds.find(|(_, known)| *word == Value::text(*known));
     found.unwrap_or_else(|| panic!("{word:?}")).0

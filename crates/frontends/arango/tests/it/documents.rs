@@ -7,7 +7,7 @@ use reqwest::Method;
 use serde_json::{Value as Json, json};
 use windrow_arango_api::ArangoApi;
 use windrow_core::{
-    Fault, FaultClass, Name, OnConflict, Op, Returned, Returning, RowDone, RowWrite, Value,
+    Fault, FaultClass, Name, OnConflict, Op, Returned, Returning, Value, Write, WriteDone,
 };
 
 use crate::support::{
@@ -39,7 +39,7 @@ impl Table {
 }
 
 impl State {
-    fn run(&mut self, write: &RowWrite) -> Result<RowDone, Fault> {
+    fn run(&mut self, write: &Write) -> Result<WriteDone, Fault> {
         let shape = &write.shape;
         if &*shape.table.table != "c" {
             return Err(Fault::new(FaultClass::NoTable, "42P01", "no such table"));
@@ -58,7 +58,7 @@ impl State {
         let key = match shape.op {
             Op::Insert => {
                 let place = shape.columns.iter().position(|c| &**c == "_key").unwrap();
-                text(&write.row[place])
+                text(&write.row()[place])
             }
             _ => text(&write.key_values()[0]),
         };
@@ -83,19 +83,19 @@ impl State {
         Ok(self.done(row.as_ref(), &shape.returning))
     }
 
-    fn done(&self, row: Option<&BTreeMap<Name, Value>>, returning: &Returning) -> RowDone {
+    fn done(&self, row: Option<&BTreeMap<Name, Value>>, returning: &Returning) -> WriteDone {
         let all = |row: &BTreeMap<Name, Value>| {
             let cell = |c| row.get(c).cloned().unwrap_or(Value::Null);
             self.columns.iter().map(cell).collect()
         };
-        RowDone {
-            rows: u64::from(row.is_some()),
+        WriteDone {
             returned: (*returning == Returning::All).then(|| {
                 Box::new(Returned {
                     columns: self.columns.clone().into(),
                     rows: row.map(all).into_iter().collect(),
                 })
             }),
+            ..WriteDone::rows(u64::from(row.is_some()))
         }
     }
 }
@@ -200,7 +200,7 @@ async fn keys_are_made_where_none_is_given() {
     let key = told["_key"].as_str().unwrap();
     assert_eq!((key.len(), &key[14..15]), (36, "7"), "a UUID of version 7");
     assert_eq!(told["_id"], json!(format!("c/{key}")));
-    assert_eq!(seen.one().row[0], Value::text(key));
+    assert_eq!(seen.one().row()[0], Value::text(key));
     for body in [
         json!({"_key": 5}),
         json!({"_key": ""}),
@@ -494,7 +494,7 @@ async fn a_database_that_gives_nothing_back() {
     let rows = table.clone();
     tokio::spawn(async move {
         while let Some(submission) = arrivals.recv().await {
-            answer(submission, &mut |write: &RowWrite| {
+            answer(submission, &mut |write: &Write| {
                 let asks = write.shape.returning != Returning::Nothing;
                 assert!(write.shape.op == Op::Get || !asks, "{write:?}");
                 rows.0.lock().unwrap().run(write)

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use serde_json::json;
-use windrow_core::{Fault, Op, Returned, RowDone, RowWrite, Secret, Value};
+use windrow_core::{Fault, Op, Returned, Secret, Value, Write, WriteDone};
 use windrow_http::HttpConfig;
 
 use crate::support::{
@@ -106,15 +106,15 @@ fn insert(n: usize) -> String {
     format!("POST /v1/tables/t/rows HTTP/1.1\r\n\r\n{{\"a\":{n}}}")
 }
 
-fn first(write: &RowWrite) -> &Value {
-    &write.row[0]
+fn first(write: &Write) -> &Value {
+    &write.row()[0]
 }
 
 #[tokio::test]
 async fn the_example_of_arangodbs_manual() {
     let (server, seen) = serve(|write| {
         assert_eq!(&*write.shape.table.table, "xyz");
-        Ok(RowDone::rows(1))
+        Ok(WriteDone::rows(1))
     })
     .await;
     let body = "--XXXsubpartXXX\nContent-type: application/x-arango-batchpart\nContent-Id: 1\n\n\
@@ -167,14 +167,14 @@ async fn methods_of_parts_are_read_in_either_case() {
 async fn mixed_results_in_the_order_of_the_requests() {
     let (server, _) = serve(|write| match (write.shape.op, first(write)) {
         (Op::Insert, Value::Int(2)) => Err(unique()),
-        (Op::Get, _) => Ok(RowDone {
-            rows: 1,
-            returned: Some(Box::new(Returned {
+        (Op::Get, _) => Ok(WriteDone::returning(
+            1,
+            Returned {
                 columns: Arc::from([Arc::from("a")]),
                 rows: vec![Box::new([Value::Int(7)])],
-            })),
-        }),
-        _ => Ok(RowDone::rows(1)),
+            },
+        )),
+        _ => Ok(WriteDone::rows(1)),
     })
     .await;
     let requests = [
@@ -396,16 +396,16 @@ async fn parts_are_with_the_lane_in_order_before_any_is_answered() {
     }
     let order: Vec<Value> = held
         .iter()
-        .map(|s| first(&s.units[0].work()[0]).clone())
+        .map(|s| first(&s.units[0].writes()[0]).clone())
         .collect();
     let wanted: Vec<Value> = (0..800).map(Value::Int).collect();
     assert_eq!(order, wanted);
     assert!(held.iter().all(|s| s.source == held[0].source));
     // Answered backwards, told forwards.
     for submission in held.into_iter().rev() {
-        answer(submission, &mut |write: &RowWrite| match first(write) {
+        answer(submission, &mut |write: &Write| match first(write) {
             Value::Int(n) if n % 100 == 5 => Err(unique()),
-            _ => Ok(RowDone::rows(1)),
+            _ => Ok(WriteDone::rows(1)),
         });
     }
     let reply = sent.await.unwrap();
@@ -424,7 +424,7 @@ async fn thousands_of_parts() {
     let (server, _) = serve(move |write| {
         let place = counted.fetch_add(1, Ordering::Relaxed);
         assert_eq!(*first(write), Value::Int(i64::try_from(place).unwrap()));
-        Ok(RowDone::rows(1))
+        Ok(WriteDone::rows(1))
     })
     .await;
     let requests: Vec<String> = (0..5000).map(insert).collect();
@@ -487,17 +487,14 @@ async fn memory_is_bounded_and_named() {
     let (server, mut arrivals) = start(config(), MIB).await;
     tokio::spawn(async move {
         while let Some(submission) = arrivals.recv().await {
-            answer(submission, &mut |write: &RowWrite| {
+            answer(submission, &mut |write: &Write| {
                 let returned = Returned {
                     columns: Arc::from([Arc::from("a")]),
                     rows: vec![Box::new([Value::text("x".repeat(100_000))])],
                 };
                 Ok::<_, Fault>(match write.shape.op {
-                    Op::Get | Op::Insert => RowDone {
-                        rows: 1,
-                        returned: Some(Box::new(returned)),
-                    },
-                    _ => RowDone::rows(1),
+                    Op::Get | Op::Insert => WriteDone::returning(1, returned),
+                    _ => WriteDone::rows(1),
                 })
             });
         }

@@ -2,15 +2,15 @@
 
 use reqwest::RequestBuilder;
 use serde_json::{Value as Json, json};
-use windrow_core::{Fault, FaultClass, RowWrite, Value};
+use windrow_core::{Fault, FaultClass, Value, Write};
 use windrow_http::Ack;
 
 use crate::spooled::{Answering, serve};
 use crate::support::{client, config};
 
 /// Refuses documents whose key is `full`.
-fn rule(write: &RowWrite) -> Result<(), Fault> {
-    match &write.row[0] {
+fn rule(write: &Write) -> Result<(), Fault> {
+    match &write.row()[0] {
         Value::Text(key) if &**key == "full" => {
             Err(Fault::new(FaultClass::Overloaded, "53100", "full"))
         }

@@ -10,8 +10,7 @@ use smallvec::SmallVec;
 use tokio::time::timeout;
 use windrow_core::budget::SHORT;
 use windrow_core::{
-    AnswerPermit, AnswerRoom, Fault, FaultClass, Outcomes, Returning, RowDone, RowWrite, Shape,
-    Unit, UsualAnswer,
+    AnswerPermit, AnswerRoom, Fault, FaultClass, Outcomes, Returning, Shape, Unit, UsualAnswer,
 };
 
 use crate::answers::ledger::returned_bytes;
@@ -41,8 +40,8 @@ pub(crate) struct ExpectedAnswers {
 impl UsualAnswers {
     /// Returns what the answers to units are expected to be, and notes in each unit if that is
     /// long. `None` if all of them are short because nothing is given back.
-    pub(crate) fn of(&self, units: &mut [Unit<RowWrite>]) -> Option<ExpectedAnswers> {
-        let mut writes = units.iter().flat_map(Unit::work);
+    pub(crate) fn of(&self, units: &mut [Unit]) -> Option<ExpectedAnswers> {
+        let mut writes = units.iter().flat_map(Unit::writes);
         if writes.all(|write| write.shape.returning == Returning::Nothing) {
             return None;
         }
@@ -50,7 +49,7 @@ impl UsualAnswers {
         let mut before: Option<Arc<Shape>> = None;
         for unit in units {
             let mut is_long = false;
-            for write in unit.work() {
+            for write in unit.writes() {
                 let shape = &write.shape;
                 match runs.last_mut() {
                     Some((_, times)) if before.as_ref().is_some_and(|b| Arc::ptr_eq(b, shape)) => {
@@ -137,7 +136,7 @@ impl ExpectedAnswers {
     }
 
     /// Remembers the length of the answers for the next, and counts it.
-    pub(crate) fn known(mut self, room: &AnswerRoom, outcomes: &Outcomes<RowDone>) -> AnswerPermit {
+    pub(crate) fn known(mut self, room: &AnswerRoom, outcomes: &Outcomes) -> AnswerPermit {
         let kinds = self.runs.iter();
         let mut kinds = kinds.flat_map(|(usual, times)| std::iter::repeat_n(usual, *times));
         let mut all = 0;
@@ -176,28 +175,25 @@ fn no_room() -> Fault {
 
 #[cfg(test)]
 mod tests {
-    use windrow_core::{Budget, Returned, UnitOutcome, Value};
+    use windrow_core::{Budget, Returned, UnitOutcome, Value, Write, WriteDone};
 
     use super::*;
     use crate::query;
 
-    fn get() -> Unit<RowWrite> {
+    fn get() -> Unit {
         let options = query::options(windrow_core::Op::Get, "").unwrap();
         let table = query::table("t").unwrap();
         let parts = query::parts(windrow_core::Op::Get, table, &options);
-        Unit::one(RowWrite::new(Arc::new(Shape::new(parts)), Vec::new()))
+        Unit::one(Write::new(Arc::new(Shape::new(parts)), Vec::new()))
     }
 
-    fn found(bytes: usize) -> UnitOutcome<RowDone> {
+    fn found(bytes: usize) -> UnitOutcome {
         let row = [Value::text("x".repeat(bytes))];
         let returned = Returned {
             columns: [windrow_core::Name::from("a")].into(),
             rows: vec![row.into_iter().collect()],
         };
-        let done = RowDone {
-            rows: 1,
-            returned: Some(Box::new(returned)),
-        };
+        let done = WriteDone::returning(1, returned);
         Ok(std::iter::once(done).collect())
     }
 

@@ -4,7 +4,7 @@ use std::io::Write as _;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use windrow_core::{Fault, Returned, RowDone, Value};
+use windrow_core::{Fault, Returned, Value, WriteDone};
 
 use crate::ack::Ack;
 
@@ -96,7 +96,7 @@ pub(crate) fn count(out: &mut Vec<u8>, ack: Ack, count: u64) {
 
 /// As [`count`], and where something came back, `,"returned":{..}` (an array of objects if there is
 /// more than one row).
-pub(crate) fn done(out: &mut Vec<u8>, ack: Ack, done: &RowDone) {
+pub(crate) fn done(out: &mut Vec<u8>, ack: Ack, done: &WriteDone) {
     count(out, ack, done.rows);
     let Some(returned) = &done.returned else {
         return;

@@ -5,7 +5,7 @@ use std::mem::size_of;
 use std::time::Duration;
 
 use tokio::time::timeout;
-use windrow_core::{Budget, Fault, Permit, RowDone, UnitOutcome};
+use windrow_core::{Budget, Fault, Permit, UnitOutcome, WriteDone};
 
 use crate::ack::Ack;
 
@@ -32,7 +32,7 @@ pub(crate) enum Run {
     /// `times` successes of `rows` rows each.
     Done { rows: u64, times: u64 },
     /// A success that gave something back.
-    Returned(Box<RowDone>),
+    Returned(Box<WriteDone>),
     /// An error.
     Error(Box<Fault>),
     /// `times` errors of which only the code was kept.
@@ -70,7 +70,7 @@ impl Ledger {
     }
 
     /// Adds the outcome of a unit of one write.
-    pub(crate) fn push(&mut self, outcome: UnitOutcome<RowDone>) {
+    pub(crate) fn push(&mut self, outcome: UnitOutcome) {
         match outcome {
             Ok(dones) => dones.into_iter().for_each(|done| self.done(done)),
             Err(failed) => self.error(failed.fault),
@@ -78,12 +78,12 @@ impl Ledger {
     }
 
     /// Adds a success.
-    pub(crate) fn done(&mut self, mut done: RowDone) {
+    pub(crate) fn done(&mut self, mut done: WriteDone) {
         self.rows += done.rows;
         match self.wanted {
             Results::All => {}
             // Of successes, the answer has only their number before the next error.
-            Results::Errors => done = RowDone::default(),
+            Results::Errors => done = WriteDone::default(),
             Results::None => return,
         }
         if done.returned.is_some() {
@@ -181,13 +181,13 @@ impl Ledger {
 }
 
 /// Returns the bytes that a success with returned values takes.
-pub(crate) fn returned_bytes(done: &RowDone) -> usize {
+pub(crate) fn returned_bytes(done: &WriteDone) -> usize {
     let rows = done.returned.iter().flat_map(|returned| &returned.rows);
     let values: usize = rows
         .flat_map(|row| row.iter())
         .map(windrow_core::Value::bytes)
         .sum();
-    size_of::<RowDone>() + size_of::<windrow_core::Returned>() + values
+    size_of::<WriteDone>() + size_of::<windrow_core::Returned>() + values
 }
 
 #[cfg(test)]
@@ -205,7 +205,7 @@ mod tests {
         let budget = Budget::new(1 << 20);
         let mut ledger = Ledger::new(Results::All, Ack::Commit, budget.clone());
         for _ in 0..1_000_000 {
-            ledger.done(RowDone::rows(1));
+            ledger.done(WriteDone::rows(1));
         }
         ledger.charge(NO_PATIENCE).await.unwrap();
         assert_eq!((ledger.rows(), ledger.runs.len()), (1_000_000, 1));

@@ -163,7 +163,7 @@ fn only_code(code: &str) -> Fault {
 mod tests {
     use super::*;
     use http::StatusCode;
-    use windrow_core::{Budget, RowDone};
+    use windrow_core::{Budget, WriteDone};
 
     fn written(mut report: Report) -> serde_json::Value {
         let mut text = Vec::new();
@@ -177,11 +177,11 @@ mod tests {
     fn ledger(wanted: Results) -> Ledger {
         let mut ledger = Ledger::new(wanted, Ack::Commit, Budget::new(1 << 20));
         for _ in 0..3 {
-            ledger.done(RowDone::rows(1));
+            ledger.done(WriteDone::rows(1));
         }
-        ledger.done(RowDone::rows(0));
+        ledger.done(WriteDone::rows(0));
         ledger.push(Err(Fault::invalid("no").into()));
-        ledger.done(RowDone::rows(1));
+        ledger.done(WriteDone::rows(1));
         ledger
     }
 
@@ -217,7 +217,7 @@ mod tests {
     fn a_long_answer_comes_in_chunks() {
         let mut ledger = Ledger::new(Results::All, Ack::Commit, Budget::new(1 << 20));
         for _ in 0..100_000 {
-            ledger.done(RowDone::rows(1));
+            ledger.done(WriteDone::rows(1));
         }
         let told = written(Report::new(ledger, None));
         assert_eq!(told["results"].as_array().unwrap().len(), 100_000);

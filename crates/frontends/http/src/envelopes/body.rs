@@ -106,7 +106,7 @@ mod tests {
     use crate::ack::Ack;
     use crate::answers::Report;
     use crate::answers::ledger::{Ledger, Results};
-    use windrow_core::{Budget, RowDone};
+    use windrow_core::{Budget, WriteDone};
 
     fn encoded(body: AnswerBody) -> EncodedPart {
         EncodedPart {
@@ -144,7 +144,7 @@ mod tests {
     #[test]
     fn results_that_are_written_while_sent_have_none() {
         let mut ledger = Ledger::new(Results::All, Ack::Commit, Budget::new(1 << 20));
-        ledger.done(RowDone::rows(1));
+        ledger.done(WriteDone::rows(1));
         let report = AnswerBody::chunked(Report::new(ledger, None));
         let body = EnvelopeBody::new(vec![encoded(report)], "--X", Permit::empty());
         assert_eq!(body.length(), None);

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::StatusCode;
-use windrow_core::{FaultClass, RowDone, RowWrite, Unit, UnitFault, Work};
+use windrow_core::{FaultClass, Unit, UnitFault, Write};
 
 use crate::ack::Ack;
 use crate::answers::ledger::Ledger;
@@ -63,7 +63,7 @@ pub(crate) async fn run(
 
 #[derive(Default)]
 struct Rows {
-    writes: Vec<RowWrite>,
+    writes: Vec<Write>,
     bytes: usize,
 }
 
@@ -72,7 +72,7 @@ impl Take for Rows {
         false
     }
 
-    fn take(&mut self, write: RowWrite) {
+    fn take(&mut self, write: Write) {
         self.bytes += write.bytes();
         self.writes.push(write);
     }
@@ -83,7 +83,7 @@ impl Take for Rows {
 }
 
 /// Returns the refusal of a unit: 409 with the place of the row, if one of its rows failed.
-pub(crate) fn refuse(failed: UnitFault<RowDone>) -> Refusal {
+pub(crate) fn refuse(failed: UnitFault) -> Refusal {
     let class = failed.fault.class;
     let status = match class {
         FaultClass::Unique

@@ -7,7 +7,7 @@ use http::StatusCode;
 use serde::Deserialize;
 use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, Visitor};
 use serde_json::value::RawValue;
-use windrow_core::{Fault, Op, Permit, RowDone, RowWrite, Unit, Work};
+use windrow_core::{Fault, Op, Permit, Unit, Write, WriteDone};
 use windrow_idempotency::Extent;
 
 use crate::ack::Ack;
@@ -47,7 +47,7 @@ struct Slot {
 /// Neighbours that go the same way, by the lane or by the spool, and are handed over together.
 struct Group {
     ack: Ack,
-    writes: Vec<RowWrite>,
+    writes: Vec<Write>,
     bytes: usize,
 }
 
@@ -99,7 +99,7 @@ impl Operations {
         ack
     }
 
-    fn push(&mut self, ack: Ack, write: RowWrite, bytes: usize) {
+    fn push(&mut self, ack: Ack, write: Write, bytes: usize) {
         match self.groups.last_mut() {
             Some(group) if group.ack == ack => {
                 group.writes.push(write);
@@ -214,7 +214,7 @@ fn one(
     raw: &RawValue,
     (asked, is_atomic): (Option<Ack>, bool),
     shapes: &mut Shapes,
-) -> Result<(RowWrite, Ack), Fault> {
+) -> Result<(Write, Ack), Fault> {
     let app = request.app;
     let (write, own) = operation::read(raw, &app.plans.system_tables, shapes)?;
     let shape = &write.shape;
@@ -230,7 +230,7 @@ async fn hand_over(
     request: &RequestContext<'_>,
     groups: Vec<Group>,
     mut permit: Permit,
-) -> Result<Vec<Result<RowDone, Fault>>, Refusal> {
+) -> Result<Vec<Result<WriteDone, Fault>>, Refusal> {
     let mut outcomes = Vec::new();
     let (count, alone) = (groups.len(), groups.len() == 1);
     for (at, group) in groups.into_iter().enumerate() {
@@ -254,7 +254,7 @@ async fn hand_over(
 
 fn answer_all(
     slots: Vec<Slot>,
-    mut outcomes: impl Iterator<Item = Result<RowDone, Fault>>,
+    mut outcomes: impl Iterator<Item = Result<WriteDone, Fault>>,
 ) -> Answer {
     let mut body = b"{\"results\":[".to_vec();
     let (mut errors, mut ack) = (0, Ack::Commit);
@@ -296,7 +296,7 @@ fn write_result(
     id: Option<&RawValue>,
     is_get: bool,
     ack: Ack,
-    outcome: &Result<RowDone, Fault>,
+    outcome: &Result<WriteDone, Fault>,
 ) {
     body.push(b'{');
     if let Some(id) = id {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use http::StatusCode;
-use windrow_core::{Fault, Op, Permit, RowDone, RowWrite};
+use windrow_core::{Fault, Op, Permit, Write, WriteDone};
 
 use crate::ack::Ack;
 use crate::answers::{self, Answer, Refusal, json};
@@ -105,7 +105,7 @@ async fn one(
     })
 }
 
-fn parse(plan: &Plan, text: &[u8]) -> Result<RowWrite, Refusal> {
+fn parse(plan: &Plan, text: &[u8]) -> Result<Write, Refusal> {
     let guess = plan.guess();
     let (columns, values) = object::read(text, guess.as_ref(), 0)?;
     let shape = match (columns, guess) {
@@ -113,16 +113,17 @@ fn parse(plan: &Plan, text: &[u8]) -> Result<RowWrite, Refusal> {
         (Columns::Guessed, None) => plan.shape(Vec::new()),
         (Columns::Named(names), _) => plan.shape(names),
     };
-    Ok(RowWrite::new(Arc::clone(&shape), values))
+    Ok(Write::new(Arc::clone(&shape), values))
 }
 
-fn inserted(done: &RowDone) -> Answer {
+fn inserted(done: &WriteDone) -> Answer {
     match done {
-        RowDone {
+        WriteDone {
             rows: 1,
             returned: None,
+            ..
         } => answers::of_json(StatusCode::CREATED, &b"{\"rows\":1}"[..]),
-        RowDone { rows: 0, .. } => answers::of_json(StatusCode::OK, &b"{\"rows\":0}"[..]),
+        WriteDone { rows: 0, .. } => answers::of_json(StatusCode::OK, &b"{\"rows\":0}"[..]),
         done => {
             let mut body = Vec::with_capacity(128);
             body.push(b'{');

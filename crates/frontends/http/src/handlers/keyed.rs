@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use http::StatusCode;
-use windrow_core::{Fault, FaultClass, Key, Op, Permit, RowWrite, Value};
+use windrow_core::{Fault, FaultClass, Key, Op, Permit, Value, Write};
 
 use crate::ack::Ack;
 use crate::answers::{self, Answer, Refusal, json};
@@ -30,7 +30,7 @@ async fn whole(
     plan: &Plan,
     key: Vec<Value>,
     feed: &mut Feed<'_>,
-) -> Result<(RowWrite, Permit), Refusal> {
+) -> Result<(Write, Permit), Refusal> {
     let app = request.app;
     let whole = feed.all(app.row_limit(), app.budget()).await?;
     let guess = plan.guess();
@@ -45,7 +45,7 @@ async fn whole(
         }
     };
     values.extend(key);
-    Ok((RowWrite::new(shape, values), whole.permit))
+    Ok((Write::new(shape, values), whole.permit))
 }
 
 pub(crate) async fn delete(
@@ -53,7 +53,7 @@ pub(crate) async fn delete(
     route: Route<'_, Endpoint>,
 ) -> Result<Answer, Refusal> {
     let (plan, key) = plan(request, Op::Delete, &route)?;
-    let write = RowWrite::new(plan.without_columns(), key);
+    let write = Write::new(plan.without_columns(), key);
     answer_done(request, write, Permit::empty()).await
 }
 
@@ -62,7 +62,7 @@ pub(crate) async fn get(
     route: Route<'_, Endpoint>,
 ) -> Result<Answer, Refusal> {
     let (plan, key) = plan(request, Op::Get, &route)?;
-    let write = RowWrite::new(plan.without_columns(), key);
+    let write = Write::new(plan.without_columns(), key);
     let done = request.write(Ack::Commit, write, Permit::empty()).await?;
     let found = done.returned.as_deref();
     let Some((returned, row)) = found.and_then(|r| Some((r, r.rows.first()?))) else {
@@ -110,7 +110,7 @@ fn plan(
 
 async fn answer_done(
     request: &RequestContext<'_>,
-    write: RowWrite,
+    write: Write,
     held: Permit,
 ) -> Result<Answer, Refusal> {
     let done = request.write(Ack::Commit, write, held).await?;

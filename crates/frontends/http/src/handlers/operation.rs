@@ -6,9 +6,7 @@ use std::sync::Arc;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use windrow_core::shape::ShapeParts;
-use windrow_core::{
-    Fault, Key, Name, OnConflict, Op, Returning, RowWrite, Shape, TableName, Value,
-};
+use windrow_core::{Fault, Key, Name, OnConflict, Op, Returning, Shape, TableName, Value, Write};
 
 use crate::ack::Ack;
 use crate::query;
@@ -55,7 +53,7 @@ pub(crate) fn id_of(operation: &RawValue) -> Option<&RawValue> {
 }
 
 /// A write, and when it is to be answered where the operation says it.
-pub(crate) type Operation = (RowWrite, Option<Ack>);
+pub(crate) type Operation = (Write, Option<Ack>);
 
 /// Reads an operation.
 ///
@@ -122,11 +120,7 @@ fn with_form(fault: Fault, op: &str) -> Fault {
     fault.with_hint(form.map(|(op, form)| format!("{op} is written {form}")))
 }
 
-fn write(
-    fields: &Fields<'_>,
-    system: &SystemTables,
-    shapes: &mut Shapes,
-) -> Result<RowWrite, Fault> {
+fn write(fields: &Fields<'_>, system: &SystemTables, shapes: &mut Shapes) -> Result<Write, Fault> {
     let table = TableName::parse(&fields.table)?;
     system.check(&table)?;
     let returning = returning(fields.returning)?;
@@ -152,7 +146,7 @@ fn insert(
     table: TableName,
     returning: Returning,
     shapes: &mut Shapes,
-) -> Result<RowWrite, Fault> {
+) -> Result<Write, Fault> {
     let on_conflict = match fields.on_conflict.as_deref() {
         None if fields.op == "upsert" => OnConflict::Update,
         None => OnConflict::Error,
@@ -185,7 +179,7 @@ fn insert(
         on_conflict,
         returning,
     };
-    Ok(RowWrite::new(shapes.find(parts), values))
+    Ok(Write::new(shapes.find(parts), values))
 }
 
 fn keyed(
@@ -194,7 +188,7 @@ fn keyed(
     table: TableName,
     returning: Returning,
     shapes: &mut Shapes,
-) -> Result<RowWrite, Fault> {
+) -> Result<Write, Fault> {
     if fields.on_conflict.is_some() {
         return Err(Fault::invalid("on_conflict goes with insert only"));
     }
@@ -223,7 +217,7 @@ fn keyed(
         on_conflict: OnConflict::Error,
         returning,
     };
-    Ok(RowWrite::new(shapes.find(parts), values))
+    Ok(Write::new(shapes.find(parts), values))
 }
 
 fn row(raw: Option<&RawValue>) -> Result<(Vec<Name>, Vec<Value>), Fault> {

@@ -11,7 +11,7 @@ use bytes::{Buf, Bytes};
 use http::StatusCode;
 use tokio::time::timeout;
 use windrow_core::intake::Receipt;
-use windrow_core::{Budget, Fault, Outcomes, Permit, RowDone, RowWrite, Unit, Units};
+use windrow_core::{Budget, Fault, Outcomes, Permit, Unit, Units, Write};
 use windrow_idempotency::Extent;
 
 use crate::ack::Ack;
@@ -130,13 +130,13 @@ struct Sent {
 
 /// The outcomes of the rows of a portion that can be read.
 enum Awaited {
-    Lane(Receipt<RowDone>),
+    Lane(Receipt),
     /// The outcomes are known already.
-    There(Outcomes<RowDone>),
+    There(Outcomes),
 }
 
 impl Sent {
-    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Outcomes<RowDone>> {
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Outcomes> {
         match &mut self.answer {
             Awaited::Lane(receipt) => Pin::new(receipt).poll(cx),
             Awaited::There(outcomes) => Poll::Ready(std::mem::take(outcomes)),
@@ -147,7 +147,7 @@ impl Sent {
 /// Rows that were read and not handed over yet.
 #[derive(Default)]
 struct Portion {
-    units: Vec<Unit<RowWrite>>,
+    units: Vec<Unit>,
     unread: Unread,
     bytes: usize,
     permit: Option<Permit>,
@@ -158,7 +158,7 @@ impl Take for Portion {
         self.units.len() + self.unread.len() >= PORTION_ROWS || self.bytes >= PORTION_BYTES
     }
 
-    fn take(&mut self, write: RowWrite) {
+    fn take(&mut self, write: Write) {
         let unit = Unit::one(write);
         self.bytes += unit.bytes();
         self.units.push(unit);
@@ -174,7 +174,7 @@ impl Take for Portion {
 /// An event that wakes the pump.
 enum Event {
     Chunk(Option<Bytes>),
-    Settled(Outcomes<RowDone>, Box<Sent>),
+    Settled(Outcomes, Box<Sent>),
     /// Nothing has come at this moment, and the lane has room for what was read.
     Paused,
 }
@@ -390,7 +390,7 @@ impl Pump<'_, '_> {
         self.settle(outcomes, oldest).await
     }
 
-    async fn settle(&mut self, outcomes: Outcomes<RowDone>, sent: Sent) -> Result<(), Refusal> {
+    async fn settle(&mut self, outcomes: Outcomes, sent: Sent) -> Result<(), Refusal> {
         let Sent { unread, room, .. } = sent;
         // Held until they are charged with all results.
         let _room = room.map(|room| room.known(self.budget.answers(), &outcomes));

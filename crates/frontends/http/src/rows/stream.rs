@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use windrow_core::{Fault, RowWrite, Shape};
+use windrow_core::{Fault, Shape, Write};
 
 use crate::plan::Plan;
 use crate::query::CsvStyle;
@@ -20,7 +20,7 @@ pub(crate) trait Take {
     fn is_full(&self) -> bool;
 
     /// One more.
-    fn take(&mut self, write: RowWrite);
+    fn take(&mut self, write: Write);
 
     /// Takes the error of a row that cannot be read, in its place among the others.
     ///
@@ -206,12 +206,12 @@ impl<'p> RowStream<'p> {
     }
 
     /// Returns the write of a row's text; `None` for the header of CSV.
-    fn write(&mut self, clean: &[u8], start: Position) -> Result<Option<RowWrite>, RowError> {
+    fn write(&mut self, clean: &[u8], start: Position) -> Result<Option<Write>, RowError> {
         Ok(match &self.format {
             Format::Csv(csv) => match &self.last {
                 Some(shape) => csv
                     .values(clean, shape.columns.len())
-                    .map(|values| Some(RowWrite::new(Arc::clone(shape), values)))
+                    .map(|values| Some(Write::new(Arc::clone(shape), values)))
                     .map_err(|text| RowError::text(start, text))?,
                 None => {
                     let names = csv.header(clean);
@@ -226,7 +226,7 @@ impl<'p> RowStream<'p> {
         })
     }
 
-    fn object(&mut self, text: &[u8], start: Position) -> Result<RowWrite, RowError> {
+    fn object(&mut self, text: &[u8], start: Position) -> Result<Write, RowError> {
         let read = object::read(text, self.last.as_ref(), 0).map_err(|error| error.from(start))?;
         let (shape, values) = match (read, &self.last) {
             ((Columns::Guessed, values), Some(shape)) => (Arc::clone(shape), values),
@@ -237,7 +237,7 @@ impl<'p> RowStream<'p> {
         if last.is_none_or(|last| !Arc::ptr_eq(last, &shape)) {
             self.last = Some(Arc::clone(&shape));
         }
-        Ok(RowWrite::new(shape, values))
+        Ok(Write::new(shape, values))
     }
 
     /// Takes off what stands before a row: separators of an array, a byte order mark, blanks.

@@ -1,5 +1,5 @@
 use proptest::prelude::*;
-use windrow_core::{Op, RowWrite, Value};
+use windrow_core::{Op, Value, Write};
 
 use super::{RowStream, Take};
 use crate::plan::Plans;
@@ -137,7 +137,7 @@ fn a_full_taker_stops_the_reading() {
         fn is_full(&self) -> bool {
             self.0.0.len() >= 2
         }
-        fn take(&mut self, write: RowWrite) {
+        fn take(&mut self, write: Write) {
             self.0.take(write);
         }
         fn refuse(&mut self, error: RowError) -> Result<(), RowError> {
@@ -163,7 +163,7 @@ impl Take for Lenient {
     fn is_full(&self) -> bool {
         false
     }
-    fn take(&mut self, write: RowWrite) {
+    fn take(&mut self, write: Write) {
         self.0.take(write);
     }
     fn refuse(&mut self, error: RowError) -> Result<(), RowError> {

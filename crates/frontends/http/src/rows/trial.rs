@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 
 use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
-use windrow_core::{Op, RowWrite, Value};
+use windrow_core::{Op, Value, Write};
 
 use super::position::RowError;
 use super::{RowStream, Take};
@@ -14,14 +14,14 @@ const MAX_ROW: usize = 4 << 10;
 
 /// Takes all that it is given.
 #[derive(Default)]
-pub(super) struct All(pub(super) Vec<RowWrite>);
+pub(super) struct All(pub(super) Vec<Write>);
 
 impl Take for All {
     fn is_full(&self) -> bool {
         false
     }
 
-    fn take(&mut self, write: RowWrite) {
+    fn take(&mut self, write: Write) {
         self.0.push(write);
     }
 
@@ -96,7 +96,7 @@ pub(super) fn read<'a>(
         .and_then(|()| stream.finish(&mut all));
     let rows = all.0.iter().map(|write| {
         let names = write.shape.columns.iter().map(ToString::to_string);
-        (names.collect(), write.row.to_vec())
+        (names.collect(), write.row().to_vec())
     });
     (rows.collect(), error.err())
 }

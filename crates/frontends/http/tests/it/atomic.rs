@@ -23,7 +23,7 @@ async fn all_rows_are_one_unit() {
 
 #[tokio::test]
 async fn the_first_failing_row_is_named() {
-    let (server, _) = serve(|write| match write.row[0] {
+    let (server, _) = serve(|write| match write.row()[0] {
         Value::Int(2) => Err(Fault::new(FaultClass::NotNull, "23502", "no value")),
         Value::Int(9) => Err(Fault::unavailable("away")),
         _ => good(write),

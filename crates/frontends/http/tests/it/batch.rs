@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use serde_json::{Value as Json, json};
-use windrow_core::{Key, OnConflict, Op, Returned, Returning, RowDone, Value};
+use windrow_core::{Key, OnConflict, Op, Returned, Returning, Value, WriteDone};
 use windrow_http::HttpConfig;
 
 use crate::support::{
@@ -17,15 +17,15 @@ async fn post(server: &Server, body: &Json) -> (u16, Json) {
 #[tokio::test]
 async fn each_operation_is_a_unit_in_order() {
     let (server, seen) = serve(|write| match write.shape.op {
-        Op::Get => Ok(RowDone {
-            rows: 1,
-            returned: Some(Box::new(Returned {
+        Op::Get => Ok(WriteDone::returning(
+            1,
+            Returned {
                 columns: Arc::from([Arc::from("id")]),
                 rows: vec![Box::new([Value::Int(4)])],
-            })),
-        }),
+            },
+        )),
         Op::Delete => Err(unique()),
-        _ => Ok(RowDone::rows(1)),
+        _ => Ok(WriteDone::rows(1)),
     })
     .await;
     let (status, told) = post(
@@ -67,7 +67,7 @@ async fn each_operation_is_a_unit_in_order() {
         (w[2].values(), w[2].key_values()),
         (&[Value::Int(3)][..], &[Value::Int(1)][..])
     );
-    assert_eq!(*w[3].row, [Value::Int(1), Value::text("two")]);
+    assert_eq!(*w[3].row(), [Value::Int(1), Value::text("two")]);
     assert_eq!(w[4].shape.returning, Returning::All);
     assert_eq!(w[5].shape.on_conflict, OnConflict::Ignore);
     assert_eq!(columns(&w[5]), ["x"]);
@@ -176,9 +176,9 @@ async fn a_malformed_envelope_fails_whole() {
 
 #[tokio::test]
 async fn atomic_is_one_unit() {
-    let (server, seen) = serve(|write| match write.row[0] {
+    let (server, seen) = serve(|write| match write.row()[0] {
         Value::Int(2) => Err(unique()),
-        _ => Ok(RowDone::rows(1)),
+        _ => Ok(WriteDone::rows(1)),
     })
     .await;
     let operation = |n: i64| json!({"id": n, "op": "insert", "table": "t", "row": {"a": n}});

@@ -87,9 +87,9 @@ async fn a_long_answer_is_not_cut_off() {
     let (server, mut arrivals) = start(config(), 64 * MIB).await;
     tokio::spawn(async move {
         let mut count = 0;
-        let mut rule = |_: &windrow_core::RowWrite| {
+        let mut rule = |_: &windrow_core::Write| {
             count += 1;
-            Ok(windrow_core::RowDone::rows(count % 2))
+            Ok(windrow_core::WriteDone::rows(count % 2))
         };
         while let Some(submission) = arrivals.recv().await {
             answer(submission, &mut rule);

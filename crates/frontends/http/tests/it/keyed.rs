@@ -3,18 +3,18 @@
 use std::sync::Arc;
 
 use serde_json::json;
-use windrow_core::{Key, Op, Returned, Returning, RowDone, Value};
+use windrow_core::{Key, Op, Returned, Returning, Value, WriteDone};
 
 use crate::support::{client, columns, good, send, serve};
 
-fn found(id: i64) -> RowDone {
-    RowDone {
-        rows: 1,
-        returned: Some(Box::new(Returned {
+fn found(id: i64) -> WriteDone {
+    WriteDone::returning(
+        1,
+        Returned {
             columns: Arc::from([Arc::from("id"), Arc::from("blob")]),
             rows: vec![Box::new([Value::Int(id), Value::from(vec![1u8, 2, 3])])],
-        })),
-    }
+        },
+    )
 }
 
 #[tokio::test]
@@ -55,14 +55,14 @@ async fn only_a_path_spells_its_key() {
 
 #[tokio::test]
 async fn delete_may_find_nothing() {
-    let (server, seen) = serve(|_| Ok(RowDone::rows(0))).await;
+    let (server, seen) = serve(|_| Ok(WriteDone::rows(0))).await;
     let url = server.url("/v1/tables/t/rows/7?key=code");
     let (status, told) = send(client().delete(url)).await;
     assert_eq!((status, told), (200, json!({"rows": 0})));
     let write = seen.one();
     assert_eq!(write.shape.op, Op::Delete);
     assert_eq!(write.shape.key, Key::Columns(["code".into()].into()));
-    assert_eq!(*write.row, [Value::text("7")]);
+    assert_eq!(*write.row(), [Value::text("7")]);
     let (status, told) = send(client().delete(server.url("/v1/tables/t/rows/7,8?key=code"))).await;
     assert_eq!(status, 400);
     assert!(
@@ -76,9 +76,9 @@ async fn delete_may_find_nothing() {
 
 #[tokio::test]
 async fn a_read_gives_the_row_itself() {
-    let (server, seen) = serve(|write| match &write.row[0] {
+    let (server, seen) = serve(|write| match &write.row()[0] {
         Value::Text(t) if &**t == "1" => Ok(found(1)),
-        _ => Ok(RowDone::rows(0)),
+        _ => Ok(WriteDone::rows(0)),
     })
     .await;
     let url = server.url("/v1/tables/t/rows/1");

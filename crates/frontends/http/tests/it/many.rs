@@ -9,16 +9,16 @@ use bytes::Bytes;
 use http_body::{Body, Frame};
 use proptest::prelude::*;
 use serde_json::json;
-use windrow_core::{Fault, RowDone, RowWrite, Value};
+use windrow_core::{Fault, Value, Write, WriteDone};
 
 use crate::support::{MIB, client, columns, good, post_text, send, serve, start, unique};
 
 /// Fails where the first value is `bad`, by 0 rows where it is `skip`.
-fn rule(write: &RowWrite) -> Result<RowDone, Fault> {
-    match write.row.first() {
+fn rule(write: &Write) -> Result<WriteDone, Fault> {
+    match write.row().first() {
         Some(Value::Text(t)) if &**t == "bad" => Err(unique()),
-        Some(Value::Text(t)) if &**t == "skip" => Ok(RowDone::rows(0)),
-        _ => Ok(RowDone::rows(1)),
+        Some(Value::Text(t)) if &**t == "skip" => Ok(WriteDone::rows(0)),
+        _ => Ok(WriteDone::rows(1)),
     }
 }
 
@@ -92,7 +92,7 @@ async fn every_row_is_a_unit_and_consecutive_ones_share_their_shape() {
     let writes = seen.writes();
     assert!(std::sync::Arc::ptr_eq(&writes[0].shape, &writes[1].shape));
     assert_eq!(columns(&writes[2]), ["b"]);
-    assert_eq!(writes[3].row[0], Value::Int(4));
+    assert_eq!(writes[3].row()[0], Value::Int(4));
 }
 
 #[tokio::test]
@@ -101,7 +101,7 @@ async fn csv_knows_null_as_postgresql_does() {
     let url = server.rows() + "?null=NA&delimiter=%3B";
     let body = "station;\"temp\"\nx;NA\n\"NA\";1.5\n;\n";
     assert_eq!(post_text(url, "text/csv; charset=utf-8", body).await.0, 200);
-    let rows: Vec<_> = seen.writes().iter().map(|w| w.row.to_vec()).collect();
+    let rows: Vec<_> = seen.writes().iter().map(|w| w.row().to_vec()).collect();
     let text = |text: &str| Value::text(text);
     assert_eq!(
         rows,
@@ -190,8 +190,8 @@ async fn what_came_before_an_error_stays_and_is_told() {
 
 #[tokio::test]
 async fn a_hundred_thousand_rows_come_back_in_order() {
-    let (server, seen) = serve(|write| match write.row[0] {
-        Value::Int(n) => Ok(RowDone::rows(u64::try_from(n % 3).unwrap())),
+    let (server, seen) = serve(|write| match write.row()[0] {
+        Value::Int(n) => Ok(WriteDone::rows(u64::try_from(n % 3).unwrap())),
         _ => Err(unique()),
     })
     .await;
@@ -208,7 +208,7 @@ async fn a_hundred_thousand_rows_come_back_in_order() {
         writes
             .iter()
             .enumerate()
-            .all(|(n, w)| w.row[0] == Value::Int(i64::try_from(n).unwrap()))
+            .all(|(n, w)| w.row()[0] == Value::Int(i64::try_from(n).unwrap()))
     );
     let submissions = seen.submissions();
     assert!(submissions.iter().all(|s| s.len() <= 1000));

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use windrow_core::{FaultClass, RowDone};
+use windrow_core::{FaultClass, WriteDone};
 use windrow_http::HttpConfig;
 
 use crate::support::{MIB, answer, client, config, eventually, good, post, post_text, start};
@@ -244,7 +244,7 @@ async fn results_that_do_not_fit_end_the_body() {
     };
     let (server, mut arrivals) = start(hasty, MIB).await;
     tokio::spawn(async move {
-        let mut rule = |_: &windrow_core::RowWrite| -> Result<RowDone, windrow_core::Fault> {
+        let mut rule = |_: &windrow_core::Write| -> Result<WriteDone, windrow_core::Fault> {
             Err(windrow_core::Fault::new(
                 FaultClass::Check,
                 "23514",

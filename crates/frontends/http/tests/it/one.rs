@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::json;
 use windrow_core::{
-    Fault, FaultClass, Key, OnConflict, Op, Returned, Returning, RowDone, TableName, Value,
+    Fault, FaultClass, Key, OnConflict, Op, Returned, Returning, TableName, Value, WriteDone,
 };
 
 use crate::support::{client, columns, good, post_text, send, serve, unique};
@@ -31,7 +31,7 @@ async fn one_object_is_one_row() {
     // serde_json's map is sorted.
     assert_eq!(columns(&write), ["id", "list", "n", "name", "none", "ok"]);
     assert_eq!(
-        *write.row,
+        *write.row(),
         [
             Value::Int(1),
             Value::Json("[1]".into()),
@@ -158,16 +158,16 @@ async fn equal_requests_share_one_shape() {
 #[tokio::test]
 async fn generated_values_come_back() {
     let (server, _) = serve(|_| {
-        Ok(RowDone {
-            rows: 1,
-            returned: Some(Box::new(Returned {
+        Ok(WriteDone::returning(
+            1,
+            Returned {
                 columns: Arc::from([Arc::from("id"), Arc::from("at\"")]),
                 rows: vec![Box::new([
                     Value::Number("18446744073709551616".into()),
                     Value::text("x\n"),
                 ])],
-            })),
-        })
+            },
+        ))
     })
     .await;
     let response = client()
@@ -185,7 +185,7 @@ async fn generated_values_come_back() {
 
 #[tokio::test]
 async fn a_row_that_was_left_out_is_no_creation() {
-    let (server, _) = serve(|_| Ok(RowDone::rows(0))).await;
+    let (server, _) = serve(|_| Ok(WriteDone::rows(0))).await;
     let url = server.rows() + "?on_conflict=ignore";
     assert_eq!(
         post_text(url, "application/json", "{\"a\":1}").await,
@@ -228,7 +228,7 @@ async fn each_class_has_its_status() {
     ];
     assert_eq!(statuses.len(), FaultClass::ALL.len());
     let (server, _) = serve(move |write| {
-        let Value::Int(at) = write.row[0] else {
+        let Value::Int(at) = write.row()[0] else {
             panic!("a number was sent")
         };
         let (class, _) = statuses[usize::try_from(at).unwrap()];

@@ -1,13 +1,13 @@
 //! Reads beside the lane, where the database has a lane of reads.
 
-use windrow_core::{Arrivals, Budget, Intake, Op, RowWrite, Submission};
+use windrow_core::{Arrivals, Budget, Intake, Op, Submission};
 
 use crate::support::{MIB, Server, answer, client, config, good, request, start_changed};
 
 const ROW: &str = "/v1/tables/t/rows/1";
 
 /// A server whose lane and lane of reads are played by the test.
-async fn start() -> (Server, Arrivals<RowWrite>, Arrivals<RowWrite>) {
+async fn start() -> (Server, Arrivals, Arrivals) {
     let budget = Budget::new(64 * MIB);
     let (intake, reads) = Intake::channel(budget.clone(), 64);
     let (server, lane) = start_changed(config(), budget, crate::extension(), |services| {
@@ -17,13 +17,13 @@ async fn start() -> (Server, Arrivals<RowWrite>, Arrivals<RowWrite>) {
     (server, lane, reads)
 }
 
-fn ops(submission: &Submission<RowWrite>) -> Vec<Op> {
-    let writes = submission.units.iter().flat_map(|unit| unit.work());
+fn ops(submission: &Submission) -> Vec<Op> {
+    let writes = submission.units.iter().flat_map(|unit| unit.writes());
     writes.map(|write| write.shape.op).collect()
 }
 
 /// Answers the next submission; gives what it asked for.
-async fn execute(lane: &mut Arrivals<RowWrite>) -> Vec<Op> {
+async fn execute(lane: &mut Arrivals) -> Vec<Op> {
     let submission = lane.recv().await.unwrap();
     let ops = ops(&submission);
     answer(submission, &mut good);

@@ -3,7 +3,6 @@
 use serde_json::json;
 
 use crate::support::{client, config, good, post_text, send, serve, serve_with};
-use windrow_core::Work;
 use windrow_http::HttpConfig;
 
 #[tokio::test]

@@ -1,7 +1,7 @@
 //! What is answered by the spool, and how.
 
 use serde_json::{Value as Json, json};
-use windrow_core::{Fault, FaultClass, OnConflict, Op, RowWrite, Value};
+use windrow_core::{Fault, FaultClass, OnConflict, Op, Value, Write};
 use windrow_http::{Ack, Http};
 
 use crate::spooled::{Answering, serve, start};
@@ -9,7 +9,7 @@ use crate::support::{self, client, config, eventually, good, post, post_text, se
 
 const NDJSON: &str = "application/x-ndjson";
 
-fn all(_: &RowWrite) -> Result<(), Fault> {
+fn all(_: &Write) -> Result<(), Fault> {
     Ok(())
 }
 
@@ -18,8 +18,8 @@ fn full() -> Fault {
 }
 
 /// Refuses rows whose first value is 2.
-fn no_twos(write: &RowWrite) -> Result<(), Fault> {
-    match write.row[0] {
+fn no_twos(write: &Write) -> Result<(), Fault> {
+    match write.row()[0] {
         Value::Int(2) => Err(full()),
         _ => Ok(()),
     }
@@ -181,7 +181,7 @@ async fn a_spool_that_refuses_is_told_by_its_class() {
     ];
     for (fault, status) in faults {
         let given = fault.clone();
-        let refuse = move |_: &RowWrite| Err(given.clone());
+        let refuse = move |_: &Write| Err(given.clone());
         let Answering { server, .. } = serve(config(), Ack::Spool, refuse).await;
         let request = client().post(server.rows()).body("{\"a\":1}");
         let response = request.send().await.unwrap();

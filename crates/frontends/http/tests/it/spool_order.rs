@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering::SeqCst;
 use std::time::Duration;
 
 use serde_json::json;
-use windrow_core::{Op, RowWrite};
+use windrow_core::{Op, Write};
 use windrow_http::{Ack, HttpConfig};
 
 use crate::spooled::{FakeSpool, Spooled, start};
@@ -32,8 +32,8 @@ async fn take(spooled: &mut Spooled, units: usize) {
 /// The lane executes the next submission.
 async fn execute(spooled: &mut Spooled) -> Vec<Op> {
     let submission = spooled.lane.recv().await.unwrap();
-    let writes = submission.units.iter().flat_map(|unit| unit.work());
-    let ops = writes.map(|write: &RowWrite| write.shape.op).collect();
+    let writes = submission.units.iter().flat_map(|unit| unit.writes());
+    let ops = writes.map(|write: &Write| write.shape.op).collect();
     answer(submission, &mut good);
     ops
 }

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::SeqCst};
 use async_trait::async_trait;
 use tokio::sync::watch;
 use windrow_core::{
-    Arrivals, Budget, Fault, Intake, RowDone, RowWrite, SpoolPlace, Spooling, Submission,
+    Arrivals, Budget, Fault, Intake, SpoolPlace, Spooling, Submission, Write, WriteDone,
 };
 use windrow_http::{Ack, HttpConfig};
 
@@ -15,7 +15,7 @@ use crate::support::{MIB, Seen, Server, answer, eventually, start_changed};
 /// A spool of one partition. What the database has of it is what a test says.
 #[derive(Debug)]
 pub(crate) struct FakeSpool {
-    intake: Intake<RowWrite>,
+    intake: Intake,
     end: AtomicU64,
     /// `None` once nothing more will be applied.
     applied: watch::Sender<Option<u64>>,
@@ -27,7 +27,7 @@ pub(crate) struct FakeSpool {
 const NAME: u128 = 0xabc;
 
 impl FakeSpool {
-    pub(crate) fn new(budget: Budget) -> (Arc<Self>, Arrivals<RowWrite>) {
+    pub(crate) fn new(budget: Budget) -> (Arc<Self>, Arrivals) {
         let (intake, entries) = Intake::channel(budget, 64);
         let spool = Self {
             intake,
@@ -42,12 +42,12 @@ impl FakeSpool {
     /// Answers a submission; units that the rule lets through are entries from then on.
     pub(crate) fn take(
         &self,
-        submission: Submission<RowWrite>,
-        mut rule: impl FnMut(&RowWrite) -> Result<(), Fault>,
+        submission: Submission,
+        mut rule: impl FnMut(&Write) -> Result<(), Fault>,
     ) {
         self.end.fetch_add(submission.units.len() as u64, SeqCst);
         answer(submission, &mut |write| {
-            rule(write).map(|()| RowDone::default())
+            rule(write).map(|()| WriteDone::default())
         });
     }
 
@@ -78,8 +78,8 @@ impl Drop for Waits<'_> {
 }
 
 #[async_trait]
-impl Spooling<RowWrite> for FakeSpool {
-    fn intake(&self) -> &Intake<RowWrite> {
+impl Spooling for FakeSpool {
+    fn intake(&self) -> &Intake {
         &self.intake
     }
 
@@ -120,9 +120,9 @@ impl Spooling<RowWrite> for FakeSpool {
 /// A server, its lane, and its spool with the end where entries come out.
 pub(crate) struct Spooled {
     pub(crate) server: Server,
-    pub(crate) lane: Arrivals<RowWrite>,
+    pub(crate) lane: Arrivals,
     pub(crate) spool: Arc<FakeSpool>,
-    pub(crate) entries: Arrivals<RowWrite>,
+    pub(crate) entries: Arrivals,
 }
 
 /// A server whose lane and spool are played by the test.
@@ -157,7 +157,7 @@ pub(crate) struct Answering {
 pub(crate) async fn serve(
     config: HttpConfig,
     ack: Ack,
-    mut rule: impl FnMut(&RowWrite) -> Result<(), Fault> + Send + 'static,
+    mut rule: impl FnMut(&Write) -> Result<(), Fault> + Send + 'static,
 ) -> Answering {
     let Spooled {
         server,
@@ -170,7 +170,7 @@ pub(crate) async fn serve(
     tokio::spawn(async move {
         while let Some(submission) = arrivals.recv().await {
             log.add(&submission);
-            answer(submission, &mut |_| Ok(RowDone::rows(1)));
+            answer(submission, &mut |_| Ok(WriteDone::rows(1)));
         }
     });
     tokio::spawn(async move {

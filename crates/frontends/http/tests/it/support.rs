@@ -12,7 +12,7 @@ use tokio::net::TcpStream;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use windrow_core::{
-    Arrivals, Budget, Dones, Fault, Intake, RowDone, RowWrite, Submission, UnitFault, UnitOutcome,
+    Arrivals, Budget, Dones, Fault, Intake, Submission, UnitFault, UnitOutcome, Write, WriteDone,
 };
 use windrow_http::extension::{Extension, ExtraEndpoint};
 use windrow_http::{Ack, Http, HttpConfig, HttpMetrics, Readiness, Services};
@@ -72,7 +72,7 @@ pub(crate) fn config() -> HttpConfig {
 }
 
 pub(crate) fn services(
-    intake: Intake<RowWrite>,
+    intake: Intake,
     ready: Arc<Mutex<Result<(), Fault>>>,
     extra: &[ExtraEndpoint],
 ) -> (Services, Arc<Registry>) {
@@ -101,7 +101,7 @@ pub(crate) fn services(
 }
 
 /// A server whose lane is the given end.
-pub(crate) async fn start(config: HttpConfig, budget: usize) -> (Server, Arrivals<RowWrite>) {
+pub(crate) async fn start(config: HttpConfig, budget: usize) -> (Server, Arrivals) {
     start_with(config, budget, crate::extension()).await
 }
 
@@ -110,7 +110,7 @@ pub(crate) async fn start_with(
     config: HttpConfig,
     budget: usize,
     extension: Option<Arc<dyn Extension>>,
-) -> (Server, Arrivals<RowWrite>) {
+) -> (Server, Arrivals) {
     start_changed(config, Budget::new(budget), extension, |_| {}).await
 }
 
@@ -120,7 +120,7 @@ pub(crate) async fn start_changed(
     budget: Budget,
     extension: Option<Arc<dyn Extension>>,
     change: impl FnOnce(&mut Services),
-) -> (Server, Arrivals<RowWrite>) {
+) -> (Server, Arrivals) {
     let (intake, arrivals) = Intake::channel(budget.clone(), 64);
     let ready = Arc::new(Mutex::new(Ok(())));
     let extra = extension.as_ref().map_or(&[][..], |e| e.endpoints());
@@ -143,14 +143,14 @@ pub(crate) async fn start_changed(
 
 /// A server whose lane answers each write by a function and remembers all of them.
 pub(crate) async fn serve(
-    rule: impl FnMut(&RowWrite) -> Result<RowDone, Fault> + Send + 'static,
+    rule: impl FnMut(&Write) -> Result<WriteDone, Fault> + Send + 'static,
 ) -> (Server, Seen) {
     serve_with(config(), rule).await
 }
 
 pub(crate) async fn serve_with(
     config: HttpConfig,
-    mut rule: impl FnMut(&RowWrite) -> Result<RowDone, Fault> + Send + 'static,
+    mut rule: impl FnMut(&Write) -> Result<WriteDone, Fault> + Send + 'static,
 ) -> (Server, Seen) {
     let (server, mut arrivals) = start(config, 64 * MIB).await;
     let seen = Seen::default();
@@ -164,14 +164,14 @@ pub(crate) async fn serve_with(
     (server, seen)
 }
 
-pub(crate) fn good(_: &RowWrite) -> Result<RowDone, Fault> {
-    Ok(RowDone::rows(1))
+pub(crate) fn good(_: &Write) -> Result<WriteDone, Fault> {
+    Ok(WriteDone::rows(1))
 }
 
 /// Answers a submission as a lane would: each unit succeeds or fails as a whole.
 pub(crate) fn answer(
-    submission: Submission<RowWrite>,
-    rule: &mut impl FnMut(&RowWrite) -> Result<RowDone, Fault>,
+    submission: Submission,
+    rule: &mut impl FnMut(&Write) -> Result<WriteDone, Fault>,
 ) {
     let held: usize = submission.units.iter().map(windrow_core::Unit::bytes).sum();
     assert!(
@@ -179,12 +179,12 @@ pub(crate) fn answer(
         "the permit of {} bytes does not cover {held}",
         submission.permit.bytes()
     );
-    let outcomes: Vec<UnitOutcome<RowDone>> = submission
+    let outcomes: Vec<UnitOutcome> = submission
         .units
         .iter()
         .map(|unit| {
             let mut dones = Dones::new();
-            for (at, write) in unit.work().iter().enumerate() {
+            for (at, write) in unit.writes().iter().enumerate() {
                 dones.push(rule(write).map_err(|fault| UnitFault {
                     at,
                     fault,
@@ -200,35 +200,35 @@ pub(crate) fn answer(
 
 /// What the lane was asked: submissions of units of writes.
 #[derive(Clone, Default)]
-pub(crate) struct Seen(Arc<Mutex<Vec<Vec<Vec<RowWrite>>>>>);
+pub(crate) struct Seen(Arc<Mutex<Vec<Vec<Vec<Write>>>>>);
 
 impl Seen {
-    pub(crate) fn add(&self, submission: &Submission<RowWrite>) {
-        let units = submission.units.iter().map(|u| u.work().to_vec());
+    pub(crate) fn add(&self, submission: &Submission) {
+        let units = submission.units.iter().map(|u| u.writes().to_vec());
         self.0.lock().unwrap().push(units.collect());
     }
 
-    pub(crate) fn submissions(&self) -> Vec<Vec<Vec<RowWrite>>> {
+    pub(crate) fn submissions(&self) -> Vec<Vec<Vec<Write>>> {
         self.0.lock().unwrap().clone()
     }
 
-    pub(crate) fn units(&self) -> Vec<Vec<RowWrite>> {
+    pub(crate) fn units(&self) -> Vec<Vec<Write>> {
         self.submissions().into_iter().flatten().collect()
     }
 
-    pub(crate) fn writes(&self) -> Vec<RowWrite> {
+    pub(crate) fn writes(&self) -> Vec<Write> {
         self.units().into_iter().flatten().collect()
     }
 
     /// The only write.
-    pub(crate) fn one(&self) -> RowWrite {
+    pub(crate) fn one(&self) -> Write {
         let writes = self.writes();
         assert_eq!(writes.len(), 1, "{writes:?}");
         writes[0].clone()
     }
 }
 
-pub(crate) fn columns(write: &RowWrite) -> Vec<&str> {
+pub(crate) fn columns(write: &Write) -> Vec<&str> {
     write.shape.columns.iter().map(|c| &**c).collect()
 }
 

@@ -1,8 +1,7 @@
 //! Writing a server's messages.
 
 use bytes::{BufMut, BytesMut};
-use windrow_calls::{Formats, Signature};
-use windrow_core::Op;
+use windrow_core::{Formats, Op, Signature};
 
 /// ParseComplete.
 pub(crate) const PARSE_COMPLETE: &[u8] = b"1\0\0\0\x04";

@@ -3,8 +3,7 @@
 
 use memchr::memchr;
 use thiserror::Error;
-use windrow_calls::Formats;
-use windrow_core::{Fault, FaultClass};
+use windrow_core::{Fault, FaultClass, Formats};
 
 /// A message's type and its length.
 pub(crate) const HEADER: usize = 5;

@@ -2,8 +2,7 @@
 
 use bytes::BytesMut;
 use proptest::prelude::*;
-use windrow_calls::Formats;
-use windrow_core::{Fault, Op};
+use windrow_core::{Fault, Formats, Op};
 
 use super::message::{Front, HEADER, Kind, Message, Violation, front};
 use super::{answer, failure};
@@ -200,7 +199,7 @@ proptest! {
         prop_assert_eq!(bind.statement, statement.as_bytes());
         let fits = formats.len() < 2 || formats.len() == values.len();
         prop_assert_eq!(bind.formats().is_some(), fits);
-        let read = windrow_calls::Arguments::of(bind.values, bind.count).unwrap();
+        let read = windrow_core::Arguments::of(bind.values, bind.count).unwrap();
         let read: Vec<_> = read.iter().map(|value| value.map(<[u8]>::to_vec)).collect();
         prop_assert_eq!(read, values);
     }

@@ -1,7 +1,7 @@
 //! Finding out what a session has left on its server connection.
 
 use postgres_protocol::message::frontend;
-use windrow_calls::Generated;
+use windrow_core::Generated;
 use windrow_pgwire::wire::{Answer, Broken, ServerError, Wire};
 
 use super::state::literal;

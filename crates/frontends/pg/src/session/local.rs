@@ -1,8 +1,7 @@
 //! Statements that a session answers by itself: Windrow's own settings, and `lastval()`.
 
 use bytes::{BufMut, BytesMut};
-use windrow_calls::Formats;
-use windrow_core::{Fault, FaultClass};
+use windrow_core::{Fault, FaultClass, Formats};
 use windrow_sql::Effect;
 
 use crate::codec::answer;

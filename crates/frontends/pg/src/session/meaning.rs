@@ -2,8 +2,7 @@
 
 use std::sync::Arc;
 
-use windrow_calls::Statement;
-use windrow_core::Op;
+use windrow_core::{Op, Statement};
 use windrow_sql::{Apart, Effect, Reading};
 
 use super::segment::{Elsewhere, Local, Meaning};

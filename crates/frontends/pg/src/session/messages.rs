@@ -5,8 +5,7 @@ use std::time::Instant;
 
 use bytes::BytesMut;
 use smallvec::smallvec;
-use windrow_calls::{Arguments, Formats, Origin, SqlCall, Statement};
-use windrow_core::Fault;
+use windrow_core::{Arguments, Fault, Formats, Origin, SqlCall, Statement};
 use windrow_sql::Effect;
 
 use super::local;

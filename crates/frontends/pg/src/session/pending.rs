@@ -7,10 +7,10 @@ use std::task::{Context, Poll};
 use bytes::{BufMut, BytesMut};
 use smallvec::SmallVec;
 use tokio::task::JoinHandle;
-use windrow_calls::{CallDone, Formats, Signature, Statement};
 use windrow_core::intake::Receipt;
 use windrow_core::{
-    Fault, FaultClass, Op, Outcomes, RowDone, TracedRequest, UnitFault, UnitOutcome,
+    Fault, FaultClass, Formats, Op, Outcomes, Signature, Statement, TracedRequest, UnitFault,
+    UnitOutcome, WriteDone,
 };
 use windrow_idempotency::{Refused, without_mark};
 
@@ -38,21 +38,21 @@ pub(crate) struct Pending {
 #[derive(Debug)]
 pub(crate) enum Awaited {
     /// A lane's.
-    Lane(Receipt<CallDone>),
+    Lane(Receipt),
     /// The spool's, where each write counts one row.
-    Spool(Receipt<RowDone>),
+    Spool(Receipt),
     /// The spool's, of a unit that has a key before its writes.
-    KeyedSpool(Receipt<RowDone>),
+    KeyedSpool(Receipt),
     /// The outcome of rows that are committed under a key.
     Keyed(JoinHandle<KeyedOutcome>),
 }
 
 /// The outcome of rows that are committed under a key.
-pub(crate) type KeyedOutcome = Result<Outcomes<RowDone>, Refused>;
+pub(crate) type KeyedOutcome = Result<Outcomes, Refused>;
 
 impl Awaited {
     /// The outcome, once it is there.
-    pub(crate) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<UnitOutcome<CallDone>> {
+    pub(crate) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<UnitOutcome> {
         let unanswered = || Err(Fault::internal("a unit was not answered").into());
         match self {
             Self::Lane(receipt) => Pin::new(receipt)
@@ -75,17 +75,20 @@ impl Awaited {
 }
 
 /// Returns the outcome of writes that the spool has taken: each counts one row.
-fn taken(outcome: UnitOutcome<RowDone>) -> UnitOutcome<CallDone> {
+fn taken(outcome: UnitOutcome) -> UnitOutcome {
     match outcome {
-        Ok(dones) => Ok(dones.iter().map(|_| CallDone::rows(1)).collect()),
+        Ok(dones) => Ok(dones.iter().map(|_| WriteDone::rows(1)).collect()),
         Err(failed) => Err(failed.fault.into()),
     }
 }
 
 /// Returns the outcome of rows that were committed under a key, now or before.
-fn committed(outcome: UnitOutcome<RowDone>) -> UnitOutcome<CallDone> {
+fn committed(outcome: UnitOutcome) -> UnitOutcome {
     match outcome {
-        Ok(dones) => Ok(dones.iter().map(|done| CallDone::rows(done.rows)).collect()),
+        Ok(dones) => Ok(dones
+            .iter()
+            .map(|done| WriteDone::rows(done.rows))
+            .collect()),
         Err(failed) => Err(failed.fault.into()),
     }
 }
@@ -197,11 +200,7 @@ impl Pending {
 
     /// Takes back what the server has passed over of the changes of the unnamed statement, where it
     /// was not changed again since.
-    pub(crate) fn take_back(
-        &mut self,
-        outcome: &UnitOutcome<CallDone>,
-        statements: &mut PreparedStatements,
-    ) {
+    pub(crate) fn take_back(&mut self, outcome: &UnitOutcome, statements: &mut PreparedStatements) {
         let Err(failed) = outcome else { return };
         let done = failed.before.len();
         let behind = self.script.behind.take();
@@ -216,7 +215,7 @@ impl Pending {
     /// Says all of it. `outcome`: of the unit, where there is one.
     pub(crate) fn say(
         mut self,
-        outcome: Option<UnitOutcome<CallDone>>,
+        outcome: Option<UnitOutcome>,
         out: &mut BytesMut,
         values: &mut Values,
         stopping: bool,
@@ -246,7 +245,7 @@ impl Pending {
 
     fn say_done(
         &self,
-        dones: &[CallDone],
+        dones: &[WriteDone],
         fault: Option<&Fault>,
         out: &mut BytesMut,
         values: &mut Values,
@@ -303,7 +302,7 @@ impl Pending {
         }
     }
 
-    fn say_one(&self, op: Op, done: &CallDone, failed: bool, out: &mut BytesMut) {
+    fn say_one(&self, op: Op, done: &WriteDone, failed: bool, out: &mut BytesMut) {
         let extra = done.extra.as_ref();
         let messages = extra.map_or(&[][..], |extra| &extra.messages);
         let Ending::Query(statement) = &self.ending else {
@@ -328,7 +327,7 @@ impl Pending {
 
 impl CallAnswer {
     /// Says what stands before the call's results, and fixes its types.
-    fn say_before(&self, text: &[u8], done: &CallDone, out: &mut BytesMut) {
+    fn say_before(&self, text: &[u8], done: &WriteDone, out: &mut BytesMut) {
         let news = done
             .extra
             .as_ref()

@@ -8,9 +8,8 @@
 use std::sync::Arc;
 
 use smallvec::SmallVec;
-use windrow_calls::{CallDone, SqlCall, Statement};
 use windrow_core::budget::SHORT;
-use windrow_core::{AnswerPermit, Budget, Unit, UnitOutcome, UsualAnswer};
+use windrow_core::{AnswerPermit, Budget, Statement, Unit, UnitOutcome, UsualAnswer, Write};
 
 /// The part of the room that one session may have under way, and what that is at least: as much as
 /// it may have to send anyway.
@@ -47,13 +46,16 @@ impl UnderWay {
 impl ExpectedAnswer {
     /// Returns the answer that a unit is expected to have, and notes in the unit if that is long.
     /// `None` where all of it is certain to be short.
-    pub(super) fn of(unit: &mut Unit<SqlCall>) -> Option<Box<Self>> {
-        let varies = |call: &SqlCall| call.statement.usual_answer().is_some();
-        if !unit.work().iter().any(varies) {
+    pub(super) fn of(unit: &mut Unit) -> Option<Box<Self>> {
+        let varying = |write: &Write| {
+            let statement = &write.call()?.statement;
+            statement.usual_answer().map(|_| Arc::clone(statement))
+        };
+        let calls = unit.writes().iter();
+        if !calls.clone().any(|write| varying(write).is_some()) {
             return None;
         }
-        let calls = unit.work().iter();
-        let calls = calls.map(|call| varies(call).then(|| Arc::clone(&call.statement)));
+        let calls = calls.map(varying);
         let calls: SmallVec<[_; 1]> = calls.collect();
         let mut usual = calls.iter().flatten().filter_map(|s| s.usual_answer());
         if usual.any(UsualAnswer::is_long) {
@@ -79,7 +81,7 @@ impl ExpectedAnswer {
     }
 
     /// The answer is there: what it takes is remembered for the next. The room that is held for it.
-    pub(super) fn known(self, outcome: Option<&UnitOutcome<CallDone>>) -> AnswerPermit {
+    pub(super) fn known(self, outcome: Option<&UnitOutcome>) -> AnswerPermit {
         if let Some(Ok(dones)) = outcome {
             for (statement, done) in self.calls.iter().zip(dones) {
                 let extra = done.extra.as_ref();

@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use bytes::BufMut;
 use smallvec::SmallVec;
-use windrow_calls::{Formats, SqlCall, Statement};
+use windrow_core::{Formats, SqlCall, Statement};
 use windrow_sql::Effect;
 
 use super::local;

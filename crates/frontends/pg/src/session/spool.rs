@@ -12,8 +12,7 @@ use std::time::Duration;
 
 use smallvec::SmallVec;
 use tokio_util::sync::CancellationToken;
-use windrow_calls::{AsRow, SqlCall};
-use windrow_core::{Fault, FaultClass, RowWrite, SpoolPlace, TracedRequest, Unit};
+use windrow_core::{AsRow, Fault, FaultClass, SpoolPlace, SqlCall, TracedRequest, Unit, Write};
 use windrow_idempotency::{Extent, KeyedRequest};
 use windrow_sql::Property;
 
@@ -58,7 +57,7 @@ const HARMLESS: [&str; 16] = [
 
 /// Rows that go by the spool together.
 pub(super) struct Rows {
-    pub(super) unit: Unit<RowWrite>,
+    pub(super) unit: Unit,
     pub(super) generates: bool,
 }
 
@@ -95,7 +94,7 @@ impl Session {
         if generates && (asks || self.asks || self.values.was_asked()) {
             return Ok(None);
         }
-        let unit = Unit::of(rows.into_iter().map(|row| row.write));
+        let unit = Unit::of(rows.into_iter().map(|row| Write::new(row.shape, row.row)));
         let lane = &source.lane;
         let epoch = self.shared.proofs.epoch(&self.who.identity.database);
         for call in calls {

@@ -11,8 +11,7 @@ use std::time::Duration;
 use smallvec::SmallVec;
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
-use windrow_calls::SqlCall;
-use windrow_core::{AnswerPermit, Fault, FaultClass, Permit, Unit};
+use windrow_core::{AnswerPermit, Fault, FaultClass, Permit, SqlCall, Unit, Write};
 
 use super::pending::{Awaited, Ending, Pending, Script};
 use super::relay;
@@ -98,7 +97,7 @@ impl Session {
             self.info.set_state(State::Waiting);
             Box::pin(shared.gate.pass(&self.who.identity.database)).await;
         }
-        let mut unit = Unit::of(calls);
+        let mut unit = Unit::of(calls.into_iter().map(Write::from));
         let permit = self.memory(unit.bytes()).await;
         let Some(permit) = permit else {
             // As it came it takes less. What it has become is gone before it waits for a server

@@ -2,9 +2,8 @@
 
 use std::time::SystemTime;
 
-use windrow_calls::SqlCall;
 use windrow_core::trace::TraceValue;
-use windrow_core::{Fault, TraceContext, TracedRequest, Unit, Work};
+use windrow_core::{Fault, SqlCall, TraceContext, TracedRequest, Unit};
 
 use super::state::Session;
 
@@ -33,11 +32,7 @@ impl AskedTrace {
     }
 
     /// Begins the span of a unit that is about to be handed over, if it is to be collected.
-    pub(super) fn begin<W: Work>(
-        self,
-        session: &Session,
-        unit: &Unit<W>,
-    ) -> Option<Box<TracedRequest>> {
+    pub(super) fn begin(self, session: &Session, unit: &Unit) -> Option<Box<TracedRequest>> {
         let tracer = session.shared.tracer.as_ref()?;
         let mut traced = TracedRequest::begin(tracer, self.caller)?;
         traced.came(self.came);

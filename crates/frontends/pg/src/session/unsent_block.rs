@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use bytes::{BufMut, BytesMut};
 use smallvec::smallvec;
-use windrow_calls::Signature;
+use windrow_core::Signature;
 use windrow_sql::BlockEffect;
 
 use super::state::{End, Session, UnsentBlock};

@@ -2,7 +2,7 @@
 //! `currval()`.
 
 use smallvec::SmallVec;
-use windrow_calls::{CallDone, Generated};
+use windrow_core::{Generated, WriteDone};
 
 use crate::pool::{DRAWN, Drawn};
 
@@ -34,7 +34,7 @@ struct LastValue {
 
 impl Values {
     /// Takes note of what a joined call took.
-    pub(crate) fn note(&mut self, done: &CallDone) {
+    pub(crate) fn note(&mut self, done: &WriteDone) {
         let Some(generated) = done
             .extra
             .as_ref()

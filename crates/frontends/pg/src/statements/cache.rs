@@ -8,8 +8,7 @@ use std::hash::BuildHasher;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-use windrow_calls::{Described, ParsedStatement, Statement};
-use windrow_core::Fault;
+use windrow_core::{Described, Fault, ParsedStatement, Statement};
 use windrow_sql::Lifter;
 
 use super::cached::CachedStatement;
@@ -172,7 +171,7 @@ impl StatementCache {
     /// gives now. Cancel safe.
     ///
     /// # Errors
-    /// Those of [`windrow_calls::Describer::describe`].
+    /// Those of [`windrow_core::Describer::describe`].
     pub(crate) async fn describe(
         &self,
         lane: &Arc<Lane>,
@@ -217,7 +216,7 @@ impl StatementCache {
     /// time after `asked`. Sessions that ask at the same time share an answer. Cancel safe.
     ///
     /// # Errors
-    /// Those of [`windrow_calls::Describer::holds`].
+    /// Those of [`windrow_core::Describer::holds`].
     pub(crate) async fn holds(
         &self,
         lane: &Lane,
@@ -272,8 +271,7 @@ mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
 
     use async_trait::async_trait;
-    use windrow_calls::Describer;
-    use windrow_core::{Budget, Intake};
+    use windrow_core::{Budget, Describer, Intake};
 
     use super::*;
     use crate::services::LanePorts;

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
-use windrow_calls::{Arguments, Described, Formats, Origin, ParsedStatement, Signature, Statement};
+use windrow_core::{Arguments, Described, Formats, Origin, ParsedStatement, Signature, Statement};
 use windrow_sql::{
     Apart, BlockStatement, Commits, Effect, NameUsage, Names, Reading, StatementName, Step,
 };

@@ -5,8 +5,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use windrow_calls::Statement;
-use windrow_core::Fault;
+use windrow_core::{Fault, Statement};
 
 use crate::lanes::Lane;
 

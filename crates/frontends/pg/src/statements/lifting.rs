@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use windrow_calls::Arguments;
+use windrow_core::Arguments;
 use windrow_sql::{Lifted, Reading};
 
 use super::cache::StatementCache;
@@ -174,7 +174,7 @@ fn liftable(text: &[u8], standard_strings: bool, utf8: bool) -> Option<&str> {
 
 #[cfg(test)]
 mod tests {
-    use windrow_calls::Formats;
+    use windrow_core::Formats;
 
     use super::*;
 

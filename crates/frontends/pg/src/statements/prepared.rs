@@ -4,8 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
 use smallvec::SmallVec;
-use windrow_calls::{Described, REFUSED, Signature, Statement};
-use windrow_core::Fault;
+use windrow_core::{Described, Fault, REFUSED, Signature, Statement};
 
 use super::cache::{Answer, StatementCache};
 use super::cached::CachedStatement;

@@ -6,13 +6,11 @@ use std::sync::{Arc, Mutex};
 use async_trait::async_trait;
 use tokio::sync::Notify;
 use tokio::task::block_in_place;
-use windrow_calls::{
-    Arguments, CallDone, Described, Describer, Extra, Formats, Generated, ParsedStatement,
-    Signature, SqlCall, Statement, Touches,
-};
 use windrow_core::intake::Hint;
 use windrow_core::{
-    Apart, Arrivals, Budget, Fault, FaultClass, Intake, Submission, Unit, UnitFault, UnitOutcome,
+    Apart, Arguments, Arrivals, Budget, Described, Describer, Extra, Fault, FaultClass, Formats,
+    Generated, Intake, ParsedStatement, Signature, SqlCall, Statement, Submission, Touches, Unit,
+    UnitFault, UnitOutcome, Write, WriteDone,
 };
 use windrow_pg::{Identity, LaneKey, LanePorts, Lanes};
 use windrow_pgwire::target::Credential;
@@ -181,8 +179,8 @@ impl Asker {
     }
 }
 
-async fn run(mut arrivals: Arrivals<SqlCall>, mut client: Client, control: Arc<Control>) {
-    let mut queue: Vec<Submission<SqlCall>> = Vec::new();
+async fn run(mut arrivals: Arrivals, mut client: Client, control: Arc<Control>) {
+    let mut queue: Vec<Submission> = Vec::new();
     loop {
         tokio::select! {
             came = arrivals.submissions.recv() => match came {
@@ -218,11 +216,13 @@ async fn run(mut arrivals: Arrivals<SqlCall>, mut client: Client, control: Arc<C
 }
 
 /// Executes a unit as its client would have.
-fn execute(client: &mut Client, unit: &Unit<SqlCall>, control: &Control) -> UnitOutcome<CallDone> {
-    let calls = unit.work();
-    control.units.lock().unwrap().push(calls.len());
+fn execute(client: &mut Client, unit: &Unit, control: &Control) -> UnitOutcome {
+    let calls = unit.writes();
+    let count = calls.len();
+    control.units.lock().unwrap().push(count);
     let mut out = Vec::new();
-    calls.iter().for_each(|call| send(&mut out, call));
+    let calls = calls.iter().filter_map(Write::call);
+    calls.for_each(|call| send(&mut out, call));
     frontend::sync(&mut out);
     client.send(&out).unwrap();
     let mut answers = client.until_ready().unwrap();
@@ -234,13 +234,13 @@ fn execute(client: &mut Client, unit: &Unit<SqlCall>, control: &Control) -> Unit
             b'C' => {
                 let command = message.command().unwrap();
                 let rows = command.rsplit(' ').next().unwrap().parse().unwrap();
-                dones.push(CallDone {
-                    rows,
+                dones.push(WriteDone {
                     extra: Some(Box::new(Extra {
                         messages: std::mem::take(&mut messages).into(),
                         generated: None,
                         signature: None,
                     })),
+                    ..WriteDone::rows(rows)
                 });
             }
             b'2' => bound += 1,
@@ -253,7 +253,7 @@ fn execute(client: &mut Client, unit: &Unit<SqlCall>, control: &Control) -> Unit
                 let text = message.field(b'M').unwrap();
                 let fault = Fault::new(FaultClass::Other, code, text).with_verbatim(messages);
                 return Err(UnitFault {
-                    at: dones.len().min(calls.len() - 1),
+                    at: dones.len().min(count - 1),
                     fault,
                     before: dones,
                 });

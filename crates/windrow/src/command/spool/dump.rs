@@ -1,14 +1,14 @@
 //! `windrow spool dump`: entries as lines of JSON.
 
 use std::fmt::Write as _;
-use std::io::{self, BufWriter, Write};
+use std::io::{self, BufWriter, Write as _};
 use std::ops::ControlFlow;
 use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::ensure;
 use tokio::task::spawn_blocking;
-use windrow_core::{Key, Name, OnConflict, RowWrite, Value, record};
+use windrow_core::{Key, Name, OnConflict, Value, Write, record};
 use windrow_spool::codec::decode_unit;
 use windrow_spool::{Entry, Files, Position, RealFiles, SpoolFault, inspect};
 
@@ -128,7 +128,7 @@ fn line(entry: &Entry) -> String {
     json
 }
 
-fn push_write(json: &mut String, write: &RowWrite) {
+fn push_write(json: &mut String, write: &Write) {
     let shape = &write.shape;
     json.push('{');
     push_member(json, "table", &Value::text(shape.table.to_string()));

@@ -2,10 +2,9 @@
 
 use std::sync::Arc;
 
-use windrow_calls::{CallDone, SqlCall};
-use windrow_core::{Name, Sink, Value};
+use windrow_core::{Name, Sink};
 use windrow_postgres::StatementSink;
-use windrow_replicas::{Primary, Says};
+use windrow_replicas::Primary;
 
 /// The primary of replicas, and the name that clients know its database by.
 pub(super) struct Replicated {
@@ -23,24 +22,10 @@ impl Replicated {
 
     /// Returns the sink of a lane of a database, which tells replicas of its rows if the database
     /// is theirs.
-    pub(super) fn follow(
-        &self,
-        database: &Name,
-        sink: Arc<StatementSink>,
-    ) -> Arc<dyn Sink<SqlCall>> {
+    pub(super) fn follow(&self, database: &Name, sink: Arc<StatementSink>) -> Arc<dyn Sink> {
         match self.database == *database {
-            true => self.primary.follow(sink, SAYS),
+            true => self.primary.follow(sink),
             false => sink,
         }
     }
 }
-
-/// The rows that a call names.
-const SAYS: Says<SqlCall> = Says {
-    row: |call| call.statement.row_of(&call.arguments, &call.formats),
-    generated: |done: &CallDone| {
-        let generated = done.extra.as_ref()?.generated.as_ref()?;
-        Some(Value::Int(generated.value))
-    },
-    changed: |done: &CallDone| done.rows,
-};

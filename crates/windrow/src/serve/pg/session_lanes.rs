@@ -8,8 +8,10 @@ use std::time::Duration;
 use async_trait::async_trait;
 use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
-use windrow_calls::{Described, Describer, ParsedStatement, SqlCall, Statement};
-use windrow_core::{Budget, Fault, FaultClass, Intake, Limits, Name, Sink, Standing};
+use windrow_core::{
+    Budget, Described, Describer, Fault, FaultClass, Intake, Limits, Name, ParsedStatement, Sink,
+    Standing, Statement,
+};
 use windrow_database::Options;
 use windrow_lanes::{Lane, LaneMetrics, LaneStatus};
 use windrow_pg::{
@@ -57,7 +59,7 @@ struct Open {
 
 struct Entry {
     name: Name,
-    intake: Intake<SqlCall>,
+    intake: Intake,
     /// Shared with the doors alone, so that its count tells whether there are any.
     describer: Arc<dyn Describer>,
     lane: Lane,
@@ -226,7 +228,7 @@ impl SessionLanes {
             &self.options,
         );
         let (intake, arrivals) = Intake::channel(self.budget.clone(), LANE_CAPACITY);
-        let lane_sink: Arc<dyn Sink<SqlCall>> = match &self.replicated {
+        let lane_sink: Arc<dyn Sink> = match &self.replicated {
             Some(replicated) => replicated.follow(database, sink.clone()),
             None => sink.clone(),
         };

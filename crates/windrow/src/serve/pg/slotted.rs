@@ -6,31 +6,31 @@ use std::time::Duration;
 use async_trait::async_trait;
 use tokio::time::Instant;
 use windrow_core::sink::Purpose;
-use windrow_core::{Canceller, Executor, Fault, Profile, Report, Sink, Unit, Work};
+use windrow_core::{Canceller, Executor, Fault, Profile, Report, Sink, Unit};
 use windrow_pg::{ConnectionSlot, ConnectionSlots};
 
 /// For how long a connection may go on from batch to batch while others wait for one.
 const TURN: Duration = Duration::from_millis(100);
 
 /// A sink whose connections take connection_slots.
-pub(super) struct SlottedSink<W> {
-    pub(super) sink: Arc<dyn Sink<W>>,
+pub(super) struct SlottedSink {
+    pub(super) sink: Arc<dyn Sink>,
     pub(super) connection_slots: Arc<ConnectionSlots>,
 }
 
-struct SlottedExecutor<W> {
-    executor: Box<dyn Executor<W>>,
+struct SlottedExecutor {
+    executor: Box<dyn Executor>,
     connection_slots: Arc<ConnectionSlots>,
     slot: ConnectionSlot,
 }
 
 #[async_trait]
-impl<W: Work> Sink<W> for SlottedSink<W> {
+impl Sink for SlottedSink {
     fn profile(&self) -> &Profile {
         self.sink.profile()
     }
 
-    async fn connect(&self, purpose: Purpose) -> Result<Box<dyn Executor<W>>, Fault> {
+    async fn connect(&self, purpose: Purpose) -> Result<Box<dyn Executor>, Fault> {
         let slot = self.connection_slots.take().await?;
         self.connection_slots.settle();
         Ok(Box::new(SlottedExecutor {
@@ -44,14 +44,14 @@ impl<W: Work> Sink<W> for SlottedSink<W> {
         self.sink.statement_timeout()
     }
 
-    fn touches(&self, unit: &Unit<W>, hashes: &mut Vec<u64>) {
+    fn touches(&self, unit: &Unit, hashes: &mut Vec<u64>) {
         self.sink.touches(unit, hashes);
     }
 }
 
 #[async_trait]
-impl<W: Work> Executor<W> for SlottedExecutor<W> {
-    async fn execute(&mut self, units: &[Unit<W>]) -> Report<W::Done> {
+impl Executor for SlottedExecutor {
+    async fn execute(&mut self, units: &[Unit]) -> Report {
         let mut report = self.executor.execute(units).await;
         if self.connection_slots.is_wanted() && self.slot.age() > TURN {
             // The next batch gets a connection in its turn.

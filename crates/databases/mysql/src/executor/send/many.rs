@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use mysql_async::{Row, Value as Cell};
-use windrow_core::RowDone;
+use windrow_core::WriteDone;
 
 use super::matching;
 use super::one::{StatementError, given, key_cells, result_places, size};
@@ -135,7 +135,7 @@ fn rows(fitting: usize, columns: usize) -> usize {
 pub(crate) async fn many(
     session: &mut Session,
     items: &[&BoundWrite],
-) -> Result<Vec<RowDone>, StatementError> {
+) -> Result<Vec<WriteDone>, StatementError> {
     let Some(first) = items.first() else {
         return Ok(Vec::new());
     };
@@ -155,7 +155,7 @@ async fn insert(
     session: &mut Session,
     compiled: &Compiled,
     items: &[&BoundWrite],
-) -> Result<Vec<RowDone>, StatementError> {
+) -> Result<Vec<WriteDone>, StatementError> {
     let by_key = compiled.finds.is_some() && items.iter().all(|bound| bound.canon.is_some());
     let back = match compiled.results {
         Some(_) if by_key => joined(&compiled.key, result_places(compiled)),
@@ -170,7 +170,7 @@ async fn insert(
     let answer = session.execute(&sql, all_given(items)).await?;
     let dones = match compiled.results {
         None if compiled.action == Action::Upsert || answer.affected == items.len() as u64 => {
-            Some(vec![RowDone::rows(1); items.len()])
+            Some(vec![WriteDone::rows(1); items.len()])
         }
         None => None,
         Some(_) if by_key => matching::by_key(compiled, items, answer.rows),
@@ -185,12 +185,12 @@ async fn update(
     session: &mut Session,
     compiled: &Compiled,
     items: &[&BoundWrite],
-) -> Result<Vec<RowDone>, StatementError> {
+) -> Result<Vec<WriteDone>, StatementError> {
     let rows: Vec<&[Cell]> = items.iter().map(|bound| &*bound.row).collect();
     let sql = sql::update_many(compiled, session.server.mariadb, &rows);
     let found = session.say(&sql).await?;
     if compiled.results.is_none() && found == items.len() as u64 {
-        return Ok(vec![RowDone::rows(1); items.len()]);
+        return Ok(vec![WriteDone::rows(1); items.len()]);
     }
     let rows = select(session, compiled, items, "").await?;
     // The rows that were found are locked. A row that came meanwhile would be one too many.
@@ -204,7 +204,7 @@ async fn delete(
     session: &mut Session,
     compiled: &Compiled,
     items: &[&BoundWrite],
-) -> Result<Vec<RowDone>, StatementError> {
+) -> Result<Vec<WriteDone>, StatementError> {
     let padded = items.len().next_power_of_two();
     let rows = if session.server.returning {
         let back = joined(&compiled.key, result_places(compiled));

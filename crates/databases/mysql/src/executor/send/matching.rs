@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use mysql_async::{Row, Value as Cell};
-use windrow_core::{Returned, RowDone, Value};
+use windrow_core::{Returned, Value, WriteDone};
 
 use crate::executor::batch::BoundWrite;
 use crate::executor::plan::{Compiled, Results};
@@ -18,8 +18,8 @@ pub(crate) fn by_key(
     compiled: &Compiled,
     items: &[&BoundWrite],
     rows: Vec<Row>,
-) -> Option<Vec<RowDone>> {
-    let mut dones: Vec<RowDone> = items.iter().map(|_| empty(compiled)).collect();
+) -> Option<Vec<WriteDone>> {
+    let mut dones: Vec<WriteDone> = items.iter().map(|_| empty(compiled)).collect();
     let mut places: HashMap<&Canon, Vec<usize>> = HashMap::new();
     for (at, bound) in items.iter().enumerate() {
         places.entry(bound.canon.as_ref()?).or_default().push(at);
@@ -51,13 +51,13 @@ pub(crate) fn by_contents(
     compiled: &Compiled,
     items: &[&BoundWrite],
     rows: Vec<Row>,
-) -> Option<Vec<RowDone>> {
+) -> Option<Vec<WriteDone>> {
     let mut owners: HashMap<Canon, Vec<usize>> = HashMap::new();
     for (at, bound) in items.iter().enumerate() {
         let canon = key::contents(given(compiled).zip(bound.row.iter()))?;
         owners.entry(canon).or_default().push(at);
     }
-    let mut dones: Vec<Option<RowDone>> = vec![None; items.len()];
+    let mut dones: Vec<Option<WriteDone>> = vec![None; items.len()];
     for row in rows {
         let cells = (0..compiled.columns.len()).filter_map(|at| row.as_ref(at).cloned());
         let cells: Vec<Cell> = cells.collect();
@@ -85,21 +85,21 @@ fn given(compiled: &Compiled) -> impl Iterator<Item = &Column> {
 }
 
 /// Returns the outcome of a write that found no row.
-pub(crate) fn empty(compiled: &Compiled) -> RowDone {
+pub(crate) fn empty(compiled: &Compiled) -> WriteDone {
     let returned = compiled.results.as_ref().map(|results| {
         Box::new(Returned {
             columns: results.names.clone(),
             rows: Vec::new(),
         })
     });
-    RowDone {
+    WriteDone {
         returned,
-        ..RowDone::rows(0)
+        ..WriteDone::rows(0)
     }
 }
 
 /// Returns the outcome of a write with these rows.
-pub(crate) fn all(compiled: &Compiled, rows: Vec<Row>) -> RowDone {
+pub(crate) fn all(compiled: &Compiled, rows: Vec<Row>) -> WriteDone {
     let mut done = empty(compiled);
     for row in rows {
         take(compiled.results.as_ref(), row, 0, &mut done);
@@ -108,7 +108,7 @@ pub(crate) fn all(compiled: &Compiled, rows: Vec<Row>) -> RowDone {
 }
 
 /// Adds a row whose returned columns begin at `from`.
-fn take(results: Option<&Results>, row: Row, from: usize, done: &mut RowDone) {
+fn take(results: Option<&Results>, row: Row, from: usize, done: &mut WriteDone) {
     done.rows += 1;
     let (Some(results), Some(returned)) = (results, done.returned.as_mut()) else {
         return;

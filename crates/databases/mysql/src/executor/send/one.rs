@@ -1,7 +1,7 @@
 //! Sends one write by its own statement, as its client would have sent it.
 
 use mysql_async::Value as Cell;
-use windrow_core::{Fault, FaultClass, RowDone};
+use windrow_core::{Fault, FaultClass, WriteDone};
 
 use super::read_back::NamingKey;
 use super::{matching, read_back};
@@ -54,7 +54,7 @@ pub(crate) fn needs_transaction(compiled: &Compiled, server: &Server) -> bool {
 pub(crate) async fn one(
     session: &mut Session,
     bound: &BoundWrite,
-) -> Result<RowDone, StatementError> {
+) -> Result<WriteDone, StatementError> {
     let compiled = &*bound.compiled;
     if bound.nothing {
         return Ok(matching::empty(compiled));
@@ -100,7 +100,7 @@ async fn insert(
     session: &mut Session,
     bound: &BoundWrite,
     if_exists: IfExists,
-) -> Result<RowDone, StatementError> {
+) -> Result<WriteDone, StatementError> {
     let compiled = &*bound.compiled;
     if compiled.results.is_some() && !session.server.returning {
         return insert_and_read(session, bound, if_exists).await;
@@ -111,10 +111,10 @@ async fn insert(
 }
 
 /// Returns the outcome of an insert that succeeded: one row, added or changed.
-fn written(compiled: &Compiled, answer: Answer) -> RowDone {
+fn written(compiled: &Compiled, answer: Answer) -> WriteDone {
     match compiled.results {
         Some(_) => matching::all(compiled, answer.rows),
-        None => RowDone::rows(1),
+        None => WriteDone::rows(1),
     }
 }
 
@@ -124,7 +124,7 @@ async fn insert_and_read(
     session: &mut Session,
     bound: &BoundWrite,
     if_exists: IfExists,
-) -> Result<RowDone, StatementError> {
+) -> Result<WriteDone, StatementError> {
     let compiled = &*bound.compiled;
     let Some(key) = NamingKey::of(bound) else {
         return Err(Trouble::of(read_back::unnamed(compiled)).into());
@@ -144,7 +144,7 @@ async fn insert_and_read(
 }
 
 /// Executes an insert that ignores a conflict of its own key, and no other failure.
-async fn ignore(session: &mut Session, bound: &BoundWrite) -> Result<RowDone, StatementError> {
+async fn ignore(session: &mut Session, bound: &BoundWrite) -> Result<WriteDone, StatementError> {
     let mut tries = MAX_TRIES;
     loop {
         tries -= 1;
@@ -196,7 +196,7 @@ pub(crate) fn met_other_row(compiled: &Compiled, refusal: &Refusal) -> bool {
 pub(crate) async fn look_up(
     session: &mut Session,
     bound: &BoundWrite,
-) -> Result<RowDone, StatementError> {
+) -> Result<WriteDone, StatementError> {
     let mut tries = MAX_TRIES;
     loop {
         tries -= 1;
@@ -223,7 +223,7 @@ async fn exists(session: &mut Session, bound: &BoundWrite, lock: &str) -> Result
     Ok(!select(session, bound, &[], lock).await?.rows.is_empty())
 }
 
-async fn update(session: &mut Session, bound: &BoundWrite) -> Result<RowDone, StatementError> {
+async fn update(session: &mut Session, bound: &BoundWrite) -> Result<WriteDone, StatementError> {
     let compiled = &*bound.compiled;
     if compiled.results.is_some() && !read_back::keeps_key(compiled) {
         return Err(Trouble::of(read_back::unnamed(compiled)).into());
@@ -243,7 +243,7 @@ async fn update(session: &mut Session, bound: &BoundWrite) -> Result<RowDone, St
         rows = session.execute(&sql, cells).await?.affected;
     }
     if compiled.results.is_none() {
-        return Ok(RowDone::rows(rows));
+        return Ok(WriteDone::rows(rows));
     }
     if rows == 0 {
         return Ok(matching::empty(compiled));
@@ -289,7 +289,7 @@ fn new_key(bound: &BoundWrite) -> Vec<Cell> {
     keys.map(new).collect()
 }
 
-async fn delete(session: &mut Session, bound: &BoundWrite) -> Result<RowDone, StatementError> {
+async fn delete(session: &mut Session, bound: &BoundWrite) -> Result<WriteDone, StatementError> {
     let compiled = &*bound.compiled;
     let back = compiled.results.is_some();
     if back && session.server.returning {
@@ -308,7 +308,7 @@ async fn delete(session: &mut Session, bound: &BoundWrite) -> Result<RowDone, St
             Err(Trouble::of(overtaken(compiled)).into())
         }
         Some(read) => Ok(matching::all(compiled, read.rows)),
-        None => Ok(RowDone::rows(answer.affected)),
+        None => Ok(WriteDone::rows(answer.affected)),
     }
 }
 

@@ -5,11 +5,10 @@ use windrow_core::Op;
 
 use super::{Batch, FUSE_FROM, Placed};
 use crate::compiled::Compiled;
-use crate::executor::form::WorkKind;
 use crate::executor::segment::{Mode, Segment};
 use crate::moment::Moment;
 
-impl<F> Compiled<F> {
+impl Compiled {
     /// Returns the number of writes from which they are joined into one statement: one, if only a
     /// set-based statement gives each write a time of its own.
     pub(crate) fn fuse_from(&self) -> usize {
@@ -25,10 +24,10 @@ impl<F> Compiled<F> {
     }
 }
 
-impl<F: WorkKind> Batch<'_, F> {
+impl Batch<'_> {
     /// Returns true if a write needs a transaction of its own because otherwise it would share its
     /// time with another write. Call this after the write's keys have been added.
-    pub(super) fn needs_own_moment(&mut self, placed: &Placed, compiled: &Compiled<F>) -> bool {
+    pub(super) fn needs_own_moment(&mut self, placed: &Placed, compiled: &Compiled) -> bool {
         match compiled.moment {
             Moment::Unread | Moment::Carried => false,
             Moment::Own => !placed.sets,
@@ -59,7 +58,7 @@ impl<F: WorkKind> Batch<'_, F> {
     /// sent as a single statement.
     pub(crate) fn is_moment_lost(&self, segment: &Segment, item: u32) -> bool {
         let joined = matches!(segment.mode, Mode::Sets | Mode::Telling | Mode::Grouped);
-        let own = |compiled: &std::sync::Arc<Compiled<F>>| compiled.moment == Moment::Own;
+        let own = |compiled: &std::sync::Arc<Compiled>| compiled.moment == Moment::Own;
         joined && segment.units.len() > 1 && self.compiled_at(item).is_some_and(own)
     }
 
@@ -76,7 +75,7 @@ impl<F: WorkKind> Batch<'_, F> {
     /// single statement has the transaction's own time, so it can only be the first one.
     pub(crate) fn with_own_moments(&self, mut parts: Vec<Segment>) -> Vec<Segment> {
         let single = |part: &Segment| {
-            let own = |compiled: &Compiled<F>| compiled.moment == Moment::Own;
+            let own = |compiled: &Compiled| compiled.moment == Moment::Own;
             matches!(part.mode, Mode::Own | Mode::Fresh) && self.any_of(&part.units, own)
         };
         if let Some(second) = parts.iter().skip(1).position(single) {

@@ -13,7 +13,6 @@ use windrow_database::plan::{self, Bonds, Fence, Item, Step};
 
 use super::{Batch, FUSE_FROM};
 use crate::catalog::table::Table;
-use crate::executor::form::WorkKind;
 use crate::executor::segment::{Mode, Segment};
 use crate::values::key::RowKey;
 
@@ -25,7 +24,7 @@ pub(crate) fn may_fuse(step: &Step) -> Option<usize> {
     plan::shape_of(step.group).map(|shape| shape as usize)
 }
 
-impl<F: WorkKind> Batch<'_, F> {
+impl Batch<'_> {
     /// Returns the steps of a segment: the planned ones, or one step that sends each write by
     /// itself.
     pub(crate) fn steps(&self, segment: &Segment) -> Vec<Step> {
@@ -81,7 +80,7 @@ impl<F: WorkKind> Batch<'_, F> {
     /// of other tables. Returns nothing if each unit is one write, or if clients wrote the
     /// statements themselves: these run as they are.
     fn bonds(&self) -> Vec<Option<Bonds>> {
-        if F::CLIENTS_OWN || self.placed.len() <= self.units.len() {
+        if self.is_of_calls || self.placed.len() <= self.units.len() {
             return Vec::new();
         }
         let shapes = self.shapes.iter();
@@ -191,7 +190,7 @@ enum Link {
     Row(u64),
 }
 
-impl<F: WorkKind> Batch<'_, F> {
+impl Batch<'_> {
     /// Returns true if the order of one source's rows can be observed.
     fn tells_order(&self, step: &Step) -> bool {
         let several = self.sources.any() || self.placed.len() > self.units.len();

@@ -4,15 +4,14 @@
 use std::collections::HashMap;
 
 use windrow_core::sink::Purpose;
-use windrow_core::{Fault, Rung, Tally, UnitFault, Verdict, Work};
+use windrow_core::{Fault, Rung, Tally, UnitFault, Verdict};
 use windrow_pgwire::wire::ServerError;
 
 use crate::executor::answers::Answers;
 use crate::executor::batch::Batch;
+use crate::executor::codes::Findings;
 use crate::executor::codes::{ErrorMeaning, LOCK_NOT_AVAILABLE, may_be_stale};
 use crate::executor::connection::Connection;
-use crate::executor::findings::Findings;
-use crate::executor::form::{DoneOf, WorkKind};
 use crate::executor::isolation::Isolation;
 use crate::executor::segment::{Mode, Segment};
 use crate::executor::sent::{Sent, SentTransaction};
@@ -23,11 +22,11 @@ pub(super) type Leg = Vec<(SentTransaction, Answers)>;
 
 /// The state of an attempt.
 #[derive(Debug)]
-pub(super) struct Judged<D> {
+pub(super) struct Judged {
     /// All units of the attempt.
     pub(super) units: Vec<u32>,
     /// The faults of the units that failed. They are answered once the attempt is committed.
-    failed: HashMap<u32, UnitFault<D>>,
+    failed: HashMap<u32, UnitFault>,
     /// Units whose rows were left out. Each runs in a part of its own next, to get its own error.
     pub(super) missing: Vec<u32>,
     waits: Vec<(u32, Fault)>,
@@ -46,7 +45,7 @@ pub(super) struct Judged<D> {
     pub(super) tally: Tally,
 }
 
-impl<D> Judged<D> {
+impl Judged {
     pub(super) fn of(units: Vec<u32>) -> Self {
         Self {
             units,
@@ -70,11 +69,7 @@ impl<D> Judged<D> {
     }
 
     /// Gives all units their verdicts once the attempt is committed.
-    pub(super) fn tell<F>(mut self, batch: &mut Batch<'_, F>)
-    where
-        F: WorkKind,
-        F::Work: Work<Done = D>,
-    {
+    pub(super) fn tell(mut self, batch: &mut Batch<'_>) {
         for unit in &self.units {
             if !is_open(batch, *unit) {
                 continue;
@@ -88,14 +83,14 @@ impl<D> Judged<D> {
 }
 
 /// Evaluates the answers to an attempt.
-pub(super) struct Judge<'j, 'u, F: WorkKind> {
-    pub(super) connection: &'j mut Connection<F>,
-    pub(super) batch: &'j mut Batch<'u, F>,
+pub(super) struct Judge<'j, 'u> {
+    pub(super) connection: &'j mut Connection,
+    pub(super) batch: &'j mut Batch<'u>,
     pub(super) isolation: &'j mut Isolation,
-    pub(super) judged: &'j mut Judged<DoneOf<F>>,
+    pub(super) judged: &'j mut Judged,
 }
 
-impl<'u, F: WorkKind> Judge<'_, 'u, F> {
+impl<'u> Judge<'_, 'u> {
     /// Evaluates the parts of an attempt.
     pub(super) fn main(&mut self, leg: Leg) {
         for (transaction, mut answers) in leg {
@@ -114,7 +109,7 @@ impl<'u, F: WorkKind> Judge<'_, 'u, F> {
         if missing.is_empty() || !self.batch.sources.any() {
             return;
         }
-        let keys = |batch: &Batch<'_, F>, unit: u32| -> Vec<u64> {
+        let keys = |batch: &Batch<'_>, unit: u32| -> Vec<u64> {
             let placed = batch.placed_of(unit);
             placed.flat_map(|p| batch.keys_of(p).to_vec()).collect()
         };
@@ -141,7 +136,7 @@ impl<'u, F: WorkKind> Judge<'_, 'u, F> {
             let unit = transaction.segment.first_unit();
             match answers.error.take() {
                 Some((at, error)) if error.code.starts_with("23") => {
-                    self.told(unit, &transaction, &answers, at, error);
+                    self.fails(unit, &transaction, &answers, at, error);
                 }
                 Some((at, error)) => {
                     self.failed(&transaction, &answers, at, error);
@@ -171,7 +166,7 @@ impl<'u, F: WorkKind> Judge<'_, 'u, F> {
         }
     }
 
-    fn settler(&mut self) -> Settler<'_, 'u, F> {
+    fn settler(&mut self) -> Settler<'_, 'u> {
         let judged = &mut *self.judged;
         self.connection
             .settler(self.batch, &mut judged.tally, &mut judged.findings)
@@ -273,17 +268,17 @@ impl<'u, F: WorkKind> Judge<'_, 'u, F> {
         at: usize,
         error: ServerError,
     ) {
-        let anew = self.asks_anew(&transaction.segment, &error);
+        let asks_fresh = self.asks_fresh(&transaction.segment, &error);
         let about_values = error.code == "23502" || may_be_stale(&error.code);
         match transaction.segment.mode {
             Mode::Sets | Mode::Telling => self.retry(unit, Mode::Own),
-            Mode::Own if anew => self.retry(unit, Mode::Fresh),
+            Mode::Own if asks_fresh => self.retry(unit, Mode::Fresh),
             // Only a failure that comes from the values alone does not depend on the units that ran
             // before this one out of order.
             Mode::Own | Mode::Fresh if self.is_behind(unit) && !about_values => {
                 self.retry(unit, Mode::Own);
             }
-            _ => self.told(unit, transaction, answers, at, error),
+            _ => self.fails(unit, transaction, answers, at, error),
         }
     }
 
@@ -308,16 +303,16 @@ impl<'u, F: WorkKind> Judge<'_, 'u, F> {
         });
         match named {
             Some(unit) => {
-                let anew = self.asks_anew(&Segment::one(unit, Mode::Own), error);
+                let asks_fresh = self.asks_fresh(&Segment::one(unit, Mode::Own), error);
                 self.isolation
-                    .mark(unit, if anew { Mode::Fresh } else { Mode::Own });
+                    .mark(unit, if asks_fresh { Mode::Fresh } else { Mode::Own });
             }
             None => self.judged.nameless = true,
         }
     }
 
     /// Returns true if the right error comes only from a statement that is parsed again.
-    fn asks_anew(&mut self, segment: &Segment, error: &ServerError) -> bool {
+    fn asks_fresh(&mut self, segment: &Segment, error: &ServerError) -> bool {
         may_be_stale(&error.code) || self.settler().asks_origin(segment, error)
     }
 
@@ -326,7 +321,7 @@ impl<'u, F: WorkKind> Judge<'_, 'u, F> {
         self.judged.rerun = true;
     }
 
-    fn told(
+    fn fails(
         &mut self,
         unit: u32,
         transaction: &SentTransaction,
@@ -340,7 +335,7 @@ impl<'u, F: WorkKind> Judge<'_, 'u, F> {
     }
 }
 
-fn is_open(batch: &Batch<'_, impl WorkKind>, unit: u32) -> bool {
+fn is_open(batch: &Batch<'_>, unit: u32) -> bool {
     let verdict = batch.verdicts.get(unit as usize);
     verdict.is_some_and(Option::is_none)
 }

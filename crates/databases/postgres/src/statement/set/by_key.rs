@@ -1,13 +1,12 @@
 //! Update, delete and read by a full unique key.
 
-use windrow_core::Op;
+use windrow_core::{Expression, Op};
 
 use super::pieces::push_clocked;
 use super::{Fused, SetBuilder, W};
 use crate::moment::MOMENT;
 use crate::statement::of_shape::push;
 use crate::statement::parsed::{bare, uses};
-use windrow_calls::Expression;
 use windrow_database::quote::push_ident;
 
 impl SetBuilder<'_> {

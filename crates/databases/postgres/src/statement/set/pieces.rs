@@ -1,7 +1,7 @@
 //! The pieces that all forms are made of, and the key by which an inserted row is matched to its
 //! source.
 
-use windrow_calls::{Expression, Piece};
+use windrow_core::{Expression, Piece};
 use windrow_database::quote::{push_ident, push_table};
 use windrow_proof::{Clock, clock};
 

@@ -2,8 +2,7 @@
 
 use windrow_core::shape::ShapeParts;
 use windrow_core::{
-    FaultClass, Key, OnConflict, Op, Returning, RowDone, RowWrite, TableName, Unit, UnitOutcome,
-    Value, Verdict,
+    FaultClass, Key, OnConflict, Op, Returning, TableName, Unit, UnitOutcome, Value, Verdict, Write,
 };
 
 use super::*;
@@ -44,14 +43,14 @@ fn units(sizes: &[usize]) -> Packed {
     }));
     let unit = |size: &usize| {
         let value: Value = "x".repeat(*size).into();
-        Unit::one(RowWrite::new(shape.clone(), [value]))
+        Unit::one(Write::new(shape.clone(), [value]))
     };
     let mut packed = Packed::default();
     packed.fill(&sizes.iter().map(unit).collect::<Vec<_>>());
     packed
 }
 
-fn told(report: Report<RowDone>) -> Vec<UnitOutcome<RowDone>> {
+fn told(report: Report) -> Vec<UnitOutcome> {
     let told = |verdict| match verdict {
         Verdict::Final(outcome) => outcome,
         other => panic!("not told: {other:?}"),

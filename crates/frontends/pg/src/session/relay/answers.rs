@@ -2,8 +2,7 @@
 
 use std::sync::Arc;
 
-use windrow_calls::Signature;
-use windrow_core::Fault;
+use windrow_core::{Fault, Signature};
 
 use super::Relay;
 use super::block_start::BlockStart;

@@ -11,8 +11,7 @@
 use std::sync::Arc;
 
 use bytes::{BufMut, Bytes, BytesMut};
-use windrow_calls::Statement;
-use windrow_core::{Fault, FaultClass, Op};
+use windrow_core::{Fault, FaultClass, Op, Statement};
 use windrow_sql::Reading;
 
 use super::ends::Ends;

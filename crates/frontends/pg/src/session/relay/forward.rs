@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use windrow_calls::Formats;
+use windrow_core::Formats;
 use windrow_sql::{Commits, Property, Reading, Sequences};
 
 use super::Relay;

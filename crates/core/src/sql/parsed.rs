@@ -1,6 +1,7 @@
 //! A statement, parsed from its text.
 
-use windrow_core::{Name, Op, TableName};
+use crate::name::{Name, TableName};
+use crate::shape::{Key, OnConflict, Op, Returning, Shape, ShapeParts};
 
 /// A statement, parsed from its text. Unquoted names are folded already, as the database knows
 /// them.
@@ -44,6 +45,34 @@ pub struct ParsedStatement {
     /// False where the statement can only run as it stands: several rows of VALUES, or a form that
     /// cannot be taken apart. It still joins others in their transaction.
     pub set_based: bool,
+}
+
+impl ParsedStatement {
+    /// Returns the shape of its writes, as far as the text names one: for an INSERT without a list
+    /// of columns it has none. Expressions and other conditions stand in the text alone.
+    pub fn shape(&self) -> Shape {
+        let inserted = self.columns.iter().flatten();
+        let assigned = self.assignments.iter().map(|(name, _)| name);
+        let keys: Box<[Name]> = self.keys.iter().map(|(name, _)| name.clone()).collect();
+        Shape::new(ShapeParts {
+            op: self.op,
+            table: self.table.clone(),
+            columns: inserted.chain(assigned).cloned().collect(),
+            key: match keys.is_empty() {
+                true => Key::Primary,
+                false => Key::Columns(keys),
+            },
+            on_conflict: match &self.conflict {
+                None => OnConflict::Error,
+                Some(conflict) if conflict.update => OnConflict::Update,
+                Some(_) => OnConflict::Ignore,
+            },
+            returning: match self.returning {
+                Some(_) => Returning::All,
+                None => Returning::Nothing,
+            },
+        })
+    }
 }
 
 /// A value expression as the client wrote it.

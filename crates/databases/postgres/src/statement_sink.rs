@@ -6,21 +6,23 @@ use std::time::Duration;
 use async_trait::async_trait;
 use tokio::sync::{Mutex, MutexGuard};
 use tokio::time::Instant;
-use windrow_calls::{Described, Describer, ParsedStatement, REFUSED, SqlCall, Statement};
 use windrow_core::retry::Retry;
 use windrow_core::sink::Purpose;
-use windrow_core::{Apart, Executor, Fault, FaultClass, Profile, Sink, Standing, Unit};
+use windrow_core::{
+    Apart, Described, Describer, Executor, Fault, FaultClass, ParsedStatement, Profile, REFUSED,
+    Sink, Standing, Statement, Unit,
+};
 use windrow_database::Options;
 
-use super::bound_call::{BoundCall, worth_joining};
-use super::call_catalog::CallCatalog;
-use super::describe::{self, Description};
-use super::meaning::meaning;
+use crate::calls::bound_call::worth_joining;
+use crate::calls::describe::{self, Description};
+use crate::calls::meaning::meaning;
 use crate::dialect::{Dialect, POSTGRES};
 use crate::executor::codes::LOCK_NOT_AVAILABLE;
 use crate::executor::connection::{Connection, Shared};
-use crate::executor::patience::Patience;
+use crate::executor::timeouts::Timeouts;
 use crate::fault::with_error;
+use crate::lane_catalog::LaneCatalog;
 use crate::server::ping;
 use windrow_pgwire::Target;
 use windrow_pgwire::wire::{Broken, ServerError, Wire};
@@ -40,7 +42,7 @@ pub struct StatementSink {
     startup: Vec<(String, String)>,
     set: Vec<String>,
     options: Options,
-    shared: Arc<Shared<BoundCall>>,
+    shared: Arc<Shared>,
     describing: Arc<Mutex<Describing>>,
 }
 
@@ -64,14 +66,13 @@ impl StatementSink {
         set: Vec<String>,
         options: &Options,
     ) -> Arc<Self> {
-        let trusted = options.trusted_functions.iter().map(String::as_str);
         Arc::new(Self {
             found: OnceLock::new(),
             target,
             startup,
             set,
             options: options.clone(),
-            shared: Arc::new(Shared::new(CallCatalog::trusting(trusted.collect()))),
+            shared: Arc::new(Shared::new(LaneCatalog::new(options))),
             describing: Arc::new(Mutex::new(Describing {
                 wire: None,
                 used: Instant::now(),
@@ -196,6 +197,31 @@ impl StatementSink {
 }
 
 impl StatementSink {
+    /// Asks a question on the connection for describing; again on another one if the connection
+    /// ends before the answer.
+    async fn ask<T, F>(&self, question: impl Fn(Wire) -> F) -> Result<T, Fault>
+    where
+        F: Future<Output = Result<(Wire, T), Broken>>,
+    {
+        let mut attempts = 0;
+        loop {
+            let mut describing = self.describing.lock().await;
+            let wire = self.take(&mut describing).await?;
+            match question(wire).await {
+                Ok((wire, answer)) => {
+                    self.put_back(describing, wire);
+                    return Ok(answer);
+                }
+                Err(broken) => {
+                    attempts += 1;
+                    if attempts == ATTEMPTS {
+                        return Err(broken.unavailable());
+                    }
+                }
+            }
+        }
+    }
+
     /// Asks for the types of a statement whose table is known. Returns `None` if the table has to
     /// be read.
     async fn describe_first(
@@ -233,24 +259,21 @@ impl StatementSink {
         if let Some(reason) = self.dialect().apart {
             return Ok(Ok(apart(reason)));
         }
-        let known = self.shared.catalog.first_description(parsed);
+        let known = self.shared.catalog.calls.first_description(parsed);
         if let Some(joined) = self.describe_first(parsed, known).await? {
             return Ok(Ok(joined));
         }
-        let mut attempts = Attempts::default();
-        let asked = loop {
-            let mut describing = self.describing.lock().await;
-            let mut wire = self.take(&mut describing).await?;
-            if let Some(reason) = self.dialect().apart {
-                return Ok(Ok(apart(reason)));
-            }
-            match describe::ask(&mut wire, parsed, &parsed.types).await {
-                Ok(asked) => {
-                    self.put_back(describing, wire);
-                    break asked;
-                }
-                Err(broken) => attempts.ended(&broken)?,
-            }
+        let asked = self.ask(|mut wire| async move {
+            // The first connection has found the dialect.
+            let asked = match self.dialect().apart {
+                Some(reason) => Err(reason),
+                None => Ok(describe::ask(&mut wire, parsed, &parsed.types).await?),
+            };
+            Ok((wire, asked))
+        });
+        let asked = match asked.await? {
+            Ok(asked) => asked,
+            Err(reason) => return Ok(Ok(apart(reason))),
         };
         let description = match asked {
             Ok(description) => description,
@@ -259,7 +282,7 @@ impl StatementSink {
         };
         Ok(Ok(match self.described(parsed, &description) {
             Ok(statement) => {
-                self.shared.catalog.note_table(parsed, &description);
+                self.shared.catalog.calls.note_table(parsed, &description);
                 Described::Joined(statement)
             }
             Err(apart) => Described::Apart(Arc::new(apart)),
@@ -275,9 +298,10 @@ impl StatementSink {
         parsed: &Arc<ParsedStatement>,
         description: &Description,
     ) -> Result<Arc<Statement>, Apart> {
-        let catalog = &self.shared.catalog;
+        let catalog = &self.shared.catalog.calls;
         let put = |oid, facts| catalog.put(oid, facts);
-        let found = meaning(parsed, description, &catalog.trusted, put).and_then(worth_joining);
+        let trusted = &self.shared.catalog.trusted;
+        let found = meaning(parsed, description, trusted, put).and_then(worth_joining);
         catalog.stand(parsed, found.as_ref());
         let meaning = Arc::new(found?);
         let signature = meaning.signature.clone();
@@ -285,21 +309,6 @@ impl StatementSink {
         let statement = Arc::new(statement);
         catalog.note(&statement, &meaning);
         Ok(statement)
-    }
-}
-
-/// Number of failed attempts to ask a question.
-#[derive(Default)]
-struct Attempts(u32);
-
-impl Attempts {
-    /// Counts an attempt whose connection has ended. Returns an error after the last attempt.
-    fn ended(&mut self, broken: &Broken) -> Result<(), Fault> {
-        self.0 += 1;
-        if self.0 < ATTEMPTS {
-            return Ok(());
-        }
-        Err(broken.unavailable())
     }
 }
 
@@ -335,17 +344,17 @@ fn apart(phrase: &'static str) -> Described {
 }
 
 #[async_trait]
-impl Sink<SqlCall> for StatementSink {
+impl Sink for StatementSink {
     fn profile(&self) -> &Profile {
         &self.dialect().profile
     }
 
-    async fn connect(&self, purpose: Purpose) -> Result<Box<dyn Executor<SqlCall>>, Fault> {
+    async fn connect(&self, purpose: Purpose) -> Result<Box<dyn Executor>, Fault> {
         let (mut wire, dialect) = self.wire(false).await?;
         let (lock_wait, known) = (self.options.lock_wait, &self.shared.allowed);
-        let patience = Patience::settle(&mut wire, purpose, lock_wait, known).await?;
-        let restore = patience.session(&self.session_sql(false), purpose, lock_wait);
-        let how = (purpose, patience);
+        let timeouts = Timeouts::read(&mut wire, purpose, lock_wait, known).await?;
+        let restore = timeouts.session(&self.session_sql(false), purpose, lock_wait);
+        let how = (purpose, timeouts);
         let connection = Connection::new((wire, dialect), self.shared.clone(), how, lock_wait);
         Ok(Box::new(connection.restoring(restore)))
     }
@@ -354,12 +363,8 @@ impl Sink<SqlCall> for StatementSink {
         self.shared.allowed.statement()
     }
 
-    fn touches(&self, unit: &Unit<SqlCall>, hashes: &mut Vec<u64>) {
-        let mut scratch = Vec::new();
-        for call in unit.work() {
-            let statement = &call.statement;
-            statement.touches(&call.arguments, &call.formats, &mut scratch, hashes);
-        }
+    fn touches(&self, unit: &Unit, hashes: &mut Vec<u64>) {
+        self.shared.catalog.touches(unit, hashes);
     }
 }
 
@@ -371,33 +376,27 @@ impl Describer for StatementSink {
     }
 
     async fn holds(&self, statement: &Statement) -> Result<bool, Fault> {
-        let mut attempts = Attempts::default();
-        let asked = loop {
-            let mut describing = self.describing.lock().await;
-            let mut wire = self.take(&mut describing).await?;
-            match describe::types_now(&mut wire, statement.parsed()).await {
-                Ok(asked) => {
-                    self.put_back(describing, wire);
-                    break asked;
-                }
-                Err(broken) => attempts.ended(&broken)?,
-            }
-        };
-        let holds = match asked {
+        let parsed = statement.parsed();
+        let asked = self.ask(|mut wire| async move {
+            let types = describe::types_now(&mut wire, parsed).await?;
+            Ok((wire, types))
+        });
+        let holds = match asked.await? {
             Ok(now) => now == **statement.signature(),
             Err(error) => refused(error).map(|()| false)?,
         };
         if !holds {
             statement.retire();
-            if let Some(meaning) = self.shared.catalog.meaning(statement) {
-                self.shared.catalog.retire(&meaning.table);
+            let catalog = &self.shared.catalog.calls;
+            if let Some(meaning) = catalog.meaning(statement) {
+                catalog.retire(&meaning.table);
             }
         }
         Ok(holds)
     }
 
     async fn is_current(&self, statement: &Statement) -> Result<bool, Fault> {
-        let catalog = &self.shared.catalog;
+        let catalog = &self.shared.catalog.calls;
         let described = self.look(statement.parsed()).await?;
         let described = described.map_err(|Locked| locked())?;
         let known = catalog.meaning(statement);

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use windrow_calls::ParsedStatement;
-use windrow_core::{Fault, Key, Name, OnConflict, Op, Returning, RowWrite, Shape, Value};
+use windrow_core::{
+    Fault, Key, Name, OnConflict, Op, ParsedStatement, Returning, Shape, Value, Write,
+};
 use windrow_database::demand;
 use windrow_database::named_key::UniqueKeys as _;
 use windrow_proof::{Level, Trusted};
@@ -11,10 +12,10 @@ use windrow_proof::{Level, Trusted};
 use crate::catalog::column::{ArrayForm, Column, Kind};
 use crate::catalog::create;
 use crate::catalog::table::Table;
-use crate::compiled::{Compiled, Numbers, Sharing};
 use crate::statement::clock_use::ClockUse;
+use crate::statement::level::{self, Sharing};
+use crate::statement::of_shape;
 use crate::statement::set::{Fused, SetBuilder, SetParameter};
-use crate::statement::{level, of_shape};
 use crate::touch::{Touch, seed};
 use crate::values::fit::{Fit, fit};
 use crate::values::key;
@@ -46,39 +47,34 @@ pub(crate) enum Trouble {
     Senseless(Fault),
 }
 
-impl Compiled<RowStatement> {
-    /// Joins a shape with its table. `judges`: columns that Windrow made refuse values that they
-    /// would not keep as they are.
-    pub(crate) fn of_shape(
-        numbers: Numbers,
-        judges: bool,
-        shape: &Arc<Shape>,
-        table: &Arc<Table>,
-        trusted: &Trusted,
-    ) -> Self {
-        let key_names = key_names(shape, table);
-        let names = key_names.clone().unwrap_or_default();
-        let parsed = of_shape::of_shape(shape, &names, table);
-        let row_statement = RowStatement::of(shape, key_names.as_deref(), (table, judges));
-        let level = level::of_statement(&parsed, table, trusted);
-        let clock = clock_use(&parsed, table, trusted);
-        let (fused, telling) = match level {
-            Level::Fused => row_statement.sets(table, &parsed, &clock),
-            Level::Grouped(_) | Level::Apart(_) => (None, None),
-        };
-        let sharing = Sharing {
-            is_proven: level == Level::Fused,
-            apart: match level {
-                Level::Apart(apart) => Some(apart),
-                Level::Fused | Level::Grouped(_) => None,
-            },
-            moment: clock.moment,
-            fused,
-            telling,
-        };
-        let known_by = (numbers, shape.id());
-        Self::of(known_by, &parsed, table.clone(), sharing, row_statement)
-    }
+/// Joins a shape with its table. Returns also the parsed statement, and what its writes share.
+/// `judges`: columns that Windrow made refuse values that they would not keep as they are.
+pub(crate) fn row_statement(
+    shape: &Arc<Shape>,
+    (table, judges): (&Table, bool),
+    trusted: &Trusted,
+) -> (RowStatement, ParsedStatement, Sharing) {
+    let key_names = key_names(shape, table);
+    let names = key_names.clone().unwrap_or_default();
+    let parsed = of_shape::of_shape(shape, &names, table);
+    let row_statement = RowStatement::of(shape, key_names.as_deref(), (table, judges));
+    let level = level::of_statement(&parsed, table, trusted);
+    let clock = clock_use(&parsed, table, trusted);
+    let (fused, telling) = match level {
+        Level::Fused => row_statement.sets(table, &parsed, &clock),
+        Level::Grouped(_) | Level::Apart(_) => (None, None),
+    };
+    let sharing = Sharing {
+        is_proven: level == Level::Fused,
+        apart: match level {
+            Level::Apart(apart) => Some(apart),
+            Level::Fused | Level::Grouped(_) => None,
+        },
+        moment: clock.moment,
+        fused,
+        telling,
+    };
+    (row_statement, parsed, sharing)
 }
 
 /// Finds where the writes of a statement read the transaction's clock.
@@ -168,14 +164,10 @@ impl RowStatement {
     }
 
     /// Returns the worst fit among the values of a write, with its column.
-    pub(crate) fn fit<'t>(
-        &'t self,
-        table: &'t Table,
-        write: &RowWrite,
-    ) -> (Fit, Option<&'t Column>) {
+    pub(crate) fn fit<'t>(&'t self, table: &'t Table, write: &Write) -> (Fit, Option<&'t Column>) {
         let keyed_from = self.shape.columns.len();
         let mut worst = (Fit::Sure, None);
-        for (place, (column, value)) in self.columns(table).zip(write.row.iter()).enumerate() {
+        for (place, (column, value)) in self.columns(table).zip(write.row().iter()).enumerate() {
             // A key value of NULL finds no row; that is no error.
             let strict = !table.has_hooks && place < keyed_from;
             let fit = fit(column, value, strict);
@@ -190,11 +182,11 @@ impl RowStatement {
     ///
     /// # Errors
     /// A column does not keep its value as it is.
-    pub(crate) fn judge(&self, table: &Table, write: &RowWrite) -> Result<(), Fault> {
+    pub(crate) fn judge(&self, table: &Table, write: &Write) -> Result<(), Fault> {
         if !self.judges || !table.ours {
             return Ok(());
         }
-        let stored = self.columns(table).zip(write.row.iter());
+        let stored = self.columns(table).zip(write.row().iter());
         for (column, value) in stored.take(self.shape.columns.len()) {
             if create::judged(table, column).is_some_and(|kind| !kind.takes_value(value)) {
                 let type_name = column.type_name.as_str();
@@ -208,13 +200,13 @@ impl RowStatement {
     pub(crate) fn touch(
         &self,
         table: &Table,
-        write: &RowWrite,
+        write: &Write,
         scratch: &mut Vec<u8>,
         hashes: &mut Vec<u64>,
     ) -> Touch {
         let mut touch = Touch::default();
         for (seed, places) in &self.keys {
-            match self.row_key(table, *seed, places, &write.row, scratch) {
+            match self.row_key(table, *seed, places, write.row(), scratch) {
                 Found::Row(key) => {
                     touch.order.get_or_insert(key);
                     hashes.push(key.hash);
@@ -254,11 +246,11 @@ impl RowStatement {
             // Two flights may get the same moment, so rows that are equal in all other columns are
             // never in two flights.
             let stamped = |column: &Column| shape.op == Op::Insert && column.is_stamped;
-            let told = columns.filter_map(|column| match value_of(column) {
+            let given = columns.filter_map(|column| match value_of(column) {
                 None if stamped(column) => None,
                 value => Some(value.map(|value| (column, value))),
             });
-            let Some(parts) = told.collect::<Option<Vec<_>>>() else {
+            let Some(parts) = given.collect::<Option<Vec<_>>>() else {
                 continue;
             };
             if let Found::Row(row) = key::row_key(seed(table, number), parts, scratch) {

@@ -15,50 +15,50 @@ const QUESTION: &str = "SELECT pg_catalog.current_setting('lock_timeout', true),
 
 /// Both timeouts, as a session of the lane has them; `None` if there is none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Patience {
+pub(crate) struct Timeouts {
     pub(crate) lock: Option<Duration>,
     pub(crate) statement: Option<Duration>,
 }
 
 /// The newest connection's `statement_timeout`, in milliseconds; 0 if there is none.
 #[derive(Debug, Default)]
-pub(crate) struct Known(AtomicU64);
+pub(crate) struct KnownTimeout(AtomicU64);
 
-impl Known {
+impl KnownTimeout {
     pub(crate) fn statement(&self) -> Option<Duration> {
         millis(self.0.load(Ordering::Relaxed))
     }
 }
 
-impl Patience {
+impl Timeouts {
     /// Reads the timeouts of a new session. If the session is for batches, sets their lock timeout,
     /// which is shorter than that of any client.
     ///
     /// # Errors
     /// If the connection broke.
-    pub(crate) async fn settle(
+    pub(crate) async fn read(
         wire: &mut Wire,
         purpose: Purpose,
         lock_wait: Duration,
-        known: &Known,
+        known: &KnownTimeout,
     ) -> Result<Self, Fault> {
-        let told = ask(wire, QUESTION).await?;
-        let mut row = told.into_iter().flatten();
+        let answer = ask(wire, QUESTION).await?;
+        let mut row = answer.into_iter().flatten();
         let mut next = || row.next().flatten().as_deref().and_then(parse);
-        let patience = Self {
+        let timeouts = Self {
             lock: next(),
             statement: next(),
         };
-        let statement = patience.statement.map_or(0, |limit| limit.as_millis());
+        let statement = timeouts.statement.map_or(0, |limit| limit.as_millis());
         known.0.store(
             u64::try_from(statement).unwrap_or(u64::MAX),
             Ordering::Relaxed,
         );
         if purpose == Purpose::Batches {
-            let millis = whole(patience.of_batches(lock_wait));
+            let millis = whole(timeouts.of_batches(lock_wait));
             ask(wire, &format!("SET lock_timeout = {millis}")).await?;
         }
-        Ok(patience)
+        Ok(timeouts)
     }
 
     /// Returns the SQL that restores a session of the lane after a reset. `set`: the SQL that each
@@ -82,11 +82,11 @@ impl Patience {
     }
 
     /// Returns the settings for a unit that arrived at that time: the rest of both timeouts.
-    pub(crate) fn rest(&self, arrived: Instant) -> Option<String> {
+    pub(crate) fn left(&self, arrived: Instant) -> Option<String> {
         let spent = arrived.elapsed();
-        let left = |limit: Option<Duration>| limit.map(|limit| whole(limit.saturating_sub(spent)));
-        let lock = left(self.lock).map(|millis| format!("SET lock_timeout = {millis};"));
-        let statement = left(self.statement);
+        let rest = |limit: Option<Duration>| limit.map(|limit| whole(limit.saturating_sub(spent)));
+        let lock = rest(self.lock).map(|millis| format!("SET lock_timeout = {millis};"));
+        let statement = rest(self.statement);
         let statement = statement.map(|millis| format!("SET statement_timeout = {millis};"));
         let both: String = [lock, statement].into_iter().flatten().collect();
         (!both.is_empty()).then_some(both)
@@ -169,7 +169,7 @@ mod tests {
     #[test]
     fn batches_wait_for_locks_less_than_any_client() {
         let wait = Duration::from_millis(500);
-        let of = |lock, statement| Patience {
+        let of = |lock, statement| Timeouts {
             lock: millis(lock),
             statement: millis(statement),
         };
@@ -181,15 +181,15 @@ mod tests {
 
     #[test]
     fn what_is_left_is_never_nothing() {
-        let none = Patience::default();
-        assert_eq!(none.rest(Instant::now()), None);
-        let patience = Patience {
+        let none = Timeouts::default();
+        assert_eq!(none.left(Instant::now()), None);
+        let timeouts = Timeouts {
             lock: millis(1),
             statement: millis(3_600_000),
         };
         let long_ago = Instant::now() - Duration::from_millis(5);
-        let settings = patience.rest(long_ago).unwrap();
+        let settings = timeouts.left(long_ago).unwrap();
         assert!(settings.starts_with("SET lock_timeout = 1;SET statement_timeout = 3599"));
-        assert!(!patience.is_over(long_ago));
+        assert!(!timeouts.is_over(long_ago));
     }
 }

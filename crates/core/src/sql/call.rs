@@ -3,11 +3,8 @@
 use std::mem::size_of;
 use std::sync::Arc;
 
-use windrow_core::{Op, TableName, Work};
-
-use crate::arguments::{Arguments, Formats};
-use crate::done::CallDone;
-use crate::statement::Statement;
+use super::arguments::{Arguments, Formats};
+use super::statement::Statement;
 
 /// One use of a statement by a client.
 #[derive(Clone, Debug)]
@@ -51,20 +48,8 @@ impl SqlCall {
     pub fn own_parameters(&self) -> Option<usize> {
         self.origin.as_ref()?.own
     }
-}
-
-impl Work for SqlCall {
-    type Done = CallDone;
-
-    fn op(&self) -> Op {
-        self.statement.parsed().op
-    }
-
-    fn table(&self) -> &TableName {
-        &self.statement.parsed().table
-    }
-
-    fn bytes(&self) -> usize {
+    /// Returns the bytes that the call takes in memory.
+    pub fn bytes(&self) -> usize {
         let each = |formats: &Formats| match formats {
             Formats::Each(each) => each.len(),
             Formats::Text | Formats::Binary => 0,

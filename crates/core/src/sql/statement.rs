@@ -4,12 +4,16 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
+use super::arguments::{Arguments, Formats};
+use super::parsed::ParsedStatement;
+use super::signature::Signature;
+use crate::apart::Apart;
+use crate::budget::UsualAnswer;
+use crate::fault::Fault;
+use crate::inventory::KeyedRow;
+use crate::shape::Shape;
+use crate::value::Row;
 use async_trait::async_trait;
-use windrow_core::{Apart, Fault, KeyedRow, RowWrite, UsualAnswer};
-
-use crate::arguments::{Arguments, Formats};
-use crate::parsed::ParsedStatement;
-use crate::signature::Signature;
 
 /// Tells which rows the calls of a statement touch: what the database that described it knows of
 /// the table's keys.
@@ -54,9 +58,11 @@ pub trait Touches: Send + Sync {
 /// A call as a write of a row.
 #[derive(Clone, Debug)]
 pub struct AsRow {
-    /// The row write.
-    pub write: RowWrite,
-    /// A value of it is taken from a sequence when it is written.
+    /// The statement of the write.
+    pub shape: Arc<Shape>,
+    /// The values of the write.
+    pub row: Row,
+    /// True if one of the values is taken from a sequence when the row is written.
     pub generates: bool,
 }
 
@@ -70,6 +76,7 @@ impl Touches for () {
 pub struct Statement {
     id: u64,
     parsed: Arc<ParsedStatement>,
+    shape: Arc<Shape>,
     signature: Arc<Signature>,
     touches: Arc<dyn Touches>,
     retired: AtomicBool,
@@ -88,6 +95,7 @@ impl Statement {
         Self {
             usual: signature.has_long_rows().then(UsualAnswer::default),
             id: NEXT.fetch_add(1, Ordering::Relaxed),
+            shape: Arc::new(parsed.shape()),
             parsed,
             signature,
             touches,
@@ -103,6 +111,11 @@ impl Statement {
     /// Returns the parsed statement.
     pub fn parsed(&self) -> &Arc<ParsedStatement> {
         &self.parsed
+    }
+
+    /// Returns the table, columns and key that the text names.
+    pub fn shape(&self) -> &Arc<Shape> {
+        &self.shape
     }
 
     /// The types of its parameters and rows.
@@ -199,7 +212,7 @@ pub trait Describer: Send + Sync + 'static {
     /// Cancel safe.
     ///
     /// # Errors
-    /// As [`windrow_core::Sink::connect`], and any error of the server that is not about the
+    /// As [`crate::Sink::connect`], and any error of the server that is not about the
     /// statement (too many connections, a timeout). A statement that it refuses is no error but
     /// [`Described::Apart`]: sent alone, it will get its own error from the server.
     async fn describe(&self, parsed: &Arc<ParsedStatement>) -> Result<Described, Fault>;
@@ -209,7 +222,7 @@ pub trait Describer: Send + Sync + 'static {
     /// safe.
     ///
     /// # Errors
-    /// As [`windrow_core::Sink::connect`].
+    /// As [`crate::Sink::connect`].
     async fn holds(&self, statement: &Statement) -> Result<bool, Fault>;
 
     /// Returns true if the meaning of a statement, with all code that its table runs, is unchanged
@@ -217,7 +230,7 @@ pub trait Describer: Send + Sync + 'static {
     /// row writes. Cancel safe.
     ///
     /// # Errors
-    /// As [`windrow_core::Sink::connect`], and if another session has locked the table. The
+    /// As [`crate::Sink::connect`], and if another session has locked the table. The
     /// statement is not retired then.
     async fn is_current(&self, statement: &Statement) -> Result<bool, Fault>;
 }

@@ -12,7 +12,6 @@ use windrow_core::{
 };
 use windrow_proof::Trusted;
 
-use super::row_statement::RowStatement;
 use crate::catalog::column::Column;
 use crate::catalog::table::{Facts, Table};
 use crate::compiled::{Compiled, Numbers};
@@ -33,8 +32,7 @@ pub(crate) fn add(
 }
 
 fn of_shape(shape: &Arc<Shape>, table: &Arc<Table>, trusted: &Trusted) -> (Level, Option<Apart>) {
-    let compiled =
-        Compiled::<RowStatement>::of_shape(Numbers::default(), false, shape, table, trusted);
+    let compiled = Compiled::of_shape(Numbers::default(), false, shape, table, trusted);
     match (compiled.apart, compiled.fused) {
         (Some(why), _) => (Level::Apart, Some((*why).clone())),
         (None, Some(_)) => (Level::Fused, None),

@@ -1,0 +1,26 @@
+//! Writes of SQL clients: parsed statements, and calls with the raw bytes of their values.
+//!
+//! A frontend parses a text once into a [`ParsedStatement`]. A [`Describer`] asks the database for
+//! its meaning under one role and its settings, which gives a [`Statement`]. Each use of it by a
+//! client is an [`SqlCall`]. Values, rows and signatures are bytes of PostgreSQL's messages, so
+//! only the PostgreSQL frontend makes calls, and only databases that have a describer get them.
+//!
+//! | module | what it holds |
+//! | --- | --- |
+//! | `parsed` | a statement, parsed from its text |
+//! | `signature` | the types of a prepared statement, as reported to its client |
+//! | `statement` | a parsed statement with its meaning in the database |
+//! | `arguments` | the values of a call, and their formats |
+//! | `call` | one use of a statement |
+
+mod arguments;
+mod call;
+mod parsed;
+mod signature;
+mod statement;
+
+pub use arguments::{Arguments, Formats, Values};
+pub use call::{Origin, SqlCall};
+pub use parsed::{Conflict, Expression, ParsedStatement, Piece};
+pub use signature::Signature;
+pub use statement::{AsRow, Described, Describer, REFUSED, Statement, Touches};
