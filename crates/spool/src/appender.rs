@@ -29,9 +29,9 @@ const AT_ONCE: usize = 256;
 /// Takes units from an intake and appends each of them to a log as one entry.
 ///
 /// A unit is answered with success once it is durable, with one default [`WriteDone`] for each
-/// write: what the database will say is not known yet. Units that were not kept are answered with the
-/// log's fault; one that is too large does not keep others out. A submission whose client has left
-/// before any of it was handed to the log is left out.
+/// write: what the database will say is not known yet. Units that were not kept are answered with
+/// the log's fault; one that is too large does not keep others out. A submission whose client has
+/// left before any of it was handed to the log is left out.
 #[derive(Debug)]
 pub struct Appender {
     submissions: mpsc::Receiver<Submission>,

@@ -89,7 +89,8 @@ impl Compiled {
     }
 
     /// Compiles the statement of a call. `described`: the statement's meaning when it was
-    /// described, if still known. `renewed`: the result of describing it again after its table was changed.
+    /// described, if still known. `renewed`: the result of describing it again after its table was
+    /// changed.
     pub(crate) fn of_call(
         numbers: Numbers,
         call: &SqlCall,
