@@ -2,6 +2,8 @@
 
 use std::io::Write;
 
+use crate::number::as_f64;
+
 /// The table on PostgreSQL.
 pub const POSTGRES_TABLE: &str = "create table readings (id bigint primary key, device int not null, \
      at timestamptz not null, temperature double precision, note text)";
@@ -25,56 +27,57 @@ pub const AT: &str = "2026-01-01T00:00:00Z";
 /// See [`AT`].
 pub const NOTE: &str = "a note of thirty characters...";
 
-/// One row; everything follows from its id.
+/// One row. Unless something else is set, everything follows from its id.
 #[derive(Clone, Copy, Debug)]
-pub struct Reading {
-    id: u64,
+pub struct Reading<'a> {
+    /// The primary key.
+    pub id: u64,
+    /// The device that sent it.
+    pub device: u64,
+    /// The temperature.
+    pub temperature: f64,
+    /// The note.
+    pub note: &'a str,
 }
 
-impl Reading {
-    /// The reading with this id.
+impl Reading<'static> {
+    /// Returns the reading with this id.
     pub fn new(id: u64) -> Self {
-        Self { id }
+        Self {
+            id,
+            device: id % 1000,
+            temperature: 15.0 + as_f64(id % 100) / 10.0,
+            note: NOTE,
+        }
     }
+}
 
-    /// Returns the primary key.
-    pub fn id(&self) -> u64 {
-        self.id
-    }
-
-    /// The device that sent it.
-    pub fn device(&self) -> u64 {
-        self.id % 1000
-    }
-
-    /// Returns the temperature.
-    pub fn temperature(&self) -> f64 {
-        15.0 + crate::number::as_f64(self.id % 100) / 10.0
-    }
-
+impl Reading<'_> {
     /// Appends it as a JSON object.
     pub fn json(&self, out: &mut Vec<u8>) {
+        let Self {
+            id,
+            device,
+            temperature,
+            note,
+        } = self;
         // Writing into a Vec cannot fail.
         write!(
             out,
-            r#"{{"id":{},"device":{},"at":"{AT}","temperature":{},"note":"{NOTE}"}}"#,
-            self.id,
-            self.device(),
-            self.temperature()
+            r#"{{"id":{id},"device":{device},"at":"{AT}","temperature":{temperature},"note":"{note}"}}"#
         )
         .ok();
     }
 
     /// Appends it as a line of CSV.
     pub fn csv(&self, out: &mut Vec<u8>) {
-        writeln!(
-            out,
-            "{},{},{AT},{},{NOTE}",
-            self.id,
-            self.device(),
-            self.temperature()
-        )
-        .ok();
+        let Self {
+            id,
+            device,
+            temperature,
+            note,
+        } = self;
+        writeln!(out, "{id},{device},{AT},{temperature},{note}").ok();
     }
 }
 

@@ -16,8 +16,8 @@ use windrow_bench::experiments::forms::Forms;
 use windrow_bench::experiments::gateway::Gateway;
 use windrow_bench::experiments::pace::Pace;
 use windrow_bench::experiments::sweep::Sweep;
-use windrow_bench::pg::Mode;
-use windrow_bench::pg::transaction::Shape;
+use windrow_bench::generator::pg::Mode;
+use windrow_bench::generator::transaction::Shape;
 use windrow_bench::servers::Kind;
 use windrow_bench::servers::pg::Way;
 
@@ -184,11 +184,9 @@ fn documents_are_sent_with_and_without_batches() {
     }
 }
 
-#[test]
-fn each_way_is_measured_under_each_load() {
-    let root = tempfile::tempdir().unwrap();
-    let gateway = Gateway {
-        shape: Shape::Single,
+fn gateway(shape: Shape) -> Gateway {
+    Gateway {
+        shape,
         clients: vec![3],
         modes: vec![Mode::Prepared, Mode::Extended, Mode::Simple],
         rates: vec![200],
@@ -201,7 +199,13 @@ fn each_way_is_measured_under_each_load() {
         fsync_delay: 0,
         ways: vec![Way::Direct, Way::Windrow],
         windrow: Vec::new(),
-    };
+    }
+}
+
+#[test]
+fn each_way_is_measured_under_each_load() {
+    let root = tempfile::tempdir().unwrap();
+    let gateway = gateway(Shape::Single);
     gateway.run(root.path()).unwrap();
     let measured = measured(root.path());
     let arms: BTreeSet<&str> = measured.iter().map(|(arm, _)| arm.as_str()).collect();
@@ -225,21 +229,7 @@ fn each_way_is_measured_under_each_load() {
 fn transactions_are_measured_each_way_and_arrive_whole() {
     for (shape, name) in [(Shape::Transaction, "transaction"), (Shape::Order, "order")] {
         let root = tempfile::tempdir().unwrap();
-        let gateway = Gateway {
-            shape,
-            clients: vec![3],
-            modes: vec![Mode::Simple],
-            rates: vec![200],
-            bad_per_mille: vec![100],
-            connected: vec![20],
-            some: 3,
-            cell_ms: 40,
-            warm_up_ms: 10,
-            rounds: 1,
-            fsync_delay: 0,
-            ways: vec![Way::Direct, Way::Windrow],
-            windrow: Vec::new(),
-        };
+        let gateway = gateway(shape);
         gateway.run(root.path()).unwrap();
         let measured = measured(root.path());
         let arms: BTreeSet<&str> = measured.iter().map(|(arm, _)| arm.as_str()).collect();
@@ -264,7 +254,7 @@ fn transactions_are_measured_each_way_and_arrive_whole() {
 }
 
 #[test]
-fn pace_is_told_relative_to_the_best_bound() {
+fn pace_is_shown_relative_to_the_best_bound() {
     let root = tempfile::tempdir().unwrap();
     let pace = Pace {
         seconds: 0.3,

@@ -11,9 +11,10 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
-use windrow_bench::http::closed::{self, Closed, Until};
-use windrow_bench::http::open::{self, Open};
-use windrow_bench::http::{Inserts, Job, Live, Outcome, stream};
+use windrow_bench::generator::{
+    Call, Clients, Inserts, Job, Live, Outcome, Report, Schedule, Style, Target, Until, http,
+    stream,
+};
 
 /// Answers requests by their running number over all connections: a status, or `None` to close the
 /// connection.
@@ -117,28 +118,35 @@ fn chunk(reading: &mut BufReader<TcpStream>, body: &mut Vec<u8>) -> Option<usize
     Some(length)
 }
 
-/// Sends its connection and number, and records what it is told.
+/// Sends its client and number, and records the outcomes.
 struct Numbered {
     each: u64,
     seen: Mutex<Vec<Outcome>>,
 }
 
 impl Job for Numbered {
-    fn target(&self) -> &str {
-        "POST /x"
+    fn write(&self, call: Call<'_>, out: &mut Vec<u8>) {
+        http::request(out, "POST /x", "text/plain", "", |out| {
+            write!(out, "{}/{}", call.client, call.n).unwrap();
+        });
     }
 
-    fn body(&self, connection: usize, n: u64, out: &mut Vec<u8>) {
-        write!(out, "{connection}/{n}").unwrap();
+    fn ends(&self, call: Call<'_>) -> bool {
+        call.n >= self.each
     }
 
-    fn ends(&self, _connection: usize, n: u64) -> bool {
-        n >= self.each
-    }
-
-    fn seen(&self, _connection: usize, _n: u64, outcome: Outcome, _answer: &[u8]) {
+    fn seen(&self, _: Call<'_>, outcome: Outcome, _: &[u8]) {
         self.seen.lock().unwrap().push(outcome);
     }
+}
+
+fn run(server: &Server, schedule: Schedule, until: &Until, job: &Arc<dyn Job>) -> Report {
+    let live = Arc::new(Live::default());
+    let mut clients = Clients::open(&Target::Http(server.address), 4).unwrap();
+    let report = clients.run(schedule, until, job, &live).unwrap();
+    assert_eq!(live.successes(), report.successes());
+    assert_eq!(live.successes() + live.others(), report.calls());
+    report
 }
 
 #[test]
@@ -153,13 +161,10 @@ fn a_closed_loop_sends_everything_once_and_counts_by_outcome() {
         each: 25,
         seen: Mutex::default(),
     });
-    let load = Closed {
-        connections: 4,
-        until: Until::Done,
-    };
-    let live = Arc::new(Live::default());
     let dynamic: Arc<dyn Job> = Arc::clone(&job) as _;
-    let report = closed::run(server.address, &load, &dynamic, &live).unwrap();
+    let until = Until::calls(u64::MAX);
+    let report = run(&server, Schedule::Closed, &until, &dynamic);
+    assert_eq!((report.successes(), report.calls()), (70, 100));
     let outcomes: Vec<_> = report.outcomes.into_iter().collect();
     let expected = [
         (Outcome::Success, 70),
@@ -168,7 +173,6 @@ fn a_closed_loop_sends_everything_once_and_counts_by_outcome() {
         (Outcome::Lost, 10),
     ];
     assert_eq!(outcomes, expected);
-    assert_eq!((live.successes(), live.others()), (70, 30));
     assert_eq!(job.seen.lock().unwrap().len(), 100);
     let mut bodies = server.bodies();
     bodies.sort_unstable();
@@ -180,14 +184,10 @@ fn a_closed_loop_sends_everything_once_and_counts_by_outcome() {
 fn an_open_loop_sends_at_its_rate_and_the_same_for_the_same_seed() {
     let send = |seed| {
         let server = Server::start(|_| Some(201));
-        let load = Open {
-            connections: 4,
-            rate: 400.0,
-            time: Duration::from_millis(500),
-            seed,
-        };
-        let job: Arc<dyn Job> = Arc::new(Inserts::new());
-        open::run(server.address, &load, &job).unwrap().requests()
+        let job: Arc<dyn Job> = Arc::new(Inserts::from(Style::Http, 0));
+        let until = Until::after(Duration::from_millis(500));
+        let schedule = Schedule::Poisson { rate: 400.0, seed };
+        run(&server, schedule, &until, &job).calls()
     };
     // 200 are expected; 100 more or less would be seven standard deviations.
     let first = send(1);
@@ -196,12 +196,31 @@ fn an_open_loop_sends_at_its_rate_and_the_same_for_the_same_seed() {
 }
 
 #[test]
+fn calls_at_even_distances_are_as_many_as_the_rate_says() {
+    for schedule in [
+        Schedule::Even { rate: 400.0 },
+        Schedule::FirstFree { rate: 400.0 },
+    ] {
+        let server = Server::start(|_| Some(201));
+        let job: Arc<dyn Job> = Arc::new(Inserts::from(Style::Http, 0));
+        let until = Until::after(Duration::from_millis(250));
+        let report = run(&server, schedule, &until, &job);
+        assert_eq!(report.calls(), 100);
+        let mut bodies = server.bodies();
+        bodies.sort_unstable();
+        bodies.dedup();
+        assert_eq!(bodies.len(), 100);
+    }
+}
+
+#[test]
 fn a_body_arrives_whole_with_and_without_a_known_length() {
     let server = Server::start(|_| Some(200));
     let body = "0123456789".repeat(100_000);
     for length in [Some(1_000_000), None] {
         let address = server.address;
-        let reply = stream::post(address, "/x", "text/plain", length, body.as_bytes()).unwrap();
+        let reply =
+            stream::send(address, "POST /x", "text/plain", length, body.as_bytes()).unwrap();
         assert_eq!(
             (reply.status, reply.body.as_str()),
             (200, "{\"code\":\"x\"}")

@@ -4,7 +4,7 @@ use std::fs;
 
 use windrow_bench::baseline::mover::{self, Layout};
 use windrow_bench::experiments::moves::{Moves, Variant};
-use windrow_bench::servers::Kind;
+use windrow_bench::servers::{Kind, Table};
 use windrow_testkit::postgres;
 
 #[test]
@@ -23,7 +23,8 @@ fn steps_go_one_by_one() {
         clean_up: false,
         url: Some(database.url().to_owned()),
     };
-    let count = || mover::count(database.url(), Layout::Tenants);
+    let table = Table::at(Kind::Postgres, database.url().to_owned());
+    let count = || mover::count(&table, Layout::Tenants);
     let prepare = Moves {
         prepare: true,
         ..step()

@@ -15,7 +15,7 @@ use crate::pgclient::Address;
 use crate::procfs;
 
 /// Clients that it takes.
-pub const MOST_CLIENTS: usize = 12_000;
+pub const MAX_CLIENTS: usize = 12_000;
 
 /// The way in which server connections are shared among clients.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -132,7 +132,7 @@ fn ini(target: &Address, port: u16, pooling: Pooling, folder: &Path) -> String {
         "[databases]\n{database} = host={ip} port={target_port} dbname={database} user={role}\n\
          [pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = {port}\nunix_socket_dir =\n\
          auth_type = any\npool_mode = {mode}\ndefault_pool_size = {pool}\n\
-         max_client_conn = {MOST_CLIENTS}\nlogfile = {log}\n",
+         max_client_conn = {MAX_CLIENTS}\nlogfile = {log}\n",
         database = target.database,
         ip = target.socket.ip(),
         target_port = target.socket.port(),

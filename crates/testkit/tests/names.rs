@@ -33,18 +33,6 @@ const SPREAD: &[(&str, &str, usize)] = &[
 
 /// Names that more than one type of a crate has.
 const SHARED_NAMES: &[(&str, &str)] = &[
-    ("bench", "Client"),
-    ("bench", "Clients"),
-    ("bench", "Direct"),
-    ("bench", "Form"),
-    ("bench", "Inserts"),
-    ("bench", "Job"),
-    ("bench", "Load"),
-    ("bench", "Open"),
-    ("bench", "Place"),
-    ("bench", "Report"),
-    ("bench", "Way"),
-    ("bench", "Writer"),
     ("databases/postgres", "Answers"),
     ("databases/postgres", "Facts"),
     ("databases/postgres", "Judge"),

@@ -2,56 +2,68 @@
 
 use std::io::Write;
 
-use crate::http::Job;
-use crate::http::job::id_of;
-use crate::reading::{AT, NOTE, Reading};
+use crate::generator::{Call, Inserts, Job, Style, http};
+use crate::reading::{AT, Reading};
 
 /// One row a request, as CrateDB's own clients send it.
 #[derive(Clone, Debug)]
-pub struct Direct {
+pub struct CrateInsert {
     statement: String,
-    first: u64,
+    inserts: Inserts,
 }
 
-impl Direct {
-    /// Readings into a table, numbered from `first`.
-    pub fn new(table: &str, first: u64) -> Self {
+impl CrateInsert {
+    /// Returns inserts of readings into a table.
+    pub fn new(table: &str) -> Self {
         let statement = format!(
             "insert into {table} (id, device, at, temperature, note) values (?, ?, ?, ?, ?)"
         );
-        Self { statement, first }
+        let inserts = Inserts::from(Style::Http, 0);
+        Self { statement, inserts }
+    }
+
+    /// Returns the same with readings numbered from `first`.
+    #[must_use]
+    pub fn from(&self, first: u64) -> Self {
+        let mut job = self.clone();
+        job.inserts.first = first;
+        job
     }
 }
 
-impl Job for Direct {
-    fn target(&self) -> &str {
-        "POST /_sql"
-    }
-
-    fn body(&self, connection: usize, n: u64, out: &mut Vec<u8>) {
-        let row = Reading::new(id_of(connection, self.first + n));
-        // Writing into a Vec cannot fail.
-        write!(
-            out,
-            r#"{{"stmt":"{}","args":[{},{},"{AT}",{},"{NOTE}"]}}"#,
-            self.statement,
-            row.id(),
-            row.device(),
-            row.temperature()
-        )
-        .ok();
+impl Job for CrateInsert {
+    fn write(&self, call: Call<'_>, out: &mut Vec<u8>) {
+        let Reading {
+            id,
+            device,
+            temperature,
+            note,
+        } = self.inserts.reading(call);
+        http::request(out, "POST /_sql", "application/json", "", |out| {
+            // Writing into a Vec cannot fail.
+            write!(
+                out,
+                r#"{{"stmt":"{}","args":[{id},{device},"{AT}",{temperature},"{note}"]}}"#,
+                self.statement
+            )
+            .ok();
+        });
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::reading::NOTE;
 
     #[test]
     fn a_request_is_one_row() {
-        let mut body = Vec::new();
-        Direct::new("s.readings", 5).body(0, 2, &mut body);
-        let body: serde_json::Value = serde_json::from_slice(&body).unwrap();
+        let mut out = Vec::new();
+        let job = CrateInsert::new("s.readings").from(5);
+        job.write(Call::new(0, 2), &mut out);
+        let text = String::from_utf8(out).unwrap();
+        let (_, body) = text.split_once("\r\n\r\n").unwrap();
+        let body: serde_json::Value = serde_json::from_str(body).unwrap();
         let args = serde_json::json!([100_000_007, 7, AT, 15.7, NOTE]);
         assert_eq!(body["args"], args);
         let statement = body["stmt"].as_str().unwrap();

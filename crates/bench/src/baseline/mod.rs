@@ -1,10 +1,15 @@
-//! Baselines: the usual ways to write the same rows.
+//! The usual ways to write the same rows.
 
-pub mod copy;
-pub mod cratedb;
-pub mod mariadb;
+mod clients;
+mod cratedb;
 pub mod mover;
 pub mod parallel_copy;
-pub mod pgbench;
-pub mod slap;
-pub mod sqlite;
+mod pgbench;
+mod slap;
+mod written;
+
+pub use clients::prepared;
+pub use cratedb::CrateInsert;
+pub use pgbench::pgbench;
+pub use slap::slap;
+pub use written::Written;

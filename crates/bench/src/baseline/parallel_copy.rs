@@ -13,7 +13,8 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result};
 use bytes::Bytes;
 use futures_util::SinkExt;
-use tokio_postgres::NoTls;
+
+use crate::servers::PgDriver;
 
 /// Lines of a batch: that program's default.
 pub const BATCH: usize = 5000;
@@ -60,14 +61,9 @@ fn cut(file: &Path, sender: &SyncSender<Bytes>) -> Result<()> {
 }
 
 fn work(url: &str, copy: &str, batches: &Mutex<Receiver<Bytes>>) -> Result<()> {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()?;
-    let client = runtime.block_on(async {
-        let (client, connection) = tokio_postgres::connect(url, NoTls).await?;
-        tokio::spawn(connection);
-        anyhow::Ok(client)
-    })?;
+    let PgDriver {
+        runtime, client, ..
+    } = PgDriver::connect(url)?;
     loop {
         let batch = batches
             .lock()

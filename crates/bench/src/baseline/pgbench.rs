@@ -6,24 +6,15 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use windrow_testkit::postgres::Postgres;
 
+use super::written::Written;
+use crate::figures::Metrics;
 use crate::reading::{AT, NOTE, PGBENCH_SCRIPT};
-
-/// The result of pgbench.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Direct {
-    /// Rows written.
-    pub rows: u64,
-    /// Rows a second.
-    pub rate: f64,
-    /// The mean latency.
-    pub latency_ms: f64,
-}
 
 /// Runs `pgbench -n -M prepared -j 2` with single-row inserts for a time.
 ///
 /// # Errors
 /// It is not installed, or a transaction fails.
-pub fn run(server: &Postgres, url: &str, clients: usize, time: Duration) -> Result<Direct> {
+pub fn pgbench(server: &Postgres, url: &str, clients: usize, time: Duration) -> Result<Written> {
     let folder = tempfile::tempdir()?;
     let script = folder.path().join("insert.sql");
     std::fs::write(&script, PGBENCH_SCRIPT)?;
@@ -46,29 +37,22 @@ pub fn run(server: &Postgres, url: &str, clients: usize, time: Duration) -> Resu
     parse(&text).with_context(|| format!("pgbench printed something else:\n{text}"))
 }
 
-fn parse(text: &str) -> Option<Direct> {
+fn parse(text: &str) -> Option<Written> {
     let after = |start: &str| {
         let line = text.lines().find_map(|line| line.strip_prefix(start))?;
-        line.split([' ', '/']).next()?.parse::<f64>().ok()
+        line.split([' ', '/']).next()
     };
-    let rows = text
-        .lines()
-        .find_map(|line| line.strip_prefix("number of transactions actually processed: "))?;
-    let rows = rows.split('/').next()?.parse().ok()?;
-    if rows == 0 {
+    let number = |start| after(start)?.parse::<f64>().ok();
+    let rows = after("number of transactions actually processed: ")?;
+    let rows = rows.parse().ok()?;
+    let (rate, latency) = match rows {
         // A thousand sessions may take longer to begin than the time given; then no more is
         // reported.
-        return Some(Direct {
-            rows,
-            rate: 0.0,
-            latency_ms: 0.0,
-        });
-    }
-    Some(Direct {
-        rows,
-        rate: after("tps = ")?,
-        latency_ms: after("latency average = ")?,
-    })
+        0 => (0.0, 0.0),
+        _ => (number("tps = ")?, number("latency average = ")?),
+    };
+    let metrics = Metrics::new().with("rows/s", rate).with("mean ms", latency);
+    Some(Written { rows, metrics })
 }
 
 #[cfg(test)]
@@ -80,14 +64,12 @@ mod tests {
         let text = "number of transactions actually processed: 3918\n\
                     number of failed transactions: 0 (0.000%)\nlatency average = 0.513 ms\n\
                     initial connection time = 3.024 ms\ntps = 3899.6 (without initial connection time)\n";
-        let direct = Direct {
-            rows: 3918,
-            rate: 3899.6,
-            latency_ms: 0.513,
-        };
-        assert_eq!(parse(text), Some(direct));
+        let written = parse(text).unwrap();
+        let of = |metric| written.metrics.get(metric);
+        assert_eq!(written.rows, 3918);
+        assert_eq!([of("rows/s"), of("mean ms")], [Some(3899.6), Some(0.513)]);
         let none = parse("number of transactions actually processed: 0\n").unwrap();
-        assert_eq!((none.rows, none.rate), (0, 0.0));
-        assert_eq!(parse("nothing"), None);
+        assert_eq!((none.rows, none.metrics.get("rows/s")), (0, Some(0.0)));
+        assert!(parse("nothing").is_none());
     }
 }

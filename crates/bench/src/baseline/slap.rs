@@ -6,17 +6,11 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use windrow_testkit::mariadb::MariaDb;
 
+use super::written::Written;
+use crate::figures::Metrics;
 use crate::number::as_f64;
 use crate::reading::NOTE;
-
-/// The result of the program.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Direct {
-    /// Rows written.
-    pub rows: u64,
-    /// Rows a second.
-    pub rate: f64,
-}
+use crate::servers::Table;
 
 /// Rows by which the rate is estimated, so that the measurement takes the time that it should.
 const TRIAL: u64 = 6_400;
@@ -26,10 +20,15 @@ const TRIAL: u64 = 6_400;
 ///
 /// # Errors
 /// It is not installed, or an insert fails.
-pub fn run(server: &MariaDb, database: &str, clients: usize, time: Duration) -> Result<Direct> {
+pub fn slap(server: &MariaDb, table: &Table, clients: usize, time: Duration) -> Result<Written> {
+    let database = table.url.rsplit('/').next().unwrap_or_default();
     let trial = insert(server, database, clients, TRIAL)?;
-    let parts = time.as_secs_f64() * trial.rate / as_f64(TRIAL);
-    insert(server, database, clients, TRIAL * whole(parts))
+    let parts = time.as_secs_f64() * trial / as_f64(TRIAL);
+    let rate = insert(server, database, clients, TRIAL * whole(parts))?;
+    Ok(Written {
+        rows: table.count()?,
+        metrics: Metrics::new().with("rows/s", rate),
+    })
 }
 
 /// The whole number that is next to it, at least 1.
@@ -43,7 +42,8 @@ fn share(clients: usize, rows: u64) -> u64 {
     rows / clients * clients
 }
 
-fn insert(server: &MariaDb, database: &str, clients: usize, rows: u64) -> Result<Direct> {
+/// Inserts so many rows, and returns the rows a second.
+fn insert(server: &MariaDb, database: &str, clients: usize, rows: u64) -> Result<f64> {
     let sql = format!(
         "insert into readings values (uuid_short(), 7, '2026-01-01 00:00:00', 15.7, '{NOTE}')"
     );
@@ -64,11 +64,7 @@ fn insert(server: &MariaDb, database: &str, clients: usize, rows: u64) -> Result
     }
     let text = String::from_utf8_lossy(&output.stdout);
     let seconds = seconds(&text).with_context(|| format!("mariadb-slap printed {text}"))?;
-    let rows = share(clients, rows);
-    Ok(Direct {
-        rows,
-        rate: as_f64(rows) / seconds,
-    })
+    Ok(as_f64(share(clients, rows)) / seconds)
 }
 
 /// The mean time of its runs: the third of its comma-separated values.

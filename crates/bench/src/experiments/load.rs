@@ -1,27 +1,18 @@
 //! Single-row requests a second, and their cost: Windrow against the same rows written directly.
 
-mod direct;
-
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::Result;
-use windrow_testkit::process::Windrow;
+use anyhow::{Result, bail};
 
-use crate::experiments::outcomes;
-use crate::figures::{LIMIT, Run};
-use crate::http::closed::{self, Closed, Until};
-use crate::http::{Health, Inserts, Job, Live, Report};
-use crate::limit;
-use crate::number::as_f64;
+use super::measure::{Bed, Offer};
+use crate::baseline::{self, Written};
+use crate::figures::{LIMIT, Meter, Metrics, Run};
+use crate::generator::{Health, Inserts, Job, Outcome, Style, Target, limit};
 use crate::say;
 use crate::servers::cluster::Cluster;
-use crate::servers::{self, Kind, Store, Table};
-
-/// Rows before this one of each connection are written while measuring, rows from it on while
-/// warming up.
-const WARM: u64 = 50_000_000;
+use crate::servers::{Kind, Store};
 
 /// Settings of the experiment.
 #[derive(Clone, Debug, clap::Args)]
@@ -58,19 +49,36 @@ pub struct Load {
     pub windrow: Vec<String>,
 }
 
-/// Windrow as it is.
-const WINDROW: &str = "windrow";
-/// The same with requests that have keys.
-const KEYED: &str = "windrow, with keys";
-/// Windrow with an option to send each row alone.
-const UNBATCHED: &str = "windrow --batch-rows 1";
-/// The same program and the same clients, which ask for nothing but whether it is there: what its
-/// HTTP alone costs here.
-const HEALTH: &str = "windrow, /healthz";
-/// The database without Windrow.
-const DIRECT: &str = "direct";
-/// The same by prepared statements, where the usual program has none.
-const PREPARED: &str = "direct, prepared";
+/// A program that is measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Arm {
+    /// Windrow as it is.
+    Windrow,
+    /// The same with requests that have keys.
+    Keyed,
+    /// Windrow with an option to send each row alone.
+    Unbatched,
+    /// The same program and the same clients, which ask for nothing but whether it is there: what
+    /// its HTTP alone costs here.
+    Health,
+    /// The database without Windrow.
+    Direct,
+    /// The same by prepared statements, where the usual program has none.
+    Prepared,
+}
+
+impl Arm {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Windrow => "windrow",
+            Self::Keyed => "windrow, with keys",
+            Self::Unbatched => "windrow --batch-rows 1",
+            Self::Health => "windrow, /healthz",
+            Self::Direct => "direct",
+            Self::Prepared => "direct, prepared",
+        }
+    }
+}
 
 impl Load {
     /// Measures, prints and stores.
@@ -78,21 +86,15 @@ impl Load {
     /// # Errors
     /// Something that takes part cannot be started or fails.
     pub fn run(&self, root: &Path) -> Result<()> {
-        let name = format!("load-{}-{}", self.to.as_str(), self.connections);
-        let title = format!(
-            "Single-row requests into {}, {} connections",
-            self.to.as_str(),
-            self.connections
-        );
-        let mut run = Run::new(name, title);
+        let (to, connections) = (self.to.as_str(), self.connections);
+        let title = format!("Single-row requests into {to}, {connections} connections");
+        let mut run = Run::new(format!("load-{to}-{connections}"), title);
         let store = self.store()?;
-        store.tell_version(&mut run)?;
-        for _ in 0..self.warm_ups {
-            self.round(&store, &mut Run::new("warm-up", "not kept"), 0)?;
-        }
-        for round in 1..=self.rounds {
-            self.round(&store, &mut run, round)?;
-        }
+        store.report_version(&mut run)?;
+        let arms = self.arms();
+        let measure = |run: &mut Run, round, arm| self.measure(&store, run, round, arm);
+        Run::new("warm-up", "not kept").rounds(self.warm_ups, &arms, measure)?;
+        run.rounds(self.rounds, &arms, measure)?;
         self.conclude(&mut run)?;
         run.store(root)?;
         Ok(())
@@ -105,99 +107,120 @@ impl Load {
                 Ok(Store::CrateDb(cluster))
             }
             (kind, None) => Store::start(kind),
-            (kind, Some(_)) => anyhow::bail!(
+            (kind, Some(_)) => bail!(
                 "--url names a CrateDB cluster; {} is started by this program",
                 kind.as_str()
             ),
         }
     }
 
-    fn round(&self, store: &Store, run: &mut Run, round: u32) -> Result<()> {
-        self.gateway(store, run, round, WINDROW, &[])?;
-        self.gateway(store, run, round, HEALTH, &[])?;
+    fn arms(&self) -> Vec<Arm> {
+        let mut arms = vec![Arm::Windrow, Arm::Health];
         if self.keys {
-            self.gateway(store, run, round, KEYED, &[])?;
+            arms.push(Arm::Keyed);
         }
-        self.direct(store, run, round)?;
+        arms.push(Arm::Direct);
         match self.to {
-            Kind::Sqlite => self.gateway(store, run, round, UNBATCHED, &["--batch-rows", "1"])?,
-            Kind::MariaDb => self.prepared(store, run, round)?,
+            Kind::Sqlite => arms.push(Arm::Unbatched),
+            Kind::MariaDb => arms.push(Arm::Prepared),
             Kind::Postgres | Kind::CrateDb => {}
         }
+        arms
+    }
+
+    fn measure(&self, store: &Store, run: &mut Run, round: u32, arm: Arm) -> Result<()> {
+        let metrics = match arm {
+            Arm::Direct | Arm::Prepared => self.direct(store, arm)?,
+            _ => self.gateway(store, arm)?,
+        };
+        run.add_all(round, arm.name(), &metrics);
         Ok(())
     }
 
-    fn time(&self) -> Duration {
-        Duration::from_secs(self.seconds)
+    fn offer(&self, arm: Arm) -> Offer {
+        let time = Duration::from_secs(self.seconds);
+        Offer::closed(arm.name(), self.connections, time)
     }
 
-    fn gateway(
-        &self,
-        store: &Store,
-        run: &mut Run,
-        round: u32,
-        arm: &str,
-        arguments: &[&str],
-    ) -> Result<()> {
-        let table = store.table()?;
-        let mut all: Vec<&str> = arguments.to_vec();
-        all.extend(self.windrow.iter().map(String::as_str));
-        let windrow = servers::windrow(&table.url(), &all)?;
-        let warm = self.offer(&windrow, Duration::from_secs(1), &job(arm, WARM))?;
-        let before = (store.cpu_time(), windrow.cpu_time()?);
-        let report = say::during(arm, self.time(), || {
-            self.offer(&windrow, self.time(), &job(arm, 0))
-        })?;
-        let requests = as_f64(report.requests()).max(1.0);
-        let micros = |time: Duration| time.as_secs_f64() * 1e6 / requests;
-        let mut metrics = latencies(&report);
-        metrics.push(("windrow CPU us/row", micros(windrow.cpu_time()? - before.1)));
-        if let (Some(before), Some(after)) = (before.0, store.cpu_time()) {
-            metrics.push(("database CPU us/row", micros(after - before)));
-        }
-        metrics.push(("generator CPU us/row", micros(report.generator_cpu)));
-        let rss = as_f64(windrow.resident_bytes()?) / 1_048_576.0;
-        metrics.push(("windrow RSS MiB", rss));
-        metrics.push((LIMIT, limit::of_http(self.connections)?));
-        run.add_all(round, arm, &metrics);
-        match arm {
-            HEALTH => succeeded(&report)?,
-            _ => check(&report, &table, warm.successes())?,
-        }
-        table.clear()
-    }
-
-    fn offer(&self, windrow: &Windrow, time: Duration, job: &Arc<dyn Job>) -> Result<Report> {
-        let load = Closed {
-            connections: self.connections,
-            until: Until::Elapsed(time),
+    fn gateway(&self, store: &Store, arm: Arm) -> Result<Metrics> {
+        let mut options = match arm {
+            Arm::Unbatched => vec!["--batch-rows", "1"],
+            _ => Vec::new(),
         };
-        closed::run(windrow.address(), &load, job, &Arc::new(Live::default()))
+        options.extend(self.windrow.iter().map(String::as_str));
+        let bed = Bed::start(store, &options)?;
+        let job = |first| -> Arc<dyn Job> {
+            match arm {
+                Arm::Health => Arc::new(Health),
+                Arm::Keyed => Arc::new(Inserts::from(Style::HttpWithKey, first)),
+                _ => Arc::new(Inserts::from(Style::Http, first)),
+            }
+        };
+        let measured = self
+            .offer(arm)
+            .measure(&bed.target(), bed.meter(store), job)?;
+        match arm {
+            Arm::Health => measured.report.all(Outcome::Success)?,
+            _ => measured.check(&bed.table)?,
+        }
+        let resident = bed.windrow.resident_bytes()?;
+        bed.table.remove("readings");
+        let limit = limit::of_rows(self.connections, Style::Http)?;
+        let metrics = measured.metrics.with_mib("windrow RSS MiB", resident);
+        Ok(metrics.with(LIMIT, limit))
+    }
+
+    /// The same rows without Windrow, by what each database comes with, or by a program of ours.
+    fn direct(&self, store: &Store, arm: Arm) -> Result<Metrics> {
+        let (clients, time) = (self.connections, Duration::from_secs(self.seconds));
+        let table = store.table()?;
+        let meter = Meter::new("row").of("database", || store.cpu_time());
+        let bar = |write: &dyn Fn() -> Result<Written>| say::during(arm.name(), time, write);
+        let written = match (arm, store) {
+            (Arm::Prepared, _) => bar(&|| baseline::prepared(&table, clients, time))?,
+            (_, Store::Sqlite(_)) => bar(&|| baseline::prepared(&table, 1, time))?,
+            (_, Store::Postgres(server)) => {
+                bar(&|| baseline::pgbench(server, &table.url, clients, time))?
+            }
+            (_, Store::MariaDb(server)) => bar(&|| baseline::slap(server, &table, clients, time))?,
+            (_, Store::CrateDb(cluster)) => {
+                let insert = baseline::CrateInsert::new(&table.schema()?.table());
+                let target = Target::Http(cluster.address());
+                let job = |first| -> Arc<dyn Job> { Arc::new(insert.from(first)) };
+                let measured = self.offer(arm).measure(&target, |meter| meter, job)?;
+                measured.check(&table)?;
+                Written {
+                    rows: measured.written(),
+                    metrics: measured.metrics,
+                }
+            }
+        };
+        let metrics = written.metrics.and(meter.metrics(written.rows));
+        table.remove("readings");
+        Ok(metrics)
     }
 
     fn conclude(&self, run: &mut Run) -> Result<()> {
-        let times = |of: &str, run: &Run| -> Result<f64> {
-            Ok(run.median(WINDROW, "rows/s")? / run.median(of, "rows/s")?)
+        let (rate, cpu) = ("rows/s", "database CPU us/row");
+        let times = |of: Arm, metric: &str, run: &Run| -> Result<f64> {
+            let windrow = run.median(Arm::Windrow.name(), metric)?;
+            Ok(windrow / run.median(of.name(), metric)?)
         };
         run.remark(format!(
             "{:.2} of the requests a second that the same program answers without writing anything",
-            times(HEALTH, run)?
+            times(Arm::Health, rate, run)?
         ));
-        let direct = times(DIRECT, run)?;
-        let share = |of: &str, run: &Run| -> Result<f64> {
-            let cpu = "database CPU us/row";
-            Ok(run.median(WINDROW, cpu)? / run.median(of, cpu)?)
-        };
+        let direct = times(Arm::Direct, rate, run)?;
         match self.to {
             Kind::Postgres => {
-                let share = share(DIRECT, run)?;
+                let share = times(Arm::Direct, cpu, run)?;
                 run.remark(format!(
                     "{direct:.2} times the rows per second of pgbench with prepared single-row inserts, \
                      at {share:.3} of PostgreSQL's CPU per row"
                 ));
             }
             Kind::Sqlite => {
-                let alone = times(UNBATCHED, run)?;
+                let alone = times(Arm::Unbatched, rate, run)?;
                 run.remark(format!(
                     "{direct:.1} times the rows per second of a program that writes one row a transaction, \
                      {alone:.1} times those of Windrow that does so"
@@ -205,10 +228,10 @@ impl Load {
             }
             Kind::MariaDb => {
                 for (arm, program) in [
-                    (DIRECT, "mariadb-slap with single-row inserts"),
-                    (PREPARED, "a program with prepared single-row inserts"),
+                    (Arm::Direct, "mariadb-slap with single-row inserts"),
+                    (Arm::Prepared, "a program with prepared single-row inserts"),
                 ] {
-                    let (times, share) = (times(arm, run)?, share(arm, run)?);
+                    let (times, share) = (times(arm, rate, run)?, times(arm, cpu, run)?);
                     run.remark(format!(
                         "{times:.2} times the rows per second of {program}, at {share:.3} of MariaDB's CPU per row"
                     ));
@@ -220,38 +243,4 @@ impl Load {
         }
         Ok(())
     }
-}
-
-/// Returns the requests of an arm's clients, with rows from `first` on.
-fn job(arm: &str, first: u64) -> Arc<dyn Job> {
-    match arm {
-        HEALTH => Arc::new(Health),
-        _ => Arc::new(Inserts::from(first).keyed(arm == KEYED)),
-    }
-}
-
-/// The usual metrics of a report.
-pub(super) fn latencies(report: &Report) -> Vec<(&'static str, f64)> {
-    vec![
-        ("rows/s", report.rate()),
-        ("p50 ms", report.latency_ms(50.0)),
-        ("p99 ms", report.latency_ms(99.0)),
-        ("p99.9 ms", report.latency_ms(99.9)),
-    ]
-}
-
-/// Every request must have succeeded, and every row be there.
-pub(super) fn check(report: &Report, table: &Table, before: u64) -> Result<()> {
-    succeeded(report)?;
-    outcomes::all_there(report.successes() + before, table.count()?)
-}
-
-fn succeeded(report: &Report) -> Result<()> {
-    anyhow::ensure!(
-        report.successes() == report.requests(),
-        "requests failed: {:?}\n{}",
-        report.outcomes,
-        report.samples.join("\n")
-    );
-    Ok(())
 }

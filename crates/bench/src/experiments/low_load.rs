@@ -7,12 +7,10 @@ use std::time::Duration;
 
 use anyhow::Result;
 
-use super::load::{check, latencies};
+use super::measure::{Bed, Offer};
 use crate::figures::Run;
-use crate::http::open::{self, Open};
-use crate::http::{Inserts, Job};
-use crate::say;
-use crate::servers::{self, Kind, Store};
+use crate::generator::{Inserts, Schedule, Style};
+use crate::servers::{Kind, Store};
 
 /// Settings of the experiment.
 #[derive(Clone, Debug, clap::Args)]
@@ -49,12 +47,10 @@ impl LowLoad {
             format!("{} requests a second into {to}", self.rate),
         );
         let store = Store::start(self.to)?;
-        store.tell_version(&mut run)?;
-        for round in 1..=self.rounds {
-            self.measure(&store, &mut run, round, LANES, &[])?;
-            let alone = ["--batch-rows", "1", "--flights", "16"];
-            self.measure(&store, &mut run, round, ALONE, &alone)?;
-        }
+        store.report_version(&mut run)?;
+        run.rounds(self.rounds, &[LANES, ALONE], |run, round, arm| {
+            self.measure(&store, run, round, arm)
+        })?;
         for metric in ["p50 ms", "p99 ms"] {
             let (lanes, alone) = (run.median(LANES, metric)?, run.median(ALONE, metric)?);
             run.remark(format!(
@@ -66,30 +62,21 @@ impl LowLoad {
         Ok(())
     }
 
-    fn measure(
-        &self,
-        store: &Store,
-        run: &mut Run,
-        round: u32,
-        arm: &str,
-        arguments: &[&str],
-    ) -> Result<()> {
-        let table = store.table()?;
-        let windrow = servers::windrow(&table.url(), arguments)?;
-        let offer = |seconds, first| {
-            let load = Open {
-                connections: self.connections,
-                rate: self.rate,
-                time: Duration::from_secs(seconds),
-                seed: u64::from(round),
-            };
-            let job: Arc<dyn Job> = Arc::new(Inserts::from(first));
-            open::run(windrow.address(), &load, &job)
-        };
-        let warm = offer(1, 50_000_000)?;
+    fn measure(&self, store: &Store, run: &mut Run, round: u32, arm: &str) -> Result<()> {
+        // What stands behind the program's name are its options.
+        let options: Vec<&str> = arm.split(' ').skip(1).collect();
+        let bed = Bed::start(store, &options)?;
         let time = Duration::from_secs(self.seconds);
-        let report = say::during(arm, time, || offer(self.seconds, 0))?;
-        run.add_all(round, arm, &latencies(&report));
-        check(&report, &table, warm.successes())
+        let offer = Offer {
+            schedule: Schedule::Poisson {
+                rate: self.rate,
+                seed: round.into(),
+            },
+            ..Offer::closed(arm, self.connections, time)
+        };
+        let job = |first| Arc::new(Inserts::from(Style::Http, first)) as _;
+        let measured = offer.measure(&bed.target(), |meter| meter, job)?;
+        run.add_all(round, arm, &measured.metrics);
+        measured.check(&bed.table)
     }
 }

@@ -13,8 +13,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 
-use crate::baseline::mover::{self, Layout, Way};
-use crate::figures::Run;
+use crate::baseline::mover::{self, Grouping, Layout};
+use crate::figures::{Meter, Metrics, Run, in_turn};
 use crate::number::as_f64;
 use crate::say;
 use crate::servers::{Kind, Store, Table};
@@ -103,13 +103,13 @@ impl Variant {
     }
 
     /// Moves all rows; gives the seconds that it took.
-    fn run(self, url: &str, layout: Layout) -> Result<f64> {
+    fn run(self, table: &Table, layout: Layout) -> Result<f64> {
         let start = Instant::now();
         match self {
-            Self::One => mover::run(url, layout, Way::Single)?,
-            Self::Two => mover::run(url, layout, Way::Grouped)?,
-            Self::Three => mover::run(url, layout, Way::Joined)?,
-            Self::Windrow => own(url, layout)?,
+            Self::One => mover::run(table, layout, Grouping::Single)?,
+            Self::Two => mover::run(table, layout, Grouping::Grouped)?,
+            Self::Three => mover::run(table, layout, Grouping::Joined)?,
+            Self::Windrow => own(&table.url, layout)?,
         }
         Ok(start.elapsed().as_secs_f64())
     }
@@ -131,7 +131,7 @@ impl Moves {
         );
         let mut run = Run::new(format!("move-{to}"), title);
         let store = Store::start(self.to)?;
-        store.tell_version(&mut run)?;
+        store.report_version(&mut run)?;
         let mut cells: Vec<(Layout, Variant)> = Vec::new();
         for layout in &self.layout {
             cells.extend(self.variant.iter().map(|variant| (*layout, *variant)));
@@ -147,12 +147,11 @@ impl Moves {
         }
         for round in 1..=self.rounds {
             let mut seconds = Vec::new();
-            for cell in &cells {
-                let taken = self.measure(&store, (&mut run, round), *cell, self.rows)?;
-                seconds.push((*cell, taken));
+            for cell in in_turn(round, &cells) {
+                let taken = self.measure(&store, (&mut run, round), cell, self.rows)?;
+                seconds.push((cell, taken));
             }
-            tell_shares((&mut run, round), &seconds);
-            cells.reverse();
+            add_shares((&mut run, round), &seconds);
         }
         self.conclude(&mut run);
         run.store(root)?;
@@ -162,22 +161,27 @@ impl Moves {
     /// Returns the ways that were asked for; all of them if none was.
     fn steps(&self, url: &str) -> Result<()> {
         let all = !(self.prepare || self.run || self.clean_up);
+        let kind = match url.starts_with("postgres") {
+            true => Kind::Postgres,
+            false => Kind::MariaDb,
+        };
+        let table = Table::at(kind, url.to_owned());
         let layout = only(&self.layout).context("name one --layout: one or tenants")?;
         if self.prepare || all {
-            mover::prepare(url, layout, self.rows)?;
+            mover::prepare(&table, layout, self.rows)?;
         }
         if self.run || all {
             let variant = only(&self.variant).context("name one --variant: 1, 2, 3 or windrow")?;
-            let (rows, _) = mover::count(url, layout)?;
-            let seconds = variant.run(url, layout)?;
-            let (left, arrived) = mover::count(url, layout)?;
+            let (rows, _) = mover::count(&table, layout)?;
+            let seconds = variant.run(&table, layout)?;
+            let (left, arrived) = mover::count(&table, layout)?;
             say::line(&format!(
                 "{}: {rows} rows in {seconds:.3} s; {left} are left, {arrived} have arrived",
                 variant.arm(layout)
             ));
         }
         if self.clean_up || all {
-            mover::clean_up(url, layout)?;
+            mover::clean_up(&table, layout)?;
         }
         Ok(())
     }
@@ -189,29 +193,29 @@ impl Moves {
         (layout, variant): (Layout, Variant),
         rows: u64,
     ) -> Result<f64> {
-        let url = match store.table()? {
-            Table::Postgres(url) | Table::MariaDb(url) => url,
-            Table::Sqlite(_) | Table::CrateDb(_) => {
-                anyhow::bail!("moves are compared on PostgreSQL and MariaDB only")
-            }
-        };
-        mover::prepare(&url, layout, rows)?;
-        let before = store.cpu_time();
+        let table = store.table()?;
+        ensure!(
+            matches!(table.kind, Kind::Postgres | Kind::MariaDb),
+            "moves are compared on PostgreSQL and MariaDB only"
+        );
+        mover::prepare(&table, layout, rows)?;
+        let meter = Meter::new("row").of("database", || store.cpu_time());
         let arm = variant.arm(layout);
         // The progress bar ends a moment later than the work.
-        let seconds = say::during(&arm, Duration::from_secs(10), || variant.run(&url, layout))?;
-        let (pending, arrived) = mover::count(&url, layout)?;
+        let seconds = say::during(&arm, Duration::from_secs(10), || {
+            variant.run(&table, layout)
+        })?;
+        let (pending, arrived) = mover::count(&table, layout)?;
         ensure!(
             pending == 0 && arrived == rows,
             "{arm}: {pending} rows are left and {arrived} have arrived"
         );
-        let mut metrics = vec![("seconds", seconds), ("rows/s", as_f64(rows) / seconds)];
-        if let (Some(before), Some(after)) = (before, store.cpu_time()) {
-            let micros = (after - before).as_secs_f64() * 1e6 / as_f64(rows);
-            metrics.push(("database CPU us/row", micros));
-        }
+        let metrics = Metrics::new()
+            .with("seconds", seconds)
+            .with("rows/s", as_f64(rows) / seconds)
+            .and(meter.metrics(rows));
         run.add_all(round, &arm, &metrics);
-        mover::clean_up(&url, layout)?;
+        mover::clean_up(&table, layout)?;
         Ok(seconds)
     }
 
@@ -242,7 +246,7 @@ fn only<T: Copy>(list: &[T]) -> Option<T> {
 }
 
 /// Each way's time as a share of the first one's, in the same round.
-fn tell_shares((run, round): (&mut Run, u32), seconds: &[((Layout, Variant), f64)]) {
+fn add_shares((run, round): (&mut Run, u32), seconds: &[((Layout, Variant), f64)]) {
     for ((layout, variant), taken) in seconds {
         let first = seconds
             .iter()

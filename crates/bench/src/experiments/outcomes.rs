@@ -1,16 +1,17 @@
 //! The reported outcome of each row, compared with the database.
 
 use std::collections::HashSet;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::http::job::id_of;
-use crate::http::{Inserts, Job, Outcome};
+use crate::figures::Metrics;
+use crate::generator::{Call, Inserts, Job, Outcome, Style};
+use crate::number::as_f64;
 
 /// Checks that a table has all rows that were confirmed, and no others.
 ///
 /// # Errors
 /// The numbers differ.
-pub fn all_there(confirmed: u64, there: u64) -> anyhow::Result<()> {
+pub(super) fn all_there(confirmed: u64, there: u64) -> anyhow::Result<()> {
     anyhow::ensure!(
         confirmed == there,
         "{confirmed} rows were confirmed, {there} are there"
@@ -18,17 +19,17 @@ pub fn all_there(confirmed: u64, there: u64) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Single inserts whose outcomes are remembered.
-#[derive(Debug)]
-pub struct Remembered {
+/// Single inserts whose outcomes are remembered. Clones remember together.
+#[derive(Clone, Debug)]
+pub(super) struct Remembered {
     inserts: Inserts,
-    /// By connection, in the order of the requests.
-    seen: Mutex<Vec<Vec<Outcome>>>,
+    /// By client, in the order of the calls.
+    seen: Arc<Mutex<Vec<Vec<Outcome>>>>,
 }
 
 /// The reported outcomes and the true ones. Every field `false_..` must be 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Verified {
+pub(super) struct Verified {
     /// Rows confirmed, all of which must be there.
     pub confirmed: u64,
     /// Of these, rows that are not there.
@@ -46,21 +47,31 @@ pub struct Verified {
 }
 
 impl Remembered {
-    /// For so many connections.
-    pub fn new(connections: usize) -> Self {
+    /// Returns the job of so many clients.
+    pub(super) fn new(clients: usize) -> Self {
         Self {
-            inserts: Inserts::new(),
-            seen: Mutex::new(vec![Vec::new(); connections]),
+            inserts: Inserts::from(Style::Http, 0),
+            seen: Arc::new(Mutex::new(vec![Vec::new(); clients])),
         }
     }
 
+    /// Returns the job of some of these clients, from the first one on.
+    pub(super) fn of(&self, style: Style, first_client: usize) -> Arc<dyn Job> {
+        let mut job = self.clone();
+        job.inserts = Inserts {
+            first_client,
+            ..Inserts::from(style, 0)
+        };
+        Arc::new(job)
+    }
+
     /// Compares with the keys that are in the table.
-    pub fn verify(&self, there: &HashSet<u64>) -> Verified {
+    pub(super) fn verify(&self, there: &HashSet<u64>) -> Verified {
         let mut sum = Verified::default();
         let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
-        for (connection, outcomes) in seen.iter().enumerate() {
+        for (client, outcomes) in seen.iter().enumerate() {
             for (n, outcome) in (0..).zip(outcomes) {
-                sum.add(*outcome, there.contains(&id_of(connection, n)));
+                sum.add(*outcome, there.contains(&Call::new(client, n).id()));
             }
         }
         sum
@@ -74,7 +85,7 @@ impl Verified {
                 self.confirmed += 1;
                 self.false_confirmed += u64::from(!is_there);
             }
-            Outcome::Refused(_) => {
+            Outcome::Refused(_) | Outcome::Failed(_) => {
                 self.refused += 1;
                 self.false_refused += u64::from(is_there);
             }
@@ -87,24 +98,27 @@ impl Verified {
     }
 
     /// The numbers for a report.
-    pub fn metrics(&self) -> Vec<(&'static str, f64)> {
-        let number = crate::number::as_f64;
-        vec![
-            ("confirmed", number(self.confirmed)),
-            ("confirmed but not there", number(self.false_confirmed)),
-            ("refused", number(self.refused)),
-            ("refused but there", number(self.false_refused)),
-            ("said to be unknown", number(self.unknown)),
-            ("of these there", number(self.unknown_there)),
-            ("not answered", number(self.lost)),
+    pub(super) fn metrics(&self) -> Metrics {
+        [
+            ("confirmed", self.confirmed),
+            ("confirmed but not there", self.false_confirmed),
+            ("refused", self.refused),
+            ("refused but there", self.false_refused),
+            ("said to be unknown", self.unknown),
+            ("of these there", self.unknown_there),
+            ("not answered", self.lost),
         ]
+        .into_iter()
+        .fold(Metrics::new(), |all, (name, rows)| {
+            all.with(name, as_f64(rows))
+        })
     }
 
     /// Every confirmation and every refusal must be true.
     ///
     /// # Errors
     /// One is not.
-    pub fn check(&self) -> anyhow::Result<()> {
+    pub(super) fn check(&self) -> anyhow::Result<()> {
         anyhow::ensure!(
             self.false_confirmed == 0 && self.false_refused == 0,
             "clients got outcomes that are not true: {self:?}"
@@ -114,17 +128,17 @@ impl Verified {
 }
 
 impl Job for Remembered {
-    fn target(&self) -> &str {
-        self.inserts.target()
+    fn prepare(&self, out: &mut Vec<u8>) {
+        self.inserts.prepare(out);
     }
 
-    fn body(&self, connection: usize, n: u64, out: &mut Vec<u8>) {
-        self.inserts.body(connection, n, out);
+    fn write(&self, call: Call<'_>, out: &mut Vec<u8>) {
+        self.inserts.write(call, out);
     }
 
-    fn seen(&self, connection: usize, _n: u64, outcome: Outcome, _answer: &[u8]) {
+    fn seen(&self, call: Call<'_>, outcome: Outcome, _: &[u8]) {
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(outcomes) = seen.get_mut(connection) {
+        if let Some(outcomes) = seen.get_mut(self.inserts.first_client + call.client) {
             outcomes.push(outcome);
         }
     }
@@ -145,10 +159,11 @@ mod tests {
             (1, Outcome::Refused(409)),
             (1, Outcome::Lost),
         ];
-        for (connection, outcome) in outcomes {
-            job.seen(connection, 0, outcome, b"");
+        for (client, outcome) in outcomes {
+            job.seen(Call::new(client, 0), outcome, b"");
         }
-        let there = HashSet::from([id_of(0, 0), id_of(0, 2), id_of(1, 1)]);
+        let id = |client, n| Call::new(client, n).id();
+        let there = HashSet::from([id(0, 0), id(0, 2), id(1, 1)]);
         let verified = job.verify(&there);
         let expected = Verified {
             confirmed: 2,
@@ -162,7 +177,7 @@ mod tests {
         assert_eq!(verified, expected);
         assert!(verified.check().is_err());
         assert!(
-            job.verify(&HashSet::from([id_of(0, 0), id_of(0, 1)]))
+            job.verify(&HashSet::from([id(0, 0), id(0, 1)]))
                 .check()
                 .is_ok()
         );

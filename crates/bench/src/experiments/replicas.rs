@@ -12,18 +12,13 @@ use rand::SeedableRng;
 use rand::distr::{Alphanumeric, SampleString};
 use rand::rngs::StdRng;
 use tempfile::TempDir;
-use tokio::runtime::Runtime;
-use tokio_postgres::{Client, NoTls, Statement};
-use windrow_testkit::process::Windrow;
 
-use super::load::{check, latencies};
-use crate::figures::{LIMIT, Run};
-use crate::http::closed::{self, Closed, Until};
-use crate::http::{Inserts, Job, Live, stream};
-use crate::limit;
+use super::measure::{Bed, Offer};
+use crate::figures::{LIMIT, Meter, Metrics, Run, in_turn};
+use crate::generator::{Inserts, Style, limit, stream};
 use crate::number::as_f64;
 use crate::say;
-use crate::servers::{self, Kind, Store, Table};
+use crate::servers::{Driver, Kind, Param, Store, Table};
 
 /// Settings of the experiment.
 #[derive(Clone, Debug, clap::Args)]
@@ -132,10 +127,10 @@ impl Servers {
 }
 
 impl Set {
-    fn windrow(&self, wait_for: &str) -> Result<Windrow> {
+    fn windrow(&self, wait_for: &str) -> Result<Bed> {
         let config = self.config(wait_for)?;
         let config = config.to_str().context("a folder's name")?;
-        servers::windrow(&self.primary.url(), &["--config", config])
+        Bed::before(self.primary.clone(), &["--config", config])
     }
 
     fn config(&self, wait_for: &str) -> Result<PathBuf> {
@@ -143,7 +138,7 @@ impl Set {
         let logs = self.folder.path().join("logs");
         let mut text = format!("[replicas]\nwait_for = {wait_for:?}\ndirectory = {logs:?}\n");
         for (number, replica) in self.replicas.iter().enumerate() {
-            let url = replica.url();
+            let url = &replica.url;
             text.push_str(&format!(
                 "[[replica]]\nname = \"r{number}\"\nurl = {url:?}\n"
             ));
@@ -193,16 +188,15 @@ impl Replicas {
         let most = self.replicas.iter().copied().max();
         let most = most.context("--replicas names none")?;
         let servers = Servers::start(most)?;
-        servers.primary.tell_version(&mut run)?;
-        let mut cells = self.cells(most);
+        servers.primary.report_version(&mut run)?;
+        let cells = self.cells(most);
         for round in 1..=self.rounds {
             let mut bulks = Vec::new();
-            for cell in &cells {
-                let rate = self.measure(&servers, (&mut run, round), *cell)?;
-                bulks.push((*cell, rate));
+            for cell in in_turn(round, &cells) {
+                let rate = self.measure(&servers, (&mut run, round), cell)?;
+                bulks.push((cell, rate));
             }
-            tell_times((&mut run, round), &bulks);
-            cells.reverse();
+            add_times((&mut run, round), &bulks);
         }
         self.conclude(&mut run, most)?;
         run.store(root)?;
@@ -227,7 +221,7 @@ impl Replicas {
             Cell::Clients(_, wait_for) => self.clients(&set, wait_for),
         })?;
         run.add_all(round, &arm, &metrics);
-        Ok(metrics.first().map_or(0.0, |(_, rate)| *rate))
+        Ok(metrics.get("rows/s").unwrap_or(0.0))
     }
 
     fn texts(&self) -> Texts {
@@ -240,13 +234,13 @@ impl Replicas {
     /// Each bulk is one statement at the primary; then each of its rows is a prepared upsert and a
     /// commit of its own, at all replicas at once. The rows need not be read at the primary first,
     /// which Windrow has to do.
-    fn row_by_row(&self, set: &Set) -> Result<Vec<(&'static str, f64)>> {
+    fn row_by_row(&self, set: &Set) -> Result<Metrics> {
         let mut texts = self.texts();
         let notes: Vec<String> = (0..self.bulk + self.single_rows)
             .map(|_| texts.next())
             .collect();
         let (warm_up, measured) = notes.split_at(usize::try_from(self.bulk)?);
-        let forwarding = Forwarding::connect(set)?;
+        let mut forwarding = Forwarding::connect(set)?;
         forwarding.bulk(0, warm_up)?;
         let start = Instant::now();
         for (number, bulk) in (1..).zip(measured.chunks(usize::try_from(self.bulk.max(1))?)) {
@@ -254,12 +248,12 @@ impl Replicas {
         }
         let seconds = start.elapsed().as_secs_f64();
         set.level(self.bulk + self.single_rows)?;
-        Ok(vec![("rows/s", as_f64(self.single_rows) / seconds)])
+        Ok(Metrics::new().with("rows/s", as_f64(self.single_rows) / seconds))
     }
 
     /// From the first byte of the first bulk until all replicas have all rows.
-    fn batches(&self, set: &Set) -> Result<Vec<(&'static str, f64)>> {
-        let windrow = set.windrow("primary")?;
+    fn batches(&self, set: &Set) -> Result<Metrics> {
+        let bed = set.windrow("primary")?;
         let mut texts = self.texts();
         let mut bodies = Vec::new();
         for first in (0..self.bulk + self.rows).step_by(usize::try_from(self.bulk.max(1))?) {
@@ -274,53 +268,54 @@ impl Replicas {
         }
         let send = |body: Vec<u8>| {
             let (target, kind) = (
-                "/v1/tables/readings/rows?results=none",
+                "POST /v1/tables/readings/rows?results=none",
                 "application/x-ndjson",
             );
             let length = Some(body.len() as u64);
-            let reply = stream::post(windrow.address(), target, kind, length, Cursor::new(body))?;
-            ensure!(reply.status == 200, "{} {}", reply.status, reply.body);
-            Ok(())
+            let address = bed.windrow.address();
+            stream::send(address, target, kind, length, Cursor::new(body))?.succeeded(200)
         };
         let mut bodies = bodies.into_iter();
-        bodies.next().map_or(Ok(()), send)?;
+        bodies.next().map(send).transpose()?;
         set.level(self.bulk)?;
-        let (start, before) = (Instant::now(), windrow.cpu_time()?);
-        bodies.try_for_each(send)?;
+        let meter = Meter::new("row").of("windrow", || bed.windrow.cpu_time().ok());
+        let start = Instant::now();
+        bodies.try_for_each(|body| send(body).map(drop))?;
         set.level(self.bulk + self.rows)?;
-        let (seconds, rows) = (start.elapsed().as_secs_f64(), as_f64(self.rows));
-        let cpu = (windrow.cpu_time()? - before).as_secs_f64() * 1e6;
-        Ok(vec![
-            ("rows/s", rows / seconds),
-            ("windrow CPU us/row", cpu / rows),
-        ])
+        let rate = as_f64(self.rows) / start.elapsed().as_secs_f64();
+        Ok(Metrics::new()
+            .with("rows/s", rate)
+            .and(meter.metrics(self.rows)))
     }
 
     /// Clients that send single rows, each the next once it is answered.
-    fn clients(&self, set: &Set, wait_for: Option<&str>) -> Result<Vec<(&'static str, f64)>> {
-        let windrow = match wait_for {
+    fn clients(&self, set: &Set, wait_for: Option<&str>) -> Result<Metrics> {
+        let bed = match wait_for {
             Some(wait_for) => set.windrow(wait_for)?,
-            None => servers::windrow(&set.primary.url(), &[])?,
+            None => Bed::before(set.primary.clone(), &[])?,
         };
-        let offer = |ms, first| {
-            let load = Closed {
-                connections: self.connections,
-                until: Until::Elapsed(Duration::from_millis(ms)),
-            };
-            let job: Arc<dyn Job> = Arc::new(Inserts::from(first));
-            closed::run(windrow.address(), &load, &job, &Arc::new(Live::default()))
+        let offer = Offer {
+            warm_up: Duration::from_millis(self.warm_up_ms),
+            ..Offer::closed(
+                "clients",
+                self.connections,
+                Duration::from_millis(self.cell_ms),
+            )
         };
-        let warm = offer(self.warm_up_ms, 50_000_000)?;
-        let report = offer(self.cell_ms, 0)?;
-        let mut metrics = latencies(&report);
+        let job = |first| Arc::new(Inserts::from(Style::Http, first)) as _;
+        let measured = offer.measure(&bed.target(), |meter| meter, job)?;
         let ended = Instant::now();
+        let mut until_level = None;
         if wait_for.is_some() {
-            set.level(warm.successes() + report.successes())?;
-            metrics.push(("s until level", ended.elapsed().as_secs_f64()));
+            set.level(measured.written())?;
+            until_level = Some(ended.elapsed().as_secs_f64());
         }
-        metrics.push((LIMIT, limit::of_http(self.connections)?));
-        check(&report, &set.primary, warm.successes())?;
-        Ok(metrics)
+        measured.check(&set.primary)?;
+        let limit = limit::of_rows(self.connections, Style::Http)?;
+        Ok(measured
+            .metrics
+            .maybe("s until level", until_level)
+            .with(LIMIT, limit))
     }
 
     fn conclude(&self, run: &mut Run, most: usize) -> Result<()> {
@@ -348,7 +343,7 @@ impl Replicas {
 }
 
 /// Adds how much faster batches are in the same round.
-fn tell_times((run, round): (&mut Run, u32), rates: &[(Cell, f64)]) {
+fn add_times((run, round): (&mut Run, u32), rates: &[(Cell, f64)]) {
     for (cell, rate) in rates {
         let Cell::Batches(n) = cell else { continue };
         let single = rates.iter().find(|(cell, _)| *cell == Cell::RowByRow(*n));
@@ -360,82 +355,50 @@ fn tell_times((run, round): (&mut Run, u32), rates: &[(Cell, f64)]) {
 
 /// The program that forwards row by row: a connection to each database.
 struct Forwarding {
-    primary: Session,
-    replicas: Vec<Session>,
-}
-
-impl Forwarding {
-    fn connect(set: &Set) -> Result<Self> {
-        let replicas = set.replicas.iter();
-        Ok(Self {
-            primary: Session::connect(&set.primary.url())?,
-            replicas: replicas
-                .map(|replica| Session::connect(&replica.url()))
-                .collect::<Result<_>>()?,
-        })
-    }
-
-    /// Rows of these texts, numbered from `first`.
-    fn bulk(&self, first: u64, notes: &[String]) -> Result<()> {
-        self.primary.at_once(first, notes)?;
-        thread::scope(|scope| {
-            let writers: Vec<_> = self
-                .replicas
-                .iter()
-                .map(|replica| scope.spawn(move || replica.one_by_one(first, notes)))
-                .collect();
-            for writer in writers {
-                writer.join().map_err(|_| anyhow!("a writer panicked"))??;
-            }
-            Ok(())
-        })
-    }
+    primary: Driver,
+    replicas: Vec<Driver>,
 }
 
 const INTO: &str = "insert into readings (id, device, at, note)";
-const VALUES: &str = "1, timestamptz '2026-01-01T00:00:00Z'";
 
-struct Session {
-    runtime: Runtime,
-    client: Client,
-    upsert: Statement,
-}
-
-impl Session {
-    fn connect(url: &str) -> Result<Self> {
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            .build()?;
-        let (client, upsert) = runtime.block_on(async {
-            let (client, connection) = tokio_postgres::connect(url, NoTls).await?;
-            tokio::spawn(connection);
-            let upsert = format!(
-                "{INTO} values ($1, {VALUES}, $2) on conflict (id) do update \
-                 set device = excluded.device, at = excluded.at, note = excluded.note"
-            );
-            let upsert = client.prepare(&upsert).await?;
-            anyhow::Ok((client, upsert))
-        })?;
+impl Forwarding {
+    fn connect(set: &Set) -> Result<Self> {
+        let replicas = set.replicas.iter().map(Driver::connect);
         Ok(Self {
-            runtime,
-            client,
-            upsert,
+            primary: Driver::connect(&set.primary)?,
+            replicas: replicas.collect::<Result<_>>()?,
         })
     }
 
-    fn at_once(&self, first: u64, notes: &[String]) -> Result<()> {
-        let text =
-            format!("{INTO} select i, {VALUES}, n from unnest($1::bigint[], $2::text[]) r(i, n)");
-        let ids: Vec<i64> = (i64::try_from(first)?..).take(notes.len()).collect();
-        self.runtime
-            .block_on(self.client.execute(&text, &[&ids, &notes]))?;
-        Ok(())
-    }
-
-    fn one_by_one(&self, first: u64, notes: &[String]) -> Result<()> {
-        self.runtime.block_on(async {
+    /// Writes rows of these texts, numbered from `first`: to the primary at once, and to each
+    /// replica one by one.
+    fn bulk(&mut self, first: u64, notes: &[String]) -> Result<()> {
+        let at = "timestamptz '2026-01-01T00:00:00Z'";
+        let rows: Vec<String> = (first..)
+            .zip(notes)
+            .map(|(id, note)| format!("({id}, 1, {at}, '{note}')"))
+            .collect();
+        self.primary
+            .run(&format!("{INTO} values {}", rows.join(", ")))?;
+        let upsert = format!(
+            "{INTO} values ($1, 1, {at}, $2) on conflict (id) do update \
+             set device = excluded.device, at = excluded.at, note = excluded.note"
+        );
+        let one_by_one = |replica: &mut Driver| {
             for (id, note) in (i64::try_from(first)?..).zip(notes) {
-                self.client.execute(&self.upsert, &[&id, note]).await?;
+                replica.execute(&upsert, &[Param::Int(id), Param::Text(note.clone())])?;
+            }
+            anyhow::Ok(())
+        };
+        thread::scope(|scope| {
+            let one_by_one = &one_by_one;
+            let writers: Vec<_> = self
+                .replicas
+                .iter_mut()
+                .map(|replica| scope.spawn(move || one_by_one(replica)))
+                .collect();
+            for writer in writers {
+                writer.join().map_err(|_| anyhow!("a writer panicked"))??;
             }
             Ok(())
         })

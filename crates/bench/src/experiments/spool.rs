@@ -10,13 +10,13 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, anyhow};
 use tempfile::TempDir;
 
-use crate::figures::Run;
-use crate::http::job::id_of;
-use crate::http::stream;
+use super::measure::Bed;
+use crate::figures::{Meter, Metrics, Run};
+use crate::generator::{Call, stream};
 use crate::number::as_f64;
 use crate::reading::Reading;
 use crate::say;
-use crate::servers::{self, Kind, Store};
+use crate::servers::{Kind, Store};
 
 /// Settings of the experiment.
 #[derive(Clone, Debug, clap::Args)]
@@ -52,7 +52,7 @@ impl Spool {
         let title = format!("{} rows as NDJSON into the spool", self.rows);
         let mut run = Run::new("spool", title);
         let store = Store::start(Kind::Postgres)?;
-        store.tell_version(&mut run)?;
+        store.report_version(&mut run)?;
         let bodies = self.bodies();
         for round in 1..=self.rounds {
             let groups = self.appended(&store, &bodies, self.on.as_deref(), &mut run, round)?;
@@ -69,7 +69,7 @@ impl Spool {
         let body = |stream| {
             let mut body = Vec::new();
             for n in 0..each as u64 {
-                Reading::new(id_of(stream, n)).json(&mut body);
+                Reading::new(Call::new(stream, n).id()).json(&mut body);
                 body.push(b'\n');
             }
             body
@@ -95,31 +95,23 @@ impl Spool {
         let table = store.table()?;
         let folder = folder(on)?;
         store.server()?.stop()?;
-        let windrow = servers::windrow(&table.url(), &["--spool", text(folder.path())?])?;
-        let before = windrow.cpu_time()?;
+        let bed = Bed::before(table, &["--spool", text(folder.path())?])?;
+        let meter = Meter::new("row").of("windrow", || bed.windrow.cpu_time().ok());
         let start = Instant::now();
         say::during(arm, Duration::from_secs(10), || {
-            send(windrow.address(), bodies)
+            send(bed.windrow.address(), bodies)
         })?;
         let elapsed = start.elapsed();
-        let cpu = windrow.cpu_time()? - before;
-        drop(windrow);
+        let cpu = meter.metrics(self.rows as u64);
+        drop(meter);
+        drop(bed);
         let groups = groups(folder.path())?;
-        let mut metrics = self.rates(&groups, elapsed);
-        let rows = as_f64(self.rows as u64);
-        metrics.push(("windrow CPU us/row", cpu.as_secs_f64() * 1e6 / rows));
+        let rate = as_f64(self.rows as u64) / elapsed.as_secs_f64();
+        let metrics = Metrics::new().with("rows/s", rate);
+        let metrics = metrics.and(rates(&groups, elapsed)).and(cpu);
         run.add_all(round, arm, &metrics);
         store.server()?.restart()?;
         Ok(groups)
-    }
-
-    fn rates(&self, groups: &[usize], elapsed: Duration) -> Vec<(&'static str, f64)> {
-        let (bytes, seconds) = (groups.iter().sum::<usize>(), elapsed.as_secs_f64());
-        vec![
-            ("rows/s", as_f64(self.rows as u64) / seconds),
-            ("MB/s", as_f64(bytes as u64) / 1e6 / seconds),
-            ("syncs", as_f64(groups.len() as u64)),
-        ]
     }
 
     fn conclude(&self, run: &mut Run) -> Result<()> {
@@ -140,19 +132,26 @@ impl Spool {
     }
 }
 
+fn rates(groups: &[usize], elapsed: Duration) -> Metrics {
+    let bytes = groups.iter().sum::<usize>() as u64;
+    Metrics::new()
+        .with("MB/s", as_f64(bytes) / 1e6 / elapsed.as_secs_f64())
+        .with("syncs", as_f64(groups.len() as u64))
+}
+
 fn send(address: SocketAddr, bodies: &[Vec<u8>]) -> Result<()> {
-    const TARGET: &str = "/v1/tables/readings/rows?ack=spool&results=none";
+    const TARGET: &str = "POST /v1/tables/readings/rows?ack=spool&results=none";
     std::thread::scope(|scope| {
         let sending = bodies.iter().map(|body| {
             scope.spawn(move || {
                 let length = Some(body.len() as u64);
-                stream::post(address, TARGET, "application/x-ndjson", length, &**body)
+                stream::send(address, TARGET, "application/x-ndjson", length, &**body)
             })
         });
         let sending: Vec<_> = sending.collect();
         for one in sending {
-            let reply = one.join().map_err(|_| anyhow!("a sender panicked"))??;
-            anyhow::ensure!(reply.status == 202, "{} {}", reply.status, reply.body);
+            let reply = one.join().map_err(|_| anyhow!("a sender panicked"))?;
+            reply?.succeeded(202)?;
         }
         Ok(())
     })
@@ -171,12 +170,7 @@ fn disk(on: Option<&Path>, groups: &[usize], run: &mut Run, round: u32) -> Resul
         }
         Ok(())
     })?;
-    let (all, seconds) = (groups.iter().sum::<usize>(), start.elapsed().as_secs_f64());
-    let metrics = [
-        ("MB/s", as_f64(all as u64) / 1e6 / seconds),
-        ("syncs", as_f64(groups.len() as u64)),
-    ];
-    run.add_all(round, DISK, &metrics);
+    run.add_all(round, DISK, &rates(groups, start.elapsed()));
     Ok(())
 }
 

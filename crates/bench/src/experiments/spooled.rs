@@ -1,22 +1,23 @@
 //! The state of Windrow's spool, as seen from outside.
 
 use std::fmt::Write as _;
-use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpStream};
-use std::sync::mpsc::{self, RecvTimeoutError, Sender};
-use std::thread::{self, JoinHandle};
+use std::net::SocketAddr;
+use std::thread;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Context, Result};
 use windrow_testkit::process::Windrow;
 use windrow_testkit::procfs;
+
+use super::sampler::Sampler;
+use crate::generator::stream;
 
 /// Time between looks.
 const STEP: Duration = Duration::from_millis(50);
 
 /// The state of the spool at one moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Moment {
+pub(super) struct Moment {
     /// Seconds since the beginning.
     pub at: f64,
     /// Entries that were ever acknowledged.
@@ -29,7 +30,7 @@ pub struct Moment {
 
 impl Moment {
     /// Entries that the database does not have.
-    pub fn waiting(&self) -> u64 {
+    pub(super) fn waiting(&self) -> u64 {
         self.end.saturating_sub(self.applied)
     }
 }
@@ -38,13 +39,9 @@ impl Moment {
 ///
 /// # Errors
 /// Nobody answers, or there is no spool.
-pub fn look(address: SocketAddr) -> Result<Moment> {
-    let mut stream = TcpStream::connect(address).context("nobody listens")?;
-    stream.write_all(b"GET /v1/lanes HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")?;
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer)?;
-    let (_, body) = answer.split_once("\r\n\r\n").context("no answer")?;
-    let lanes: serde_json::Value = serde_json::from_str(body).context("no JSON")?;
+pub(super) fn look(address: SocketAddr) -> Result<Moment> {
+    let body = stream::ask(address, "GET /v1/lanes")?;
+    let lanes: serde_json::Value = serde_json::from_str(&body).context("no JSON")?;
     let partition = lanes.pointer("/spool/partitions/0");
     let number = |name: &str| partition.and_then(|part| part.get(name)?.as_u64());
     Ok(Moment {
@@ -58,7 +55,7 @@ pub fn look(address: SocketAddr) -> Result<Moment> {
 ///
 /// # Errors
 /// The timeout is over.
-pub fn level(address: SocketAddr, timeout: Duration) -> Result<()> {
+pub(super) fn level(address: SocketAddr, timeout: Duration) -> Result<()> {
     let start = Instant::now();
     while look(address)?.waiting() > 0 {
         anyhow::ensure!(
@@ -70,49 +67,20 @@ pub fn level(address: SocketAddr, timeout: Duration) -> Result<()> {
     Ok(())
 }
 
-/// Looks again and again until it is ended.
-#[derive(Debug)]
-pub struct Depths {
-    stop: Sender<()>,
-    looking: JoinHandle<Result<Vec<Moment>>>,
-}
-
-impl Depths {
-    /// Begins.
-    pub fn start(windrow: &Windrow) -> Self {
-        let (pid, address) = (windrow.pid(), windrow.address());
-        let (stop, stopped) = mpsc::channel();
-        let looking = thread::spawn(move || {
-            let start = Instant::now();
-            let mut moments = Vec::new();
-            loop {
-                let ended = stopped.recv_timeout(STEP) != Err(RecvTimeoutError::Timeout);
-                moments.push(Moment {
-                    at: start.elapsed().as_secs_f64(),
-                    resident: procfs::resident_bytes(pid)?,
-                    ..look(address)?
-                });
-                if ended {
-                    return Ok(moments);
-                }
-            }
-        });
-        Self { stop, looking }
-    }
-
-    /// Looks once more, and gives what was seen.
-    ///
-    /// # Errors
-    /// Windrow has not answered.
-    pub fn end(self) -> Result<Vec<Moment>> {
-        drop(self.stop);
-        let moments = self.looking.join();
-        moments.map_err(|_| anyhow!("who looks at the spool panicked"))?
-    }
+/// Begins to watch Windrow's spool.
+pub(super) fn watch(windrow: &Windrow) -> Sampler<Moment> {
+    let (pid, address) = (windrow.pid(), windrow.address());
+    Sampler::start(STEP, move |at| {
+        Ok(Moment {
+            at,
+            resident: procfs::resident_bytes(pid)?,
+            ..look(address)?
+        })
+    })
 }
 
 /// All moments as CSV.
-pub fn csv(moments: &[Moment]) -> String {
+pub(super) fn csv(moments: &[Moment]) -> String {
     let mut text = String::from("seconds,acknowledged,applied,resident_bytes\n");
     for m in moments {
         writeln!(text, "{:.3},{},{},{}", m.at, m.end, m.applied, m.resident).ok();

@@ -1,11 +1,11 @@
 //! Figures of an experiment: printed, and stored with all that is needed to repeat it.
 
 mod compare;
-pub mod curve;
 mod date;
 mod figure;
 mod limit;
 mod machine;
+mod metrics;
 pub mod plot;
 mod pulse;
 mod repeat;
@@ -21,9 +21,10 @@ use anyhow::{Context, Result};
 
 use crate::say;
 pub use compare::Compare;
-use curve::{Curve, Point};
 pub use figure::Figure;
 pub use limit::LIMIT;
+pub use metrics::{Meter, Metrics, mib, micros};
+use plot::{Curve, Point};
 pub use repeat::{Again, undisturbed};
 use steal::Steal;
 use table::Spread;
@@ -70,14 +71,32 @@ impl Run {
     }
 
     /// Keeps the numbers of one arm in one round, and prints them.
-    pub fn add_all(&mut self, round: u32, arm: &str, metrics: &[(impl AsRef<str>, f64)]) {
+    pub fn add_all(&mut self, round: u32, arm: &str, metrics: &Metrics) {
         let mut line = format!("round {round}  {arm:<28}");
-        for (metric, value) in metrics {
-            let metric = metric.as_ref();
+        for (metric, value) in &metrics.0 {
             self.add(round, arm, metric, *value);
             write!(line, "  {metric} {}", table::number(*value)).ok();
         }
         say::line(&line);
+    }
+
+    /// Measures all cells in each round: from the first to the last, and in every second round from
+    /// the last to the first.
+    ///
+    /// # Errors
+    /// A measurement fails.
+    pub fn rounds<C: Copy>(
+        &mut self,
+        rounds: u32,
+        cells: &[C],
+        mut measure: impl FnMut(&mut Self, u32, C) -> Result<()>,
+    ) -> Result<()> {
+        for round in 1..=rounds {
+            for cell in in_turn(round, cells) {
+                measure(self, round, cell)?;
+            }
+        }
+        Ok(())
     }
 
     /// The median over all rounds.
@@ -212,6 +231,15 @@ impl Run {
     }
 }
 
+/// Returns the cells in the order of a round: every second one goes from the last to the first.
+pub fn in_turn<C: Copy>(round: u32, cells: &[C]) -> Vec<C> {
+    let mut cells = cells.to_vec();
+    if round.is_multiple_of(2) {
+        cells.reverse();
+    }
+    cells
+}
+
 /// `name`, or `name-2`, `name-3` and so on if there has been one today.
 fn new_folder(root: &Path, name: &str) -> Result<PathBuf> {
     fs::create_dir_all(root).with_context(|| format!("cannot make {}", root.display()))?;
@@ -236,8 +264,8 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         let stored = |value| {
             let mut run = Run::new("demo", "A demonstration");
-            run.add_all(1, "one", &[("rows/s", value)]);
-            run.add_all(2, "one", &[("rows/s", 3.0)]);
+            run.add_all(1, "one", &Metrics::new().with("rows/s", value));
+            run.add_all(2, "one", &Metrics::new().with("rows/s", 3.0));
             run.remark("as expected");
             run.published("one", "rows/s", 2.0);
             run.file("x.svg", "<svg/>".into());

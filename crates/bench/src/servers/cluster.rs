@@ -8,7 +8,7 @@ use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
 use windrow_testkit::procfs;
 
-use crate::http::connection::Connection;
+use crate::generator::stream;
 use crate::reading::CRATEDB_COLUMNS;
 
 /// The timeout until the shards of a new table are up.
@@ -116,20 +116,16 @@ impl Cluster {
     /// One statement.
     fn sql(&self, sql: &str) -> Result<Value> {
         let body = json!({ "stmt": sql }).to_string();
-        let request = format!(
-            "POST /_sql HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
-            body.len()
+        let (length, kind) = (body.len() as u64, "application/json");
+        let sent = stream::send(
+            self.address,
+            "POST /_sql",
+            kind,
+            Some(length),
+            body.as_bytes(),
         );
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            .build()?;
-        runtime.block_on(async {
-            let mut connection = Connection::open(self.address).await?;
-            let (status, answer) = connection.exchange(request.as_bytes()).await?;
-            let said = String::from_utf8_lossy(answer);
-            ensure!(status == 200, "CrateDB answers {status} to {sql}: {said}");
-            serde_json::from_str(&said).context("CrateDB's answer")
-        })
+        let said = sent?.succeeded(200).with_context(|| sql.to_owned())?;
+        serde_json::from_str(&said).context("CrateDB's answer")
     }
 }
 

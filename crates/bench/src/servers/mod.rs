@@ -1,13 +1,16 @@
 //! The servers of an experiment: real databases of its own, and Windrow before them.
 
 pub mod cluster;
+mod driver;
 pub mod forward;
 pub mod pg;
 mod store;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
+use windrow_testkit::pgclient::Address;
 use windrow_testkit::process::{self, Windrow};
 
+pub use driver::{Driver, Param, PgDriver};
 pub use store::{Kind, Store, Table};
 
 /// Starts `windrow serve` on a database.
@@ -18,4 +21,14 @@ pub fn windrow(url: &str, arguments: &[&str]) -> Result<Windrow> {
     let mut all = vec!["--to", url];
     all.extend_from_slice(arguments);
     Windrow::serve(&process::binary()?, &all)
+}
+
+/// Returns the address of clients that speak PostgreSQL's protocol with Windrow, which stands
+/// before the database at `url`.
+///
+/// # Errors
+/// Windrow does not listen for them.
+pub fn pg_address(windrow: &Windrow, url: &str) -> Result<Address> {
+    let socket = windrow.pg_address();
+    Ok(Address::of(url)?.at(socket.context("windrow does not listen for PostgreSQL")?))
 }

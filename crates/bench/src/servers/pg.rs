@@ -3,17 +3,16 @@
 
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, bail};
 use windrow_testkit::pgbouncer::{self, PgBouncer, Pooling};
 use windrow_testkit::pgclient::Address;
-use windrow_testkit::postgres::{Postgres, psql};
+use windrow_testkit::postgres::Postgres;
 use windrow_testkit::process::Windrow;
 use windrow_testkit::procfs;
 
 use super::forward::Forwarder;
-use crate::figures::Run;
-use crate::http::connection::Connection;
-use crate::reading::POSTGRES_TABLE;
+use super::store::{Store, Table};
+use crate::generator::{Target, stream};
 
 /// Connections that the server takes: enough for the most clients that come directly.
 const CONNECTIONS: usize = 1_100;
@@ -23,12 +22,6 @@ const POOL: usize = 20;
 
 /// And in session mode: as many as the server takes, but for those of others.
 const SESSIONS: usize = CONNECTIONS - 50;
-
-/// A server with real durability and room for many direct clients.
-#[derive(Debug)]
-pub struct Database {
-    server: Postgres,
-}
 
 /// The way of clients to the database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -45,11 +38,11 @@ pub enum Way {
     Forward,
 }
 
-/// An open way.
+/// An open way to a database of its own.
 #[derive(Debug)]
 pub struct Gate {
     address: Address,
-    direct: Address,
+    table: Table,
     running: Running,
 }
 
@@ -61,52 +54,19 @@ enum Running {
     Forwarder(Forwarder),
 }
 
-impl Database {
-    /// Starts it; each of its fsyncs takes `delay` longer than the disk needs.
-    ///
-    /// # Errors
-    /// PostgreSQL is not installed, or this process may not open enough files.
-    pub fn start(delay: Duration) -> Result<Self> {
-        procfs::raise_open_files()?;
-        let builder = Postgres::builder().set("max_connections", &CONNECTIONS.to_string());
-        let builder = match delay.is_zero() {
-            true => builder.fsync(true),
-            false => builder.slow_fsync(delay),
-        };
-        Ok(Self {
-            server: builder.start()?,
-        })
-    }
-
-    /// The server.
-    pub fn server(&self) -> &Postgres {
-        &self.server
-    }
-
-    /// Opens a way to an empty table `readings` in a database of its own, for clients that prepare
-    /// their statements or not. `options` are Windrow's.
-    ///
-    /// # Errors
-    /// The database or the gateway cannot be started.
-    pub fn open(&self, way: Way, prepares: bool, options: &[String]) -> Result<Gate> {
-        let url = self.server.create_database()?;
-        psql(&url, POSTGRES_TABLE)?;
-        // What the last measurement left to be written is written before this one.
-        self.server.exec("checkpoint")?;
-        Gate::open(way, &Address::of(&url)?, prepares, options)
-    }
-
-    /// Tells the report which versions take part.
-    ///
-    /// # Errors
-    /// The server is down.
-    pub fn tell_versions(&self, run: &mut Run, ways: &[Way]) -> Result<()> {
-        run.version("PostgreSQL", self.server.exec("show server_version")?);
-        if ways.contains(&Way::PgBouncer) {
-            run.version("PgBouncer", pgbouncer::version()?);
-        }
-        Ok(())
-    }
+/// Starts a server with real durability and capacity for many direct clients. Each of its fsyncs
+/// takes `delay` longer than the disk needs.
+///
+/// # Errors
+/// PostgreSQL is not installed, or this process may not open enough files.
+pub fn start(delay: Duration) -> Result<Store> {
+    procfs::raise_open_files()?;
+    let builder = Postgres::builder().set("max_connections", &CONNECTIONS.to_string());
+    let builder = match delay.is_zero() {
+        true => builder.fsync(true),
+        false => builder.slow_fsync(delay),
+    };
+    Ok(Store::Postgres(builder.start()?))
 }
 
 impl Way {
@@ -132,7 +92,7 @@ impl Way {
             // In session mode each client that has written keeps a connection.
             Self::PgBouncer => {
                 let sessions = prepares && matches!(pooling_of_prepared()?, Pooling::Session(_));
-                all <= pgbouncer::MOST_CLIENTS && !(sessions && busy > SESSIONS)
+                all <= pgbouncer::MAX_CLIENTS && !(sessions && busy > SESSIONS)
             }
         })
     }
@@ -154,42 +114,53 @@ pub fn pooling_of_prepared() -> Result<Pooling> {
 }
 
 impl Gate {
-    fn open(way: Way, direct: &Address, prepares: bool, options: &[String]) -> Result<Self> {
-        let running = match way {
-            Way::Direct => Running::Nothing,
+    /// Opens a way to an empty table `readings` in a database of its own, for clients that prepare
+    /// their statements or not. `options` are Windrow's.
+    ///
+    /// # Errors
+    /// The database or the gateway cannot be started.
+    pub fn open(store: &Store, way: Way, prepares: bool, options: &[String]) -> Result<Self> {
+        let table = store.table()?;
+        let direct = Address::of(&table.url)?;
+        let (running, address) = match way {
+            Way::Direct => (Running::Nothing, direct),
             Way::Windrow => {
                 let mut all = vec!["--pg", "127.0.0.1:0"];
                 all.extend(options.iter().map(String::as_str));
-                Running::Windrow(super::windrow(&direct.url(), &all)?)
+                let windrow = super::windrow(&table.url, &all)?;
+                let address = super::pg_address(&windrow, &table.url)?;
+                (Running::Windrow(windrow), address)
             }
             Way::PgBouncer => {
                 let pooling = match prepares {
                     true => pooling_of_prepared()?,
                     false => Pooling::Transaction(POOL),
                 };
-                Running::PgBouncer(PgBouncer::start(direct, pooling)?)
+                let bouncer = PgBouncer::start(&direct, pooling)?;
+                let address = bouncer.address().clone();
+                (Running::PgBouncer(bouncer), address)
             }
-            Way::Forward => Running::Forwarder(Forwarder::start(direct.socket)?),
-        };
-        let address = match &running {
-            Running::Nothing => direct.clone(),
-            Running::Windrow(windrow) => {
-                let socket = windrow.pg_address();
-                direct.at(socket.context("windrow does not listen for PostgreSQL")?)
+            Way::Forward => {
+                let forwarder = Forwarder::start(direct.socket)?;
+                let address = direct.at(forwarder.listens());
+                (Running::Forwarder(forwarder), address)
             }
-            Running::PgBouncer(bouncer) => bouncer.address().clone(),
-            Running::Forwarder(forwarder) => direct.at(forwarder.listens()),
         };
         Ok(Self {
             address,
-            direct: direct.clone(),
+            table,
             running,
         })
     }
 
-    /// Where clients connect.
-    pub fn address(&self) -> &Address {
-        &self.address
+    /// Returns the server of clients.
+    pub fn target(&self) -> Target {
+        Target::Pg(self.address.clone())
+    }
+
+    /// Returns the database behind the gateway.
+    pub fn table(&self) -> &Table {
+        &self.table
     }
 
     fn pid(&self) -> Option<u32> {
@@ -201,12 +172,9 @@ impl Gate {
         }
     }
 
-    /// CPU time of the gateway, where there is one.
-    ///
-    /// # Errors
-    /// It has ended.
-    pub fn cpu_time(&self) -> Result<Option<Duration>> {
-        self.pid().map(procfs::cpu_time).transpose()
+    /// CPU time of the gateway; nothing if there is none.
+    pub fn cpu_time(&self) -> Option<Duration> {
+        procfs::cpu_time(self.pid()?).ok()
     }
 
     /// Resident memory of the gateway in MiB: now, and at its highest.
@@ -222,14 +190,6 @@ impl Gate {
         self.pid().map(both).transpose()
     }
 
-    /// Runs SQL past the gateway.
-    ///
-    /// # Errors
-    /// It fails.
-    pub fn exec(&self, sql: &str) -> Result<String> {
-        psql(&self.direct.url(), sql)
-    }
-
     /// A metric of Windrow's lane that writes.
     ///
     /// # Errors
@@ -238,26 +198,8 @@ impl Gate {
         let Running::Windrow(windrow) = &self.running else {
             bail!("only Windrow has lanes");
         };
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            .build()?;
-        let text = runtime.block_on(async {
-            let mut connection = Connection::open(windrow.address()).await?;
-            let request = b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n";
-            let (status, body) = connection.exchange(request).await?;
-            ensure!(status == 200, "GET /metrics is answered {status}");
-            Ok(String::from_utf8_lossy(body).into_owned())
-        })?;
+        let text = stream::ask(windrow.address(), "GET /metrics")?;
         lane(&text, metric)
-    }
-
-    /// Returns the number of rows.
-    ///
-    /// # Errors
-    /// The database is down.
-    pub fn count(&self) -> Result<u64> {
-        let count = self.exec("select count(*) from readings")?;
-        count.parse().context("a count")
     }
 
     /// Connections that the database has at the moment.
@@ -266,7 +208,7 @@ impl Gate {
     /// The database is down.
     pub fn connections(&self) -> Result<u64> {
         let sql = "select count(*) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()";
-        self.exec(sql)?.parse().context("a count")
+        self.table.query(sql)?.parse().context("a count")
     }
 }
 

@@ -1,11 +1,12 @@
 //! A database of any kind that is measured.
 
 use std::collections::HashSet;
-use std::path::PathBuf;
 use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use rusqlite::Connection;
+use rusqlite::fallible_iterator::FallibleIterator as _;
+use rusqlite::types::ValueRef;
 use tempfile::TempDir;
 use windrow_testkit::mariadb::{self, MariaDb};
 use windrow_testkit::postgres::{Postgres, psql};
@@ -41,7 +42,7 @@ impl Kind {
     }
 }
 
-/// Where tables are made.
+/// A server, or a folder, in which databases are made.
 #[derive(Debug)]
 pub enum Store {
     /// A folder for SQLite files.
@@ -54,17 +55,14 @@ pub enum Store {
     CrateDb(Cluster),
 }
 
-/// A database with an empty table `readings`, one for each measurement.
+/// A database of a measurement's own, with an empty table.
 #[derive(Clone, Debug)]
-pub enum Table {
-    /// A file.
-    Sqlite(PathBuf),
-    /// A database's URL.
-    Postgres(String),
-    /// A database's URL.
-    MariaDb(String),
-    /// A schema of a cluster.
-    CrateDb(Schema),
+pub struct Table {
+    /// The kind of the database.
+    pub kind: Kind,
+    /// Windrow's URL of the database.
+    pub url: String,
+    schema: Option<Schema>,
 }
 
 impl Store {
@@ -84,42 +82,57 @@ impl Store {
                     .set("innodb-log-file-size", "96M")
                     .start()?,
             ),
-            Kind::CrateDb => anyhow::bail!(
+            Kind::CrateDb => bail!(
                 "this experiment cannot start CrateDB; `load --to cratedb --url cratedb://HOST:PORT` measures one that runs"
             ),
         })
     }
 
-    /// An empty table in a database of its own.
+    /// Makes a database with an empty table `readings`.
     ///
     /// # Errors
     /// The database refuses.
     pub fn table(&self) -> Result<Table> {
-        match self {
-            Self::Sqlite(dir) => {
-                let file = dir
-                    .path()
-                    .join(format!("{:016x}.db", rand::random::<u64>()));
-                let db = Connection::open(&file)?;
+        self.database(match self {
+            Self::Sqlite(_) => SQLITE_TABLE,
+            Self::Postgres(_) => POSTGRES_TABLE,
+            Self::MariaDb(_) => MARIADB_TABLE,
+            Self::CrateDb(cluster) => return Ok(Table::of(cluster.schema()?)),
+        })
+    }
+
+    /// Makes a database with a table of its own.
+    ///
+    /// # Errors
+    /// The database refuses.
+    pub fn database(&self, create: &str) -> Result<Table> {
+        let (kind, url) = match self {
+            Self::Sqlite(folder) => {
+                let name = format!("{:016x}.db", rand::random::<u64>());
+                let file = folder.path().join(name);
                 // Kept in the file, so that every later connection has it too.
-                db.pragma_update(None, "journal_mode", "wal")?;
-                db.execute_batch(SQLITE_TABLE)?;
-                Ok(Table::Sqlite(file))
+                Connection::open(&file)?.pragma_update(None, "journal_mode", "wal")?;
+                (Kind::Sqlite, format!("sqlite:{}", file.display()))
             }
-            Self::Postgres(server) => {
-                let url = server.create_database()?;
-                psql(&url, POSTGRES_TABLE)?;
-                // What the last measurement left to be written is written before this one.
-                server.exec("checkpoint")?;
-                Ok(Table::Postgres(url))
-            }
-            Self::MariaDb(server) => {
-                let url = server.create_database()?;
-                mariadb::sql(&url, MARIADB_TABLE)?;
-                Ok(Table::MariaDb(url))
-            }
-            Self::CrateDb(cluster) => Ok(Table::CrateDb(cluster.schema()?)),
+            Self::Postgres(server) => (Kind::Postgres, server.create_database()?),
+            Self::MariaDb(server) => (Kind::MariaDb, server.create_database()?),
+            Self::CrateDb(_) => bail!("this experiment is not made for CrateDB"),
+        };
+        let table = Table::at(kind, url);
+        table.query(create)?;
+        self.settle()?;
+        Ok(table)
+    }
+
+    /// Lets the server write what the last measurement left to be written.
+    ///
+    /// # Errors
+    /// The server is down.
+    pub fn settle(&self) -> Result<()> {
+        if let Self::Postgres(server) = self {
+            server.exec("checkpoint")?;
         }
+        Ok(())
     }
 
     /// CPU time of the server's processes; nothing for a library, and for processes that nobody
@@ -133,22 +146,22 @@ impl Store {
         }
     }
 
-    /// The server, where there is one.
+    /// Returns the server, if it is PostgreSQL.
     ///
     /// # Errors
-    /// There is none.
+    /// It is another database.
     pub fn server(&self) -> Result<&Postgres> {
         match self {
             Self::Postgres(server) => Ok(server),
-            _ => anyhow::bail!("this experiment needs a PostgreSQL server: --to postgres"),
+            _ => bail!("this experiment needs a PostgreSQL server: --to postgres"),
         }
     }
 
-    /// Tells the report which version it is.
+    /// Adds the version to a report.
     ///
     /// # Errors
     /// The server is down.
-    pub fn tell_version(&self, run: &mut Run) -> Result<()> {
+    pub fn report_version(&self, run: &mut Run) -> Result<()> {
         match self {
             Self::Sqlite(_) => run.version("SQLite", rusqlite::version()),
             Self::Postgres(server) => {
@@ -165,37 +178,85 @@ impl Store {
 }
 
 impl Table {
-    /// Returns Windrow's URL of the database.
-    pub fn url(&self) -> String {
-        match self {
-            Self::Sqlite(file) => format!("sqlite:{}", file.display()),
-            Self::Postgres(url) | Self::MariaDb(url) => url.clone(),
-            Self::CrateDb(schema) => schema.url(),
+    /// Names a database that is there already.
+    pub fn at(kind: Kind, url: String) -> Self {
+        let schema = None;
+        Self { kind, url, schema }
+    }
+
+    fn of(schema: Schema) -> Self {
+        Self {
+            kind: Kind::CrateDb,
+            url: schema.url(),
+            schema: Some(schema),
         }
     }
 
-    /// Runs a statement that gives nothing back.
+    /// Returns the schema of a CrateDB cluster.
+    ///
+    /// # Errors
+    /// It is another database.
+    pub fn schema(&self) -> Result<&Schema> {
+        self.schema.as_ref().context("a table of another database")
+    }
+
+    /// Opens the file of SQLite.
+    ///
+    /// # Errors
+    /// It is another database, or the file cannot be opened.
+    pub fn sqlite(&self) -> Result<Connection> {
+        Ok(Connection::open(self.file()?)?)
+    }
+
+    /// Returns the path of SQLite's file.
+    ///
+    /// # Errors
+    /// It is another database.
+    pub fn file(&self) -> Result<&str> {
+        let path = self.url.strip_prefix("sqlite:");
+        path.context("a database that is no file")
+    }
+
+    /// Runs SQL; rows come back one a line, columns separated by `|`.
     ///
     /// # Errors
     /// It fails.
-    pub fn execute(&self, sql: &str) -> Result<()> {
-        match self {
-            Self::Sqlite(file) => Connection::open(file)?.execute_batch(sql)?,
-            Self::Postgres(url) => drop(psql(url, sql)?),
-            Self::MariaDb(url) => drop(mariadb::sql(url, sql)?),
-            Self::CrateDb(schema) => schema.execute(sql)?,
+    pub fn query(&self, sql: &str) -> Result<String> {
+        match self.kind {
+            Kind::Sqlite => in_sqlite(&self.sqlite()?, sql),
+            Kind::Postgres => psql(&self.url, sql),
+            Kind::MariaDb => mariadb::sql(&self.url, sql),
+            Kind::CrateDb => {
+                self.schema()?.execute(sql)?;
+                Ok(String::new())
+            }
         }
+    }
+
+    /// Removes all rows of a table.
+    ///
+    /// # Errors
+    /// It fails.
+    pub fn empty(&self, table: &str) -> Result<()> {
+        self.query(&match self.kind {
+            Kind::Sqlite => format!("delete from {table}"),
+            _ => format!("truncate table {table}"),
+        })?;
         Ok(())
     }
 
-    /// Gives back what the server would keep of a table that has been measured.
-    ///
-    /// # Errors
-    /// The database is down.
-    pub fn clear(&self) -> Result<()> {
-        match self {
-            Self::CrateDb(schema) => schema.drop_table(),
-            _ => Ok(()),
+    /// Gives back what the server would keep of a table that has been measured. The figures are
+    /// known by then, so a failure is of no matter.
+    pub fn remove(&self, table: &str) {
+        match self.kind {
+            Kind::Sqlite => {
+                for end in ["", "-wal", "-shm"] {
+                    let file = self.file().unwrap_or_default();
+                    std::fs::remove_file(format!("{file}{end}")).ok();
+                }
+            }
+            Kind::CrateDb => drop(self.schema().map(Schema::drop_table)),
+            _ => drop(self.query(&format!("drop table {table}"))),
         }
     }
 
@@ -207,46 +268,52 @@ impl Table {
         self.count_of("readings")
     }
 
-    /// Returns the number of rows of another table that was made beside it.
+    /// Returns the number of rows of a table.
     ///
     /// # Errors
     /// The database is down, or the table is not there.
     pub fn count_of(&self, table: &str) -> Result<u64> {
-        let sql = format!("select count(*) from {table}");
-        match self {
-            Self::Sqlite(file) => {
-                let count =
-                    Connection::open(file)?.query_row(&sql, [], |row| row.get::<_, i64>(0))?;
-                Ok(u64::try_from(count)?)
-            }
-            Self::Postgres(url) => psql(url, &sql)?.parse().context("a count"),
-            Self::MariaDb(url) => mariadb::sql(url, &sql)?.parse().context("a count"),
-            Self::CrateDb(schema) if table == "readings" => schema.count(),
-            Self::CrateDb(_) => anyhow::bail!("CrateDB has no table {table} here"),
+        if let Some(schema) = &self.schema {
+            return schema.count();
         }
+        let count = self.query(&format!("select count(*) from {table}"))?;
+        count.parse().context("a count")
     }
 
-    /// All primary keys.
+    /// Returns the primary keys of all readings.
     ///
     /// # Errors
     /// The database is down.
     pub fn ids(&self) -> Result<HashSet<u64>> {
-        const SQL: &str = "select id from readings";
-        match self {
-            Self::Sqlite(file) => {
-                let db = Connection::open(file)?;
-                let mut statement = db.prepare(SQL)?;
-                let ids = statement.query_map([], |row| row.get::<_, i64>(0))?;
-                ids.map(|id| Ok(u64::try_from(id?)?)).collect()
-            }
-            Self::Postgres(url) => ids_in(&psql(url, SQL)?),
-            Self::MariaDb(url) => ids_in(&mariadb::sql(url, SQL)?),
-            Self::CrateDb(_) => anyhow::bail!("the keys of a CrateDB table are not read here"),
-        }
+        let ids = self.query("select id from readings")?;
+        ids.lines().map(|line| Ok(line.parse()?)).collect()
     }
 }
 
-/// One a line.
-fn ids_in(text: &str) -> Result<HashSet<u64>> {
-    text.lines().map(|line| Ok(line.parse()?)).collect()
+/// Runs statements of which the last one may return rows.
+fn in_sqlite(db: &Connection, sql: &str) -> Result<String> {
+    let mut lines = Vec::new();
+    let mut batch = rusqlite::Batch::new(db, sql);
+    while let Some(mut statement) = batch.next()? {
+        let columns = statement.column_count();
+        let mut rows = statement.query([])?;
+        while let Some(row) = rows.next()? {
+            let cells: Vec<String> = (0..columns)
+                .map(|at| row.get_ref(at).map(text))
+                .collect::<Result<_, _>>()?;
+            lines.push(cells.join("|"));
+        }
+    }
+    Ok(lines.join("\n"))
+}
+
+fn text(value: ValueRef<'_>) -> String {
+    match value {
+        ValueRef::Null => String::new(),
+        ValueRef::Integer(n) => n.to_string(),
+        ValueRef::Real(x) => x.to_string(),
+        ValueRef::Text(bytes) | ValueRef::Blob(bytes) => {
+            String::from_utf8_lossy(bytes).into_owned()
+        }
+    }
 }

@@ -60,15 +60,15 @@ impl Stations {
             self.clients
         ));
         if self.to != To::Postgres {
-            self.tell("SQLite", self.sqlite(&weather)?);
+            self.print("SQLite", self.sqlite(&weather)?);
         }
         if self.to != To::Sqlite {
-            self.tell("PostgreSQL", self.postgres(&weather)?);
+            self.print("PostgreSQL", self.postgres(&weather)?);
         }
         Ok(())
     }
 
-    fn tell(&self, what: &str, sent: Sent) {
+    fn print(&self, what: &str, sent: Sent) {
         say::line(&format!(
             "{what}: {} rows are there once, every value equal to the file's ({:.0} rows/s)",
             sent.rows, sent.rate

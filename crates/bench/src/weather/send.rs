@@ -2,12 +2,11 @@
 
 use std::sync::Arc;
 
-use anyhow::Result;
+use anyhow::{Result, ensure};
 use windrow_testkit::process::Windrow;
 
 use super::file::Weather;
-use crate::http::closed::{self, Closed, Until};
-use crate::http::{Job, Live};
+use crate::generator::{Call, Clients, Job, Live, Outcome, Schedule, Target, Until, http};
 
 /// The rows that were sent and found.
 #[derive(Clone, Copy, Debug)]
@@ -24,41 +23,36 @@ struct Readings {
 }
 
 impl Job for Readings {
-    fn target(&self) -> &str {
-        "POST /v1/tables/weather/rows"
-    }
-
-    fn ends(&self, connection: usize, n: u64) -> bool {
-        let reading = self.weather.of_client(connection, self.clients, n);
+    fn ends(&self, call: Call<'_>) -> bool {
+        let reading = self.weather.of_client(call.client, self.clients, call.n);
         reading.is_none()
     }
 
-    fn body(&self, connection: usize, n: u64, out: &mut Vec<u8>) {
-        if let Some(record) = self.weather.of_client(connection, self.clients, n) {
-            self.weather.json(record, out);
-        }
+    fn write(&self, call: Call<'_>, out: &mut Vec<u8>) {
+        let target = "POST /v1/tables/weather/rows";
+        let reading = self.weather.of_client(call.client, self.clients, call.n);
+        http::request(out, target, "application/json", "", |out| {
+            if let Some(record) = reading {
+                self.weather.json(record, out);
+            }
+        });
     }
 }
 
 /// Sends every reading, in a request of its own; all must succeed.
 pub(super) fn all(windrow: &Windrow, weather: &Weather, clients: usize) -> Result<Sent> {
-    let load = Closed {
-        connections: clients,
-        until: Until::Done,
-    };
     let job: Arc<dyn Job> = Arc::new(Readings {
         weather: weather.clone(),
         clients,
     });
-    let report = closed::run(windrow.address(), &load, &job, &Arc::new(Live::default()))?;
-    anyhow::ensure!(
-        report.successes() == weather.rows() && report.requests() == weather.rows(),
-        "not every request succeeded: {:?}\n{}",
-        report.outcomes,
-        report.samples.join("\n")
-    );
+    let (until, live) = (Until::calls(u64::MAX), Arc::new(Live::default()));
+    let mut clients = Clients::open(&Target::Http(windrow.address()), clients)?;
+    let report = clients.run(Schedule::Closed, &until, &job, &live)?;
+    report.all(Outcome::Success)?;
+    let (sent, rows) = (report.calls(), weather.rows());
+    ensure!(sent == rows, "{sent} requests for {rows} readings");
     Ok(Sent {
-        rows: report.successes(),
+        rows,
         rate: report.rate(),
     })
 }

@@ -2,8 +2,7 @@
 
 use std::io::Write;
 
-use crate::http::Job;
-use crate::http::job::id_of;
+use crate::generator::{Call, Job, http};
 
 /// The API whose requests are sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,27 +74,23 @@ impl Documents {
         self.document(key, out);
         out.push(b'}');
     }
-}
 
-impl Job for Documents {
-    fn target(&self) -> &str {
+    fn target(self) -> (&'static str, &'static str) {
+        let json = "application/json";
         match (self.api, self.batch) {
-            (Api::Arango, None) => SINGLE,
-            (Api::Arango, Some(_)) => "POST /_api/batch",
-            (Api::Own, None) => "POST /v1/tables/documents/rows",
-            (Api::Own, Some(_)) => "POST /v1/batch",
+            (Api::Arango, None) => (SINGLE, json),
+            (Api::Arango, Some(_)) => (
+                "POST /_api/batch",
+                "multipart/form-data; boundary=windrow-bench",
+            ),
+            (Api::Own, None) => ("POST /v1/tables/documents/rows", json),
+            (Api::Own, Some(_)) => ("POST /v1/batch", json),
         }
     }
 
-    fn content_type(&self) -> &str {
-        match (self.api, self.batch) {
-            (Api::Arango, Some(_)) => "multipart/form-data; boundary=windrow-bench",
-            _ => "application/json",
-        }
-    }
-
-    fn body(&self, connection: usize, n: u64, out: &mut Vec<u8>) {
-        let first = id_of(connection, self.first + n * self.rows());
+    fn body(self, call: Call<'_>, out: &mut Vec<u8>) {
+        let n = self.first + call.n * self.rows();
+        let first = Call::new(call.client, n).id();
         let keys = first..first + self.rows();
         match (self.api, self.batch) {
             (_, None) => self.document(first, out),
@@ -117,6 +112,13 @@ impl Job for Documents {
     }
 }
 
+impl Job for Documents {
+    fn write(&self, call: Call<'_>, out: &mut Vec<u8>) {
+        let (target, content_type) = self.target();
+        http::request(out, target, content_type, "", |out| self.body(call, out));
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -129,7 +131,7 @@ mod tests {
             first: 7,
         };
         let mut out = Vec::new();
-        job.body(0, 1, &mut out);
+        job.body(Call::new(0, 1), &mut out);
         String::from_utf8(out).unwrap()
     }
 

@@ -8,17 +8,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use windrow_testkit::process::Windrow;
 
 use self::job::{Api, Documents};
+use crate::experiments::measure::{Bed, Measured, Offer};
 use crate::experiments::outcomes;
-use crate::figures::Run;
-use crate::figures::curve::{self, Curve, Mark, Scale};
-use crate::figures::plot::Names;
-use crate::http::closed::{self, Closed, Until};
-use crate::http::{Live, Report};
+use crate::figures::plot::{self, Curve, Mark, Names, Scale};
+use crate::figures::{Metrics, Run, in_turn};
+use crate::generator::{Outcome, Until};
 use crate::number::as_f64;
-use crate::servers::{self, Kind, Store, Table};
+use crate::servers::{Kind, Store};
 
 /// Settings of the experiment.
 #[derive(Clone, Debug, clap::Args)]
@@ -54,10 +52,6 @@ pub struct BatchApi {
 const SHARE: &str = "time, % of that without a batch";
 
 const LESS: &str = "% less time than without a batch";
-
-/// Rows before this one of each connection are written while measuring, rows from it on while
-/// warming up.
-const WARM: u64 = 50_000_000;
 
 /// The least gain that others have published: operations in a batch without concurrency, and the
 /// percentage of time that they save.
@@ -103,16 +97,10 @@ impl BatchApi {
         let title = format!("Documents in batches of requests, {}", self.to.as_str());
         let mut run = Run::new(format!("batch-api-{}", self.to.as_str()), title);
         let store = Store::start(self.to)?;
-        store.tell_version(&mut run)?;
-        for round in 1..=self.rounds {
-            let mut attributes = self.attributes.clone();
-            if round.is_multiple_of(2) {
-                attributes.reverse();
-            }
-            for attributes in attributes {
-                self.round(&store, &mut run, (round, attributes))?;
-            }
-        }
+        store.report_version(&mut run)?;
+        run.rounds(self.rounds, &self.attributes, |run, round, attributes| {
+            self.round(&store, run, (round, attributes))
+        })?;
         self.conclude(&mut run)?;
         run.store(root)?;
         Ok(())
@@ -120,16 +108,13 @@ impl BatchApi {
 
     /// All measurements with documents of one size.
     fn round(&self, store: &Store, run: &mut Run, (round, attributes): (u32, u32)) -> Result<()> {
-        let bed = Bed::start(store, attributes)?;
-        let mut cells = self.cells(attributes);
-        if round.is_multiple_of(2) {
-            cells.reverse();
-        }
+        let bed = bed(store, attributes)?;
+        let cells = in_turn(round, &self.cells(attributes));
         let mut rates = Vec::with_capacity(cells.len());
         for cell in cells {
-            let report = self.measure(&bed, cell).with_context(|| cell.arm())?;
-            let rows = Documents::of(cell, 0).rows();
-            rates.push((cell, report.rate() * as_f64(rows), report.latency_ms(50.0)));
+            let report = self.measure(&bed, cell).with_context(|| cell.arm())?.report;
+            let rate = report.rate() * as_f64(Documents::of(cell, 0).rows());
+            rates.push((cell, rate, report.latency_ms(50.0)));
         }
         for (cell, rate, p50) in &rates {
             let alone = rates.iter().find(|(other, ..)| {
@@ -137,16 +122,17 @@ impl BatchApi {
                     && (other.api, other.connections) == (cell.api, cell.connections)
             });
             let alone = alone.context("it was not measured without a batch")?.1;
+            let share = cell.batch.map(|_| 100.0 * alone / rate);
             let seconds = format!("s for {} documents", self.documents);
-            let mut metrics = vec![(seconds.as_str(), f64::from(self.documents) / rate)];
-            if cell.batch.is_some() {
-                metrics.push((LESS, 100.0 * (1.0 - alone / rate)));
-                metrics.push((SHARE, 100.0 * alone / rate));
-            }
-            metrics.push(("p50 of a request, ms", *p50));
+            let metrics = Metrics::new()
+                .with(seconds, f64::from(self.documents) / rate)
+                .maybe(LESS, share.map(|share| 100.0 - share))
+                .maybe(SHARE, share)
+                .with("p50 of a request, ms", *p50);
             run.add_all(round, &cell.arm(), &metrics);
         }
-        bed.table.clear()
+        bed.table.remove("documents");
+        Ok(())
     }
 
     fn cells(&self, attributes: u32) -> Vec<Cell> {
@@ -165,34 +151,25 @@ impl BatchApi {
         cells
     }
 
-    fn measure(&self, bed: &Bed, cell: Cell) -> Result<Report> {
-        bed.empty()?;
-        let warm = offer(
-            &bed.windrow,
-            Documents::of(cell, WARM),
-            cell,
-            Duration::from_millis(self.warm_up_ms),
-        )?;
-        let job = Limited {
-            documents: Documents::of(cell, 0),
-            requests: self.requests(cell),
+    fn measure(&self, bed: &Bed, cell: Cell) -> Result<Measured> {
+        bed.table.empty("documents")?;
+        let rows = Documents::of(cell, 0).rows();
+        let each = rows * u64::from(cell.connections);
+        let offer = Offer {
+            warm_up: Duration::from_millis(self.warm_up_ms),
+            until: Until {
+                // Requests of each connection at most.
+                calls: u64::from(self.documents).div_ceil(each.max(1)),
+                ..Until::after(Duration::from_millis(self.cell_ms))
+            },
+            ..Offer::closed(&cell.arm(), cell.connections as usize, Duration::ZERO)
         };
-        let report = offer(&bed.windrow, job, cell, Duration::from_millis(self.cell_ms))?;
-        ensure!(
-            report.successes() == report.requests(),
-            "requests failed: {:?}\n{}",
-            report.outcomes,
-            report.samples.join("\n")
-        );
-        let confirmed = (report.successes() + warm.successes()) * job.documents.rows();
-        outcomes::all_there(confirmed, bed.count()?)?;
-        Ok(report)
-    }
-
-    /// Requests of each connection at most.
-    fn requests(&self, cell: Cell) -> u64 {
-        let each = Documents::of(cell, 0).rows() * u64::from(cell.connections);
-        u64::from(self.documents).div_ceil(each.max(1))
+        let job = |first| Arc::new(Documents::of(cell, first)) as _;
+        let measured = offer.measure(&bed.target(), |meter| meter, job)?;
+        measured.report.all(Outcome::Success)?;
+        let there = bed.table.count_of("documents")?;
+        outcomes::all_there(measured.written() * rows, there)?;
+        Ok(measured)
     }
 
     fn conclude(&self, run: &mut Run) -> Result<()> {
@@ -277,7 +254,7 @@ impl BatchApi {
                 x: "operations of a batch",
                 y: SHARE,
             };
-            let svg = curve::curves(names, Scale::Log, &curves, &marks)?;
+            let svg = plot::curves(names, Scale::Log, &curves, &marks)?;
             run.file(&format!("concurrency-{connections:02}.svg"), svg);
         }
         Ok(())
@@ -295,78 +272,18 @@ impl Documents {
     }
 }
 
-/// The same until so many requests of each connection have been sent.
-#[derive(Clone, Copy, Debug)]
-struct Limited {
-    documents: Documents,
-    requests: u64,
-}
-
-impl crate::http::Job for Limited {
-    fn target(&self) -> &str {
-        self.documents.target()
-    }
-
-    fn content_type(&self) -> &str {
-        self.documents.content_type()
-    }
-
-    fn body(&self, connection: usize, n: u64, out: &mut Vec<u8>) {
-        self.documents.body(connection, n, out);
-    }
-
-    fn ends(&self, _connection: usize, n: u64) -> bool {
-        n >= self.requests
-    }
-}
-
-fn offer(
-    windrow: &Windrow,
-    job: impl crate::http::Job + 'static,
-    cell: Cell,
-    time: Duration,
-) -> Result<Report> {
-    let load = Closed {
-        connections: usize::try_from(cell.connections)?,
-        until: Until::Elapsed(time),
+/// Starts Windrow before an empty table of documents.
+fn bed(store: &Store, attributes: u32) -> Result<Bed> {
+    let quote = match store {
+        Store::MariaDb(_) => '`',
+        _ => '"',
     };
-    let job: Arc<dyn crate::http::Job> = Arc::new(job);
-    closed::run(windrow.address(), &load, &job, &Arc::new(Live::default()))
-}
-
-/// A table of documents, and Windrow before it.
-struct Bed {
-    table: Table,
-    windrow: Windrow,
-}
-
-impl Bed {
-    fn start(store: &Store, attributes: u32) -> Result<Self> {
-        let table = store.table()?;
-        let quote = if matches!(table, Table::MariaDb(_)) {
-            '`'
-        } else {
-            '"'
-        };
-        let columns: Vec<_> = (0..attributes)
-            .map(|n| format!("a{n} varchar(32)"))
-            .collect();
-        table.execute(&format!(
-            "create table documents ({quote}_key{quote} varchar(64) primary key, {})",
-            columns.join(", ")
-        ))?;
-        let windrow = servers::windrow(&table.url(), &[])?;
-        Ok(Self { table, windrow })
-    }
-
-    fn empty(&self) -> Result<()> {
-        self.table.execute(match self.table {
-            Table::Sqlite(_) => "delete from documents",
-            _ => "truncate table documents",
-        })
-    }
-
-    fn count(&self) -> Result<u64> {
-        self.table.count_of("documents")
-    }
+    let columns: Vec<_> = (0..attributes)
+        .map(|n| format!("a{n} varchar(32)"))
+        .collect();
+    let table = store.database(&format!(
+        "create table documents ({quote}_key{quote} varchar(64) primary key, {})",
+        columns.join(", ")
+    ))?;
+    Bed::before(table, &[])
 }

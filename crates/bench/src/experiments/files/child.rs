@@ -13,20 +13,20 @@ const LOOK: Duration = Duration::from_millis(5);
 
 /// The cost of a run.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Took {
-    pub(super) time: Duration,
-    pub(super) cpu: Duration,
-    pub(super) peak_bytes: u64,
+pub(in crate::experiments) struct Took {
+    pub(in crate::experiments) time: Duration,
+    pub(in crate::experiments) cpu: Duration,
+    pub(in crate::experiments) peak_bytes: u64,
     /// The exit status; `None` if a signal ended it.
-    pub(super) status: Option<i32>,
-    pub(super) stderr: String,
+    pub(in crate::experiments) status: Option<i32>,
+    pub(in crate::experiments) stderr: String,
 }
 
 /// Runs it to its end.
 ///
 /// # Errors
 /// It is not there.
-pub(super) fn run(command: &mut Command) -> Result<Took> {
+pub(in crate::experiments) fn run(command: &mut Command) -> Result<Took> {
     let name = command.get_program().to_owned();
     let start = Instant::now();
     let mut child = command

@@ -24,22 +24,42 @@ const FLIGHTS: &str = "create table flights (year int, month int, day int, dep_t
 
 /// Rows of a file, and the table that they go to.
 #[derive(Clone, Debug)]
-pub(super) struct Input {
-    pub(super) table: &'static str,
-    pub(super) create: &'static str,
-    pub(super) csv: PathBuf,
-    pub(super) parquet: Option<PathBuf>,
-    pub(super) columns: Vec<String>,
+pub(in crate::experiments) struct Input {
+    pub(in crate::experiments) table: &'static str,
+    pub(in crate::experiments) create: &'static str,
+    pub(in crate::experiments) csv: PathBuf,
+    pub(in crate::experiments) parquet: Option<PathBuf>,
+    pub(in crate::experiments) columns: Vec<String>,
     /// The field that means "no value".
-    pub(super) null: Option<&'static str>,
-    pub(super) rows: u64,
+    pub(in crate::experiments) null: Option<&'static str>,
+    pub(in crate::experiments) rows: u64,
     /// Rows of them that the table refuses.
-    pub(super) bad: u64,
+    pub(in crate::experiments) bad: u64,
     /// Bad rows that a table without fixed types refuses, too.
-    pub(super) bad_anyway: u64,
+    pub(in crate::experiments) bad_anyway: u64,
 }
 
 impl Input {
+    /// Returns a CSV file of good rows, for a table that is there.
+    pub(in crate::experiments) fn csv(
+        table: &'static str,
+        csv: PathBuf,
+        header: &str,
+        rows: u64,
+    ) -> Self {
+        Self {
+            table,
+            create: "",
+            csv,
+            parquet: None,
+            columns: names(header),
+            null: None,
+            rows,
+            bad: 0,
+            bad_anyway: 0,
+        }
+    }
+
     /// TPC-H's `lineitem` at a scale factor (1: six million rows), as CSV and as Parquet.
     pub(super) fn lineitem(folder: &Path, scale: f64) -> Result<Self> {
         let csv = folder.join("lineitem.csv");
@@ -47,15 +67,9 @@ impl Input {
         let parquet = folder.join("lineitem.parquet");
         lineitem::write_parquet(&parquet, scale)?;
         Ok(Self {
-            table: "lineitem",
             create: LINEITEM,
-            columns: names(lineitem::header()),
-            csv,
             parquet: Some(parquet),
-            null: None,
-            rows,
-            bad: 0,
-            bad_anyway: 0,
+            ..Self::csv("lineitem", csv, lineitem::header(), rows)
         })
     }
 
@@ -63,23 +77,20 @@ impl Input {
     pub(super) fn flights(csv: &Path) -> Result<Self> {
         let mut lines = BufReader::new(File::open(csv).context(csv.display().to_string())?).lines();
         let header = lines.next().context("the file is empty")??;
-        let columns = names(&header);
-        ensure!(columns.len() == 19, "{} is not flights.csv", csv.display());
+        ensure!(
+            names(&header).len() == 19,
+            "{} is not flights.csv",
+            csv.display()
+        );
         let mut rows = 0;
         for line in lines {
             line?;
             rows += 1;
         }
         Ok(Self {
-            table: "flights",
             create: FLIGHTS,
-            csv: csv.to_owned(),
-            parquet: None,
-            columns,
             null: Some("NA"),
-            rows,
-            bad: 0,
-            bad_anyway: 0,
+            ..Self::csv("flights", csv.to_owned(), &header, rows)
         })
     }
 

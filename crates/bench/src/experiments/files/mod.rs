@@ -3,7 +3,7 @@
 mod child;
 mod input;
 mod lineitem;
-mod place;
+mod programs;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -12,15 +12,14 @@ use std::time::Duration;
 use anyhow::{Result, ensure};
 use windrow_testkit::process;
 
-use self::child::Took;
-use self::input::Input;
-pub(super) use self::input::LINEITEM;
-use self::place::{Place, micros};
+pub(super) use self::child::{Took, run as run_child};
+pub(super) use self::input::{Input, LINEITEM};
+pub(super) use self::programs::own;
 use crate::baseline::parallel_copy;
-use crate::figures::Run;
+use crate::figures::{Meter, Metrics, Run, micros};
 use crate::number::as_f64;
 use crate::say;
-use crate::servers::{Kind, Store};
+use crate::servers::{Kind, Store, Table};
 
 /// Settings of the experiment.
 #[derive(Clone, Debug, clap::Args)]
@@ -104,24 +103,24 @@ impl Bench<'_> {
     fn run(&self, inputs: &[Input], bad: Option<&Input>, root: &Path) -> Result<()> {
         let to = self.kind.as_str();
         let mut run = Run::new(format!("files-{to}"), format!("Files into {to}"));
-        self.store.tell_version(&mut run)?;
+        self.store.report_version(&mut run)?;
         for input in inputs {
             run.version(input.table, format!("{} rows", input.rows));
         }
         let arms = self.arms(&mut run);
-        for round in 1..=self.files.rounds {
-            for input in inputs {
-                for arm in arms.iter().filter(|arm| arm.takes(input)) {
-                    self.measure(&mut run, round, *arm, input)?;
-                }
-            }
-            if let Some(input) = bad {
-                for arm in [Arm::Windrow(self.jobs()), Arm::Resume(self.jobs())] {
-                    self.measure(&mut run, round, arm, input)?;
-                }
-            }
+        let mut cells = Vec::new();
+        for input in inputs {
+            let taken = arms.iter().filter(|arm| arm.takes(input));
+            cells.extend(taken.map(|arm| (*arm, input)));
         }
-        self.tell(&mut run, inputs, bad)?;
+        if let Some(input) = bad {
+            let arms = [Arm::Windrow(self.jobs()), Arm::Resume(self.jobs())];
+            cells.extend(arms.map(|arm| (arm, input)));
+        }
+        run.rounds(self.files.rounds, &cells, |run, round, (arm, input)| {
+            self.measure(run, round, arm, input)
+        })?;
+        self.conclude(&mut run, inputs, bad)?;
         run.store(root)?;
         Ok(())
     }
@@ -133,7 +132,7 @@ impl Bench<'_> {
         }
         if self.kind == Kind::Postgres {
             arms.push(Arm::ParallelCopy);
-            if place::is_installed("pgloader") {
+            if programs::is_installed("pgloader") {
                 arms.push(Arm::Pgloader);
             } else {
                 run.remark("pgloader is not installed, and was left out");
@@ -143,52 +142,50 @@ impl Bench<'_> {
     }
 
     fn measure(&self, run: &mut Run, round: u32, arm: Arm, input: &Input) -> Result<()> {
-        let place = Place::new(&self.store, input)?;
+        let table = self.store.database(input.create)?;
         let name = arm.name(self, input);
-        let before = self.store.cpu_time();
+        let meter = Meter::new("row").of("database", || self.store.cpu_time());
         let took = say::during(&name, Duration::from_secs(30), || {
-            self.load(arm, &place, input)
+            self.load(arm, &table, input)
         })?;
         let good = input.rows - self.bad(input);
-        let there = place.count(input.table)?;
+        let there = table.count_of(input.table)?;
         ensure!(
             there == good,
             "{name}: {there} rows are there, not {good}; it said:\n{}",
             took.stderr
         );
-        let mut metrics = vec![
-            ("rows/s", as_f64(input.rows) / took.time.as_secs_f64()),
-            ("seconds", took.time.as_secs_f64()),
-        ];
-        if let (Some(before), Some(after)) = (before, self.store.cpu_time()) {
-            metrics.push(("database CPU us/row", micros(after - before, input.rows)));
-        }
+        let mut metrics = Metrics::new()
+            .with("rows/s", as_f64(input.rows) / took.time.as_secs_f64())
+            .with("seconds", took.time.as_secs_f64())
+            .and(meter.metrics(input.rows));
         if took.peak_bytes > 0 {
-            metrics.push(("CPU us/row", micros(took.cpu, input.rows)));
-            metrics.push(("peak RSS MiB", as_f64(took.peak_bytes) / 1_048_576.0));
+            metrics = metrics
+                .with("CPU us/row", micros(took.cpu, input.rows))
+                .with_mib("peak RSS MiB", took.peak_bytes);
         }
         run.add_all(round, &name, &metrics);
-        place.remove(input.table);
+        table.remove(input.table);
         Ok(())
     }
 
-    fn load(&self, arm: Arm, place: &Place, input: &Input) -> Result<Took> {
+    fn load(&self, arm: Arm, table: &Table, input: &Input) -> Result<Took> {
         let mut command = match arm {
-            Arm::Windrow(jobs) => self.windrow(place, input, &input.csv, jobs)?,
+            Arm::Windrow(jobs) => self.windrow(table, input, &input.csv, jobs)?,
             Arm::Resume(jobs) => {
-                let mut command = self.windrow(place, input, &input.csv, jobs)?;
+                let mut command = self.windrow(table, input, &input.csv, jobs)?;
                 command.arg("--resume");
                 command
             }
             Arm::Parquet => match &input.parquet {
-                Some(file) => self.windrow(place, input, file, 2)?,
+                Some(file) => self.windrow(table, input, file, 2)?,
                 None => anyhow::bail!("there is no Parquet file of {}", input.table),
             },
-            Arm::Own => place.own(input)?,
-            Arm::Pgloader => place::pgloader(&place.url(), input, self.folder)?,
-            Arm::ParallelCopy => return self.parallel(place, input),
+            Arm::Own => own(table, input)?,
+            Arm::Pgloader => programs::pgloader(&table.url, input, self.folder)?,
+            Arm::ParallelCopy => return self.parallel(table, input),
         };
-        let took = child::run(&mut command)?;
+        let took = run_child(&mut command)?;
         let expected = if input.bad > 0 { SOME_REFUSED } else { 0 };
         ensure!(
             took.status == Some(expected),
@@ -200,10 +197,10 @@ impl Bench<'_> {
         Ok(took)
     }
 
-    fn windrow(&self, place: &Place, input: &Input, file: &Path, jobs: u32) -> Result<Command> {
+    fn windrow(&self, table: &Table, input: &Input, file: &Path, jobs: u32) -> Result<Command> {
         let mut command = Command::new(process::binary()?);
         command.arg("load").arg(file);
-        command.args(["--to", &place.url(), "--table", input.table]);
+        command.args(["--to", &table.url, "--table", input.table]);
         command.args(["--progress", "none", "--jobs", &jobs.to_string()]);
         if let Some(null) = input.null {
             command.args(["--null", null]);
@@ -230,18 +227,18 @@ impl Bench<'_> {
         if self.kind == Kind::Sqlite { 1 } else { 2 }
     }
 
-    fn parallel(&self, place: &Place, input: &Input) -> Result<Took> {
-        let options = place::copy_options(input, false);
+    fn parallel(&self, table: &Table, input: &Input) -> Result<Took> {
+        let options = programs::copy_options(input, false);
         let copy = format!("copy {} from stdin {options}", input.table);
         let workers = self.files.workers;
-        let time = parallel_copy::run(&place.url(), &copy, &input.csv, workers)?;
+        let time = parallel_copy::run(&table.url, &copy, &input.csv, workers)?;
         Ok(Took {
             time,
             ..Took::default()
         })
     }
 
-    fn tell(&self, run: &mut Run, inputs: &[Input], bad: Option<&Input>) -> Result<()> {
+    fn conclude(&self, run: &mut Run, inputs: &[Input], bad: Option<&Input>) -> Result<()> {
         let windrow = Arm::Windrow(self.jobs());
         for input in inputs {
             let own = Arm::Own.name(self, input);

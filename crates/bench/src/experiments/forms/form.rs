@@ -1,8 +1,6 @@
-//! The forms, and what writes by them.
+//! The forms in which rows can be written.
 
-use std::time::Duration;
-
-use anyhow::Result;
+use crate::servers::Kind;
 
 /// The form in which a batch of rows is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,6 +22,26 @@ pub(super) enum Form {
 }
 
 impl Form {
+    /// All forms.
+    pub(super) const ALL: [Self; 7] = [
+        Self::Single,
+        Self::Transaction,
+        Self::Pipelined,
+        Self::Values,
+        Self::Unnest,
+        Self::Copy,
+        Self::LoadData,
+    ];
+
+    /// Returns true if the database has the form.
+    pub(super) fn is_of(self, kind: Kind) -> bool {
+        match self {
+            Self::Single | Self::Transaction | Self::Values => true,
+            Self::Pipelined | Self::Unnest | Self::Copy => kind == Kind::Postgres,
+            Self::LoadData => kind == Kind::MariaDb,
+        }
+    }
+
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Single => "single",
@@ -39,46 +57,5 @@ impl Form {
     /// The arm of batches of so many rows.
     pub(super) fn arm(self, rows: u32) -> String {
         format!("{}, {rows}", self.name())
-    }
-}
-
-/// One connection.
-pub(super) trait Client {
-    /// The forms that the database has.
-    fn forms(&self) -> &'static [Form];
-
-    /// Prepares what batches of so many rows need. False: the form has no place for so many.
-    fn ready(&mut self, form: Form, rows: u32) -> Result<bool>;
-
-    /// Writes and commits one batch, of the readings from `first` on.
-    fn write(&mut self, form: Form, first: u64, rows: u32) -> Result<()>;
-
-    /// CPU time of the database where it is a library in this thread; that of a server is asked
-    /// elsewhere.
-    fn own_cpu(&self) -> Result<Option<Duration>> {
-        Ok(None)
-    }
-}
-
-/// `(?, ?), (?, ?)`: so many lists of values, whose placeholders are made from their numbers.
-pub(super) fn lists(rows: u32, placeholder: impl Fn(u32) -> String) -> String {
-    let list = |row: u32| {
-        let places = (1..=COLUMNS).map(|column| placeholder(row * COLUMNS + column));
-        format!("({})", places.collect::<Vec<_>>().join(", "))
-    };
-    (0..rows).map(list).collect::<Vec<_>>().join(", ")
-}
-
-/// Columns of a reading.
-pub(super) const COLUMNS: u32 = 5;
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn placeholders_are_numbered_through() {
-        let text = lists(2, |n| format!("${n}"));
-        assert_eq!(text, "($1, $2, $3, $4, $5), ($6, $7, $8, $9, $10)");
     }
 }

@@ -2,22 +2,21 @@
 //! thresholds by which Windrow chooses among them.
 
 mod form;
-mod mariadb;
-mod postgres;
-mod sqlite;
+mod writer;
 
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, ensure};
+use windrow_testkit::procfs;
 
-use self::form::{Client, Form};
+use self::form::Form;
+use self::writer::FormWriter;
 use crate::experiments::outcomes;
-use crate::figures::Run;
-use crate::figures::curve::{self, Scale};
-use crate::figures::plot::Names;
+use crate::figures::plot::{self, Names, Scale};
+use crate::figures::{Meter, Metrics, Run, in_turn};
 use crate::number::as_f64;
-use crate::servers::{Kind, Store, Table};
+use crate::servers::{Kind, Store};
 
 /// Settings of the experiment.
 #[derive(Clone, Debug, clap::Args)]
@@ -70,7 +69,7 @@ impl Forms {
         );
         let mut run = Run::new(format!("forms-{}", self.to.as_str()), title);
         let store = Store::start(self.to)?;
-        store.tell_version(&mut run)?;
+        store.report_version(&mut run)?;
         for round in 1..=self.rounds {
             self.round(&store, &mut run, round)?;
         }
@@ -81,49 +80,47 @@ impl Forms {
 
     fn round(&self, store: &Store, run: &mut Run, round: u32) -> Result<()> {
         let table = store.table()?;
-        let mut client = connect(&table)?;
+        let mut writer = FormWriter::connect(&table)?;
         let mut cells: Vec<(Form, u32)> = Vec::new();
-        for form in client.forms() {
+        for form in Form::ALL.iter().filter(|form| form.is_of(self.to)) {
             match form {
                 Form::Single => cells.push((*form, 1)),
                 form => cells.extend(self.sizes.iter().map(|size| (*form, *size))),
             }
         }
-        if round.is_multiple_of(2) {
-            cells.reverse();
-        }
-        for (form, rows) in cells {
-            empty(&table)?;
-            if client.ready(form, rows)? {
-                let cell = self.measure(store, &mut *client, form, rows);
+        for (form, rows) in in_turn(round, &cells) {
+            table.empty("readings")?;
+            store.settle()?;
+            if writer.takes(form, rows) {
+                let cell = self.measure(store, &mut writer, form, rows);
                 let (metrics, written) = cell.with_context(|| form.arm(rows))?;
                 run.add_all(round, &form.arm(rows), &metrics);
                 outcomes::all_there(written, table.count()?)?;
             }
         }
-        table.clear()
+        Ok(())
     }
 
     /// The figures of one form with one size, and how many rows there are by then.
     fn measure(
         &self,
         store: &Store,
-        client: &mut dyn Client,
+        writer: &mut FormWriter,
         form: Form,
         rows: u32,
-    ) -> Result<([(&'static str, f64); 2], u64)> {
+    ) -> Result<(Metrics, u64)> {
         let warm_up = Duration::from_millis(self.warm_up_ms);
-        let (warm, _) = fill(client, form, (0, rows), warm_up)?;
-        let before = cpu(store, client)?;
+        let (warm, _) = fill(writer, form, (0, rows), warm_up)?;
+        // A library's CPU time is that of the thread which calls it.
+        let meter = Meter::new("row").of("database", || match store {
+            Store::Sqlite(_) => procfs::thread_cpu_time().ok(),
+            store => store.cpu_time(),
+        });
         let time = Duration::from_millis(self.cell_ms);
-        let (written, took) = fill(client, form, (warm, rows), time)?;
-        let spent = cpu(store, client)?.saturating_sub(before);
-        let count = as_f64(written - warm);
-        let metrics = [
-            (RATE, count / took.as_secs_f64()),
-            (CPU, spent.as_secs_f64() * 1e6 / count),
-        ];
-        Ok((metrics, written))
+        let (written, took) = fill(writer, form, (warm, rows), time)?;
+        let rate = as_f64(written - warm) / took.as_secs_f64();
+        let metrics = Metrics::new().with(RATE, rate);
+        Ok((metrics.and(meter.metrics(written - warm)), written))
     }
 
     fn conclude(&self, run: &mut Run) -> Result<()> {
@@ -147,7 +144,7 @@ impl Forms {
                 let set = format!(
                     "Windrow's sink takes {} from {SET_FROM} writes of a shape on, with up to {SET_PLACEHOLDERS} placeholders, which is {} rows of these",
                     Form::Values.name(),
-                    SET_PLACEHOLDERS / form::COLUMNS
+                    SET_PLACEHOLDERS as usize / writer::COLUMNS
                 );
                 self.threshold(run, (Form::Transaction, Form::Values), &set);
                 let portion = format!(
@@ -196,22 +193,13 @@ impl Forms {
     }
 
     fn plot(&self, run: &mut Run) -> Result<()> {
-        let all = [
-            Form::Single,
-            Form::Transaction,
-            Form::Pipelined,
-            Form::Values,
-            Form::Unnest,
-            Form::Copy,
-            Form::LoadData,
-        ];
         let mut sizes = self.sizes.clone();
         sizes.sort_unstable();
         for (file, metric, title) in [
             ("rate.svg", RATE, "Rows a second by form"),
             ("cpu.svg", CPU, "The database's CPU time a row by form"),
         ] {
-            let curves: Vec<_> = all
+            let curves: Vec<_> = Form::ALL
                 .iter()
                 .map(|form| {
                     // A single row is what it is, whatever others gather.
@@ -235,7 +223,7 @@ impl Forms {
                 x: "rows of a batch",
                 y: metric,
             };
-            run.file(file, curve::curves(names, scale, &curves, &[])?);
+            run.file(file, plot::curves(names, scale, &curves, &[])?);
         }
         Ok(())
     }
@@ -251,45 +239,17 @@ fn better_from(sizes: &[(u32, f64, f64)], is_better: fn(f64, f64) -> bool) -> Op
         .map(|(size, ..)| *size)
 }
 
-fn connect(table: &Table) -> Result<Box<dyn Client>> {
-    Ok(match table {
-        Table::Postgres(url) => Box::new(postgres::Postgres::connect(url)?),
-        Table::MariaDb(url) => Box::new(mariadb::MariaDb::connect(url)?),
-        Table::Sqlite(file) => Box::new(sqlite::Sqlite::open(file)?),
-        Table::CrateDb(_) => {
-            bail!("CrateDB has one form; this experiment is for postgres, mariadb and sqlite")
-        }
-    })
-}
-
-fn empty(table: &Table) -> Result<()> {
-    match table {
-        Table::Sqlite(_) => table.execute("delete from readings"),
-        // What the last measurement left to be written is written before this one.
-        Table::Postgres(_) => table
-            .execute("truncate readings")
-            .and_then(|()| table.execute("checkpoint")),
-        _ => table.execute("truncate readings"),
-    }
-}
-
-fn cpu(store: &Store, client: &dyn Client) -> Result<Duration> {
-    let own = client.own_cpu()?;
-    own.or_else(|| store.cpu_time())
-        .context("the database's CPU time is not known")
-}
-
 /// Writes batches for a time, one at least. Gives back the number of the row behind the last, and
 /// how long it took.
 fn fill(
-    client: &mut dyn Client,
+    writer: &mut FormWriter,
     form: Form,
     (first, rows): (u64, u32),
     time: Duration,
 ) -> Result<(u64, Duration)> {
     let (start, mut next) = (Instant::now(), first);
     loop {
-        client.write(form, next, rows)?;
+        writer.write(form, next, rows)?;
         next += u64::from(rows);
         if start.elapsed() >= time {
             return Ok((next, start.elapsed()));

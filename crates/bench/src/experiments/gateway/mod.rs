@@ -2,8 +2,7 @@
 //! direct, through Windrow, through PgBouncer and through a proxy that does nothing, by the same
 //! generator; and where that costs more than it brings.
 
-mod flawed;
-mod load;
+mod case;
 
 use std::path::Path;
 use std::time::Duration;
@@ -12,15 +11,15 @@ use anyhow::{Result, ensure};
 use windrow_testkit::pgbouncer::{self, Pooling};
 use windrow_testkit::procfs;
 
-use self::flawed::{Flaw, Mix};
-use self::load::{Load, Times};
-use crate::figures::Run;
-use crate::figures::curve::{self, Scale};
-use crate::figures::plot::Names;
+use self::case::{Case, Times};
+use super::flawed::{Flaw, Mix};
+use crate::figures::plot::{self, Names, Scale};
+use crate::figures::{Run, in_turn};
+use crate::generator::pg::Mode;
+use crate::generator::transaction::Shape;
 use crate::number::as_f64;
-use crate::pg::Mode;
-use crate::pg::transaction::Shape;
-use crate::servers::pg::{Database, Way, pooling_of_prepared};
+use crate::servers::Store;
+use crate::servers::pg::{self, Gate, Way, pooling_of_prepared};
 
 /// Settings of the experiment.
 #[derive(Clone, Debug, clap::Args)]
@@ -93,18 +92,15 @@ impl Gateway {
         }
         let mut run = Run::new(name, title);
         let ways = self.ways(&mut run)?;
-        self.tell_what_does_not_fit(&mut run, &ways)?;
-        let database = Database::start(Duration::from_micros(self.fsync_delay))?;
-        database.tell_versions(&mut run, &ways)?;
-        for round in 1..=self.rounds {
-            let mut loads = self.loads();
-            if round % 2 == 0 {
-                loads.reverse();
-            }
-            for load in loads {
-                self.measure(&database, &ways, load, (&mut run, round))?;
-            }
+        self.report_what_does_not_fit(&mut run, &ways)?;
+        let store = pg::start(Duration::from_micros(self.fsync_delay))?;
+        store.report_version(&mut run)?;
+        if ways.contains(&Way::PgBouncer) {
+            run.version("PgBouncer", pgbouncer::version()?);
         }
+        run.rounds(self.rounds, &self.loads(), |run, round, load| {
+            self.measure(&store, &ways, load, (run, round))
+        })?;
         self.conclude(&mut run, &ways)?;
         self.draw(&mut run, &ways)?;
         run.store(root)?;
@@ -128,7 +124,7 @@ impl Gateway {
     }
 
     /// Which ways have no room for which loads, and whether this process has room for them all.
-    fn tell_what_does_not_fit(&self, run: &mut Run, ways: &[Way]) -> Result<()> {
+    fn report_what_does_not_fit(&self, run: &mut Run, ways: &[Way]) -> Result<()> {
         let files = procfs::raise_open_files()?;
         for load in self.loads() {
             // The generator's own limit is measured within this process: both ends are here.
@@ -148,14 +144,14 @@ impl Gateway {
     }
 
     /// The load of a number of clients, each with one row or transaction under way.
-    fn by_clients(&self, clients: usize, mode: Mode) -> Load {
+    fn by_clients(&self, clients: usize, mode: Mode) -> Case {
         match self.shape {
-            Shape::Single => Load::Closed { clients, mode },
-            shape => Load::Transactions { clients, shape },
+            Shape::Single => Case::Closed { clients, mode },
+            shape => Case::Transactions { clients, shape },
         }
     }
 
-    fn loads(&self) -> Vec<Load> {
+    fn loads(&self) -> Vec<Case> {
         if self.shape != Shape::Single {
             let all = self.clients.iter();
             return all
@@ -167,12 +163,12 @@ impl Gateway {
             let each = self.clients.iter();
             each.map(|clients| self.by_clients(*clients, *mode))
         });
-        let open = self.rates.iter().map(|rate| Load::Open {
+        let open = self.rates.iter().map(|rate| Case::Open {
             clients,
             rate: *rate,
         });
         let flawed = self.bad_per_mille.iter().flat_map(|per_mille| {
-            [Flaw::Duplicate, Flaw::Check].map(|flaw| Load::Flawed {
+            [Flaw::Duplicate, Flaw::Check].map(|flaw| Case::Flawed {
                 clients,
                 mix: Mix {
                     flaw,
@@ -180,7 +176,7 @@ impl Gateway {
                 },
             })
         });
-        let connected = self.connected.iter().map(|all| Load::Connected {
+        let connected = self.connected.iter().map(|all| Case::Connected {
             all: *all,
             busy: clients,
         });
@@ -190,25 +186,21 @@ impl Gateway {
     /// All ways of a load follow each other closely, every second time from the last to the first.
     fn measure(
         &self,
-        database: &Database,
+        store: &Store,
         ways: &[Way],
-        load: Load,
+        load: Case,
         (run, round): (&mut Run, u32),
     ) -> Result<()> {
-        let mut ways = ways.to_vec();
-        if round % 2 == 0 {
-            ways.reverse();
-        }
         let limit = load.limit()?;
         let times = Times {
             warm_up: Duration::from_millis(self.warm_up_ms),
             measured: Duration::from_millis(self.cell_ms),
         };
-        for way in ways {
+        for way in in_turn(round, ways) {
             if load.tells_something(way) && load.fits(way)? {
                 let prepares = load.mode() == Mode::Prepared;
-                let gate = database.open(way, prepares, &self.windrow)?;
-                load::measure((database, &gate), (run, round), (way, load, limit), times)?;
+                let gate = Gate::open(store, way, prepares, &self.windrow)?;
+                case::measure((store, &gate), (run, round), (way, load, limit), times)?;
             }
         }
         Ok(())
@@ -247,9 +239,9 @@ impl Gateway {
     }
 
     /// Says how a way compares with direct clients. Returns true if it is slower.
-    fn compare(&self, run: &mut Run, load: Load, way: Way) -> Result<bool> {
+    fn compare(&self, run: &mut Run, load: Case, way: Way) -> Result<bool> {
         let unit = self.shape.unit();
-        let is_open = matches!(load, Load::Open { .. });
+        let is_open = matches!(load, Case::Open { .. });
         let metric = match is_open {
             true => "p50 ms".to_owned(),
             false => format!("{unit}s/s"),
@@ -292,17 +284,17 @@ impl Gateway {
             Shape::Single => "Rows a second by number of clients",
             _ => "Transactions a second by number of clients",
         };
-        let closed: Vec<(f64, Load)> = self
+        let closed: Vec<(f64, Case)> = self
             .clients
             .iter()
             .map(|clients| (as_f64(*clients as u64), self.by_clients(*clients, mode)))
             .collect();
-        let open: Vec<(f64, Load)> = self
+        let open: Vec<(f64, Case)> = self
             .rates
             .iter()
             .map(|rate| {
                 let clients = self.some;
-                let load = Load::Open {
+                let load = Case::Open {
                     clients,
                     rate: *rate,
                 };
@@ -343,7 +335,7 @@ impl Gateway {
                 x,
                 y: metric,
             };
-            let svg = curve::curves(names, Scale::Log, &curves, &[])?;
+            let svg = plot::curves(names, Scale::Log, &curves, &[])?;
             run.file(&format!("{file}.svg"), svg);
         }
         Ok(())

@@ -14,7 +14,7 @@ const NOTE: &str = "as it was seen at the time";
 
 /// The form in which rows are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Form {
+pub(super) enum LineForm {
     /// Each row is a statement, and waits for its answer.
     Rows,
     /// The same between BEGIN and COMMIT.
@@ -30,9 +30,9 @@ pub(super) enum Form {
 }
 
 /// A connected client.
-pub(super) struct Client(tokio_postgres::Client);
+pub(super) struct LineClient(tokio_postgres::Client);
 
-impl Client {
+impl LineClient {
     /// Connects. `setting`: one of Windrow's, for this session.
     pub(super) async fn connect(address: &Address, setting: Option<&str>) -> Result<Self> {
         let mut config: Config = address.url().parse()?;
@@ -45,7 +45,7 @@ impl Client {
     }
 
     /// Gets ready, writes so many rows, and says how long that took.
-    pub(super) async fn write(&self, form: Form, rows: u32) -> Result<Duration> {
+    pub(super) async fn write(&self, form: LineForm, rows: u32) -> Result<Duration> {
         self.get_ready(form).await?;
         let insert = self.insert("lines").await?;
         let many = "insert into lines select * from unnest($1::bigint[], $2::float8[], $3::text[])";
@@ -53,24 +53,24 @@ impl Client {
         let read = self.0.prepare("select id, value, note from lines").await?;
         let start = Instant::now();
         match form {
-            Form::Rows => self.rows(&insert, rows).await?,
-            Form::Transaction => {
+            LineForm::Rows => self.rows(&insert, rows).await?,
+            LineForm::Transaction => {
                 self.0.batch_execute("begin").await?;
                 self.rows(&insert, rows).await?;
                 self.0.batch_execute("commit").await?;
             }
-            Form::Pipelined => {
+            LineForm::Pipelined => {
                 let all = (0..rows).map(|id| self.row(&insert, id));
                 try_join_all(all).await?;
             }
-            Form::MultiRow => {
+            LineForm::MultiRow => {
                 let ids: Vec<i64> = (0..rows).map(i64::from).collect();
                 let values: Vec<f64> = (0..rows).map(f64::from).collect();
                 let notes = vec![NOTE; ids.len()];
                 self.0.execute(&many, &[&ids, &values, &notes]).await?;
             }
-            Form::Copy => self.copy(rows).await?,
-            Form::Select => {
+            LineForm::Copy => self.copy(rows).await?,
+            LineForm::Select => {
                 let found = self.0.query(&read, &[]).await?.len();
                 ensure!(found == rows as usize, "{found} rows");
             }
@@ -79,10 +79,10 @@ impl Client {
     }
 
     /// Lets the connection and the gateway find out before what they find out once.
-    async fn get_ready(&self, form: Form) -> Result<()> {
+    async fn get_ready(&self, form: LineForm) -> Result<()> {
         self.0.batch_execute("truncate ready").await?;
         let insert = self.insert("ready").await?;
-        let in_transaction = form == Form::Transaction;
+        let in_transaction = form == LineForm::Transaction;
         if in_transaction {
             self.0.batch_execute("begin").await?;
         }

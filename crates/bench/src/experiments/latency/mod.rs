@@ -18,9 +18,9 @@ use windrow_testkit::postgres::psql;
 use windrow_testkit::process::Windrow;
 use windrow_testkit::proxy::Proxy;
 
-use self::client::{Client, Form};
-use self::script::Script;
-use crate::figures::Run;
+use self::client::{LineClient, LineForm};
+use self::script::{Script, ScriptForm};
+use crate::figures::{Metrics, Run};
 use crate::say;
 use crate::servers::{self, Kind, Store};
 
@@ -67,33 +67,33 @@ const COMMIT: &str = "windrow.ack=commit";
 const DEFER: &str = "windrow.defer=on";
 const SPOOL: &str = "windrow.ack=spool";
 
-const WAYS: [(&str, Through, Form); 9] = [
-    ("row by row", Through::Line, Form::Rows),
-    ("one transaction", Through::Line, Form::Transaction),
-    ("pipelined", Through::Line, Form::Pipelined),
-    ("multi-row", Through::Line, Form::MultiRow),
-    ("COPY", Through::Line, Form::Copy),
-    ("windrow, commit", Through::Windrow(COMMIT), Form::Rows),
-    ("windrow, defer", Through::Windrow(DEFER), Form::Transaction),
-    ("windrow, spool", Through::Windrow(SPOOL), Form::Rows),
-    ("SELECT", Through::Line, Form::Select),
-];
-
-/// The same by a program of another language, behind its driver's name. It knows no pipeline.
-const BY_SCRIPT: [(&str, Through, script::Form); 5] = [
-    ("row by row", Through::Line, script::Form::Rows),
-    ("execute_for_fetch", Through::Line, script::Form::ForFetch),
-    ("one transaction", Through::Line, script::Form::Transaction),
+const WAYS: [(&str, Through, LineForm); 9] = [
+    ("row by row", Through::Line, LineForm::Rows),
+    ("one transaction", Through::Line, LineForm::Transaction),
+    ("pipelined", Through::Line, LineForm::Pipelined),
+    ("multi-row", Through::Line, LineForm::MultiRow),
+    ("COPY", Through::Line, LineForm::Copy),
+    ("windrow, commit", Through::Windrow(COMMIT), LineForm::Rows),
     (
         "windrow, defer",
         Through::Windrow(DEFER),
-        script::Form::Transaction,
+        LineForm::Transaction,
     ),
+    ("windrow, spool", Through::Windrow(SPOOL), LineForm::Rows),
+    ("SELECT", Through::Line, LineForm::Select),
+];
+
+/// The same by a program of another language, behind its driver's name. It knows no pipeline.
+const BY_SCRIPT: [(&str, Through, ScriptForm); 5] = [
+    ("row by row", Through::Line, ScriptForm::Rows),
+    ("execute_for_fetch", Through::Line, ScriptForm::ForFetch),
+    ("one transaction", Through::Line, ScriptForm::Transaction),
     (
-        "windrow, spool",
-        Through::Windrow(SPOOL),
-        script::Form::Rows,
+        "windrow, defer",
+        Through::Windrow(DEFER),
+        ScriptForm::Transaction,
     ),
+    ("windrow, spool", Through::Windrow(SPOOL), ScriptForm::Rows),
 ];
 
 /// Figures that others have published of 500 rows: the way, the round trip, and the seconds.
@@ -130,8 +130,7 @@ impl Bed {
         let at = spool.path().to_str().context("a folder's name")?;
         let options = ["--pg", "127.0.0.1:0", "--spool", at];
         let windrow = servers::windrow(&line.url(), &options)?;
-        let socket = windrow.pg_address();
-        let gateway = address.at(socket.context("windrow does not listen for PostgreSQL")?);
+        let gateway = servers::pg_address(&windrow, &direct)?;
         Ok(Self {
             direct,
             line,
@@ -169,7 +168,7 @@ impl Latency {
     pub fn run(&self, root: &Path) -> Result<()> {
         let mut run = Run::new("latency", format!("{} rows over a slow line", self.rows));
         let store = Store::start(Kind::Postgres)?;
-        store.tell_version(&mut run)?;
+        store.report_version(&mut run)?;
         let (scripts, missing) = Script::find();
         for script in &scripts {
             run.version(script.driver, &script.version);
@@ -201,14 +200,18 @@ impl Latency {
         let metric = metric(delay);
         for (arm, through, form) in WAYS {
             let (address, setting) = bed.to(through);
-            let client = Client::connect(address, setting).await?;
-            if form != Form::Select {
+            let client = LineClient::connect(address, setting).await?;
+            if form != LineForm::Select {
                 psql(&bed.direct, "truncate lines")?;
             }
             let time = client.write(form, self.rows).await;
             let time = time.with_context(|| format!("{arm}, {delay} ms"))?;
             bed.complete(self.rows).await?;
-            run.add_all(round, arm, &[(metric.as_str(), time.as_secs_f64())]);
+            run.add_all(
+                round,
+                arm,
+                &Metrics::new().with(&*metric, time.as_secs_f64()),
+            );
         }
         for script in scripts {
             self.by_script(&bed, script, run, (round, delay)).await?;
@@ -225,7 +228,7 @@ impl Latency {
     ) -> Result<()> {
         let metric = metric(delay);
         for (way, through, form) in BY_SCRIPT {
-            if form == script::Form::ForFetch && script.driver != PERL {
+            if form == ScriptForm::ForFetch && script.driver != PERL {
                 continue;
             }
             let arm = format!("{}, {way}", script.driver);
@@ -234,7 +237,7 @@ impl Latency {
             let time = script.write(address, setting, form, self.rows);
             let time = time.with_context(|| format!("{arm}, {delay} ms"))?;
             bed.complete(self.rows).await?;
-            run.add_all(round, &arm, &[(metric.as_str(), time)]);
+            run.add_all(round, &arm, &Metrics::new().with(&*metric, time));
         }
         Ok(())
     }

@@ -19,7 +19,7 @@ pub(super) struct Script {
 
 /// The form in which rows are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Form {
+pub(super) enum ScriptForm {
     /// Each by itself.
     Rows,
     /// The same in one transaction.
@@ -28,7 +28,7 @@ pub(super) enum Form {
     ForFetch,
 }
 
-impl Form {
+impl ScriptForm {
     fn name(self) -> &'static str {
         match self {
             Self::Rows => "rows",
@@ -70,11 +70,11 @@ impl Script {
         let (mut found, mut missing) = (Vec::new(), Vec::new());
         for (driver, program, flag, asks, text) in SCRIPTS {
             let asked = Command::new(program).args([flag, asks]).output();
-            match asked.ok().filter(|told| told.status.success()) {
+            match asked.ok().filter(|output| output.status.success()) {
                 None => missing.push(driver),
-                Some(told) => found.push(Self {
+                Some(output) => found.push(Self {
                     driver,
-                    version: String::from_utf8_lossy(&told.stdout).trim().to_owned(),
+                    version: String::from_utf8_lossy(&output.stdout).trim().to_owned(),
                     program,
                     flag,
                     text,
@@ -89,12 +89,12 @@ impl Script {
         &self,
         address: &Address,
         setting: Option<&str>,
-        form: Form,
+        form: ScriptForm,
         rows: u32,
     ) -> Result<f64> {
         let (host, port) = (address.socket.ip(), address.socket.port());
         let options = setting.map(|setting| format!("-c{setting}"));
-        let told = Command::new(self.program)
+        let output = Command::new(self.program)
             .args([self.flag, self.text])
             // PHP takes what begins with a dash for its own, but behind this.
             .args((self.program == "php").then_some("--"))
@@ -103,9 +103,9 @@ impl Script {
             .args([form.name(), &rows.to_string()])
             .arg(options.unwrap_or_default())
             .output()?;
-        let error = String::from_utf8_lossy(&told.stderr);
-        ensure!(told.status.success(), "{}: {error}", self.program);
-        let seconds = String::from_utf8_lossy(&told.stdout);
+        let error = String::from_utf8_lossy(&output.stderr);
+        ensure!(output.status.success(), "{}: {error}", self.program);
+        let seconds = String::from_utf8_lossy(&output.stdout);
         let seconds = seconds.trim().parse();
         seconds.with_context(|| format!("{} said no time", self.program))
     }

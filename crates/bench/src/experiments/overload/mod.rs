@@ -3,9 +3,9 @@
 
 mod statements;
 mod streams;
-pub mod timeline;
+mod timeline;
 mod trouble;
-pub mod under_load;
+mod under_load;
 
 use std::path::Path;
 use std::thread;
@@ -19,8 +19,8 @@ pub use self::trouble::Trouble;
 use self::trouble::{Size, TroubleResult};
 use self::under_load::{Ended, UnderLoad};
 use crate::figures::plot::{self, Names, Series};
-use crate::figures::{LIMIT, Run};
-use crate::limit;
+use crate::figures::{LIMIT, Metrics, Run, mib};
+use crate::generator::{Style, limit};
 use crate::number::as_f64;
 use crate::servers::{Kind, Store};
 
@@ -86,19 +86,15 @@ impl Overload {
     pub fn run(&self, root: &Path) -> Result<()> {
         let mut run = Run::new("overload", "More than can be carried, before PostgreSQL");
         let store = Store::start(Kind::Postgres)?;
-        store.tell_version(&mut run)?;
-        for round in 1..=self.rounds {
-            let mut troubles = self.troubles.clone();
-            if round % 2 == 0 {
-                troubles.reverse();
-            }
-            for trouble in troubles {
-                match trouble {
-                    Trouble::BadStatements => self.statements().measure(&mut run, round)?,
-                    _ => self.measure(&store, &mut run, round, trouble)?,
-                }
-            }
-        }
+        store.report_version(&mut run)?;
+        run.rounds(
+            self.rounds,
+            &self.troubles,
+            |run, round, trouble| match trouble {
+                Trouble::BadStatements => self.statements().measure(run, round),
+                _ => self.measure(&store, run, round, trouble),
+            },
+        )?;
         if self.troubles.contains(&Trouble::BadStatements) {
             Statements::remark(&mut run)?;
         }
@@ -161,9 +157,9 @@ impl Overload {
 
     /// Returns the rate of the good clients alone, and since when they had it.
     fn before(&self, load: &UnderLoad) -> (f64, f64) {
-        let (begun, rows, start) = (load.timeline.now(), load.live.successes(), Instant::now());
+        let (begun, rows, start) = (load.timeline.now(), load.live().successes(), Instant::now());
         thread::sleep(self.phase());
-        let rows = load.live.successes() - rows;
+        let rows = load.live().successes() - rows;
         (begun, as_f64(rows) / start.elapsed().as_secs_f64())
     }
 
@@ -181,15 +177,14 @@ impl Overload {
         let back = timeline::back_after(samples, moments.over, before * BACK);
         let back = back.unwrap_or(moments.back - moments.over);
         let peak = peak_mib(samples);
-        let mut metrics = vec![
-            ("rows/s", before),
-            ("rows/s meanwhile", meanwhile),
-            ("s until it is over", back),
-            ("peak MiB", peak),
-        ];
-        metrics.push((LIMIT, limit::of_http(self.connections)?));
-        metrics.extend(troubled.metrics.iter().copied());
-        metrics.extend(ended.verified.metrics());
+        let metrics = Metrics::new()
+            .with("rows/s", before)
+            .with("rows/s meanwhile", meanwhile)
+            .with("s until it is over", back)
+            .with("peak MiB", peak)
+            .with(LIMIT, limit::of_rows(self.connections, Style::Http)?)
+            .and(troubled.metrics.clone())
+            .and(ended.verified.metrics());
         run.add_all(round, trouble.as_str(), &metrics);
         let most = self.allowed_mib();
         ensure!(
@@ -251,9 +246,9 @@ fn wait_until_back(load: &UnderLoad, rate: f64) -> Result<f64> {
     let start = Instant::now();
     loop {
         let begun = load.timeline.now();
-        let (rows, since) = (load.live.successes(), Instant::now());
+        let (rows, since) = (load.live().successes(), Instant::now());
         thread::sleep(timeline::ENOUGH);
-        let rows = load.live.successes() - rows;
+        let rows = load.live().successes() - rows;
         if as_f64(rows) / since.elapsed().as_secs_f64() >= rate {
             return Ok(begun);
         }
@@ -265,6 +260,5 @@ fn wait_until_back(load: &UnderLoad, rate: f64) -> Result<f64> {
 }
 
 fn peak_mib(samples: &[Sample]) -> f64 {
-    let peak = samples.iter().map(|s| s.resident).max().unwrap_or(0);
-    as_f64(peak) / 1_048_576.0
+    mib(samples.iter().map(|s| s.resident).max().unwrap_or(0))
 }

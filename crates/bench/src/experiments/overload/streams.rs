@@ -8,8 +8,9 @@ use std::thread::{self, JoinHandle};
 
 use anyhow::{Context, Result, anyhow};
 
-use crate::http::job::{ROWS, id_of};
-use crate::http::stream::{self, Reply};
+use crate::generator::Call;
+use crate::generator::http::ROWS;
+use crate::generator::stream::{self, Reply};
 use crate::reading::Reading;
 
 /// Streams that go on until [`Streams::end`].
@@ -31,9 +32,8 @@ impl Streams {
                 at: 0,
             };
             thread::spawn(move || {
-                let (_, path) = ROWS.split_once(' ').unwrap_or_default();
-                let target = format!("{path}?results=none");
-                stream::post(address, &target, "application/x-ndjson", None, body)
+                let target = format!("{ROWS}?results=none");
+                stream::send(address, &target, "application/x-ndjson", None, body)
             })
         });
         let running = running.collect();
@@ -50,17 +50,12 @@ impl Streams {
         let mut rows = 0;
         for stream in self.running {
             let reply = stream.join().map_err(|_| anyhow!("a stream panicked"))??;
-            anyhow::ensure!(
-                reply.status == 200,
-                "a stream ended with {}: {}",
-                reply.status,
-                reply.body
-            );
-            let counted = reply.body.split("\"rows\":").nth(1);
+            let body = reply.succeeded(200)?;
+            let counted = body.split("\"rows\":").nth(1);
             let digits = counted.and_then(|t| t.split(|c: char| !c.is_ascii_digit()).next());
             rows += digits
                 .and_then(|d| d.parse::<u64>().ok())
-                .with_context(|| format!("no row count in {}", reply.body))?;
+                .with_context(|| format!("no row count in {body}"))?;
         }
         Ok(rows)
     }
@@ -96,7 +91,7 @@ impl Endless {
         self.line.clear();
         self.at = 0;
         for _ in 0..100 {
-            Reading::new(id_of(self.connection, self.n)).json(&mut self.line);
+            Reading::new(Call::new(self.connection, self.n).id()).json(&mut self.line);
             self.line.push(b'\n');
             self.n += 1;
         }

@@ -2,15 +2,14 @@
 
 use std::fmt::Write as _;
 use std::sync::Arc;
-use std::sync::mpsc::{self, RecvTimeoutError, Sender};
-use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use anyhow::{Result, anyhow};
 use windrow_testkit::procfs;
 
+use crate::experiments::sampler::Sampler;
+use crate::figures::mib;
 use crate::figures::plot::Series;
-use crate::http::Live;
+use crate::generator::Live;
 use crate::number::as_f64;
 
 /// Time between samples.
@@ -18,7 +17,7 @@ const STEP: Duration = Duration::from_millis(100);
 
 /// One moment.
 #[derive(Clone, Copy, Debug)]
-pub struct Sample {
+pub(super) struct Sample {
     /// Seconds since the beginning.
     pub at: f64,
     /// Requests answered with success so far.
@@ -29,57 +28,20 @@ pub struct Sample {
     pub resident: u64,
 }
 
-/// Samples until it is ended.
-#[derive(Debug)]
-pub struct Timeline {
-    start: Instant,
-    stop: Sender<()>,
-    sampler: JoinHandle<Vec<Sample>>,
-}
-
-impl Timeline {
-    /// Begins to watch a load on the process `pid`.
-    pub fn start(pid: u32, live: Arc<Live>) -> Self {
-        let start = Instant::now();
-        let (stop, stopped) = mpsc::channel();
-        let sampler = std::thread::spawn(move || {
-            let mut samples = Vec::new();
-            while stopped.recv_timeout(STEP) == Err(RecvTimeoutError::Timeout) {
-                samples.push(Sample {
-                    at: start.elapsed().as_secs_f64(),
-                    successes: live.successes(),
-                    others: live.others(),
-                    resident: procfs::resident_bytes(pid).unwrap_or(0),
-                });
-            }
-            samples
-        });
-        Self {
-            start,
-            stop,
-            sampler,
-        }
-    }
-
-    /// Seconds since the beginning.
-    pub fn now(&self) -> f64 {
-        self.start.elapsed().as_secs_f64()
-    }
-
-    /// Ends it and gives what was seen.
-    ///
-    /// # Errors
-    /// The sampler panicked.
-    pub fn end(self) -> Result<Vec<Sample>> {
-        drop(self.stop);
-        self.sampler
-            .join()
-            .map_err(|_| anyhow!("the sampler panicked"))
-    }
+/// Begins to watch a load on the process `pid`.
+pub(super) fn watch(pid: u32, live: Arc<Live>) -> Sampler<Sample> {
+    Sampler::start(STEP, move |at| {
+        Ok(Sample {
+            at,
+            successes: live.successes(),
+            others: live.others(),
+            resident: procfs::resident_bytes(pid).unwrap_or(0),
+        })
+    })
 }
 
 /// Successes a second, from sample to sample.
-pub fn rate(samples: &[Sample]) -> Series {
+pub(super) fn rate(samples: &[Sample]) -> Series {
     let pairs = samples.iter().zip(samples.iter().skip(1));
     Series {
         name: "rows/s of good clients".into(),
@@ -90,18 +52,15 @@ pub fn rate(samples: &[Sample]) -> Series {
 }
 
 /// Resident memory in MiB.
-pub fn resident(samples: &[Sample]) -> Series {
+pub(super) fn resident(samples: &[Sample]) -> Series {
     Series {
         name: "windrow".into(),
-        points: samples
-            .iter()
-            .map(|s| (s.at, as_f64(s.resident) / 1_048_576.0))
-            .collect(),
+        points: samples.iter().map(|s| (s.at, mib(s.resident))).collect(),
     }
 }
 
 /// Successes a second between two moments.
-pub fn between(samples: &[Sample], (from, to): (f64, f64)) -> f64 {
+pub(super) fn between(samples: &[Sample], (from, to): (f64, f64)) -> f64 {
     let mut within = samples.iter().filter(|s| s.at >= from && s.at <= to);
     let (first, last) = (within.next(), within.next_back());
     let Some((first, last)) = first.zip(last) else {
@@ -111,7 +70,7 @@ pub fn between(samples: &[Sample], (from, to): (f64, f64)) -> f64 {
 }
 
 /// Seconds from a moment until a second begins in which a rate is reached again.
-pub fn back_after(samples: &[Sample], moment: f64, rate: f64) -> Option<f64> {
+pub(super) fn back_after(samples: &[Sample], moment: f64, rate: f64) -> Option<f64> {
     let enough = ENOUGH.as_secs_f64();
     let second = |s: &Sample| between(samples, (s.at, s.at + enough));
     let last = samples.last()?.at;
@@ -123,10 +82,10 @@ pub fn back_after(samples: &[Sample], moment: f64, rate: f64) -> Option<f64> {
 }
 
 /// Shorter times say little of a rate.
-pub const ENOUGH: Duration = Duration::from_secs(1);
+pub(super) const ENOUGH: Duration = Duration::from_secs(1);
 
 /// All samples as CSV.
-pub fn csv(samples: &[Sample]) -> String {
+pub(super) fn csv(samples: &[Sample]) -> String {
     let mut text = String::from("seconds,successes,others,resident_bytes\n");
     for s in samples {
         writeln!(

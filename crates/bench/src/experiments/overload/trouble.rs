@@ -4,17 +4,16 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Result, ensure};
 
 use super::streams::Streams;
 use super::under_load::UnderLoad;
 use crate::experiments::soak::manners::Manner;
 use crate::experiments::soak::others::Others;
-use crate::experiments::soak::ways::Ways;
-use crate::http::closed::{self, Closed, Until};
-use crate::http::job::{ROWS, id_of};
-use crate::http::open::{self, Open};
-use crate::http::{Job, Live, Outcome, Report};
+use crate::figures::Metrics;
+use crate::generator::{
+    Call, Clients, Inserts, Job, Live, Outcome, Report, Schedule, Style, Until,
+};
 use crate::number::as_f64;
 use crate::say;
 use crate::servers::{Store, Table};
@@ -78,16 +77,17 @@ impl Trouble {
 
     /// Prepares the table for the trouble.
     pub(super) fn prepare(self, table: &Table, slow_ms: u64) -> Result<()> {
+        let query = |sql: &str| table.query(sql).map(drop);
         match self {
-            Self::TenTimes => table.execute(&format!(
+            Self::TenTimes => query(&format!(
                 "create function slow() returns trigger language plpgsql as $$begin \
                  perform pg_sleep({}); return new; end$$; \
                  create trigger slow before insert on readings for each row execute function slow()",
                 as_f64(slow_ms) / 1000.0
             )),
-            Self::BadRows => table.execute(
-                "alter table readings add constraint warm check (temperature > -300)",
-            ),
+            Self::BadRows => {
+                query("alter table readings add constraint warm check (temperature > -300)")
+            }
             Self::Stalled | Self::Killed | Self::BadStatements | Self::Deaf => Ok(()),
         }
     }
@@ -106,7 +106,7 @@ impl Trouble {
             Self::TenTimes => size.ten_times(load, rate),
             Self::BadRows => size.bad_rows(load),
             Self::Stalled => {
-                let streams = Streams::start(load.windrow.address(), size.streams, size.good);
+                let streams = Streams::start(load.bed.windrow.address(), size.streams, size.good);
                 server.pause()?;
                 thread::sleep(time);
                 server.resume();
@@ -122,11 +122,11 @@ impl Trouble {
             // Measured with loads of its own.
             Self::BadStatements => Ok(Seen::Nothing),
             Self::Deaf => {
-                let ways = Ways::to(&load.windrow, &load.table.url())?;
+                let targets = [load.bed.pg_target()?, load.bed.target()];
                 // Each connects several times meanwhile, and never reads.
-                let deaf = Others::start(&ways, size.clients, time / 5, &[Manner::Deaf]);
+                let deaf = Others::start(&targets, size.clients, time / 5, &[Manner::Deaf]);
                 thread::sleep(time);
-                Ok(Seen::Counted(deaf.metrics().to_vec()))
+                Ok(Seen::Counted(deaf.metrics()))
             }
         })
     }
@@ -139,12 +139,12 @@ pub(super) enum Seen {
     Streams(Streams),
     /// Requests that were sent within this time; answers may have come later.
     Requests(Report, Duration),
-    Counted(Vec<(&'static str, f64)>),
+    Counted(Metrics),
 }
 
 /// The result of the others' requests.
 pub(super) struct TroubleResult {
-    pub(super) metrics: Vec<(&'static str, f64)>,
+    pub(super) metrics: Metrics,
     /// Rows that were reported as written.
     pub(super) rows: u64,
 }
@@ -152,25 +152,21 @@ pub(super) struct TroubleResult {
 impl Seen {
     pub(super) fn result(self, before: f64) -> Result<TroubleResult> {
         let (metrics, rows) = match self {
-            Self::Nothing => (Vec::new(), 0),
+            Self::Nothing => (Metrics::new(), 0),
             Self::Counted(metrics) => (metrics, 0),
             Self::Streams(streams) => {
                 let rows = streams.end()?;
-                (vec![("others' rows", as_f64(rows))], rows)
+                (Metrics::new().with("others' rows", as_f64(rows)), rows)
             }
             Self::Requests(report, time) => {
-                let refused = report.requests() - report.successes();
-                let offered = as_f64(report.requests()) / time.as_secs_f64();
-                let metrics = vec![
-                    ("others offered rows/s", offered),
-                    ("others offered, times the rate before", offered / before),
-                    ("others' rows", as_f64(report.successes())),
-                    ("others refused", as_f64(refused)),
-                    (
-                        "others refused %",
-                        100.0 * as_f64(refused) / as_f64(report.requests().max(1)),
-                    ),
-                ];
+                let (calls, rows) = (as_f64(report.calls()), as_f64(report.successes()));
+                let offered = calls / time.as_secs_f64();
+                let metrics = Metrics::new()
+                    .with("others offered rows/s", offered)
+                    .with("others offered, times the rate before", offered / before)
+                    .with("others' rows", rows)
+                    .with("others refused", calls - rows)
+                    .with("others refused %", 100.0 * (calls - rows) / calls.max(1.0));
                 (metrics, report.successes())
             }
         };
@@ -182,83 +178,60 @@ impl Size {
     /// At a fixed rate, whatever the answers are.
     fn ten_times(self, load: &UnderLoad, rate: f64) -> Result<Seen> {
         ensure!(rate > 0.0, "no row came through before");
-        let job: Arc<dyn Job> = Arc::new(Large {
-            first: self.good,
-            bytes: self.row_bytes,
-            end: Instant::now() + self.time,
-        });
-        let offered = Open {
-            connections: self.clients,
-            rate: rate * TIMES,
-            time: self.time,
-            seed: 1,
+        let job = Other {
+            inserts: self.inserts(),
+            note: "x".repeat(self.row_bytes),
+            end: Some(Instant::now() + self.time),
         };
-        let report = open::run_by_free_connections(load.windrow.address(), &offered, &job)?;
+        let rate = rate * TIMES;
+        let report = self.offer(load, Schedule::FirstFree { rate }, job)?;
         Ok(Seen::Requests(report, self.time))
     }
 
+    /// Rows that a check refuses.
     fn bad_rows(self, load: &UnderLoad) -> Result<Seen> {
-        let job: Arc<dyn Job> = Arc::new(Bad { first: self.good });
-        let offered = Closed {
-            connections: self.clients,
-            until: Until::Elapsed(self.time),
+        let job = Other {
+            inserts: self.inserts(),
+            note: String::new(),
+            end: None,
         };
-        let live = Arc::new(Live::default());
-        let report = closed::run(load.windrow.address(), &offered, &job, &live)?;
-        let own = report.outcomes.get(&Outcome::Refused(422));
-        let own = own.copied().context("no bad row was refused")?;
-        ensure!(
-            own == report.requests(),
-            "a bad row got another error than its own: {:?}\n{}",
-            report.outcomes,
-            report.samples.join("\n")
-        );
+        let report = self.offer(load, Schedule::Closed, job)?;
+        report.all(Outcome::Refused(422))?;
         Ok(Seen::Requests(report, self.time))
     }
-}
 
-/// Rows with a long note, until a moment.
-struct Large {
-    first: usize,
-    bytes: usize,
-    end: Instant,
-}
-
-impl Job for Large {
-    fn target(&self) -> &str {
-        ROWS
+    fn inserts(self) -> Inserts {
+        Inserts {
+            first_client: self.good,
+            ..Inserts::from(Style::Http, 0)
+        }
     }
 
-    fn body(&self, connection: usize, n: u64, out: &mut Vec<u8>) {
-        let id = id_of(self.first + connection, n);
-        let head = format!(
-            r#"{{"id":{id},"device":7,"at":"2026-01-01T00:00:00Z","temperature":1,"note":""#
-        );
-        out.extend_from_slice(head.as_bytes());
-        out.resize(out.len() + self.bytes, b'x');
-        out.extend_from_slice(b"\"}");
-    }
-
-    fn ends(&self, _connection: usize, _n: u64) -> bool {
-        Instant::now() >= self.end
+    fn offer(self, load: &UnderLoad, schedule: Schedule, job: Other) -> Result<Report> {
+        let mut clients = Clients::open(&load.bed.target(), self.clients)?;
+        let (until, job): (_, Arc<dyn Job>) = (Until::after(self.time), Arc::new(job));
+        clients.run(schedule, &until, &job, &Arc::new(Live::default()))
     }
 }
 
-/// Rows that a check refuses.
-struct Bad {
-    first: usize,
+/// Rows with a long note until a moment, or rows that a check refuses.
+struct Other {
+    inserts: Inserts,
+    note: String,
+    end: Option<Instant>,
 }
 
-impl Job for Bad {
-    fn target(&self) -> &str {
-        ROWS
+impl Job for Other {
+    fn write(&self, call: Call<'_>, out: &mut Vec<u8>) {
+        let mut reading = self.inserts.reading(call);
+        match self.end {
+            Some(_) => reading.note = &self.note,
+            None => reading.temperature = -1000.0,
+        }
+        self.inserts.style.write("readings", &reading, out);
     }
 
-    fn body(&self, connection: usize, n: u64, out: &mut Vec<u8>) {
-        let id = id_of(self.first + connection, n);
-        let row = format!(
-            r#"{{"id":{id},"device":7,"at":"2026-01-01T00:00:00Z","temperature":-1000,"note":"bad"}}"#
-        );
-        out.extend_from_slice(row.as_bytes());
+    fn ends(&self, _: Call<'_>) -> bool {
+        self.end.is_some_and(|end| Instant::now() >= end)
     }
 }

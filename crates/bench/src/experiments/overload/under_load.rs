@@ -2,45 +2,34 @@
 
 use std::collections::HashSet;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::JoinHandle;
+use std::time::Duration;
 
-use anyhow::{Result, anyhow};
-use windrow_testkit::process::Windrow;
+use anyhow::Result;
 
-use super::super::outcomes::{Remembered, Verified};
-use super::timeline::{Sample, Timeline};
-use crate::http::closed::{self, Closed, Until};
-use crate::http::{Live, Report};
-use crate::servers::{self, Table};
+use super::timeline::{self, Sample};
+use crate::experiments::measure::Bed;
+use crate::experiments::outcomes::{Remembered, Verified};
+use crate::experiments::sampler::Sampler;
+use crate::generator::{Clients, Live, Running, Schedule, Style, Until};
+use crate::servers::Table;
 
 /// A running load of single inserts.
-#[derive(Debug)]
-pub struct UnderLoad {
-    /// Windrow.
-    pub windrow: Windrow,
-    /// The counters of the running load.
-    pub live: Arc<Live>,
+pub(super) struct UnderLoad {
+    pub(super) bed: Bed,
     /// The samples of the running load.
-    pub timeline: Timeline,
-    /// The table they write to.
-    pub table: Table,
-    stop: Arc<AtomicBool>,
-    job: Arc<Remembered>,
-    clients: JoinHandle<Result<Report>>,
+    pub(super) timeline: Sampler<Sample>,
+    load: Running,
+    remembered: Remembered,
 }
 
 /// The result of the load.
-#[derive(Debug)]
-pub struct Ended {
+pub(super) struct Ended {
     /// The reported outcomes, compared with the table.
-    pub verified: Verified,
-    /// Rates and outcomes.
-    pub report: Report,
+    pub(super) verified: Verified,
     /// The samples over time.
-    pub samples: Vec<Sample>,
+    pub(super) samples: Vec<Sample>,
     /// The keys that are in the table.
-    pub there: HashSet<u64>,
+    pub(super) there: HashSet<u64>,
 }
 
 impl UnderLoad {
@@ -48,42 +37,36 @@ impl UnderLoad {
     ///
     /// # Errors
     /// Something cannot be started.
-    pub fn start(table: Table, connections: usize, arguments: &[&str]) -> Result<Self> {
-        let windrow = servers::windrow(&table.url(), arguments)?;
-        let stop = Arc::new(AtomicBool::new(false));
-        let live = Arc::new(Live::default());
-        let timeline = Timeline::start(windrow.pid(), Arc::clone(&live));
-        let job = Arc::new(Remembered::new(connections));
-        let load = Closed {
-            connections,
-            until: Until::Stopped(Arc::clone(&stop)),
-        };
-        let dynamic = Arc::clone(&job) as _;
-        let clients = closed::start(windrow.address(), load, dynamic, Arc::clone(&live));
+    pub(super) fn start(table: Table, clients: usize, options: &[&str]) -> Result<Self> {
+        let bed = Bed::before(table, options)?;
+        let remembered = Remembered::new(clients);
+        let job = remembered.of(Style::Http, 0);
+        let clients = Clients::open(&bed.target(), clients)?;
+        let load = Running::start(clients, Schedule::Closed, Until::after(Duration::MAX), job);
+        let timeline = timeline::watch(bed.windrow.pid(), Arc::clone(&load.live));
         Ok(Self {
-            windrow,
-            live,
+            bed,
             timeline,
-            stop,
-            table,
-            job,
-            clients,
+            load,
+            remembered,
         })
+    }
+
+    /// Returns the counters of the running load.
+    pub(super) fn live(&self) -> &Live {
+        &self.load.live
     }
 
     /// Ends the load and looks at the table.
     ///
     /// # Errors
     /// A thread panicked, or the database is down.
-    pub fn end(self) -> Result<Ended> {
-        self.stop.store(true, Ordering::SeqCst);
-        let clients = self.clients.join();
-        let report = clients.map_err(|_| anyhow!("the load panicked"))??;
+    pub(super) fn end(self) -> Result<Ended> {
+        self.load.stop()?;
         let samples = self.timeline.end()?;
-        let there = self.table.ids()?;
+        let there = self.bed.table.ids()?;
         Ok(Ended {
-            verified: self.job.verify(&there),
-            report,
+            verified: self.remembered.verify(&there),
             samples,
             there,
         })

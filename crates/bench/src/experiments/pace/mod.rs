@@ -11,13 +11,15 @@ use anyhow::{Context, Result, ensure};
 use self::neighbours::{Neighbours, PHASES};
 use crate::experiments::outcomes;
 use crate::figures::plot::{self, Names, Series};
-use crate::figures::{LIMIT, Run};
-use crate::limit;
+use crate::figures::{LIMIT, Meter, Run};
+use crate::generator::pg::Mode;
+use crate::generator::{
+    Clients, Inserts, Job, Live, Outcome, Report, Schedule, Style, Until, limit,
+};
 use crate::number::as_f64;
-use crate::pg::closed::Clients;
-use crate::pg::{Inserts, Job, Mode, Report};
 use crate::say;
-use crate::servers::pg::{Database, Gate, Way};
+use crate::servers::Store;
+use crate::servers::pg::{self, Gate, Way};
 
 /// Settings of the experiment.
 #[derive(Clone, Debug, clap::Args)]
@@ -44,6 +46,7 @@ const RATE: &str = "rows/s";
 const CPU: &str = "database CPU us/row";
 const BATCH: &str = "mean batch, rows";
 const FLIGHTS: &str = "flights that pace allows, mean of the parts";
+const PREPARED: Style = Style::Pg(Mode::Prepared);
 const OF_BEST: &str = "of the best bound's rows/s";
 const CPU_OF_BEST: &str = "of the best bound's database CPU a row";
 
@@ -90,19 +93,13 @@ impl Pace {
             "--flights needs bounds of 1 and more"
         );
         let mut run = Run::new("pace", "Pace beside neighbours that come and go");
-        let database = Database::start(Duration::ZERO)?;
-        database.tell_versions(&mut run, &[Way::Windrow])?;
-        let limit = limit::of_pg(self.clients, Mode::Prepared)?;
-        for round in 1..=self.rounds {
-            let mut arms = self.arms();
-            if round.is_multiple_of(2) {
-                arms.reverse();
-            }
-            for arm in arms {
-                let measured = self.measure(&database, arm, (&mut run, (round, limit)));
-                measured.with_context(|| arm.name())?;
-            }
-        }
+        let store = pg::start(Duration::ZERO)?;
+        store.report_version(&mut run)?;
+        let limit = limit::of_rows(self.clients, PREPARED)?;
+        run.rounds(self.rounds, &self.arms(), |run, round, arm| {
+            let measured = self.measure(&store, arm, (run, (round, limit)));
+            measured.with_context(|| arm.name())
+        })?;
         self.conclude(&mut run)?;
         self.draw(&mut run)?;
         run.store(root)?;
@@ -121,27 +118,24 @@ impl Pace {
 
     fn measure(
         &self,
-        database: &Database,
+        store: &Store,
         arm: Arm,
         (run, (round, limit)): (&mut Run, (u32, f64)),
     ) -> Result<()> {
-        let gate = database.open(Way::Windrow, true, &arm.options())?;
-        let mut clients = Clients::open(gate.address(), self.clients)?;
-        clients.prepare(self.clients, &Inserts::default())?;
+        let gate = Gate::open(store, Way::Windrow, true, &arm.options())?;
+        let clients = Clients::open(&gate.target(), self.clients)?;
+        let mut clients = clients.prepare(self.clients, &Inserts::from(PREPARED, 0))?;
+        let live = Arc::new(Live::default());
         let mut offer = |time, part: u64| {
-            let first = part * PART;
-            let mode = Mode::Prepared;
-            let job: Arc<dyn Job> = Arc::new(Inserts { first, mode });
-            let report = clients.run(self.clients, time, &job)?;
-            let outcomes = &report.outcomes;
-            ensure!(
-                report.successes() == report.requests(),
-                "rows were refused: {outcomes:?}"
-            );
+            let job: Arc<dyn Job> = Arc::new(Inserts::from(PREPARED, part * PART));
+            let report = clients.run(Schedule::Closed, &Until::after(time), &job, &live)?;
+            report.all(Outcome::Success)?;
             anyhow::Ok(report)
         };
         let warm_up = offer(Duration::from_millis(self.warm_up_ms), 0)?;
-        let before = (database.server().cpu_time(), gate.cpu_time()?);
+        let meter = Meter::new("row")
+            .of("database", || store.cpu_time())
+            .of("gateway", || gate.cpu_time());
         let batches = Batches::of(&gate)?;
         let (mut all, mut flights, mut parts) = (Report::new()?, 0.0, Vec::new());
         for (number, phase) in (1..).zip(PHASES) {
@@ -151,26 +145,21 @@ impl Pace {
             let report = say::during(&what, time, || offer(time, number))?;
             neighbours.go()?;
             flights += gate.lane("windrow_flights_limit")?;
-            parts.push((part_of(phase.name), report.answer_rate()));
+            parts.push((part_of(phase.name), report.rate()));
             all.merge(&report)?;
             all.elapsed += report.elapsed;
         }
-        let micros = |time: Duration| time.as_secs_f64() * 1e6 / as_f64(all.requests().max(1));
-        let mut metrics = all.metrics("row");
-        let mut add = |metric: &str, value| metrics.push((metric.to_owned(), value));
-        add(CPU, micros(database.server().cpu_time() - before.0));
-        if let (Some(before), Some(after)) = (before.1, gate.cpu_time()?) {
-            add("gateway CPU us/row", micros(after - before));
-        }
-        add(BATCH, Batches::of(&gate)?.mean_since(&batches));
-        add(FLIGHTS, flights / as_f64(PHASES.len() as u64));
-        add(LIMIT, limit);
+        let metrics = all
+            .metrics("row")
+            .and(meter.metrics(all.calls()))
+            .with(BATCH, Batches::of(&gate)?.mean_since(&batches))
+            .with(FLIGHTS, flights / as_f64(PHASES.len() as u64))
+            .with(LIMIT, limit);
         run.add_all(round, &arm.name(), &metrics);
         for (metric, rate) in parts {
             run.add(round, &arm.name(), &metric, rate);
         }
-        outcomes::all_there(warm_up.successes() + all.successes(), gate.count()?)?;
-        Ok(())
+        outcomes::all_there(warm_up.successes() + all.successes(), gate.table().count()?)
     }
 
     /// Pace against the bound that had the highest median.

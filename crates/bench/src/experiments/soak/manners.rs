@@ -1,17 +1,16 @@
 //! The behaviour of misbehaving clients.
 
-use std::net::SocketAddr;
 use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use rand::RngExt;
 use rand::rngs::StdRng;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 use tokio::time::sleep;
-use windrow_testkit::pgclient::{Address, frontend};
+use windrow_testkit::pgclient::frontend;
 
-use crate::pg::answer;
+use crate::generator::{Connection, Target, http};
 
 /// One kind of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -34,6 +33,9 @@ pub enum Manner {
     Deaf,
 }
 
+/// Where rows go.
+const OTHERS: &str = "POST /v1/tables/others/rows";
+
 /// Bytes of a large row.
 const LARGE: usize = 256 << 10;
 /// Large rows one after the other.
@@ -52,46 +54,48 @@ const MUCH: &str = "select repeat('x', 1000) from generate_series(1, 20000)";
 /// One misdeed over PostgreSQL's protocol. An error: the other side has ended it.
 pub(in crate::experiments) async fn over_pg(
     manner: Manner,
-    address: &Address,
+    target: &Target,
     pace: Duration,
     rng: &mut StdRng,
 ) -> Result<()> {
     let mut out = Vec::new();
     if manner == Manner::Wrong && rng.random_bool(0.3) {
-        let mut stream = TcpStream::connect(address.socket).await?;
+        let Target::Pg(address) = target else {
+            bail!("not an address of PostgreSQL's protocol");
+        };
         let noise: [u8; 64] = rng.random();
-        stream.write_all(&noise).await?;
-        return Ok(());
+        let mut stream = TcpStream::connect(address.socket).await?;
+        return Ok(stream.write_all(&noise).await?);
     }
-    let mut stream = log_in(address).await?;
+    let mut client = Connection::open(target).await?;
     match manner {
         Manner::Silent => sleep(pace * 3).await,
         Manner::Announces => {
             out.push(b'Q');
             out.extend_from_slice(&u32::try_from(ANNOUNCED)?.to_be_bytes());
             out.resize(BEGUN, b' ');
-            drip(&mut stream, &out).await?;
+            drip(&mut client, &out).await?;
         }
         Manner::Slow => {
             frontend::query(&mut out, &insert(2000));
-            crumbs(&mut stream, &out).await?;
-            ready(&mut stream).await?;
+            crumbs(&mut client, &out).await?;
+            client.receive().await?;
         }
         Manner::Greedy => {
             frontend::query(&mut out, &insert(LARGE));
             for _ in 0..MANY {
-                stream.write_all(&out).await?;
-                ready(&mut stream).await?;
+                client.send(&out).await?;
+                client.receive().await?;
             }
         }
         Manner::LeavesMidway => {
             frontend::query(&mut out, &insert(LARGE));
             out.truncate(rng.random_range(1..out.len()));
-            stream.write_all(&out).await?;
+            client.send(&out).await?;
         }
         Manner::LeavesEarly => {
             frontend::query(&mut out, &insert(100));
-            stream.write_all(&out).await?;
+            client.send(&out).await?;
         }
         Manner::Wrong => {
             let wrong = [
@@ -103,12 +107,12 @@ pub(in crate::experiments) async fn over_pg(
             frontend::query(&mut out, wrong.get(at).copied().unwrap_or_default());
             frontend::message(&mut out, b'B', |body| body.extend_from_slice(b"no"));
             frontend::sync(&mut out);
-            stream.write_all(&out).await?;
-            ready(&mut stream).await?;
+            client.send(&out).await?;
+            client.receive().await?;
         }
         Manner::Deaf => {
             frontend::query(&mut out, MUCH);
-            stream.write_all(&out).await?;
+            client.send(&out).await?;
             sleep(pace).await;
         }
     }
@@ -119,64 +123,39 @@ fn insert(bytes: usize) -> String {
     format!("insert into others (note) values ('{}')", "x".repeat(bytes))
 }
 
-async fn log_in(address: &Address) -> Result<TcpStream> {
-    let mut stream = TcpStream::connect(address.socket).await?;
-    let mut out = Vec::new();
-    let parameters = [
-        ("user", address.role.as_str()),
-        ("database", address.database.as_str()),
-    ];
-    frontend::startup(&mut out, &parameters);
-    stream.write_all(&out).await?;
-    ready(&mut stream).await?;
-    Ok(stream)
-}
-
-/// Reads to the next ReadyForQuery.
-async fn ready(stream: &mut TcpStream) -> Result<()> {
-    let mut input = Vec::new();
-    loop {
-        let n = stream.read_buf(&mut input).await?;
-        if answer::parse(&input)?.is_some() {
-            return Ok(());
-        }
-        anyhow::ensure!(n > 0, "the server closed the connection");
-    }
-}
-
 /// One misdeed over HTTP. An error: the other side has ended it.
 pub(in crate::experiments) async fn over_http(
     manner: Manner,
-    address: SocketAddr,
+    target: &Target,
     pace: Duration,
     rng: &mut StdRng,
 ) -> Result<()> {
-    let mut stream = TcpStream::connect(address).await?;
+    let mut client = Connection::open(target).await?;
     match manner {
         Manner::Silent => sleep(pace * 3).await,
         Manner::Announces => {
             let mut out = head(ANNOUNCED);
             out.extend_from_slice(br#"{"note":""#);
             out.resize(BEGUN, b'x');
-            drip(&mut stream, &out).await?;
+            drip(&mut client, &out).await?;
         }
         Manner::Slow => {
-            crumbs(&mut stream, &row(2000)).await?;
-            answered(&mut stream).await?;
+            crumbs(&mut client, &row(2000)).await?;
+            client.receive().await?;
         }
         Manner::Greedy => {
             let out = row(LARGE);
             for _ in 0..MANY {
-                stream.write_all(&out).await?;
-                answered(&mut stream).await?;
+                client.send(&out).await?;
+                client.receive().await?;
             }
         }
         Manner::LeavesMidway => {
             let mut out = row(LARGE);
             out.truncate(rng.random_range(1..out.len()));
-            stream.write_all(&out).await?;
+            client.send(&out).await?;
         }
-        Manner::LeavesEarly => stream.write_all(&row(100)).await?,
+        Manner::LeavesEarly => client.send(&row(100)).await?,
         Manner::Wrong => {
             let wrong = [
                 &b"POST /v1/tables/nowhere/rows HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}"[..],
@@ -185,14 +164,14 @@ pub(in crate::experiments) async fn over_http(
                 b"\x16\x03\x01 no request at all\r\n\r\n",
             ];
             let at = rng.random_range(0..wrong.len());
-            stream
-                .write_all(wrong.get(at).copied().unwrap_or_default())
+            client
+                .send(wrong.get(at).copied().unwrap_or_default())
                 .await?;
-            answered(&mut stream).await?;
+            client.receive().await?;
         }
         Manner::Deaf => {
             let ask = b"GET /openapi.json HTTP/1.1\r\nHost: localhost\r\n\r\n".repeat(500);
-            stream.write_all(&ask).await?;
+            client.send(&ask).await?;
             sleep(pace).await;
         }
     }
@@ -201,38 +180,33 @@ pub(in crate::experiments) async fn over_http(
 
 fn head(length: usize) -> Vec<u8> {
     format!(
-        "POST /v1/tables/others/rows HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n\r\n"
+        "{OTHERS} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n\r\n"
     )
     .into_bytes()
 }
 
 fn row(bytes: usize) -> Vec<u8> {
-    let body = format!(r#"{{"note":"{}"}}"#, "x".repeat(bytes));
-    [head(body.len()), body.into_bytes()].concat()
-}
-
-/// Reads something of an answer.
-async fn answered(stream: &mut TcpStream) -> Result<()> {
-    let mut input = [0; 4096];
-    let n = stream.read(&mut input).await?;
-    anyhow::ensure!(n > 0, "the server closed the connection");
-    Ok(())
+    let mut out = Vec::new();
+    http::request(&mut out, OTHERS, "application/json", "", |out| {
+        out.extend_from_slice(format!(r#"{{"note":"{}"}}"#, "x".repeat(bytes)).as_bytes());
+    });
+    out
 }
 
 /// Sends what was begun, and then a byte a second.
-async fn drip(stream: &mut TcpStream, begun: &[u8]) -> Result<()> {
-    stream.write_all(begun).await?;
+async fn drip(client: &mut Connection, begun: &[u8]) -> Result<()> {
+    client.send(begun).await?;
     for _ in 0..DRIPS {
         sleep(Duration::from_secs(1)).await;
-        stream.write_all(b" ").await.context("it was ended")?;
+        client.send(b" ").await.context("it was ended")?;
     }
     Ok(())
 }
 
 /// Sends a few bytes at a time.
-async fn crumbs(stream: &mut TcpStream, bytes: &[u8]) -> Result<()> {
+async fn crumbs(client: &mut Connection, bytes: &[u8]) -> Result<()> {
     for crumb in bytes.chunks(CRUMB) {
-        stream.write_all(crumb).await?;
+        client.send(crumb).await?;
         sleep(CRUMBS_EVERY).await;
     }
     Ok(())

@@ -4,31 +4,26 @@
 mod good;
 pub(in crate::experiments) mod manners;
 pub(in crate::experiments) mod others;
-pub(in crate::experiments) mod ways;
 
 use std::path::Path;
-use std::sync::Arc;
-use std::sync::mpsc::{self, RecvTimeoutError, Sender};
-use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Context, Result, ensure};
 use clap::ValueEnum as _;
-use windrow_testkit::postgres::{Postgres, psql};
-use windrow_testkit::process::Windrow;
+use windrow_testkit::postgres::Postgres;
 use windrow_testkit::procfs;
 
+use super::measure::Bed;
 use super::outcomes::Remembered;
-use crate::figures::Run;
+use super::sampler::Sampler;
 use crate::figures::plot::{self, Names, Series};
-use crate::number::as_f64;
-use crate::reading::POSTGRES_TABLE;
+use crate::figures::{Metrics, Run, mib};
+use crate::generator::Target;
 use crate::say;
-use crate::servers;
+use crate::servers::{Store, Table};
 use good::Good;
 use manners::Manner;
 use others::Others;
-use ways::Ways;
 
 /// Settings of the experiment.
 #[derive(Clone, Debug, clap::Args)]
@@ -96,21 +91,19 @@ impl Soak {
         let mut run = Run::new("soak", title);
         let server = Postgres::builder().fsync(true);
         let server = server.set("max_connections", "200").start()?;
-        run.version("PostgreSQL", server.exec("show server_version")?);
-        let url = server.create_database()?;
-        psql(&url, POSTGRES_TABLE)?;
-        psql(&url, OTHERS_TABLE)?;
-        let mut windrow = self.windrow(&url)?;
-        let second = self.windrow(&url)?;
-        let (ways, elsewhere) = (Ways::to(&windrow, &url)?, Ways::to(&second, &url)?);
-        let memory = Memory::watch(windrow.pid());
-        let remembered = Arc::new(Remembered::new(self.rounds() * ARMS.len() * self.good));
-        let others = self.phases(&mut run, (&url, &ways, &elsewhere), &remembered)?;
+        let store = Store::Postgres(server);
+        store.report_version(&mut run)?;
+        let table = store.table()?;
+        table.query(OTHERS_TABLE)?;
+        let (mut bed, second) = (self.windrow(&table)?, self.windrow(&table)?);
+        let (pid, remembered) = (bed.windrow.pid(), Remembered::new(self.clients()));
+        let memory = Sampler::start(Duration::from_secs(1), move |at| {
+            Ok((at, mib(procfs::resident_bytes(pid).unwrap_or(0))))
+        });
+        let others = self.phases(&mut run, (&bed, &second), &remembered)?;
         drop(second);
-        let ended = self.end(&mut run, &mut windrow, others, memory);
-        let there = psql(&url, "select id from readings")?;
-        let there = there.lines().map(|id| Ok(id.parse()?));
-        let verified = remembered.verify(&there.collect::<Result<_>>()?);
+        let ended = self.end(&mut run, &mut bed, others, memory);
+        let verified = remembered.verify(&table.ids()?);
         run.add_all(1, "ledger", &verified.metrics());
         self.conclude(&mut run)?;
         run.store(root)?;
@@ -118,11 +111,16 @@ impl Soak {
         ended
     }
 
-    fn windrow(&self, url: &str) -> Result<Windrow> {
+    fn windrow(&self, table: &Table) -> Result<Bed> {
         let memory = format!("{}MiB", self.memory);
         let mut all = vec!["--pg", "127.0.0.1:0", "--memory", &memory];
         all.extend(self.windrow.iter().map(String::as_str));
-        servers::windrow(url, &all)
+        Bed::before(table.clone(), &all)
+    }
+
+    /// Returns the number of all good clients: those of each phase are others.
+    fn clients(&self) -> usize {
+        self.rounds() as usize * ARMS.len() * self.good
     }
 
     fn manners(&self) -> &[Manner] {
@@ -133,33 +131,34 @@ impl Soak {
         }
     }
 
-    fn rounds(&self) -> usize {
+    fn rounds(&self) -> u32 {
         let all = (self.alone + 2 * self.beside).max(1);
-        usize::try_from((self.minutes * 60).div_ceil(all))
-            .unwrap_or(1)
-            .max(1)
+        let rounds = u32::try_from((self.minutes * 60).div_ceil(all));
+        rounds.unwrap_or(1).max(1)
     }
 
     /// Alternates; gives the others of the last phase, who are still there.
     fn phases(
         &self,
         run: &mut Run,
-        (url, ways, elsewhere): (&str, &Ways, &Ways),
-        remembered: &Arc<Remembered>,
+        (bed, second): (&Bed, &Bed),
+        remembered: &Remembered,
     ) -> Result<Others> {
+        let targets = |bed: &Bed| anyhow::Ok([bed.pg_target()?, bed.target()]);
+        let (here, elsewhere) = (targets(bed)?, targets(second)?);
         let pace = Duration::from_secs(self.pace);
-        let start = |ways| Others::start(ways, self.others, pace, self.manners());
+        let start = |targets| Others::start(targets, self.others, pace, self.manners());
         let mut last = None;
         for round in 1..=self.rounds() {
             drop(last.take());
-            psql(url, "truncate others")?;
-            self.phase(run, (round, ALONE, self.alone), ways, remembered)?;
-            let others = start(elsewhere);
-            self.phase(run, (round, ELSEWHERE, self.beside), ways, remembered)?;
+            bed.table.empty("others")?;
+            self.phase(run, (round, ALONE, self.alone), &here, remembered)?;
+            let others = start(&elsewhere);
+            self.phase(run, (round, ELSEWHERE, self.beside), &here, remembered)?;
             drop(others);
-            let others = start(ways);
-            self.phase(run, (round, BESIDE, self.beside), ways, remembered)?;
-            run.add_all(number(round), "others", &others.metrics());
+            let others = start(&here);
+            self.phase(run, (round, BESIDE, self.beside), &here, remembered)?;
+            run.add_all(round, "others", &others.metrics());
             last = Some(others);
         }
         last.context("no rounds")
@@ -168,21 +167,20 @@ impl Soak {
     fn phase(
         &self,
         run: &mut Run,
-        (round, arm, seconds): (usize, &str, u64),
-        ways: &Ways,
-        remembered: &Arc<Remembered>,
+        (round, arm, seconds): (u32, &str, u64),
+        targets: &[Target; 2],
+        remembered: &Remembered,
     ) -> Result<()> {
         let time = Duration::from_secs(seconds);
         let place = ARMS.iter().position(|one| *one == arm).unwrap_or(0);
-        let first = ARMS.len() * (round - 1) + place;
         let good = Good {
             clients: self.good,
-            first: first * self.good,
-            gap: Duration::from_secs_f64(as_f64(self.good as u64) / f64::from(self.rate)),
+            first: (ARMS.len() * (round as usize - 1) + place) * self.good,
+            rate: self.rate.into(),
             time,
         };
-        let seen = say::during(arm, time, || good::run(&good, ways, remembered))?;
-        run.add_all(number(round), arm, &seen.metrics());
+        let metrics = say::during(arm, time, || good.run(targets, remembered))?;
+        run.add_all(round, arm, &metrics);
         Ok(())
     }
 
@@ -190,26 +188,24 @@ impl Soak {
     fn end(
         &self,
         run: &mut Run,
-        windrow: &mut Windrow,
+        bed: &mut Bed,
         others: Others,
-        memory: Memory,
+        memory: Sampler<(f64, f64)>,
     ) -> Result<()> {
-        let mib = |bytes| as_f64(bytes) / 1_048_576.0;
-        let peak = mib(procfs::peak_resident_bytes(windrow.pid())?);
+        let peak = mib(procfs::peak_resident_bytes(bed.windrow.pid())?);
         let samples = memory.end()?;
         let begun = Instant::now();
-        windrow.terminate()?;
-        let ended = windrow.wait();
+        bed.windrow.terminate()?;
+        let ended = bed.windrow.wait();
         let took = begun.elapsed().as_secs_f64();
         drop(others);
         let now = samples.last().map_or(0.0, |(_, mib)| *mib);
         let most = f64::from(self.memory) + ALLOWED_MIB;
-        let metrics = [
-            ("RSS MiB peak", peak),
-            ("RSS MiB allowed", most),
-            ("RSS MiB at the end", now),
-            ("s from SIGTERM to the end", took),
-        ];
+        let metrics = Metrics::new()
+            .with("RSS MiB peak", peak)
+            .with("RSS MiB allowed", most)
+            .with("RSS MiB at the end", now)
+            .with("s from SIGTERM to the end", took);
         run.add_all(1, "windrow", &metrics);
         let names = Names {
             title: "Resident memory",
@@ -222,7 +218,7 @@ impl Soak {
         };
         run.file("memory.svg", plot::lines(names, &[line])?);
         ended?;
-        anyhow::ensure!(
+        ensure!(
             peak < most,
             "{peak:.1} MiB were resident; allowed are {most} MiB"
         );
@@ -241,38 +237,5 @@ impl Soak {
             ));
         }
         Ok(())
-    }
-}
-
-fn number(round: usize) -> u32 {
-    u32::try_from(round).unwrap_or(u32::MAX)
-}
-
-/// Samples resident memory every second: seconds since the beginning, and MiB.
-struct Memory {
-    stop: Sender<()>,
-    sampler: JoinHandle<Vec<(f64, f64)>>,
-}
-
-impl Memory {
-    fn watch(pid: u32) -> Self {
-        let start = Instant::now();
-        let (stop, stopped) = mpsc::channel();
-        let sampler = std::thread::spawn(move || {
-            let mut samples = Vec::new();
-            while stopped.recv_timeout(Duration::from_secs(1)) == Err(RecvTimeoutError::Timeout) {
-                let bytes = procfs::resident_bytes(pid).unwrap_or(0);
-                samples.push((start.elapsed().as_secs_f64(), as_f64(bytes) / 1_048_576.0));
-            }
-            samples
-        });
-        Self { stop, sampler }
-    }
-
-    fn end(self) -> Result<Vec<(f64, f64)>> {
-        drop(self.stop);
-        self.sampler
-            .join()
-            .map_err(|_| anyhow!("the sampler panicked"))
     }
 }

@@ -11,8 +11,10 @@ use tokio::task::LocalSet;
 use tokio::time::sleep;
 
 use super::manners::{self, Manner};
-use super::ways::Ways;
+use crate::figures::Metrics;
+use crate::generator::Target;
 use crate::number::as_f64;
+use crate::runtime::runtime;
 
 /// The interval of checks if the clients are to end.
 const LOOK: Duration = Duration::from_millis(50);
@@ -32,23 +34,22 @@ struct Counts {
 
 impl Others {
     pub(in crate::experiments) fn start(
-        ways: &Ways,
+        targets: &[Target; 2],
         count: usize,
         pace: Duration,
         manners: &[Manner],
     ) -> Self {
         let (stop, counts) = (Arc::new(AtomicBool::new(false)), Arc::<Counts>::default());
         let manners = manners.to_vec();
-        let (ways, stopped, counting) = (ways.clone(), Arc::clone(&stop), Arc::clone(&counts));
+        let [sql, http] = targets.clone();
+        let (stopped, counting) = (Arc::clone(&stop), Arc::clone(&counts));
         let thread = std::thread::spawn(move || {
-            let runtime = tokio::runtime::Builder::new_current_thread()
-                .enable_all()
-                .build();
-            let Ok(runtime) = runtime else { return };
+            let Ok(runtime) = runtime() else { return };
             let tasks = LocalSet::new();
             for (number, manner) in numbered(count, &manners) {
                 let counts = Arc::clone(&counting);
-                let client = misbehave(ways.clone(), (number, manner), pace, counts);
+                let target = if number % 2 == 0 { &sql } else { &http };
+                let client = misbehave(target.clone(), (number, manner), pace, counts);
                 tasks.spawn_local(client);
             }
             tasks.block_on(&runtime, async {
@@ -66,12 +67,11 @@ impl Others {
 
     /// Returns how often a client began to misbehave, and how often the server or an error ended
     /// it.
-    pub(in crate::experiments) fn metrics(&self) -> [(&'static str, f64); 2] {
+    pub(in crate::experiments) fn metrics(&self) -> Metrics {
         let of = |count: &AtomicU64| as_f64(count.load(Ordering::Relaxed));
-        [
-            ("misdeeds", of(&self.counts.begun)),
-            ("broken off", of(&self.counts.broken)),
-        ]
+        Metrics::new()
+            .with("misdeeds", of(&self.counts.begun))
+            .with("broken off", of(&self.counts.broken))
     }
 }
 
@@ -91,7 +91,7 @@ fn numbered(count: usize, manners: &[Manner]) -> impl Iterator<Item = (usize, Ma
 }
 
 async fn misbehave(
-    ways: Ways,
+    target: Target,
     (number, manner): (usize, Manner),
     pace: Duration,
     counts: Arc<Counts>,
@@ -101,9 +101,9 @@ async fn misbehave(
         // Not all at once.
         sleep(pace.mul_f64(rng.random_range(0.0..2.0))).await;
         counts.begun.fetch_add(1, Ordering::Relaxed);
-        let done = match number % 2 {
-            0 => manners::over_pg(manner, &ways.pg, pace, &mut rng).await,
-            _ => manners::over_http(manner, ways.http, pace, &mut rng).await,
+        let done = match &target {
+            Target::Pg(_) => manners::over_pg(manner, &target, pace, &mut rng).await,
+            Target::Http(_) => manners::over_http(manner, &target, pace, &mut rng).await,
         };
         let broken = u64::from(done.is_err());
         counts.broken.fetch_add(broken, Ordering::Relaxed);

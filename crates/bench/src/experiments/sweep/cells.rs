@@ -7,18 +7,18 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, anyhow};
 
 use super::library::{Found, Library};
-use super::place::{Place, Writer};
 use super::rows::Rows;
 use crate::experiments::outcomes;
+use crate::servers::{Driver, Store, Table};
 
 /// Where rows are written, and which.
 pub(super) struct Field<'a> {
-    pub(super) place: &'a Place,
+    pub(super) table: &'a Table,
     pub(super) rows: &'a Arc<Rows>,
     /// The time of warming up before each measurement.
     pub(super) warm_up: Duration,
-    /// True if the server is ours, so that its disk can be brought to rest before.
-    pub(super) is_private: bool,
+    /// The server, if it is ours, so that its disk can be brought to rest before.
+    pub(super) store: Option<&'a Store>,
 }
 
 impl Field<'_> {
@@ -36,7 +36,7 @@ impl Field<'_> {
             let writers: Vec<_> = (0..connections)
                 .map(|_| {
                     scope.spawn(|| {
-                        let writer = Writer::connect(self.place);
+                        let writer = Driver::connect(self.table);
                         // Also where it failed: the others wait.
                         ready.wait();
                         window().fill(&mut writer?, self.rows, batch)
@@ -51,20 +51,14 @@ impl Field<'_> {
             }
             anyhow::Ok((inside, all))
         })?;
-        outcomes::all_there(written, self.place.count()?)?;
+        outcomes::all_there(written, self.table.count_of("lineitem")?)?;
         Ok(inside / time.as_secs_f64())
     }
 
     /// Empties the table.
     fn make_ready(&self) -> Result<()> {
-        self.place.empty()?;
-        if let Place::Postgres(_) = self.place
-            && self.is_private
-        {
-            // What the last measurement left to be written is written before this one.
-            self.place.execute("checkpoint")?;
-        }
-        Ok(())
+        self.table.empty("lineitem")?;
+        self.store.map_or(Ok(()), Store::settle)
     }
 
     /// Rows through Windrow's library into the emptied table, measured behind a while.
@@ -75,7 +69,7 @@ impl Field<'_> {
     ) -> Result<Found> {
         self.make_ready()?;
         let found = library.write(self.rows, (before, time))?;
-        outcomes::all_there(found.written, self.place.count()?)?;
+        outcomes::all_there(found.written, self.table.count_of("lineitem")?)?;
         Ok(found)
     }
 }
@@ -100,11 +94,11 @@ impl Window {
 
     /// Writes batches until it is over, one at least. Gives back the rows that were written in it,
     /// of a batch at its edge a part, and all.
-    fn fill(&self, writer: &mut Writer, rows: &Rows, batch: u32) -> Result<(f64, u64)> {
+    fn fill(&self, writer: &mut Driver, rows: &Rows, batch: u32) -> Result<(f64, u64)> {
         let (mut inside, mut all) = (0.0, 0);
         loop {
             let begun = Instant::now();
-            writer.batch(rows, rows.take(batch.into()))?;
+            rows.write(writer, batch)?;
             let ended = Instant::now();
             inside += f64::from(batch) * self.share(begun, ended);
             all += u64::from(batch);
@@ -135,8 +129,8 @@ mod tests {
             (0, 100, 0.0),
             (200, 300, 0.0),
         ] {
-            let told = window.share(at(begun), at(ended));
-            assert!((told - share).abs() < 1e-9, "{begun} {ended}: {told}");
+            let found = window.share(at(begun), at(ended));
+            assert!((found - share).abs() < 1e-9, "{begun} {ended}: {found}");
         }
     }
 }

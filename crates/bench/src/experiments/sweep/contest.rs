@@ -11,8 +11,8 @@ use anyhow::Result;
 use super::bend::{Cell, RATE, RELATIVE};
 use super::cells::Field;
 use super::library::{self, Found, Library};
-use crate::figures::curve::Mark;
-use crate::figures::{LIMIT, Run};
+use crate::figures::plot::Mark;
+use crate::figures::{LIMIT, Metrics, Run, in_turn};
 
 const WINDROW: &str = "windrow";
 const POINT: &str = "pace's point, directly";
@@ -58,33 +58,28 @@ impl Contest {
         (run, round): (&mut Run, u32),
     ) -> Result<()> {
         let limit = library::limit(field.rows, self.time)?;
-        let library = Library::open(field.place, self.streams)?;
+        let library = Library::open(field.table, self.streams)?;
         let found = field.through(&library, (self.find, self.time))?;
         let point = (whole(found.rows), whole(found.flights));
         let best = (best.batch, best.connections);
         let (sums, turns) = self.take_turns(field, &library, (point, best))?;
         library.close();
-        let told = |sum: f64| {
+        let rates = |sum: f64| {
             let rate = sum / f64::from(self.turns);
-            [
-                (RATE, rate),
-                (RELATIVE, rate / base),
-                (SHARE, sum / sums.best),
-            ]
+            Metrics::new()
+                .with(RATE, rate)
+                .with(RELATIVE, rate / base)
+                .with(SHARE, sum / sums.best)
         };
-        let at = |(rows, flights): (u32, u32)| [(ROWS, rows.into()), (FLIGHTS, flights.into())];
-        let windrow = [&told(sums.windrow)[..], &turns.means(), &[(LIMIT, limit)]].concat();
+        let at = |sum: f64, (rows, flights): (u32, u32)| {
+            rates(sum)
+                .with(ROWS, rows.into())
+                .with(FLIGHTS, flights.into())
+        };
+        let windrow = rates(sums.windrow).and(turns.means()).with(LIMIT, limit);
         run.add_all(round, WINDROW, &windrow);
-        run.add_all(
-            round,
-            POINT,
-            &[told(sums.point).as_slice(), &at(point)].concat(),
-        );
-        run.add_all(
-            round,
-            BEST,
-            &[told(sums.best).as_slice(), &at(best)].concat(),
-        );
+        run.add_all(round, POINT, &at(sums.point, point));
+        run.add_all(round, BEST, &at(sums.best, best));
         Ok(())
     }
 
@@ -95,12 +90,8 @@ impl Contest {
         (point, best): ((u32, u32), (u32, u32)),
     ) -> Result<(Sums, Turns)> {
         let (mut sums, mut turns) = (Sums::default(), Vec::new());
-        for turn in 0..self.turns {
-            let mut order = [WINDROW, POINT, BEST];
-            if turn % 2 == 1 {
-                order.reverse();
-            }
-            for arm in order {
+        for turn in 1..=self.turns {
+            for arm in in_turn(turn, &[WINDROW, POINT, BEST]) {
                 match arm {
                     WINDROW => {
                         let found = field.through(library, (field.warm_up, self.time))?;
@@ -117,15 +108,14 @@ impl Contest {
 }
 
 impl Turns {
-    fn means(&self) -> [(&'static str, f64); 4] {
+    fn means(&self) -> Metrics {
         let turns = f64::from(u32::try_from(self.0.len()).unwrap_or(u32::MAX));
         let mean = |of: fn(&Found) -> f64| self.0.iter().map(of).sum::<f64>() / turns;
-        [
-            (ROWS, mean(|found| found.rows)),
-            (FLIGHTS, mean(|found| found.flights)),
-            (MOST_ROWS, mean(|found| found.most_rows)),
-            (MOST_FLIGHTS, mean(|found| found.most_flights)),
-        ]
+        Metrics::new()
+            .with(ROWS, mean(|found| found.rows))
+            .with(FLIGHTS, mean(|found| found.flights))
+            .with(MOST_ROWS, mean(|found| found.most_rows))
+            .with(MOST_FLIGHTS, mean(|found| found.most_flights))
     }
 }
 

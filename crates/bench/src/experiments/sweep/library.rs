@@ -7,11 +7,11 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, ensure};
 use futures_util::{StreamExt, stream};
 use tokio::runtime::Runtime;
-use windrow::{LaneStatus, Table, Writer};
+use windrow::{LaneStatus, Writer};
 
-use super::place::Place;
 use super::rows::{self, Rows};
 use crate::number::as_f64;
+use crate::servers::Table;
 
 /// The interval of looks at the flights.
 const LOOK: Duration = Duration::from_millis(5);
@@ -48,9 +48,9 @@ pub(super) struct Library {
 
 impl Library {
     /// `streams`: so many tasks write at once, each as many rows as it may have under way.
-    pub(super) fn open(place: &Place, streams: usize) -> Result<Self> {
+    pub(super) fn open(table: &Table, streams: usize) -> Result<Self> {
         let runtime = Runtime::new()?;
-        let writer = runtime.block_on(Writer::open(place.url()))?;
+        let writer = runtime.block_on(Writer::open(table.url.clone()))?;
         Ok(Self {
             runtime,
             writer,
@@ -117,15 +117,15 @@ impl Library {
 }
 
 /// Writes one stream of rows until the flag is set. Returns the number of rows.
-async fn pour(table: Table, rows: Arc<Rows>, ends: Arc<AtomicBool>) -> Result<u64> {
+async fn pour(table: windrow::Table, rows: Arc<Rows>, ends: Arc<AtomicBool>) -> Result<u64> {
     let portions =
         std::iter::from_fn(|| (!ends.load(Ordering::Relaxed)).then(|| rows.take(PORTION)));
     let all = portions
         .flatten()
         .map(|number| rows.values(number).unwrap_or_default());
-    let mut told = std::pin::pin!(table.write_stream(stream::iter(all)));
+    let mut outcomes = std::pin::pin!(table.write_stream(stream::iter(all)));
     let mut written = 0;
-    while let Some(outcome) = told.next().await {
+    while let Some(outcome) = outcomes.next().await {
         outcome.context("a row was refused")?;
         written += 1;
     }

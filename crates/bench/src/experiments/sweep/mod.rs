@@ -5,24 +5,22 @@ mod bend;
 mod cells;
 mod contest;
 mod library;
-mod place;
 mod rows;
 
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context, Result, anyhow, ensure};
+use anyhow::{Context, Result, bail, ensure};
 
 use self::bend::{Cell, RATE, RELATIVE};
 use self::cells::Field;
 use self::contest::Contest;
-use self::place::Place;
 use self::rows::Rows;
-use crate::figures::Run;
-use crate::figures::curve::{self, Mark, Scale};
-use crate::figures::plot::Names;
-use crate::servers::{Kind, Store};
+use crate::experiments::files::LINEITEM;
+use crate::figures::plot::{self, Mark, Names, Scale};
+use crate::figures::{Metrics, Run, in_turn};
+use crate::servers::{Kind, Store, Table};
 
 /// Settings of the experiment.
 #[derive(Clone, Debug, clap::Args)]
@@ -88,33 +86,34 @@ impl Sweep {
             is_whole(&self.batches) && is_whole(&self.concurrency),
             "0 rows or connections write nothing"
         );
-        let store = self
-            .url
-            .is_none()
-            .then(|| Store::start(self.to))
-            .transpose()?;
-        let place = match (&store, &self.url) {
-            (Some(store), _) => Place::private(store)?,
-            (None, Some(url)) => Place::at(url)?,
-            (None, None) => return Err(anyhow!("no database is named")),
+        let (store, table) = match &self.url {
+            None => {
+                let store = Store::start(self.to)?;
+                let table = store.database(LINEITEM)?;
+                (Some(store), table)
+            }
+            Some(url) => (None, at(url)?),
         };
-        let name = place.kind().as_str();
+        let name = table.kind.as_str();
         let mut run = Run::new(
             format!("sweep-{name}"),
             format!("lineitem by batch size and concurrency, {name}"),
         );
-        run.version("database", place.version()?);
+        match &store {
+            Some(store) => store.report_version(&mut run)?,
+            None => run.version("database", table.query("select version()")?),
+        }
         let field = Field {
-            place: &place,
+            table: &table,
             rows: &Arc::new(Rows::generate()?),
             warm_up: Duration::from_millis(self.warm_up_ms),
-            is_private: self.url.is_none(),
+            store: store.as_ref(),
         };
         for round in 1..=self.rounds {
             self.round(&field, &mut run, round)?;
         }
-        place.remove()?;
-        self.conclude(&mut run, place.kind())?;
+        table.remove("lineitem");
+        self.conclude(&mut run, table.kind)?;
         run.store(root)?;
         Ok(())
     }
@@ -128,16 +127,17 @@ impl Sweep {
     }
 
     fn round(&self, field: &Field<'_>, run: &mut Run, round: u32) -> Result<()> {
-        let mut order = self.cells();
-        if round.is_multiple_of(2) {
-            order.reverse();
-        }
+        let order = in_turn(round, &self.cells());
         let time = Duration::from_millis(self.cell_ms);
         let mut cells = Vec::with_capacity(order.len());
         for (batch, connections) in order {
             let rate = field.cell((batch, connections), time);
             let rate = rate.with_context(|| arm(batch, connections))?;
-            run.add_all(round, &arm(batch, connections), &[(RATE, rate)]);
+            run.add_all(
+                round,
+                &arm(batch, connections),
+                &Metrics::new().with(RATE, rate),
+            );
             cells.push(Cell {
                 batch,
                 connections,
@@ -232,10 +232,23 @@ impl Sweep {
         };
         run.file(
             "sweep.svg",
-            curve::curves(names, Scale::Log, &curves, &marks)?,
+            plot::curves(names, Scale::Log, &curves, &marks)?,
         );
         Ok(())
     }
+}
+
+/// Makes the table in a database that runs already. One that is there is left alone, by an error.
+fn at(url: &str) -> Result<Table> {
+    let table = match url.split_once("://") {
+        Some(("postgres" | "postgresql", _)) => Table::at(Kind::Postgres, url.to_owned()),
+        Some(("mysql" | "mariadb", rest)) => Table::at(Kind::MariaDb, format!("mysql://{rest}")),
+        _ => bail!(
+            "--url names a database as postgres://.. (CockroachDB too) or mysql://.., not as {url}"
+        ),
+    };
+    table.query(LINEITEM).context("making the table lineitem")?;
+    Ok(table)
 }
 
 fn arm(batch: u32, connections: u32) -> String {

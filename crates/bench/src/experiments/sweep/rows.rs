@@ -5,10 +5,13 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use anyhow::{Context, Result};
+use tpchgen::csv::LineItemCsv;
 use tpchgen::distribution::Distributions;
 use tpchgen::generators::{LineItem, LineItemGenerator};
 use tpchgen::text::TextPool;
 use windrow::Value;
+
+use crate::servers::{Driver, Param};
 
 /// Rows that are generated; behind the last of them they begin again with keys beyond.
 const GENERATED: usize = 20_000;
@@ -41,43 +44,32 @@ struct Row {
     order: i64,
     /// The text after the key in a list of values, up to its end.
     literals: String,
-    texts: [String; 15],
+    texts: Vec<Param>,
     /// The same as Windrow's library takes them.
-    values: [Value; 15],
+    values: Vec<Value>,
 }
 
 impl Row {
-    fn of(item: &LineItem<'_>) -> Self {
-        let texts = [
-            item.l_partkey.to_string(),
-            item.l_suppkey.to_string(),
-            item.l_linenumber.to_string(),
-            item.l_quantity.to_string(),
-            item.l_extendedprice.to_string(),
-            item.l_discount.to_string(),
-            item.l_tax.to_string(),
-            item.l_returnflag.to_owned(),
-            item.l_linestatus.to_owned(),
-            item.l_shipdate.to_string(),
-            item.l_commitdate.to_string(),
-            item.l_receiptdate.to_string(),
-            item.l_shipinstruct.to_owned(),
-            item.l_shipmode.to_owned(),
-            item.l_comment.to_owned(),
-        ];
+    /// Takes a line of CSV. Its texts are words of a list: no quotes, no backslashes, no commas.
+    fn of(item: LineItem<'_>) -> Self {
+        let order = item.l_orderkey;
+        let line = LineItemCsv::new(item).to_string();
+        let fields: Vec<&str> = line.splitn(16, ',').skip(1).collect();
         let mut literals = String::new();
-        for ((_, is_number), text) in COLUMNS.iter().zip(&texts) {
-            // The texts are words of a list: no quotes, no backslashes.
+        for ((_, is_number), text) in COLUMNS.iter().zip(&fields) {
             let quote = if *is_number { "" } else { "'" };
-            write!(literals, ",{quote}{text}{quote}").ok();
+            write!(literals, ",{quote}{}{quote}", text.trim_matches('"')).ok();
         }
         literals.push(')');
-        let values = texts.each_ref().map(|text| Value::from_field(text));
+        let fields = fields.iter().map(|text| text.trim_matches('"'));
         Self {
-            order: item.l_orderkey,
+            order,
             literals,
-            texts,
-            values,
+            texts: fields
+                .clone()
+                .map(|text| Param::Text(text.to_owned()))
+                .collect(),
+            values: fields.map(Value::from_field).collect(),
         }
     }
 }
@@ -101,11 +93,7 @@ impl Rows {
             distributions,
             &texts,
         );
-        let all: Vec<_> = items
-            .iter()
-            .take(GENERATED)
-            .map(|item| Row::of(&item))
-            .collect();
+        let all: Vec<_> = items.iter().take(GENERATED).map(Row::of).collect();
         let last = all.iter().map(|row| row.order).max();
         let stride = last.context("no row was generated")? + 1;
         Ok(Self {
@@ -132,8 +120,26 @@ impl Rows {
         ))
     }
 
+    /// Takes so many rows, writes and commits them: one multi-row INSERT, as a text; into SQLite,
+    /// which gains nothing by that, one transaction of a prepared statement.
+    pub(super) fn write(&self, driver: &mut Driver, rows: u32) -> Result<()> {
+        let numbers = self.take(rows.into());
+        if !matches!(driver, Driver::Sqlite(_)) {
+            return driver.run(&self.insert(numbers)?);
+        }
+        let insert = format!("insert into lineitem values {}", driver.lists(1, 16));
+        driver.run("begin immediate")?;
+        for number in numbers {
+            let (row, order) = self.at(number)?;
+            let mut params = vec![Param::Int(order)];
+            params.extend_from_slice(&row.texts);
+            driver.execute(&insert, &params)?;
+        }
+        driver.run("commit")
+    }
+
     /// One INSERT of all of them.
-    pub(super) fn insert(&self, numbers: Range<u64>) -> Result<String> {
+    fn insert(&self, numbers: Range<u64>) -> Result<String> {
         let mut text = String::from("insert into lineitem values ");
         for number in numbers {
             let (row, order) = self.at(number)?;
@@ -143,12 +149,6 @@ impl Rows {
             write!(text, "({order}{}", row.literals)?;
         }
         Ok(text)
-    }
-
-    /// The columns of one row, in their order.
-    pub(super) fn texts(&self, number: u64) -> Result<(i64, &[String])> {
-        let (row, order) = self.at(number)?;
-        Ok((order, &row.texts))
     }
 
     /// The same for Windrow's library, which keeps them.
@@ -178,8 +178,11 @@ mod tests {
         let mut seen = HashSet::new();
         let beyond = GENERATED as u64 + 2_000;
         for number in rows.take(beyond) {
-            let (order, texts) = rows.texts(number).unwrap();
-            assert!(seen.insert((order, texts[2].clone())), "{number}");
+            let (row, order) = rows.at(number).unwrap();
+            assert!(
+                seen.insert(format!("{order} {:?}", row.texts[2])),
+                "{number}"
+            );
         }
         assert_eq!(rows.take(1), beyond..beyond + 1);
         let insert = rows.insert(1..3).unwrap();

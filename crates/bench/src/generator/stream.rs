@@ -1,10 +1,10 @@
-//! One large request: a body that is sent as fast as it is taken.
+//! One request over HTTP: a body that is sent as fast as it is taken.
 
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::thread;
 
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Context, Result, anyhow, ensure};
 
 use super::answer;
 
@@ -17,12 +17,21 @@ pub struct Reply {
     pub body: String,
 }
 
-/// Sends `POST target` with a body, in chunks where its length is not known, and reads the answer
-/// meanwhile. Blocks.
+/// Sends a request without a body, such as `GET /metrics`, and returns the body of the answer.
+///
+/// # Errors
+/// As [`send`], or the answer is no success.
+pub fn ask(address: SocketAddr, target: &str) -> Result<String> {
+    let reply = send(address, target, "text/plain", Some(0), io::empty())?;
+    reply.succeeded(200)
+}
+
+/// Sends a request with a body, in chunks where its length is not known, and reads the answer
+/// meanwhile. `target`: the method too, such as `POST /v1/batch`. Blocks.
 ///
 /// # Errors
 /// The connection ends without an answer.
-pub fn post(
+pub fn send(
     address: SocketAddr,
     target: &str,
     content_type: &str,
@@ -41,9 +50,9 @@ pub fn post(
     };
     write!(
         stream,
-        "POST {target} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Type: {content_type}\r\n{framing}\r\n\r\n"
+        "{target} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Type: {content_type}\r\n{framing}\r\n\r\n"
     )?;
-    let sent = send(&mut stream, body, length.is_none());
+    let sent = copy(&mut stream, body, length.is_none());
     if sent.is_err() {
         // A server that stops reading may have answered why.
         stream.shutdown(Shutdown::Write).ok();
@@ -56,6 +65,22 @@ pub fn post(
     reply(&all)
 }
 
+impl Reply {
+    /// Returns the body.
+    ///
+    /// # Errors
+    /// The status is another one.
+    pub fn succeeded(self, status: u16) -> Result<String> {
+        ensure!(
+            self.status == status,
+            "the server answers {} {}",
+            self.status,
+            self.body
+        );
+        Ok(self.body)
+    }
+}
+
 fn reply(all: &[u8]) -> Result<Reply> {
     let end = memchr::memmem::find(all, b"\r\n\r\n")
         .context("the server closed the connection without a whole answer")?;
@@ -66,7 +91,7 @@ fn reply(all: &[u8]) -> Result<Reply> {
     })
 }
 
-fn send(stream: &mut TcpStream, mut body: impl Read, chunked: bool) -> io::Result<()> {
+fn copy(stream: &mut TcpStream, mut body: impl Read, chunked: bool) -> io::Result<()> {
     let mut buffer = vec![0; 256 * 1024];
     loop {
         let n = body.read(&mut buffer)?;

@@ -13,13 +13,14 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::oneshot;
 use windrow_testkit::pgclient::Address;
 
-use crate::http::closed::{self, Closed, Until};
-use crate::http::{self, Live};
-use crate::pg::answer::READY;
-use crate::pg::closed::Clients;
-use crate::pg::open::{self, Open};
-use crate::pg::transaction::Transactions;
-use crate::pg::{self, Job, Mode};
+use super::clients::Clients;
+use super::connection::Target;
+use super::job::{Inserts, Job, Style};
+use super::pg::Mode;
+use super::report::Live;
+use super::schedule::{Schedule, Until};
+use super::transaction::Transactions;
+use crate::runtime::runtime;
 
 /// The time of each measurement.
 const TIME: Duration = Duration::from_millis(500);
@@ -32,76 +33,51 @@ const CREATED: &[u8] =
 const LET_IN: &[u8] = b"R\0\0\0\x08\0\0\0\0";
 const PARSED: &[u8] = b"1\0\0\0\x04";
 const BOUND: &[u8] = b"2\0\0\0\x04";
+const READY: &[u8] = b"Z\0\0\0\x05I";
 const INSERTED: &[u8] = b"C\0\0\0\x0fINSERT 0 1\0";
 
 /// The same with one row that has one value, for statements with RETURNING.
 const RETURNED: &[u8] = b"D\0\0\0\x0b\0\x01\0\0\0\x017C\0\0\0\x0fINSERT 0 1\0";
 
-/// Rows a second that so many clients of the HTTP generator send.
+/// Returns the rows a second that so many clients send.
 ///
 /// # Errors
 /// The server cannot be started.
-pub fn of_http(connections: usize) -> Result<f64> {
-    let server = Nothing::start(over_http)?;
-    let load = Closed {
-        connections,
-        until: Until::Elapsed(TIME),
-    };
-    let job: Arc<dyn http::Job> = Arc::new(http::Inserts::new());
-    let report = closed::run(server.address, &load, &job, &Arc::new(Live::default()))?;
-    Ok(report.rate())
+pub fn of_rows(clients: usize, style: Style) -> Result<f64> {
+    let job = Inserts::from(style, 0);
+    match style {
+        Style::Pg(_) => over_pg(INSERTED)?.rate(clients, Schedule::Closed, TIME, job),
+        _ => over_http()?.rate(clients, Schedule::Closed, TIME, job),
+    }
 }
 
-/// The same of the generator for PostgreSQL's protocol.
+/// Returns the same for prepared inserts at fixed times: at a rate that nobody reaches, each client
+/// sends its next row at once.
 ///
 /// # Errors
-/// As [`of_http`].
-pub fn of_pg(clients: usize, mode: Mode) -> Result<f64> {
-    let job: Arc<dyn Job> = Arc::new(pg::Inserts { first: 0, mode });
-    of_calls(clients, &job, INSERTED)
+/// As [`of_rows`].
+pub fn of_rows_at_times(clients: usize) -> Result<f64> {
+    let job = Inserts::from(Style::Pg(Mode::Prepared), 0);
+    let schedule = Schedule::Poisson { rate: 1e6, seed: 1 };
+    over_pg(INSERTED)?.rate(clients, schedule, TIME / 10, job)
 }
 
-/// The same in transactions a second.
+/// Returns the same in transactions a second.
 ///
 /// # Errors
-/// As [`of_http`].
+/// As [`of_rows`].
 pub fn of_transactions(clients: usize, job: Transactions) -> Result<f64> {
-    let job: Arc<dyn Job> = Arc::new(job);
-    of_calls(clients, &job, RETURNED)
-}
-
-fn of_calls(clients: usize, job: &Arc<dyn Job>, inserted: &'static [u8]) -> Result<f64> {
-    let server = Nothing::start(move |socket| over_pg(socket, inserted))?;
-    let mut open = Clients::open(&server.pg_address(), clients)?;
-    open.prepare(clients, &**job)?;
-    Ok(open.run(clients, TIME, job)?.answer_rate())
-}
-
-/// The same of its open loop: at a rate that nobody reaches, each client sends its next row at
-/// once.
-///
-/// # Errors
-/// As [`of_http`].
-pub fn of_pg_open(connections: usize) -> Result<f64> {
-    let server = Nothing::start(|socket| over_pg(socket, INSERTED))?;
-    let load = Open {
-        rate: 1e6,
-        time: TIME / 10,
-        seed: 1,
-    };
-    let job: Arc<dyn Job> = Arc::new(pg::Inserts::default());
-    let mut open = open::Clients::open(&server.pg_address(), connections, &*job)?;
-    Ok(open.run(&load, &job)?.answer_rate())
+    over_pg(RETURNED)?.rate(clients, Schedule::Closed, TIME, job)
 }
 
 /// A server on a thread of its own, with one event loop, until it is dropped.
 struct Nothing {
-    address: SocketAddr,
+    target: Target,
     _end: oneshot::Sender<()>,
 }
 
 impl Nothing {
-    fn start<F, A>(answer: F) -> Result<Self>
+    fn start<F, A>(target: fn(SocketAddr) -> Target, answer: F) -> Result<Self>
     where
         F: Fn(TcpStream) -> A + Send + 'static,
         A: Future<Output = Option<()>> + Send + 'static,
@@ -109,10 +85,7 @@ impl Nothing {
         let (say, said) = std::sync::mpsc::channel();
         let (end, ended) = oneshot::channel();
         thread::spawn(move || -> Result<()> {
-            let runtime = tokio::runtime::Builder::new_current_thread()
-                .enable_all()
-                .build()?;
-            runtime.block_on(async {
+            runtime()?.block_on(async {
                 let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
                 say.send(listener.local_addr()?)?;
                 let serve = async {
@@ -129,33 +102,55 @@ impl Nothing {
             })
         });
         let address = said.recv().context("the server does not listen")?;
-        Ok(Self { address, _end: end })
+        Ok(Self {
+            target: target(address),
+            _end: end,
+        })
     }
 
-    fn pg_address(&self) -> Address {
-        Address {
-            socket: self.address,
-            role: "nobody".into(),
-            database: "nothing".into(),
-        }
+    fn rate(
+        &self,
+        clients: usize,
+        schedule: Schedule,
+        time: Duration,
+        job: impl Job + 'static,
+    ) -> Result<f64> {
+        let (until, job): (_, Arc<dyn Job>) = (Until::after(time), Arc::new(job));
+        let mut clients = Clients::open(&self.target, clients)?.prepare(clients, &*job)?;
+        let report = clients.run(schedule, &until, &job, &Arc::new(Live::default()))?;
+        Ok(report.rate())
     }
 }
 
-/// One answer for each request. A request's body ends in `}`, and a client has one request under
-/// way. `None`: the client has gone.
-async fn over_http(mut socket: TcpStream) -> Option<()> {
-    let mut request = Vec::with_capacity(4096);
-    loop {
-        request.clear();
-        while request.last() != Some(&b'}') {
-            receive(&mut socket, &mut request).await?;
+/// Gives one answer for each request. A request's body ends in `}`, and a client has one request
+/// under way.
+fn over_http() -> Result<Nothing> {
+    Nothing::start(Target::Http, |mut socket| async move {
+        let mut request = Vec::with_capacity(4096);
+        loop {
+            request.clear();
+            while request.last() != Some(&b'}') {
+                receive(&mut socket, &mut request).await?;
+            }
+            socket.write_all(CREATED).await.ok()?;
         }
-        socket.write_all(CREATED).await.ok()?;
-    }
+    })
 }
 
 /// Lets every client in, and answers each statement as an INSERT of one row.
-async fn over_pg(mut socket: TcpStream, inserted: &[u8]) -> Option<()> {
+fn over_pg(inserted: &'static [u8]) -> Result<Nothing> {
+    let target = |socket| {
+        Target::Pg(Address {
+            socket,
+            role: "nobody".into(),
+            database: "nothing".into(),
+        })
+    };
+    Nothing::start(target, move |socket| answer_all(socket, inserted))
+}
+
+/// Answers a client until it leaves, which is `None`.
+async fn answer_all(mut socket: TcpStream, inserted: &[u8]) -> Option<()> {
     let (mut request, mut answer) = (Vec::with_capacity(4096), Vec::new());
     // A startup message has no tag.
     while whole(&request, 0).is_none() {
@@ -208,12 +203,12 @@ mod tests {
 
     /// Nothing is said of the rates but that there are some.
     #[test]
-    fn every_generator_has_a_limit() {
-        assert!(of_http(2).unwrap() > 0.0);
+    fn every_load_has_a_limit() {
+        assert!(of_rows(2, Style::Http).unwrap() > 0.0);
         for mode in [Mode::Prepared, Mode::Extended, Mode::Simple] {
-            assert!(of_pg(2, mode).unwrap() > 0.0);
+            assert!(of_rows(2, Style::Pg(mode)).unwrap() > 0.0);
         }
-        assert!(of_pg_open(2).unwrap() > 0.0);
+        assert!(of_rows_at_times(2).unwrap() > 0.0);
         assert!(of_transactions(2, Transactions { lines: 3 }).unwrap() > 0.0);
     }
 }

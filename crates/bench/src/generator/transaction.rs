@@ -3,7 +3,8 @@
 
 use windrow_testkit::pgclient::frontend;
 
-use super::job::{Job, Values, execute};
+use super::job::{Call, Job};
+use super::pg;
 use crate::reading::{AT, NOTE};
 
 /// The statements that a client sends for one call.
@@ -71,34 +72,30 @@ pub struct Transactions {
 
 impl Job for Transactions {
     fn prepare(&self, out: &mut Vec<u8>) {
-        frontend::parse(out, ORDER_NAME, ORDER, &[]);
-        if self.lines > 0 {
-            frontend::parse(out, LINE_NAME, LINE, &[]);
-        }
+        pg::prepare(out, &[(ORDER_NAME, ORDER), (LINE_NAME, LINE)]);
     }
 
-    fn values(&self, connection: usize, n: u64, out: &mut Values<'_>) {
-        out.add((n + connection as u64) % 1000);
-        out.add(AT);
-        out.add(NOTE);
+    /// BEGIN, the order, its lines, and COMMIT.
+    fn steps(&self) -> u64 {
+        self.lines + 3
     }
 
-    /// Steps 0 and 1 are BEGIN and the order; the lines and COMMIT follow.
-    fn messages(&self, step: u64, call: (usize, u64), returned: &str, out: &mut Vec<u8>) -> bool {
-        let (connection, n) = call;
-        let commit = 2 + self.lines;
-        match step {
+    fn write(&self, call: Call<'_>, out: &mut Vec<u8>) {
+        let last = self.steps() - 1;
+        match call.step {
             0 => frontend::query(out, "BEGIN"),
-            1 => execute(out, ORDER_NAME, |out| self.values(connection, n, out)),
-            line if line < commit => execute(out, LINE_NAME, |out| {
-                out.add(returned);
-                out.add(n % 1000);
+            1 => pg::execute(out, ORDER_NAME, |out| {
+                out.add(call.id() % 1000);
+                out.add(AT);
+                out.add(NOTE);
+            }),
+            step if step == last => frontend::query(out, "COMMIT"),
+            line => pg::execute(out, LINE_NAME, |out| {
+                out.add(call.returned);
+                out.add(call.n % 1000);
                 out.add(line);
             }),
-            last if last == commit => frontend::query(out, "COMMIT"),
-            _ => return false,
         }
-        true
     }
 }
 
@@ -111,10 +108,15 @@ mod tests {
         let job = Transactions { lines };
         let step = |step| {
             let mut out = Vec::new();
-            let has_messages = job.messages(step, (0, 7), "4711", &mut out);
-            has_messages.then(|| String::from_utf8_lossy(&out).into_owned())
+            let call = Call {
+                step,
+                returned: "4711",
+                ..Call::new(0, 7)
+            };
+            job.write(call, &mut out);
+            String::from_utf8_lossy(&out).into_owned()
         };
-        (0..).map_while(step).collect()
+        (0..job.steps()).map(step).collect()
     }
 
     #[test]
