@@ -186,7 +186,7 @@ impl Parquet {
                 return Err(self.form(unread(column)));
             };
             let place = Place { schema, column, at };
-            let opened = calmly(|| Column::open(&*group, &place, column_type, self.batch_rows()));
+            let opened = calmly(|| Column::open(&*group, &place, column_type));
             columns.push(opened.map_err(|error| self.fault(&error))?);
         }
         let rows = usize::try_from(group.metadata().num_rows());
@@ -206,6 +206,19 @@ impl Parquet {
     /// A value does not have the form that its type asks for.
     fn take(&mut self, portion: &mut Portion) -> Result<bool, SourceFault> {
         let row = self.batch.next;
+        let mut nested = self
+            .batch
+            .columns
+            .iter_mut()
+            .filter(|c| c.is_nested())
+            .peekable();
+        if nested.peek().is_some() {
+            let read = calmly(|| nested.try_for_each(|column| column.seek(row)));
+            if let Err(error) = read {
+                self.ended = true;
+                return Err(self.fault(&error));
+            }
+        }
         if let Err(error) = self.line.write(&self.batch.columns, row) {
             self.ended = true;
             return Err(self.fault(&error));

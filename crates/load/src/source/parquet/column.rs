@@ -28,7 +28,7 @@ pub(super) struct Place<'a> {
 }
 
 impl Column {
-    /// Begins with a row group, of which so many rows are decoded at once.
+    /// Begins with a row group.
     ///
     /// # Errors
     /// The file is damaged.
@@ -36,14 +36,16 @@ impl Column {
         group: &dyn RowGroupReader,
         place: &Place<'_>,
         column_type: ColumnType,
-        batch_rows: usize,
     ) -> Result<Self, String> {
+        let is_here = |leaf: &usize| place.schema.get_column_root_idx(*leaf) == place.at;
+        let mut leaves = (0..place.schema.num_columns()).filter(is_here);
         let values = if is_nested(place.column) {
-            Values::Nested(NestedColumn::open(group, place.column, batch_rows)?)
+            let values = |leaf| group.metadata().column(leaf).num_values();
+            let most = leaves.map(values).max().unwrap_or_default();
+            let most = u64::try_from(most).unwrap_or_default();
+            Values::Nested(NestedColumn::open(group, place.column, most)?)
         } else {
-            let leaf = (0..place.schema.num_columns())
-                .find(|leaf| place.schema.get_column_root_idx(*leaf) == place.at);
-            let leaf = leaf.ok_or("a column is missing")?;
+            let leaf = leaves.next().ok_or("a column is missing")?;
             let reader = group.get_column_reader(leaf);
             let reader = reader.map_err(|error| error.to_string())?;
             Values::Flat(Box::new(FlatColumn::new(reader)))
@@ -61,8 +63,27 @@ impl Column {
     pub(super) fn read(&mut self, rows: usize) -> Result<(), String> {
         match &mut self.values {
             Values::Flat(column) => column.read(rows),
-            Values::Nested(column) => column.read(rows),
+            Values::Nested(column) => {
+                column.next_batch();
+                Ok(())
+            }
         }
+    }
+
+    /// Makes the value of a row available. Rows are taken in order; one may be taken again.
+    ///
+    /// # Errors
+    /// The file is damaged.
+    pub(super) fn seek(&mut self, row: usize) -> Result<(), String> {
+        match &mut self.values {
+            Values::Flat(_) => Ok(()),
+            Values::Nested(column) => column.seek(row),
+        }
+    }
+
+    /// True if its values are lists, maps or records.
+    pub(super) fn is_nested(&self) -> bool {
+        matches!(self.values, Values::Nested(_))
     }
 
     /// True for texts of which Parquet declares no more than that.
@@ -87,7 +108,7 @@ impl Column {
             (Values::Flat(column), ColumnType::Scalar(scalar)) => {
                 Stored::write(column.value(row), *scalar, out)
             }
-            (Values::Nested(column), column_type) => column.write(row, column_type, out),
+            (Values::Nested(column), column_type) => column.write(column_type, out),
             (Values::Flat(_), _) => Ok(ValueKind::Null),
         }
     }

@@ -7,68 +7,83 @@ use parquet::record::Field;
 use parquet::record::reader::{ReaderIter, TreeBuilder};
 use parquet::schema::types::{SchemaDescriptor, Type, TypePtr};
 
+use super::BATCH_ROWS;
 use super::schema::ColumnType;
 use super::text;
 use super::value::{Stored, ValueKind};
 
-/// The values of a column in the rows that were read last.
+/// The most values that are decoded at once, of each column within a nested one.
+const MAX_VALUES: u64 = 1 << 16;
+
+/// A column that is read row by row: its values may be much larger than they are in the file.
 pub(super) struct NestedColumn {
     reader: ReaderIter,
-    values: Vec<Field>,
+    /// The row whose value is there, counted as those of the batch are.
+    row: Option<usize>,
+    value: Field,
 }
 
 impl NestedColumn {
-    /// Begins with a row group, of which so many rows are decoded at once.
+    /// Begins with a row group. `values`: the number of values that the column within this one has
+    /// that has most of them.
     ///
     /// # Errors
     /// The file is damaged.
     pub(super) fn open(
         group: &dyn RowGroupReader,
         column: &TypePtr,
-        batch_rows: usize,
+        values: u64,
     ) -> Result<Self, String> {
         let root = Type::group_type_builder("schema")
             .with_fields(vec![Arc::clone(column)])
             .build();
         let root = root.map_err(|error| error.to_string())?;
         let schema = Arc::new(SchemaDescriptor::new(Arc::new(root)));
+        let rows = u64::try_from(group.metadata().num_rows()).unwrap_or_default();
+        let batch_rows = MAX_VALUES.saturating_mul(rows) / values.max(rows).max(1);
         let reader = TreeBuilder::new()
-            .with_batch_size(batch_rows)
+            .with_batch_size(usize::try_from(batch_rows.clamp(1, BATCH_ROWS)).unwrap_or(1))
             .as_iter(schema, group);
         Ok(Self {
             reader: reader.map_err(|error| error.to_string())?,
-            values: Vec::new(),
+            row: None,
+            value: Field::Null,
         })
     }
 
-    /// Reads the values of the next rows.
+    /// Begins to count rows from the next one.
+    pub(super) fn next_batch(&mut self) {
+        self.row = None;
+    }
+
+    /// Reads the value of a row, if it is not there: that of the row after the last one.
     ///
     /// # Errors
     /// The file is damaged, or has fewer.
-    pub(super) fn read(&mut self, rows: usize) -> Result<(), String> {
-        self.values.clear();
-        for row in self.reader.by_ref().take(rows) {
-            let row = row.map_err(|error| error.to_string())?;
-            let value = row.into_columns().pop().map(|(_, value)| value);
-            self.values.push(value.unwrap_or(Field::Null));
+    pub(super) fn seek(&mut self, row: usize) -> Result<(), String> {
+        if self.row == Some(row) {
+            return Ok(());
         }
-        match self.values.len() == rows {
-            true => Ok(()),
-            false => Err("a column ends before the others".to_owned()),
-        }
+        let next = self
+            .reader
+            .next()
+            .ok_or("a column ends before the others")?;
+        let mut columns = next.map_err(|error| error.to_string())?.into_columns();
+        self.value = columns.pop().map_or(Field::Null, |(_, value)| value);
+        self.row = Some(row);
+        Ok(())
     }
 
-    /// Writes the value of a row, counted from the first one that was read last.
+    /// Writes the value that was read last.
     ///
     /// # Errors
     /// See [`Stored::write`].
     pub(super) fn write(
         &self,
-        row: usize,
         column_type: &ColumnType,
         out: &mut String,
     ) -> Result<ValueKind, String> {
-        match self.values.get(row).unwrap_or(&Field::Null) {
+        match &self.value {
             Field::Null => Ok(ValueKind::Null),
             value => {
                 json(value, column_type, out)?;

@@ -23,6 +23,8 @@ pub(super) enum ColumnType {
 /// The type of a value that is not nested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Scalar {
+    /// The values are NULL, as in a column of which its writer saw no value.
+    Null,
     Bool,
     Int(IntType),
     /// A half, single or double precision number.
@@ -148,6 +150,9 @@ impl Scalar {
         else {
             return None;
         };
+        if basic_info.logical_type_ref() == Some(&LogicalType::Unknown) {
+            return Some(Self::Null);
+        }
         Some(match physical_type {
             Physical::BOOLEAN => Self::Bool,
             Physical::FLOAT => Self::Float32,
@@ -181,7 +186,9 @@ impl Scalar {
             Self::Uuid => Holds::Uuid,
             Self::Bytes => Holds::Bytes,
             Self::Date => Holds::Date,
-            Self::Time(Unit::NANO) | Self::Timestamp(Unit::NANO, _) | Self::Int96 => return None,
+            Self::Null | Self::Time(Unit::NANO) | Self::Timestamp(Unit::NANO, _) | Self::Int96 => {
+                return None;
+            }
             Self::Time(_) => Holds::Time,
             Self::Timestamp(_, true) => Holds::Timestamptz,
             Self::Timestamp(_, false) => Holds::Timestamp,

@@ -6,7 +6,7 @@ use arrow_array::builder::{ListBuilder, MapBuilder, StringBuilder};
 use arrow_array::{
     ArrayRef, ArrowPrimitiveType, BinaryArray, BooleanArray, Date32Array, Decimal128Array,
     Decimal256Array, FixedSizeBinaryArray, Float32Array, Float64Array, Int8Array, Int32Array,
-    Int64Array, StringArray, StructArray, Time32MillisecondArray, Time64NanosecondArray,
+    Int64Array, NullArray, StringArray, StructArray, Time32MillisecondArray, Time64NanosecondArray,
     TimestampMicrosecondArray, TimestampMillisecondArray, TimestampNanosecondArray, UInt64Array,
 };
 use arrow_schema::{DataType, Field as Column, Schema};
@@ -209,6 +209,7 @@ fn all_types() -> Vec<((Column, ArrayRef), Field<'static>, &'static str)> {
             "{\"d\":\"1970-01-01\"}"
         ),
         case!("null", Int32Array::from(vec![None]), Field::Null, "null"),
+        case!("unseen", NullArray::new(1), Field::Null, "null"),
         (
             (uuid_field, Arc::new(uuid)),
             text("11111111-1111-1111-1111-111111111111"),
@@ -385,9 +386,9 @@ fn old_and_physical_types_have_their_texts() {
                 column.write_batch(&[value], levels, repeats).unwrap();
             }
             ColumnWriter::Int96ColumnWriter(column) => {
-                // 13:00:00.000000001 on the day 9999-12-31.
-                let (low, high) = (2036342785, 10896);
-                let day = 2_440_588 + 2_932_896;
+                // 13:00:00.000000001 on the day 9999-12-31, said as 24 hours more of the day before.
+                let (low, high) = (179249153, 31013);
+                let day = 2_440_588 + 2_932_895;
                 let value = Int96::from(vec![low, high, day]);
                 column.write_batch(&[value], levels, repeats).unwrap();
             }
@@ -488,6 +489,16 @@ fn nested_values_keep_their_nulls_and_names() {
     );
     let mut source = opened(&path);
     let mut portion = Portion::new(2);
+    let one = PortionLimits {
+        records: 1,
+        bytes: usize::MAX,
+    };
+    let mut rows = 0;
+    while source.read(&mut portion, one).unwrap() {
+        rows += portion.rows.len();
+    }
+    assert_eq!(rows, 3);
+    let mut source = opened(&path);
     assert!(source.read(&mut portion, ALL).unwrap());
     let found: Vec<_> = portion.rows.fields().collect();
     let expected = [

@@ -9,6 +9,8 @@ use super::text::{self, Unit};
 /// Julian days before 1970-01-01, from which the days of [`Int96`] are counted.
 const JULIAN_DAYS_BEFORE_1970: i64 = 2_440_588;
 
+const NANOS_A_DAY: i64 = 86_400_000_000_000;
+
 /// The kind of a value whose text, if there is one, was written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ValueKind {
@@ -49,7 +51,7 @@ impl<'a> Stored<'a> {
     /// It does not have the form that its type asks for: a text that is not UTF-8.
     pub(super) fn write(self, scalar: Scalar, out: &mut String) -> Result<ValueKind, String> {
         Ok(match (self, scalar) {
-            (Self::Null, _) => ValueKind::Null,
+            (Self::Null, _) | (_, Scalar::Null) => ValueKind::Null,
             (Self::Bool(truth), _) => ValueKind::Bool(truth),
             (Self::Float(value), _) => float(value, f32::is_finite, out),
             (Self::Double(value), _) => float(value, f64::is_finite, out),
@@ -140,9 +142,11 @@ fn int96(value: &Int96, out: &mut String) -> ValueKind {
         return ValueKind::Null;
     };
     let nanos = (u64::from(*high) << 32 | u64::from(*low)).cast_signed();
-    text::date(i64::from(day.cast_signed()) - JULIAN_DAYS_BEFORE_1970, out);
+    // Some writers give more than a day, or less than nothing.
+    let day = i64::from(day.cast_signed()) + nanos.div_euclid(NANOS_A_DAY);
+    text::date(day - JULIAN_DAYS_BEFORE_1970, out);
     out.push('T');
-    Unit::NANO.time(nanos, out);
+    Unit::NANO.time(nanos.rem_euclid(NANOS_A_DAY), out);
     ValueKind::Text
 }
 
