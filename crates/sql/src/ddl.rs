@@ -2,18 +2,11 @@
 
 use crate::words::Words;
 
-impl Words<'_> {
-    /// Returns true for a statement that writes down, changes or takes away what others run, and
-    /// runs nothing of what it names itself.
-    pub(crate) fn only_defines(self) -> bool {
-        only_defines(self.first_statement())
-    }
-}
-
-/// Returns true for DDL that runs nothing of what it names: expressions are written down, not
-/// evaluated. An index or a constraint that is added evaluates them over the rows that are there,
-/// and so do the bounds of a partition.
-fn only_defines(words: Words<'_>) -> bool {
+/// Returns true if the first statement of a text is DDL that runs nothing of what it names:
+/// expressions are written down, not evaluated. An index or a constraint that is added evaluates
+/// them over the rows that are there, and so do the bounds of a partition.
+pub(crate) fn only_defines(words: Words<'_>) -> bool {
+    let words = words.first_statement();
     const CREATED: &[&str] = &[
         "aggregate",
         "cast",

@@ -3,6 +3,7 @@
 
 use crate::lex::TokenKind;
 use crate::parse::{Form, Node, Parser, Refusal, SUBQUERY, SYNTAX};
+use crate::types;
 
 // How tightly operators bind, as the declarations of the grammar order them.
 const OR: u8 = 1;
@@ -183,11 +184,11 @@ impl Parser<'_> {
             }
             Behind::Collate => {
                 self.at += 1;
-                self.any_name()?;
+                types::any_name(self)?;
             }
             Behind::Cast => {
                 self.at += 1;
-                self.type_name()?;
+                types::type_name(self)?;
             }
         }
         Ok((self.node(from, columns), lonely))

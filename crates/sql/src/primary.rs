@@ -5,6 +5,7 @@ use windrow_core::TableName;
 
 use crate::lex::TokenKind;
 use crate::parse::{Form, Node, Parser, Refusal, SUBQUERY, SYNTAX};
+use crate::types;
 use crate::word::{Use, listed};
 
 /// Keywords that are values by themselves. They mean the same in any statement of a transaction.
@@ -151,7 +152,7 @@ impl Parser<'_> {
         self.at += 2;
         let columns = self.expression()?.columns;
         self.expect_word("as")?;
-        self.type_name()?;
+        types::type_name(self)?;
         self.expect(TokenKind::Close)?;
         Ok(columns)
     }
@@ -249,7 +250,7 @@ impl Parser<'_> {
     /// Parses an operand that begins with a name: a call, a constant after its type, or a column.
     fn named(&mut self) -> Result<Node, Refusal> {
         let from = self.at;
-        if let Some(node) = self.typed_constant()? {
+        if let Some(node) = types::typed_constant(self)? {
             return Ok(node);
         }
         let qualified = self.kind(1) == TokenKind::Dot;

@@ -27,8 +27,6 @@ const SPREAD: &[(&str, &str, usize)] = &[
     ("databases/postgres", "Connection", 6),
     ("frontends/pg", "Session", 5),
     ("pgwire", "Wire", 5),
-    ("sql", "Parser", 6),
-    ("sql", "Words", 4),
 ];
 
 /// Names that more than one type of a crate has.

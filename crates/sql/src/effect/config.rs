@@ -29,39 +29,37 @@ pub(super) fn setting(words: Words<'_>) -> Option<Effect> {
     })
 }
 
-impl Words<'_> {
-    /// The setting that is set from the first token on until the transaction ends, folded: by `SET
-    /// LOCAL name`, if a statement begins here, or by a call of `set_config` with its name
-    /// in the text and `true` as its last argument.
-    pub(crate) fn set_locally(self, begins: bool) -> Option<String> {
-        if begins && self.is(0, "set") && self.is(1, "local") {
-            let dotted = self.kind(3) == TokenKind::Dot;
-            let name = self.identifier(2)?;
-            let name = match dotted {
-                true => format!("{name}.{}", self.identifier(4)?),
-                false => name,
-            };
-            return Some(name.to_ascii_lowercase());
-        }
-        if !self.is(0, "set_config")
-            || self.kind(1) != TokenKind::Open
-            || self.kind(3) != TokenKind::Comma
-        {
-            return None;
-        }
-        let mut depth = 0_usize;
-        let close = (1..self.len()).find(|at| {
-            match self.kind(*at) {
-                TokenKind::Open => depth += 1,
-                TokenKind::Close => depth -= 1,
-                _ => {}
-            }
-            depth == 0
-        })?;
-        let local = self.is(close - 1, "true") && self.kind(close - 2) == TokenKind::Comma;
-        let name = self.text(2).filter(|_| local)?;
-        Some(name.to_ascii_lowercase())
+/// Returns the setting, folded, that is set from the first token on until the transaction ends: by
+/// `SET LOCAL name`, if a statement begins here, or by a call of `set_config` with the name in the
+/// text and `true` as its last argument.
+pub(crate) fn set_locally(words: Words<'_>, begins: bool) -> Option<String> {
+    if begins && words.is(0, "set") && words.is(1, "local") {
+        let dotted = words.kind(3) == TokenKind::Dot;
+        let name = words.identifier(2)?;
+        let name = match dotted {
+            true => format!("{name}.{}", words.identifier(4)?),
+            false => name,
+        };
+        return Some(name.to_ascii_lowercase());
     }
+    if !words.is(0, "set_config")
+        || words.kind(1) != TokenKind::Open
+        || words.kind(3) != TokenKind::Comma
+    {
+        return None;
+    }
+    let mut depth = 0_usize;
+    let close = (1..words.len()).find(|at| {
+        match words.kind(*at) {
+            TokenKind::Open => depth += 1,
+            TokenKind::Close => depth -= 1,
+            _ => {}
+        }
+        depth == 0
+    })?;
+    let local = words.is(close - 1, "true") && words.kind(close - 2) == TokenKind::Comma;
+    let name = words.text(2).filter(|_| local)?;
+    Some(name.to_ascii_lowercase())
 }
 
 /// Returns true for a name that SET and RESET accept as well.

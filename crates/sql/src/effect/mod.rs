@@ -8,8 +8,10 @@ mod config;
 mod sequences;
 mod session;
 
+pub(crate) use config::set_locally;
 pub use sequences::{Sequences, answered, sequences};
 
+use crate::ddl::only_defines;
 use crate::kinds::{self, Property};
 use crate::lex::TokenKind;
 use crate::parse::UNCLEAR;
@@ -36,7 +38,7 @@ fn named(words: Words<'_>, first: &str) -> Effect {
         // The parenthesis after a table holds columns.
         "copy" if words.kind(1) != TokenKind::Open => Effect::Other,
         // The query runs at once.
-        "create" if !words.only_defines() => query(words),
+        "create" if !only_defines(words) => query(words),
         _ if kinds::has(first, Property::Queries) => query(words),
         _ => session::read(words, first).unwrap_or(Effect::Other),
     }

@@ -26,7 +26,7 @@ pub fn sequences(text: &str) -> Sequences {
     };
     let words = Words::new(text, &tokens.list);
     for at in 0..words.len() {
-        let Some((_, end)) = words.call_of(at, &["nextval", "setval"]) else {
+        let Some((_, end)) = call_of(words, at, &["nextval", "setval"]) else {
             continue;
         };
         let arguments = words.between(at + 2, end);
@@ -62,7 +62,7 @@ pub fn answered(
         if words.kind(at) == TokenKind::Semicolon {
             in_query = is_query(at + 1);
         }
-        let Some((begin, end)) = words.call_of(at, &["lastval", "currval"]) else {
+        let Some((begin, end)) = call_of(words, at, &["lastval", "currval"]) else {
             continue;
         };
         let start = place(begin)?.start;
@@ -93,35 +93,33 @@ pub fn answered(
     Some(out)
 }
 
-impl Words<'_> {
-    /// Where the call of one of these built-in functions begins whose name is at a token, and its
-    /// closing parenthesis.
-    fn call_of(self, at: usize, functions: &[&str]) -> Option<(usize, usize)> {
-        let name = self.identifier(at)?;
-        if !functions.contains(&&*name) || self.kind(at + 1) != TokenKind::Open {
-            return None;
-        }
-        let qualified = at > 0 && self.kind(at - 1) == TokenKind::Dot;
-        let begin = match qualified {
-            false => at,
-            true => {
-                let schema = at.checked_sub(2)?;
-                let twice = schema > 0 && self.kind(schema - 1) == TokenKind::Dot;
-                let built_in = self.identifier(schema).as_deref() == Some("pg_catalog");
-                (built_in && !twice).then_some(schema)?
-            }
-        };
-        let mut depth = 0_usize;
-        for end in at + 1..self.len() {
-            match self.kind(end) {
-                TokenKind::Open => depth += 1,
-                TokenKind::Close if depth == 1 => return Some((begin, end)),
-                TokenKind::Close => depth -= 1,
-                _ => {}
-            }
-        }
-        None
+/// Returns the first token of the call of one of these built-in functions whose name is at a
+/// token, and the token of its closing parenthesis.
+fn call_of(words: Words<'_>, at: usize, functions: &[&str]) -> Option<(usize, usize)> {
+    let name = words.identifier(at)?;
+    if !functions.contains(&&*name) || words.kind(at + 1) != TokenKind::Open {
+        return None;
     }
+    let qualified = at > 0 && words.kind(at - 1) == TokenKind::Dot;
+    let begin = match qualified {
+        false => at,
+        true => {
+            let schema = at.checked_sub(2)?;
+            let twice = schema > 0 && words.kind(schema - 1) == TokenKind::Dot;
+            let built_in = words.identifier(schema).as_deref() == Some("pg_catalog");
+            (built_in && !twice).then_some(schema)?
+        }
+    };
+    let mut depth = 0_usize;
+    for end in at + 1..words.len() {
+        match words.kind(end) {
+            TokenKind::Open => depth += 1,
+            TokenKind::Close if depth == 1 => return Some((begin, end)),
+            TokenKind::Close => depth -= 1,
+            _ => {}
+        }
+    }
+    None
 }
 
 #[cfg(test)]
