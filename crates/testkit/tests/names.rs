@@ -26,7 +26,6 @@ const SPREAD: &[(&str, &str, usize)] = &[
     ("databases/postgres", "Batch", 6),
     ("databases/postgres", "Connection", 6),
     ("frontends/pg", "Session", 5),
-    ("pgwire", "Wire", 5),
 ];
 
 /// Names that more than one type of a crate has.
@@ -37,7 +36,6 @@ const SHARED_NAMES: &[(&str, &str)] = &[
     ("databases/postgres", "Moment"),
     ("frontends/pg", "End"),
     ("frontends/pg", "Rows"),
-    ("pgwire", "Verifier"),
 ];
 
 /// A name in a crate, and the files that define or implement it.

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use bytes::BytesMut;
 use windrow_core::Name;
 use windrow_pgwire::target::Credential;
+use windrow_pgwire::wire::Socket;
 
 use crate::client::{Identity, Settings};
-use crate::client_stream::ClientStream;
 use crate::own::Own;
 use crate::session_info::SessionInfo;
 
@@ -15,7 +15,7 @@ use crate::session_info::SessionInfo;
 #[derive(Debug)]
 pub(crate) struct AdmittedClient {
     /// The client's connection.
-    pub(crate) stream: ClientStream,
+    pub(crate) stream: Socket,
     /// Bytes that were read after the startup packet.
     pub(crate) received: BytesMut,
     /// The role and the database.

@@ -42,7 +42,6 @@ mod bypass;
 mod cache;
 mod charge;
 mod client;
-mod client_stream;
 mod codec;
 pub mod config;
 mod connection_slots;

@@ -13,6 +13,7 @@ use tokio::time;
 
 use super::endpoint::Endpoint;
 use super::entrance::{Entrance, Refusal};
+use super::socket::Socket;
 use super::tls;
 use crate::target::{Host, Target};
 
@@ -53,7 +54,7 @@ impl CancelKey {
         &self,
         mut socket: TcpStream,
         (target, host): &(Target, Host),
-    ) -> io::Result<impl AsyncRead + AsyncWrite + Unpin> {
+    ) -> io::Result<Socket> {
         if !target.tls.is_direct && tls::ask(&mut socket).await? != b'S' {
             return Err(io::Error::other("the server offers no TLS any more"));
         }
@@ -65,7 +66,7 @@ impl CancelKey {
         };
         let secured = tls::secure(socket, &entrance).await;
         let secured = secured.map_err(|Refusal { fault, .. }| io::Error::other(fault))?;
-        Ok(secured.stream)
+        Ok(secured.socket)
     }
 
     async fn ask(&self, mut socket: impl AsyncRead + AsyncWrite + Unpin) -> io::Result<()> {

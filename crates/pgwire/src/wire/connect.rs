@@ -146,12 +146,12 @@ async fn secure(entrance: &Entrance<'_>, mut socket: TcpStream) -> Result<Wire, 
     let peer = entrance.peer();
     if entrance.target.tls.is_direct {
         let secured = tls::secure(socket, entrance).await?;
-        return start(entrance, Socket::Tls(secured.stream), secured.binding).await;
+        return start(entrance, secured.socket, secured.binding).await;
     }
     match tls::ask(&mut socket).await {
         Ok(b'S') => {
             let secured = tls::secure(socket, entrance).await?;
-            start(entrance, Socket::Tls(secured.stream), secured.binding).await
+            start(entrance, secured.socket, secured.binding).await
         }
         Ok(b'N') if entrance.target.tls.mode == SslMode::Prefer => {
             start(entrance, Socket::Tcp(socket), None).await

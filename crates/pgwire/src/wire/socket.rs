@@ -1,4 +1,5 @@
-//! The byte stream below a connection: TCP, a UNIX-domain socket, or TLS over TCP.
+//! The byte stream below a connection, to a server or from a client: TCP, a UNIX-domain socket, or
+//! TLS over TCP.
 
 use std::io;
 use std::pin::Pin;
@@ -6,13 +7,16 @@ use std::task::{Context, Poll};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpStream, UnixStream};
-use tokio_rustls::client::TlsStream;
+use tokio_rustls::TlsStream;
 
 /// A connected byte stream.
 #[derive(Debug)]
-pub(super) enum Socket {
+pub enum Socket {
+    /// Plain TCP.
     Tcp(TcpStream),
+    /// A UNIX-domain socket.
     Unix(UnixStream),
+    /// TLS over TCP, as the server or as the client.
     Tls(Box<TlsStream<TcpStream>>),
 }
 

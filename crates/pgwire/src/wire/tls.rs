@@ -20,20 +20,20 @@ use rustls::{ClientConfig, RootCertStore};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
-use tokio_rustls::client::TlsStream;
 use windrow_core::{Fault, FaultClass};
 
 use super::entrance::{Entrance, Refusal};
+use super::socket::Socket;
 use crate::target::{Address, Roots, SslMode, TlsOptions};
 pub use binding::server_end_point;
-use verifier::{Check, Verifier};
+use verifier::{CertificateVerifier, Check};
 
 /// The ALPN name of PostgreSQL's protocol.
 const PROTOCOL: &[u8] = b"postgresql";
 
 /// A TLS connection with its channel binding data.
 pub(super) struct Secured {
-    pub(super) stream: Box<TlsStream<TcpStream>>,
+    pub(super) socket: Socket,
     pub(super) binding: Option<Vec<u8>>,
 }
 
@@ -77,7 +77,7 @@ pub(super) async fn secure(socket: TcpStream, entrance: &Entrance<'_>) -> Result
         .filter(|_| !unproven.load(Ordering::Relaxed))
         .and_then(|certificate| server_end_point(certificate, &provider));
     Ok(Secured {
-        stream: Box::new(stream),
+        socket: Socket::Tls(Box::new(stream.into())),
         binding,
     })
 }
@@ -103,7 +103,7 @@ fn config(
         Roots::File(_) => trusted,
         Roots::System => Vec::new(),
     };
-    let verifier = Verifier::new(check, roots, pinned, provider, unproven);
+    let verifier = CertificateVerifier::new(check, roots, pinned, provider, unproven);
     let builder = ClientConfig::builder_with_provider(provider.clone())
         .with_safe_default_protocol_versions()
         .map_err(|error| Fault::internal(format!("TLS: {error}")))?

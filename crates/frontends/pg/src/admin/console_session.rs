@@ -3,12 +3,12 @@
 use bytes::{Buf, BufMut, BytesMut};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use windrow_core::{Fault, FaultClass};
+use windrow_pgwire::wire::Socket;
 
 use super::command::Command;
 use super::prepared::Prepared;
 use super::table::Column;
 use super::{act, show, table};
-use crate::client_stream::ClientStream;
 use crate::codec::{answer, failure};
 use crate::shared::Shared;
 
@@ -18,7 +18,7 @@ pub(super) const LONGEST: usize = 64 * 1024;
 /// A session at the console.
 pub(super) struct ConsoleSession<'a> {
     shared: &'a Shared,
-    stream: ClientStream,
+    stream: Socket,
     pub(super) input: BytesMut,
     pub(super) out: BytesMut,
     pub(super) prepared: Prepared,
@@ -29,13 +29,13 @@ pub(super) struct ConsoleSession<'a> {
 }
 
 /// Why it ends.
-pub(super) enum End {
+pub(super) enum ConsoleEnd {
     Left,
     Fatal(Fault),
 }
 
 impl<'a> ConsoleSession<'a> {
-    pub(super) fn new(stream: ClientStream, shared: &'a Shared) -> Self {
+    pub(super) fn new(stream: Socket, shared: &'a Shared) -> Self {
         Self {
             shared,
             stream,
@@ -50,13 +50,13 @@ impl<'a> ConsoleSession<'a> {
 
 impl ConsoleSession<'_> {
     /// Waits for more of what the client sends.
-    pub(super) async fn receive(&mut self) -> Result<(), End> {
+    pub(super) async fn receive(&mut self) -> Result<(), ConsoleEnd> {
         tokio::select! {
             read = self.stream.read_buf(&mut self.input) => match read {
                 Ok(1..) => Ok(()),
-                _ => Err(End::Left),
+                _ => Err(ConsoleEnd::Left),
             },
-            () = self.shared.stop.cancelled() => Err(End::Fatal(Fault::new(
+            () = self.shared.stop.cancelled() => Err(ConsoleEnd::Fatal(Fault::new(
                 FaultClass::Unavailable,
                 "57P01",
                 "terminating connection due to administrator command",
@@ -65,12 +65,12 @@ impl ConsoleSession<'_> {
     }
 
     /// Sends what is to be sent.
-    pub(super) async fn flush(&mut self) -> Result<(), End> {
+    pub(super) async fn flush(&mut self) -> Result<(), ConsoleEnd> {
         let flushed = async {
             self.stream.write_all(&self.out).await?;
             self.stream.flush().await
         };
-        flushed.await.map_err(|_| End::Left)?;
+        flushed.await.map_err(|_| ConsoleEnd::Left)?;
         self.out.clear();
         Ok(())
     }
@@ -84,7 +84,10 @@ impl ConsoleSession<'_> {
     }
 
     /// Does what is asked; rows and CommandComplete go out.
-    pub(super) async fn execute(&mut self, command: &Command) -> Result<Result<(), Fault>, End> {
+    pub(super) async fn execute(
+        &mut self,
+        command: &Command,
+    ) -> Result<Result<(), Fault>, ConsoleEnd> {
         let tag = match command {
             Command::Empty => {
                 self.out.put_slice(answer::EMPTY_QUERY);
@@ -127,7 +130,7 @@ impl ConsoleSession<'_> {
     }
 
     /// Waits for the work under way. If the client that asked for the pause leaves, all goes on.
-    async fn pause(&mut self, database: Option<&str>) -> Result<Result<(), Fault>, End> {
+    async fn pause(&mut self, database: Option<&str>) -> Result<Result<(), Fault>, ConsoleEnd> {
         self.flush().await?;
         let shared = self.shared;
         let pausing = act::pause(shared, database);
@@ -139,7 +142,7 @@ impl ConsoleSession<'_> {
                 received = self.receive() => received?,
             }
             if self.input.remaining() > LONGEST {
-                return Err(End::Left);
+                return Err(ConsoleEnd::Left);
             }
         }
     }

@@ -5,7 +5,7 @@ use bytes::BufMut;
 use windrow_core::{Fault, FaultClass};
 
 use super::command::Command;
-use super::console_session::{ConsoleSession, End, columns};
+use super::console_session::{ConsoleEnd, ConsoleSession, columns};
 use super::prepared::unknown;
 use super::table;
 use crate::codec::answer;
@@ -15,7 +15,7 @@ type Done = Result<(), Fault>;
 
 impl ConsoleSession<'_> {
     /// One message of the extended protocol.
-    pub(super) async fn extended(&mut self, message: Message<'_>) -> Result<Done, End> {
+    pub(super) async fn extended(&mut self, message: Message<'_>) -> Result<Done, ConsoleEnd> {
         let done = match message {
             Message::Parse(parse) => self.parse(&parse),
             Message::Bind(bind) => self.bind(&bind),

@@ -13,18 +13,18 @@ mod table;
 
 use bytes::BufMut;
 use windrow_core::{Fault, FaultClass};
+use windrow_pgwire::wire::Socket;
 
-use crate::client_stream::ClientStream;
 use crate::codec::message::{self, Front, HEADER, Message};
 use crate::codec::{answer, failure};
 use crate::shared::Shared;
 use command::Command;
-use console_session::{ConsoleSession, End, LONGEST, columns};
+use console_session::{ConsoleEnd, ConsoleSession, LONGEST, columns};
 
 /// Serves a session at the console until it leaves. The greeting was sent.
-pub(crate) async fn run(stream: ClientStream, shared: &Shared) {
+pub(crate) async fn run(stream: Socket, shared: &Shared) {
     let mut session = ConsoleSession::new(stream, shared);
-    if let Err(End::Fatal(fault)) = session.serve().await {
+    if let Err(ConsoleEnd::Fatal(fault)) = session.serve().await {
         failure::fatal(&mut session.out, &fault);
         // A client that does not take it has left.
         drop(session.flush().await);
@@ -32,7 +32,7 @@ pub(crate) async fn run(stream: ClientStream, shared: &Shared) {
 }
 
 impl ConsoleSession<'_> {
-    async fn serve(&mut self) -> Result<(), End> {
+    async fn serve(&mut self) -> Result<(), ConsoleEnd> {
         loop {
             while let Some(total) = self.whole()? {
                 let message = self.input.split_to(total);
@@ -44,29 +44,29 @@ impl ConsoleSession<'_> {
     }
 
     /// The size of the message that stands in front, once it is whole.
-    fn whole(&self) -> Result<Option<usize>, End> {
+    fn whole(&self) -> Result<Option<usize>, ConsoleEnd> {
         match message::front(&self.input, LONGEST) {
             Ok(Front::Whole { total, .. }) => Ok(Some(total)),
             // COPY data has no bound elsewhere; here it has no place.
             Ok(Front::Part {
                 header: Some((b'd', _)),
-            }) => Err(End::Fatal(Fault::new(
+            }) => Err(ConsoleEnd::Fatal(Fault::new(
                 FaultClass::Invalid,
                 "08P01",
                 "the console takes no COPY data",
             ))),
             Ok(Front::Part { .. }) => Ok(None),
-            Err(violation) => Err(End::Fatal(violation.fault())),
+            Err(violation) => Err(ConsoleEnd::Fatal(violation.fault())),
         }
     }
 
-    async fn take(&mut self, message: &[u8]) -> Result<(), End> {
+    async fn take(&mut self, message: &[u8]) -> Result<(), ConsoleEnd> {
         let (tag, body) = match message {
             [tag, ..] => (*tag, message.get(HEADER..).unwrap_or_default()),
             [] => return Ok(()),
         };
         match Message::read(tag, body) {
-            Message::Terminate => Err(End::Left),
+            Message::Terminate => Err(ConsoleEnd::Left),
             Message::Sync => {
                 self.skipping = false;
                 answer::ready(&mut self.out, self.status);
@@ -92,7 +92,7 @@ impl ConsoleSession<'_> {
     }
 
     /// A simple query: all commands of its text, up to the first that fails.
-    async fn simple(&mut self, text: &[u8]) -> Result<(), End> {
+    async fn simple(&mut self, text: &[u8]) -> Result<(), ConsoleEnd> {
         let text = String::from_utf8_lossy(text).into_owned();
         let commands = command::split(&text);
         if commands.is_empty() {

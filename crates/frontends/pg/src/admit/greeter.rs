@@ -4,11 +4,11 @@ use bytes::BytesMut;
 use tokio::net::{TcpStream, UnixStream};
 use windrow_core::{Fault, FaultClass};
 use windrow_pgwire::scram::Binding;
+use windrow_pgwire::wire::Socket;
 
 use super::ended::Ended;
 use super::packet::{self, Packet, Startup};
 use super::{login, say};
-use crate::client_stream::ClientStream;
 use crate::metrics::Login;
 use crate::shared::Shared;
 use crate::tls;
@@ -25,7 +25,7 @@ pub(crate) enum Arrival {
 pub(super) struct Greeter<'a> {
     pub(super) shared: &'a Shared,
     /// `None` while it shakes hands.
-    pub(super) stream: Option<ClientStream>,
+    pub(super) stream: Option<Socket>,
     pub(super) peer: Box<str>,
     /// Over loopback or a UNIX-domain socket.
     pub(super) local: bool,
@@ -36,11 +36,11 @@ impl<'a> Greeter<'a> {
     pub(super) fn new(shared: &'a Shared, arrival: Arrival) -> Self {
         let (stream, peer, local) = match arrival {
             Arrival::Tcp(socket, address) => (
-                ClientStream::Tcp(socket),
+                Socket::Tcp(socket),
                 address.to_string(),
                 address.ip().to_canonical().is_loopback(),
             ),
-            Arrival::Unix(socket) => (ClientStream::Unix(socket), "[local]".to_owned(), true),
+            Arrival::Unix(socket) => (Socket::Unix(socket), "[local]".to_owned(), true),
         };
         Self {
             shared,
@@ -83,7 +83,7 @@ impl<'a> Greeter<'a> {
 
     /// TLS from the first byte on (`sslnegotiation=direct`).
     async fn take_direct(&mut self) -> Result<(), Ended> {
-        let Some(ClientStream::Tcp(socket)) = &self.stream else {
+        let Some(Socket::Tcp(socket)) = &self.stream else {
             return Ok(());
         };
         match tls::is_direct(socket).await {
@@ -95,7 +95,7 @@ impl<'a> Greeter<'a> {
 
     async fn answer_ssl(&mut self) -> Result<(), Ended> {
         self.refuse_injected("SSL").await?;
-        let plain = matches!(self.stream, Some(ClientStream::Tcp(_)));
+        let plain = matches!(self.stream, Some(Socket::Tcp(_)));
         if !plain || self.shared.tls.is_none() {
             return self.answer(b'N').await;
         }
@@ -107,7 +107,7 @@ impl<'a> Greeter<'a> {
     /// client's own words later.
     async fn refuse_injected(&mut self, what: &str) -> Result<(), Ended> {
         let injected = match &self.stream {
-            Some(ClientStream::Tcp(socket)) => tls::has_more(socket).await,
+            Some(Socket::Tcp(socket)) => tls::has_more(socket).await,
             _ => false,
         };
         if !injected {
@@ -126,8 +126,7 @@ impl<'a> Greeter<'a> {
     }
 
     async fn secure(&mut self, direct: bool) -> Result<(), Ended> {
-        let (Some(tls), Some(ClientStream::Tcp(socket))) = (&self.shared.tls, self.stream.take())
-        else {
+        let (Some(tls), Some(Socket::Tcp(socket))) = (&self.shared.tls, self.stream.take()) else {
             return Err(Ended::Silent);
         };
         let shaken = Box::pin(tls.accept(socket, direct)).await;
@@ -135,14 +134,14 @@ impl<'a> Greeter<'a> {
             tracing::debug!(%error, peer = %self.peer, "TLS handshake failed");
             Ended::Silent
         })?;
-        self.stream = Some(ClientStream::Tls(Box::new(stream)));
+        self.stream = Some(Socket::Tls(Box::new(stream.into())));
         self.binding = binding;
         Ok(())
     }
 
     /// Checks that the connection is encrypted, if it has to be.
     pub(super) fn check_secure(&self) -> Result<(), Ended> {
-        let open = matches!(self.stream, Some(ClientStream::Tcp(_)));
+        let open = matches!(self.stream, Some(Socket::Tcp(_)));
         if !(open && self.shared.config.require_tls) {
             return Ok(());
         }
@@ -152,7 +151,7 @@ impl<'a> Greeter<'a> {
     }
 
     /// Returns the stream of the connection.
-    pub(super) fn stream(&mut self) -> Result<&mut ClientStream, Ended> {
+    pub(super) fn stream(&mut self) -> Result<&mut Socket, Ended> {
         self.stream.as_mut().ok_or(Ended::Silent)
     }
 

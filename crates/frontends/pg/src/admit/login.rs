@@ -4,10 +4,10 @@ use bytes::BytesMut;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use windrow_core::{Fault, FaultClass};
 use windrow_pgwire::scram::{Keys, Mechanism, Server};
+use windrow_pgwire::wire::Socket;
 
 use super::ended::Ended;
 use super::say;
-use crate::client_stream::ClientStream;
 
 /// The longest SASL message, in bytes. A client's nonce is the only part of it that may vary.
 const LONGEST: usize = 4096;
@@ -18,7 +18,7 @@ const PLUS: &str = "SCRAM-SHA-256-PLUS";
 /// Asks for the proof. Gives what it gave away, with the last message of the exchange in `out`, not
 /// yet sent.
 pub(super) async fn scram(
-    stream: &mut ClientStream,
+    stream: &mut Socket,
     role: &str,
     server: Server,
     out: &mut BytesMut,
@@ -58,7 +58,7 @@ fn initial<'a>(body: &'a [u8], offered: &[&str]) -> Result<(Mechanism, &'a [u8])
     }
 }
 
-pub(super) async fn send(stream: &mut ClientStream, out: &mut BytesMut) -> Result<(), Ended> {
+pub(super) async fn send(stream: &mut Socket, out: &mut BytesMut) -> Result<(), Ended> {
     let sent = async {
         stream.write_all(out).await?;
         stream.flush().await
@@ -70,7 +70,7 @@ pub(super) async fn send(stream: &mut ClientStream, out: &mut BytesMut) -> Resul
 
 /// The body of the next SASL message. A client without a password hangs up here to ask its user for
 /// one.
-async fn receive(stream: &mut ClientStream) -> Result<Vec<u8>, Ended> {
+async fn receive(stream: &mut Socket) -> Result<Vec<u8>, Ended> {
     let gone = |_| Ended::Silent;
     let tag = stream.read_u8().await.map_err(gone)?;
     if tag == b'X' {

@@ -37,12 +37,12 @@ use options::Request;
 pub(crate) use starting::{StartSlot, Starting};
 #[cfg(any(test, fuzzing))]
 pub(crate) use trial::startup;
+use windrow_pgwire::wire::Socket;
 
 use crate::access::{self, Way};
 use crate::admission::Admission;
 use crate::admitted_client::AdmittedClient;
 use crate::client::Identity;
-use crate::client_stream::ClientStream;
 use crate::config::DatabaseConfig;
 use crate::metrics::Login;
 use crate::own::Own;
@@ -59,7 +59,7 @@ pub(crate) enum Admitted {
     /// A client, with what it holds as long as it is in.
     Session(Box<AdmittedClient>, Entry, OwnedSemaphorePermit),
     /// A client at the console.
-    Console(ClientStream),
+    Console(Socket),
 }
 
 /// Admits a client, or turns it away within the time that is allowed.

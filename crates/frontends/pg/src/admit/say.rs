@@ -5,9 +5,9 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::{Duration, timeout};
 use windrow_core::Fault;
 use windrow_pgwire::scram::ScramError;
+use windrow_pgwire::wire::Socket;
 
 use crate::access;
-use crate::client_stream::ClientStream;
 use crate::codec::answer::{self, message, parameter_status, text};
 use crate::codec::failure;
 
@@ -79,7 +79,7 @@ pub(super) fn greet_console(out: &mut BytesMut, role: &str, application_name: &s
 }
 
 /// Says why a client is turned away, as far as it listens, and closes.
-pub(super) async fn turn_away(mut stream: ClientStream, fault: &Fault) {
+pub(super) async fn turn_away(mut stream: Socket, fault: &Fault) {
     let mut out = BytesMut::new();
     failure::fatal(&mut out, fault);
     let telling = async {
@@ -101,7 +101,7 @@ pub(super) async fn turn_away(mut stream: ClientStream, fault: &Fault) {
 
 /// Closes a connection without a word, in order: a client takes TLS that ends without an alert for
 /// cut off.
-pub(super) async fn close(mut stream: ClientStream) {
+pub(super) async fn close(mut stream: Socket) {
     drop(timeout(ERROR_TIMEOUT, stream.shutdown()).await);
 }
 

@@ -8,10 +8,10 @@ use std::task::{Context, Poll, ready};
 use bytes::{Buf, BytesMut};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use windrow_core::{AnswerPermit, Budget, Fault, Permit};
+use windrow_pgwire::wire::Socket;
 
 use crate::charge::{self, Charge, LongMessages, Stalled, Still, Unread};
 
-use crate::client_stream::ClientStream;
 use crate::codec::message::{self, Front, Violation};
 
 /// Bytes of one read. They lie on the stack until they are there, so that a silent client holds no
@@ -34,7 +34,7 @@ fn unload(buffer: &mut BytesMut) {
 /// A client's connection.
 #[derive(Debug)]
 pub(crate) struct ClientConnection {
-    stream: ClientStream,
+    stream: Socket,
     /// Bytes that were received and are not taken yet.
     pub(crate) inbox: BytesMut,
     /// Bytes that are to be sent.
@@ -64,7 +64,7 @@ pub(crate) struct ClientConnection {
 }
 
 impl ClientConnection {
-    pub(crate) fn new(stream: ClientStream, inbox: BytesMut, longest: usize) -> Self {
+    pub(crate) fn new(stream: Socket, inbox: BytesMut, longest: usize) -> Self {
         Self {
             stream,
             inbox,

@@ -23,9 +23,9 @@ pub(super) enum Check {
     Name,
 }
 
-/// A certificate verifier for rustls that follows [`Check`].
+/// The verifier of a server's certificate in rustls, which follows [`Check`].
 #[derive(Debug)]
-pub(super) struct Verifier {
+pub(super) struct CertificateVerifier {
     check: Check,
     roots: RootCertStore,
     /// Certificates that are trusted themselves. webpki does not accept an authority's certificate
@@ -37,7 +37,7 @@ pub(super) struct Verifier {
     unproven: Arc<AtomicBool>,
 }
 
-impl Verifier {
+impl CertificateVerifier {
     pub(super) fn new(
         check: Check,
         roots: RootCertStore,
@@ -69,7 +69,7 @@ impl Verifier {
     }
 }
 
-impl ServerCertVerifier for Verifier {
+impl ServerCertVerifier for CertificateVerifier {
     fn verify_server_cert(
         &self,
         end_entity: &CertificateDer<'_>,
@@ -139,7 +139,8 @@ mod tests {
         ] {
             let unproven = Arc::new(AtomicBool::new(false));
             let roots = RootCertStore::empty();
-            let verifier = Verifier::new(check, roots, vec![], &provider, unproven.clone());
+            let verifier =
+                CertificateVerifier::new(check, roots, vec![], &provider, unproven.clone());
             let bad = Err(Error::General("unreadable".to_owned()));
             let verdict = verifier.excuse(&unreadable, bad);
             assert_eq!(verdict.is_ok(), excused, "{check:?}");
