@@ -25,7 +25,6 @@ const MAX_FILES: usize = 3;
 const SPREAD: &[(&str, &str, usize)] = &[
     ("databases/postgres", "Batch", 6),
     ("databases/postgres", "Connection", 6),
-    ("frontends/pg", "Session", 5),
 ];
 
 /// Names that more than one type of a crate has.
@@ -34,8 +33,6 @@ const SHARED_NAMES: &[(&str, &str)] = &[
     ("databases/postgres", "Facts"),
     ("databases/postgres", "Judge"),
     ("databases/postgres", "Moment"),
-    ("frontends/pg", "End"),
-    ("frontends/pg", "Rows"),
 ];
 
 /// A name in a crate, and the files that define or implement it.

@@ -5,11 +5,12 @@ use std::sync::Arc;
 use windrow_core::{Op, Statement};
 use windrow_sql::{Apart, Effect, Reading};
 
-use super::segment::{Elsewhere, Local, Meaning};
+use super::segment::{Elsewhere, Local, Meaning, Portal, Segment};
+use crate::codec::message::{Bind, Kind, Message, Parse};
 use crate::lanes::Lane;
 use crate::statements::{
-    Answer, CachedStatement, PreparedStatement, PreparedStatements, StatementCache, Unusable,
-    in_lane,
+    Answer, CachedStatement, PreparedStatement, PreparedStatements, PreparedText, StatementCache,
+    Unusable, in_lane,
 };
 
 /// The next step for a message.
@@ -59,6 +60,7 @@ const ASKS: Apart = Apart {
 pub(super) struct View<'a> {
     pub(super) join: bool,
     pub(super) utf8: bool,
+    pub(super) standard_strings: bool,
     pub(super) cache: &'a StatementCache,
     pub(super) lane: Option<&'a Arc<Lane>>,
     /// The lane's answer, if it was asked because of this message.
@@ -70,6 +72,137 @@ pub(super) struct View<'a> {
 }
 
 impl View<'_> {
+    /// Takes a message of the extended protocol into the segment, and returns the next step.
+    ///
+    /// # Errors
+    /// The segment cannot take the message: the step that comes first, or instead.
+    pub(super) fn take(
+        &self,
+        message: &Message<'_>,
+        segment: &mut Segment,
+        statements: &mut PreparedStatements,
+    ) -> Result<Next, Next> {
+        match *message {
+            Message::Parse(ref parse) => self.parse(parse, segment, statements)?,
+            Message::Bind(ref bind) => self.bind(bind, segment, statements)?,
+            Message::Describe(Kind::Statement, name) => {
+                let statement = segment.statement(name, statements);
+                let statement = statement.ok_or(Next::Relay("an unknown statement"))?;
+                let meaning = self.of(statement, statements)?;
+                let cached = Arc::clone(&statement.cached);
+                segment.describe_statement(&cached, &meaning);
+            }
+            Message::Describe(Kind::Portal, name) => segment.describe_portal(name)?,
+            Message::Execute(name, rows) => return self.execute(name, rows, segment),
+            // The server passes over it where the call before it fails.
+            Message::Close(Kind::Statement, [_, ..]) if self.in_segment => {
+                return Err(Next::Relay(BEHIND));
+            }
+            Message::Close(kind, name) => segment.close(kind, name, statements)?,
+            _ => return Err(Next::Relay("a malformed message")),
+        }
+        Ok(Next::Go)
+    }
+
+    fn parse(
+        &self,
+        parse: &Parse<'_>,
+        segment: &mut Segment,
+        statements: &PreparedStatements,
+    ) -> Result<(), Next> {
+        let is_named = !parse.name.is_empty();
+        if is_named && self.in_segment {
+            return Err(Next::Relay(BEHIND));
+        }
+        let is_known = segment.statement(parse.name, statements).is_some();
+        if is_named && (is_known || statements.is_full()) {
+            return Err(Next::Relay("a statement of a name that is taken"));
+        }
+        let prepared = PreparedText {
+            text: parse.text,
+            standard_strings: self.standard_strings,
+            utf8: self.utf8,
+            is_named,
+        };
+        let cached = self.cache.prepared(prepared, parse.type_oids());
+        let mut statement = PreparedStatement::new(cached);
+        let mut meaning = self.of(&statement, statements);
+        if let Err(Next::Whole) = meaning {
+            let whole = self.cache.whole(parse.text, parse.type_oids(), self.utf8);
+            statement = PreparedStatement::new(whole);
+            meaning = self.of(&statement, statements);
+        }
+        if let (Meaning::Call(joined), Some(lane)) = (&meaning?, self.lane) {
+            statement.note(lane, joined);
+        }
+        segment.parse(parse.name, statement, statements);
+        Ok(())
+    }
+
+    fn bind(
+        &self,
+        bind: &Bind<'_>,
+        segment: &mut Segment,
+        statements: &mut PreparedStatements,
+    ) -> Result<(), Next> {
+        let statement = segment.statement(bind.statement, statements);
+        let statement = statement.ok_or(Next::Relay("an unknown statement"))?;
+        let meaning = self.of(statement, statements)?;
+        let cached = Arc::clone(&statement.cached);
+        let fixed = &statement.fixed;
+        let fresh = fixed.get().is_none().then(|| fixed.clone());
+        if let (Meaning::Call(joined), Some(lane)) = (&meaning, self.lane)
+            && statement.noted(lane).is_none()
+            && let Some(statement) = segment.statement_mut(bind.statement, statements)
+        {
+            statement.note(lane, joined);
+        }
+        Ok(segment.bind(bind, (&cached, fresh), meaning)?)
+    }
+
+    fn execute(&self, name: &[u8], rows: i32, segment: &mut Segment) -> Result<Next, Next> {
+        let (did_call, did_local) = (self.in_segment, segment.did_local);
+        match segment.portal(name)? {
+            Portal::Call(call) => {
+                if did_local {
+                    return Err(Next::Relay("together with a question for the session"));
+                }
+                let limited = rows > 0
+                    && call
+                        .as_ref()
+                        .is_some_and(|(call, ..)| call.statement.fields().is_some());
+                if limited {
+                    return Err(Next::Relay("a row limit"));
+                }
+                let call = call.take().ok_or(Next::Relay("a portal that was used"))?;
+                segment.execute(name, call);
+                Ok(Next::Go)
+            }
+            Portal::Local(local) if did_call && local.is_lastval() => {
+                let binary = local.results.is_binary(0);
+                segment.use_up(name);
+                segment.ask(binary);
+                Ok(Next::Go)
+            }
+            Portal::Local(..) if did_call => {
+                Err(Next::Relay("together with a question for the session"))
+            }
+            Portal::Local(..) if self.under_way => Err(Next::Drain),
+            Portal::Local(local) if local.cached.deallocates().is_some() => {
+                let cached = Arc::clone(&local.cached);
+                segment.use_up(name);
+                // Like all that defines statements: nothing changes before the Sync.
+                segment.deallocate(cached.deallocates().unwrap_or_default().as_bytes());
+                Ok(Next::Go)
+            }
+            Portal::Local(local) => {
+                let local = local.clone();
+                segment.use_up(name);
+                Ok(Next::Local(local))
+            }
+        }
+    }
+
     /// Returns the meaning of a prepared statement in a session that has these statements.
     pub(super) fn of(
         &self,

@@ -1,6 +1,8 @@
 //! Messages of both protocols, as far as they can be joined.
 
+use std::future::poll_fn;
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::Instant;
 
 use bytes::BytesMut;
@@ -8,15 +10,17 @@ use smallvec::smallvec;
 use windrow_core::{Arguments, Fault, Formats, Origin, SqlCall, Statement};
 use windrow_sql::Effect;
 
-use super::local;
-use super::meaning::{BEHIND, CHANGED, Next, View};
+use super::local::{self, Reply};
+use super::meaning::{CHANGED, Next, View};
 use super::pending::{CallAnswer, Ending, Pending, Script};
-use super::segment::{Meaning, Portal, Segment};
+use super::segment::Meaning;
 use super::state::{End, Session};
 use super::submit::NotDescribed;
-use crate::codec::message::{Kind, Message};
+use super::unsent_block;
+use crate::codec::message::{Front, Message, Parse};
 use crate::codec::{answer, failure};
-use crate::statements::{Answer, NOT_LIFTED, PreparedStatement, PreparedText, Simple};
+use crate::pool::Leftover;
+use crate::statements::{Answer, CachedStatement, NOT_LIFTED, PreparedText, Simple};
 
 impl Session {
     /// Deals with Parse, Bind, Describe, Execute or Close.
@@ -78,9 +82,9 @@ impl Session {
         Ok(())
     }
 
-    /// Returns the next step for a message. `answer`: the lane's answer because of it.
+    /// Returns the next step for a message, and takes the message into the segment. `answer`: the
+    /// lane's answer because of it.
     fn look(&mut self, (tag, total): (u8, usize), answer: Option<&Answer>) -> Result<Next, Next> {
-        let lane = self.source.as_ref().map(|source| &source.lane);
         let Self {
             connection,
             segment,
@@ -90,8 +94,9 @@ impl Session {
         let view = View {
             join: self.own.join,
             utf8: self.utf8,
+            standard_strings: self.standard_strings,
             cache: &self.shared.cache,
-            lane,
+            lane: self.source.as_ref().map(|source| &source.lane),
             answer,
             under_way: !self.pending.is_empty(),
             in_segment: !segment.calls.is_empty(),
@@ -99,75 +104,13 @@ impl Session {
             asks: self.asks,
         };
         let message = Message::read(tag, connection.body(segment.bytes, total));
-        if message.uses_unnamed()
+        let is_taken_back = message.uses_unnamed()
             && segment.has_no_unnamed()
-            && self.pending.iter().any(Pending::may_take_back)
-        {
-            return Err(Next::Drain);
+            && self.pending.any(Pending::may_take_back);
+        match is_taken_back {
+            true => Err(Next::Drain),
+            false => view.take(&message, segment, statements),
         }
-        match message {
-            Message::Parse(parse) => {
-                let known = segment.statement(parse.name, statements).is_some();
-                if !parse.name.is_empty() && !segment.calls.is_empty() {
-                    return Err(Next::Relay(BEHIND));
-                }
-                if !parse.name.is_empty() && (known || statements.is_full()) {
-                    return Err(Next::Relay("a statement of a name that is taken"));
-                }
-                let prepared = PreparedText {
-                    text: parse.text,
-                    standard_strings: self.standard_strings,
-                    utf8: self.utf8,
-                    is_named: !parse.name.is_empty(),
-                };
-                let cached = view.cache.prepared(prepared, parse.type_oids());
-                let mut statement = PreparedStatement::new(cached);
-                let mut meaning = view.of(&statement, statements);
-                if let Err(Next::Whole) = meaning {
-                    let whole = view.cache.whole(parse.text, parse.type_oids(), view.utf8);
-                    statement = PreparedStatement::new(whole);
-                    meaning = view.of(&statement, statements);
-                }
-                let meaning = meaning?;
-                if let (Meaning::Call(joined), Some(lane)) = (&meaning, lane) {
-                    statement.note(lane, joined);
-                }
-                segment.parse(parse.name, statement, statements);
-            }
-            Message::Bind(bind) => {
-                let statement = segment.statement(bind.statement, statements);
-                let statement = statement.ok_or(Next::Relay("an unknown statement"))?;
-                let meaning = view.of(statement, statements)?;
-                let cached = Arc::clone(&statement.cached);
-                let fixed = &statement.fixed;
-                let fresh = fixed.get().is_none().then(|| fixed.clone());
-                if let (Meaning::Call(joined), Some(lane)) = (&meaning, lane)
-                    && statement.noted(lane).is_none()
-                    && let Some(statement) = segment.statement_mut(bind.statement, statements)
-                {
-                    statement.note(lane, joined);
-                }
-                segment.bind(&bind, (&cached, fresh), meaning)?;
-            }
-            Message::Describe(Kind::Statement, name) => {
-                let statement = segment.statement(name, statements);
-                let statement = statement.ok_or(Next::Relay("an unknown statement"))?;
-                let meaning = view.of(statement, statements)?;
-                let cached = Arc::clone(&statement.cached);
-                segment.describe_statement(&cached, &meaning);
-            }
-            Message::Describe(Kind::Portal, name) => segment.describe_portal(name)?,
-            Message::Execute(name, rows) => {
-                return segment_execute(segment, name, rows, !self.pending.is_empty());
-            }
-            // The server passes over it where the call before it fails.
-            Message::Close(Kind::Statement, [_, ..]) if !segment.calls.is_empty() => {
-                return Err(Next::Relay(BEHIND));
-            }
-            Message::Close(kind, name) => segment.close(kind, name, statements)?,
-            _ => return Err(Next::Relay("a malformed message")),
-        }
-        Ok(Next::Go)
     }
 
     /// Returns true if the types are right that the statements of the segment are about to get for
@@ -203,13 +146,7 @@ impl Session {
         }
         self.segment.fix();
         let script = std::mem::take(&mut self.segment.script);
-        self.pending.push_back(Pending {
-            awaited: None,
-            script,
-            ending: Ending::Open,
-            traced: None,
-            answer: None,
-        });
+        self.pending.push(Pending::new(script, Ending::Open));
         self.segment.answered = self.segment.messages;
         self.segment.bytes += total;
         Ok(())
@@ -227,71 +164,15 @@ impl Session {
         let calls = std::mem::take(&mut self.segment.calls);
         let taken = self.segment.bytes + total;
         if calls.is_empty() {
-            self.pending.push_back(Pending {
-                awaited: None,
-                script,
-                ending: Ending::Sync,
-                traced: None,
-                answer: None,
-            });
+            self.pending.push(Pending::new(script, Ending::Sync));
             self.segment.define(&mut self.statements);
             self.connection.take(taken);
             self.segment.clear();
             return Ok(());
         }
-        self.submit(calls, script, Ending::Sync, taken).await
+        let pending = Pending::new(script, Ending::Sync);
+        self.submit(calls, pending, taken).await
     }
-}
-
-fn segment_execute(
-    segment: &mut Segment,
-    name: &[u8],
-    rows: i32,
-    under_way: bool,
-) -> Result<Next, Next> {
-    let (did_call, did_local) = (!segment.calls.is_empty(), segment.did_local);
-    match segment.portal(name)? {
-        Portal::Call(call) => {
-            if did_local {
-                return Err(Next::Relay("together with a question for the session"));
-            }
-            let limited = rows > 0
-                && call
-                    .as_ref()
-                    .is_some_and(|(call, ..)| call.statement.fields().is_some());
-            if limited {
-                return Err(Next::Relay("a row limit"));
-            }
-            let call = call.take().ok_or(Next::Relay("a portal that was used"))?;
-            segment.execute(name, call);
-            Ok(Next::Go)
-        }
-        Portal::Local(local) if did_call && local.is_lastval() => {
-            let binary = local.results.is_binary(0);
-            segment.use_up(name);
-            segment.ask(binary);
-            Ok(Next::Go)
-        }
-        Portal::Local(..) if did_call => {
-            Err(Next::Relay("together with a question for the session"))
-        }
-        Portal::Local(..) if under_way => Err(Next::Drain),
-        Portal::Local(local) if local.cached.deallocates().is_some() => {
-            let cached = Arc::clone(&local.cached);
-            segment.use_up(name);
-            // Like all that defines statements: nothing changes before the Sync.
-            segment.deallocate(cached.deallocates().unwrap_or_default().as_bytes());
-            Ok(Next::Go)
-        }
-        Portal::Local(local) => {
-            let local = local.clone();
-            segment.use_up(name);
-            Ok(Next::Local(local))
-        }
-    }
-}
-
-impl Session {
     /// Deals with a simple query, which stands at the front of the inbox.
     pub(super) async fn simple(&mut self, total: usize) -> Result<(), End> {
         let Some(Simple { cached, values }) = self.read_query(total) else {
@@ -350,10 +231,169 @@ impl Session {
         }
     }
 
+    /// Returns the session's own answer to a statement. Nothing of it is under way.
+    ///
+    /// # Errors
+    /// What is wrong with the statement.
+    pub(super) async fn answer(&mut self, cached: &CachedStatement) -> Result<Reply, Fault> {
+        if cached.effect() == Some(&Effect::Lastval) {
+            Box::pin(self.look_for_last()).await;
+        }
+        self.reply(cached)
+    }
+
+    /// The same, of statements that can be answered at once.
+    pub(crate) fn reply(&mut self, cached: &CachedStatement) -> Result<Reply, Fault> {
+        if let Some(name) = cached.deallocates() {
+            self.statements.set(name.as_bytes(), None);
+            return Ok(Reply::Done("DEALLOCATE"));
+        }
+        match cached.effect() {
+            Some(Effect::SetWindrow { name, value }) => {
+                let Self {
+                    own, own_default, ..
+                } = self;
+                let allowed = self.shared.allowed(&self.who.identity);
+                own.set(name, value.as_deref(), own_default, allowed)?;
+                let tag = if value.is_some() { "SET" } else { "RESET" };
+                Ok(Reply::Done(tag))
+            }
+            Some(Effect::ShowWindrow { name }) => {
+                let (name, value) = self.own.show(name)?;
+                Ok(Reply::Text(name, value.into()))
+            }
+            Some(Effect::Lastval) if self.values.asks_for_lost_last() => Err(local::in_the_spool()),
+            Some(Effect::Lastval) => match self.values.last() {
+                Some(value) => Ok(Reply::Number("lastval", value)),
+                None => Err(local::no_lastval()),
+            },
+            _ => Ok(Reply::Empty),
+        }
+    }
+
+    /// Returns true for DEALLOCATE of a statement that the server may not know, or not by that
+    /// name.
+    pub(super) fn has_deallocated(&self, cached: &CachedStatement) -> bool {
+        let name = cached.deallocates();
+        name.is_some_and(|name| self.statements.get(name.as_bytes()).is_some())
+    }
+
+    /// Makes sure that the sequence which was used last is still there, where the catalog has
+    /// changed since that was known.
+    async fn look_for_last(&mut self) {
+        let Some(sequence) = self.values.last_sequence() else {
+            return;
+        };
+        let epoch = self.shared.proofs.epoch(&self.who.identity.database);
+        if self.epoch == epoch {
+            return;
+        }
+        let Ok(mut loan) = self.shared.databases.pool.take(&self.who).await else {
+            return;
+        };
+        let sql = format!("SELECT FROM pg_catalog.pg_class WHERE oid = {sequence}");
+        let rows = loan.wire.simple(&sql).await;
+        loan.give_back(&self.who.settings, Leftover::Nothing, &[])
+            .await;
+        if let Ok(Ok(rows)) = rows {
+            self.epoch = epoch;
+            if rows.is_empty() {
+                self.values.forget_last();
+            }
+        }
+    }
+
+    /// Reads a text that the client prepares.
+    pub(crate) fn prepared(&self, parse: &Parse<'_>) -> Arc<CachedStatement> {
+        let text = PreparedText {
+            text: parse.text,
+            standard_strings: self.standard_strings,
+            utf8: self.utf8,
+            is_named: !parse.name.is_empty(),
+        };
+        self.shared.cache.prepared(text, parse.type_oids())
+    }
+
+    /// Returns the meaning of a simple query's text.
+    pub(crate) fn simple_query(&self, text: &[u8]) -> Simple {
+        let cache = &self.shared.cache;
+        // Replicas get a write whether or not its text was sent before.
+        let is_eager = self.is_followed();
+        cache.simple(text, (self.standard_strings, self.utf8), is_eager)
+    }
+
+    /// Returns true if the front of the inbox is such a statement, or messages about one.
+    pub(crate) fn front_is(&self, such: fn(&CachedStatement) -> bool) -> bool {
+        let Ok(Front::Whole { tag, total }) = self.connection.front(0) else {
+            return false;
+        };
+        match Message::read(tag, self.connection.body(0, total)) {
+            Message::Parse(parse) => {
+                let (text, types) = (parse.text, parse.type_oids());
+                such(&self.shared.cache.get(text, types, self.utf8))
+            }
+            Message::Bind(bind) => {
+                let statement = self.statements.get(bind.statement);
+                statement.is_some_and(|statement| such(&statement.cached))
+            }
+            _ if tag == b'Q' => {
+                let text = self.connection.body(0, total).split_last();
+                text.is_some_and(|(_, text)| such(&self.simple_query(text).cached))
+            }
+            _ => false,
+        }
+    }
+
+    /// Answers the query or segment at the front of the inbox with an error. Nothing of it goes
+    /// further.
+    ///
+    /// # Errors
+    /// The session ends.
+    pub(super) async fn refuse(&mut self, fault: &Fault) -> Result<(), End> {
+        self.segment.clear();
+        failure::fault(&mut self.connection.out, fault);
+        loop {
+            match self.connection.front(0)? {
+                Front::Whole { tag, total } => {
+                    let body = self.connection.body(0, total);
+                    if tag == b'Q' || (tag == b'P' && body.first() == Some(&0)) {
+                        self.statements.set(b"", None);
+                    }
+                    self.connection.take(total);
+                    match tag {
+                        b'S' | b'Q' | b'F' => break,
+                        b'X' => return Err(End::Left),
+                        _ => {}
+                    }
+                }
+                Front::Part { header } => {
+                    if let Some((b'd', total)) = header {
+                        self.connection.discard(total);
+                    }
+                    if self.connection.ended {
+                        return Err(End::Left);
+                    }
+                    poll_fn(|cx| {
+                        let _flushing: Poll<()> = self.connection.poll_flush(cx).map(drop);
+                        self.connection.poll_read(cx)
+                    })
+                    .await?;
+                }
+            }
+        }
+        if let Some(block) = &mut self.unsent_block {
+            block.has_failed = true;
+        }
+        let status = unsent_block::status(self);
+        answer::ready(&mut self.connection.out, status);
+        Ok(())
+    }
+
     fn view<'a>(&'a self, answer: Option<&'a Answer>) -> View<'a> {
         View {
             join: self.own.join,
             utf8: self.utf8,
+            standard_strings: self.standard_strings,
             cache: &self.shared.cache,
             lane: self.source.as_ref().map(|source| &source.lane),
             answer,
@@ -403,8 +443,8 @@ impl Session {
             lastvals: Vec::new(),
             behind: None,
         };
-        let ending = Ending::Query(statement);
-        self.submit(smallvec![call], script, ending, total).await
+        let pending = Pending::new(script, Ending::Query(statement));
+        self.submit(smallvec![call], pending, total).await
     }
 
     fn query_text(&self, total: usize) -> Option<Arc<[u8]>> {
@@ -416,15 +456,10 @@ impl Session {
     fn answer_query(&mut self, total: usize, text: BytesMut) {
         self.connection.take(total);
         self.statements.set(b"", None);
-        self.pending.push_back(Pending {
-            awaited: None,
-            script: Script {
-                text,
-                ..Script::default()
-            },
-            ending: Ending::Sync,
-            traced: None,
-            answer: None,
-        });
+        let script = Script {
+            text,
+            ..Script::default()
+        };
+        self.pending.push(Pending::new(script, Ending::Sync));
     }
 }

@@ -1,30 +1,30 @@
-//! The loop of one client: messages in, answers out in their order; what is joined and what is
-//! relayed.
+//! The sessions of clients: messages in, answers out in their order. Writes are handed to a lane or
+//! to the spool; everything else is relayed to a server connection.
 //!
-//! | module | what happens there |
+//! | module | what it does |
 //! | --- | --- |
-//! | here | the loop: messages in, answers out in their order |
+//! | here | the loop: reads messages, gives answers |
+//! | `state` | what a session holds, and why it ends |
+//! | `client_connection` | the client's connection and its buffers; memory for long messages (`charge`) |
 //! | `messages`, `segment` | simple queries; Parse, Bind, Describe, Execute, Close up to their Sync |
-//! | `meaning` | what a statement means to the session: joined, relayed, its own |
-//! | `submit` | units handed to their lane; going over to a server connection |
-//! | `spool` | rows that are answered by the spool, or executed once under a key |
-//! | `traces` | writes that are traced: what their client says of its own span |
+//! | `meaning` | decides if a statement is joined, relayed, or answered by the session itself |
+//! | `submit` | hands units to the session's lane; goes over to a server connection |
+//! | `rows`, `spool`, `keys` | rows that the spool answers, or that are executed once under a key |
+//! | `pending`, `expected_answer` | answers that wait for an outcome, and memory for long ones |
+//! | `local`, `values` | answers of the session itself; values of sequences |
+//! | `traces` | writes that are traced |
 //! | `unsent_block` | a transaction block before its first statement |
 //! | `relay` | everything that is not joined, over a server connection |
-//! | `local`, `values` | what a session answers by itself |
-//! | `pending` | answers that wait for an outcome |
-//! | `state` | the state of a session |
-//! | `client_connection` | the client's connection and its buffers |
-//! | [`charge`] | memory for long messages, and who holds it without getting on |
-//! | `room` | room for long answers |
 
 mod client_connection;
+mod expected_answer;
+mod keys;
 mod local;
 mod meaning;
 mod messages;
 mod pending;
 mod relay;
-mod room;
+mod rows;
 mod segment;
 mod spool;
 mod state;
@@ -48,11 +48,16 @@ use windrow_core::budget::SHORT;
 use crate::admitted_client::AdmittedClient;
 use crate::codec::message::{Front, HEADER, Violation};
 use crate::codec::{answer, failure};
+use crate::own::Allowed;
+use crate::pool::Who;
 use crate::session_info::{Interrupt, State};
 use crate::shared::Shared;
-use client_connection::HIGH;
-use state::{End, Session, shutdown};
-use submit::{NO_MEMORY, no_memory};
+use crate::statements::PreparedStatements;
+use client_connection::{ClientConnection, HIGH};
+use pending::PendingAnswers;
+use segment::Segment;
+use state::{End, NO_MEMORY, Session, no_memory, shutdown};
+use values::Values;
 
 /// The time in which a client may take the last messages.
 const FAREWELL: Duration = Duration::from_secs(5);
@@ -69,14 +74,51 @@ pub(crate) fn run(client: AdmittedClient, shared: Arc<Shared>) -> impl Future<Ou
     }
 }
 
-/// Units of one client that are under way at once. One that pipelines more is read more slowly.
-const UNDER_WAY: usize = 128;
-
 /// Messages of one client that are dealt with in a row. Then other tasks run and the sockets of
 /// other clients are polled.
 const TURN_MESSAGES: u16 = 1024;
 
 impl Session {
+    fn new(client: AdmittedClient, shared: Arc<Shared>) -> Self {
+        Self {
+            connection: ClientConnection::new(
+                client.stream,
+                client.received,
+                shared.config.max_message,
+            ),
+            stop: client.info.admission.revoked.clone(),
+            info: client.info,
+            who: Who {
+                identity: client.identity,
+                settings: client.settings,
+                application_name: client.application_name,
+                credential: client.credential,
+            },
+            own: client.own.clone(),
+            own_default: client.own,
+            spooled: None,
+            standard_strings: client.standard_strings,
+            utf8: client.utf8,
+            statements: PreparedStatements::default(),
+            values: Values::default(),
+            asks: false,
+            epoch: 0,
+            segment: Segment::default(),
+            pending: PendingAnswers::default(),
+            source: None,
+            interest: None,
+            unsent_block: None,
+            cancel_requested: false,
+            steps: 0,
+            shared,
+        }
+    }
+
+    /// Returns the features that the session may use.
+    pub(crate) fn allowed(&self) -> Allowed<'_> {
+        self.shared.allowed(&self.who.identity)
+    }
+
     /// Serves the client until something ends it.
     async fn serve(&mut self) -> End {
         self.connection.out.put_slice(answer::READY);
@@ -107,9 +149,24 @@ impl Session {
         poll_fn(|cx| self.poll_wait(stopped.as_mut(), cx)).await
     }
 
+    /// Waits while work is held back.
+    pub(crate) async fn pass_gate(&self) -> Result<(), End> {
+        let (gate, database) = (&self.shared.gate, &self.who.identity.database);
+        if gate.is_open(database) {
+            return Ok(());
+        }
+        let passing = Box::pin(async {
+            tokio::select! {
+                () = gate.pass(database) => Ok(()),
+                () = self.stop.cancelled() => Err(End::Fatal(shutdown())),
+            }
+        });
+        passing.await
+    }
+
     /// Says the last words.
     async fn leave(mut self, end: End, timeout: Duration) {
-        self.pending.clear();
+        self.pending = PendingAnswers::default();
         self.info.set_interrupt(Interrupt::Nothing).await;
         match end {
             End::Broken => return,
@@ -130,9 +187,7 @@ impl Session {
     /// Returns true if the client has to take answers, or to wait for some, before more of it is
     /// read.
     fn is_full(&self) -> bool {
-        self.pending.len() >= UNDER_WAY
-            || self.connection.out.len() >= HIGH
-            || self.under_way.is_full(&self.shared.budget)
+        self.connection.out.len() >= HIGH || self.pending.is_full(&self.shared.budget)
     }
 
     /// Waits until there is something to do: an answer to be given, or a message to be read.
@@ -305,35 +360,21 @@ impl Session {
     }
 
     fn poll_answers(&mut self, cx: &mut Context<'_>) {
-        while let Some(front) = self.pending.front_mut()
-            && self.connection.out.len() < HIGH
+        while self.connection.out.len() < HIGH
+            && let Poll::Ready(Some((mut pending, outcome))) = self.pending.poll_next(cx)
         {
-            let outcome = match &mut front.awaited {
-                None => None,
-                Some(awaited) => match awaited.poll(cx) {
-                    Poll::Pending => return,
-                    Poll::Ready(outcome) => Some(outcome),
-                },
-            };
-            if front.is_of_spool() {
-                self.has_spooled();
+            if pending.is_of_spool() {
+                spool::note_answered(self);
             }
-            if let Some(mut pending) = self.pending.pop_front() {
-                let stopping = self.stop.is_cancelled();
-                if let Some(answer) = pending.answer.take() {
-                    self.under_way.ended(&answer);
-                    self.connection.keep_room(answer.known(outcome.as_ref()));
-                }
-                if let Some(outcome) = &outcome {
-                    pending.take_back(outcome, &mut self.statements);
-                }
-                pending.say(
-                    outcome,
-                    &mut self.connection.out,
-                    &mut self.values,
-                    stopping,
-                );
+            if let Some(answer) = pending.answer.take() {
+                self.connection.keep_room(answer.known(outcome.as_ref()));
             }
+            if let Some(outcome) = &outcome {
+                pending.take_back(outcome, &mut self.statements);
+            }
+            let stopping = self.stop.is_cancelled();
+            let (out, values) = (&mut self.connection.out, &mut self.values);
+            pending.say(outcome, out, values, stopping);
         }
     }
 

@@ -1,20 +1,22 @@
-//! Answers that wait: units under way, and what is to be said around their outcomes.
+//! Answers that the client is still to get, in their order: those that wait for the outcome of a
+//! unit, and those that wait behind them.
 
+use std::collections::VecDeque;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 
 use bytes::{BufMut, BytesMut};
 use smallvec::SmallVec;
 use tokio::task::JoinHandle;
 use windrow_core::intake::Receipt;
 use windrow_core::{
-    Fault, FaultClass, Formats, Op, Outcomes, Signature, Statement, TracedRequest, UnitFault,
-    UnitOutcome, WriteDone,
+    Budget, Fault, FaultClass, Formats, Op, Outcomes, Signature, Statement, TracedRequest,
+    UnitFault, UnitOutcome, WriteDone,
 };
 use windrow_idempotency::{Refused, without_mark};
 
-use super::room::ExpectedAnswer;
+use super::expected_answer::ExpectedAnswer;
 use super::values::Values;
 use crate::codec::{answer, failure};
 use crate::statements::{FixedTypes, PreparedStatement, PreparedStatements};
@@ -103,6 +105,13 @@ pub(crate) struct Script {
     pub(crate) behind: Option<Box<ChangesBehind>>,
 }
 
+impl Script {
+    /// Returns true if the client asks after calls which values they took from sequences.
+    pub(super) fn asks(&self) -> bool {
+        !self.lastvals.is_empty()
+    }
+}
+
 /// Changes of the unnamed statement in one segment, in order.
 #[derive(Debug, Default)]
 pub(crate) struct ChangesBehind {
@@ -176,7 +185,87 @@ pub(crate) enum Ending {
     Query(Arc<Statement>),
 }
 
+/// The most units of one client that are under way at once. A client that pipelines more is read
+/// more slowly.
+const MAX_UNDER_WAY: usize = 128;
+
+/// The part of the memory for answers that one session may hold for answers that it waits for, and
+/// the least of it in bytes: as much as the session may have to send anyway.
+const SHARE: usize = 32;
+const MIN_SHARE_BYTES: usize = 64 << 10;
+
+/// The answers that the client is still to get, in their order.
+#[derive(Debug, Default)]
+pub(crate) struct PendingAnswers {
+    queue: VecDeque<Pending>,
+    /// Memory that is held for the answers among them that are waited for, in bytes.
+    held: usize,
+}
+
+impl PendingAnswers {
+    /// Adds an answer after all others.
+    pub(super) fn push(&mut self, pending: Pending) {
+        self.held += pending.held();
+        self.queue.push_back(pending);
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.queue.len()
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.queue.is_empty()
+    }
+
+    /// Returns true if one of them is such an answer.
+    pub(super) fn any(&self, such: fn(&Pending) -> bool) -> bool {
+        self.queue.iter().any(such)
+    }
+
+    /// Returns true if the session has as many units under way as it may, or its share of the memory
+    /// for answers.
+    pub(super) fn is_full(&self, budget: &Budget) -> bool {
+        let share = (budget.answers().total() / SHARE).max(MIN_SHARE_BYTES);
+        self.queue.len() >= MAX_UNDER_WAY || (self.held > 0 && self.held >= share)
+    }
+
+    /// Takes the first answer, once its outcome is there. `None`: there is no answer.
+    pub(super) fn poll_next(
+        &mut self,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<(Pending, Option<UnitOutcome>)>> {
+        let awaited = self
+            .queue
+            .front_mut()
+            .and_then(|front| front.awaited.as_mut());
+        let outcome = match awaited {
+            Some(awaited) => Some(ready!(awaited.poll(cx))),
+            None => None,
+        };
+        let first = self.queue.pop_front();
+        self.held -= first.as_ref().map_or(0, Pending::held);
+        Poll::Ready(first.map(|first| (first, outcome)))
+    }
+}
+
 impl Pending {
+    /// Returns an answer that can be given at once.
+    pub(crate) fn new(script: Script, ending: Ending) -> Self {
+        Self {
+            awaited: None,
+            script,
+            ending,
+            traced: None,
+            answer: None,
+        }
+    }
+
+    /// Returns the memory that is held for the answer, in bytes.
+    fn held(&self) -> usize {
+        let answer = self.answer.as_ref();
+        answer.map_or(0, |answer| answer.permit.bytes())
+    }
+
     /// Returns true if a lane has it.
     pub(crate) fn is_of_lane(&self) -> bool {
         matches!(self.awaited, Some(Awaited::Lane(_) | Awaited::Keyed(_)))

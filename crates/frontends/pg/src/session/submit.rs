@@ -13,21 +13,17 @@ use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 use windrow_core::{AnswerPermit, Fault, FaultClass, Permit, SqlCall, Unit, Write};
 
-use super::pending::{Awaited, Ending, Pending, Script};
-use super::relay;
-use super::room::ExpectedAnswer;
-use super::state::{End, Session, shutdown};
+use super::expected_answer::ExpectedAnswer;
+use super::pending::{Awaited, Ending, Pending};
+use super::rows::{self, RowUnit};
+use super::state::{End, LANE_ENDED, NO_MEMORY, Session, lane_ended, no_memory, shutdown};
 use super::traces::{self, AskedTrace};
-use super::unsent_block;
+use super::{keys, relay, spool, unsent_block};
 use crate::client::Settings;
 use crate::lanes::{Lane, LaneSource, UNSHARED};
 use crate::services::LaneKey;
 use crate::session_info::{Interrupt, State};
 use crate::statements::{Answer, CachedStatement};
-
-/// Why statements go to a server connection for now.
-pub(super) const LANE_ENDED: &str = "its lane has ended";
-pub(super) const NO_MEMORY: &str = "more than the memory budget holds";
 
 /// The time for which a write waits for memory for its answer.
 const ROOM_TIMEOUT: Duration = Duration::from_secs(30);
@@ -66,82 +62,101 @@ impl Session {
     pub(super) async fn submit(
         &mut self,
         calls: SmallVec<[SqlCall; 1]>,
-        script: Script,
-        ending: Ending,
+        mut pending: Pending,
         taken: usize,
     ) -> Result<(), End> {
         let asked = AskedTrace::of(self, &calls);
-        let asks = !script.lastvals.is_empty();
-        match Box::pin(self.rows_of(&calls, asks)).await {
+        match Box::pin(self.rows_of(&calls, pending.script.asks())).await {
             Ok(Some(rows)) => {
-                return Box::pin(self.write(rows, script, ending, taken, asked)).await;
+                return Box::pin(self.write_rows(rows, pending, taken, asked)).await;
             }
             Err(fault) if self.own.key.is_some() || self.own.spool => {
-                return Box::pin(relay::refuse(self, &fault)).await;
+                return Box::pin(self.refuse(&fault)).await;
             }
             Ok(None) | Err(_) => {}
         }
-        if let Some(fault) = self.refused_for_key() {
-            return Box::pin(relay::refuse(self, &fault)).await;
+        if let Some(fault) = keys::refused(self) {
+            return Box::pin(self.refuse(&fault)).await;
         }
-        if self.pending.iter().any(Pending::is_of_rows) {
+        if self.pending.any(Pending::is_of_rows) {
             self.drain().await?;
         }
-        if self.is_ahead()
+        if spool::is_ahead(self)
             && let Err(fault) = Box::pin(self.reach_lane()).await?
         {
-            return Box::pin(relay::refuse(self, &fault)).await;
+            return Box::pin(self.refuse(&fault)).await;
         }
-        let (count, shared) = (calls.len(), Arc::clone(&self.shared));
+        let shared = Arc::clone(&self.shared);
         if !shared.gate.is_open(&self.who.identity.database) {
             self.info.set_state(State::Waiting);
             Box::pin(shared.gate.pass(&self.who.identity.database)).await;
         }
         let mut unit = Unit::of(calls.into_iter().map(Write::from));
-        let permit = self.memory(unit.bytes()).await;
-        let Some(permit) = permit else {
+        let Some(permit) = self.memory(unit.bytes()).await else {
             // As it came it takes less. What it has become is gone before it waits for a server
             // connection.
-            drop((unit, script, ending));
+            drop((unit, pending));
             return Box::pin(self.relay_for_now(NO_MEMORY, &no_memory())).await;
         };
-        let mut answer = ExpectedAnswer::of(&mut unit);
-        if let Some(answer) = &mut answer
+        pending.answer = ExpectedAnswer::of(&mut unit);
+        if let Some(answer) = &mut pending.answer
             && answer.is_long(&shared.budget)
             && let Err(fault) = Box::pin(self.take_room(answer)).await?
         {
             drop((unit, permit));
-            return Box::pin(relay::refuse(self, &fault)).await;
+            return Box::pin(self.refuse(&fault)).await;
         }
         let Some(source) = &self.source else {
             return Box::pin(self.relay_for_now(LANE_ENDED, &lane_ended())).await;
         };
-        let traced = asked.and_then(|asked| asked.begin(self, &unit));
-        let trace = traced.as_ref().map(|traced| traced.trace());
+        pending.traced = asked.and_then(|asked| asked.begin(self, &unit));
+        let trace = pending.traced.as_ref().map(|traced| traced.trace());
         let intake = &source.lane.ports.intake;
         match intake.submit_traced(source.id, [unit], permit, trace).await {
             Ok(receipt) => {
-                let pending = Pending {
-                    awaited: Some(Awaited::Lane(receipt)),
-                    script,
-                    ending,
-                    traced,
-                    answer,
-                };
-                self.handed_over(pending, count, taken);
+                pending.awaited = Some(Awaited::Lane(receipt));
+                self.handed_over(pending, taken);
                 Ok(())
             }
             Err(_) => {
-                traces::discard(traced);
+                traces::discard(pending.traced);
                 self.source = None;
                 Box::pin(self.relay_for_now(LANE_ENDED, &lane_ended())).await
             }
         }
     }
 
+    /// Returns calls as row writes, if they go by the spool or are executed under a key.
+    async fn rows_of(&self, calls: &[SqlCall], asks: bool) -> Result<Option<RowUnit>, Fault> {
+        let is_wanted = self.own.spool || self.own.key.is_some() || keys::has_own(self);
+        match is_wanted {
+            true => rows::of(self, calls, asks).await,
+            false => Ok(None),
+        }
+    }
+
+    /// Has rows written: by the spool, or under a key.
+    async fn write_rows(
+        &mut self,
+        rows: RowUnit,
+        mut pending: Pending,
+        taken: usize,
+        asked: Option<AskedTrace>,
+    ) -> Result<(), End> {
+        let key = match keys::begin(self) {
+            Ok(key) => key,
+            Err(fault) => return self.refuse(&fault).await,
+        };
+        pending.traced = asked.and_then(|asked| asked.begin(self, &rows.unit));
+        match key {
+            Some(key) if !self.own.spool => keys::commit(self, key, rows, pending, taken).await,
+            key => spool::submit(self, key, rows, pending, taken).await,
+        }
+    }
+
     /// Waits until the database has what the session has in the spool, before a lane gets more.
     async fn reach_lane(&mut self) -> Result<Result<(), Fault>, End> {
-        let reached = self.reach().await;
+        let reached = spool::reach(self).await;
         if let Some(source) = &self.source {
             self.info.set_interrupt(source.interrupt()).await;
         }
@@ -200,24 +215,22 @@ impl Session {
         }
     }
 
-    /// Notes a unit that was handed over and waits for its outcome.
-    pub(super) fn handed_over(&mut self, pending: Pending, count: usize, taken: usize) {
-        let is_query = matches!(pending.ending, Ending::Query(_));
-        self.under_way.begins(pending.answer.as_deref());
-        self.pending.push_back(pending);
+    /// Notes a unit that was handed over and waits for its outcome. `taken`: the bytes at the front
+    /// of the inbox that it came in.
+    pub(super) fn handed_over(&mut self, mut pending: Pending, taken: usize) {
         self.connection.take(taken);
         self.connection.settle();
-        if is_query {
+        if matches!(pending.ending, Ending::Query(_)) {
             // A simple query takes the unnamed statement away.
             self.statements.set(b"", None);
         }
         self.segment.define(&mut self.statements);
-        let pending = self.pending.back_mut();
-        if let Some(behind) = pending.and_then(|pending| pending.script.behind.as_deref_mut()) {
+        if let Some(behind) = &mut pending.script.behind {
             behind.end(self.statements.changes());
         }
         self.segment.clear();
-        let count = u64::try_from(count).unwrap_or_default();
+        let count = u64::try_from(pending.script.calls.len()).unwrap_or_default();
+        self.pending.push(pending);
         self.info.joined.fetch_add(count, Ordering::Relaxed);
         self.info.set_state(State::Joining);
     }
@@ -232,15 +245,15 @@ impl Session {
         }
         // A cancelled write gets the error of that.
         if !self.cancel_requested
-            && let Some(fault) = self.refused_front_for_key()
+            && let Some(fault) = keys::refused_front(self)
         {
-            return Box::pin(relay::refuse(self, &fault)).await;
+            return Box::pin(self.refuse(&fault)).await;
         }
-        if self.waits_for_spool()
-            && let Err(fault) = Box::pin(self.reach()).await?
+        if spool::is_awaited(self)
+            && let Err(fault) = Box::pin(spool::reach(self)).await?
         {
             self.after_relay(&self.who.settings.clone()).await;
-            return Box::pin(relay::refuse(self, &fault)).await;
+            return Box::pin(self.refuse(&fault)).await;
         }
         let answered = self.segment.answered;
         self.segment.clear();
@@ -262,7 +275,7 @@ impl Session {
             return self.relay(reason).await;
         }
         self.drain().await?;
-        Box::pin(relay::refuse(self, fault)).await
+        Box::pin(self.refuse(fault)).await
     }
 
     /// Returns true if nothing that can be joined may go another way.
@@ -287,18 +300,6 @@ impl Session {
         };
         self.info.set_interrupt(interrupt).await;
     }
-}
-
-/// The error of a write whose lane has ended at this moment.
-pub(super) fn lane_ended() -> Fault {
-    let text = "the lane of this session has just ended; nothing was executed, try again";
-    Fault::new(FaultClass::Unavailable, "57P03", text)
-}
-
-/// The error of a write for which there is no memory at this moment.
-pub(super) fn no_memory() -> Fault {
-    let text = "the write does not fit the memory budget at this moment (limits.memory); nothing was executed, try again";
-    Fault::new(FaultClass::Overloaded, "53200", text)
 }
 
 fn no_room() -> Fault {

@@ -18,6 +18,7 @@ use super::statements::{Here, other_rows};
 use crate::codec::answer;
 use crate::codec::message::{Bind, Front, HEADER, Kind, Message, Violation};
 use crate::pool::PASSING;
+use crate::session::keys;
 use crate::session::local::{self, is_windrow_setting};
 use crate::session::state::End;
 use crate::statements::CachedStatement;
@@ -122,7 +123,7 @@ impl Relay<'_> {
             return true;
         }
         if matches!(tag, b'Q' | b'P' | b'B' | b'F')
-            && let Some(fault) = self.ends.session.refused_front_for_key()
+            && let Some(fault) = keys::refused_front(self.ends.session)
             && !self.ends.session.front_is(ends_a_transaction)
         {
             self.here.refuse(&mut self.ends, tag, total, fault);

@@ -45,7 +45,7 @@ use windrow_core::FaultClass;
 use super::client_connection::HIGH;
 use super::local::is_windrow_setting;
 use super::state::{End, Session, shutdown};
-use super::unsent_block;
+use super::{spool, unsent_block};
 use crate::pool::{GivenBack, Loan};
 use block_start::BlockStart;
 use defer::Deferred;
@@ -53,7 +53,6 @@ use ends::{Ends, TO_SERVER, closed, lost, unconfirmed};
 use leftovers::Leftovers;
 use portals::Portals;
 use statements::StatementsHere;
-pub(crate) use taking::refuse;
 
 /// A session on a server connection.
 struct Relay<'s> {
@@ -101,7 +100,7 @@ pub(crate) async fn run(
 ) -> Result<(), End> {
     let loan = match taking::take(session).await? {
         Ok(loan) => loan,
-        Err(fault) => return refuse(session, &fault).await,
+        Err(fault) => return session.refuse(&fault).await,
     };
     let mut relay = Relay::new(session, loan, answered, reason);
     loop {
@@ -414,13 +413,13 @@ impl Relay<'_> {
         self.to_server == 0
             && !self.ends.queue.skipping
             && front.is_some_and(|(tag, _)| matches!(tag, b'Q' | b'P' | b'B' | b'F'))
-            && self.ends.session.waits_for_spool()
+            && spool::is_awaited(self.ends.session)
     }
 
     /// Waits for that. A statement that its client cancels, or that has waited too long, is
     /// refused.
     async fn reach(&mut self) -> Result<(), End> {
-        let reached = self.ends.session.reach().await?;
+        let reached = spool::reach(self.ends.session).await?;
         self.ends.let_cancel().await;
         match (reached, self.ends.front()) {
             (Ok(()), _) => Ok(()),

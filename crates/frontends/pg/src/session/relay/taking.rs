@@ -1,4 +1,4 @@
-//! Takes a server connection for a session, or refuses the statement that needs one.
+//! Takes a server connection for a session.
 
 use std::future::poll_fn;
 use std::sync::Arc;
@@ -7,11 +7,8 @@ use std::task::Poll;
 use tokio_util::sync::CancellationToken;
 use windrow_core::Fault;
 
-use crate::codec::message::Front;
-use crate::codec::{answer, failure};
 use crate::pool::Loan;
 use crate::session::state::{End, Session, shutdown};
-use crate::session::unsent_block;
 use crate::session_info::{Interrupt, State};
 
 /// Takes a server connection for a session. The client may leave meanwhile.
@@ -62,49 +59,4 @@ pub(super) async fn take(session: &mut Session) -> Result<Result<Box<Loan>, Faul
         }
         Err(fault) => Ok(Err(fault)),
     }
-}
-
-/// Answers the query or segment at the front of the inbox with an error. Nothing of it goes
-/// further.
-///
-/// # Errors
-/// The session ends.
-pub(crate) async fn refuse(session: &mut Session, fault: &Fault) -> Result<(), End> {
-    session.segment.clear();
-    failure::fault(&mut session.connection.out, fault);
-    loop {
-        match session.connection.front(0)? {
-            Front::Whole { tag, total } => {
-                let body = session.connection.body(0, total);
-                if tag == b'Q' || (tag == b'P' && body.first() == Some(&0)) {
-                    session.statements.set(b"", None);
-                }
-                session.connection.take(total);
-                match tag {
-                    b'S' | b'Q' | b'F' => break,
-                    b'X' => return Err(End::Left),
-                    _ => {}
-                }
-            }
-            Front::Part { header } => {
-                if let Some((b'd', total)) = header {
-                    session.connection.discard(total);
-                }
-                if session.connection.ended {
-                    return Err(End::Left);
-                }
-                poll_fn(|cx| {
-                    let _flushing: Poll<()> = session.connection.poll_flush(cx).map(drop);
-                    session.connection.poll_read(cx)
-                })
-                .await?;
-            }
-        }
-    }
-    if let Some(block) = &mut session.unsent_block {
-        block.has_failed = true;
-    }
-    let status = unsent_block::status(session);
-    answer::ready(&mut session.connection.out, status);
-    Ok(())
 }

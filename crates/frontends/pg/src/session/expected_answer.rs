@@ -11,36 +11,12 @@ use smallvec::SmallVec;
 use windrow_core::budget::SHORT;
 use windrow_core::{AnswerPermit, Budget, Statement, Unit, UnitOutcome, UsualAnswer, Write};
 
-/// The part of the room that one session may have under way, and what that is at least: as much as
-/// it may have to send anyway.
-const SHARE: usize = 32;
-const MIN_SHARE_BYTES: usize = 64 << 10;
-
 /// An answer that may be long.
 #[derive(Debug, Default)]
 pub(crate) struct ExpectedAnswer {
     pub(super) permit: AnswerPermit,
     /// Whose rows it has; `None` where those are always short.
     calls: SmallVec<[Option<Arc<Statement>>; 1]>,
-}
-
-/// Room that a session holds for answers that it waits for, in bytes.
-#[derive(Debug, Default)]
-pub(crate) struct UnderWay(usize);
-
-impl UnderWay {
-    pub(super) fn begins(&mut self, answer: Option<&ExpectedAnswer>) {
-        self.0 += answer.map_or(0, |answer| answer.permit.bytes());
-    }
-
-    pub(super) fn ended(&mut self, answer: &ExpectedAnswer) {
-        self.0 = self.0.saturating_sub(answer.permit.bytes());
-    }
-
-    /// Returns true if the session has its share of the room for answers.
-    pub(super) fn is_full(&self, budget: &Budget) -> bool {
-        self.0 > 0 && self.0 >= (budget.answers().total() / SHARE).max(MIN_SHARE_BYTES)
-    }
 }
 
 impl ExpectedAnswer {
