@@ -255,6 +255,13 @@ impl CachedStatement {
         self.statement_names().next().is_some()
     }
 
+    /// Returns the names of the prepared statements that the text executes.
+    pub(crate) fn executes(&self) -> impl Iterator<Item = &str> {
+        let names = self.statement_names();
+        let executed = names.filter(|named| named.usage == NameUsage::Executes);
+        executed.map(|named| &*named.name)
+    }
+
     /// Returns true if the text may remove all prepared statements.
     pub(crate) fn clears(&self) -> bool {
         let mut names = self.statement_names();

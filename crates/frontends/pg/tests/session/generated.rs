@@ -167,6 +167,41 @@ fn what_a_relayed_statement_took_is_known_too() {
 }
 
 #[test]
+fn statements_that_are_executed_by_name_take_values_and_ask_for_them() {
+    let stand = stand();
+    stand.executes("create sequence free");
+    let prepare = |client: &mut Client, name: &str, sql: &str| {
+        segment(client, |out| frontend::parse(out, name, sql, &[]));
+    };
+    let mut client = stand.client();
+    prepare(&mut client, "next", "select nextval('free')");
+    assert_eq!(ask(&mut client, "execute next"), Ok("1".to_owned()));
+    // Another session has the connection in between.
+    assert_eq!(
+        ask(&mut stand.client(), "select lastval()"),
+        Err("55000".to_owned())
+    );
+    assert_eq!(ask(&mut client, "select lastval()"), Ok("1".to_owned()));
+    let asked = "select currval('free')";
+    assert_eq!(ask(&mut client, asked), Ok("1".to_owned()));
+    // A value that was taken by a joined write is not known on the server connection. The session
+    // keeps its connection from then on.
+    for prepared in ["protocol", "sql"] {
+        let mut client = stand.client();
+        client.query("insert into g (v) values ('a')").unwrap();
+        match prepared {
+            "sql" => drop(client.query("prepare last as select lastval()").unwrap()),
+            _ => prepare(&mut client, "last", "select lastval() + 0"),
+        }
+        let asked = ask(&mut client, "execute last");
+        assert_eq!(asked, Err("0A000".to_owned()), "{prepared}");
+        client.query("insert into g (v) values ('b')").unwrap();
+        let value = stand.executes("select last_value from g_id_seq");
+        assert_eq!(ask(&mut client, "execute last"), Ok(value), "{prepared}");
+    }
+}
+
+#[test]
 fn a_sequence_is_found_by_the_name_that_it_has_now() {
     let stand = stand();
     let mut client = stand.client();

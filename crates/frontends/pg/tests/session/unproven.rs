@@ -120,6 +120,65 @@ fn the_extended_protocol_is_no_way_around_it() {
     assert_eq!(ask(&mut stand.client(), STATE).unwrap(), NEW);
 }
 
+/// Prepares a statement by the protocol, under the name `p`.
+fn prepare(client: &mut Client, sql: &str) {
+    use windrow_testkit::pgclient::frontend;
+    let answer = crate::support::segment(client, |out| frontend::parse(out, "p", sql, &[]));
+    assert_eq!(sqlstate(&answer), None, "{sql}");
+}
+
+#[test]
+fn a_statement_that_is_executed_by_its_name_leaves_nothing_to_others() {
+    let stand = Stand::with(|config| config.databases[0].join = false, 64 << 20);
+    stand.executes(
+        "create function leaves() returns int language plpgsql as $f$ begin \
+         perform set_config('app.last', 'x', false), pg_advisory_lock(7); return 1; end $f$",
+    );
+    stand.executes("create view left_by as select leaves() as it");
+    for sql in [
+        "select leaves()",
+        "select it from left_by",
+        "select pg_advisory_lock(7)",
+        "select set_config('app.last', 'x', false)",
+        "select set_config('statement_timeout', '7s', false)",
+        "set app.last = 'x'",
+    ] {
+        for execute in [
+            "execute p",
+            "begin; execute p; commit",
+            "explain (analyze, costs off, timing off) execute p",
+        ] {
+            let run = |client: &mut Client| {
+                prepare(client, sql);
+                let answer = client.query(execute).unwrap();
+                (sqlstate(&answer), ask(client, STATE))
+            };
+            let alone = run(&mut stand.direct());
+            let mut client = stand.client();
+            assert_eq!(run(&mut client), alone, "{execute}: {sql}");
+            assert_eq!(ask(&mut stand.client(), STATE).unwrap(), NEW, "{sql}");
+            drop(client);
+            assert_eq!(ask(&mut stand.client(), STATE).unwrap(), NEW, "{sql}");
+        }
+    }
+}
+
+#[test]
+fn a_seed_that_is_set_by_a_prepared_statement_is_met_by_nobody() {
+    let stand = Stand::new();
+    let (seed, random) = ("select setseed(0.5)", "select random()");
+    let mut direct = stand.direct();
+    direct.query(seed).unwrap();
+    let seeded = ask(&mut direct, random);
+    for execute in ["execute p", "prepare q as select setseed(0.5); execute q"] {
+        let mut client = stand.client();
+        prepare(&mut client, seed);
+        client.query(execute).unwrap();
+        assert_ne!(ask(&mut stand.client(), random), seeded, "{execute}");
+        assert_eq!(ask(&mut client, random), seeded, "{execute}");
+    }
+}
+
 #[test]
 fn settings_that_end_with_the_transaction_leave_no_trace_for_others() {
     let stand = Stand::new();

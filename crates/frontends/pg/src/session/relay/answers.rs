@@ -294,8 +294,14 @@ impl Relay<'_> {
         // The place in the server's source is the same in all languages.
         let said_by = |routine: &[u8]| memchr::memmem::find(body, routine).is_some();
         let denied = said_by(b"Rcurrval_oid\0") || said_by(b"Rlastval\0");
+        // A question in a statement that is executed by its name stands there as it is.
+        let front = self.ends.queue.front();
+        let is_named = front.is_some_and(|front| match &front.what {
+            What::Query(cached, _) => cached.executes().next().is_some(),
+            _ => front.renames.is_some(),
+        });
         let values = &self.ends.session.values;
-        let unseen = self.left.look == Look::Cannot && !values.is_empty();
+        let unseen = (is_named || self.left.look == Look::Cannot) && !values.is_empty();
         let may_have = denied && (values.is_incomplete() || unseen);
         self.ends.session.asks |= may_have;
         may_have.then(|| Box::new(cannot_tell()))

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use bytes::{BufMut, BytesMut};
+use smallvec::SmallVec;
 use windrow_core::{Fault, FaultClass};
 
 use super::expect::{PreparedAs, Queue, What};
@@ -112,6 +113,16 @@ impl<'s> Ends<'s> {
             }
             _ => None,
         }
+    }
+
+    /// Returns the session's statements that a text executes by their names.
+    pub(super) fn executed_by(
+        &self,
+        cached: &CachedStatement,
+    ) -> SmallVec<[Arc<CachedStatement>; 1]> {
+        let statement = |name: &str| self.session.statements.get(name.as_bytes());
+        let executed = cached.executes().filter_map(statement);
+        executed.map(|one| Arc::clone(&one.cached)).collect()
     }
 
     /// Returns the number of parameters of a statement, if a Bind brings another number of values.

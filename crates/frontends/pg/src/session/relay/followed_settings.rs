@@ -59,6 +59,14 @@ impl FollowedSettings {
         }
     }
 
+    /// Notes a statement that a text executes by its name: a change is not followed. Returns true
+    /// if it sets a setting of a module, which the connection will know for ever.
+    pub(super) fn note_executed(&mut self, cached: &CachedStatement) -> bool {
+        let effect = cached.effect();
+        self.is_lost |= effect.is_some_and(is_change);
+        matches!(effect, Some(Effect::Set { name, .. }) if lasts(name))
+    }
+
     /// Notes settings of modules that are set until the transaction ends.
     pub(super) fn note_local(&mut self, names: &[Box<str>]) {
         let lasting = names.iter().filter(|name| lasts(name));

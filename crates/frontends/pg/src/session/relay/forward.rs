@@ -13,7 +13,7 @@ use super::expect::What;
 use super::portals::Bound;
 use super::renamed::Preparation;
 use super::rewrite;
-use super::sequences::{asks_for_spooled, named};
+use super::sequences::{asks_for_spooled, named_in};
 use super::statements::{Here, other_rows};
 use crate::codec::answer;
 use crate::codec::message::{Bind, Front, HEADER, Kind, Message, Violation};
@@ -298,14 +298,14 @@ impl Relay<'_> {
             }
             Here::Changed => return ends.fail(other_rows()),
         };
-        if asks_for_spooled(ends.session, &cached) {
+        if asks_for_spooled(ends, &cached) {
             return ends.fail(local::in_the_spool());
         }
         if bind.statement.is_empty() {
             self.here.note_unnamed_bound(ends, &cached);
         }
         self.deferred.note_bound(bind.portal, &cached);
-        let named = named(&cached, &cached.text);
+        let named = named_in(&cached, &cached.text);
         let fits = ends.wanted(bind).is_none();
         let mut instead = self.left.answerable(ends, &cached, &cached.text);
         instead = instead.filter(|_| fits);
@@ -352,7 +352,7 @@ impl Relay<'_> {
                 return true;
             }
         }
-        if asks_for_spooled(self.ends.session, &cached) {
+        if asks_for_spooled(&mut self.ends, &cached) {
             self.ends.session.connection.take(total);
             let fault = local::in_the_spool();
             self.here.fail_query(&mut self.ends, fault);
@@ -360,7 +360,7 @@ impl Relay<'_> {
         }
         let body = self.ends.session.connection.body(0, total);
         let text = body.split_last().map_or(body, |(_, text)| text);
-        let named = named(&cached, text);
+        let named = named_in(&cached, text);
         let instead = self.left.answerable(&self.ends, &cached, text);
         if cached.names_statements() {
             if self.ends.queue.is_unsettled() {
@@ -432,8 +432,9 @@ impl Relay<'_> {
         }
     }
 
-    /// Counts a statement, and notes what it may leave behind. `named`: the sequences that it takes
-    /// values from by their names. `portal`: the one that it is bound to.
+    /// Counts a statement, and notes what it may leave behind, with the statements that its text
+    /// executes. `named`: the sequences that it takes values from by their names. `portal`: the one
+    /// that it is bound to.
     fn note(
         &mut self,
         cached: &Arc<CachedStatement>,
@@ -455,7 +456,8 @@ impl Relay<'_> {
             self.left.sequences.note_named(named);
         }
         self.left.note(&mut self.ends, cached, portal);
-        if self.ends.session.own.defer && self.left.is_unjudged(cached) {
+        let is_unjudged = self.left.note_executed(&mut self.ends, cached);
+        if self.ends.session.own.defer && (is_unjudged || self.left.is_unjudged(cached)) {
             self.deferred.note_doubtful(cached);
         }
     }

@@ -11,6 +11,7 @@ use windrow_sql::{Commits, Effect, Names, Property};
 use super::ends::{Ends, lost};
 use super::leftovers::Leftovers;
 use super::portals::Committing;
+use super::sequences::named_in;
 use crate::config::{DatabaseConfig, Unproven};
 use crate::proofs::{Asking, Scope, Verdict, of_text};
 use crate::session::state::End;
@@ -77,6 +78,30 @@ impl Leftovers {
         } else if !self.unjudged.contains(names) {
             self.postpone(ends, names);
         }
+    }
+
+    /// Notes the statements of the session that a text executes by their names. Returns true if the
+    /// catalog was not asked about one of them yet.
+    pub(super) fn note_executed(
+        &mut self,
+        ends: &mut Ends<'_>,
+        cached: &Arc<CachedStatement>,
+    ) -> bool {
+        let mut is_unjudged = false;
+        for executed in ends.executed_by(cached) {
+            if let Some(named) = named_in(&executed, &executed.text) {
+                self.sequences.note_named(named);
+            }
+            let names = executed.names();
+            self.generates |= names.is_none_or(|names| names.may_generate);
+            self.suspect(ends, &executed);
+            if self.settings.note_executed(&executed) && !self.is_for_good {
+                let setting = Apart::of("a setting of a module in a prepared statement").unproven();
+                self.note_unproven(ends, setting.into());
+            }
+            is_unjudged |= self.is_unjudged(&executed);
+        }
+        is_unjudged
     }
 
     /// Leaves a statement to be judged before the connection is given back.
@@ -188,7 +213,10 @@ impl Leftovers {
             return false;
         };
         let cached = ends.statement_of(&ends.message(tag, total));
-        cached.is_some_and(|cached| self.changes_what_ran(&cached))
+        cached.is_some_and(|cached| {
+            let mut executed = ends.executed_by(&cached).into_iter();
+            self.changes_what_ran(&cached) || executed.any(|one| self.changes_what_ran(&one))
+        })
     }
 
     /// Returns true if something has to be found out, or done about what was found, before the

@@ -113,8 +113,9 @@ impl Leftovers {
             return true;
         }
         // DISCARD ALL and its kin show when PostgreSQL is asked. Until then the connection is kept.
+        // A session that asks in any way keeps its values there.
         if self.pinned.is_some() {
-            return self.is_unknown;
+            return self.is_unknown && !(ends.session.asks && self.generates);
         }
         if (!ends.session.own.join || ends.session.asks) && self.generates {
             // Without joining, and in a session that asks in any way, the server's lastval() and

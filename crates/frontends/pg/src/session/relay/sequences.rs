@@ -13,12 +13,12 @@ use super::ends::{Ends, lost};
 use super::leftovers::Leftovers;
 use super::used_sequences::Look;
 use crate::codec::message::{Front, Message};
-use crate::session::state::{End, Session};
+use crate::session::state::End;
 use crate::statements::CachedStatement;
 
 /// Returns the sequences that a statement takes values from by their names. `text`: with its
 /// literals.
-pub(super) fn named(cached: &CachedStatement, text: &[u8]) -> Option<Sequences> {
+pub(super) fn named_in(cached: &CachedStatement, text: &[u8]) -> Option<Sequences> {
     let names = cached.names()?;
     let takes = names.calls("nextval") || names.calls("setval");
     let text = std::str::from_utf8(text).ok();
@@ -42,8 +42,10 @@ fn asks(cached: &CachedStatement) -> bool {
 
 /// Returns true if a statement asks what the session took from sequences, and that is not known
 /// before the spool is applied.
-pub(super) fn asks_for_spooled(session: &mut Session, cached: &CachedStatement) -> bool {
-    asks(cached) && session.values.asks_for_lost()
+pub(super) fn asks_for_spooled(ends: &mut Ends<'_>, cached: &CachedStatement) -> bool {
+    let mut executed = ends.executed_by(cached).into_iter();
+    let asks = asks(cached) || executed.any(|one| asks(&one));
+    asks && ends.session.values.asks_for_lost()
 }
 
 /// Returns true for a text that itself takes no value from a sequence.
