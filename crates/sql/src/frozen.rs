@@ -9,7 +9,7 @@ use crate::parse::Tokens;
 const MOMENTS: [&[u8]; 4] = [b"now", b"today", b"tomorrow", b"yesterday"];
 
 /// The longest text that is read as a time, or as a list or range of times.
-const LONGEST: usize = 1024;
+const MAX_TIME_BYTES: usize = 1024;
 
 /// Types whose literals name an object of the catalog that the server does not follow once it has
 /// read them. `regclass` is followed.
@@ -28,7 +28,7 @@ const NAMES: [&str; 9] = [
 /// True if a text, read as a time, or as a list or range of times, may mean a moment that depends
 /// on when it is read.
 pub fn is_moment(text: &[u8]) -> bool {
-    if text.len() > LONGEST {
+    if text.len() > MAX_TIME_BYTES {
         return false;
     }
     let mut words = text.split(|byte| !byte.is_ascii_alphabetic());

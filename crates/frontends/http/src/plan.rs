@@ -16,12 +16,12 @@ use crate::query::{self, Options};
 use crate::system::SystemTables;
 
 /// Plans that are kept. Past it all are forgotten, which costs each of them one more making.
-const PLANS: usize = 1024;
+const MAX_PLANS: usize = 1024;
 /// Shapes that are kept of one plan.
-const SHAPES: usize = 8;
+const MAX_SHAPES: usize = 8;
 /// The longest names of a plan or a shape that is kept, in bytes: together, what is kept stays
 /// below 40 MiB whatever is asked.
-const NAMES: usize = 4 << 10;
+const MAX_NAME_BYTES: usize = 4 << 10;
 
 /// A request about rows of one table.
 #[derive(Debug)]
@@ -79,11 +79,11 @@ impl Plan {
             true => Shape::spelled(parts),
             false => Shape::new(parts),
         });
-        if names > NAMES {
+        if names > MAX_NAME_BYTES {
             return shape;
         }
         let mut shapes = self.shapes.write().unwrap_or_else(PoisonError::into_inner);
-        if shapes.len() >= SHAPES {
+        if shapes.len() >= MAX_SHAPES {
             shapes.remove(0);
         }
         shapes.push(Arc::clone(&shape));
@@ -145,11 +145,11 @@ impl Plans {
     fn add(&self, hash: u64, plan: Plan) -> Result<Arc<Plan>, Refusal> {
         let plan = Arc::new(plan);
         let (_, table, query) = &plan.source;
-        if table.len() + query.len() > NAMES {
+        if table.len() + query.len() > MAX_NAME_BYTES {
             return Ok(plan);
         }
         let mut plans = self.kept.write().unwrap_or_else(PoisonError::into_inner);
-        if plans.len() >= PLANS {
+        if plans.len() >= MAX_PLANS {
             plans.clear();
         }
         plans.insert(hash, Arc::clone(&plan));
@@ -186,14 +186,14 @@ mod tests {
     #[test]
     fn nothing_grows_without_end() {
         let plans = Plans::default();
-        for n in 0..2 * PLANS {
+        for n in 0..2 * MAX_PLANS {
             plans.get(Op::Insert, &format!("t{n}"), "").unwrap();
         }
-        assert!(plans.kept.read().unwrap().len() <= PLANS);
+        assert!(plans.kept.read().unwrap().len() <= MAX_PLANS);
         let plan = plans.get(Op::Insert, "t", "").unwrap();
         for n in 0..100 {
             plan.shape(vec![format!("c{n}").into()]);
         }
-        assert_eq!(plan.shapes.read().unwrap().len(), SHAPES);
+        assert_eq!(plan.shapes.read().unwrap().len(), MAX_SHAPES);
     }
 }

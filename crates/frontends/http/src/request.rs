@@ -19,7 +19,7 @@ use crate::app::App;
 use crate::handover::Handover;
 use crate::idempotency;
 use crate::query;
-use crate::source::{Pass, SPOOL_TIMEOUT, Way, WriteSource};
+use crate::source::{SPOOL_TIMEOUT, Way, WayPass, WriteSource};
 
 /// The code of a request that has waited in vain for the database to apply what is in the spool:
 /// SQLSTATE 55000, object not in prerequisite state.
@@ -188,7 +188,7 @@ impl<'a> RequestContext<'a> {
     /// Waits until the database has what stands before a place.
     async fn applied(&self, spool: &dyn Spooling, place: &SpoolPlace) -> Result<(), Refusal> {
         let begun = Instant::now();
-        let applied = timeout(self.source.patience(), spool.applied(place)).await;
+        let applied = timeout(self.source.time_left(), spool.applied(place)).await;
         self.source.has_waited(begun.elapsed());
         match applied {
             Ok(applied) => Ok(applied?),
@@ -266,7 +266,7 @@ impl<'a> RequestContext<'a> {
 pub(crate) struct Turn<'r> {
     request: &'r RequestContext<'r>,
     ack: Ack,
-    pass: Pass<'r>,
+    pass: WayPass<'r>,
 }
 
 impl Turn<'_> {

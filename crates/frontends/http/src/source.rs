@@ -47,7 +47,7 @@ struct State {
     /// Behind all that was acknowledged by the spool; `None` once the database has it.
     place: Option<Arc<SpoolPlace>>,
     /// The time that the request under way may still wait for the database.
-    patience: Duration,
+    time_left: Duration,
 }
 
 impl State {
@@ -86,25 +86,25 @@ impl WriteSource {
     /// A request has come: it may wait as long as any.
     pub(crate) fn begin_request(&self) {
         if self.spool.is_some() {
-            self.state().patience = SPOOL_TIMEOUT;
+            self.state().time_left = SPOOL_TIMEOUT;
         }
     }
 
     /// Returns the time left of [`SPOOL_TIMEOUT`].
-    pub(crate) fn patience(&self) -> Duration {
-        self.state().patience
+    pub(crate) fn time_left(&self) -> Duration {
+        self.state().time_left
     }
 
     /// Takes the time that was waited off what is left.
     pub(crate) fn has_waited(&self, waited: Duration) {
         let mut state = self.state();
-        state.patience = state.patience.saturating_sub(waited);
+        state.time_left = state.time_left.saturating_sub(waited);
     }
 
     /// Waits for a pass until all that went another way is answered. `free` reads, which need not
     /// see what is in the spool, do not wait for it. Reads go by the lane while writes of this
     /// client are under way there: behind those. Cancel safe.
-    pub(crate) async fn pass(&self, way: Way, free: bool) -> Pass<'_> {
+    pub(crate) async fn pass(&self, way: Way, free: bool) -> WayPass<'_> {
         if let Some(pass) = self.try_pass(way, free) {
             return pass;
         }
@@ -118,7 +118,7 @@ impl WriteSource {
         }
     }
 
-    fn try_pass(&self, way: Way, free: bool) -> Option<Pass<'_>> {
+    fn try_pass(&self, way: Way, free: bool) -> Option<WayPass<'_>> {
         let mut state = self.state();
         let way = match way {
             Way::Reads if state.committing > 0 => Way::Lane,
@@ -133,7 +133,7 @@ impl WriteSource {
             return None;
         }
         *state.under_way(way) += 1;
-        Some(Pass { source: self, way })
+        Some(WayPass { source: self, way })
     }
 
     /// Returns the place that the database must have reached before anything else of this client's
@@ -168,19 +168,19 @@ impl fmt::Debug for WriteSource {
 
 /// Held while requests are under way by one of the ways.
 #[derive(Debug)]
-pub(crate) struct Pass<'s> {
+pub(crate) struct WayPass<'s> {
     source: &'s WriteSource,
     way: Way,
 }
 
-impl Pass<'_> {
+impl WayPass<'_> {
     /// Returns the way that is free.
     pub(crate) fn way(&self) -> Way {
         self.way
     }
 }
 
-impl Drop for Pass<'_> {
+impl Drop for WayPass<'_> {
     fn drop(&mut self) {
         let mut state = self.source.state();
         let left = state.under_way(self.way);

@@ -21,14 +21,14 @@ const SCHEMAS: [&str; 5] = [
 const PREFIXES: [&str; 2] = ["pg_", "sqlite_"];
 
 /// A test of a name: true if the database keeps that table for itself.
-pub(crate) type Owns = Arc<dyn Fn(&TableName) -> bool + Send + Sync>;
+pub(crate) type SystemTableTest = Arc<dyn Fn(&TableName) -> bool + Send + Sync>;
 
 /// Which tables are the database's own, and which of them are served all the same.
 #[derive(Clone, Default)]
 pub(crate) struct SystemTables {
     listed: Vec<Box<str>>,
     /// The test of the database at hand.
-    owns: Option<Owns>,
+    owns: Option<SystemTableTest>,
 }
 
 impl fmt::Debug for SystemTables {
@@ -39,7 +39,7 @@ impl fmt::Debug for SystemTables {
 
 impl SystemTables {
     /// Serves the listed tables, by the names that requests use.
-    pub(crate) fn new(listed: &[Box<str>], owns: Owns) -> Self {
+    pub(crate) fn new(listed: &[Box<str>], owns: SystemTableTest) -> Self {
         Self {
             listed: listed.to_vec(),
             owns: Some(owns),

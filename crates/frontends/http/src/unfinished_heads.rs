@@ -16,7 +16,7 @@ use futures_util::task::AtomicWaker;
 const HEAD_BYTES: usize = 32 << 10;
 
 /// The part of the memory budget that bounds the number of unfinished heads: an eighth.
-const SHARE: usize = 8;
+const BUDGET_PART: usize = 8;
 
 /// As many are allowed at any size of the budget.
 const MIN_HEADS: usize = 256;
@@ -56,7 +56,7 @@ pub(crate) struct UnfinishedHead {
 impl UnfinishedHeads {
     /// Bounds the number by the size of the memory budget, in bytes.
     pub(crate) fn new(memory: usize) -> Self {
-        Self::of((memory / SHARE / HEAD_BYTES).max(MIN_HEADS))
+        Self::of((memory / BUDGET_PART / HEAD_BYTES).max(MIN_HEADS))
     }
 
     fn of(most: usize) -> Self {

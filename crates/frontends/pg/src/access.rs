@@ -12,7 +12,7 @@ use windrow_core::{Fault, FaultClass};
 use windrow_pgwire::scram::{BadVerifier, Verifier};
 use windrow_pgwire::target::Credential;
 
-use self::lookup::{Found, Lookup};
+use self::lookup::{Lookup, LookupAnswer};
 use crate::cache::Cache;
 use crate::config::{PgConfig, Roles};
 
@@ -23,7 +23,7 @@ const MAX_ROLES: usize = 10_000;
 pub(crate) struct Access {
     rules: RwLock<Arc<Rules>>,
     lookup: Lookup,
-    found: Cache<Box<str>, Found>,
+    found: Cache<Box<str>, LookupAnswer>,
     /// Makes decoys that stay the same while the process lives.
     secret: [u8; 32],
 }
@@ -42,7 +42,7 @@ struct User {
 }
 
 /// The proof that a role is asked for.
-pub(crate) enum Way {
+pub(crate) enum RequiredProof {
     /// Without a proof.
     Trusted,
     /// With a proof against this verifier.
@@ -106,17 +106,17 @@ impl Access {
     ///
     /// # Errors
     /// The role is refused, or the database that knows cannot be asked.
-    pub(crate) async fn way(&self, role: &str, local: bool) -> Result<Way, Fault> {
+    pub(crate) async fn way(&self, role: &str, local: bool) -> Result<RequiredProof, Fault> {
         let rules = self.rules();
         if rules.trusts() {
             return if local {
-                Ok(Way::Trusted)
+                Ok(RequiredProof::Trusted)
             } else {
                 Err(not_local(role))
             };
         }
         if let Some(user) = rules.users.get(role) {
-            return Ok(Way::Scram {
+            return Ok(RequiredProof::Scram {
                 verifier: user.verifier.clone(),
                 known: true,
                 credential: user.credential.clone(),
@@ -133,7 +133,7 @@ impl Access {
             Some(verifier) => (verifier.map_err(|bad| unusable(role, bad))?, true),
             None => (Verifier::decoy(&self.secret, role), false),
         };
-        Ok(Way::Scram {
+        Ok(RequiredProof::Scram {
             verifier,
             known,
             credential: None,
@@ -144,8 +144,8 @@ impl Access {
     /// be admitted with it now.
     pub(crate) async fn still(&self, role: &str, verifier: Option<&Verifier>) -> bool {
         match self.way(role, true).await {
-            Ok(Way::Trusted) => true,
-            Ok(Way::Scram {
+            Ok(RequiredProof::Trusted) => true,
+            Ok(RequiredProof::Scram {
                 verifier: now,
                 known,
                 ..

@@ -11,10 +11,10 @@ use windrow_core::{Fault, FaultClass};
 
 /// The time for which a failure is returned without asking again. All that wait for the answer get
 /// it at once.
-const KEEP_FAILURE: Duration = Duration::from_secs(1);
+const MAX_FAILURE_AGE: Duration = Duration::from_secs(1);
 
 /// The time for which an answer is used while there is no newer one.
-const STALE: Duration = Duration::from_secs(600);
+const MAX_OLD_AGE: Duration = Duration::from_secs(600);
 
 /// Answers by what was asked.
 #[derive(Debug)]
@@ -127,7 +127,7 @@ impl<V: Clone> Known<V> {
     /// Returns the answer for a task that has come at that time, without asking.
     fn fresh(&self, keep: Duration, came: Instant) -> Option<Result<V, Fault>> {
         if let Some((at, fault)) = &self.failure
-            && at.elapsed() < KEEP_FAILURE
+            && at.elapsed() < MAX_FAILURE_AGE
         {
             return Some(self.stale(fault).ok_or_else(|| fault.clone()));
         }
@@ -146,7 +146,7 @@ impl<V: Clone> Known<V> {
 
     fn older(&self) -> Option<V> {
         let (at, value) = self.answer.as_ref()?;
-        (at.elapsed() < STALE).then(|| value.clone())
+        (at.elapsed() < MAX_OLD_AGE).then(|| value.clone())
     }
 }
 

@@ -13,20 +13,20 @@ use windrow_core::{AnswerRoom, Budget, Fault, FaultClass, Permit};
 
 /// Bytes of a message that are read before memory is taken for it. Shorter messages are counted
 /// once they wait in a lane.
-pub(crate) const FREE: usize = 16 * 1024;
+pub(crate) const FREE_BYTES: usize = 16 * 1024;
 
 /// The time for which a task waits while no task gets any memory, and for which a message that
 /// others wait for may stand still.
 const STALL_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Bytes that have to come in that time.
-const STEP: usize = 64 * 1024;
+const STALL_BYTES: usize = 64 * 1024;
 
 /// The time for which answers may stand still in memory that others wait for, and the interval of
 /// the checks. Short, because others wait as long: a client that reads at all takes something in
 /// that time.
-const UNREAD: Duration = Duration::from_secs(2);
-const LOOK: Duration = Duration::from_millis(500);
+const UNREAD_TIMEOUT: Duration = Duration::from_secs(2);
+const UNREAD_CHECK_INTERVAL: Duration = Duration::from_millis(500);
 
 /// The number of times that a message may be in memory at once: in the inbox, and in the buffer to
 /// the server.
@@ -70,8 +70,8 @@ impl LongMessages {
         until: usize,
         here: usize,
     ) -> Result<Charge, Fault> {
-        let most = self.half.max(RELAYED * FREE);
-        if until > most / RELAYED + FREE {
+        let most = self.half.max(RELAYED * FREE_BYTES);
+        if until > most / RELAYED + FREE_BYTES {
             return Err(Fault::too_large(format!(
                 "a message of {until} bytes is longer than a quarter of the memory budget (limits.memory, {} bytes)",
                 budget.total()
@@ -192,7 +192,7 @@ impl Charge {
         cx: &mut Context<'_>,
     ) -> Poll<()> {
         while self.time.as_mut().poll(cx).is_ready() {
-            let stands = here < self.until && here < self.seen + STEP;
+            let stands = here < self.until && here < self.seen + STALL_BYTES;
             if stands && budget.is_waited_for() {
                 return Poll::Ready(());
             }
@@ -206,13 +206,13 @@ impl Charge {
 /// Buffers of a client in which nothing moves: the beginning of a message, answers that are not
 /// taken.
 #[derive(Debug)]
-pub(crate) struct Still {
+pub(crate) struct StillBuffers {
     /// Bytes that had come and left at the last look.
     seen: u64,
     time: Pin<Box<Sleep>>,
 }
 
-impl Default for Still {
+impl Default for StillBuffers {
     fn default() -> Self {
         Self {
             seen: 0,
@@ -221,7 +221,7 @@ impl Default for Still {
     }
 }
 
-impl Still {
+impl StillBuffers {
     /// Ready if nothing has moved for a while, and another task waits for memory.
     pub(crate) fn poll(&mut self, budget: &Budget, now: u64, cx: &mut Context<'_>) -> Poll<()> {
         while self.time.as_mut().poll(cx).is_ready() {
@@ -237,34 +237,34 @@ impl Still {
 
 /// Answers of a client that does not take them.
 #[derive(Debug)]
-pub(crate) struct Unread {
+pub(crate) struct UnreadAnswers {
     /// Bytes that had left at the last look, and since when.
     seen: u64,
     since: Instant,
     time: Pin<Box<Sleep>>,
 }
 
-impl Default for Unread {
+impl Default for UnreadAnswers {
     fn default() -> Self {
         Self {
             seen: 0,
             since: Instant::now(),
-            time: Box::pin(sleep(LOOK)),
+            time: Box::pin(sleep(UNREAD_CHECK_INTERVAL)),
         }
     }
 }
 
-impl Unread {
+impl UnreadAnswers {
     /// Ready where none of it has left for a while, and others want the room that it takes.
     pub(crate) fn poll(&mut self, room: &AnswerRoom, sent: u64, cx: &mut Context<'_>) -> Poll<()> {
         while self.time.as_mut().poll(cx).is_ready() {
             let now = Instant::now();
             if self.seen != sent {
                 (self.seen, self.since) = (sent, now);
-            } else if now >= self.since + UNREAD && room.is_wanted() {
+            } else if now >= self.since + UNREAD_TIMEOUT && room.is_wanted() {
                 return Poll::Ready(());
             }
-            self.time.as_mut().reset(now + LOOK);
+            self.time.as_mut().reset(now + UNREAD_CHECK_INTERVAL);
         }
         Poll::Pending
     }

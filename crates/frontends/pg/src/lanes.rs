@@ -15,18 +15,18 @@ use crate::session_info::Interrupt;
 pub(crate) const UNSHARED: &str = "settings that no other session has";
 
 /// Lanes that are opened for any client, if its session has only the settings that it started with.
-const FREELY: usize = 8;
+const MAX_FREE_LANES: usize = 8;
 
 /// All lanes that are open, and who wants to be in one.
 pub(crate) struct LaneBook {
     lanes: Arc<dyn Lanes>,
     open: Mutex<HashMap<LaneKey, Weak<Lane>>>,
-    interests: Mutex<HashMap<LaneKey, Weak<Interest>>>,
+    interests: Mutex<HashMap<LaneKey, Weak<LaneInterest>>>,
 }
 
 /// The wish of a session for a lane. All sessions that want the same lane share it.
 #[derive(Debug)]
-pub(crate) struct Interest(());
+pub(crate) struct LaneInterest(());
 
 /// A lane as sessions share it.
 pub(crate) struct Lane {
@@ -75,21 +75,21 @@ impl LaneBook {
     }
 
     /// Notes that a session wants to be in the lane of a key, as long as it keeps what this gives.
-    pub(crate) fn interest(&self, key: &LaneKey) -> Arc<Interest> {
+    pub(crate) fn interest(&self, key: &LaneKey) -> Arc<LaneInterest> {
         let mut interests = lock(&self.interests);
         if let Some(interest) = interests.get(key).and_then(Weak::upgrade) {
             return interest;
         }
         interests.retain(|_, interest| interest.strong_count() > 0);
-        let interest = Arc::new(Interest(()));
+        let interest = Arc::new(LaneInterest(()));
         interests.insert(key.clone(), Arc::downgrade(&interest));
         interest
     }
 
     /// Returns true if settings are those of one session alone, so that a lane for them would join
     /// nothing.
-    fn is_unshared(&self, key: &LaneKey, interest: &Arc<Interest>) -> bool {
-        let freely = key.settings.set.is_empty() && lock(&self.open).len() < FREELY;
+    fn is_unshared(&self, key: &LaneKey, interest: &Arc<LaneInterest>) -> bool {
+        let freely = key.settings.set.is_empty() && lock(&self.open).len() < MAX_FREE_LANES;
         !freely && Arc::strong_count(interest) < 2
     }
 
@@ -102,7 +102,7 @@ impl LaneBook {
     pub(crate) async fn open(
         &self,
         key: &LaneKey,
-        interest: &Arc<Interest>,
+        interest: &Arc<LaneInterest>,
         is_due: bool,
     ) -> Result<Arc<Lane>, Fault> {
         if let Some(lane) = lock(&self.open).get(key).and_then(Weak::upgrade) {

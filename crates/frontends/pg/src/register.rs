@@ -23,7 +23,7 @@ pub(crate) struct Register {
 
 /// A session's entry; it is taken out when this is dropped.
 #[derive(Debug)]
-pub(crate) struct Entry {
+pub(crate) struct RegisterEntry {
     register: Arc<Register>,
     pub(crate) info: Arc<SessionInfo>,
 }
@@ -37,7 +37,7 @@ impl Register {
         identity: Identity,
         application_name: Name,
         admission: Admission,
-    ) -> Entry {
+    ) -> RegisterEntry {
         let mut rng = rand::rng();
         let mut all = self.all();
         let pid = loop {
@@ -55,7 +55,7 @@ impl Register {
             admission,
         );
         all.insert(pid, Arc::clone(&info));
-        Entry {
+        RegisterEntry {
             register: Arc::clone(self),
             info,
         }
@@ -102,7 +102,7 @@ impl Register {
     }
 }
 
-impl Drop for Entry {
+impl Drop for RegisterEntry {
     fn drop(&mut self) {
         let register = &self.register;
         let mut all = register.all();

@@ -14,11 +14,11 @@ use crate::admission::Admission;
 use crate::client::Identity;
 
 /// The time that a cancel request may take on its way to the server.
-const CANCEL: Duration = Duration::from_secs(10);
+const CANCEL_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The time for which a cancel request waits for the statement that it is meant for: that was sent
 /// before it, but on another connection, and may be read later.
-const ARRIVES: Duration = Duration::from_millis(50);
+const STATEMENT_TIMEOUT: Duration = Duration::from_millis(50);
 
 /// The activity of a session.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -138,7 +138,7 @@ impl SessionInfo {
     /// promised. Returns once the request has been passed on; until then its client sends
     /// nothing else.
     pub(crate) async fn cancel(&self) {
-        let deadline = Instant::now() + ARRIVES;
+        let deadline = Instant::now() + STATEMENT_TIMEOUT;
         loop {
             let begun = self.begun.notified();
             let mut begun = std::pin::pin!(begun);
@@ -169,7 +169,7 @@ impl SessionInfo {
                 true
             }
             Interrupt::Server(key) if late || self.is_busy.load(Ordering::Acquire) => {
-                if let Err(error) = key.send(CANCEL).await {
+                if let Err(error) = key.send(CANCEL_TIMEOUT).await {
                     tracing::warn!(%error, "a cancel request did not reach the server");
                 }
                 true

@@ -8,7 +8,7 @@ use windrow_core::{Fault, shown_parameter};
 use super::options::{ChannelBinding, Roots, SessionKind, SslMode, TcpOptions, TlsOptions};
 use super::passing;
 use super::percent::decode;
-use super::url::Raw;
+use super::url::RawUrl;
 
 const KNOWN: &str = "host, port, user, password, dbname, sslmode, sslrootcert, sslcert, sslkey, sslnegotiation, \
                      channel_binding, target_session_attrs, load_balance_hosts, application_name, options, \
@@ -39,7 +39,7 @@ struct Tls {
 }
 
 /// Parses the parameters. Those that stand for another part of the URL replace it.
-pub(super) fn read(raw: &mut Raw<'_>) -> Result<Parameters, Fault> {
+pub(super) fn read(raw: &mut RawUrl<'_>) -> Result<Parameters, Fault> {
     let mut parameters = Parameters::default();
     let mut tls = Tls::default();
     let mut fallback_name = None;

@@ -20,7 +20,7 @@ const ENCODE: &str = "characters such as @ : / ? # % in a user or password must 
                       (@ is %40, / is %2F)";
 
 /// The parts of a URL, decoded except for the query.
-pub(super) struct Raw<'u> {
+pub(super) struct RawUrl<'u> {
     pub(super) user: Option<String>,
     pub(super) password: Option<Secret>,
     /// The names of the hosts; empty if the URL names none.
@@ -34,7 +34,7 @@ pub(super) struct Raw<'u> {
 }
 
 /// Splits a URL.
-pub(super) fn split(url: &str) -> Result<Raw<'_>, Fault> {
+pub(super) fn split(url: &str) -> Result<RawUrl<'_>, Fault> {
     let (rest, default_port) = SCHEMES
         .iter()
         .find_map(|(scheme, port)| Some((url.strip_prefix(scheme)?, *port)))
@@ -58,7 +58,7 @@ pub(super) fn split(url: &str) -> Result<Raw<'_>, Fault> {
     }
     let (user, password) = split_user(user_info.unwrap_or_default())?;
     let (hosts, ports) = split_hosts(host_list)?;
-    Ok(Raw {
+    Ok(RawUrl {
         user,
         password: password.map(Secret::from),
         hosts,

@@ -9,7 +9,7 @@ use tokio::time;
 use windrow_core::{Fault, FaultClass};
 
 use super::connection::Wire;
-use super::dial::{self, Plain};
+use super::dial::{self, PlainSocket};
 use super::endpoint::{Endpoint, Peer};
 use super::entrance::{Entrance, Refusal};
 use super::socket::Socket;
@@ -134,9 +134,9 @@ async fn attempt(entrance: &Entrance<'_>, with_tls: bool) -> Result<Wire, Refusa
         .await
         .map_err(|error| unreachable(&peer, &error.to_string()))?;
     match plain {
-        Plain::Unix(socket) => start(entrance, Socket::Unix(socket), None).await,
-        Plain::Tcp(socket) if !with_tls => start(entrance, Socket::Tcp(socket), None).await,
-        Plain::Tcp(socket) => secure(entrance, socket).await,
+        PlainSocket::Unix(socket) => start(entrance, Socket::Unix(socket), None).await,
+        PlainSocket::Tcp(socket) if !with_tls => start(entrance, Socket::Tcp(socket), None).await,
+        PlainSocket::Tcp(socket) => secure(entrance, socket).await,
     }
 }
 

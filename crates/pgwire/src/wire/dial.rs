@@ -12,8 +12,8 @@ use crate::target::{Address, Host, TcpOptions};
 /// The idle time before TCP keepalives. A vanished server is detected after about a minute: 30 s of
 /// silence, then three probes.
 const KEEPALIVE_IDLE: Duration = Duration::from_secs(30);
-const QUESTION: Duration = Duration::from_secs(10);
-const QUESTIONS: u32 = 3;
+const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(10);
+const KEEPALIVE_PROBES: u32 = 3;
 
 /// The time for which sent bytes may stay unacknowledged.
 #[cfg(target_os = "linux")]
@@ -31,20 +31,20 @@ pub(super) async fn endpoints(host: &Host) -> io::Result<Vec<Endpoint>> {
 }
 
 /// A connected socket, before TLS or any protocol.
-pub(super) enum Plain {
+pub(super) enum PlainSocket {
     Tcp(TcpStream),
     Unix(UnixStream),
 }
 
 /// Connects a socket. Cancel safe.
-pub(super) async fn dial(endpoint: &Endpoint, tcp: &TcpOptions) -> io::Result<Plain> {
+pub(super) async fn dial(endpoint: &Endpoint, tcp: &TcpOptions) -> io::Result<PlainSocket> {
     match endpoint {
-        Endpoint::Unix(path) => UnixStream::connect(path).await.map(Plain::Unix),
+        Endpoint::Unix(path) => UnixStream::connect(path).await.map(PlainSocket::Unix),
         Endpoint::Tcp(address) => {
             let socket = TcpStream::connect(address).await?;
             socket.set_nodelay(true)?;
             watch(&socket, tcp)?;
-            Ok(Plain::Tcp(socket))
+            Ok(PlainSocket::Tcp(socket))
         }
     }
 }
@@ -53,8 +53,8 @@ fn watch(socket: &TcpStream, tcp: &TcpOptions) -> io::Result<()> {
     let socket = SockRef::from(socket);
     let keepalive = TcpKeepalive::new()
         .with_time(tcp.idle.unwrap_or(KEEPALIVE_IDLE))
-        .with_interval(tcp.interval.unwrap_or(QUESTION))
-        .with_retries(tcp.count.unwrap_or(QUESTIONS));
+        .with_interval(tcp.interval.unwrap_or(KEEPALIVE_INTERVAL))
+        .with_retries(tcp.count.unwrap_or(KEEPALIVE_PROBES));
     if !tcp.no_keepalive {
         socket.set_tcp_keepalive(&keepalive)?;
     }

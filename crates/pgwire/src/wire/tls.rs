@@ -32,7 +32,7 @@ use verifier::{CertificateVerifier, Check};
 const PROTOCOL: &[u8] = b"postgresql";
 
 /// A TLS connection with its channel binding data.
-pub(super) struct Secured {
+pub(super) struct TlsSocket {
     pub(super) socket: Socket,
     pub(super) binding: Option<Vec<u8>>,
 }
@@ -47,7 +47,10 @@ pub(super) async fn ask(socket: &mut TcpStream) -> io::Result<u8> {
 }
 
 /// Performs the TLS handshake.
-pub(super) async fn secure(socket: TcpStream, entrance: &Entrance<'_>) -> Result<Secured, Refusal> {
+pub(super) async fn secure(
+    socket: TcpStream,
+    entrance: &Entrance<'_>,
+) -> Result<TlsSocket, Refusal> {
     let options = entrance.target.tls.clone();
     let is_direct = options.is_direct;
     let provider = Arc::new(ring::default_provider());
@@ -76,7 +79,7 @@ pub(super) async fn secure(socket: TcpStream, entrance: &Entrance<'_>) -> Result
     let binding = certificate
         .filter(|_| !unproven.load(Ordering::Relaxed))
         .and_then(|certificate| server_end_point(certificate, &provider));
-    Ok(Secured {
+    Ok(TlsSocket {
         socket: Socket::Tls(Box::new(stream.into())),
         binding,
     })

@@ -12,7 +12,7 @@ use http_body::{Body, Frame, SizeHint};
 use tokio_util::sync::CancellationToken;
 use windrow_core::{AnswerPermit, AnswerRoom, SpoolPlace};
 
-use crate::answers::chunks::{Chunks, PIECE, Pieces};
+use crate::answers::chunks::{Chunks, PIECE_BYTES, Pieces};
 use crate::answers::live::Live;
 use crate::connection_state::{Answering, ConnectionState};
 
@@ -46,7 +46,7 @@ impl AnswerBody {
     /// Counts a long body that is there until it has left. `permit`: what was taken for it before.
     pub(crate) fn count(&mut self, room: &AnswerRoom, mut permit: AnswerPermit) {
         if let Self::Whole(bytes) = self
-            && bytes.len() > PIECE
+            && bytes.len() > PIECE_BYTES
         {
             permit.resize(room, bytes.len());
             *self = Self::chunked(Pieces::new(std::mem::take(bytes), permit));

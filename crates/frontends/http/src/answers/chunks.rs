@@ -22,7 +22,7 @@ pub(crate) trait Chunks: fmt::Debug + Send {
 }
 
 /// Bytes of a piece. Shorter bodies are not counted: no more than a connection's buffers.
-pub(super) const PIECE: usize = 16 << 10;
+pub(super) const PIECE_BYTES: usize = 16 << 10;
 
 /// The rest of a long body, sent in pieces. A body that is given away as a whole is copied into the
 /// connection's buffer at once, and the moment when it has left is unknown. The next piece is asked
@@ -45,7 +45,7 @@ impl Pieces {
 
 impl Chunks for Pieces {
     fn next_chunk(&mut self) -> Option<Bytes> {
-        let piece = self.left.split_to(self.left.len().min(PIECE));
+        let piece = self.left.split_to(self.left.len().min(PIECE_BYTES));
         (!piece.is_empty()).then_some(piece)
     }
 
@@ -64,12 +64,12 @@ mod tests {
 
     #[test]
     fn all_of_it_comes_in_order() {
-        let body: Vec<u8> = (0..=u8::MAX).cycle().take(3 * PIECE + 5).collect();
+        let body: Vec<u8> = (0..=u8::MAX).cycle().take(3 * PIECE_BYTES + 5).collect();
         let mut pieces = Pieces::new(body.clone().into(), AnswerPermit::default());
         assert_eq!(pieces.length(), Some(body.len() as u64));
         let mut told = Vec::new();
         while let Some(piece) = pieces.next_chunk() {
-            assert!(piece.len() <= PIECE);
+            assert!(piece.len() <= PIECE_BYTES);
             told.extend_from_slice(&piece);
         }
         assert_eq!((told, pieces.length()), (body, Some(0)));

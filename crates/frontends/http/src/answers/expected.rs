@@ -16,7 +16,7 @@ use windrow_core::{
 use crate::answers::ledger::returned_bytes;
 
 /// Of so many kinds of requests it is kept how long their answers are. Past it all are forgotten.
-const KINDS: usize = 4096;
+const MAX_KINDS: usize = 4096;
 
 /// The time that writes wait for room for their answers.
 const ROOM_TIMEOUT: Duration = Duration::from_secs(10);
@@ -84,7 +84,7 @@ impl UsualAnswers {
         }
         drop(kept);
         let mut kept = self.kept.write().unwrap_or_else(PoisonError::into_inner);
-        if kept.len() >= KINDS {
+        if kept.len() >= MAX_KINDS {
             kept.clear();
         }
         Some(Arc::clone(kept.entry(kind).or_default()))

@@ -22,9 +22,9 @@ pub(crate) enum Results {
 pub(crate) const KEPT_ERRORS: u64 = 100_000;
 
 /// Results are free of charge up to here: no more than a connection's buffers.
-const FREE: usize = 16 << 10;
+const FREE_BYTES: usize = 16 << 10;
 /// Steps in which memory is taken.
-const GRAIN: usize = 64 << 10;
+const STEP_BYTES: usize = 64 << 10;
 
 /// One or more results in a row.
 #[derive(Debug)]
@@ -134,11 +134,13 @@ impl Ledger {
     /// # Errors
     /// [`windrow_core::FaultClass::Overloaded`] if there is still no room after `patience`.
     pub(crate) async fn charge(&mut self, patience: Duration) -> Result<(), Fault> {
-        let missing = self.due.saturating_sub(self.permit.bytes() + FREE);
+        let missing = self.due.saturating_sub(self.permit.bytes() + FREE_BYTES);
         if missing == 0 {
             return Ok(());
         }
-        let room = missing.next_multiple_of(GRAIN).min(self.budget.total());
+        let room = missing
+            .next_multiple_of(STEP_BYTES)
+            .min(self.budget.total());
         let more = match self.budget.try_take(room) {
             Ok(more) => Ok(more),
             Err(full) => timeout(patience, self.budget.take(missing))
@@ -198,7 +200,7 @@ mod tests {
         Fault::new(windrow_core::FaultClass::Unique, "23505", "twice")
     }
 
-    const NO_PATIENCE: Duration = Duration::ZERO;
+    const NO_TIME: Duration = Duration::ZERO;
 
     #[tokio::test]
     async fn a_hundred_million_good_rows_are_one_run() {
@@ -207,7 +209,7 @@ mod tests {
         for _ in 0..1_000_000 {
             ledger.done(WriteDone::rows(1));
         }
-        ledger.charge(NO_PATIENCE).await.unwrap();
+        ledger.charge(NO_TIME).await.unwrap();
         assert_eq!((ledger.rows(), ledger.runs.len()), (1_000_000, 1));
         assert_eq!(budget.held(), 0);
     }
@@ -231,7 +233,7 @@ mod tests {
         let budget = Budget::new(200 << 10);
         let mut ledger = Ledger::new(Results::All, Ack::Commit, budget.clone());
         let mut kept = 0;
-        while ledger.charge(NO_PATIENCE).await.is_ok() {
+        while ledger.charge(NO_TIME).await.is_ok() {
             ledger.push(Err(fault().into()));
             kept += 1;
             assert!(kept < 10_000);

@@ -12,7 +12,7 @@ use crate::answers::ledger::{KEPT_ERRORS, Ledger, Results, Run};
 use crate::answers::refusal::Refusal;
 
 /// Bytes after which a chunk is sent.
-const CHUNK: usize = 16 << 10;
+const CHUNK_BYTES: usize = 16 << 10;
 
 /// `{"error":{..},"results":[..],"rows":n,"errors":m}`: `error` only where the body ended early,
 /// `results` unless none are wanted. Where the spool has taken the rows, `accepted` stands for
@@ -137,11 +137,11 @@ impl Chunks for Report {
         if self.stage == Stage::End {
             return None;
         }
-        let mut out = Vec::with_capacity(CHUNK.min(256 + 16 * self.runs.len()));
+        let mut out = Vec::with_capacity(CHUNK_BYTES.min(256 + 16 * self.runs.len()));
         if self.stage == Stage::Head {
             self.head(&mut out);
         }
-        while out.len() < CHUNK {
+        while out.len() < CHUNK_BYTES {
             if !self.result(&mut out) {
                 self.tail(&mut out);
                 break;
@@ -168,7 +168,7 @@ mod tests {
     fn written(mut report: Report) -> serde_json::Value {
         let mut text = Vec::new();
         while let Some(chunk) = report.next_chunk() {
-            assert!(chunk.len() < CHUNK + 1024);
+            assert!(chunk.len() < CHUNK_BYTES + 1024);
             text.extend_from_slice(&chunk);
         }
         serde_json::from_slice(&text).unwrap()

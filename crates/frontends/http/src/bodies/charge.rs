@@ -3,10 +3,10 @@
 use windrow_core::{Budget, Fault, FaultClass, Permit};
 
 /// Steps in which bytes are taken, so that a small growth is no visit to the budget.
-const GRAIN: usize = 64 << 10;
+const STEP_BYTES: usize = 64 << 10;
 
 /// One request holds at most this part of the budget while others wait for memory: a quarter.
-const SHARE: usize = 4;
+const BUDGET_PART: usize = 4;
 
 fn more_than_its_share(wanted: usize, total: usize) -> Fault {
     let message = format!(
@@ -41,14 +41,14 @@ impl Charge {
     /// memory; nothing is added then.
     pub fn add(&mut self, bytes: usize) -> Result<(), Fault> {
         let wanted = self.used.saturating_add(bytes);
-        if wanted > self.budget.total() / SHARE && self.budget.is_waited_for() {
+        if wanted > self.budget.total() / BUDGET_PART && self.budget.is_waited_for() {
             return Err(more_than_its_share(wanted, self.budget.total()));
         }
         let missing = wanted.saturating_sub(self.permit.bytes());
         if missing > 0 {
             let more = self
                 .budget
-                .try_take(missing.next_multiple_of(GRAIN))
+                .try_take(missing.next_multiple_of(STEP_BYTES))
                 .or_else(|_| self.budget.try_take(missing))?;
             self.permit.merge(more);
         }
@@ -78,7 +78,7 @@ mod tests {
         let budget = Budget::new(100_000);
         let mut charge = Charge::new(budget.clone());
         charge.add(10).unwrap();
-        assert_eq!(budget.held(), GRAIN);
+        assert_eq!(budget.held(), STEP_BYTES);
         charge.add(80_000).unwrap();
         assert!(charge.add(30_000).is_err());
         charge.remove(30_000);

@@ -17,7 +17,7 @@ use crate::connection_state::{ConnectionState, Phase};
 /// The most bytes of a refused body that are read and thrown away before it is answered. A client
 /// that is still writing may otherwise see only a reset connection and not the answer.
 const DRAIN_BYTES: usize = 64 << 20;
-const DRAIN_TIME: Duration = Duration::from_secs(5);
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Bytes of one body, as sent and as unpacked, that are worked on in a row. Then other tasks run
 /// and the sockets of other clients are polled.
@@ -240,7 +240,7 @@ impl<'a> Feed<'a> {
             }
         };
         // Too slow is as good as too long.
-        drop(tokio::time::timeout(DRAIN_TIME, rest).await);
+        drop(tokio::time::timeout(DRAIN_TIMEOUT, rest).await);
         self.connection.enter(Phase::Busy);
         self.ended
     }

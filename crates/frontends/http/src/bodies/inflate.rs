@@ -11,7 +11,7 @@ use http::{HeaderMap, StatusCode};
 use crate::answers::Refusal;
 
 /// The most bytes of a piece.
-const PIECE: usize = 64 << 10;
+const PIECE_BYTES: usize = 64 << 10;
 
 /// Returns true if the headers say that a body is packed by gzip.
 pub(super) fn is_packed(headers: &HeaderMap) -> bool {
@@ -86,7 +86,7 @@ impl Inflate {
     /// # Errors
     /// 400 for what is no gzip, is damaged or ends too early.
     pub(super) fn piece(&mut self) -> Result<Piece, Refusal> {
-        let mut piece = vec![0; PIECE];
+        let mut piece = vec![0; PIECE_BYTES];
         match self.decoder.read(&mut piece) {
             Ok(0) => Ok(Piece::End),
             Ok(length) => {
@@ -149,7 +149,7 @@ mod tests {
         for chunk in [1, 7, 1000, packed.len()] {
             let (out, largest) = unpacked(&packed, chunk).unwrap();
             assert_eq!(out, text, "{chunk}");
-            assert!(largest <= PIECE, "{largest}");
+            assert!(largest <= PIECE_BYTES, "{largest}");
         }
     }
 

@@ -9,7 +9,7 @@ use windrow_core::Permit;
 use crate::answers::{AnswerBody, Chunks};
 
 /// Bytes after which a chunk is sent.
-const CHUNK: usize = 16 << 10;
+const CHUNK_BYTES: usize = 16 << 10;
 
 /// The answer of one part, as it stands in the envelope.
 #[derive(Debug)]
@@ -68,7 +68,7 @@ impl EnvelopeBody {
 impl Chunks for EnvelopeBody {
     fn next_chunk(&mut self) -> Option<Bytes> {
         let mut out = Vec::new();
-        while out.len() < CHUNK {
+        while out.len() < CHUNK_BYTES {
             let Some(body) = &mut self.current else {
                 if !self.begin(&mut out) {
                     break;
@@ -76,7 +76,7 @@ impl Chunks for EnvelopeBody {
                 continue;
             };
             let chunk = match body {
-                AnswerBody::Whole(bytes) if bytes.len() >= CHUNK && !out.is_empty() => break,
+                AnswerBody::Whole(bytes) if bytes.len() >= CHUNK_BYTES && !out.is_empty() => break,
                 AnswerBody::Whole(bytes) => Some(std::mem::take(bytes)).filter(|b| !b.is_empty()),
                 AnswerBody::Chunked(chunks, _) => chunks.next_chunk(),
                 // No part is answered so.
@@ -84,7 +84,7 @@ impl Chunks for EnvelopeBody {
             };
             match chunk {
                 // Not copied: it is as long as a chunk should be, or longer.
-                Some(chunk) if out.is_empty() && chunk.len() >= CHUNK => return Some(chunk),
+                Some(chunk) if out.is_empty() && chunk.len() >= CHUNK_BYTES => return Some(chunk),
                 Some(chunk) => out.extend_from_slice(&chunk),
                 None => {
                     out.extend_from_slice(b"\r\n");
@@ -126,7 +126,7 @@ mod tests {
 
     #[test]
     fn whole_bodies_have_a_length_and_long_ones_are_not_copied() {
-        let long = "y".repeat(3 * CHUNK);
+        let long = "y".repeat(3 * CHUNK_BYTES);
         let bodies = ["a", "", &long, "b"].map(|b| Bytes::copy_from_slice(b.as_bytes()));
         let parts = bodies.map(|b| encoded(AnswerBody::Whole(b)));
         let body = EnvelopeBody::new(parts.into(), "--X", Permit::empty());

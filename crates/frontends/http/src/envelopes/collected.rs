@@ -12,9 +12,9 @@ use crate::bodies::charge::Charge;
 
 /// Memory of a part besides its body and a long answer, charged before any part runs: so there
 /// is always room to answer a write.
-const PART: usize = 1024;
+const PART_BYTES: usize = 1024;
 /// An answer up to this long is covered by that.
-const SHORT: usize = 512;
+const SHORT_ANSWER_BYTES: usize = 512;
 
 /// The answer of one part, and what of the part is needed to write it.
 pub(super) struct PartAnswer {
@@ -40,7 +40,7 @@ impl CollectedAnswers {
     /// # Errors
     /// 429 if the budget has no room for them.
     pub(super) fn new(dashed: &str, parts: usize, mut charge: Charge) -> Result<Self, Refusal> {
-        charge.add(parts.saturating_mul(PART))?;
+        charge.add(parts.saturating_mul(PART_BYTES))?;
         let mut answers = Vec::new();
         answers.resize_with(parts, || None);
         Ok(Self {
@@ -55,7 +55,7 @@ impl CollectedAnswers {
     pub(super) fn keep(&mut self, mut part: PartAnswer) {
         if let AnswerBody::Whole(bytes) = part.answer.body() {
             let length = bytes.len();
-            if length > SHORT && self.charge.add(length).is_err() {
+            if length > SHORT_ANSWER_BYTES && self.charge.add(length).is_err() {
                 part.answer = without_room(&part, length);
             }
         }

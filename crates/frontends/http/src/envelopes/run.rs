@@ -19,7 +19,7 @@ use crate::request::RequestContext;
 
 /// The most parts under way: as many as fill a batch, and few enough that their answers do not pile
 /// up.
-const WINDOW: usize = 1000;
+const MAX_PARTS_UNDER_WAY: usize = 1000;
 
 /// State that the parts of an envelope share.
 struct Envelope<'e, A> {
@@ -135,7 +135,7 @@ where
 
     /// Begins the next piece, if there is one and room for it.
     fn begin(&mut self) -> bool {
-        if self.running.len() >= WINDOW {
+        if self.running.len() >= MAX_PARTS_UNDER_WAY {
             return false;
         }
         let Some(piece) = self.pieces.next() else {

@@ -15,7 +15,7 @@ use crate::bodies::charge::Charge;
 use crate::plan::Plan;
 use crate::request::RequestContext;
 use crate::rows::object::RowError;
-use crate::rows::{RowStream, Take};
+use crate::rows::{RowReceiver, RowStream};
 
 pub(crate) async fn run(
     request: &RequestContext<'_>,
@@ -67,7 +67,7 @@ struct Rows {
     bytes: usize,
 }
 
-impl Take for Rows {
+impl RowReceiver for Rows {
     fn is_full(&self) -> bool {
         false
     }

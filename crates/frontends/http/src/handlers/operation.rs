@@ -10,7 +10,7 @@ use windrow_core::{Fault, Key, Name, OnConflict, Op, Returning, Shape, TableName
 
 use crate::ack::Ack;
 use crate::query;
-use crate::rows::elements::Few;
+use crate::rows::elements::ShortArray;
 use crate::rows::object::{self, Columns};
 use crate::system::SystemTables;
 
@@ -235,7 +235,7 @@ fn object(raw: &RawValue) -> Result<(Vec<Name>, Vec<Value>), Fault> {
 
 /// `{"a":1}`: columns by name. `1`, `"x"`, `[1,"x"]`: values of the primary key, in its order.
 fn key(raw: &RawValue) -> Result<(Key, Vec<Value>), Fault> {
-    let Few(parts) = match raw.get().as_bytes().first() {
+    let ShortArray(parts) = match raw.get().as_bytes().first() {
         Some(b'{') => {
             let (names, values) = object(raw)?;
             if names.is_empty() {
@@ -244,7 +244,7 @@ fn key(raw: &RawValue) -> Result<(Key, Vec<Value>), Fault> {
             return Ok((Key::Columns(names.into()), values));
         }
         Some(b'[') => serde_json::from_str(raw.get()).map_err(|e| invalid(&e))?,
-        _ => Few(vec![raw]),
+        _ => ShortArray(vec![raw]),
     };
     if parts.is_empty() {
         return Err(Fault::invalid("the key is empty"));
@@ -264,7 +264,7 @@ fn returning(raw: Option<&RawValue>) -> Result<Returning, Fault> {
 }
 
 fn names(raw: &RawValue, what: &str) -> Result<Box<[Name]>, Fault> {
-    let Few::<Name>(names) = serde_json::from_str(raw.get())
+    let ShortArray::<Name>(names) = serde_json::from_str(raw.get())
         .map_err(|_| Fault::invalid(format!("{what} is an array of names of columns")))?;
     object::check_names(&names)?;
     if names.is_empty() {
@@ -285,7 +285,7 @@ pub(crate) struct Shapes {
 }
 
 /// Shapes that are looked through.
-const RECENT: usize = 16;
+const MAX_RECENT_SHAPES: usize = 16;
 
 impl Shapes {
     fn find(&mut self, parts: ShapeParts) -> Arc<Shape> {
@@ -298,7 +298,7 @@ impl Shapes {
             Some(oldest) => *oldest = Arc::clone(&shape),
             None => self.recent.push(Arc::clone(&shape)),
         }
-        self.next = (self.next + 1) % RECENT;
+        self.next = (self.next + 1) % MAX_RECENT_SHAPES;
         shape
     }
 }

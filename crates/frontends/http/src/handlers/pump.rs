@@ -23,21 +23,21 @@ use crate::bodies::charge::Charge;
 use crate::plan::Plan;
 use crate::request::{RequestContext, Turn};
 use crate::rows::object::RowError;
-use crate::rows::{RowStream, Take};
+use crate::rows::{RowReceiver, RowStream};
 
 /// The most rows handed over at once.
 const PORTION_ROWS: usize = 1000;
 /// Bytes after which rows are handed over.
 const PORTION_BYTES: usize = 256 << 10;
 /// The most portions under way.
-const PORTIONS: usize = 4;
+const MAX_PORTIONS: usize = 4;
 /// The memory that is taken before rows are read: a portion, and some for the row that fills it.
-const RESERVE: usize = PORTION_BYTES + (64 << 10);
+const RESERVED_BYTES: usize = PORTION_BYTES + (64 << 10);
 /// A row that has begun is free of charge up to here: so much lies in a connection's buffers
 /// anyway.
-const FREE_CARRY: usize = 32 << 10;
+const FREE_CARRY_BYTES: usize = 32 << 10;
 /// Bodies known to be this short get 429 if the budget is full; longer ones wait for it.
-const SHORT: u64 = 256 << 10;
+const SHORT_BODY_BYTES: u64 = 256 << 10;
 
 /// Reads the whole body. A row that cannot be read has its error in its place, and those behind it
 /// are read on. What came before an error of the body itself stays: the answer has the results so
@@ -52,7 +52,7 @@ pub(crate) async fn run(
 ) -> Result<Answer, Refusal> {
     let budget = request.app.budget().clone();
     // A body that is held already holds memory, so it must not wait for more without end.
-    let short = feed.is_held() || feed.length().is_some_and(|n| n <= SHORT);
+    let short = feed.is_held() || feed.length().is_some_and(|n| n <= SHORT_BODY_BYTES);
     let mut pump = Pump {
         request,
         ack,
@@ -60,7 +60,7 @@ pub(crate) async fn run(
         feed,
         rows,
         portion: Portion::default(),
-        under_way: VecDeque::with_capacity(PORTIONS),
+        under_way: VecDeque::with_capacity(MAX_PORTIONS),
         ledger: Ledger::new(plan.options.results, ack, budget.clone()),
         carry: Charge::new(budget.clone()),
         carried: 0,
@@ -153,7 +153,7 @@ struct Portion {
     permit: Option<Permit>,
 }
 
-impl Take for Portion {
+impl RowReceiver for Portion {
     fn is_full(&self) -> bool {
         self.units.len() + self.unread.len() >= PORTION_ROWS || self.bytes >= PORTION_BYTES
     }
@@ -221,7 +221,7 @@ impl Pump<'_, '_> {
             if let Poll::Ready(chunk) = self.feed.poll_chunk(cx) {
                 return Poll::Ready(chunk.map(Event::Chunk));
             }
-            if !self.portion.is_empty() && self.under_way.len() < PORTIONS {
+            if !self.portion.is_empty() && self.under_way.len() < MAX_PORTIONS {
                 return Poll::Ready(Ok(Event::Paused));
             }
             if let Some(oldest) = self.under_way.front_mut()
@@ -251,7 +251,7 @@ impl Pump<'_, '_> {
     /// Memory first, rows then.
     async fn reserve(&mut self) -> Result<(), Refusal> {
         if self.portion.permit.is_none() {
-            let wanted = RESERVE.min(self.budget.total() / 2);
+            let wanted = RESERVED_BYTES.min(self.budget.total() / 2);
             let permit = if self.patient {
                 self.take(wanted).await?
             } else {
@@ -280,7 +280,7 @@ impl Pump<'_, '_> {
 
     fn charge_carry(&mut self) -> Result<(), Refusal> {
         let held = self.rows.held();
-        let due = if held > FREE_CARRY { held } else { 0 };
+        let due = if held > FREE_CARRY_BYTES { held } else { 0 };
         self.carry.add(due.saturating_sub(self.carried))?;
         self.carry.remove(self.carried.saturating_sub(due));
         self.carried = due;
@@ -291,8 +291,8 @@ impl Pump<'_, '_> {
     /// Hands the portion over, once one of those before it is settled.
     async fn hand_over(&mut self) -> Result<(), Refusal> {
         self.feed.pause();
-        let was_full = self.under_way.len() >= PORTIONS;
-        while self.under_way.len() >= PORTIONS {
+        let was_full = self.under_way.len() >= MAX_PORTIONS;
+        while self.under_way.len() >= MAX_PORTIONS {
             self.settle_oldest().await?;
         }
         self.send_portion().await?;

@@ -15,7 +15,7 @@ use crate::bodies::charge::Charge;
 use crate::rows::MAX_COLUMNS;
 
 /// The first growth of a list.
-const FIRST: usize = 64;
+const FIRST_CAPACITY: usize = 64;
 
 /// Reads the elements of a body that is an array.
 ///
@@ -64,7 +64,7 @@ impl Elements<'_> {
     fn make_room(&mut self, list: &mut Vec<&RawValue>) -> Result<(), Refusal> {
         self.app.check_rows(list.len() + 1)?;
         if list.len() == list.capacity() {
-            let more = list.len().max(FIRST);
+            let more = list.len().max(FIRST_CAPACITY);
             self.charge.add(more * size_of::<&RawValue>())?;
             list.reserve_exact(more);
         }
@@ -101,9 +101,9 @@ impl<'de> Visitor<'de> for Elements<'_> {
 }
 
 /// An array of no more elements than a row may have columns.
-pub(crate) struct Few<T>(pub(crate) Vec<T>);
+pub(crate) struct ShortArray<T>(pub(crate) Vec<T>);
 
-impl<'de, T: Deserialize<'de>> Deserialize<'de> for Few<T> {
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for ShortArray<T> {
     fn deserialize<D: Deserializer<'de>>(json: D) -> Result<Self, D::Error> {
         json.deserialize_seq(FewVisitor(PhantomData))
     }
@@ -112,7 +112,7 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Few<T> {
 struct FewVisitor<T>(PhantomData<T>);
 
 impl<'de, T: Deserialize<'de>> Visitor<'de> for FewVisitor<T> {
-    type Value = Few<T>;
+    type Value = ShortArray<T>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "an array of {MAX_COLUMNS} elements at most")
@@ -126,6 +126,6 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for FewVisitor<T> {
             }
             list.push(element);
         }
-        Ok(Few(list))
+        Ok(ShortArray(list))
     }
 }

@@ -12,7 +12,7 @@ mod stream;
 #[cfg(any(test, fuzzing))]
 pub(crate) mod trial;
 
-pub(crate) use stream::{RowStream, Take, too_blank};
+pub(crate) use stream::{RowReceiver, RowStream, too_blank};
 
 /// The most columns of a row: PostgreSQL's own limit, the largest of the databases that are written
 /// to (MySQL has 4,096, but rows of 64 KiB).

@@ -15,7 +15,7 @@ use crate::rows::position::{Position, RowError};
 const LINE_END: usize = 2;
 
 /// A receiver of writes.
-pub(crate) trait Take {
+pub(crate) trait RowReceiver {
     /// True if no more are wanted for now.
     fn is_full(&self) -> bool;
 
@@ -89,7 +89,11 @@ impl<'p> RowStream<'p> {
     /// # Errors
     /// The first row that cannot be read, where nobody can tell the rows behind it or `out` wants
     /// none of them. The stream is of no more use then.
-    pub(crate) fn push(&mut self, text: &[u8], out: &mut impl Take) -> Result<usize, RowError> {
+    pub(crate) fn push(
+        &mut self,
+        text: &[u8],
+        out: &mut impl RowReceiver,
+    ) -> Result<usize, RowError> {
         let mut rest = text;
         while !out.is_full() && !rest.is_empty() {
             let end = self.cut(rest)?;
@@ -115,7 +119,7 @@ impl<'p> RowStream<'p> {
     ///
     /// # Errors
     /// A last row that cannot be read or is not complete.
-    pub(crate) fn finish(&mut self, out: &mut impl Take) -> Result<(), RowError> {
+    pub(crate) fn finish(&mut self, out: &mut impl RowReceiver) -> Result<(), RowError> {
         let rest = std::mem::take(&mut self.carry);
         let end = self.position.after(&rest);
         match &self.format {
@@ -174,7 +178,7 @@ impl<'p> RowStream<'p> {
         }
     }
 
-    fn row(&mut self, text: &[u8], out: &mut impl Take) -> Result<(), RowError> {
+    fn row(&mut self, text: &[u8], out: &mut impl RowReceiver) -> Result<(), RowError> {
         let start = self.position;
         self.position = start.after(text);
         let clean = self.strip(text, start);

@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 use windrow_core::{Op, Value, Write};
 
-use super::{RowStream, Take};
+use super::{RowReceiver, RowStream};
 use crate::plan::Plans;
 use crate::rows::position::RowError;
 use crate::rows::trial::{self, All, Kind, ReadRows};
@@ -133,7 +133,7 @@ fn long_rows_and_deep_nesting_are_refused_before_their_end() {
 #[test]
 fn a_full_taker_stops_the_reading() {
     struct Two(All);
-    impl Take for Two {
+    impl RowReceiver for Two {
         fn is_full(&self) -> bool {
             self.0.0.len() >= 2
         }
@@ -159,7 +159,7 @@ fn a_full_taker_stops_the_reading() {
 #[derive(Default)]
 struct Lenient(All, Vec<u64>);
 
-impl Take for Lenient {
+impl RowReceiver for Lenient {
     fn is_full(&self) -> bool {
         false
     }

@@ -5,7 +5,7 @@ use serde_json::value::RawValue;
 use windrow_core::{Op, Value, Write};
 
 use super::position::RowError;
-use super::{RowStream, Take};
+use super::{RowReceiver, RowStream};
 use crate::plan::Plans;
 use crate::query::CsvStyle;
 
@@ -16,7 +16,7 @@ const MAX_ROW: usize = 4 << 10;
 #[derive(Default)]
 pub(super) struct All(pub(super) Vec<Write>);
 
-impl Take for All {
+impl RowReceiver for All {
     fn is_full(&self) -> bool {
         false
     }

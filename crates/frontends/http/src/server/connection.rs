@@ -28,19 +28,19 @@ use crate::answers::AnswerBody;
 use crate::app::App;
 use crate::connection_state::{ConnectionState, Phase};
 use crate::routes::Router;
-use crate::server::watch::{Ruling, Wanted, Watch};
+use crate::server::watch::{Ruling, WantedResources, Watch};
 use crate::source::WriteSource;
 use crate::unfinished_heads::{UnfinishedHead, UnfinishedHeads};
 
 /// The time that a request may go on after its client has closed its sending side.
-const GRACE: Duration = Duration::from_secs(1);
+const HALF_CLOSED_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Read and write buffers of a connection, in bytes; also the largest head of a request.
-const BUFFER: usize = 16 << 10;
+const BUFFER_BYTES: usize = 16 << 10;
 
 /// The bytes, and the time, for which a refused client's body is read on.
 const LINGER_BYTES: usize = 1 << 20;
-const LINGER_TIME: Duration = Duration::from_secs(1);
+const LINGER_TIMEOUT: Duration = Duration::from_secs(1);
 
 const SLOW_HEAD: &[u8] =
     b"HTTP/1.1 408 Request Timeout\r\nconnection: close\r\ncontent-length: 0\r\n\r\n";
@@ -122,7 +122,7 @@ where
     // cannot be parsed.
     let connection = http1::Builder::new()
         .header_read_timeout(None)
-        .max_buf_size(BUFFER)
+        .max_buf_size(BUFFER_BYTES)
         .writev(false)
         .serve_connection(TokioIo::new(gate), service);
     supervise(connection, (&state, &budget, &heads), watch, &stop).await;
@@ -171,7 +171,7 @@ async fn supervise<S, H>(
         let ruling = match said {
             Aside::Stop => Ruling::Retire,
             Aside::Tick => {
-                let ruling = watch.look(state, Wanted::of(budget));
+                let ruling = watch.look(state, WantedResources::of(budget));
                 aside.push(Either::Right(tick(watch.step(state))));
                 ruling
             }
@@ -223,18 +223,18 @@ async fn linger<S: AsyncRead + Unpin>(mut stream: S) {
         }
     };
     // A client that goes on for longer than this will not read the answer either.
-    drop(timeout(LINGER_TIME, rest).await);
+    drop(timeout(LINGER_TIMEOUT, rest).await);
 }
 
-/// Tells a client that was too slow, if its socket takes the few bytes at once.
+/// Answers a client that was too slow, if its socket takes the few bytes at once.
 async fn refuse_head<S: AsyncWrite + Unpin>(mut stream: S) {
-    let told: io::Result<()> = match timeout(LINGER_TIME, stream.write_all(SLOW_HEAD)).await {
+    let sent: io::Result<()> = match timeout(LINGER_TIMEOUT, stream.write_all(SLOW_HEAD)).await {
         Ok(Ok(())) => stream.shutdown().await,
         Ok(Err(error)) => Err(error),
         Err(_) => Ok(()),
     };
     tracing::debug!(
-        ?told,
+        ?sent,
         "the head of a request took longer than http.header_timeout, or too many others are unfinished"
     );
 }
@@ -244,8 +244,8 @@ async fn refuse_head<S: AsyncWrite + Unpin>(mut stream: S) {
 ///
 /// A client that has sent its request may close its sending side and still wait for the answer (`nc
 /// -N` does). A client that has gone looks the same. So the end of what it sends is kept from hyper
-/// for [`GRACE`] while a request is under way: time enough for an answer; after it the request is
-/// dropped, and what is still queued of it is taken out.
+/// for [`HALF_CLOSED_TIMEOUT`] while a request is under way: time enough for an answer. After it
+/// the request is dropped, and what is still queued of it is taken out.
 #[derive(Debug)]
 struct Gate<S> {
     io: S,
@@ -302,7 +302,9 @@ impl<S: AsyncRead + Unpin> AsyncRead for Gate<S> {
         if !this.state.in_request() {
             return Poll::Ready(Ok(()));
         }
-        let grace = this.grace.get_or_insert_with(|| Box::pin(sleep(GRACE)));
+        let grace = this
+            .grace
+            .get_or_insert_with(|| Box::pin(sleep(HALF_CLOSED_TIMEOUT)));
         grace.as_mut().poll(cx).map(Ok)
     }
 }

@@ -22,11 +22,11 @@ use crate::routes::Router;
 use crate::services::Services;
 
 /// The pause after an error of the listening socket, nearly always "too many open files".
-const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(100);
 
 /// Clients that have connected and are not accepted yet, at most. The kernel has a limit of its own
 /// (`net.core.somaxconn`).
-const BACKLOG: u32 = 4096;
+const MAX_BACKLOG: u32 = 4096;
 
 /// A frontend that listens.
 #[derive(Debug)]
@@ -129,7 +129,7 @@ fn listen(address: SocketAddr) -> io::Result<TcpListener> {
     // As after a restart, while connections of the process before linger.
     socket.set_reuseaddr(true)?;
     socket.bind(address)?;
-    socket.listen(BACKLOG)
+    socket.listen(MAX_BACKLOG)
 }
 
 /// Returns the next connection, as soon as there is a slot for it.
@@ -145,7 +145,7 @@ async fn accept(
             Err(error) if is_of_one_connection(&error) => {}
             Err(error) => {
                 tracing::warn!(%error, "a connection cannot be accepted");
-                tokio::time::sleep(ACCEPT_PAUSE).await;
+                tokio::time::sleep(ACCEPT_RETRY_DELAY).await;
             }
         }
     }

@@ -34,14 +34,14 @@ pub(crate) enum Ruling {
 
 /// Resources that other clients wait for.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Wanted {
+pub(crate) struct WantedResources {
     /// Memory for what they send.
     pub(crate) memory: bool,
     /// Room for what they are answered.
     pub(crate) room: bool,
 }
 
-impl Wanted {
+impl WantedResources {
     pub(crate) fn of(budget: &Budget) -> Self {
         Self {
             memory: budget.is_wanted(),
@@ -98,7 +98,7 @@ impl Watch {
     }
 
     /// One look, a step after the last. `wanted`: others want memory, room for answers.
-    pub(crate) fn look(&mut self, state: &ConnectionState, wanted: Wanted) -> Ruling {
+    pub(crate) fn look(&mut self, state: &ConnectionState, wanted: WantedResources) -> Ruling {
         if self.is_too_slow(state) && wanted.memory {
             if state.phase() == Phase::Answering {
                 return Ruling::Drop;
@@ -160,7 +160,7 @@ mod tests {
     }
 
     fn looks_until(ruling: Ruling, watch: &mut Watch, state: &ConnectionState) -> Option<u32> {
-        (1..100).find(|_| watch.look(state, Wanted::default()) == ruling)
+        (1..100).find(|_| watch.look(state, WantedResources::default()) == ruling)
     }
 
     #[test]
@@ -176,7 +176,7 @@ mod tests {
         assert!(!state.is_late());
         state.enter(Phase::Body);
         for _ in 0..5 {
-            assert_eq!(watch.look(&state, Wanted::default()), Ruling::Keep);
+            assert_eq!(watch.look(&state, WantedResources::default()), Ruling::Keep);
         }
         assert!(state.is_late());
     }
@@ -188,17 +188,20 @@ mod tests {
         state.enter(Phase::Body);
         for _ in 0..50 {
             state.progress();
-            watch.look(&state, Wanted::default());
-            watch.look(&state, Wanted::default());
+            watch.look(&state, WantedResources::default());
+            watch.look(&state, WantedResources::default());
         }
         assert!(!state.is_late());
         state.enter(Phase::Idle);
         state.received();
-        watch.look(&state, Wanted::default());
+        watch.look(&state, WantedResources::default());
         state.received();
-        watch.look(&state, Wanted::default());
+        watch.look(&state, WantedResources::default());
         state.received();
-        assert_eq!(watch.look(&state, Wanted::default()), Ruling::SlowHead);
+        assert_eq!(
+            watch.look(&state, WantedResources::default()),
+            Ruling::SlowHead
+        );
     }
 
     #[test]
@@ -220,7 +223,7 @@ mod tests {
                 state.progress();
                 if watch.look(
                     state,
-                    Wanted {
+                    WantedResources {
                         memory: wanted,
                         room: false,
                     },
@@ -247,7 +250,7 @@ mod tests {
     #[test]
     fn who_takes_nothing_of_an_answer_is_dropped_soon_where_others_want_its_room() {
         let state = Arc::new(ConnectionState::default());
-        let looks = |wanted: Wanted, reads: bool| {
+        let looks = |wanted: WantedResources, reads: bool| {
             let mut watch = watch();
             (0..20).find(|_| {
                 watch.step(&state);
@@ -257,14 +260,14 @@ mod tests {
                 watch.look(&state, wanted) == Ruling::Drop
             })
         };
-        let wanted = Wanted {
+        let wanted = WantedResources {
             room: true,
-            ..Wanted::default()
+            ..WantedResources::default()
         };
         state.enter(Phase::Answering);
         assert_eq!(looks(wanted, false), None, "it takes no room");
         let answering = Answering::new(Arc::clone(&state), true);
-        assert_eq!(looks(Wanted::default(), false), None);
+        assert_eq!(looks(WantedResources::default(), false), None);
         assert_eq!(looks(wanted, true), None);
         assert!(looks(wanted, false).is_some_and(|looks| looks < 6));
         drop(answering);

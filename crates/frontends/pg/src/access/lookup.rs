@@ -16,7 +16,7 @@ use windrow_pgwire::wire::{Answer, ServerError, Wire};
 use crate::config::PgConfig;
 
 /// The database's answer about a role.
-pub(super) type Found = Option<Result<Verifier, BadVerifier>>;
+pub(super) type LookupAnswer = Option<Result<Verifier, BadVerifier>>;
 
 /// Asks one question at a time.
 pub(super) struct Lookup {
@@ -45,7 +45,7 @@ impl Lookup {
 
     /// The verifier of a role. Cancel safe: a question that is dropped half-way closes the
     /// connection.
-    pub(super) async fn ask(&self, query: &str, role: &str) -> Result<Found, Fault> {
+    pub(super) async fn ask(&self, query: &str, role: &str) -> Result<LookupAnswer, Fault> {
         let mut connection = self.connection.lock().await;
         let kept = connection.take().map(|(wire, _)| wire);
         let alive = kept.and_then(|mut wire| wire.is_alive().then_some(wire));

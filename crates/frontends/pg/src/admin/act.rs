@@ -10,7 +10,7 @@ use crate::session_info::State;
 use crate::shared::Shared;
 
 /// The interval at which the console looks if work under way has ended.
-const LOOK: Duration = Duration::from_millis(10);
+const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
 /// Holds work back, and waits until none is under way. Dropped before, it lets all go on again.
 pub(super) async fn pause(shared: &Shared, database: Option<&str>) -> Result<(), Fault> {
@@ -18,7 +18,7 @@ pub(super) async fn pause(shared: &Shared, database: Option<&str>) -> Result<(),
     shared.gate.pause(database);
     let undo = UndoPause { shared, database };
     // Sessions do not say when they are done, so that nothing stands on the way of a write.
-    let mut look = interval(LOOK);
+    let mut look = interval(POLL_INTERVAL);
     loop {
         look.tick().await;
         if is_quiet(shared, database) || !is_held(shared, database) {

@@ -13,7 +13,7 @@ use crate::codec::{answer, failure};
 use crate::shared::Shared;
 
 /// The longest message, in bytes.
-pub(super) const LONGEST: usize = 64 * 1024;
+pub(super) const MAX_MESSAGE_BYTES: usize = 64 * 1024;
 
 /// A session at the console.
 pub(super) struct ConsoleSession<'a> {
@@ -141,7 +141,7 @@ impl ConsoleSession<'_> {
                 paused = &mut pausing => return Ok(paused),
                 received = self.receive() => received?,
             }
-            if self.input.remaining() > LONGEST {
+            if self.input.remaining() > MAX_MESSAGE_BYTES {
                 return Err(ConsoleEnd::Left);
             }
         }

@@ -19,7 +19,7 @@ use crate::codec::message::{self, Front, HEADER, Message};
 use crate::codec::{answer, failure};
 use crate::shared::Shared;
 use command::Command;
-use console_session::{ConsoleEnd, ConsoleSession, LONGEST, columns};
+use console_session::{ConsoleEnd, ConsoleSession, MAX_MESSAGE_BYTES, columns};
 
 /// Serves a session at the console until it leaves. The greeting was sent.
 pub(crate) async fn run(stream: Socket, shared: &Shared) {
@@ -45,7 +45,7 @@ impl ConsoleSession<'_> {
 
     /// The size of the message that stands in front, once it is whole.
     fn whole(&self) -> Result<Option<usize>, ConsoleEnd> {
-        match message::front(&self.input, LONGEST) {
+        match message::front(&self.input, MAX_MESSAGE_BYTES) {
             Ok(Front::Whole { total, .. }) => Ok(Some(total)),
             // COPY data has no bound elsewhere; here it has no place.
             Ok(Front::Part {

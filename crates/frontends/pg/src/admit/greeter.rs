@@ -6,7 +6,7 @@ use windrow_core::{Fault, FaultClass};
 use windrow_pgwire::scram::Binding;
 use windrow_pgwire::wire::Socket;
 
-use super::ended::Ended;
+use super::not_admitted::NotAdmitted;
 use super::packet::{self, Packet, Startup};
 use super::{login, say};
 use crate::metrics::Login;
@@ -53,7 +53,7 @@ impl<'a> Greeter<'a> {
 
     /// The startup packet, behind whatever encryption is agreed on. Either kind may be asked for
     /// once.
-    pub(super) async fn startup(&mut self) -> Result<Startup, Ended> {
+    pub(super) async fn startup(&mut self) -> Result<Startup, NotAdmitted> {
         self.take_direct().await?;
         let (mut tls_asked, mut gss_asked) = (false, false);
         loop {
@@ -62,7 +62,7 @@ impl<'a> Greeter<'a> {
                 Packet::Cancel { pid, secret } => {
                     self.shared.metrics.cancels.inc();
                     self.shared.register.cancel(pid, &secret).await;
-                    return Err(Ended::Silent);
+                    return Err(NotAdmitted::Silent);
                 }
                 Packet::Ssl if !tls_asked => {
                     tls_asked = true;
@@ -82,18 +82,18 @@ impl<'a> Greeter<'a> {
     }
 
     /// TLS from the first byte on (`sslnegotiation=direct`).
-    async fn take_direct(&mut self) -> Result<(), Ended> {
+    async fn take_direct(&mut self) -> Result<(), NotAdmitted> {
         let Some(Socket::Tcp(socket)) = &self.stream else {
             return Ok(());
         };
         match tls::is_direct(socket).await {
             Ok(false) => Ok(()),
             Ok(true) if self.shared.tls.is_some() => self.secure(true).await,
-            _ => Err(Ended::Silent),
+            _ => Err(NotAdmitted::Silent),
         }
     }
 
-    async fn answer_ssl(&mut self) -> Result<(), Ended> {
+    async fn answer_ssl(&mut self) -> Result<(), NotAdmitted> {
         self.refuse_injected("SSL").await?;
         let plain = matches!(self.stream, Some(Socket::Tcp(_)));
         if !plain || self.shared.tls.is_none() {
@@ -105,7 +105,7 @@ impl<'a> Greeter<'a> {
 
     /// Bytes that came in plain text behind a request for encryption would be taken for the
     /// client's own words later.
-    async fn refuse_injected(&mut self, what: &str) -> Result<(), Ended> {
+    async fn refuse_injected(&mut self, what: &str) -> Result<(), NotAdmitted> {
         let injected = match &self.stream {
             Some(Socket::Tcp(socket)) => tls::has_more(socket).await,
             _ => false,
@@ -120,19 +120,19 @@ impl<'a> Greeter<'a> {
             .into())
     }
 
-    async fn answer(&mut self, letter: u8) -> Result<(), Ended> {
+    async fn answer(&mut self, letter: u8) -> Result<(), NotAdmitted> {
         let mut out = BytesMut::from(&[letter][..]);
         login::send(self.stream()?, &mut out).await
     }
 
-    async fn secure(&mut self, direct: bool) -> Result<(), Ended> {
+    async fn secure(&mut self, direct: bool) -> Result<(), NotAdmitted> {
         let (Some(tls), Some(Socket::Tcp(socket))) = (&self.shared.tls, self.stream.take()) else {
-            return Err(Ended::Silent);
+            return Err(NotAdmitted::Silent);
         };
         let shaken = Box::pin(tls.accept(socket, direct)).await;
         let (stream, binding) = shaken.map_err(|error| {
             tracing::debug!(%error, peer = %self.peer, "TLS handshake failed");
-            Ended::Silent
+            NotAdmitted::Silent
         })?;
         self.stream = Some(Socket::Tls(Box::new(stream.into())));
         self.binding = binding;
@@ -140,7 +140,7 @@ impl<'a> Greeter<'a> {
     }
 
     /// Checks that the connection is encrypted, if it has to be.
-    pub(super) fn check_secure(&self) -> Result<(), Ended> {
+    pub(super) fn check_secure(&self) -> Result<(), NotAdmitted> {
         let open = matches!(self.stream, Some(Socket::Tcp(_)));
         if !(open && self.shared.config.require_tls) {
             return Ok(());
@@ -151,20 +151,20 @@ impl<'a> Greeter<'a> {
     }
 
     /// Returns the stream of the connection.
-    pub(super) fn stream(&mut self) -> Result<&mut Socket, Ended> {
-        self.stream.as_mut().ok_or(Ended::Silent)
+    pub(super) fn stream(&mut self) -> Result<&mut Socket, NotAdmitted> {
+        self.stream.as_mut().ok_or(NotAdmitted::Silent)
     }
 
     /// Says why it does not come in, and counts it.
-    pub(super) async fn turn_away(&mut self, ended: Ended) {
+    pub(super) async fn turn_away(&mut self, ended: NotAdmitted) {
         match ended {
-            Ended::Silent => {
+            NotAdmitted::Silent => {
                 self.shared.metrics.login(Login::Left);
                 if let Some(stream) = self.stream.take() {
                     say::close(stream).await;
                 }
             }
-            Ended::Fatal(fault) => {
+            NotAdmitted::Fatal(fault) => {
                 self.shared.metrics.login(Login::of(&fault));
                 tracing::debug!(%fault, peer = %self.peer, "a client is turned away");
                 if let Some(stream) = self.stream.take() {

@@ -6,14 +6,14 @@ use windrow_core::{Fault, FaultClass};
 use windrow_pgwire::scram::{Keys, Mechanism, Server};
 use windrow_pgwire::wire::Socket;
 
-use super::ended::Ended;
+use super::not_admitted::NotAdmitted;
 use super::say;
 
 /// The longest SASL message, in bytes. A client's nonce is the only part of it that may vary.
-const LONGEST: usize = 4096;
+const MAX_MESSAGE_BYTES: usize = 4096;
 
 const PLAIN: &str = "SCRAM-SHA-256";
-const PLUS: &str = "SCRAM-SHA-256-PLUS";
+const SCRAM_WITH_BINDING: &str = "SCRAM-SHA-256-PLUS";
 
 /// Asks for the proof. Gives what it gave away, with the last message of the exchange in `out`, not
 /// yet sent.
@@ -22,16 +22,16 @@ pub(super) async fn scram(
     role: &str,
     server: Server,
     out: &mut BytesMut,
-) -> Result<Keys, Ended> {
+) -> Result<Keys, NotAdmitted> {
     let offered: &[&str] = match server.offers_binding() {
-        true => &[PLUS, PLAIN],
+        true => &[SCRAM_WITH_BINDING, PLAIN],
         false => &[PLAIN],
     };
     say::mechanisms(out, offered);
     send(stream, out).await?;
     let first = receive(stream).await?;
     let (mechanism, first) = initial(&first, offered)?;
-    let not_proven = |error| Ended::from(say::not_proven(error, role));
+    let not_proven = |error| NotAdmitted::from(say::not_proven(error, role));
     let (begun, challenge) = server.begin(mechanism, first).map_err(not_proven)?;
     say::sasl(out, 11, &challenge);
     send(stream, out).await?;
@@ -42,7 +42,7 @@ pub(super) async fn scram(
 }
 
 /// SASLInitialResponse: the mechanism, and its first message.
-fn initial<'a>(body: &'a [u8], offered: &[&str]) -> Result<(Mechanism, &'a [u8]), Ended> {
+fn initial<'a>(body: &'a [u8], offered: &[&str]) -> Result<(Mechanism, &'a [u8]), NotAdmitted> {
     let read = || {
         let end = memchr::memchr(0, body)?;
         let (name, rest) = body.split_at_checked(end)?;
@@ -53,28 +53,28 @@ fn initial<'a>(body: &'a [u8], offered: &[&str]) -> Result<(Mechanism, &'a [u8])
     let (name, data) = read().ok_or_else(|| violation("malformed SASLInitialResponse message"))?;
     match name {
         PLAIN => Ok((Mechanism::Plain, data)),
-        PLUS if offered.contains(&PLUS) => Ok((Mechanism::Plus, data)),
+        SCRAM_WITH_BINDING if offered.contains(&SCRAM_WITH_BINDING) => Ok((Mechanism::Plus, data)),
         _ => Err(violation("client selected an invalid SASL authentication mechanism").into()),
     }
 }
 
-pub(super) async fn send(stream: &mut Socket, out: &mut BytesMut) -> Result<(), Ended> {
+pub(super) async fn send(stream: &mut Socket, out: &mut BytesMut) -> Result<(), NotAdmitted> {
     let sent = async {
         stream.write_all(out).await?;
         stream.flush().await
     };
-    sent.await.map_err(|_| Ended::Silent)?;
+    sent.await.map_err(|_| NotAdmitted::Silent)?;
     out.clear();
     Ok(())
 }
 
 /// The body of the next SASL message. A client without a password hangs up here to ask its user for
 /// one.
-async fn receive(stream: &mut Socket) -> Result<Vec<u8>, Ended> {
-    let gone = |_| Ended::Silent;
+async fn receive(stream: &mut Socket) -> Result<Vec<u8>, NotAdmitted> {
+    let gone = |_| NotAdmitted::Silent;
     let tag = stream.read_u8().await.map_err(gone)?;
     if tag == b'X' {
-        return Err(Ended::Silent);
+        return Err(NotAdmitted::Silent);
     }
     if tag != b'p' {
         let text = format!("expected SASL response, got message type {tag}");
@@ -84,8 +84,12 @@ async fn receive(stream: &mut Socket) -> Result<Vec<u8>, Ended> {
     let length = usize::try_from(length)
         .ok()
         .and_then(|length| length.checked_sub(size_of::<u32>()))
-        .filter(|length| *length <= LONGEST)
-        .ok_or_else(|| violation(format!("a SASL message is longer than {LONGEST} bytes")))?;
+        .filter(|length| *length <= MAX_MESSAGE_BYTES)
+        .ok_or_else(|| {
+            violation(format!(
+                "a SASL message is longer than {MAX_MESSAGE_BYTES} bytes"
+            ))
+        })?;
     let mut body = vec![0; length];
     stream.read_exact(&mut body).await.map_err(gone)?;
     Ok(body)

@@ -10,12 +10,12 @@
 //! | `options` | what is asked for: role, database, settings |
 //! | `access`, `lookup` | how a role is let in |
 //! | `login` | SCRAM-SHA-256 |
-//! | `say`, `ended` | messages to a client, and reasons to refuse one |
+//! | `say`, `not_admitted` | messages to a client, and reasons to refuse one |
 //! | `starting` | how many may be on their way in |
 
-mod ended;
 mod greeter;
 mod login;
+mod not_admitted;
 mod options;
 mod packet;
 mod say;
@@ -30,16 +30,16 @@ use windrow_core::{Fault, FaultClass, Name};
 use windrow_pgwire::scram::{Server, Verifier};
 use windrow_pgwire::target::Credential;
 
-use ended::Ended;
 pub(crate) use greeter::Arrival;
 use greeter::Greeter;
+use not_admitted::NotAdmitted;
 use options::Request;
 pub(crate) use starting::{StartSlot, Starting};
 #[cfg(any(test, fuzzing))]
 pub(crate) use trial::startup;
 use windrow_pgwire::wire::Socket;
 
-use crate::access::{self, Way};
+use crate::access::{self, RequiredProof};
 use crate::admission::Admission;
 use crate::admitted_client::AdmittedClient;
 use crate::client::Identity;
@@ -47,7 +47,7 @@ use crate::config::DatabaseConfig;
 use crate::metrics::Login;
 use crate::own::Own;
 use crate::pool::Who;
-use crate::register::Entry;
+use crate::register::RegisterEntry;
 use crate::role_state::RoleState;
 use crate::shared::Shared;
 
@@ -57,7 +57,7 @@ pub(crate) const CONSOLE: &str = "windrow";
 /// An admitted client.
 pub(crate) enum Admitted {
     /// A client, with what it holds as long as it is in.
-    Session(Box<AdmittedClient>, Entry, OwnedSemaphorePermit),
+    Session(Box<AdmittedClient>, RegisterEntry, OwnedSemaphorePermit),
     /// A client at the console.
     Console(Socket),
 }
@@ -101,7 +101,7 @@ fn crowded() -> Fault {
 }
 
 impl<'a> Greeter<'a> {
-    async fn run(&mut self) -> Result<Admitted, Ended> {
+    async fn run(&mut self) -> Result<Admitted, NotAdmitted> {
         let startup = self.startup().await?;
         let mut out = BytesMut::new();
         if startup.is_beyond() {
@@ -126,11 +126,11 @@ impl<'a> Greeter<'a> {
         &mut self,
         request: &Request,
         out: &mut BytesMut,
-    ) -> Result<(Credential, Option<Verifier>), Ended> {
+    ) -> Result<(Credential, Option<Verifier>), NotAdmitted> {
         let role = &request.identity.role;
         match self.shared.access.way(role, self.local).await? {
-            Way::Trusted => Ok((Credential::Own, None)),
-            Way::Scram {
+            RequiredProof::Trusted => Ok((Credential::Own, None)),
+            RequiredProof::Scram {
                 verifier,
                 known,
                 credential,
@@ -153,7 +153,7 @@ impl<'a> Greeter<'a> {
         self.shared.databases.find(&request.identity.database)
     }
 
-    fn client_slot(&self) -> Result<OwnedSemaphorePermit, Ended> {
+    fn client_slot(&self) -> Result<OwnedSemaphorePermit, NotAdmitted> {
         let slot = self.shared.client_slots.clone().try_acquire_owned();
         slot.map_err(|_| {
             let hint = format!(
@@ -172,7 +172,7 @@ impl<'a> Greeter<'a> {
         (credential, verifier): (Credential, Option<Verifier>),
         (slot, key_bytes): (OwnedSemaphorePermit, usize),
         mut out: BytesMut,
-    ) -> Result<Admitted, Ended> {
+    ) -> Result<Admitted, NotAdmitted> {
         let join = self
             .database(&request)
             .is_some_and(|database| database.join);
@@ -202,7 +202,7 @@ impl<'a> Greeter<'a> {
         say::key(&mut out, entry.info.pid, &entry.info.secret);
         login::send(self.stream()?, &mut out).await?;
         let client = AdmittedClient {
-            stream: self.stream.take().ok_or(Ended::Silent)?,
+            stream: self.stream.take().ok_or(NotAdmitted::Silent)?,
             received: BytesMut::new(),
             identity,
             settings: report.settings.clone(),
@@ -244,7 +244,7 @@ impl<'a> Greeter<'a> {
     }
 
     /// As many sessions as a server would allow connections.
-    fn check_limits(&self, entry: &Entry, state: &RoleState) -> Result<(), Fault> {
+    fn check_limits(&self, entry: &RegisterEntry, state: &RoleState) -> Result<(), Fault> {
         let Identity { database, role } = &entry.info.identity;
         let too_many = |of: &str, name: &str| {
             let text = format!("too many connections for {of} \"{name}\"");
@@ -269,7 +269,7 @@ impl<'a> Greeter<'a> {
         request: &Request,
         trusted: bool,
         mut out: BytesMut,
-    ) -> Result<Admitted, Ended> {
+    ) -> Result<Admitted, NotAdmitted> {
         let role = &request.identity.role;
         if !self.shared.access.is_admin(role, trusted) {
             let text = format!("user \"{role}\" may not use the console");
@@ -279,7 +279,7 @@ impl<'a> Greeter<'a> {
         }
         say::greet_console(&mut out, role, &request.application_name);
         login::send(self.stream()?, &mut out).await?;
-        let stream = self.stream.take().ok_or(Ended::Silent)?;
+        let stream = self.stream.take().ok_or(NotAdmitted::Silent)?;
         Ok(Admitted::Console(stream))
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use windrow_core::{Fault, FaultClass, Name};
 
-use super::ended::Ended;
+use super::not_admitted::NotAdmitted;
 use crate::client::{Identity, Settings};
 
 /// The parameters that a client asks for.
@@ -18,7 +18,7 @@ pub(super) struct Request {
 }
 
 /// Reads the parameters.
-pub(super) fn read(parameters: Vec<(String, String)>) -> Result<Request, Ended> {
+pub(super) fn read(parameters: Vec<(String, String)>) -> Result<Request, NotAdmitted> {
     let mut role = None;
     let mut database = None;
     let mut application_name = Name::from("");
@@ -162,7 +162,7 @@ mod tests {
         let own = |text: &&str| (*text).to_owned();
         let pairs = pairs.iter().map(|(name, value)| (own(name), own(value)));
         read(pairs.collect()).map_err(|ended| match ended {
-            Ended::Fatal(fault) => fault.code.into_owned(),
+            NotAdmitted::Fatal(fault) => fault.code.into_owned(),
             other => format!("{other:?}"),
         })
     }

@@ -6,12 +6,12 @@
 use tokio::io::{AsyncRead, AsyncReadExt};
 use windrow_core::{Fault, FaultClass};
 
-use super::ended::Ended;
+use super::not_admitted::NotAdmitted;
 
 /// The shortest and longest startup packet, in bytes, the length included
 /// (`MAX_STARTUP_PACKET_LENGTH` is what follows it).
-const SHORTEST: usize = 8;
-const LONGEST: usize = 10_004;
+const MIN_PACKET_BYTES: usize = 8;
+const MAX_PACKET_BYTES: usize = 10_004;
 
 const CANCEL_REQUEST: u32 = 80_877_102;
 const SSL_REQUEST: u32 = 80_877_103;
@@ -77,33 +77,33 @@ impl Startup {
 }
 
 /// Reads one, and not a byte behind it.
-pub(super) async fn read(stream: &mut (impl AsyncRead + Unpin)) -> Result<Packet, Ended> {
-    let length = stream.read_u32().await.map_err(|_| Ended::Silent)?;
+pub(super) async fn read(stream: &mut (impl AsyncRead + Unpin)) -> Result<Packet, NotAdmitted> {
+    let length = stream.read_u32().await.map_err(|_| NotAdmitted::Silent)?;
     // As the server does it: a driver that is closed before it has begun says goodbye here, and
     // expects no answer.
     let length = usize::try_from(length)
         .ok()
-        .filter(|length| (SHORTEST..=LONGEST).contains(length))
+        .filter(|length| (MIN_PACKET_BYTES..=MAX_PACKET_BYTES).contains(length))
         .ok_or_else(|| {
             tracing::debug!(length, "invalid length of startup packet");
-            Ended::Silent
+            NotAdmitted::Silent
         })?;
     let mut body = vec![0; length - size_of::<u32>()];
     stream
         .read_exact(&mut body)
         .await
-        .map_err(|_| Ended::Silent)?;
+        .map_err(|_| NotAdmitted::Silent)?;
     parse(&body)
 }
 
-pub(super) fn parse(body: &[u8]) -> Result<Packet, Ended> {
+pub(super) fn parse(body: &[u8]) -> Result<Packet, NotAdmitted> {
     let Some((code, rest)) = body.split_first_chunk::<4>() else {
-        return Err(Ended::Silent);
+        return Err(NotAdmitted::Silent);
     };
     match (u32::from_be_bytes(*code), rest) {
         (SSL_REQUEST, []) => Ok(Packet::Ssl),
         (GSSENC_REQUEST, []) => Ok(Packet::Gss),
-        (CANCEL_REQUEST, rest) => cancel(rest).ok_or(Ended::Silent),
+        (CANCEL_REQUEST, rest) => cancel(rest).ok_or(NotAdmitted::Silent),
         (version, rest) if version >> 16 == PROTOCOL >> 16 => {
             startup(version, rest).map(Packet::Startup)
         }
@@ -125,7 +125,7 @@ fn cancel(rest: &[u8]) -> Option<Packet> {
     })
 }
 
-fn startup(version: u32, rest: &[u8]) -> Result<Startup, Ended> {
+fn startup(version: u32, rest: &[u8]) -> Result<Startup, NotAdmitted> {
     let bad = || violation("invalid startup packet layout: expected terminator as last byte");
     let rest = rest
         .strip_suffix(&[0])
@@ -156,7 +156,7 @@ fn startup(version: u32, rest: &[u8]) -> Result<Startup, Ended> {
     Ok(startup)
 }
 
-fn text(bytes: &[u8]) -> Result<String, Ended> {
+fn text(bytes: &[u8]) -> Result<String, NotAdmitted> {
     let text = String::from_utf8(bytes.to_vec());
     text.map_err(|_| {
         let text = "the startup packet holds text that is not UTF-8, which is not supported: use names and values in UTF-8";

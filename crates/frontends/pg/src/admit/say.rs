@@ -15,7 +15,7 @@ use crate::codec::failure;
 /// read: a socket that is closed with bytes unread resets the connection, and the client may never
 /// see the error.
 const ERROR_TIMEOUT: Duration = Duration::from_secs(1);
-const READ_AT_END: usize = 64 * 1024;
+const MAX_READ_AT_END_BYTES: usize = 64 * 1024;
 
 /// NegotiateProtocolVersion.
 pub(super) fn negotiate(out: &mut BytesMut, spoken: u32, unknown: &[String]) {
@@ -86,7 +86,7 @@ pub(super) async fn turn_away(mut stream: Socket, fault: &Fault) {
         stream.write_all(&out).await?;
         stream.shutdown().await?;
         let mut scrap = [0; 1024];
-        let mut left = READ_AT_END;
+        let mut left = MAX_READ_AT_END_BYTES;
         while let count @ 1.. = stream.read(&mut scrap).await? {
             left = left.saturating_sub(count);
             if left == 0 {

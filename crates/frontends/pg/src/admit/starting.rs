@@ -1,7 +1,7 @@
 //! Slots for connections that are being admitted.
 //!
 //! While there are slots no connection waits. If there is none, a connection that has been starting
-//! for longer than [`GRACE`] gives up its slot: a flood of connections that say nothing keeps no
+//! for longer than [`SLOT_TIMEOUT`] gives up its slot. So a flood of silent connections keeps no
 //! client out, and a crowd that comes all at once only waits its turn.
 
 use std::collections::BTreeMap;
@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 const MAX_STARTING: usize = 1_000;
 
 /// The time for which a connection may be starting while others wait for its slot.
-const GRACE: Duration = Duration::from_secs(5);
+const SLOT_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// All that are on their way in.
 #[derive(Debug)]
@@ -66,7 +66,7 @@ impl Starting {
                 biased;
                 // The semaphore is never closed.
                 permit = &mut acquiring => return self.start(permit.ok()),
-                () = sleep_until(oldest.0 + GRACE) => oldest.1.cancel(),
+                () = sleep_until(oldest.0 + SLOT_TIMEOUT) => oldest.1.cancel(),
             }
         }
     }
@@ -119,7 +119,7 @@ mod tests {
     async fn who_is_slow_gives_up_its_slot_when_it_is_needed() {
         let starting = Arc::new(Starting::of(2));
         let (slow, quick) = (starting.slot().await, starting.slot().await);
-        tokio::time::advance(2 * GRACE).await;
+        tokio::time::advance(2 * SLOT_TIMEOUT).await;
         // Nobody needs it.
         assert!(!slow.given_up.is_cancelled());
         let third = tokio::spawn({
@@ -145,7 +145,7 @@ mod tests {
             tokio::select! {
                 biased;
                 _ = &mut next => panic!("one too many"),
-                () = tokio::time::sleep(GRACE / 2) => {}
+                () = tokio::time::sleep(SLOT_TIMEOUT / 2) => {}
             }
             assert!(!slot.given_up.is_cancelled());
             drop(slot);

@@ -69,7 +69,7 @@ impl World {
 
     /// A short message: it holds nothing, and waits.
     async fn short(&self, rng: &mut StdRng) {
-        let bytes = rng.random_range(100..FREE);
+        let bytes = rng.random_range(100..FREE_BYTES);
         if let Ok(permit) = self.budget.take(bytes).await {
             self.write(permit, rng).await;
         }
@@ -90,8 +90,8 @@ impl World {
 
     /// A long message.
     async fn long(&self, rng: &mut StdRng) {
-        let until = rng.random_range(FREE..TOTAL / 4);
-        let Ok(mut charge) = self.messages.take(&self.budget, until, FREE).await else {
+        let until = rng.random_range(FREE_BYTES..TOTAL / 4);
+        let Ok(mut charge) = self.messages.take(&self.budget, until, FREE_BYTES).await else {
             return;
         };
         match rng.random_range(0..10) {
@@ -99,7 +99,7 @@ impl World {
             0 => return pause(rng, 20_000).await,
             // It stalls, for as long as it may.
             1 => {
-                let stalled = poll_fn(|cx| charge.poll_stalled(&self.budget, FREE, cx));
+                let stalled = poll_fn(|cx| charge.poll_stalled(&self.budget, FREE_BYTES, cx));
                 drop(tokio::time::timeout(LONG / 2, stalled).await);
                 return;
             }

@@ -10,7 +10,7 @@ pub(crate) const HEADER: usize = 5;
 
 /// The longest message of the kinds that hold a name at most (PostgreSQL's
 /// `PQ_SMALL_MESSAGE_LIMIT`), in bytes.
-const SHORT: usize = 10_000;
+const MAX_SHORT_BYTES: usize = 10_000;
 
 /// The front of the bytes that a client sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,7 +80,7 @@ pub(crate) fn front(bytes: &[u8], longest: usize) -> Result<Front, Violation> {
     // The length counts itself but not the tag.
     let body = usize::try_from(length).ok().and_then(|n| n.checked_sub(4));
     let body = body.ok_or(bad)?;
-    if body > SHORT && is_short(tag) {
+    if body > MAX_SHORT_BYTES && is_short(tag) {
         return Err(bad);
     }
     // COPY data is passed on piece by piece, whatever its length.

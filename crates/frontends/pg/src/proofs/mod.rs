@@ -73,7 +73,7 @@ pub(crate) struct Judgement {
 
 /// The catalog is being changed, as long as this lives.
 #[derive(Debug)]
-pub(crate) struct Changing {
+pub(crate) struct CatalogChange {
     proofs: Arc<Proofs>,
     database: Name,
 }
@@ -174,10 +174,10 @@ impl Proofs {
     }
 
     /// Notes that the catalog is being changed, until what this gives is dropped.
-    pub(crate) fn changing(self: &Arc<Self>, database: &Name) -> Changing {
+    pub(crate) fn changing(self: &Arc<Self>, database: &Name) -> CatalogChange {
         let mut all = self.lock();
         all.entry(Name::clone(database)).or_default().changing += 1;
-        Changing {
+        CatalogChange {
             proofs: Arc::clone(self),
             database: Name::clone(database),
         }
@@ -203,7 +203,7 @@ impl DatabaseVerdicts {
     }
 }
 
-impl Drop for Changing {
+impl Drop for CatalogChange {
     fn drop(&mut self) {
         let mut all = self.proofs.lock();
         let known = all.entry(Name::clone(&self.database)).or_default();

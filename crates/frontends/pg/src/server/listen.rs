@@ -13,16 +13,16 @@ use crate::admit::Arrival;
 use crate::config::PgConfig;
 
 /// The delay after an error of a listening socket, nearly always "too many open files".
-const PAUSE: Duration = Duration::from_millis(100);
+const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(100);
 
 /// Clients that have connected and are not accepted yet, at most. The kernel has a limit of its own
 /// (`net.core.somaxconn`).
-const BACKLOG: u32 = 4096;
+const MAX_BACKLOG: u32 = 4096;
 
 /// A client that vanished without a word is noticed after some minutes.
-const SILENCE: Duration = Duration::from_secs(60);
-const QUESTION: Duration = Duration::from_secs(15);
-const QUESTIONS: u32 = 4;
+const KEEPALIVE_IDLE: Duration = Duration::from_secs(60);
+const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(15);
+const KEEPALIVE_PROBES: u32 = 4;
 
 /// Where clients connect.
 pub(super) struct Listeners {
@@ -72,7 +72,7 @@ impl Listeners {
                 Err(error) if is_of_one_connection(&error) => {}
                 Err(error) => {
                     tracing::warn!(%error, "a connection cannot be accepted");
-                    tokio::time::sleep(PAUSE).await;
+                    tokio::time::sleep(ACCEPT_RETRY_DELAY).await;
                 }
             }
         }
@@ -122,16 +122,16 @@ fn listen(address: SocketAddr) -> io::Result<TcpListener> {
     // As after a restart, while connections of the process before linger.
     socket.set_reuseaddr(true)?;
     socket.bind(address)?;
-    socket.listen(BACKLOG)
+    socket.listen(MAX_BACKLOG)
 }
 
 /// Answers are written whole: waiting to fill a packet would only delay them.
 fn prepare(socket: &TcpStream) -> io::Result<()> {
     socket.set_nodelay(true)?;
     let keepalive = TcpKeepalive::new()
-        .with_time(SILENCE)
-        .with_interval(QUESTION)
-        .with_retries(QUESTIONS);
+        .with_time(KEEPALIVE_IDLE)
+        .with_interval(KEEPALIVE_INTERVAL)
+        .with_retries(KEEPALIVE_PROBES);
     SockRef::from(socket).set_tcp_keepalive(&keepalive)
 }
 

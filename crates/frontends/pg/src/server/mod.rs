@@ -22,7 +22,7 @@ use crate::shared::Shared;
 use listen::Listeners;
 
 /// The shortest interval between looks at idle server connections.
-const SWEEP: Duration = Duration::from_secs(10);
+const MAX_SWEEP_INTERVAL: Duration = Duration::from_secs(10);
 
 /// A frontend that listens.
 pub struct Pg {
@@ -182,8 +182,9 @@ impl Drop for Counted {
 /// Looks after idle server connections.
 async fn sweep(shared: Arc<Shared>) {
     let databases = &shared.databases;
-    let mut tick =
-        interval((shared.config.server_idle / 2).clamp(Duration::from_millis(100), SWEEP));
+    let mut tick = interval(
+        (shared.config.server_idle / 2).clamp(Duration::from_millis(100), MAX_SWEEP_INTERVAL),
+    );
     tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         tokio::select! {

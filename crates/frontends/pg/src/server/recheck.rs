@@ -23,17 +23,17 @@ use crate::shared::Shared;
 
 /// The interval of the checks. With the time that a check takes, no revoked login goes on for
 /// longer than 10 seconds.
-const ROUND: Duration = Duration::from_secs(5);
+const CHECK_INTERVAL: Duration = Duration::from_secs(5);
 
 /// At most so many are asked for at once: each takes a server connection for a moment.
-const AT_ONCE: usize = 2;
+const MAX_CHECKS_AT_ONCE: usize = 2;
 
 /// Sessions with the same login.
 type Logins = HashMap<(Identity, Credential, Option<Verifier>), Vec<Arc<SessionInfo>>>;
 
 /// Asks again and again, until Windrow stops.
 pub(super) async fn run(shared: Arc<Shared>) {
-    let mut tick = interval_at(Instant::now() + ROUND, ROUND);
+    let mut tick = interval_at(Instant::now() + CHECK_INTERVAL, CHECK_INTERVAL);
     tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         tokio::select! {
@@ -60,7 +60,7 @@ async fn round(shared: &Arc<Shared>) {
         );
         admitted.entry(key).or_default().push(info);
     }
-    let turns = Arc::new(Semaphore::new(AT_ONCE));
+    let turns = Arc::new(Semaphore::new(MAX_CHECKS_AT_ONCE));
     let mut asking = JoinSet::new();
     for ((identity, credential, verifier), sessions) in admitted {
         let (shared, turns) = (Arc::clone(shared), Arc::clone(&turns));

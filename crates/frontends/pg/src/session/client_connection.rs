@@ -10,13 +10,13 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use windrow_core::{AnswerPermit, Budget, Fault, Permit};
 use windrow_pgwire::wire::Socket;
 
-use crate::charge::{self, Charge, LongMessages, Stalled, Still, Unread};
+use crate::charge::{self, Charge, LongMessages, Stalled, StillBuffers, UnreadAnswers};
 
 use crate::codec::message::{self, Front, Violation};
 
 /// Bytes of one read. They lie on the stack until they are there, so that a silent client holds no
 /// buffer.
-const READ: usize = 8 * 1024;
+const READ_BYTES: usize = 8 * 1024;
 
 /// Bytes that a buffer of a silent client may keep.
 const KEPT_BYTES: usize = 1024;
@@ -52,11 +52,11 @@ pub(crate) struct ClientConnection {
     /// The same for one that has left the inbox, until [`ClientConnection::settle`].
     spent: Option<Box<Charge>>,
     /// Something is in the buffers that does not move.
-    still: Option<Box<Still>>,
+    still: Option<Box<StillBuffers>>,
     /// Bytes that came and left, in all.
     moved: u64,
     /// Answers are there that the client does not take.
-    unread: Option<Box<Unread>>,
+    unread: Option<Box<UnreadAnswers>>,
     /// Bytes that left, in all.
     sent: u64,
     /// Room for the answers that are to be sent.
@@ -110,7 +110,7 @@ impl ClientConnection {
         if self.inbox.is_empty() && left > KEPT_BYTES {
             // Not an empty end of what was split off either: that would keep all of it.
             self.inbox = BytesMut::new();
-        } else if left > charge::FREE && self.inbox.len() < left {
+        } else if left > charge::FREE_BYTES && self.inbox.len() < left {
             self.inbox = BytesMut::from(&self.inbox[..]);
         }
     }
@@ -156,7 +156,7 @@ impl ClientConnection {
     /// [`ClientConnection::charge`]: what was announced is believed once some of it is there.
     pub(crate) fn needs_charge(&self, until: usize) -> bool {
         let held = self.charge.as_ref().map_or(0, |charge| charge.until());
-        until > held && until > charge::FREE && self.inbox.len() >= charge::FREE
+        until > held && until > charge::FREE_BYTES && self.inbox.len() >= charge::FREE_BYTES
     }
 
     /// Charges all of the inbox up to `until`, where a long message ends. Waits for memory. Cancel
@@ -213,7 +213,7 @@ impl ClientConnection {
             waits => waits + behind,
         };
         let held = self.room.bytes();
-        let is_short = held == 0 && due <= charge::FREE;
+        let is_short = held == 0 && due <= charge::FREE_BYTES;
         if !is_short && (due > held || due == 0 || due + HIGH < held) {
             self.room.resize(budget.answers(), due);
         }
@@ -259,7 +259,7 @@ impl ClientConnection {
     /// Reads once. 0: the client has closed its side. Cancel safe.
     pub(crate) fn poll_read(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<usize>> {
         let room = self.inbox.capacity() - self.inbox.len();
-        let read = if room >= READ {
+        let read = if room >= READ_BYTES {
             let inbox = &mut self.inbox;
             ready!(tokio_util::io::poll_read_buf(
                 Pin::new(&mut self.stream),
@@ -267,15 +267,15 @@ impl ClientConnection {
                 inbox
             ))?
         } else {
-            let mut space = [MaybeUninit::<u8>::uninit(); READ];
+            let mut space = [MaybeUninit::<u8>::uninit(); READ_BYTES];
             let mut buffer = ReadBuf::uninit(&mut space);
             ready!(Pin::new(&mut self.stream).poll_read(cx, &mut buffer))?;
             let filled = buffer.filled();
-            if filled.len() == READ {
+            if filled.len() == READ_BYTES {
                 // More is to come, it seems: the buffer grows with what is there, at most to its
                 // double.
                 self.inbox
-                    .reserve(self.inbox.len().clamp(2 * READ, 1 << 20));
+                    .reserve(self.inbox.len().clamp(2 * READ_BYTES, 1 << 20));
             }
             self.inbox.extend_from_slice(filled);
             filled.len()

@@ -5,7 +5,7 @@
 use windrow_core::{Fault, FaultClass};
 use windrow_idempotency::{Extent, KeyedRequest};
 
-use super::pending::{Awaited, Pending};
+use super::pending::{AwaitedOutcome, Pending};
 use super::rows::RowUnit;
 use super::state::{End, Session};
 use super::{spool, traces};
@@ -84,7 +84,7 @@ pub(super) async fn commit(
     }
     let source = key.source();
     let committing = async move { key.commit(source, [rows.unit], permit, Extent::Alone).await };
-    pending.awaited = Some(Awaited::Keyed(tokio::spawn(committing)));
+    pending.awaited = Some(AwaitedOutcome::Keyed(tokio::spawn(committing)));
     session.handed_over(pending, taken);
     Ok(())
 }

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use windrow_core::{Op, Statement};
 use windrow_sql::{Apart, Effect, Reading};
 
-use super::segment::{Elsewhere, Local, Meaning, Portal, Segment};
+use super::segment::{Local, Meaning, Portal, RelayReason, Segment};
 use crate::codec::message::{Bind, Kind, Message, Parse};
 use crate::lanes::Lane;
 use crate::statements::{
-    Answer, CachedStatement, PreparedStatement, PreparedStatements, PreparedText, StatementCache,
-    Unusable, in_lane,
+    Answer, CachedStatement, NotJoined, PreparedStatement, PreparedStatements, PreparedText,
+    StatementCache, in_lane,
 };
 
 /// The next step for a message.
@@ -29,19 +29,19 @@ pub(super) enum Next {
     Whole,
 }
 
-impl From<Elsewhere> for Next {
-    fn from(elsewhere: Elsewhere) -> Self {
+impl From<RelayReason> for Next {
+    fn from(elsewhere: RelayReason) -> Self {
         Self::Relay(elsewhere.0)
     }
 }
 
-impl From<Unusable> for Next {
-    fn from(unusable: Unusable) -> Self {
+impl From<NotJoined> for Next {
+    fn from(unusable: NotJoined) -> Self {
         match unusable {
-            Unusable::Unknown(cached) => Self::Describe(cached),
-            Unusable::Apart(phrase) => Self::Relay(phrase),
-            Unusable::Changed => Self::Relay(CHANGED),
-            Unusable::Whole => Self::Whole,
+            NotJoined::Unknown(cached) => Self::Describe(cached),
+            NotJoined::Apart(phrase) => Self::Relay(phrase),
+            NotJoined::Changed => Self::Relay(CHANGED),
+            NotJoined::Whole => Self::Whole,
         }
     }
 }
@@ -231,7 +231,7 @@ impl View<'_> {
     fn judge(
         &self,
         cached: &Arc<CachedStatement>,
-        joined: impl FnOnce(&Lane) -> Result<Arc<Statement>, Unusable>,
+        joined: impl FnOnce(&Lane) -> Result<Arc<Statement>, NotJoined>,
     ) -> Result<Meaning, Next> {
         let apart = match &cached.reading {
             Reading::Join(_) if !self.join => return Err(Next::Relay("windrow.join is off")),

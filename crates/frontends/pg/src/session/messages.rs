@@ -12,7 +12,7 @@ use windrow_sql::Effect;
 
 use super::local::{self, Reply};
 use super::meaning::{CHANGED, Next, View};
-use super::pending::{CallAnswer, Ending, Pending, Script};
+use super::pending::{AnswerEnd, CallAnswer, Pending, Script};
 use super::segment::Meaning;
 use super::state::{End, Session};
 use super::submit::NotDescribed;
@@ -20,7 +20,7 @@ use super::unsent_block;
 use crate::codec::message::{Front, Message, Parse};
 use crate::codec::{answer, failure};
 use crate::pool::Leftover;
-use crate::statements::{Answer, CachedStatement, NOT_LIFTED, PreparedText, Simple};
+use crate::statements::{Answer, CachedStatement, NOT_LIFTED, PreparedText, SimpleQuery};
 
 impl Session {
     /// Deals with Parse, Bind, Describe, Execute or Close.
@@ -146,7 +146,7 @@ impl Session {
         }
         self.segment.fix();
         let script = std::mem::take(&mut self.segment.script);
-        self.pending.push(Pending::new(script, Ending::Open));
+        self.pending.push(Pending::new(script, AnswerEnd::Open));
         self.segment.answered = self.segment.messages;
         self.segment.bytes += total;
         Ok(())
@@ -164,18 +164,18 @@ impl Session {
         let calls = std::mem::take(&mut self.segment.calls);
         let taken = self.segment.bytes + total;
         if calls.is_empty() {
-            self.pending.push(Pending::new(script, Ending::Sync));
+            self.pending.push(Pending::new(script, AnswerEnd::Sync));
             self.segment.define(&mut self.statements);
             self.connection.take(taken);
             self.segment.clear();
             return Ok(());
         }
-        let pending = Pending::new(script, Ending::Sync);
+        let pending = Pending::new(script, AnswerEnd::Sync);
         self.submit(calls, pending, taken).await
     }
     /// Deals with a simple query, which stands at the front of the inbox.
     pub(super) async fn simple(&mut self, total: usize) -> Result<(), End> {
-        let Some(Simple { cached, values }) = self.read_query(total) else {
+        let Some(SimpleQuery { cached, values }) = self.read_query(total) else {
             return self.relay("a malformed message").await;
         };
         let mut answer = None;
@@ -315,7 +315,7 @@ impl Session {
     }
 
     /// Returns the meaning of a simple query's text.
-    pub(crate) fn simple_query(&self, text: &[u8]) -> Simple {
+    pub(crate) fn simple_query(&self, text: &[u8]) -> SimpleQuery {
         let cache = &self.shared.cache;
         // Replicas get a write whether or not its text was sent before.
         let is_eager = self.is_followed();
@@ -405,7 +405,7 @@ impl Session {
     }
 
     /// Reads the simple query at the front of the inbox. `None`: it is malformed.
-    fn read_query(&self, total: usize) -> Option<Simple> {
+    fn read_query(&self, total: usize) -> Option<SimpleQuery> {
         let (zero, text) = self.connection.body(0, total).split_last()?;
         (*zero == 0 && !text.contains(&0)).then(|| self.simple_query(text))
     }
@@ -443,7 +443,7 @@ impl Session {
             lastvals: Vec::new(),
             behind: None,
         };
-        let pending = Pending::new(script, Ending::Query(statement));
+        let pending = Pending::new(script, AnswerEnd::Query(statement));
         self.submit(smallvec![call], pending, total).await
     }
 
@@ -460,6 +460,6 @@ impl Session {
             text,
             ..Script::default()
         };
-        self.pending.push(Pending::new(script, Ending::Sync));
+        self.pending.push(Pending::new(script, AnswerEnd::Sync));
     }
 }

@@ -5,8 +5,8 @@
 //! | --- | --- |
 //! | here | the loop: reads messages, gives answers |
 //! | `state` | what a session holds, and why it ends |
-//! | `client_connection` | the client's connection and its buffers; memory for long messages (`charge`) |
-//! | `messages`, `segment` | simple queries; Parse, Bind, Describe, Execute, Close up to their Sync |
+//! | `client_connection` | the client's connection, its buffers, memory for long messages |
+//! | `messages`, `segment` | simple queries; Parse, Bind, Describe, Execute, Close until Sync |
 //! | `meaning` | decides if a statement is joined, relayed, or answered by the session itself |
 //! | `submit` | hands units to the session's lane; goes over to a server connection |
 //! | `rows`, `spool`, `keys` | rows that the spool answers, or that are executed once under a key |
@@ -60,7 +60,7 @@ use state::{End, NO_MEMORY, Session, no_memory, shutdown};
 use values::Values;
 
 /// The time in which a client may take the last messages.
-const FAREWELL: Duration = Duration::from_secs(5);
+const FAREWELL_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Runs a session to its end. AuthenticationOk, ParameterStatus and BackendKeyData are sent
 /// already; this begins with ReadyForQuery.
@@ -70,7 +70,7 @@ pub(crate) fn run(client: AdmittedClient, shared: Arc<Shared>) -> impl Future<Ou
     async move {
         let end = session.serve().await;
         // The memory of a rare call is not held for as long as the session lives.
-        Box::pin(session.leave(end, FAREWELL)).await;
+        Box::pin(session.leave(end, FAREWELL_TIMEOUT)).await;
     }
 }
 

@@ -25,11 +25,11 @@ use crate::statements::{FixedTypes, PreparedStatement, PreparedStatements};
 #[derive(Debug)]
 pub(crate) struct Pending {
     /// The outcome that is waited for; `None`: the text can be said at once.
-    pub(crate) awaited: Option<Awaited>,
+    pub(crate) awaited: Option<AwaitedOutcome>,
     /// Messages, whole.
     pub(crate) script: Script,
     /// The end of the answer.
-    pub(crate) ending: Ending,
+    pub(crate) ending: AnswerEnd,
     /// The span of the unit, if it is traced: it ends with the answer.
     pub(crate) traced: Option<Box<TracedRequest>>,
     /// The answer that is expected, where it may be long.
@@ -38,7 +38,7 @@ pub(crate) struct Pending {
 
 /// An outcome that is waited for.
 #[derive(Debug)]
-pub(crate) enum Awaited {
+pub(crate) enum AwaitedOutcome {
     /// A lane's.
     Lane(Receipt),
     /// The spool's, where each write counts one row.
@@ -52,7 +52,7 @@ pub(crate) enum Awaited {
 /// The outcome of rows that are committed under a key.
 pub(crate) type KeyedOutcome = Result<Outcomes, Refused>;
 
-impl Awaited {
+impl AwaitedOutcome {
     /// The outcome, once it is there.
     pub(crate) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<UnitOutcome> {
         let unanswered = || Err(Fault::internal("a unit was not answered").into());
@@ -160,14 +160,14 @@ pub(crate) struct CallAnswer {
     /// The operation of the call.
     pub(crate) op: Op,
     /// The types of the call, if they show only now.
-    pub(crate) fresh: Option<Fresh>,
+    pub(crate) fresh: Option<LateTypes>,
     /// The portal's name, where it has one: errors of its values name it.
     pub(crate) portal: Option<Box<[u8]>>,
 }
 
 /// The types of a statement that was parsed for the call that uses it.
 #[derive(Clone, Debug)]
-pub(crate) struct Fresh {
+pub(crate) struct LateTypes {
     /// Where its session keeps them.
     pub(crate) fixed: FixedTypes,
     /// The types, if nothing has changed since the statement was described.
@@ -176,7 +176,7 @@ pub(crate) struct Fresh {
 
 /// The end of an answer, after the script.
 #[derive(Debug)]
-pub(crate) enum Ending {
+pub(crate) enum AnswerEnd {
     /// Nothing: the client has asked for what is there so far.
     Open,
     /// ReadyForQuery after an extended segment.
@@ -222,8 +222,8 @@ impl PendingAnswers {
         self.queue.iter().any(such)
     }
 
-    /// Returns true if the session has as many units under way as it may, or its share of the memory
-    /// for answers.
+    /// Returns true if the session has as many units under way as it may, or its share of the
+    /// memory for answers.
     pub(super) fn is_full(&self, budget: &Budget) -> bool {
         let share = (budget.answers().total() / SHARE).max(MIN_SHARE_BYTES);
         self.queue.len() >= MAX_UNDER_WAY || (self.held > 0 && self.held >= share)
@@ -250,7 +250,7 @@ impl PendingAnswers {
 
 impl Pending {
     /// Returns an answer that can be given at once.
-    pub(crate) fn new(script: Script, ending: Ending) -> Self {
+    pub(crate) fn new(script: Script, ending: AnswerEnd) -> Self {
         Self {
             awaited: None,
             script,
@@ -268,17 +268,22 @@ impl Pending {
 
     /// Returns true if a lane has it.
     pub(crate) fn is_of_lane(&self) -> bool {
-        matches!(self.awaited, Some(Awaited::Lane(_) | Awaited::Keyed(_)))
+        matches!(
+            self.awaited,
+            Some(AwaitedOutcome::Lane(_) | AwaitedOutcome::Keyed(_))
+        )
     }
 
     /// Returns true if it is written as rows: by the spool, or under a key.
     pub(crate) fn is_of_rows(&self) -> bool {
-        self.is_of_spool() || matches!(self.awaited, Some(Awaited::Keyed(_)))
+        self.is_of_spool() || matches!(self.awaited, Some(AwaitedOutcome::Keyed(_)))
     }
 
     /// Returns true if the spool has it.
     pub(crate) fn is_of_spool(&self) -> bool {
-        let of_spool = |a: &Awaited| matches!(a, Awaited::Spool(_) | Awaited::KeyedSpool(_));
+        let of_spool = |a: &AwaitedOutcome| {
+            matches!(a, AwaitedOutcome::Spool(_) | AwaitedOutcome::KeyedSpool(_))
+        };
         self.awaited.as_ref().is_some_and(of_spool)
     }
 
@@ -327,7 +332,7 @@ impl Pending {
                 self.say_done(&before, Some(&fault), out, values);
             }
         }
-        if !matches!(self.ending, Ending::Open) {
+        if !matches!(self.ending, AnswerEnd::Open) {
             out.put_slice(answer::READY);
         }
     }
@@ -394,7 +399,7 @@ impl Pending {
     fn say_one(&self, op: Op, done: &WriteDone, failed: bool, out: &mut BytesMut) {
         let extra = done.extra.as_ref();
         let messages = extra.map_or(&[][..], |extra| &extra.messages);
-        let Ending::Query(statement) = &self.ending else {
+        let AnswerEnd::Query(statement) = &self.ending else {
             out.put_slice(messages);
             return answer::command_complete(out, op, done.rows);
         };

@@ -12,7 +12,7 @@ use windrow_core::{Formats, SqlCall, Statement};
 use windrow_sql::Effect;
 
 use super::local;
-use super::pending::{CallAnswer, ChangeBehind, Fresh, LastvalAnswer, Script};
+use super::pending::{CallAnswer, ChangeBehind, LastvalAnswer, LateTypes, Script};
 use crate::codec::answer;
 use crate::codec::message::{Bind, Kind};
 use crate::statements::{
@@ -21,7 +21,7 @@ use crate::statements::{
 
 /// The most names of statements and portals in one segment that is joined: they are searched one by
 /// one.
-const NAMES: usize = 64;
+const MAX_NAMES: usize = 64;
 
 /// The messages since the last Sync.
 #[derive(Default)]
@@ -52,7 +52,7 @@ pub(crate) enum Portal {
     /// Of a statement that can be joined, where in the script BindComplete stands, and whose types
     /// show at its use. `None` once a portal of either kind was executed: only the server can say
     /// what a second time means.
-    Call(Option<(SqlCall, usize, Option<Fresh>)>),
+    Call(Option<(SqlCall, usize, Option<LateTypes>)>),
     /// Of a statement that the session itself answers.
     Local(Local),
 }
@@ -81,10 +81,10 @@ pub(crate) enum Meaning {
     Local,
 }
 
-const UNFIT: Elsewhere = Elsewhere("not as the statement wants it");
+const UNFIT: RelayReason = RelayReason("not as the statement wants it");
 
 /// The reason for which a segment cannot be joined and goes to a server connection.
-pub(crate) struct Elsewhere(pub(crate) &'static str);
+pub(crate) struct RelayReason(pub(crate) &'static str);
 
 impl Segment {
     /// Forgets everything.
@@ -152,7 +152,7 @@ impl Segment {
     /// Returns true if it names so many statements and portals that they had better be found
     /// another way.
     pub(crate) fn is_crowded(&self) -> bool {
-        self.defined.len() + self.portals.len() > NAMES
+        self.defined.len() + self.portals.len() > MAX_NAMES
     }
 
     /// Takes in a Parse.
@@ -173,11 +173,11 @@ impl Segment {
         bind: &Bind<'_>,
         (cached, fresh): (&Arc<CachedStatement>, Option<FixedTypes>),
         meaning: Meaning,
-    ) -> Result<(), Elsewhere> {
+    ) -> Result<(), RelayReason> {
         let portal = match meaning {
             Meaning::Call(statement) => {
                 let call = call(bind, cached, statement, fresh.is_some())?;
-                let fresh = fresh.map(|fixed| Fresh {
+                let fresh = fresh.map(|fixed| LateTypes {
                     fixed,
                     signature: cached.signature_of_client(call.statement.signature()),
                 });
@@ -199,10 +199,10 @@ impl Segment {
         let there = there.find(|(name, _)| **name == *name_key(bind.portal));
         match there {
             Some((_, Portal::Call(Some(_)))) => {
-                return Err(Elsewhere("a portal that is not executed"));
+                return Err(RelayReason("a portal that is not executed"));
             }
             Some((_, place)) if bind.portal.is_empty() => *place = portal,
-            Some(_) => return Err(Elsewhere("a portal of a name that is taken")),
+            Some(_) => return Err(RelayReason("a portal of a name that is taken")),
             None => self.portals.push((name_key(bind.portal).into(), portal)),
         }
         self.answer(answer::BIND_COMPLETE);
@@ -210,10 +210,10 @@ impl Segment {
     }
 
     /// The portal of a name.
-    pub(crate) fn portal(&mut self, name: &[u8]) -> Result<&mut Portal, Elsewhere> {
+    pub(crate) fn portal(&mut self, name: &[u8]) -> Result<&mut Portal, RelayReason> {
         let portals = self.portals.iter_mut();
         let mut found = portals.filter(|(portal, _)| **portal == *name_key(name));
-        let (_, portal) = found.next().ok_or(Elsewhere("an unknown portal"))?;
+        let (_, portal) = found.next().ok_or(RelayReason("an unknown portal"))?;
         Ok(portal)
     }
 
@@ -248,10 +248,10 @@ impl Segment {
     }
 
     /// Describes a portal.
-    pub(crate) fn describe_portal(&mut self, name: &[u8]) -> Result<(), Elsewhere> {
+    pub(crate) fn describe_portal(&mut self, name: &[u8]) -> Result<(), RelayReason> {
         let mut text = std::mem::take(&mut self.script.text);
         match self.portal(name)? {
-            Portal::Call(None) => return Err(Elsewhere("a portal that was used")),
+            Portal::Call(None) => return Err(RelayReason("a portal that was used")),
             Portal::Call(Some((call, ..))) => {
                 answer::fields(&mut text, call.statement.fields(), &call.results);
             }
@@ -269,7 +269,7 @@ impl Segment {
     pub(crate) fn execute(
         &mut self,
         portal: &[u8],
-        (call, bound, fresh): (SqlCall, usize, Option<Fresh>),
+        (call, bound, fresh): (SqlCall, usize, Option<LateTypes>),
     ) {
         self.script.calls.push(CallAnswer {
             bound,
@@ -305,7 +305,7 @@ impl Segment {
         kind: Kind,
         name: &[u8],
         statements: &PreparedStatements,
-    ) -> Result<(), Elsewhere> {
+    ) -> Result<(), RelayReason> {
         match kind {
             Kind::Statement => {
                 self.note_behind(name, statements);
@@ -313,7 +313,7 @@ impl Segment {
             }
             Kind::Portal => {
                 if let Ok(Portal::Call(Some(_))) = self.portal(name) {
-                    return Err(Elsewhere("a portal that is not executed"));
+                    return Err(RelayReason("a portal that is not executed"));
                 }
                 self.portals
                     .retain(|(portal, _)| **portal != *name_key(name));
@@ -359,7 +359,7 @@ fn call(
     cached: &CachedStatement,
     statement: Arc<Statement>,
     fresh: bool,
-) -> Result<SqlCall, Elsewhere> {
+) -> Result<SqlCall, RelayReason> {
     if bind.count != cached.own_parameters(&statement).len() {
         return Err(UNFIT);
     }

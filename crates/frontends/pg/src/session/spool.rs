@@ -15,7 +15,7 @@ use windrow_idempotency::{Extent, KeyedRequest};
 use windrow_sql::Property;
 
 use super::client_connection::HIGH;
-use super::pending::{Awaited, Pending};
+use super::pending::{AwaitedOutcome, Pending};
 use super::rows::RowUnit;
 use super::state::{End, NO_MEMORY, Session, SpooledWrites, no_memory, shutdown};
 use super::traces;
@@ -69,8 +69,8 @@ pub(super) async fn submit(
     match intake.submit(source, [rows.unit], permit).await {
         Ok(receipt) => {
             pending.awaited = Some(match is_keyed {
-                true => Awaited::KeyedSpool(receipt),
-                false => Awaited::Spool(receipt),
+                true => AwaitedOutcome::KeyedSpool(receipt),
+                false => AwaitedOutcome::Spool(receipt),
             });
             session.handed_over(pending, taken);
             Ok(())
@@ -82,8 +82,8 @@ pub(super) async fn submit(
     }
 }
 
-/// Notes that the spool has answered a unit of the session. If its outcome is unknown, the spool may
-/// have the rows.
+/// Notes that the spool has answered a unit of the session. If its outcome is unknown, the spool
+/// may have the rows.
 pub(super) fn note_answered(session: &mut Session) {
     if let (Some(spooled), Some(spool)) = (&mut session.spooled, &session.shared.spool) {
         spooled.answered(spool.spooling.end());

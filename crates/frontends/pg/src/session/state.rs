@@ -13,7 +13,7 @@ use super::segment::Segment;
 use super::values::Values;
 use crate::charge::{self, Stalled};
 use crate::codec::message::Violation;
-use crate::lanes::{Interest, LaneSource};
+use crate::lanes::{LaneInterest, LaneSource};
 use crate::own::Own;
 use crate::pool::Who;
 use crate::session_info::SessionInfo;
@@ -48,7 +48,7 @@ pub(crate) struct Session {
     /// The session's place among the sources of a lane; `None` while it has none.
     pub(super) source: Option<LaneSource>,
     /// The lane that it wants to be in.
-    pub(super) interest: Option<Arc<Interest>>,
+    pub(super) interest: Option<Arc<LaneInterest>>,
     /// The transaction block that its client has begun and the server does not know yet.
     pub(super) unsent_block: Option<Box<UnsentBlock>>,
     /// True once what the client is about to have executed is not to be: it asked for that while a

@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 use windrow_core::{AnswerPermit, Fault, FaultClass, Permit, SqlCall, Unit, Write};
 
 use super::expected_answer::ExpectedAnswer;
-use super::pending::{Awaited, Ending, Pending};
+use super::pending::{AnswerEnd, AwaitedOutcome, Pending};
 use super::rows::{self, RowUnit};
 use super::state::{End, LANE_ENDED, NO_MEMORY, Session, lane_ended, no_memory, shutdown};
 use super::traces::{self, AskedTrace};
@@ -114,7 +114,7 @@ impl Session {
         let intake = &source.lane.ports.intake;
         match intake.submit_traced(source.id, [unit], permit, trace).await {
             Ok(receipt) => {
-                pending.awaited = Some(Awaited::Lane(receipt));
+                pending.awaited = Some(AwaitedOutcome::Lane(receipt));
                 self.handed_over(pending, taken);
                 Ok(())
             }
@@ -220,7 +220,7 @@ impl Session {
     pub(super) fn handed_over(&mut self, mut pending: Pending, taken: usize) {
         self.connection.take(taken);
         self.connection.settle();
-        if matches!(pending.ending, Ending::Query(_)) {
+        if matches!(pending.ending, AnswerEnd::Query(_)) {
             // A simple query takes the unnamed statement away.
             self.statements.set(b"", None);
         }

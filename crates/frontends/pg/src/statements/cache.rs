@@ -15,13 +15,13 @@ use super::cached::CachedStatement;
 use crate::lanes::Lane;
 
 /// The most texts that are kept, the most bytes of all of them, and of one.
-const MOST: usize = 16_384;
-const BYTES: usize = 64 << 20;
-const LONGEST: usize = 16 * 1024;
+const MAX_TEXTS: usize = 16_384;
+const MAX_BYTES: usize = 64 << 20;
+const MAX_TEXT_BYTES: usize = 16 * 1024;
 
 /// Buffers for lifting literals that are kept between queries: as many as threads may want at once,
 /// or nearly.
-const LIFTERS: usize = 64;
+const MAX_LIFTERS: usize = 64;
 
 /// Texts are spread over so many locks.
 const SHARDS: usize = 16;
@@ -89,7 +89,7 @@ impl StatementCache {
         let result = run(&mut lifter);
         lifter.clear();
         let mut lifters = lock(&self.lifters);
-        if lifters.len() < LIFTERS {
+        if lifters.len() < MAX_LIFTERS {
             lifters.push(lifter);
         }
         result
@@ -102,7 +102,7 @@ impl StatementCache {
         types: impl ExactSizeIterator<Item = u32> + Clone,
         utf8: bool,
     ) -> Option<Arc<CachedStatement>> {
-        if text.len() > LONGEST {
+        if text.len() > MAX_TEXT_BYTES {
             return None;
         }
         let hash = self.hash(text, types.clone(), utf8);
@@ -112,7 +112,7 @@ impl StatementCache {
 
     /// Keeps a text that was read, in place of its entry.
     pub(super) fn keep(&self, mut cached: CachedStatement, utf8: bool) -> Arc<CachedStatement> {
-        if cached.text.len() > LONGEST || cached.may_freeze {
+        if cached.text.len() > MAX_TEXT_BYTES || cached.may_freeze {
             return Arc::new(cached);
         }
         let hash = self.hash(&cached.text, cached.types.iter().copied(), utf8);
@@ -129,7 +129,7 @@ impl StatementCache {
         types: impl ExactSizeIterator<Item = u32> + Clone,
         utf8: bool,
     ) -> (Arc<CachedStatement>, bool) {
-        if text.len() > LONGEST {
+        if text.len() > MAX_TEXT_BYTES {
             return (Arc::new(CachedStatement::new(text, types, utf8)), false);
         }
         let hash = self.hash(text, types.clone(), utf8);
@@ -253,7 +253,8 @@ impl Shard {
 
     /// Makes room for more bytes: a full generation becomes the elder one.
     fn grow(&mut self, bytes: usize) {
-        if self.young.len() >= MOST / SHARDS / 2 || self.bytes + bytes > BYTES / SHARDS / 2 {
+        if self.young.len() >= MAX_TEXTS / SHARDS / 2 || self.bytes + bytes > MAX_BYTES / SHARDS / 2
+        {
             self.old = std::mem::take(&mut self.young);
             self.bytes = 0;
         }
@@ -363,7 +364,10 @@ mod tests {
     async fn an_answer_is_to_its_text_and_lane_even_where_that_is_not_kept() {
         let (cache, describer) = (StatementCache::default(), Arc::new(Counted::default()));
         let (one, other) = (lane(&describer), lane(&describer));
-        let long = format!("insert into t values ($1, '{}')", "x".repeat(LONGEST));
+        let long = format!(
+            "insert into t values ($1, '{}')",
+            "x".repeat(MAX_TEXT_BYTES)
+        );
         let (first, second) = (get(&cache, long.as_bytes()), get(&cache, long.as_bytes()));
         assert_ne!(first.number, second.number);
         let answer = describe(&cache, &one, &first).await;
@@ -376,7 +380,7 @@ mod tests {
     fn what_was_used_last_is_kept() {
         let cache = StatementCache::default();
         let (used, unused) = (get(&cache, TEXT), get(&cache, b"select 1"));
-        for number in 0..2 * MOST {
+        for number in 0..2 * MAX_TEXTS {
             get(&cache, format!("select {number} from t").as_bytes());
             get(&cache, TEXT);
         }

@@ -17,7 +17,7 @@ const APART: Duration = Duration::from_secs(10);
 
 /// Bytes that lanes' answers about one text count as at most, however many they are: they would
 /// crowd all other texts out.
-const IN_LANES: usize = 64 * 1024;
+const MAX_COUNTED_BYTES: usize = 64 * 1024;
 
 /// The text of a statement as it is prepared: what it says, and what it means in each lane.
 #[derive(Debug)]
@@ -150,7 +150,7 @@ impl CachedStatement {
     pub(super) fn bytes(&self) -> usize {
         let lanes = self.lanes();
         let in_lanes = lanes.values().map(|known| bytes(&known.described));
-        let in_lanes = in_lanes.sum::<usize>().min(IN_LANES);
+        let in_lanes = in_lanes.sum::<usize>().min(MAX_COUNTED_BYTES);
         let literals = self.lifted.as_ref().map_or(0, |lifted| lifted.bytes());
         512 + 4 * self.text.len() + size_of_val(&*self.types) + literals + in_lanes
     }

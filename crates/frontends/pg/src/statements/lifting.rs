@@ -13,7 +13,7 @@ pub(crate) const NOT_LIFTED: &str = "literals that are not lifted";
 
 /// A simple query.
 #[derive(Debug)]
-pub(crate) struct Simple {
+pub(crate) struct SimpleQuery {
     /// The entry of its text, or of its template.
     pub(crate) cached: Arc<CachedStatement>,
     /// The literals, as a Bind message holds values, if they were lifted.
@@ -40,8 +40,8 @@ impl StatementCache {
         text: &[u8],
         (standard_strings, utf8): (bool, bool),
         is_eager: bool,
-    ) -> Simple {
-        let whole = || Simple {
+    ) -> SimpleQuery {
+        let whole = || SimpleQuery {
             cached: self.unlifted(text, utf8),
             values: None,
         };
@@ -55,11 +55,11 @@ impl StatementCache {
                 // With literals left in it, it may never come again: to have it described would be
                 // for nothing.
                 match lifted.leftover && !was_there && !is_eager {
-                    true => Simple {
+                    true => SimpleQuery {
                         cached: Arc::new(cached.apart(NOT_LIFTED)),
                         values: None,
                     },
-                    false => Simple {
+                    false => SimpleQuery {
                         cached,
                         values: Some(lifted.values.into()),
                     },

@@ -33,8 +33,8 @@ mod prepared;
 pub(crate) use cache::{Answer, StatementCache};
 pub(crate) use cached::CachedStatement;
 pub(crate) use current::Current;
-pub(crate) use lifting::{NOT_LIFTED, PreparedText, Simple};
+pub(crate) use lifting::{NOT_LIFTED, PreparedText, SimpleQuery};
 pub(crate) use prepared::{
-    ClientName, FixedTypes, PreparedStatement, PreparedStatements, Unusable, in_lane, name_key,
+    ClientName, FixedTypes, NotJoined, PreparedStatement, PreparedStatements, in_lane, name_key,
     too_many,
 };

@@ -37,7 +37,7 @@ pub(crate) struct PreparedStatement {
 }
 
 /// Why a statement cannot be joined.
-pub(crate) enum Unusable {
+pub(crate) enum NotJoined {
     /// The lane has to be asked what this means.
     Unknown(Arc<CachedStatement>),
     /// The statement is not to be joined, for this reason.
@@ -105,7 +105,7 @@ impl PreparedStatement {
         lane: &Lane,
         answer: Option<&Answer>,
         (cache, utf8): (&StatementCache, bool),
-    ) -> Result<Arc<Statement>, Unusable> {
+    ) -> Result<Arc<Statement>, NotJoined> {
         if let Some(statement) = self.noted(lane) {
             return Ok(Arc::clone(statement));
         }
@@ -121,12 +121,12 @@ impl PreparedStatement {
         // Sessions that parse it now get other types. Here it stays what it was.
         let exact = self.exact(cache, utf8);
         if exact.number == self.cached.number || self.cached.is_lifted() {
-            return Err(Unusable::Changed);
+            return Err(NotJoined::Changed);
         }
         let statement = in_lane(&exact, lane, answer)?;
         fits(&statement)
             .then_some(statement)
-            .ok_or(Unusable::Changed)
+            .ok_or(NotJoined::Changed)
     }
 }
 
@@ -138,18 +138,18 @@ pub(crate) fn in_lane(
     cached: &Arc<CachedStatement>,
     lane: &Lane,
     answer: Option<&Answer>,
-) -> Result<Arc<Statement>, Unusable> {
+) -> Result<Arc<Statement>, NotJoined> {
     let answer = answer.and_then(|answer| answer.to(lane, cached));
     let described = cached.described_as();
     match answer.cloned().or_else(|| described.in_lane(lane)) {
         Some(Described::Joined(statement)) if cached.may_be(&statement) => Ok(statement),
-        Some(Described::Joined(_)) => Err(Unusable::Whole),
+        Some(Described::Joined(_)) => Err(NotJoined::Whole),
         // A function may take a literal without a type, and no parameter without one.
         Some(Described::Apart(apart)) if cached.is_lifted() && apart.phrase == REFUSED => {
-            Err(Unusable::Whole)
+            Err(NotJoined::Whole)
         }
-        Some(Described::Apart(apart)) => Err(Unusable::Apart(apart.phrase)),
-        None => Err(Unusable::Unknown(Arc::clone(described))),
+        Some(Described::Apart(apart)) => Err(NotJoined::Apart(apart.phrase)),
+        None => Err(NotJoined::Unknown(Arc::clone(described))),
     }
 }
 

@@ -138,7 +138,7 @@ async fn what_a_proof_gave_away_opens_the_server_that_has_the_verifier() {
     let target = super::support::target(&server.url());
     let enter = async |role: &str, keys| {
         let guest = target.for_session(role, &Credential::Scram(keys));
-        Wire::connect(&guest, &[], super::support::PATIENCE).await
+        Wire::connect(&guest, &[], super::support::TIMEOUT).await
     };
     let mut wire = enter("scram_user", keys(&verifier("scram_user")))
         .await

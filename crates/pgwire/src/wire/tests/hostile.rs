@@ -3,7 +3,7 @@ use proptest::test_runner::{Config, TestRunner};
 use windrow_core::{Fault, FaultClass};
 
 use super::peer::{accept, listener, message, say, welcome};
-use super::support::{PATIENCE, connect, target};
+use super::support::{TIMEOUT, connect, target};
 use crate::wire::{Broken, Wire};
 
 /// What a client says of a server that says these words at the start.
@@ -208,6 +208,6 @@ async fn plain_text_behind_the_consent_to_tls_is_not_taken_for_encrypted() {
         socket
     };
     let target = target(&url);
-    let (fault, _socket) = tokio::join!(Wire::connect(&target, &[], PATIENCE), injecting);
+    let (fault, _socket) = tokio::join!(Wire::connect(&target, &[], TIMEOUT), injecting);
     assert!(fault.unwrap_err().message.contains("TLS"));
 }

@@ -4,7 +4,7 @@ use tokio::net::TcpListener;
 use windrow_core::FaultClass;
 use windrow_testkit::postgres::Postgres;
 
-use super::support::{PATIENCE, ask, connect, target};
+use super::support::{TIMEOUT, ask, connect, target};
 use crate::wire::Wire;
 
 /// A port of this machine on which nobody listens.
@@ -43,7 +43,7 @@ async fn a_unix_socket_is_a_host() {
     let mut wire = connect(&url).await.unwrap();
     assert_eq!(ask(&mut wire, "select inet_client_addr()").await, "");
     assert!(wire.peer.ends_with(&format!(".s.PGSQL.{}", server.port())));
-    wire.cancel_key().send(PATIENCE).await.unwrap();
+    wire.cancel_key().send(TIMEOUT).await.unwrap();
 }
 
 #[tokio::test]

@@ -4,7 +4,7 @@ use bytes::BytesMut;
 use postgres_protocol::message::frontend;
 use windrow_testkit::postgres::Postgres;
 
-use super::support::{PATIENCE, ask, connect, parse, run, short, sync};
+use super::support::{TIMEOUT, ask, connect, parse, run, short, sync};
 use crate::wire::{Answer, Dialogue};
 
 /// COPY in pieces of a hundred rows.
@@ -66,7 +66,7 @@ async fn more_is_said_while_answers_come_and_an_error_is_heard_between() {
     let mut all = copying(300);
     parse(&mut wire, "", "copy t from stdin");
     run(&mut wire, "", &[]);
-    tokio::time::timeout(PATIENCE * 2, wire.converse(1, &mut all))
+    tokio::time::timeout(TIMEOUT * 2, wire.converse(1, &mut all))
         .await
         .expect("sending and receiving wait for each other")
         .unwrap();

@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use windrow_testkit::postgres::Postgres;
 
-use super::support::{PATIENCE, ask, connect, parse, run, short, sync};
+use super::support::{TIMEOUT, ask, connect, parse, run, short, sync};
 use crate::wire::{Answer, Wire};
 
 async fn exchange(wire: &mut Wire, syncs: usize) -> Vec<String> {
@@ -44,7 +44,7 @@ async fn a_hundred_thousand_statements_go_out_while_their_answers_come_in() {
         Answer::Error(error) => panic!("{error}"),
         _ => {}
     };
-    tokio::time::timeout(PATIENCE * 2, wire.exchange(1, &mut on))
+    tokio::time::timeout(TIMEOUT * 2, wire.exchange(1, &mut on))
         .await
         .expect("sending and receiving wait for each other")
         .unwrap();
@@ -181,7 +181,7 @@ async fn reported_parameters_and_settings_are_known() {
     let server = Postgres::start().unwrap();
     let target = super::support::target(&server.url());
     let settings = [("lock_timeout", "321ms".to_owned())];
-    let mut wire = Wire::connect(&target, &settings, PATIENCE).await.unwrap();
+    let mut wire = Wire::connect(&target, &settings, TIMEOUT).await.unwrap();
     assert_eq!(ask(&mut wire, "show lock_timeout").await, "321ms");
     assert_eq!(ask(&mut wire, "show application_name").await, "windrow");
     assert_eq!(wire.parameter("client_encoding"), Some("UTF8"));
@@ -198,7 +198,7 @@ async fn reported_parameters_and_settings_are_known() {
     let gone = format!("select count(*) from pg_stat_activity where pid = {pid}");
     let start = std::time::Instant::now();
     while server.exec(&gone).unwrap().trim() != "0" {
-        assert!(start.elapsed() < PATIENCE, "the session is still there");
+        assert!(start.elapsed() < TIMEOUT, "the session is still there");
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
 }
@@ -213,7 +213,7 @@ async fn a_statement_can_be_interrupted_from_outside() {
     let interrupting = async {
         // A request that comes before the statement began does nothing: so it is repeated.
         while is_done.try_recv().is_err() {
-            key.send(PATIENCE).await.unwrap();
+            key.send(TIMEOUT).await.unwrap();
         }
     };
     let running = async {

@@ -10,7 +10,7 @@ use crate::target::Target;
 use crate::wire::{Answer, Wire};
 
 /// Long enough for any machine; only a failing test waits so long.
-pub(super) const PATIENCE: Duration = Duration::from_secs(60);
+pub(super) const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A target that nothing in the environment changes.
 pub(super) fn target(url: &str) -> Target {
@@ -18,7 +18,7 @@ pub(super) fn target(url: &str) -> Target {
 }
 
 pub(super) async fn connect(url: &str) -> Result<Wire, Fault> {
-    Wire::connect(&target(url), &[], PATIENCE).await
+    Wire::connect(&target(url), &[], TIMEOUT).await
 }
 
 /// The first column of the first row.

@@ -22,7 +22,7 @@ use crate::codec::{answer, failure};
 use crate::lanes::Lane;
 use crate::own::Own;
 use crate::session::state::Session;
-use crate::statements::{CachedStatement, Unusable, in_lane};
+use crate::statements::{CachedStatement, NotJoined, in_lane};
 
 /// Bytes of the text of a refused insert that its client gets.
 const MAX_TEXT_BYTES: usize = 1000;
@@ -203,11 +203,11 @@ impl Deferred {
         let lane = self.lane.as_ref()?;
         match in_lane(cached, lane, None) {
             Ok(statement) => statement.keeps_rows().then_some(statement),
-            Err(Unusable::Unknown(cached)) => {
+            Err(NotJoined::Unknown(cached)) => {
                 ask(ends.session, lane, cached);
                 None
             }
-            Err(Unusable::Apart(_) | Unusable::Changed | Unusable::Whole) => None,
+            Err(NotJoined::Apart(_) | NotJoined::Changed | NotJoined::Whole) => None,
         }
     }
 

@@ -12,7 +12,7 @@ use windrow_core::{Fault, FaultClass};
 
 use super::expect::{PreparedAs, Queue, What};
 use super::rewrite;
-use crate::charge::FREE;
+use crate::charge::FREE_BYTES;
 use crate::codec::answer;
 use crate::codec::message::{Bind, Front, Message};
 use crate::pool::{Loan, PASSING};
@@ -135,7 +135,7 @@ impl<'s> Ends<'s> {
     /// Passes on a whole message from the front of the inbox as it is.
     pub(super) fn raw(&mut self, total: usize) {
         let (connection, out) = (&mut self.session.connection, self.loan.wire.out());
-        if out.is_empty() && total > FREE {
+        if out.is_empty() && total > FREE_BYTES {
             // Not copied: a long message would be there twice.
             *out = connection.split(total);
             return;

@@ -20,7 +20,7 @@ use super::rewrite;
 use super::used_sequences::{Look, UsedSequences};
 use crate::client::Settings;
 use crate::pool::Leftover;
-use crate::proofs::Changing;
+use crate::proofs::CatalogChange;
 use crate::session_info::State;
 use crate::statements::CachedStatement;
 
@@ -48,7 +48,7 @@ pub(super) struct Leftovers {
     /// Code that was run and of which nothing is proven.
     pub(super) unproven: Option<Arc<Apart>>,
     /// A change of the catalog that is under way.
-    pub(super) changing: Option<Changing>,
+    pub(super) changing: Option<CatalogChange>,
     pub(super) settings: FollowedSettings,
     /// The reason for which the session keeps the connection.
     pinned: Option<Box<str>>,

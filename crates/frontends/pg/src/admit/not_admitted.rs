@@ -4,14 +4,14 @@ use windrow_core::Fault;
 
 /// The reason for which a client is not admitted.
 #[derive(Debug)]
-pub(super) enum Ended {
+pub(super) enum NotAdmitted {
     /// The connection is gone, or was never a client's, or carried a cancel request.
     Silent,
     /// The client gets this error.
     Fatal(Fault),
 }
 
-impl From<Fault> for Ended {
+impl From<Fault> for NotAdmitted {
     fn from(fault: Fault) -> Self {
         Self::Fatal(fault)
     }
