@@ -197,13 +197,13 @@ mod tests {
             assert_eq!(with("origin", foreign), 403, "{foreign}");
         }
         assert_eq!(with("origin", "http://localhost:8420"), 200);
-        for (site, told) in [
+        for (site, expected) in [
             ("cross-site", 403),
             ("same-site", 403),
             ("same-origin", 200),
             ("none", 200),
         ] {
-            assert_eq!(with("sec-fetch-site", site), told, "{site}");
+            assert_eq!(with("sec-fetch-site", site), expected, "{site}");
         }
     }
 }

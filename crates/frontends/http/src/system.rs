@@ -99,7 +99,7 @@ mod tests {
     fn what_is_the_databases_own_is_served_only_where_it_is_listed() {
         let listed = ["pg_catalog.pg_stat_activity".into(), "_graphs".into()];
         let tables = SystemTables::new(&listed, Arc::new(|table| table.table.starts_with('_')));
-        let told = |name: &str| tables.check(&TableName::parse(name).unwrap()).is_ok();
+        let allows = |name: &str| tables.check(&TableName::parse(name).unwrap()).is_ok();
         for system in [
             "pg_shadow",
             "PG_authid",
@@ -122,7 +122,7 @@ mod tests {
             "public.Windrow_Rejected",
             "\"windrow_moved\"",
         ] {
-            assert!(!told(system), "{system}");
+            assert!(!allows(system), "{system}");
         }
         for own in [
             "readings",
@@ -134,7 +134,7 @@ mod tests {
             "page.views",
             "windrow_readings",
         ] {
-            assert!(told(own), "{own}");
+            assert!(allows(own), "{own}");
         }
     }
 }

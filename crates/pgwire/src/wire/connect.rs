@@ -194,9 +194,9 @@ async fn check_kind(mut wire: Wire, entrance: &Entrance<'_>) -> Result<Wire, Fau
         ),
     };
     // PostgreSQL 14 and later report these parameters without being asked.
-    let told: Option<Vec<&str>> = reported.iter().map(|name| wire.parameter(name)).collect();
-    let fits = match told {
-        Some(told) => told.iter().all(|value| *value == "off"),
+    let known: Option<Vec<&str>> = reported.iter().map(|name| wire.parameter(name)).collect();
+    let fits = match known {
+        Some(known) => known.iter().all(|value| *value == "off"),
         None => ask(&mut wire, question, entrance.host).await? == "off",
     };
     if fits {

@@ -67,11 +67,11 @@ mod tests {
         let body: Vec<u8> = (0..=u8::MAX).cycle().take(3 * PIECE_BYTES + 5).collect();
         let mut pieces = Pieces::new(body.clone().into(), AnswerPermit::default());
         assert_eq!(pieces.length(), Some(body.len() as u64));
-        let mut told = Vec::new();
+        let mut sent = Vec::new();
         while let Some(piece) = pieces.next_chunk() {
             assert!(piece.len() <= PIECE_BYTES);
-            told.extend_from_slice(&piece);
+            sent.extend_from_slice(&piece);
         }
-        assert_eq!((told, pieces.length()), (body, Some(0)));
+        assert_eq!((sent, pieces.length()), (body, Some(0)));
     }
 }

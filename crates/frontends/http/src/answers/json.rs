@@ -173,7 +173,7 @@ mod tests {
 
     #[test]
     fn values_keep_their_digits_and_stay_json() {
-        for (given, told) in [
+        for (given, written) in [
             (Value::Int(-5), "-5"),
             (Value::Number("1.50".into()), "1.50"),
             (Value::Number("1e400".into()), "1e400"),
@@ -184,7 +184,7 @@ mod tests {
             (Value::Json("{\"a\":[1]}".into()), "{\"a\":[1]}"),
             (Value::Null, "null"),
         ] {
-            assert_eq!(text(|out| value(out, &given)), told);
+            assert_eq!(text(|out| value(out, &given)), written);
         }
     }
 
@@ -204,8 +204,8 @@ mod tests {
     proptest! {
         #[test]
         fn any_text_survives(given in any::<String>()) {
-            let told = text(|out| string(out, &given));
-            prop_assert_eq!(serde_json::from_str::<String>(&told).unwrap(), given);
+            let written = text(|out| string(out, &given));
+            prop_assert_eq!(serde_json::from_str::<String>(&written).unwrap(), given);
         }
     }
 }

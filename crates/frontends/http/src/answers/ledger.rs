@@ -132,8 +132,8 @@ impl Ledger {
     /// room for more could be waiting for others who do the same. Cancel safe.
     ///
     /// # Errors
-    /// [`windrow_core::FaultClass::Overloaded`] if there is still no room after `patience`.
-    pub(crate) async fn charge(&mut self, patience: Duration) -> Result<(), Fault> {
+    /// [`windrow_core::FaultClass::Overloaded`] if there is still no room after `wait`.
+    pub(crate) async fn charge(&mut self, wait: Duration) -> Result<(), Fault> {
         let missing = self.due.saturating_sub(self.permit.bytes() + FREE_BYTES);
         if missing == 0 {
             return Ok(());
@@ -143,7 +143,7 @@ impl Ledger {
             .min(self.budget.total());
         let more = match self.budget.try_take(room) {
             Ok(more) => Ok(more),
-            Err(full) => timeout(patience, self.budget.take(missing))
+            Err(full) => timeout(wait, self.budget.take(missing))
                 .await
                 .unwrap_or(Err(full)),
         };

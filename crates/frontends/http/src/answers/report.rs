@@ -187,19 +187,19 @@ mod tests {
 
     #[test]
     fn all_results_in_order() {
-        let told = written(Report::new(ledger(Results::All), None));
-        let results = told["results"].as_array().unwrap();
+        let report = written(Report::new(ledger(Results::All), None));
+        let results = report["results"].as_array().unwrap();
         assert_eq!(results.len(), 6);
         assert_eq!(results[2]["rows"], 1);
         assert_eq!(results[3]["rows"], 0);
         assert_eq!(results[4]["error"]["message"], "no");
-        assert_eq!((&told["rows"], &told["errors"]), (&4.into(), &1.into()));
+        assert_eq!((&report["rows"], &report["errors"]), (&4.into(), &1.into()));
     }
 
     #[test]
     fn errors_only_with_their_index() {
-        let told = written(Report::new(ledger(Results::Errors), None));
-        let results = told["results"].as_array().unwrap();
+        let report = written(Report::new(ledger(Results::Errors), None));
+        let results = report["results"].as_array().unwrap();
         assert_eq!(results.len(), 1);
         assert_eq!(results[0]["index"], 4);
     }
@@ -207,10 +207,10 @@ mod tests {
     #[test]
     fn none_and_an_early_end() {
         let early = Refusal::new(StatusCode::BAD_REQUEST, Fault::invalid("line"));
-        let told = written(Report::new(ledger(Results::None), Some(early)));
-        assert_eq!(told["error"]["message"], "line");
-        assert!(told.get("results").is_none());
-        assert_eq!(told["rows"], 4);
+        let report = written(Report::new(ledger(Results::None), Some(early)));
+        assert_eq!(report["error"]["message"], "line");
+        assert!(report.get("results").is_none());
+        assert_eq!(report["rows"], 4);
     }
 
     #[test]
@@ -219,7 +219,7 @@ mod tests {
         for _ in 0..100_000 {
             ledger.done(WriteDone::rows(1));
         }
-        let told = written(Report::new(ledger, None));
-        assert_eq!(told["results"].as_array().unwrap().len(), 100_000);
+        let report = written(Report::new(ledger, None));
+        assert_eq!(report["results"].as_array().unwrap().len(), 100_000);
     }
 }

@@ -271,8 +271,8 @@ impl Pump<'_, '_> {
         if self.carried == 0 && !self.ledger.holds_memory() && !self.feed.is_held() {
             return self.budget.take(bytes).await;
         }
-        let patience = self.request.app.config.body_timeout;
-        match timeout(patience, self.budget.take(bytes)).await {
+        let wait = self.request.app.config.body_timeout;
+        match timeout(wait, self.budget.take(bytes)).await {
             Ok(taken) => taken,
             Err(_) => self.budget.try_take(bytes),
         }
@@ -407,8 +407,8 @@ impl Pump<'_, '_> {
         }
         unread.for_each(|(_, error)| self.ledger.push(Err(error.into_fault().into())));
         self.feed.pause();
-        let patience = self.request.app.config.body_timeout;
-        Ok(self.ledger.charge(patience).await?)
+        let wait = self.request.app.config.body_timeout;
+        Ok(self.ledger.charge(wait).await?)
     }
 
     /// Hands over what is left and waits for all of it. Everything is settled, whatever fails on

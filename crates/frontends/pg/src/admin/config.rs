@@ -98,7 +98,7 @@ mod tests {
                 ..DatabaseConfig::new(name, target)
             }
         };
-        for (most, told) in [
+        for (most, shown) in [
             (vec![], "50"),
             (vec![("a", None)], "50"),
             (vec![("a", Some(72))], "72"),
@@ -106,7 +106,7 @@ mod tests {
             (vec![("a", Some(72)), ("b", None)], "a: 72, b: 50"),
         ] {
             let each = most.into_iter().map(|(name, most)| database(name, most));
-            assert_eq!(connections(&each.collect::<Vec<_>>(), 50), told);
+            assert_eq!(connections(&each.collect::<Vec<_>>(), 50), shown);
         }
     }
 }

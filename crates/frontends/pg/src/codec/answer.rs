@@ -90,7 +90,7 @@ fn set_formats(body: &mut [u8], formats: &Formats) {
 
 /// Writes whole messages, and `after` wherever they describe a statement that has the types of
 /// `before`.
-pub(crate) fn described_anew(
+pub(crate) fn described_again(
     out: &mut BytesMut,
     mut messages: &[u8],
     before: &Signature,

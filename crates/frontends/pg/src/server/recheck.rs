@@ -75,7 +75,8 @@ async fn round(shared: &Arc<Shared>) {
     asking.join_all().await;
 }
 
-/// Why a role is not let in any more; `None` where it is, or where nobody can be asked.
+/// Returns why a role could not log in any more; `None` if it could, or if the server cannot be
+/// asked.
 async fn refused(
     shared: &Shared,
     identity: &Identity,

@@ -45,7 +45,7 @@ pub(crate) struct ClientConnection {
     pub(crate) ended: bool,
     /// The longest message that is not COPY data, in bytes.
     longest: usize,
-    /// Bytes to come that nobody wants.
+    /// Bytes of the client that are still to come and are thrown away.
     unwanted: usize,
     /// Memory taken for a long message.
     charge: Option<Box<Charge>>,
@@ -321,7 +321,7 @@ impl ClientConnection {
             std::future::poll_fn(|cx| self.poll_flush(cx)).await?;
             std::future::poll_fn(|cx| Pin::new(&mut self.stream).poll_shutdown(cx)).await
         };
-        // The client is gone, or does not listen: there is nobody left to tell.
+        // The client is gone, or does not read: its error has no receiver.
         drop(tokio::time::timeout(timeout, farewell).await);
     }
 }

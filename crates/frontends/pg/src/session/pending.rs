@@ -432,7 +432,7 @@ impl CallAnswer {
         let news = news.map(|news| news.of_client(fresh.signature.parameters.len()));
         fresh.fixed.set(news.as_ref().unwrap_or(&fresh.signature));
         match news {
-            Some(news) => answer::described_anew(out, text, &fresh.signature, &news),
+            Some(news) => answer::described_again(out, text, &fresh.signature, &news),
             None => out.put_slice(text),
         }
     }
@@ -455,8 +455,8 @@ fn notices(messages: &[u8]) -> usize {
     at.min(messages.len())
 }
 
-/// A unit that was taken out of its lane while nobody is stopping was taken out by its client's
-/// cancel request.
+/// Returns the error of a client's cancel request, if a unit was taken out of its lane while the
+/// gateway is not stopping.
 fn cancelled_by_client(fault: Fault) -> Fault {
     match fault.class {
         FaultClass::Cancelled => Fault::new(

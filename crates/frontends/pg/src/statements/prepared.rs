@@ -112,8 +112,8 @@ impl PreparedStatement {
         let statement = in_lane(&self.cached, lane, answer)?;
         let fixed = self.fixed.get();
         let fits = |statement: &Statement| {
-            let told = self.cached.signature_of_client(statement.signature());
-            fixed.is_none_or(|fixed| fixed.fits(&told))
+            let reported = self.cached.signature_of_client(statement.signature());
+            fixed.is_none_or(|fixed| fixed.fits(&reported))
         };
         if fits(&statement) {
             return Ok(statement);

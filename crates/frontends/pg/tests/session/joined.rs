@@ -204,7 +204,7 @@ fn described_for(text: &str, more: &[&str]) -> usize {
 }
 
 #[test]
-fn a_retired_statement_is_described_anew() {
+fn a_retired_statement_is_described_again() {
     let stand = Stand::new();
     let mut client = stand.client();
     segment(&mut client, |out| frontend::parse(out, "i", INSERT, &[]));

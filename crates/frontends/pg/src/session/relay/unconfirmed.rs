@@ -7,7 +7,7 @@ use smallvec::SmallVec;
 use windrow_sql::Commits;
 
 /// Statements of one cycle that are distinguished: more of them count as ones that may commit.
-const MAX_TOLD_APART: usize = 64;
+const MAX_STATEMENTS: usize = 64;
 
 /// The statements of one cycle: all up to a ReadyForQuery. Those that commit nothing are left out.
 type Cycle = SmallVec<[Commits; 2]>;
@@ -27,7 +27,7 @@ impl Unconfirmed {
         if commits == Commits::Nothing || self.open.last() == Some(&commits) {
             return;
         }
-        if self.open.len() >= MAX_TOLD_APART {
+        if self.open.len() >= MAX_STATEMENTS {
             self.open.clear();
             self.open.push(Commits::Anytime);
         } else {
@@ -196,6 +196,6 @@ mod tests {
     fn a_cycle_without_an_end_is_bounded() {
         let many = [Opens, Block].repeat(1000);
         let sent = of(&[], &many);
-        assert!(sent.open.len() <= MAX_TOLD_APART && sent.may_be_committed(b'I'));
+        assert!(sent.open.len() <= MAX_STATEMENTS && sent.may_be_committed(b'I'));
     }
 }
