@@ -170,8 +170,7 @@ impl Session {
             self.segment.clear();
             return Ok(());
         }
-        let pending = Pending::new(script, AnswerEnd::Sync);
-        self.submit(calls, pending, taken).await
+        self.submit(calls, script, AnswerEnd::Sync, taken).await
     }
     /// Deals with a simple query, which stands at the front of the inbox.
     pub(super) async fn simple(&mut self, total: usize) -> Result<(), End> {
@@ -443,8 +442,8 @@ impl Session {
             lastvals: Vec::new(),
             behind: None,
         };
-        let pending = Pending::new(script, AnswerEnd::Query(statement));
-        self.submit(smallvec![call], pending, total).await
+        let ending = AnswerEnd::Query(statement);
+        self.submit(smallvec![call], script, ending, total).await
     }
 
     fn query_text(&self, total: usize) -> Option<Arc<[u8]>> {

@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 use windrow_core::{AnswerPermit, Fault, FaultClass, Permit, SqlCall, Unit, Write};
 
 use super::expected_answer::ExpectedAnswer;
-use super::pending::{AnswerEnd, AwaitedOutcome, Pending};
+use super::pending::{AnswerEnd, AwaitedOutcome, Pending, Script};
 use super::rows::{self, RowUnit};
 use super::state::{End, LANE_ENDED, NO_MEMORY, Session, lane_ended, no_memory, shutdown};
 use super::traces::{self, AskedTrace};
@@ -62,12 +62,14 @@ impl Session {
     pub(super) async fn submit(
         &mut self,
         calls: SmallVec<[SqlCall; 1]>,
-        mut pending: Pending,
+        script: Script,
+        ending: AnswerEnd,
         taken: usize,
     ) -> Result<(), End> {
         let asked = AskedTrace::of(self, &calls);
-        match Box::pin(self.rows_of(&calls, pending.script.asks())).await {
+        match Box::pin(self.rows_of(&calls, script.asks())).await {
             Ok(Some(rows)) => {
+                let pending = Pending::new(script, ending);
                 return Box::pin(self.write_rows(rows, pending, taken, asked)).await;
             }
             Err(fault) if self.own.key.is_some() || self.own.spool => {
@@ -95,11 +97,11 @@ impl Session {
         let Some(permit) = self.memory(unit.bytes()).await else {
             // As it came it takes less. What it has become is gone before it waits for a server
             // connection.
-            drop((unit, pending));
+            drop((unit, script, ending));
             return Box::pin(self.relay_for_now(NO_MEMORY, &no_memory())).await;
         };
-        pending.answer = ExpectedAnswer::of(&mut unit);
-        if let Some(answer) = &mut pending.answer
+        let mut answer = ExpectedAnswer::of(&mut unit);
+        if let Some(answer) = &mut answer
             && answer.is_long(&shared.budget)
             && let Err(fault) = Box::pin(self.take_room(answer)).await?
         {
@@ -109,17 +111,23 @@ impl Session {
         let Some(source) = &self.source else {
             return Box::pin(self.relay_for_now(LANE_ENDED, &lane_ended())).await;
         };
-        pending.traced = asked.and_then(|asked| asked.begin(self, &unit));
-        let trace = pending.traced.as_ref().map(|traced| traced.trace());
+        let traced = asked.and_then(|asked| asked.begin(self, &unit));
+        let trace = traced.as_ref().map(|traced| traced.trace());
         let intake = &source.lane.ports.intake;
         match intake.submit_traced(source.id, [unit], permit, trace).await {
             Ok(receipt) => {
-                pending.awaited = Some(AwaitedOutcome::Lane(receipt));
+                let pending = Pending {
+                    awaited: Some(AwaitedOutcome::Lane(receipt)),
+                    script,
+                    ending,
+                    traced,
+                    answer,
+                };
                 self.handed_over(pending, taken);
                 Ok(())
             }
             Err(_) => {
-                traces::discard(pending.traced);
+                traces::discard(traced);
                 self.source = None;
                 Box::pin(self.relay_for_now(LANE_ENDED, &lane_ended())).await
             }
