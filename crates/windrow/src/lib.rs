@@ -54,7 +54,9 @@ mod writer;
 
 pub use statement::Statement;
 pub use table::{Outcome, Table};
-pub use windrow_core::{Fault, FaultClass, Limits, OnConflict, Returned, Row, Value, WriteDone};
+pub use windrow_core::{
+    Extra, Fault, FaultClass, Generated, Limits, OnConflict, Returned, Row, Value, WriteDone,
+};
 pub use windrow_database::Synchronous;
 pub use windrow_lanes::LaneStatus;
 pub use writer::{Writer, WriterBuilder};

@@ -427,7 +427,8 @@ fn bytes(described: &Described) -> usize {
     match described {
         Described::Joined(statement) => {
             let fields = statement.fields().map_or(0, <[u8]>::len);
-            512 + fields + size_of_val(statement.parameters())
+            let names = size_of_val(&*statement.shape().columns);
+            512 + fields + names + size_of_val(statement.parameters())
         }
         Described::Apart(apart) => 256 + apart.object.len(),
     }
