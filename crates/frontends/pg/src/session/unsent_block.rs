@@ -72,13 +72,18 @@ pub(super) async fn step(session: &mut Session) -> Result<bool, End> {
             let status = status(session);
             answer::ready(&mut session.connection.out, status);
         }
-        Ok(Front::Part { header }) => {
-            let is_long = |(tag, total)| tag == b'd' || session.connection.needs_charge(total);
-            if !header.is_some_and(is_long) {
-                return Ok(false);
-            }
-            session.relay(IN_BLOCK).await?;
+        Ok(Front::Part {
+            header: Some((b'd', _)),
+        }) => session.relay(IN_BLOCK).await?,
+        Ok(Front::Part {
+            header: Some((_, total)),
+        }) if session.connection.needs_charge(total) => {
+            let shared = Arc::clone(&session.shared);
+            let memory = (&shared.long_messages, &shared.budget);
+            let charged = session.connection.charge(memory, total).await;
+            charged.map_err(End::Fatal)?;
         }
+        Ok(Front::Part { .. }) => return Ok(false),
         Ok(Front::Whole { .. }) | Err(_) => session.relay(IN_BLOCK).await?,
     }
     Ok(true)

@@ -520,3 +520,35 @@ fn sessions_that_keep_their_connection_are_answered_as_alone() {
         });
     }
 }
+
+#[test]
+fn a_block_may_begin_with_a_long_message() {
+    let stand = Stand::new();
+    // Far more than what is read at once.
+    let long = "x".repeat(2 << 20);
+    stand.same(|client| {
+        let mut all = queries(client, &["begin"]);
+        all.extend(queries(
+            client,
+            &[
+                &format!("insert into t values (1, '{long}')"),
+                "commit",
+                "begin",
+            ],
+        ));
+        all.extend(segment(client, |out| {
+            unnamed(out, &format!("insert into t values (2, '{long}')"));
+        }));
+        all.extend(queries(client, &["rollback"]));
+        all.extend(segment(client, |out| {
+            frontend::parse(out, "i", "insert into t values ($1, $2)", &[]);
+        }));
+        all.extend(queries(client, &["begin"]));
+        all.extend(prepared(client, "i", &["3", &long]));
+        all.extend(queries(
+            client,
+            &["commit", "select id, length(v) from t order by id"],
+        ));
+        all
+    });
+}
