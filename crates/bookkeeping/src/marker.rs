@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use windrow_core::bookkeeping::{MARKERS, OwnStatement, OwnTable, TableChange};
 use windrow_core::shape::ShapeParts;
-use windrow_core::{Bookkeeping, Fault, FaultClass, Key, Name, Op, Returning, Shape, Value, Write};
+use windrow_core::{Bookkeeping, Fault, FaultClass, Name, Op, Returning, Shape, Value, Write};
 
 use crate::plain::quoted;
 use crate::tables::create;
@@ -40,6 +40,7 @@ const BATCH: &str = "batch";
 pub struct MarkerWrites {
     insert: Arc<Shape>,
     read: Arc<Shape>,
+    assign: Arc<Shape>,
     remove: Arc<Shape>,
     remove_batch: Arc<Shape>,
 }
@@ -59,10 +60,11 @@ impl Default for MarkerWrites {
                 returning: Returning::Columns(names(&[BATCH])),
                 ..of_row(Op::Get)
             }),
-            remove: shape_of(ShapeParts {
-                key: Key::Columns(names(&[MOVE, KEY, BATCH])),
-                ..of_row(Op::Delete)
+            assign: shape_of(ShapeParts {
+                columns: names(&[BATCH]),
+                ..parts(Op::Update, MARKERS, [MOVE, KEY, BATCH])
             }),
+            remove: shape_of(parts(Op::Delete, MARKERS, [MOVE, KEY, BATCH])),
             remove_batch: shape_of(parts(Op::Delete, MARKERS, [MOVE, BATCH])),
         }
     }
@@ -70,13 +72,21 @@ impl Default for MarkerWrites {
 
 impl MarkerWrites {
     /// Returns the writes that put a marker in the place of the one that its row has, which must be
-    /// of this batch: if it is of another one by now, the insert fails.
+    /// of this batch: if it is of another one by now, the insert fails. If there is none by now, a
+    /// new one is inserted, so these writes belong into the transaction that writes the row.
     pub fn replace(&self, old_batch: &str, marker: &Marker) -> [Write; 2] {
         let old = Marker {
             batch: old_batch.into(),
             ..marker.clone()
         };
         [self.remove(&old), self.insert(marker)]
+    }
+
+    /// Returns the write that assigns a row's marker to another batch, if it is of this batch. It
+    /// changes nothing if the marker is gone or of another batch by now.
+    pub fn assign(&self, old_batch: &str, marker: &Marker) -> Write {
+        let row = [&*marker.batch, &marker.relocation, &marker.key, old_batch];
+        write(&self.assign, row)
     }
 
     /// Returns the write that inserts a marker, and fails if its row has one.

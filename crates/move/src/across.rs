@@ -208,7 +208,8 @@ impl Across {
         let outcomes = outcomes.map_err(|fault| Trouble::of("the destination", fault))?;
         if let Some(fault) = unknown(&outcomes).filter(|_| self.elsewhere.transactional) {
             // The next look at the markers shows which rows were written. Until then the batch must
-            // not be noted: a marker of a noted batch says nothing of a row.
+            // not be noted: a marker of a noted batch says nothing of a row. The same holds for
+            // markers that are assigned to the batch.
             return Err(Trouble::Retry(fault));
         }
         self.is_unsure = false;
@@ -326,7 +327,9 @@ impl Across {
                 None => {}
             }
         }
+        self.is_unsure = true;
         let assigned = self.markers.assign(&written, batch).await?;
+        self.is_unsure = false;
         let assigned = places.into_iter().zip(assigned).filter(|(_, done)| *done);
         sorted.gone.extend(assigned.map(|(place, _)| place));
         Ok(())

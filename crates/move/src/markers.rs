@@ -5,6 +5,7 @@ use windrow_bookkeeping::{Marker, MarkerWrites};
 use windrow_core::{Fault, Intake, Name, Unit, UnitOutcome, Value, Write};
 
 use super::order::Elsewhere;
+use super::sorted_rows::unknown;
 
 /// Units that are submitted at once. Pieces are sources of their own, so that several flights can
 /// carry a batch.
@@ -93,20 +94,29 @@ impl Markers {
     }
 
     /// Assigns markers to a batch. `rows`: the names of the rows, and the batches that their
-    /// markers are of. Returns, for each row, true if its marker was assigned: it may be of another
-    /// batch by now.
+    /// markers are of. Returns, for each row, true if its marker was assigned: it may be gone or of
+    /// another batch by now.
+    ///
+    /// # Errors
+    /// The outcome of an assignment is unknown, so the batch may have the marker and must not be
+    /// noted.
     pub(super) async fn assign(
         &self,
         rows: &[(&str, Box<str>)],
         batch: &str,
     ) -> Result<Vec<bool>, Fault> {
-        let unit = |(name, old): &(&str, Box<str>)| Unit::of(self.of_row(name, batch, Some(old)));
-        let outcomes = self.run(rows.iter().map(unit).collect()).await?;
-        let is_replaced = |outcome: &UnitOutcome| {
-            let removed = outcome.as_ref().ok().and_then(|dones| dones.first());
-            removed.is_some_and(|removed| removed.rows == 1)
+        let unit = |(name, old): &(&str, Box<str>)| {
+            Unit::one(self.writes.assign(old, &self.marker(name, batch)))
         };
-        Ok(outcomes.iter().map(is_replaced).collect())
+        let outcomes = self.run(rows.iter().map(unit).collect()).await?;
+        if let Some(fault) = unknown(&outcomes) {
+            return Err(fault);
+        }
+        let is_assigned = |outcome: &UnitOutcome| {
+            let done = outcome.as_ref().ok().and_then(|dones| dones.first());
+            done.is_some_and(|done| done.rows == 1)
+        };
+        Ok(outcomes.iter().map(is_assigned).collect())
     }
 
     /// Deletes all markers of batches that were committed in the source.

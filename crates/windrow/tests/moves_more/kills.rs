@@ -3,7 +3,7 @@
 use windrow_testkit::command::Running;
 use windrow_testkit::proxy::{Direction, Proxy};
 
-use crate::support::{Db, move_rows, move_table, number, start, until};
+use crate::support::{Db, HELD, hold, let_go, move_rows, move_table, number, start, until};
 
 /// Kills, unless the environment says otherwise.
 const ROUNDS: usize = 10;
@@ -293,6 +293,94 @@ fn rows_of_a_batch_whose_outcome_is_unknown_are_not_written_again() {
     let rows = (rounds + 1) * 300;
     let counts = to.sql("select count(*), count(distinct id) from final");
     assert_eq!(counts, format!("{rows}|{rows}"));
+    mover.terminate().ends(0);
+}
+
+/// Connections break while the markers of a killed mover's rows are assigned to another batch.
+#[test]
+fn rows_whose_markers_may_be_assigned_are_not_written_again() {
+    let (from, to) = (Db::postgres(), Db::postgres());
+    fill(&from, &to, 1);
+    hold(&from);
+    let url = to.url();
+    move_rows(&from, "final", &["--to", &url, HELD]).ends(1);
+    to.sql("create table one as select move, left(key, 8) as tag from windrow_moved");
+    let_go(&from);
+    let server = url.split('@').nth(1).unwrap().split('/').next().unwrap();
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let proxy = runtime.block_on(Proxy::builder(server).start()).unwrap();
+    let through = proxy.through(&url).unwrap();
+    let mover = start(&from, "final", &["--to", &through, "--follow"]);
+    let is_idle = || from.count("pending") == 0 && to.count("windrow_moved") == 0;
+    until("the first row is moved", is_idle);
+    let (rounds, mut answers) = (2 * rounds(), 0);
+    for round in 0..=rounds {
+        // A killed mover has written the rows of a batch that is not noted.
+        let ids = format!("generate_series({round} * 300 + 2, {round} * 300 + 301) i");
+        to.sql(&format!(
+            "insert into final select i, 'written' from {ids};
+             insert into windrow_moved select move, tag || '[' || i || ']', 'dead{round}' from one, {ids}"
+        ));
+        if round > 0 {
+            let bytes = answers * round / rounds;
+            proxy.cut_after(Direction::ToClient, bytes.try_into().unwrap());
+        }
+        let before = proxy.bytes(Direction::ToClient);
+        from.sql(&format!("insert into pending select i, 'late' from {ids}"));
+        until("rows are moved", || from.count("pending") == 0);
+        if round == 0 {
+            answers = usize::try_from(proxy.bytes(Direction::ToClient) - before).unwrap();
+        }
+    }
+    let rows = (rounds + 1) * 300 + 1;
+    let counts = to.sql("select count(*), count(distinct id) from final");
+    assert_eq!(counts, format!("{rows}|{rows}"));
+    mover.terminate().ends(0);
+}
+
+/// Another mover removes the markers of a batch and forgets the batch, between the two moments at
+/// which a mover reads the marker of a row and looks for the note of its batch.
+#[test]
+fn a_row_whose_marker_is_removed_after_it_was_read_is_written() {
+    let (from, to) = (Db::postgres(), Db::postgres());
+    fill(&from, &to, 1);
+    hold(&from);
+    let url = to.url();
+    move_rows(&from, "final", &["--to", &url, HELD]).ends(1);
+    to.sql("create table one as select * from windrow_moved");
+    let_go(&from);
+    let mover = start(&from, "final", &["--to", &url, "--follow"]);
+    let is_idle = || {
+        let counts = [from.count("pending"), to.count("windrow_moved")];
+        counts == [0, 0] && from.count("windrow_batches") == 0
+    };
+    until("the first row is moved", is_idle);
+    let old = to.sql("insert into windrow_moved select * from one returning batch");
+    from.sql(&format!("insert into windrow_batches values ('{old}')"));
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let locked = |db: &Db, table: &str| {
+        runtime.block_on(async {
+            let url = db.url();
+            let connecting = tokio_postgres::connect(&url, tokio_postgres::NoTls);
+            let (client, connection) = connecting.await.unwrap();
+            tokio::spawn(connection);
+            let lock = format!("begin; lock table {table} in access exclusive mode");
+            client.batch_execute(&lock).await.unwrap();
+            client
+        })
+    };
+    let waits = "pg_locks where not granted and database = (select oid from pg_database where datname = current_database())";
+    let markers = locked(&to, "windrow_moved");
+    from.sql("insert into pending values (1, 'again')");
+    until("the row is to be written", || to.count(waits) > 0);
+    let batches = locked(&from, "windrow_batches");
+    runtime.block_on(markers.batch_execute("rollback")).unwrap();
+    until("the note is looked for", || from.count(waits) > 0);
+    to.sql("delete from windrow_moved");
+    let forget = format!("delete from windrow_batches where batch = '{old}'; commit");
+    runtime.block_on(batches.batch_execute(&forget)).unwrap();
+    until("the row is moved", || from.count("pending") == 0);
+    assert_eq!(to.count("final where v = 'again'"), 1);
     mover.terminate().ends(0);
 }
 
