@@ -413,3 +413,34 @@ async fn who_has_left_is_not_waited_for() {
     gateway.stop();
     assert_eq!(db.sql("select count(*) from t"), "2");
 }
+
+/// The first statement of a block waits for the spool: those after it see the database as it did.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_block_begins_after_what_its_session_has_spooled() {
+    let (db, directory) = (Db::postgres(), spool());
+    db.sql("create table t (id int primary key, v int)");
+    let gateway = start(&db, directory.path(), &[]);
+    let options = "-cwindrow.ack=spool -cwindrow.read_your_writes=off";
+    let client = connect(&gateway, &db, options).await;
+    let (mut holder, connection) = tokio_postgres::connect(&db.url(), NoTls).await.unwrap();
+    tokio::spawn(connection);
+    assert_eq!(told(&client, "insert into t values (1, 0)").await, "1");
+    gateway.level().await;
+    let lock = holder.transaction().await.unwrap();
+    lock.batch_execute("lock table t in exclusive mode")
+        .await
+        .unwrap();
+    assert_eq!(told(&client, "insert into t values (2, 0)").await, "1");
+    // A read outside of a block does not wait.
+    assert_eq!(told(&client, "select count(*) from t").await, "1");
+    told(&client, "begin isolation level repeatable read").await;
+    let mut select = std::pin::pin!(told(&client, "select 1"));
+    let waits = tokio::time::timeout(std::time::Duration::from_millis(200), select.as_mut()).await;
+    assert!(waits.is_err(), "it waits for the database");
+    lock.rollback().await.unwrap();
+    assert_eq!(select.await, "1");
+    let update = "update t set v = 1 where id = 2";
+    assert_eq!(told(&client, update).await, "1");
+    assert_eq!(told(&client, "commit").await, "0");
+    gateway.stop();
+}

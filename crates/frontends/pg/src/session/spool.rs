@@ -149,9 +149,11 @@ pub(super) async fn reach(session: &mut Session) -> Result<Result<(), Fault>, En
 }
 
 /// Returns true if the statement at the front of the inbox goes to the database only after what the
-/// session has in the spool.
+/// session has in the spool. The first statement of a block does, whatever it is: statements after
+/// it may see the database as it was then.
 pub(super) fn is_awaited(session: &Session) -> bool {
-    is_ahead(session) && (session.own.read_your_writes || !session.front_is(reads))
+    let may_pass = !session.own.read_your_writes && session.unsent_block.is_none();
+    is_ahead(session) && !(may_pass && session.front_is(reads))
 }
 
 /// Returns true for a text that only reads.

@@ -15,7 +15,7 @@ impl StatementsHere {
         let is_unnamed = ends.session.connection.body(0, total).first() == Some(&0);
         ends.session.connection.take(total);
         match tag {
-            b'P' | b'B' => {
+            b'P' | b'B' | b'D' | b'E' | b'C' => {
                 ends.is_open = true;
                 match tag == b'P' && is_unnamed {
                     true => self.fail_unnamed(ends, fault),

@@ -410,9 +410,14 @@ impl Relay<'_> {
     /// spool.
     fn has_to_reach(&self) -> bool {
         let front = self.ends.front();
+        let is_unsent = self.ends.session.unsent_block.is_some();
         self.to_server == 0
             && !self.ends.queue.skipping
-            && front.is_some_and(|(tag, _)| matches!(tag, b'Q' | b'P' | b'B' | b'F'))
+            && front.is_some_and(|(tag, _)| match tag {
+                b'Q' | b'P' | b'B' | b'F' => true,
+                b'D' | b'E' | b'C' => is_unsent,
+                _ => false,
+            })
             && spool::is_awaited(self.ends.session)
     }
 
