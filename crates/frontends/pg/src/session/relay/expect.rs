@@ -400,6 +400,13 @@ impl Queue {
         let count = count.unwrap_or(self.expected.len());
         let passed_over: Vec<_> = self.expected.drain(..count).rev().collect();
         passed_over.iter().for_each(|expect| self.settle(expect));
+        // A query is passed over with the end of its cycle.
+        let is_end = |expect: &&Expect| matches!(expect.what, What::Query(..) | What::Function);
+        let ends = passed_over.iter().filter(is_end).count();
+        if ends > 0 {
+            self.unconfirmed.pass_over(ends);
+            self.unconfirmed.failed();
+        }
         passed_over
     }
 
