@@ -229,16 +229,16 @@ impl Relay<'_> {
     }
 
     fn failed(&mut self, body: &[u8]) {
-        if [&b"VFATAL\0"[..], b"VPANIC\0"]
-            .iter()
-            .any(|severity| memchr::memmem::find(body, severity).is_some())
-        {
+        if ends_connection(body) {
+            // The client gets the error as it is, and no answer to anything else.
             self.ends.queue.note_fatal();
+            self.deferred.say_error(self.ends.session);
+            return;
         }
         self.left.settings.failed(self.ends.status);
         self.ends.queue.unconfirmed.failed();
         if self.ends.queue.is_beginning() {
-            return self.failed_to_begin();
+            return self.failed_to_begin(body);
         }
         let front = self.ends.queue.front();
         if let Some(early) = front.and_then(|front| front.early.clone()) {
@@ -279,8 +279,8 @@ impl Relay<'_> {
     }
 
     /// Passes on the error of a server that has refused to begin a block.
-    fn failed_to_begin(&mut self) {
-        self.muted = !self.block_start.failed(&mut self.ends);
+    fn failed_to_begin(&mut self, body: &[u8]) {
+        self.muted = !self.block_start.failed(&mut self.ends, body);
         let has_query = self.ends.queue.ends_with_query();
         self.here.pass_over(&mut self.ends);
         if has_query {
@@ -374,6 +374,12 @@ impl Relay<'_> {
 /// not fit its statement, or a name is taken.
 fn is_said_anyway(fault: &Fault) -> bool {
     matches!(&*fault.code, "08P01" | "42P05")
+}
+
+/// Returns true for an error after which the server closes the connection.
+fn ends_connection(error: &[u8]) -> bool {
+    let mut fields = error.split(|byte| *byte == 0);
+    fields.any(|field| matches!(field, b"VFATAL" | b"VPANIC"))
 }
 
 /// Returns true for messages whose bodies matter.

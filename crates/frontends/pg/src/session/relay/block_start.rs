@@ -6,7 +6,8 @@
 //! error as that of its statement, in a transaction that has failed. Nothing after the first query
 //! or segment is sent before the server has begun the block.
 
-use windrow_sql::Reading;
+use bytes::Bytes;
+use windrow_sql::{Property, Reading};
 
 use super::ends::Ends;
 use super::expect::What;
@@ -15,6 +16,7 @@ use super::statements::StatementsHere;
 use crate::codec::answer;
 use crate::session::state::UnsentBlock;
 use crate::session::unsent_block::prepared;
+use crate::statements::CachedStatement;
 
 /// Any name but the empty one: statements of a block's beginning are prepared under names of the
 /// process.
@@ -28,6 +30,8 @@ const FAILS: &[u8] = b"BEGIN; SELECT 1 OPERATOR(pg_catalog./) 0";
 pub(super) struct BlockStart {
     /// True if the server has refused to begin the block, until it has ended the segment.
     has_failed: bool,
+    /// The body of its error, while the client waits for no answer and so has not got the error.
+    error: Option<Bytes>,
 }
 
 impl BlockStart {
@@ -78,12 +82,34 @@ impl BlockStart {
     }
 
     /// Notes that the server has refused to begin the block: it passes over what follows. Returns
-    /// false if its client waits for no answer, and so gets no error yet.
-    pub(super) fn failed(&mut self, ends: &mut Ends<'_>) -> bool {
+    /// false if its client waits for no answer: the error is kept for the next message.
+    pub(super) fn failed(&mut self, ends: &mut Ends<'_>, body: &[u8]) -> bool {
         self.has_failed = true;
         // The statement may be gone, and others with it.
         ends.loan.names.clear_named();
-        ends.queue.is_awaited()
+        let is_awaited = ends.queue.is_awaited();
+        self.error = (!is_awaited).then(|| Bytes::copy_from_slice(body));
+        is_awaited
+    }
+
+    /// Gives the client an error that was kept, before the message at the front of the inbox is
+    /// dealt with. Returns true if that was a query, and the error is the answer to it.
+    pub(super) fn refuses(
+        &mut self,
+        ends: &mut Ends<'_>,
+        here: &mut StatementsHere,
+        total: usize,
+    ) -> bool {
+        let Some(error) = self.error.take() else {
+            return false;
+        };
+        if !ends.queue.skipping {
+            here.fail_named(ends, total, &error);
+            return true;
+        }
+        let out = &mut ends.session.connection.out;
+        answer::message(out, b'E', |out| out.extend_from_slice(&error));
+        false
     }
 
     /// Lets the server end a segment of which it has passed over the simple query.
@@ -128,4 +154,11 @@ fn fail(ends: &mut Ends<'_>) {
     rewrite::query(ends.out(), FAILS);
     ends.queue.push(What::FailsBlock, true);
     ends.status = b'E';
+}
+
+/// Returns true for a text that does nothing but end transactions: with a key as well, a client can
+/// leave one that it has begun without.
+pub(super) fn ends_a_transaction(cached: &CachedStatement) -> bool {
+    let names = cached.names();
+    names.is_some_and(|names| !names.verbs.is_empty() && names.all_are(&[Property::Ends]))
 }

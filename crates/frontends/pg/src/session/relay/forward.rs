@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use windrow_core::Formats;
-use windrow_sql::{Commits, Property, Reading, Sequences};
+use windrow_sql::{Commits, Reading, Sequences};
 
 use super::Relay;
+use super::block_start::ends_a_transaction;
 use super::defer::Early;
 use super::ends::TO_SERVER;
 use super::expect::What;
@@ -114,6 +115,10 @@ impl Relay<'_> {
         self.has_begun = true;
         if !self.begin_block(tag, total) {
             return false;
+        }
+        let (ends, here) = (&mut self.ends, &mut self.here);
+        if self.block_start.refuses(ends, here, total) {
+            return true;
         }
         if self.ends.queue.skipping && tag != b'S' {
             // A statement that was answered early has failed, and the client waits for more.
@@ -461,11 +466,4 @@ impl Relay<'_> {
             self.deferred.note_doubtful(cached);
         }
     }
-}
-
-/// Returns true for a text that does nothing but end transactions: with a key as well, a client can
-/// leave one that it has begun without.
-fn ends_a_transaction(cached: &CachedStatement) -> bool {
-    let names = cached.names();
-    names.is_some_and(|names| !names.verbs.is_empty() && names.all_are(&[Property::Ends]))
 }
