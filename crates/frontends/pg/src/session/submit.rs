@@ -247,7 +247,7 @@ impl Session {
     /// left there.
     pub(super) async fn relay(&mut self, reason: &'static str) -> Result<(), End> {
         self.drain().await?;
-        if self.segment.answered == 0 && unsent_block::answers(self) {
+        if self.segment.answered == 0 && unsent_block::answers(self, true) {
             self.segment.clear();
             return Ok(());
         }

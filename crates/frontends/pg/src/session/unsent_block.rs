@@ -11,8 +11,9 @@ use std::sync::Arc;
 use bytes::{BufMut, BytesMut};
 use smallvec::smallvec;
 use windrow_core::Signature;
-use windrow_sql::BlockEffect;
+use windrow_sql::{BlockEffect, Commits};
 
+use super::local;
 use super::state::{End, Session, UnsentBlock};
 use crate::codec::answer;
 use crate::codec::message::{Bind, Front, HEADER, Kind, Message, Parse};
@@ -67,11 +68,6 @@ pub(super) async fn step(session: &mut Session) -> Result<bool, End> {
             session.connection.ended = true;
             return Ok(false);
         }
-        Ok(Front::Whole { tag: b'S', total }) if total == HEADER => {
-            session.connection.take(total);
-            let status = status(session);
-            answer::ready(&mut session.connection.out, status);
-        }
         Ok(Front::Part {
             header: Some((b'd', _)),
         }) => session.relay(IN_BLOCK).await?,
@@ -84,15 +80,55 @@ pub(super) async fn step(session: &mut Session) -> Result<bool, End> {
             charged.map_err(End::Fatal)?;
         }
         Ok(Front::Part { .. }) => return Ok(false),
+        Ok(Front::Whole { .. }) if has_failed(session) && session.front_is(is_refused) => {
+            session.refuse(&local::aborted()).await?;
+        }
         Ok(Front::Whole { .. }) | Err(_) => session.relay(IN_BLOCK).await?,
     }
     Ok(true)
 }
 
+/// Returns true if the session's block has failed before a server knew it.
+fn has_failed(session: &Session) -> bool {
+    let block = session.unsent_block.as_ref();
+    block.is_some_and(|block| block.has_failed)
+}
+
+/// Returns true for a text that a transaction that has failed refuses, whatever the server knows.
+fn is_refused(cached: &CachedStatement) -> bool {
+    let first = cached.steps().and_then(|steps| steps.first());
+    first.is_some_and(|step| {
+        matches!(
+            step.commits,
+            Commits::AtSync | Commits::AtOnce | Commits::Nothing | Commits::Opens
+        )
+    })
+}
+
+/// Answers a Sync or Flush before the first statement of the block, of which no server needs to
+/// know. Returns false for any other message.
+fn answers_sync(session: &mut Session) -> bool {
+    let Ok(Front::Whole { tag, total: HEADER }) = session.connection.front(0) else {
+        return false;
+    };
+    if session.unsent_block.is_none() || !matches!(tag, b'S' | b'H') {
+        return false;
+    }
+    session.connection.take(HEADER);
+    if tag == b'S' {
+        let status = status(session);
+        answer::ready(&mut session.connection.out, status);
+    }
+    true
+}
+
 /// Answers the query or segment at the front of the inbox, if it opens a block, or ends one of
 /// which the server knows nothing, and does nothing else. Returns false for any other. What came
-/// before is answered.
-pub(super) fn answers(session: &mut Session) -> bool {
+/// before is answered. `may_define`: the names of all prepared statements are known.
+pub(super) fn answers(session: &mut Session, may_define: bool) -> bool {
+    if answers_sync(session) {
+        return true;
+    }
     // Each has rules of its own for what a transaction begins with.
     if session.own.key.is_some() || session.own.defer {
         return false;
@@ -103,6 +139,10 @@ pub(super) fn answers(session: &mut Session) -> bool {
     let Some(block) = lone.cached.block() else {
         return false;
     };
+    let defined = lone.defined.as_ref();
+    if !may_define && defined.is_some_and(|(name, _)| !name.is_empty()) {
+        return false;
+    }
     // What a client sends without waiting goes to the server as it is: it costs no round trip.
     let is_last = session.connection.inbox.len() == lone.total;
     let cache = &session.shared.cache;

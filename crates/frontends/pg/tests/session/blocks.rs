@@ -371,6 +371,12 @@ fn a_block_that_gets_no_connection_has_failed() {
         };
         assert_eq!(sqlstate(&answers).as_deref(), Some("53300"));
         assert_eq!(statuses(&answers), "E");
+        // The transaction has failed: what follows needs no connection.
+        let mut answers = queries(&mut client, &["select 1", insert, "savepoint a", "begin"]);
+        answers.extend(segment(&mut client, |out| unnamed(out, insert)));
+        let codes: Vec<_> = answers.iter().filter_map(Message::sqlstate).collect();
+        assert_eq!(codes, ["25P02"; 5]);
+        assert_eq!(statuses(&answers), "EEEEE");
         let answers = client.query("commit").unwrap();
         assert_eq!(commands(&answers), ["ROLLBACK"]);
         assert_eq!(statuses(&answers), "I");
@@ -392,14 +398,30 @@ fn a_block_that_gets_no_connection_has_failed() {
 /// A client whose next BEGIN the server refuses: it has lost the statement that Windrow prepared.
 fn with_a_refused_begin(stand: &Stand) -> Client {
     let mut client = stand.client();
+    refuse_begin(&mut client);
+    client
+}
+
+fn refuse_begin(client: &mut Client) {
     queries(
-        &mut client,
+        client,
         &["do $$ begin end $$", "begin", "select 1", "commit"],
     );
     let loses = "do $$ begin execute 'deallocate all'; end $$";
-    let answers = queries(&mut client, &[loses, "begin"]);
+    let answers = queries(client, &[loses, "begin"]);
     assert_eq!(commands(&answers), ["DO", "BEGIN"]);
-    client
+}
+
+/// A client that has prepared `s` on another server connection than it gets now: a session that is
+/// returned with it holds that one.
+fn prepared_elsewhere(stand: &Stand) -> (Client, Client) {
+    let (mut client, mut holder) = (stand.client(), stand.client());
+    segment(&mut client, |out| {
+        frontend::parse(out, "s", "select v from t where id = 1", &[]);
+        frontend::describe(out, b'S', "s");
+    });
+    queries(&mut holder, &["begin", "select 1"]);
+    (client, holder)
 }
 
 #[test]
@@ -444,7 +466,20 @@ fn what_follows_a_begin_that_the_server_refuses_is_not_executed() {
     assert_eq!(statuses(&answers), "E");
     let mut client = with_a_refused_begin(&stand);
     let answers = queries(&mut client, &["show windrow.join", &inserts(1), "rollback"]);
+    let codes: Vec<_> = answers.iter().filter_map(Message::sqlstate).collect();
+    assert_eq!(codes, ["26000", "25P02"]);
     assert_eq!(statuses(&answers), "EEI");
+    // With a statement that is prepared behind the beginning.
+    let (mut client, _holder) = prepared_elsewhere(&stand);
+    refuse_begin(&mut client);
+    let mut answers = prepared(&mut client, "s", &[]);
+    answers.extend(prepared(&mut client, "s", &[]));
+    assert_eq!(tags(&answers), "EZEZ");
+    let codes: Vec<_> = answers.iter().filter_map(Message::sqlstate).collect();
+    assert_eq!(codes, ["26000", "25P02"]);
+    let answers = queries(&mut client, &["rollback"]);
+    assert_eq!(commands(&answers), ["ROLLBACK"]);
+    assert_eq!(tags(&prepared(&mut client, "s", &[])), "2TCZ");
     assert_eq!(stand.executes("select count(*) from t"), "0");
 }
 
@@ -549,6 +584,105 @@ fn a_block_may_begin_with_a_long_message() {
             client,
             &["commit", "select id, length(v) from t order by id"],
         ));
+        all
+    });
+}
+
+#[test]
+fn a_flush_or_sync_begins_no_block() {
+    let stand = Stand::with(|config| config.max_server_connections = 1, 64 << 20);
+    for keeps in ["select 1", "create temp table mine (a int)"] {
+        stand.same(|client| {
+            let mut all = queries(client, &[keeps, "begin"]);
+            let mut out = Vec::new();
+            frontend::flush(&mut out);
+            frontend::sync(&mut out);
+            client.send(&out).unwrap();
+            all.extend(client.until_ready().unwrap());
+            all.extend(queries(client, &["set transaction read only", "commit"]));
+            all
+        });
+    }
+}
+
+#[test]
+fn a_name_that_sql_has_prepared_is_taken() {
+    let stand = Stand::new();
+    stand.same(|client| {
+        let mut all = queries(client, &["prepare x as select 1"]);
+        for name in ["x", "y", ""] {
+            all.extend(segment(client, |out| {
+                frontend::parse(out, name, "begin", &[]);
+                frontend::bind::<&str>(out, ("", name), &[], &[], &[]);
+                frontend::execute(out, "", 0);
+            }));
+            all.extend(queries(client, &["rollback", "execute x"]));
+        }
+        all
+    });
+}
+
+#[test]
+fn a_connection_lost_after_a_refused_begin_leaves_nothing_unknown() {
+    let passed_over: fn(&mut Client) = |client| {
+        let mut out = Vec::new();
+        unnamed(&mut out, "select 1/0");
+        frontend::query(&mut out, "insert into t values (2, 'b')");
+        frontend::sync(&mut out);
+        client.send(&out).unwrap();
+        assert_eq!(tags(&client.until_ready().unwrap()), "1EZ");
+    };
+    let refused: fn(&mut Client) = |client| {
+        refuse_begin(client);
+        let answers = queries(client, &["select 1", "rollback"]);
+        assert_eq!(sqlstate(&answers).as_deref(), Some("26000"));
+    };
+    for fails in [passed_over, refused] {
+        let (stand, proxy, _runtime) = over_a_proxy();
+        let mut client = stand.client();
+        queries(&mut client, &["do $$ begin end $$"]);
+        fails(&mut client);
+        let answers = queries(&mut client, &["insert into t values (1, 'a')"]);
+        assert_eq!(commands(&answers), ["INSERT 0 1"]);
+        proxy.cut();
+        let last = client.receive().unwrap().unwrap();
+        assert_eq!(last.sqlstate().as_deref(), Some("57P01"));
+    }
+}
+
+#[test]
+fn an_error_that_ends_the_connection_reaches_a_client_that_prepares() {
+    let stand = Stand::new();
+    let bound = |out: &mut Vec<u8>| {
+        frontend::bind::<&str>(out, ("", "s"), &[], &[], &[]);
+        frontend::execute(out, "", 0);
+        frontend::sync(out);
+    };
+    let executed = |out: &mut Vec<u8>| frontend::query(out, "execute s");
+    for sends in [bound as fn(&mut Vec<u8>), executed] {
+        let (mut client, mut holder) = prepared_elsewhere(&stand);
+        queries(&mut holder, &["lock table t"]);
+        client.query("begin").unwrap();
+        let mut out = Vec::new();
+        sends(&mut out);
+        client.send(&out).unwrap();
+        let ends = "select count(pg_terminate_backend(pid)) from pg_stat_activity
+            where datname = current_database() and wait_event_type = 'Lock'";
+        while stand.executes(ends) == "0" {
+            std::thread::yield_now();
+        }
+        let last = client.receive().unwrap().unwrap();
+        assert_eq!(last.sqlstate().as_deref(), Some("57P01"));
+        assert_eq!(client.receive().unwrap(), None);
+    }
+    // An error whose text is the name of a severity ends nothing.
+    stand.same(|client| {
+        let raises = "do $$ begin raise exception 'VFATAL'; end $$";
+        let mut all = segment(client, |out| {
+            unnamed(out, raises);
+            unnamed(out, "select 1");
+        });
+        all.extend(queries(client, &["begin", raises, "rollback", "select 1"]));
         all
     });
 }

@@ -383,7 +383,9 @@ impl Relay<'_> {
     fn answers_block(&mut self) -> bool {
         let is_at_rest = self.is_at_rest() && self.answered == 0;
         // The server sends no notification within a block.
-        is_at_rest && !self.left.is_listening() && unsent_block::answers(self.ends.session)
+        is_at_rest
+            && !self.left.is_listening()
+            && unsent_block::answers(self.ends.session, !self.here.sql_prepares)
     }
 
     /// Sends the beginning of a block that the server does not know yet, before the message at the

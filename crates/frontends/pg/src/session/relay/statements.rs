@@ -32,7 +32,7 @@ pub(super) struct StatementsHere {
     /// The types of a statement that is being prepared again, which the next message waits for.
     awaited: Option<AwaitedTypes>,
     /// True if SQL may have prepared statements on the server connection.
-    sql_prepares: bool,
+    pub(super) sql_prepares: bool,
     /// The preparation of statements that the simple query at the front of the inbox names.
     pub(super) preparing: Option<Preparing>,
 }
