@@ -6,6 +6,7 @@ use async_trait::async_trait;
 use windrow_core::bookkeeping::{OwnAnswer, OwnSession, OwnStatement, OwnTable};
 use windrow_core::{Bookkeeping, Fault, Mark, Marks, Span};
 
+use crate::plain::quoted;
 use crate::tables::create_all;
 
 /// The marks that a database keeps in a table of Windrow's own.
@@ -65,6 +66,13 @@ impl Marks for TableOfMarks {
 
     async fn merge(&self, mark: &Mark) -> Result<(), Fault> {
         self.run(OwnStatement::MergeMarks(mark)).await.map(drop)
+    }
+
+    async fn forget(&self, load: &str) -> Result<(), Fault> {
+        let (table, of, load) = (Mark::TABLE, Mark::LOAD, quoted(load)?);
+        // Names behind a dot are no keywords, in any database.
+        let sql = format!("DELETE FROM {table} WHERE {table}.{of} = {load}");
+        self.run(OwnStatement::Plain(&sql)).await.map(drop)
     }
 }
 

@@ -110,6 +110,7 @@ impl Run {
             self.check_head(marking, head, &origin.file).await?;
         }
         let done = Arc::new(self.done(marking.as_ref(), &origin).await?);
+        let by_lane = self.by_lane(marking.as_ref(), &origin).await?;
         let plan = self.plan(columns);
         let jobs = self.jobs(bulk.as_deref());
         let passes = bulk.as_deref().is_some_and(Bulk::passes);
@@ -128,7 +129,14 @@ impl Run {
         });
         let create = self.load.create && (table.is_none() || opened.matched.lacking);
         let declared = opened.source.declared();
-        let channels = self.start(&shared, &done, opened, bulk.as_deref(), jobs, bytes_before);
+        let channels = self.start(
+            &shared,
+            (&done, by_lane),
+            opened,
+            bulk.as_deref(),
+            jobs,
+            bytes_before,
+        );
         let team = Team {
             run: self,
             shared: &shared,
@@ -286,6 +294,20 @@ impl Run {
         Ok(Spans::new(marked.into_iter().chain(rejected)))
     }
 
+    /// Returns the records that earlier runs have sent through the lane.
+    async fn by_lane(
+        &self,
+        marking: Option<&Marking>,
+        origin: &Origin,
+    ) -> Result<Spans, LoadError> {
+        let Some(marking) = marking else {
+            return Ok(Spans::default());
+        };
+        let name = marking.lane_name();
+        let noted = self.ask(&origin.file, || marking.marks.read(&name));
+        Ok(Spans::new(noted.await?))
+    }
+
     /// Puts one mark of the whole file in the place of many.
     async fn finish(&self, shared: &Shared, done: &Spans, read: ReadEnd) -> Result<(), LoadError> {
         let file = &shared.origin.file;
@@ -306,7 +328,9 @@ impl Run {
         match &shared.marking {
             Some(marking) if read.whole && all.first < all.end && done.end() <= all.end => {
                 let mark = marking.mark(all);
-                self.ask(file, || marking.marks.merge(&mark)).await
+                self.ask(file, || marking.marks.merge(&mark)).await?;
+                let lane = marking.lane_name();
+                self.ask(file, || marking.marks.forget(&lane)).await
             }
             _ => Ok(()),
         }
@@ -385,7 +409,7 @@ impl Run {
     fn start(
         &self,
         shared: &Arc<Shared>,
-        done: &Arc<Spans>,
+        (done, by_lane): (&Arc<Spans>, Spans),
         opened: OpenFile,
         bulk: Option<&dyn Bulk>,
         jobs: usize,
@@ -410,6 +434,7 @@ impl Run {
             },
             limit: self.load.limit.unwrap_or(u64::MAX),
             done: Arc::clone(done),
+            by_lane,
             meter: Arc::clone(&self.meter),
             bytes_before,
             halt: shared.halt.clone(),

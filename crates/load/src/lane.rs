@@ -224,8 +224,10 @@ impl Lane {
             first: record,
             end: record + 1,
         };
-        let mark = marking.mark(span);
-        Unit::of([write, Write::new(Arc::clone(&self.mark_shape), mark.row())])
+        let mark = Write::new(Arc::clone(&self.mark_shape), marking.mark(span).row());
+        // The mark comes first: another run's mark of this row waits for the end of this unit from
+        // its beginning on.
+        Unit::of([mark, write])
     }
 }
 

@@ -33,6 +33,25 @@ impl Marking {
         Ok(Spans::new(spans))
     }
 
+    /// Returns the name under which the portions are kept whose rows go through the lane.
+    pub(super) fn lane_name(&self) -> Box<str> {
+        format!("{}/lane", self.load).into()
+    }
+
+    /// Notes a portion before rows of it go through the lane. A later run must not write these rows
+    /// by the bulk form, also if this run is killed: rows that are on their way then are known by
+    /// their own marks, which a mark of many rows does not meet. Waits for the database.
+    pub(super) async fn note_lane(
+        &self,
+        span: Span,
+        retries: &mut Retries<'_>,
+        place: impl Fn() -> String,
+    ) -> Result<(), LoadError> {
+        let load = self.lane_name();
+        let mark = Mark { load, span };
+        retries.call(place, || self.marks.merge(&mark)).await
+    }
+
     /// Replaces the marks within a span by one. Waits for the database.
     pub(super) async fn merge(
         &self,

@@ -10,6 +10,9 @@ use crate::source::Portion;
 pub(super) struct Parcel {
     pub(super) portion: Portion,
     pub(super) span: Span,
+    /// True if an earlier run has sent rows of the span through its lane, of which some may still
+    /// be on their way: each row goes through the lane with a mark of its own, as they did.
+    pub(super) by_lane: bool,
 }
 
 /// Returns `file, line 7`.

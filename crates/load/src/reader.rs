@@ -25,6 +25,8 @@ pub(super) struct Reader {
     pub(super) limit: u64,
     /// Records that earlier runs have done; they are not handed out.
     pub(super) done: Arc<Spans>,
+    /// Records that earlier runs have sent through the lane.
+    pub(super) by_lane: Spans,
     pub(super) meter: Arc<Meter>,
     /// Bytes of the files before this one.
     pub(super) bytes_before: u64,
@@ -66,8 +68,11 @@ impl Reader {
             if left == 0 {
                 return Ok(self.end(records, true));
             }
-            // A portion holds either records that are done or others.
-            let (is_done, until) = self.done.at(records);
+            // A portion holds either records that are done or others, and either records that
+            // earlier runs have sent through the lane or others.
+            let (is_done, done_until) = self.done.at(records);
+            let (by_lane, lane_until) = self.by_lane.at(records);
+            let until = [done_until, lane_until].into_iter().flatten().min();
             let left = until.map_or(left, |until| left.min(until - records));
             let Some(mut portion) = spare.take().or_else(|| free.blocking_recv()) else {
                 return Ok(self.end(records, false));
@@ -84,8 +89,15 @@ impl Reader {
                 if is_done {
                     self.meter.before(span.end - span.first);
                     spare = Some(portion);
-                } else if full.blocking_send(Parcel { portion, span }).is_err() {
-                    return Ok(self.end(records, false));
+                } else {
+                    let parcel = Parcel {
+                        portion,
+                        span,
+                        by_lane,
+                    };
+                    if full.blocking_send(parcel).is_err() {
+                        return Ok(self.end(records, false));
+                    }
                 }
             }
             // Records read before a fault are handed out all the same.

@@ -114,6 +114,24 @@ async fn a_file_that_has_grown_is_loaded_further_in_whole_portions() {
     assert_eq!(database.marks(), [(0, 420)]);
 }
 
+/// A run is killed while rows of a portion are under way through its lane, which come after the next
+/// run has read the marks. They do not come twice, whatever the portions of that run are.
+#[tokio::test]
+async fn late_rows_of_a_killed_run_are_not_doubled() {
+    let (_folder, path) = file(250, |_| false);
+    for (written, late) in [(40, 46..56), (0, 1..11), (100, 101..111)] {
+        let database = Database::new(|call, _| (call < 2).then(|| LoadFault::Refused(refused())));
+        database.end_after(written);
+        let error = load(&database, &path, 1, true).await.unwrap_err();
+        assert!(matches!(error, LoadError::Away { .. }), "{error}");
+        database.go_on(late);
+        load(&database, &path, 1, true).await.unwrap();
+        assert_eq!(database.rows(), (1..=250).collect::<Vec<_>>(), "{written}");
+        assert_eq!(database.marks(), [(0, 250)]);
+        assert!(database.by_lane() <= 200, "the rest goes by the bulk form");
+    }
+}
+
 /// Others in the way, lost connections: each portion is tried again and comes once.
 #[tokio::test]
 async fn what_is_not_a_portions_fault_is_tried_again() {

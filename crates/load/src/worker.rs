@@ -60,7 +60,7 @@ impl Worker {
     pub(super) async fn settle(&mut self, parcel: &mut Parcel) -> Result<(), LoadError> {
         let shared = Arc::clone(&self.shared);
         let mut is_refused = false;
-        if lock(&shared.ways).passes() {
+        if !parcel.by_lane && lock(&shared.ways).passes() {
             match self.attempt(parcel, Way::Unsplit).await? {
                 Attempt::Written => return Ok(()),
                 attempt => is_refused = attempt == Attempt::Refused,
@@ -76,7 +76,10 @@ impl Worker {
         }
         // A record that is no row explains the refusal.
         let is_refused = is_refused && parcel.portion.bad.is_empty();
-        let mut way = lock(&shared.ways).way(is_refused);
+        let mut way = match parcel.by_lane {
+            true => Way::Lane,
+            false => lock(&shared.ways).way(is_refused),
+        };
         loop {
             way = match self.attempt(parcel, way).await? {
                 Attempt::Written => return Ok(()),
@@ -133,15 +136,19 @@ impl Worker {
     }
 
     /// Writes rows of a portion through the lane, then replaces their marks by one of the whole
-    /// portion. Returns the number of bad rows.
+    /// portion. Before, notes the portion for later runs. Returns the number of bad rows.
     async fn by_lane(&mut self, parcel: &Parcel, rows: Vec<usize>) -> Result<usize, LoadError> {
         let Some(first) = rows.first().copied() else {
             return Ok(0);
         };
         let shared = &self.shared;
+        let at = || place(&shared.origin, parcel, first);
+        if let Some(marking) = shared.marking.as_ref().filter(|_| !parcel.by_lane) {
+            let retries = &mut shared.retries();
+            marking.note_lane(parcel.span, retries, at).await?;
+        }
         let bad = self.lane.write(parcel, rows).await?;
         if let Some(marking) = &shared.marking {
-            let at = || place(&shared.origin, parcel, first);
             marking
                 .merge(parcel.span, &mut shared.retries(), at)
                 .await?;

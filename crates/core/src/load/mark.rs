@@ -121,6 +121,12 @@ pub trait Marks: Send + Sync + 'static {
     /// # Errors
     /// What the database says.
     async fn merge(&self, mark: &Mark) -> Result<(), Fault>;
+
+    /// Deletes all marks of a load. Cancel safe.
+    ///
+    /// # Errors
+    /// The error of the database.
+    async fn forget(&self, load: &str) -> Result<(), Fault>;
 }
 
 #[cfg(test)]

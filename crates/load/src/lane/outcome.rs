@@ -25,18 +25,18 @@ pub(super) enum RowOutcome {
 /// database that is read only.
 const NOT_THE_ROW: [&str; 6] = ["25", "53", "57", "58", "F0", "XX"];
 
-/// Judges the outcome of a unit of a row, and of its mark behind it if rows are marked.
+/// Judges the outcome of a unit of a row, and of its mark before it if rows are marked.
 pub(super) fn row_outcome(outcome: UnitOutcome, marked: bool) -> RowOutcome {
     let (at, fault) = match outcome {
         Ok(dones) => {
-            return match dones.first().map_or(0, |done| done.rows) {
+            return match dones.last().map_or(0, |done| done.rows) {
                 0 => RowOutcome::Nothing,
                 _ => RowOutcome::Written,
             };
         }
         Err(UnitFault { at, fault, .. }) => (at, fault),
     };
-    let of_mark = marked && at == 1;
+    let of_mark = marked && at == 0;
     match fault.class {
         FaultClass::Unique if of_mark => RowOutcome::WrittenBefore,
         FaultClass::Unknown => RowOutcome::Unknown(fault),
@@ -82,7 +82,7 @@ mod tests {
             .into_iter()
             .collect();
         assert_eq!(row_outcome(Ok(done), true), RowOutcome::Written);
-        let none: Dones = [WriteDone::rows(0), WriteDone::rows(1)]
+        let none: Dones = [WriteDone::rows(1), WriteDone::rows(0)]
             .into_iter()
             .collect();
         assert_eq!(row_outcome(Ok(none), true), RowOutcome::Nothing);
@@ -94,7 +94,7 @@ mod tests {
             (FaultClass::Invalid, "22023"),
             (FaultClass::TooLarge, "54000"),
         ] {
-            let judged = row_outcome(failed(0, class, code), true);
+            let judged = row_outcome(failed(1, class, code), true);
             assert!(matches!(judged, RowOutcome::Bad(_)), "{code}");
         }
         for (class, code) in [
@@ -118,9 +118,9 @@ mod tests {
 
     #[test]
     fn a_mark_that_is_there_says_that_its_row_is_in() {
-        let there = row_outcome(failed(1, FaultClass::Unique, "23505"), true);
+        let there = row_outcome(failed(0, FaultClass::Unique, "23505"), true);
         assert_eq!(there, RowOutcome::WrittenBefore);
-        let denied = row_outcome(failed(1, FaultClass::Check, "23514"), true);
+        let denied = row_outcome(failed(0, FaultClass::Check, "23514"), true);
         assert!(matches!(denied, RowOutcome::End(_)));
     }
 }

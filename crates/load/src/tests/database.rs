@@ -1,6 +1,7 @@
 //! A database of one table, of numbers: a sink, its bulk form, its marks and its lane in one.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
@@ -29,6 +30,26 @@ struct State {
     marks: BTreeMap<(String, u64), u64>,
     calls: usize,
     by_lane: usize,
+    /// The number of rows that the lane writes before the database is away.
+    lane_rows: Option<usize>,
+    /// Rows that a killed run has sent through its lane, and that come after the next write.
+    late: Vec<u64>,
+}
+
+impl State {
+    fn come_late(&mut self) {
+        let load = self.marks.keys().map(|(load, _)| load.clone());
+        let Some(load) = { load }.find(|load| !load.contains('/')) else {
+            return;
+        };
+        for id in std::mem::take(&mut self.late) {
+            let key = (load.clone(), id - 1);
+            if let Entry::Vacant(mark) = self.marks.entry(key) {
+                mark.insert(id);
+                self.rows.push(id);
+            }
+        }
+    }
 }
 
 struct Connection(Arc<Database>);
@@ -96,6 +117,17 @@ impl Database {
             .collect()
     }
 
+    /// Lets the lane write so many rows, and be away for all others.
+    pub(super) fn end_after(&self, rows: usize) {
+        self.state.lock().unwrap().lane_rows = Some(rows);
+    }
+
+    /// Lets the lane write rows again. After the next write these come, sent by an earlier run.
+    pub(super) fn go_on(&self, late: impl Iterator<Item = u64>) {
+        let mut state = self.state.lock().unwrap();
+        (state.lane_rows, state.late) = (None, late.collect());
+    }
+
     /// Calls of the bulk form.
     pub(super) fn calls(&self) -> usize {
         self.state.lock().unwrap().calls
@@ -129,24 +161,29 @@ impl Database {
             fault,
             before: Vec::new(),
         };
-        let [row, mark @ ..] = unit.writes() else {
+        let [mark @ .., row] = unit.writes() else {
             return Err(failed(0, Fault::internal("empty")));
         };
+        let of_row = mark.len();
         let Value::Int(id) = row.row()[0] else {
-            return Err(failed(0, refused()));
+            return Err(failed(of_row, refused()));
         };
+        if state.lane_rows.is_some_and(|rows| state.by_lane >= rows) {
+            return Err(failed(0, lost()));
+        }
         for mark in mark {
             let [Value::Text(load), Value::Int(first), Value::Int(end)] = mark.row() else {
-                return Err(failed(1, Fault::internal("no mark")));
+                return Err(failed(0, Fault::internal("no mark")));
             };
             let key = (load.to_string(), first.unsigned_abs());
             if state.marks.contains_key(&key) {
-                return Err(failed(1, unique()));
+                return Err(failed(0, unique()));
             }
             state.marks.insert(key, end.unsigned_abs());
         }
         state.rows.push(id.unsigned_abs());
         state.by_lane += 1;
+        state.come_late();
         Ok(unit.writes().iter().map(|_| WriteDone::rows(1)).collect())
     }
 
@@ -168,6 +205,7 @@ impl Database {
         }
         let written = new.len() as u64;
         state.rows.extend(new);
+        state.come_late();
         Ok(Loaded {
             written,
             ignored: 0,
@@ -304,6 +342,12 @@ impl Marks for Database {
                 end: *end,
             })
             .collect())
+    }
+
+    async fn forget(&self, load: &str) -> Result<(), Fault> {
+        let mut state = self.state.lock().unwrap();
+        state.marks.retain(|(name, _), _| name != load);
+        Ok(())
     }
 
     async fn merge(&self, mark: &Mark) -> Result<(), Fault> {
