@@ -7,13 +7,14 @@ use parquet::record::Field;
 use parquet::record::reader::{ReaderIter, TreeBuilder};
 use parquet::schema::types::{SchemaDescriptor, Type, TypePtr};
 
-use super::BATCH_ROWS;
 use super::schema::ColumnType;
 use super::text;
 use super::value::{Stored, ValueKind};
 
 /// The most values that are decoded at once, of each column within a nested one.
 const MAX_VALUES: u64 = 1 << 16;
+/// The most rows that are decoded at once.
+const MAX_ROWS: u64 = 1024;
 
 /// A column that is read row by row: its values may be much larger than they are in the file.
 pub(super) struct NestedColumn {
@@ -42,7 +43,7 @@ impl NestedColumn {
         let rows = u64::try_from(group.metadata().num_rows()).unwrap_or_default();
         let batch_rows = MAX_VALUES.saturating_mul(rows) / values.max(rows).max(1);
         let reader = TreeBuilder::new()
-            .with_batch_size(usize::try_from(batch_rows.clamp(1, BATCH_ROWS)).unwrap_or(1))
+            .with_batch_size(usize::try_from(batch_rows.clamp(1, MAX_ROWS)).unwrap_or(1))
             .as_iter(schema, group);
         Ok(Self {
             reader: reader.map_err(|error| error.to_string())?,

@@ -386,7 +386,7 @@ fn old_and_physical_types_have_their_texts() {
                 column.write_batch(&[value], levels, repeats).unwrap();
             }
             ColumnWriter::Int96ColumnWriter(column) => {
-                // 13:00:00.000000001 on the day 9999-12-31, said as 24 hours more of the day before.
+                // 13:00:00.000000001 on the day 9999-12-31, as 24 hours more of the day before.
                 let (low, high) = (179249153, 31013);
                 let day = 2_440_588 + 2_932_895;
                 let value = Int96::from(vec![low, high, day]);
