@@ -33,8 +33,8 @@ use super::claims::Claims;
 use super::markers::Markers;
 use super::order::{Elsewhere, Order};
 use super::shapes::{shape, unfilled, values};
-use super::sorted_rows::{SortedRows, unknown};
-use super::trouble::{Trouble, is_retried};
+use super::sorted_rows::SortedRows;
+use super::trouble::{Trouble, is_retried, unknown};
 
 pub(super) struct Across {
     mover: Box<dyn Mover>,

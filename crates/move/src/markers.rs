@@ -5,7 +5,7 @@ use windrow_bookkeeping::{Marker, MarkerWrites};
 use windrow_core::{Fault, Intake, Name, Unit, UnitOutcome, Value, Write};
 
 use super::order::Elsewhere;
-use super::sorted_rows::unknown;
+use super::trouble::unknown;
 
 /// Units that are submitted at once. Pieces are sources of their own, so that several flights can
 /// carry a batch.

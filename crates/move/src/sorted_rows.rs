@@ -64,13 +64,6 @@ impl SortedRows {
     }
 }
 
-/// Returns the first fault after which it is unknown whether a row was written.
-pub(super) fn unknown(outcomes: &[UnitOutcome]) -> Option<Fault> {
-    let mut faults = outcomes.iter().filter_map(|outcome| outcome.as_ref().err());
-    let unknown = faults.find(|failed| failed.fault.class == FaultClass::Unknown);
-    unknown.map(|failed| failed.fault.clone())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

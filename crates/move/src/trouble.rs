@@ -1,6 +1,6 @@
 //! The consequences of a fault for a move.
 
-use windrow_core::{Fault, FaultClass, Retry};
+use windrow_core::{Fault, FaultClass, Retry, UnitOutcome};
 
 use super::order::Order;
 
@@ -101,4 +101,11 @@ pub(super) fn is_of_row(fault: &Fault, routed: bool) -> bool {
         }
         _ => false,
     }
+}
+
+/// Returns the first fault after which it is unknown whether a row was written.
+pub(super) fn unknown(outcomes: &[UnitOutcome]) -> Option<Fault> {
+    let mut faults = outcomes.iter().filter_map(|outcome| outcome.as_ref().err());
+    let unknown = faults.find(|failed| failed.fault.class == FaultClass::Unknown);
+    unknown.map(|failed| failed.fault.clone())
 }
