@@ -175,7 +175,7 @@ fn asks(dialect: &Dialect, statement: OwnStatement<'_>) -> Vec<Ask> {
         OwnStatement::Create(OwnTable::Markers) => return markers(dialect),
         OwnStatement::FindMarkerIndex => format!(
             "SELECT indexname FROM pg_indexes WHERE schemaname = ANY (current_schemas(false)) AND tablename = '{MARKERS}' \
-             AND indexname = '{MARKERS}_batch'"
+             AND indexdef LIKE '% USING %batch%' AND indexdef NOT LIKE '% WHERE %'"
         ),
         OwnStatement::IndexMarkers => index_markers(),
         OwnStatement::Plain(text) => text.to_owned(),
