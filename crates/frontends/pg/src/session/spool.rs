@@ -46,7 +46,8 @@ pub(super) async fn submit(
         session.drain().await?;
     }
     let is_keyed = key.is_some();
-    if let Some(key) = key {
+    // The request is under way until the spool has the rows.
+    if let Some(key) = &key {
         match key.spooled([rows.unit], Extent::Alone) {
             Ok(units) => rows.unit = units.into_iter().next().unwrap_or_else(|| Unit::of([])),
             Err(refused) => {
