@@ -282,6 +282,13 @@ impl CachedStatement {
         first.is_some_and(|step| matches!(step.commits, Commits::Undoes | Commits::UndoesPart))
     }
 
+    /// Returns true if the text may roll back to a savepoint.
+    pub(crate) fn may_undo_part(&self) -> bool {
+        let steps = self.steps();
+        let is_part = |step: &Step| step.commits == Commits::UndoesPart;
+        steps.is_none_or(|steps| steps.iter().any(is_part))
+    }
+
     /// The prepared statement that the text removes, if it does nothing else.
     pub(crate) fn deallocates(&self) -> Option<&str> {
         let named = self.statement_names().next()?;

@@ -20,6 +20,7 @@ mod named;
 mod notify;
 mod relayed;
 mod rewritten;
+mod settings;
 mod support;
 mod tenants;
 mod unproven;

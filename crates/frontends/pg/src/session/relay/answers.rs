@@ -208,6 +208,11 @@ impl Relay<'_> {
             Some(What::Query(cached, _)) => Some(Arc::clone(cached)),
             _ => None,
         };
+        let runs = complete.and_then(|expect| match &expect.what {
+            What::Query(cached, _) => Some(cached),
+            _ => expect.runs.as_ref(),
+        });
+        let undoes_part = runs.is_none_or(|cached| cached.may_undo_part());
         let setting = cached.as_deref();
         if let Some(setting) = setting.filter(|cached| is_windrow_setting(cached)) {
             // It was checked before it was sent.
@@ -225,7 +230,7 @@ impl Relay<'_> {
                 false => self.muted |= self.deferred.say_error(self.ends.session),
             }
         }
-        self.left.completed(tag, cached);
+        self.left.completed(tag, cached, undoes_part);
     }
 
     fn failed(&mut self, body: &[u8]) {
@@ -235,7 +240,7 @@ impl Relay<'_> {
             self.deferred.say_error(self.ends.session);
             return;
         }
-        self.left.settings.failed(self.ends.status);
+        self.left.settings.failed();
         self.ends.queue.unconfirmed.failed();
         if self.ends.queue.is_beginning() {
             return self.failed_to_begin(body);
@@ -298,7 +303,11 @@ impl Relay<'_> {
         let front = self.ends.queue.front();
         let is_named = front.is_some_and(|front| match &front.what {
             What::Query(cached, _) => cached.executes().next().is_some(),
-            _ => front.renames.is_some(),
+            What::Execute(_) => {
+                let runs = front.runs.as_deref();
+                runs.is_none_or(|cached| cached.executes().next().is_some())
+            }
+            _ => false,
         });
         let values = &self.ends.session.values;
         let unseen = (is_named || self.left.look == Look::Cannot) && !values.is_empty();

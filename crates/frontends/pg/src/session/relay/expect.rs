@@ -25,6 +25,8 @@ pub(super) struct Expect {
     pub(super) fault: Option<Box<Fault>>,
     /// The names in its text that stand in place of the session's.
     pub(super) renames: Option<Box<Renames>>,
+    /// The statement that an Execute runs, if that is known.
+    pub(super) runs: Option<Arc<CachedStatement>>,
 }
 
 /// The subject of an answer that was given early: the client hears of it if that was wrong.
@@ -216,6 +218,7 @@ impl Queue {
             undoes: false,
             fault: None,
             renames: None,
+            runs: None,
         });
     }
 
@@ -253,6 +256,13 @@ impl Queue {
         if let Some(last) = self.expected.back_mut() {
             self.clearing += usize::from(renames.removes);
             last.renames = Some(renames);
+        }
+    }
+
+    /// Notes the statement that the Execute which was sent last runs.
+    pub(super) fn note_running(&mut self, cached: Option<Arc<CachedStatement>>) {
+        if let Some(last) = self.expected.back_mut() {
+            last.runs = cached;
         }
     }
 

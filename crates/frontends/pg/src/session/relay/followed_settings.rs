@@ -24,12 +24,17 @@ const MAX_PORTALS: usize = 16;
 pub(super) struct FollowedSettings {
     /// Portals of statements that change a setting.
     portals: Vec<(ClientName, Arc<CachedStatement>)>,
+    /// Statements that have changed settings in transactions that are committed.
+    kept: Vec<Arc<CachedStatement>>,
     /// Statements that have changed settings in the transaction that is not committed yet.
     changed: Vec<Arc<CachedStatement>>,
-    /// Settings of modules that were set until the transaction ends.
+    /// Settings of modules that were set until the transaction ends, or whose SET was undone: the
+    /// server knows them from now on.
     local: Vec<Box<str>>,
-    /// True if the last transaction command was ROLLBACK.
-    has_rolled_back: bool,
+    /// True if a transaction block has ended since the last ReadyForQuery.
+    has_ended: bool,
+    /// True if a statement has failed since the last transaction block ended.
+    has_failed: bool,
     /// True if a change could not be followed.
     is_lost: bool,
 }
@@ -80,15 +85,26 @@ impl FollowedSettings {
         bound.map(|(_, cached)| Arc::clone(cached))
     }
 
-    /// Notes that a statement is complete.
-    pub(super) fn completed(&mut self, tag: &[u8], cached: Option<Arc<CachedStatement>>) {
+    /// Notes that a statement is complete. `undoes_part`: it may be a ROLLBACK TO.
+    pub(super) fn completed(
+        &mut self,
+        tag: &[u8],
+        cached: Option<Arc<CachedStatement>>,
+        undoes_part: bool,
+    ) {
         match tag {
-            b"COMMIT" => self.has_rolled_back = false,
-            b"ROLLBACK" => self.has_rolled_back = true,
+            b"COMMIT" | b"PREPARE TRANSACTION" => {
+                self.kept.append(&mut self.changed);
+                self.end_block();
+            }
+            // The changes that were rolled back to a savepoint are not followed.
+            b"ROLLBACK" if undoes_part => self.is_lost |= !self.changed.is_empty(),
+            b"ROLLBACK" => {
+                self.undo();
+                self.end_block();
+            }
             _ => {}
         }
-        // What was rolled back to a savepoint is not followed.
-        self.is_lost |= tag == b"ROLLBACK" && !self.changed.is_empty();
         let is_followed = |cached: &Arc<CachedStatement>| match cached.effect() {
             Some(Effect::Set { .. } | Effect::ResetAll | Effect::DiscardAll) => true,
             // Each of its statements says that it is complete.
@@ -104,31 +120,52 @@ impl FollowedSettings {
 
     /// Returns true if a setting is changed in the transaction under way.
     pub(super) fn has_changed(&self) -> bool {
-        !self.changed.is_empty() || !self.local.is_empty() || !self.portals.is_empty()
+        let is_changed = !self.kept.is_empty() || !self.changed.is_empty();
+        is_changed || !self.local.is_empty() || !self.portals.is_empty()
     }
 
-    /// Notes an error. `status`: of the transaction before.
-    pub(super) fn failed(&mut self, status: u8) {
-        if status == b'I' {
-            self.changed.clear();
+    /// Notes an error.
+    pub(super) fn failed(&mut self) {
+        self.has_failed = true;
+    }
+
+    fn end_block(&mut self) {
+        (self.has_ended, self.has_failed) = (true, false);
+    }
+
+    /// Forgets the changes of a transaction that was rolled back.
+    fn undo(&mut self) {
+        for cached in std::mem::take(&mut self.changed) {
+            let set = cached.effect().into_iter().flat_map(lasting);
+            self.local.extend(set);
         }
+    }
+
+    /// Notes a ReadyForQuery within a transaction block.
+    pub(super) fn go_on(&mut self) {
+        self.has_ended = false;
     }
 
     /// Takes the changes over into the session's settings, once no transaction is open. `before`:
     /// the status before. Returns true if the settings have changed.
     pub(super) fn settle(&mut self, before: u8, settings: &mut Settings) -> bool {
         self.portals.clear();
-        let changed = std::mem::take(&mut self.changed);
+        let is_block = before != b'I' && !self.has_ended;
+        // A block that ends without a word has failed: its COMMIT was refused.
+        if self.has_failed || is_block {
+            self.undo();
+        }
+        (self.has_ended, self.has_failed) = (false, false);
+        let mut changed = std::mem::take(&mut self.kept);
+        changed.append(&mut self.changed);
         let local = std::mem::take(&mut self.local);
-        let is_undone = before != b'I' && self.has_rolled_back;
-        if local.is_empty() && (changed.is_empty() || is_undone) {
+        if local.is_empty() && changed.is_empty() {
             return false;
         }
         let mut set: Vec<(Name, Name)> = settings.set.to_vec();
         for name in local {
             self.is_lost |= !note_local(&mut set, &name);
         }
-        let changed = if is_undone { Vec::new() } else { changed };
         for cached in &changed {
             self.is_lost |= match cached.effect() {
                 Some(Effect::Several(effects)) => !change_all(&mut set, effects, &cached.text),
@@ -138,6 +175,15 @@ impl FollowedSettings {
         }
         settings.set = set.into();
         true
+    }
+}
+
+/// Returns the settings of modules that a statement sets.
+fn lasting(effect: &Effect) -> Vec<Box<str>> {
+    match effect {
+        Effect::Set { name, .. } if lasts(name) => vec![(&**name).into()],
+        Effect::Several(effects) => effects.iter().flat_map(lasting).collect(),
+        _ => Vec::new(),
     }
 }
 

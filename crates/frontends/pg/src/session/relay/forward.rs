@@ -279,6 +279,7 @@ impl Relay<'_> {
         for commits in bound.commits {
             self.ends.queue.unconfirmed.sent(commits);
         }
+        self.ends.queue.note_running(bound.cached);
         let renames = bound.renames;
         let removes = renames.as_ref().is_some_and(|renames| renames.removes);
         if let Some(renames) = renames {
@@ -318,14 +319,17 @@ impl Relay<'_> {
         let commits = self.left.commits(&self.ends, &cached);
         let (mut name, mut renames) = (name.into_bytes(), None);
         let ends = &mut self.ends;
-        if fits
-            && instead.is_none()
-            && let Some(renamed) = self.here.renamed(ends, &cached, &cached.text)
-        {
+        let text = instead.as_deref().map_or(&*cached.text, str::as_bytes);
+        if fits && let Some(renamed) = self.here.renamed(ends, &cached, text) {
             instead = Some(renamed.sql);
             renames = Some(Box::new(renamed.renames));
         }
-        self.portals.bind(bind.portal, Bound { commits, renames });
+        let bound = Bound {
+            cached: Some(Arc::clone(&cached)),
+            commits,
+            renames,
+        };
+        self.portals.bind(bind.portal, bound);
         if let Some(sql) = instead {
             ends.pass_statement(sql.as_bytes(), &cached.types);
             name = PASSING.as_bytes().to_vec();
@@ -389,9 +393,10 @@ impl Relay<'_> {
         self.ends.is_open = false;
         self.here.note_query(&mut self.ends);
         let (mut instead, mut renames, mut notices) = (instead, None, Bytes::new());
-        if instead.is_none() && cached.names_statements() {
+        if cached.names_statements() {
             let body = self.ends.session.connection.body(0, total);
-            let text = body.split_last().map_or(body, |(_, text)| text).to_vec();
+            let text = body.split_last().map_or(body, |(_, text)| text);
+            let text = instead.as_deref().map_or(text, str::as_bytes).to_vec();
             if let Some(renamed) = self.here.renamed(&mut self.ends, &cached, &text) {
                 instead = Some(renamed.sql);
                 renames = Some(Box::new(renamed.renames));

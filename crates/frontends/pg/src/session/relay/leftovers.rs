@@ -177,8 +177,13 @@ impl Leftovers {
         self.is_unknown |= names.keeps();
     }
 
-    /// Notes that a statement is complete.
-    pub(super) fn completed(&mut self, tag: &[u8], cached: Option<Arc<CachedStatement>>) {
+    /// Notes that a statement is complete. `undoes_part`: it may be a ROLLBACK TO.
+    pub(super) fn completed(
+        &mut self,
+        tag: &[u8],
+        cached: Option<Arc<CachedStatement>>,
+        undoes_part: bool,
+    ) {
         match tag {
             b"DISCARD TEMP" => self.look = Look::Unknown,
             b"DISCARD ALL" | b"DISCARD SEQUENCES" => {
@@ -192,7 +197,7 @@ impl Leftovers {
         // The reason for which the connection is kept may have gone.
         let goes: [&[u8]; 6] = [b"DROP ", b"DISCARD ", b"RESET", b"SET", b"CLOSE", b"COMMIT"];
         self.is_unknown |= self.pinned.is_some() && goes.iter().any(|goes| tag.starts_with(goes));
-        self.settings.completed(tag, cached);
+        self.settings.completed(tag, cached, undoes_part);
     }
 
     /// Notes ReadyForQuery: the status before, and the one that it reports. Returns true if the
@@ -203,6 +208,7 @@ impl Leftovers {
             self.look = Look::Unknown;
         }
         if now != b'I' {
+            self.settings.go_on();
             return false;
         }
         self.changing = None;

@@ -1,11 +1,13 @@
 //! Statements bound to the portals of a session: what their execution may commit, and which of the
 //! session's statements their texts name.
 
+use std::sync::Arc;
+
 use smallvec::{SmallVec, smallvec};
 use windrow_sql::Commits;
 
 use super::renames::Renames;
-use crate::statements::{ClientName, name_key};
+use crate::statements::{CachedStatement, ClientName, name_key};
 
 /// The most portals that are followed. Any other portal counts as one that may commit.
 const MAX_PORTALS: usize = 16;
@@ -20,6 +22,8 @@ pub(super) struct Portals(Vec<(ClientName, Bound)>);
 /// A statement bound to a portal.
 #[derive(Clone)]
 pub(super) struct Bound {
+    /// The statement; `None` if it is not known.
+    pub(super) cached: Option<Arc<CachedStatement>>,
     /// The effects of its execution.
     pub(super) commits: Committing,
     /// The names in its text that stand in place of the session's.
@@ -47,6 +51,7 @@ impl Portals {
         let found = all.find(|(name, _)| **name == *name_key(portal));
         found.map_or_else(
             || Bound {
+                cached: None,
                 commits: smallvec![Commits::Anytime],
                 renames: None,
             },
