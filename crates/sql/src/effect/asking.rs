@@ -82,6 +82,16 @@ mod tests {
     }
 
     #[test]
+    fn a_statement_that_is_prepared_asks_nothing_yet() {
+        for text in [
+            "PREPARE last AS SELECT lastval()",
+            "prepare q as select currval('a') + 1",
+        ] {
+            assert_eq!(effect(text), Effect::Other, "{text}");
+        }
+    }
+
+    #[test]
     fn any_other_question_is_one_that_cannot_be_answered_here() {
         for text in [
             "SELECT lastval(), 1",

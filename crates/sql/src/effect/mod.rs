@@ -37,7 +37,6 @@ fn named(words: Words<'_>, first: &str) -> Effect {
         "explain" => explain(words),
         // The parenthesis after a table holds columns.
         "copy" if words.kind(1) != TokenKind::Open => Effect::Other,
-        "prepare" => asking::generated(words).unwrap_or(Effect::Other),
         // The query runs at once.
         "create" if !only_defines(words) => query(words),
         _ if kinds::has(first, Property::Queries) => query(words),

@@ -34,7 +34,7 @@ use crate::metrics::PgMetrics;
 use database::Database;
 pub(crate) use database::ServerLine;
 pub(crate) use loan::{GivenBack, Leftover, Loan};
-pub(crate) use names::{Names, PASSING, StatementKey};
+pub(crate) use names::{NOWHERE, Names, PASSING, StatementKey};
 pub(crate) use probe::{DRAWN, Drawn};
 pub(crate) use reports::Report;
 use reports::Reports;

@@ -14,6 +14,12 @@ const PREFIX: &str = "windrow_";
 /// The name of a statement that is used once.
 pub(crate) const PASSING: &str = "windrow value";
 
+/// A name that no statement has.
+pub(crate) const NOWHERE: &str = "windrow nowhere";
+
+/// The prefix of a client's own statement whose name has the form of Windrow's.
+const OF_CLIENT: &str = "client ";
+
 /// A prepared statement of the process: its number, and a fingerprint of the settings under which
 /// it was read.
 pub(crate) type StatementKey = (u64, u64);
@@ -56,6 +62,15 @@ impl Names {
         self.order.retain(|other| *other != key);
     }
 
+    /// Notes an error that a statement does not exist: code that SQL runs has removed it. It is
+    /// prepared again when it is used.
+    pub(crate) fn note_gone(&mut self, error: &[u8]) {
+        let name = Self::find(error).and_then(|place| error.get(place));
+        if let Some(key) = name.and_then(key_of) {
+            self.remove(key);
+        }
+    }
+
     /// Notes that none is prepared.
     pub(crate) fn clear(&mut self) {
         *self = Self::default();
@@ -75,6 +90,15 @@ impl Names {
         format!("{PREFIX}{}_{:x}", key.0, key.1)
     }
 
+    /// Returns the name at the server of a statement that the session has not prepared by the
+    /// protocol, if its own name is one of Windrow's or may become one: the statement of another
+    /// session may be there.
+    pub(crate) fn of_client(name: &[u8]) -> Option<String> {
+        let name = std::str::from_utf8(name).ok()?;
+        let is_taken = key_of(name.as_bytes()).is_some() || matches!(name, PASSING | NOWHERE);
+        is_taken.then(|| format!("{OF_CLIENT}{name}"))
+    }
+
     /// Returns where a message of the server holds such a name, or [`PASSING`], between double
     /// quotes.
     pub(crate) fn find(message: &[u8]) -> Option<Range<usize>> {
@@ -84,5 +108,41 @@ impl Names {
         let start = named.or_else(passing)? + 1;
         let length = memchr::memchr(b'"', message.get(start..)?)?;
         Some(start..start + length)
+    }
+}
+
+/// Returns the statement of a name as [`Names::name`] makes them.
+fn key_of(name: &[u8]) -> Option<StatementKey> {
+    let name = std::str::from_utf8(name).ok()?;
+    let (number, settings) = name.strip_prefix(PREFIX)?.split_once('_')?;
+    let settings = u64::from_str_radix(settings, 16).ok()?;
+    Some((number.parse().ok()?, settings))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_statement_that_the_server_does_not_have_is_forgotten() {
+        let mut names = Names::default();
+        for key in [(7, 0xab), (8, 0)] {
+            names.add(key, FixedTypes::default());
+        }
+        names.note_gone(b"Mprepared statement \"windrow_7_ab\" does not exist\0");
+        assert!(names.fixed_types((7, 0xab)).is_none());
+        names.note_gone(b"Mprepared statement \"windrow_orders\" does not exist\0");
+        assert!(names.fixed_types((8, 0)).is_some());
+    }
+
+    #[test]
+    fn a_clients_name_is_never_one_of_the_process() {
+        for name in [&*Names::name((7, 0xab)), PASSING, NOWHERE] {
+            let own = Names::of_client(name.as_bytes());
+            assert_eq!(own, Some(format!("client {name}")));
+        }
+        for name in ["windrow_orders", "windrow_1_next", "windrow_1", "s", ""] {
+            assert_eq!(Names::of_client(name.as_bytes()), None, "{name}");
+        }
     }
 }

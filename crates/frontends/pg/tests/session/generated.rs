@@ -201,6 +201,63 @@ fn statements_that_are_executed_by_name_take_values_and_ask_for_them() {
     }
 }
 
+/// Executes a text by the extended protocol.
+fn executed(client: &mut Client, sql: &str) -> Vec<Message> {
+    segment(client, |out| {
+        frontend::parse(out, "", sql, &[]);
+        frontend::bind(out, ("", ""), &[], &[None::<&str>; 0], &[]);
+        frontend::execute(out, "", 0);
+    })
+}
+
+#[test]
+fn a_statement_that_sql_prepared_is_executed_by_the_protocol_and_asks() {
+    let stand = stand();
+    let mut client = stand.client();
+    client.query("insert into g (v) values ('a')").unwrap();
+    client.query("prepare last as select lastval()").unwrap();
+    // Nothing was asked yet.
+    let looks = "select to_regprocedure('pg_temp.windrow_drawn(oid)') is null";
+    assert_eq!(ask(&mut client, looks), Ok("t".to_owned()));
+    let answer = executed(&mut client, "execute last");
+    assert_eq!(sqlstate(&answer).as_deref(), Some("0A000"));
+    client.query("insert into g (v) values ('b')").unwrap();
+    let answer = executed(&mut client, "execute last");
+    assert_eq!(first_value(&answer).as_deref(), Some("2"));
+}
+
+#[test]
+fn a_text_may_ask_and_name_a_statement() {
+    let stand = stand();
+    let program = |client: &mut Client| {
+        let mut all = client.query("insert into g (v) values ('a')").unwrap();
+        for (name, sql) in [("p", "select 5"), ("add", "select $1::int8 + 1")] {
+            all.extend(segment(client, |out| frontend::parse(out, name, sql, &[])));
+        }
+        for sql in [
+            "execute p; select lastval()",
+            "select lastval(); execute p",
+            "deallocate p; select lastval() + 1",
+            "execute p; select lastval()",
+        ] {
+            all.extend(client.query(sql).unwrap());
+        }
+        all
+    };
+    let through = program(&mut stand.client());
+    stand.executes("truncate g restart identity");
+    let alone = program(&mut stand.direct());
+    let plain = |all: &[Message]| {
+        let error = |m: &Message| m.sqlstate().unwrap_or_default();
+        let all = all.iter().map(|m| match m.tag {
+            b'E' => (m.tag, error(m).as_bytes().to_vec()),
+            tag => (tag, m.body.clone()),
+        });
+        all.collect::<Vec<_>>()
+    };
+    assert_eq!(plain(&through), plain(&alone));
+}
+
 #[test]
 fn a_sequence_is_found_by_the_name_that_it_has_now() {
     let stand = stand();

@@ -189,6 +189,65 @@ fn a_text_that_leaves_a_failed_block_executes_what_is_not_prepared_there() {
     }
 }
 
+/// The name at the server of a statement of another session.
+fn name_there(stand: &Stand) -> String {
+    let sql = "select name from pg_prepared_statements where not from_sql";
+    backend::first_value(&stand.client().query(sql).unwrap()).unwrap()
+}
+
+#[test]
+fn statements_of_another_session_are_unknown_by_any_name() {
+    let stand = Stand::with(|config| config.max_server_connections = 2, 64 << 20);
+    let mut other = stand.client();
+    prepared(&mut other, "s", "select 'secret'");
+    let before = used(&mut other, "s", &[]);
+    let name = name_there(&stand);
+    for name in [&*name, "windrow value", "windrow nowhere"] {
+        for sql in [
+            "execute {}",
+            "explain execute {}",
+            "deallocate {}",
+            "select 1; execute {}",
+            "prepare {} as select 7",
+        ] {
+            let sql = sql.replace("{}", &format!("\"{name}\""));
+            for extended in [false, true] {
+                stand.same(|client| {
+                    let mut all = match extended {
+                        true => executed(client, &sql),
+                        false => client.query(&sql).unwrap(),
+                    };
+                    all.extend(used(client, name, &[]));
+                    all.extend(segment(client, |out| frontend::describe(out, b'S', name)));
+                    let execute = format!("execute \"{name}\"");
+                    all.extend(queries(client, &[&execute]));
+                    all.extend(segment(client, |out| frontend::close(out, b'S', name)));
+                    all.extend(queries(client, &[&execute]));
+                    all.extend(prepared(client, name, "select 'own'"));
+                    all.extend(queries(client, &[&execute]));
+                    all.extend(used(client, name, &[]));
+                    all
+                });
+                assert_eq!(used(&mut other, "s", &[]), before, "{sql}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_statement_that_is_gone_at_the_server_is_prepared_again() {
+    let stand = Stand::with(|config| config.max_server_connections = 1, 64 << 20);
+    let mut client = stand.client();
+    prepared(&mut client, "s", "select 'there'");
+    let before = used(&mut client, "s", &[]);
+    let name = name_there(&stand);
+    let sql = format!("do $$ begin execute 'deallocate \"{name}\"'; end $$");
+    client.query(&sql).unwrap();
+    let error = backend::sqlstate(&used(&mut client, "s", &[]));
+    assert_eq!(error.as_deref(), Some("26000"));
+    assert_eq!(used(&mut client, "s", &[]), before);
+}
+
 #[test]
 fn a_portal_is_executed_once() {
     let stand = Stand::new();

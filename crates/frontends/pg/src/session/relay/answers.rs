@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use windrow_core::{Fault, Signature};
+use windrow_core::{Fault, Formats, Signature};
 
 use super::Relay;
 use super::block_start::BlockStart;
@@ -13,7 +13,8 @@ use super::used_sequences::Look;
 use crate::codec::{answer, failure};
 use crate::pool::Names;
 use crate::session::client_connection::HIGH;
-use crate::session::local::{aborted, cannot_tell, is_windrow_setting};
+use crate::session::local::{self, aborted, cannot_tell, in_the_spool, is_windrow_setting};
+use crate::statements::CachedStatement;
 
 /// The longest message that is looked at as a whole, in bytes. A longer one passes unseen.
 const MAX_SEEN_BYTES: usize = 64 * 1024;
@@ -48,6 +49,19 @@ impl Relay<'_> {
             if let (false, What::LocalAnswer(message, _)) = (local.muted, local.what) {
                 self.ends.session.connection.out.extend_from_slice(&message);
             }
+        }
+    }
+
+    /// Answers a statement about Windrow's own settings. Nothing is under way.
+    pub(super) fn answer_query(&mut self, cached: &Arc<CachedStatement>) {
+        let checked = local::check(cached, &self.ends.session.own, self.ends.session.allowed());
+        match checked.and_then(|()| self.ends.session.reply(cached)) {
+            Ok(reply) => {
+                let out = &mut self.ends.session.connection.out;
+                reply.say(out, &Formats::Text, true);
+                answer::ready(out, self.ends.status);
+            }
+            Err(fault) => self.here.fail_query(&mut self.ends, fault),
         }
     }
 
@@ -242,6 +256,9 @@ impl Relay<'_> {
         }
         self.left.settings.failed();
         self.ends.queue.unconfirmed.failed();
+        if memchr::memmem::find(body, b"\0C26000\0").is_some() {
+            self.ends.loan.names.note_gone(body);
+        }
         if self.ends.queue.is_beginning() {
             return self.failed_to_begin(body);
         }
@@ -309,6 +326,9 @@ impl Relay<'_> {
             }
             _ => false,
         });
+        if denied && is_named && self.ends.session.values.asks_for_lost() {
+            return Some(Box::new(in_the_spool()));
+        }
         let values = &self.ends.session.values;
         let unseen = (is_named || self.left.look == Look::Cannot) && !values.is_empty();
         let may_have = denied && (values.is_incomplete() || unseen);

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use windrow_core::Formats;
 use windrow_sql::{Commits, Reading, Sequences};
 
 use super::Relay;
@@ -13,10 +12,9 @@ use super::ends::TO_SERVER;
 use super::expect::What;
 use super::portals::Bound;
 use super::renamed::Preparation;
-use super::rewrite;
 use super::sequences::{asks_for_spooled, named_in};
 use super::statements::{Here, other_rows};
-use crate::codec::answer;
+use super::{rewrite, unknown};
 use crate::codec::message::{Bind, Front, HEADER, Kind, Message, Violation};
 use crate::pool::PASSING;
 use crate::session::keys;
@@ -300,7 +298,7 @@ impl Relay<'_> {
             Here::As(cached, name) => (cached, name),
             Here::Nowhere => {
                 self.portals.forget(bind.portal);
-                return ends.pass(bytes, What::Bind(None), muted);
+                return unknown::bind(ends, bind, bytes, muted);
             }
             Here::Changed => return ends.fail(other_rows()),
         };
@@ -334,8 +332,7 @@ impl Relay<'_> {
             ends.pass_statement(sql.as_bytes(), &cached.types);
             name = PASSING.as_bytes().to_vec();
         }
-        let names = HEADER + bind.portal.len() + bind.statement.len() + 2;
-        let rest = bytes.get(names..).unwrap_or_default();
+        let rest = rewrite::behind_names(bind, bytes);
         rewrite::bind(ends.out(), bind.portal, &name, rest);
         let is_renamed = !bind.statement.is_empty() || name == PASSING.as_bytes();
         let named = is_renamed.then(|| bind.statement.into());
@@ -427,19 +424,6 @@ impl Relay<'_> {
         }
         self.deferred.answer(&mut self.ends, early, before);
         true
-    }
-
-    /// Answers a statement about Windrow's own settings. Nothing is under way.
-    fn answer_query(&mut self, cached: &Arc<CachedStatement>) {
-        let checked = local::check(cached, &self.ends.session.own, self.ends.session.allowed());
-        match checked.and_then(|()| self.ends.session.reply(cached)) {
-            Ok(reply) => {
-                let out = &mut self.ends.session.connection.out;
-                reply.say(out, &Formats::Text, true);
-                answer::ready(out, self.ends.status);
-            }
-            Err(fault) => self.here.fail_query(&mut self.ends, fault),
-        }
     }
 
     /// Counts a statement, and notes what it may leave behind, with the statements that its text

@@ -9,7 +9,7 @@
 //! | --- | --- |
 //! | here, `forward`, `answers` | [`Relay`]: the loop, and the messages of both directions |
 //! | `ends`, `expect`, `unconfirmed` | the session, its server connection, the answers that are expected |
-//! | `statements`, `renamed`, `failures` | the session's prepared statements on the connection |
+//! | `statements`, `renamed`, `unknown`, `failures` | the session's prepared statements on the connection |
 //! | `leftovers`, `judge`, `sequences` | what the session may have left there, and how it is given back |
 //! | `followed_settings` | SETs that are in force |
 //! | `block_start` | BEGIN, which is sent before the first statement of a block |
@@ -34,6 +34,7 @@ mod statements;
 mod stay;
 mod taking;
 mod unconfirmed;
+mod unknown;
 mod used_sequences;
 
 use std::future::poll_fn;

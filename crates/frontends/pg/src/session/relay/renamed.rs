@@ -21,7 +21,7 @@ use super::expect::What;
 use super::renames::{Completion, Edit, Renames};
 use super::statements::{Preparing, StatementsHere};
 use crate::codec::{answer, failure};
-use crate::pool::PASSING;
+use crate::pool::{Names, PASSING};
 use crate::statements::{CachedStatement, FixedTypes, PreparedStatement};
 
 /// The statement in place of DEALLOCATE. It leaves nothing behind, is executed wherever DEALLOCATE
@@ -112,7 +112,12 @@ impl StatementsHere {
         };
         let statement = ends.session.statements.get(named.name.as_bytes());
         let Some(statement) = statement.filter(|_| !renames.is_gone(&named.name)) else {
-            return Vec::new();
+            let Some(here) = Names::of_client(named.name.as_bytes()) else {
+                return Vec::new();
+            };
+            let instead = format!("\"{here}\"");
+            renames.names.push((here, named.name.clone()));
+            return vec![(named.place.clone(), instead)];
         };
         if named.usage == NameUsage::Deallocates {
             renames.removes = true;

@@ -39,6 +39,14 @@ pub(super) struct Edit {
 }
 
 impl Renames {
+    /// Returns the renames of a message that names one statement.
+    pub(super) fn of(here: String, name: &[u8]) -> Self {
+        Self {
+            names: vec![(here, String::from_utf8_lossy(name).into())],
+            ..Self::default()
+        }
+    }
+
     /// Notes that a statement of the text is complete. Gives what that means, if it is not its own.
     pub(super) fn completed(&mut self) -> Option<Completion> {
         let nth = self.complete;

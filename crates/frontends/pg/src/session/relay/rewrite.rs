@@ -5,9 +5,8 @@ use std::ops::Range;
 use bytes::{BufMut, BytesMut};
 
 use crate::codec::answer::{message, text};
-
-/// A name that no client's statement has at the server.
-pub(super) const NOWHERE: &[u8] = b"windrow nowhere";
+use crate::codec::message::{Bind, HEADER};
+use crate::pool::NOWHERE;
 
 /// Parse.
 pub(super) fn parse(out: &mut BytesMut, name: &[u8], sql: &[u8], types: &[u32]) {
@@ -28,9 +27,15 @@ pub(super) fn bind(out: &mut BytesMut, portal: &[u8], statement: &[u8], rest: &[
     });
 }
 
+/// Returns the bytes of a Bind after the names of its portal and its statement.
+pub(super) fn behind_names<'b>(bind: &Bind<'_>, bytes: &'b [u8]) -> &'b [u8] {
+    let names = HEADER + bind.portal.len() + bind.statement.len() + 2;
+    bytes.get(names..).unwrap_or_default()
+}
+
 /// A Bind that fails.
 pub(super) fn failing(out: &mut BytesMut) {
-    bind(out, b"", NOWHERE, &[0; 6]);
+    bind(out, b"", NOWHERE.as_bytes(), &[0; 6]);
 }
 
 /// Describe or Close of a statement.

@@ -10,7 +10,7 @@ use windrow_core::{Fault, FaultClass};
 
 use super::ends::Ends;
 use super::expect::{PreparedAs, Undo, What};
-use super::rewrite;
+use super::{rewrite, unknown};
 use crate::codec::answer;
 use crate::codec::message::{Bind, Kind, Message, Parse};
 use crate::pool::Names;
@@ -146,10 +146,7 @@ impl StatementsHere {
     /// looks at the name once it has understood the text.
     fn check_name(&mut self, ends: &mut Ends<'_>, cached: &CachedStatement, name: &[u8]) {
         ends.pass_statement(&cached.text, &cached.types);
-        rewrite::parse(ends.out(), name, b"", &[]);
-        let passing = What::Parse(PreparedAs::Passing, None);
-        ends.queue.push(passing, true);
-        ends.close_statement(name);
+        unknown::check(ends, name);
     }
 
     /// Prepares a text at the server for the client's statement of a name. `fixed`: the place for
@@ -365,7 +362,7 @@ impl StatementsHere {
         }
         match self.prepared_here(ends, name) {
             Here::As(_, here) => rewrite::statement(ends.out(), b'D', here.as_bytes()),
-            Here::Nowhere => ends.out().extend_from_slice(bytes),
+            Here::Nowhere => return unknown::describe(ends, name, bytes, muted),
             Here::Changed => {
                 let parameters = fixed.as_ref().map_or(&[][..], |fixed| &fixed.parameters);
                 ends.say_parameters(parameters, &[], muted);
@@ -389,7 +386,7 @@ impl StatementsHere {
             return ends.pass(bytes, What::Close(Some(undo)), muted);
         }
         if !is_there {
-            return ends.pass(bytes, What::Close(None), muted);
+            return unknown::close(ends, name, bytes, muted);
         }
         // It stays prepared for others.
         let closed = Bytes::from_static(answer::CLOSE_COMPLETE);
