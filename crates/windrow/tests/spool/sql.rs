@@ -237,7 +237,13 @@ async fn settings_are_read_as_the_server_reads_its_own() {
     assert_eq!(told(&client, show).await, "spool");
     assert_eq!(told(&client, "insert into t (v) values (2)").await, "1");
     assert_eq!(appended(&gateway).await, 1);
+    // A statement that is prepared asks nothing yet.
+    client
+        .batch_execute("prepare last as select lastval()")
+        .await
+        .unwrap();
     // The value is taken later, so nobody can tell it.
+    assert_eq!(told(&client, "execute last").await, "error 0A000");
     assert_eq!(told(&client, "select lastval()").await, "error 0A000");
     assert_eq!(
         told(&client, "select currval('t_id_seq')").await,
