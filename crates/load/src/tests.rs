@@ -114,8 +114,8 @@ async fn a_file_that_has_grown_is_loaded_further_in_whole_portions() {
     assert_eq!(database.marks(), [(0, 420)]);
 }
 
-/// A run is killed while rows of a portion are under way through its lane, which come after the next
-/// run has read the marks. They do not come twice, whatever the portions of that run are.
+/// A run is killed while rows of a portion are under way through its lane, which come after the
+/// next run has read the marks. They do not come twice, whatever the portions of that run are.
 #[tokio::test]
 async fn late_rows_of_a_killed_run_are_not_doubled() {
     let (_folder, path) = file(250, |_| false);

@@ -34,8 +34,8 @@ async fn succeed_or_fail_together() {
     assert_eq!(db.rows("SELECT id, v FROM t"), ["1|'x'", "5|'y'", "8|'x'"]);
 }
 
-/// A row's marker is assigned or replaced only if it is still of the batch that was read. Only a row
-/// that is written leaves a marker where there was none.
+/// A row's marker is assigned or replaced only if it is still of the batch that was read. Only a
+/// row that is written leaves a marker where there was none.
 #[tokio::test]
 async fn a_marker_that_changed_meanwhile_is_not_replaced() {
     let mut db = Db::new(
