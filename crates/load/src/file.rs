@@ -9,7 +9,7 @@ use super::blame;
 use super::columns::{ColumnMatch, ColumnSides};
 use super::lock::lock;
 use super::marking::Marking;
-use super::reader::{ReadEnd, Reader};
+use super::reader::{EarlierRuns, ReadEnd, Reader};
 use super::rejects::Origin;
 use super::resume::{Identity, head, head_of};
 use super::retries::Retries;
@@ -109,8 +109,7 @@ impl Run {
             let head = opened.source.head();
             self.check_head(marking, head, &origin.file).await?;
         }
-        let done = Arc::new(self.done(marking.as_ref(), &origin).await?);
-        let by_lane = self.by_lane(marking.as_ref(), &origin).await?;
+        let earlier = Arc::new(self.earlier(marking.as_ref(), &origin).await?);
         let plan = self.plan(columns);
         let jobs = self.jobs(bulk.as_deref());
         let passes = bulk.as_deref().is_some_and(Bulk::passes);
@@ -131,7 +130,7 @@ impl Run {
         let declared = opened.source.declared();
         let channels = self.start(
             &shared,
-            (&done, by_lane),
+            &earlier,
             opened,
             bulk.as_deref(),
             jobs,
@@ -154,7 +153,7 @@ impl Run {
         }
         let read = channels.reader.await;
         let read = read.map_err(|_| LoadError::Defect("the reader of a file has crashed"))??;
-        self.finish(&shared, &done, read).await?;
+        self.finish(&shared, &earlier.done, read).await?;
         let made = self
             .made(&shared, table.as_deref(), &columns, &declared)
             .await?;
@@ -165,7 +164,9 @@ impl Run {
                 None => Self::form_of(bulk.as_deref()),
             },
             bytes: read.bytes,
-            done_before: !done.is_empty() && done.end() == read.records && read.whole,
+            done_before: !earlier.done.is_empty()
+                && earlier.done.end() == read.records
+                && read.whole,
             left: read.left,
             empty: read.empty,
             backslashes: read.backslashes,
@@ -282,30 +283,24 @@ impl Run {
         }
     }
 
-    /// Returns the records that need no work: those with a mark, and those in the file of rejects.
-    async fn done(&self, marking: Option<&Marking>, origin: &Origin) -> Result<Spans, LoadError> {
-        let Some(marking) = marking else {
-            return Ok(Spans::default());
-        };
-        let marked = self
-            .ask(&origin.file, || marking.marks.read(&marking.load))
-            .await?;
-        let rejected = self.rejects.before(&marking.load);
-        Ok(Spans::new(marked.into_iter().chain(rejected)))
-    }
-
-    /// Returns the records that earlier runs have sent through the lane.
-    async fn by_lane(
+    /// Reads what earlier runs of the load have done.
+    async fn earlier(
         &self,
         marking: Option<&Marking>,
         origin: &Origin,
-    ) -> Result<Spans, LoadError> {
+    ) -> Result<EarlierRuns, LoadError> {
         let Some(marking) = marking else {
-            return Ok(Spans::default());
+            return Ok(EarlierRuns::default());
         };
-        let name = marking.lane_name();
-        let noted = self.ask(&origin.file, || marking.marks.read(&name));
-        Ok(Spans::new(noted.await?))
+        let file = &origin.file;
+        let marked = self.ask(file, || marking.marks.read(&marking.load)).await?;
+        let rejected = self.rejects.before(&marking.load);
+        let lane = marking.lane_name();
+        let noted = self.ask(file, || marking.marks.read(&lane)).await?;
+        Ok(EarlierRuns {
+            done: Spans::new(marked.into_iter().chain(rejected)),
+            by_lane: Spans::new(noted),
+        })
     }
 
     /// Puts one mark of the whole file in the place of many.
@@ -409,7 +404,7 @@ impl Run {
     fn start(
         &self,
         shared: &Arc<Shared>,
-        (done, by_lane): (&Arc<Spans>, Spans),
+        earlier: &Arc<EarlierRuns>,
         opened: OpenFile,
         bulk: Option<&dyn Bulk>,
         jobs: usize,
@@ -433,8 +428,7 @@ impl Run {
                 bytes: PORTION_BYTES.min(ALL_PORTIONS_BYTES / portions),
             },
             limit: self.load.limit.unwrap_or(u64::MAX),
-            done: Arc::clone(done),
-            by_lane,
+            earlier: Arc::clone(earlier),
             meter: Arc::clone(&self.meter),
             bytes_before,
             halt: shared.halt.clone(),

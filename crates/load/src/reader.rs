@@ -23,14 +23,20 @@ pub(super) struct Reader {
     pub(super) ways: Arc<Mutex<Ways>>,
     /// The most records that are read.
     pub(super) limit: u64,
-    /// Records that earlier runs have done; they are not handed out.
-    pub(super) done: Arc<Spans>,
-    /// Records that earlier runs have sent through the lane.
-    pub(super) by_lane: Spans,
+    pub(super) earlier: Arc<EarlierRuns>,
     pub(super) meter: Arc<Meter>,
     /// Bytes of the files before this one.
     pub(super) bytes_before: u64,
     pub(super) halt: CancellationToken,
+}
+
+/// The records of a file that earlier runs of its load have dealt with.
+#[derive(Debug, Default)]
+pub(super) struct EarlierRuns {
+    /// The records that need no work: those with a mark, and those in the file of rejects.
+    pub(super) done: Spans,
+    /// The records of portions of which rows were sent through the lane.
+    pub(super) by_lane: Spans,
 }
 
 /// The counts at the end of reading.
@@ -70,8 +76,8 @@ impl Reader {
             }
             // A portion holds either records that are done or others, and either records that
             // earlier runs have sent through the lane or others.
-            let (is_done, done_until) = self.done.at(records);
-            let (by_lane, lane_until) = self.by_lane.at(records);
+            let (is_done, done_until) = self.earlier.done.at(records);
+            let (by_lane, lane_until) = self.earlier.by_lane.at(records);
             let until = [done_until, lane_until].into_iter().flatten().min();
             let left = until.map_or(left, |until| left.min(until - records));
             let Some(mut portion) = spare.take().or_else(|| free.blocking_recv()) else {

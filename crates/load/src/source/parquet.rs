@@ -206,20 +206,9 @@ impl Parquet {
     /// A value does not have the form that its type asks for.
     fn take(&mut self, portion: &mut Portion) -> Result<bool, SourceFault> {
         let row = self.batch.next;
-        let mut nested = self
-            .batch
-            .columns
-            .iter_mut()
-            .filter(|c| c.is_nested())
-            .peekable();
-        if nested.peek().is_some() {
-            let read = calmly(|| nested.try_for_each(|column| column.seek(row)));
-            if let Err(error) = read {
-                self.ended = true;
-                return Err(self.fault(&error));
-            }
-        }
-        if let Err(error) = self.line.write(&self.batch.columns, row) {
+        let (columns, text) = (&mut self.batch.columns, &mut self.line);
+        let read = calmly(|| columns.iter_mut().try_for_each(|column| column.seek(row)));
+        if let Err(error) = read.and_then(|()| text.write(columns, row)) {
             self.ended = true;
             return Err(self.fault(&error));
         }

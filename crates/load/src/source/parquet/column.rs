@@ -81,11 +81,6 @@ impl Column {
         }
     }
 
-    /// True if its values are lists, maps or records.
-    pub(super) fn is_nested(&self) -> bool {
-        matches!(self.values, Values::Nested(_))
-    }
-
     /// True for texts of which Parquet declares no more than that.
     pub(super) fn is_words(&self) -> bool {
         self.column_type == ColumnType::Scalar(Scalar::Text)
