@@ -56,8 +56,7 @@ pub fn block(text: &str) -> Option<BlockStatement> {
 }
 
 fn read(words: Words<'_>) -> Option<(BlockEffect, &'static str)> {
-    // The place after the optional noise word.
-    let at = 1 + usize::from(words.any(1, &["work", "transaction"]));
+    let at = words.after_work();
     match () {
         () if words.is(0, "begin") && are_modes(words.from(at)) => {
             Some((BlockEffect::Opens, "BEGIN"))

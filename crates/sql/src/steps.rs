@@ -108,7 +108,7 @@ fn step(text: &str, tokens: &[Token]) -> Option<Step> {
 }
 
 fn commits(words: Words<'_>) -> Commits {
-    let at = 1 + usize::from(words.any(1, &["work", "transaction"]));
+    let at = words.after_work();
     if words.any(0, &["begin", "start"]) {
         return Commits::Opens;
     }

@@ -39,6 +39,12 @@ impl<'a> Words<'a> {
         words.iter().any(|word| self.is(at, word))
     }
 
+    /// Returns the place after the first word and an optional WORK or TRANSACTION: of BEGIN,
+    /// COMMIT, END, ROLLBACK and ABORT.
+    pub(crate) fn after_work(self) -> usize {
+        1 + usize::from(self.any(1, &["work", "transaction"]))
+    }
+
     /// Returns true if the text has the keyword.
     pub(crate) fn has(self, word: &str) -> bool {
         (0..self.len()).any(|at| self.is(at, word))

@@ -21,7 +21,7 @@ pub(super) fn read(words: Words<'_>, first: &str) -> Option<Effect> {
 }
 
 fn end(words: Words<'_>) -> Effect {
-    let at = 1 + usize::from(words.any(1, &["work", "transaction"]));
+    let at = words.after_work();
     if words.any(at, &["to", "prepared"]) {
         return Effect::Other;
     }
