@@ -233,7 +233,7 @@ impl Session {
     /// Returns the session's own answer to a statement. Nothing of it is under way.
     ///
     /// # Errors
-    /// What is wrong with the statement.
+    /// The fault of the statement.
     pub(super) async fn answer(&mut self, cached: &CachedStatement) -> Result<Reply, Fault> {
         if cached.effect() == Some(&Effect::Lastval) {
             Box::pin(self.look_for_last()).await;

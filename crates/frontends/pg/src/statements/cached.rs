@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 
 use windrow_core::{Arguments, Described, Formats, Origin, ParsedStatement, Signature, Statement};
 use windrow_sql::{
-    Apart, BlockStatement, Commits, Effect, NameUsage, Names, Reading, StatementName, Step,
+    Apart, BlockStatement, Commits, Effect, NameUsage, Names, Property, Reading, StatementName,
+    Step,
 };
 
 use crate::lanes::Lane;
@@ -280,6 +281,13 @@ impl CachedStatement {
     pub(crate) fn undoes(&self) -> bool {
         let first = self.steps().and_then(|steps| steps.first());
         first.is_some_and(|step| matches!(step.commits, Commits::Undoes | Commits::UndoesPart))
+    }
+
+    /// Returns true if the text does nothing but end transactions: with a key as well, a client can
+    /// leave one that it has begun without.
+    pub(crate) fn only_ends(&self) -> bool {
+        let names = self.names();
+        names.is_some_and(|names| !names.verbs.is_empty() && names.all_are(&[Property::Ends]))
     }
 
     /// Returns true if the text may roll back to a savepoint.

@@ -1,13 +1,13 @@
 //! The beginning, on the server connection, of a transaction block that its client has begun
 //! already: BEGIN is sent before the first statement of the block, in the same round trip.
 //!
-//! It is sent by the extended protocol without a Sync. If it fails, the server passes over what
+//! The extended protocol carries it, without a Sync. If it fails, the server passes over what
 //! follows, so that no statement of the block is ever executed outside of it. The client gets the
 //! error as that of its statement, in a transaction that has failed. Nothing after the first query
 //! or segment is sent before the server has begun the block.
 
 use bytes::Bytes;
-use windrow_sql::{Property, Reading};
+use windrow_sql::Reading;
 
 use super::ends::Ends;
 use super::expect::What;
@@ -16,7 +16,6 @@ use super::statements::StatementsHere;
 use crate::codec::answer;
 use crate::session::state::UnsentBlock;
 use crate::session::unsent_block::prepared;
-use crate::statements::CachedStatement;
 
 /// Any name but the empty one: statements of a block's beginning are prepared under names of the
 /// process.
@@ -145,7 +144,7 @@ impl BlockStart {
 }
 
 fn sync(ends: &mut Ends<'_>, is_muted: bool) {
-    answer::message(ends.out(), b'S', |_| {});
+    rewrite::sync(ends.out());
     ends.queue.push(What::Sync, is_muted);
 }
 
@@ -154,11 +153,4 @@ fn fail(ends: &mut Ends<'_>) {
     rewrite::query(ends.out(), FAILS);
     ends.queue.push(What::FailsBlock, true);
     ends.status = b'E';
-}
-
-/// Returns true for a text that does nothing but end transactions: with a key as well, a client can
-/// leave one that it has begun without.
-pub(super) fn ends_a_transaction(cached: &CachedStatement) -> bool {
-    let names = cached.names();
-    names.is_some_and(|names| !names.verbs.is_empty() && names.all_are(&[Property::Ends]))
 }

@@ -6,7 +6,6 @@ use bytes::Bytes;
 use windrow_sql::{Commits, Reading, Sequences};
 
 use super::Relay;
-use super::block_start::ends_a_transaction;
 use super::defer::Early;
 use super::ends::TO_SERVER;
 use super::expect::What;
@@ -127,7 +126,7 @@ impl Relay<'_> {
         }
         if matches!(tag, b'Q' | b'P' | b'B' | b'F')
             && let Some(fault) = keys::refused_front(self.ends.session)
-            && !self.ends.session.front_is(ends_a_transaction)
+            && !self.ends.session.front_is(CachedStatement::only_ends)
         {
             self.here.refuse(&mut self.ends, tag, total, fault);
             return true;

@@ -9,7 +9,7 @@
 //! | --- | --- |
 //! | here, `forward`, `answers` | [`Relay`]: the loop, and the messages of both directions |
 //! | `ends`, `expect`, `unconfirmed` | the session, its server connection, the answers that are expected |
-//! | `statements`, `renamed`, `unknown`, `failures` | the session's prepared statements on the connection |
+//! | `statements`, `renamed`, `unknown`, `failures` | the session's prepared statements there |
 //! | `leftovers`, `judge`, `sequences` | what the session may have left there, and how it is given back |
 //! | `followed_settings` | SETs that are in force |
 //! | `block_start` | BEGIN, which is sent before the first statement of a block |
@@ -382,7 +382,8 @@ impl Relay<'_> {
     /// Answers a statement about a block that the server does not know, or need not know yet.
     /// Returns false for any other message.
     fn answers_block(&mut self) -> bool {
-        let is_at_rest = self.is_at_rest() && self.answered == 0;
+        // The first message was looked at before the connection was taken.
+        let is_at_rest = self.has_begun && self.is_at_rest() && self.answered == 0;
         // The server sends no notification within a block.
         is_at_rest
             && !self.left.is_listening()

@@ -19,6 +19,7 @@ use windrow_sql::{Commits, NameUsage, Step};
 use super::ends::Ends;
 use super::expect::What;
 use super::renames::{Completion, Edit, Renames};
+use super::rewrite;
 use super::statements::{Preparing, StatementsHere};
 use crate::codec::{answer, failure};
 use crate::pool::{Names, PASSING};
@@ -184,7 +185,7 @@ impl StatementsHere {
                 self.prepare_again(ends, &statement, name, true, fixed);
             }
         }
-        answer::message(ends.out(), b'S', |_| {});
+        rewrite::sync(ends.out());
         ends.queue.push(What::Sync, true);
         self.preparing = Some(Preparing::default());
         Preparation::UnderWay

@@ -62,6 +62,11 @@ pub(super) fn close_portal(out: &mut BytesMut) {
     });
 }
 
+/// Sync.
+pub(super) fn sync(out: &mut BytesMut) {
+    message(out, b'S', |_| {});
+}
+
 /// A simple query.
 pub(super) fn query(out: &mut BytesMut, sql: &[u8]) {
     message(out, b'Q', |out| text(out, sql));
