@@ -1,8 +1,8 @@
 //! The load generator: clients over raw sockets, each with one call under way, which speak HTTP/1.1
 //! or PostgreSQL's protocol.
 //!
-//! It reads no more of an answer than where that ends and whether the call succeeded, so that what
-//! is measured is the server: less than 1 us a call in this program and some 5 us in the kernel's
+//! The clients read of an answer only where it ends and if the call succeeded, so that the server
+//! is measured: less than 1 us a call in this program and some 5 us in the kernel's
 //! calls for one send and one receive ([`limit`] measures it). Usual drivers take several times as
 //! much, and pgbench ends a client at its first error and cannot hold ten thousand of them.
 

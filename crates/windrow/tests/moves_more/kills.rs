@@ -1,5 +1,6 @@
 //! Movers are killed at any moment: no row is lost, none is moved twice.
 
+use tokio::runtime::Runtime;
 use windrow_testkit::command::Running;
 use windrow_testkit::proxy::{Direction, Proxy};
 
@@ -28,6 +29,15 @@ fn fill(from: &Db, to: &Db, rows: usize) {
         "insert into pending with recursive n (i) as (select 1 union all select i + 1 from n where i < {rows}) \
          select i, 'a row of some length, so that batches are not over before they have begun' from n"
     ));
+}
+
+/// Starts a proxy before a server. Returns it with what it runs on, and the URL through it.
+fn proxy_before(url: &str) -> (Runtime, Proxy, String) {
+    let server = url.split('@').nth(1).unwrap().split('/').next().unwrap();
+    let runtime = Runtime::new().unwrap();
+    let proxy = runtime.block_on(Proxy::builder(server).start()).unwrap();
+    let through = proxy.through(url).unwrap();
+    (runtime, proxy, through)
 }
 
 /// In one snapshot every row is in exactly one place.
@@ -204,10 +214,7 @@ fn late_rows(meanwhile: Option<&str>) {
     fill(&from, &to, 10);
     to.sql("alter table final add check (v <> 'refused')");
     let url = to.url();
-    let server = url.split('@').nth(1).unwrap().split('/').next().unwrap();
-    let runtime = tokio::runtime::Runtime::new().unwrap();
-    let proxy = runtime.block_on(Proxy::builder(server).start()).unwrap();
-    let through = proxy.through(&url).unwrap();
+    let (_runtime, proxy, through) = proxy_before(&url);
     let killed = start(&from, "final", &["--to", &through, "--follow"]);
     let is_idle = || to.count("final") == 10 && to.count("windrow_moved") == 0;
     until("the first rows are moved", is_idle);
@@ -274,10 +281,7 @@ fn rows_of_a_batch_whose_outcome_is_unknown_are_not_written_again() {
     let (from, to) = (Db::postgres(), Db::postgres());
     fill(&from, &to, 300);
     let url = to.url();
-    let server = url.split('@').nth(1).unwrap().split('/').next().unwrap();
-    let runtime = tokio::runtime::Runtime::new().unwrap();
-    let proxy = runtime.block_on(Proxy::builder(server).start()).unwrap();
-    let through = proxy.through(&url).unwrap();
+    let (_runtime, proxy, through) = proxy_before(&url);
     let mover = start(&from, "final", &["--to", &through, "--follow"]);
     let is_idle = || from.count("pending") == 0 && to.count("windrow_moved") == 0;
     until("the first rows are moved", is_idle);
@@ -306,10 +310,7 @@ fn rows_whose_markers_may_be_assigned_are_not_written_again() {
     move_rows(&from, "final", &["--to", &url, HELD]).ends(1);
     to.sql("create table one as select move, left(key, 8) as tag from windrow_moved");
     let_go(&from);
-    let server = url.split('@').nth(1).unwrap().split('/').next().unwrap();
-    let runtime = tokio::runtime::Runtime::new().unwrap();
-    let proxy = runtime.block_on(Proxy::builder(server).start()).unwrap();
-    let through = proxy.through(&url).unwrap();
+    let (_runtime, proxy, through) = proxy_before(&url);
     let mover = start(&from, "final", &["--to", &through, "--follow"]);
     let is_idle = || from.count("pending") == 0 && to.count("windrow_moved") == 0;
     until("the first row is moved", is_idle);
@@ -357,7 +358,7 @@ fn a_row_whose_marker_is_removed_after_it_was_read_is_written() {
     until("the first row is moved", is_idle);
     let old = to.sql("insert into windrow_moved select * from one returning batch");
     from.sql(&format!("insert into windrow_batches values ('{old}')"));
-    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let runtime = Runtime::new().unwrap();
     let locked = |db: &Db, table: &str| {
         runtime.block_on(async {
             let url = db.url();

@@ -33,7 +33,7 @@ pub enum Step {
     CopyIn { rows: u8, fail: bool },
 }
 
-/// How the statements of a block are sent.
+/// The ways in which the statements of a block are sent.
 #[derive(Clone, Copy, Debug)]
 pub enum Sent {
     /// As simple queries, each when the one before was answered.

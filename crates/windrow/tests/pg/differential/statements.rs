@@ -140,7 +140,7 @@ const BLOCKS: &[&str] = &[
     "rollback to savepoint s",
 ];
 
-/// What begins a block. Nothing serializable: what others do could make it fail.
+/// Texts that begin a block. Nothing serializable: what others do could make it fail.
 const BEGINS: &[&str] = &[
     "begin",
     "BEGIN;",
@@ -152,7 +152,7 @@ const BEGINS: &[&str] = &[
     "begin; savepoint s",
 ];
 
-/// What stands in blocks beside writes and reads.
+/// Statements in blocks, beside writes and reads.
 const IN_BLOCKS: &[&str] = &[
     "savepoint s",
     "rollback to savepoint s",
@@ -171,7 +171,7 @@ const IN_BLOCKS: &[&str] = &[
     "",
 ];
 
-/// What ends a block.
+/// Texts that end a block.
 const ENDS: &[&str] = &[
     "commit",
     "rollback",
