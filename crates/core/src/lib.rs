@@ -90,7 +90,8 @@ pub use source::SourceId;
 pub use spooling::{SpoolPlace, Spooling};
 pub use sql::{
     Arguments, AsRow, Conflict, Described, Describer, Expression, Formats, Origin, ParsedStatement,
-    Piece, REFUSED, Signature, SqlCall, Statement, Touches,
+    Piece, Preview, PreviewReference, PreviewValue, REFUSED, Signature, SqlCall, Statement,
+    Touches,
 };
 pub use standing::{Level, Standing};
 pub use trace::{Trace, TraceContext, TracedRequest, Tracer};

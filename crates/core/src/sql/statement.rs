@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use super::arguments::{Arguments, Formats};
 use super::parsed::ParsedStatement;
+use super::preview::Preview;
 use super::signature::Signature;
 use crate::apart::Apart;
 use crate::budget::UsualAnswer;
@@ -52,6 +53,18 @@ pub trait Touches: Send + Sync {
     /// The one row that the call may change, where that is certain. `None`: it is not.
     fn row_of(&self, _: &Arguments, _: &Formats) -> Option<KeyedRow> {
         None
+    }
+
+    /// Returns the plan by which calls are answered before they are executed. `None`: their answers
+    /// are only known once they are executed.
+    fn preview(&self) -> Option<&Arc<Preview>> {
+        None
+    }
+
+    /// Returns true if the database certainly stores the values of a call as they are, whatever its
+    /// other columns hold.
+    fn fits(&self, _: &Arguments, _: &Formats) -> bool {
+        false
     }
 }
 
@@ -159,6 +172,16 @@ impl Statement {
     /// The one row that a call of it may change: see [`Touches::row_of`].
     pub fn row_of(&self, arguments: &Arguments, formats: &Formats) -> Option<KeyedRow> {
         self.touches.row_of(arguments, formats)
+    }
+
+    /// Returns the plan by which its calls are answered early: see [`Touches::preview`].
+    pub fn preview(&self) -> Option<&Arc<Preview>> {
+        self.touches.preview()
+    }
+
+    /// Returns true if the values of a call are certainly stored: see [`Touches::fits`].
+    pub fn fits(&self, arguments: &Arguments, formats: &Formats) -> bool {
+        self.touches.fits(arguments, formats)
     }
 
     /// Returns true if a literal may be a value of a parameter: see [`Touches::takes_literal`].
