@@ -127,6 +127,12 @@ fn patient(total: usize) -> usize {
     total - total / 4
 }
 
+impl Default for Permit {
+    fn default() -> Self {
+        Self::empty()
+    }
+}
+
 impl Permit {
     /// Returns a permit that holds no bytes.
     pub fn empty() -> Self {

@@ -3,6 +3,7 @@
 //! The PostgreSQL frontend answers them before the server has seen the block. What the server could
 //! refuse, or answer with a warning or another tag, is not recognized.
 
+use crate::identifier::identifier;
 use crate::lex::TokenKind;
 use crate::parse::Tokens;
 use crate::read::statements;
@@ -20,6 +21,8 @@ pub struct BlockStatement {
     pub tag: &'static str,
     /// The words of the text, without comments, one space between them.
     pub words: Box<str>,
+    /// The name of the savepoint, folded; empty without one.
+    pub savepoint: Box<str>,
 }
 
 /// The effect of a statement on a transaction block.
@@ -33,7 +36,16 @@ pub enum BlockEffect {
     Commits,
     /// The statement rolls the block back: ROLLBACK, ABORT.
     RollsBack,
+    /// The statement makes a savepoint within the block: SAVEPOINT.
+    Saves,
+    /// The statement removes a savepoint, and keeps what was done since: RELEASE.
+    Releases,
+    /// The statement rolls back to a savepoint: ROLLBACK TO.
+    RollsBackTo,
 }
+
+/// The longest name of a savepoint that is recognized, in bytes: the server cuts longer ones.
+const MAX_NAME: usize = 63;
 
 /// Returns the statement about a transaction block that a text consists of.
 pub fn block(text: &str) -> Option<BlockStatement> {
@@ -46,13 +58,58 @@ pub fn block(text: &str) -> Option<BlockStatement> {
     if all.next().is_some() {
         return None;
     }
-    let (effect, tag) = read(words)?;
     let slices: Vec<&str> = (0..words.len()).map(|at| words.slice(at)).collect();
+    let ((effect, tag), savepoint) = match read(words) {
+        Some(found) => (found, Box::default()),
+        None => about_savepoint(words)?,
+    };
     Some(BlockStatement {
         effect,
         tag,
         words: slices.join(" ").into(),
+        savepoint,
     })
+}
+
+impl BlockStatement {
+    /// Returns true for BEGIN without modes, and with such modes only as most databases have by
+    /// default: READ COMMITTED, READ WRITE.
+    pub fn opens_usual(&self) -> bool {
+        let mut words = self.words.split(' ').skip(1);
+        let usual = |word: &str| {
+            let usual = [
+                "work",
+                "transaction",
+                "isolation",
+                "level",
+                "read",
+                "committed",
+                "write",
+                ",",
+            ];
+            usual.iter().any(|known| word.eq_ignore_ascii_case(known))
+        };
+        self.effect == BlockEffect::Opens && words.all(usual)
+    }
+}
+
+/// Reads SAVEPOINT, RELEASE and ROLLBACK TO, with the name of the savepoint.
+fn about_savepoint(words: Words<'_>) -> Option<((BlockEffect, &'static str), Box<str>)> {
+    let behind = |at: usize| at + usize::from(words.is(at, "savepoint"));
+    let (at, found) = match () {
+        () if words.is(0, "savepoint") => (1, (BlockEffect::Saves, "SAVEPOINT")),
+        () if words.is(0, "release") => (behind(1), (BlockEffect::Releases, "RELEASE")),
+        () if words.is(0, "rollback") && words.is(words.after_work(), "to") => {
+            let at = behind(words.after_work() + 1);
+            (at, (BlockEffect::RollsBackTo, "ROLLBACK"))
+        }
+        () => return None,
+    };
+    let (name, last) = identifier(words, at)?;
+    // No reserved word has a digit in it.
+    let is_name = words.kind(at) == TokenKind::Quoted || name.bytes().any(|b| b.is_ascii_digit());
+    (is_name && name.len() <= MAX_NAME && last + 1 == words.len())
+        .then(|| (found, name.into_boxed_str()))
 }
 
 fn read(words: Words<'_>) -> Option<(BlockEffect, &'static str)> {
@@ -173,8 +230,61 @@ mod tests {
                 effect,
                 tag,
                 words: words.into(),
+                savepoint: Box::default(),
             };
             assert_eq!(block(text), Some(expected), "{text}");
+        }
+    }
+
+    #[test]
+    fn savepoints_are_recognized_by_their_names() {
+        use BlockEffect::{Releases, RollsBackTo, Saves};
+        for (text, effect, name) in [
+            ("SAVEPOINT sa_savepoint_1", Saves, "sa_savepoint_1"),
+            ("savepoint \"S139_x\";", Saves, "S139_x"),
+            (
+                "RELEASE SAVEPOINT Active_Record_1",
+                Releases,
+                "active_record_1",
+            ),
+            ("release sp1", Releases, "sp1"),
+            ("ROLLBACK TO SAVEPOINT trans2", RollsBackTo, "trans2"),
+            ("rollback work to \"a \"\"b\"", RollsBackTo, "a \"b"),
+        ] {
+            let found = block(text).unwrap();
+            assert_eq!((found.effect, &*found.savepoint), (effect, name), "{text}");
+        }
+        for text in [
+            "savepoint",
+            "savepoint select",
+            "savepoint a1 b",
+            "release savepoint",
+            "rollback to",
+            "rollback to savepoint",
+            "savepoint \"\"",
+        ] {
+            assert_eq!(block(text), None, "{text}");
+        }
+        let long = format!("savepoint \"{}\"", "x".repeat(64));
+        assert_eq!(block(&long), None);
+    }
+
+    #[test]
+    fn only_usual_modes_are_usual() {
+        for (text, usual) in [
+            ("begin", true),
+            (
+                "START TRANSACTION READ WRITE, ISOLATION LEVEL READ COMMITTED",
+                true,
+            ),
+            ("begin isolation level repeatable read", false),
+            ("begin read only", false),
+            ("begin isolation level serializable", false),
+            ("begin deferrable", false),
+            ("begin isolation level read uncommitted", false),
+            ("commit", false),
+        ] {
+            assert_eq!(block(text).unwrap().opens_usual(), usual, "{text}");
         }
     }
 
@@ -202,6 +312,7 @@ mod tests {
             "commit prepared 'x'",
             "rollback to a",
             "rollback work to savepoint a",
+            "release a",
             "commit and",
             "end if",
             "prepare transaction 'x'",

@@ -8,6 +8,7 @@ use windrow_core::{Fault, FaultClass, SourceId};
 use windrow_pgwire::target::Credential;
 
 use crate::client::Identity;
+use crate::rows_ahead::RowsAhead;
 use crate::services::{LaneKey, LanePorts, Lanes};
 use crate::session_info::Interrupt;
 
@@ -37,6 +38,8 @@ pub(crate) struct Lane {
     /// Whose turn it is to ask the lane's database what a statement means. One at a time: when a
     /// thousand sessions send a new text at once, the database is asked once.
     pub(crate) asking: tokio::sync::Mutex<()>,
+    /// Rows whose computed columns were asked for before a session needs them.
+    pub(crate) ahead: RowsAhead,
 }
 
 /// A session among those who hand units to a lane.
@@ -60,6 +63,7 @@ impl Lane {
             number: NEXT.fetch_add(1, Ordering::Relaxed),
             ports,
             asking: tokio::sync::Mutex::default(),
+            ahead: RowsAhead::default(),
         })
     }
 }

@@ -54,6 +54,7 @@ mod pool;
 mod proofs;
 mod register;
 mod role_state;
+mod rows_ahead;
 mod senders;
 pub mod server;
 pub mod services;

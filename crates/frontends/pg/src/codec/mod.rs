@@ -4,6 +4,7 @@
 //! <https://www.postgresql.org/docs/current/protocol-message-formats.html>
 
 pub(crate) mod answer;
+pub(crate) mod data_row;
 pub(crate) mod failure;
 pub(crate) mod message;
 #[cfg(test)]

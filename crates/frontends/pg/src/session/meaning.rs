@@ -67,6 +67,8 @@ pub(super) struct View<'a> {
     pub(super) answer: Option<&'a Answer>,
     pub(super) under_way: bool,
     pub(super) in_segment: bool,
+    /// True in a transaction block that the server does not know yet.
+    pub(super) in_block: bool,
     pub(super) generated: bool,
     pub(super) asks: bool,
 }
@@ -214,7 +216,7 @@ impl View<'_> {
         if !cached.types.is_empty() && matches!(cached.reading, Reading::Apart(_)) {
             return Err(Next::Relay("a statement with types of parameters"));
         }
-        if named.is_some_and(|name| all.get(name.as_bytes()).is_some()) {
+        if !self.in_block && named.is_some_and(|name| all.get(name.as_bytes()).is_some()) {
             return Ok(Meaning::Local);
         }
         self.judge(cached, |lane| {
@@ -248,6 +250,8 @@ impl View<'_> {
             Reading::Apart(apart) => apart,
         };
         match &apart.effect {
+            // The server says what a failed transaction refuses, and takes back what is undone.
+            _ if self.in_block => Err(Next::Relay(apart.reason)),
             Effect::SetWindrow { .. } | Effect::ShowWindrow { .. } | Effect::Empty => {
                 Ok(Meaning::Local)
             }

@@ -100,6 +100,7 @@ impl Session {
             answer,
             under_way: !self.pending.is_empty(),
             in_segment: !segment.calls.is_empty(),
+            in_block: self.unsent_block.is_some(),
             generated: self.values.last().is_some(),
             asks: self.asks,
         };
@@ -164,7 +165,9 @@ impl Session {
         let calls = std::mem::take(&mut self.segment.calls);
         let taken = self.segment.bytes + total;
         if calls.is_empty() {
-            self.pending.push(Pending::new(script, AnswerEnd::Sync));
+            let mut pending = Pending::new(script, AnswerEnd::Sync);
+            pending.status = unsent_block::status(self);
+            self.pending.push(pending);
             self.segment.define(&mut self.statements);
             self.connection.take(taken);
             self.segment.clear();
@@ -186,7 +189,9 @@ impl Session {
                     Ok(described) => answer = Some(described),
                     Err(not) => break Err(not),
                 },
-                Err(Next::Relay(_)) if self.has_deallocated(&cached) => {
+                Err(Next::Relay(_))
+                    if self.unsent_block.is_none() && self.has_deallocated(&cached) =>
+                {
                     break Ok(Meaning::Local);
                 }
                 Err(Next::Relay(reason)) => break Err(NotDescribed::of(reason)),
@@ -398,6 +403,7 @@ impl Session {
             answer,
             under_way: !self.pending.is_empty(),
             in_segment: false,
+            in_block: self.unsent_block.is_some(),
             generated: self.values.last().is_some(),
             asks: self.asks,
         }

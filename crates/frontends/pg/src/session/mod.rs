@@ -13,11 +13,14 @@
 //! | `pending`, `expected_answer` | answers that wait for an outcome, and memory for long ones |
 //! | `local`, `values` | answers of the session itself; values of sequences |
 //! | `traces` | writes that are traced |
-//! | `unsent_block` | a transaction block before its first statement |
+//! | `unsent_block` | a transaction block that the server does not know yet |
+//! | `keep`, `kept` | certain writes of such a block: answered, and kept until COMMIT |
 //! | `relay` | everything that is not joined, over a server connection |
 
 mod client_connection;
 mod expected_answer;
+mod keep;
+mod kept;
 mod keys;
 mod local;
 mod meaning;
@@ -234,7 +237,7 @@ impl Session {
 
     /// Deals with the next message, if it is there. False: it is not.
     async fn step(&mut self) -> Result<bool, End> {
-        if self.unsent_block.is_some() {
+        if self.unsent_block.is_some() && !keep::takes_front(self) {
             return Box::pin(unsent_block::step(self)).await;
         }
         let at = self.segment.bytes;

@@ -34,6 +34,8 @@ pub(crate) struct Pending {
     pub(crate) traced: Option<Box<TracedRequest>>,
     /// The answer that is expected, where it may be long.
     pub(crate) answer: Option<Box<ExpectedAnswer>>,
+    /// The status that ReadyForQuery shows.
+    pub(crate) status: u8,
 }
 
 /// An outcome that is waited for.
@@ -183,6 +185,8 @@ pub(crate) enum AnswerEnd {
     Sync,
     /// ReadyForQuery after a simple query, whose rows are described.
     Query(Arc<Statement>),
+    /// These messages and ReadyForQuery after COMMIT.
+    Commit(BytesMut),
 }
 
 /// The most units of one client that are under way at once. A client that pipelines more is read
@@ -257,6 +261,7 @@ impl Pending {
             ending,
             traced: None,
             answer: None,
+            status: b'I',
         }
     }
 
@@ -320,10 +325,13 @@ impl Pending {
             }
             traced.end(false);
         }
-        match outcome {
-            None => out.put_slice(&self.script.text),
-            Some(Ok(dones)) => self.say_done(&dones, None, out, values),
-            Some(Err(UnitFault { fault, before, .. })) => {
+        match (outcome, &self.ending) {
+            (None, _) => out.put_slice(&self.script.text),
+            (Some(outcome), AnswerEnd::Commit(end)) => {
+                self.say_committed(outcome, end, stopping, out);
+            }
+            (Some(Ok(dones)), _) => self.say_done(&dones, None, out, values),
+            (Some(Err(UnitFault { fault, before, .. })), _) => {
                 let fault = if stopping {
                     fault
                 } else {
@@ -333,7 +341,19 @@ impl Pending {
             }
         }
         if !matches!(self.ending, AnswerEnd::Open) {
-            out.put_slice(answer::READY);
+            answer::ready(out, self.status);
+        }
+    }
+
+    /// Says the answer to COMMIT of writes that were answered before.
+    fn say_committed(&self, outcome: UnitOutcome, end: &[u8], stopping: bool, out: &mut BytesMut) {
+        out.put_slice(&self.script.text);
+        match outcome {
+            Ok(_) => out.put_slice(end),
+            Err(UnitFault { fault, .. }) if stopping => failure::fault(out, &fault),
+            Err(UnitFault { fault, .. }) => {
+                failure::fault(out, &at_commit(cancelled_by_client(fault)));
+            }
         }
     }
 
@@ -457,7 +477,7 @@ fn notices(messages: &[u8]) -> usize {
 
 /// Returns the error of a client's cancel request, if a unit was taken out of its lane while the
 /// gateway is not stopping.
-fn cancelled_by_client(fault: Fault) -> Fault {
+pub(super) fn cancelled_by_client(fault: Fault) -> Fault {
     match fault.class {
         FaultClass::Cancelled => Fault::new(
             FaultClass::Cancelled,
@@ -466,4 +486,17 @@ fn cancelled_by_client(fault: Fault) -> Fault {
         ),
         _ => fault,
     }
+}
+
+/// Returns the error of a COMMIT that stores what was answered before. A statement that the server
+/// does not understand any more was true when it was answered.
+fn at_commit(fault: Fault) -> Fault {
+    if !fault.code.starts_with("42") {
+        return fault;
+    }
+    let text = format!(
+        "a table was changed after its rows of this transaction were answered, so they cannot be stored; nothing was executed, try again: {}",
+        fault.message
+    );
+    Fault::new(FaultClass::Conflict, "40001", text)
 }

@@ -8,6 +8,7 @@ use tokio_util::sync::CancellationToken;
 use windrow_core::{Fault, FaultClass, SourceId, SpoolPlace};
 
 use super::client_connection::ClientConnection;
+use super::kept::KeptWrites;
 use super::pending::PendingAnswers;
 use super::segment::Segment;
 use super::values::Values;
@@ -104,6 +105,10 @@ pub(crate) struct UnsentBlock {
     pub(crate) has_portal: bool,
     /// True if a statement of the block was refused before it reached a server.
     pub(crate) has_failed: bool,
+    /// True if the block was opened with no other modes than most databases have by default.
+    pub(crate) is_usual: bool,
+    /// The writes of the block that were answered.
+    pub(crate) kept: KeptWrites,
 }
 
 /// Why a session ends.

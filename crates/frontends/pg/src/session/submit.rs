@@ -18,7 +18,8 @@ use super::pending::{AnswerEnd, AwaitedOutcome, Pending, Script};
 use super::rows::{self, RowUnit};
 use super::state::{End, LANE_ENDED, NO_MEMORY, Session, lane_ended, no_memory, shutdown};
 use super::traces::{self, AskedTrace};
-use super::{keys, relay, spool, unsent_block};
+use super::unsent_block::{self, BlockAnswer};
+use super::{keep, keys, relay, spool};
 use crate::client::Settings;
 use crate::lanes::{Lane, LaneSource, UNSHARED};
 use crate::services::LaneKey;
@@ -66,6 +67,9 @@ impl Session {
         ending: AnswerEnd,
         taken: usize,
     ) -> Result<(), End> {
+        if self.unsent_block.is_some() {
+            return Box::pin(keep::keep(self, calls, script, ending, taken)).await;
+        }
         let asked = AskedTrace::of(self, &calls);
         match Box::pin(self.rows_of(&calls, script.asks())).await {
             Ok(Some(rows)) => {
@@ -122,6 +126,7 @@ impl Session {
                     ending,
                     traced,
                     answer,
+                    status: b'I',
                 };
                 self.handed_over(pending, taken);
                 Ok(())
@@ -226,6 +231,16 @@ impl Session {
     /// Notes a unit that was handed over and waits for its outcome. `taken`: the bytes at the front
     /// of the inbox that it came in.
     pub(super) fn handed_over(&mut self, mut pending: Pending, taken: usize) {
+        self.take_in(&mut pending, taken);
+        let count = u64::try_from(pending.script.calls.len()).unwrap_or_default();
+        self.pending.push(pending);
+        self.info.joined.fetch_add(count, Ordering::Relaxed);
+        self.info.set_state(State::Joining);
+    }
+
+    /// Takes a query or segment that is answered, or is about to be, out of the inbox, with what it
+    /// defines.
+    pub(super) fn take_in(&mut self, pending: &mut Pending, taken: usize) {
         self.connection.take(taken);
         self.connection.settle();
         if matches!(pending.ending, AnswerEnd::Query(_)) {
@@ -237,17 +252,13 @@ impl Session {
             behind.end(self.statements.changes());
         }
         self.segment.clear();
-        let count = u64::try_from(pending.script.calls.len()).unwrap_or_default();
-        self.pending.push(pending);
-        self.info.joined.fetch_add(count, Ordering::Relaxed);
-        self.info.set_state(State::Joining);
     }
 
     /// Goes over to a server connection with what is in the inbox, until nothing of the session is
     /// left there.
     pub(super) async fn relay(&mut self, reason: &'static str) -> Result<(), End> {
         self.drain().await?;
-        if self.segment.answered == 0 && unsent_block::answers(self, true) {
+        if self.segment.answered == 0 && Box::pin(self.answer_block()).await? {
             self.segment.clear();
             return Ok(());
         }
@@ -269,6 +280,15 @@ impl Session {
         let end = Box::pin(relay::run(self, answered, reason)).await;
         self.after_relay(&settings).await;
         end
+    }
+
+    /// Answers a statement about a block that the server does not know. Returns false for any other.
+    async fn answer_block(&mut self) -> Result<bool, End> {
+        match unsent_block::answer(self, true) {
+            BlockAnswer::Given => Ok(true),
+            BlockAnswer::Commits(lone) => keep::commit(self, *lone).await,
+            BlockAnswer::None => Ok(false),
+        }
     }
 
     /// Goes over to a server connection because of something that passes: `fault` says of what. A

@@ -1,9 +1,10 @@
 //! A transaction block that its client has begun and the server does not know yet.
 //!
 //! BEGIN by itself is answered here, and so is the end of a block in which nothing was executed.
-//! Anything else in the block goes to a server connection, which gets the BEGIN before it, in the
-//! same round trip (`relay/block_start.rs`). So a block without a statement holds no connection.
-//! Nothing is answered here that the server could refuse, or answer in other words.
+//! Certain writes are kept (`keep`), and savepoints with them. Anything else in the block goes to a
+//! server connection, which gets the BEGIN and what was kept before it, in the same round trip
+//! (`relay/block_start.rs`). So a block without another statement holds no connection. Nothing is
+//! answered here that the server could refuse, or answer in other words.
 
 use std::iter;
 use std::sync::Arc;
@@ -13,8 +14,10 @@ use smallvec::smallvec;
 use windrow_core::Signature;
 use windrow_sql::{BlockEffect, Commits};
 
-use super::local;
+use super::kept::KeptWrites;
+use super::pending::Script;
 use super::state::{End, Session, UnsentBlock};
+use super::{keep, local};
 use crate::codec::answer;
 use crate::codec::message::{Bind, Front, HEADER, Kind, Message, Parse};
 use crate::statements::{CachedStatement, ClientName, PreparedStatement, name_key};
@@ -32,7 +35,7 @@ const MAX_BYTES: usize = 8 * 1024;
 const IN_BLOCK: &str = "in a transaction";
 
 /// A query or segment that consists of one statement about a transaction block.
-struct LoneStatement {
+pub(super) struct LoneStatement {
     cached: Arc<CachedStatement>,
     effect: BlockEffect,
     /// The bytes of the query or segment.
@@ -46,6 +49,35 @@ struct LoneStatement {
     is_query: bool,
     /// True if the statement stays bound to the unnamed portal.
     has_portal: bool,
+}
+
+/// The answer to a statement about a block.
+pub(super) enum BlockAnswer {
+    /// The statement was answered.
+    Given,
+    /// The statement commits what the block has kept.
+    Commits(Box<LoneStatement>),
+    /// The message is something else.
+    None,
+}
+
+impl LoneStatement {
+    /// Returns the answers to the messages before Execute.
+    pub(super) fn before(&self) -> Script {
+        Script {
+            text: self.before.clone(),
+            ..Script::default()
+        }
+    }
+
+    /// Returns the rest of the answer, without ReadyForQuery.
+    pub(super) fn end(&self) -> BytesMut {
+        let mut end = BytesMut::new();
+        let tag = self.cached.block().map_or("", |block| block.tag);
+        answer::complete(&mut end, tag);
+        end.put_slice(&self.after);
+        end
+    }
 }
 
 /// Returns the status of the session's transaction while no server connection knows it.
@@ -89,7 +121,7 @@ pub(super) async fn step(session: &mut Session) -> Result<bool, End> {
 }
 
 /// Returns true if the session's block has failed before a server knew it.
-fn has_failed(session: &Session) -> bool {
+pub(super) fn has_failed(session: &Session) -> bool {
     let block = session.unsent_block.as_ref();
     block.is_some_and(|block| block.has_failed)
 }
@@ -123,53 +155,108 @@ fn answers_sync(session: &mut Session) -> bool {
 }
 
 /// Answers the query or segment at the front of the inbox, if it opens a block, or ends one of
-/// which the server knows nothing, and does nothing else. Returns false for any other. What came
-/// before is answered. `may_define`: the names of all prepared statements are known.
-pub(super) fn answers(session: &mut Session, may_define: bool) -> bool {
+/// which the server knows nothing, or is about a savepoint in one whose writes are kept, and does
+/// nothing else. What came before is answered. `may_define`: the names of all prepared statements
+/// are known.
+pub(super) fn answer(session: &mut Session, may_define: bool) -> BlockAnswer {
     if answers_sync(session) {
-        return true;
+        return BlockAnswer::Given;
     }
     // Each has rules of its own for what a transaction begins with.
     if session.own.key.is_some() || session.own.defer {
-        return false;
+        return BlockAnswer::None;
     }
     let Some(lone) = lone_statement(session) else {
-        return false;
-    };
-    let Some(block) = lone.cached.block() else {
-        return false;
+        return BlockAnswer::None;
     };
     let defined = lone.defined.as_ref();
     if !may_define && defined.is_some_and(|(name, _)| !name.is_empty()) {
-        return false;
+        return BlockAnswer::None;
     }
+    let has_kept = session.unsent_block.as_ref();
+    let has_kept = has_kept.is_some_and(|block| !block.has_failed && block.kept.has_writes());
+    if lone.effect == BlockEffect::Commits && has_kept {
+        return BlockAnswer::Commits(Box::new(lone));
+    }
+    let Some(tag) = take_effect(session, &lone) else {
+        return BlockAnswer::None;
+    };
+    let status = status(session);
+    let out = &mut session.connection.out;
+    out.put_slice(&lone.before);
+    answer::complete(out, tag);
+    out.put_slice(&lone.after);
+    answer::ready(out, status);
+    take_in(session, lone);
+    BlockAnswer::Given
+}
+
+/// Has a statement take effect on the session's block. Returns the tag of its CommandComplete;
+/// `None` if only the server can answer it.
+fn take_effect(session: &mut Session, lone: &LoneStatement) -> Option<&'static str> {
+    let block = lone.cached.block()?;
     // What a client sends without waiting goes to the server as it is: it costs no round trip.
     let is_last = session.connection.inbox.len() == lone.total;
+    let keeps = keep::may_keep(session);
     let cache = &session.shared.cache;
-    let mut tag = block.tag;
     match (lone.effect, &mut session.unsent_block) {
         (BlockEffect::Opens, unsent @ None) if is_last => {
             *unsent = Some(Box::new(UnsentBlock {
                 opening: smallvec![cache.get(block.words.as_bytes(), iter::empty(), true)],
                 has_portal: lone.has_portal,
                 has_failed: false,
+                is_usual: block.opens_usual(),
+                kept: KeptWrites::default(),
             }));
         }
         (BlockEffect::SetsModes, Some(unsent))
-            if is_last && !unsent.has_failed && unsent.opening.len() < MAX_OPENING =>
+            if is_last
+                && !unsent.has_failed
+                && unsent.kept.is_empty()
+                && unsent.opening.len() < MAX_OPENING =>
         {
             let opening = cache.get(block.words.as_bytes(), iter::empty(), true);
             unsent.opening.push(opening);
             unsent.has_portal = lone.has_portal;
+            unsent.is_usual = false;
         }
         (BlockEffect::Commits | BlockEffect::RollsBack, Some(unsent)) => {
-            if unsent.has_failed {
-                tag = "ROLLBACK";
-            }
+            let tag = if unsent.has_failed {
+                "ROLLBACK"
+            } else {
+                block.tag
+            };
             session.unsent_block = None;
+            return Some(tag);
         }
-        _ => return false,
+        (effect, Some(unsent)) if keeps => {
+            take_savepoint(unsent, effect, &block.savepoint).then_some(())?;
+        }
+        _ => return None,
     }
+    Some(block.tag)
+}
+
+/// Has a statement about a savepoint take effect on what a block has kept. Returns false if only
+/// the server can answer it.
+fn take_savepoint(block: &mut UnsentBlock, effect: BlockEffect, name: &str) -> bool {
+    match effect {
+        BlockEffect::Saves if !block.has_failed => {
+            block.kept.save(name);
+            true
+        }
+        BlockEffect::Releases if !block.has_failed => block.kept.release(name),
+        BlockEffect::RollsBackTo => {
+            let is_there = block.kept.roll_back_to(name);
+            block.has_failed &= !is_there;
+            is_there
+        }
+        _ => false,
+    }
+}
+
+/// Takes a statement that was answered out of the inbox, with what it defines.
+pub(super) fn take_in(session: &mut Session, lone: LoneStatement) {
     if lone.is_query {
         // A simple query takes the unnamed statement away.
         session.statements.set(b"", None);
@@ -178,13 +265,6 @@ pub(super) fn answers(session: &mut Session, may_define: bool) -> bool {
         session.statements.set(&name, Some(statement));
     }
     session.connection.take(lone.total);
-    let status = status(session);
-    let out = &mut session.connection.out;
-    out.put_slice(&lone.before);
-    answer::complete(out, tag);
-    out.put_slice(&lone.after);
-    answer::ready(out, status);
-    true
 }
 
 /// Returns a statement about blocks, prepared: it has neither parameters nor rows.

@@ -1,25 +1,33 @@
 //! The beginning, on the server connection, of a transaction block that its client has begun
-//! already: BEGIN is sent before the first statement of the block, in the same round trip.
+//! already: BEGIN, and the writes that were kept, are sent before the next statement of the block,
+//! in the same round trip.
 //!
 //! The extended protocol carries it, without a Sync. If it fails, the server passes over what
 //! follows, so that no statement of the block is ever executed outside of it. The client gets the
 //! error as that of its statement, in a transaction that has failed. Nothing after the first query
 //! or segment is sent before the server has begun the block.
 
-use bytes::Bytes;
+use bytes::{BufMut, Bytes, BytesMut};
+use windrow_core::{Fault, FaultClass, SqlCall};
 use windrow_sql::Reading;
 
 use super::ends::Ends;
 use super::expect::What;
 use super::rewrite;
 use super::statements::StatementsHere;
-use crate::codec::answer;
+use crate::codec::message::HEADER;
+use crate::codec::{answer, failure};
+use crate::pool::PASSING;
+use crate::session::kept::KeptStep;
 use crate::session::state::UnsentBlock;
 use crate::session::unsent_block::prepared;
 
 /// Any name but the empty one: statements of a block's beginning are prepared under names of the
 /// process.
 const NAMED: &[u8] = b"windrow";
+
+/// Why writes that were kept go to a server connection.
+const IN_BLOCK: &str = "in a transaction";
 
 /// A text that leaves a failed transaction.
 const FAILS: &[u8] = b"BEGIN; SELECT 1 OPERATOR(pg_catalog./) 0";
@@ -31,18 +39,22 @@ pub(super) struct BlockStart {
     has_failed: bool,
     /// The body of its error, while the client waits for no answer and so has not got the error.
     error: Option<Bytes>,
+    /// True if writes were sent that their client has the answers to.
+    has_kept: bool,
 }
 
 impl BlockStart {
     /// Sends what opens a block. `is_apart`: its answer has to come before the next message is
     /// sent. Returns false if the next message waits.
     pub(super) fn send(
+        &mut self,
         ends: &mut Ends<'_>,
         here: &mut StatementsHere,
         block: &UnsentBlock,
         is_apart: bool,
     ) -> bool {
-        if block.has_failed {
+        self.has_kept = !block.kept.is_empty();
+        if block.has_failed && !self.has_kept {
             fail(ends);
             return false;
         }
@@ -58,16 +70,24 @@ impl BlockStart {
                     here.prepare_again(ends, &statement, NAMED, true, fixed)
                 }
             };
-            rewrite::bind(ends.out(), b"", name.as_bytes(), &[0; 6]);
-            ends.queue.push(What::Bind(None), true);
-            rewrite::execute(ends.out());
-            ends.queue.push(What::Opens, true);
+            execute(ends, name.as_bytes(), &[0; 6]);
         }
-        if !block.has_portal {
+        for step in block.kept.steps() {
+            match step {
+                KeptStep::Write(write) => send_write(ends, here, &write.call),
+                KeptStep::Savepoint(name) => send_savepoint(ends, name),
+            }
+        }
+        if !block.has_portal || self.has_kept {
             rewrite::close_portal(ends.out());
             ends.queue.push(What::Close(None), true);
         }
         ends.status = b'T';
+        if block.has_failed {
+            sync(ends, true);
+            fail(ends);
+            return false;
+        }
         ends.is_open = !is_apart;
         if is_apart {
             sync(ends, true);
@@ -86,8 +106,17 @@ impl BlockStart {
         self.has_failed = true;
         // The statement may be gone, and others with it.
         ends.loan.names.clear_named();
+        let mut body = Bytes::copy_from_slice(body);
         let is_awaited = ends.queue.is_awaited();
-        self.error = (!is_awaited).then(|| Bytes::copy_from_slice(body));
+        if std::mem::take(&mut self.has_kept) {
+            body = not_stored(&body);
+            if is_awaited {
+                let out = &mut ends.session.connection.out;
+                answer::message(out, b'E', |out| out.extend_from_slice(&body));
+                return false;
+            }
+        }
+        self.error = (!is_awaited).then_some(body);
         is_awaited
     }
 
@@ -141,6 +170,61 @@ impl BlockStart {
         ends.queue.pop_if(|what| matches!(what, What::FailsBlock));
         Some(body == b"E")
     }
+}
+
+/// Sends Bind and Execute of a statement whose answer its client has. `rest`: what stands in Bind
+/// behind the names.
+fn execute(ends: &mut Ends<'_>, name: &[u8], rest: &[u8]) {
+    rewrite::bind(ends.out(), b"", name, rest);
+    ends.queue.push(What::Bind(None), true);
+    rewrite::execute(ends.out());
+    ends.queue.push(What::Opens, true);
+}
+
+/// Sends a write that was kept.
+fn send_write(ends: &mut Ends<'_>, here: &mut StatementsHere, call: &SqlCall) {
+    ends.count(IN_BLOCK);
+    ends.session.shared.metrics.relayed_writes.inc();
+    let parsed = call.statement.parsed();
+    let types = call.statement.parameters().iter().copied();
+    let cache = &ends.session.shared.cache;
+    let statement = prepared(&cache.get(parsed.text.as_bytes(), types, true));
+    statement.fixed.set(call.statement.signature());
+    let name = match here.name_of(ends, &statement, NAMED) {
+        Some(name) => name,
+        None => here.prepare_again(ends, &statement, NAMED, true, statement.fixed.clone()),
+    };
+    let count = call.statement.parameters().len();
+    let mut rest = BytesMut::new();
+    let short = |count: usize| u16::try_from(count).unwrap_or(u16::MAX);
+    rest.put_u16(short(count));
+    for place in 0..count {
+        rest.put_u16(u16::from(call.formats.is_binary(place)));
+    }
+    rest.put_u16(short(count));
+    rest.put_slice(call.arguments.as_bytes());
+    rest.put_u16(0);
+    execute(ends, name.as_bytes(), &rest);
+}
+
+/// Sends SAVEPOINT.
+fn send_savepoint(ends: &mut Ends<'_>, name: &str) {
+    let sql = format!("SAVEPOINT \"{}\"", name.replace('"', "\"\""));
+    ends.pass_statement(sql.as_bytes(), &[]);
+    execute(ends, PASSING.as_bytes(), &[0; 6]);
+}
+
+/// Returns the body of the error of a transaction whose writes cannot be stored as they were
+/// answered. `body`: of the server's error.
+fn not_stored(body: &[u8]) -> Bytes {
+    let mut fields = body.split(|byte| *byte == 0);
+    let message = fields.find_map(|field| field.strip_prefix(b"M"));
+    let said = String::from_utf8_lossy(message.unwrap_or_default());
+    let text = "rows of this transaction cannot be stored as they were answered; nothing was executed, try the transaction again";
+    let fault = Fault::new(FaultClass::Conflict, "40001", text).with_detail(Some(said.as_ref()));
+    let mut error = BytesMut::new();
+    failure::fault(&mut error, &fault);
+    error.freeze().slice(HEADER..)
 }
 
 fn sync(ends: &mut Ends<'_>, is_muted: bool) {

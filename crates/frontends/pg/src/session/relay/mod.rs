@@ -45,8 +45,9 @@ use windrow_core::FaultClass;
 
 use super::client_connection::HIGH;
 use super::local::is_windrow_setting;
+use super::spool;
 use super::state::{End, Session, shutdown};
-use super::{spool, unsent_block};
+use super::unsent_block::{self, BlockAnswer};
 use crate::pool::{GivenBack, Loan};
 use block_start::BlockStart;
 use defer::Deferred;
@@ -387,7 +388,10 @@ impl Relay<'_> {
         // The server sends no notification within a block.
         is_at_rest
             && !self.left.is_listening()
-            && unsent_block::answers(self.ends.session, !self.here.sql_prepares)
+            && matches!(
+                unsent_block::answer(self.ends.session, !self.here.sql_prepares),
+                BlockAnswer::Given
+            )
     }
 
     /// Sends the beginning of a block that the server does not know yet, before the message at the
@@ -400,7 +404,8 @@ impl Relay<'_> {
         let statement = self.ends.statement_of(&message).filter(|_| tag == b'Q');
         let is_apart = statement
             .is_some_and(|cached| is_windrow_setting(&cached) || cached.names_statements());
-        BlockStart::send(&mut self.ends, &mut self.here, &block, is_apart)
+        let (ends, here) = (&mut self.ends, &mut self.here);
+        self.block_start.send(ends, here, &block, is_apart)
     }
 
     /// Returns true if nothing more is sent until the server has begun a block: the first query or

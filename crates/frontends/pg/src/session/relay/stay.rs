@@ -8,10 +8,12 @@ use std::future::poll_fn;
 use std::task::Poll;
 use std::time::Duration;
 
+use windrow_core::Op;
 use windrow_sql::Effect;
 
 use super::ends::Ends;
 use crate::codec::message::{Front, Message};
+use crate::session::keep;
 use crate::session::state::End;
 use crate::statements::CachedStatement;
 
@@ -64,15 +66,22 @@ fn stays(ends: &Ends<'_>) -> Option<bool> {
             if matches!(message, Message::Terminate) {
                 return Some(false);
             }
-            if ends.session.unsent_block.is_some() {
-                return Some(true);
-            }
             let statement = ends.statement_of(&message);
+            if ends.session.unsent_block.is_some() {
+                let is_kept = statement.is_some_and(|cached| may_be_kept(&cached));
+                return Some(!(is_kept && keep::may_keep(ends.session)));
+            }
             Some(statement.is_none_or(|cached| is_for_server(&cached)))
         }
         Ok(Front::Part { .. }) => None,
         Err(_) => Some(false),
     }
+}
+
+/// Returns true for a write of a transaction block that may be kept without a server connection.
+fn may_be_kept(cached: &CachedStatement) -> bool {
+    let parsed = cached.parsed();
+    parsed.is_some_and(|parsed| parsed.op == Op::Insert) && !cached.asks()
 }
 
 /// Returns false for a question whose answer is known once the connection is given back, and for a

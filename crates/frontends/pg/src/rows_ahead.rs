@@ -1,0 +1,159 @@
+//! Rows whose computed columns were asked for before a client needs them, for the INSERTs of a
+//! lane: numbers of sequences, defaults.
+//!
+//! One question serves all sessions that wait for a row of a statement. Where many wait it asks for
+//! some more, which are forgotten after a moment: like the numbers of a transaction that is rolled
+//! back, theirs are never used.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use bytes::{BufMut, Bytes, BytesMut};
+use windrow_core::intake::Intake;
+use windrow_core::{
+    Arguments, Fault, Formats, Preview, SourceId, SqlCall, Statement, Unit, UnitFault, Write,
+};
+
+use crate::codec::data_row;
+
+/// The most rows that one question asks for beyond those that sessions wait for.
+const MAX_SPARE: usize = 128;
+
+/// The number of waiting sessions from which on a question asks for spare rows.
+const MANY: usize = 8;
+
+/// The time after which spare rows are forgotten.
+const MAX_AGE: Duration = Duration::from_millis(100);
+
+/// The most statements for which rows are kept.
+const MAX_STATEMENTS: usize = 1000;
+
+/// The computed columns of a row: in binary, then as text.
+pub(crate) type AheadRow = Vec<Option<Bytes>>;
+
+/// Rows that were asked for ahead, by the number of the statement.
+#[derive(Debug, Default)]
+pub(crate) struct RowsAhead {
+    of_statements: Mutex<HashMap<u64, Arc<OfStatement>>>,
+}
+
+/// The rows of one statement.
+#[derive(Debug, Default)]
+struct OfStatement {
+    /// The rows, and when they were asked for.
+    rows: Mutex<VecDeque<(Instant, AheadRow)>>,
+    /// Rows that sessions wait for.
+    wanted: AtomicUsize,
+    /// Held by the session that asks.
+    asking: tokio::sync::Mutex<()>,
+}
+
+/// Rows that a session waits for.
+struct Wanted<'a>(&'a AtomicUsize, usize);
+
+impl Drop for Wanted<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(self.1, Ordering::Relaxed);
+    }
+}
+
+impl RowsAhead {
+    /// Takes rows for calls of a statement. `plan`: how its calls are answered early; `ask`: the
+    /// way to the database, and who asks.
+    ///
+    /// # Errors
+    /// Why the database does not give them.
+    pub(crate) async fn take(
+        &self,
+        statement: &Statement,
+        (plan, question): (&Preview, &Arc<Statement>),
+        count: usize,
+        ask: (&Intake, SourceId),
+    ) -> Result<Vec<AheadRow>, Fault> {
+        let known = self.of_statement(statement.id());
+        known.wanted.fetch_add(count, Ordering::Relaxed);
+        let _wanted = Wanted(&known.wanted, count);
+        let _asking = known.asking.lock().await;
+        let mut taken = known.pop(count);
+        if taken.len() == count {
+            return Ok(taken);
+        }
+        let wanted = known.wanted.load(Ordering::Relaxed);
+        let spare = if wanted >= MANY {
+            wanted.min(MAX_SPARE)
+        } else {
+            0
+        };
+        let asked = Instant::now();
+        let rows = question_rows(plan, question, wanted + spare - taken.len(), ask).await?;
+        known.push(asked, rows);
+        taken.extend(known.pop(count - taken.len()));
+        match taken.len() == count {
+            true => Ok(taken),
+            false => Err(Fault::internal("fewer rows were computed than asked for")),
+        }
+    }
+
+    fn of_statement(&self, statement: u64) -> Arc<OfStatement> {
+        let mut known = lock(&self.of_statements);
+        if known.len() >= MAX_STATEMENTS {
+            known.clear();
+        }
+        Arc::clone(known.entry(statement).or_default())
+    }
+}
+
+impl OfStatement {
+    fn pop(&self, count: usize) -> Vec<AheadRow> {
+        let mut rows = lock(&self.rows);
+        while rows
+            .front()
+            .is_some_and(|(asked, _)| asked.elapsed() > MAX_AGE)
+        {
+            rows.pop_front();
+        }
+        let count = count.min(rows.len());
+        rows.drain(..count).map(|(_, row)| row).collect()
+    }
+
+    fn push(&self, asked: Instant, new: Vec<AheadRow>) {
+        lock(&self.rows).extend(new.into_iter().map(|row| (asked, row)));
+    }
+}
+
+/// Asks for rows.
+async fn question_rows(
+    plan: &Preview,
+    question: &Arc<Statement>,
+    count: usize,
+    (intake, source): (&Intake, SourceId),
+) -> Result<Vec<AheadRow>, Fault> {
+    let count = i32::try_from(count).unwrap_or(i32::MAX);
+    let mut value = BytesMut::new();
+    value.put_i32(4);
+    value.put_i32(count);
+    let arguments = Arguments::of(&*value, 1);
+    let formats = (0..2 * plan.computed).map(|place| place < plan.computed);
+    let call = SqlCall {
+        statement: Arc::clone(question),
+        arguments: arguments.unwrap_or_default(),
+        formats: Formats::Binary,
+        results: Formats::of(formats),
+        fresh: false,
+        origin: None,
+    };
+    let unit = Unit::one(Write::from(call));
+    let done = intake.run(source, unit).await;
+    let done = done.map_err(|UnitFault { fault, .. }| fault)?;
+    let extra = done.first().and_then(|done| done.extra.as_ref());
+    let messages = extra.map_or(Bytes::new(), |extra| extra.messages.clone());
+    let rows = data_row::rows(&messages);
+    rows.ok_or_else(|| Fault::internal("the answer is not rows alone"))
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // Each change is one insertion or removal: whole at any moment.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

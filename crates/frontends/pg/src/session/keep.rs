@@ -1,0 +1,452 @@
+//! Certain writes of a transaction block: answered at once, kept in the session, and committed as
+//! one unit of its lane.
+//!
+//! A write is certain if nothing can refuse it between its answer and COMMIT: see
+//! [`windrow_core::Preview`]. Until COMMIT the database holds no lock and no connection for it. Any
+//! other statement ends the keeping: the block is begun on a server connection, which executes what
+//! was kept, and goes on there.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use bytes::{Bytes, BytesMut};
+use smallvec::SmallVec;
+use windrow_core::{
+    Arguments, Dones, Fault, FaultClass, Formats, Generated, Permit, Preview, PreviewReference,
+    PreviewValue, SqlCall, Unit, Write, WriteDone,
+};
+
+use super::kept::{KeptWrite, KeptWrites};
+use super::pending::{AnswerEnd, AwaitedOutcome, Pending, Script, cancelled_by_client};
+use super::state::{End, LANE_ENDED, NO_MEMORY, Session, lane_ended};
+use super::traces::{self, AskedTrace};
+use super::unsent_block::LoneStatement;
+use super::{keys, spool, unsent_block};
+use crate::codec::message::{Front, HEADER};
+use crate::codec::{data_row, failure};
+use crate::session_info::State;
+
+/// The calls of a query or segment.
+pub(super) type Calls = SmallVec<[SqlCall; 1]>;
+
+/// Why a block goes to a server connection.
+const UNCERTAIN: &str = "in a transaction: a write that is not certain before COMMIT";
+const REFUSED: &str = "in a transaction: a write that may be refused";
+const FOREIGN_KEY: &str = "in a transaction: a foreign key to a row of another transaction";
+const TOO_MUCH: &str = "more than max_pending bytes before COMMIT";
+
+/// The columns of a row that was computed.
+struct Computed {
+    /// The columns of RETURNING, in the formats that the client asked for.
+    returned: Vec<Option<Bytes>>,
+    /// The columns that are stored, in binary.
+    stored: Vec<Option<Bytes>>,
+    /// The time of the transaction, if the row may hold it.
+    moment: Option<[u8; 8]>,
+}
+
+/// A write that is answered and kept.
+struct Previewed {
+    write: KeptWrite,
+    permit: Permit,
+    done: WriteDone,
+    moment: Option<[u8; 8]>,
+}
+
+/// Why writes are not kept.
+enum NotKept {
+    /// The block goes to a server connection, for this reason.
+    Relay(&'static str),
+    /// The client has cancelled them.
+    Cancelled(Fault),
+}
+
+impl From<&'static str> for NotKept {
+    fn from(reason: &'static str) -> Self {
+        Self::Relay(reason)
+    }
+}
+
+/// Returns true if certain writes of the session's block may be kept.
+pub(super) fn may_keep(session: &Session) -> bool {
+    let block = session.unsent_block.as_ref();
+    let own = &session.own;
+    let is_plain = own.join && own.key.is_none() && !own.spool && !own.defer && !session.asks;
+    is_plain
+        && block.is_some_and(|block| block.is_usual)
+        && !keys::has_own(session)
+        && !spool::is_ahead(session)
+        && !session.is_followed()
+}
+
+/// Returns true if the next message of a block may belong to a write that is kept.
+pub(super) fn takes_front(session: &Session) -> bool {
+    if unsent_block::has_failed(session) || !may_keep(session) {
+        return false;
+    }
+    let (connection, at) = (&session.connection, session.segment.bytes);
+    match connection.front(at) {
+        Ok(Front::Whole { tag, total }) => {
+            let is_taken = match tag {
+                b'P' | b'B' | b'D' | b'E' | b'C' => true,
+                b'S' | b'H' => total == HEADER,
+                b'Q' => at == 0,
+                _ => false,
+            };
+            is_taken && !connection.needs_charge(at + total)
+        }
+        Ok(Front::Part {
+            header: Some((tag, total)),
+        }) => tag != b'd' && !connection.needs_charge(at + total),
+        Ok(Front::Part { header: None }) => true,
+        Err(_) => false,
+    }
+}
+
+/// Answers the writes of a query or segment, and keeps them until COMMIT. `taken`: the bytes at the
+/// front of the inbox that they came in.
+pub(super) async fn keep(
+    session: &mut Session,
+    calls: Calls,
+    script: Script,
+    ending: AnswerEnd,
+    taken: usize,
+) -> Result<(), End> {
+    session.drain().await?;
+    session.pass_gate().await?;
+    let previewed = match preview(session, &calls).await {
+        Ok(previewed) => previewed,
+        Err(why) => {
+            // A session may stay on a server connection for long: not with a copy of its values.
+            drop((calls, script, ending));
+            return match why {
+                NotKept::Relay(reason) => session.relay(reason).await,
+                NotKept::Cancelled(fault) => session.refuse(&fault).await,
+            };
+        }
+    };
+    let mut dones = Dones::new();
+    if let Some(block) = &mut session.unsent_block {
+        for one in previewed {
+            dones.push(one.done);
+            block.kept.push(one.write, one.permit);
+            if let Some(moment) = one.moment {
+                block.kept.note_moment(moment);
+            }
+        }
+    }
+    let mut pending = Pending::new(script, ending);
+    pending.status = unsent_block::status(session);
+    session.take_in(&mut pending, taken);
+    let stopping = session.stop.is_cancelled();
+    let (out, values) = (&mut session.connection.out, &mut session.values);
+    pending.say(Some(Ok(dones)), out, values, stopping);
+    Ok(())
+}
+
+/// Computes the answers of writes.
+async fn preview(session: &mut Session, calls: &Calls) -> Result<Vec<Previewed>, NotKept> {
+    let plans = calls.iter().map(|call| plan(session, call));
+    let plans = plans.collect::<Result<Vec<_>, _>>()?;
+    let rows = compute(session, calls, &plans).await?;
+    let Some(block) = &session.unsent_block else {
+        return Err(UNCERTAIN.into());
+    };
+    let mut bytes = block.kept.bytes();
+    let mut previewed = Vec::with_capacity(calls.len());
+    for ((call, plan), row) in calls.iter().zip(&plans).zip(rows) {
+        let stored = stored(plan, call, &row).ok_or(UNCERTAIN)?;
+        if !refers_to_kept(&block.kept, plan, &stored) {
+            return Err(FOREIGN_KEY.into());
+        }
+        let size = size_of::<Write>() + stored.bytes();
+        bytes += size;
+        if bytes > session.shared.config.max_pending {
+            return Err(TOO_MUCH.into());
+        }
+        let permit = session.shared.budget.try_take(size);
+        previewed.push(Previewed {
+            write: KeptWrite::new(plan, stored),
+            permit: permit.map_err(|_| NO_MEMORY)?,
+            done: done(plan, call, &row),
+            moment: row.moment,
+        });
+    }
+    Ok(previewed)
+}
+
+/// Returns the plan by which a call is answered.
+///
+/// # Errors
+/// Why its answer is not certain.
+fn plan(session: &Session, call: &SqlCall) -> Result<Arc<Preview>, NotKept> {
+    let plan = call.statement.preview().ok_or(UNCERTAIN)?;
+    if let Some(doubt) = plan.doubt {
+        return Err(doubt.into());
+    }
+    let block = session.unsent_block.as_ref().ok_or(UNCERTAIN)?;
+    // A row of the same segment cannot be meant: its client does not know its key yet.
+    let is_held = |reference: &PreviewReference| match plan.values.get(reference.value) {
+        Some(PreviewValue::Given(place)) => block.kept.holds(reference, (call, *place)),
+        _ => true,
+    };
+    match plan.references.iter().all(is_held) {
+        true => Ok(Arc::clone(plan)),
+        false => Err(FOREIGN_KEY.into()),
+    }
+}
+
+/// Returns true if all foreign keys of a row refer to rows that are kept, or to nothing.
+fn refers_to_kept(kept: &KeptWrites, plan: &Preview, stored: &SqlCall) -> bool {
+    let mut references = plan.references.iter();
+    references.all(|reference| kept.holds(reference, (stored, reference.value)))
+}
+
+/// Has the columns of rows computed that their calls do not give.
+async fn compute(
+    session: &mut Session,
+    calls: &Calls,
+    plans: &[Arc<Preview>],
+) -> Result<Vec<Computed>, NotKept> {
+    let mut rows: Vec<Option<Computed>> = calls.iter().map(|_| None).collect();
+    take_ahead(session, calls, plans, &mut rows).await?;
+    let asked: Vec<usize> = (0..calls.len())
+        .filter(|place| matches!(rows.get(*place), Some(None)))
+        .collect();
+    if !asked.is_empty() {
+        let moment = session.unsent_block.as_ref().and_then(|b| b.kept.moment());
+        let both = |place: &usize| Some((calls.get(*place)?, plans.get(*place)?));
+        let questions = asked.iter().filter_map(both);
+        let questions = questions.filter_map(|(call, plan)| question(plan, call, moment));
+        let unit = Unit::of(questions.map(Write::from));
+        let answers = run(session, unit).await?;
+        for (place, done) in asked.iter().zip(&answers) {
+            let row = plans.get(*place).and_then(|plan| answered(plan, done));
+            if let Some(slot) = rows.get_mut(*place) {
+                *slot = Some(row.ok_or(REFUSED)?);
+            }
+        }
+    }
+    let rows: Option<Vec<Computed>> = rows.into_iter().collect();
+    Ok(rows.ok_or(UNCERTAIN)?)
+}
+
+/// Has a unit of questions executed.
+async fn run(session: &Session, unit: Unit) -> Result<Dones, NotKept> {
+    let source = session.source.as_ref().ok_or(LANE_ENDED)?;
+    let outcome = source.lane.ports.intake.run(source.id, unit).await;
+    outcome.map_err(|failed| not_computed(session, failed.fault))
+}
+
+/// Returns what becomes of a block of which a row could not be computed: the server says what is
+/// wrong with the row.
+fn not_computed(session: &Session, fault: Fault) -> NotKept {
+    match fault.class {
+        FaultClass::Cancelled if !session.stop.is_cancelled() => {
+            NotKept::Cancelled(cancelled_by_client(fault))
+        }
+        _ => NotKept::Relay(REFUSED),
+    }
+}
+
+/// Takes rows that depend on nothing that their calls give.
+async fn take_ahead(
+    session: &Session,
+    calls: &Calls,
+    plans: &[Arc<Preview>],
+    rows: &mut [Option<Computed>],
+) -> Result<(), NotKept> {
+    let source = session.source.as_ref().ok_or(LANE_ENDED)?;
+    let mut places: HashMap<u64, Vec<usize>> = HashMap::new();
+    for (place, (call, plan)) in calls.iter().zip(plans).enumerate() {
+        let is_ahead = plan.ahead.is_some() && plan.returned.iter().all(Option::is_some);
+        if is_ahead && call.statement.fits(&call.arguments, &call.formats) {
+            places.entry(call.statement.id()).or_default().push(place);
+        }
+    }
+    for places in places.into_values() {
+        let first = places
+            .first()
+            .and_then(|first| Some((calls.get(*first)?, plans.get(*first)?)));
+        let Some((call, plan)) = first else { continue };
+        let Some(question) = &plan.ahead else {
+            continue;
+        };
+        let lane = &source.lane;
+        let ask = (&lane.ports.intake, source.id);
+        let taken = lane
+            .ahead
+            .take(&call.statement, (plan, question), places.len(), ask);
+        let taken = taken.await.map_err(|fault| not_computed(session, fault))?;
+        for (place, row) in places.into_iter().zip(taken) {
+            if let (Some(slot), Some(call)) = (rows.get_mut(place), calls.get(place)) {
+                *slot = Some(ahead(plan, call, &row));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Returns a row that was computed ahead, as its client wants it.
+fn ahead(plan: &Preview, call: &SqlCall, row: &[Option<Bytes>]) -> Computed {
+    let returned = plan.returned.iter().enumerate().map(|(place, column)| {
+        let column = column.unwrap_or_default();
+        let text = if call.results.is_binary(place) {
+            0
+        } else {
+            plan.computed
+        };
+        row.get(text + column).cloned().flatten()
+    });
+    Computed {
+        returned: returned.collect(),
+        stored: row.get(..plan.computed).unwrap_or_default().to_vec(),
+        moment: None,
+    }
+}
+
+/// Returns the question for the row of a call.
+fn question(plan: &Preview, call: &SqlCall, moment: Option<[u8; 8]>) -> Option<SqlCall> {
+    let own = call.statement.parameters().len();
+    let mut values = BytesMut::from(call.arguments.as_bytes());
+    data_row::value(&mut values, moment.as_ref().map(<[u8; 8]>::as_slice));
+    let formats: Vec<bool> = (0..own)
+        .map(|place| call.formats.is_binary(place))
+        .collect();
+    let formats = formats.into_iter().chain([true]).collect::<Vec<_>>();
+    let returned = plan.returned.len();
+    let results = (0..returned + plan.computed + 2)
+        .map(|place| place >= returned || call.results.is_binary(place));
+    Some(SqlCall {
+        statement: Arc::clone(&plan.question),
+        arguments: Arguments::of(&*values, own + 1)?,
+        formats: Formats::of(formats.into_iter()),
+        results: Formats::of(results.collect::<Vec<_>>().into_iter()),
+        fresh: false,
+        origin: None,
+    })
+}
+
+/// Reads the answer to a question. `None`: the server may refuse the row.
+fn answered(plan: &Preview, done: &WriteDone) -> Option<Computed> {
+    let messages = &done.extra.as_ref()?.messages;
+    let [row] = <[_; 1]>::try_from(data_row::rows(messages)?).ok()?;
+    let mut columns = row.into_iter();
+    let returned = columns.by_ref().take(plan.returned.len()).collect();
+    let stored = columns.by_ref().take(plan.computed).collect();
+    let is_certain = columns.next()??;
+    let moment = columns.next()??;
+    (*is_certain == [1]).then_some(())?;
+    Some(Computed {
+        returned,
+        stored,
+        moment: Some((*moment).try_into().ok()?),
+    })
+}
+
+/// Returns the call that stores a row.
+fn stored(plan: &Preview, call: &SqlCall, row: &Computed) -> Option<SqlCall> {
+    let given: SmallVec<[Option<&[u8]>; 16]> = call.arguments.iter().collect();
+    let mut values = BytesMut::new();
+    for value in &plan.values {
+        let value = match value {
+            PreviewValue::Given(place) => *given.get(*place)?,
+            PreviewValue::Computed(place) => row.stored.get(*place)?.as_deref(),
+        };
+        data_row::value(&mut values, value);
+    }
+    let is_binary = |value: &PreviewValue| match value {
+        PreviewValue::Given(place) => call.formats.is_binary(*place),
+        PreviewValue::Computed(_) => true,
+    };
+    Some(SqlCall {
+        statement: Arc::clone(&plan.write),
+        arguments: Arguments::of(&*values, plan.values.len())?,
+        formats: Formats::of(plan.values.iter().map(is_binary)),
+        results: Formats::Text,
+        fresh: false,
+        origin: None,
+    })
+}
+
+/// Returns the outcome that a call will have had.
+fn done(plan: &Preview, call: &SqlCall, row: &Computed) -> WriteDone {
+    let mut messages = BytesMut::new();
+    if call.statement.fields().is_some() {
+        data_row::row(&mut messages, row.returned.iter().map(Option::as_deref));
+    }
+    let generated = plan.sequence.and_then(|(sequence, place)| {
+        let value = integer(row.stored.get(place)?.as_deref()?)?;
+        Some(Generated { sequence, value })
+    });
+    let extra = windrow_core::Extra {
+        messages: messages.freeze(),
+        generated,
+        signature: None,
+    };
+    let has_extra = !extra.messages.is_empty() || extra.generated.is_some();
+    WriteDone {
+        extra: has_extra.then(|| Box::new(extra)),
+        ..WriteDone::rows(1)
+    }
+}
+
+/// Reads a binary integer of any length.
+fn integer(value: &[u8]) -> Option<i64> {
+    match value.len() {
+        2 => Some(i16::from_be_bytes(value.try_into().ok()?).into()),
+        4 => Some(i32::from_be_bytes(value.try_into().ok()?).into()),
+        8 => Some(i64::from_be_bytes(value.try_into().ok()?)),
+        _ => None,
+    }
+}
+
+/// Hands what the session's block has kept to its lane, as one unit. `lone`: the statement that
+/// commits, at the front of the inbox. Returns false if the block has to go to a server connection.
+///
+/// # Errors
+/// Why the session ends.
+pub(super) async fn commit(session: &mut Session, lone: LoneStatement) -> Result<bool, End> {
+    session.pass_gate().await?;
+    let (Some(source), Some(block)) = (&session.source, &mut session.unsent_block) else {
+        return Ok(false);
+    };
+    let Ok(own) = session
+        .shared
+        .budget
+        .try_take(windrow_core::unit::UNIT_OVERHEAD)
+    else {
+        return Ok(false);
+    };
+    let (calls, mut permit) = std::mem::take(&mut block.kept).into_parts();
+    permit.merge(own);
+    let intake = source.lane.ports.intake.clone();
+    let id = source.id;
+    let asked = AskedTrace::of(session, &calls);
+    let count = u64::try_from(calls.len()).unwrap_or_default();
+    let unit = Unit::of(calls.into_iter().map(Write::from));
+    let traced = asked.and_then(|asked| asked.begin(session, &unit));
+    let trace = traced.as_ref().map(|traced| traced.trace());
+    let mut pending = match intake.submit_traced(id, [unit], permit, trace).await {
+        Ok(receipt) => {
+            let mut pending = Pending::new(lone.before(), AnswerEnd::Commit(lone.end()));
+            (pending.awaited, pending.traced) = (Some(AwaitedOutcome::Lane(receipt)), traced);
+            pending
+        }
+        Err(_) => {
+            traces::discard(traced);
+            session.source = None;
+            let mut said = lone.before();
+            failure::fault(&mut said.text, &lane_ended());
+            Pending::new(said, AnswerEnd::Sync)
+        }
+    };
+    pending.status = b'I';
+    session.unsent_block = None;
+    unsent_block::take_in(session, lone);
+    session.pending.push(pending);
+    session.info.joined.fetch_add(count, Ordering::Relaxed);
+    session.info.set_state(State::Joining);
+    Ok(true)
+}

@@ -1,0 +1,204 @@
+//! The writes of a transaction block that were answered before the server knows the block.
+//!
+//! They go to the session's lane as one unit at COMMIT, or to a server connection, after BEGIN and
+//! before the first statement that cannot be kept.
+
+use smallvec::SmallVec;
+use windrow_core::{Permit, Preview, PreviewReference, SqlCall};
+
+/// Type numbers of the keys that are compared.
+const INT8: u32 = 20;
+const INT2: u32 = 21;
+const INT4: u32 = 23;
+const UUID: u32 = 2950;
+
+/// The writes and savepoints of a block, in order.
+#[derive(Debug, Default)]
+pub(crate) struct KeptWrites {
+    steps: Vec<KeptStep>,
+    /// Memory for the writes.
+    permit: Permit,
+    /// The time of the transaction, as a binary `timestamptz`, once a client has learned it.
+    moment: Option<[u8; 8]>,
+}
+
+/// A step of a block.
+#[derive(Debug)]
+pub(crate) enum KeptStep {
+    /// A write of which all values are known.
+    Write(KeptWrite),
+    /// A savepoint of this name.
+    Savepoint(Box<str>),
+}
+
+/// A write that was answered.
+#[derive(Debug)]
+pub(crate) struct KeptWrite {
+    /// Stores the row that was answered.
+    pub(crate) call: SqlCall,
+    /// The keys that no other row has.
+    new_keys: SmallVec<[NewKey; 1]>,
+}
+
+/// A value of a column that no other row has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct NewKey {
+    table: u32,
+    column: i16,
+    value: KeyValue,
+}
+
+/// A value of a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum KeyValue {
+    Int(i64),
+    Uuid([u8; 16]),
+}
+
+impl KeptWrite {
+    /// Returns the write that stores a row by this plan.
+    pub(super) fn new(plan: &Preview, call: SqlCall) -> Self {
+        let new_keys = plan.new_keys.iter().filter_map(|(column, place)| {
+            Some(NewKey {
+                table: plan.table,
+                column: *column,
+                value: key_value(&call, *place)??,
+            })
+        });
+        let new_keys = new_keys.collect();
+        Self { call, new_keys }
+    }
+}
+
+impl KeptWrites {
+    /// Returns true if nothing is kept.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.steps.is_empty()
+    }
+
+    /// Returns true if there are writes.
+    pub(crate) fn has_writes(&self) -> bool {
+        let mut steps = self.steps.iter();
+        steps.any(|step| matches!(step, KeptStep::Write(_)))
+    }
+
+    /// Returns the steps in order.
+    pub(crate) fn steps(&self) -> &[KeptStep] {
+        &self.steps
+    }
+
+    /// Returns the bytes of memory that the writes take.
+    pub(super) fn bytes(&self) -> usize {
+        self.permit.bytes()
+    }
+
+    /// Returns the time of the transaction, as a binary `timestamptz`, if a client has learned it.
+    pub(super) fn moment(&self) -> Option<[u8; 8]> {
+        self.moment
+    }
+
+    /// Adds a write. `permit`: the memory that it takes.
+    pub(super) fn push(&mut self, write: KeptWrite, permit: Permit) {
+        self.steps.push(KeptStep::Write(write));
+        self.permit.merge(permit);
+    }
+
+    /// Notes the time of the transaction.
+    pub(super) fn note_moment(&mut self, moment: [u8; 8]) {
+        self.moment.get_or_insert(moment);
+    }
+
+    /// Adds a savepoint.
+    pub(super) fn save(&mut self, name: &str) {
+        self.steps.push(KeptStep::Savepoint(name.into()));
+    }
+
+    /// Removes a savepoint and those after it. Returns false if there is none of that name.
+    pub(super) fn release(&mut self, name: &str) -> bool {
+        let Some(place) = self.place_of(name) else {
+            return false;
+        };
+        let later = self.steps.split_off(place).into_iter();
+        self.steps
+            .extend(later.filter(|step| matches!(step, KeptStep::Write(_))));
+        true
+    }
+
+    /// Forgets what was kept since a savepoint. Returns false if there is none of that name.
+    pub(super) fn roll_back_to(&mut self, name: &str) -> bool {
+        let Some(place) = self.place_of(name) else {
+            return false;
+        };
+        self.steps.truncate(place + 1);
+        true
+    }
+
+    fn place_of(&self, name: &str) -> Option<usize> {
+        let is_it =
+            |step: &KeptStep| matches!(step, KeptStep::Savepoint(known) if **known == *name);
+        self.steps.iter().rposition(is_it)
+    }
+
+    /// Returns the writes in order, and their memory.
+    pub(super) fn into_parts(self) -> (SmallVec<[SqlCall; 1]>, Permit) {
+        let calls = self.steps.into_iter().filter_map(|step| match step {
+            KeptStep::Write(write) => Some(write.call),
+            KeptStep::Savepoint(_) => None,
+        });
+        (calls.collect(), self.permit)
+    }
+
+    /// Returns true if a value of a foreign key, at this place of a call, is NULL or the key of a
+    /// row that is kept.
+    pub(super) fn holds(
+        &self,
+        reference: &PreviewReference,
+        (call, place): (&SqlCall, usize),
+    ) -> bool {
+        let value = match key_value(call, place) {
+            Some(Some(value)) => value,
+            Some(None) => return true,
+            None => return false,
+        };
+        let wanted = NewKey {
+            table: reference.table,
+            column: reference.column,
+            value,
+        };
+        self.steps.iter().any(|step| match step {
+            KeptStep::Write(write) => write.new_keys.contains(&wanted),
+            KeptStep::Savepoint(_) => false,
+        })
+    }
+}
+
+/// Reads the value of a call at a place. Outer `None`: the value cannot be read; inner `None`:
+/// NULL.
+fn key_value(call: &SqlCall, place: usize) -> Option<Option<KeyValue>> {
+    let Some(value) = call.arguments.iter().nth(place)? else {
+        return Some(None);
+    };
+    let type_oid = *call.statement.parameters().get(place)?;
+    let value = match (type_oid, call.formats.is_binary(place)) {
+        (INT2 | INT4 | INT8, false) => {
+            let text = std::str::from_utf8(value).ok()?;
+            KeyValue::Int(text.parse().ok()?)
+        }
+        (INT2, true) => KeyValue::Int(i16::from_be_bytes(value.try_into().ok()?).into()),
+        (INT4, true) => KeyValue::Int(i32::from_be_bytes(value.try_into().ok()?).into()),
+        (INT8, true) => KeyValue::Int(i64::from_be_bytes(value.try_into().ok()?)),
+        (UUID, false) => KeyValue::Uuid(uuid(value)?),
+        (UUID, true) => KeyValue::Uuid(value.try_into().ok()?),
+        _ => return None,
+    };
+    Some(Some(value))
+}
+
+/// Reads a UUID's text: 32 hexadecimal digits, with hyphens between them or without.
+fn uuid(text: &[u8]) -> Option<[u8; 16]> {
+    let digits: Vec<u8> = text.iter().copied().filter(|byte| *byte != b'-').collect();
+    let digits = std::str::from_utf8(&digits).ok()?;
+    let is_plain = digits.len() == 32 && digits.bytes().all(|digit| digit.is_ascii_hexdigit());
+    let number = is_plain.then(|| u128::from_str_radix(digits, 16).ok())??;
+    Some(number.to_be_bytes())
+}
