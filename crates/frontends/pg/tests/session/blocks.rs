@@ -337,6 +337,14 @@ fn begin_takes_no_round_trip() {
     let (stand, proxy, _runtime) = over_a_proxy();
     let mut client = stand.client();
     let block = ["begin", "insert into t values (1, 'a')", "rollback"];
+    // The lane's database is not asked any more what the insert means.
+    queries(
+        &mut client,
+        &[
+            "insert into t values (7, 'g')",
+            "insert into t values (8, 'h')",
+        ],
+    );
     queries(&mut client, &block);
     assert_eq!(round_trips(&proxy, &mut client, &block), 2);
     assert_eq!(round_trips(&proxy, &mut client, &["begin", "commit"]), 0);
