@@ -14,7 +14,7 @@ pub struct ParsedStatement {
     /// the database numbers types (PostgreSQL's OIDs); 0: the server decides. May be shorter
     /// than the list of parameters.
     pub types: Box<[u32]>,
-    /// The operation; never [`Op::Get`].
+    /// The operation. [`Op::Get`]: a question of Windrow's own, which reads no row of the table.
     pub op: Op,
     /// The table that is written.
     pub table: TableName,

@@ -9,7 +9,11 @@ use std::sync::Arc;
 
 use super::statement::Statement;
 
-/// The plan by which the calls of an INSERT of one row are answered before they are executed.
+/// The plan by which the calls of an INSERT of one row are answered before they are executed. Calls
+/// with values that [`Statement::has_lasting_values`] refuses are not answered by it.
+///
+/// The calls of its statements fail with SQLSTATE 40001 once a change of the table would have
+/// answered or stored another row.
 #[derive(Debug)]
 pub struct Preview {
     /// Computes the row of one call, as a call of its own. Its parameters are those of the INSERT
@@ -20,9 +24,11 @@ pub struct Preview {
     pub question: Arc<Statement>,
     /// Computes the columns of rows to come, where they depend on no value of a call and on no
     /// time; `None` if they do, or if RETURNING gives back any other column. Its one parameter is
-    /// the number of rows, an `int4`. Each row has the computed columns twice.
+    /// the number of rows, an `int4`. Each row has the computed columns twice. Serves calls for which
+    /// [`Statement::fits`] is true.
     pub ahead: Option<Arc<Statement>>,
-    /// Stores a row of which all columns are known: an INSERT that gives nothing back.
+    /// Stores a row of which all columns are known: an INSERT that gives nothing back. A parameter
+    /// that is given has the type that it has in the INSERT, a computed one that of its column.
     pub write: Arc<Statement>,
     /// The origin of each parameter of `write`.
     pub values: Box<[PreviewValue]>,

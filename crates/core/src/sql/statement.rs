@@ -66,6 +66,12 @@ pub trait Touches: Send + Sync {
     fn fits(&self, _: &Arguments, _: &Formats) -> bool {
         false
     }
+
+    /// Returns true if the values of a call mean the same whenever the server reads them. A text
+    /// such as `now` does not. Only such a call may be answered before it is executed.
+    fn has_lasting_values(&self, _: &Arguments, _: &Formats) -> bool {
+        true
+    }
 }
 
 /// A call as a write of a row.
@@ -182,6 +188,12 @@ impl Statement {
     /// Returns true if the values of a call are certainly stored: see [`Touches::fits`].
     pub fn fits(&self, arguments: &Arguments, formats: &Formats) -> bool {
         self.touches.fits(arguments, formats)
+    }
+
+    /// Returns true if the values of a call mean the same whenever the server reads them: see
+    /// [`Touches::has_lasting_values`].
+    pub fn has_lasting_values(&self, arguments: &Arguments, formats: &Formats) -> bool {
+        self.touches.has_lasting_values(arguments, formats)
     }
 
     /// Returns true if a literal may be a value of a parameter: see [`Touches::takes_literal`].
