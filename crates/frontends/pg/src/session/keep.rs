@@ -6,18 +6,18 @@
 //! other statement ends the keeping: the block is begun on a server connection, which executes what
 //! was kept, and goes on there.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use bytes::{Bytes, BytesMut};
 use smallvec::SmallVec;
+use tokio_util::sync::CancellationToken;
 use windrow_core::{
     Arguments, Dones, Fault, FaultClass, Formats, Generated, Permit, Preview, PreviewReference,
     PreviewValue, SqlCall, Unit, Write, WriteDone,
 };
 
-use super::kept::{KeptWrite, KeptWrites};
+use super::kept::KeptWrite;
 use super::pending::{AnswerEnd, AwaitedOutcome, Pending, Script, cancelled_by_client};
 use super::state::{End, LANE_ENDED, NO_MEMORY, Session, lane_ended};
 use super::traces::{self, AskedTrace};
@@ -157,7 +157,8 @@ async fn preview(session: &mut Session, calls: &Calls) -> Result<Vec<Previewed>,
     let mut previewed = Vec::with_capacity(calls.len());
     for ((call, plan), row) in calls.iter().zip(&plans).zip(rows) {
         let stored = stored(plan, call, &row).ok_or(UNCERTAIN)?;
-        if !refers_to_kept(&block.kept, plan, &stored) {
+        let mut references = plan.references.iter();
+        if !references.all(|reference| block.kept.holds(reference, (&stored, reference.value))) {
             return Err(FOREIGN_KEY.into());
         }
         let size = size_of::<Write>() + stored.bytes();
@@ -181,7 +182,11 @@ async fn preview(session: &mut Session, calls: &Calls) -> Result<Vec<Previewed>,
 /// # Errors
 /// Why its answer is not certain.
 fn plan(session: &Session, call: &SqlCall) -> Result<Arc<Preview>, NotKept> {
-    let plan = call.statement.preview().ok_or(UNCERTAIN)?;
+    let statement = &call.statement;
+    let plan = statement.preview().ok_or(UNCERTAIN)?;
+    if !statement.has_lasting_values(&call.arguments, &call.formats) {
+        return Err(UNCERTAIN.into());
+    }
     if let Some(doubt) = plan.doubt {
         return Err(doubt.into());
     }
@@ -197,34 +202,30 @@ fn plan(session: &Session, call: &SqlCall) -> Result<Arc<Preview>, NotKept> {
     }
 }
 
-/// Returns true if all foreign keys of a row refer to rows that are kept, or to nothing.
-fn refers_to_kept(kept: &KeptWrites, plan: &Preview, stored: &SqlCall) -> bool {
-    let mut references = plan.references.iter();
-    references.all(|reference| kept.holds(reference, (stored, reference.value)))
-}
-
 /// Has the columns of rows computed that their calls do not give.
 async fn compute(
     session: &mut Session,
     calls: &Calls,
     plans: &[Arc<Preview>],
 ) -> Result<Vec<Computed>, NotKept> {
-    let mut rows: Vec<Option<Computed>> = calls.iter().map(|_| None).collect();
-    take_ahead(session, calls, plans, &mut rows).await?;
-    let asked: Vec<usize> = (0..calls.len())
-        .filter(|place| matches!(rows.get(*place), Some(None)))
-        .collect();
+    let mut rows: Vec<Option<Computed>> = Vec::with_capacity(calls.len());
+    let moment = session.unsent_block.as_ref().and_then(|b| b.kept.moment());
+    let (mut questions, mut asked) = (Vec::new(), Vec::new());
+    for (place, (call, plan)) in calls.iter().zip(plans).enumerate() {
+        let row = take_ahead(session, call, plan).await?;
+        if row.is_none() {
+            asked.push((place, plan));
+            questions.extend(question(plan, call, moment));
+        }
+        rows.push(row);
+    }
     if !asked.is_empty() {
-        let moment = session.unsent_block.as_ref().and_then(|b| b.kept.moment());
-        let both = |place: &usize| Some((calls.get(*place)?, plans.get(*place)?));
-        let questions = asked.iter().filter_map(both);
-        let questions = questions.filter_map(|(call, plan)| question(plan, call, moment));
-        let unit = Unit::of(questions.map(Write::from));
+        let unit = Unit::of(questions.into_iter().map(Write::from));
         let answers = run(session, unit).await?;
-        for (place, done) in asked.iter().zip(&answers) {
-            let row = plans.get(*place).and_then(|plan| answered(plan, done));
-            if let Some(slot) = rows.get_mut(*place) {
-                *slot = Some(row.ok_or(REFUSED)?);
+        for ((place, plan), done) in asked.into_iter().zip(&answers) {
+            let row = answered(plan, done).ok_or(REFUSED)?;
+            if let Some(slot) = rows.get_mut(place) {
+                *slot = Some(row);
             }
         }
     }
@@ -236,56 +237,48 @@ async fn compute(
 async fn run(session: &Session, unit: Unit) -> Result<Dones, NotKept> {
     let source = session.source.as_ref().ok_or(LANE_ENDED)?;
     let outcome = source.lane.ports.intake.run(source.id, unit).await;
-    outcome.map_err(|failed| not_computed(session, failed.fault))
+    outcome.map_err(|failed| not_computed(&session.stop, failed.fault))
 }
 
 /// Returns what becomes of a block of which a row could not be computed: the server says what is
 /// wrong with the row.
-fn not_computed(session: &Session, fault: Fault) -> NotKept {
+fn not_computed(stop: &CancellationToken, fault: Fault) -> NotKept {
     match fault.class {
-        FaultClass::Cancelled if !session.stop.is_cancelled() => {
+        FaultClass::Cancelled if !stop.is_cancelled() => {
             NotKept::Cancelled(cancelled_by_client(fault))
         }
         _ => NotKept::Relay(REFUSED),
     }
 }
 
-/// Takes rows that depend on nothing that their calls give.
+/// Takes a row that depends on nothing that its call gives. `None`: the row does.
 async fn take_ahead(
-    session: &Session,
-    calls: &Calls,
-    plans: &[Arc<Preview>],
-    rows: &mut [Option<Computed>],
-) -> Result<(), NotKept> {
-    let source = session.source.as_ref().ok_or(LANE_ENDED)?;
-    let mut places: HashMap<u64, Vec<usize>> = HashMap::new();
-    for (place, (call, plan)) in calls.iter().zip(plans).enumerate() {
-        let is_ahead = plan.ahead.is_some() && plan.returned.iter().all(Option::is_some);
-        if is_ahead && call.statement.fits(&call.arguments, &call.formats) {
-            places.entry(call.statement.id()).or_default().push(place);
-        }
+    session: &mut Session,
+    call: &SqlCall,
+    plan: &Preview,
+) -> Result<Option<Computed>, NotKept> {
+    let Some(question) = &plan.ahead else {
+        return Ok(None);
+    };
+    if !call.statement.fits(&call.arguments, &call.formats) {
+        return Ok(None);
     }
-    for places in places.into_values() {
-        let first = places
-            .first()
-            .and_then(|first| Some((calls.get(*first)?, plans.get(*first)?)));
-        let Some((call, plan)) = first else { continue };
-        let Some(question) = &plan.ahead else {
-            continue;
-        };
-        let lane = &source.lane;
+    let (Some(source), Some(block)) = (&session.source, &mut session.unsent_block) else {
+        return Err(LANE_ENDED.into());
+    };
+    let own = block.kept.ahead(call.statement.id());
+    if own.rows.is_empty() && plan.computed > 0 {
+        let (lane, count) = (&source.lane, own.next_count());
         let ask = (&lane.ports.intake, source.id);
         let taken = lane
             .ahead
-            .take(&call.statement, (plan, question), places.len(), ask);
-        let taken = taken.await.map_err(|fault| not_computed(session, fault))?;
-        for (place, row) in places.into_iter().zip(taken) {
-            if let (Some(slot), Some(call)) = (rows.get_mut(place), calls.get(place)) {
-                *slot = Some(ahead(plan, call, &row));
-            }
-        }
+            .take(&call.statement, (plan, question), count, ask)
+            .await;
+        let taken = taken.map_err(|fault| not_computed(&session.stop, fault))?;
+        own.rows.extend(taken);
     }
-    Ok(())
+    let row = own.rows.pop_front().unwrap_or_default();
+    Ok(Some(ahead(plan, call, &row)))
 }
 
 /// Returns a row that was computed ahead, as its client wants it.

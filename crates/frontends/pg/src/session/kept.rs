@@ -3,8 +3,14 @@
 //! They go to the session's lane as one unit at COMMIT, or to a server connection, after BEGIN and
 //! before the first statement that cannot be kept.
 
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+
 use smallvec::SmallVec;
 use windrow_core::{Permit, Preview, PreviewReference, SqlCall};
+
+use crate::rows_ahead::AheadRow;
+use crate::statements::{CachedStatement, StatementCache};
 
 /// Type numbers of the keys that are compared.
 const INT8: u32 = 20;
@@ -20,6 +26,30 @@ pub(crate) struct KeptWrites {
     permit: Permit,
     /// The time of the transaction, as a binary `timestamptz`, once a client has learned it.
     moment: Option<[u8; 8]>,
+    /// Rows that were computed ahead for this block alone, by the number of their statement.
+    ahead: HashMap<u64, RowsOfBlock>,
+}
+
+/// Rows of a statement that were computed ahead for one block.
+#[derive(Debug, Default)]
+pub(super) struct RowsOfBlock {
+    pub(super) rows: VecDeque<AheadRow>,
+    /// The number of rows that were asked for at last.
+    last: usize,
+}
+
+/// The most rows that are asked for ahead of a block's writes.
+const MAX_AHEAD: usize = 256;
+
+impl RowsOfBlock {
+    /// Returns the number of rows to ask for: a long loop of writes asks a few times.
+    pub(super) fn next_count(&mut self) -> usize {
+        self.last = match self.last {
+            0 => 1,
+            last => (4 * last).min(MAX_AHEAD),
+        };
+        self.last
+    }
 }
 
 /// A step of a block.
@@ -108,6 +138,11 @@ impl KeptWrites {
         self.moment.get_or_insert(moment);
     }
 
+    /// Returns the rows that were computed ahead for the calls of a statement.
+    pub(super) fn ahead(&mut self, statement: u64) -> &mut RowsOfBlock {
+        self.ahead.entry(statement).or_default()
+    }
+
     /// Adds a savepoint.
     pub(super) fn save(&mut self, name: &str) {
         self.steps.push(KeptStep::Savepoint(name.into()));
@@ -170,6 +205,12 @@ impl KeptWrites {
             KeptStep::Savepoint(_) => false,
         })
     }
+}
+
+/// Returns the text of a call's statement, with the types of its parameters.
+pub(crate) fn text_of(cache: &StatementCache, call: &SqlCall) -> Arc<CachedStatement> {
+    let types = call.statement.parameters().iter().copied();
+    cache.get(call.statement.parsed().text.as_bytes(), types, true)
 }
 
 /// Reads the value of a call at a place. Outer `None`: the value cannot be read; inner `None`:

@@ -238,6 +238,9 @@ impl View<'_> {
         let apart = match &cached.reading {
             Reading::Join(_) if !self.join => return Err(Next::Relay("windrow.join is off")),
             Reading::Join(_) if cached.asks() => &ASKS,
+            Reading::Join(parsed) if self.in_block && parsed.op != Op::Insert => {
+                return Err(Next::Relay("in a transaction"));
+            }
             // What it takes has to be known where it asks.
             Reading::Join(parsed) if self.asks && parsed.op == Op::Insert => {
                 return Err(Next::Relay("what a sequence gave"));

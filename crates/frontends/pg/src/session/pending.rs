@@ -328,7 +328,7 @@ impl Pending {
         match (outcome, &self.ending) {
             (None, _) => out.put_slice(&self.script.text),
             (Some(outcome), AnswerEnd::Commit(end)) => {
-                self.say_committed(outcome, end, stopping, out);
+                self.say_committed(outcome, end, stopping, (out, values));
             }
             (Some(Ok(dones)), _) => self.say_done(&dones, None, out, values),
             (Some(Err(UnitFault { fault, before, .. })), _) => {
@@ -346,10 +346,19 @@ impl Pending {
     }
 
     /// Says the answer to COMMIT of writes that were answered before.
-    fn say_committed(&self, outcome: UnitOutcome, end: &[u8], stopping: bool, out: &mut BytesMut) {
+    fn say_committed(
+        &self,
+        outcome: UnitOutcome,
+        end: &[u8],
+        stopping: bool,
+        (out, values): (&mut BytesMut, &mut Values),
+    ) {
         out.put_slice(&self.script.text);
         match outcome {
-            Ok(_) => out.put_slice(end),
+            Ok(dones) => {
+                dones.iter().for_each(|done| values.note(done));
+                out.put_slice(end);
+            }
             Err(UnitFault { fault, .. }) if stopping => failure::fault(out, &fault),
             Err(UnitFault { fault, .. }) => {
                 failure::fault(out, &at_commit(cancelled_by_client(fault)));

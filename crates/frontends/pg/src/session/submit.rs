@@ -363,16 +363,6 @@ impl Session {
         &mut self,
         cached: &Arc<CachedStatement>,
     ) -> Result<Answer, NotDescribed> {
-        if self.unsent_block.is_some() {
-            // A server connection executes it meanwhile.
-            self.enter_lane().await.map_err(away)?;
-            if let Some(source) = &self.source {
-                ask_meanwhile(self, &source.lane, Arc::clone(cached));
-            }
-            return Err(NotDescribed::of(
-                "in a transaction: a statement not known yet",
-            ));
-        }
         let described = self.ask_lane(cached).await;
         match described {
             // A lane's connection that was lost is replaced.
@@ -417,21 +407,6 @@ impl Session {
         }
         Ok(answer)
     }
-}
-
-/// Asks a lane's database what a statement means, in a task of its own: it may have to wait for a
-/// lock that the session itself is about to hold.
-pub(super) fn ask_meanwhile(session: &Session, lane: &Arc<Lane>, cached: Arc<CachedStatement>) {
-    let (shared, lane) = (Arc::clone(&session.shared), Arc::clone(lane));
-    tokio::spawn(async move {
-        let Some(parsed) = cached.parsed() else {
-            return;
-        };
-        let answer = shared.cache.describe(&lane, &cached, parsed).await;
-        if let Err(fault) = answer {
-            tracing::debug!(%fault, "a lane does not answer");
-        }
-    });
 }
 
 /// Why a lane's refusal sends a statement to a server connection.

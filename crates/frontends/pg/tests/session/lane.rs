@@ -89,7 +89,10 @@ impl Lanes for Played {
         };
         let (intake, arrivals) = Intake::channel(self.budget.clone(), 16);
         tokio::spawn(run(arrivals, connect(), Arc::clone(&self.control)));
-        let describer = Arc::new(Asker(Mutex::new(connect()), Arc::clone(&self.control)));
+        let mut asking = connect();
+        // As a lane does: it does not wait long for the locks of others.
+        asking.query("set lock_timeout = '100ms'").unwrap();
+        let describer = Arc::new(Asker(Mutex::new(asking), Arc::clone(&self.control)));
         self.control.opened.lock().unwrap().push(set);
         Ok(LanePorts { intake, describer })
     }

@@ -18,7 +18,7 @@ use super::statements::StatementsHere;
 use crate::codec::message::HEADER;
 use crate::codec::{answer, failure};
 use crate::pool::PASSING;
-use crate::session::kept::KeptStep;
+use crate::session::kept::{KeptStep, text_of};
 use crate::session::state::UnsentBlock;
 use crate::session::unsent_block::prepared;
 
@@ -53,8 +53,9 @@ impl BlockStart {
         block: &UnsentBlock,
         is_apart: bool,
     ) -> bool {
-        self.has_kept = !block.kept.is_empty();
-        if block.has_failed && !self.has_kept {
+        let has_kept = !block.kept.is_empty();
+        self.has_kept = has_kept;
+        if block.has_failed && !has_kept {
             fail(ends);
             return false;
         }
@@ -78,7 +79,7 @@ impl BlockStart {
                 KeptStep::Savepoint(name) => send_savepoint(ends, name),
             }
         }
-        if !block.has_portal || self.has_kept {
+        if !block.has_portal || has_kept {
             rewrite::close_portal(ends.out());
             ends.queue.push(What::Close(None), true);
         }
@@ -185,10 +186,7 @@ fn execute(ends: &mut Ends<'_>, name: &[u8], rest: &[u8]) {
 fn send_write(ends: &mut Ends<'_>, here: &mut StatementsHere, call: &SqlCall) {
     ends.count(IN_BLOCK);
     ends.session.shared.metrics.relayed_writes.inc();
-    let parsed = call.statement.parsed();
-    let types = call.statement.parameters().iter().copied();
-    let cache = &ends.session.shared.cache;
-    let statement = prepared(&cache.get(parsed.text.as_bytes(), types, true));
+    let statement = prepared(&text_of(&ends.session.shared.cache, call));
     statement.fixed.set(call.statement.signature());
     let name = match here.name_of(ends, &statement, NAMED) {
         Some(name) => name,
