@@ -17,6 +17,7 @@ use windrow_database::Options;
 use crate::calls::bound_call::worth_joining;
 use crate::calls::describe::{self, Description};
 use crate::calls::meaning::meaning;
+use crate::calls::preview;
 use crate::dialect::{Dialect, POSTGRES};
 use crate::executor::codes::LOCK_NOT_AVAILABLE;
 use crate::executor::connection::{Connection, Shared};
@@ -303,7 +304,9 @@ impl StatementSink {
         let trusted = &self.shared.catalog.trusted;
         let found = meaning(parsed, description, trusted, put).and_then(worth_joining);
         catalog.stand(parsed, found.as_ref());
-        let meaning = Arc::new(found?);
+        let mut meaning = found?;
+        preview::add(&mut meaning, description, trusted, catalog);
+        let meaning = Arc::new(meaning);
         let signature = meaning.signature.clone();
         let statement = Statement::new(parsed.clone(), signature, meaning.clone());
         let statement = Arc::new(statement);

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use smallvec::SmallVec;
-use windrow_core::{Apart, Fault, Formats, Op, ParsedStatement, Signature, SqlCall, Statement};
+use windrow_core::{
+    Apart, Fault, FaultClass, Formats, Op, ParsedStatement, Signature, SqlCall, Statement,
+};
 use windrow_proof::is_moment;
 
 use super::call_catalog::Renewed;
@@ -65,12 +67,14 @@ pub(crate) fn bind_call(
     let signature = known.unwrap_or(reported).clone();
     let changed = !signature.same_rows(reported);
     let changed_signature = (call.fresh && signature != *reported).then(|| signature.clone());
+    let is_replaced = matches!(renewed, Some(Renewed::Replaced));
     let (meaning, apart) = match (renewed, described) {
         (Some(Renewed::Joined(meaning)), _) | (None, Some(meaning)) => (meaning, None),
         (_, described) => {
             let left = described.map(|described| described.outdated());
             let left = left.unwrap_or_else(|| Meaning::unknown(parsed, reported));
-            (Arc::new(left), Some(Arc::new(nothing_known())))
+            let apart = (!is_replaced).then(|| Arc::new(nothing_known()));
+            (Arc::new(left), apart)
         }
     };
     // Result formats that do not fit the rows are refused by the server, in the client's own
@@ -105,7 +109,10 @@ pub(crate) fn bind_call(
         times: times(&meaning, &call.formats),
         carriers: sets.filter(|_| fused.is_some()).unwrap_or_default(),
         keys,
-        trouble: (changed && !call.fresh).then(other_columns),
+        trouble: match is_replaced {
+            true => Some(replaced()),
+            false => (changed && !call.fresh).then(other_columns),
+        },
     };
     let sharing = Sharing {
         is_proven: meaning.proven,
@@ -165,6 +172,12 @@ fn nothing_known() -> Apart {
     Apart::of("nothing is known of it any more").unproven()
 }
 
+/// Returns the fault of a call of a preview whose table was altered.
+fn replaced() -> Fault {
+    let text = "could not serialize access: the table was altered after the row was answered";
+    Fault::new(FaultClass::Conflict, "40001", text)
+}
+
 impl BoundCall {
     /// Returns true if the call has this statement and these formats.
     pub(crate) fn is_of(&self, call: &SqlCall) -> bool {
@@ -219,6 +232,11 @@ impl BoundCall {
         hashes: &mut Vec<u64>,
     ) -> Touch {
         let mut touch = Touch::default();
+        let parsed = self.statement.parsed();
+        if parsed.op == Op::Get {
+            // A question reads no row.
+            return touch;
+        }
         for (seed, parts) in &self.keys {
             match key::row_key(*seed, parts, values, scratch) {
                 Found::Row(key) => {
@@ -229,7 +247,6 @@ impl BoundCall {
                 Found::Unknown => touch.unknown = true,
             }
         }
-        let parsed = self.statement.parsed();
         touch.unknown |= !parsed.set_based || self.keys.is_empty() && parsed.op != Op::Insert;
         touch
     }

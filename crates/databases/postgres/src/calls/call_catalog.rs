@@ -31,6 +31,8 @@ pub(crate) enum Renewed {
     Apart(Arc<Signature>),
     /// The server refuses the statement.
     Refused,
+    /// The statement is a part of a preview, and would answer or store another row now.
+    Replaced,
 }
 
 impl Renewed {
@@ -39,7 +41,7 @@ impl Renewed {
         match self {
             Self::Joined(meaning) => Some(&meaning.signature),
             Self::Apart(signature) => Some(signature),
-            Self::Refused => None,
+            Self::Refused | Self::Replaced => None,
         }
     }
 }

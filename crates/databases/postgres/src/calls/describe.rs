@@ -18,7 +18,8 @@ const RELATION: &str = concat!(
     "SELECT c.oid, n.nspname, c.relname, ",
     "current_setting('transaction_isolation'), current_setting('transaction_read_only'), ",
     "(current_schemas(true))[1], current_setting('client_encoding'), ",
-    "current_setting('TimeZone'), current_setting('DateStyle'), current_setting('IntervalStyle') ",
+    "current_setting('TimeZone'), current_setting('DateStyle'), current_setting('IntervalStyle'), ",
+    "current_setting('server_encoding') ",
     "FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace ",
     "WHERE c.oid = to_regclass($1)"
 );
@@ -66,6 +67,8 @@ pub(crate) struct Relation {
     /// The schema that is searched first.
     pub(crate) first_schema: Box<str>,
     pub(crate) encoding: Box<str>,
+    /// True if the database stores texts as UTF-8.
+    pub(crate) stores_utf8: bool,
     /// True if the session's time zone is UTC.
     pub(crate) utc: bool,
     /// True if the session reads and writes times like the sessions that write rows.
@@ -218,6 +221,7 @@ fn relation(row: &Fields<'_>) -> Relation {
         read_only: row.text(4) == "on",
         first_schema: row.text(5).into(),
         encoding: row.text(6).into(),
+        stores_utf8: row.text(10) == "UTF8",
         utc,
         usual_times: utc && row.text(8).starts_with("ISO") && row.text(9) == "postgres",
     }

@@ -35,6 +35,19 @@ pub(super) fn takes(parameter: u32, literal: Option<&[u8]>, facts: &Facts) -> bo
     }
 }
 
+/// Returns true if a built-in type accepts a text, under any setting of the session. False for types
+/// that are not read here.
+pub(super) fn is_usual(type_oid: u32, text: &[u8]) -> bool {
+    match type_oid {
+        oid::DATE => text_of(text).is_some_and(is_date),
+        oid::TIMESTAMP => text_of(text).is_some_and(is_local),
+        oid::FLOAT4 | oid::FLOAT8 | oid::BOOL | oid::UUID | oid::BYTEA => {
+            is_sure(type_oid, Some(text))
+        }
+        _ => false,
+    }
+}
+
 /// Returns the labels of an enum, if a column of the table has that type.
 fn labels(parameter: u32, facts: &Facts) -> Option<&[Box<str>]> {
     let mut columns = facts.columns.iter();
@@ -54,7 +67,7 @@ fn is_sure(parameter: u32, literal: Option<&[u8]>) -> bool {
 }
 
 /// Returns true for a decimal number, with an exponent of two digits at most.
-fn is_decimal(text: &[u8]) -> bool {
+pub(super) fn is_decimal(text: &[u8]) -> bool {
     let unsigned = text.strip_prefix(b"-").unwrap_or(text);
     let mut parts = unsigned.splitn(2, |byte| matches!(byte, b'e' | b'E'));
     let number = parts.next().unwrap_or_default();
@@ -75,7 +88,7 @@ fn is_decimal(text: &[u8]) -> bool {
 
 /// Returns true for JSON that both `json` and `jsonb` accept: without `\u` escapes, and without
 /// exponents, which may be too large.
-fn is_json(text: &[u8]) -> bool {
+pub(super) fn is_json(text: &[u8]) -> bool {
     let is_exponent = |pair: &[u8]| matches!(pair, [b'0'..=b'9' | b'.', b'e' | b'E']);
     let has_number = memchr::memmem::find(text, b"\\u").is_some();
     let has_exponent = text.windows(2).any(is_exponent);

@@ -7,7 +7,8 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 use tokio::time::Instant;
 use windrow_core::{
-    Apart, Arguments, AsRow, Formats, KeyedRow, ParsedStatement, REFUSED, Signature, Touches,
+    Apart, Arguments, AsRow, Formats, KeyedRow, ParsedStatement, Preview, REFUSED, Signature,
+    Touches,
 };
 use windrow_proof::Trusted;
 
@@ -15,6 +16,7 @@ use super::describe::Description;
 use super::judge;
 use super::key::{self, Keys, keys, keys_of_moments};
 use super::literal;
+use super::preview::{GivenValues, PreviewPart};
 use super::row_of::RowOf;
 use super::row_plan::RowPlan;
 use crate::catalog::table::{Facts, NOT_DESCRIBED, Table};
@@ -51,6 +53,11 @@ pub(crate) struct Meaning {
     row: Option<RowPlan>,
     /// The plan that names the row that a call may change, if there is one.
     row_of: Option<RowOf>,
+    /// The plan by which a call is answered before it is executed, with what it demands of the
+    /// call's values.
+    pub(super) preview: Option<(Arc<Preview>, GivenValues)>,
+    /// The place of the statement in such a plan, if it is a part of one.
+    pub(super) part: Option<Arc<PreviewPart>>,
 }
 
 impl Meaning {
@@ -132,6 +139,22 @@ impl Meaning {
             clock: ClockUse::default(),
             row: None,
             row_of: None,
+            preview: None,
+            part: None,
+        }
+    }
+
+    /// Returns the meaning of a question that reads no row of the table. The question depends on
+    /// the table's description.
+    pub(super) fn of_question(
+        parsed: &Arc<ParsedStatement>,
+        signature: &Arc<Signature>,
+        table: &Arc<Table>,
+    ) -> Self {
+        Self {
+            table: table.clone(),
+            proven: true,
+            ..Self::unknown(parsed, signature)
         }
     }
 }
@@ -187,6 +210,20 @@ impl Touches for Meaning {
     fn row_of(&self, arguments: &Arguments, formats: &Formats) -> Option<KeyedRow> {
         self.row_of.as_ref()?.row(arguments, formats)
     }
+
+    fn preview(&self) -> Option<&Arc<Preview>> {
+        self.preview.as_ref().map(|(preview, _)| preview)
+    }
+
+    fn fits(&self, arguments: &Arguments, formats: &Formats) -> bool {
+        let values = self.preview.as_ref();
+        values.is_some_and(|(_, values)| values.fit(arguments, formats))
+    }
+
+    fn has_lasting_values(&self, arguments: &Arguments, formats: &Formats) -> bool {
+        let values = self.preview.as_ref();
+        values.is_none_or(|(_, values)| values.are_lasting(arguments, formats))
+    }
 }
 
 /// Returns the meaning of a described statement, or the reason why it may not be joined. `put`
@@ -230,6 +267,8 @@ pub(crate) fn meaning(
     let row_of = RowOf::of(parsed, description, &table, (generated.as_ref(), proven));
     Ok(Meaning {
         row_of,
+        preview: None,
+        part: None,
         row: row.flatten(),
         keys: [given(Formats::Text), given(Formats::Binary)],
         moment_keys: [of_moments(Formats::Text), of_moments(Formats::Binary)],

@@ -11,6 +11,7 @@
 //! | `row_of` | the one row that a call may change, for replicas |
 //! | `known_tables` | tables that were read for described statements |
 //! | `literal` | the literals that may be values of parameters |
+//! | `preview` | the plan by which an INSERT is answered before it is executed |
 //! | `renew` | statements whose tables were changed |
 
 pub(crate) mod bound_call;
@@ -22,6 +23,7 @@ mod key;
 mod known_tables;
 mod literal;
 pub(crate) mod meaning;
+pub(crate) mod preview;
 pub(crate) mod renew;
 mod row_of;
 mod row_plan;

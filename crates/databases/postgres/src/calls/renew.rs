@@ -11,6 +11,7 @@ use super::bound_call::worth_joining;
 use super::call_catalog::{CallCatalog, Renewed};
 use super::describe;
 use super::meaning::meaning;
+use super::preview;
 
 /// Describes the statements of calls again.
 ///
@@ -26,17 +27,27 @@ pub(crate) async fn renew(
         if !call_catalog.lacks(call) {
             continue;
         }
-        let parsed = call.statement.parsed();
+        let known = call_catalog.meaning(&call.statement);
+        let part = known.as_ref().and_then(|known| known.part.as_deref());
+        let (parsed, types) = match part {
+            Some(part) => (&part.insert, Cow::Borrowed(&*part.types)),
+            None => (call.statement.parsed(), types_of(call)),
+        };
         let put = |oid, facts| call_catalog.put(oid, facts);
-        let found = match describe::ask(wire, parsed, &types_of(call)).await? {
+        let found = match describe::ask(wire, parsed, &types).await? {
             Ok(description) => {
                 let signature = Arc::new(description.signature());
                 let found = meaning(parsed, &description, trusted, put);
                 let found = found.and_then(worth_joining);
                 call_catalog.stand(parsed, found.as_ref());
-                match found {
-                    Ok(meaning) => Renewed::Joined(Arc::new(meaning)),
-                    Err(_) => Renewed::Apart(signature),
+                match (found, part) {
+                    (Ok(insert), Some(part)) => {
+                        let meaning = preview::again(part, &insert, &description, trusted);
+                        meaning.map_or(Renewed::Replaced, Renewed::Joined)
+                    }
+                    (Err(_), Some(_)) => Renewed::Replaced,
+                    (Ok(meaning), None) => Renewed::Joined(Arc::new(meaning)),
+                    (Err(_), None) => Renewed::Apart(signature),
                 }
             }
             Err(error) => {
@@ -44,7 +55,10 @@ pub(crate) async fn renew(
                 if fault.may_retry() {
                     return Ok(Err(fault));
                 }
-                Renewed::Refused
+                match part {
+                    Some(_) => Renewed::Replaced,
+                    None => Renewed::Refused,
+                }
             }
         };
         call_catalog.renew(call, found);

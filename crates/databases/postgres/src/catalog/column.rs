@@ -10,6 +10,8 @@ use windrow_proof::{Clock, clock};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Column {
     pub(crate) name: Name,
+    /// The column's number in the table.
+    pub(crate) number: i16,
     /// The declared type; for a domain, the domain's own.
     pub(crate) type_oid: Oid,
     /// The declared modifier (length, precision), or -1.
@@ -46,6 +48,11 @@ pub(crate) struct Column {
     pub(crate) is_stamped: bool,
     /// True if the role may give the column a value when it inserts a row.
     pub(crate) may_give: bool,
+    /// True if the role may select the column.
+    pub(crate) may_read: bool,
+    /// The type as SQL, with its schema and without a modifier. `None` for domains, composites and
+    /// ranges, and for types without a binary form.
+    pub(crate) cast: Option<Box<str>>,
     /// True if no value may be given: GENERATED ALWAYS.
     pub(crate) always_generated: bool,
     /// True if the column is GENERATED AS IDENTITY.
@@ -224,6 +231,7 @@ impl Column {
 pub(crate) fn sample(kind: Kind) -> Column {
     Column {
         name: "c".into(),
+        number: 1,
         type_oid: 0,
         typmod: -1,
         form: kind.array_form(),
@@ -241,6 +249,8 @@ pub(crate) fn sample(kind: Kind) -> Column {
         may_look: true,
         is_stamped: false,
         may_give: true,
+        may_read: true,
+        cast: None,
         always_generated: false,
         identity: false,
         bytewise: true,

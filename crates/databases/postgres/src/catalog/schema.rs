@@ -12,7 +12,7 @@ use windrow_database::quote::push_table;
 use super::ask::{Fields, ask, ask_of};
 use super::check;
 use super::column::{Column, Kind};
-use super::table::{Condition, Facts, NO_VALUE_YET, OURS, Print, Test, Unique};
+use super::table::{Condition, Facts, NO_VALUE_YET, OURS, Print, Target, Test, Unique};
 use crate::dialect::{Dialect, POSTGRES};
 use windrow_pgwire::wire::{Answer, Broken, ServerError, Wire};
 use windrow_proof::{Catalog, Relied};
@@ -35,7 +35,12 @@ SELECT c.relkind IN ('r', 'p')
       AND (g.tgrelid = c.oid OR g.tgrelid IN (SELECT relid FROM pg_partition_tree(c.oid))))
     OR EXISTS (SELECT FROM pg_rewrite r WHERE r.ev_class = c.oid),
   EXISTS (SELECT FROM pg_constraint f WHERE f.confrelid = c.oid AND f.contype = 'f'),
-  coalesce(obj_description(c.oid, 'pg_class'), ''), {print}, c.relkind IN ('r', 'p', 'm')
+  coalesce(obj_description(c.oid, 'pg_class'), ''), {print}, c.relkind IN ('r', 'p', 'm'),
+  c.relkind = 'r' AND NOT c.relispartition,
+  EXISTS (SELECT FROM pg_index i WHERE i.indrelid = c.oid AND i.indislive
+      AND (i.indpred IS NOT NULL OR i.indexprs IS NOT NULL OR i.indisexclusion OR NOT i.indisvalid)),
+  (SELECT string_agg(DISTINCT k.attnum::text, ' ') FROM pg_index i, unnest(i.indkey::int2[]) AS k(attnum)
+    WHERE i.indrelid = c.oid AND i.indislive AND k.attnum > 0)
 FROM pg_class c, LATERAL (SELECT CASE WHEN c.relkind = 'p'
     THEN ARRAY(SELECT p.relid::oid FROM pg_partition_tree(c.oid) p) ELSE ARRAY[c.oid] END) AS o(oids)
 WHERE c.oid = to_regclass($1)";
@@ -60,7 +65,11 @@ SELECT a.attname, a.attnum, a.atttypid, a.atttypmod, b.oid, b.typarray, b.typtyp
   coalesce(col_description(a.attrelid, a.attnum), ''),
   has_column_privilege(a.attrelid, a.attnum, 'INSERT'), coalesce(s.oid, 0),
   coalesce(has_sequence_privilege(s.oid, 'USAGE, UPDATE'), false),
-  coalesce(has_sequence_privilege(s.oid, 'USAGE, SELECT'), true)
+  coalesce(has_sequence_privilege(s.oid, 'USAGE, SELECT'), true),
+  has_column_privilege(a.attrelid, a.attnum, 'SELECT'),
+  CASE WHEN t.typtype IN ('b', 'e') AND coalesce(e.typtype, 'b') IN ('b', 'e')
+      AND t.typsend::oid <> 0 AND t.typreceive::oid <> 0
+    THEN (SELECT format('%I.%I', n.nspname, t.typname) FROM pg_namespace n WHERE n.oid = t.typnamespace) END
 FROM pg_attribute a
 JOIN pg_type t ON t.oid = a.atttypid
 JOIN LATERAL (
@@ -110,7 +119,8 @@ const CONDITIONS: &str = "\
 SELECT array_to_string(c.conkey, ' '), coalesce(pg_get_expr(c.conbin, c.conrelid), ''),
   CASE WHEN c.contype = 'f' THEN c.confrelid::regclass::text END,
   (SELECT json_agg(a.attname ORDER BY k.place) FROM unnest(c.confkey) WITH ORDINALITY AS k(attnum, place)
-    JOIN pg_attribute a ON a.attrelid = c.confrelid AND a.attnum = k.attnum)
+    JOIN pg_attribute a ON a.attrelid = c.confrelid AND a.attnum = k.attnum),
+  c.confrelid, coalesce(array_to_string(c.confkey, ' '), '')
 FROM pg_constraint c
 WHERE c.conrelid = to_regclass($1) AND c.contype IN ('c', 'f')
 ORDER BY c.oid";
@@ -239,6 +249,8 @@ pub(crate) struct SchemaReader {
     error: Option<ServerError>,
     proof: Catalog,
     spelling: Box<str>,
+    /// Numbers of the columns that indexes hold, separated by blanks.
+    indexed: Box<str>,
 }
 
 impl SchemaReader {
@@ -247,6 +259,7 @@ impl SchemaReader {
         Self {
             proof: Catalog::default(),
             spelling: quoted.into(),
+            indexed: Box::default(),
             query: 0,
             facts: Facts::unread(name, &POSTGRES),
             places: Vec::new(),
@@ -277,6 +290,10 @@ impl SchemaReader {
         if let Some(error) = self.error {
             return Err(error);
         }
+        let indexed = self.indexed.split(' ');
+        let places = indexed.filter_map(|number| self.places_of(number));
+        let places: Vec<usize> = places.flatten().collect();
+        self.facts.indexed = places.into();
         // Without a query for the proof, `relied` must stay unset: an empty proof would mean that
         // the query found nothing.
         if self.query > PROOF {
@@ -297,6 +314,10 @@ impl SchemaReader {
         self.facts.refers = false;
         self.facts.ours = row.text(3) == OURS;
         self.facts.lists_keys = row.is(12);
+        self.facts.has_other_conditions = false;
+        self.facts.is_ordinary = row.is(13);
+        self.facts.has_odd_indexes = row.is(14);
+        self.indexed = row.text(15).into();
         self.facts.print = Some(Print {
             table: row.text(4).into(),
             triggers: row.get(5).map(Into::into),
@@ -320,6 +341,7 @@ impl SchemaReader {
         let kind = kind(row);
         let column = Column {
             name: row.text(0).into(),
+            number: row.number(1),
             type_oid: row.number(2),
             typmod: row.number(3),
             form: kind.array_form(),
@@ -341,6 +363,8 @@ impl SchemaReader {
             sequence: row.number(22),
             may_take: row.is(23),
             may_look: row.is(24),
+            may_read: row.is(25),
+            cast: row.get(26).map(Into::into),
         };
         self.facts.columns.push(column.with_stamp());
     }
@@ -377,13 +401,20 @@ impl SchemaReader {
     fn condition(&mut self, row: &Fields<'_>) {
         self.facts.refers |= row.get(2).is_some();
         let Some(columns) = self.places_of(row.text(0)) else {
+            // The whole row, or no column at all.
+            self.facts.has_other_conditions = true;
             return;
         };
         let test = match row.get(2) {
             None => Test::Check(row.text(1).to_owned()),
             Some(table) => {
                 let names = serde_json::from_str(row.text(3)).unwrap_or_default();
-                Test::Reference(table.to_owned(), names)
+                let numbers = row.text(5).split(' ');
+                let target = Target {
+                    table: row.number(4),
+                    columns: numbers.filter_map(|number| number.parse().ok()).collect(),
+                };
+                Test::Reference(table.to_owned(), names, target)
             }
         };
         self.facts.conditions.push(Condition { columns, test });

@@ -61,6 +61,14 @@ pub(crate) struct Facts {
     /// Checks and foreign keys that a row must fulfil, as far as they can be evaluated for a row
     /// that does not exist yet.
     pub(crate) conditions: Vec<Condition>,
+    /// True if `conditions` lacks a check or a foreign key.
+    pub(crate) has_other_conditions: bool,
+    /// True for an ordinary table that is no partition.
+    pub(crate) is_ordinary: bool,
+    /// True if an index is partial, over expressions, for an exclusion, or not valid.
+    pub(crate) has_odd_indexes: bool,
+    /// Places in `columns` of the columns that indexes hold.
+    pub(crate) indexed: Box<[usize]>,
     /// True if there is a unique index or exclusion constraint that is not described in `uniques`:
     /// partial, deferrable or over expressions.
     pub(crate) hidden_unique: bool,
@@ -115,7 +123,16 @@ pub(crate) enum Test {
     Check(String),
     /// A row of another table (as SQL) whose columns of these names, in the order of the
     /// condition's own, are equal.
-    Reference(String, Box<[String]>),
+    Reference(String, Box<[String]>, Target),
+}
+
+/// The table and columns that a foreign key refers to.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Target {
+    /// The table's number in the catalog.
+    pub(crate) table: u32,
+    /// The numbers of the columns in that table, in the order of the condition's own.
+    pub(crate) columns: Box<[i16]>,
 }
 
 /// The reason why writes to a table whose proof was not read are isolated.
@@ -158,6 +175,10 @@ impl Facts {
             lists_keys: false,
             temporal_keys: Vec::new(),
             conditions: Vec::new(),
+            has_other_conditions: true,
+            is_ordinary: false,
+            has_odd_indexes: true,
+            indexed: Box::default(),
             hidden_unique: false,
             hidden_columns: Vec::new(),
             fuses: false,

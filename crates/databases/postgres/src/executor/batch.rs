@@ -164,12 +164,12 @@ impl<'a> Batch<'a> {
     /// Returns the statement that checks a table after the writes, or `None` if the table cannot be
     /// checked.
     pub(crate) fn check_of(&self, table: &Table) -> Option<Check> {
-        // Updates and deletes may affect other tables.
+        // Updates and deletes may affect other tables; reads and questions change nothing.
         let mut of_table = self
             .shapes
             .iter()
             .filter(|c| c.table.version == table.version);
-        let changes = of_table.any(|compiled| compiled.op != Op::Insert || !compiled.plain);
+        let changes = of_table.any(|compiled| compiled.op != Op::Get && !compiled.plain);
         Check::of(table, changes)
     }
 
@@ -267,6 +267,18 @@ impl<'a> Batch<'a> {
         self.shapes.get(placed.shape as usize)
     }
 
+    /// Returns true if the call at this index of `placed` is a question, which writes nothing.
+    pub(crate) fn is_question(&self, item: u32) -> bool {
+        let asks = |compiled: &Arc<Compiled>| compiled.op == Op::Get;
+        self.is_of_calls && self.compiled_at(item).is_some_and(asks)
+    }
+
+    /// Returns true if a segment holds nothing but questions.
+    pub(crate) fn is_of_questions(&self, segment: &Segment) -> bool {
+        let mut items = segment.units.iter().flat_map(|unit| self.writes_of(*unit));
+        self.is_of_calls && items.all(|item| u32::try_from(item).is_ok_and(|i| self.is_question(i)))
+    }
+
     /// Returns the compiled statement of the write at this index of `placed`.
     pub(crate) fn compiled_at(&self, item: u32) -> Option<&Arc<Compiled>> {
         self.compiled(self.placed.get(item as usize)?)
@@ -338,6 +350,9 @@ impl<'a> Batch<'a> {
                 let Some(compiled) = self.shapes.get(placed.shape as usize) else {
                     return false;
                 };
+                if self.is_of_calls && compiled.op == Op::Get {
+                    continue;
+                }
                 let table = &compiled.table;
                 let tells = compiled.telling.is_some();
                 let same = *plain.entry(table.identity(table.version)).or_insert(tells);

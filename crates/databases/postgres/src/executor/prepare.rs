@@ -201,7 +201,10 @@ fn describe(prepared: &mut Prepared, batch: &Batch<'_>, key: StatementKey) -> Op
             let compiled = shapes.find(|c| c.numbers.single_id == id)?;
             if let Some(signature) = &compiled.signature {
                 parameters = &signature.parameters;
-                expected = Expected::Reported(compiled.clone());
+                // No client knows the columns of a question.
+                if compiled.op != Op::Get {
+                    expected = Expected::Reported(compiled.clone());
+                }
             }
             compiled.single.clone().into()
         }

@@ -77,7 +77,8 @@ impl Settler<'_, '_> {
                 Sent::Savepoint => {}
                 Sent::Single(item) => {
                     self.single_done(*item, answers, at);
-                    self.tally.add(self.rung(&transaction.segment.mode), 1);
+                    let writes = usize::from(!self.batch.is_question(*item));
+                    self.tally.add(self.rung(&transaction.segment.mode), writes);
                 }
                 Sent::FollowUp(item) => {
                     self.followed_up(*item, answers, at);
@@ -297,8 +298,9 @@ impl Settler<'_, '_> {
     /// Answers the units with a final failure.
     fn tell(&mut self, segment: &Segment, fault: &UnitFault) {
         let solo = self.batch.units.len() == 1;
+        let writes = usize::from(!self.batch.is_of_questions(segment));
         self.tally
-            .add(if solo { Rung::Solo } else { Rung::Isolated }, 1);
+            .add(if solo { Rung::Solo } else { Rung::Isolated }, writes);
         for unit in &segment.units {
             self.batch.fail(*unit, fault.clone());
         }

@@ -17,5 +17,6 @@ mod isolation;
 mod moments;
 mod noticed;
 mod parsed;
+mod previewed;
 mod proven;
 mod support;

@@ -289,6 +289,7 @@ fn column(row: &Fields<'_>) -> Row {
     let (identity, generated) = (said(10), said(11));
     let column = Column {
         name: row.text(0).into(),
+        number: row.number(1),
         type_oid,
         typmod,
         form,
@@ -317,6 +318,8 @@ fn column(row: &Fields<'_>) -> Row {
         may_take: false,
         may_look: true,
         may_give: true,
+        may_read: false,
+        cast: None,
     };
     Row {
         number: row.number(1),

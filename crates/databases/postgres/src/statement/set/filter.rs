@@ -20,7 +20,7 @@ pub(crate) fn test(
             let columns = condition.columns.iter().copied().zip(&values);
             push_check(&mut sql, facts, check, columns);
         }
-        Test::Reference(table, names) => push_reference(&mut sql, table, names, &values),
+        Test::Reference(table, names, _) => push_reference(&mut sql, table, names, &values),
     }
     Some(sql)
 }

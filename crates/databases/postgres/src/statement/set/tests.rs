@@ -3,7 +3,7 @@ use windrow_core::{Key, OnConflict, Returning, Shape, TableName};
 
 use super::*;
 use crate::catalog::column::{ArrayForm, Column, Kind, sample};
-use crate::catalog::table::{Condition, Test, Unique};
+use crate::catalog::table::{Condition, Target, Test, Unique};
 use crate::dialect::{COCKROACH, POSTGRES};
 use crate::statement::of_shape::of_shape;
 
@@ -35,6 +35,10 @@ fn facts() -> Facts {
             primary: true,
             immediate: true,
         }],
+        has_other_conditions: false,
+        is_ordinary: true,
+        has_odd_indexes: false,
+        indexed: Box::default(),
         conditions: Vec::new(),
         hidden_unique: false,
         hidden_columns: Vec::new(),
@@ -211,7 +215,11 @@ fn conditions_are_asked_before_the_insert() {
         condition(0, Test::Check("(id > 0)".to_owned())),
         condition(
             1,
-            Test::Reference("other.p".to_owned(), ["k".to_owned()].into()),
+            Test::Reference(
+                "other.p".to_owned(),
+                ["k".to_owned()].into(),
+                Target::default(),
+            ),
         ),
         condition(2, Test::Check("(tags IS NOT NULL)".to_owned())),
     ];

@@ -1,0 +1,334 @@
+//! The plan by which an INSERT of one row is answered before it is executed.
+//!
+//! `statement_sink` adds the plan to a statement's meaning, and `renew` makes the plan again after
+//! its table was changed. Nothing here sends anything to the server.
+//!
+//! | module | what it does |
+//! | --- | --- |
+//! | `columns` | finds where the value of each column comes from |
+//! | `texts` | writes the SQL of the plan's statements |
+//! | `returned` | finds the columns of RETURNING |
+//! | `certainty` | finds what may still refuse a row that was answered |
+//! | `given` | judges the values of a call |
+
+mod certainty;
+mod columns;
+mod given;
+mod returned;
+mod texts;
+
+use std::sync::Arc;
+
+use windrow_core::{
+    Expression, Op, ParsedStatement, Piece, Preview, PreviewValue, Signature, Statement,
+};
+use windrow_proof::{Trusted, Words};
+
+use self::columns::{Origin, RowColumn, row_columns};
+pub(crate) use self::given::GivenValues;
+use self::texts::Texts;
+use super::bound_call::worth_joining;
+use super::call_catalog::CallCatalog;
+use super::describe::{Description, Relation};
+use super::meaning::{Meaning, meaning};
+use crate::catalog::column::oid;
+use crate::catalog::table::Facts;
+use crate::statement::level;
+
+/// Maximum number of columns of a table whose rows are previewed. A row of so many columns fits a
+/// page of the server even if all its long values are stored elsewhere.
+const MAX_COLUMNS: usize = 250;
+
+/// One of the statements of a plan.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum PartKind {
+    Question,
+    Ahead,
+    Write,
+}
+
+/// The place of a statement in a plan: what is needed to make it again.
+#[derive(Debug)]
+pub(super) struct PreviewPart {
+    kind: PartKind,
+    /// The INSERT that the plan is about, with the types of its parameters.
+    pub(super) insert: Arc<ParsedStatement>,
+    pub(super) types: Box<[u32]>,
+    /// The texts of the plan's question and write, which say all that the plan relies on.
+    texts: [Box<str>; 2],
+}
+
+/// A plan that no client uses yet.
+struct Draft {
+    preview: Preview,
+    values: GivenValues,
+    /// The meanings of the plan's statements.
+    meanings: Vec<(Arc<Statement>, Arc<Meaning>)>,
+}
+
+/// Adds the plan to the meaning of an INSERT, if its calls can be answered early.
+pub(crate) fn add(
+    insert: &mut Meaning,
+    description: &Description,
+    trusted: &Trusted,
+    catalog: &CallCatalog,
+) {
+    let Some(draft) = Draft::of(insert, description, trusted) else {
+        return;
+    };
+    for (statement, meaning) in &draft.meanings {
+        catalog.note(statement, meaning);
+    }
+    insert.preview = Some((Arc::new(draft.preview), draft.values));
+}
+
+/// Returns the current meaning of a plan's statement. `insert`, `description`: those of the INSERT
+/// now. `None`: the statement would answer or store another row now.
+pub(super) fn again(
+    part: &PreviewPart,
+    insert: &Meaning,
+    description: &Description,
+    trusted: &Trusted,
+) -> Option<Arc<Meaning>> {
+    let draft = Draft::of(insert, description, trusted)?;
+    let mut meanings = draft.meanings.into_iter();
+    meanings.find_map(|(_, meaning)| {
+        let now = meaning.part.as_ref()?;
+        let is_same = now.kind == part.kind && now.texts == part.texts && now.types == part.types;
+        is_same.then_some(meaning)
+    })
+}
+
+impl Draft {
+    fn of(insert: &Meaning, description: &Description, trusted: &Trusted) -> Option<Self> {
+        let (parsed, facts) = (&insert.parsed, &insert.table.facts);
+        let relation = description.relation.as_ref()?;
+        if !is_eligible(insert, relation, trusted) {
+            return None;
+        }
+        let returned = returned::columns(parsed, description, relation.oid, facts)?;
+        let columns = row_columns(parsed, description, facts, &returned)?;
+        let stored: Vec<&RowColumn<'_>> = columns.iter().filter(|c| c.is_stored).collect();
+        let computed: Vec<&RowColumn<'_>> =
+            stored.iter().copied().filter(|c| c.is_computed()).collect();
+        if stored.is_empty() || returned.iter().any(|c| !c.may_read) {
+            return None;
+        }
+        let texts = Texts {
+            facts,
+            columns: &columns,
+            returned: &returned,
+            parameters: description.parameters.len(),
+        };
+        let place_of = |name: &str| computed.iter().position(|c| *c.column.name == *name);
+        let values = stored.iter().map(|c| match c.origin {
+            Origin::Parameter(place) => Some(PreviewValue::Given(place)),
+            _ => place_of(&c.column.name).map(PreviewValue::Computed),
+        });
+        let values: Box<[PreviewValue]> = values.collect::<Option<_>>()?;
+        let write = write_statement(&texts, &stored, &description.parameters)?;
+        let question = question(&texts, &description.parameters, &returned, &computed);
+        let ahead = is_known_ahead(&columns, &returned, facts).then(|| ahead(&texts, &computed));
+        let mut parts = PartMaker {
+            insert,
+            types: description.parameters.as_slice().into(),
+            texts: [question.0.text.clone(), write.text.clone()],
+            meanings: Vec::new(),
+        };
+        let certainty = certainty::of(facts, &stored);
+        let sequence = insert.generated.as_ref().filter(|taken| taken.is_reported);
+        Some(Self {
+            preview: Preview {
+                question: parts.question(PartKind::Question, question),
+                ahead: ahead.map(|ahead| parts.question(PartKind::Ahead, ahead)),
+                write: parts.write(write, description, trusted)?,
+                values,
+                computed: computed.len(),
+                returned: returned.iter().map(|c| place_of(&c.name)).collect(),
+                table: relation.oid,
+                new_keys: certainty.new_keys,
+                references: certainty.references,
+                sequence: sequence.and_then(|s| Some((s.sequence, place_of(&s.name)?))),
+                doubt: certainty.doubt,
+            },
+            values: GivenValues::of(description, facts, &stored, relation.stores_utf8),
+            meanings: parts.meanings,
+        })
+    }
+}
+
+/// Returns true if calls of a statement may be answered early, whatever its columns are.
+fn is_eligible(insert: &Meaning, relation: &Relation, trusted: &Trusted) -> bool {
+    let (parsed, facts) = (&*insert.parsed, &insert.table.facts);
+    let is_one_row = parsed.op == Op::Insert && parsed.set_based && parsed.conflict.is_none();
+    let print = facts.print.as_ref();
+    let is_open = print.is_some_and(|print| !print.secured && print.oids.len() == 1);
+    let is_plain = facts.is_ordinary && !facts.has_hooks && !facts.has_other_conditions;
+    let reads_committed =
+        &*relation.isolation == "read committed" || &*relation.isolation == "read uncommitted";
+    let is_ours = |name: &str| name.starts_with(texts::OURS);
+    // A check would compare with the time of the write.
+    let compares = level::clocked(parsed, facts, trusted).looks.is_some();
+    insert.proven
+        && is_one_row
+        && is_open
+        && is_plain
+        && reads_committed
+        && !compares
+        && parsed.returning_names.is_none()
+        && !facts.dialect.plain_catalog
+        && facts.columns.len() <= MAX_COLUMNS
+        && !facts.columns.iter().any(|column| is_ours(&column.name))
+}
+
+/// Returns true if the computed columns of rows to come can be computed before any call is known.
+fn is_known_ahead(
+    columns: &[RowColumn<'_>],
+    returned: &[&crate::catalog::column::Column],
+    facts: &Facts,
+) -> bool {
+    let is_known = |column: &RowColumn<'_>| match column.origin {
+        Origin::Parameter(_) => true,
+        _ => column.is_free(),
+    };
+    let is_given = |name: &str| {
+        let mut given = columns.iter().filter(|c| !c.is_computed());
+        given.any(|c| *c.column.name == *name)
+    };
+    !facts.has_checks()
+        && columns.iter().all(is_known)
+        && !returned.iter().any(|column| is_given(&column.name))
+}
+
+/// A statement that was made by hand, and its result columns.
+type Question = (ParsedStatement, Vec<u8>);
+
+fn question(
+    texts: &Texts<'_>,
+    parameters: &[u32],
+    returned: &[&crate::catalog::column::Column],
+    computed: &[&RowColumn<'_>],
+) -> Question {
+    let types = parameters.iter().copied().chain([oid::TIMESTAMPTZ]);
+    let columns = returned.iter().copied();
+    let columns = columns.chain(computed.iter().map(|c| c.column));
+    let columns = columns.map(|column| column.base_oid);
+    let fields = returned::fields(columns.chain([oid::BOOL, oid::TIMESTAMPTZ]));
+    (
+        asking(texts.question(), types.collect(), texts.facts),
+        fields,
+    )
+}
+
+fn ahead(texts: &Texts<'_>, computed: &[&RowColumn<'_>]) -> Question {
+    let columns = computed.iter().chain(computed);
+    let fields = returned::fields(columns.map(|c| c.column.base_oid));
+    let types = [oid::INT4].into();
+    (asking(texts.ahead(), types, texts.facts), fields)
+}
+
+fn asking(text: String, types: Box<[u32]>, facts: &Facts) -> ParsedStatement {
+    ParsedStatement {
+        text: text.into(),
+        types,
+        op: Op::Get,
+        table: facts.name.clone(),
+        alias: None,
+        columns: None,
+        values: Box::default(),
+        overriding: None,
+        conflict: None,
+        assignments: Box::default(),
+        keys: Box::default(),
+        conditions: None,
+        returning: None,
+        returning_names: None,
+        functions: Box::default(),
+        set_based: false,
+    }
+}
+
+/// Returns the statement that stores a row; `None` if a column has no type for its value.
+fn write_statement(
+    texts: &Texts<'_>,
+    stored: &[&RowColumn<'_>],
+    parameters: &[u32],
+) -> Option<ParsedStatement> {
+    let type_of = |c: &&RowColumn<'_>| match c.origin {
+        Origin::Parameter(place) => parameters.get(place).copied(),
+        _ => Some(c.column.type_oid),
+    };
+    let types = stored.iter().map(type_of).collect::<Option<_>>()?;
+    let value = |place| Expression::Sql([Piece::Parameter(place)].into());
+    let values = (0..u16::try_from(stored.len()).ok()?).map(value);
+    let (text, overriding) = texts.write();
+    Some(ParsedStatement {
+        op: Op::Insert,
+        columns: Some(stored.iter().map(|c| c.column.name.clone()).collect()),
+        values: values.collect(),
+        overriding: overriding.map(Into::into),
+        set_based: true,
+        ..asking(text, types, texts.facts)
+    })
+}
+
+/// Makes the statements of a plan.
+struct PartMaker<'a> {
+    insert: &'a Meaning,
+    types: Box<[u32]>,
+    texts: [Box<str>; 2],
+    meanings: Vec<(Arc<Statement>, Arc<Meaning>)>,
+}
+
+impl PartMaker<'_> {
+    fn question(&mut self, kind: PartKind, (parsed, fields): Question) -> Arc<Statement> {
+        let signature = Arc::new(Signature {
+            parameters: parsed.types.clone(),
+            fields: Some(fields.into()),
+        });
+        let parsed = Arc::new(parsed);
+        let meaning = Meaning::of_question(&parsed, &signature, &self.insert.table);
+        self.statement(kind, meaning)
+    }
+
+    fn write(
+        &mut self,
+        parsed: ParsedStatement,
+        description: &Description,
+        trusted: &Trusted,
+    ) -> Option<Arc<Statement>> {
+        let described = Description {
+            parameters: parsed.types.to_vec(),
+            fields: None,
+            width: 0,
+            functions: Vec::new(),
+            ..description.clone()
+        };
+        let table = &self.insert.table;
+        let found = meaning(&Arc::new(parsed), &described, trusted, |_, _| table.clone());
+        let meaning = found.and_then(worth_joining).ok()?;
+        Some(self.statement(PartKind::Write, meaning))
+    }
+
+    fn statement(&mut self, kind: PartKind, mut meaning: Meaning) -> Arc<Statement> {
+        meaning.part = Some(Arc::new(PreviewPart {
+            kind,
+            insert: self.insert.parsed.clone(),
+            types: self.types.clone(),
+            texts: self.texts.clone(),
+        }));
+        let meaning = Arc::new(meaning);
+        let (parsed, signature) = (meaning.parsed.clone(), meaning.signature.clone());
+        let statement = Arc::new(Statement::new(parsed, signature, meaning.clone()));
+        self.meanings.push((statement.clone(), meaning));
+        statement
+    }
+}
+
+/// Returns true if a text names a word, or if its words are uncertain.
+fn names(text: &str, words: &[&str]) -> bool {
+    Words::of(text, true).is_none_or(|found| {
+        let found = found.names();
+        found.split('\u{1}').any(|word| words.contains(&word))
+    })
+}
