@@ -8,7 +8,7 @@
 //! | module | what it holds |
 //! | --- | --- |
 //! | `parsed` | a statement, parsed from its text |
-//! | `preview` | the plan by which an INSERT is answered before it is executed |
+//! | `preview` | the values of rows that are answered before they are stored |
 //! | `signature` | the types of a prepared statement, as reported to its client |
 //! | `statement` | a parsed statement with its meaning in the database |
 //! | `arguments` | the values of a call, and their formats |
@@ -24,6 +24,6 @@ mod statement;
 pub use arguments::{Arguments, Formats, Values};
 pub use call::{Origin, SqlCall};
 pub use parsed::{Conflict, Expression, ParsedStatement, Piece};
-pub use preview::{Preview, PreviewReference, PreviewValue};
+pub use preview::{PreviewReference, PreviewValue};
 pub use signature::Signature;
-pub use statement::{AsRow, Described, Describer, REFUSED, Statement, Touches};
+pub use statement::{AsRow, Described, Describer, Preview, REFUSED, Statement, Touches};

@@ -13,10 +13,11 @@ use windrow_core::{
 use windrow_proof::Trusted;
 
 use super::describe::Description;
+use super::given_values::GivenValues;
 use super::judge;
 use super::key::{self, Keys, keys, keys_of_moments};
 use super::literal;
-use super::preview::{GivenValues, PreviewPart};
+use super::preview_part::PreviewPart;
 use super::row_of::RowOf;
 use super::row_plan::RowPlan;
 use crate::catalog::table::{Facts, NOT_DESCRIBED, Table};

@@ -12,18 +12,22 @@
 //! | `known_tables` | tables that were read for described statements |
 //! | `literal` | the literals that may be values of parameters |
 //! | `preview` | the plan by which an INSERT is answered before it is executed |
+//! | `preview_part` | the place of a statement in such a plan |
+//! | `given_values` | the values of a call that is answered so |
 //! | `renew` | statements whose tables were changed |
 
 pub(crate) mod bound_call;
 pub(crate) mod call_catalog;
 mod carrier;
 pub(crate) mod describe;
+mod given_values;
 mod judge;
 mod key;
 mod known_tables;
 mod literal;
 pub(crate) mod meaning;
 pub(crate) mod preview;
+mod preview_part;
 pub(crate) mod renew;
 mod row_of;
 mod row_plan;

@@ -9,54 +9,36 @@
 //! | `texts` | writes the SQL of the plan's statements |
 //! | `returned` | finds the columns of RETURNING |
 //! | `certainty` | finds what may still refuse a row that was answered |
-//! | `given` | judges the values of a call |
+//! | `words` | finds the words of a text |
 
 mod certainty;
 mod columns;
-mod given;
 mod returned;
 mod texts;
+mod words;
 
 use std::sync::Arc;
 
 use windrow_core::{
     Expression, Op, ParsedStatement, Piece, Preview, PreviewValue, Signature, Statement,
 };
-use windrow_proof::{Trusted, Words};
+use windrow_proof::Trusted;
 
 use self::columns::{Origin, RowColumn, row_columns};
-pub(crate) use self::given::GivenValues;
 use self::texts::Texts;
 use super::bound_call::worth_joining;
 use super::call_catalog::CallCatalog;
 use super::describe::{Description, Relation};
+use super::given_values::{GivenColumn, GivenValues};
 use super::meaning::{Meaning, meaning};
-use crate::catalog::column::oid;
+use super::preview_part::{PartKind, PreviewPart};
+use crate::catalog::column::{Column, oid};
 use crate::catalog::table::Facts;
 use crate::statement::level;
 
 /// Maximum number of columns of a table whose rows are previewed. A row of so many columns fits a
 /// page of the server even if all its long values are stored elsewhere.
 const MAX_COLUMNS: usize = 250;
-
-/// One of the statements of a plan.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum PartKind {
-    Question,
-    Ahead,
-    Write,
-}
-
-/// The place of a statement in a plan: what is needed to make it again.
-#[derive(Debug)]
-pub(super) struct PreviewPart {
-    kind: PartKind,
-    /// The INSERT that the plan is about, with the types of its parameters.
-    pub(super) insert: Arc<ParsedStatement>,
-    pub(super) types: Box<[u32]>,
-    /// The texts of the plan's question and write, which say all that the plan relies on.
-    texts: [Box<str>; 2],
-}
 
 /// A plan that no client uses yet.
 struct Draft {
@@ -151,7 +133,7 @@ impl Draft {
                 sequence: sequence.and_then(|s| Some((s.sequence, place_of(&s.name)?))),
                 doubt: certainty.doubt,
             },
-            values: GivenValues::of(description, facts, &stored, relation.stores_utf8),
+            values: given_values(description, facts, &stored, relation.stores_utf8),
             meanings: parts.meanings,
         })
     }
@@ -182,11 +164,7 @@ fn is_eligible(insert: &Meaning, relation: &Relation, trusted: &Trusted) -> bool
 }
 
 /// Returns true if the computed columns of rows to come can be computed before any call is known.
-fn is_known_ahead(
-    columns: &[RowColumn<'_>],
-    returned: &[&crate::catalog::column::Column],
-    facts: &Facts,
-) -> bool {
+fn is_known_ahead(columns: &[RowColumn<'_>], returned: &[&Column], facts: &Facts) -> bool {
     let is_known = |column: &RowColumn<'_>| match column.origin {
         Origin::Parameter(_) => true,
         _ => column.is_free(),
@@ -200,13 +178,31 @@ fn is_known_ahead(
         && !returned.iter().any(|column| is_given(&column.name))
 }
 
+/// Returns the conditions for the values of a plan's calls.
+fn given_values(
+    description: &Description,
+    facts: &Facts,
+    stored: &[&RowColumn<'_>],
+    stores_utf8: bool,
+) -> GivenValues {
+    let given = stored.iter().filter_map(|c| match c.origin {
+        Origin::Parameter(parameter) => Some(GivenColumn {
+            parameter,
+            column: c.column,
+            is_indexed: facts.indexed.contains(&c.place),
+        }),
+        _ => None,
+    });
+    GivenValues::of(&description.parameters, facts, given, stores_utf8)
+}
+
 /// A statement that was made by hand, and its result columns.
 type Question = (ParsedStatement, Vec<u8>);
 
 fn question(
     texts: &Texts<'_>,
     parameters: &[u32],
-    returned: &[&crate::catalog::column::Column],
+    returned: &[&Column],
     computed: &[&RowColumn<'_>],
 ) -> Question {
     let types = parameters.iter().copied().chain([oid::TIMESTAMPTZ]);
@@ -323,12 +319,4 @@ impl PartMaker<'_> {
         self.meanings.push((statement.clone(), meaning));
         statement
     }
-}
-
-/// Returns true if a text names a word, or if its words are uncertain.
-fn names(text: &str, words: &[&str]) -> bool {
-    Words::of(text, true).is_none_or(|found| {
-        let found = found.names();
-        found.split('\u{1}').any(|word| words.contains(&word))
-    })
 }

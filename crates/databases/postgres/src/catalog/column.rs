@@ -172,6 +172,18 @@ impl Kind {
         }
     }
 
+    /// Returns true if all values of this family are short.
+    pub(crate) fn has_fixed_size(&self) -> bool {
+        match self {
+            Self::Bool | Self::Int2 | Self::Int4 | Self::Int8 | Self::Float4 | Self::Float8 => true,
+            Self::Uuid | Self::Timestamptz | Self::Timestamp | Self::Date | Self::Enum(_) => true,
+            Self::Numeric | Self::Text | Self::Char | Self::Bytea | Self::Json | Self::Jsonb => {
+                false
+            }
+            Self::Array(..) | Self::Composite | Self::Other => false,
+        }
+    }
+
     /// Returns the form in which PostgreSQL reads values of this family as an array.
     pub(crate) fn array_form(&self) -> ArrayForm {
         match self {

@@ -3,8 +3,7 @@
 use windrow_core::{Expression, ParsedStatement, Piece};
 use windrow_proof::{Clock, clock};
 
-use super::names;
-use super::texts::moment;
+use super::words::names;
 use crate::calls::describe::Description;
 use crate::catalog::column::{Column, Kind, oid};
 use crate::catalog::table::{Facts, Test};
@@ -207,6 +206,15 @@ fn of_default(column: &Column, parameters: usize) -> Option<Origin> {
         None if column.has_default || column.not_null => None,
         None => Some(Origin::Null),
     }
+}
+
+/// Returns the time of the transaction, as SQL: the last parameter, or the start of the question if
+/// that is NULL. No two questions of a connection start at the same time.
+pub(super) fn moment(parameters: usize) -> String {
+    format!(
+        "coalesce(${}, pg_catalog.statement_timestamp())",
+        parameters + 1
+    )
 }
 
 /// Returns SQL over the time of the transaction in place of the clock; `None` if it may read the

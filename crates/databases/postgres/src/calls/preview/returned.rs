@@ -2,7 +2,7 @@
 
 use windrow_core::ParsedStatement;
 
-use super::names;
+use super::words::names;
 use crate::calls::describe::Description;
 use crate::catalog::column::{Column, oid};
 use crate::catalog::table::Facts;

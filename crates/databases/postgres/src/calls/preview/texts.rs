@@ -2,17 +2,14 @@
 
 use windrow_database::quote::{push_ident, push_table};
 
-use super::columns::{Origin, RowColumn};
+use super::columns::{Origin, RowColumn, moment};
+use crate::calls::given_values::MAX_INDEXED;
 use crate::catalog::column::{Column, Kind};
 use crate::catalog::table::{Facts, Test};
 use crate::statement::of_shape::push;
 
 /// The beginning of names that no column of the table may have.
 pub(super) const OURS: &str = "windrow ";
-
-/// Maximum size of a row's values in indexes, in bytes. The server refuses entries of a third of a
-/// page.
-pub(super) const MAX_INDEXED: usize = 2_500;
 
 /// Maximum number of arguments of one call of a function.
 const MAX_ARGUMENTS: usize = 64;
@@ -25,15 +22,6 @@ pub(super) struct Texts<'a> {
     pub(super) returned: &'a [&'a Column],
     /// The number of parameters of the INSERT.
     pub(super) parameters: usize,
-}
-
-/// Returns the time of the transaction, as SQL: the last parameter, or the start of the question if
-/// that is NULL. No two questions of a connection start at the same time.
-pub(super) fn moment(parameters: usize) -> String {
-    format!(
-        "coalesce(${}, pg_catalog.statement_timestamp())",
-        parameters + 1
-    )
 }
 
 impl Texts<'_> {
@@ -184,7 +172,7 @@ impl Texts<'_> {
     /// Appends the condition that the row's index entries are not too large.
     fn push_sizes(&self, sql: &mut String) {
         let is_long = |column: &&RowColumn<'_>| {
-            self.facts.indexed.contains(&column.place) && !has_fixed_size(&column.column.kind)
+            self.facts.indexed.contains(&column.place) && !column.column.kind.has_fixed_size()
         };
         let mut joint = " AND ";
         for column in self.columns.iter().filter(is_long) {
@@ -200,22 +188,6 @@ impl Texts<'_> {
             push(sql, format_args!(" <= {MAX_INDEXED}"));
         }
     }
-}
-
-/// Returns true for kinds whose values are short.
-pub(super) fn has_fixed_size(kind: &Kind) -> bool {
-    !matches!(
-        kind,
-        Kind::Text
-            | Kind::Char
-            | Kind::Bytea
-            | Kind::Json
-            | Kind::Jsonb
-            | Kind::Numeric
-            | Kind::Array(..)
-            | Kind::Composite
-            | Kind::Other
-    )
 }
 
 fn push_counts<'c>(sql: &mut String, columns: impl Iterator<Item = &'c Column>, demand: &str) {

@@ -7,13 +7,14 @@ use smallvec::SmallVec;
 use windrow_core::{Arguments, Formats};
 use windrow_proof::is_moment;
 
-use super::columns::{Origin, RowColumn};
-use super::texts::{MAX_INDEXED, has_fixed_size};
-use crate::calls::carrier::int;
-use crate::calls::describe::Description;
-use crate::calls::literal;
+use super::carrier::int;
+use super::literal;
 use crate::catalog::column::{Column, Kind, may_name_moments, oid};
 use crate::catalog::table::Facts;
+
+/// Maximum size of a row's values in indexes, in bytes. The server refuses entries of a third of a
+/// page.
+pub(crate) const MAX_INDEXED: usize = 2_500;
 
 /// Maximum size of a JSON value that is read, in bytes.
 const MAX_JSON: usize = 64 << 10;
@@ -34,6 +35,14 @@ pub(crate) struct GivenValues {
     times: Box<[usize]>,
     /// True if the database stores all characters.
     stores_utf8: bool,
+}
+
+/// A column whose value is a parameter.
+pub(super) struct GivenColumn<'c> {
+    pub(super) parameter: usize,
+    pub(super) column: &'c Column,
+    /// True if an index holds the column.
+    pub(super) is_indexed: bool,
 }
 
 /// A value that becomes the value of a column.
@@ -64,24 +73,21 @@ enum GivenForm {
 }
 
 impl GivenValues {
-    /// Returns the conditions for the values of a plan's calls.
-    pub(super) fn of(
-        description: &Description,
+    /// Returns the conditions for the values of calls with parameters of these types. `given`: the
+    /// columns that parameters become the values of.
+    pub(super) fn of<'c>(
+        parameters: &[u32],
         facts: &Facts,
-        stored: &[&RowColumn<'_>],
+        given: impl Iterator<Item = GivenColumn<'c>>,
         stores_utf8: bool,
     ) -> Self {
-        let parameters = &description.parameters;
-        let values = stored.iter().filter_map(|c| match c.origin {
-            Origin::Parameter(place) => Some((place, c)),
-            _ => None,
-        });
-        let value = |(parameter, c): (usize, &&RowColumn<'_>)| {
+        let value = |given: GivenColumn<'_>| {
+            let (parameter, column) = (given.parameter, given.column);
             Some(GivenValue {
                 parameter,
-                form: GivenForm::of(*parameters.get(parameter)?, c.column)?,
-                is_needed: c.column.not_null,
-                is_indexed: facts.indexed.contains(&c.place) && !has_fixed_size(&c.column.kind),
+                form: GivenForm::of(*parameters.get(parameter)?, column)?,
+                is_needed: column.not_null,
+                is_indexed: given.is_indexed && !column.kind.has_fixed_size(),
             })
         };
         let base = |parameter: u32| {
@@ -92,7 +98,7 @@ impl GivenValues {
         let names_times = |(_, parameter): &(usize, &u32)| may_name_moments(base(**parameter));
         let times = parameters.iter().enumerate().filter(names_times);
         Self {
-            stored: values.map(value).collect(),
+            stored: given.map(value).collect(),
             times: times.map(|(place, _)| place).collect(),
             stores_utf8,
         }

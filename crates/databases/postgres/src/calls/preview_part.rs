@@ -1,0 +1,24 @@
+//! The place of a statement in the plan of a preview.
+
+use std::sync::Arc;
+
+use windrow_core::ParsedStatement;
+
+/// One of the statements of a plan.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum PartKind {
+    Question,
+    Ahead,
+    Write,
+}
+
+/// The place of a statement in a plan: what is needed to make it again.
+#[derive(Debug)]
+pub(crate) struct PreviewPart {
+    pub(crate) kind: PartKind,
+    /// The INSERT that the plan is about, with the types of its parameters.
+    pub(crate) insert: Arc<ParsedStatement>,
+    pub(crate) types: Box<[u32]>,
+    /// The texts of the plan's question and write, which say all that the plan relies on.
+    pub(crate) texts: [Box<str>; 2],
+}
