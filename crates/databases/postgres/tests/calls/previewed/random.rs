@@ -285,7 +285,9 @@ fn case(dice: &mut Dice) -> Case {
                 let parameter = format!("${}", pools.len());
                 columns.push(name.clone());
                 values.push(match way {
-                    2 if !type_name.starts_with("mood") => format!("coalesce({parameter}::{type_name}, null)"),
+                    2 if !type_name.starts_with("mood") => {
+                        format!("coalesce({parameter}::{type_name}, null)")
+                    }
                     _ => parameter,
                 });
             }
@@ -368,7 +370,12 @@ async fn random_rows_are_previewed_as_they_are_inserted() {
         if both[0].preview().is_none() {
             continue;
         }
-        for _ in 0..12 {
+        for round in 1..=12 {
+            // A row that is refused takes a number, or several, in one copy only.
+            twins.bed.sql(&format!(
+                "select setval(s, {round} * 100) from (values (pg_get_serial_sequence('a.t', 'id')), \
+                 (pg_get_serial_sequence('b.t', 'id'))) v(s) where s is not null"
+            ));
             let values: Vec<&str> = case
                 .pools
                 .iter()
@@ -389,7 +396,10 @@ async fn random_rows_are_previewed_as_they_are_inserted() {
             good += usize::from(twins.compare(&both, &given).await);
         }
     }
-    assert!(good > tables, "{good} good previews, {sure} sure ones");
+    assert!(
+        good > tables && sure > 0,
+        "{good} good previews, {sure} sure ones"
+    );
 }
 
 fn lasts(insert: &Arc<Statement>, given: &[Given]) -> bool {
