@@ -13,7 +13,7 @@ use windrow_core::{
 };
 
 use crate::comparison::{Checked, Comparison, Ends};
-use crate::follow::Followed;
+use crate::followed::Followed;
 use crate::ranges::SummedTable;
 use crate::side_by_side::Sides;
 use crate::target::{Names, Target};

@@ -13,7 +13,7 @@ use windrow_core::{
 };
 
 use crate::alike::alike;
-use crate::follow::Followed;
+use crate::followed::Followed;
 use crate::rows::{KeyReading, WriteResult, Writes, read, write};
 use crate::target::Target;
 

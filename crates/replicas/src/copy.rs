@@ -9,7 +9,7 @@ use windrow_core::{Fault, KeyedTable, Value};
 
 use crate::check::Source;
 use crate::entry::Kind;
-use crate::follow::Followed;
+use crate::followed::Followed;
 use crate::members::Copying;
 use crate::replica::Replica;
 

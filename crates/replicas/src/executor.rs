@@ -1,27 +1,48 @@
-//! A connection to a primary that has replicas: the way of a batch.
+//! Connections to a primary that has replicas: notes for each batch which rows it may change.
 
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use tokio::time::Instant;
-use windrow_core::{Canceller, Executor, Fault, FaultClass, Report, Unit, Verdict, Write};
+use windrow_core::{
+    Canceller, Executor, Fault, FaultClass, Purpose, Report, Sink, Unit, Verdict, Write,
+};
 
 use crate::batch::{Rows, unlogged};
-use crate::follow::{ReturnedKeys, WriteTrace};
+use crate::calls;
+use crate::follow::WriteTrace;
+use crate::promised::PromisedKeys;
 use crate::shared::Shared;
 
-/// A connection.
-pub(crate) struct ReplicatingExecutor {
+/// A connection whose batches are brought to the replicas.
+struct ReplicatingExecutor {
     inner: Box<dyn Executor>,
     shared: Arc<Shared>,
 }
+
+/// Opens a connection to the primary whose batches are brought to the replicas.
+pub(crate) async fn connect(
+    sink: &dyn Sink,
+    purpose: Purpose,
+    shared: &Arc<Shared>,
+) -> Result<Box<dyn Executor>, Fault> {
+    Ok(Box::new(ReplicatingExecutor {
+        inner: sink.connect(purpose).await?,
+        shared: Arc::clone(shared),
+    }))
+}
+
+/// The indexes of a write: its unit in the batch, and its place in the unit.
+type WriteIndex = (usize, usize);
 
 /// The rows that a batch may change.
 #[derive(Default)]
 struct Traces {
     rows: Rows,
-    /// Writes that give back more than they were asked for: their unit, their place in it.
-    returned: Vec<(usize, usize, Box<ReturnedKeys>)>,
+    /// Writes whose keys are in their answers.
+    promised: Vec<(WriteIndex, PromisedKeys)>,
+    /// Calls that name no row.
+    unnamed: Vec<WriteIndex>,
     /// True if the keys of some rows cannot be known.
     untold: bool,
 }
@@ -31,51 +52,64 @@ impl Traces {
         let mut traces = Self::default();
         for (number, unit) in units.iter().enumerate() {
             for (place, write) in unit.writes().iter().enumerate() {
-                match shared.tables.trace(write).await? {
-                    WriteTrace::Nothing => {}
-                    WriteTrace::Keys(keys) => traces.rows.keys.extend(keys),
-                    WriteTrace::Unknown(note) => {
-                        traces.untold = true;
-                        traces.rows.note(note);
-                    }
-                    WriteTrace::Returned(returned) => {
-                        traces.rows.keys.extend(returned.known.iter().cloned());
-                        traces.rows.note(returned.note());
-                        traces.returned.push((number, place, returned));
-                    }
-                }
+                let trace = match write.call() {
+                    Some(call) => calls::trace(&shared.tables, call).await?,
+                    None => shared.tables.trace(write).await?,
+                };
+                traces.add((number, place), trace);
             }
         }
         Ok(traces)
     }
 
-    /// The units with the writes that give back more; `None` where there are none.
-    fn units(&self, units: &[Unit]) -> Option<Vec<Unit>> {
-        if self.returned.is_empty() {
-            return None;
+    fn add(&mut self, at: WriteIndex, trace: WriteTrace) {
+        match trace {
+            WriteTrace::Nothing => {}
+            WriteTrace::Keys(keys) => self.rows.keys.extend(keys),
+            WriteTrace::Unnamed => self.unnamed.push(at),
+            WriteTrace::Unknown(note) => {
+                self.untold = true;
+                self.rows.note(note);
+            }
+            WriteTrace::Promised(promised) => {
+                self.rows.keys.extend(promised.known().iter().cloned());
+                self.rows.note(promised.note());
+                self.promised.push((at, promised));
+            }
         }
-        let mut returned = self.returned.iter().peekable();
-        let widened = units.iter().enumerate().map(|(number, unit)| {
+    }
+
+    /// Returns the units with the writes that return more than the client asked for; `None` if
+    /// there are none.
+    fn widened(&self, units: &[Unit]) -> Option<Vec<Unit>> {
+        let widened = |(at, promised): &'_ (WriteIndex, PromisedKeys)| match promised {
+            PromisedKeys::Returned(returned) => Some((*at, returned.write.clone())),
+            PromisedKeys::Generated(_) => None,
+        };
+        let mut widened = self.promised.iter().filter_map(widened).peekable();
+        widened.peek()?;
+        let units = units.iter().enumerate().map(|(number, unit)| {
             let mut work = unit.writes().to_vec();
-            while let Some((_, place, returned)) = returned.next_if(|(unit, ..)| *unit == number) {
-                if let Some(write) = work.get_mut(*place) {
-                    *write = returned.write.clone();
+            while let Some(((_, place), wider)) = widened.next_if(|((unit, _), _)| *unit == number)
+            {
+                if let Some(write) = work.get_mut(place) {
+                    *write = wider;
                 }
             }
             let mut own = Unit::of(work);
             own.hand_over(unit.source());
             own
         });
-        Some(widened.collect())
+        Some(units.collect())
     }
 
-    /// Takes the keys out of the answers. `None`: not all of them are there.
+    /// Takes the promised keys out of the answers. `None` if not all of them are there.
     fn take(&self, report: &mut Report) -> Option<Vec<Write>> {
         let (mut keys, mut all) = (Vec::new(), !self.untold);
-        for (number, place, returned) in &self.returned {
+        for ((number, place), promised) in &self.promised {
             match report.verdicts.get_mut(*number) {
                 Some(Verdict::Final(Ok(dones))) => {
-                    let taken = dones.get_mut(*place).and_then(|done| returned.take(done));
+                    let taken = dones.get_mut(*place).and_then(|done| promised.take(done));
                     all &= taken.is_some();
                     keys.extend(taken.unwrap_or_default());
                 }
@@ -87,11 +121,15 @@ impl Traces {
         }
         all.then_some(keys)
     }
-}
 
-impl ReplicatingExecutor {
-    pub(crate) fn new(inner: Box<dyn Executor>, shared: Arc<Shared>) -> Self {
-        Self { inner, shared }
+    /// Returns the number of calls that have changed rows, or may have, without naming them.
+    fn unnamed(&self, report: &Report) -> u64 {
+        let changed = |(unit, place): &&WriteIndex| match report.verdicts.get(*unit) {
+            Some(Verdict::Final(Ok(dones))) => dones.get(*place).is_some_and(|d| d.rows > 0),
+            Some(Verdict::Final(Err(failed))) => failed.fault.class == FaultClass::Unknown,
+            _ => false,
+        };
+        self.unnamed.iter().filter(changed).count() as u64
     }
 }
 
@@ -102,20 +140,21 @@ impl Executor for ReplicatingExecutor {
             Ok(traces) => traces,
             Err(fault) => return Report::broken(units.len(), &Verdict::RolledBack(fault)),
         };
-        if traces.rows.is_empty() {
-            return self.inner.execute(units).await;
-        }
-        let ticket = match self.shared.begin(&traces.rows).await {
-            Ok(ticket) => ticket,
-            Err(fault) => return unlogged(units.len(), fault),
+        let ticket = match traces.rows.is_empty() {
+            true => None,
+            false => match self.shared.begin(&traces.rows).await {
+                Ok(ticket) => Some(ticket),
+                Err(fault) => return unlogged(units.len(), fault),
+            },
         };
-        let widened = traces.units(units);
-        let mut report = self
-            .inner
-            .execute(widened.as_deref().unwrap_or(units))
-            .await;
-        let keys = traces.take(&mut report);
-        self.shared.end(ticket, &traces.rows, keys, &report).await;
+        let widened = traces.widened(units);
+        let units = widened.as_deref().unwrap_or(units);
+        let mut report = self.inner.execute(units).await;
+        self.shared.untold(traces.unnamed(&report));
+        if let Some(ticket) = ticket {
+            let keys = traces.take(&mut report);
+            self.shared.end(ticket, &traces.rows, keys, &report).await;
+        }
         report
     }
 

@@ -7,9 +7,11 @@ use std::time::{Duration, Instant};
 use windrow_core::moves::is_own;
 use windrow_core::shape::ShapeParts;
 use windrow_core::{
-    Fault, Inventory, Key, KeyedTable, Name, OnConflict, Op, Returned, Returning, Shape, TableName,
-    Value, Write, WriteDone,
+    Fault, Inventory, Key, Name, OnConflict, Op, Returning, Shape, TableName, Value, Write,
 };
+
+use crate::followed::Followed;
+use crate::promised::{PromisedKeys, ReturnedKeys};
 
 /// The time for which a table's description is used.
 const FRESH: Duration = Duration::from_secs(30);
@@ -19,51 +21,6 @@ const FRESH_WITHOUT: Duration = Duration::from_secs(2);
 
 /// Tables and shapes that are kept; past it they are forgotten.
 const MOST: usize = 4096;
-
-/// A table whose rows are followed.
-#[derive(Debug)]
-pub(crate) struct Followed {
-    pub(crate) table: KeyedTable,
-    get: Arc<Shape>,
-    get_spelled: Arc<Shape>,
-}
-
-/// The read of a row by its key, which stands for the key in logs.
-pub(crate) fn get_shape(table: &KeyedTable) -> ShapeParts {
-    ShapeParts {
-        op: Op::Get,
-        table: table.name.clone(),
-        columns: Box::default(),
-        key: Key::Columns(table.key.clone()),
-        on_conflict: OnConflict::Error,
-        returning: Returning::All,
-    }
-}
-
-impl Followed {
-    pub(crate) fn new(table: KeyedTable) -> Self {
-        Self {
-            get: Arc::new(Shape::new(get_shape(&table))),
-            get_spelled: Arc::new(Shape::spelled(get_shape(&table))),
-            table,
-        }
-    }
-
-    /// The row of a key.
-    pub(crate) fn key(&self, values: impl Into<Box<[Value]>>) -> Write {
-        Write::new(Arc::clone(&self.get), values.into())
-    }
-
-    /// All rows of the table that may have changed: a read without a key.
-    pub(crate) fn note(&self) -> Write {
-        self.key([])
-    }
-
-    fn place(&self, column: &Name) -> Option<usize> {
-        let mut key = self.table.key.iter();
-        key.position(|name| name.eq_ignore_ascii_case(column))
-    }
-}
 
 /// A table's description, and when it was read.
 type Known = (Instant, Option<Arc<Followed>>);
@@ -81,65 +38,12 @@ pub(crate) enum WriteTrace {
     Nothing,
     /// The rows that it may change.
     Keys(Vec<Write>),
-    /// The keys are among the values that the write returns.
-    Returned(Box<ReturnedKeys>),
-    /// Nothing tells them.
+    /// The keys are in the answer to the write.
+    Promised(PromisedKeys),
+    /// Nothing tells them. The note is about all rows of the table.
     Unknown(Write),
-}
-
-/// A write that gives back the key of its row, besides what it was asked for.
-#[derive(Debug)]
-pub(crate) struct ReturnedKeys {
-    followed: Arc<Followed>,
-    /// The write in place of the client's.
-    pub(crate) write: Write,
-    asked: Returning,
-    /// Rows that are known to be touched besides.
-    pub(crate) known: Vec<Write>,
-}
-
-impl ReturnedKeys {
-    pub(crate) fn note(&self) -> Write {
-        self.followed.note()
-    }
-
-    /// Takes the keys out of an answer, and leaves what was asked for. `None`: they are not there.
-    pub(crate) fn take(&self, done: &mut WriteDone) -> Option<Vec<Write>> {
-        let keys = match &done.returned {
-            None if done.rows == 0 => Vec::new(),
-            None => return None,
-            Some(returned) => self.keys(returned)?,
-        };
-        match (&self.asked, &mut done.returned) {
-            (Returning::Nothing, returned) => *returned = None,
-            (Returning::Columns(names), Some(returned)) => {
-                let asked = returned.columns.iter().take(names.len()).cloned();
-                returned.columns = asked.collect();
-                for row in &mut returned.rows {
-                    *row = row.iter().take(names.len()).cloned().collect();
-                }
-            }
-            _ => {}
-        }
-        Some(keys)
-    }
-
-    fn keys(&self, returned: &Returned) -> Option<Vec<Write>> {
-        let place = |name: &Name| {
-            let mut columns = returned.columns.iter();
-            columns.position(|column| column.eq_ignore_ascii_case(name))
-        };
-        let places: Option<Vec<usize>> = self.followed.table.key.iter().map(place).collect();
-        let places = places?;
-        let of_row = |row: &[Value]| {
-            let values: Option<Box<[Value]>> = places
-                .iter()
-                .map(|place| row.get(*place).cloned())
-                .collect();
-            values.map(|values| self.followed.key(values))
-        };
-        returned.rows.iter().map(|row| of_row(row)).collect()
-    }
+    /// A call of an SQL client that does not name its row by the key.
+    Unnamed,
 }
 
 impl Tables {
@@ -312,16 +216,18 @@ fn returned_keys(followed: &Arc<Followed>, write: &Write, known: Vec<Write>) -> 
         true => Shape::spelled(widened),
         false => Shape::new(widened),
     };
-    WriteTrace::Returned(Box::new(ReturnedKeys {
+    WriteTrace::Promised(PromisedKeys::Returned(Box::new(ReturnedKeys {
         followed: Arc::clone(followed),
         write: Write::new(Arc::new(shape), write.row()),
         asked: parts.returning.clone(),
         known,
-    }))
+    })))
 }
 
 #[cfg(test)]
 mod tests {
+    use windrow_core::{KeyedTable, Returned, WriteDone};
+
     use super::*;
 
     fn followed() -> Arc<Followed> {
@@ -383,7 +289,7 @@ mod tests {
             write(Op::Update, &["c"], columns(&["c"]), &ints(&[1, 2])),
         ] {
             assert!(
-                matches!(trace(&followed(), &returned), WriteTrace::Returned(_)),
+                matches!(trace(&followed(), &returned), WriteTrace::Promised(_)),
                 "{returned:?}"
             );
         }
@@ -394,7 +300,7 @@ mod tests {
     #[test]
     fn what_was_not_asked_for_is_taken_out_again() {
         let insert = write(Op::Insert, &["c"], Key::Primary, &[Value::Int(2)]);
-        let WriteTrace::Returned(asking) = trace(&followed(), &insert) else {
+        let WriteTrace::Promised(asking) = trace(&followed(), &insert) else {
             panic!("the key is not given");
         };
         let names = ["b", "a"].map(Name::from);

@@ -64,7 +64,7 @@ mod tests {
     use windrow_core::{KeyedTable, TableName};
 
     use super::*;
-    use crate::follow::Followed;
+    use crate::followed::Followed;
 
     #[test]
     fn a_refusal_counts_once_nothing_more_can_help() {

@@ -8,7 +8,7 @@ use windrow_core::{Fault, TableName};
 
 use crate::check::Source;
 use crate::entry::Kind;
-use crate::follow::Followed;
+use crate::followed::Followed;
 use crate::replica::Replica;
 use crate::tickets::{ALL, BatchEnd};
 

@@ -13,10 +13,9 @@ use windrow_core::{
 };
 
 use crate::applier::Applier;
-use crate::calls::FollowedSink;
 use crate::check::Source;
 use crate::copy;
-use crate::executor::ReplicatingExecutor;
+use crate::executor;
 use crate::metrics::ReplicaMetrics;
 use crate::replica::Replica;
 use crate::shared::{Shared, WaitFor};
@@ -120,11 +119,7 @@ impl Sink for Primary {
     }
 
     async fn connect(&self, purpose: Purpose) -> Result<Box<dyn Executor>, Fault> {
-        let inner = self.shared.source.database.connect(purpose).await?;
-        Ok(Box::new(ReplicatingExecutor::new(
-            inner,
-            Arc::clone(&self.shared),
-        )))
+        executor::connect(&*self.shared.source.database, purpose, &self.shared).await
     }
 
     fn statement_timeout(&self) -> Option<Duration> {
@@ -133,6 +128,31 @@ impl Sink for Primary {
 
     fn touches(&self, unit: &Unit, hashes: &mut Vec<u64>) {
         self.shared.source.database.touches(unit, hashes);
+    }
+}
+
+/// A sink for the calls of SQL clients, whose rows are brought to replicas.
+struct FollowedSink {
+    sink: Arc<dyn Sink>,
+    shared: Arc<Shared>,
+}
+
+#[async_trait]
+impl Sink for FollowedSink {
+    fn profile(&self) -> &Profile {
+        self.sink.profile()
+    }
+
+    async fn connect(&self, purpose: Purpose) -> Result<Box<dyn Executor>, Fault> {
+        executor::connect(&*self.sink, purpose, &self.shared).await
+    }
+
+    fn statement_timeout(&self) -> Option<Duration> {
+        self.sink.statement_timeout()
+    }
+
+    fn touches(&self, unit: &Unit, hashes: &mut Vec<u64>) {
+        self.sink.touches(unit, hashes);
     }
 }
 
