@@ -8,7 +8,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use windrow_bookkeeping::prepare;
-use windrow_core::{BackgroundRetry, Fault, Inventory, Op, TableName, Value, Write};
+use windrow_core::{Backoff, Fault, Inventory, Op, TableName, Value, Write};
 use windrow_spool::{Position, SpoolFault};
 
 use crate::check::{Source, mend};
@@ -27,7 +27,8 @@ use crate::status::ReplicaState;
 const MOST_ROWS: usize = 10_000;
 const MOST_BYTES: usize = 8 << 20;
 
-/// The longest delay between attempts.
+/// The first delay between attempts, and the longest.
+const FIRST_DELAY: Duration = Duration::from_millis(20);
 const LONGEST_DELAY: Duration = Duration::from_secs(5);
 
 /// The longest wait for more keys while no client waits for those that are there, and the number of
@@ -95,7 +96,7 @@ impl Applier {
     /// applied again.
     pub(crate) async fn run(mut self) {
         let stop = self.stop.clone();
-        let mut retry = BackgroundRetry::new(LONGEST_DELAY, LONGEST_DELAY);
+        let mut backoff = Backoff::new(FIRST_DELAY, LONGEST_DELAY);
         loop {
             let began = Instant::now();
             let fault = tokio::select! {
@@ -103,14 +104,14 @@ impl Applier {
                 Err(fault) = self.session() => fault,
             };
             if began.elapsed() > LONGEST_DELAY {
-                retry.reset();
+                backoff.reset();
             }
             tracing::warn!(replica = %self.replica.name, %fault, "nothing can be written to the replica for now; it is tried again");
             self.replica
                 .is(ReplicaState::Waiting(fault.to_string().into()));
             tokio::select! {
                 () = stop.cancelled() => break,
-                () = tokio::time::sleep(retry.reconnect_delay()) => {}
+                () = tokio::time::sleep(backoff.delay()) => {}
             }
         }
         self.trim().await;

@@ -11,8 +11,8 @@ const FIRST_DELAY: Duration = Duration::from_millis(20);
 /// Failures in a row from which on they are worth reporting.
 const OFTEN: u32 = 3;
 
-/// The delays between attempts of a source in the background: the drain, or a replica's applier. It
-/// tries again until it succeeds, so only the delays depend on the fault.
+/// The delays between attempts of a source in the background, such as the drain. It tries again
+/// until it succeeds, so only the delays depend on the fault.
 #[derive(Clone, Debug)]
 pub struct BackgroundRetry {
     backoff: Backoff,
