@@ -4,12 +4,9 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
-use windrow_core::{Backoff, Fault, Retry};
+use windrow_core::{Backoff, Fault, Retry, RetryPolicy};
 
 use super::LoadError;
-
-/// The most attempts of a call that conflicts with other sessions.
-const MAX_ATTEMPTS: u32 = 12;
 
 /// The first delay between attempts, and the longest.
 const FIRST_DELAY: Duration = Duration::from_millis(10);
@@ -18,6 +15,7 @@ const LONGEST_DELAY: Duration = Duration::from_secs(1);
 /// Bounded retries: until an attempt succeeds, until the time is over, or until the load is to end.
 #[derive(Debug)]
 pub(super) struct Retries<'a> {
+    policy: RetryPolicy,
     away_wait: Duration,
     halt: &'a CancellationToken,
     away_since: Option<Instant>,
@@ -28,6 +26,7 @@ pub(super) struct Retries<'a> {
 impl<'a> Retries<'a> {
     pub(super) fn new(away_wait: Duration, halt: &'a CancellationToken) -> Self {
         Self {
+            policy: RetryPolicy::load(away_wait),
             away_wait,
             halt,
             away_since: None,
@@ -66,21 +65,28 @@ impl<'a> Retries<'a> {
         fault: Fault,
         place: impl FnOnce() -> String,
     ) -> Result<(), LoadError> {
-        if fault.retry() == Retry::Soon {
-            self.conflicts += 1;
-            if self.conflicts >= MAX_ATTEMPTS {
-                let place = place();
-                return Err(LoadError::Database { place, fault });
+        let is_conflict = fault.retry() == Retry::Soon;
+        let (retry, waited) = match is_conflict {
+            true => {
+                self.conflicts += 1;
+                (Retry::Soon, Duration::ZERO)
             }
-        } else {
-            let since = *self.away_since.get_or_insert_with(Instant::now);
-            if since.elapsed() >= self.away_wait {
-                return Err(LoadError::Away {
-                    place: place(),
-                    waited: self.away_wait,
+            false => {
+                let since = self.away_since.get_or_insert_with(Instant::now);
+                (Retry::WhenBack, since.elapsed())
+            }
+        };
+        let away_wait = self.away_wait;
+        if !self.policy.allows(retry, self.conflicts, waited, away_wait) {
+            let place = place();
+            return Err(match is_conflict {
+                true => LoadError::Database { place, fault },
+                false => LoadError::Away {
+                    place,
+                    waited: away_wait,
                     fault,
-                });
-            }
+                },
+            });
         }
         tokio::select! {
             () = tokio::time::sleep(self.backoff.delay()) => Ok(()),

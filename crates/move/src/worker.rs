@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 use windrow_core::moves::Mover;
-use windrow_core::{Backoff, Fault, Moves};
+use windrow_core::{Backoff, Fault, Moves, RetryPolicy};
 
 use super::across::Across;
 use super::batch::Batch;
@@ -23,8 +23,9 @@ const MAX_WAIT: Duration = Duration::from_secs(10);
 const FIRST_DELAY: Duration = Duration::from_millis(10);
 const LONGEST_DELAY: Duration = Duration::from_secs(1);
 
-/// The most attempts of a batch that conflicts with other sessions.
-const MAX_ATTEMPTS: u32 = 20;
+/// Attempts of a batch before the time says anything: one may take as long as a connection that
+/// cannot be made.
+const MIN_ATTEMPTS: u32 = 5;
 
 pub(super) struct Worker {
     pub(super) moves: Arc<dyn Moves>,
@@ -148,9 +149,13 @@ impl Worker {
     async fn wait_to_retry(&self, troubles: &mut Failures, fault: Fault) -> Result<(), MoveError> {
         tracing::debug!(%fault, "a batch is tried again");
         let failures = troubles.backoff.failures();
-        let away = troubles.since.elapsed() >= MAX_WAIT && failures >= MAX_ATTEMPTS.min(5);
-        let gives_up = !self.order.follow && (away || failures >= MAX_ATTEMPTS);
-        if gives_up || !is_retried(&fault) {
+        let waited = match failures < MIN_ATTEMPTS {
+            true => Duration::ZERO,
+            false => troubles.since.elapsed(),
+        };
+        let policy = RetryPolicy::relocation(MAX_WAIT);
+        let goes_on = self.order.follow || policy.allows(fault.retry(), failures, waited, MAX_WAIT);
+        if !goes_on || !is_retried(&fault) {
             return Err(MoveError::Database {
                 place: self.order.plan.source.to_string().into(),
                 fault,

@@ -1,4 +1,4 @@
-//! The time for which a lane tries units again.
+//! The number of attempts of a write, and the time for which it is tried again.
 
 use std::num::NonZeroU32;
 use std::time::Duration;
@@ -6,13 +6,21 @@ use std::time::Duration;
 use super::Retry;
 
 /// Attempts of a client's unit before its fault is its answer.
-const CLIENT_ATTEMPTS: u32 = 10;
+const CLIENT_ATTEMPTS: u8 = 10;
 
 /// The same for a unit of the background: some fifteen seconds, for most of which it is alone.
-const BACKGROUND_ATTEMPTS: u32 = 120;
+const BACKGROUND_ATTEMPTS: u8 = 120;
 
-/// The time for which a lane tries units again that fail for no fault of their own. The source of
-/// the units chooses it ([`Intake::with_policy`](crate::Intake::with_policy)).
+/// Attempts of a load's call to the database, with delays of up to a second between them.
+const LOAD_ATTEMPTS: u8 = 12;
+
+/// Attempts of a batch of a move, with delays of up to a second between them.
+const MOVE_ATTEMPTS: u8 = 20;
+
+/// The time for which writes are tried again that fail for no fault of their own, and the number of
+/// attempts. The source of a lane's units chooses it
+/// ([`Intake::with_policy`](crate::Intake::with_policy)); loads and moves keep to their own where
+/// they write without a lane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RetryPolicy {
     /// The time for which units of the background wait for locks and for a database that is away.
@@ -21,6 +29,8 @@ pub struct RetryPolicy {
     /// The time for which units are tried again whose outcome is unknown. Only for units that
     /// cannot be executed twice.
     unknown: Option<Millis>,
+    /// The most attempts of a write that conflicts with others.
+    attempts: u8,
 }
 
 /// A duration in four bytes: each unit carries a policy. Past 49 days, 49 days.
@@ -52,6 +62,7 @@ impl RetryPolicy {
         Self {
             background: None,
             unknown: None,
+            attempts: CLIENT_ATTEMPTS,
         }
     }
 
@@ -61,6 +72,24 @@ impl RetryPolicy {
         Self {
             background: Some(Millis::of(away_wait)),
             unknown: None,
+            attempts: BACKGROUND_ATTEMPTS,
+        }
+    }
+
+    /// Returns the policy of a load's calls that no lane makes.
+    pub fn load(away_wait: Duration) -> Self {
+        Self {
+            attempts: LOAD_ATTEMPTS,
+            ..Self::background(away_wait)
+        }
+    }
+
+    /// Returns the policy of a move's batches. One whose outcome is unknown may be tried again: the
+    /// source shows which rows were moved.
+    pub fn relocation(away_wait: Duration) -> Self {
+        Self {
+            attempts: MOVE_ATTEMPTS,
+            ..Self::background(away_wait).executed_once(away_wait)
         }
     }
 
@@ -89,19 +118,15 @@ impl RetryPolicy {
         self.unknown.map(Millis::duration)
     }
 
-    /// True if a unit runs again that has been under way so often, and was submitted so long ago.
-    /// It was rolled back, or its outcome is unknown.
+    /// True if a write runs again that has been under way so often, and has waited so long. It was
+    /// rolled back, or its outcome is unknown. `usual`: as [`RetryPolicy::away_wait`].
     pub fn allows(&self, retry: Retry, attempts: u32, waited: Duration, usual: Duration) -> bool {
-        let most = match self.is_background() {
-            true => BACKGROUND_ATTEMPTS,
-            false => CLIENT_ATTEMPTS,
-        };
         match retry {
             Retry::OutcomeUnknown => self.unknown_wait().is_some_and(|wait| waited < wait),
             // Each attempt fails for all units alike: the time decides.
             Retry::AfterLock => waited < self.away_wait(usual),
             Retry::WhenBack if self.is_background() => waited < self.away_wait(usual),
-            _ => attempts < most,
+            _ => attempts < self.attempts.into(),
         }
     }
 }
@@ -135,5 +160,16 @@ mod tests {
         }
         assert!(allows(Retry::Soon, 119, Duration::MAX));
         assert!(!allows(Retry::Soon, 120, Duration::ZERO));
+        for (policy, most) in [
+            (RetryPolicy::load(wait), 12),
+            (RetryPolicy::relocation(wait), 20),
+        ] {
+            let allows = |retry, attempts, waited| policy.allows(retry, attempts, waited, USUAL);
+            assert!(allows(Retry::Soon, most - 1, Duration::MAX));
+            assert!(!allows(Retry::Soon, most, Duration::ZERO));
+            for retry in [Retry::AfterLock, Retry::WhenBack] {
+                assert!(allows(retry, 1000, Duration::ZERO) && !allows(retry, 1, wait));
+            }
+        }
     }
 }
