@@ -1,16 +1,20 @@
 //! One connection for batches and the task that owns it: connects, executes one batch after
-//! another, says good-bye.
+//! another, closes the connection. A lane interrupts what is under way by asking the task.
 
+use std::panic::AssertUnwindSafe;
+use std::pin::pin;
 use std::sync::Arc;
+use std::time::Duration;
 
-use tokio::sync::mpsc;
+use futures_util::FutureExt;
+use futures_util::future::{Either, select};
+use tokio::sync::{mpsc, watch};
 use windrow_core::sink::Purpose;
-use windrow_core::{Executor, FaultClass, Retry, Sink, Verdict};
+use windrow_core::{Executor, FaultClass, Report, Retry, Sink, Unit, Verdict};
 
 use crate::failures::Failures;
-use crate::interrupt::Asked;
 use crate::message::{LandedBatch, Order, Signal, Signals};
-use crate::panics::connect;
+use crate::panics::{connect, report_of_panic};
 use crate::retry::connect_backoff;
 
 /// The task's end of its channels. It ends when the worker drops the other end of `orders`.
@@ -93,5 +97,97 @@ fn is_answer(verdict: &Verdict) -> bool {
         Verdict::Final(Err(failed)) => failed.fault.retry() != Retry::OutcomeUnknown,
         Verdict::Final(Ok(_)) => true,
         _ => false,
+    }
+}
+
+/// No flight has this number.
+const NOBODY: u64 = u64::MAX;
+
+/// The delay before another request to interrupt the same batch: one that reached the server
+/// between two round trips had no effect.
+const AGAIN: Duration = Duration::from_millis(100);
+
+/// The lane's end of the channel by which it interrupts a connection.
+#[derive(Debug)]
+pub(crate) struct Asker(watch::Sender<u64>);
+
+/// The end of the task that owns the connection.
+#[derive(Clone, Debug)]
+pub(crate) struct Asked(watch::Receiver<u64>);
+
+/// Returns both ends of a channel by which a lane interrupts a connection.
+pub(crate) fn interrupts() -> (Asker, Asked) {
+    let (sender, receiver) = watch::channel(NOBODY);
+    (Asker(sender), Asked(receiver))
+}
+
+impl Asker {
+    /// True if a flight was asked to be given up.
+    pub(crate) fn has_asked(&self, flight: u64) -> bool {
+        *self.0.borrow() == flight
+    }
+
+    /// Asks for a flight to be given up. If it has ended, nothing happens.
+    pub(crate) fn ask(&self, flight: u64) {
+        self.0.send_replace(flight);
+    }
+}
+
+impl Asked {
+    /// True once a flight is to be given up.
+    pub(crate) fn is_for(&self, flight: u64) -> bool {
+        *self.0.borrow() == flight
+    }
+
+    /// Ends once a flight is to be given up. Cancel safe.
+    pub(crate) async fn comes_for(&mut self, flight: u64) {
+        // An error says that the lane has ended: then nobody asks any more.
+        if self.0.wait_for(|asked| *asked == flight).await.is_err() {
+            std::future::pending::<()>().await;
+        }
+    }
+
+    /// Executes a batch, and interrupts it when that is asked for. An executor that panics has
+    /// crashed.
+    pub(crate) async fn execute(
+        &mut self,
+        executor: &mut dyn Executor,
+        units: &[Unit],
+        flight: u64,
+    ) -> Report {
+        let canceller = executor.canceller();
+        let executed = AssertUnwindSafe(executor.execute(units)).catch_unwind();
+        let executed =
+            executed.map(|report| report.unwrap_or_else(|_| report_of_panic(units.len())));
+        let Some(canceller) = canceller else {
+            return executed.await;
+        };
+        let mut executed = pin!(executed);
+        if let Either::Left((report, _)) =
+            select(executed.as_mut(), pin!(self.comes_for(flight))).await
+        {
+            return report;
+        }
+        let mut sure = true;
+        loop {
+            match select(executed.as_mut(), canceller.cancel()).await {
+                // Not before the request is through: the connection's next batch must not meet it.
+                Either::Left((mut report, request)) => {
+                    sure &= request.await.is_ok();
+                    report.usable &= sure;
+                    return report;
+                }
+                Either::Right((Ok(()), _)) => {}
+                Either::Right((Err(fault), _)) => {
+                    tracing::warn!(%fault, "a cancel request did not reach the database");
+                    sure = false;
+                }
+            }
+            let pause = pin!(tokio::time::sleep(AGAIN));
+            if let Either::Left((mut report, _)) = select(executed.as_mut(), pause).await {
+                report.usable &= sure;
+                return report;
+            }
+        }
     }
 }

@@ -11,8 +11,8 @@ use windrow_core::{Backoff, Sink, Unit};
 
 use crate::batch::{Manifest, Span};
 use crate::connection::BatchConnection;
+use crate::connection::{Asker, interrupts};
 use crate::failures::Failures;
-use crate::interrupt::{self, Asker};
 use crate::message::{Order, Signals};
 use crate::retry::connect_backoff;
 
@@ -113,7 +113,7 @@ impl Connections {
         failures: &Failures,
     ) {
         let (orders, receiver) = mpsc::channel(1);
-        let (asker, asked) = interrupt::channel();
+        let (asker, asked) = interrupts();
         let id = self.next_id;
         self.next_id += 1;
         let connection = BatchConnection {

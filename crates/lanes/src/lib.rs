@@ -23,10 +23,9 @@
 //! | `ticket` | one answer owed for each submission, given when all of its units have outcomes |
 //! | `queue` | per-source queues and the forming of batches: order, fairness, limits, one key in one flight (pure) |
 //! | [`pace`] | finds W, the largest batch and whether to wait for who comes back, by comparing rows per second (pure) |
-//! | `connections`, `connection` | the connections, each owned by a task that executes one batch after another |
+//! | `connections`, `connection` | the connections, each owned by a task that executes one batch after another, and interrupts it if its client asks for that |
 //! | `lock_wait` | units that wait for a foreign lock, on connections of their own |
 //! | `message` | what the worker and these tasks say to each other |
-//! | `interrupt` | giving up what is under way, where its client asks for that |
 //! | `panics` | what is made of a panic in a sink or an executor |
 //! | `away` | a database that cannot be reached: since when, and the faults of the writes that wait |
 //! | `idle`, `alarm` | since when there is nothing to do; one timer for all that nobody signals |
@@ -60,7 +59,6 @@ mod connections;
 mod failures;
 mod handle;
 mod idle;
-mod interrupt;
 mod lock_wait;
 mod message;
 pub mod metrics;

@@ -10,7 +10,7 @@ use windrow_core::sink::Purpose;
 use windrow_core::{Executor, Fault, FaultClass, Retry, Sink, UnitFault, UnitOutcome, Verdict};
 
 use crate::away::waited_in_vain;
-use crate::interrupt::Asked;
+use crate::connection::Asked;
 use crate::message::{LockWaitOrder, Signal, Signals};
 use crate::panics::{connect, outcome_of_panic};
 use crate::retry::{MAX_ATTEMPTS, conflict_backoff, connect_backoff, unknown_backoff};

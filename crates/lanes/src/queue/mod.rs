@@ -4,7 +4,6 @@
 //! of the lists below. Every operation is O(1) for each unit, whatever else is queued.
 
 mod cancel;
-mod fill;
 mod form;
 mod keys;
 mod source;

@@ -14,7 +14,7 @@ use windrow_core::{Fault, Sink, Unit, UnitOutcome};
 
 use super::ledger::Ledger;
 use crate::batch::Span;
-use crate::interrupt::{self, Asker};
+use crate::connection::{Asker, interrupts};
 use crate::lock_wait::LockWaitConnection;
 use crate::message::{LockWaitOrder, Signals};
 
@@ -151,7 +151,7 @@ impl LockWaits {
         }
         let id = self.number();
         let (orders, receiver) = mpsc::channel(1);
-        let (asker, asked) = interrupt::channel();
+        let (asker, asked) = interrupts();
         let connection = LockWaitConnection {
             id,
             orders: receiver,
