@@ -1,7 +1,7 @@
 //! A batch under way: its units, their writes joined with the tables' descriptions, and the state
 //! of each unit.
 
-mod moments;
+pub(super) mod moments;
 mod place;
 mod steps;
 
@@ -175,8 +175,7 @@ impl<'a> Batch<'a> {
 
     fn any_of(&self, units: &[u32], is: impl Fn(&Compiled) -> bool) -> bool {
         units.iter().any(|unit| {
-            let placed = self.placed.get(self.writes_of(*unit));
-            let mut placed = placed.into_iter().flatten();
+            let mut placed = self.placed_of(*unit);
             placed.any(|placed| self.compiled(placed).is_some_and(|compiled| is(compiled)))
         })
     }
@@ -207,34 +206,31 @@ impl<'a> Batch<'a> {
         segment.runs() && (self.distrusted || self.any_of(&segment.units, Compiled::is_unproven))
     }
 
-    /// Moves the segments after unproven code into `later`: after that code the connection is reset
-    /// and has no prepared statements, so segments that rely on them wait for the next round trip.
-    pub(crate) fn behind_unproven(
-        &self,
-        now: Vec<Segment>,
-        mut later: Vec<Segment>,
-    ) -> (Vec<Segment>, Vec<Segment>) {
-        let unproven = |segment: &Segment| self.is_unproven(segment);
-        let first = now.iter().position(unproven).unwrap_or(now.len());
-        let next = now
-            .iter()
-            .skip(first)
-            .position(|segment| !unproven(segment));
-        let Some(next) = next else {
-            return (now, later);
-        };
-        let mut now = now;
-        let rest = now.split_off(first + next);
-        later.splice(..0, rest);
-        (now, later)
-    }
-
     /// Returns the range in `placed` of a unit's writes.
     pub(crate) fn writes_of(&self, unit: u32) -> std::ops::Range<usize> {
         let unit = unit as usize;
         let start = self.starts.get(unit).copied().unwrap_or_default();
         let end = self.starts.get(unit + 1).copied().unwrap_or(start);
         start..end
+    }
+
+    /// Returns a unit's writes.
+    pub(crate) fn placed_of(&self, unit: u32) -> impl Iterator<Item = &Placed> {
+        let placed = self.placed.get(self.writes_of(unit));
+        placed.into_iter().flatten()
+    }
+
+    /// Returns the hashes of the rows that a write touches.
+    pub(crate) fn keys_of(&self, placed: &Placed) -> &[u64] {
+        self.hashes.get(placed.keys.clone()).unwrap_or_default()
+    }
+
+    /// Returns the identity of a write's table.
+    pub(crate) fn identity_of(&self, placed: &Placed) -> u64 {
+        let shape = self.shapes.get(placed.shape as usize);
+        shape.map_or(u64::MAX, |compiled| {
+            compiled.table.identity(compiled.table.version)
+        })
     }
 
     /// Returns the client's write.
@@ -295,7 +291,7 @@ impl<'a> Batch<'a> {
         let mut tables: Vec<&Arc<Table>> = Vec::new();
         let mut last = None;
         for unit in units {
-            for placed in self.placed.get(self.writes_of(*unit)).into_iter().flatten() {
+            for placed in self.placed_of(*unit) {
                 if last.replace(placed.shape) == Some(placed.shape) {
                     continue;
                 }
@@ -317,7 +313,7 @@ impl<'a> Batch<'a> {
     pub(crate) fn counts(&self, units: &[u32]) -> Vec<(usize, usize, usize)> {
         let mut counts = vec![(0, 0); self.shapes.len()];
         for unit in units {
-            for placed in self.placed.get(self.writes_of(*unit)).into_iter().flatten() {
+            for placed in self.placed_of(*unit) {
                 match counts.get_mut(placed.shape as usize) {
                     Some((sets, _)) if placed.sets => *sets += 1,
                     Some((_, singles)) => *singles += 1,

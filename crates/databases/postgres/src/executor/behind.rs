@@ -5,13 +5,15 @@
 //! and not as NULL or an error. If code in the database could define such a setting, the connection
 //! is replaced before the next segment runs, even within one batch.
 
-use windrow_core::{Fault, Tally, Verdict};
-use windrow_pgwire::wire::Broken;
+use std::sync::Arc;
+
+use windrow_core::{Fault, Tally};
+use windrow_pgwire::wire::{Broken, Wire};
 
 use crate::executor::batch::Batch;
-use crate::executor::connection::Connection;
 use crate::executor::segment::Segment;
 use crate::executor::send::RESET;
+use crate::server::Server;
 
 /// Returns true if code in the database could define a custom setting. Suspicious are: a body that
 /// names `set_config`, that executes text, or that has a dot or a comment between SET and its value
@@ -36,11 +38,38 @@ const MAKES_UP: &str = r#"SET LOCAL jit = off; SELECT EXISTS (
       UNION ALL SELECT pg_catalog.concat(ev_qual, ev_action) FROM pg_catalog.pg_rewrite WHERE oid >= 16384
     ) own (expression) WHERE expression LIKE '%:funcid 2078 %')"#;
 
-impl Connection {
+/// The means to get a session as new again after unproven code.
+#[derive(Default)]
+pub(super) struct Renewal {
+    /// SQL that a new session of this kind runs first.
+    pub(super) restore: Box<str>,
+    /// The server that gives another connection once this one may not be used any more.
+    pub(super) server: Option<Arc<Server>>,
+    /// True if code of the database could define settings; `None` if this batch has not asked.
+    makes_up: Option<bool>,
+}
+
+/// The end of a renewal.
+pub(super) enum RenewalEnd {
+    /// The session is reset.
+    Reset,
+    /// The session of this connection takes the place of the other one.
+    Replaced(Box<Wire>),
+    /// No connection could be opened.
+    Refused(Fault),
+}
+
+impl Renewal {
+    /// Forgets what an earlier batch has asked.
+    pub(super) fn begin(&mut self) {
+        self.makes_up = None;
+    }
+
     /// Cuts the segments of a round trip after the first unproven one, if code of the database
     /// could define settings.
     pub(super) async fn no_more_than_one_unproven(
         &mut self,
+        wire: &mut Wire,
         batch: &Batch<'_>,
         (mut now, mut later): (Vec<Segment>, Vec<Segment>),
         tally: &mut Tally,
@@ -49,7 +78,7 @@ impl Connection {
         let Some(first) = first.filter(|first| first + 1 < now.len()) else {
             return Ok((now, later));
         };
-        if self.makes_up(tally).await? {
+        if self.makes_up(wire, tally).await? {
             later.splice(..0, now.split_off(first + 1));
         }
         Ok((now, later))
@@ -57,7 +86,7 @@ impl Connection {
 
     /// Returns true if code of this database could define settings. Asks the server at most once
     /// for each batch.
-    async fn makes_up(&mut self, tally: &mut Tally) -> Result<bool, Broken> {
+    async fn makes_up(&mut self, wire: &mut Wire, tally: &mut Tally) -> Result<bool, Broken> {
         if self.server.is_none() {
             return Ok(false);
         }
@@ -65,7 +94,7 @@ impl Connection {
             return Ok(known);
         }
         tally.round_trips += 1;
-        let answer = self.wire.simple(MAKES_UP).await?;
+        let answer = wire.simple(MAKES_UP).await?;
         let no = answer.is_ok_and(|rows| {
             let mut cells = rows.into_iter().flatten();
             cells.next().flatten().as_deref() == Some("f")
@@ -74,51 +103,36 @@ impl Connection {
         Ok(!no)
     }
 
-    /// Resets the connection after unproven code, or replaces the connection. `is_reset`: the reset
-    /// has already been sent.
-    pub(super) async fn behind_unproven(
+    /// Resets the session of a connection, or opens another connection. `is_reset`: the reset has
+    /// already been sent.
+    pub(super) async fn renew(
         &mut self,
-        batch: &mut Batch<'_>,
+        wire: &mut Wire,
         is_reset: bool,
         tally: &mut Tally,
-    ) -> Result<(), Broken> {
-        self.statements.prepared.clear();
-        self.usable = false;
-        if batch.pending().is_empty() {
-            return Ok(());
+    ) -> Result<RenewalEnd, Broken> {
+        if self.makes_up(wire, tally).await?
+            && let Some(server) = &self.server
+        {
+            wire.take_leave().await;
+            return Ok(match self.open(server).await {
+                Ok(wire) => RenewalEnd::Replaced(Box::new(wire)),
+                Err(fault) => RenewalEnd::Refused(fault),
+            });
         }
-        if self.makes_up(tally).await? {
-            self.reopen(batch).await;
-        } else if !is_reset {
+        if !is_reset {
             let sql = format!("{RESET}{}", self.restore);
             tally.round_trips += 1;
-            drop(self.wire.simple(&sql).await?);
+            drop(wire.simple(&sql).await?);
         }
-        Ok(())
+        Ok(RenewalEnd::Reset)
     }
 
-    /// Replaces this connection by a new one. If none can be opened, the units without a verdict
-    /// are reported as rolled back: they have not been sent.
-    async fn reopen(&mut self, batch: &mut Batch<'_>) {
-        let Some(server) = self.server.clone() else {
-            return;
-        };
-        self.wire.take_leave().await;
-        let opened = async {
-            let (mut wire, _) = server.wire().await?;
-            match wire.simple(&self.restore).await {
-                Ok(answer) => answer.map(|_| wire).map_err(Fault::from),
-                Err(broken) => Err(broken.unavailable()),
-            }
-        };
-        match opened.await {
-            Ok(wire) => {
-                self.interrupt.moved_to(&wire);
-                self.wire = wire;
-                self.statements.session_is_new();
-                self.used = false;
-            }
-            Err(fault) => batch.conclude_rest(&Verdict::RolledBack(fault)),
+    async fn open(&self, server: &Server) -> Result<Wire, Fault> {
+        let (mut wire, _) = server.wire().await?;
+        match wire.simple(&self.restore).await {
+            Ok(answer) => answer.map(|_| wire).map_err(Fault::from),
+            Err(broken) => Err(broken.unavailable()),
         }
     }
 }

@@ -2,7 +2,7 @@
 //! (<https://www.postgresql.org/docs/current/errcodes-appendix.html>).
 
 use windrow_core::sink::Purpose;
-use windrow_core::{Fault, FaultClass};
+use windrow_core::{Fault, FaultClass, Verdict};
 use windrow_pgwire::class_of;
 use windrow_pgwire::wire::ServerError;
 
@@ -45,6 +45,39 @@ impl ErrorMeaning {
             (_, FaultClass::Unknown) => Self::Unknown,
             (_, FaultClass::Unavailable) => Self::Leave,
             _ => Self::Own,
+        }
+    }
+
+    /// Returns the meaning of an error that ended a transaction of a batch at a statement.
+    pub(crate) fn in_batch(
+        batch: &Batch<'_>,
+        transaction: &SentTransaction,
+        answers: &Answers,
+        (at, error): (usize, &ServerError),
+        purpose: Purpose,
+    ) -> Self {
+        let code = error.code.as_str();
+        let statement = transaction.statements.get(at);
+        let general = Self::of_code(code);
+        match (statement, code) {
+            _ if general == Self::Again => general,
+            (_, "26000") if !answers.bound && batch.goes_by_name(transaction, at) => {
+                Self::StatementsGone
+            }
+            (Some(Sent::Guard(version)), LOCK_NOT_AVAILABLE) if purpose == Purpose::Batches => {
+                Self::TableLocked(*version)
+            }
+            (Some(Sent::Guard(version)), _) if tells_of_change(code) => Self::Changed(*version),
+            (Some(Sent::Guard(version)), _)
+                if code != LOCK_NOT_AVAILABLE && !is_about_statement(code) =>
+            {
+                Self::Unguarded(*version)
+            }
+            // The expected sequence value was not taken, or the table has changed.
+            (Some(Sent::FollowUp(item)), "55000" | "22012") => {
+                Self::Changed(batch.version_of(*item))
+            }
+            _ => general,
         }
     }
 }
@@ -98,40 +131,15 @@ pub(crate) fn unknown_commit(error: &ServerError) -> Fault {
     ))
 }
 
-impl Batch<'_> {
-    /// Returns the meaning of an error that ended a transaction at a statement.
-    pub(crate) fn meaning(
-        &self,
-        transaction: &SentTransaction,
-        answers: &Answers,
-        (at, error): (usize, &ServerError),
-        purpose: Purpose,
-    ) -> ErrorMeaning {
-        let code = error.code.as_str();
-        let statement = transaction.statements.get(at);
-        let general = ErrorMeaning::of_code(code);
-        match (statement, code) {
-            _ if general == ErrorMeaning::Again => general,
-            (_, "26000") if !answers.bound && self.goes_by_name(transaction, at) => {
-                ErrorMeaning::StatementsGone
-            }
-            (Some(Sent::Guard(version)), LOCK_NOT_AVAILABLE) if purpose == Purpose::Batches => {
-                ErrorMeaning::TableLocked(*version)
-            }
-            (Some(Sent::Guard(version)), _) if tells_of_change(code) => {
-                ErrorMeaning::Changed(*version)
-            }
-            (Some(Sent::Guard(version)), _)
-                if code != LOCK_NOT_AVAILABLE && !is_about_statement(code) =>
-            {
-                ErrorMeaning::Unguarded(*version)
-            }
-            // The expected sequence value was not taken, or the table has changed.
-            (Some(Sent::FollowUp(item)), "55000" | "22012") => {
-                ErrorMeaning::Changed(self.version_of(*item))
-            }
-            _ => general,
-        }
+/// Returns the verdict for the writes of a table that cannot be described.
+pub(super) fn verdict_of_table(fault: Fault, purpose: Purpose) -> Verdict {
+    let is_locked = fault.code == LOCK_NOT_AVAILABLE;
+    if is_locked && purpose == Purpose::Batches {
+        Verdict::WaitsForLock(fault)
+    } else if fault.may_retry() && !is_locked {
+        Verdict::RolledBack(fault)
+    } else {
+        Verdict::Final(Err(fault.into()))
     }
 }
 

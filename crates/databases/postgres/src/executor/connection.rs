@@ -10,9 +10,11 @@ use windrow_pgwire::wire::{Broken, ServerError, Wire};
 
 use super::answers::{AnswerReader, Answers};
 use super::batch::Batch;
-use super::codes::Findings;
+use super::behind::{Renewal, RenewalEnd};
+use super::codes::{Findings, verdict_of_table};
 use super::failure_rates::FailureRates;
 use super::interrupt::Interrupt;
+use super::place::Placing;
 use super::prepare::prepare;
 use super::prepared::StatementKey;
 use super::segment::Segment;
@@ -45,12 +47,7 @@ pub(crate) struct Connection {
     pub(super) interrupt: Arc<Interrupt>,
     /// The time at which the unit that runs alone arrived.
     pub(super) arrived: Option<Instant>,
-    /// SQL that a new session of this kind runs first.
-    pub(super) restore: Box<str>,
-    /// The server that gives another connection once this one may not be used any more.
-    pub(super) server: Option<Arc<Server>>,
-    /// True if code of the database could define settings; `None` if this batch has not asked.
-    pub(super) makes_up: Option<bool>,
+    pub(super) renewal: Renewal,
 }
 
 /// Knowledge that the connections of a sink share.
@@ -92,21 +89,19 @@ impl Connection {
             scratch: Vec::new(),
             usable: true,
             used: false,
-            restore: Box::default(),
-            server: None,
-            makes_up: None,
+            renewal: Renewal::default(),
         }
     }
 
     /// Sets the SQL that a new session runs first.
     pub(crate) fn restoring(mut self, sql: impl Into<Box<str>>) -> Self {
-        self.restore = sql.into();
+        self.renewal.restore = sql.into();
         self
     }
 
     /// Sets the server that gives another connection.
     pub(crate) fn of_server(mut self, server: Arc<Server>) -> Self {
-        self.server = Some(server);
+        self.renewal.server = Some(server);
         self
     }
 
@@ -150,22 +145,50 @@ impl Connection {
         over.then(Fault::late)
     }
 
-    /// Returns the verdict of [`Connection::refused`] with the server's own message.
+    /// Returns the verdict for the writes of a table whose request the server has refused, with the
+    /// server's own message.
     pub(super) fn refused_verbatim(&self, error: ServerError) -> Verdict {
         let body = error.body.clone();
-        self.refused(with_error(Fault::from(error), &[], &body))
+        let fault = with_error(Fault::from(error), &[], &body);
+        verdict_of_table(fault, self.purpose)
     }
 
-    /// Returns the verdict for the writes of a table that cannot be described.
-    pub(super) fn refused(&self, fault: Fault) -> Verdict {
-        let locked = fault.code == "55P03";
-        if locked && self.purpose == Purpose::Batches {
-            Verdict::WaitsForLock(fault)
-        } else if fault.may_retry() && !locked {
-            Verdict::RolledBack(fault)
-        } else {
-            Verdict::Final(Err(fault.into()))
+    /// Returns the means to join writes with their tables.
+    pub(super) fn placing(&mut self) -> Placing<'_> {
+        Placing {
+            wire: &mut self.wire,
+            dialect: self.dialect,
+            catalog: &self.shared.catalog,
+            statements: &mut self.statements,
+            purpose: self.purpose,
         }
+    }
+
+    /// Resets the session after unproven code, or replaces the connection. If no other one can be
+    /// opened, the units without a verdict are reported as rolled back: they have not been sent.
+    /// `is_reset`: the reset has already been sent.
+    pub(super) async fn behind_unproven(
+        &mut self,
+        batch: &mut Batch<'_>,
+        is_reset: bool,
+        tally: &mut Tally,
+    ) -> Result<(), Broken> {
+        self.statements.prepared.clear();
+        self.usable = false;
+        if batch.pending().is_empty() {
+            return Ok(());
+        }
+        match self.renewal.renew(&mut self.wire, is_reset, tally).await? {
+            RenewalEnd::Reset => {}
+            RenewalEnd::Replaced(wire) => {
+                self.interrupt.moved_to(&wire);
+                self.wire = *wire;
+                self.statements.session_is_new();
+                self.used = false;
+            }
+            RenewalEnd::Refused(fault) => batch.conclude_rest(&Verdict::RolledBack(fault)),
+        }
+        Ok(())
     }
 
     /// Forgets statements and descriptions that are no longer correct. Descriptions of changed

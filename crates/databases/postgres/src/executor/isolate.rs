@@ -12,6 +12,7 @@ use windrow_pgwire::wire::{Answer, Broken, ServerError};
 use self::judge::{Judge, Judged, Leg};
 use crate::executor::answers::Answers;
 use crate::executor::batch::Batch;
+use crate::executor::batch::moments::with_own_moments;
 use crate::executor::codes::{ErrorMeaning, unknown_commit};
 use crate::executor::connection::{Connection, unwritable};
 use crate::executor::isolation::Isolation;
@@ -54,7 +55,7 @@ impl Connection {
                 return Ok(IsolationEnd::Done);
             }
             batch.hold();
-            let parts = batch.with_own_moments(isolation.parts(batch));
+            let parts = with_own_moments(batch, isolation.parts(batch));
             if parts.is_empty() {
                 return Ok(IsolationEnd::Done);
             }

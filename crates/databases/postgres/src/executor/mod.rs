@@ -106,9 +106,11 @@ impl Connection {
                 changed = self.statements.prepared.take_changed();
             }
             if !stale && isolations.is_empty() {
-                let (now, later) = batch.in_order(std::mem::take(&mut todo));
-                let cut = batch.behind_unproven(now, later);
-                let (now, later) = self.no_more_than_one_unproven(batch, cut, tally).await?;
+                let (now, later) = order::in_order(batch, std::mem::take(&mut todo));
+                let cut = order::up_to_unproven(batch, now, later);
+                let (renewal, wire) = (&mut self.renewal, &mut self.wire);
+                let cut = renewal.no_more_than_one_unproven(wire, batch, cut, tally);
+                let (now, later) = cut.await?;
                 let unproven = now.iter().any(|segment| batch.is_unproven(segment));
                 let transactions = self.send(batch, now);
                 let answered = self.exchange(batch, transactions, tally).await?;
@@ -165,11 +167,15 @@ impl Connection {
         again: bool,
         tally: &mut Tally,
     ) -> Result<Vec<Segment>, Broken> {
-        self.place(batch, again, tally).await?;
-        if self.grow(batch, tally).await? {
-            self.place(batch, true, tally).await?;
+        let mut placing = self.placing();
+        placing.place(batch, again, tally).await?;
+        if placing.grow(batch, tally).await? {
+            placing.place(batch, true, tally).await?;
         }
-        Ok(Segment::cut(batch.first_segments(), self.dialect.piece))
+        Ok(Segment::cut(
+            order::first_segments(batch),
+            self.dialect.piece,
+        ))
     }
 
     /// Appends all transactions. If one cannot be encoded, its units are sent one by one, and the
@@ -194,7 +200,7 @@ impl Connection {
                     transactions.push(sent);
                     self.used = !unproven;
                     if unproven {
-                        transactions.extend(sender.send_reset(&self.restore));
+                        transactions.extend(sender.send_reset(&self.renewal.restore));
                         // The prepared statements are gone, and not everything that the code left
                         // in the session can be undone.
                         self.usable = false;
@@ -277,7 +283,7 @@ fn keeps_changing() -> Fault {
 impl Executor for Connection {
     async fn execute(&mut self, units: &[Unit]) -> Report {
         self.interrupt.begin();
-        self.makes_up = None;
+        self.renewal.begin();
         let mut batch = Batch::new(units);
         let mut tally = Tally::default();
         if let Err(broken) = self.go(&mut batch, &mut tally).await {

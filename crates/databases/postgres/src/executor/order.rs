@@ -11,7 +11,7 @@ use foldhash::fast::RandomState;
 
 use windrow_database::plan::Fence;
 
-use super::batch::{Batch, FUSE_FROM, Placed};
+use super::batch::{Batch, FUSE_FROM};
 use super::segment::{Mode, Prospect, Segment};
 
 /// Number of layers of a batch: even ones for joined units, odd ones for units with a transaction
@@ -73,39 +73,22 @@ struct Layer {
     apart: Vec<Segment>,
 }
 
-impl Batch<'_> {
-    /// Returns the transactions of all units without a verdict: one for all units that are expected
-    /// to succeed, then one for each other unit, then those of units that must not overtake these.
-    pub(crate) fn first_segments(&mut self) -> Vec<Segment> {
-        self.hold();
-        let pending = self.pending();
-        let good = |unit: &u32| self.mode_apart(*unit).is_none();
-        if pending.iter().all(good) {
-            return self.join(pending).into_iter().collect();
-        }
-        let mut layers: Vec<Layer> = Vec::new();
-        layers.resize_with(LAYERS, Layer::default);
-        for unit in pending {
-            self.lay(&mut layers, unit);
-        }
-        let segments = layers.into_iter().flat_map(|layer| {
-            let joined = self.join(layer.joined);
-            joined.into_iter().chain(layer.apart)
-        });
-        segments.collect()
-    }
+/// The layers of a batch: no unit conflicts with one of a later layer that came before it.
+struct Layers([Layer; LAYERS]);
 
+impl Layers {
     /// Adds a unit to the first layer in which it runs after all units that it conflicts with.
-    fn lay(&self, layers: &mut [Layer], unit: u32) {
-        let last = layers.iter().rposition(|l| l.reach.meets(self, unit));
-        let mode = self.mode_apart(unit);
+    fn add(&mut self, batch: &Batch<'_>, unit: u32) {
+        let Self(layers) = self;
+        let last = layers.iter().rposition(|l| l.reach.meets(batch, unit));
+        let mode = mode_apart(batch, unit);
         let wanted = usize::from(mode.is_some());
         let at = last.map_or(wanted, |last| last + usize::from(last % 2 != wanted));
         let at = at.min(LAYERS - 1);
         let Some(layer) = layers.get_mut(at) else {
             return;
         };
-        layer.reach.add(self, unit);
+        layer.reach.add(batch, unit);
         match mode {
             None if at.is_multiple_of(2) => layer.joined.push(unit),
             mode => layer
@@ -113,58 +96,84 @@ impl Batch<'_> {
                 .push(Segment::one(unit, mode.unwrap_or(Mode::Own))),
         }
     }
+}
 
-    fn mode_apart(&self, unit: u32) -> Option<Mode> {
-        match self.prospects.get(unit as usize) {
-            Some(Prospect::Apart(mode)) => Some(mode.clone()),
-            _ => None,
-        }
+/// Returns the transactions of all units without a verdict: one for all units that are expected to
+/// succeed, then one for each other unit, then those of units that must not overtake these.
+pub(crate) fn first_segments(batch: &mut Batch<'_>) -> Vec<Segment> {
+    batch.hold();
+    let pending = batch.pending();
+    let good = |unit: &u32| mode_apart(batch, *unit).is_none();
+    if pending.iter().all(good) {
+        return join(batch, pending).into_iter().collect();
     }
-
-    /// Joins good units into one transaction. A single small unit needs no plan.
-    fn join(&self, units: Vec<u32>) -> Option<Segment> {
-        let mode = match units.as_slice() {
-            [] => return None,
-            [unit] if self.writes_of(*unit).len() < FUSE_FROM => Mode::Own,
-            _ => Mode::Sets,
-        };
-        Some(Segment::new(units, mode))
+    let mut layers = Layers(Default::default());
+    for unit in pending {
+        layers.add(batch, unit);
     }
+    let segments = layers.0.into_iter().flat_map(|layer| {
+        let joined = join(batch, layer.joined);
+        joined.into_iter().chain(layer.apart)
+    });
+    segments.collect()
+}
 
-    /// Splits the segments into those of the next round trip and those that wait for its end. A
-    /// transaction of several units may have to run again, and no later segment on the same rows
-    /// may overtake it then.
-    pub(crate) fn in_order(&self, todo: Vec<Segment>) -> (Vec<Segment>, Vec<Segment>) {
-        if todo.len() < 2 {
-            return (todo, Vec::new());
-        }
-        let mut before = Reach::default();
-        todo.into_iter().partition(|segment| {
-            let now = !segment.units.iter().any(|unit| before.meets(self, *unit));
-            let rows = !now || segment.may_come_back();
-            for unit in &segment.units {
-                match rows {
-                    true => before.add(self, *unit),
-                    false => before.sources.extend(self.sources.of_unit(*unit)),
-                }
+fn mode_apart(batch: &Batch<'_>, unit: u32) -> Option<Mode> {
+    match batch.prospects.get(unit as usize) {
+        Some(Prospect::Apart(mode)) => Some(mode.clone()),
+        _ => None,
+    }
+}
+
+/// Joins good units into one transaction. A single small unit needs no plan.
+fn join(batch: &Batch<'_>, units: Vec<u32>) -> Option<Segment> {
+    let mode = match units.as_slice() {
+        [] => return None,
+        [unit] if batch.writes_of(*unit).len() < FUSE_FROM => Mode::Own,
+        _ => Mode::Sets,
+    };
+    Some(Segment::new(units, mode))
+}
+
+/// Splits the segments into those of the next round trip and those that wait for its end. A
+/// transaction of several units may have to run again, and no later segment on the same rows may
+/// overtake it then.
+pub(crate) fn in_order(batch: &Batch<'_>, todo: Vec<Segment>) -> (Vec<Segment>, Vec<Segment>) {
+    if todo.len() < 2 {
+        return (todo, Vec::new());
+    }
+    let mut before = Reach::default();
+    todo.into_iter().partition(|segment| {
+        let now = !segment.units.iter().any(|unit| before.meets(batch, *unit));
+        let rows = !now || segment.may_come_back();
+        for unit in &segment.units {
+            match rows {
+                true => before.add(batch, *unit),
+                false => before.sources.extend(batch.sources.of_unit(*unit)),
             }
-            now
-        })
-    }
+        }
+        now
+    })
+}
 
-    pub(crate) fn placed_of(&self, unit: u32) -> impl Iterator<Item = &Placed> {
-        let placed = self.placed.get(self.writes_of(unit));
-        placed.into_iter().flatten()
-    }
-
-    pub(crate) fn keys_of(&self, placed: &Placed) -> &[u64] {
-        self.hashes.get(placed.keys.clone()).unwrap_or_default()
-    }
-
-    pub(crate) fn identity_of(&self, placed: &Placed) -> u64 {
-        let shape = self.shapes.get(placed.shape as usize);
-        shape.map_or(u64::MAX, |compiled| {
-            compiled.table.identity(compiled.table.version)
-        })
-    }
+/// Moves the segments after unproven code into `later`: after that code the connection is reset
+/// and has no prepared statements, so segments that rely on them wait for the next round trip.
+pub(crate) fn up_to_unproven(
+    batch: &Batch<'_>,
+    now: Vec<Segment>,
+    mut later: Vec<Segment>,
+) -> (Vec<Segment>, Vec<Segment>) {
+    let unproven = |segment: &Segment| batch.is_unproven(segment);
+    let first = now.iter().position(unproven).unwrap_or(now.len());
+    let next = now
+        .iter()
+        .skip(first)
+        .position(|segment| !unproven(segment));
+    let Some(next) = next else {
+        return (now, later);
+    };
+    let mut now = now;
+    let rest = now.split_off(first + next);
+    later.splice(..0, rest);
+    (now, later)
 }

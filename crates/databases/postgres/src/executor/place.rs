@@ -4,17 +4,18 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use windrow_core::{Name, Shape, SqlCall, TableName, Tally, Unit, Write};
+use windrow_core::{Name, Purpose, Shape, SqlCall, TableName, Tally, Unit, Write};
 use windrow_database::demand::Demand;
 use windrow_database::named_key::UniqueKeys as _;
-use windrow_pgwire::wire::Broken;
+use windrow_pgwire::wire::{Broken, Wire};
 
 use crate::calls::renew::renew;
 use crate::catalog::table::{Facts, Table};
 use crate::catalog::{create, schema};
 use crate::compiled::{Compiled, CompiledForm};
+use crate::dialect::Dialect;
 use crate::executor::batch::{Batch, Refused};
-use crate::executor::connection::Connection;
+use crate::executor::codes::verdict_of_table;
 use crate::executor::statements::{CompiledKey, Statements};
 use crate::lane_catalog::LaneCatalog;
 use crate::row_statement::key_names;
@@ -22,7 +23,17 @@ use crate::row_statement::key_names;
 /// The tables that shapes name; `None` for a table that does not exist or could not be read.
 type Tables<'u> = HashMap<&'u TableName, Option<Arc<Table>>>;
 
-impl Connection {
+/// Joins the writes of a batch with their tables, by the descriptions that the catalog has and the
+/// server gives.
+pub(super) struct Placing<'c> {
+    pub(super) wire: &'c mut Wire,
+    pub(super) dialect: &'static Dialect,
+    pub(super) catalog: &'c LaneCatalog,
+    pub(super) statements: &'c mut Statements,
+    pub(super) purpose: Purpose,
+}
+
+impl Placing<'_> {
     /// Joins the writes with their tables' descriptions. If the server refuses a description, the
     /// writes that need it get the reason as their verdict. `again`: reads all tables, known or
     /// not.
@@ -34,14 +45,10 @@ impl Connection {
     ) -> Result<(), Broken> {
         let (tables, mut refused) = self.read_tables(batch.units, again, tally).await?;
         refused.extend(self.read_statements(batch.units, tally).await?);
-        for refused in refused {
-            let verdict = self.refused(refused.fault.clone());
-            batch.conclude_refused(&refused, &verdict);
-        }
-        let (catalog, statements) = (&self.shared.catalog, &mut self.statements);
-        batch.place(|write| compile(&tables, catalog, statements, write));
+        self.conclude_refused(batch, refused);
+        batch.place(|write| compile(&tables, self.catalog, self.statements, write));
         let tables = batch.shapes.iter().map(|compiled| &*compiled.table);
-        if statements.has_old_plans(tables) {
+        if self.statements.has_old_plans(tables) {
             tally.round_trips += 1;
             drop(self.wire.simple("DISCARD PLANS").await?);
         }
@@ -55,7 +62,7 @@ impl Connection {
         again: bool,
         tally: &mut Tally,
     ) -> Result<(Tables<'u>, Vec<Refused>), Broken> {
-        let catalog = &self.shared.catalog;
+        let catalog = self.catalog;
         let (mut tables, mut refused) = (HashMap::new(), Vec::new());
         for name in names(units) {
             // A key that was created later may not show in what a guard compares.
@@ -65,7 +72,7 @@ impl Connection {
                 Some(table) => Some(table),
                 None => {
                     tally.round_trips += 1;
-                    match schema::read(&mut self.wire, name, self.dialect).await? {
+                    match schema::read(self.wire, name, self.dialect).await? {
                         Ok(facts) => {
                             let facts = match catalog.overrides {
                                 true => facts.map(Facts::overriding),
@@ -93,15 +100,14 @@ impl Connection {
         units: &[Unit],
         tally: &mut Tally,
     ) -> Result<Option<Refused>, Broken> {
-        let catalog = &self.shared.catalog;
+        let catalog = self.catalog;
         let calls = units.iter().flat_map(Unit::writes).filter_map(Write::call);
         let unknown: Vec<&SqlCall> = calls.filter(|call| catalog.calls.lacks(call)).collect();
         if unknown.is_empty() {
             return Ok(None);
         }
         tally.round_trips += 1;
-        let Err(fault) = renew(&mut self.wire, &catalog.calls, &catalog.trusted, &unknown).await?
-        else {
+        let Err(fault) = renew(self.wire, &catalog.calls, &catalog.trusted, &unknown).await? else {
             return Ok(None);
         };
         let is_retired = |write: &Write| {
@@ -120,7 +126,7 @@ impl Connection {
         batch: &mut Batch<'_>,
         tally: &mut Tally,
     ) -> Result<bool, Broken> {
-        let catalog = &self.shared.catalog;
+        let catalog = self.catalog;
         if !catalog.creates || batch.is_of_calls {
             return Ok(false);
         }
@@ -137,7 +143,7 @@ impl Connection {
             }
             is_tried = true;
             tally.round_trips += 1;
-            let (wire, dialect) = (&mut self.wire, self.dialect);
+            let (wire, dialect) = (&mut *self.wire, self.dialect);
             let made = create::grow(wire, dialect, name, demand, catalog.extends).await?;
             if let Err(fault) = made {
                 let has = |column: &Name| {
@@ -148,11 +154,15 @@ impl Connection {
                 refused.push(Refused::of(fault, open.clone(), asks));
             }
         }
+        self.conclude_refused(batch, refused);
+        Ok(is_tried)
+    }
+
+    fn conclude_refused(&self, batch: &mut Batch<'_>, refused: impl IntoIterator<Item = Refused>) {
         for refused in refused {
-            let verdict = self.refused(refused.fault.clone());
+            let verdict = verdict_of_table(refused.fault.clone(), self.purpose);
             batch.conclude_refused(&refused, &verdict);
         }
-        Ok(is_tried)
     }
 }
 

@@ -5,7 +5,7 @@ use postgres_protocol::message::frontend;
 use windrow_core::Op;
 use windrow_database::plan::Step;
 
-use super::batch::{Batch, may_fuse};
+use super::batch::{Batch, may_fuse, moments};
 use super::messages::{Bind, Buffers, KnownTypes, probe, send_one, send_origin, send_set};
 use super::prepare::{guard_of, has_guard};
 use super::prepared::{Prepared, StatementKey};
@@ -271,7 +271,7 @@ impl<'s> Sender<'s, '_> {
         let write = |item: &u32| batch.write(batch.placed.get(*item as usize)?);
         let writes = items.iter().map(write);
         let distances = match set.moments {
-            true => batch.distances(items),
+            true => moments::distances(batch, items),
             false => Vec::new(),
         };
         send_set(compiled, set, number, writes, &distances, self.buffers())
@@ -282,12 +282,12 @@ impl<'s> Sender<'s, '_> {
     fn lone_set(&mut self, segment: &Segment, item: u32) -> Result<Option<u64>, Unfit> {
         let batch = self.batch;
         let compiled = batch.compiled_at(item).ok_or(Unfit)?;
-        let ready = match batch.is_lone_set(segment, item) {
+        let ready = match moments::is_lone_set(batch, segment, item) {
             true => self.ready_set(compiled, false),
             false => None,
         };
         match ready {
-            None if batch.is_moment_lost(segment, item) => Err(Unfit),
+            None if moments::is_moment_lost(batch, segment, item) => Err(Unfit),
             ready => Ok(ready),
         }
     }

@@ -111,9 +111,8 @@ impl Settler<'_, '_> {
         error: ServerError,
     ) {
         let purpose = self.purpose;
-        let meaning = self
-            .batch
-            .meaning(&transaction, answers, (at, &error), purpose);
+        let meaning =
+            ErrorMeaning::in_batch(self.batch, &transaction, answers, (at, &error), purpose);
         self.findings.note(meaning);
         match meaning {
             ErrorMeaning::Own => self.failed_of_its_own(transaction, at, answers, error),

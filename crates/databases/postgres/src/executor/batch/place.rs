@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use foldhash::fast::RandomState;
-use windrow_core::{Fault, FaultClass, Formats, Shape, SqlCall, Unit, Value, Write, WriteDone};
+use windrow_core::{Fault, FaultClass, Formats, Op, Shape, SqlCall, Unit, Value, Write, WriteDone};
 use windrow_database::plan::Fence;
 
 use super::{Batch, Placed};
@@ -122,6 +122,25 @@ impl<'a> Batch<'a> {
             Ok(Prospect::Good) if apart => Prospect::Apart(Mode::Fresh),
             Ok(prospect) => prospect,
             Err(fault) => Prospect::Apart(Mode::Refuse(at.1 as usize, fault)),
+        }
+    }
+
+    /// Returns true if a write needs a transaction of its own because otherwise it would share its
+    /// time with another write. Call this after the write's keys have been added.
+    fn needs_own_moment(&mut self, placed: &Placed, compiled: &Compiled) -> bool {
+        match compiled.moment {
+            Moment::Unread | Moment::Carried => false,
+            Moment::Own => !placed.sets,
+            // Two writes of a row with one time look like one version to a reader between them.
+            Moment::Shared if compiled.op == Op::Insert && compiled.plain => false,
+            Moment::Shared => {
+                let keys = self.hashes.get(placed.keys.clone()).unwrap_or_default();
+                let mut is_known = false;
+                for key in keys {
+                    is_known |= !self.stamped.insert(*key);
+                }
+                is_known
+            }
         }
     }
 

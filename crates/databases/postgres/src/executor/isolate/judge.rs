@@ -209,9 +209,8 @@ impl<'u> Judge<'_, 'u> {
     ) {
         self.judged.broken += 1;
         let purpose = self.connection.purpose;
-        let meaning = self
-            .batch
-            .meaning(transaction, answers, (at, &error), purpose);
+        let meaning =
+            ErrorMeaning::in_batch(self.batch, transaction, answers, (at, &error), purpose);
         self.judged.findings.note(meaning);
         let is_ours = transaction.segment.units.is_empty()
             || transaction.statements.get(at) == Some(&Sent::Savepoint);
