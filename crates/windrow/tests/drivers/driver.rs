@@ -71,27 +71,32 @@ impl Driver {
             Self::PostgresJs => with(Path::new("node"), source("node/postgresjs.js")),
             Self::Pgx => Command::new(target.join("go/pgx")),
             Self::LibPq => Command::new(target.join("go/pq")),
-            Self::Pgjdbc => java(&target),
+            Self::Pgjdbc => java(&target.join("java"), "windrow.Scenarios"),
             Self::DbdPg => with(Path::new("perl"), source("perl/dbd_pg.pl")),
             Self::Pdo => with(Path::new("php"), source("php/pdo.php")),
         };
-        for (name, _) in std::env::vars_os() {
-            if name.as_encoded_bytes().starts_with(b"PG") {
-                command.env_remove(name);
-            }
-        }
-        command
-            .env("WINDROW_DRIVERS", self::source())
-            .env("NODE_PATH", target.join("node/node_modules"))
-            .env("NODE_NO_WARNINGS", "1")
-            .env("PYTHONDONTWRITEBYTECODE", "1")
-            .env("TZ", "UTC");
+        set_environment(&mut command, &target);
+        command.env("WINDROW_DRIVERS", self::source());
         Some(command)
     }
 }
 
-fn java(target: &Path) -> Command {
-    let folder = target.join("java");
+/// Keeps settings of libpq away from a program, and names the folder with its modules for Node.
+pub fn set_environment(command: &mut Command, target: &Path) {
+    for (name, _) in std::env::vars_os() {
+        if name.as_encoded_bytes().starts_with(b"PG") {
+            command.env_remove(name);
+        }
+    }
+    command
+        .env("NODE_PATH", target.join("node/node_modules"))
+        .env("NODE_NO_WARNINGS", "1")
+        .env("PYTHONDONTWRITEBYTECODE", "1")
+        .env("TZ", "UTC");
+}
+
+/// Returns the command that runs a class of Java; `folder` has `classes` and `lib`.
+pub fn java(folder: &Path, class: &str) -> Command {
     let classes = format!(
         "{}:{}/*",
         folder.join("classes").display(),
@@ -102,21 +107,28 @@ fn java(target: &Path) -> Command {
     command
         .args(["-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp"])
         .arg(classes)
-        .arg("windrow.Scenarios");
+        .arg(class);
     command
+}
+
+/// The root of the repository.
+pub fn root() -> PathBuf {
+    let package = Path::new(env!("CARGO_MANIFEST_DIR"));
+    package.ancestors().nth(2).unwrap().to_owned()
 }
 
 /// `tests/drivers` at the root of the repository.
 fn source() -> PathBuf {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .ancestors()
-        .nth(2)
-        .unwrap();
-    root.join("tests/drivers")
+    root().join("tests/drivers")
 }
 
 /// `target/drivers`, where `tests/drivers/setup` puts everything.
 pub fn target() -> PathBuf {
+    target_folder("drivers")
+}
+
+/// A folder in `target`.
+pub fn target_folder(name: &str) -> PathBuf {
     let program = Path::new(env!("CARGO_BIN_EXE_windrow"));
-    program.ancestors().nth(2).unwrap().join("drivers")
+    program.ancestors().nth(2).unwrap().join(name)
 }

@@ -15,6 +15,7 @@
 )]
 
 mod driver;
+mod frameworks;
 mod place;
 mod report;
 mod rust;

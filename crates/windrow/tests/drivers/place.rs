@@ -1,7 +1,9 @@
 //! A place to play at: a fresh server, reached directly or through Windrow.
 
+use std::fmt::{self, Display, Formatter};
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
+use std::ops::{Add, Sub};
 
 use windrow_testkit::postgres::{Postgres, psql};
 use windrow_testkit::process::Windrow;
@@ -17,6 +19,42 @@ const TABLES: &str = "
     WHERE relkind IN ('r', 'p') AND nspname IN ('public', 'other') AND attnum > 0 AND NOT attisdropped
         AND attname NOT IN ('seen_at', 'mtime')
     GROUP BY nspname, relname ORDER BY nspname, relname";
+
+/// Statements of clients, by what became of them.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Statements {
+    pub joined: u64,
+    pub relayed: u64,
+}
+
+impl Add for Statements {
+    type Output = Self;
+
+    fn add(self, other: Self) -> Self {
+        Self {
+            joined: self.joined + other.joined,
+            relayed: self.relayed + other.relayed,
+        }
+    }
+}
+
+impl Sub for Statements {
+    type Output = Self;
+
+    fn sub(self, other: Self) -> Self {
+        Self {
+            joined: self.joined - other.joined,
+            relayed: self.relayed - other.relayed,
+        }
+    }
+}
+
+/// The joined ones of all.
+impl Display for Statements {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.joined, self.joined + self.relayed)
+    }
+}
 
 /// A server of its own, and Windrow before it if asked for.
 pub struct Place {
@@ -68,10 +106,14 @@ impl Place {
 
     /// All rows of all tables, one a line.
     pub fn tables(&self) -> String {
-        let url = self.server.url_for(DATABASE);
-        let queries = psql(&url, TABLES).unwrap();
+        let queries = self.query(TABLES);
         let texts = queries.lines().map(|query| format!("{query};\n"));
-        psql(&url, &texts.collect::<String>()).unwrap()
+        self.query(&texts.collect::<String>())
+    }
+
+    /// Sends queries to the server directly.
+    pub fn query(&self, text: &str) -> String {
+        psql(&self.server.url_for(DATABASE), text).unwrap()
     }
 
     /// Asks the console.
@@ -80,8 +122,22 @@ impl Place {
         psql(&url, question).unwrap()
     }
 
+    /// The statements that Windrow has counted; none if the server is reached directly.
+    pub fn statements(&self) -> Statements {
+        let metrics = self.metrics();
+        let count = |way: &str| {
+            let head = format!("windrow_pg_statements_total{{way=\"{way}\"}} ");
+            let count = metrics.lines().find_map(|line| line.strip_prefix(&head));
+            count.and_then(|count| count.parse().ok()).unwrap_or(0)
+        };
+        Statements {
+            joined: count("joined"),
+            relayed: count("relayed"),
+        }
+    }
+
     /// Windrow's metrics.
-    pub fn metrics(&self) -> String {
+    fn metrics(&self) -> String {
         let Some(windrow) = &self.windrow else {
             return String::new();
         };

@@ -13,7 +13,7 @@ use crate::rust;
 /// How long a driver's scenarios may take.
 const PATIENCE: Duration = Duration::from_secs(180);
 
-/// Set to `all`, a driver that is not ready fails.
+/// The environment variable that, set to `all`, makes a driver fail that is not ready.
 const REQUIRED: &str = "WINDROW_TEST_DRIVERS";
 
 /// Lines of a difference that are shown; all of it is in the files that the message names.
@@ -27,11 +27,7 @@ pub fn same(driver: Driver, mode: &str, joined: u64) {
             "{driver:?} is left out: run tests/drivers/setup, which makes {} ready",
             driver.runtime().unwrap_or_default()
         );
-        assert!(
-            std::env::var_os(REQUIRED).is_none_or(|v| v != "all"),
-            "{advice}"
-        );
-        return note(&advice);
+        return leave_out(REQUIRED, &advice);
     }
     let name = format!("{driver:?}-{mode}");
     let direct = Place::direct();
@@ -43,12 +39,15 @@ pub fn same(driver: Driver, mode: &str, joined: u64) {
     assert_joined(&through, joined, &name);
 }
 
+/// Prints what is left out; fails if the environment variable `required` says `all`.
 #[expect(
     clippy::print_stderr,
     reason = "who reads the test's output must see what was left out"
 )]
-fn note(text: &str) {
-    eprintln!("{text}");
+pub fn leave_out(required: &str, advice: &str) {
+    let is_required = std::env::var_os(required).is_some_and(|which| which == "all");
+    assert!(!is_required, "{advice}");
+    eprintln!("{advice}");
 }
 
 /// Runs the program; gives the file with what it printed and what it left in the tables.
@@ -105,7 +104,8 @@ fn run(command: &mut Command, out: &Path, errors: &Path, place: &Place) {
     }
 }
 
-fn tail(text: &str) -> String {
+/// Returns the last lines of a text.
+pub fn tail(text: &str) -> String {
     let lines: Vec<&str> = text.lines().collect();
     let last = lines.iter().skip(lines.len().saturating_sub(15));
     last.map(|line| format!("{}\n", short(line))).collect()
@@ -115,7 +115,8 @@ fn short(line: &str) -> String {
     line.chars().take(600).collect()
 }
 
-fn compare(direct: &Path, through: &Path) {
+/// Fails if two files differ.
+pub fn compare(direct: &Path, through: &Path) {
     if fs::read(direct).unwrap() == fs::read(through).unwrap() {
         return;
     }
@@ -140,12 +141,7 @@ fn compare(direct: &Path, through: &Path) {
 
 /// What a driver writes row by row must have been joined, not sent past the lanes.
 fn assert_joined(place: &Place, least: u64, name: &str) {
-    let metrics = place.metrics();
-    let joined: u64 = metrics
-        .lines()
-        .find_map(|line| line.strip_prefix("windrow_pg_statements_total{way=\"joined\"} "))
-        .and_then(|count| count.parse().ok())
-        .unwrap_or(0);
+    let joined = place.statements().joined;
     let bypass = place.console("SHOW BYPASS");
     let path = driver::target()
         .join("transcripts")
