@@ -191,6 +191,11 @@ impl ConnectionSlots {
         self.waiting.load(Ordering::SeqCst) > 0
     }
 
+    /// Returns true while a task waits that a session can help.
+    pub fn is_wanted_of_session(&self) -> bool {
+        self.is_wanted() || self.waiting_for_sessions.load(Ordering::SeqCst) > 0
+    }
+
     /// Returns the number of free slots.
     pub fn free(&self) -> usize {
         self.free.available_permits()
@@ -202,7 +207,7 @@ impl ConnectionSlots {
         tokio::pin!(wanted);
         wanted.as_mut().enable();
         // Who began to wait before the listening is counted already.
-        if !self.is_wanted() && self.waiting_for_sessions.load(Ordering::SeqCst) == 0 {
+        if !self.is_wanted_of_session() {
             wanted.await;
         }
     }

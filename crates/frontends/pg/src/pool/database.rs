@@ -87,6 +87,11 @@ impl Database {
         }
     }
 
+    /// Returns true while a task waits for a connection.
+    pub(super) fn is_wanted(&self) -> bool {
+        self.slots.is_wanted_of_session()
+    }
+
     /// Waits until a task waits for a connection. Cancel safe.
     pub(super) async fn wanted(&self) {
         self.slots.wanted().await;

@@ -77,6 +77,11 @@ impl Loan {
         }
     }
 
+    /// Returns true if another session wants the connection.
+    pub(crate) fn is_wanted(&self) -> bool {
+        self.slot.database().is_wanted()
+    }
+
     /// Waits until another session wants the connection. Cancel safe.
     pub(crate) async fn wanted(&self) {
         self.slot.database().wanted().await;

@@ -4,6 +4,7 @@
 use std::time::{Duration, Instant};
 
 use tokio::runtime::Runtime;
+use windrow_pg::PgConfig;
 use windrow_pgwire::Target;
 use windrow_testkit::pgclient::{Client, backend, frontend};
 use windrow_testkit::proxy::{Direction, Proxy};
@@ -24,6 +25,11 @@ const GONE: &str = "57P01";
 
 /// A frontend whose relay reaches the server over a proxy.
 pub(crate) fn over_a_proxy() -> (Stand, Proxy, Runtime) {
+    over_a_proxy_with(|_| {})
+}
+
+/// The same with other settings.
+pub(crate) fn over_a_proxy_with(change: impl FnOnce(&mut PgConfig)) -> (Stand, Proxy, Runtime) {
     let runtime = Runtime::new().unwrap();
     let mut started = None;
     let stand = Stand::at(
@@ -33,6 +39,7 @@ pub(crate) fn over_a_proxy() -> (Stand, Proxy, Runtime) {
             let url = direct.at(proxy.address()).url();
             config.databases[0].target = Target::parse(&url).unwrap();
             started = Some(proxy);
+            change(config);
         },
         64 << 20,
     );

@@ -10,6 +10,7 @@
 )]
 
 mod blocks;
+mod crowded;
 mod followed;
 mod generated;
 mod joined;

@@ -9,6 +9,7 @@ use super::block_start::BlockStart;
 use super::expect::{Answered, Expect, What};
 use super::renames::{Completion, Renames};
 use super::rewrite;
+use super::sequence_question::QuestionReply;
 use super::used_sequences::Look;
 use crate::codec::{answer, failure};
 use crate::pool::Names;
@@ -75,7 +76,8 @@ impl Relay<'_> {
         let body = length.saturating_sub(4);
         let is_whole = behind.len() >= body;
         let types = matches!(tag, b't' | b'T') && self.ends.queue.asks_for_types();
-        let is_looked_at = is_looked_at(tag) || types;
+        let values = tag == b'D' && self.ends.queue.has_only_values();
+        let is_looked_at = is_looked_at(tag) || types || values;
         if is_looked_at && !is_whole && body <= MAX_SEEN_BYTES {
             return false;
         }
@@ -97,6 +99,11 @@ impl Relay<'_> {
             self.muted = true;
             return;
         }
+        if let Some(reply) = self.question.take(&mut self.ends, tag, body) {
+            self.note_values(reply);
+            self.muted = true;
+            return;
+        }
         if let Some(is_as_wanted) = BlockStart::is_about_failing(&mut self.ends, tag, body) {
             // Without a failed transaction nothing more can be executed.
             self.has_ended |= !is_as_wanted;
@@ -107,6 +114,17 @@ impl Relay<'_> {
         self.react(tag, body);
         // The client gets the message that ends its connection.
         self.muted |= is_answered && !self.ends.queue.has_passed_fatal();
+    }
+
+    /// Notes the values that sequences gave: the connection does not know them any more.
+    fn note_values(&mut self, reply: QuestionReply) {
+        if let QuestionReply::Whole(drawn) = reply {
+            let values = &mut self.ends.session.values;
+            if !values.note_drawn(&drawn) {
+                values.note_unknown();
+            }
+            self.left.note_values_taken();
+        }
     }
 
     /// Returns true if the client got this answer early.

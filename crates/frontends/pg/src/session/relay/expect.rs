@@ -96,6 +96,8 @@ pub(super) enum What {
     Sync,
     /// A question of our own: whether the session listens to a channel.
     Channels,
+    /// A question of our own, with its Sync: the values that sequences gave.
+    Values,
     /// A simple query, and what it must fail with.
     Query(Arc<CachedStatement>, Option<Box<Fault>>),
     Function,
@@ -149,6 +151,7 @@ impl std::fmt::Debug for What {
             Self::CopyEnd => "CopyEnd",
             Self::Sync => "Sync",
             Self::Channels => "Channels",
+            Self::Values => "Values",
             Self::Query(..) => "Query",
             Self::Function => "Function",
         })
@@ -345,7 +348,12 @@ impl Queue {
         let ends = |expect: &Expect| {
             matches!(
                 expect.what,
-                What::Sync | What::Channels | What::FailsBlock | What::Query(..) | What::Function
+                What::Sync
+                    | What::Channels
+                    | What::Values
+                    | What::FailsBlock
+                    | What::Query(..)
+                    | What::Function
             )
         };
         !self.copying && self.expected.iter().any(ends)
@@ -387,6 +395,17 @@ impl Queue {
                 (What::Types(_), _) | (_, Some(Answered::Types(..)))
             )
         })
+    }
+
+    /// Returns true if the last answer that is expected tells Windrow what sequences gave.
+    pub(super) fn ends_with_values(&self) -> bool {
+        let last = self.expected.back().map(|expect| &expect.what);
+        matches!(last, Some(What::Values))
+    }
+
+    /// Returns true if nothing but that answer is expected.
+    pub(super) fn has_only_values(&self) -> bool {
+        self.expected.len() == 1 && self.ends_with_values()
     }
 
     /// Takes the next message out, if it is of this kind.

@@ -39,7 +39,8 @@ impl Relay<'_> {
             }
             match self.ends.session.connection.front(0) {
                 Ok(Front::Whole { tag, total }) => {
-                    let waits = self.waits_for_block()
+                    let waits = self.ends.queue.ends_with_values()
+                        || self.waits_for_block()
                         || self.has_to_reach()
                         || self.left.needs_look(&self.ends)
                         || self.left.has_to_judge_first(&self.ends)
@@ -206,6 +207,8 @@ impl Relay<'_> {
             self.ends.queue.skipping = false;
             self.ends.queue.push(What::Sync, early.is_some());
             self.deferred.answer(&mut self.ends, early, before);
+            let settings = self.here.settings;
+            self.question.follow(&mut self.ends, &self.left, settings);
         }
     }
 
@@ -276,6 +279,7 @@ impl Relay<'_> {
         for commits in bound.commits {
             self.ends.queue.unconfirmed.sent(commits);
         }
+        self.question.note(bound.cached.as_deref());
         self.ends.queue.note_running(bound.cached);
         let renames = bound.renames;
         let removes = renames.as_ref().is_some_and(|renames| renames.removes);
@@ -400,6 +404,7 @@ impl Relay<'_> {
             }
         }
         let undoes = cached.undoes();
+        self.question.note(Some(&cached));
         match instead {
             Some(sql) => {
                 self.ends.session.connection.take(total);
@@ -422,6 +427,8 @@ impl Relay<'_> {
             self.ends.queue.note_undoing();
         }
         self.deferred.answer(&mut self.ends, early, before);
+        let settings = self.here.settings;
+        self.question.follow(&mut self.ends, &self.left, settings);
         true
     }
 

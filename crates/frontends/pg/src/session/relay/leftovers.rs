@@ -10,6 +10,7 @@
 
 use std::sync::Arc;
 
+use smallvec::SmallVec;
 use windrow_core::Apart;
 use windrow_sql::Names;
 
@@ -132,6 +133,22 @@ impl Leftovers {
         self.generates && !self.is_unknown && self.unproven.is_none()
     }
 
+    /// Returns the sequences to ask for, if nothing but the values that they gave stands between the
+    /// connection and another session.
+    pub(super) fn sequences_to_ask(&self, ends: &Ends<'_>) -> Option<SmallVec<[u32; 2]>> {
+        let session = &*ends.session;
+        let is_free = self.leftover() == Leftover::Values && self.unjudged.is_empty();
+        let is_asked = is_free && !self.is_kept() && session.own.join && !session.asks;
+        is_asked.then(|| self.sequences.numbers())?
+    }
+
+    /// Notes that the values which sequences gave are known, and removed from the connection.
+    pub(super) fn note_values_taken(&mut self) {
+        self.look = Look::Unknown;
+        self.generates = false;
+        self.sequences = UsedSequences::default();
+    }
+
     /// Returns true if the session keeps the connection, for a reason that was counted.
     pub(super) fn is_pinned(&self) -> bool {
         self.pinned.is_some()
@@ -186,11 +203,7 @@ impl Leftovers {
     ) {
         match tag {
             b"DISCARD TEMP" => self.look = Look::Unknown,
-            b"DISCARD ALL" | b"DISCARD SEQUENCES" => {
-                self.look = Look::Unknown;
-                self.generates = false;
-                self.sequences = UsedSequences::default();
-            }
+            b"DISCARD ALL" | b"DISCARD SEQUENCES" => self.note_values_taken(),
             _ => {}
         }
         self.listening.has_ended |= matches!(tag, b"UNLISTEN" | b"DISCARD ALL");

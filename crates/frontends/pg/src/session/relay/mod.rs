@@ -10,7 +10,7 @@
 //! | here, `forward`, `answers` | [`Relay`]: the loop, and the messages of both directions |
 //! | `ends`, `expect`, `unconfirmed` | the session, its server connection, the answers that are expected |
 //! | `statements`, `renamed`, `unknown`, `failures` | the session's prepared statements there |
-//! | `leftovers`, `judge`, `sequences` | what the session may have left there, and how it is given back |
+//! | `leftovers`, `judge`, `sequences`, `sequence_question` | what the session may have left there, and how it is given back |
 //! | `followed_settings` | SETs that are in force |
 //! | `block_start` | BEGIN, which is sent before the first statement of a block |
 //! | `defer` | answers that are given before the server has given them |
@@ -29,6 +29,7 @@ mod portals;
 mod renamed;
 mod renames;
 mod rewrite;
+mod sequence_question;
 mod sequences;
 mod statements;
 mod stay;
@@ -49,11 +50,13 @@ use super::spool;
 use super::state::{End, Session, shutdown};
 use super::unsent_block::{self, BlockAnswer};
 use crate::pool::{GivenBack, Loan};
+use crate::session_info::Interrupt;
 use block_start::BlockStart;
 use defer::Deferred;
 use ends::{Ends, TO_SERVER, closed, lost, unconfirmed};
 use leftovers::Leftovers;
 use portals::Portals;
+use sequence_question::SequenceQuestion;
 use statements::StatementsHere;
 
 /// A session on a server connection.
@@ -69,6 +72,8 @@ struct Relay<'s> {
     block_start: BlockStart,
     /// The statements that are bound to its portals.
     portals: Portals,
+    /// The question for values of sequences.
+    question: SequenceQuestion,
     /// Messages of the client whose answers it has already got.
     answered: usize,
     /// Bytes of a message that was begun, from the client to the server.
@@ -136,6 +141,7 @@ impl<'s> Relay<'s> {
             deferred: Deferred::default(),
             block_start: BlockStart::default(),
             portals: Portals::default(),
+            question: SequenceQuestion::default(),
             answered,
             to_server: 0,
             to_client: 0,
@@ -149,6 +155,14 @@ impl<'s> Relay<'s> {
 
     /// Gives the connection back. Returns the relay if the session has to keep it.
     async fn give_back(mut self) -> Result<Option<Self>, End> {
+        if self.has_ended {
+            self.ends
+                .session
+                .info
+                .set_interrupt(Interrupt::Nothing)
+                .await;
+            return Ok(None);
+        }
         self.ends.begin_questions().await?;
         let info = Arc::clone(&self.ends.session.info);
         let settings = self.ends.session.who.settings.clone();
@@ -216,6 +230,10 @@ impl Relay<'_> {
         let mut stopped = std::pin::pin!(stop.cancelled());
         loop {
             self.work()?;
+            if self.has_ended && self.is_only_asking() {
+                // The session goes on without the connection.
+                return Ok(());
+            }
             let is_busy = !self.ends.queue.is_empty();
             self.ends.session.info.set_busy(is_busy);
             if !is_busy && self.ends.out().is_empty() {
@@ -297,7 +315,8 @@ impl Relay<'_> {
             }
         }
         // What is left of a message that broke off is never completed.
-        if self.has_ended && self.ends.session.connection.out.len() < HIGH {
+        if self.has_ended && !self.is_only_asking() && self.ends.session.connection.out.len() < HIGH
+        {
             let breaks_off = self.to_client > 0 && !self.muted;
             if breaks_off || self.ends.queue.has_passed_fatal() {
                 return Err(End::EndedByServer);
@@ -305,6 +324,11 @@ impl Relay<'_> {
             return Err(End::Fatal(closed()));
         }
         Ok(())
+    }
+
+    /// Returns true if nothing is under way but the question for values of sequences.
+    fn is_only_asking(&self) -> bool {
+        self.ends.queue.has_only_values() && self.ends.status == b'I' && !self.ends.is_open
     }
 
     /// Returns why the session ends, with SQLSTATE 08007 if something that it sent may be committed

@@ -23,7 +23,7 @@ use crate::statements::{
 /// The session's statements on its server connection.
 pub(super) struct StatementsHere {
     /// A fingerprint of the session's settings, which its statements were read under.
-    settings: u64,
+    pub(super) settings: u64,
     /// True if the unnamed statement was parsed since the last Sync.
     pub(super) is_unnamed_new: bool,
     /// The types of an unnamed statement whose client may use it in a later segment: asked for at

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use smallvec::SmallVec;
 use windrow_sql::Sequences;
 
 /// Sequences that are asked for at once.
@@ -42,6 +43,12 @@ impl UsedSequences {
     /// Returns true if the sequences may be any.
     pub(super) fn has_others(&self) -> bool {
         self.others
+    }
+
+    /// Returns the numbers of the sequences, if there are no others.
+    pub(super) fn numbers(&self) -> Option<SmallVec<[u32; 2]>> {
+        let is_all = !self.others && self.names.is_empty();
+        is_all.then(|| self.numbers.iter().copied().collect())
     }
 
     /// Returns the sequences to ask for, by name or number. `known`: the ones of which the session

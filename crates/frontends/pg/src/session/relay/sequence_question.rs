@@ -1,0 +1,216 @@
+//! The question for the values that sequences gave, sent behind the end of a transaction block, in
+//! the same write.
+//!
+//! It is sent if another session waits for a server connection: once it is answered, this one can
+//! be given back without a round trip. The values are removed from the connection with it. If
+//! anything of the question fails, nothing of its answer counts: [`Loan::give_back`] asks again.
+//!
+//! [`Loan::give_back`]: crate::pool::Loan::give_back
+
+use std::fmt::Write as _;
+use std::iter;
+
+use smallvec::SmallVec;
+use windrow_core::Generated;
+use windrow_sql::BlockEffect;
+
+use super::ends::Ends;
+use super::expect::What;
+use super::leftovers::Leftovers;
+use super::rewrite;
+use crate::pool::{Drawn, Names, StatementKey};
+use crate::statements::{CachedStatement, FixedTypes};
+
+/// Removes the values that sequences gave.
+const DISCARD: &str = "DISCARD SEQUENCES";
+
+/// Sequences that are asked for at once.
+const MAX_SEQUENCES: usize = 8;
+
+/// The question for the values that sequences gave, of one loan of a server connection.
+#[derive(Default)]
+pub(super) struct SequenceQuestion {
+    /// Statements of the query or segment that is being sent.
+    statements: usize,
+    /// True if the last of them ends a transaction block.
+    ends_block: bool,
+    /// The sequences that are asked for.
+    sequences: SmallVec<[u32; 2]>,
+    /// The values that were answered, in text: of `lastval()`, and of `currval()` of each.
+    values: SmallVec<[i64; 3]>,
+    /// The names of the question's statements.
+    keys: SmallVec<[StatementKey; 2]>,
+    /// True once anything of a question has failed.
+    has_failed: bool,
+}
+
+impl SequenceQuestion {
+    /// Notes a statement that is sent for execution.
+    pub(super) fn note(&mut self, cached: Option<&CachedStatement>) {
+        let block = cached.and_then(CachedStatement::block);
+        self.statements += 1;
+        self.ends_block = block.is_some_and(|block| {
+            matches!(block.effect, BlockEffect::Commits | BlockEffect::RollsBack)
+        });
+    }
+
+    /// Sends the question after a query or segment, if that was one statement which ends a
+    /// transaction block, and another session waits for a connection. `settings`: the fingerprint
+    /// of the settings under which statements are prepared.
+    pub(super) fn follow(&mut self, ends: &mut Ends<'_>, left: &Leftovers, settings: u64) {
+        let is_alone = std::mem::take(&mut self.statements) == 1;
+        let may_follow = is_alone && self.ends_block && !self.has_failed;
+        if !may_follow || !ends.loan.is_wanted() || ends.queue.skipping {
+            return;
+        }
+        // A client that has sent more goes on with the connection.
+        if !ends.session.connection.inbox.is_empty() {
+            return;
+        }
+        if let Some(sequences) = left.sequences_to_ask(ends)
+            && sequences.len() <= MAX_SEQUENCES
+        {
+            self.send(ends, settings, sequences);
+        }
+    }
+
+    fn send(&mut self, ends: &mut Ends<'_>, settings: u64, sequences: SmallVec<[u32; 2]>) {
+        self.values.clear();
+        self.keys.clear();
+        for sql in [&*question(&sequences), DISCARD] {
+            let key = (number(ends, sql), settings);
+            let name = Names::name(key);
+            self.keys.push(key);
+            prepare(ends, key, &name, sql);
+            rewrite::bind(ends.out(), b"", name.as_bytes(), &[0; 6]);
+            rewrite::execute(ends.out());
+        }
+        self.sequences = sequences;
+        rewrite::sync(ends.out());
+        ends.queue.push(What::Values, true);
+    }
+
+    /// Takes a message that answers the question, with its body. Returns `None` if it answers
+    /// something else. At the end of the answer returns what sequences gave, if all of that is
+    /// known.
+    pub(super) fn take(
+        &mut self,
+        ends: &mut Ends<'_>,
+        tag: u8,
+        body: &[u8],
+    ) -> Option<QuestionReply> {
+        let front = ends.queue.front()?;
+        if !matches!(front.what, What::Values) || matches!(tag, b'A' | b'N' | b'S') {
+            return None;
+        }
+        match tag {
+            b'D' => self.values = values(body),
+            b'E' => {
+                tracing::debug!("values of sequences are asked for again");
+                self.has_failed = true;
+                // One of the statements may be gone, or was not prepared.
+                for key in self.keys.drain(..) {
+                    ends.loan.names.remove(key);
+                }
+            }
+            b'Z' => {
+                ends.queue.pop_if(|what| matches!(what, What::Values));
+                return Some(self.answered());
+            }
+            _ => {}
+        }
+        Some(QuestionReply::Part)
+    }
+
+    fn answered(&mut self) -> QuestionReply {
+        let (last, current) = match self.values.split_first() {
+            Some((last, current)) if current.len() == self.sequences.len() => (*last, current),
+            _ => return QuestionReply::Part,
+        };
+        if self.has_failed {
+            return QuestionReply::Part;
+        }
+        let both = self.sequences.iter().zip(current);
+        let current = both.map(|(sequence, value)| Generated {
+            sequence: *sequence,
+            value: *value,
+        });
+        QuestionReply::Whole(Drawn {
+            last: Some(last),
+            current: current.collect(),
+        })
+    }
+}
+
+/// A message that answers the question.
+pub(super) enum QuestionReply {
+    /// A part of the answer, or the end of one that does not count.
+    Part,
+    /// The end of the answer, and the values that sequences gave.
+    Whole(Drawn),
+}
+
+/// Returns SQL for `lastval()` and the values of `currval()`. The server refuses it if one of them
+/// has no value.
+fn question(sequences: &[u32]) -> String {
+    let mut sql = "SELECT pg_catalog.lastval()".to_owned();
+    for sequence in sequences {
+        // Writing to a text never fails.
+        let _written = write!(sql, ", pg_catalog.currval({sequence})");
+    }
+    sql
+}
+
+/// Returns the number that a text has in this process.
+fn number(ends: &Ends<'_>, sql: &str) -> u64 {
+    let cache = &ends.session.shared.cache;
+    cache.get(sql.as_bytes(), iter::empty(), true).number
+}
+
+/// Prepares a text at the server, if it is not prepared there.
+fn prepare(ends: &mut Ends<'_>, key: StatementKey, name: &str, sql: &str) {
+    if ends.loan.names.fixed_types(key).is_some() {
+        return;
+    }
+    // It may be there from before a message that was passed over.
+    rewrite::statement(ends.out(), b'C', name.as_bytes());
+    rewrite::parse(ends.out(), name.as_bytes(), sql.as_bytes(), &[]);
+    if let Some(oldest) = ends.loan.names.add(key, FixedTypes::default()) {
+        rewrite::statement(ends.out(), b'C', Names::name(oldest).as_bytes());
+    }
+}
+
+/// Reads the columns of a DataRow. Returns nothing if one of them is not a number.
+fn values(body: &[u8]) -> SmallVec<[i64; 3]> {
+    let mut rest = body.get(2..).unwrap_or_default();
+    let mut values = SmallVec::new();
+    while let Some((length, behind)) = rest.split_first_chunk::<4>() {
+        let length = usize::try_from(i32::from_be_bytes(*length)).unwrap_or(usize::MAX);
+        let text = behind.get(..length).map(std::str::from_utf8);
+        let Some(value) = text.and_then(|text| text.ok()?.parse().ok()) else {
+            return SmallVec::new();
+        };
+        values.push(value);
+        rest = behind.get(length..).unwrap_or_default();
+    }
+    values
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_read_from_a_row() {
+        let row = b"\0\x02\0\0\0\x01\x37\0\0\0\x02-9";
+        assert_eq!(values(row)[..], [7, -9]);
+        for row in [
+            &b"\0\x01\xff\xff\xff\xff"[..],
+            b"\0\x01\0\0\0\x01x",
+            b"\0\x01\0\0\0\x0512",
+            b"",
+        ] {
+            assert!(values(row).is_empty(), "{row:?}");
+        }
+    }
+}
