@@ -21,8 +21,8 @@ use super::kept::KeptWrite;
 use super::pending::{AnswerEnd, AwaitedOutcome, Pending, Script, cancelled_by_client};
 use super::state::{End, LANE_ENDED, NO_MEMORY, Session, lane_ended};
 use super::traces::{self, AskedTrace};
-use super::unsent_block::LoneStatement;
-use super::{keys, spool, unsent_block};
+use super::unsent_block::{self, LoneStatement};
+
 use crate::codec::message::{Front, HEADER};
 use crate::codec::{data_row, failure};
 use crate::session_info::State;
@@ -68,21 +68,9 @@ impl From<&'static str> for NotKept {
     }
 }
 
-/// Returns true if certain writes of the session's block may be kept.
-pub(super) fn may_keep(session: &Session) -> bool {
-    let block = session.unsent_block.as_ref();
-    let own = &session.own;
-    let is_plain = own.join && own.key.is_none() && !own.spool && !own.defer && !session.asks;
-    is_plain
-        && block.is_some_and(|block| block.is_usual)
-        && !keys::has_own(session)
-        && !spool::is_ahead(session)
-        && !session.is_followed()
-}
-
 /// Returns true if the next message of a block may belong to a write that is kept.
 pub(super) fn takes_front(session: &Session) -> bool {
-    if unsent_block::has_failed(session) || !may_keep(session) {
+    if unsent_block::has_failed(session) || !unsent_block::may_keep(session) {
         return false;
     }
     let (connection, at) = (&session.connection, session.segment.bytes);

@@ -17,7 +17,7 @@ use windrow_sql::{BlockEffect, Commits};
 use super::kept::KeptWrites;
 use super::pending::Script;
 use super::state::{End, Session, UnsentBlock};
-use super::{keep, local};
+use super::{keys, local, spool};
 use crate::codec::answer;
 use crate::codec::message::{Bind, Front, HEADER, Kind, Message, Parse};
 use crate::statements::{CachedStatement, ClientName, PreparedStatement, name_key};
@@ -78,6 +78,18 @@ impl LoneStatement {
         end.put_slice(&self.after);
         end
     }
+}
+
+/// Returns true if certain writes of the session's block may be kept.
+pub(super) fn may_keep(session: &Session) -> bool {
+    let block = session.unsent_block.as_ref();
+    let own = &session.own;
+    let is_plain = own.join && own.key.is_none() && !own.spool && !own.defer && !session.asks;
+    is_plain
+        && block.is_some_and(|block| block.is_usual)
+        && !keys::has_own(session)
+        && !spool::is_ahead(session)
+        && !session.is_followed()
 }
 
 /// Returns the status of the session's transaction while no server connection knows it.
@@ -197,7 +209,7 @@ fn take_effect(session: &mut Session, lone: &LoneStatement) -> Option<&'static s
     let block = lone.cached.block()?;
     // What a client sends without waiting goes to the server as it is: it costs no round trip.
     let is_last = session.connection.inbox.len() == lone.total;
-    let keeps = keep::may_keep(session);
+    let keeps = may_keep(session);
     let cache = &session.shared.cache;
     match (lone.effect, &mut session.unsent_block) {
         (BlockEffect::Opens, unsent @ None) if is_last => {

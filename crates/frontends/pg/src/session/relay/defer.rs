@@ -22,7 +22,6 @@ use crate::codec::{answer, failure};
 use crate::lanes::Lane;
 use crate::own::Own;
 use crate::session::state::Session;
-use crate::session::submit::ask_meanwhile;
 use crate::statements::{CachedStatement, NotJoined, in_lane};
 
 /// Bytes of the text of a refused insert that its client gets.
@@ -205,7 +204,7 @@ impl Deferred {
         match in_lane(cached, lane, None) {
             Ok(statement) => statement.keeps_rows().then_some(statement),
             Err(NotJoined::Unknown(cached)) => {
-                ask_meanwhile(ends.session, lane, cached);
+                ask(ends.session, lane, cached);
                 None
             }
             Err(NotJoined::Apart(_) | NotJoined::Changed | NotJoined::Whole) => None,
@@ -317,6 +316,21 @@ fn is_plain(cached: &CachedStatement) -> bool {
         && parsed.conflict.is_none()
         && parsed.returning.is_none()
         && !cached.asks()
+}
+
+/// Asks a lane's database what a statement means, in a task of its own: it may have to wait for a
+/// lock that the session itself holds.
+fn ask(session: &Session, lane: &Arc<Lane>, cached: Arc<CachedStatement>) {
+    let (shared, lane) = (Arc::clone(&session.shared), Arc::clone(lane));
+    tokio::spawn(async move {
+        let Some(parsed) = cached.parsed() else {
+            return;
+        };
+        let answer = shared.cache.describe(&lane, &cached, parsed).await;
+        if let Err(fault) = answer {
+            tracing::debug!(%fault, "a lane does not answer");
+        }
+    });
 }
 
 /// Returns the part of a text that its client gets in an error.

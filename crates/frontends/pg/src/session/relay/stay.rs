@@ -13,8 +13,8 @@ use windrow_sql::Effect;
 
 use super::ends::Ends;
 use crate::codec::message::{Front, Message};
-use crate::session::keep;
 use crate::session::state::End;
+use crate::session::unsent_block;
 use crate::statements::CachedStatement;
 
 /// The longest time that a silent session stays.
@@ -69,7 +69,7 @@ fn stays(ends: &Ends<'_>) -> Option<bool> {
             let statement = ends.statement_of(&message);
             if ends.session.unsent_block.is_some() {
                 let is_kept = statement.is_some_and(|cached| may_be_kept(&cached));
-                return Some(!(is_kept && keep::may_keep(ends.session)));
+                return Some(!(is_kept && unsent_block::may_keep(ends.session)));
             }
             Some(statement.is_none_or(|cached| is_for_server(&cached)))
         }
