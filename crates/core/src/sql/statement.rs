@@ -246,8 +246,8 @@ pub struct Preview {
     pub question: Arc<Statement>,
     /// Computes the columns of rows to come, where they depend on no value of a call and on no
     /// time; `None` if they do, or if RETURNING gives back any other column. Its one parameter is
-    /// the number of rows, an `int4`. Each row has the computed columns twice. Serves calls for which
-    /// [`Statement::fits`] is true.
+    /// the number of rows, an `int4`. Each row has the computed columns twice. Serves calls that
+    /// [`Statement::fits`] accepts.
     pub ahead: Option<Arc<Statement>>,
     /// Stores a row of which all columns are known: an INSERT that gives nothing back. A parameter
     /// that is given has the type that it has in the INSERT, a computed one that of its column.

@@ -35,8 +35,8 @@ pub(super) fn takes(parameter: u32, literal: Option<&[u8]>, facts: &Facts) -> bo
     }
 }
 
-/// Returns true if a built-in type accepts a text, under any setting of the session. False for types
-/// that are not read here.
+/// Returns true if a built-in type accepts a text under any setting of the session. False for
+/// types that are not read here.
 pub(super) fn is_usual(type_oid: u32, text: &[u8]) -> bool {
     match type_oid {
         oid::DATE => text_of(text).is_some_and(is_date),

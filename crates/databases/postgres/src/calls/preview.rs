@@ -25,7 +25,7 @@ use windrow_core::{
 use windrow_proof::Trusted;
 
 use self::columns::{Origin, RowColumn, row_columns};
-use self::texts::Texts;
+use self::texts::PreviewTexts;
 use super::bound_call::worth_joining;
 use super::call_catalog::CallCatalog;
 use super::describe::{Description, Relation};
@@ -96,7 +96,7 @@ impl Draft {
         if stored.is_empty() || returned.iter().any(|c| !c.may_read) {
             return None;
         }
-        let texts = Texts {
+        let texts = PreviewTexts {
             facts,
             columns: &columns,
             returned: &returned,
@@ -200,7 +200,7 @@ fn given_values(
 type Question = (ParsedStatement, Vec<u8>);
 
 fn question(
-    texts: &Texts<'_>,
+    texts: &PreviewTexts<'_>,
     parameters: &[u32],
     returned: &[&Column],
     computed: &[&RowColumn<'_>],
@@ -216,7 +216,7 @@ fn question(
     )
 }
 
-fn ahead(texts: &Texts<'_>, computed: &[&RowColumn<'_>]) -> Question {
+fn ahead(texts: &PreviewTexts<'_>, computed: &[&RowColumn<'_>]) -> Question {
     let columns = computed.iter().chain(computed);
     let fields = returned::fields(columns.map(|c| c.column.base_oid));
     let types = [oid::INT4].into();
@@ -246,7 +246,7 @@ fn asking(text: String, types: Box<[u32]>, facts: &Facts) -> ParsedStatement {
 
 /// Returns the statement that stores a row; `None` if a column has no type for its value.
 fn write_statement(
-    texts: &Texts<'_>,
+    texts: &PreviewTexts<'_>,
     stored: &[&RowColumn<'_>],
     parameters: &[u32],
 ) -> Option<ParsedStatement> {

@@ -12,7 +12,7 @@ use windrow_database::quote::push_table;
 use super::ask::{Fields, ask, ask_of};
 use super::check;
 use super::column::{Column, Kind};
-use super::table::{Condition, Facts, NO_VALUE_YET, OURS, Print, Target, Test, Unique};
+use super::table::{Condition, Facts, NO_VALUE_YET, OURS, Print, ReferredKey, Test, Unique};
 use crate::dialect::{Dialect, POSTGRES};
 use windrow_pgwire::wire::{Answer, Broken, ServerError, Wire};
 use windrow_proof::{Catalog, Relied};
@@ -410,7 +410,7 @@ impl SchemaReader {
             Some(table) => {
                 let names = serde_json::from_str(row.text(3)).unwrap_or_default();
                 let numbers = row.text(5).split(' ');
-                let target = Target {
+                let target = ReferredKey {
                     table: row.number(4),
                     columns: numbers.filter_map(|number| number.parse().ok()).collect(),
                 };

@@ -123,12 +123,12 @@ pub(crate) enum Test {
     Check(String),
     /// A row of another table (as SQL) whose columns of these names, in the order of the
     /// condition's own, are equal.
-    Reference(String, Box<[String]>, Target),
+    Reference(String, Box<[String]>, ReferredKey),
 }
 
 /// The table and columns that a foreign key refers to.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Target {
+pub(crate) struct ReferredKey {
     /// The table's number in the catalog.
     pub(crate) table: u32,
     /// The numbers of the columns in that table, in the order of the condition's own.

@@ -130,8 +130,8 @@ impl Twins {
         ))
     }
 
-    /// Asks for the row, stores it, runs the INSERT on the other copy, and compares. Returns true if
-    /// the preview was good.
+    /// Asks for the row, stores it, runs the INSERT on the other copy, and compares. Returns true
+    /// if the preview was good.
     pub(crate) async fn compare(
         &mut self,
         [insert, other]: &[Arc<Statement>; 2],

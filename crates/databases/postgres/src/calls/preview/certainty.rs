@@ -4,7 +4,7 @@ use windrow_core::PreviewReference;
 
 use super::columns::{Origin, RowColumn};
 use crate::catalog::column::Kind;
-use crate::catalog::table::{Condition, Facts, Target, Test};
+use crate::catalog::table::{Condition, Facts, ReferredKey, Test};
 
 /// The reason for an index of which it is unknown whether it takes a row.
 const ODD_INDEX: &str = "an index that is partial or over an expression";
@@ -45,7 +45,7 @@ pub(super) fn of(facts: &Facts, stored: &[&RowColumn<'_>]) -> Certainty {
     }
 }
 
-fn foreign(condition: &Condition) -> Option<(&Condition, &Target)> {
+fn foreign(condition: &Condition) -> Option<(&Condition, &ReferredKey)> {
     match &condition.test {
         Test::Reference(_, _, target) => Some((condition, target)),
         Test::Check(_) => None,
@@ -58,7 +58,7 @@ fn foreign(condition: &Condition) -> Option<(&Condition, &Target)> {
 /// The reason why rows are not found by the key.
 fn reference(
     facts: &Facts,
-    (condition, target): (&Condition, &Target),
+    (condition, target): (&Condition, &ReferredKey),
     stored: &[&RowColumn<'_>],
 ) -> Result<Option<PreviewReference>, &'static str> {
     let is_null = |place: &usize| {

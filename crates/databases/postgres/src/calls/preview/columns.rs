@@ -41,8 +41,8 @@ const NAMING: [u32; 11] = [
     24, 2202, 2203, 2204, 2205, 2206, 3734, 3769, 4089, 4096, 4191,
 ];
 
-/// Types of [`Kind::Other`] whose binary form keeps their values: `name`, `inet`, `cidr`, `macaddr`,
-/// `time`, `timetz` and `interval`.
+/// Types of [`Kind::Other`] whose binary form keeps their values: `name`, `inet`, `cidr`,
+/// `macaddr`, `time`, `timetz` and `interval`.
 const KEPT: [u32; 7] = [oid::NAME, 869, 650, 829, oid::TIME, 1266, oid::INTERVAL];
 
 /// Types whose bare name, as in `$1::char`, stands for a length.

@@ -15,7 +15,7 @@ pub(super) const OURS: &str = "windrow ";
 const MAX_ARGUMENTS: usize = 64;
 
 /// A plan's columns, ready to be written as SQL.
-pub(super) struct Texts<'a> {
+pub(super) struct PreviewTexts<'a> {
     pub(super) facts: &'a Facts,
     pub(super) columns: &'a [RowColumn<'a>],
     /// The columns of RETURNING.
@@ -24,7 +24,7 @@ pub(super) struct Texts<'a> {
     pub(super) parameters: usize,
 }
 
-impl Texts<'_> {
+impl PreviewTexts<'_> {
     /// Returns the question. Each expression is evaluated once: OFFSET keeps the planner from
     /// moving it.
     pub(super) fn question(&self) -> String {

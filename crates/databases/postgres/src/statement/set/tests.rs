@@ -3,7 +3,7 @@ use windrow_core::{Key, OnConflict, Returning, Shape, TableName};
 
 use super::*;
 use crate::catalog::column::{ArrayForm, Column, Kind, sample};
-use crate::catalog::table::{Condition, Target, Test, Unique};
+use crate::catalog::table::{Condition, ReferredKey, Test, Unique};
 use crate::dialect::{COCKROACH, POSTGRES};
 use crate::statement::of_shape::of_shape;
 
@@ -218,7 +218,7 @@ fn conditions_are_asked_before_the_insert() {
             Test::Reference(
                 "other.p".to_owned(),
                 ["k".to_owned()].into(),
-                Target::default(),
+                ReferredKey::default(),
             ),
         ),
         condition(2, Test::Check("(tags IS NOT NULL)".to_owned())),
