@@ -18,6 +18,7 @@ mod extensions;
 mod faults;
 mod hostile;
 mod interleaved;
+mod kept;
 mod load;
 mod many;
 mod moments;

@@ -7,10 +7,10 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
 use smallvec::SmallVec;
-use windrow_core::{Permit, Preview, PreviewReference, SqlCall};
+use windrow_core::{Permit, Preview, PreviewReference, Signature, SqlCall};
 
 use crate::rows_ahead::AheadRow;
-use crate::statements::{CachedStatement, StatementCache};
+use crate::statements::{PreparedStatement, StatementCache};
 
 /// Type numbers of the keys that are compared.
 const INT8: u32 = 20;
@@ -207,10 +207,20 @@ impl KeptWrites {
     }
 }
 
-/// Returns the text of a call's statement, with the types of its parameters.
-pub(crate) fn text_of(cache: &StatementCache, call: &SqlCall) -> Arc<CachedStatement> {
-    let types = call.statement.parameters().iter().copied();
-    cache.get(call.statement.parsed().text.as_bytes(), types, true)
+/// Returns the statement by which a server connection executes a write that was kept: it gives no
+/// rows, and fails unless it stores one.
+pub(crate) fn statement_of(cache: &StatementCache, call: &SqlCall) -> PreparedStatement {
+    let sql = format!(
+        "WITH windrow AS ({} RETURNING 1) SELECT FROM windrow HAVING 1 OPERATOR(pg_catalog./) pg_catalog.count(*) OPERATOR(pg_catalog.>) 1",
+        call.statement.parsed().text
+    );
+    let types = call.statement.parameters();
+    let statement = PreparedStatement::new(cache.get(sql.as_bytes(), types.iter().copied(), true));
+    statement.fixed.set(&Arc::new(Signature {
+        parameters: types.into(),
+        fields: Some([0, 0].into()),
+    }));
+    statement
 }
 
 /// Reads the value of a call at a place. Outer `None`: the value cannot be read; inner `None`:

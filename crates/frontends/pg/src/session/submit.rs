@@ -282,7 +282,8 @@ impl Session {
         end
     }
 
-    /// Answers a statement about a block that the server does not know. Returns false for any other.
+    /// Answers a statement about a block that the server does not know. Returns false for any
+    /// other.
     async fn answer_block(&mut self) -> Result<bool, End> {
         match unsent_block::answer(self, true) {
             BlockAnswer::Given => Ok(true),

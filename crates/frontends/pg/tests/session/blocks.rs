@@ -509,7 +509,7 @@ fn a_first_statement_is_cancelled_and_its_block_has_failed() {
     queries(&mut holder, &["begin", "lock table t"]);
     client.query("begin").unwrap();
     let mut out = Vec::new();
-    frontend::query(&mut out, "insert into t values (1, 'a')");
+    frontend::query(&mut out, "update t set v = 'a' where id = 1");
     client.send(&out).unwrap();
     client.cancel().unwrap();
     let answers = client.until_ready().unwrap();

@@ -18,7 +18,7 @@ use super::statements::StatementsHere;
 use crate::codec::message::HEADER;
 use crate::codec::{answer, failure};
 use crate::pool::PASSING;
-use crate::session::kept::{KeptStep, text_of};
+use crate::session::kept::{KeptStep, statement_of};
 use crate::session::state::UnsentBlock;
 use crate::session::unsent_block::prepared;
 
@@ -186,8 +186,7 @@ fn execute(ends: &mut Ends<'_>, name: &[u8], rest: &[u8]) {
 fn send_write(ends: &mut Ends<'_>, here: &mut StatementsHere, call: &SqlCall) {
     ends.count(IN_BLOCK);
     ends.session.shared.metrics.relayed_writes.inc();
-    let statement = prepared(&text_of(&ends.session.shared.cache, call));
-    statement.fixed.set(call.statement.signature());
+    let statement = statement_of(&ends.session.shared.cache, call);
     let name = match here.name_of(ends, &statement, NAMED) {
         Some(name) => name,
         None => here.prepare_again(ends, &statement, NAMED, true, statement.fixed.clone()),

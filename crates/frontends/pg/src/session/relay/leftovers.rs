@@ -133,8 +133,8 @@ impl Leftovers {
         self.generates && !self.is_unknown && self.unproven.is_none()
     }
 
-    /// Returns the sequences to ask for, if nothing but the values that they gave stands between the
-    /// connection and another session.
+    /// Returns the sequences to ask for, if nothing but the values that they gave stands between
+    /// the connection and another session.
     pub(super) fn sequences_to_ask(&self, ends: &Ends<'_>) -> Option<SmallVec<[u32; 2]>> {
         let session = &*ends.session;
         let is_free = self.leftover() == Leftover::Values && self.unjudged.is_empty();

@@ -5,6 +5,7 @@
 //! gets it.
 
 use std::future::poll_fn;
+use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
@@ -13,9 +14,9 @@ use windrow_sql::Effect;
 
 use super::ends::Ends;
 use crate::codec::message::{Front, Message};
-use crate::session::state::End;
+use crate::session::state::{End, Session};
 use crate::session::unsent_block;
-use crate::statements::CachedStatement;
+use crate::statements::{CachedStatement, NotJoined, in_lane};
 
 /// The longest time that a silent session stays.
 const MAX_STAY: Duration = Duration::from_secs(60);
@@ -68,7 +69,7 @@ fn stays(ends: &Ends<'_>) -> Option<bool> {
             }
             let statement = ends.statement_of(&message);
             if ends.session.unsent_block.is_some() {
-                let is_kept = statement.is_some_and(|cached| may_be_kept(&cached));
+                let is_kept = statement.is_some_and(|cached| may_be_kept(ends.session, &cached));
                 return Some(!(is_kept && unsent_block::may_keep(ends.session)));
             }
             Some(statement.is_none_or(|cached| is_for_server(&cached)))
@@ -78,10 +79,22 @@ fn stays(ends: &Ends<'_>) -> Option<bool> {
     }
 }
 
-/// Returns true for a write of a transaction block that may be kept without a server connection.
-fn may_be_kept(cached: &CachedStatement) -> bool {
+/// Returns true for a first write of a transaction block that may be kept without a server
+/// connection, as far as is known.
+fn may_be_kept(session: &Session, cached: &Arc<CachedStatement>) -> bool {
     let parsed = cached.parsed();
-    parsed.is_some_and(|parsed| parsed.op == Op::Insert) && !cached.asks()
+    if cached.asks() || parsed.is_none_or(|parsed| parsed.op != Op::Insert) {
+        return false;
+    }
+    let Some(source) = &session.source else {
+        return true;
+    };
+    match in_lane(cached, &source.lane, None) {
+        Ok(statement) => statement
+            .preview()
+            .is_some_and(|plan| plan.doubt.is_none() && plan.references.is_empty()),
+        Err(why) => matches!(why, NotJoined::Unknown(_)),
+    }
 }
 
 /// Returns false for a question whose answer is known once the connection is given back, and for a

@@ -1,0 +1,301 @@
+//! Transactions whose inserts are certain: answered at once, and committed as one unit.
+
+use windrow_testkit::pgclient::backend::{self, Message};
+use windrow_testkit::pgclient::{Client, frontend};
+
+use crate::support::Gateway;
+
+const TABLES: &str = "\
+    create table orders (id bigint generated always as identity primary key, \
+      item varchar(20) not null, qty int default 1 check (qty < 100), at timestamptz default now()); \
+    create table lines (id serial primary key, order_id bigint not null references orders, note text); \
+    create table codes (code text primary key, v int)";
+
+/// Client sessions that the server sees in a transaction.
+const OPEN: &str = "select count(*) from pg_stat_activity where state like 'idle in transaction%'";
+
+fn start() -> Gateway {
+    let gateway = Gateway::start();
+    gateway.exec(TABLES);
+    gateway
+}
+
+fn tags(answer: &[Message]) -> String {
+    answer.iter().map(|m| char::from(m.tag)).collect()
+}
+
+fn status(answer: &[Message]) -> char {
+    char::from(answer.last().unwrap().body[0])
+}
+
+fn ok(client: &mut Client, sql: &str) -> Vec<Message> {
+    let answer = client.query(sql).unwrap();
+    assert_eq!(backend::sqlstate(&answer), None, "{sql}: {answer:?}");
+    answer
+}
+
+fn value(client: &mut Client, sql: &str) -> String {
+    backend::first_value(&ok(client, sql)).unwrap()
+}
+
+/// Parse, Bind, Describe, Execute and Sync.
+fn extended(client: &mut Client, sql: &str, values: &[Option<&str>]) -> Vec<Message> {
+    let mut out = Vec::new();
+    frontend::parse(&mut out, "", sql, &[]);
+    frontend::bind(&mut out, ("", ""), &[], values, &[]);
+    frontend::describe(&mut out, b'P', "");
+    frontend::execute(&mut out, "", 0);
+    frontend::sync(&mut out);
+    client.send(&out).unwrap();
+    client.until_ready().unwrap()
+}
+
+#[test]
+fn a_certain_transaction_is_open_nowhere_until_its_commit() {
+    let gateway = start();
+    let mut client = gateway.client();
+    for sync in ["", "sync"] {
+        assert_eq!(status(&ok(&mut client, "begin")), 'T');
+        let answer = match sync {
+            "" => ok(
+                &mut client,
+                "insert into orders (item) values ('hay') returning id, qty",
+            ),
+            _ => {
+                let sql = "insert into orders (item) values ($1) returning id, qty";
+                extended(&mut client, sql, &[Some("hay")])
+            }
+        };
+        assert_eq!(status(&answer), 'T');
+        assert_eq!(backend::sqlstate(&answer), None, "{answer:?}");
+        let id = backend::first_value(&answer).unwrap();
+        let line = format!("insert into lines (order_id, note) values ({id}, 'a') returning id");
+        assert_eq!(status(&ok(&mut client, &line)), 'T');
+        assert_eq!(gateway.exec(OPEN), "0");
+        assert_eq!(gateway.exec("select count(*) from orders"), "0");
+        let answer = ok(&mut client, "commit");
+        assert_eq!((tags(&answer).as_str(), status(&answer)), ("CZ", 'I'));
+        let rows = "select o.id, o.item, o.qty, o.at is not null, l.note \
+            from orders o join lines l on l.order_id = o.id";
+        assert_eq!(gateway.exec(rows), format!("{id}|hay|1|t|a"));
+        gateway.exec("truncate orders, lines");
+    }
+}
+
+#[test]
+fn all_columns_of_a_transaction_have_one_time() {
+    let gateway = start();
+    let mut client = gateway.client();
+    ok(&mut client, "begin");
+    let insert = "insert into orders (item) values ('a') returning at";
+    let first = value(&mut client, insert);
+    assert_eq!(value(&mut client, insert), first);
+    assert_eq!(gateway.exec(OPEN), "0");
+    ok(&mut client, "commit");
+    assert_eq!(gateway.exec("select count(distinct at) from orders"), "1");
+    ok(&mut client, "begin");
+    assert_ne!(value(&mut client, insert), first);
+}
+
+#[test]
+fn another_statement_sees_what_was_kept() {
+    let gateway = start();
+    let mut client = gateway.client();
+    for end in ["commit", "rollback"] {
+        ok(&mut client, "begin");
+        let id = value(
+            &mut client,
+            "insert into orders (item) values ('hay') returning id",
+        );
+        ok(&mut client, "savepoint s1");
+        ok(&mut client, "insert into orders (item) values ('straw')");
+        assert_eq!(gateway.exec(OPEN), "0");
+        let seen = format!("select id = {id} from orders where item = 'hay'");
+        assert_eq!(value(&mut client, &seen), "t");
+        assert_eq!(value(&mut client, "select count(*) from orders"), "2");
+        ok(&mut client, "rollback to s1");
+        assert_eq!(value(&mut client, "select count(*) from orders"), "1");
+        ok(&mut client, "insert into orders (item) values ('oats')");
+        ok(&mut client, end);
+        let left = if end == "commit" { "hay,oats" } else { "" };
+        let sql = "select coalesce(string_agg(item, ',' order by item), '') from orders";
+        assert_eq!(gateway.exec(sql), left);
+        gateway.exec("truncate orders, lines");
+    }
+}
+
+#[test]
+fn savepoints_move_a_mark_in_what_is_kept() {
+    let gateway = start();
+    let mut client = gateway.client();
+    let insert = |client: &mut Client, item: &str| {
+        ok(
+            client,
+            &format!("insert into orders (item) values ('{item}')"),
+        );
+    };
+    ok(&mut client, "begin");
+    insert(&mut client, "a");
+    ok(&mut client, "savepoint \"S1\"");
+    insert(&mut client, "b");
+    ok(&mut client, "savepoint s2");
+    insert(&mut client, "c");
+    ok(&mut client, "rollback to savepoint s2");
+    insert(&mut client, "d");
+    ok(&mut client, "release savepoint \"S1\"");
+    insert(&mut client, "e");
+    assert_eq!(gateway.exec(OPEN), "0");
+    // Both are gone: only the server says so.
+    let answer = client.query("rollback to s2").unwrap();
+    assert_eq!(backend::sqlstate(&answer).as_deref(), Some("3B001"));
+    assert_eq!(status(&answer), 'E');
+    ok(&mut client, "rollback");
+    ok(&mut client, "begin");
+    insert(&mut client, "a");
+    ok(&mut client, "savepoint s1");
+    insert(&mut client, "b");
+    ok(&mut client, "rollback to s1");
+    insert(&mut client, "c");
+    ok(&mut client, "commit");
+    let sql = "select string_agg(item, ',' order by id) from orders";
+    assert_eq!(gateway.exec(sql), "a,c");
+}
+
+#[test]
+fn a_row_that_is_refused_is_refused_at_once_in_the_servers_words() {
+    let gateway = start();
+    gateway.exec("insert into codes values ('x', 1)");
+    let (mut client, mut direct) = (gateway.client(), gateway.direct());
+    for sql in [
+        "insert into orders (item, qty) values ('a', 100) returning id",
+        "insert into orders (item) values (null) returning id",
+        "insert into orders (item) values ('a text of more than twenty') returning id",
+        "insert into orders (item, qty) values ('a', 'many')",
+        "insert into lines (order_id) values (77)",
+        "insert into codes values ('x', 2)",
+    ] {
+        for _ in 0..3 {
+            let mut said = Vec::new();
+            for client in [&mut client, &mut direct] {
+                ok(client, "begin");
+                ok(
+                    client,
+                    "insert into orders (item) values ('before') returning at",
+                );
+                let answer = client.query(sql).unwrap();
+                let error = answer.iter().find(|m| m.tag == b'E').unwrap();
+                let fields = b"CMDHtcnP".map(|field| error.field(field));
+                let ids = |text: String| text.replace(|c: char| c.is_ascii_digit(), "");
+                said.push((fields.map(|field| field.map(ids)), status(&answer)));
+                let next = client
+                    .query("insert into orders (item) values ('after')")
+                    .unwrap();
+                assert_eq!(backend::sqlstate(&next).as_deref(), Some("25P02"));
+                ok(client, "rollback");
+            }
+            assert!(said[0] == said[1], "{sql}: {said:?}");
+        }
+    }
+    assert_eq!(gateway.exec("select count(*) from orders"), "0");
+}
+
+#[test]
+fn nothing_is_left_of_a_client_that_leaves() {
+    let gateway = start();
+    for rolls_back in [true, false] {
+        let mut client = gateway.client();
+        ok(&mut client, "begin");
+        ok(
+            &mut client,
+            "insert into orders (item) values ('hay') returning id",
+        );
+        if rolls_back {
+            ok(&mut client, "rollback");
+        }
+    }
+    let mut client = gateway.client();
+    ok(&mut client, "begin");
+    ok(
+        &mut client,
+        "insert into orders (item) values ('oats') returning id",
+    );
+    ok(&mut client, "commit");
+    assert_eq!(
+        gateway.exec("select string_agg(item, ',') from orders"),
+        "oats"
+    );
+}
+
+#[test]
+fn a_table_that_is_altered_meanwhile_fails_the_transaction() {
+    let gateway = start();
+    let mut client = gateway.client();
+    for (change, back) in [
+        (
+            "alter table orders drop column qty",
+            "alter table orders add qty int default 1",
+        ),
+        (
+            "alter table orders rename item to thing",
+            "alter table orders rename thing to item",
+        ),
+        (
+            "create rule r as on insert to orders do instead nothing",
+            "drop rule r on orders",
+        ),
+        (
+            "create or replace function drops() returns trigger language plpgsql as 'begin return null; end'; \
+             create trigger d before insert on orders for each row execute function drops()",
+            "drop trigger d on orders",
+        ),
+    ] {
+        for replays in [false, true] {
+            ok(&mut client, "begin");
+            ok(
+                &mut client,
+                "insert into orders (item) values ('hay') returning id, qty",
+            );
+            assert_eq!(gateway.exec(OPEN), "0");
+            gateway.exec(change);
+            let sql = if replays {
+                "select count(*) from codes"
+            } else {
+                "commit"
+            };
+            let answer = client.query(sql).unwrap();
+            let failed = backend::sqlstate(&answer);
+            assert_eq!(failed.as_deref(), Some("40001"), "{change}: {answer:?}");
+            ok(&mut client, "rollback");
+            assert_eq!(gateway.exec("select count(*) from orders"), "0");
+            gateway.exec(back);
+            ok(&mut client, "insert into orders (item) values ('hay')");
+            gateway.exec("truncate orders, lines");
+        }
+    }
+}
+
+#[test]
+fn transactions_of_many_clients_are_whole() {
+    let gateway = start();
+    std::thread::scope(|scope| {
+        for n in 0..16 {
+            let gateway = &gateway;
+            scope.spawn(move || {
+                let mut client = gateway.client();
+                for round in 0..20 {
+                    ok(&mut client, "begin");
+                    let sql = "insert into orders (item) values ($1) returning id";
+                    let item = format!("{n}-{round}");
+                    let answer = extended(&mut client, sql, &[Some(&item)]);
+                    let id = backend::first_value(&answer).unwrap();
+                    let sql = "insert into lines (order_id, note) values ($1, $2)";
+                    extended(&mut client, sql, &[Some(&id), Some(&item)]);
+                    ok(&mut client, "commit");
+                }
+            });
+        }
+    });
+    let same =
+        "select count(*) from orders o join lines l on l.order_id = o.id and l.note = o.item";
+    assert_eq!(gateway.exec(same), "320");
+}
