@@ -47,6 +47,18 @@ pub enum BlockEffect {
 /// The longest name of a savepoint that is recognized, in bytes: the server cuts longer ones.
 const MAX_NAME: usize = 63;
 
+/// Returns true if BEGIN that ends with this word has no modes.
+fn is_no_mode(last: &str) -> bool {
+    let words = ["begin", "work", "transaction"];
+    words.iter().any(|word| last.eq_ignore_ascii_case(word))
+}
+
+/// Returns true for a statement that opens a block without modes.
+pub(crate) fn opens_plainly(words: Words<'_>) -> bool {
+    let opens = read(words).is_some_and(|(effect, _)| effect == BlockEffect::Opens);
+    opens && is_no_mode(words.slice(words.len() - 1))
+}
+
 /// Returns the statement about a transaction block that a text consists of.
 pub fn block(text: &str) -> Option<BlockStatement> {
     if text.len() > MAX_BLOCK_TEXT {
@@ -72,6 +84,12 @@ pub fn block(text: &str) -> Option<BlockStatement> {
 }
 
 impl BlockStatement {
+    /// Returns true for BEGIN without modes: the transaction is one as without BEGIN.
+    pub fn opens_plainly(&self) -> bool {
+        let last = self.words.rsplit(' ').next();
+        self.effect == BlockEffect::Opens && last.is_some_and(is_no_mode)
+    }
+
     /// Returns true for BEGIN without modes, and with such modes only as most databases have by
     /// default: READ COMMITTED, READ WRITE.
     pub fn opens_usual(&self) -> bool {
@@ -112,7 +130,8 @@ fn about_savepoint(words: Words<'_>) -> Option<((BlockEffect, &'static str), Box
         .then(|| (found, name.into_boxed_str()))
 }
 
-fn read(words: Words<'_>) -> Option<(BlockEffect, &'static str)> {
+/// Returns the effect of a statement on a block, and the tag of its CommandComplete.
+pub(crate) fn read(words: Words<'_>) -> Option<(BlockEffect, &'static str)> {
     let at = words.after_work();
     match () {
         () if words.is(0, "begin") && are_modes(words.from(at)) => {
@@ -285,6 +304,28 @@ mod tests {
             ("commit", false),
         ] {
             assert_eq!(block(text).unwrap().opens_usual(), usual, "{text}");
+        }
+    }
+
+    #[test]
+    fn only_a_begin_without_modes_opens_plainly() {
+        for text in [
+            "BEGIN",
+            "begin work;",
+            "start transaction",
+            "Begin Transaction",
+        ] {
+            assert!(block(text).unwrap().opens_plainly(), "{text}");
+        }
+        for text in [
+            "begin read write",
+            "begin isolation level read committed",
+            "begin not deferrable",
+            "commit",
+            "end transaction",
+            "rollback work",
+        ] {
+            assert!(!block(text).unwrap().opens_plainly(), "{text}");
         }
     }
 

@@ -24,6 +24,7 @@ mod parse;
 mod primary;
 mod read;
 pub mod reading;
+mod script;
 mod steps;
 mod string;
 #[cfg(any(test, fuzzing))]
@@ -41,4 +42,5 @@ pub use lift::{Lifted, Lifter, lift};
 pub use names::{Names, names};
 pub use read::{read, split};
 pub use reading::{Apart, Effect, MAX_TEXT, Reading};
+pub use script::{WriteScript, write_script};
 pub use steps::{Commits, NameUsage, StatementName, Step, steps};

@@ -4,6 +4,7 @@ use bytes::{BufMut, BytesMut};
 use windrow_core::Fault;
 
 use super::answer::{message, text};
+use super::message::HEADER;
 
 /// Writes what a fault says: the server's own messages where there are some, else an ErrorResponse
 /// made from it.
@@ -36,6 +37,46 @@ pub(crate) fn of_portal(out: &mut BytesMut, said: &Fault, portal: Option<&[u8]>)
         out.put_slice(b"\" parameter");
         out.put_slice(body.get(place + UNNAMED.len()..).unwrap_or_default());
     });
+}
+
+/// The same, of a statement that its client sent after so many characters of a longer text: the
+/// server's position in it becomes one in that text.
+pub(crate) fn moved(out: &mut BytesMut, said: &Fault, skipped: u32) {
+    let error = said.verbatim().and_then(|messages| {
+        let place = error(messages)?;
+        Some(messages.split_at(place))
+    });
+    let Some((before, error)) = error else {
+        return fault(out, said);
+    };
+    out.put_slice(before.strip_prefix(Fault::BIND_COMPLETE).unwrap_or(before));
+    message(out, b'E', |out| {
+        let fields = error.get(HEADER..).unwrap_or_default().split(|b| *b == 0);
+        for field in fields.take_while(|field| !field.is_empty()) {
+            let position = field.strip_prefix(b"P").map(String::from_utf8_lossy);
+            match position.and_then(|digits| digits.parse::<u32>().ok()) {
+                Some(position) => {
+                    let moved = position.saturating_add(skipped);
+                    text(out, format!("P{moved}").as_bytes());
+                }
+                None => text(out, field),
+            }
+        }
+        out.put_u8(0);
+    });
+}
+
+/// Returns the place of the ErrorResponse, which is the last of some messages.
+fn error(messages: &[u8]) -> Option<usize> {
+    let mut at = 0;
+    while let Some([tag, a, b, c, d]) = messages.get(at..at + HEADER) {
+        if *tag == b'E' {
+            return Some(at);
+        }
+        let length = u32::from_be_bytes([*a, *b, *c, *d]);
+        at = at.saturating_add(1 + usize::try_from(length).ok()?);
+    }
+    None
 }
 
 /// Writes an error that ends the connection.

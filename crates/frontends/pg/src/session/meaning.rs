@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use windrow_core::{Op, Statement};
-use windrow_sql::{Apart, Effect, Reading};
+use windrow_sql::{Apart, BlockEffect, Effect, Reading};
 
-use super::segment::{Local, Meaning, Portal, RelayReason, Segment};
+use super::segment::{IN_BLOCK, Local, Meaning, Portal, RelayReason, Segment, SegmentBlock};
+use super::unsent_block;
 use crate::codec::message::{Bind, Kind, Message, Parse};
 use crate::lanes::Lane;
 use crate::statements::{
@@ -69,6 +70,8 @@ pub(super) struct View<'a> {
     pub(super) in_segment: bool,
     /// True in a transaction block that the server does not know yet.
     pub(super) in_block: bool,
+    /// The transaction block of the segment.
+    pub(super) block: Option<SegmentBlock>,
     pub(super) generated: bool,
     pub(super) asks: bool,
 }
@@ -84,6 +87,10 @@ impl View<'_> {
         segment: &mut Segment,
         statements: &mut PreparedStatements,
     ) -> Result<Next, Next> {
+        let closes_portal = matches!(message, Message::Close(Kind::Portal, _));
+        if self.block == Some(SegmentBlock::Committed) && !closes_portal {
+            return Err(IN_BLOCK.into());
+        }
         match *message {
             Message::Parse(ref parse) => self.parse(parse, segment, statements)?,
             Message::Bind(ref bind) => self.bind(bind, segment, statements)?,
@@ -134,8 +141,12 @@ impl View<'_> {
             statement = PreparedStatement::new(whole);
             meaning = self.of(&statement, statements);
         }
-        if let (Meaning::Call(joined), Some(lane)) = (&meaning?, self.lane) {
-            statement.note(lane, joined);
+        match (&meaning?, self.lane) {
+            (Meaning::Call(joined), Some(lane)) => statement.note(lane, joined),
+            (Meaning::Local, _) if self.is_of_block(&statement.cached) => {
+                statement = unsent_block::prepared(&statement.cached);
+            }
+            _ => {}
         }
         segment.parse(parse.name, statement, statements);
         Ok(())
@@ -180,6 +191,13 @@ impl View<'_> {
                 segment.execute(name, call);
                 Ok(Next::Go)
             }
+            Portal::Local(local) if self.block.is_some() => {
+                let cached = Arc::clone(&local.cached);
+                let block = cached.block().ok_or(IN_BLOCK)?;
+                segment.use_up(name);
+                segment.execute_block(block)?;
+                Ok(Next::Go)
+            }
             Portal::Local(local) if did_call && local.is_lastval() => {
                 let binary = local.results.is_binary(0);
                 segment.use_up(name);
@@ -216,12 +234,20 @@ impl View<'_> {
         if !cached.types.is_empty() && matches!(cached.reading, Reading::Apart(_)) {
             return Err(Next::Relay("a statement with types of parameters"));
         }
-        if !self.in_block && named.is_some_and(|name| all.get(name.as_bytes()).is_some()) {
+        let is_own = named.is_some_and(|name| all.get(name.as_bytes()).is_some());
+        if (is_own && !self.in_block) || self.is_of_block(cached) {
             return Ok(Meaning::Local);
         }
         self.judge(cached, |lane| {
             statement.in_lane(lane, self.answer, (self.cache, self.utf8))
         })
+    }
+
+    /// Returns true for BEGIN without modes and for COMMIT, in a segment that may hold all of a
+    /// transaction block.
+    fn is_of_block(&self, cached: &CachedStatement) -> bool {
+        let block = self.block.and_then(|_| cached.block());
+        block.is_some_and(|block| block.opens_plainly() || block.effect == BlockEffect::Commits)
     }
 
     /// Returns the meaning of a simple query.

@@ -6,17 +6,17 @@ use std::task::Poll;
 use std::time::Instant;
 
 use bytes::BytesMut;
-use smallvec::smallvec;
-use windrow_core::{Arguments, Fault, Formats, Origin, SqlCall, Statement};
+use windrow_core::{Fault, Formats};
 use windrow_sql::Effect;
 
 use super::local::{self, Reply};
 use super::meaning::{CHANGED, Next, View};
-use super::pending::{AnswerEnd, CallAnswer, Pending, Script};
-use super::segment::Meaning;
+use super::pending::{AnswerEnd, Pending, Script};
+use super::queries::QueryCalls;
+use super::segment::{IN_BLOCK, Meaning, SegmentBlock};
 use super::state::{End, Session};
 use super::submit::NotDescribed;
-use super::unsent_block;
+use super::{queries, unsent_block, whole_block};
 use crate::codec::message::{Front, Message, Parse};
 use crate::codec::{answer, failure};
 use crate::pool::Leftover;
@@ -43,6 +43,7 @@ impl Session {
                     self.segment.bytes += total;
                     return Ok(());
                 }
+                Next::Relay(_) if whole_block::is_expected(self, (tag, total)) => {}
                 Next::Relay(reason) => break NotDescribed::of(reason),
                 Next::Whole => break NotDescribed::of(NOT_LIFTED),
                 Next::Drain => self.drain().await?,
@@ -101,6 +102,7 @@ impl Session {
             under_way: !self.pending.is_empty(),
             in_segment: !segment.calls.is_empty(),
             in_block: self.unsent_block.is_some(),
+            block: segment.block,
             generated: self.values.last().is_some(),
             asks: self.asks,
         };
@@ -136,7 +138,8 @@ impl Session {
 
     /// Deals with Flush.
     pub(super) async fn flush(&mut self, total: usize) -> Result<(), End> {
-        if !self.segment.calls.is_empty() || self.segment.has_open_portal() {
+        let is_begun = !self.segment.calls.is_empty() || self.segment.block.is_some();
+        if is_begun || self.segment.has_open_portal() {
             return self.relay("Flush before Sync").await;
         }
         if self.segment.bytes + total > self.shared.config.max_pending {
@@ -158,6 +161,10 @@ impl Session {
         if self.segment.has_open_portal() {
             return self.relay("a portal that is not executed").await;
         }
+        let block = self.segment.block;
+        if block.is_some_and(|block| block != SegmentBlock::Committed) {
+            return self.relay(IN_BLOCK.0).await;
+        }
         if !self.check_types().await {
             return self.relay(CHANGED).await;
         }
@@ -177,42 +184,32 @@ impl Session {
     }
     /// Deals with a simple query, which stands at the front of the inbox.
     pub(super) async fn simple(&mut self, total: usize) -> Result<(), End> {
+        if let Some(script) = queries::script(self, total) {
+            return Box::pin(queries::submit(self, script, total)).await;
+        }
         let Some(SimpleQuery { cached, values }) = self.read_query(total) else {
             return self.relay("a malformed message").await;
         };
-        let mut answer = None;
-        let found = loop {
-            match self.view(answer.as_ref()).of_query(&cached) {
-                Ok(meaning) => break Ok(meaning),
-                Err(Next::Drain) => self.drain().await?,
-                Err(Next::Describe(cached)) => match Box::pin(self.describe(&cached)).await {
-                    Ok(described) => answer = Some(described),
-                    Err(not) => break Err(not),
-                },
-                Err(Next::Relay(_))
-                    if self.unsent_block.is_none() && self.has_deallocated(&cached) =>
-                {
-                    break Ok(Meaning::Local);
-                }
-                Err(Next::Relay(reason)) => break Err(NotDescribed::of(reason)),
-                Err(Next::Whole) => break Err(NotDescribed::of(NOT_LIFTED)),
-                Err(Next::Go | Next::Local(..)) => break Err(NotDescribed::of("not a write")),
-            }
-        };
+        let found = Box::pin(self.meaning(&cached)).await?;
         let meaning = match found {
             Ok(meaning) => meaning,
             Err(NotDescribed { reason, passing }) => {
                 // A session may stay on a server connection for long: not with a copy of its text.
-                drop((cached, values, answer));
+                drop((cached, values));
                 return match passing {
                     Some(fault) => Box::pin(self.relay_for_now(reason, &fault)).await,
                     None => self.relay(reason).await,
                 };
             }
         };
-        drop(answer);
         match meaning {
-            Meaning::Call(statement) => self.submit_query(total, statement, values).await,
+            Meaning::Call(statement) => {
+                let Some(one) = queries::one(self, statement, values, total) else {
+                    return self.relay(queries::UNFIT).await;
+                };
+                let QueryCalls { calls, script } = one;
+                self.submit(calls, script, AnswerEnd::Query, total).await
+            }
             Meaning::Local => {
                 if cached.effect() != Some(&Effect::Empty) {
                     self.drain().await?;
@@ -233,6 +230,35 @@ impl Session {
                 Ok(())
             }
         }
+    }
+
+    /// Returns the meaning of a statement of a simple query. Asks the lane if it is not known.
+    ///
+    /// # Errors
+    /// Outside: the session ends. Inside: why the query goes to a server connection.
+    pub(super) async fn meaning(
+        &mut self,
+        cached: &Arc<CachedStatement>,
+    ) -> Result<Result<Meaning, NotDescribed>, End> {
+        let mut answer = None;
+        Ok(loop {
+            match self.view(answer.as_ref()).of_query(cached) {
+                Ok(meaning) => break Ok(meaning),
+                Err(Next::Drain) => self.drain().await?,
+                Err(Next::Describe(cached)) => match Box::pin(self.describe(&cached)).await {
+                    Ok(described) => answer = Some(described),
+                    Err(not) => break Err(not),
+                },
+                Err(Next::Relay(_))
+                    if self.unsent_block.is_none() && self.has_deallocated(cached) =>
+                {
+                    break Ok(Meaning::Local);
+                }
+                Err(Next::Relay(reason)) => break Err(NotDescribed::of(reason)),
+                Err(Next::Whole) => break Err(NotDescribed::of(NOT_LIFTED)),
+                Err(Next::Go | Next::Local(..)) => break Err(NotDescribed::of("not a write")),
+            }
+        })
     }
 
     /// Returns the session's own answer to a statement. Nothing of it is under way.
@@ -404,6 +430,7 @@ impl Session {
             under_way: !self.pending.is_empty(),
             in_segment: false,
             in_block: self.unsent_block.is_some(),
+            block: None,
             generated: self.values.last().is_some(),
             asks: self.asks,
         }
@@ -413,48 +440,6 @@ impl Session {
     fn read_query(&self, total: usize) -> Option<SimpleQuery> {
         let (zero, text) = self.connection.body(0, total).split_last()?;
         (*zero == 0 && !text.contains(&0)).then(|| self.simple_query(text))
-    }
-
-    async fn submit_query(
-        &mut self,
-        total: usize,
-        statement: Arc<Statement>,
-        values: Option<Box<[u8]>>,
-    ) -> Result<(), End> {
-        let count = statement.parameters().len();
-        let values = values.unwrap_or_default();
-        let (Some(arguments), Some(text)) = (Arguments::of(values, count), self.query_text(total))
-        else {
-            return self.relay("literals that do not fit").await;
-        };
-        let op = statement.parsed().op;
-        let call = SqlCall {
-            statement: Arc::clone(&statement),
-            arguments,
-            formats: Formats::Text,
-            results: Formats::Text,
-            fresh: true,
-            origin: Some(Box::new(Origin { text, own: None })),
-        };
-        let script = Script {
-            text: BytesMut::new(),
-            calls: smallvec![CallAnswer {
-                bound: 0,
-                done: 0,
-                op,
-                fresh: None,
-                portal: None,
-            }],
-            lastvals: Vec::new(),
-            behind: None,
-        };
-        let ending = AnswerEnd::Query(statement);
-        self.submit(smallvec![call], script, ending, total).await
-    }
-
-    fn query_text(&self, total: usize) -> Option<Arc<[u8]>> {
-        let (_, text) = self.connection.body(0, total).split_last()?;
-        std::str::from_utf8(text).is_ok().then(|| text.into())
     }
 
     /// Answers the simple query at the front of the inbox.

@@ -7,6 +7,8 @@
 //! | `state` | what a session holds, and why it ends |
 //! | `client_connection` | the client's connection, its buffers, memory for long messages |
 //! | `messages`, `segment` | simple queries; Parse, Bind, Describe, Execute, Close until Sync |
+//! | `queries` | hands the writes of simple queries to the lane, several of one text together |
+//! | `whole_block` | segments that hold all of a transaction block |
 //! | `meaning` | decides if a statement is joined, relayed, or answered by the session itself |
 //! | `submit` | hands units to the session's lane; goes over to a server connection |
 //! | `rows`, `spool`, `keys` | rows that the spool answers, or that are executed once under a key |
@@ -26,6 +28,7 @@ mod local;
 mod meaning;
 mod messages;
 mod pending;
+mod queries;
 mod relay;
 mod rows;
 mod segment;
@@ -35,6 +38,7 @@ mod submit;
 mod traces;
 mod unsent_block;
 mod values;
+mod whole_block;
 
 use std::future::poll_fn;
 use std::io;
@@ -59,7 +63,7 @@ use crate::statements::PreparedStatements;
 use client_connection::{ClientConnection, HIGH};
 use pending::PendingAnswers;
 use segment::Segment;
-use state::{End, NO_MEMORY, Session, no_memory, shutdown};
+use state::{End, NO_MEMORY, Session, UnsentBlock, no_memory, shutdown};
 use values::Values;
 
 /// The time in which a client may take the last messages.
@@ -374,6 +378,10 @@ impl Session {
             }
             if let Some(outcome) = &outcome {
                 pending.take_back(outcome, &mut self.statements);
+            }
+            if pending.leaves_failed_block(outcome.as_ref()) {
+                self.unsent_block = Some(Box::new(UnsentBlock::failed()));
+                pending.status = unsent_block::status(self);
             }
             let stopping = self.stop.is_cancelled();
             let (out, values) = (&mut self.connection.out, &mut self.values);

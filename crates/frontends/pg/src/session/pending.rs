@@ -2,6 +2,7 @@
 //! unit, and those that wait behind them.
 
 use std::collections::VecDeque;
+use std::num::NonZeroUsize;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
@@ -105,6 +106,8 @@ pub(crate) struct Script {
     pub(crate) lastvals: Vec<LastvalAnswer>,
     /// Changes of the unnamed statement behind calls, if there are any.
     pub(crate) behind: Option<Box<ChangesBehind>>,
+    /// Where the answer to COMMIT stands, after that to BEGIN, if the calls are a transaction block.
+    pub(crate) commit: Option<NonZeroUsize>,
 }
 
 impl Script {
@@ -165,6 +168,16 @@ pub(crate) struct CallAnswer {
     pub(crate) fresh: Option<LateTypes>,
     /// The portal's name, where it has one: errors of its values name it.
     pub(crate) portal: Option<Box<[u8]>>,
+    /// The statement of a simple query that it is.
+    pub(crate) query: Option<Box<QueryStatement>>,
+}
+
+/// A statement of a simple query: its rows are described before them.
+#[derive(Clone, Debug)]
+pub(crate) struct QueryStatement {
+    pub(crate) statement: Arc<Statement>,
+    /// The characters of the query before the statement's text: positions in errors count them.
+    pub(crate) skipped: u32,
 }
 
 /// The types of a statement that was parsed for the call that uses it.
@@ -183,8 +196,8 @@ pub(crate) enum AnswerEnd {
     Open,
     /// ReadyForQuery after an extended segment.
     Sync,
-    /// ReadyForQuery after a simple query, whose rows are described.
-    Query(Arc<Statement>),
+    /// ReadyForQuery after a simple query.
+    Query,
     /// These messages and ReadyForQuery after COMMIT.
     Commit(BytesMut),
 }
@@ -227,10 +240,12 @@ impl PendingAnswers {
     }
 
     /// Returns true if the session has as many units under way as it may, or its share of the
-    /// memory for answers.
+    /// memory for answers, or a transaction block: what comes next depends on its end.
     pub(super) fn is_full(&self, budget: &Budget) -> bool {
         let share = (budget.answers().total() / SHARE).max(MIN_SHARE_BYTES);
-        self.queue.len() >= MAX_UNDER_WAY || (self.held > 0 && self.held >= share)
+        let is_many = self.queue.len() >= MAX_UNDER_WAY;
+        let last = self.queue.back();
+        is_many || (self.held > 0 && self.held >= share) || last.is_some_and(Pending::is_block)
     }
 
     /// Takes the first answer, once its outcome is there. `None`: there is no answer.
@@ -269,6 +284,22 @@ impl Pending {
     fn held(&self) -> usize {
         let answer = self.answer.as_ref();
         answer.map_or(0, |answer| answer.permit.bytes())
+    }
+
+    /// Returns true if its calls are a transaction block.
+    fn is_block(&self) -> bool {
+        self.script.commit.is_some()
+    }
+
+    /// Returns true if the outcome leaves the session in a transaction block that has failed: the
+    /// server passes over COMMIT where a statement before it fails.
+    pub(crate) fn leaves_failed_block(&self, outcome: Option<&UnitOutcome>) -> bool {
+        let calls = self.script.calls.len();
+        let failed = outcome.is_some_and(|outcome| match outcome {
+            Ok(_) => false,
+            Err(failed) => failed.before.len() < calls,
+        });
+        self.is_block() && failed
     }
 
     /// Returns true if a lane has it.
@@ -373,13 +404,20 @@ impl Pending {
         out: &mut BytesMut,
         values: &mut Values,
     ) {
-        let Script { text, calls, .. } = &self.script;
-        // What the server says before the call that failed; all of it where the failure came behind
-        // all calls.
-        let end = match (fault, calls.get(dones.len())) {
+        let Script {
+            text,
+            calls,
+            commit,
+            ..
+        } = &self.script;
+        let failed = calls.get(dones.len());
+        // What the server says before the call or the COMMIT that failed; all of it where the
+        // failure came behind all calls.
+        let end = match (fault, failed) {
             (Some(fault), Some(said)) if is_bound(fault) => said.done,
             (Some(_), Some(said)) => said.bound,
-            _ => text.len(),
+            (Some(_), None) => commit.map_or(text.len(), NonZeroUsize::get),
+            (None, _) => text.len(),
         };
         let mut from = 0;
         self.say_lastval(0, &mut from, end, values, out);
@@ -389,7 +427,10 @@ impl Pending {
                 let before = text.get(from..said.done).unwrap_or_default();
                 said.say_before(before, done, out);
                 from = said.done;
-                self.say_one(said.op, done, fault.is_some(), out);
+                // The last statement of a simple query commits before the server says that it is
+                // complete.
+                let commits = commit.is_none() && nth + 1 == calls.len();
+                said.say(done, fault.is_some() && commits, out);
             }
             self.say_lastval(nth + 1, &mut from, end, values, out);
         }
@@ -400,10 +441,7 @@ impl Pending {
         }
         out.put_slice(text.get(from..end).unwrap_or_default());
         if let Some(fault) = fault {
-            let portal = calls
-                .get(dones.len())
-                .and_then(|said| said.portal.as_deref());
-            failure::of_portal(out, fault, portal);
+            say_fault(fault, failed, out);
         }
     }
 
@@ -424,27 +462,15 @@ impl Pending {
             answer::number(out, values.last().unwrap_or_default(), one.binary);
         }
     }
+}
 
-    fn say_one(&self, op: Op, done: &WriteDone, failed: bool, out: &mut BytesMut) {
-        let extra = done.extra.as_ref();
-        let messages = extra.map_or(&[][..], |extra| &extra.messages);
-        let AnswerEnd::Query(statement) = &self.ending else {
-            out.put_slice(messages);
-            return answer::command_complete(out, op, done.rows);
-        };
-        // The server runs a whole statement before it describes the rows: its notices come first.
-        let (notices, rows) = messages.split_at(notices(messages));
-        out.put_slice(notices);
-        let news = extra.and_then(|extra| extra.signature.as_ref());
-        let signature = news.unwrap_or_else(|| statement.signature());
-        if let Some(fields) = signature.fields.as_deref() {
-            answer::fields(out, Some(fields), &Formats::Text);
-        }
-        out.put_slice(rows);
-        // It commits before it says that the statement is complete.
-        if !failed {
-            answer::command_complete(out, op, done.rows);
-        }
+/// Writes the error of a call; `None`: of what came behind all calls.
+fn say_fault(fault: &Fault, failed: Option<&CallAnswer>, out: &mut BytesMut) {
+    let portal = failed.and_then(|said| said.portal.as_deref());
+    let query = failed.and_then(|said| said.query.as_ref());
+    match query.map_or(0, |query| query.skipped) {
+        0 => failure::of_portal(out, fault, portal),
+        skipped => failure::moved(out, fault, skipped),
     }
 }
 
@@ -463,6 +489,28 @@ impl CallAnswer {
         match news {
             Some(news) => answer::described_again(out, text, &fresh.signature, &news),
             None => out.put_slice(text),
+        }
+    }
+
+    /// Says the call's results. `is_undone`: the call's own transaction failed after it.
+    fn say(&self, done: &WriteDone, is_undone: bool, out: &mut BytesMut) {
+        let extra = done.extra.as_ref();
+        let messages = extra.map_or(&[][..], |extra| &extra.messages);
+        let Some(query) = &self.query else {
+            out.put_slice(messages);
+            return answer::command_complete(out, self.op, done.rows);
+        };
+        // The server runs a whole statement before it describes the rows: its notices come first.
+        let (notices, rows) = messages.split_at(notices(messages));
+        out.put_slice(notices);
+        let news = extra.and_then(|extra| extra.signature.as_ref());
+        let signature = news.unwrap_or_else(|| query.statement.signature());
+        if let Some(fields) = signature.fields.as_deref() {
+            answer::fields(out, Some(fields), &Formats::Text);
+        }
+        out.put_slice(rows);
+        if !is_undone {
+            answer::command_complete(out, self.op, done.rows);
         }
     }
 }

@@ -3,13 +3,14 @@
 //! Nothing of it changes the session before its Sync: until then it can still go over to a server
 //! connection as a whole, where it begins again. Its bytes stay in the inbox for that.
 
+use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::Instant;
 
 use bytes::BufMut;
 use smallvec::SmallVec;
 use windrow_core::{Formats, SqlCall, Statement};
-use windrow_sql::Effect;
+use windrow_sql::{BlockEffect, BlockStatement, Effect};
 
 use super::local;
 use super::pending::{CallAnswer, ChangeBehind, LastvalAnswer, LateTypes, Script};
@@ -38,6 +39,8 @@ pub(crate) struct Segment {
     pub(crate) calls: SmallVec<[SqlCall; 1]>,
     /// Something was done in it that only concerns the session.
     pub(crate) did_local: bool,
+    /// The transaction block in it; `None`: it may have none.
+    pub(crate) block: Option<SegmentBlock>,
     /// When its first statement was parsed.
     pub(crate) parsed_at: Option<Instant>,
     /// True once the answer has an error: everything up to the Sync is passed over.
@@ -45,6 +48,17 @@ pub(crate) struct Segment {
     /// Statements that it defines, and removes.
     defined: SmallVec<[(ClientName, Option<PreparedStatement>); 1]>,
     portals: SmallVec<[(ClientName, Portal); 1]>,
+}
+
+/// The transaction block of a segment, which begins in it and ends in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum SegmentBlock {
+    /// BEGIN was prepared or bound.
+    Expected,
+    /// BEGIN was executed.
+    Open,
+    /// COMMIT was executed.
+    Committed,
 }
 
 /// A bound portal.
@@ -80,6 +94,9 @@ pub(crate) enum Meaning {
     /// The session answers it.
     Local,
 }
+
+/// The reason for which the statements of a transaction block are relayed.
+pub(crate) const IN_BLOCK: RelayReason = RelayReason("a transaction block");
 
 const UNFIT: RelayReason = RelayReason("not as the statement wants it");
 
@@ -277,6 +294,7 @@ impl Segment {
             op: call.statement.parsed().op,
             fresh,
             portal: (!portal.is_empty()).then(|| portal.into()),
+            query: None,
         });
         self.calls.push(call);
         self.messages += 1;
@@ -297,6 +315,26 @@ impl Segment {
         answer::complete(&mut self.script.text, "DEALLOCATE");
         self.messages += 1;
         self.did_local = true;
+    }
+
+    /// Takes in an Execute of BEGIN before all calls, or of COMMIT after all calls.
+    pub(crate) fn execute_block(&mut self, block: &BlockStatement) -> Result<(), RelayReason> {
+        let is_first = self.calls.is_empty() && !self.did_local;
+        let next = match (block.effect, self.block) {
+            (BlockEffect::Opens, Some(SegmentBlock::Expected)) if is_first => SegmentBlock::Open,
+            (BlockEffect::Commits, Some(SegmentBlock::Open)) if !is_first => {
+                self.script.commit = NonZeroUsize::new(self.script.text.len());
+                SegmentBlock::Committed
+            }
+            _ => return Err(IN_BLOCK),
+        };
+        if self.has_open_portal() {
+            return Err(RelayReason("a portal that is not executed"));
+        }
+        self.block = Some(next);
+        answer::complete(&mut self.script.text, block.tag);
+        self.messages += 1;
+        Ok(())
     }
 
     /// Takes in a Close.

@@ -111,6 +111,19 @@ pub(crate) struct UnsentBlock {
     pub(crate) kept: KeptWrites,
 }
 
+impl UnsentBlock {
+    /// Returns a block that has failed and of which the server knows nothing more.
+    pub(super) fn failed() -> Self {
+        Self {
+            opening: SmallVec::new(),
+            has_portal: false,
+            has_failed: true,
+            is_usual: false,
+            kept: KeptWrites::default(),
+        }
+    }
+}
+
 /// Why a session ends.
 #[derive(Debug)]
 pub(crate) enum End {

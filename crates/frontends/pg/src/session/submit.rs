@@ -243,7 +243,7 @@ impl Session {
     pub(super) fn take_in(&mut self, pending: &mut Pending, taken: usize) {
         self.connection.take(taken);
         self.connection.settle();
-        if matches!(pending.ending, AnswerEnd::Query(_)) {
+        if matches!(pending.ending, AnswerEnd::Query) {
             // A simple query takes the unnamed statement away.
             self.statements.set(b"", None);
         }

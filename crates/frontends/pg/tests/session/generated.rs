@@ -141,7 +141,7 @@ fn what_a_relayed_statement_took_is_known_too() {
     );
     // Right behind it, it is asked where it ran.
     client
-        .query("begin; insert into h (v) values ('c'); commit")
+        .query("begin; insert into h (v) select 'c'; commit")
         .unwrap();
     let asked = "select currval('h_id_seq') * 10";
     assert_eq!(ask(&mut client, asked), Ok("40".to_owned()));

@@ -147,12 +147,12 @@ fn what_may_be_committed_is_told_as_unknown() {
         (&[], queries(&[INSERT]), UNKNOWN),
         (
             &[],
-            queries(&["insert into w values (1); insert into w values (2)"]),
+            queries(&["insert into w select 1; insert into w select 2"]),
             UNKNOWN,
         ),
         (
             &[],
-            queries(&["begin; insert into w values (1); commit"]),
+            queries(&["begin; insert into w select 1; commit"]),
             UNKNOWN,
         ),
         (&[], queries(&["begin", INSERT, "commit"]), UNKNOWN),

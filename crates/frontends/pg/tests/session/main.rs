@@ -25,3 +25,4 @@ mod settings;
 mod support;
 mod tenants;
 mod unproven;
+mod whole;

@@ -154,6 +154,24 @@ fn encode(case: &Case, schema: &str, tag: (usize, usize), unit: &Unit) -> Encode
             let both = format!("{}; {}", literal(&sql(first)), literal(&sql(second)));
             frontend::query(out, &both);
         }
+        Unit::Pair([first, second], Together::BlockQuery) => {
+            let both = format!("{}; {}", literal(&sql(first)), literal(&sql(second)));
+            frontend::query(out, &format!("begin; {both}; commit"));
+            frontend::query(out, "rollback");
+            ready = 2;
+        }
+        Unit::Pair([first, second], Together::BlockSegment) => {
+            let bare = |text: &str| Sql {
+                text: text.to_owned(),
+                values: Vec::new(),
+            };
+            for sql in [bare("begin"), sql(first), sql(second), bare("commit")] {
+                extended(out, &sql, false);
+            }
+            frontend::sync(out);
+            frontend::query(out, "rollback");
+            ready = 2;
+        }
         Unit::Pair([first, second], Together::Segment) => {
             extended(out, &sql(first), false);
             extended(out, &sql(second), false);

@@ -82,6 +82,10 @@ pub enum Together {
     Segment,
     /// One simple query.
     Query,
+    /// One simple query with BEGIN and COMMIT, and another one that leaves a failed block.
+    BlockQuery,
+    /// BEGIN, .., COMMIT before one Sync, and a query that leaves a failed block.
+    BlockSegment,
 }
 
 /// The statements that there are.
@@ -160,7 +164,8 @@ fn few_long() -> impl Strategy<Value = Case> {
 /// Many sources with hardly more than one unit each, of the same shape: enough of them for a
 /// statement together.
 fn many_short() -> impl Strategy<Value = Case> {
-    let source = (Just(true), vec(written(0..9), 1..3));
+    let unit = prop_oneof![4 => written(0..9), 1 => whole(0..9)];
+    let source = (Just(true), vec(unit, 1..3));
     case(vec(shape(), 1..2), vec(source, 5..9).boxed())
 }
 
@@ -182,8 +187,9 @@ fn case(
 fn unit() -> impl Strategy<Value = Unit> {
     prop_oneof![
         20 => written(1..9),
-        3 => ([write(1..9), write(1..9)], proptest::sample::select(vec![
-            Together::Query, Together::Segment, Together::Block
+        5 => ([write(1..9), write(1..9)], proptest::sample::select(vec![
+            Together::Query, Together::Segment, Together::Block, Together::BlockQuery,
+            Together::BlockSegment,
         ])).prop_map(|(writes, how)| Unit::Pair(writes, how)),
         2 => any::<u8>().prop_map(Unit::Prepare),
         3 => write(1..9).prop_map(Unit::Execute),
@@ -192,6 +198,13 @@ fn unit() -> impl Strategy<Value = Unit> {
         1 => (0_u8..3).prop_map(Unit::Set),
         1 => proptest::sample::select(ALTERATIONS).prop_map(Unit::Alter),
     ]
+}
+
+/// Two writes in one text.
+fn whole(ids: Range<u8>) -> impl Strategy<Value = Unit> {
+    let together = prop_oneof![Just(Together::Query), Just(Together::BlockQuery)];
+    let writes = [write(ids.clone()), write(ids)];
+    (writes, together).prop_map(|(writes, together)| Unit::Pair(writes, together))
 }
 
 fn written(ids: Range<u8>) -> impl Strategy<Value = Unit> {

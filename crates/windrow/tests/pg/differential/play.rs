@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use anyhow::Result;
 use windrow_testkit::pgclient::{Address, Client, Message, frontend};
 
-use super::program::{Act, How, Sent, Step};
+use super::program::{Act, How, Sent, Step, Whole};
 use super::statements::{Sql, Value};
 use super::transcript::Transcript;
 
@@ -88,6 +88,7 @@ impl Player {
                 segments,
             } => self.segments(*pipelined, segments)?,
             Step::Transaction { statements, sent } => self.block(statements, *sent)?,
+            Step::Whole { writes, sent } => self.whole(writes, *sent)?,
             Step::CopyIn { rows, fail } => self.copy_in(*rows, *fail)?,
         }
         Ok(std::mem::take(&mut self.seen))
@@ -114,6 +115,36 @@ impl Player {
             frontend::query(&mut self.out, &sql.literal(self.owner));
         }
         self.finish(&mut together.len())
+    }
+
+    fn whole(&mut self, writes: &[Sql], sent: Whole) -> Result<()> {
+        let texts: Vec<_> = writes.iter().map(|s| s.literal(self.owner)).collect();
+        let text = texts.join(";\n");
+        match sent {
+            Whole::Query => self.query(&text)?,
+            Whole::Block => self.query(&format!("begin;{text}\n; commit"))?,
+            Whole::Segment => {
+                self.bare("begin");
+                for sql in writes {
+                    self.parse(sql, None, false);
+                    self.run(None, &sql.values(self.owner), PLAIN, false)?;
+                }
+                self.bare("commit");
+                frontend::sync(&mut self.out);
+                self.finish(&mut 1)?;
+            }
+        }
+        match self.seen.last().is_some_and(|last| last.body == b"E") {
+            true => self.query("rollback"),
+            false => Ok(()),
+        }
+    }
+
+    /// Parse, Bind and Execute of a text without values.
+    fn bare(&mut self, sql: &str) {
+        frontend::parse(&mut self.out, "", sql, &[]);
+        frontend::bind::<&str>(&mut self.out, ("", ""), &[], &[], &[]);
+        frontend::execute(&mut self.out, "", 0);
     }
 
     fn query(&mut self, sql: &str) -> Result<()> {

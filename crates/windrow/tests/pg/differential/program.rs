@@ -3,7 +3,7 @@
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-use super::statements::{Sql, any_sql, block, generating_sql};
+use super::statements::{Sql, any_sql, block, generating_sql, written_sql};
 
 /// Clients of a program.
 const CLIENTS: usize = 8;
@@ -29,6 +29,8 @@ pub enum Step {
     Generated([Sql; 2]),
     /// A transaction block.
     Transaction { statements: Vec<Sql>, sent: Sent },
+    /// A transaction block that arrives whole.
+    Whole { writes: Vec<Sql>, sent: Whole },
     /// COPY FROM STDIN of so many rows, ended by CopyFail or CopyDone.
     CopyIn { rows: u8, fail: bool },
 }
@@ -42,6 +44,17 @@ pub enum Sent {
     Together(usize),
     /// As segments of their own.
     Extended,
+}
+
+/// The ways in which the writes of a transaction arrive together.
+#[derive(Clone, Copy, Debug)]
+pub enum Whole {
+    /// One simple query.
+    Query,
+    /// One simple query with BEGIN and COMMIT.
+    Block,
+    /// One segment with BEGIN and COMMIT.
+    Segment,
 }
 
 /// A part of a segment.
@@ -104,6 +117,8 @@ fn step() -> impl Strategy<Value = Step> {
             .prop_map(|(pipelined, segments)| Step::Extended { pipelined, segments }),
         1 => generating_sql().prop_map(Step::Generated),
         2 => (block(), sent()).prop_map(|(statements, sent)| Step::Transaction { statements, sent }),
+        3 => (vec(written_sql(), 1..5), whole())
+            .prop_map(|(writes, sent)| Step::Whole { writes, sent }),
         1 => (0_u8..5, proptest::bool::weighted(0.2)).prop_map(|(rows, fail)| Step::CopyIn { rows, fail }),
     ]
 }
@@ -114,6 +129,10 @@ fn sent() -> impl Strategy<Value = Sent> {
         1 => (0_usize..3).prop_map(Sent::Together),
         3 => Just(Sent::Extended),
     ]
+}
+
+fn whole() -> impl Strategy<Value = Whole> {
+    prop_oneof![Just(Whole::Query), Just(Whole::Block), Just(Whole::Segment)]
 }
 
 fn act() -> impl Strategy<Value = Act> {

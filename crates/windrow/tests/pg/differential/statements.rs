@@ -228,6 +228,15 @@ pub fn generating_sql() -> impl Strategy<Value = [Sql; 2]> {
     (write, question).prop_map(<[Sql; 2]>::from)
 }
 
+/// A write.
+pub fn written_sql() -> impl Strategy<Value = Sql> {
+    let template = prop_oneof![
+        12 => proptest::sample::select(WRITES),
+        1 => proptest::sample::select(REFUSED),
+    ];
+    sql(template)
+}
+
 /// A write, or a read.
 pub fn calm_sql() -> impl Strategy<Value = Sql> {
     let template = prop_oneof![

@@ -1,0 +1,98 @@
+//! Segments that hold all of a transaction block: BEGIN, writes and COMMIT before one Sync.
+//!
+//! The writes are one unit, as those of a segment without BEGIN are. `messages` asks here if a
+//! segment is taken in although it begins a block. A segment that does not end the block goes to a
+//! server connection as a whole.
+
+use windrow_sql::{BlockEffect, block};
+
+use super::keys;
+use super::segment::SegmentBlock;
+use super::state::Session;
+use crate::codec::message::{Front, Message};
+
+/// Returns true if transaction blocks and texts of several statements may be joined: the spool
+/// takes none, nor are they executed under a key.
+pub(super) fn may_join(session: &Session) -> bool {
+    let own = &session.own;
+    let is_alone = own.join && session.unsent_block.is_none();
+    is_alone && !own.spool && own.key.is_none() && !keys::has_own(session)
+}
+
+/// Notes that the segment may hold a whole transaction block, if a message is about BEGIN before
+/// everything else. Returns false for any other message, and if the segment is seen to end without
+/// COMMIT.
+pub(super) fn is_expected(session: &mut Session, (tag, total): (u8, usize)) -> bool {
+    let segment = &session.segment;
+    let is_first = segment.block.is_none() && segment.calls.is_empty() && !segment.did_local;
+    let is_expected = is_first
+        && opens(session, (tag, total))
+        && may_join(session)
+        && ends_with_commit(session) != Some(false);
+    if is_expected {
+        session.segment.block = Some(SegmentBlock::Expected);
+    }
+    is_expected
+}
+
+/// Returns true if a message prepares or binds BEGIN without modes.
+fn opens(session: &Session, (tag, total): (u8, usize)) -> bool {
+    let segment = &session.segment;
+    let cached = match Message::read(tag, session.connection.body(segment.bytes, total)) {
+        Message::Parse(parse) if may_begin(parse.text) => Some(session.prepared(&parse)),
+        Message::Bind(bind) => {
+            let statement = segment.statement(bind.statement, &session.statements);
+            statement.map(|statement| statement.cached.clone())
+        }
+        _ => None,
+    };
+    let block = cached.as_ref().and_then(|cached| cached.block());
+    block.is_some_and(windrow_sql::BlockStatement::opens_plainly)
+}
+
+/// Returns false for a text that cannot begin with BEGIN, START or a comment.
+fn may_begin(text: &[u8]) -> bool {
+    let first = text.trim_ascii_start().first();
+    first.is_some_and(|first| b"bBsS/-".contains(first))
+}
+
+/// Returns true if the last statement that is bound before the Sync is COMMIT. `None`: the Sync is
+/// not there yet.
+fn ends_with_commit(session: &Session) -> Option<bool> {
+    let connection = &session.connection;
+    let mut at = session.segment.bytes;
+    let mut parsed = None;
+    let mut commits = false;
+    loop {
+        let Ok(Front::Whole { tag, total }) = connection.front(at) else {
+            return None;
+        };
+        match Message::read(tag, connection.body(at, total)) {
+            Message::Sync => return Some(commits),
+            Message::Parse(parse) => parsed = Some(parse),
+            Message::Bind(bind) => {
+                let own = parsed.as_ref().filter(|own| own.name == bind.statement);
+                commits = match own {
+                    Some(own) => is_commit(own.text),
+                    None => has_commit(session, bind.statement),
+                };
+            }
+            _ if tag == b'H' => return Some(false),
+            _ => {}
+        }
+        at += total;
+    }
+}
+
+/// Returns true for a text that consists of COMMIT.
+fn is_commit(text: &[u8]) -> bool {
+    let block = std::str::from_utf8(text).ok().and_then(block);
+    block.is_some_and(|block| block.effect == BlockEffect::Commits)
+}
+
+/// Returns true if the prepared statement of a name is COMMIT.
+fn has_commit(session: &Session, name: &[u8]) -> bool {
+    let statement = session.statements.get(name);
+    let block = statement.and_then(|statement| statement.cached.block());
+    block.is_some_and(|block| block.effect == BlockEffect::Commits)
+}
