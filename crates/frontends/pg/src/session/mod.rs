@@ -12,13 +12,14 @@
 //! | `meaning` | decides if a statement is joined, relayed, or answered by the session itself |
 //! | `submit` | hands units to the session's lane; goes over to a server connection |
 //! | `rows`, `spool`, `keys` | rows that the spool answers, or that are executed once under a key |
-//! | `pending`, `expected_answer` | answers that wait for an outcome, and memory for long ones |
+//! | `pending`, `call_answer`, `expected_answer` | answers that wait for an outcome, and memory for long ones |
 //! | `local`, `values` | answers of the session itself; values of sequences |
 //! | `traces` | writes that are traced |
 //! | `unsent_block` | a transaction block that the server does not know yet |
 //! | `keep`, `kept` | certain writes of such a block: answered, and kept until COMMIT |
 //! | `relay` | everything that is not joined, over a server connection |
 
+mod call_answer;
 mod client_connection;
 mod expected_answer;
 mod keep;

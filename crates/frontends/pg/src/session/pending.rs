@@ -4,7 +4,6 @@
 use std::collections::VecDeque;
 use std::num::NonZeroUsize;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use bytes::{BufMut, BytesMut};
@@ -12,15 +11,15 @@ use smallvec::SmallVec;
 use tokio::task::JoinHandle;
 use windrow_core::intake::Receipt;
 use windrow_core::{
-    Budget, Fault, FaultClass, Formats, Op, Outcomes, Signature, Statement, TracedRequest,
-    UnitFault, UnitOutcome, WriteDone,
+    Budget, Fault, FaultClass, Outcomes, TracedRequest, UnitFault, UnitOutcome, WriteDone,
 };
 use windrow_idempotency::{Refused, without_mark};
 
+use super::call_answer::{CallAnswer, say_fault};
 use super::expected_answer::ExpectedAnswer;
 use super::values::Values;
 use crate::codec::{answer, failure};
-use crate::statements::{FixedTypes, PreparedStatement, PreparedStatements};
+use crate::statements::{PreparedStatement, PreparedStatements};
 
 /// An answer that is given once the outcome of a unit is there.
 #[derive(Debug)]
@@ -106,7 +105,7 @@ pub(crate) struct Script {
     pub(crate) lastvals: Vec<LastvalAnswer>,
     /// Changes of the unnamed statement behind calls, if there are any.
     pub(crate) behind: Option<Box<ChangesBehind>>,
-    /// Where the answer to COMMIT stands, after that to BEGIN, if the calls are a transaction block.
+    /// Where the answer to COMMIT stands, after that to BEGIN, if the calls are a block.
     pub(crate) commit: Option<NonZeroUsize>,
 }
 
@@ -153,40 +152,6 @@ pub(crate) struct LastvalAnswer {
     /// The number of calls executed before it.
     pub(crate) after: usize,
     pub(crate) binary: bool,
-}
-
-/// Where a call's results belong.
-#[derive(Clone, Debug)]
-pub(crate) struct CallAnswer {
-    /// Where BindComplete of its portal stands.
-    pub(crate) bound: usize,
-    /// Where its results belong.
-    pub(crate) done: usize,
-    /// The operation of the call.
-    pub(crate) op: Op,
-    /// The types of the call, if they show only now.
-    pub(crate) fresh: Option<LateTypes>,
-    /// The portal's name, where it has one: errors of its values name it.
-    pub(crate) portal: Option<Box<[u8]>>,
-    /// The statement of a simple query that it is.
-    pub(crate) query: Option<Box<QueryStatement>>,
-}
-
-/// A statement of a simple query: its rows are described before them.
-#[derive(Clone, Debug)]
-pub(crate) struct QueryStatement {
-    pub(crate) statement: Arc<Statement>,
-    /// The characters of the query before the statement's text: positions in errors count them.
-    pub(crate) skipped: u32,
-}
-
-/// The types of a statement that was parsed for the call that uses it.
-#[derive(Clone, Debug)]
-pub(crate) struct LateTypes {
-    /// Where its session keeps them.
-    pub(crate) fixed: FixedTypes,
-    /// The types, if nothing has changed since the statement was described.
-    pub(crate) signature: Arc<Signature>,
 }
 
 /// The end of an answer, after the script.
@@ -464,72 +429,11 @@ impl Pending {
     }
 }
 
-/// Writes the error of a call; `None`: of what came behind all calls.
-fn say_fault(fault: &Fault, failed: Option<&CallAnswer>, out: &mut BytesMut) {
-    let portal = failed.and_then(|said| said.portal.as_deref());
-    let query = failed.and_then(|said| said.query.as_ref());
-    match query.map_or(0, |query| query.skipped) {
-        0 => failure::of_portal(out, fault, portal),
-        skipped => failure::moved(out, fault, skipped),
-    }
-}
-
-impl CallAnswer {
-    /// Says what stands before the call's results, and fixes its types.
-    fn say_before(&self, text: &[u8], done: &WriteDone, out: &mut BytesMut) {
-        let news = done
-            .extra
-            .as_ref()
-            .and_then(|extra| extra.signature.as_ref());
-        let Some(fresh) = &self.fresh else {
-            return out.put_slice(text);
-        };
-        let news = news.map(|news| news.of_client(fresh.signature.parameters.len()));
-        fresh.fixed.set(news.as_ref().unwrap_or(&fresh.signature));
-        match news {
-            Some(news) => answer::described_again(out, text, &fresh.signature, &news),
-            None => out.put_slice(text),
-        }
-    }
-
-    /// Says the call's results. `is_undone`: the call's own transaction failed after it.
-    fn say(&self, done: &WriteDone, is_undone: bool, out: &mut BytesMut) {
-        let extra = done.extra.as_ref();
-        let messages = extra.map_or(&[][..], |extra| &extra.messages);
-        let Some(query) = &self.query else {
-            out.put_slice(messages);
-            return answer::command_complete(out, self.op, done.rows);
-        };
-        // The server runs a whole statement before it describes the rows: its notices come first.
-        let (notices, rows) = messages.split_at(notices(messages));
-        out.put_slice(notices);
-        let news = extra.and_then(|extra| extra.signature.as_ref());
-        let signature = news.unwrap_or_else(|| query.statement.signature());
-        if let Some(fields) = signature.fields.as_deref() {
-            answer::fields(out, Some(fields), &Formats::Text);
-        }
-        out.put_slice(rows);
-        if !is_undone {
-            answer::command_complete(out, self.op, done.rows);
-        }
-    }
-}
-
 /// Returns true if a call failed after its BindComplete. An error that is not in the server's words
 /// befell the whole transaction.
 fn is_bound(fault: &Fault) -> bool {
     let messages = fault.verbatim();
     messages.is_none_or(|messages| messages.starts_with(Fault::BIND_COMPLETE))
-}
-
-/// The bytes that the notices at the front of `messages` take.
-fn notices(messages: &[u8]) -> usize {
-    let mut at = 0;
-    while let Some([b'N', a, b, c, d]) = messages.get(at..at + 5) {
-        let length = u32::from_be_bytes([*a, *b, *c, *d]);
-        at += 1 + usize::try_from(length).unwrap_or_default();
-    }
-    at.min(messages.len())
 }
 
 /// Returns the error of a client's cancel request, if a unit was taken out of its lane while the

@@ -11,7 +11,8 @@ use smallvec::SmallVec;
 use windrow_core::{Arguments, Formats, Origin, SqlCall, Statement};
 use windrow_sql::{Reading, write_script};
 
-use super::pending::{AnswerEnd, CallAnswer, QueryStatement, Script};
+use super::call_answer::{CallAnswer, QueryStatement};
+use super::pending::{AnswerEnd, Script};
 use super::segment::Meaning;
 use super::state::{End, Session};
 use super::submit::NotDescribed;
@@ -78,8 +79,8 @@ impl QueryCalls {
     }
 }
 
-/// Returns the call of the query at the front of the inbox, which consists of one write. `None`: the
-/// values are not those of the statement.
+/// Returns the call of the query at the front of the inbox, which consists of one write. `None`:
+/// the values are not those of the statement.
 pub(super) fn one(
     session: &Session,
     statement: Arc<Statement>,
@@ -181,8 +182,8 @@ pub(super) async fn submit(
     }
 }
 
-/// Returns the reason for which one of the writes cannot be joined, as far as it can be seen without
-/// the lane.
+/// Returns the reason for which one of the writes cannot be joined, as far as it can be seen
+/// without the lane.
 fn reason(writes: &[QueryWrite]) -> Option<&'static str> {
     let unclear = writes
         .iter()

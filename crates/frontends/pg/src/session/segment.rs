@@ -12,8 +12,9 @@ use smallvec::SmallVec;
 use windrow_core::{Formats, SqlCall, Statement};
 use windrow_sql::{BlockEffect, BlockStatement, Effect};
 
+use super::call_answer::{CallAnswer, LateTypes};
 use super::local;
-use super::pending::{CallAnswer, ChangeBehind, LastvalAnswer, LateTypes, Script};
+use super::pending::{ChangeBehind, LastvalAnswer, Script};
 use crate::codec::answer;
 use crate::codec::message::{Bind, Kind};
 use crate::statements::{
