@@ -156,11 +156,17 @@ async fn what_is_not_replicated_is_counted() {
     assert_eq!(counts().await, (2, 0));
     run("update t set v = 3 where u = $1", 77).await;
     assert_eq!(counts().await, (2, 0), "it changed nothing");
-    // It may change many rows; a transaction.
+    // It may change many rows.
     run("update t set v = 4 where v = $1", 2).await;
     assert_eq!(counts().await, (2, 1));
+    // A transaction that arrives whole, and one with another statement.
     client
         .batch_execute("begin; insert into t values (3, 3, 3); commit")
+        .await
+        .unwrap();
+    assert_eq!(counts().await, (2, 1));
+    client
+        .batch_execute("begin; insert into t values (4, 4, 4); select 1; commit")
         .await
         .unwrap();
     let (untold, relayed) = counts().await;
@@ -171,6 +177,9 @@ async fn what_is_not_replicated_is_counted() {
     assert_eq!(lanes["replicas"][0]["untold"], 2);
     check(&primary.url(), &replica.url(), &[]).ends(1);
     check(&primary.url(), &replica.url(), &["--repair"]).ends(0);
-    assert_eq!(replica.sql("select * from t order by k"), "2|10|4\n3|3|3");
+    assert_eq!(
+        replica.sql("select * from t order by k"),
+        "2|10|4\n3|3|3\n4|4|4"
+    );
     gateway.stop();
 }

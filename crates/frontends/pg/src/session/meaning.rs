@@ -94,6 +94,10 @@ impl View<'_> {
         match *message {
             Message::Parse(ref parse) => self.parse(parse, segment, statements)?,
             Message::Bind(ref bind) => self.bind(bind, segment, statements)?,
+            // Within a transaction the server says if its rows are still those of its text.
+            Message::Describe(Kind::Statement, name) if self.in_block && !segment.defines(name) => {
+                return Err(Next::Relay("in a transaction"));
+            }
             Message::Describe(Kind::Statement, name) => {
                 let statement = segment.statement(name, statements);
                 let statement = statement.ok_or(Next::Relay("an unknown statement"))?;

@@ -123,7 +123,13 @@ impl Segment {
         }
     }
 
-    /// The same, to be changed.
+    /// Returns true if the segment defines, or removes, the statement of a name.
+    pub(crate) fn defines(&self, name: &[u8]) -> bool {
+        let mut defined = self.defined.iter();
+        defined.any(|(defined, _)| **defined == *name_key(name))
+    }
+
+    /// Returns the statement of a name, to be changed.
     pub(crate) fn statement_mut<'a>(
         &'a mut self,
         name: &[u8],
