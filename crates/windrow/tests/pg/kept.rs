@@ -1,9 +1,9 @@
 //! Transactions whose inserts are certain: answered at once, and committed as one unit.
 
+use windrow_testkit::pgclient::Client;
 use windrow_testkit::pgclient::backend::{self, Message};
-use windrow_testkit::pgclient::{Client, frontend};
 
-use crate::support::Gateway;
+use crate::support::{Gateway, extended};
 
 const TABLES: &str = "\
     create table orders (id bigint generated always as identity primary key, \
@@ -36,18 +36,6 @@ fn ok(client: &mut Client, sql: &str) -> Vec<Message> {
 
 fn value(client: &mut Client, sql: &str) -> String {
     backend::first_value(&ok(client, sql)).unwrap()
-}
-
-/// Parse, Bind, Describe, Execute and Sync.
-fn extended(client: &mut Client, sql: &str, values: &[Option<&str>]) -> Vec<Message> {
-    let mut out = Vec::new();
-    frontend::parse(&mut out, "", sql, &[]);
-    frontend::bind(&mut out, ("", ""), &[], values, &[]);
-    frontend::describe(&mut out, b'P', "");
-    frontend::execute(&mut out, "", 0);
-    frontend::sync(&mut out);
-    client.send(&out).unwrap();
-    client.until_ready().unwrap()
 }
 
 #[test]

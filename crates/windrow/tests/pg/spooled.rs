@@ -7,7 +7,7 @@ use windrow_testkit::pgclient::backend::Message;
 use windrow_testkit::pgclient::{Address, Client, backend, frontend};
 use windrow_testkit::postgres::Postgres;
 
-use crate::support::{Gateway, serve};
+use crate::support::{Gateway, extended, serve};
 
 const TABLE: &str = "create table t (id int primary key, v text)";
 
@@ -40,18 +40,6 @@ fn ok(client: &mut Client, sql: &str) -> Option<String> {
     backend::first_value(&answer)
 }
 
-/// Parse, Bind, Describe, Execute and Sync with values as text.
-fn prepared(client: &mut Client, sql: &str, values: &[Option<&str>]) -> Vec<Message> {
-    let mut out = Vec::new();
-    frontend::parse(&mut out, "", sql, &[]);
-    frontend::bind(&mut out, ("", ""), &[], values, &[]);
-    frontend::describe(&mut out, b'P', "");
-    frontend::execute(&mut out, "", 0);
-    frontend::sync(&mut out);
-    client.send(&out).unwrap();
-    client.until_ready().unwrap()
-}
-
 #[test]
 fn inserts_are_acknowledged_while_the_server_is_away() {
     let folder = tempfile::tempdir().unwrap();
@@ -59,7 +47,7 @@ fn inserts_are_acknowledged_while_the_server_is_away() {
     let mut client = spooling(&gateway);
     let sql = "insert into t (id, v) values ($1, $2)";
     ok(&mut client, "insert into t (id, v) values (0, 'x')");
-    prepared(&mut client, sql, &[Some("1"), None]);
+    extended(&mut client, sql, &[Some("1"), None]);
     assert_eq!(ok(&mut client, "select count(*) from t").unwrap(), "2");
     gateway.server.kill9().unwrap();
     for id in 2..50 {
@@ -68,7 +56,7 @@ fn inserts_are_acknowledged_while_the_server_is_away() {
             0 => client
                 .query(&format!("insert into t (id, v) values ({id}, 'x')"))
                 .unwrap(),
-            _ => prepared(&mut client, sql, &[Some(&text), Some("x")]),
+            _ => extended(&mut client, sql, &[Some(&text), Some("x")]),
         };
         assert_eq!(told(&answer), "INSERT 0 1", "{answer:?}");
     }
@@ -301,7 +289,7 @@ fn rows_are_what_the_statements_would_have_written() {
             let quoted = value.replace('\'', "''");
             let simple = format!("insert into k{number} (v, id) values ('{quoted}', {two})");
             for client in [&mut direct, &mut tried] {
-                let answer = prepared(client, &sql, &[Some(&one), Some(value)]);
+                let answer = extended(client, &sql, &[Some(&one), Some(value)]);
                 let other = client.query(&simple).unwrap();
                 for answer in [answer, other] {
                     refused += usize::from(backend::sqlstate(&answer).is_some());
@@ -309,7 +297,7 @@ fn rows_are_what_the_statements_would_have_written() {
             }
         }
         for client in [&mut direct, &mut tried] {
-            prepared(client, &sql, &[Some("1000"), None]);
+            extended(client, &sql, &[Some("1000"), None]);
             let bare = value_without_quotes(number);
             if let Some(bare) = bare {
                 client

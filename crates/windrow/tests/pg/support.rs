@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use windrow_testkit::pgclient::{Address, Client};
+use windrow_testkit::pgclient::{Address, Client, Message, frontend};
 use windrow_testkit::postgres::{Postgres, PostgresBuilder};
 pub use windrow_testkit::process::TEST_TIMEOUT;
 use windrow_testkit::process::Windrow;
@@ -64,4 +64,16 @@ pub fn serve(direct: &Address, options: &[&str]) -> (Windrow, Address) {
     let socket = windrow.pg_address().expect("it listens for PostgreSQL");
     let address = direct.at(socket);
     (windrow, address)
+}
+
+/// Sends Parse, Bind, Describe, Execute and Sync with values as text. Returns the answer.
+pub fn extended(client: &mut Client, sql: &str, values: &[Option<&str>]) -> Vec<Message> {
+    let mut out = Vec::new();
+    frontend::parse(&mut out, "", sql, &[]);
+    frontend::bind(&mut out, ("", ""), &[], values, &[]);
+    frontend::describe(&mut out, b'P', "");
+    frontend::execute(&mut out, "", 0);
+    frontend::sync(&mut out);
+    client.send(&out).unwrap();
+    client.until_ready().unwrap()
 }

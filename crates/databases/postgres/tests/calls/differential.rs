@@ -36,17 +36,17 @@ create table late (id int primary key, p int references parent deferrable);
 ";
 
 /// Numbers from a seed.
-struct Dice(u64);
+pub(crate) struct Dice(pub(crate) u64);
 
 impl Dice {
-    fn roll(&mut self, below: usize) -> usize {
+    pub(crate) fn roll(&mut self, below: usize) -> usize {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;
         usize::try_from(self.0 % below as u64).unwrap()
     }
 
-    fn pick<'v>(&mut self, values: &[&'v str]) -> &'v str {
+    pub(crate) fn pick<'v>(&mut self, values: &[&'v str]) -> &'v str {
         values[self.roll(values.len())]
     }
 }

@@ -23,7 +23,8 @@ pub(crate) fn rows(messages: &Bytes) -> Option<Vec<Columns>> {
     Some(rows)
 }
 
-fn columns(mut body: Bytes) -> Option<Columns> {
+/// Reads the body of a row. `None`: it is not whole.
+pub(crate) fn columns(mut body: Bytes) -> Option<Columns> {
     let count = body.try_get_u16().ok()?;
     let mut columns = Vec::with_capacity(usize::from(count));
     for _ in 0..count {

@@ -7,7 +7,6 @@
 //! was kept, and goes on there.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use bytes::{Bytes, BytesMut};
 use smallvec::SmallVec;
@@ -22,10 +21,8 @@ use super::pending::{AnswerEnd, AwaitedOutcome, Pending, Script, cancelled_by_cl
 use super::state::{End, LANE_ENDED, NO_MEMORY, Session, lane_ended};
 use super::traces::{self, AskedTrace};
 use super::unsent_block::{self, LoneStatement};
-
 use crate::codec::message::{Front, HEADER};
 use crate::codec::{data_row, failure};
-use crate::session_info::State;
 
 /// The calls of a query or segment.
 pub(super) type Calls = SmallVec<[SqlCall; 1]>;
@@ -292,18 +289,15 @@ fn question(plan: &Preview, call: &SqlCall, moment: Option<[u8; 8]>) -> Option<S
     let own = call.statement.parameters().len();
     let mut values = BytesMut::from(call.arguments.as_bytes());
     data_row::value(&mut values, moment.as_ref().map(<[u8; 8]>::as_slice));
-    let formats: Vec<bool> = (0..own)
-        .map(|place| call.formats.is_binary(place))
-        .collect();
-    let formats = formats.into_iter().chain([true]).collect::<Vec<_>>();
+    let formats = (0..own + 1).map(|place| place == own || call.formats.is_binary(place));
     let returned = plan.returned.len();
     let results = (0..returned + plan.computed + 2)
         .map(|place| place >= returned || call.results.is_binary(place));
     Some(SqlCall {
         statement: Arc::clone(&plan.question),
         arguments: Arguments::of(&*values, own + 1)?,
-        formats: Formats::of(formats.into_iter()),
-        results: Formats::of(results.collect::<Vec<_>>().into_iter()),
+        formats: Formats::of(formats),
+        results: Formats::of(results),
         fresh: false,
         origin: None,
     })
@@ -405,7 +399,7 @@ pub(super) async fn commit(session: &mut Session, lone: LoneStatement) -> Result
     let intake = source.lane.ports.intake.clone();
     let id = source.id;
     let asked = AskedTrace::of(session, &calls);
-    let count = u64::try_from(calls.len()).unwrap_or_default();
+    let count = calls.len();
     let unit = Unit::of(calls.into_iter().map(Write::from));
     let traced = asked.and_then(|asked| asked.begin(session, &unit));
     let trace = traced.as_ref().map(|traced| traced.trace());
@@ -426,8 +420,6 @@ pub(super) async fn commit(session: &mut Session, lone: LoneStatement) -> Result
     pending.status = b'I';
     session.unsent_block = None;
     unsent_block::take_in(session, lone);
-    session.pending.push(pending);
-    session.info.joined.fetch_add(count, Ordering::Relaxed);
-    session.info.set_state(State::Joining);
+    session.note_joined(pending, count);
     Ok(true)
 }

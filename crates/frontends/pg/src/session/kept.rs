@@ -1,7 +1,7 @@
 //! The writes of a transaction block that were answered before the server knows the block.
 //!
-//! They go to the session's lane as one unit at COMMIT, or to a server connection, after BEGIN and
-//! before the first statement that cannot be kept.
+//! The writes go to the session's lane as one unit at COMMIT, or to a server connection, after
+//! BEGIN and before the first statement that cannot be kept.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -57,8 +57,12 @@ impl RowsOfBlock {
 pub(crate) enum KeptStep {
     /// A write of which all values are known.
     Write(KeptWrite),
-    /// A savepoint of this name.
-    Savepoint(Box<str>),
+    /// A savepoint.
+    Savepoint {
+        name: Box<str>,
+        /// The client's own statement, without comments.
+        sql: Box<str>,
+    },
 }
 
 /// A write that was answered.
@@ -143,9 +147,10 @@ impl KeptWrites {
         self.ahead.entry(statement).or_default()
     }
 
-    /// Adds a savepoint.
-    pub(super) fn save(&mut self, name: &str) {
-        self.steps.push(KeptStep::Savepoint(name.into()));
+    /// Adds a savepoint of a name. `sql`: its statement.
+    pub(super) fn save(&mut self, name: &str, sql: &str) {
+        let (name, sql) = (name.into(), sql.into());
+        self.steps.push(KeptStep::Savepoint { name, sql });
     }
 
     /// Removes a savepoint and those after it. Returns false if there is none of that name.
@@ -169,8 +174,10 @@ impl KeptWrites {
     }
 
     fn place_of(&self, name: &str) -> Option<usize> {
-        let is_it =
-            |step: &KeptStep| matches!(step, KeptStep::Savepoint(known) if **known == *name);
+        let is_it = |step: &KeptStep| match step {
+            KeptStep::Savepoint { name: known, .. } => **known == *name,
+            KeptStep::Write(_) => false,
+        };
         self.steps.iter().rposition(is_it)
     }
 
@@ -178,7 +185,7 @@ impl KeptWrites {
     pub(super) fn into_parts(self) -> (SmallVec<[SqlCall; 1]>, Permit) {
         let calls = self.steps.into_iter().filter_map(|step| match step {
             KeptStep::Write(write) => Some(write.call),
-            KeptStep::Savepoint(_) => None,
+            KeptStep::Savepoint { .. } => None,
         });
         (calls.collect(), self.permit)
     }
@@ -202,7 +209,7 @@ impl KeptWrites {
         };
         self.steps.iter().any(|step| match step {
             KeptStep::Write(write) => write.new_keys.contains(&wanted),
-            KeptStep::Savepoint(_) => false,
+            KeptStep::Savepoint { .. } => false,
         })
     }
 }

@@ -96,7 +96,7 @@ impl View<'_> {
             Message::Bind(ref bind) => self.bind(bind, segment, statements)?,
             // Within a transaction the server says if its rows are still those of its text.
             Message::Describe(Kind::Statement, name) if self.in_block && !segment.defines(name) => {
-                return Err(Next::Relay("in a transaction"));
+                return Err(Next::Relay(unsent_block::IN_BLOCK));
             }
             Message::Describe(Kind::Statement, name) => {
                 let statement = segment.statement(name, statements);
@@ -269,7 +269,7 @@ impl View<'_> {
             Reading::Join(_) if !self.join => return Err(Next::Relay("windrow.join is off")),
             Reading::Join(_) if cached.asks() => &ASKS,
             Reading::Join(parsed) if self.in_block && parsed.op != Op::Insert => {
-                return Err(Next::Relay("in a transaction"));
+                return Err(Next::Relay(unsent_block::IN_BLOCK));
             }
             // What it takes has to be known where it asks.
             Reading::Join(parsed) if self.asks && parsed.op == Op::Insert => {

@@ -324,7 +324,7 @@ impl Pending {
         match (outcome, &self.ending) {
             (None, _) => out.put_slice(&self.script.text),
             (Some(outcome), AnswerEnd::Commit(end)) => {
-                self.say_committed(outcome, end, stopping, (out, values));
+                self.say_committed(outcome, end, stopping, out);
             }
             (Some(Ok(dones)), _) => self.say_done(&dones, None, out, values),
             (Some(Err(UnitFault { fault, before, .. })), _) => {
@@ -342,19 +342,10 @@ impl Pending {
     }
 
     /// Says the answer to COMMIT of writes that were answered before.
-    fn say_committed(
-        &self,
-        outcome: UnitOutcome,
-        end: &[u8],
-        stopping: bool,
-        (out, values): (&mut BytesMut, &mut Values),
-    ) {
+    fn say_committed(&self, outcome: UnitOutcome, end: &[u8], stopping: bool, out: &mut BytesMut) {
         out.put_slice(&self.script.text);
         match outcome {
-            Ok(dones) => {
-                dones.iter().for_each(|done| values.note(done));
-                out.put_slice(end);
-            }
+            Ok(_) => out.put_slice(end),
             Err(UnitFault { fault, .. }) if stopping => failure::fault(out, &fault),
             Err(UnitFault { fault, .. }) => {
                 failure::fault(out, &at_commit(cancelled_by_client(fault)));

@@ -105,8 +105,8 @@ pub(crate) struct UnsentBlock {
     pub(crate) has_portal: bool,
     /// True if a statement of the block was refused before it reached a server.
     pub(crate) has_failed: bool,
-    /// True if the block was opened with no other modes than most databases have by default.
-    pub(crate) is_usual: bool,
+    /// True if certain writes of the block may be kept.
+    pub(crate) keeps: bool,
     /// The writes of the block that were answered.
     pub(crate) kept: KeptWrites,
 }
@@ -118,7 +118,7 @@ impl UnsentBlock {
             opening: SmallVec::new(),
             has_portal: false,
             has_failed: true,
-            is_usual: false,
+            keeps: false,
             kept: KeptWrites::default(),
         }
     }

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use bytes::{BufMut, BytesMut};
 use smallvec::smallvec;
 use windrow_core::Signature;
-use windrow_sql::{BlockEffect, Commits};
+use windrow_sql::{BlockEffect, BlockStatement, Commits};
 
 use super::kept::KeptWrites;
 use super::pending::Script;
@@ -32,7 +32,7 @@ const MAX_MESSAGES: usize = 7;
 const MAX_BYTES: usize = 8 * 1024;
 
 /// Why the statements of a block go to a server connection.
-const IN_BLOCK: &str = "in a transaction";
+pub(super) const IN_BLOCK: &str = "in a transaction";
 
 /// A query or segment that consists of one statement about a transaction block.
 pub(super) struct LoneStatement {
@@ -83,13 +83,15 @@ impl LoneStatement {
 /// Returns true if certain writes of the session's block may be kept.
 pub(super) fn may_keep(session: &Session) -> bool {
     let block = session.unsent_block.as_ref();
+    block.is_some_and(|block| block.keeps)
+}
+
+/// Returns true if a session may keep writes of a block that it begins now: nothing of this changes
+/// before the server knows the block.
+fn is_plain(session: &Session) -> bool {
     let own = &session.own;
     let is_plain = own.join && own.key.is_none() && !own.spool && !own.defer && !session.asks;
-    is_plain
-        && block.is_some_and(|block| block.is_usual)
-        && !keys::has_own(session)
-        && !spool::is_ahead(session)
-        && !session.is_followed()
+    is_plain && !keys::has_own(session) && !spool::is_ahead(session) && !session.is_followed()
 }
 
 /// Returns the status of the session's transaction while no server connection knows it.
@@ -209,7 +211,10 @@ fn take_effect(session: &mut Session, lone: &LoneStatement) -> Option<&'static s
     let block = lone.cached.block()?;
     // What a client sends without waiting goes to the server as it is: it costs no round trip.
     let is_last = session.connection.inbox.len() == lone.total;
-    let keeps = may_keep(session);
+    let keeps = match session.unsent_block {
+        None => block.opens_usual() && is_plain(session),
+        Some(_) => may_keep(session),
+    };
     let cache = &session.shared.cache;
     match (lone.effect, &mut session.unsent_block) {
         (BlockEffect::Opens, unsent @ None) if is_last => {
@@ -217,7 +222,7 @@ fn take_effect(session: &mut Session, lone: &LoneStatement) -> Option<&'static s
                 opening: smallvec![cache.get(block.words.as_bytes(), iter::empty(), true)],
                 has_portal: lone.has_portal,
                 has_failed: false,
-                is_usual: block.opens_usual(),
+                keeps,
                 kept: KeptWrites::default(),
             }));
         }
@@ -230,7 +235,7 @@ fn take_effect(session: &mut Session, lone: &LoneStatement) -> Option<&'static s
             let opening = cache.get(block.words.as_bytes(), iter::empty(), true);
             unsent.opening.push(opening);
             unsent.has_portal = lone.has_portal;
-            unsent.is_usual = false;
+            unsent.keeps = false;
         }
         (BlockEffect::Commits | BlockEffect::RollsBack, Some(unsent)) => {
             let tag = if unsent.has_failed {
@@ -241,8 +246,8 @@ fn take_effect(session: &mut Session, lone: &LoneStatement) -> Option<&'static s
             session.unsent_block = None;
             return Some(tag);
         }
-        (effect, Some(unsent)) if keeps => {
-            take_savepoint(unsent, effect, &block.savepoint).then_some(())?;
+        (_, Some(unsent)) if keeps => {
+            take_savepoint(unsent, block).then_some(())?;
         }
         _ => return None,
     }
@@ -251,10 +256,11 @@ fn take_effect(session: &mut Session, lone: &LoneStatement) -> Option<&'static s
 
 /// Has a statement about a savepoint take effect on what a block has kept. Returns false if only
 /// the server can answer it.
-fn take_savepoint(block: &mut UnsentBlock, effect: BlockEffect, name: &str) -> bool {
-    match effect {
+fn take_savepoint(block: &mut UnsentBlock, statement: &BlockStatement) -> bool {
+    let name = &statement.savepoint;
+    match statement.effect {
         BlockEffect::Saves if !block.has_failed => {
-            block.kept.save(name);
+            block.kept.save(name, &statement.words);
             true
         }
         BlockEffect::Releases if !block.has_failed => block.kept.release(name),

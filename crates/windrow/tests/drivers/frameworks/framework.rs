@@ -19,7 +19,7 @@ pub enum Framework {
 }
 
 impl Framework {
-    /// What `tests/frameworks/setup` makes ready for it.
+    /// The things that `tests/frameworks/setup` makes ready for it.
     pub fn runtime(self) -> &'static str {
         match self {
             Self::SqlAlchemy | Self::Django => "python",

@@ -20,7 +20,7 @@ const STEP_TIMEOUT: Duration = Duration::from_secs(120);
 /// fail that is not ready. Unset, none is.
 const WHICH: &str = "WINDROW_TEST_FRAMEWORKS";
 
-/// What the tables hold, without the keys that the database made: these may have gaps.
+/// The rows of the tables, without the keys that the database made: these may have gaps.
 const ROWS: &str = "
     SELECT 'customer', name, created_at IS NOT NULL FROM customers ORDER BY name COLLATE \"C\";
     SELECT 'address', c.name, street, country FROM addresses a LEFT JOIN customers c ON c.id = customer_id

@@ -5,23 +5,8 @@ use std::sync::Arc;
 use windrow_core::Statement;
 
 use super::{Given, Twins, call, texts};
+use crate::differential::Dice;
 use crate::parsed::insert;
-
-/// Numbers from a seed.
-struct Dice(u64);
-
-impl Dice {
-    fn roll(&mut self, below: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        usize::try_from(self.0 % below as u64).unwrap()
-    }
-
-    fn pick<'v>(&mut self, values: &[&'v str]) -> &'v str {
-        values[self.roll(values.len())]
-    }
-}
 
 /// A type, its defaults, its checks of a column `C`, and values.
 type TypeCase = (

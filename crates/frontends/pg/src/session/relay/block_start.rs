@@ -20,14 +20,11 @@ use crate::codec::{answer, failure};
 use crate::pool::PASSING;
 use crate::session::kept::{KeptStep, statement_of};
 use crate::session::state::UnsentBlock;
-use crate::session::unsent_block::prepared;
+use crate::session::unsent_block::{IN_BLOCK, prepared};
 
 /// Any name but the empty one: statements of a block's beginning are prepared under names of the
 /// process.
 const NAMED: &[u8] = b"windrow";
-
-/// Why writes that were kept go to a server connection.
-const IN_BLOCK: &str = "in a transaction";
 
 /// A text that leaves a failed transaction.
 const FAILS: &[u8] = b"BEGIN; SELECT 1 OPERATOR(pg_catalog./) 0";
@@ -76,7 +73,10 @@ impl BlockStart {
         for step in block.kept.steps() {
             match step {
                 KeptStep::Write(write) => send_write(ends, here, &write.call),
-                KeptStep::Savepoint(name) => send_savepoint(ends, name),
+                KeptStep::Savepoint { sql, .. } => {
+                    ends.pass_statement(sql.as_bytes(), &[]);
+                    execute(ends, PASSING.as_bytes(), &[0; 6]);
+                }
             }
         }
         if !block.has_portal || has_kept {
@@ -202,13 +202,6 @@ fn send_write(ends: &mut Ends<'_>, here: &mut StatementsHere, call: &SqlCall) {
     rest.put_slice(call.arguments.as_bytes());
     rest.put_u16(0);
     execute(ends, name.as_bytes(), &rest);
-}
-
-/// Sends SAVEPOINT.
-fn send_savepoint(ends: &mut Ends<'_>, name: &str) {
-    let sql = format!("SAVEPOINT \"{}\"", name.replace('"', "\"\""));
-    ends.pass_statement(sql.as_bytes(), &[]);
-    execute(ends, PASSING.as_bytes(), &[0; 6]);
 }
 
 /// Returns the body of the error of a transaction whose writes cannot be stored as they were

@@ -1,15 +1,16 @@
 //! The question for the values that sequences gave, sent behind the end of a transaction block, in
 //! the same write.
 //!
-//! It is sent if another session waits for a server connection: once it is answered, this one can
-//! be given back without a round trip. The values are removed from the connection with it. If
-//! anything of the question fails, nothing of its answer counts: [`Loan::give_back`] asks again.
+//! The question is sent if another session waits for a server connection: once it is answered, this
+//! one can be given back without a round trip. The values are removed from the connection with it.
+//! If anything of the question fails, nothing of its answer counts: [`Loan::give_back`] asks again.
 //!
 //! [`Loan::give_back`]: crate::pool::Loan::give_back
 
 use std::fmt::Write as _;
 use std::iter;
 
+use bytes::Bytes;
 use smallvec::SmallVec;
 use windrow_core::Generated;
 use windrow_sql::BlockEffect;
@@ -18,6 +19,7 @@ use super::ends::Ends;
 use super::expect::What;
 use super::leftovers::Leftovers;
 use super::rewrite;
+use crate::codec::data_row;
 use crate::pool::{Drawn, Names, StatementKey};
 use crate::statements::{CachedStatement, FixedTypes};
 
@@ -182,18 +184,10 @@ fn prepare(ends: &mut Ends<'_>, key: StatementKey, name: &str, sql: &str) {
 
 /// Reads the columns of a DataRow. Returns nothing if one of them is not a number.
 fn values(body: &[u8]) -> SmallVec<[i64; 3]> {
-    let mut rest = body.get(2..).unwrap_or_default();
-    let mut values = SmallVec::new();
-    while let Some((length, behind)) = rest.split_first_chunk::<4>() {
-        let length = usize::try_from(i32::from_be_bytes(*length)).unwrap_or(usize::MAX);
-        let text = behind.get(..length).map(std::str::from_utf8);
-        let Some(value) = text.and_then(|text| text.ok()?.parse().ok()) else {
-            return SmallVec::new();
-        };
-        values.push(value);
-        rest = behind.get(length..).unwrap_or_default();
-    }
-    values
+    let columns = data_row::columns(Bytes::copy_from_slice(body)).unwrap_or_default();
+    let number = |column: Option<Bytes>| std::str::from_utf8(&column?).ok()?.parse().ok();
+    let numbers: Option<SmallVec<[i64; 3]>> = columns.into_iter().map(number).collect();
+    numbers.unwrap_or_default()
 }
 
 #[cfg(test)]
