@@ -209,15 +209,16 @@ pub(super) fn answer(session: &mut Session, may_define: bool) -> BlockAnswer {
 /// `None` if only the server can answer it.
 fn take_effect(session: &mut Session, lone: &LoneStatement) -> Option<&'static str> {
     let block = lone.cached.block()?;
-    // What a client sends without waiting goes to the server as it is: it costs no round trip.
-    let is_last = session.connection.inbox.len() == lone.total;
     let keeps = match session.unsent_block {
         None => block.opens_usual() && is_plain(session),
         Some(_) => may_keep(session),
     };
+    // What a client sends without waiting goes to the server as it is: it costs no round trip.
+    let is_last = session.connection.inbox.len() == lone.total;
+    let opens = is_last || keeps && has_one_behind(session, lone.total);
     let cache = &session.shared.cache;
     match (lone.effect, &mut session.unsent_block) {
-        (BlockEffect::Opens, unsent @ None) if is_last => {
+        (BlockEffect::Opens, unsent @ None) if opens => {
             *unsent = Some(Box::new(UnsentBlock {
                 opening: smallvec![cache.get(block.words.as_bytes(), iter::empty(), true)],
                 has_portal: lone.has_portal,
@@ -252,6 +253,19 @@ fn take_effect(session: &mut Session, lone: &LoneStatement) -> Option<&'static s
         _ => return None,
     }
     Some(block.tag)
+}
+
+/// Returns true if the inbox holds no more than one query or segment behind so many bytes: drivers
+/// send BEGIN together with the first statement of the block.
+fn has_one_behind(session: &Session, mut at: usize) -> bool {
+    let connection = &session.connection;
+    while let Ok(Front::Whole { tag, total }) = connection.front(at) {
+        at += total;
+        if matches!(tag, b'Q' | b'S') {
+            return at == connection.inbox.len();
+        }
+    }
+    true
 }
 
 /// Has a statement about a savepoint take effect on what a block has kept. Returns false if only
