@@ -19,6 +19,7 @@ mod faults;
 mod hostile;
 mod interleaved;
 mod kept;
+mod kept_forms;
 mod load;
 mod many;
 mod moments;

@@ -70,6 +70,8 @@ pub(super) struct View<'a> {
     pub(super) in_segment: bool,
     /// True in a transaction block that the server does not know yet.
     pub(super) in_block: bool,
+    /// True if no server has to know that a statement is removed.
+    pub(super) may_answer: bool,
     /// The transaction block of the segment.
     pub(super) block: Option<SegmentBlock>,
     pub(super) generated: bool,
@@ -239,7 +241,7 @@ impl View<'_> {
             return Err(Next::Relay("a statement with types of parameters"));
         }
         let is_own = named.is_some_and(|name| all.get(name.as_bytes()).is_some());
-        if (is_own && !self.in_block) || self.is_of_block(cached) {
+        if (is_own && self.may_answer) || self.is_of_block(cached) {
             return Ok(Meaning::Local);
         }
         self.judge(cached, |lane| {

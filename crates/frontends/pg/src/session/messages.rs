@@ -86,6 +86,7 @@ impl Session {
     /// Returns the next step for a message, and takes the message into the segment. `answer`: the
     /// lane's answer because of it.
     fn look(&mut self, (tag, total): (u8, usize), answer: Option<&Answer>) -> Result<Next, Next> {
+        let may_answer = self.may_answer();
         let Self {
             connection,
             segment,
@@ -102,6 +103,7 @@ impl Session {
             under_way: !self.pending.is_empty(),
             in_segment: !segment.calls.is_empty(),
             in_block: self.unsent_block.is_some(),
+            may_answer,
             block: segment.block,
             generated: self.values.last().is_some(),
             asks: self.asks,
@@ -249,9 +251,7 @@ impl Session {
                     Ok(described) => answer = Some(described),
                     Err(not) => break Err(not),
                 },
-                Err(Next::Relay(_))
-                    if self.unsent_block.is_none() && self.has_deallocated(cached) =>
-                {
+                Err(Next::Relay(_)) if self.may_answer() && self.has_deallocated(cached) => {
                     break Ok(Meaning::Local);
                 }
                 Err(Next::Relay(reason)) => break Err(NotDescribed::of(reason)),
@@ -299,6 +299,11 @@ impl Session {
             },
             _ => Ok(Reply::Empty),
         }
+    }
+
+    /// Returns true if no server has to know that a statement is removed.
+    fn may_answer(&self) -> bool {
+        self.unsent_block.is_none() || unsent_block::may_keep(self)
     }
 
     /// Returns true for DEALLOCATE of a statement that the server may not know, or not by that
@@ -430,6 +435,7 @@ impl Session {
             under_way: !self.pending.is_empty(),
             in_segment: false,
             in_block: self.unsent_block.is_some(),
+            may_answer: self.may_answer(),
             block: None,
             generated: self.values.last().is_some(),
             asks: self.asks,
@@ -450,6 +456,8 @@ impl Session {
             text,
             ..Script::default()
         };
-        self.pending.push(Pending::new(script, AnswerEnd::Sync));
+        let mut pending = Pending::new(script, AnswerEnd::Sync);
+        pending.status = unsent_block::status(self);
+        self.pending.push(pending);
     }
 }
