@@ -4,6 +4,7 @@ use windrow_core::{Expression, Name, Op, ParsedStatement, TableName};
 
 use crate::clause::{assignment, conflict, filter, item, names, returning};
 use crate::lex::{Token, TokenKind};
+use crate::numbered::numbered_rows;
 use crate::parse::{Parser, Refusal, SYNTAX};
 use crate::word::Use;
 
@@ -59,19 +60,18 @@ fn empty(
 }
 
 fn insert(parser: &mut Parser<'_>, types: &[u32]) -> Result<ParsedStatement, Refusal> {
-    parser.expect_word("into")?;
-    let table = parser.table_name()?;
-    let alias = if parser.word("as") {
-        Some(parser.column_name()?)
-    } else {
-        None
+    let target = insert_target(parser)?;
+    let mut columns = target.columns;
+    let is_numbered = columns.is_some() && parser.is_word(0, "select");
+    let mut rows = match is_numbered {
+        true => numbered_rows(parser)
+            .map(|_| Vec::new())
+            .map_err(|_| INSERT_SELECT)?,
+        false => rows(parser)?,
     };
-    qualify(parser, &table, alias.as_ref());
-    let columns = insert_columns(parser)?;
-    let overriding = overriding(parser)?;
-    let mut rows = rows(parser)?;
-    let several = rows.len() > 1;
+    let several = is_numbered || rows.len() > 1;
     let values = if several {
+        columns = columns.map(|columns| without_defaults(columns, &rows));
         Vec::new()
     } else {
         rows.pop().unwrap_or_default()
@@ -81,13 +81,50 @@ fn insert(parser: &mut Parser<'_>, types: &[u32]) -> Result<ParsedStatement, Ref
     Ok(ParsedStatement {
         columns,
         values: values.into(),
-        overriding,
+        overriding: target.overriding,
         conflict,
         returning: returning.list,
         returning_names: returning.names,
         set_based: !several,
-        ..empty(parser.text, types, Op::Insert, table, alias)
+        ..empty(parser.text, types, Op::Insert, target.table, target.alias)
     })
+}
+
+/// The beginning of an INSERT.
+pub(crate) struct InsertTarget {
+    table: TableName,
+    alias: Option<Name>,
+    columns: Option<Box<[Name]>>,
+    overriding: Option<Box<str>>,
+}
+
+/// Reads an INSERT up to VALUES or SELECT, behind its first word.
+pub(crate) fn insert_target(parser: &mut Parser<'_>) -> Result<InsertTarget, Refusal> {
+    parser.expect_word("into")?;
+    let table = parser.table_name()?;
+    let alias = if parser.word("as") {
+        Some(parser.column_name()?)
+    } else {
+        None
+    };
+    qualify(parser, &table, alias.as_ref());
+    Ok(InsertTarget {
+        columns: insert_columns(parser)?,
+        overriding: overriding(parser)?,
+        table,
+        alias,
+    })
+}
+
+/// Returns the columns that get a value in one of several rows.
+fn without_defaults(columns: Box<[Name]>, rows: &[Vec<Expression>]) -> Box<[Name]> {
+    let is_default = |place: usize| {
+        let mut values = rows.iter().map(|row| row.get(place));
+        !rows.is_empty() && values.all(|value| value == Some(&Expression::Default))
+    };
+    let columns = columns.into_iter().enumerate();
+    let given = columns.filter(|(place, _)| !is_default(*place));
+    given.map(|(_, name)| name).collect()
 }
 
 /// Sets the names that may qualify a column.

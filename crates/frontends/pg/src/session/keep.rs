@@ -18,6 +18,7 @@ use windrow_core::{
 
 use super::kept::KeptWrite;
 use super::pending::{AnswerEnd, AwaitedOutcome, Pending, Script, cancelled_by_client};
+use super::single_rows;
 use super::state::{End, LANE_ENDED, NO_MEMORY, Session, lane_ended};
 use super::traces::{self, AskedTrace};
 use super::unsent_block::{self, LoneStatement};
@@ -100,8 +101,15 @@ pub(super) async fn keep(
 ) -> Result<(), End> {
     session.drain().await?;
     session.pass_gate().await?;
-    let previewed = match preview(session, &calls).await {
-        Ok(previewed) => previewed,
+    let single = single_rows::of(session, &calls).await?;
+    let kept = match single {
+        Ok(single) => preview(session, &single.calls)
+            .await
+            .map(|all| (single, all)),
+        Err(reason) => Err(reason.into()),
+    };
+    let (single, previewed) = match kept {
+        Ok(kept) => kept,
         Err(why) => {
             // A session may stay on a server connection for long: not with a copy of its values.
             drop((calls, script, ending));
@@ -111,7 +119,7 @@ pub(super) async fn keep(
             };
         }
     };
-    let mut dones = Dones::new();
+    let mut dones = Vec::with_capacity(previewed.len());
     if let Some(block) = &mut session.unsent_block {
         for one in previewed {
             dones.push(one.done);
@@ -126,7 +134,7 @@ pub(super) async fn keep(
     session.take_in(&mut pending, taken);
     let stopping = session.stop.is_cancelled();
     let (out, values) = (&mut session.connection.out, &mut session.values);
-    pending.say(Some(Ok(dones)), out, values, stopping);
+    pending.say(Some(Ok(single.merge(dones))), out, values, stopping);
     Ok(())
 }
 
@@ -197,7 +205,8 @@ async fn compute(
     let moment = session.unsent_block.as_ref().and_then(|b| b.kept.moment());
     let (mut questions, mut asked) = (Vec::new(), Vec::new());
     for (place, (call, plan)) in calls.iter().zip(plans).enumerate() {
-        let row = take_ahead(session, call, plan).await?;
+        let rest = calls.get(place..).unwrap_or_default();
+        let row = take_ahead(session, (call, rest), plan).await?;
         if row.is_none() {
             asked.push((place, plan));
             questions.extend(question(plan, call, moment));
@@ -236,10 +245,11 @@ fn not_computed(stop: &CancellationToken, fault: Fault) -> NotKept {
     }
 }
 
-/// Takes a row that depends on nothing that its call gives. `None`: the row does.
+/// Takes a row that depends on nothing that its call gives. `None`: the row does. `rest`: the call
+/// and those after it.
 async fn take_ahead(
     session: &mut Session,
-    call: &SqlCall,
+    (call, rest): (&SqlCall, &[SqlCall]),
     plan: &Preview,
 ) -> Result<Option<Computed>, NotKept> {
     let Some(question) = &plan.ahead else {
@@ -253,7 +263,9 @@ async fn take_ahead(
     };
     let own = block.kept.ahead(call.statement.id());
     if own.rows.is_empty() && plan.computed > 0 {
-        let (lane, count) = (&source.lane, own.next_count());
+        let is_like = |other: &&SqlCall| other.statement.id() == call.statement.id();
+        let least = rest.iter().take_while(is_like).count();
+        let (lane, count) = (&source.lane, own.next_count(least));
         let ask = (&lane.ports.intake, source.id);
         let taken = lane
             .ahead

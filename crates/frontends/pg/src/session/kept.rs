@@ -42,12 +42,14 @@ pub(super) struct RowsOfBlock {
 const MAX_AHEAD: usize = 256;
 
 impl RowsOfBlock {
-    /// Returns the number of rows to ask for: a long loop of writes asks a few times.
-    pub(super) fn next_count(&mut self) -> usize {
+    /// Returns the number of rows to ask for: a long loop of writes asks a few times. `least`: the
+    /// rows that are there by now.
+    pub(super) fn next_count(&mut self, least: usize) -> usize {
         self.last = match self.last {
             0 => 1,
             last => (4 * last).min(MAX_AHEAD),
         };
+        self.last = self.last.max(least);
         self.last
     }
 }

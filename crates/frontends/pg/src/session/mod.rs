@@ -16,6 +16,7 @@
 //! | `local`, `values` | answers of the session itself; values of sequences |
 //! | `traces` | writes that are traced |
 //! | `unsent_block` | a transaction block that the server does not know yet |
+//! | `single_rows` | calls of several rows as calls of one row each |
 //! | `keep`, `kept` | certain writes of such a block: answered, and kept until COMMIT |
 //! | `relay` | everything that is not joined, over a server connection |
 
@@ -33,6 +34,7 @@ mod queries;
 mod relay;
 mod rows;
 mod segment;
+mod single_rows;
 mod spool;
 mod state;
 mod submit;

@@ -1,0 +1,185 @@
+//! The calls of a transaction that is kept, as calls of one row each.
+//!
+//! `keep` asks here before it has rows computed. A call of several rows becomes one call for each
+//! of its rows, of an INSERT of one row, and its answer is put together from theirs. Only an INSERT
+//! that the server has described with the same types and columns takes its place.
+
+use std::sync::Arc;
+
+use bytes::BytesMut;
+use smallvec::SmallVec;
+use windrow_core::{Arguments, Dones, Formats, SqlCall, Statement, WriteDone};
+use windrow_sql::SingleRow;
+
+use super::segment::Meaning;
+use super::state::{End, Session};
+use crate::codec::data_row;
+
+/// Why a block goes to a server connection.
+const UNLIKE: &str = "in a transaction: several rows that are not kept one by one";
+
+/// The calls of a query or segment.
+type Calls = SmallVec<[SqlCall; 1]>;
+
+/// The calls of a query or segment, as calls of one row each.
+pub(super) struct SingleRows {
+    pub(super) calls: Calls,
+    /// The number of rows of each call of the client.
+    counts: SmallVec<[usize; 1]>,
+}
+
+/// Returns calls of one row each.
+///
+/// # Errors
+/// Outside: the session ends. Inside: why the calls go to a server connection.
+pub(super) async fn of(
+    session: &mut Session,
+    calls: &Calls,
+) -> Result<Result<SingleRows, &'static str>, End> {
+    let mut single = SingleRows {
+        calls: Calls::with_capacity(calls.len()),
+        counts: SmallVec::with_capacity(calls.len()),
+    };
+    for call in calls {
+        let before = single.calls.len();
+        match call.statement.parsed().set_based {
+            true => single.calls.push(call.clone()),
+            false => match Box::pin(rows(session, call)).await? {
+                Ok(rows) => single.calls.extend(rows),
+                Err(reason) => return Ok(Err(reason)),
+            },
+        }
+        single.counts.push(single.calls.len() - before);
+    }
+    Ok(Ok(single))
+}
+
+impl SingleRows {
+    /// Returns the outcomes of the client's calls, given those of all rows.
+    pub(super) fn merge(&self, rows: impl IntoIterator<Item = WriteDone>) -> Dones {
+        let mut rows = rows.into_iter();
+        let counts = self.counts.iter();
+        counts
+            .map(|count| merged(rows.by_ref().take(*count)))
+            .collect()
+    }
+}
+
+/// Returns the outcome of a call with these rows.
+fn merged(mut rows: impl Iterator<Item = WriteDone>) -> WriteDone {
+    let mut all = rows.next().unwrap_or_default();
+    let mut messages = BytesMut::new();
+    for row in rows {
+        all.rows += row.rows;
+        match (&mut all.extra, row.extra) {
+            (Some(all), Some(extra)) => {
+                messages.extend_from_slice(&extra.messages);
+                all.generated = extra.generated.or_else(|| all.generated.take());
+            }
+            (first @ None, extra) => *first = extra,
+            (Some(_), None) => {}
+        }
+    }
+    if let Some(extra) = all.extra.as_mut().filter(|_| !messages.is_empty()) {
+        extra.messages = [&*extra.messages, &*messages].concat().into();
+    }
+    all
+}
+
+/// Returns a call for each row of a call.
+async fn rows(
+    session: &mut Session,
+    call: &SqlCall,
+) -> Result<Result<Vec<SqlCall>, &'static str>, End> {
+    let parsed = call.statement.parsed();
+    let Some(rows) = windrow_sql::single_rows(&parsed.text) else {
+        return Ok(Err(UNLIKE));
+    };
+    let values: Vec<Option<&[u8]>> = call.arguments.iter().collect();
+    let mut known: Option<(SingleRow, Arc<Statement>)> = None;
+    let mut calls = Vec::with_capacity(rows.len());
+    for row in rows {
+        let statement = match &known {
+            Some((like, statement)) if is_like(call, like, &row) => Arc::clone(statement),
+            _ => match statement(session, call, &row).await? {
+                Ok(statement) => statement,
+                Err(reason) => return Ok(Err(reason)),
+            },
+        };
+        match one(call, &row, &values, &statement) {
+            Some(call) => calls.push(call),
+            None => return Ok(Err(UNLIKE)),
+        }
+        known = Some((row, statement));
+    }
+    Ok(Ok(calls))
+}
+
+/// Returns the types that a client names for the parameters of a row.
+fn types(call: &SqlCall, row: &SingleRow) -> Vec<u32> {
+    let named = &call.statement.parsed().types;
+    let places = row.parameters.iter().map(|place| usize::from(*place));
+    let types = places.map(|place| named.get(place).copied().unwrap_or_default());
+    let types: Vec<u32> = types.collect();
+    match types.iter().all(|known| *known == 0) {
+        true => Vec::new(),
+        false => types,
+    }
+}
+
+fn is_like(call: &SqlCall, one: &SingleRow, other: &SingleRow) -> bool {
+    one.text == other.text && types(call, one) == types(call, other)
+}
+
+/// Returns the INSERT of a row in the session's lane.
+///
+/// # Errors
+/// Outside: the session ends. Inside: why the row cannot be kept.
+async fn statement(
+    session: &mut Session,
+    call: &SqlCall,
+    row: &SingleRow,
+) -> Result<Result<Arc<Statement>, &'static str>, End> {
+    let types = types(call, row);
+    let cache = &session.shared.cache;
+    let cached = cache.get(row.text.as_bytes(), types.into_iter(), session.utf8);
+    Ok(match session.meaning(&cached).await? {
+        Ok(Meaning::Call(statement)) => Ok(statement),
+        Ok(Meaning::Local) => Err(UNLIKE),
+        Err(not) => Err(not.reason),
+    })
+}
+
+/// Returns the call of a row. `values`: those of the call of all rows. `None`: the INSERT of the
+/// row has other types or columns.
+fn one(
+    call: &SqlCall,
+    row: &SingleRow,
+    values: &[Option<&[u8]>],
+    statement: &Arc<Statement>,
+) -> Option<SqlCall> {
+    let types = call.statement.parameters();
+    let mut bytes = BytesMut::new();
+    let mut formats = SmallVec::<[bool; 16]>::new();
+    if row.parameters.len() != statement.parameters().len() {
+        return None;
+    }
+    for (place, expected) in row.parameters.iter().zip(statement.parameters()) {
+        let place = usize::from(*place);
+        if types.get(place) != Some(expected) {
+            return None;
+        }
+        data_row::value(&mut bytes, *values.get(place)?);
+        formats.push(call.formats.is_binary(place));
+    }
+    let is_same = statement.fields() == call.statement.fields();
+    Some(SqlCall {
+        statement: Arc::clone(statement),
+        arguments: Arguments::of(&*bytes, row.parameters.len())?,
+        formats: Formats::of(formats.iter().copied()),
+        results: call.results.clone(),
+        fresh: false,
+        origin: None,
+    })
+    .filter(|_| is_same)
+}
