@@ -8,12 +8,13 @@ use std::sync::Arc;
 
 use bytes::BytesMut;
 use smallvec::SmallVec;
-use windrow_core::{Arguments, Dones, Formats, SqlCall, Statement, WriteDone};
+use windrow_core::{Arguments, Dones, Formats, ParsedStatement, SqlCall, Statement, WriteDone};
 use windrow_sql::SingleRow;
 
 use super::segment::Meaning;
 use super::state::{End, Session};
 use crate::codec::data_row;
+use crate::statements::CachedStatement;
 
 /// Why a block goes to a server connection.
 const UNLIKE: &str = "in a transaction: several rows that are not kept one by one";
@@ -115,9 +116,26 @@ async fn rows(
     Ok(Ok(calls))
 }
 
+/// Returns the INSERT of the first row of an INSERT of several rows; `None` for any other.
+pub(super) fn first_row(
+    session: &Session,
+    cached: &Arc<CachedStatement>,
+) -> Option<Arc<CachedStatement>> {
+    let parsed = cached.parsed().filter(|parsed| !parsed.set_based)?;
+    let row = windrow_sql::single_rows(&parsed.text)?.into_iter().next()?;
+    Some(insert_of(session, parsed, &row))
+}
+
+/// Returns the INSERT of a row.
+fn insert_of(session: &Session, all: &ParsedStatement, row: &SingleRow) -> Arc<CachedStatement> {
+    let types = types(all, row).into_iter();
+    let cache = &session.shared.cache;
+    cache.get(row.text.as_bytes(), types, session.utf8)
+}
+
 /// Returns the types that a client names for the parameters of a row.
-fn types(call: &SqlCall, row: &SingleRow) -> Vec<u32> {
-    let named = &call.statement.parsed().types;
+fn types(all: &ParsedStatement, row: &SingleRow) -> Vec<u32> {
+    let named = &all.types;
     let places = row.parameters.iter().map(|place| usize::from(*place));
     let types = places.map(|place| named.get(place).copied().unwrap_or_default());
     let types: Vec<u32> = types.collect();
@@ -128,7 +146,8 @@ fn types(call: &SqlCall, row: &SingleRow) -> Vec<u32> {
 }
 
 fn is_like(call: &SqlCall, one: &SingleRow, other: &SingleRow) -> bool {
-    one.text == other.text && types(call, one) == types(call, other)
+    let all = call.statement.parsed();
+    one.text == other.text && types(all, one) == types(all, other)
 }
 
 /// Returns the INSERT of a row in the session's lane.
@@ -140,9 +159,7 @@ async fn statement(
     call: &SqlCall,
     row: &SingleRow,
 ) -> Result<Result<Arc<Statement>, &'static str>, End> {
-    let types = types(call, row);
-    let cache = &session.shared.cache;
-    let cached = cache.get(row.text.as_bytes(), types.into_iter(), session.utf8);
+    let cached = insert_of(session, call.statement.parsed(), row);
     Ok(match session.meaning(&cached).await? {
         Ok(Meaning::Call(statement)) => Ok(statement),
         Ok(Meaning::Local) => Err(UNLIKE),

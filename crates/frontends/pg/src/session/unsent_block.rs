@@ -88,7 +88,7 @@ pub(super) fn may_keep(session: &Session) -> bool {
 
 /// Returns true if a session may keep writes of a block that it begins now: nothing of this changes
 /// before the server knows the block.
-fn is_plain(session: &Session) -> bool {
+pub(super) fn is_plain(session: &Session) -> bool {
     let own = &session.own;
     let is_plain = own.join && own.key.is_none() && !own.spool && !own.defer && !session.asks;
     is_plain && !keys::has_own(session) && !spool::is_ahead(session) && !session.is_followed()

@@ -10,10 +10,11 @@ use std::task::Poll;
 use std::time::Duration;
 
 use windrow_core::Op;
-use windrow_sql::Effect;
+use windrow_sql::{BlockStatement, Effect};
 
 use super::ends::Ends;
 use crate::codec::message::{Front, Message};
+use crate::session::single_rows;
 use crate::session::state::{End, Session};
 use crate::session::unsent_block;
 use crate::statements::{CachedStatement, NotJoined, in_lane};
@@ -72,11 +73,33 @@ fn stays(ends: &Ends<'_>) -> Option<bool> {
                 let is_kept = statement.is_some_and(|cached| may_be_kept(ends.session, &cached));
                 return Some(!(is_kept && unsent_block::may_keep(ends.session)));
             }
+            let block = statement.as_ref().and_then(|cached| cached.block());
+            if block.is_some_and(BlockStatement::opens_usual) {
+                return Some(!begins_with_kept(ends));
+            }
             Some(statement.is_none_or(|cached| is_for_server(&cached)))
         }
         Ok(Front::Part { .. }) => None,
         Err(_) => Some(false),
     }
+}
+
+/// Returns true if a first write that may be kept stands behind the BEGIN at the front.
+fn begins_with_kept(ends: &Ends<'_>) -> bool {
+    let session = &*ends.session;
+    let connection = &session.connection;
+    let (mut at, mut is_behind) = (0, false);
+    while let Ok(Front::Whole { tag, total }) = connection.front(at) {
+        if is_behind {
+            let message = Message::read(tag, connection.body(at, total));
+            let statement = ends.statement_of(&message);
+            let is_kept = statement.is_some_and(|cached| may_be_kept(session, &cached));
+            return is_kept && unsent_block::is_plain(session);
+        }
+        at += total;
+        is_behind = matches!(tag, b'Q' | b'S');
+    }
+    false
 }
 
 /// Returns true for a first write of a transaction block that may be kept without a server
@@ -89,7 +112,8 @@ fn may_be_kept(session: &Session, cached: &Arc<CachedStatement>) -> bool {
     let Some(source) = &session.source else {
         return true;
     };
-    match in_lane(cached, &source.lane, None) {
+    let row = single_rows::first_row(session, cached);
+    match in_lane(row.as_ref().unwrap_or(cached), &source.lane, None) {
         Ok(statement) => statement
             .preview()
             .is_some_and(|plan| plan.doubt.is_none() && plan.references.is_empty()),
