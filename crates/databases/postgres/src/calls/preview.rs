@@ -9,10 +9,12 @@
 //! | `texts` | writes the SQL of the plan's statements |
 //! | `returned` | finds the columns of RETURNING |
 //! | `certainty` | finds what may still refuse a row that was answered |
+//! | `conflicts` | finds if ON CONFLICT is without effect |
 //! | `words` | finds the words of a text |
 
 mod certainty;
 mod columns;
+mod conflicts;
 mod returned;
 mod texts;
 mod words;
@@ -118,6 +120,10 @@ impl Draft {
             meanings: Vec::new(),
         };
         let certainty = certainty::of(facts, &stored);
+        let conflict = parsed.conflict.as_ref();
+        if conflict.is_some_and(|c| certainty.doubt.is_some() || !conflicts::is_plain(c, facts)) {
+            return None;
+        }
         let sequence = insert.generated.as_ref().filter(|taken| taken.is_reported);
         Some(Self {
             preview: Preview {
@@ -142,7 +148,7 @@ impl Draft {
 /// Returns true if calls of a statement may be answered early, whatever its columns are.
 fn is_eligible(insert: &Meaning, relation: &Relation, trusted: &Trusted) -> bool {
     let (parsed, facts) = (&*insert.parsed, &insert.table.facts);
-    let is_one_row = parsed.op == Op::Insert && parsed.set_based && parsed.conflict.is_none();
+    let is_one_row = parsed.op == Op::Insert && parsed.set_based;
     let print = facts.print.as_ref();
     let is_open = print.is_some_and(|print| !print.secured && print.oids.len() == 1);
     let is_plain = facts.is_ordinary && !facts.has_hooks && !facts.has_other_conditions;

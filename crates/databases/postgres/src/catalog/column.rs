@@ -50,6 +50,8 @@ pub(crate) struct Column {
     pub(crate) may_give: bool,
     /// True if the role may select the column.
     pub(crate) may_read: bool,
+    /// True if the role may change the column of a row that is there.
+    pub(crate) may_change: bool,
     /// The type as SQL, with its schema and without a modifier. `None` for domains, composites and
     /// ranges, and for types without a binary form.
     pub(crate) cast: Option<Box<str>>,
@@ -262,6 +264,7 @@ pub(crate) fn sample(kind: Kind) -> Column {
         is_stamped: false,
         may_give: true,
         may_read: true,
+        may_change: true,
         cast: None,
         always_generated: false,
         identity: false,

@@ -69,7 +69,8 @@ SELECT a.attname, a.attnum, a.atttypid, a.atttypmod, b.oid, b.typarray, b.typtyp
   has_column_privilege(a.attrelid, a.attnum, 'SELECT'),
   CASE WHEN t.typtype IN ('b', 'e') AND coalesce(e.typtype, 'b') IN ('b', 'e')
       AND t.typsend::oid <> 0 AND t.typreceive::oid <> 0
-    THEN (SELECT format('%I.%I', n.nspname, t.typname) FROM pg_namespace n WHERE n.oid = t.typnamespace) END
+    THEN (SELECT format('%I.%I', n.nspname, t.typname) FROM pg_namespace n WHERE n.oid = t.typnamespace) END,
+  has_column_privilege(a.attrelid, a.attnum, 'UPDATE')
 FROM pg_attribute a
 JOIN pg_type t ON t.oid = a.atttypid
 JOIN LATERAL (
@@ -365,6 +366,7 @@ impl SchemaReader {
             may_look: row.is(24),
             may_read: row.is(25),
             cast: row.get(26).map(Into::into),
+            may_change: row.is(27),
         };
         self.facts.columns.push(column.with_stamp());
     }

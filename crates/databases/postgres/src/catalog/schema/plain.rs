@@ -319,6 +319,7 @@ fn column(row: &Fields<'_>) -> Row {
         may_look: true,
         may_give: true,
         may_read: false,
+        may_change: false,
         cast: None,
     };
     Row {

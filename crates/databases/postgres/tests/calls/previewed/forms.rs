@@ -23,7 +23,13 @@ async fn what_may_be_refused_or_changed_later_has_no_preview() {
     let a = || insert("t", "a", "$1");
     let table = "create table t (id serial primary key, a int, b text default 'x')";
     for (ddl, make) in [
-        (table, a().conflict("id", "nothing")),
+        (
+            table,
+            insert("t", "id, a", "$1, $2").conflict("id", "nothing"),
+        ),
+        (table, a().conflict("a", "nothing")),
+        (table, a().conflict("id", "update set a = 1 / 0")),
+        (table, a().conflict("id", "update set a = t.a")),
         (table, a().returning("id + 1")),
         (table, a().returning("id, tableoid")),
         (table, a().returning("old.id")),
@@ -91,7 +97,7 @@ async fn levels_above_read_committed_have_no_preview() {
 
 #[tokio::test]
 async fn missing_privileges_leave_the_answer_to_the_server() {
-    let bed = Bed::new("create table t (id serial, a int, b int default 3)").await;
+    let bed = Bed::new("create table t (id serial primary key, a int, b int default 3)").await;
     let role = format!("windrow_previewed_{}", std::process::id());
     bed.sql(&format!("drop role if exists {role}; create role {role}"));
     let set = format!("set role {role}");
@@ -131,6 +137,17 @@ async fn missing_privileges_leave_the_answer_to_the_server() {
         .await
     );
     assert!(!has("insert, select on t to ROLE", a().returning("b")).await);
+    let upsert = || a().conflict("id", "update set a = excluded.a");
+    for (grants, expected) in [
+        ("insert, select, update", true),
+        ("insert, select (id), update (a)", true),
+        ("insert, select, update (b)", false),
+        ("insert, select (a), update", false),
+        ("insert, select", false),
+    ] {
+        let all = format!("{grants} on t to ROLE; grant usage on t_id_seq to ROLE");
+        assert_eq!(has(&all, upsert()).await, expected, "{grants}");
+    }
     bed.sql(&format!("drop owned by {role}; drop role {role}"));
 }
 
