@@ -155,6 +155,45 @@ fn begin_may_arrive_together_with_the_first_write() {
 }
 
 #[test]
+fn begin_and_first_writes_may_stand_before_one_sync() {
+    let pair = Pair::start();
+    let insert = "insert into orders (item) values ($1) returning id, qty";
+    let refused = "insert into orders (item, qty) values ($1, 100) returning id, qty";
+    let other = "update orders set qty = 5 where id = 1 and item = $1";
+    for (texts, is_kept) in [
+        (&[insert][..], true),
+        (&[insert, insert], true),
+        (&[refused, insert], false),
+        (&[insert, other], false),
+        (&[other], false),
+    ] {
+        for end in ["COMMIT", "ROLLBACK"] {
+            pair.same(|player| {
+                player.send(
+                    |out| {
+                        unnamed(out, "BEGIN", &[], &[]);
+                        for text in texts {
+                            unnamed(out, text, &[1043], &[Some("hay")]);
+                        }
+                        frontend::sync(out);
+                    },
+                    1,
+                );
+                if is_kept {
+                    player.is_kept();
+                }
+                player.query("insert into lines (order_id) values (1) returning id");
+                if is_kept {
+                    player.is_kept();
+                }
+                player.query(end);
+                player.query("select count(*) from orders");
+            });
+        }
+    }
+}
+
+#[test]
 fn what_is_pipelined_behind_begin_is_answered_as_alone() {
     let pair = Pair::start();
     for second in [

@@ -8,7 +8,7 @@
 
 use std::sync::Arc;
 
-use bytes::{Bytes, BytesMut};
+use bytes::{BufMut, Bytes, BytesMut};
 use smallvec::SmallVec;
 use tokio_util::sync::CancellationToken;
 use windrow_core::{
@@ -111,11 +111,24 @@ pub(super) async fn keep(
     let (single, previewed) = match kept {
         Ok(kept) => kept,
         Err(why) => {
+            let opens = session.segment.block.is_some();
+            let first = script.calls.first().filter(|_| opens);
+            let before = first.and_then(|first| script.text.get(..first.bound));
+            let before = BytesMut::from(before.unwrap_or_default());
             // A session may stay on a server connection for long: not with a copy of its values.
             drop((calls, script, ending));
             return match why {
-                NotKept::Relay(reason) => session.relay(reason).await,
-                NotKept::Cancelled(fault) => session.refuse(&fault).await,
+                NotKept::Relay(reason) => {
+                    if opens {
+                        // BEGIN goes there with the rest of its segment.
+                        session.unsent_block = None;
+                    }
+                    session.relay(reason).await
+                }
+                NotKept::Cancelled(fault) => {
+                    session.connection.out.put_slice(&before);
+                    session.refuse(&fault).await
+                }
             };
         }
     };

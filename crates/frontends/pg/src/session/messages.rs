@@ -164,11 +164,15 @@ impl Session {
             return self.relay("a portal that is not executed").await;
         }
         let block = self.segment.block;
-        if block.is_some_and(|block| block != SegmentBlock::Committed) {
+        let keeps = whole_block::may_keep(self);
+        if block.is_some_and(|block| block != SegmentBlock::Committed) && !keeps {
             return self.relay(IN_BLOCK.0).await;
         }
         if !self.check_types().await {
             return self.relay(CHANGED).await;
+        }
+        if keeps {
+            unsent_block::open(self);
         }
         let script = std::mem::take(&mut self.segment.script);
         let calls = std::mem::take(&mut self.segment.calls);

@@ -86,6 +86,18 @@ pub(super) fn may_keep(session: &Session) -> bool {
     block.is_some_and(|block| block.keeps)
 }
 
+/// Opens a block whose BEGIN, without modes, is in the session's segment.
+pub(super) fn open(session: &mut Session) {
+    let begin = session.shared.cache.get(b"BEGIN", iter::empty(), true);
+    session.unsent_block = Some(Box::new(UnsentBlock {
+        opening: smallvec![begin],
+        has_portal: false,
+        has_failed: false,
+        keeps: true,
+        kept: KeptWrites::default(),
+    }));
+}
+
 /// Returns true if a session may keep writes of a block that it begins now: nothing of this changes
 /// before the server knows the block.
 pub(super) fn is_plain(session: &Session) -> bool {

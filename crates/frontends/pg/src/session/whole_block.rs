@@ -1,14 +1,16 @@
 //! Segments that hold all of a transaction block: BEGIN, writes and COMMIT before one Sync.
 //!
 //! The writes are one unit, as those of a segment without BEGIN are. `messages` asks here if a
-//! segment is taken in although it begins a block. A segment that does not end the block goes to a
-//! server connection as a whole.
+//! segment is taken in although it begins a block. If the segment does not end the block, its
+//! writes are kept until COMMIT, or it goes to a server connection as a whole.
 
+use windrow_core::Op;
 use windrow_sql::{BlockEffect, block};
 
 use super::keys;
 use super::segment::SegmentBlock;
 use super::state::Session;
+use super::unsent_block;
 use crate::codec::message::{Front, Message};
 
 /// Returns true if transaction blocks and texts of several statements may be joined: the spool
@@ -28,11 +30,22 @@ pub(super) fn is_expected(session: &mut Session, (tag, total): (u8, usize)) -> b
     let is_expected = is_first
         && opens(session, (tag, total))
         && may_join(session)
-        && ends_with_commit(session) != Some(false);
+        && (unsent_block::is_plain(session) || ends_with_commit(session) != Some(false));
     if is_expected {
         session.segment.block = Some(SegmentBlock::Expected);
     }
     is_expected
+}
+
+/// Returns true if the segment holds BEGIN and first writes of a block that may be kept.
+pub(super) fn may_keep(session: &Session) -> bool {
+    let segment = &session.segment;
+    let mut calls = segment.calls.iter();
+    segment.block == Some(SegmentBlock::Open)
+        && !segment.calls.is_empty()
+        && calls.all(|call| call.statement.parsed().op == Op::Insert)
+        && segment.script.lastvals.is_empty()
+        && unsent_block::is_plain(session)
 }
 
 /// Returns true if a message prepares or binds BEGIN without modes.
