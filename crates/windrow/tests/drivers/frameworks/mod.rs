@@ -25,17 +25,17 @@ macro_rules! frameworks {
 }
 
 frameworks! {
-    sqlalchemy_psycopg: SqlAlchemy("psycopg") joins 0;
-    sqlalchemy_asyncpg: SqlAlchemy("asyncpg") joins 0;
+    sqlalchemy_psycopg: SqlAlchemy("psycopg") joins 400;
+    sqlalchemy_asyncpg: SqlAlchemy("asyncpg") joins 400;
     django: Django("plain") joins 100;
     django_atomic: Django("atomic") joins 0;
-    typeorm: Node("typeorm") joins 0;
-    drizzle: Node("drizzle") joins 2;
-    knex: Node("knex") joins 2;
+    typeorm: Node("typeorm") joins 400;
+    drizzle: Node("drizzle") joins 400;
+    knex: Node("knex") joins 400;
     sequelize: Node("sequelize") joins 400;
-    mikroorm: Node("mikroorm") joins 0;
-    gorm: Gorm("default") joins 0;
-    hibernate_identity: Hibernate("identity") joins 0;
+    mikroorm: Node("mikroorm") joins 50;
+    gorm: Gorm("default") joins 400;
+    hibernate_identity: Hibernate("identity") joins 100;
     hibernate_sequence: Hibernate("sequence") joins 0;
     activerecord: ActiveRecord("default") joins 0;
     eloquent: Eloquent("default") joins 5;
