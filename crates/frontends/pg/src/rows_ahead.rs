@@ -60,8 +60,8 @@ impl Drop for Wanted<'_> {
 }
 
 impl RowsAhead {
-    /// Takes rows for calls of a statement. `plan`: how its calls are answered early; `ask`: the
-    /// way to the database, and who asks.
+    /// Takes rows for calls of a statement. `plan`: how its calls are answered early; `is_new`: all
+    /// of the rows are computed now; `ask`: the way to the database, and who asks.
     ///
     /// # Errors
     /// Why the database does not give them.
@@ -69,14 +69,14 @@ impl RowsAhead {
         &self,
         statement: &Statement,
         (plan, question): (&Preview, &Arc<Statement>),
-        count: usize,
+        (count, is_new): (usize, bool),
         ask: (&Intake, SourceId),
     ) -> Result<Vec<AheadRow>, Fault> {
         let known = self.of_statement(statement.id());
         known.wanted.fetch_add(count, Ordering::Relaxed);
         let _wanted = Wanted(&known.wanted, count);
         let _asking = known.asking.lock().await;
-        let mut taken = known.pop(count);
+        let mut taken = known.pop(if is_new { 0 } else { count });
         if taken.len() == count {
             return Ok(taken);
         }
@@ -87,9 +87,10 @@ impl RowsAhead {
             0
         };
         let asked = Instant::now();
-        let rows = question_rows(plan, question, wanted + spare - taken.len(), ask).await?;
+        let mut rows = question_rows(plan, question, wanted + spare - taken.len(), ask).await?;
+        let own = rows.len().min(count - taken.len());
+        taken.extend(rows.drain(..own));
         known.push(asked, rows);
-        taken.extend(known.pop(count - taken.len()));
         match taken.len() == count {
             true => Ok(taken),
             false => Err(Fault::internal("fewer rows were computed than asked for")),

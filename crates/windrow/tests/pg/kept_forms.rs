@@ -449,3 +449,44 @@ fn a_conflict_that_cannot_be_ends_no_keeping() {
         player.query("COMMIT");
     });
 }
+
+/// Plays transactions of several statements for one table. Returns the numbers that their rows got,
+/// in order.
+fn numbers(client: &mut Client) -> Vec<i64> {
+    let one = "insert into events (item) values ('a') returning id";
+    let other = "insert into events (item, qty) values ('b', 1) returning id";
+    let asked =
+        "insert into events (item, qty) values ('a', 1), ('b', 1 + 1), ('c', 1) returning id";
+    let mixed = "insert into events (item, qty) values ('a', default), ('b', 2), ('c', default) returning id";
+    let texts = [
+        "begin", one, one, other, one, mixed, other, asked, one, mixed, one, "commit",
+    ];
+    let answers = texts.iter().flat_map(|sql| client.query(sql).unwrap());
+    let rows = answers.filter(|message| message.tag == b'D');
+    let id = |row: Message| {
+        String::from_utf8(row.values().remove(0)?)
+            .ok()?
+            .parse()
+            .ok()
+    };
+    rows.map(|row| id(row).unwrap()).collect()
+}
+
+#[test]
+fn numbers_rise_in_the_order_of_the_rows() {
+    let pair = Pair::start();
+    pair.gateway
+        .exec("create table events (id bigserial primary key, item text, qty int default 1)");
+    std::thread::scope(|scope| {
+        for _ in 0..16 {
+            scope.spawn(|| {
+                let mut client = pair.gateway.client();
+                let all: Vec<i64> = (0..10).flat_map(|_| numbers(&mut client)).collect();
+                assert_eq!(all.len(), 160, "{all:?}");
+                assert!(all.is_sorted(), "{all:?}");
+            });
+        }
+    });
+    let kept = "select count(*) from events";
+    assert_eq!(pair.gateway.exec(kept), "2560");
+}

@@ -8,18 +8,18 @@
 
 use std::sync::Arc;
 
-use bytes::{BufMut, Bytes, BytesMut};
+use bytes::{BufMut, BytesMut};
 use smallvec::SmallVec;
-use tokio_util::sync::CancellationToken;
 use windrow_core::{
-    Arguments, Dones, Fault, FaultClass, Formats, Generated, Permit, Preview, PreviewReference,
-    PreviewValue, SqlCall, Unit, Write, WriteDone,
+    Arguments, Formats, Generated, Permit, Preview, PreviewReference, PreviewValue, SqlCall, Unit,
+    Write, WriteDone,
 };
 
+use super::computed::{Computed, NotKept, UNCERTAIN, compute, number};
 use super::kept::KeptWrite;
-use super::pending::{AnswerEnd, AwaitedOutcome, Pending, Script, cancelled_by_client};
+use super::pending::{AnswerEnd, AwaitedOutcome, Pending, Script};
 use super::single_rows;
-use super::state::{End, LANE_ENDED, NO_MEMORY, Session, lane_ended};
+use super::state::{End, NO_MEMORY, Session, lane_ended};
 use super::traces::{self, AskedTrace};
 use super::unsent_block::{self, LoneStatement};
 use crate::codec::message::{Front, HEADER};
@@ -29,20 +29,8 @@ use crate::codec::{data_row, failure};
 pub(super) type Calls = SmallVec<[SqlCall; 1]>;
 
 /// Why a block goes to a server connection.
-const UNCERTAIN: &str = "in a transaction: a write that is not certain before COMMIT";
-const REFUSED: &str = "in a transaction: a write that may be refused";
 const FOREIGN_KEY: &str = "in a transaction: a foreign key to a row of another transaction";
 const TOO_MUCH: &str = "more than max_pending bytes before COMMIT";
-
-/// The columns of a row that was computed.
-struct Computed {
-    /// The columns of RETURNING, in the formats that the client asked for.
-    returned: Vec<Option<Bytes>>,
-    /// The columns that are stored, in binary.
-    stored: Vec<Option<Bytes>>,
-    /// The time of the transaction, if the row may hold it.
-    moment: Option<[u8; 8]>,
-}
 
 /// A write that is answered and kept.
 struct Previewed {
@@ -50,20 +38,6 @@ struct Previewed {
     permit: Permit,
     done: WriteDone,
     moment: Option<[u8; 8]>,
-}
-
-/// Why writes are not kept.
-enum NotKept {
-    /// The block goes to a server connection, for this reason.
-    Relay(&'static str),
-    /// The client has cancelled them.
-    Cancelled(Fault),
-}
-
-impl From<&'static str> for NotKept {
-    fn from(reason: &'static str) -> Self {
-        Self::Relay(reason)
-    }
 }
 
 /// Returns true if the next message of a block may belong to a write that is kept.
@@ -208,143 +182,6 @@ fn plan(session: &Session, call: &SqlCall) -> Result<Arc<Preview>, NotKept> {
     }
 }
 
-/// Has the columns of rows computed that their calls do not give.
-async fn compute(
-    session: &mut Session,
-    calls: &Calls,
-    plans: &[Arc<Preview>],
-) -> Result<Vec<Computed>, NotKept> {
-    let mut rows: Vec<Option<Computed>> = Vec::with_capacity(calls.len());
-    let moment = session.unsent_block.as_ref().and_then(|b| b.kept.moment());
-    let (mut questions, mut asked) = (Vec::new(), Vec::new());
-    for (place, (call, plan)) in calls.iter().zip(plans).enumerate() {
-        let rest = calls.get(place..).unwrap_or_default();
-        let row = take_ahead(session, (call, rest), plan).await?;
-        if row.is_none() {
-            asked.push((place, plan));
-            questions.extend(question(plan, call, moment));
-        }
-        rows.push(row);
-    }
-    if !asked.is_empty() {
-        let unit = Unit::of(questions.into_iter().map(Write::from));
-        let answers = run(session, unit).await?;
-        for ((place, plan), done) in asked.into_iter().zip(&answers) {
-            let row = answered(plan, done).ok_or(REFUSED)?;
-            if let Some(slot) = rows.get_mut(place) {
-                *slot = Some(row);
-            }
-        }
-    }
-    let rows: Option<Vec<Computed>> = rows.into_iter().collect();
-    Ok(rows.ok_or(UNCERTAIN)?)
-}
-
-/// Has a unit of questions executed.
-async fn run(session: &Session, unit: Unit) -> Result<Dones, NotKept> {
-    let source = session.source.as_ref().ok_or(LANE_ENDED)?;
-    let outcome = source.lane.ports.intake.run(source.id, unit).await;
-    outcome.map_err(|failed| not_computed(&session.stop, failed.fault))
-}
-
-/// Returns what becomes of a block of which a row could not be computed: the server says what is
-/// wrong with the row.
-fn not_computed(stop: &CancellationToken, fault: Fault) -> NotKept {
-    match fault.class {
-        FaultClass::Cancelled if !stop.is_cancelled() => {
-            NotKept::Cancelled(cancelled_by_client(fault))
-        }
-        _ => NotKept::Relay(REFUSED),
-    }
-}
-
-/// Takes a row that depends on nothing that its call gives. `None`: the row does. `rest`: the call
-/// and those after it.
-async fn take_ahead(
-    session: &mut Session,
-    (call, rest): (&SqlCall, &[SqlCall]),
-    plan: &Preview,
-) -> Result<Option<Computed>, NotKept> {
-    let Some(question) = &plan.ahead else {
-        return Ok(None);
-    };
-    if !call.statement.fits(&call.arguments, &call.formats) {
-        return Ok(None);
-    }
-    let (Some(source), Some(block)) = (&session.source, &mut session.unsent_block) else {
-        return Err(LANE_ENDED.into());
-    };
-    let own = block.kept.ahead(call.statement.id());
-    if own.rows.is_empty() && plan.computed > 0 {
-        let is_like = |other: &&SqlCall| other.statement.id() == call.statement.id();
-        let least = rest.iter().take_while(is_like).count();
-        let (lane, count) = (&source.lane, own.next_count(least));
-        let ask = (&lane.ports.intake, source.id);
-        let taken = lane
-            .ahead
-            .take(&call.statement, (plan, question), count, ask)
-            .await;
-        let taken = taken.map_err(|fault| not_computed(&session.stop, fault))?;
-        own.rows.extend(taken);
-    }
-    let row = own.rows.pop_front().unwrap_or_default();
-    Ok(Some(ahead(plan, call, &row)))
-}
-
-/// Returns a row that was computed ahead, as its client wants it.
-fn ahead(plan: &Preview, call: &SqlCall, row: &[Option<Bytes>]) -> Computed {
-    let returned = plan.returned.iter().enumerate().map(|(place, column)| {
-        let column = column.unwrap_or_default();
-        let text = if call.results.is_binary(place) {
-            0
-        } else {
-            plan.computed
-        };
-        row.get(text + column).cloned().flatten()
-    });
-    Computed {
-        returned: returned.collect(),
-        stored: row.get(..plan.computed).unwrap_or_default().to_vec(),
-        moment: None,
-    }
-}
-
-/// Returns the question for the row of a call.
-fn question(plan: &Preview, call: &SqlCall, moment: Option<[u8; 8]>) -> Option<SqlCall> {
-    let own = call.statement.parameters().len();
-    let mut values = BytesMut::from(call.arguments.as_bytes());
-    data_row::value(&mut values, moment.as_ref().map(<[u8; 8]>::as_slice));
-    let formats = (0..own + 1).map(|place| place == own || call.formats.is_binary(place));
-    let returned = plan.returned.len();
-    let results = (0..returned + plan.computed + 2)
-        .map(|place| place >= returned || call.results.is_binary(place));
-    Some(SqlCall {
-        statement: Arc::clone(&plan.question),
-        arguments: Arguments::of(&*values, own + 1)?,
-        formats: Formats::of(formats),
-        results: Formats::of(results),
-        fresh: false,
-        origin: None,
-    })
-}
-
-/// Reads the answer to a question. `None`: the server may refuse the row.
-fn answered(plan: &Preview, done: &WriteDone) -> Option<Computed> {
-    let messages = &done.extra.as_ref()?.messages;
-    let [row] = <[_; 1]>::try_from(data_row::rows(messages)?).ok()?;
-    let mut columns = row.into_iter();
-    let returned = columns.by_ref().take(plan.returned.len()).collect();
-    let stored = columns.by_ref().take(plan.computed).collect();
-    let is_certain = columns.next()??;
-    let moment = columns.next()??;
-    (*is_certain == [1]).then_some(())?;
-    Some(Computed {
-        returned,
-        stored,
-        moment: Some((*moment).try_into().ok()?),
-    })
-}
-
 /// Returns the call that stores a row.
 fn stored(plan: &Preview, call: &SqlCall, row: &Computed) -> Option<SqlCall> {
     let given: SmallVec<[Option<&[u8]>; 16]> = call.arguments.iter().collect();
@@ -376,8 +213,8 @@ fn done(plan: &Preview, call: &SqlCall, row: &Computed) -> WriteDone {
     if call.statement.fields().is_some() {
         data_row::row(&mut messages, row.returned.iter().map(Option::as_deref));
     }
-    let generated = plan.sequence.and_then(|(sequence, place)| {
-        let value = integer(row.stored.get(place)?.as_deref()?)?;
+    let generated = plan.sequence.and_then(|(sequence, _)| {
+        let value = number(plan, &row.stored)?;
         Some(Generated { sequence, value })
     });
     let extra = windrow_core::Extra {
@@ -389,16 +226,6 @@ fn done(plan: &Preview, call: &SqlCall, row: &Computed) -> WriteDone {
     WriteDone {
         extra: has_extra.then(|| Box::new(extra)),
         ..WriteDone::rows(1)
-    }
-}
-
-/// Reads a binary integer of any length.
-fn integer(value: &[u8]) -> Option<i64> {
-    match value.len() {
-        2 => Some(i16::from_be_bytes(value.try_into().ok()?).into()),
-        4 => Some(i32::from_be_bytes(value.try_into().ok()?).into()),
-        8 => Some(i64::from_be_bytes(value.try_into().ok()?)),
-        _ => None,
     }
 }
 

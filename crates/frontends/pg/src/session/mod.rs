@@ -16,12 +16,13 @@
 //! | `local`, `values` | answers of the session itself; values of sequences |
 //! | `traces` | writes that are traced |
 //! | `unsent_block` | a transaction block that the server does not know yet |
-//! | `single_rows` | calls of several rows as calls of one row each |
 //! | `keep`, `kept` | certain writes of such a block: answered, and kept until COMMIT |
+//! | `single_rows`, `computed` | calls of several rows as calls of one row each; the rows of certain writes |
 //! | `relay` | everything that is not joined, over a server connection |
 
 mod call_answer;
 mod client_connection;
+mod computed;
 mod expected_answer;
 mod keep;
 mod kept;

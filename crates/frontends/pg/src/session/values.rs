@@ -110,6 +110,13 @@ impl Values {
         self.by_sequence.push(generated);
     }
 
+    /// Returns the last number of a sequence, if it is known.
+    pub(crate) fn current(&self, sequence: u32) -> Option<i64> {
+        let mut known = self.by_sequence.iter();
+        let known = known.find(|known| known.sequence == sequence);
+        known.map(|known| known.value)
+    }
+
     /// Returns the answer of `lastval()`; `None`: no value was taken in this session.
     pub(crate) fn last(&self) -> Option<i64> {
         self.last.map(|last| last.value)

@@ -1,0 +1,240 @@
+//! The rows of a transaction's certain writes, as the server would store them, before it does.
+//!
+//! `keep` calls this. A lane computes the columns that a write does not give: rows ahead of their
+//! calls where they depend on no value of a call, and by a question for each call otherwise.
+//! Nothing is stored.
+
+use std::sync::Arc;
+
+use bytes::{Bytes, BytesMut};
+use tokio_util::sync::CancellationToken;
+use windrow_core::{
+    Arguments, Dones, Fault, FaultClass, Formats, Preview, SqlCall, Unit, Write, WriteDone,
+};
+
+use super::kept::RowsOfBlock;
+use super::pending::cancelled_by_client;
+use super::state::{LANE_ENDED, Session};
+use crate::codec::data_row;
+use crate::rows_ahead::AheadRow;
+
+/// The most statements, one after the other, of which rows are computed at once.
+const MAX_RUNS: usize = 16;
+
+/// Why a block goes to a server connection.
+pub(super) const UNCERTAIN: &str = "in a transaction: a write that is not certain before COMMIT";
+const REFUSED: &str = "in a transaction: a write that may be refused";
+
+/// The columns of a row that was computed.
+pub(super) struct Computed {
+    /// The columns of RETURNING, in the formats that the client asked for.
+    pub(super) returned: Vec<Option<Bytes>>,
+    /// The columns that are stored, in binary.
+    pub(super) stored: Vec<Option<Bytes>>,
+    /// The time of the transaction, if the row may hold it.
+    pub(super) moment: Option<[u8; 8]>,
+}
+
+/// Why writes are not kept.
+pub(super) enum NotKept {
+    /// The block goes to a server connection, for this reason.
+    Relay(&'static str),
+    /// The client has cancelled them.
+    Cancelled(Fault),
+}
+
+impl From<&'static str> for NotKept {
+    fn from(reason: &'static str) -> Self {
+        Self::Relay(reason)
+    }
+}
+
+/// Has the columns of rows computed that their calls do not give. Numbers of a sequence rise in the
+/// order of the calls.
+pub(super) async fn compute(
+    session: &mut Session,
+    calls: &[SqlCall],
+    plans: &[Arc<Preview>],
+) -> Result<Vec<Computed>, NotKept> {
+    let mut rows = Vec::with_capacity(calls.len());
+    let mut drawn = Vec::new();
+    let is_like = |one: &SqlCall, other: &SqlCall| one.statement.id() == other.statement.id();
+    let runs = calls.chunk_by(is_like);
+    if runs.clone().nth(MAX_RUNS).is_some() {
+        return Err(UNCERTAIN.into());
+    }
+    for run in runs {
+        let plan = plans.get(rows.len()).ok_or(UNCERTAIN)?;
+        rows.extend(compute_run(session, run, plan, &drawn).await?);
+        let last = rows.last().and_then(|row| number(plan, &row.stored));
+        drawn.extend(plan.sequence.map(|(sequence, _)| sequence).zip(last));
+    }
+    Ok(rows)
+}
+
+/// The same for calls of one statement. `drawn`: numbers of sequences that calls before them got.
+async fn compute_run(
+    session: &mut Session,
+    calls: &[SqlCall],
+    plan: &Preview,
+    drawn: &[(u32, i64)],
+) -> Result<Vec<Computed>, NotKept> {
+    let mut rows = Vec::with_capacity(calls.len());
+    let mut rest = calls;
+    while let [call, behind @ ..] = rest
+        && let Some(row) = take_ahead(session, rest, plan, drawn).await?
+    {
+        rows.push(ahead(plan, call, &row));
+        rest = behind;
+    }
+    let moment = session.unsent_block.as_ref().and_then(|b| b.kept.moment());
+    if !rest.is_empty() {
+        let questions = rest.iter().filter_map(|call| question(plan, call, moment));
+        let unit = Unit::of(questions.map(Write::from));
+        for done in &run(session, unit).await? {
+            rows.push(answered(plan, done).ok_or(REFUSED)?);
+        }
+    }
+    match rows.len() == calls.len() {
+        true => Ok(rows),
+        false => Err(UNCERTAIN.into()),
+    }
+}
+
+/// Returns the number that a row took from a sequence.
+pub(super) fn number(plan: &Preview, stored: &[Option<Bytes>]) -> Option<i64> {
+    let (_, place) = plan.sequence?;
+    integer(stored.get(place)?.as_deref()?)
+}
+
+/// Has a unit of questions executed.
+async fn run(session: &Session, unit: Unit) -> Result<Dones, NotKept> {
+    let source = session.source.as_ref().ok_or(LANE_ENDED)?;
+    let outcome = source.lane.ports.intake.run(source.id, unit).await;
+    outcome.map_err(|failed| not_computed(&session.stop, failed.fault))
+}
+
+/// Returns what becomes of a block of which a row could not be computed: the server says what is
+/// wrong with the row.
+fn not_computed(stop: &CancellationToken, fault: Fault) -> NotKept {
+    match fault.class {
+        FaultClass::Cancelled if !stop.is_cancelled() => {
+            NotKept::Cancelled(cancelled_by_client(fault))
+        }
+        _ => NotKept::Relay(REFUSED),
+    }
+}
+
+/// Takes the columns of a row that depend on nothing that its call gives. `None`: they do.
+/// `calls`: the call and those after it, of one statement. `drawn`: numbers of sequences that calls
+/// before them got.
+async fn take_ahead(
+    session: &mut Session,
+    calls: &[SqlCall],
+    plan: &Preview,
+    drawn: &[(u32, i64)],
+) -> Result<Option<AheadRow>, NotKept> {
+    let (Some(question), Some(call)) = (&plan.ahead, calls.first()) else {
+        return Ok(None);
+    };
+    let statement = &call.statement;
+    if !statement.fits(&call.arguments, &call.formats) {
+        return Ok(None);
+    }
+    let (Some(source), Some(block)) = (&session.source, &mut session.unsent_block) else {
+        return Err(LANE_ENDED.into());
+    };
+    let last = plan.sequence.and_then(|(sequence, _)| {
+        let mut before = drawn.iter().rev().filter(|(known, _)| *known == sequence);
+        let before = before.next().map(|(_, number)| *number);
+        before.or_else(|| session.values.current(sequence))
+    });
+    // Computed before another statement took a number.
+    let is_old = |row: &AheadRow| {
+        last.zip(number(plan, row))
+            .is_some_and(|(last, n)| n <= last)
+    };
+    let own = block.kept.ahead(statement.id());
+    if own.rows.front().is_some_and(is_old) {
+        *own = RowsOfBlock::default();
+    }
+    if own.rows.is_empty() && plan.computed > 0 {
+        let count = own.next_count(calls.len());
+        let (of, ask) = ((plan, question), (&source.lane.ports.intake, source.id));
+        for is_new in [false, true] {
+            let taken = source.lane.ahead.take(statement, of, (count, is_new), ask);
+            let taken = taken.await;
+            own.rows = taken
+                .map_err(|fault| not_computed(&session.stop, fault))?
+                .into();
+            if !own.rows.front().is_some_and(is_old) {
+                break;
+            }
+        }
+    }
+    Ok(Some(own.rows.pop_front().unwrap_or_default()))
+}
+
+/// Returns a row that was computed ahead, as its client wants it.
+fn ahead(plan: &Preview, call: &SqlCall, row: &[Option<Bytes>]) -> Computed {
+    let returned = plan.returned.iter().enumerate().map(|(place, column)| {
+        let column = column.unwrap_or_default();
+        let text = if call.results.is_binary(place) {
+            0
+        } else {
+            plan.computed
+        };
+        row.get(text + column).cloned().flatten()
+    });
+    Computed {
+        returned: returned.collect(),
+        stored: row.get(..plan.computed).unwrap_or_default().to_vec(),
+        moment: None,
+    }
+}
+
+/// Returns the question for the row of a call.
+fn question(plan: &Preview, call: &SqlCall, moment: Option<[u8; 8]>) -> Option<SqlCall> {
+    let own = call.statement.parameters().len();
+    let mut values = BytesMut::from(call.arguments.as_bytes());
+    data_row::value(&mut values, moment.as_ref().map(<[u8; 8]>::as_slice));
+    let formats = (0..own + 1).map(|place| place == own || call.formats.is_binary(place));
+    let returned = plan.returned.len();
+    let results = (0..returned + plan.computed + 2)
+        .map(|place| place >= returned || call.results.is_binary(place));
+    Some(SqlCall {
+        statement: Arc::clone(&plan.question),
+        arguments: Arguments::of(&*values, own + 1)?,
+        formats: Formats::of(formats),
+        results: Formats::of(results),
+        fresh: false,
+        origin: None,
+    })
+}
+
+/// Reads the answer to a question. `None`: the server may refuse the row.
+fn answered(plan: &Preview, done: &WriteDone) -> Option<Computed> {
+    let messages = &done.extra.as_ref()?.messages;
+    let [row] = <[_; 1]>::try_from(data_row::rows(messages)?).ok()?;
+    let mut columns = row.into_iter();
+    let returned = columns.by_ref().take(plan.returned.len()).collect();
+    let stored = columns.by_ref().take(plan.computed).collect();
+    let is_certain = columns.next()??;
+    let moment = columns.next()??;
+    (*is_certain == [1]).then_some(())?;
+    Some(Computed {
+        returned,
+        stored,
+        moment: Some((*moment).try_into().ok()?),
+    })
+}
+
+/// Reads a binary integer of any length.
+fn integer(value: &[u8]) -> Option<i64> {
+    match value.len() {
+        2 => Some(i16::from_be_bytes(value.try_into().ok()?).into()),
+        4 => Some(i32::from_be_bytes(value.try_into().ok()?).into()),
+        8 => Some(i64::from_be_bytes(value.try_into().ok()?)),
+        _ => None,
+    }
+}
