@@ -4,6 +4,7 @@
 use crate::apart::Apart;
 use crate::name::TableName;
 use crate::shape::Op;
+use crate::sql::Doubt;
 
 /// The degree to which a write may share with its neighbours in a batch. Greater is more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -38,9 +39,19 @@ pub struct Standing {
     pub level: Level,
     /// The reason why the writes do not share more; `None` if they share all.
     pub why: Option<Apart>,
+    /// The reason why the INSERTs are not kept in transactions; `Ok` if they are, `None` if that is
+    /// not known.
+    pub kept: Option<Result<(), &'static Doubt>>,
 }
 
 impl Standing {
+    /// Adds what is said of transactions with INSERTs into the table that was added last.
+    pub fn add_kept(list: &mut [Self], kept: Result<(), &'static Doubt>) {
+        if let Some(last) = list.last_mut() {
+            last.kept = Some(kept);
+        }
+    }
+
     /// Adds what is said of an operation to a list of many tables: those of a table that fare alike
     /// stand together.
     pub fn add(list: &mut Vec<Self>, table: &TableName, op: Op, level: Level, why: Option<Apart>) {
@@ -53,6 +64,7 @@ impl Standing {
                 ops: [op].into(),
                 level,
                 why,
+                kept: None,
             }),
         }
     }

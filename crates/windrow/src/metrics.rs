@@ -103,6 +103,13 @@ fn standing_json(standing: &Standing) -> Value {
             table.insert(name.into(), text.into());
         }
     }
+    if let Some(kept) = &standing.kept {
+        table.insert("kept_in_transactions".into(), kept.is_ok().into());
+        if let Err(doubt) = kept {
+            table.insert("transaction_reason".into(), doubt.phrase.into());
+            table.insert("transaction_advice".into(), doubt.advice.into());
+        }
+    }
     table.into()
 }
 

@@ -24,6 +24,6 @@ mod statement;
 pub use arguments::{Arguments, Formats, Values};
 pub use call::{Origin, SqlCall};
 pub use parsed::{Conflict, Expression, ParsedStatement, Piece};
-pub use preview::{PreviewReference, PreviewValue};
+pub use preview::{Doubt, PreviewReference, PreviewValue};
 pub use signature::Signature;
 pub use statement::{AsRow, Described, Describer, Preview, REFUSED, Statement, Touches};

@@ -19,3 +19,89 @@ pub struct PreviewReference {
     /// The column that is referred to, by its number in that table.
     pub column: i16,
 }
+
+/// A reason why the writes of a transaction go to the server before COMMIT, instead of being kept
+/// in the gateway, and what an operator can do about it.
+#[derive(Debug, PartialEq, Eq, Hash)]
+pub struct Doubt {
+    /// The reason as a short phrase, by which transactions are counted.
+    pub phrase: &'static str,
+    /// Advice for the operator; never empty.
+    pub advice: &'static str,
+}
+
+/// The advice for keys that only the database can check.
+const LATE: &str = "SET windrow.transactions = 'late' leaves unique and foreign keys to COMMIT: their errors come there, not at the INSERT";
+
+impl Doubt {
+    /// The table has triggers or rules.
+    pub const TRIGGER: Self = Self {
+        phrase: "in a transaction: a table with triggers",
+        advice: "a default, a generated column or the program itself in place of the trigger; nothing else: what a trigger does is only known once it has run",
+    };
+    /// The table has row security.
+    pub const POLICY: Self = Self {
+        phrase: "in a transaction: row security",
+        advice: "a role with BYPASSRLS, or the table's owner without FORCE ROW LEVEL SECURITY",
+    };
+    /// The table is partitioned, a partition, or no table at all.
+    pub const KIND: Self = Self {
+        phrase: "in a transaction: a partitioned table or a view",
+        advice: "nothing: only INSERTs into ordinary tables are kept; in autocommit they are joined",
+    };
+    /// The table has a check or foreign key that cannot be evaluated beforehand.
+    pub const CONDITION: Self = Self {
+        phrase: "in a transaction: a check that is not computed beforehand",
+        advice: "a check over the columns of its own row, with functions that are built in",
+    };
+    /// The table is compared with the time of the write.
+    pub const CLOCK: Self = Self {
+        phrase: "in a transaction: a time that something looks at",
+        advice: "a column that is stamped by the program or by its own default, and compared with nothing",
+    };
+    /// The sessions have another isolation level by default.
+    pub const ISOLATION: Self = Self {
+        phrase: "in a transaction: SERIALIZABLE, REPEATABLE READ or other modes",
+        advice: "READ COMMITTED, if the application needs no more (Django OPTIONS isolation_level, SQLAlchemy isolation_level, Spring @Transactional(isolation), TypeORM isolationLevel)",
+    };
+    /// The form of the INSERT.
+    pub const FORM: Self = Self {
+        phrase: "in a transaction: an INSERT of a form that is not computed beforehand",
+        advice: "plain values, RETURNING of plain columns, ON CONFLICT without effect: see the page of the PostgreSQL frontend",
+    };
+    /// An index of which it is unknown whether it takes a row.
+    pub const INDEX: Self = Self {
+        phrase: "in a transaction: an index that is partial or over an expression",
+        advice: LATE,
+    };
+    /// A unique key that another row may have.
+    pub const GIVEN_KEY: Self = Self {
+        phrase: "in a transaction: a unique key that is not generated",
+        advice: LATE,
+    };
+    /// A foreign key that is not looked up among the rows of the transaction.
+    pub const REFERENCE: Self = Self {
+        phrase: "in a transaction: a foreign key that is not one number or uuid",
+        advice: LATE,
+    };
+    /// A foreign key to a row that the same transaction has not inserted.
+    pub const FOREIGN_KEY: Self = Self {
+        phrase: "in a transaction: a foreign key to a row of another transaction",
+        advice: LATE,
+    };
+
+    /// All doubts about the INSERTs of a table.
+    pub const ALL: [&'static Self; 11] = [
+        &Self::TRIGGER,
+        &Self::POLICY,
+        &Self::KIND,
+        &Self::CONDITION,
+        &Self::CLOCK,
+        &Self::ISOLATION,
+        &Self::FORM,
+        &Self::INDEX,
+        &Self::GIVEN_KEY,
+        &Self::REFERENCE,
+        &Self::FOREIGN_KEY,
+    ];
+}

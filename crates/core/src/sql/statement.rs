@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use super::arguments::{Arguments, Formats};
 use super::parsed::ParsedStatement;
-use super::preview::{PreviewReference, PreviewValue};
+use super::preview::{Doubt, PreviewReference, PreviewValue};
 use super::signature::Signature;
 use crate::apart::Apart;
 use crate::budget::UsualAnswer;
@@ -58,6 +58,11 @@ pub trait Touches: Send + Sync {
     /// Returns the plan by which calls are answered before they are executed. `None`: their answers
     /// are only known once they are executed.
     fn preview(&self) -> Option<&Arc<Preview>> {
+        None
+    }
+
+    /// Returns the reason why there is no such plan, as far as it is known.
+    fn doubt(&self) -> Option<&'static Doubt> {
         None
     }
 
@@ -185,6 +190,11 @@ impl Statement {
         self.touches.preview()
     }
 
+    /// Returns the reason why there is no such plan: see [`Touches::doubt`].
+    pub fn doubt(&self) -> Option<&'static Doubt> {
+        self.touches.doubt()
+    }
+
     /// Returns true if the values of a call are certainly stored: see [`Touches::fits`].
     pub fn fits(&self, arguments: &Arguments, formats: &Formats) -> bool {
         self.touches.fits(arguments, formats)
@@ -271,7 +281,7 @@ pub struct Preview {
     pub sequence: Option<(u32, usize)>,
     /// The reason why the database may refuse a row at COMMIT although its preview was good, apart
     /// from foreign keys; `None` if it cannot.
-    pub doubt: Option<&'static str>,
+    pub doubt: Option<&'static Doubt>,
 }
 
 /// The phrase of the [`Apart`] of a statement that the server refuses.

@@ -12,6 +12,7 @@ use windrow_core::{
 };
 use windrow_proof::Trusted;
 
+use crate::calls::preview::certainty;
 use crate::catalog::column::Column;
 use crate::catalog::table::{Facts, Table};
 use crate::compiled::{Compiled, Numbers};
@@ -28,6 +29,10 @@ pub(crate) fn add(
         let shape = Arc::new(plainest(op, name, table));
         let (level, why) = of_shape(&shape, table, trusted);
         Standing::add(standings, name, op, level, why);
+        if op == Op::Insert && level != Level::Apart {
+            let kept = certainty::of_plainest(table).map_or(Ok(()), Err);
+            Standing::add_kept(standings, kept);
+        }
     }
 }
 

@@ -302,11 +302,12 @@ impl StatementSink {
         let catalog = &self.shared.catalog.calls;
         let put = |oid, facts| catalog.put(oid, facts);
         let trusted = &self.shared.catalog.trusted;
-        let found = meaning(parsed, description, trusted, put).and_then(worth_joining);
+        let mut found = meaning(parsed, description, trusted, put).and_then(worth_joining);
+        if let Ok(meaning) = &mut found {
+            preview::add(meaning, description, trusted, catalog);
+        }
         catalog.stand(parsed, found.as_ref());
-        let mut meaning = found?;
-        preview::add(&mut meaning, description, trusted, catalog);
-        let meaning = Arc::new(meaning);
+        let meaning = Arc::new(found?);
         let signature = meaning.signature.clone();
         let statement = Statement::new(parsed.clone(), signature, meaning.clone());
         let statement = Arc::new(statement);

@@ -23,7 +23,7 @@ async fn tables_are_told_by_what_their_writes_share() {
     let db = Db::postgres().await;
     db.run(
         "create table plain (id integer primary key, word text); create table seen (id integer primary key); \
-         create table log (id integer); \
+         create table log (id integer); create table numbered (id serial primary key, word text); \
          create function note() returns trigger language plpgsql as 'begin insert into log values (new.id); return new; end'; \
          create trigger noted after insert on seen for each row execute function note()",
     )
@@ -31,13 +31,17 @@ async fn tables_are_told_by_what_their_writes_share() {
     let (status, told) = doctor(&db.url(), &[]).await;
     assert_eq!(status, Some(0), "{told}");
     assert!(
-        told.contains(", 3 tables\n") && !told.contains("not looked at"),
+        told.contains(", 4 tables\n") && !told.contains("not looked at"),
         "{told}"
     );
     let joined = told.split("\njoined: ").nth(1).unwrap();
     let joined = joined.split("\n\n").next().unwrap();
     assert!(joined.contains("plain: insert"), "{told}");
     assert!(!joined.contains("seen: insert"), "{told}");
+    let kept = joined.contains("numbered: insert, update, delete\n      kept in transactions");
+    assert!(kept, "{told}");
+    let given = "not kept in transactions: a unique key that is not generated";
+    assert!(joined.contains(given), "{told}");
     assert!(told.contains("noted"), "the trigger is named: {told}");
     let rows = db
         .number("select (select count(*) from plain) + (select count(*) from seen)")

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use windrow_core::{
-    Apart, Level, Op, ParsedStatement, Signature, SqlCall, Standing, Statement, TableName,
+    Apart, Doubt, Level, Op, ParsedStatement, Signature, SqlCall, Standing, Statement, TableName,
 };
 
 use super::describe::Description;
@@ -80,7 +80,10 @@ impl Statements {
 
 /// The level that the calls of a statement may share, and the reason for no higher level, by table
 /// and operation.
-type Standings = HashMap<(TableName, Op), (Level, Option<Apart>)>;
+type Standings = HashMap<(TableName, Op), (Level, Option<Apart>, Option<Kept>)>;
+
+/// The reason why an INSERT is not kept in transactions; `Ok` if it is.
+type Kept = Result<(), &'static Doubt>;
 
 /// A table's OID, and its spelling in statements.
 type TableKey = (u32, Box<str>);
@@ -168,6 +171,7 @@ impl CallCatalog {
 
     /// Notes what the calls of a statement may share, for operators.
     pub(crate) fn stand(&self, parsed: &ParsedStatement, found: Result<&Meaning, &Apart>) {
+        let kept = found.ok().and_then(Meaning::kept);
         let (level, why) = match found {
             Ok(meaning) => match &meaning.grouped {
                 None => (Level::Fused, None),
@@ -179,7 +183,7 @@ impl CallCatalog {
         if all.len() >= MOST {
             all.clear();
         }
-        all.insert((parsed.table.clone(), parsed.op), (level, why));
+        all.insert((parsed.table.clone(), parsed.op), (level, why, kept));
     }
 
     /// Returns the standings of all tables, sorted by table and operation.
@@ -188,8 +192,11 @@ impl CallCatalog {
         let mut all: Vec<_> = all.iter().collect();
         all.sort_by_cached_key(|((table, op), _)| (table.to_string(), *op));
         let mut standings = Vec::new();
-        for ((table, op), (level, why)) in all {
+        for ((table, op), (level, why, kept)) in all {
             Standing::add(&mut standings, table, *op, *level, why.clone());
+            if let Some(kept) = kept {
+                Standing::add_kept(&mut standings, *kept);
+            }
         }
         standings
     }

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 use tokio::time::Instant;
 use windrow_core::{
-    Apart, Arguments, AsRow, Formats, KeyedRow, ParsedStatement, Preview, REFUSED, Signature,
-    Touches,
+    Apart, Arguments, AsRow, Doubt, Formats, KeyedRow, ParsedStatement, Preview, REFUSED,
+    Signature, Touches,
 };
 use windrow_proof::Trusted;
 
@@ -57,6 +57,8 @@ pub(crate) struct Meaning {
     /// The plan by which a call is answered before it is executed, with what it demands of the
     /// call's values.
     pub(super) preview: Option<(Arc<Preview>, GivenValues)>,
+    /// The reason why there is no such plan, if it is known.
+    pub(super) doubt: Option<&'static Doubt>,
     /// The place of the statement in such a plan, if it is a part of one.
     pub(super) part: Option<Arc<PreviewPart>>,
 }
@@ -141,6 +143,7 @@ impl Meaning {
             row: None,
             row_of: None,
             preview: None,
+            doubt: None,
             part: None,
         }
     }
@@ -166,6 +169,17 @@ fn not_described(facts: Facts) -> Arc<Table> {
         read_at: Instant::now(),
         facts,
     })
+}
+
+impl Meaning {
+    /// Returns the reason why an INSERT is not kept in transactions; `None` if that is not known.
+    pub(super) fn kept(&self) -> Option<Result<(), &'static Doubt>> {
+        let Some((preview, _)) = &self.preview else {
+            return self.doubt.map(Err);
+        };
+        let refers = (!preview.references.is_empty()).then_some(&Doubt::FOREIGN_KEY);
+        Some(preview.doubt.or(refers).map_or(Ok(()), Err))
+    }
 }
 
 impl Touches for Meaning {
@@ -214,6 +228,10 @@ impl Touches for Meaning {
 
     fn preview(&self) -> Option<&Arc<Preview>> {
         self.preview.as_ref().map(|(preview, _)| preview)
+    }
+
+    fn doubt(&self) -> Option<&'static Doubt> {
+        self.doubt
     }
 
     fn fits(&self, arguments: &Arguments, formats: &Formats) -> bool {
@@ -269,6 +287,7 @@ pub(crate) fn meaning(
     Ok(Meaning {
         row_of,
         preview: None,
+        doubt: None,
         part: None,
         row: row.flatten(),
         keys: [given(Formats::Text), given(Formats::Binary)],

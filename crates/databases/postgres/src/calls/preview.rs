@@ -12,7 +12,7 @@
 //! | `conflicts` | finds if ON CONFLICT is without effect |
 //! | `words` | finds the words of a text |
 
-mod certainty;
+pub(crate) mod certainty;
 mod columns;
 mod conflicts;
 mod returned;
@@ -22,7 +22,7 @@ mod words;
 use std::sync::Arc;
 
 use windrow_core::{
-    Expression, Op, ParsedStatement, Piece, Preview, PreviewValue, Signature, Statement,
+    Doubt, Expression, Op, ParsedStatement, Piece, Preview, PreviewValue, Signature, Statement,
 };
 use windrow_proof::Trusted;
 
@@ -57,8 +57,12 @@ pub(crate) fn add(
     trusted: &Trusted,
     catalog: &CallCatalog,
 ) {
-    let Some(draft) = Draft::of(insert, description, trusted) else {
-        return;
+    let draft = match Draft::of(insert, description, trusted) {
+        Ok(draft) => draft,
+        Err(doubt) => {
+            insert.doubt = Some(doubt);
+            return;
+        }
     };
     for (statement, meaning) in &draft.meanings {
         catalog.note(statement, meaning);
@@ -74,7 +78,7 @@ pub(super) fn again(
     description: &Description,
     trusted: &Trusted,
 ) -> Option<Arc<Meaning>> {
-    let draft = Draft::of(insert, description, trusted)?;
+    let draft = Draft::of(insert, description, trusted).ok()?;
     let mut meanings = draft.meanings.into_iter();
     meanings.find_map(|(_, meaning)| {
         let now = meaning.part.as_ref()?;
@@ -84,12 +88,33 @@ pub(super) fn again(
 }
 
 impl Draft {
-    fn of(insert: &Meaning, description: &Description, trusted: &Trusted) -> Option<Self> {
-        let (parsed, facts) = (&insert.parsed, &insert.table.facts);
-        let relation = description.relation.as_ref()?;
-        if !is_eligible(insert, relation, trusted) {
-            return None;
+    /// # Errors
+    /// Why calls of the INSERT are not answered before they are executed.
+    fn of(
+        insert: &Meaning,
+        description: &Description,
+        trusted: &Trusted,
+    ) -> Result<Self, &'static Doubt> {
+        let relation = description.relation.as_ref().ok_or(&Doubt::FORM)?;
+        if let Some(doubt) = doubt(insert, relation, trusted) {
+            return Err(doubt);
         }
+        let conflict = insert.parsed.conflict.as_ref();
+        let draft = Self::of_eligible(insert, description, relation, trusted);
+        let draft = draft.ok_or(&Doubt::FORM)?;
+        match draft.preview.doubt.filter(|_| conflict.is_some()) {
+            Some(doubt) => Err(doubt),
+            None => Ok(draft),
+        }
+    }
+
+    fn of_eligible(
+        insert: &Meaning,
+        description: &Description,
+        relation: &Relation,
+        trusted: &Trusted,
+    ) -> Option<Self> {
+        let (parsed, facts) = (&insert.parsed, &insert.table.facts);
         let returned = returned::columns(parsed, description, relation.oid, facts)?;
         let columns = row_columns(parsed, description, facts, &returned)?;
         let stored: Vec<&RowColumn<'_>> = columns.iter().filter(|c| c.is_stored).collect();
@@ -121,7 +146,7 @@ impl Draft {
         };
         let certainty = certainty::of(facts, &stored);
         let conflict = parsed.conflict.as_ref();
-        if conflict.is_some_and(|c| certainty.doubt.is_some() || !conflicts::is_plain(c, facts)) {
+        if conflict.is_some_and(|c| !conflicts::is_plain(c, facts)) {
             return None;
         }
         let sequence = insert.generated.as_ref().filter(|taken| taken.is_reported);
@@ -145,28 +170,26 @@ impl Draft {
     }
 }
 
-/// Returns true if calls of a statement may be answered early, whatever its columns are.
-fn is_eligible(insert: &Meaning, relation: &Relation, trusted: &Trusted) -> bool {
+/// Returns the reason why calls of a statement are not answered early, whatever its columns are.
+fn doubt(insert: &Meaning, relation: &Relation, trusted: &Trusted) -> Option<&'static Doubt> {
     let (parsed, facts) = (&*insert.parsed, &insert.table.facts);
     let is_one_row = parsed.op == Op::Insert && parsed.set_based;
-    let print = facts.print.as_ref();
-    let is_open = print.is_some_and(|print| !print.secured && print.oids.len() == 1);
-    let is_plain = facts.is_ordinary && !facts.has_hooks && !facts.has_other_conditions;
     let reads_committed =
         &*relation.isolation == "read committed" || &*relation.isolation == "read uncommitted";
     let is_ours = |name: &str| name.starts_with(texts::OURS);
     // A check would compare with the time of the write.
     let compares = level::clocked(parsed, facts, trusted).looks.is_some();
-    insert.proven
-        && is_one_row
-        && is_open
-        && is_plain
-        && reads_committed
-        && !compares
-        && parsed.returning_names.is_none()
-        && !facts.dialect.plain_catalog
-        && facts.columns.len() <= MAX_COLUMNS
-        && !facts.columns.iter().any(|column| is_ours(&column.name))
+    let is_small = facts.columns.len() <= MAX_COLUMNS
+        && !facts.columns.iter().any(|column| is_ours(&column.name));
+    let of_table = certainty::of_table(facts);
+    match () {
+        () if of_table.is_some() => of_table,
+        () if !reads_committed => Some(&Doubt::ISOLATION),
+        () if compares => Some(&Doubt::CLOCK),
+        () if !insert.proven || !is_one_row || !is_small => Some(&Doubt::FORM),
+        () if parsed.returning_names.is_some() || facts.dialect.plain_catalog => Some(&Doubt::FORM),
+        () => None,
+    }
 }
 
 /// Returns true if the computed columns of rows to come can be computed before any call is known.

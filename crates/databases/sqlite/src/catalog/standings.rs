@@ -37,6 +37,7 @@ impl Standings {
                 ops: [Op::Insert, Op::Update, Op::Delete].into(),
                 level,
                 why,
+                kept: None,
             }
         };
         known.iter().map(standing).collect()

@@ -12,6 +12,7 @@ use windrow_core::{
     Arguments, Dones, Fault, FaultClass, Formats, Preview, SqlCall, Unit, Write, WriteDone,
 };
 
+use super::block_reasons;
 use super::kept::RowsOfBlock;
 use super::pending::cancelled_by_client;
 use super::state::{LANE_ENDED, Session};
@@ -22,8 +23,8 @@ use crate::rows_ahead::AheadRow;
 const MAX_RUNS: usize = 16;
 
 /// Why a block goes to a server connection.
-pub(super) const UNCERTAIN: &str = "in a transaction: a write that is not certain before COMMIT";
-const REFUSED: &str = "in a transaction: a write that may be refused";
+pub(super) const UNCERTAIN: &str = block_reasons::UNCERTAIN.phrase;
+const REFUSED: &str = block_reasons::REFUSED.phrase;
 
 /// The columns of a row that was computed.
 pub(super) struct Computed {

@@ -11,17 +11,17 @@ use std::sync::Arc;
 use bytes::{BufMut, BytesMut};
 use smallvec::SmallVec;
 use windrow_core::{
-    Arguments, Formats, Generated, Permit, Preview, PreviewReference, PreviewValue, SqlCall, Unit,
-    Write, WriteDone,
+    Arguments, Doubt, Formats, Generated, Permit, Preview, PreviewReference, PreviewValue, SqlCall,
+    Unit, Write, WriteDone,
 };
 
 use super::computed::{Computed, NotKept, UNCERTAIN, compute, number};
 use super::kept::KeptWrite;
 use super::pending::{AnswerEnd, AwaitedOutcome, Pending, Script};
-use super::single_rows;
 use super::state::{End, NO_MEMORY, Session, lane_ended};
 use super::traces::{self, AskedTrace};
 use super::unsent_block::{self, LoneStatement};
+use super::{block_reasons, single_rows};
 use crate::codec::message::{Front, HEADER};
 use crate::codec::{data_row, failure};
 
@@ -29,8 +29,8 @@ use crate::codec::{data_row, failure};
 pub(super) type Calls = SmallVec<[SqlCall; 1]>;
 
 /// Why a block goes to a server connection.
-const FOREIGN_KEY: &str = "in a transaction: a foreign key to a row of another transaction";
-const TOO_MUCH: &str = "more than max_pending bytes before COMMIT";
+const FOREIGN_KEY: &str = Doubt::FOREIGN_KEY.phrase;
+const TOO_MUCH: &str = block_reasons::TOO_MUCH.phrase;
 
 /// A write that is answered and kept.
 struct Previewed {
@@ -163,12 +163,13 @@ async fn preview(session: &mut Session, calls: &Calls) -> Result<Vec<Previewed>,
 /// Why its answer is not certain.
 fn plan(session: &Session, call: &SqlCall) -> Result<Arc<Preview>, NotKept> {
     let statement = &call.statement;
-    let plan = statement.preview().ok_or(UNCERTAIN)?;
+    let why = || statement.doubt().map_or(UNCERTAIN, |doubt| doubt.phrase);
+    let plan = statement.preview().ok_or_else(why)?;
     if !statement.has_lasting_values(&call.arguments, &call.formats) {
         return Err(UNCERTAIN.into());
     }
     if let Some(doubt) = plan.doubt {
-        return Err(doubt.into());
+        return Err(doubt.phrase.into());
     }
     let block = session.unsent_block.as_ref().ok_or(UNCERTAIN)?;
     // A row of the same segment cannot be meant: its client does not know its key yet.

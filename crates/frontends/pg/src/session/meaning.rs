@@ -6,7 +6,7 @@ use windrow_core::{Op, Statement};
 use windrow_sql::{Apart, BlockEffect, Effect, Reading};
 
 use super::segment::{IN_BLOCK, Local, Meaning, Portal, RelayReason, Segment, SegmentBlock};
-use super::unsent_block;
+use super::{block_reasons, unsent_block};
 use crate::codec::message::{Bind, Kind, Message, Parse};
 use crate::lanes::Lane;
 use crate::statements::{
@@ -98,7 +98,7 @@ impl View<'_> {
             Message::Bind(ref bind) => self.bind(bind, segment, statements)?,
             // Within a transaction the server says if its rows are still those of its text.
             Message::Describe(Kind::Statement, name) if self.in_block && !segment.defines(name) => {
-                return Err(Next::Relay(unsent_block::IN_BLOCK));
+                return Err(Next::Relay(block_reasons::DESCRIBED.phrase));
             }
             Message::Describe(Kind::Statement, name) => {
                 let statement = segment.statement(name, statements);
@@ -271,7 +271,11 @@ impl View<'_> {
             Reading::Join(_) if !self.join => return Err(Next::Relay("windrow.join is off")),
             Reading::Join(_) if cached.asks() => &ASKS,
             Reading::Join(parsed) if self.in_block && parsed.op != Op::Insert => {
-                return Err(Next::Relay(unsent_block::IN_BLOCK));
+                let why = match parsed.op {
+                    Op::Delete => &block_reasons::DELETE,
+                    _ => &block_reasons::UPDATE,
+                };
+                return Err(Next::Relay(why.phrase));
             }
             // What it takes has to be known where it asks.
             Reading::Join(parsed) if self.asks && parsed.op == Op::Insert => {

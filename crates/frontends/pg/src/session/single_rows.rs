@@ -17,7 +17,7 @@ use crate::codec::data_row;
 use crate::statements::CachedStatement;
 
 /// Why a block goes to a server connection.
-const UNLIKE: &str = "in a transaction: several rows that are not kept one by one";
+const UNLIKE: &str = super::block_reasons::SEVERAL_ROWS.phrase;
 
 /// The calls of a query or segment.
 type Calls = SmallVec<[SqlCall; 1]>;

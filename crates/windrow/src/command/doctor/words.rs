@@ -67,5 +67,14 @@ fn line(standing: &Standing) -> Option<String> {
             text.push_str(&format!("      {}\n", why.advice));
         }
     }
+    match &standing.kept {
+        Some(Ok(())) => text.push_str("      kept in transactions until COMMIT: insert\n"),
+        Some(Err(doubt)) => {
+            let phrase = doubt.phrase.trim_start_matches("in a transaction: ");
+            text.push_str(&format!("      not kept in transactions: {phrase}\n"));
+            text.push_str(&format!("      {}\n", doubt.advice));
+        }
+        None => {}
+    }
     Some(text)
 }

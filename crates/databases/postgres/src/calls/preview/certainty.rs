@@ -1,25 +1,47 @@
 //! Finds what may still refuse a row whose preview was good.
 
-use windrow_core::PreviewReference;
+use windrow_core::{Doubt, PreviewReference};
 
-use super::columns::{Origin, RowColumn};
+use super::columns::{Origin, RowColumn, makes_new};
 use crate::catalog::column::Kind;
 use crate::catalog::table::{Condition, Facts, ReferredKey, Test};
-
-/// The reason for an index of which it is unknown whether it takes a row.
-const ODD_INDEX: &str = "an index that is partial or over an expression";
-
-/// The reason for a unique key that another row may have.
-const GIVEN_KEY: &str = "a unique key that is not generated";
-
-/// The reason for a foreign key that is not looked up.
-const ODD_REFERENCE: &str = "a foreign key that is not one number or uuid";
 
 /// The keys by which a row may be refused.
 pub(super) struct Certainty {
     pub(super) new_keys: Box<[(i16, usize)]>,
     pub(super) references: Box<[PreviewReference]>,
-    pub(super) doubt: Option<&'static str>,
+    pub(super) doubt: Option<&'static Doubt>,
+}
+
+/// Returns the reason why no row of a table is certain before it is stored.
+pub(super) fn of_table(facts: &Facts) -> Option<&'static Doubt> {
+    let print = facts.print.as_ref();
+    match () {
+        () if facts.has_hooks => Some(&Doubt::TRIGGER),
+        () if print.is_some_and(|print| print.secured) => Some(&Doubt::POLICY),
+        () if !facts.is_ordinary => Some(&Doubt::KIND),
+        () if print.is_none_or(|print| print.oids.len() != 1) => Some(&Doubt::KIND),
+        () if facts.has_other_conditions => Some(&Doubt::CONDITION),
+        () => None,
+    }
+}
+
+/// Returns the reason why a row of a table that takes all its defaults is not certain before it is
+/// stored; `None` if it is.
+pub(crate) fn of_plainest(facts: &Facts) -> Option<&'static Doubt> {
+    let is_new = |place: &usize| {
+        let column = facts.columns.get(*place);
+        column.is_some_and(|c| c.default.as_deref().is_some_and(|sql| makes_new(c, sql)))
+    };
+    let mut uniques = facts.uniques.iter();
+    let mut targets = facts.conditions.iter().filter_map(foreign);
+    match () {
+        () if of_table(facts).is_some() => of_table(facts),
+        () if facts.has_odd_indexes || !facts.lists_keys => Some(&Doubt::INDEX),
+        () if !uniques.all(|unique| unique.columns.iter().any(is_new)) => Some(&Doubt::GIVEN_KEY),
+        () if targets.next().is_some() => Some(&Doubt::FOREIGN_KEY),
+        () => None,
+    }
 }
 
 /// Returns the keys of rows of a table. `stored`: the columns of its write.
@@ -27,9 +49,9 @@ pub(super) fn of(facts: &Facts, stored: &[&RowColumn<'_>]) -> Certainty {
     let new = || stored.iter().enumerate().filter(|(_, c)| c.is_new());
     let is_new = |columns: &[usize]| new().any(|(_, c)| columns.contains(&c.place));
     let of_keys =
-        (!facts.uniques.iter().all(|unique| is_new(&unique.columns))).then_some(GIVEN_KEY);
-    let of_index = facts.has_odd_indexes.then_some(ODD_INDEX);
-    let of_list = (!facts.lists_keys).then_some(ODD_INDEX);
+        (!facts.uniques.iter().all(|unique| is_new(&unique.columns))).then_some(&Doubt::GIVEN_KEY);
+    let of_index = facts.has_odd_indexes.then_some(&Doubt::INDEX);
+    let of_list = (!facts.lists_keys).then_some(&Doubt::INDEX);
     let found = facts.conditions.iter().filter_map(foreign);
     let (mut references, mut of_reference) = (Vec::new(), None);
     for (condition, target) in found {
@@ -60,7 +82,7 @@ fn reference(
     facts: &Facts,
     (condition, target): (&Condition, &ReferredKey),
     stored: &[&RowColumn<'_>],
-) -> Result<Option<PreviewReference>, &'static str> {
+) -> Result<Option<PreviewReference>, &'static Doubt> {
     let is_null = |place: &usize| {
         let mut stored = stored.iter();
         stored.all(|c| c.place != *place || c.origin == Origin::Null)
@@ -70,7 +92,7 @@ fn reference(
         return if is_free {
             Ok(None)
         } else {
-            Err(ODD_REFERENCE)
+            Err(&Doubt::REFERENCE)
         };
     };
     if is_null(place) {
@@ -88,6 +110,6 @@ fn reference(
             table: target.table,
             column: *number,
         })),
-        None => Err(ODD_REFERENCE),
+        None => Err(&Doubt::REFERENCE),
     }
 }

@@ -76,13 +76,15 @@ impl RowColumn<'_> {
 
     /// Returns true if each row has a value that no other row has.
     pub(super) fn is_new(&self) -> bool {
-        let Origin::Default(sql) = &self.origin else {
-            return false;
-        };
-        let is_whole = matches!(self.column.kind, Kind::Int2 | Kind::Int4 | Kind::Int8);
-        is_whole && self.column.sequence != 0 && takes(self.column)
-            || self.column.kind == Kind::Uuid && is_random(sql)
+        matches!(&self.origin, Origin::Default(sql) if makes_new(self.column, sql))
     }
+}
+
+/// Returns true if a column's default gives each row a value that no other row has.
+pub(super) fn makes_new(column: &Column, default: &str) -> bool {
+    let is_whole = matches!(column.kind, Kind::Int2 | Kind::Int4 | Kind::Int8);
+    is_whole && column.sequence != 0 && takes(column)
+        || column.kind == Kind::Uuid && is_random(default)
 }
 
 /// Returns the columns of a row that the plan deals with; `None` if there can be no plan.

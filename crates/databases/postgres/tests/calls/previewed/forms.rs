@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use windrow_core::{Formats, Preview, PreviewReference, Rung, Statement};
+use windrow_core::{Doubt, Formats, Preview, PreviewReference, Rung, Statement};
 
 use super::{Twins, bound, call, stored, texts};
 use crate::parsed::{Make, insert};
@@ -178,15 +178,9 @@ async fn a_plan_tells_what_may_refuse_its_rows() {
     let (plan, ..) = of("b int, c int default 4 references o").await;
     assert_eq!((plan.doubt, plan.references.len()), (None, 1));
     for (columns, doubt) in [
-        (
-            "b text references o (t)",
-            "a foreign key that is not one number or uuid",
-        ),
-        ("b int unique", "a unique key that is not generated"),
-        (
-            "b int, exclude (b with =)",
-            "an index that is partial or over an expression",
-        ),
+        ("b text references o (t)", &Doubt::REFERENCE),
+        ("b int unique", &Doubt::GIVEN_KEY),
+        ("b int, exclude (b with =)", &Doubt::INDEX),
     ] {
         let (plan, ..) = of(columns).await;
         assert_eq!(plan.doubt, Some(doubt), "{columns}");

@@ -20,7 +20,7 @@ use crate::codec::{answer, failure};
 use crate::pool::PASSING;
 use crate::session::kept::{KeptStep, statement_of};
 use crate::session::state::UnsentBlock;
-use crate::session::unsent_block::{IN_BLOCK, prepared};
+use crate::session::unsent_block::prepared;
 
 /// Any name but the empty one: statements of a block's beginning are prepared under names of the
 /// process.
@@ -184,7 +184,7 @@ fn execute(ends: &mut Ends<'_>, name: &[u8], rest: &[u8]) {
 
 /// Sends a write that was kept.
 fn send_write(ends: &mut Ends<'_>, here: &mut StatementsHere, call: &SqlCall) {
-    ends.count(IN_BLOCK);
+    ends.count_in_block();
     ends.session.shared.metrics.relayed_writes.inc();
     let statement = statement_of(&ends.session.shared.cache, call);
     let name = match here.name_of(ends, &statement, NAMED) {

@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering;
 
 use bytes::{BufMut, BytesMut};
 use smallvec::SmallVec;
-use windrow_core::{Fault, FaultClass};
+use windrow_core::{Apart, Doubt, Fault, FaultClass};
 
 use super::expect::{PreparedAs, Queue, What};
 use super::rewrite;
@@ -17,6 +17,7 @@ use crate::codec::answer;
 use crate::codec::message::{Bind, Front, Message};
 use crate::pool::{Loan, PASSING};
 use crate::session::state::{End, Session};
+use crate::session::unsent_block::IN_BLOCK;
 use crate::session_info::Interrupt;
 use crate::statements::CachedStatement;
 
@@ -34,6 +35,8 @@ pub(super) struct Ends<'s> {
     /// The status of the transaction by the last ReadyForQuery, or by the beginning of a block that
     /// was sent since: `I`, `T` or `E`.
     pub(super) status: u8,
+    /// The reason why the block is not joined, until a write of the block was counted.
+    pub(super) block_doubt: Option<&'static Doubt>,
     /// True if messages were passed on since the last Sync.
     pub(super) is_open: bool,
 }
@@ -45,6 +48,7 @@ impl<'s> Ends<'s> {
             loan,
             queue: Queue::default(),
             status: b'I',
+            block_doubt: None,
             is_open: false,
         }
     }
@@ -185,6 +189,23 @@ impl<'s> Ends<'s> {
         said.put_slice(behind);
         let said = What::LocalAnswer(said.freeze(), None);
         self.queue.push(said, is_muted);
+    }
+
+    /// Counts a write of a block.
+    pub(super) fn count_in_block(&mut self) {
+        let reason = self.block_reason();
+        self.count(reason);
+    }
+
+    /// Returns the reason that is counted for the next write of a block: the first one has that of
+    /// the block, which is noted with its advice.
+    pub(super) fn block_reason(&mut self) -> &'static str {
+        let Some(doubt) = self.block_doubt.take() else {
+            return IN_BLOCK;
+        };
+        let apart = Apart::of(doubt.phrase).advised(doubt.advice);
+        self.session.shared.bypass.note(&self.database(), &apart);
+        doubt.phrase
     }
 
     /// Counts a statement that is relayed, and why.

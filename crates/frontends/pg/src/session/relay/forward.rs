@@ -19,7 +19,6 @@ use crate::pool::PASSING;
 use crate::session::keys;
 use crate::session::local::{self, is_windrow_setting};
 use crate::session::state::End;
-use crate::session::unsent_block::IN_BLOCK;
 use crate::statements::CachedStatement;
 
 impl Relay<'_> {
@@ -445,7 +444,7 @@ impl Relay<'_> {
         let reason = match &cached.reading {
             Reading::Apart(apart) => apart.reason,
             Reading::Join(_) if self.left.is_pinned() => "the session keeps a server connection",
-            Reading::Join(_) if self.ends.status != b'I' => IN_BLOCK,
+            Reading::Join(_) if self.ends.status != b'I' => self.ends.block_reason(),
             Reading::Join(_) => self.reason,
         };
         self.ends.count(reason);

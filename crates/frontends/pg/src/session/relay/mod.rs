@@ -46,9 +46,9 @@ use windrow_core::FaultClass;
 
 use super::client_connection::HIGH;
 use super::local::is_windrow_setting;
-use super::spool;
 use super::state::{End, Session, shutdown};
 use super::unsent_block::{self, BlockAnswer};
+use super::{block_reasons, spool};
 use crate::pool::{GivenBack, Loan};
 use crate::session_info::Interrupt;
 use block_start::BlockStart;
@@ -133,10 +133,15 @@ impl<'s> Relay<'s> {
         answered: usize,
         reason: &'static str,
     ) -> Self {
+        let is_followed = session.is_followed();
+        let here = StatementsHere::new(session);
+        let mut ends = Ends::new(session, loan);
+        // Of a block that begins with the messages in the inbox.
+        ends.block_doubt = block_reasons::known(reason);
         Self {
-            here: StatementsHere::new(session),
-            is_followed: session.is_followed(),
-            ends: Ends::new(session, loan),
+            here,
+            is_followed,
+            ends,
             left: Leftovers::default(),
             deferred: Deferred::default(),
             block_start: BlockStart::default(),
@@ -424,6 +429,8 @@ impl Relay<'_> {
         let Some(block) = self.ends.session.unsent_block.take() else {
             return true;
         };
+        let doubt = block_reasons::of(self.ends.session, &block, self.reason);
+        self.ends.block_doubt = Some(doubt);
         let message = self.ends.message(tag, total);
         let statement = self.ends.statement_of(&message).filter(|_| tag == b'Q');
         let is_apart = statement
