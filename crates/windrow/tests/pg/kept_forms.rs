@@ -16,16 +16,17 @@ const ROWS: &str = "select o.id, item, qty, at is not null, l.id, note, country 
     from orders o full join lines l on l.order_id = o.id order by o.id, l.id";
 
 /// Client sessions that the server sees in a transaction.
-const OPEN: &str = "select count(*) from pg_stat_activity where state like 'idle in transaction%'";
+pub const OPEN: &str =
+    "select count(*) from pg_stat_activity where state like 'idle in transaction%'";
 
 /// A gateway before a database, and another database of the same server.
-struct Pair {
-    gateway: Gateway,
+pub struct Pair {
+    pub gateway: Gateway,
     alone: Address,
 }
 
 /// A client of one of the two databases.
-struct Player<'a> {
+pub struct Player<'a> {
     client: Client,
     gateway: Option<&'a Gateway>,
     answers: Vec<Message>,
@@ -34,7 +35,7 @@ struct Player<'a> {
 }
 
 impl Pair {
-    fn start() -> Self {
+    pub fn start() -> Self {
         let gateway = Gateway::start();
         let alone = Address::of(&gateway.server.create_database().unwrap()).unwrap();
         gateway.exec(TABLES);
@@ -43,7 +44,22 @@ impl Pair {
     }
 
     /// Plays a program through the gateway and alone: answers and rows must be the same.
-    fn same(&self, program: impl Fn(&mut Player<'_>)) -> Vec<Message> {
+    pub fn same(&self, program: impl Fn(&mut Player<'_>)) -> Vec<Message> {
+        self.same_but(|_| false, program)
+    }
+
+    /// Runs SQL in both databases.
+    pub fn both(&self, sql: &str) {
+        self.gateway.exec(sql);
+        windrow_testkit::postgres::psql(&self.alone.url(), sql).unwrap();
+    }
+
+    /// The same. Characters that `may_differ` are not compared.
+    pub fn same_but(
+        &self,
+        may_differ: fn(char) -> bool,
+        program: impl Fn(&mut Player<'_>),
+    ) -> Vec<Message> {
         let [through, alone] = [true, false].map(|is_through| {
             let exec = |sql: &str| match is_through {
                 true => self.gateway.exec(sql),
@@ -60,22 +76,27 @@ impl Pair {
                 sent: Vec::new(),
             };
             program(&mut player);
-            (player.answers, exec(ROWS))
+            (player.answers, exec(ROWS), player.sent)
         });
-        assert_eq!(through.1, alone.1);
-        assert_eq!(plain(&through.0), plain(&alone.0));
+        let without = |text: String| text.replace(may_differ, "");
+        assert_eq!(without(through.1), without(alone.1), "{:?}", through.2);
+        let answers = [&through.0, &alone.0].map(|answers| {
+            let answers = plain(answers).into_iter();
+            answers.map(without).collect::<Vec<_>>()
+        });
+        assert_eq!(answers[0], answers[1], "{:?}", through.2);
         through.0
     }
 }
 
 impl Player<'_> {
-    fn query(&mut self, sql: &str) -> &[Message] {
+    pub fn query(&mut self, sql: &str) -> &[Message] {
         self.sent.push(sql.to_owned());
         self.send(|out| frontend::query(out, sql), 1)
     }
 
     /// Sends messages. Returns the answers up to so many ReadyForQuery.
-    fn send(&mut self, messages: impl FnOnce(&mut Vec<u8>), syncs: usize) -> &[Message] {
+    pub fn send(&mut self, messages: impl FnOnce(&mut Vec<u8>), syncs: usize) -> &[Message] {
         let mut out = Vec::new();
         messages(&mut out);
         self.client.send(&out).unwrap();
@@ -86,8 +107,13 @@ impl Player<'_> {
         &self.answers[from..]
     }
 
+    /// Notes a text that was sent.
+    pub fn note(&mut self, text: &str, form: &str) {
+        self.sent.push(format!("{form} {text}"));
+    }
+
     /// Asserts that the server knows nothing of the transaction yet.
-    fn is_kept(&self) {
+    pub fn is_kept(&self) {
         if let Some(gateway) = self.gateway {
             assert_eq!(gateway.exec(OPEN), "0", "{:?}", self.sent);
         }
@@ -107,13 +133,17 @@ fn plain(messages: &[Message]) -> Vec<String> {
             let fields = fields.filter(|(code, _)| !b"DFLR".contains(code));
             format!("{:?}", fields.collect::<Vec<_>>())
         }
-        tag => format!("{}{:?}", char::from(tag), message.body),
+        tag => format!(
+            "{}{}",
+            char::from(tag),
+            String::from_utf8_lossy(&message.body)
+        ),
     };
     messages.iter().map(text).collect()
 }
 
 /// Parse, Bind, Describe and Execute of a text, as pgjdbc and node-postgres send them.
-fn unnamed(out: &mut Vec<u8>, sql: &str, types: &[u32], values: &[Option<&str>]) {
+pub fn unnamed(out: &mut Vec<u8>, sql: &str, types: &[u32], values: &[Option<&str>]) {
     frontend::parse(out, "", sql, types);
     frontend::bind(out, ("", ""), &[], values, &[]);
     frontend::describe(out, b'P', "");

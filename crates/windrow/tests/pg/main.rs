@@ -20,6 +20,7 @@ mod faults;
 mod hostile;
 mod interleaved;
 mod kept;
+mod kept_edges;
 mod kept_forms;
 mod load;
 mod many;

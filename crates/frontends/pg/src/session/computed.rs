@@ -51,14 +51,15 @@ impl From<&'static str> for NotKept {
 }
 
 /// Has the columns of rows computed that their calls do not give. Numbers of a sequence rise in the
-/// order of the calls.
+/// order of the calls, and all rows have the time that the first question reports.
 pub(super) async fn compute(
     session: &mut Session,
     calls: &[SqlCall],
     plans: &[Arc<Preview>],
 ) -> Result<Vec<Computed>, NotKept> {
-    let mut rows = Vec::with_capacity(calls.len());
+    let mut rows: Vec<Computed> = Vec::with_capacity(calls.len());
     let mut drawn = Vec::new();
+    let mut moment = session.unsent_block.as_ref().and_then(|b| b.kept.moment());
     let is_like = |one: &SqlCall, other: &SqlCall| one.statement.id() == other.statement.id();
     let runs = calls.chunk_by(is_like);
     if runs.clone().nth(MAX_RUNS).is_some() {
@@ -66,19 +67,25 @@ pub(super) async fn compute(
     }
     for run in runs {
         let plan = plans.get(rows.len()).ok_or(UNCERTAIN)?;
-        rows.extend(compute_run(session, run, plan, &drawn).await?);
+        rows.extend(compute_run(session, run, plan, (&drawn, moment)).await?);
+        moment = moment.or_else(|| rows.iter().find_map(|row| row.moment));
         let last = rows.last().and_then(|row| number(plan, &row.stored));
         drawn.extend(plan.sequence.map(|(sequence, _)| sequence).zip(last));
     }
-    Ok(rows)
+    let mut moments = rows.iter().filter_map(|row| row.moment);
+    match moments.all(|own| Some(own) == moment) {
+        true => Ok(rows),
+        false => Err(UNCERTAIN.into()),
+    }
 }
 
 /// The same for calls of one statement. `drawn`: numbers of sequences that calls before them got.
+/// `moment`: the time of the transaction, if it is known.
 async fn compute_run(
     session: &mut Session,
     calls: &[SqlCall],
     plan: &Preview,
-    drawn: &[(u32, i64)],
+    (drawn, moment): (&[(u32, i64)], Option<[u8; 8]>),
 ) -> Result<Vec<Computed>, NotKept> {
     let mut rows = Vec::with_capacity(calls.len());
     let mut rest = calls;
@@ -88,7 +95,6 @@ async fn compute_run(
         rows.push(ahead(plan, call, &row));
         rest = behind;
     }
-    let moment = session.unsent_block.as_ref().and_then(|b| b.kept.moment());
     if !rest.is_empty() {
         let questions = rest.iter().filter_map(|call| question(plan, call, moment));
         let unit = Unit::of(questions.map(Write::from));

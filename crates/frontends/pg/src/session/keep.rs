@@ -75,7 +75,12 @@ pub(super) async fn keep(
 ) -> Result<(), End> {
     session.drain().await?;
     session.pass_gate().await?;
-    let single = single_rows::of(session, &calls).await?;
+    // A portal of a name stays until the transaction ends.
+    let is_named = script.calls.iter().any(|call| call.portal.is_some());
+    let single = match is_named {
+        true => Err(UNCERTAIN),
+        false => single_rows::of(session, &calls).await?,
+    };
     let kept = match single {
         Ok(single) => preview(session, &single.calls)
             .await

@@ -22,6 +22,8 @@ const UUID: u32 = 2950;
 #[derive(Debug, Default)]
 pub(crate) struct KeptWrites {
     steps: Vec<KeptStep>,
+    /// The number of savepoints among them.
+    savepoints: usize,
     /// Memory for the writes.
     permit: Permit,
     /// The time of the transaction, as a binary `timestamptz`, once a client has learned it.
@@ -37,6 +39,9 @@ pub(super) struct RowsOfBlock {
     /// The number of rows that were asked for at last.
     last: usize,
 }
+
+/// The most savepoints that are kept.
+const MAX_SAVEPOINTS: usize = 1_000;
 
 /// The most rows that are asked for ahead of a block's writes.
 const MAX_AHEAD: usize = 256;
@@ -65,6 +70,12 @@ pub(crate) enum KeptStep {
         /// The client's own statement, without comments.
         sql: Box<str>,
     },
+}
+
+impl KeptStep {
+    fn is_savepoint(&self) -> bool {
+        matches!(self, Self::Savepoint { .. })
+    }
 }
 
 /// A write that was answered.
@@ -114,8 +125,7 @@ impl KeptWrites {
 
     /// Returns true if there are writes.
     pub(crate) fn has_writes(&self) -> bool {
-        let mut steps = self.steps.iter();
-        steps.any(|step| matches!(step, KeptStep::Write(_)))
+        !self.steps.iter().all(KeptStep::is_savepoint)
     }
 
     /// Returns the steps in order.
@@ -149,10 +159,15 @@ impl KeptWrites {
         self.ahead.entry(statement).or_default()
     }
 
-    /// Adds a savepoint of a name. `sql`: its statement.
-    pub(super) fn save(&mut self, name: &str, sql: &str) {
+    /// Adds a savepoint of a name. `sql`: its statement. Returns false if there are too many.
+    pub(super) fn save(&mut self, name: &str, sql: &str) -> bool {
+        if self.savepoints == MAX_SAVEPOINTS {
+            return false;
+        }
         let (name, sql) = (name.into(), sql.into());
         self.steps.push(KeptStep::Savepoint { name, sql });
+        self.savepoints += 1;
+        true
     }
 
     /// Removes a savepoint and those after it. Returns false if there is none of that name.
@@ -161,8 +176,9 @@ impl KeptWrites {
             return false;
         };
         let later = self.steps.split_off(place).into_iter();
-        self.steps
-            .extend(later.filter(|step| matches!(step, KeptStep::Write(_))));
+        let (savepoints, writes): (Vec<_>, Vec<_>) = later.partition(KeptStep::is_savepoint);
+        self.savepoints -= savepoints.len();
+        self.steps.extend(writes);
         true
     }
 
@@ -171,7 +187,8 @@ impl KeptWrites {
         let Some(place) = self.place_of(name) else {
             return false;
         };
-        self.steps.truncate(place + 1);
+        let later = self.steps.drain(place + 1..);
+        self.savepoints -= later.filter(KeptStep::is_savepoint).count();
         true
     }
 

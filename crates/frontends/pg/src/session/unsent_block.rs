@@ -285,10 +285,7 @@ fn has_one_behind(session: &Session, mut at: usize) -> bool {
 fn take_savepoint(block: &mut UnsentBlock, statement: &BlockStatement) -> bool {
     let name = &statement.savepoint;
     match statement.effect {
-        BlockEffect::Saves if !block.has_failed => {
-            block.kept.save(name, &statement.words);
-            true
-        }
+        BlockEffect::Saves if !block.has_failed => block.kept.save(name, &statement.words),
         BlockEffect::Releases if !block.has_failed => block.kept.release(name),
         BlockEffect::RollsBackTo => {
             let is_there = block.kept.roll_back_to(name);

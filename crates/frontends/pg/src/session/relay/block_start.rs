@@ -204,12 +204,22 @@ fn send_write(ends: &mut Ends<'_>, here: &mut StatementsHere, call: &SqlCall) {
     execute(ends, name.as_bytes(), &rest);
 }
 
+/// Classes of errors that would befall the same writes as well if they were executed as they came:
+/// conflicts, timeouts, cancel requests, a server without memory or about to stop.
+const PASSING_CLASSES: [&[u8]; 6] = [b"25", b"40", b"53", b"55", b"57", b"58"];
+
 /// Returns the body of the error of a transaction whose writes cannot be stored as they were
 /// answered. `body`: of the server's error.
 fn not_stored(body: &[u8]) -> Bytes {
-    let mut fields = body.split(|byte| *byte == 0);
-    let message = fields.find_map(|field| field.strip_prefix(b"M"));
-    let said = String::from_utf8_lossy(message.unwrap_or_default());
+    let field = |code: u8| {
+        let mut fields = body.split(|byte| *byte == 0);
+        fields.find_map(|field| field.strip_prefix(&[code]))
+    };
+    let class = field(b'C').and_then(|code| code.get(..2));
+    if class.is_some_and(|class| PASSING_CLASSES.contains(&class)) {
+        return Bytes::copy_from_slice(body);
+    }
+    let said = String::from_utf8_lossy(field(b'M').unwrap_or_default());
     let text = "rows of this transaction cannot be stored as they were answered; nothing was executed, try the transaction again";
     let fault = Fault::new(FaultClass::Conflict, "40001", text).with_detail(Some(said.as_ref()));
     let mut error = BytesMut::new();
