@@ -267,7 +267,7 @@ impl Judge<'_> {
                 settings::FUNCTION,
             ));
         }
-        if trigger.deferred {
+        if trigger.deferred && !trigger.is_reference() {
             return Err(reason::deferred(&trigger.object));
         }
         if trigger.reach == Reach::Cascade && !trigger.function.built_in {

@@ -125,6 +125,13 @@ impl Function {
     }
 }
 
+impl Trigger {
+    /// Returns true for the check of a foreign key.
+    pub(crate) fn is_reference(&self) -> bool {
+        self.function.built_in && self.function.bare().starts_with("RI_FKey_")
+    }
+}
+
 /// Everything that a write may run, as the catalog had it at a moment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Catalog {
@@ -138,6 +145,13 @@ pub struct Catalog {
 }
 
 impl Catalog {
+    /// Returns true if a foreign key is checked at COMMIT, unless its transaction has it checked at
+    /// once.
+    pub fn defers_references(&self) -> bool {
+        let mut triggers = self.triggers.iter();
+        triggers.any(|trigger| trigger.deferred && trigger.is_reference())
+    }
+
     /// Takes a row of the answer in, whose columns are texts.
     pub fn take<'r>(&mut self, column: impl Fn(usize) -> Option<&'r str>) {
         let text = |place| column(place).unwrap_or_default();

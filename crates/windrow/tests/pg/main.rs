@@ -13,6 +13,7 @@ mod appearing;
 mod block_reasons;
 mod bounds;
 mod defer;
+mod deferred_keys;
 mod described;
 mod differential;
 mod extensions;

@@ -121,7 +121,7 @@ SELECT array_to_string(c.conkey, ' '), coalesce(pg_get_expr(c.conbin, c.conrelid
   CASE WHEN c.contype = 'f' THEN c.confrelid::regclass::text END,
   (SELECT json_agg(a.attname ORDER BY k.place) FROM unnest(c.confkey) WITH ORDINALITY AS k(attnum, place)
     JOIN pg_attribute a ON a.attrelid = c.confrelid AND a.attnum = k.attnum),
-  c.confrelid, coalesce(array_to_string(c.confkey, ' '), '')
+  c.confrelid, coalesce(array_to_string(c.confkey, ' '), ''), c.condeferred
 FROM pg_constraint c
 WHERE c.conrelid = to_regclass($1) AND c.contype IN ('c', 'f')
 ORDER BY c.oid";
@@ -415,6 +415,7 @@ impl SchemaReader {
                 let target = ReferredKey {
                     table: row.number(4),
                     columns: numbers.filter_map(|number| number.parse().ok()).collect(),
+                    is_deferred: row.is(6),
                 };
                 Test::Reference(table.to_owned(), names, target)
             }

@@ -133,6 +133,8 @@ pub(crate) struct ReferredKey {
     pub(crate) table: u32,
     /// The numbers of the columns in that table, in the order of the condition's own.
     pub(crate) columns: Box<[i16]>,
+    /// True if the key is checked at COMMIT.
+    pub(crate) is_deferred: bool,
 }
 
 /// The reason why writes to a table whose proof was not read are isolated.

@@ -201,6 +201,17 @@ impl<'a> Batch<'a> {
         self.is_apart(segment) && whole.any(|unit| unit.writes().iter().any(has_rows))
     }
 
+    /// Returns true if units share a transaction and foreign keys of their tables are deferred. Such
+    /// a transaction has them checked at once, so that no unit's violation is healed by another
+    /// unit, and each is found at its statement.
+    pub(crate) fn checks_at_once(&self, units: &[u32]) -> bool {
+        let defers = |compiled: &Compiled| {
+            let proof = compiled.table.proof.as_ref();
+            proof.is_some_and(|proof| proof.defers_references())
+        };
+        units.len() > 1 && self.any_of(units, defers)
+    }
+
     /// Returns true if a segment runs code that is not proven safe.
     pub(crate) fn is_unproven(&self, segment: &Segment) -> bool {
         segment.runs() && (self.distrusted || self.any_of(&segment.units, Compiled::is_unproven))

@@ -17,16 +17,14 @@ use crate::executor::codes::{ErrorMeaning, unknown_commit};
 use crate::executor::connection::{Connection, unwritable};
 use crate::executor::isolation::Isolation;
 use crate::executor::segment::{Mode, Segment};
-use crate::executor::send::{FORGET, Sender};
+use crate::executor::send::{AT_ONCE, FORGET, Sender};
 use crate::executor::sent::SentTransaction;
 use crate::executor::settle::refusal;
 use crate::executor::trust::Trust;
 use crate::fault::with_error;
 
-const OPEN: &str = "BEGIN; SAVEPOINT windrow";
-
-/// As [`OPEN`], with a short lock timeout, for when another session is known to hold locks.
-const OPEN_BRIEFLY: &str = "BEGIN; SET LOCAL lock_timeout = '2ms'; SAVEPOINT windrow";
+/// A short lock timeout, for when another session is known to hold locks.
+const BRIEFLY: &str = "SET LOCAL lock_timeout = '2ms'";
 
 const COMMIT: &str = "ROLLBACK TO SAVEPOINT windrow; COMMIT";
 
@@ -110,14 +108,22 @@ impl Connection {
         parts: Vec<Segment>,
         tally: &mut Tally,
     ) -> Result<Judged, Broken> {
-        let units = parts.iter().flat_map(|part| part.units.clone()).collect();
+        let units: Vec<u32> = parts.iter().flat_map(|part| part.units.clone()).collect();
+        let at_once = batch.checks_at_once(&units);
         let mut judged = Judged::of(units);
-        let open = if isolation.is_brief {
-            OPEN_BRIEFLY
-        } else {
-            OPEN
-        };
-        let Some(leg) = self.leg(batch, isolation, Some(open), parts, tally).await? else {
+        judged.at_once = at_once;
+        let steps = [
+            Some("BEGIN"),
+            isolation.is_brief.then_some(BRIEFLY),
+            at_once.then_some(AT_ONCE),
+            Some("SAVEPOINT windrow"),
+        ];
+        let steps: Vec<&str> = steps.into_iter().flatten().collect();
+        let open = steps.join("; ");
+        let Some(leg) = self
+            .leg(batch, isolation, Some(&open), parts, tally)
+            .await?
+        else {
             judged.rerun = true;
             return Ok(judged);
         };

@@ -6,7 +6,7 @@
 //! Units that fail together are only marked: the transaction is tried again, and each marked unit
 //! has a part of its own then.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use super::batch::{Batch, FUSE_FROM};
 use super::segment::{Mode, Prospect, Segment};
@@ -54,6 +54,8 @@ pub(crate) struct Isolation {
     /// The units concerned, in ascending order; `None` for all of the batch.
     scope: Option<Vec<u32>>,
     attempts: u32,
+    /// Units that have a transaction of their own, in their place.
+    separate: HashSet<u32>,
 }
 
 impl Isolation {
@@ -72,6 +74,7 @@ impl Isolation {
             is_one_by_one: false,
             scope: None,
             attempts: 0,
+            separate: HashSet::new(),
         }
     }
 
@@ -139,6 +142,12 @@ impl Isolation {
         self.has_marks_last = false;
     }
 
+    /// Gives a unit a transaction of its own, after all units before it.
+    pub(crate) fn separate(&mut self, unit: u32) {
+        self.separate.insert(unit);
+        self.has_marks_last = false;
+    }
+
     /// Chooses the form of the next attempt. `nameless`: the failure names no unit. `most`: most
     /// parts have failed.
     pub(crate) fn refine(&mut self, nameless: bool, most: bool) {
@@ -178,6 +187,10 @@ impl Isolation {
         }
         if self.is_one_by_one {
             pending.truncate(1);
+        }
+        let mut places = pending.iter();
+        if let Some(place) = places.position(|unit| self.separate.contains(unit)) {
+            pending.truncate(place.max(1));
         }
         if self.attempts > MAX_ATTEMPTS {
             (self.grain, self.has_marks_last) = (Grain::Each, false);

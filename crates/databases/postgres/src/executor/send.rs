@@ -38,6 +38,10 @@ pub(crate) struct Sender<'s, 'u> {
 /// the part fails with it.
 const BACK: &str = "ROLLBACK TO SAVEPOINT windrow";
 
+/// Has foreign keys checked at their statements until the transaction ends. As the first statement
+/// outside of BEGIN it is worth a warning to the server, which no client gets.
+pub(super) const AT_ONCE: &str = "SET CONSTRAINTS ALL IMMEDIATE";
+
 /// Keeps the work of a part. The server does not execute these after a failure in the part.
 const KEEP: [&str; 2] = ["RELEASE SAVEPOINT windrow", "SAVEPOINT windrow"];
 
@@ -95,6 +99,9 @@ impl<'s> Sender<'s, '_> {
         }
         let steps = self.batch.steps(segment);
         self.send_guards(segment, &mut statements)?;
+        if !self.part && segment.runs() && self.batch.checks_at_once(&segment.units) {
+            self.send_savepoint(AT_ONCE, &mut statements)?;
+        }
         if segment.mode == Mode::Probe {
             for unit in &segment.units {
                 self.send_probe(*unit)?;

@@ -114,7 +114,7 @@ async fn a_commit_that_fails_is_told_to_its_own_unit() {
     let statement = bed
         .describe(insert("t", "", "$1, $2").returning("id").parsed())
         .await;
-    // What was described is joined no longer: each of its calls is a transaction of its own.
+    // Alone, a violation is reported at the commit from now on.
     bed.sql("alter table t alter constraint t_p_fkey deferrable initially deferred");
     let units: Vec<_> = (0..20)
         .map(|n| unit(&statement, &[&id(n), if n == 13 { "7" } else { "1" }]))

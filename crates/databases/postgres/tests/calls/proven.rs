@@ -20,7 +20,7 @@ async fn what_stands_in_the_way_is_named() {
         "create schema shop; create table shop.orders (id int primary key, n int, u text);
          create function shop.audit() returns trigger language plpgsql as $$ begin perform set_config('a.b', 'c', false); return new; end $$;
          create trigger audit_rows after update of n or delete on shop.orders for each row execute function shop.audit();
-         create table late (id int primary key, o int constraint to_orders references shop.orders deferrable initially deferred);
+         create table late (id int primary key, o int constraint once unique deferrable initially deferred);
          create table stmt (id int primary key); create trigger each after insert on stmt execute function shop.audit();
          create function plain() returns trigger language plpgsql as $$ begin return null; end $$;
          create table quiet (id int primary key); create trigger q after insert on quiet execute function plain();
@@ -53,7 +53,7 @@ async fn what_stands_in_the_way_is_named() {
         (
             insert("late", "", "$1, $2"),
             "a deferred constraint",
-            "constraint to_orders on public.late",
+            "constraint once on public.late",
             false,
         ),
         (

@@ -69,8 +69,9 @@ pub(super) fn of(facts: &Facts, stored: &[&RowColumn<'_>]) -> Certainty {
 
 fn foreign(condition: &Condition) -> Option<(&Condition, &ReferredKey)> {
     match &condition.test {
-        Test::Reference(_, _, target) => Some((condition, target)),
-        Test::Check(_) => None,
+        // One that is deferred is reported at COMMIT, as it would be alone.
+        Test::Reference(_, _, target) if !target.is_deferred => Some((condition, target)),
+        Test::Reference(..) | Test::Check(_) => None,
     }
 }
 

@@ -17,6 +17,8 @@ use crate::executor::segment::{Mode, Segment};
 use crate::executor::sent::{Sent, SentTransaction};
 use crate::executor::settle::{Settler, refusal};
 
+const FOREIGN_KEY_VIOLATION: &str = "23503";
+
 /// The transactions of one round trip, with their answers.
 pub(super) type Leg = Vec<(SentTransaction, Answers)>;
 
@@ -32,6 +34,8 @@ pub(super) struct Judged {
     waits: Vec<(u32, Fault)>,
     /// True if the attempt cannot be committed, because it has shown how the next one must differ.
     pub(super) rerun: bool,
+    /// True if deferred foreign keys are checked at their statements.
+    pub(super) at_once: bool,
     /// True if a failure named no unit.
     nameless: bool,
     parts: usize,
@@ -53,6 +57,7 @@ impl Judged {
             missing: Vec::new(),
             waits: Vec::new(),
             rerun: false,
+            at_once: false,
             nameless: false,
             parts: 0,
             broken: 0,
@@ -328,6 +333,12 @@ impl<'u> Judge<'_, 'u> {
         at: usize,
         error: ServerError,
     ) {
+        if self.judged.at_once && error.code == FOREIGN_KEY_VIOLATION {
+            // Its own transaction checks at COMMIT, where the row may have its parent.
+            self.isolation.separate(unit);
+            self.judged.rerun = true;
+            return;
+        }
         let fault = self.settler().fault_of(transaction, at, answers, error);
         self.judged.failed.insert(unit, fault);
         self.judged.tally.add(Rung::Isolated, 1);
