@@ -73,20 +73,20 @@ impl Tally {
         }
     }
 
-    /// Fails where too little was joined, or nothing on a rung that has to be tried. Says how it
-    /// was, for those who run it with `--nocapture`.
+    /// Fails if less than one case in `cases_per_join` was joined, or nothing on a rung that has to
+    /// be tried. Prints the figures for those who run it with `--nocapture`.
     #[expect(
         clippy::print_stderr,
         reason = "the figures of a run are a part of its result"
     )]
-    pub fn check(&self, rungs: &[&str]) {
+    pub fn check(&self, rungs: &[&str], cases_per_join: u64) {
         eprintln!("{self:?}");
         for rung in rungs {
             let writes = self.rungs.get(*rung).copied().unwrap_or(0);
             assert!(writes > self.cases / 10, "too little was {rung}: {self:?}");
         }
         assert!(
-            self.joined * 3 >= self.cases,
+            self.joined * cases_per_join >= self.cases,
             "too little was joined: {self:?}"
         );
     }

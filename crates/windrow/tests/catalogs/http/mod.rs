@@ -26,7 +26,7 @@ fn check<C: Catalog + 'static>(
     count: u32,
 ) {
     cases::run(&cases(catalogs), count, |case| try_one(&mut bed, &case));
-    bed.tally.check(rungs);
+    bed.tally.check(rungs, 3);
 }
 
 fn try_one<C: Catalog>(
