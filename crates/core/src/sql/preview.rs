@@ -31,7 +31,7 @@ pub struct Doubt {
 }
 
 /// The advice for keys that only the database can check.
-const LATE: &str = "SET windrow.transactions = 'late' leaves unique and foreign keys to COMMIT: their errors come there, not at the INSERT";
+const ONLY_THE_SERVER: &str = "autocommit, if the transaction is this one statement: the page of frameworks says how and at which price; otherwise nothing, only the server can check it";
 
 impl Doubt {
     /// The table has triggers or rules.
@@ -72,22 +72,22 @@ impl Doubt {
     /// An index of which it is unknown whether it takes a row.
     pub const INDEX: Self = Self {
         phrase: "in a transaction: an index that is partial or over an expression",
-        advice: LATE,
+        advice: ONLY_THE_SERVER,
     };
     /// A unique key that another row may have.
     pub const GIVEN_KEY: Self = Self {
         phrase: "in a transaction: a unique key that is not generated",
-        advice: LATE,
+        advice: ONLY_THE_SERVER,
     };
     /// A foreign key that is not looked up among the rows of the transaction.
     pub const REFERENCE: Self = Self {
         phrase: "in a transaction: a foreign key that is not one number or uuid",
-        advice: LATE,
+        advice: ONLY_THE_SERVER,
     };
     /// A foreign key to a row that the same transaction has not inserted.
     pub const FOREIGN_KEY: Self = Self {
         phrase: "in a transaction: a foreign key to a row of another transaction",
-        advice: LATE,
+        advice: ONLY_THE_SERVER,
     };
 
     /// All doubts about the INSERTs of a table.
