@@ -201,9 +201,9 @@ impl<'a> Batch<'a> {
         self.is_apart(segment) && whole.any(|unit| unit.writes().iter().any(has_rows))
     }
 
-    /// Returns true if units share a transaction and foreign keys of their tables are deferred. Such
-    /// a transaction has them checked at once, so that no unit's violation is healed by another
-    /// unit, and each is found at its statement.
+    /// Returns true if units share a transaction and foreign keys of their tables are deferred.
+    /// Such a transaction has them checked at once, so that no unit's violation is healed by
+    /// another unit, and each is found at its statement.
     pub(crate) fn checks_at_once(&self, units: &[u32]) -> bool {
         let defers = |compiled: &Compiled| {
             let proof = compiled.table.proof.as_ref();

@@ -85,7 +85,7 @@ async fn compute_run(
     session: &mut Session,
     calls: &[SqlCall],
     plan: &Preview,
-    (drawn, moment): (&[(u32, i64)], Option<[u8; 8]>),
+    (drawn, mut moment): (&[(u32, i64)], Option<[u8; 8]>),
 ) -> Result<Vec<Computed>, NotKept> {
     let mut rows = Vec::with_capacity(calls.len());
     let mut rest = calls;
@@ -95,12 +95,17 @@ async fn compute_run(
         rows.push(ahead(plan, call, &row));
         rest = behind;
     }
-    if !rest.is_empty() {
-        let questions = rest.iter().filter_map(|call| question(plan, call, moment));
+    while !rest.is_empty() {
+        // The first question of a transaction reports its time.
+        let (asked, behind) = rest.split_at(if moment.is_some() { rest.len() } else { 1 });
+        let questions = asked.iter().filter_map(|call| question(plan, call, moment));
         let unit = Unit::of(questions.map(Write::from));
         for done in &run(session, unit).await? {
-            rows.push(answered(plan, done).ok_or(REFUSED)?);
+            let row = answered(plan, done).ok_or(REFUSED)?;
+            moment = moment.or(row.moment);
+            rows.push(row);
         }
+        rest = behind;
     }
     match rows.len() == calls.len() {
         true => Ok(rows),
