@@ -237,7 +237,8 @@ fn a_table_that_is_altered_meanwhile_fails_the_transaction() {
             "drop trigger d on orders",
         ),
     ] {
-        for replays in [false, true] {
+        // The server keeps it in mind that a table once had a rule or trigger.
+        for replays in [false, true, false] {
             ok(&mut client, "begin");
             ok(
                 &mut client,

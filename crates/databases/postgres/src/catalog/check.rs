@@ -101,7 +101,7 @@ fn parts(oids: &str) -> String {
     let of = |catalog, column| written(catalog, &format!("x.{column} = ANY ({oids})"));
     format!(
         "concat_ws(' ', (SELECT string_agg(concat({}, {}), '' ORDER BY x.oid) FROM pg_catalog.pg_class x \
-         WHERE x.oid = ANY ({oids})), {}, {}, {}, {}, {})",
+         WHERE x.oid = ANY ({oids})), {}, {}, {}, {}, {}, {})",
         flags("x"),
         secured("x"),
         of("pg_attribute", "attnum > 0 AND x.attrelid"),
@@ -109,11 +109,19 @@ fn parts(oids: &str) -> String {
         of("pg_inherits", "inhparent"),
         of("pg_index", "indrelid"),
         of("pg_constraint", "contype = 'c' AND x.conrelid"),
+        of("pg_rewrite", "ev_class"),
     )
 }
 
 fn triggers(oid: &str) -> String {
     written("pg_trigger", &format!("x.tgrelid = {oid}"))
+}
+
+/// Returns an SQL expression on the rules of a table, whose row says for ever that it has some once
+/// it had one. NULL if it never had one.
+fn rules(class: &str) -> String {
+    let rules = written("pg_rewrite", &format!("x.ev_class = {class}.oid"));
+    format!("CASE WHEN {class}.relhasrules THEN {rules} END")
 }
 
 fn columns(oid: &str) -> String {
@@ -153,13 +161,14 @@ fn heirs(oid: &str) -> String {
 /// catalog says of the tables that inherit. The table is `c`, its parts are `o.oids`.
 pub(crate) fn print() -> String {
     format!(
-        "CASE WHEN cardinality(o.oids) > 1 THEN {} ELSE concat_ws(' ', {}, {}) END, \
+        "CASE WHEN cardinality(o.oids) > 1 THEN {} ELSE concat_ws(' ', {}, {}, {}) END, \
          CASE WHEN cardinality(o.oids) = 1 AND c.relhastriggers THEN {} END, {}, \
          concat_ws(' ', c.xmin, {}, {}), c.relfilenode::text, array_to_string(o.oids, ' '), \
          EXISTS (SELECT FROM pg_catalog.pg_class x WHERE x.oid = ANY (o.oids) AND x.relrowsecurity), {}::text",
         parts("o.oids"),
         secured("c"),
         indexes("c.oid"),
+        rules("c"),
         triggers("c.oid"),
         columns("c.oid"),
         checks("c.oid"),
@@ -244,7 +253,7 @@ impl Check {
             true => vec![parts("o.oids")],
             false => {
                 let triggers = print.triggers.as_ref().map(|_| triggers(table));
-                let mut pieces = vec![secured("c"), indexes(table)];
+                let mut pieces = vec![secured("c"), indexes(table), rules("c")];
                 pieces.extend(triggers);
                 pieces.push(columns(table));
                 pieces.extend((!print.relied.routes).then(|| heirs(table)));
