@@ -60,10 +60,19 @@ async fn tables_of_postgresql_are_told_with_what_stands_in_the_way() {
         let of_op = |entry: &&Json| entry["writes"].as_array().unwrap().contains(&op.into());
         entries.iter().find(of_op).cloned().unwrap()
     };
-    let plain = entry("plain", "insert").await;
+    let mut plain = entry("plain", "insert").await;
+    let reason = plain["transaction_reason"].take();
+    assert_eq!(
+        reason,
+        "in a transaction: a unique key that is not generated"
+    );
+    assert_ne!(plain["transaction_advice"].take(), Json::Null);
     assert_eq!(
         plain,
-        json!({"table": "plain", "writes": all, "level": "fused"})
+        json!({
+            "table": "plain", "writes": all, "level": "fused", "kept_in_transactions": false,
+            "transaction_reason": null, "transaction_advice": null,
+        })
     );
     for (table, op, level, reason, object) in [
         ("keyless", "insert", "fused", "", ""),
