@@ -25,7 +25,7 @@ pub struct SingleRow {
     pub parameters: Box<[u16]>,
 }
 
-/// Takes an INSERT of several rows apart, with VALUES or as [`numbered_rows`] reads it. Returns
+/// Takes an INSERT of several rows apart, with VALUES or as `numbered_rows` reads it. Returns
 /// `None` for any other text, one with parameters outside of its rows, and one of more than 1,000
 /// rows.
 pub fn single_rows(text: &str) -> Option<Vec<SingleRow>> {

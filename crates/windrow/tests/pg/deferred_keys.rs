@@ -43,7 +43,7 @@ fn run(client: &mut Client, sql: &str) -> Vec<Message> {
 /// Statements of a worker: every fifth violates a foreign key.
 fn statements(worker: usize) -> Vec<String> {
     let child = |n: usize| {
-        let parent = if n % 5 == 0 {
+        let parent = if n.is_multiple_of(5) {
             900
         } else {
             1 + (worker + n) % 50
