@@ -3,16 +3,13 @@
 use windrow_testkit::pgclient::Client;
 use windrow_testkit::pgclient::backend::{self, Message};
 
-use crate::support::{Gateway, extended};
+use crate::support::{Gateway, OPEN, extended};
 
 const TABLES: &str = "\
     create table orders (id bigint generated always as identity primary key, \
       item varchar(20) not null, qty int default 1 check (qty < 100), at timestamptz default now()); \
     create table lines (id serial primary key, order_id bigint not null references orders, note text); \
     create table codes (code text primary key, v int)";
-
-/// Client sessions that the server sees in a transaction.
-const OPEN: &str = "select count(*) from pg_stat_activity where state like 'idle in transaction%'";
 
 fn start() -> Gateway {
     let gateway = Gateway::start();

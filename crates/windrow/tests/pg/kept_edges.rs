@@ -4,6 +4,7 @@ use windrow_testkit::pgclient::backend::{self, Message};
 use windrow_testkit::pgclient::frontend;
 
 use crate::kept_forms::{Pair, Player, unnamed};
+use crate::support::OPEN;
 
 const NOTES: &str = "create table notes (id serial primary key, day date, note text, \
     at timestamptz default now()); \
@@ -90,7 +91,7 @@ fn savepoints_are_not_kept_without_end() {
     for _ in 0..2_000 {
         client.query("savepoint s1").unwrap();
     }
-    assert_eq!(pair.gateway.exec(crate::kept_forms::OPEN), "1");
+    assert_eq!(pair.gateway.exec(OPEN), "1");
     client.query("commit").unwrap();
 }
 

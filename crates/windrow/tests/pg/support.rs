@@ -66,6 +66,10 @@ pub fn serve(direct: &Address, options: &[&str]) -> (Windrow, Address) {
     (windrow, address)
 }
 
+/// Client sessions that the server sees in a transaction.
+pub const OPEN: &str =
+    "select count(*) from pg_stat_activity where state like 'idle in transaction%'";
+
 /// Sends Parse, Bind, Describe, Execute and Sync with values as text. Returns the answer.
 pub fn extended(client: &mut Client, sql: &str, values: &[Option<&str>]) -> Vec<Message> {
     let mut out = Vec::new();

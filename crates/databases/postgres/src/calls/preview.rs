@@ -181,15 +181,13 @@ fn doubt(insert: &Meaning, relation: &Relation, trusted: &Trusted) -> Option<&'s
     let compares = level::clocked(parsed, facts, trusted).looks.is_some();
     let is_small = facts.columns.len() <= MAX_COLUMNS
         && !facts.columns.iter().any(|column| is_ours(&column.name));
-    let of_table = certainty::of_table(facts);
-    match () {
-        () if of_table.is_some() => of_table,
+    certainty::of_table(facts).or(match () {
         () if !reads_committed => Some(&Doubt::ISOLATION),
         () if compares => Some(&Doubt::CLOCK),
         () if !insert.proven || !is_one_row || !is_small => Some(&Doubt::FORM),
         () if parsed.returning_names.is_some() || facts.dialect.plain_catalog => Some(&Doubt::FORM),
         () => None,
-    }
+    })
 }
 
 /// Returns true if the computed columns of rows to come can be computed before any call is known.

@@ -6,7 +6,7 @@
 use windrow_core::Doubt;
 
 use super::state::{LANE_ENDED, NO_MEMORY, Session, UnsentBlock};
-use super::{keys, spool, unsent_block};
+use super::{keys, spool};
 
 /// The settings by which frameworks send one statement without a transaction, with the price.
 const AUTOCOMMIT: &str = "only if the transaction is this one statement: SQLAlchemy isolation_level='AUTOCOMMIT', Django without ATOMIC_REQUESTS, GORM SkipDefaultTransaction, TypeORM transaction: false, MikroORM implicitTransactions: false, ActiveRecord update_all and delete; each statement is final then, and a rollback takes nothing back";
@@ -123,17 +123,18 @@ pub(super) fn of(session: &Session, block: &UnsentBlock, phrase: &str) -> &'stat
     }
 }
 
-/// Returns the reason why a session keeps no writes: see [`unsent_block::is_plain`].
-fn of_session(session: &Session) -> Option<&'static Doubt> {
+/// Returns the reason why a session keeps no writes of a block that it begins now; `None` if it may
+/// keep them.
+pub(super) fn of_session(session: &Session) -> Option<&'static Doubt> {
     let own = &session.own;
     match () {
-        () if unsent_block::is_plain(session) => None,
         () if !own.join => Some(&JOIN_OFF),
         () if own.key.is_some() || keys::has_own(session) => Some(&KEY),
         () if own.spool || spool::is_ahead(session) => Some(&SPOOL),
         () if session.asks => Some(&ASKS),
         () if session.is_followed() => Some(&FOLLOWED),
-        () => Some(&OTHER),
+        () if own.defer => Some(&OTHER),
+        () => None,
     }
 }
 

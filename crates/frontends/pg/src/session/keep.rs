@@ -18,15 +18,13 @@ use windrow_core::{
 use super::computed::{Computed, NotKept, UNCERTAIN, compute, number};
 use super::kept::KeptWrite;
 use super::pending::{AnswerEnd, AwaitedOutcome, Pending, Script};
+use super::single_rows::Calls;
 use super::state::{End, NO_MEMORY, Session, lane_ended};
 use super::traces::{self, AskedTrace};
 use super::unsent_block::{self, LoneStatement};
 use super::{block_reasons, single_rows};
 use crate::codec::message::{Front, HEADER};
 use crate::codec::{data_row, failure};
-
-/// The calls of a query or segment.
-pub(super) type Calls = SmallVec<[SqlCall; 1]>;
 
 /// Why a block goes to a server connection.
 const FOREIGN_KEY: &str = Doubt::FOREIGN_KEY.phrase;
@@ -78,8 +76,11 @@ pub(super) async fn keep(
     // A portal of a name stays until the transaction ends.
     let is_named = script.calls.iter().any(|call| call.portal.is_some());
     let single = match is_named {
-        true => Err(UNCERTAIN),
-        false => single_rows::of(session, &calls).await?,
+        true => {
+            drop(calls);
+            Err(UNCERTAIN)
+        }
+        false => single_rows::of(session, calls).await?,
     };
     let kept = match single {
         Ok(single) => preview(session, &single.calls)
@@ -87,28 +88,23 @@ pub(super) async fn keep(
             .map(|all| (single, all)),
         Err(reason) => Err(reason.into()),
     };
+    let opens = session.segment.block.is_some();
     let (single, previewed) = match kept {
         Ok(kept) => kept,
-        Err(why) => {
-            let opens = session.segment.block.is_some();
+        Err(NotKept::Relay(reason)) => {
+            if opens {
+                // BEGIN goes there with the rest of its segment.
+                session.unsent_block = None;
+            }
+            // A session may stay on a server connection for long: not with a copy of its values.
+            drop((script, ending));
+            return session.relay(reason).await;
+        }
+        Err(NotKept::Cancelled(fault)) => {
             let first = script.calls.first().filter(|_| opens);
             let before = first.and_then(|first| script.text.get(..first.bound));
-            let before = BytesMut::from(before.unwrap_or_default());
-            // A session may stay on a server connection for long: not with a copy of its values.
-            drop((calls, script, ending));
-            return match why {
-                NotKept::Relay(reason) => {
-                    if opens {
-                        // BEGIN goes there with the rest of its segment.
-                        session.unsent_block = None;
-                    }
-                    session.relay(reason).await
-                }
-                NotKept::Cancelled(fault) => {
-                    session.connection.out.put_slice(&before);
-                    session.refuse(&fault).await
-                }
-            };
+            session.connection.out.put_slice(before.unwrap_or_default());
+            return session.refuse(&fault).await;
         }
     };
     let mut dones = Vec::with_capacity(previewed.len());

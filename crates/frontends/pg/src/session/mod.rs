@@ -16,9 +16,10 @@
 //! | `local`, `values` | answers of the session itself; values of sequences |
 //! | `traces` | writes that are traced |
 //! | `unsent_block` | a transaction block that the server does not know yet |
-//! | `block_reasons` | why such a block goes to a server connection, and what would have it joined |
+//! | `block_reasons` | why such a block goes to a server connection |
 //! | `keep`, `kept` | certain writes of such a block: answered, and kept until COMMIT |
-//! | `single_rows`, `computed` | calls of several rows as calls of one row each; the rows of certain writes |
+//! | `single_rows` | calls of several rows as calls of one row each |
+//! | `computed` | the rows of certain writes |
 //! | `relay` | everything that is not joined, over a server connection |
 
 mod block_reasons;

@@ -20,7 +20,7 @@ use crate::statements::CachedStatement;
 const UNLIKE: &str = super::block_reasons::SEVERAL_ROWS.phrase;
 
 /// The calls of a query or segment.
-type Calls = SmallVec<[SqlCall; 1]>;
+pub(super) type Calls = SmallVec<[SqlCall; 1]>;
 
 /// The calls of a query or segment, as calls of one row each.
 pub(super) struct SingleRows {
@@ -35,7 +35,7 @@ pub(super) struct SingleRows {
 /// Outside: the session ends. Inside: why the calls go to a server connection.
 pub(super) async fn of(
     session: &mut Session,
-    calls: &Calls,
+    calls: Calls,
 ) -> Result<Result<SingleRows, &'static str>, End> {
     let mut single = SingleRows {
         calls: Calls::with_capacity(calls.len()),
@@ -44,8 +44,8 @@ pub(super) async fn of(
     for call in calls {
         let before = single.calls.len();
         match call.statement.parsed().set_based {
-            true => single.calls.push(call.clone()),
-            false => match Box::pin(rows(session, call)).await? {
+            true => single.calls.push(call),
+            false => match Box::pin(rows(session, &call)).await? {
                 Ok(rows) => single.calls.extend(rows),
                 Err(reason) => return Ok(Err(reason)),
             },

@@ -112,6 +112,18 @@ pub(crate) struct UnsentBlock {
 }
 
 impl UnsentBlock {
+    /// Returns a block that a statement opens. `keeps`: certain writes of it may be kept;
+    /// `has_portal`: the statement is bound to the unnamed portal.
+    pub(super) fn opened(begin: Arc<CachedStatement>, keeps: bool, has_portal: bool) -> Self {
+        Self {
+            opening: SmallVec::from_iter([begin]),
+            has_portal,
+            has_failed: false,
+            keeps,
+            kept: KeptWrites::default(),
+        }
+    }
+
     /// Returns a block that has failed and of which the server knows nothing more.
     pub(super) fn failed() -> Self {
         Self {

@@ -10,14 +10,12 @@ use std::iter;
 use std::sync::Arc;
 
 use bytes::{BufMut, BytesMut};
-use smallvec::smallvec;
 use windrow_core::Signature;
 use windrow_sql::{BlockEffect, BlockStatement, Commits};
 
-use super::kept::KeptWrites;
 use super::pending::Script;
 use super::state::{End, Session, UnsentBlock};
-use super::{keys, local, spool};
+use super::{block_reasons, local};
 use crate::codec::answer;
 use crate::codec::message::{Bind, Front, HEADER, Kind, Message, Parse};
 use crate::statements::{CachedStatement, ClientName, PreparedStatement, name_key};
@@ -89,21 +87,13 @@ pub(super) fn may_keep(session: &Session) -> bool {
 /// Opens a block whose BEGIN, without modes, is in the session's segment.
 pub(super) fn open(session: &mut Session) {
     let begin = session.shared.cache.get(b"BEGIN", iter::empty(), true);
-    session.unsent_block = Some(Box::new(UnsentBlock {
-        opening: smallvec![begin],
-        has_portal: false,
-        has_failed: false,
-        keeps: true,
-        kept: KeptWrites::default(),
-    }));
+    session.unsent_block = Some(Box::new(UnsentBlock::opened(begin, true, false)));
 }
 
 /// Returns true if a session may keep writes of a block that it begins now: nothing of this changes
 /// before the server knows the block.
 pub(super) fn is_plain(session: &Session) -> bool {
-    let own = &session.own;
-    let is_plain = own.join && own.key.is_none() && !own.spool && !own.defer && !session.asks;
-    is_plain && !keys::has_own(session) && !spool::is_ahead(session) && !session.is_followed()
+    block_reasons::of_session(session).is_none()
 }
 
 /// Returns the status of the session's transaction while no server connection knows it.
@@ -231,13 +221,9 @@ fn take_effect(session: &mut Session, lone: &LoneStatement) -> Option<&'static s
     let cache = &session.shared.cache;
     match (lone.effect, &mut session.unsent_block) {
         (BlockEffect::Opens, unsent @ None) if opens => {
-            *unsent = Some(Box::new(UnsentBlock {
-                opening: smallvec![cache.get(block.words.as_bytes(), iter::empty(), true)],
-                has_portal: lone.has_portal,
-                has_failed: false,
-                keeps,
-                kept: KeptWrites::default(),
-            }));
+            let begin = cache.get(block.words.as_bytes(), iter::empty(), true);
+            let opened = UnsentBlock::opened(begin, keeps, lone.has_portal);
+            *unsent = Some(Box::new(opened));
         }
         (BlockEffect::SetsModes, Some(unsent))
             if is_last

@@ -29,17 +29,26 @@ pub(super) fn of_table(facts: &Facts) -> Option<&'static Doubt> {
 /// Returns the reason why a row of a table that takes all its defaults is not certain before it is
 /// stored; `None` if it is.
 pub(crate) fn of_plainest(facts: &Facts) -> Option<&'static Doubt> {
-    let is_new = |place: &usize| {
-        let column = facts.columns.get(*place);
+    let is_new = |place: usize| {
+        let column = facts.columns.get(place);
         column.is_some_and(|c| c.default.as_deref().is_some_and(|sql| makes_new(c, sql)))
     };
-    let mut uniques = facts.uniques.iter();
     let mut targets = facts.conditions.iter().filter_map(foreign);
+    let of_target = || targets.next().map(|_| &Doubt::FOREIGN_KEY);
+    of_table(facts)
+        .or_else(|| of_indexes(facts, is_new))
+        .or_else(of_target)
+}
+
+/// Returns the reason why an index may refuse a row. `is_new`: tells if the column at a place has a
+/// value that no other row has.
+fn of_indexes(facts: &Facts, is_new: impl Fn(usize) -> bool) -> Option<&'static Doubt> {
+    let mut uniques = facts.uniques.iter();
     match () {
-        () if of_table(facts).is_some() => of_table(facts),
         () if facts.has_odd_indexes || !facts.lists_keys => Some(&Doubt::INDEX),
-        () if !uniques.all(|unique| unique.columns.iter().any(is_new)) => Some(&Doubt::GIVEN_KEY),
-        () if targets.next().is_some() => Some(&Doubt::FOREIGN_KEY),
+        () if !uniques.all(|unique| unique.columns.iter().any(|place| is_new(*place))) => {
+            Some(&Doubt::GIVEN_KEY)
+        }
         () => None,
     }
 }
@@ -47,11 +56,7 @@ pub(crate) fn of_plainest(facts: &Facts) -> Option<&'static Doubt> {
 /// Returns the keys of rows of a table. `stored`: the columns of its write.
 pub(super) fn of(facts: &Facts, stored: &[&RowColumn<'_>]) -> Certainty {
     let new = || stored.iter().enumerate().filter(|(_, c)| c.is_new());
-    let is_new = |columns: &[usize]| new().any(|(_, c)| columns.contains(&c.place));
-    let of_keys =
-        (!facts.uniques.iter().all(|unique| is_new(&unique.columns))).then_some(&Doubt::GIVEN_KEY);
-    let of_index = facts.has_odd_indexes.then_some(&Doubt::INDEX);
-    let of_list = (!facts.lists_keys).then_some(&Doubt::INDEX);
+    let of_indexes = of_indexes(facts, |place| new().any(|(_, c)| c.place == place));
     let found = facts.conditions.iter().filter_map(foreign);
     let (mut references, mut of_reference) = (Vec::new(), None);
     for (condition, target) in found {
@@ -63,7 +68,7 @@ pub(super) fn of(facts: &Facts, stored: &[&RowColumn<'_>]) -> Certainty {
     Certainty {
         new_keys: new().map(|(place, c)| (c.column.number, place)).collect(),
         references: references.into(),
-        doubt: of_index.or(of_list).or(of_keys).or(of_reference),
+        doubt: of_indexes.or(of_reference),
     }
 }
 
