@@ -261,18 +261,26 @@ pub type Outcomes = SmallVec<[UnitOutcome; 1]>;
 
 /// The lane's end of an answer.
 #[derive(Debug)]
-pub struct Reply(oneshot::Sender<Outcomes>);
+pub struct Reply {
+    sender: oneshot::Sender<(Outcomes, bool)>,
+    is_shared: bool,
+}
 
 impl Reply {
+    /// Notes that a unit has its outcome from a batch with units of another source.
+    pub fn share(&mut self) {
+        self.is_shared = true;
+    }
+
     /// Answers. An answer that nobody waits for any more is dropped.
     pub fn send(self, outcomes: impl Into<Outcomes>) {
         // An error only says that the client has left.
-        drop(self.0.send(outcomes.into()));
+        drop(self.sender.send((outcomes.into(), self.is_shared)));
     }
 
     /// True once the client has left; its units that are not under way yet are to be taken out.
     pub fn is_abandoned(&self) -> bool {
-        self.0.is_closed()
+        self.sender.is_closed()
     }
 }
 
@@ -282,9 +290,10 @@ impl Reply {
 #[must_use = "dropping a receipt takes the units out of the queue"]
 #[derive(Debug)]
 pub struct Receipt {
-    reply: oneshot::Receiver<Outcomes>,
+    reply: oneshot::Receiver<(Outcomes, bool)>,
     source: SourceId,
     units: usize,
+    is_shared: bool,
     /// Where to say that nobody waits any more; `None` once the answer is there.
     hints: Option<Arc<mpsc::Sender<Hint>>>,
 }
@@ -295,9 +304,14 @@ fn pair(source: SourceId, units: usize, hints: &Arc<mpsc::Sender<Hint>>) -> (Rep
         reply,
         source,
         units,
+        is_shared: false,
         hints: Some(Arc::clone(hints)),
     };
-    (Reply(sender), receipt)
+    let reply = Reply {
+        sender,
+        is_shared: false,
+    };
+    (reply, receipt)
 }
 
 impl Receipt {
@@ -305,18 +319,26 @@ impl Receipt {
     fn forget(mut self) {
         self.hints = None;
     }
+
+    /// True if the outcomes are there, and one of them came from a batch with units of another
+    /// source.
+    pub fn is_shared(&self) -> bool {
+        self.is_shared
+    }
 }
 
 impl Future for Receipt {
     type Output = Outcomes;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let outcomes = std::task::ready!(Pin::new(&mut self.reply).poll(cx));
+        let answer = std::task::ready!(Pin::new(&mut self.reply).poll(cx));
         self.hints = None;
-        Poll::Ready(outcomes.unwrap_or_else(|_| {
+        let (outcomes, is_shared) = answer.unwrap_or_else(|_| {
             let gone = Fault::unknown("the lane ended before it knew the outcome of this write");
-            smallvec::smallvec![Err(gone.into()); self.units]
-        }))
+            (smallvec::smallvec![Err(gone.into()); self.units], false)
+        });
+        self.is_shared = is_shared;
+        Poll::Ready(outcomes)
     }
 }
 

@@ -101,6 +101,13 @@ impl Tickets {
         self.open.get(key).is_none_or(|t| t.reply.is_abandoned())
     }
 
+    /// Notes that units of a ticket were in a batch with units of another source.
+    pub(crate) fn share(&mut self, key: usize) {
+        if let Some(ticket) = self.open.get_mut(key) {
+            ticket.reply.share();
+        }
+    }
+
     /// Notes the outcome of the unit at `index`; with the last one the client is answered.
     pub(crate) fn tell(&mut self, key: usize, index: usize, outcome: UnitOutcome) {
         let Some(ticket) = self.open.get_mut(key) else {

@@ -5,7 +5,7 @@
 //! | `windrow_pg_clients` | | clients that are in at this moment |
 //! | `windrow_pg_logins_total` | `outcome`: `ok`, `denied`, `full`, `unavailable`, `refused`, `left` | connections that came in or were turned away; `left`: gone without a word, also those that only looked |
 //! | `windrow_pg_cancels_total` | | cancel requests |
-//! | `windrow_pg_statements_total` | `way`: `joined`, `relayed` | statements of sessions |
+//! | `windrow_pg_statements_total` | `way`: `joined`, `joinable`, `relayed` | statements of sessions |
 //! | `windrow_pg_bypass_total` | `reason` | statements that were not joined, by the reason that `SHOW BYPASS` shows |
 //! | `windrow_pg_relayed_writes_total` | | statements that were not joined and may write rows: no replica of Windrow gets these |
 //! | `windrow_pg_server_connections` | `state`: `used`, `idle` | server connections for what is not joined |
@@ -150,11 +150,11 @@ struct Statements(Arc<Register>);
 
 impl Collector for Statements {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), std::fmt::Error> {
-        let (joined, relayed) = self.0.statements();
         let name = "windrow_pg_statements";
         let mut family =
             encoder.encode_descriptor(name, "Statements of sessions", None, MetricType::Counter)?;
-        for (way, count) in [("joined", joined), ("relayed", relayed)] {
+        for (way, count) in self.0.statements() {
+            let way = way.as_str();
             ConstCounter::new(count).encode(family.encode_family(&WayLabel { way })?)?;
         }
         Ok(())

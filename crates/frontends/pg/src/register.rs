@@ -1,7 +1,6 @@
 //! The sessions, by the process number that each client got.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rand::RngExt;
@@ -10,15 +9,14 @@ use windrow_core::Name;
 
 use crate::admission::Admission;
 use crate::client::Identity;
-use crate::session_info::SessionInfo;
+use crate::session_info::{SessionInfo, StatementCounts, StatementWay};
 
 /// All sessions.
 #[derive(Debug, Default)]
 pub(crate) struct Register {
     all: Mutex<HashMap<i32, Arc<SessionInfo>>>,
     /// Statements of sessions that have ended.
-    joined: AtomicU64,
-    relayed: AtomicU64,
+    ended: StatementCounts,
 }
 
 /// A session's entry; it is taken out when this is dropped.
@@ -72,17 +70,13 @@ impl Register {
         }
     }
 
-    /// Statements that were joined and relayed so far, of all sessions that there ever were.
-    pub(crate) fn statements(&self) -> (u64, u64) {
+    /// Statements by their way, of all sessions that there ever were.
+    pub(crate) fn statements(&self) -> [(StatementWay, u64); StatementWay::ALL.len()] {
         let all = self.all();
-        let sum = |ended: &AtomicU64, of: fn(&SessionInfo) -> &AtomicU64| {
-            let living = all.values().map(|info| of(info).load(Ordering::Relaxed));
-            ended.load(Ordering::Relaxed) + living.sum::<u64>()
-        };
-        (
-            sum(&self.joined, |info| &info.joined),
-            sum(&self.relayed, |info| &info.relayed),
-        )
+        StatementWay::ALL.map(|way| {
+            let living = all.values().map(|info| info.statements.get(way));
+            (way, self.ended.get(way) + living.sum::<u64>())
+        })
     }
 
     /// Returns the number of sessions of identities for which `is` returns true.
@@ -107,13 +101,9 @@ impl Drop for RegisterEntry {
         let register = &self.register;
         let mut all = register.all();
         // Under the lock, so that no count is seen twice or not at all.
-        let (joined, relayed) = (&self.info.joined, &self.info.relayed);
-        register
-            .joined
-            .fetch_add(joined.load(Ordering::Relaxed), Ordering::Relaxed);
-        register
-            .relayed
-            .fetch_add(relayed.load(Ordering::Relaxed), Ordering::Relaxed);
+        for way in StatementWay::ALL {
+            register.ended.add(way, self.info.statements.get(way));
+        }
         all.remove(&self.info.pid);
     }
 }

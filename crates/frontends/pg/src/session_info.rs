@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::sync::{Mutex, Notify};
 use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
-use windrow_core::{Intake, Name, SourceId};
+use windrow_core::{Intake, Name, SourceId, UnitOutcome};
 use windrow_pgwire::wire::CancelKey;
 
 use crate::admission::Admission;
@@ -71,6 +71,61 @@ pub(crate) enum Interrupt {
     Waiting(CancellationToken),
 }
 
+/// The way that a statement took.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum StatementWay {
+    /// A batch with statements of other clients.
+    Joined,
+    /// A batch of its own, or the spool.
+    Joinable,
+    /// A server connection.
+    Relayed,
+}
+
+impl StatementWay {
+    /// All ways, in the order in which they are shown.
+    pub(crate) const ALL: [Self; 3] = [Self::Joined, Self::Joinable, Self::Relayed];
+
+    /// Returns the word for it in metrics and on the console.
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Joined => "joined",
+            Self::Joinable => "joinable",
+            Self::Relayed => "relayed",
+        }
+    }
+
+    /// Returns the explanation of its count.
+    pub(crate) const fn meaning(self) -> &'static str {
+        match self {
+            Self::Joined => "statements that shared a batch with those of other clients",
+            Self::Joinable => {
+                "statements that can be joined and met no others, or that went to the spool"
+            }
+            Self::Relayed => "statements that went to the server by themselves",
+        }
+    }
+}
+
+/// Numbers of statements, by their way.
+#[derive(Debug, Default)]
+pub(crate) struct StatementCounts([AtomicU64; StatementWay::ALL.len()]);
+
+impl StatementCounts {
+    /// Counts statements.
+    pub(crate) fn add(&self, way: StatementWay, count: u64) {
+        if let Some(counter) = self.0.get(way as usize) {
+            counter.fetch_add(count, Ordering::Relaxed);
+        }
+    }
+
+    /// Returns the number of statements that took a way.
+    pub(crate) fn get(&self, way: StatementWay) -> u64 {
+        let counter = self.0.get(way as usize);
+        counter.map_or(0, |counter| counter.load(Ordering::Relaxed))
+    }
+}
+
 /// A session as others see it.
 #[derive(Debug)]
 pub(crate) struct SessionInfo {
@@ -84,9 +139,8 @@ pub(crate) struct SessionInfo {
     pub(crate) identity: Identity,
     /// The credential of the session.
     pub(crate) admission: Admission,
-    /// Statements that were joined, and that were relayed.
-    pub(crate) joined: AtomicU64,
-    pub(crate) relayed: AtomicU64,
+    /// The statements of the session.
+    pub(crate) statements: StatementCounts,
     state: AtomicU8,
     words: std::sync::Mutex<Words>,
     interrupt: Mutex<Interrupt>,
@@ -120,8 +174,7 @@ impl SessionInfo {
             peer: peer.into(),
             identity,
             admission,
-            joined: AtomicU64::new(0),
-            relayed: AtomicU64::new(0),
+            statements: StatementCounts::default(),
             state: AtomicU8::default(),
             words: std::sync::Mutex::new(Words {
                 application_name,
@@ -132,6 +185,20 @@ impl SessionInfo {
             is_busy: AtomicBool::default(),
             begun: Notify::new(),
         })
+    }
+
+    /// Counts the statements of a unit that has its outcome. The last one counted has failed if the
+    /// unit has. `is_shared`: true if the unit's batch had units of other clients.
+    pub(crate) fn count(&self, outcome: &UnitOutcome, is_shared: bool) {
+        let count = match outcome {
+            Ok(dones) => dones.len(),
+            Err(failed) => failed.before.len() + 1,
+        };
+        let way = match is_shared {
+            true => StatementWay::Joined,
+            false => StatementWay::Joinable,
+        };
+        self.statements.add(way, count as u64);
     }
 
     /// Interrupts what the session does at this moment, as a cancel request asks. Success is not

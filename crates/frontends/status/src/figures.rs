@@ -141,6 +141,7 @@ fn pg(samples: &[Sample<'_>]) -> Value {
     json!({
         "clients": sum("windrow_pg_clients"),
         "joined": of(&ways, "joined"),
+        "joinable": of(&ways, "joinable"),
         "relayed": of(&ways, "relayed"),
         "used": of(&servers, "used"),
         "idle": of(&servers, "idle"),

@@ -103,11 +103,15 @@ impl Worker {
         let mut unanswered = Unanswered::new(flight.called_back);
         let mut verdicts = landed.report.verdicts.into_iter();
         let mut units = landed.units.into_iter();
+        let is_shared = manifest.sources.len() > 1;
         for span in &manifest.spans {
             for offset in 0..span.count {
                 let (verdict, unit) = (verdicts.next(), units.next());
                 match verdict {
                     Some(Verdict::Final(outcome)) => {
+                        if is_shared {
+                            self.ledger.tickets.share(span.ticket);
+                        }
                         self.end(span, offset, outcome, unit, &mut unanswered);
                     }
                     Some(verdict) => self.keep(span, offset, verdict, unit, &mut unanswered),

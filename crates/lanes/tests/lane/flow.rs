@@ -27,7 +27,7 @@ async fn an_idle_lane_sends_at_once_and_alone() {
 #[tokio::test(start_paused = true)]
 async fn a_batch_forms_while_a_flight_is_under_way() {
     let mut bench = Bench::new();
-    let first = bench.one(unit(1)).await;
+    let mut first = bench.one(unit(1)).await;
     let flight = bench.flight().await;
     let mut receipts = Vec::new();
     for id in 2..=40 {
@@ -36,12 +36,14 @@ async fn a_batch_forms_while_a_flight_is_under_way() {
     assert!(bench.try_flight().await.is_none(), "one flight at a time");
     assert_eq!(bench.lane().status().queued_units, 39);
     flight.ok();
-    assert_eq!(first.await.as_slice(), [done(1)]);
+    assert_eq!((&mut first).await.as_slice(), [done(1)]);
+    assert!(!first.is_shared(), "it was alone in its batch");
     let flight = bench.flight().await;
     assert_eq!(flight.ids, (2..=40).collect::<Vec<_>>());
     flight.ok();
-    for (id, receipt) in (2..).zip(receipts) {
-        assert_eq!(receipt.await.as_slice(), [done(id)]);
+    for (id, mut receipt) in (2..).zip(receipts) {
+        assert_eq!((&mut receipt).await.as_slice(), [done(id)]);
+        assert!(receipt.is_shared());
     }
     assert_eq!(bench.metric("windrow_batches_total{lane=\"main\"}"), 2.0);
     assert_eq!(
@@ -60,7 +62,7 @@ async fn one_flight_at_a_time_for_each_source_and_its_order_is_kept() {
         },
     );
     let source = bench.intake.new_source();
-    let a = bench.submit(source, (1..=4).map(unit).collect()).await;
+    let mut a = bench.submit(source, (1..=4).map(unit).collect()).await;
     let b = bench.submit(source, (5..=6).map(unit).collect()).await;
     for expected in [[1, 2, 3], [4, 5, 6]] {
         let flight = bench.flight().await;
@@ -68,9 +70,10 @@ async fn one_flight_at_a_time_for_each_source_and_its_order_is_kept() {
         flight.ok();
     }
     assert_eq!(
-        a.await,
+        (&mut a).await,
         (1..=4).map(done).collect::<windrow_core::Outcomes>()
     );
+    assert!(!a.is_shared(), "both submissions are of one source");
     assert_eq!(
         b.await,
         (5..=6).map(done).collect::<windrow_core::Outcomes>()

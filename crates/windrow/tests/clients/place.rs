@@ -38,20 +38,19 @@ impl Place {
             .replace("8420", &http)
     }
 
-    /// Statements that were joined so far.
+    /// Statements so far that were joined, or met no others.
     pub(crate) fn joined(&self) -> u64 {
         let pg = self
             .windrow
             .pg_address()
             .expect("it listens for PostgreSQL");
         let stats = psql(&format!("postgres://app@{pg}/windrow"), "SHOW STATS").unwrap();
-        let line = stats
-            .lines()
-            .find_map(|line| line.strip_prefix("statements_joined|"));
-        let count = line
-            .and_then(|rest| rest.split('|').next())
-            .expect("it is counted");
-        count.parse().unwrap()
+        let count = |name: &str| -> u64 {
+            let line = stats.lines().find_map(|line| line.strip_prefix(name));
+            let count = line.and_then(|rest| rest.split('|').nth(1));
+            count.expect("it is counted").parse().unwrap()
+        };
+        count("statements_joined") + count("statements_joinable")
     }
 
     /// Rows of the table.

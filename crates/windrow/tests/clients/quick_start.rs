@@ -97,9 +97,9 @@ fn the_first_hour_goes_as_the_page_says() {
         // The page says these in its text.
         if command.contains("SHOW STATS") {
             assert!(printed.contains("CREATE"), "{printed}");
-            let line = printed.lines().find(|l| l.contains("statements_joined"));
-            let joined = line.and_then(|line| line.split('|').nth(1)).unwrap();
-            assert_eq!(joined.trim(), "1", "{printed}");
+            let line = printed.lines().find(|l| l.contains("statements_joinable"));
+            let joinable = line.and_then(|line| line.split('|').nth(1)).unwrap();
+            assert_eq!(joinable.trim(), "1", "{printed}");
         }
     }
     let count = |table: &str| {

@@ -131,7 +131,8 @@ impl Place {
             count.and_then(|count| count.parse().ok()).unwrap_or(0)
         };
         Statements {
-            joined: count("joined"),
+            // One program meets no others.
+            joined: count("joined") + count("joinable"),
             relayed: count("relayed"),
         }
     }

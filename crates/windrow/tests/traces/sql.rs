@@ -49,8 +49,8 @@ async fn a_setting_or_a_comment_names_the_clients_span() {
         .batch_execute("insert into t values (4, 'd')")
         .await
         .unwrap();
-    let joined = "windrow_pg_statements_total{way=\"joined\"}";
-    assert_eq!(gateway.metric(joined).await, "6");
+    let joinable = "windrow_pg_statements_total{way=\"joinable\"}";
+    assert_eq!(gateway.metric(joinable).await, "6");
     drop(client);
     gateway.stop().await;
 

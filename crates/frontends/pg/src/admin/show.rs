@@ -1,12 +1,11 @@
 //! The tables of the console: their columns with their meanings, and their rows.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::Ordering;
 
 use super::command::Show;
 use super::config;
 use super::table::{Column, Rows, on};
-use crate::session_info::State;
+use crate::session_info::{SessionInfo, State, StatementWay};
 use crate::shared::Shared;
 
 const LANES: &[Column] = &[
@@ -56,11 +55,9 @@ const CLIENTS: &[Column] = &[
         "for what the session keeps its server connection",
     ),
     ("advice", "what can be done about that"),
-    ("joined", "statements that were joined with those of others"),
-    (
-        "relayed",
-        "statements that went to the server by themselves",
-    ),
+    ("joined", StatementWay::Joined.meaning()),
+    ("joinable", StatementWay::Joinable.meaning()),
+    ("relayed", StatementWay::Relayed.meaning()),
 ];
 
 const SERVERS: &[Column] = &[
@@ -223,8 +220,8 @@ fn lanes(shared: &Shared) -> Rows {
 fn clients(shared: &Shared) -> Rows {
     let mut all = shared.register.list();
     all.sort_by(|a, b| (&a.identity, a.pid).cmp(&(&b.identity, b.pid)));
-    let row = |info: &std::sync::Arc<crate::session_info::SessionInfo>| {
-        vec![
+    let row = |info: &std::sync::Arc<SessionInfo>| {
+        let mut row = vec![
             info.pid.to_string(),
             info.identity.database.to_string(),
             info.identity.role.to_string(),
@@ -233,9 +230,10 @@ fn clients(shared: &Shared) -> Rows {
             info.state().as_str().to_owned(),
             info.pinned().0.into_string(),
             info.pinned().1.to_owned(),
-            info.joined.load(Ordering::Relaxed).to_string(),
-            info.relayed.load(Ordering::Relaxed).to_string(),
-        ]
+        ];
+        let counts = StatementWay::ALL.map(|way| info.statements.get(way).to_string());
+        row.extend(counts);
+        row
     };
     all.iter().map(row).collect()
 }
@@ -313,7 +311,10 @@ fn databases(shared: &Shared) -> Rows {
 fn stats(shared: &Shared) -> Rows {
     let lanes = (shared.console.lanes)();
     let counts = (shared.console.counts)();
-    let (joined, relayed) = shared.register.statements();
+    let [joined, joinable, relayed] = shared.register.statements().map(|(way, count)| {
+        let name = format!("statements_{}", way.as_str());
+        vec![name, count.to_string(), way.meaning().to_owned()]
+    });
     let all = shared.register.list();
     let pinned = all.iter().filter(|info| info.state() == State::Pinned);
     let metrics = &shared.metrics;
@@ -327,16 +328,9 @@ fn stats(shared: &Shared) -> Rows {
             pinned.count().to_string(),
             "clients that keep a server connection",
         ),
-        row(
-            "statements_joined",
-            joined.to_string(),
-            "statements that were joined with those of others",
-        ),
-        row(
-            "statements_relayed",
-            relayed.to_string(),
-            "statements that went to the server by themselves",
-        ),
+        joined,
+        joinable,
+        relayed,
         row(
             "cancels",
             metrics.cancels.get().to_string(),

@@ -25,6 +25,7 @@ use super::unsent_block::{self, LoneStatement};
 use super::{block_reasons, single_rows};
 use crate::codec::message::{Front, HEADER};
 use crate::codec::{data_row, failure};
+use crate::session_info::State;
 
 /// Why a block goes to a server connection.
 const FOREIGN_KEY: &str = Doubt::FOREIGN_KEY.phrase;
@@ -253,7 +254,6 @@ pub(super) async fn commit(session: &mut Session, lone: LoneStatement) -> Result
     let intake = source.lane.ports.intake.clone();
     let id = source.id;
     let asked = AskedTrace::of(session, &calls);
-    let count = calls.len();
     let unit = Unit::of(calls.into_iter().map(Write::from));
     let traced = asked.and_then(|asked| asked.begin(session, &unit));
     let trace = traced.as_ref().map(|traced| traced.trace());
@@ -274,6 +274,7 @@ pub(super) async fn commit(session: &mut Session, lone: LoneStatement) -> Result
     pending.status = b'I';
     session.unsent_block = None;
     unsent_block::take_in(session, lone);
-    session.note_joined(pending, count);
+    session.pending.push(pending);
+    session.info.set_state(State::Joining);
     Ok(true)
 }

@@ -384,6 +384,7 @@ impl Session {
                 self.connection.keep_room(answer.known(outcome.as_ref()));
             }
             if let Some(outcome) = &outcome {
+                self.info.count(outcome, pending.is_shared());
                 pending.take_back(outcome, &mut self.statements);
             }
             if pending.leaves_failed_block(outcome.as_ref()) {

@@ -55,6 +55,11 @@ pub(crate) enum AwaitedOutcome {
 pub(crate) type KeyedOutcome = Result<Outcomes, Refused>;
 
 impl AwaitedOutcome {
+    /// Returns true if the outcome came from a batch with units of another source.
+    fn is_shared(&self) -> bool {
+        matches!(self, Self::Lane(receipt) if receipt.is_shared())
+    }
+
     /// The outcome, once it is there.
     pub(crate) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<UnitOutcome> {
         let unanswered = || Err(Fault::internal("a unit was not answered").into());
@@ -265,6 +270,11 @@ impl Pending {
             Err(failed) => failed.before.len() < calls,
         });
         self.is_block() && failed
+    }
+
+    /// Returns true if its outcome came from a batch with units of another source.
+    pub(crate) fn is_shared(&self) -> bool {
+        self.awaited.as_ref().is_some_and(AwaitedOutcome::is_shared)
     }
 
     /// Returns true if a lane has it.

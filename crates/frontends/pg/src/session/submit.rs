@@ -4,7 +4,6 @@
 use std::future::poll_fn;
 use std::pin::pin;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::task::Poll;
 use std::time::Duration;
 
@@ -232,15 +231,7 @@ impl Session {
     /// of the inbox that it came in.
     pub(super) fn handed_over(&mut self, mut pending: Pending, taken: usize) {
         self.take_in(&mut pending, taken);
-        let count = pending.script.calls.len();
-        self.note_joined(pending, count);
-    }
-
-    /// Notes an answer that waits for the outcome of so many joined writes.
-    pub(super) fn note_joined(&mut self, pending: Pending, count: usize) {
-        let count = u64::try_from(count).unwrap_or_default();
         self.pending.push(pending);
-        self.info.joined.fetch_add(count, Ordering::Relaxed);
         self.info.set_state(State::Joining);
     }
 

@@ -51,7 +51,7 @@ fn psql_shows_every_table() {
         clients.contains(&format!("|app|{role}|it's me|127.0.0.1:")),
         "{clients}"
     );
-    assert!(clients.ends_with("|idle|||0|1"), "{clients}");
+    assert!(clients.ends_with("|idle|||0|0|1"), "{clients}");
     assert_eq!(show("show servers"), format!("app|{role}|0|1|50"));
     let pools = show("show pools");
     assert_eq!(pools, format!("app|{role}|1|0|0|1|transaction"));

@@ -1,7 +1,7 @@
 //! Statements that are joined.
 
 use windrow_testkit::pgclient::backend::{first_value, sqlstate};
-use windrow_testkit::pgclient::{Client, Message, frontend};
+use windrow_testkit::pgclient::{Address, Client, Message, frontend};
 
 use crate::support::{Stand, commands, segment, tags};
 
@@ -237,6 +237,55 @@ fn a_queued_write_is_cancelled() {
         first_value(&client.query("select count(*) from t").unwrap()).unwrap(),
         "0"
     );
+}
+
+#[test]
+fn only_writes_that_met_those_of_others_count_as_joined() {
+    let stand = Stand::new();
+    let mut clients = [stand.client(), stand.client()];
+    let begin = |client: &mut Client, ids: [i32; 2]| {
+        let mut out = Vec::new();
+        for id in ids {
+            frontend::query(&mut out, &format!("insert into t values ({id}, 'a')"));
+        }
+        client.send(&out).unwrap();
+    };
+    let ways = || {
+        let mut console = Client::connect(&Address {
+            database: "windrow".to_owned(),
+            ..stand.address()
+        })
+        .unwrap();
+        let stats = console.query("show stats").unwrap();
+        let rows = stats.iter().filter(|message| message.tag == b'D');
+        let rows: Vec<_> = rows.map(Message::values).collect();
+        ["statements_joined", "statements_joinable"].map(|name| {
+            let is_named = |row: &&Vec<Option<Vec<u8>>>| row[0].as_deref() == Some(name.as_bytes());
+            let row = rows.iter().find(is_named).unwrap();
+            String::from_utf8(row[1].clone().unwrap()).unwrap()
+        })
+    };
+    // Several of one client met nobody's.
+    stand.control.hold();
+    begin(&mut clients[0], [1, 2]);
+    stand.runtime.block_on(stand.control.wait_for(2));
+    stand.control.release();
+    for _ in 0..2 {
+        assert_eq!(commands(&clients[0].until_ready().unwrap()), ["INSERT 0 1"]);
+    }
+    assert_eq!(ways(), ["0", "2"]);
+    stand.control.hold();
+    begin(&mut clients[0], [3, 4]);
+    begin(&mut clients[1], [5, 4]);
+    stand.runtime.block_on(stand.control.wait_for(4));
+    stand.control.release();
+    let answers = clients.iter_mut().flat_map(|client| {
+        let mut answer = || client.until_ready().unwrap();
+        [answer(), answer()]
+    });
+    let failed = answers.filter(|answer| sqlstate(answer).is_some());
+    assert_eq!(failed.count(), 1);
+    assert_eq!(ways(), ["4", "2"]);
 }
 
 #[test]

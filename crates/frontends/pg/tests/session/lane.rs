@@ -208,10 +208,15 @@ async fn run(mut arrivals: Arrivals, mut client: Client, control: Arc<Control>) 
         if control.held.load(Ordering::SeqCst) {
             continue;
         }
-        for submission in queue.drain(..) {
+        let first = queue.first().map(|submission| submission.source);
+        let is_shared = queue.iter().any(|one| Some(one.source) != first);
+        for mut submission in queue.drain(..) {
             let outcome = block_in_place(|| execute(&mut client, &submission.units[0], &control));
             // The memory is free before anybody hears of it.
             drop(submission.permit);
+            if is_shared {
+                submission.reply.share();
+            }
             submission.reply.send([outcome]);
         }
         control.waiting.store(0, Ordering::SeqCst);

@@ -4,7 +4,6 @@
 //! All parts of a relay send through this. Nothing here decides what a message means.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use bytes::{BufMut, BytesMut};
 use smallvec::SmallVec;
@@ -18,7 +17,7 @@ use crate::codec::message::{Bind, Front, Message};
 use crate::pool::{Loan, PASSING};
 use crate::session::state::{End, Session};
 use crate::session::unsent_block::IN_BLOCK;
-use crate::session_info::Interrupt;
+use crate::session_info::{Interrupt, StatementWay};
 use crate::statements::CachedStatement;
 
 /// Bytes that wait to be sent to the server: beyond them the client is read more slowly.
@@ -210,7 +209,8 @@ impl<'s> Ends<'s> {
 
     /// Counts a statement that is relayed, and why.
     pub(super) fn count(&self, reason: &'static str) {
-        self.session.info.relayed.fetch_add(1, Ordering::Relaxed);
+        let statements = &self.session.info.statements;
+        statements.add(StatementWay::Relayed, 1);
         self.session.shared.bypass.count(reason);
     }
 
