@@ -7,6 +7,7 @@ use crate::identifier::identifier;
 use crate::lex::TokenKind;
 use crate::parse::Tokens;
 use crate::read::statements;
+use crate::word::{Use, usage};
 use crate::words::Words;
 
 /// The longest text that is recognized, in bytes.
@@ -124,8 +125,7 @@ fn about_savepoint(words: Words<'_>) -> Option<((BlockEffect, &'static str), Box
         () => return None,
     };
     let (name, last) = identifier(words, at)?;
-    // No reserved word has a digit in it.
-    let is_name = words.kind(at) == TokenKind::Quoted || name.bytes().any(|b| b.is_ascii_digit());
+    let is_name = words.kind(at) == TokenKind::Quoted || usage(words.slice(at)) == Use::Any;
     (is_name && name.len() <= MAX_NAME && last + 1 == words.len())
         .then(|| (found, name.into_boxed_str()))
 }
@@ -267,6 +267,7 @@ mod tests {
                 "active_record_1",
             ),
             ("release sp1", Releases, "sp1"),
+            ("savepoint PGJDBC_AUTOSAVE", Saves, "pgjdbc_autosave"),
             ("ROLLBACK TO SAVEPOINT trans2", RollsBackTo, "trans2"),
             ("rollback work to \"a \"\"b\"", RollsBackTo, "a \"b"),
         ] {
@@ -276,6 +277,8 @@ mod tests {
         for text in [
             "savepoint",
             "savepoint select",
+            "savepoint Current_User",
+            "savepoint left",
             "savepoint a1 b",
             "release savepoint",
             "rollback to",
@@ -351,13 +354,9 @@ mod tests {
             "commit and chain",
             "rollback and chain",
             "commit prepared 'x'",
-            "rollback to a",
-            "rollback work to savepoint a",
-            "release a",
             "commit and",
             "end if",
             "prepare transaction 'x'",
-            "savepoint a",
             "select 1",
             "begin 'open",
         ] {

@@ -147,6 +147,28 @@ fn savepoints_move_a_mark_in_what_is_kept() {
 }
 
 #[test]
+fn savepoints_of_prepared_statements_are_kept() {
+    let gateway = start();
+    let mut client = gateway.client();
+    for sql in [
+        "begin",
+        "insert into orders (item) values ('a')",
+        "savepoint a",
+        "insert into orders (item) values ('b')",
+        "rollback to a",
+        "insert into orders (item) values ('c')",
+        "release a",
+    ] {
+        let answer = extended(&mut client, sql, &[]);
+        assert_eq!((tags(&answer).as_str(), status(&answer)), ("12nCZ", 'T'));
+        assert_eq!(gateway.exec(OPEN), "0", "{sql}");
+    }
+    extended(&mut client, "commit", &[]);
+    let sql = "select string_agg(item, ',' order by id) from orders";
+    assert_eq!(gateway.exec(sql), "a,c");
+}
+
+#[test]
 fn a_row_that_is_refused_is_refused_at_once_in_the_servers_words() {
     let gateway = start();
     gateway.exec("insert into codes values ('x', 1)");
