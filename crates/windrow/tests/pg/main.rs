@@ -23,6 +23,7 @@ mod interleaved;
 mod kept;
 mod kept_edges;
 mod kept_forms;
+mod kept_kills;
 mod load;
 mod many;
 mod moments;
