@@ -29,13 +29,17 @@ const TABLES: &str = "create schema S; \
       r_key uuid not null default gen_random_uuid() unique); \
     create table S.lines (n_line serial primary key, src int not null, u int not null, \
       n_id bigint references S.orders, note varchar(4)); \
+    create table S.parts (n_part serial primary key, src int not null, u int not null, \
+      customer int references S.customers deferrable initially deferred); \
     insert into S.customers values (1, 0);";
 
-const EMPTYING: &str = "delete from S.lines; delete from S.orders; delete from S.customers; \
+const EMPTYING: &str = "delete from S.lines; delete from S.parts; delete from S.orders; \
+    delete from S.customers; \
     insert into S.customers values (1, 0);";
 
 const READING: &str = "select * from S.customers order by id; \
-    select * from S.orders order by src, n_id; select * from S.lines order by src, n_line";
+    select * from S.orders order by src, n_id; select * from S.lines order by src, n_line; \
+    select * from S.parts order by src, n_part";
 
 #[test]
 fn an_order_of_transactions_explains_what_their_clients_are_told() {
@@ -156,19 +160,38 @@ impl Source {
     fn run(&mut self, block: &Block, schema: &str, tag: (usize, usize)) -> Answered {
         let sent = Instant::now();
         let known = self.told.clone();
-        let (mut bytes, mut told, mut waiting) = (Vec::new(), Vec::new(), 0);
-        let at_once = matches!(block.sent, Sent::SimpleAtOnce | Sent::ExtendedAtOnce);
+        let mut told = self.prepare(block, schema, tag);
+        let (mut bytes, mut waiting) = (Vec::new(), 0);
+        let waits = !matches!(
+            block.sent,
+            Sent::SimpleAtOnce | Sent::ExtendedAtOnce | Sent::OneText | Sent::OneSegment
+        );
+        let mut all = String::new();
         for at in 0..block.acts.len() + 2 {
-            let known = if at_once { &known } else { &self.told };
+            let known = if waits { &self.told } else { &known };
             let Some(text) = statement(block, at, schema, tag, known) else {
                 continue;
             };
-            encode(&mut bytes, &text, block.sent);
-            waiting += 1;
-            if !at_once {
+            match block.sent {
+                Sent::OneText => all += &format!("{};", text.literal()),
+                sent => encode(&mut bytes, &text, (sent, at)),
+            }
+            let is_open = block.sent == Sent::WithFirst && at == 0;
+            waiting += usize::from(!is_open);
+            if waits && !is_open {
                 told.extend(self.answer(&bytes, std::mem::take(&mut waiting)));
                 bytes.clear();
             }
+        }
+        match block.sent {
+            Sent::OneText => frontend::query(&mut bytes, &all),
+            Sent::OneSegment => frontend::sync(&mut bytes),
+            _ => {}
+        }
+        if matches!(block.sent, Sent::OneText | Sent::OneSegment) {
+            // What follows the first error is passed over, the end of the block too.
+            frontend::query(&mut bytes, "rollback");
+            waiting = 2;
         }
         if waiting > 0 {
             told.extend(self.answer(&bytes, waiting));
@@ -178,6 +201,24 @@ impl Source {
             answered: Instant::now(),
             told,
         }
+    }
+
+    /// Prepares the statements of a block, if they are sent so.
+    fn prepare(&mut self, block: &Block, schema: &str, tag: (usize, usize)) -> Told {
+        let mut told = Told::new();
+        for at in 0..block.acts.len() + 2 {
+            let text = statement(block, at, schema, tag, &[]);
+            let Some(text) = text.filter(|_| block.sent == Sent::Prepared) else {
+                continue;
+            };
+            let (mut bytes, name) = (Vec::new(), format!("p{at}"));
+            frontend::close(&mut bytes, b'S', &name);
+            frontend::parse(&mut bytes, &name, &text.sql, &[]);
+            frontend::describe(&mut bytes, b'S', &name);
+            frontend::sync(&mut bytes);
+            told.extend(self.answer(&bytes, 1));
+        }
+        told
     }
 
     fn answer(&mut self, bytes: &[u8], count: usize) -> Told {
@@ -210,15 +251,24 @@ fn statement(
     }
 }
 
-fn encode(out: &mut Vec<u8>, text: &Text, sent: Sent) {
+/// Encodes the statement at a place of a block.
+fn encode(out: &mut Vec<u8>, text: &Text, (sent, at): (Sent, usize)) {
     if matches!(sent, Sent::Simple | Sent::SimpleAtOnce) {
         return frontend::query(out, &text.literal());
     }
-    frontend::parse(out, "", &text.sql, &[]);
-    frontend::bind(out, ("", ""), &[], &text.values, &[]);
+    let name = match sent {
+        Sent::Prepared => format!("p{at}"),
+        _ => String::new(),
+    };
+    if sent != Sent::Prepared {
+        frontend::parse(out, "", &text.sql, &[]);
+    }
+    frontend::bind(out, ("", &name), &[], &text.values, &[]);
     frontend::describe(out, b'P', "");
     frontend::execute(out, "", 0);
-    frontend::sync(out);
+    if sent != Sent::OneSegment && (sent != Sent::WithFirst || at > 0) {
+        frontend::sync(out);
+    }
 }
 
 /// The judge's own tables: transactions go straight to the server.
@@ -282,7 +332,9 @@ fn different(seen: &Seen) -> Option<String> {
         Line::Text(_) => None,
     };
     let generated = |line: &Line| {
-        let key = value(line, "r_key")?;
+        // A number that its client has given itself.
+        let is_given = value(line, "u")?.parse::<u32>().is_ok_and(|u| u >= 100);
+        let key = value(line, "r_key").filter(|_| !is_given)?;
         Some((value(line, "n_id")?, (key, value(line, "at_made"))))
     };
     let stored: HashMap<_, _> = seen.left.iter().filter_map(generated).collect();
