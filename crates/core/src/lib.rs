@@ -30,6 +30,7 @@
 //! | [`outcome`] | the outcome of one unit |
 //! | [`fault`] | the reason of a failure, classified where it arose |
 //! | [`retry`] | how a failed write may be tried again, and how long to wait before that |
+//! | [`calendar`] | days of the calendar, and their numbers |
 //! | [`secret`] | what is shown nowhere |
 //! | [`limits`] | limits that a user may set: rows, bytes, flights, memory, waiting time |
 //!
@@ -39,6 +40,7 @@ pub mod apart;
 pub mod background;
 pub mod bookkeeping;
 pub mod budget;
+pub mod calendar;
 pub mod cancel;
 pub mod database;
 pub mod fault;

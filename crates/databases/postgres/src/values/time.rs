@@ -6,6 +6,8 @@
 #[cfg(test)]
 mod tests;
 
+use windrow_core::calendar::{date_of, day_number};
+
 const MICROS_PER_SECOND: i64 = 1_000_000;
 const SECONDS_PER_DAY: i64 = 86_400;
 
@@ -54,7 +56,7 @@ pub(crate) fn moment(text: &str) -> Option<Moment> {
 
 /// Returns the text of a date with a four-digit year, as it is read here; `None` for all others.
 pub(crate) fn text_of_date(days: i64) -> Option<String> {
-    let (year, month, day) = civil(days.checked_add(EPOCH)?);
+    let (year, month, day) = date_of(days.checked_add(EPOCH)?);
     (1..=9999)
         .contains(&year)
         .then(|| format!("{year:04}-{month:02}-{day:02}"))
@@ -73,24 +75,6 @@ pub(crate) fn text_of(micros: i64) -> Option<String> {
     Some(format!(
         "{date}T{hour:02}:{minute:02}:{second:02}.{fraction:06}"
     ))
-}
-
-/// Returns year, month and day of a day since 1970-01-01 (`civil_from_days` of the same source as
-/// [`days_since_1970`]).
-fn civil(days: i64) -> (i64, i64, i64) {
-    let days = days + 719_468;
-    let (era, of_era) = (days.div_euclid(146_097), days.rem_euclid(146_097));
-    let year = (of_era - of_era / 1_460 + of_era / 36_524 - of_era / 146_096) / 365;
-    let of_year = of_era - (365 * year + year / 4 - year / 100);
-    let shifted = (5 * of_year + 2) / 153;
-    let day = of_year - (153 * shifted + 2) / 5 + 1;
-    let month = if shifted < 10 {
-        shifted + 3
-    } else {
-        shifted - 9
-    };
-    let year = year + era * 400 + i64::from(month <= 2);
-    (year, month, day)
 }
 
 impl Moment {
@@ -118,8 +102,8 @@ fn take_date(left: &mut &[u8]) -> Option<i64> {
     let month = take_digits(left, 2)?;
     take_one_of(left, b"-")?;
     let day = take_digits(left, 2)?;
-    let real = year >= 1 && (1..=12).contains(&month) && day >= 1 && day <= last_day(year, month);
-    real.then(|| days_since_1970(year, month, day) - EPOCH)
+    let number = day_number(year, month, day).filter(|_| year >= 1);
+    number.map(|number| number - EPOCH)
 }
 
 fn take_time(left: &mut &[u8]) -> Option<i64> {
@@ -182,26 +166,4 @@ fn take_digits(left: &mut &[u8], count: usize) -> Option<i64> {
     }
     *left = rest;
     Some(number)
-}
-
-fn last_day(year: i64, month: i64) -> i64 {
-    let leap = (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
-    match month {
-        2 if leap => 29,
-        2 => 28,
-        4 | 6 | 9 | 11 => 30,
-        _ => 31,
-    }
-}
-
-/// Returns the days since 1970-01-01 in the proleptic Gregorian calendar. Years are counted from
-/// March, so that a leap day is the last day of its year
-/// (<https://howardhinnant.github.io/date_algorithms.html#days_from_civil>).
-fn days_since_1970(year: i64, month: i64, day: i64) -> i64 {
-    let year = if month <= 2 { year - 1 } else { year };
-    let era = year.div_euclid(400);
-    let of_era = year.rem_euclid(400);
-    let of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
-    let days = of_era * 365 + of_era / 4 - of_era / 100 + of_year;
-    era * 146_097 + days - 719_468
 }

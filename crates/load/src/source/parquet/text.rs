@@ -1,22 +1,11 @@
 //! Values of Parquet as texts.
 
+use windrow_core::calendar::date_of;
+
 /// A date of the proleptic Gregorian calendar, by its days since 1970-01-01 (ISO 8601; years of
 /// more than four digits, or before year 0, have a sign).
 pub(super) fn date(days: i64, out: &mut String) {
-    // From <https://howardhinnant.github.io/date_algorithms.html>, civil_from_days: eras of 400 years, years from March.
-    let days = days.saturating_add(719_468);
-    let (era, day_of_era) = (days.div_euclid(146_097), days.rem_euclid(146_097));
-    let year_of_era =
-        (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let from_march = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * from_march + 2) / 5 + 1;
-    let month = if from_march < 10 {
-        from_march + 3
-    } else {
-        from_march - 9
-    };
-    let year = year_of_era + era * 400 + i64::from(month <= 2);
+    let (year, month, day) = date_of(days);
     if year < 0 {
         out.push('-');
     } else if year > 9999 {
