@@ -91,9 +91,9 @@ pub use sink::{Executor, Profile, Purpose, Report, Rung, Sink, Tally, Verdict};
 pub use source::SourceId;
 pub use spooling::{SpoolPlace, Spooling};
 pub use sql::{
-    Arguments, AsRow, Conflict, Described, Describer, Doubt, Expression, Formats, Origin,
-    ParsedStatement, Piece, Preview, PreviewReference, PreviewValue, REFUSED, Signature, SqlCall,
-    Statement, Touches,
+    Arguments, AsRow, Conflict, Described, Describer, Doubt, Expression, Formats, LateInsert,
+    Origin, ParsedStatement, Piece, Preview, PreviewReference, PreviewValue, REFUSED, Signature,
+    SqlCall, Statement, Touches,
 };
 pub use standing::{Level, Standing};
 pub use trace::{Trace, TraceContext, TracedRequest, Tracer};

@@ -66,6 +66,12 @@ pub trait Touches: Send + Sync {
         None
     }
 
+    /// Returns the form of an INSERT of one row that is executed as late as at COMMIT. `None`: the
+    /// INSERT may count another number of rows, or gives some back.
+    fn late_insert(&self) -> Option<&Arc<LateInsert>> {
+        None
+    }
+
     /// Returns true if the database certainly stores the values of a call as they are, whatever its
     /// other columns hold.
     fn fits(&self, _: &Arguments, _: &Formats) -> bool {
@@ -195,6 +201,11 @@ impl Statement {
         self.touches.doubt()
     }
 
+    /// Returns the form that is executed as late as at COMMIT: see [`Touches::late_insert`].
+    pub fn late_insert(&self) -> Option<&Arc<LateInsert>> {
+        self.touches.late_insert()
+    }
+
     /// Returns true if the values of a call are certainly stored: see [`Touches::fits`].
     pub fn fits(&self, arguments: &Arguments, formats: &Formats) -> bool {
         self.touches.fits(arguments, formats)
@@ -282,6 +293,28 @@ pub struct Preview {
     /// The reason why the database may refuse a row at COMMIT although its preview was good, apart
     /// from foreign keys; `None` if it cannot.
     pub doubt: Option<&'static Doubt>,
+}
+
+/// The form of an INSERT of one row that is answered at once and executed as late as at COMMIT, for
+/// clients that accept its errors there. Calls whose values [`Statement::has_lasting_values`]
+/// refuses are not executed late.
+#[derive(Debug)]
+pub struct LateInsert {
+    /// Executes the INSERT, with its parameters. Its calls fail with SQLSTATE 40001 once a change of
+    /// the table may have them count another number of rows than one.
+    pub write: Arc<Statement>,
+    /// True if the row may hold the time of its transaction.
+    pub has_time: bool,
+    /// True if the INSERT takes a value from a sequence.
+    pub generates: bool,
+}
+
+impl LateInsert {
+    /// Returns true if the row may hold a time or a value of a sequence that is not known before
+    /// the INSERT is executed.
+    pub fn is_open(&self) -> bool {
+        self.has_time || self.generates
+    }
 }
 
 /// The phrase of the [`Apart`] of a statement that the server refuses.

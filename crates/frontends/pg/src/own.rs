@@ -1,13 +1,21 @@
 //! Windrow's own settings of a session: `windrow.join`, `windrow.ack` and what belongs to it.
 
-use windrow_core::{Fault, FaultClass, TraceContext};
+use windrow_core::{Fault, FaultClass, Name, TraceContext};
 use windrow_idempotency::IdempotencyKey;
 
 use crate::client::Identity;
 use crate::services::{SqlKeys, SqlSpool};
 
 /// The settings that a session has.
-const SETTINGS: [&str; 6] = ["join", "ack", "read_your_writes", "defer", KEY, TRACEPARENT];
+const SETTINGS: [&str; 7] = [
+    "join",
+    "ack",
+    "read_your_writes",
+    "transactions",
+    "defer",
+    KEY,
+    TRACEPARENT,
+];
 
 /// The setting that is for the next write alone.
 pub(crate) const KEY: &str = "idempotency_key";
@@ -24,9 +32,9 @@ pub(crate) struct Own {
     pub(crate) spool: bool,
     /// `windrow.read_your_writes`: reads come after what the session has in the spool.
     pub(crate) read_your_writes: bool,
-    /// `windrow.defer`: in a transaction, certain inserts are answered before the server has
-    /// executed them.
-    pub(crate) defer: bool,
+    /// `windrow.transactions`, and `windrow.defer`: true if errors of a transaction's writes may
+    /// come as late as at COMMIT.
+    pub(crate) late: bool,
     /// `windrow.idempotency_key`: what the next write is executed under, once.
     pub(crate) key: Option<IdempotencyKey>,
     /// `windrow.traceparent`: the span that the writes from now on are a part of.
@@ -56,9 +64,23 @@ impl Own {
             join,
             spool: by_default && refused.is_none(),
             read_your_writes: spool.is_none_or(|spool| spool.read_your_writes),
-            defer: false,
+            late: false,
             key: None,
             traceparent: None,
+        }
+    }
+
+    /// Sets those that the server gives to sessions of a role or database, each by its name behind
+    /// `windrow.`, in the order of their precedence. Wrong ones are passed over, as a server does.
+    pub(crate) fn set_given(&mut self, given: &[(Name, Name)], allowed: Allowed<'_>) {
+        let default = self.clone();
+        let lasting = given
+            .iter()
+            .filter(|(name, _)| !matches!(&**name, KEY | TRACEPARENT));
+        for (name, value) in lasting {
+            if let Err(fault) = self.set(name, Some(value), &default, allowed) {
+                tracing::debug!(%fault, "a setting of a role or database has no effect");
+            }
         }
     }
 
@@ -86,7 +108,8 @@ impl Own {
                 }
                 self.spool = spool;
             }
-            "defer" => self.defer = value.map_or(Ok(default.defer), |v| boolean(name, v))?,
+            "transactions" => self.late = value.map_or(Ok(default.late), late)?,
+            "defer" => self.late = value.map_or(Ok(default.late), |v| boolean(name, v))?,
             KEY => {
                 let key = value.filter(|key| !key.is_empty());
                 self.key = key.map(|key| key_for(key, allowed)).transpose()?;
@@ -110,7 +133,11 @@ impl Own {
             "join" => Ok(("windrow.join", word(self.join))),
             "ack" => Ok(("windrow.ack", if self.spool { "spool" } else { "commit" })),
             "read_your_writes" => Ok(("windrow.read_your_writes", word(self.read_your_writes))),
-            "defer" => Ok(("windrow.defer", word(self.defer))),
+            "transactions" => {
+                let word = if self.late { "late" } else { "exact" };
+                Ok(("windrow.transactions", word))
+            }
+            "defer" => Ok(("windrow.defer", word(self.late))),
             KEY => {
                 let key = self.key.as_ref().map(IdempotencyKey::as_str);
                 Ok(("windrow.idempotency_key", key.unwrap_or_default()))
@@ -171,15 +198,23 @@ fn traceparent(value: &str) -> Result<Box<str>, Fault> {
 }
 
 fn ack(value: &str) -> Result<bool, Fault> {
-    match value.to_ascii_lowercase().as_str() {
-        "commit" => Ok(false),
-        "spool" => Ok(true),
-        _ => {
-            let text = format!("invalid value for parameter \"windrow.ack\": \"{value}\"");
-            let hint = "Available values: commit, spool.";
-            Err(Fault::invalid(text).with_hint(Some(hint)))
-        }
-    }
+    one_of("ack", ["commit", "spool"], value)
+}
+
+fn late(value: &str) -> Result<bool, Fault> {
+    one_of("transactions", ["exact", "late"], value)
+}
+
+/// Reads the value of a setting with two words. Returns true for the second.
+fn one_of(name: &str, words: [&str; 2], value: &str) -> Result<bool, Fault> {
+    let place = words
+        .iter()
+        .position(|word| word.eq_ignore_ascii_case(value));
+    place.map(|place| place == 1).ok_or_else(|| {
+        let text = format!("invalid value for parameter \"windrow.{name}\": \"{value}\"");
+        let hint = format!("Available values: {}.", words.join(", "));
+        Fault::invalid(text).with_hint(Some(hint))
+    })
 }
 
 fn unknown(name: &str) -> Fault {
@@ -211,7 +246,7 @@ mod tests {
         join: true,
         spool: false,
         read_your_writes: true,
-        defer: false,
+        late: false,
         key: None,
         traceparent: None,
     };
@@ -259,7 +294,19 @@ mod tests {
         );
         assert_eq!(set("ack", "Spool").unwrap_err().code, "0A000");
         assert_eq!(set_in(&mut OWN.clone(), "ack", None), Ok(()));
-        assert!(set("defer", "on").unwrap().defer);
+    }
+
+    #[test]
+    fn transactions_are_late_by_either_name() {
+        let mut own = set("defer", "on").unwrap();
+        assert_eq!(own, set("transactions", "LATE").unwrap());
+        let shown = ("windrow.transactions", "late");
+        assert_eq!(own.show("transactions"), Ok(shown));
+        assert_eq!(own.show("defer"), Ok(("windrow.defer", "on")));
+        assert_eq!(set_in(&mut own, "transactions", Some("exact")), Ok(()));
+        assert_eq!(own, OWN);
+        let fault = set("transactions", "later").unwrap_err();
+        assert_eq!(fault.hint().unwrap(), "Available values: exact, late.");
     }
 
     #[test]

@@ -36,6 +36,9 @@ pub(crate) struct RoleState {
     /// The most connections that the role may have, and the database.
     pub(crate) role_limit: Option<usize>,
     pub(crate) database_limit: Option<usize>,
+    /// Windrow's own settings of the role and the database, by their names behind `windrow.`. The
+    /// last of a name counts.
+    pub(crate) own: Box<[(Name, Name)]>,
 }
 
 /// Asks, for each database.
@@ -232,6 +235,10 @@ fn question<'a>(roles: impl Iterator<Item = &'a str>) -> String {
          r.rolvaliduntil IS NOT NULL AND r.rolvaliduntil < pg_catalog.now(), \
          CASE WHEN r.rolsuper THEN -1 ELSE r.rolconnlimit END, \
          CASE WHEN r.rolsuper THEN -1 ELSE d.datconnlimit END, \
+         (SELECT pg_catalog.string_agg(o, pg_catalog.chr(1) ORDER BY s.setrole <> 0, s.setdatabase <> 0) \
+         FROM pg_catalog.pg_db_role_setting s, pg_catalog.unnest(s.setconfig) o \
+         WHERE s.setdatabase IN (0, d.oid) AND s.setrole IN (0, r.oid) \
+         AND pg_catalog.lower(o) LIKE 'windrow.%'), \
          pg_catalog.concat_ws('|', d.oid, r.oid, r.rolsuper), \
          (SELECT pg_catalog.string_agg(pg_catalog.concat_ws(':', s.setdatabase, s.setrole, s.setconfig), '|' \
          ORDER BY s.setdatabase, s.setrole) FROM pg_catalog.pg_db_role_setting s \
@@ -250,6 +257,13 @@ fn read(rows: Vec<Vec<Option<String>>>) -> HashMap<Name, RoleState> {
         let (enters, expired) = (is(), is());
         let mut limit = || columns.next()?.parse().ok();
         let (role_limit, database_limit) = (limit(), limit());
+        let own = columns.next()?;
+        let own = own.split('\u{1}').filter_map(|setting| {
+            let (name, value) = setting.split_once('=')?;
+            let name = name.to_ascii_lowercase();
+            Some((name.strip_prefix("windrow.")?.into(), value.into()))
+        });
+        let own = own.collect();
         let version = HASHER.hash_one(columns.collect::<Vec<_>>());
         let state = RoleState {
             version,
@@ -257,6 +271,7 @@ fn read(rows: Vec<Vec<Option<String>>>) -> HashMap<Name, RoleState> {
             expired,
             role_limit,
             database_limit,
+            own,
         };
         Some((role.into(), state))
     });
@@ -297,6 +312,7 @@ mod tests {
         assert!(!first.doubtful && !first.expired);
         assert_eq!((first.role_limit, first.database_limit), (None, None));
         assert_eq!(of("a").await, first);
+        assert!(first.own.is_empty());
         assert!(of("nobody").await.doubtful);
         let mut versions = vec![first.version];
         for change in [
@@ -317,6 +333,19 @@ mod tests {
             assert!(!versions.contains(&both.0.version), "{change}");
             versions.push(both.0.version);
         }
+        let database = Target::parse(&server.url()).unwrap().database().to_owned();
+        server
+            .exec(&format!(
+                "alter role a set windrow.ack = commit; alter database {database} set windrow.ack = spool; \
+                 alter database {database} set Windrow.Defer = on"
+            ))
+            .unwrap();
+        let own = of("a").await.own;
+        let own: Vec<(&str, &str)> = own
+            .iter()
+            .map(|(name, value)| (&**name, &**value))
+            .collect();
+        assert_eq!(own, [("ack", "spool"), ("defer", "on"), ("ack", "commit")]);
         server
             .exec("alter role a nologin connection limit 3 valid until '2001-01-01'")
             .unwrap();

@@ -1,5 +1,6 @@
-//! `windrow.defer`: in a transaction, certain inserts are answered before the server has executed
-//! them, and what the server does is the same.
+//! `windrow.transactions = 'late'`: in a transaction, inserts are answered before the server has
+//! executed them, whether they are kept or go to a server connection, and what the server does is
+//! the same.
 
 use std::cell::RefCell;
 use std::time::Duration;
@@ -17,6 +18,18 @@ use crate::support::{Gateway, serve};
 
 const TABLE: &str =
     "create table t (id int primary key, v int check (v < 1000), at timestamptz default now())";
+
+/// A statement that is executed on a server connection, and so are those of its transaction after
+/// it.
+const ON_SERVER: &str = "update t set v = v where v = -7";
+
+/// Begins a transaction, on a server connection or not.
+fn begin(client: &mut Client, on_server: bool) {
+    ok(client, "begin");
+    if on_server {
+        ok(client, ON_SERVER);
+    }
+}
 
 /// A gateway with a line to its server that can be held.
 struct Line {
@@ -47,7 +60,7 @@ impl Line {
         }
     }
 
-    /// A client with `windrow.defer`, before a gateway that knows the table.
+    /// A client whose transactions are late, before a gateway that knows the table.
     fn client(&self) -> Client {
         let options = [("options", "-c windrow.defer=on")];
         let mut client = Client::connect_with(&self.address, &options).unwrap();
@@ -56,6 +69,7 @@ impl Line {
         prepared(&mut client, -1);
         assert_eq!(tags(&client.until_ready().unwrap()), "12nCZ");
         ok(&mut client, "delete from t where id = -1");
+        ok(&mut client, ON_SERVER);
         client
     }
 
@@ -93,7 +107,7 @@ fn inserts_are_answered_before_the_server_has_answered() {
     let line = Line::start(Duration::ZERO);
     let mut client = line.client();
     for round in 0..3 {
-        ok(&mut client, "begin");
+        begin(&mut client, round > 0);
         line.proxy.pause(Direction::ToClient);
         for id in 0..200 {
             let id = round * 1000 + id;
@@ -119,25 +133,34 @@ fn inserts_are_answered_before_the_server_has_answered() {
 fn a_loop_takes_a_few_round_trips() {
     let line = Line::start(Duration::from_millis(20));
     let mut client = line.client();
-    let before = line.proxy.round_trips();
-    ok(&mut client, "begin");
-    for id in 0..500 {
-        ok(
-            &mut client,
-            &format!("insert into t (id, v) values ({id}, 1)"),
-        );
+    for (on_server, most) in [(true, 250), (false, 10)] {
+        let before = line.proxy.round_trips();
+        begin(&mut client, on_server);
+        for id in 0..500 {
+            let id = id + 1000 * most;
+            ok(
+                &mut client,
+                &format!("insert into t (id, v) values ({id}, 1)"),
+            );
+        }
+        ok(&mut client, "commit");
+        let trips = line.proxy.round_trips() - before;
+        assert!(trips < most, "{trips} round trips");
     }
-    ok(&mut client, "commit");
-    let trips = line.proxy.round_trips() - before;
-    assert!(trips < 250, "{trips} round trips");
-    assert_eq!(line.count(), "500");
+    assert_eq!(line.count(), "1000");
 }
 
 #[test]
 fn the_first_error_is_told_at_the_commit() {
     let line = Line::start(Duration::ZERO);
+    for on_server in [true, false] {
+        told_at_commit(&line, on_server);
+    }
+}
+
+fn told_at_commit(line: &Line, on_server: bool) {
     let mut client = line.client();
-    ok(&mut client, "begin");
+    begin(&mut client, on_server);
     line.proxy.pause(Direction::ToClient);
     for id in [1, 2, 1, 3] {
         ok(
@@ -162,14 +185,15 @@ fn the_first_error_is_told_at_the_commit() {
     ok(&mut client, "insert into t (id, v) values (1, 1)");
     ok(&mut client, "commit");
     assert_eq!(line.count(), "1");
+    ok(&mut client, "delete from t");
 }
 
 #[test]
 fn an_error_is_told_at_the_next_read_and_in_the_extended_protocol() {
     let line = Line::start(Duration::ZERO);
     let mut client = line.client();
-    for commit in [false, true] {
-        ok(&mut client, "begin");
+    for (commit, on_server) in [(false, false), (true, false), (false, true), (true, true)] {
+        begin(&mut client, on_server);
         line.proxy.pause(Direction::ToClient);
         prepared(&mut client, 1);
         prepared(&mut client, 1);
@@ -252,8 +276,14 @@ fn an_error_within_a_segment_ends_it() {
 #[test]
 fn who_rolls_back_is_told_nothing() {
     let line = Line::start(Duration::ZERO);
+    for on_server in [true, false] {
+        rolls_back(&line, on_server);
+    }
+}
+
+fn rolls_back(line: &Line, on_server: bool) {
     let mut client = line.client();
-    ok(&mut client, "begin");
+    begin(&mut client, on_server);
     ok(&mut client, "insert into t (id, v) values (1, 1)");
     ok(&mut client, "savepoint s");
     line.proxy.pause(Direction::ToClient);
@@ -272,6 +302,7 @@ fn who_rolls_back_is_told_nothing() {
     let answer = client.query("rollback").unwrap();
     assert_eq!(tags(&answer), "CZ", "{answer:?}");
     assert_eq!(line.count(), "2");
+    ok(&mut client, "delete from t");
 }
 
 /// What is not certain is not told: triggers that drop rows, settings and tables that were changed
@@ -315,7 +346,7 @@ fn what_is_not_certain_waits_for_the_server() {
 fn a_lost_line_has_written_nothing() {
     let line = Line::start(Duration::ZERO);
     let mut client = line.client();
-    ok(&mut client, "begin");
+    begin(&mut client, true);
     line.proxy.pause(Direction::ToClient);
     for id in 0..10 {
         ok(

@@ -10,10 +10,8 @@
 )]
 
 mod appearing;
-mod block_reasons;
 mod bounds;
 mod defer;
-mod deferred_keys;
 mod described;
 mod differential;
 mod extensions;
@@ -21,9 +19,9 @@ mod faults;
 mod hostile;
 mod interleaved;
 mod kept;
-mod kept_edges;
 mod kept_forms;
 mod kept_kills;
+mod late;
 mod load;
 mod many;
 mod moments;

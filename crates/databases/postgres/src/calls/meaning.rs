@@ -7,8 +7,8 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 use tokio::time::Instant;
 use windrow_core::{
-    Apart, Arguments, AsRow, Doubt, Formats, KeyedRow, ParsedStatement, Preview, REFUSED,
-    Signature, Touches,
+    Apart, Arguments, AsRow, Doubt, Formats, KeyedRow, LateInsert, ParsedStatement, Preview,
+    REFUSED, Signature, Touches,
 };
 use windrow_proof::Trusted;
 
@@ -59,6 +59,8 @@ pub(crate) struct Meaning {
     pub(super) preview: Option<(Arc<Preview>, GivenValues)>,
     /// The reason why there is no such plan, if it is known.
     pub(super) doubt: Option<&'static Doubt>,
+    /// The form that is executed late, if there is one, with what it demands of the values.
+    pub(super) late: Option<(Arc<LateInsert>, GivenValues)>,
     /// The place of the statement in such a plan, if it is a part of one.
     pub(super) part: Option<Arc<PreviewPart>>,
 }
@@ -144,6 +146,7 @@ impl Meaning {
             row_of: None,
             preview: None,
             doubt: None,
+            late: None,
             part: None,
         }
     }
@@ -234,14 +237,19 @@ impl Touches for Meaning {
         self.doubt
     }
 
+    fn late_insert(&self) -> Option<&Arc<LateInsert>> {
+        self.late.as_ref().map(|(late, _)| late)
+    }
+
     fn fits(&self, arguments: &Arguments, formats: &Formats) -> bool {
         let values = self.preview.as_ref();
         values.is_some_and(|(_, values)| values.fit(arguments, formats))
     }
 
     fn has_lasting_values(&self, arguments: &Arguments, formats: &Formats) -> bool {
-        let values = self.preview.as_ref();
-        values.is_none_or(|(_, values)| values.are_lasting(arguments, formats))
+        let of_preview = self.preview.as_ref().map(|(_, values)| values);
+        let values = of_preview.or(self.late.as_ref().map(|(_, values)| values));
+        values.is_none_or(|values| values.are_lasting(arguments, formats))
     }
 }
 
@@ -288,6 +296,7 @@ pub(crate) fn meaning(
         row_of,
         preview: None,
         doubt: None,
+        late: None,
         part: None,
         row: row.flatten(),
         keys: [given(Formats::Text), given(Formats::Binary)],

@@ -10,6 +10,11 @@ pub(crate) enum PartKind {
     Question,
     Ahead,
     Write,
+    /// The INSERT itself, executed as late as at COMMIT.
+    Late {
+        has_time: bool,
+        generates: bool,
+    },
 }
 
 /// The place of a statement in a plan: what is needed to make it again.
@@ -19,6 +24,7 @@ pub(crate) struct PreviewPart {
     /// The INSERT that the plan is about, with the types of its parameters.
     pub(crate) insert: Arc<ParsedStatement>,
     pub(crate) types: Box<[u32]>,
-    /// The texts of the plan's question and write, which say all that the plan relies on.
+    /// The texts of the plan's question and write, which say all that the plan relies on; empty for
+    /// an INSERT that is executed late.
     pub(crate) texts: [Box<str>; 2],
 }

@@ -11,7 +11,8 @@ use super::bound_call::worth_joining;
 use super::call_catalog::{CallCatalog, Renewed};
 use super::describe;
 use super::meaning::meaning;
-use super::preview;
+use super::preview_part::PartKind;
+use super::{late_insert, preview};
 
 /// Describes the statements of calls again.
 ///
@@ -42,7 +43,12 @@ pub(crate) async fn renew(
                 call_catalog.stand(parsed, found.as_ref());
                 match (found, part) {
                     (Ok(insert), Some(part)) => {
-                        let meaning = preview::again(part, &insert, &description, trusted);
+                        let meaning = match part.kind {
+                            PartKind::Late { .. } => {
+                                late_insert::again(part, &insert, &description)
+                            }
+                            _ => preview::again(part, &insert, &description, trusted),
+                        };
                         meaning.map_or(Renewed::Replaced, Renewed::Joined)
                     }
                     (Err(_), Some(_)) => Renewed::Replaced,

@@ -176,7 +176,6 @@ impl<'a> Greeter<'a> {
         let join = self
             .database(&request)
             .is_some_and(|database| database.join);
-        let own = self.own(&request.own, join, &request.identity)?;
         let who = Who {
             identity: request.identity,
             settings: request.settings,
@@ -186,6 +185,7 @@ impl<'a> Greeter<'a> {
         let mut who = who;
         let state = self.role_state(&who, verifier.is_some()).await?;
         who.settings.version = state.version;
+        let own = self.own((&request.own, &state.own), join, &who.identity)?;
         let report = self.shared.databases.pool.report(&who).await?;
         report.write(&mut out, &who.application_name);
         // Shared by all clients that ask for the same, so that each costs less.
@@ -216,10 +216,17 @@ impl<'a> Greeter<'a> {
         Ok(Admitted::Session(Box::new(client), entry, slot))
     }
 
-    /// Windrow's own settings that the client's session begins with.
-    fn own(&self, asked: &[(Name, Name)], join: bool, identity: &Identity) -> Result<Own, Fault> {
+    /// Returns Windrow's own settings that the client's session begins with. `given`: those of its
+    /// role and database.
+    fn own(
+        &self,
+        (asked, given): (&[(Name, Name)], &[(Name, Name)]),
+        join: bool,
+        identity: &Identity,
+    ) -> Result<Own, Fault> {
         let allowed = self.shared.allowed(identity);
         let mut own = Own::at_start(join, allowed.spool, identity);
+        own.set_given(given, allowed);
         let default = own.clone();
         for (name, value) in asked {
             own.set(name, Some(value), &default, allowed)?;

@@ -66,6 +66,56 @@ pub(crate) fn moved(out: &mut BytesMut, said: &Fault, skipped: u32) {
     });
 }
 
+/// The same, of a statement that was answered before it was executed. `said`: the part of its text
+/// that the client gets.
+pub(crate) fn late(out: &mut BytesMut, late: &Fault, said: &[u8]) {
+    let place = late.verbatim().and_then(|messages| {
+        let place = error(messages)?;
+        messages.get(place + HEADER..)
+    });
+    match place {
+        Some(body) => with_text(out, body, said, false),
+        None => fault(out, late),
+    }
+}
+
+/// Writes an ErrorResponse with the text that it is about, which is not the text that its client
+/// has just sent: the place in it is one in an internal query. `body`: of the server's error;
+/// `has_place`: the server's place is one in this text.
+pub(crate) fn with_text(out: &mut BytesMut, body: &[u8], said: &[u8], has_place: bool) {
+    message(out, b'E', |out| {
+        let mut fields = body
+            .split(|byte| *byte == 0)
+            .filter(|field| !field.is_empty());
+        let has_internal = fields.clone().any(|field| field.starts_with(b"q"));
+        let mut context = Vec::new();
+        for field in fields.by_ref() {
+            match field.split_first() {
+                Some((b'P', place)) if has_place && !has_internal => {
+                    out.put_u8(b'p');
+                    text(out, place);
+                }
+                Some((b'P', _)) => {}
+                Some((b'W', said)) => {
+                    context.extend_from_slice(said);
+                    context.push(b'\n');
+                }
+                _ => text(out, field),
+            }
+        }
+        let said = String::from_utf8_lossy(said);
+        if !has_internal {
+            out.put_u8(b'q');
+            text(out, said.as_bytes());
+        }
+        context.extend_from_slice(b"windrow.transactions: a statement that was answered before: ");
+        context.extend_from_slice(said.as_bytes());
+        out.put_u8(b'W');
+        text(out, &context);
+        out.put_u8(0);
+    });
+}
+
 /// Returns the place of the ErrorResponse, which is the last of some messages.
 fn error(messages: &[u8]) -> Option<usize> {
     let mut at = 0;

@@ -39,6 +39,10 @@ pub(super) const UNCERTAIN: Doubt = Doubt {
     phrase: "in a transaction: a value that is not certain before COMMIT",
     advice: "now() in place of the text 'now', plain values in place of expressions",
 };
+pub(super) const UNKNOWN: Doubt = Doubt {
+    phrase: "in a transaction: a value that is asked for after one that nobody knows before COMMIT",
+    advice: "SET windrow.transactions = 'exact' for this transaction, or INSERTs with RETURNING before those without",
+};
 pub(super) const REFUSED: Doubt = Doubt {
     phrase: "in a transaction: a row that the server may refuse",
     advice: "nothing: the server says what is wrong with the row",
@@ -81,7 +85,7 @@ const OTHER: Doubt = Doubt {
 };
 
 /// All reasons that do not belong to a table.
-const ALL: [&Doubt; 17] = [
+const ALL: [&Doubt; 18] = [
     &UPDATE,
     &DELETE,
     &READ,
@@ -89,6 +93,7 @@ const ALL: [&Doubt; 17] = [
     &SETTING,
     &DESCRIBED,
     &UNCERTAIN,
+    &UNKNOWN,
     &REFUSED,
     &TOO_MUCH,
     &SEVERAL_ROWS,
@@ -133,7 +138,6 @@ pub(super) fn of_session(session: &Session) -> Option<&'static Doubt> {
         () if own.spool || spool::is_ahead(session) => Some(&SPOOL),
         () if session.asks => Some(&ASKS),
         () if session.is_followed() => Some(&FOLLOWED),
-        () if own.defer => Some(&OTHER),
         () => None,
     }
 }

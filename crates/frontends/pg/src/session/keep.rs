@@ -6,18 +6,19 @@
 //! other statement ends the keeping: the block is begun on a server connection, which executes what
 //! was kept, and goes on there.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use bytes::{BufMut, BytesMut};
 use smallvec::SmallVec;
 use windrow_core::{
-    Arguments, Doubt, Formats, Generated, Permit, Preview, PreviewReference, PreviewValue, SqlCall,
-    Unit, Write, WriteDone,
+    Arguments, Doubt, Formats, Generated, LateInsert, Permit, Preview, PreviewReference,
+    PreviewValue, SqlCall, Unit, Write, WriteDone,
 };
 
 use super::computed::{Computed, NotKept, UNCERTAIN, compute, number};
-use super::kept::KeptWrite;
-use super::pending::{AnswerEnd, AwaitedOutcome, Pending, Script};
+use super::kept::{KeptWrite, KeptWrites, LateText};
+use super::pending::{AnswerEnd, AwaitedOutcome, CommitAnswer, Pending, Script};
 use super::single_rows::Calls;
 use super::state::{End, NO_MEMORY, Session, lane_ended};
 use super::traces::{self, AskedTrace};
@@ -30,6 +31,15 @@ use crate::session_info::State;
 /// Why a block goes to a server connection.
 const FOREIGN_KEY: &str = Doubt::FOREIGN_KEY.phrase;
 const TOO_MUCH: &str = block_reasons::TOO_MUCH.phrase;
+const UNKNOWN: &str = block_reasons::UNKNOWN.phrase;
+
+/// The way in which a call is answered.
+enum KeepPlan {
+    /// Its row is computed.
+    Row(Arc<Preview>),
+    /// The INSERT itself is executed at COMMIT.
+    Late(Arc<LateInsert>),
+}
 
 /// A write that is answered and kept.
 struct Previewed {
@@ -129,37 +139,114 @@ pub(super) async fn keep(
 
 /// Computes the answers of writes.
 async fn preview(session: &mut Session, calls: &Calls) -> Result<Vec<Previewed>, NotKept> {
-    let plans = calls.iter().map(|call| plan(session, call));
-    let plans = plans.collect::<Result<Vec<_>, _>>()?;
-    let rows = compute(session, calls, &plans).await?;
+    let plans = plans(session, calls)?;
+    let mut rows = rows(session, calls, &plans).await?.into_iter();
     let Some(block) = &session.unsent_block else {
         return Err(UNCERTAIN.into());
     };
-    let mut bytes = block.kept.bytes();
+    let (late, mut bytes) = (session.own.late, block.kept.bytes());
     let mut previewed = Vec::with_capacity(calls.len());
-    for ((call, plan), row) in calls.iter().zip(&plans).zip(rows) {
-        let stored = stored(plan, call, &row).ok_or(UNCERTAIN)?;
-        let mut references = plan.references.iter();
-        if !references.all(|reference| block.kept.holds(reference, (&stored, reference.value))) {
-            return Err(FOREIGN_KEY.into());
-        }
-        let size = size_of::<Write>() + stored.bytes();
+    for (call, plan) in calls.iter().zip(&plans) {
+        let (write, done, moment) = match plan {
+            KeepPlan::Late(insert) => {
+                let write = KeptWrite::of_insert(insert, call);
+                (write, WriteDone::rows(1), None)
+            }
+            KeepPlan::Row(plan) => {
+                let row = rows.next().ok_or(UNCERTAIN)?;
+                let stored = stored(plan, call, &row).ok_or(UNCERTAIN)?;
+                let is_held = |r: &PreviewReference| block.kept.holds(r, (&stored, r.value));
+                if !late && !plan.references.iter().all(is_held) {
+                    return Err(FOREIGN_KEY.into());
+                }
+                let text = late.then(|| LateText::of(call));
+                let write = KeptWrite::new(plan, stored, text);
+                (write, done(plan, call, &row), row.moment)
+            }
+        };
+        let size = write.bytes();
         bytes += size;
         if bytes > session.shared.config.max_pending {
             return Err(TOO_MUCH.into());
         }
         let permit = session.shared.budget.try_take(size);
         previewed.push(Previewed {
-            write: KeptWrite::new(plan, stored),
+            write,
             permit: permit.map_err(|_| NO_MEMORY)?,
-            done: done(plan, call, &row),
-            moment: row.moment,
+            done,
+            moment,
         });
     }
     Ok(previewed)
 }
 
-/// Returns the plan by which a call is answered.
+/// Has rows computed for the calls that are answered so.
+async fn rows(
+    session: &mut Session,
+    calls: &Calls,
+    plans: &[KeepPlan],
+) -> Result<Vec<Computed>, NotKept> {
+    let of_rows = calls
+        .iter()
+        .zip(plans)
+        .filter_map(|(call, plan)| match plan {
+            KeepPlan::Row(plan) => Some((call, Arc::clone(plan))),
+            KeepPlan::Late(_) => None,
+        });
+    let (asked, of_rows): (Vec<&SqlCall>, Vec<Arc<Preview>>) = of_rows.unzip();
+    let asked: Cow<'_, [SqlCall]> = match asked.len() == calls.len() {
+        true => Cow::Borrowed(calls),
+        false => asked.into_iter().cloned().collect(),
+    };
+    compute(session, &asked, &of_rows).await
+}
+
+/// Returns the ways in which calls are answered.
+///
+/// # Errors
+/// Why their answers are not certain.
+fn plans(session: &Session, calls: &Calls) -> Result<Vec<KeepPlan>, NotKept> {
+    let kept = session.unsent_block.as_ref().map(|block| &block.kept);
+    let mut is_open = kept.is_some_and(KeptWrites::is_open);
+    // All rows of a transaction hold one time.
+    let mut has_time = kept.is_some_and(|kept| kept.moment().is_some());
+    let mut plans = Vec::with_capacity(calls.len());
+    for call in calls {
+        if !call
+            .statement
+            .has_lasting_values(&call.arguments, &call.formats)
+        {
+            return Err(UNCERTAIN.into());
+        }
+        let late = late_insert(session, call).filter(|late| !late.has_time || !has_time);
+        plans.push(match late {
+            Some(late) => {
+                is_open |= late.is_open();
+                KeepPlan::Late(Arc::clone(late))
+            }
+            None if is_open => return Err(UNKNOWN.into()),
+            None => {
+                has_time = true;
+                KeepPlan::Row(plan(session, call)?)
+            }
+        });
+    }
+    Ok(plans)
+}
+
+/// Returns the form in which the INSERT of a call is executed late; `None` if its row is better
+/// computed: that costs little, and a later row of its transaction may be computed too.
+fn late_insert<'c>(session: &Session, call: &'c SqlCall) -> Option<&'c Arc<LateInsert>> {
+    let late = call.statement.late_insert();
+    let late = late.filter(|_| session.own.late)?;
+    let is_cheap = || {
+        let plan = call.statement.preview();
+        plan.is_some_and(|plan| plan.ahead.is_some())
+    };
+    (!late.is_open() || !is_cheap()).then_some(late)
+}
+
+/// Returns the plan by which the row of a call is computed.
 ///
 /// # Errors
 /// Why its answer is not certain.
@@ -167,8 +254,9 @@ fn plan(session: &Session, call: &SqlCall) -> Result<Arc<Preview>, NotKept> {
     let statement = &call.statement;
     let why = || statement.doubt().map_or(UNCERTAIN, |doubt| doubt.phrase);
     let plan = statement.preview().ok_or_else(why)?;
-    if !statement.has_lasting_values(&call.arguments, &call.formats) {
-        return Err(UNCERTAIN.into());
+    if session.own.late {
+        // Keys may refuse the row at COMMIT.
+        return Ok(Arc::clone(plan));
     }
     if let Some(doubt) = plan.doubt {
         return Err(doubt.phrase.into());
@@ -249,7 +337,7 @@ pub(super) async fn commit(session: &mut Session, lone: LoneStatement) -> Result
     else {
         return Ok(false);
     };
-    let (calls, mut permit) = std::mem::take(&mut block.kept).into_parts();
+    let (calls, texts, mut permit) = std::mem::take(&mut block.kept).into_parts();
     permit.merge(own);
     let intake = source.lane.ports.intake.clone();
     let id = source.id;
@@ -259,7 +347,8 @@ pub(super) async fn commit(session: &mut Session, lone: LoneStatement) -> Result
     let trace = traced.as_ref().map(|traced| traced.trace());
     let mut pending = match intake.submit_traced(id, [unit], permit, trace).await {
         Ok(receipt) => {
-            let mut pending = Pending::new(lone.before(), AnswerEnd::Commit(lone.end()));
+            let end = AnswerEnd::Commit(CommitAnswer::new(lone.end(), texts));
+            let mut pending = Pending::new(lone.before(), end);
             (pending.awaited, pending.traced) = (Some(AwaitedOutcome::Lane(receipt)), traced);
             pending
         }

@@ -7,7 +7,9 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
 use smallvec::SmallVec;
-use windrow_core::{Permit, Preview, PreviewReference, Signature, SqlCall};
+use windrow_core::{
+    Formats, LateInsert, Permit, Preview, PreviewReference, Signature, SqlCall, Statement, Write,
+};
 
 use crate::rows_ahead::AheadRow;
 use crate::statements::{PreparedStatement, StatementCache};
@@ -85,6 +87,41 @@ pub(crate) struct KeptWrite {
     pub(crate) call: SqlCall,
     /// The keys that no other row has.
     new_keys: SmallVec<[NewKey; 1]>,
+    /// The client's own text, if errors of the write may come after its answer.
+    late: Option<LateText>,
+    /// The form of the INSERT, if it is executed late.
+    insert: Option<Arc<LateInsert>>,
+}
+
+/// The text of a statement that was answered before it is executed.
+#[derive(Clone, Debug)]
+pub(crate) struct LateText {
+    statement: Arc<Statement>,
+    /// The text with its literals, if they were lifted out of it.
+    own: Option<Arc<[u8]>>,
+}
+
+/// The longest text of a refused statement that its client gets, in bytes.
+const MAX_TEXT_BYTES: usize = 1000;
+
+/// Returns the part of a text that its client gets in an error.
+pub(crate) fn beginning(text: &[u8]) -> &[u8] {
+    text.get(..MAX_TEXT_BYTES).unwrap_or(text)
+}
+
+impl LateText {
+    /// Returns the text of a call.
+    pub(super) fn of(call: &SqlCall) -> Self {
+        let own = call.origin.as_ref().map(|origin| Arc::clone(&origin.text));
+        let statement = Arc::clone(&call.statement);
+        Self { statement, own }
+    }
+
+    /// Returns the part that the client gets in an error.
+    pub(crate) fn beginning(&self) -> &[u8] {
+        let text = self.own.as_deref();
+        beginning(text.unwrap_or(self.statement.parsed().text.as_bytes()))
+    }
 }
 
 /// A value of a column that no other row has.
@@ -103,8 +140,9 @@ enum KeyValue {
 }
 
 impl KeptWrite {
-    /// Returns the write that stores a row by this plan.
-    pub(super) fn new(plan: &Preview, call: SqlCall) -> Self {
+    /// Returns the write that stores a row by this plan. `late`: the client's own text, if errors of
+    /// the write may come after its answer.
+    pub(super) fn new(plan: &Preview, call: SqlCall, late: Option<LateText>) -> Self {
         let new_keys = plan.new_keys.iter().filter_map(|(column, place)| {
             Some(NewKey {
                 table: plan.table,
@@ -113,7 +151,43 @@ impl KeptWrite {
             })
         });
         let new_keys = new_keys.collect();
-        Self { call, new_keys }
+        Self {
+            call,
+            new_keys,
+            late,
+            insert: None,
+        }
+    }
+
+    /// Returns the write that is a call of an INSERT itself. `client`: the call.
+    pub(super) fn of_insert(insert: &Arc<LateInsert>, client: &SqlCall) -> Self {
+        Self {
+            call: SqlCall {
+                statement: Arc::clone(&insert.write),
+                results: Formats::Text,
+                fresh: false,
+                ..client.clone()
+            },
+            new_keys: SmallVec::new(),
+            late: Some(LateText::of(client)),
+            insert: Some(Arc::clone(insert)),
+        }
+    }
+
+    /// Returns true if the row holds a value of a sequence that nobody knows yet.
+    pub(crate) fn generates(&self) -> bool {
+        self.insert.as_ref().is_some_and(|insert| insert.generates)
+    }
+
+    /// Returns the client's own text, if errors of the write may come after its answer.
+    pub(crate) fn late(&self) -> Option<&LateText> {
+        self.late.as_ref()
+    }
+
+    /// Returns the bytes of memory that the write takes.
+    pub(super) fn bytes(&self) -> usize {
+        let own = self.late.as_ref().and_then(|late| late.own.as_ref());
+        size_of::<Write>() + self.call.bytes() + own.map_or(0, |own| own.len())
     }
 }
 
@@ -200,13 +274,33 @@ impl KeptWrites {
         self.steps.iter().rposition(is_it)
     }
 
-    /// Returns the writes in order, and their memory.
-    pub(super) fn into_parts(self) -> (SmallVec<[SqlCall; 1]>, Permit) {
-        let calls = self.steps.into_iter().filter_map(|step| match step {
-            KeptStep::Write(write) => Some(write.call),
-            KeptStep::Savepoint { .. } => None,
-        });
-        (calls.collect(), self.permit)
+    /// Returns the writes in order, the texts of them all if their errors may come late, and their
+    /// memory.
+    pub(super) fn into_parts(self) -> (SmallVec<[SqlCall; 1]>, Box<[LateText]>, Permit) {
+        let (mut calls, mut texts) = (SmallVec::new(), Vec::new());
+        for step in self.steps {
+            if let KeptStep::Write(write) = step {
+                calls.push(write.call);
+                texts.extend(write.late);
+            }
+        }
+        (calls, texts.into(), self.permit)
+    }
+
+    /// Returns true if errors of writes may come late.
+    pub(crate) fn has_late(&self) -> bool {
+        self.steps.iter().any(|step| match step {
+            KeptStep::Write(write) => write.late.is_some(),
+            KeptStep::Savepoint { .. } => false,
+        })
+    }
+
+    /// Returns true if rows may hold a time or a value of a sequence that nobody knows yet.
+    pub(super) fn is_open(&self) -> bool {
+        self.steps.iter().any(|step| match step {
+            KeptStep::Write(write) => write.insert.as_ref().is_some_and(|insert| insert.is_open()),
+            KeptStep::Savepoint { .. } => false,
+        })
     }
 
     /// Returns true if a value of a foreign key, at this place of a call, is NULL or the key of a

@@ -17,6 +17,7 @@ use windrow_idempotency::{Refused, without_mark};
 
 use super::call_answer::{CallAnswer, say_fault};
 use super::expected_answer::ExpectedAnswer;
+use super::kept::LateText;
 use super::values::Values;
 use crate::codec::{answer, failure};
 use crate::statements::{PreparedStatement, PreparedStatements};
@@ -168,8 +169,34 @@ pub(crate) enum AnswerEnd {
     Sync,
     /// ReadyForQuery after a simple query.
     Query,
-    /// These messages and ReadyForQuery after COMMIT.
-    Commit(BytesMut),
+    /// The end of the answer to COMMIT, and ReadyForQuery.
+    Commit(Box<CommitAnswer>),
+}
+
+/// The end of the answer to COMMIT of writes that were answered before.
+#[derive(Debug)]
+pub(crate) struct CommitAnswer {
+    /// Messages that say that the writes are committed.
+    done: BytesMut,
+    /// The texts of the writes, if their errors may come now.
+    texts: Box<[LateText]>,
+}
+
+impl CommitAnswer {
+    /// Returns the answer. `done`: messages that say that the writes are committed; `texts`: of the
+    /// writes, if their errors may come at COMMIT.
+    pub(super) fn new(done: BytesMut, texts: Box<[LateText]>) -> Box<Self> {
+        Box::new(Self { done, texts })
+    }
+
+    /// Says the error of a write, or of all of them.
+    fn say_fault(&self, UnitFault { fault, before, .. }: UnitFault, out: &mut BytesMut) {
+        let fault = at_commit(cancelled_by_client(fault));
+        match self.texts.get(before.len()) {
+            Some(text) => failure::late(out, &fault, text.beginning()),
+            None => failure::fault(out, &fault),
+        }
+    }
 }
 
 /// The most units of one client that are under way at once. A client that pipelines more is read
@@ -334,7 +361,15 @@ impl Pending {
         match (outcome, &self.ending) {
             (None, _) => out.put_slice(&self.script.text),
             (Some(outcome), AnswerEnd::Commit(end)) => {
-                self.say_committed(outcome, end, stopping, out);
+                out.put_slice(&self.script.text);
+                match outcome {
+                    Ok(dones) => {
+                        dones.iter().for_each(|done| values.note(done));
+                        out.put_slice(&end.done);
+                    }
+                    Err(failed) if stopping => failure::fault(out, &failed.fault),
+                    Err(failed) => end.say_fault(failed, out),
+                }
             }
             (Some(Ok(dones)), _) => self.say_done(&dones, None, out, values),
             (Some(Err(UnitFault { fault, before, .. })), _) => {
@@ -348,18 +383,6 @@ impl Pending {
         }
         if !matches!(self.ending, AnswerEnd::Open) {
             answer::ready(out, self.status);
-        }
-    }
-
-    /// Says the answer to COMMIT of writes that were answered before.
-    fn say_committed(&self, outcome: UnitOutcome, end: &[u8], stopping: bool, out: &mut BytesMut) {
-        out.put_slice(&self.script.text);
-        match outcome {
-            Ok(_) => out.put_slice(end),
-            Err(UnitFault { fault, .. }) if stopping => failure::fault(out, &fault),
-            Err(UnitFault { fault, .. }) => {
-                failure::fault(out, &at_commit(cancelled_by_client(fault)));
-            }
         }
     }
 

@@ -142,6 +142,12 @@ pub(super) fn has_failed(session: &Session) -> bool {
     block.is_some_and(|block| block.has_failed)
 }
 
+/// Returns true for a text that ends a block before it does anything else.
+pub(super) fn ends_block(cached: &CachedStatement) -> bool {
+    let first = cached.steps().and_then(|steps| steps.first());
+    first.is_some_and(|step| step.commits == Commits::Block)
+}
+
 /// Returns true for a text that a transaction that has failed refuses, whatever the server knows.
 fn is_refused(cached: &CachedStatement) -> bool {
     let first = cached.steps().and_then(|steps| steps.first());
@@ -178,8 +184,8 @@ pub(super) fn answer(session: &mut Session, may_define: bool) -> BlockAnswer {
     if answers_sync(session) {
         return BlockAnswer::Given;
     }
-    // Each has rules of its own for what a transaction begins with.
-    if session.own.key.is_some() || session.own.defer {
+    // A key has rules of its own for what a transaction begins with.
+    if session.own.key.is_some() {
         return BlockAnswer::None;
     }
     let Some(lone) = lone_statement(session) else {

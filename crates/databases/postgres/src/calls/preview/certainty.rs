@@ -14,7 +14,7 @@ pub(super) struct Certainty {
 }
 
 /// Returns the reason why no row of a table is certain before it is stored.
-pub(super) fn of_table(facts: &Facts) -> Option<&'static Doubt> {
+pub(crate) fn of_table(facts: &Facts) -> Option<&'static Doubt> {
     let print = facts.print.as_ref();
     match () {
         () if facts.has_hooks => Some(&Doubt::TRIGGER),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use windrow_core::{Fault, Formats, Signature};
 
 use super::Relay;
-use super::block_start::BlockStart;
+use super::block_start::{BlockStart, Refusal};
 use super::expect::{Answered, Expect, What};
 use super::renames::{Completion, Renames};
 use super::rewrite;
@@ -320,7 +320,14 @@ impl Relay<'_> {
 
     /// Passes on the error of a server that has refused to begin a block.
     fn failed_to_begin(&mut self, body: &[u8]) {
-        self.muted = !self.block_start.failed(&mut self.ends, body);
+        match self.block_start.failed(&mut self.ends, body) {
+            Refusal::Passes => self.muted = false,
+            Refusal::Answered => self.muted = true,
+            Refusal::Late(body) => {
+                self.deferred.keep_whole_error(&body);
+                self.muted = true;
+            }
+        }
         let has_query = self.ends.queue.ends_with_query();
         self.here.pass_over(&mut self.ends);
         if has_query {

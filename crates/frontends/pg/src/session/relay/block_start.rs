@@ -18,7 +18,7 @@ use super::statements::StatementsHere;
 use crate::codec::message::HEADER;
 use crate::codec::{answer, failure};
 use crate::pool::PASSING;
-use crate::session::kept::{KeptStep, statement_of};
+use crate::session::kept::{KeptStep, LateText, statement_of};
 use crate::session::state::UnsentBlock;
 use crate::session::unsent_block::prepared;
 
@@ -38,6 +38,21 @@ pub(super) struct BlockStart {
     error: Option<Bytes>,
     /// True if writes were sent that their client has the answers to.
     has_kept: bool,
+    /// The texts of the statements that were sent, if errors of writes among them may come late.
+    /// `None` for a statement that is no write.
+    late: Vec<Option<LateText>>,
+    /// True if such an error is kept until the client waits for an answer.
+    keeps_late: bool,
+}
+
+/// What a client gets of an error by which the server has refused to begin a block.
+pub(super) enum Refusal {
+    /// The server's own message.
+    Passes,
+    /// Nothing more now.
+    Answered,
+    /// This body of an ErrorResponse, with the answer to its next statement.
+    Late(Bytes),
 }
 
 impl BlockStart {
@@ -52,6 +67,8 @@ impl BlockStart {
     ) -> bool {
         let has_kept = !block.kept.is_empty();
         self.has_kept = has_kept;
+        self.late = late_texts(block);
+        self.keeps_late = is_apart && !self.late.is_empty();
         if block.has_failed && !has_kept {
             fail(ends);
             return false;
@@ -101,24 +118,31 @@ impl BlockStart {
         self.has_failed
     }
 
-    /// Notes that the server has refused to begin the block: it passes over what follows. Returns
-    /// false if its client waits for no answer: the error is kept for the next message.
-    pub(super) fn failed(&mut self, ends: &mut Ends<'_>, body: &[u8]) -> bool {
+    /// Notes that the server has refused to begin the block: it passes over what follows.
+    pub(super) fn failed(&mut self, ends: &mut Ends<'_>, body: &[u8]) -> Refusal {
         self.has_failed = true;
+        let late = std::mem::take(&mut self.late);
+        let text = late.len().checked_sub(ends.queue.beginning());
+        let text = text.and_then(|place| late.get(place)?.as_ref());
         // The statement may be gone, and others with it.
         ends.loan.names.clear_named();
-        let mut body = Bytes::copy_from_slice(body);
         let is_awaited = ends.queue.is_awaited();
-        if std::mem::take(&mut self.has_kept) {
-            body = not_stored(&body);
-            if is_awaited {
+        let has_kept = std::mem::take(&mut self.has_kept);
+        let body = match has_kept {
+            true => not_stored(body, text),
+            false => Bytes::copy_from_slice(body),
+        };
+        match (has_kept, is_awaited) {
+            (true, _) if std::mem::take(&mut self.keeps_late) => return Refusal::Late(body),
+            (true, true) => {
                 let out = &mut ends.session.connection.out;
                 answer::message(out, b'E', |out| out.extend_from_slice(&body));
-                return false;
+                return Refusal::Answered;
             }
+            (false, true) => return Refusal::Passes,
+            (_, false) => self.error = Some(body),
         }
-        self.error = (!is_awaited).then_some(body);
-        is_awaited
+        Refusal::Answered
     }
 
     /// Gives the client an error that was kept, before the message at the front of the inbox is
@@ -173,6 +197,21 @@ impl BlockStart {
     }
 }
 
+/// Returns the texts of the writes among the statements that begin a block; nothing if their errors
+/// do not come late.
+fn late_texts(block: &UnsentBlock) -> Vec<Option<LateText>> {
+    let opening = block.opening.iter().map(|_| None);
+    let steps = block.kept.steps().iter().map(|step| match step {
+        KeptStep::Write(write) => write.late().cloned(),
+        KeptStep::Savepoint { .. } => None,
+    });
+    let texts: Vec<_> = opening.chain(steps).collect();
+    match texts.iter().any(Option::is_some) {
+        true => texts,
+        false => Vec::new(),
+    }
+}
+
 /// Sends Bind and Execute of a statement whose answer its client has. `rest`: what stands in Bind
 /// behind the names.
 fn execute(ends: &mut Ends<'_>, name: &[u8], rest: &[u8]) {
@@ -208,16 +247,28 @@ fn send_write(ends: &mut Ends<'_>, here: &mut StatementsHere, call: &SqlCall) {
 /// conflicts, timeouts, cancel requests, a server without memory or about to stop.
 const PASSING_CLASSES: [&[u8]; 6] = [b"25", b"40", b"53", b"55", b"57", b"58"];
 
+/// Classes of errors that a write may get late: its values or its keys are refused.
+const LATE_CLASSES: [&[u8]; 2] = [b"22", b"23"];
+
+/// The error of a write that has not stored one row.
+const NOT_ONE_ROW: &[u8] = b"22012";
+
 /// Returns the body of the error of a transaction whose writes cannot be stored as they were
-/// answered. `body`: of the server's error.
-fn not_stored(body: &[u8]) -> Bytes {
+/// answered. `body`: of the server's error; `late`: the text that it is about, if it may come late.
+fn not_stored(body: &[u8], late: Option<&LateText>) -> Bytes {
     let field = |code: u8| {
         let mut fields = body.split(|byte| *byte == 0);
         fields.find_map(|field| field.strip_prefix(&[code]))
     };
-    let class = field(b'C').and_then(|code| code.get(..2));
-    if class.is_some_and(|class| PASSING_CLASSES.contains(&class)) {
+    let code = field(b'C').unwrap_or_default();
+    let is_of = |classes: &[&[u8]]| code.get(..2).is_some_and(|class| classes.contains(&class));
+    if is_of(&PASSING_CLASSES) {
         return Bytes::copy_from_slice(body);
+    }
+    if let Some(late) = late.filter(|_| is_of(&LATE_CLASSES) && code != NOT_ONE_ROW) {
+        let mut error = BytesMut::new();
+        failure::with_text(&mut error, body, late.beginning(), false);
+        return error.freeze().slice(HEADER..);
     }
     let said = String::from_utf8_lossy(field(b'M').unwrap_or_default());
     let text = "rows of this transaction cannot be stored as they were answered; nothing was executed, try the transaction again";

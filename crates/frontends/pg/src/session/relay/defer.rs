@@ -1,5 +1,5 @@
-//! `windrow.defer`: in a transaction, the client gets the server's answer to certain writes before
-//! the server has given it. So a loop of inserts over a slow line takes no round trip for each of
+//! `windrow.transactions = 'late'`: in a transaction on a server connection, the client gets the
+//! server's answer to certain writes before the server has given it. So a loop of inserts over a slow line takes no round trip for each of
 //! them, while the server gets the same messages in the same order.
 //!
 //! Certain is a plain INSERT of one row that gives nothing back, into a table of which it is proven
@@ -21,11 +21,9 @@ use crate::codec::message::{HEADER, Kind, Message};
 use crate::codec::{answer, failure};
 use crate::lanes::Lane;
 use crate::own::Own;
+use crate::session::kept::beginning;
 use crate::session::state::Session;
 use crate::statements::{CachedStatement, NotJoined, in_lane};
-
-/// Bytes of the text of a refused insert that its client gets.
-const MAX_TEXT_BYTES: usize = 1000;
 
 /// An answer that can be given early.
 pub(super) struct Early {
@@ -58,6 +56,7 @@ impl Deferred {
         self.strike_out_proven(ends);
         ends.status == b'T'
             && ends.queue.is_answered()
+            && !ends.queue.is_beginning()
             && self.error.is_none()
             && self.lane.is_some()
             && self.doubtful.is_empty()
@@ -245,7 +244,7 @@ impl Deferred {
 
     /// Returns true if the lane has to be found whose database knows the tables.
     pub(super) fn wants_lane(&self, own: &Own) -> bool {
-        own.defer && self.lane.is_none() && !self.has_none
+        own.late && self.lane.is_none() && !self.has_none
     }
 
     /// Finds that lane.
@@ -266,7 +265,18 @@ impl Deferred {
     /// Keeps the error of a statement that was answered early: its client gets it later.
     pub(super) fn keep_error(&mut self, body: &[u8], text: &[u8]) {
         if self.error.is_none() {
-            self.error = Some(with_text(body, beginning(text)));
+            let mut error = BytesMut::new();
+            failure::with_text(&mut error, body, beginning(text), true);
+            self.error = Some(error.freeze());
+        }
+    }
+
+    /// Keeps the body of an ErrorResponse, which its client gets later.
+    pub(super) fn keep_whole_error(&mut self, body: &[u8]) {
+        if self.error.is_none() {
+            let mut error = BytesMut::new();
+            answer::message(&mut error, b'E', |out| out.extend_from_slice(body));
+            self.error = Some(error.freeze());
         }
     }
 
@@ -331,47 +341,4 @@ fn ask(session: &Session, lane: &Arc<Lane>, cached: Arc<CachedStatement>) {
             tracing::debug!(%fault, "a lane does not answer");
         }
     });
-}
-
-/// Returns the part of a text that its client gets in an error.
-fn beginning(text: &[u8]) -> &[u8] {
-    text.get(..MAX_TEXT_BYTES).unwrap_or(text)
-}
-
-/// Returns an ErrorResponse with the text that it is about, which is not the text that its client
-/// has just sent: the place in it is one in an internal query.
-fn with_text(body: &[u8], text: &[u8]) -> Bytes {
-    let mut out = BytesMut::new();
-    answer::message(&mut out, b'E', |out| {
-        let mut fields = body
-            .split(|byte| *byte == 0)
-            .filter(|field| !field.is_empty());
-        let has_internal = fields.clone().any(|field| field.starts_with(b"q"));
-        let mut context = Vec::new();
-        for field in fields.by_ref() {
-            match field.split_first() {
-                Some((b'P', place)) if !has_internal => {
-                    out.put_u8(b'p');
-                    answer::text(out, place);
-                }
-                Some((b'P', _)) => {}
-                Some((b'W', said)) => {
-                    context.extend_from_slice(said);
-                    context.push(b'\n');
-                }
-                _ => answer::text(out, field),
-            }
-        }
-        let text = String::from_utf8_lossy(text);
-        if !has_internal {
-            out.put_u8(b'q');
-            answer::text(out, text.as_bytes());
-        }
-        context.extend_from_slice(b"windrow.defer: a statement that was answered before: ");
-        context.extend_from_slice(text.as_bytes());
-        out.put_u8(b'W');
-        answer::text(out, &context);
-        out.put_u8(0);
-    });
-    out.freeze()
 }

@@ -292,6 +292,11 @@ impl Queue {
         self.beginning > 0
     }
 
+    /// Returns the number of statements of a block's beginning that the server has not executed.
+    pub(super) fn beginning(&self) -> usize {
+        self.beginning
+    }
+
     /// Returns true if the message sent last ends a cycle by itself, as any but Sync.
     pub(super) fn ends_with_query(&self) -> bool {
         let last = self.expected.back().map(|expect| &expect.what);

@@ -215,7 +215,7 @@ impl Relay<'_> {
     /// Returns the answer to the message at the front of the inbox, if it is certain before the
     /// server has given it.
     fn early(&mut self, tag: u8, total: usize) -> Option<Early> {
-        if !self.ends.session.own.defer {
+        if !self.ends.session.own.late {
             return None;
         }
         let is_as_in_lane = self.left.is_as_in_lane();
@@ -457,7 +457,7 @@ impl Relay<'_> {
         }
         self.left.note(&mut self.ends, cached, portal);
         let is_unjudged = self.left.note_executed(&mut self.ends, cached);
-        if self.ends.session.own.defer && (is_unjudged || self.left.is_unjudged(cached)) {
+        if self.ends.session.own.late && (is_unjudged || self.left.is_unjudged(cached)) {
             self.deferred.note_doubtful(cached);
         }
     }

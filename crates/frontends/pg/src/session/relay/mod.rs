@@ -45,8 +45,9 @@ use std::task::{Context, Poll};
 use windrow_core::FaultClass;
 
 use super::client_connection::HIGH;
+use super::kept::{KeptStep, statement_of};
 use super::local::is_windrow_setting;
-use super::state::{End, Session, shutdown};
+use super::state::{End, Session, UnsentBlock, shutdown};
 use super::unsent_block::{self, BlockAnswer};
 use super::{block_reasons, spool};
 use crate::pool::{GivenBack, Loan};
@@ -432,11 +433,29 @@ impl Relay<'_> {
         let doubt = block_reasons::of(self.ends.session, &block, self.reason);
         self.ends.block_doubt = Some(doubt);
         let message = self.ends.message(tag, total);
-        let statement = self.ends.statement_of(&message).filter(|_| tag == b'Q');
-        let is_apart = statement
-            .is_some_and(|cached| is_windrow_setting(&cached) || cached.names_statements());
+        let is_apart = self.ends.statement_of(&message).is_some_and(|cached| {
+            let is_query = tag == b'Q';
+            let is_last = block.kept.has_late() && unsent_block::ends_block(&cached);
+            let is_own = || is_windrow_setting(&cached) || cached.names_statements();
+            is_last || is_query && is_own()
+        });
         let (ends, here) = (&mut self.ends, &mut self.here);
-        self.block_start.send(ends, here, &block, is_apart)
+        let goes_on = self.block_start.send(ends, here, &block, is_apart);
+        self.note_kept(&block);
+        goes_on
+    }
+
+    /// Notes the kept INSERTs of which the server alone knows what they take from sequences.
+    fn note_kept(&mut self, block: &UnsentBlock) {
+        for step in block.kept.steps() {
+            if let KeptStep::Write(write) = step
+                && write.generates()
+            {
+                let statement = statement_of(&self.ends.session.shared.cache, &write.call);
+                self.left.note(&mut self.ends, &statement.cached, None);
+                self.left.note_executed(&mut self.ends, &statement.cached);
+            }
+        }
     }
 
     /// Returns true if nothing more is sent until the server has begun a block: the first query or

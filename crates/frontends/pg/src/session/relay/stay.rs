@@ -114,6 +114,9 @@ fn may_be_kept(session: &Session, cached: &Arc<CachedStatement>) -> bool {
     };
     let row = single_rows::first_row(session, cached);
     match in_lane(row.as_ref().unwrap_or(cached), &source.lane, None) {
+        Ok(statement) if session.own.late => {
+            statement.preview().is_some() || statement.late_insert().is_some()
+        }
         Ok(statement) => statement
             .preview()
             .is_some_and(|plan| plan.doubt.is_none() && plan.references.is_empty()),

@@ -1,0 +1,341 @@
+//! `windrow.transactions = 'late'`: a transaction's writes are kept although keys may refuse them,
+//! and their errors come at COMMIT.
+
+use windrow_testkit::pgclient::Client;
+use windrow_testkit::pgclient::backend::{self, Message};
+
+use crate::support::{Gateway, extended};
+
+const TABLES: &str = "\
+    create table customers (id int primary key, name text); \
+    create table orders (id bigint generated always as identity primary key, code text unique, \
+      customer_id int not null references customers, qty int default 1 check (qty < 100), \
+      at timestamptz default now()); \
+    create table tags (order_id bigint references orders, tag text, primary key (order_id, tag)); \
+    insert into customers values (1, 'a'), (2, 'b')";
+
+/// Client sessions that the server sees in a transaction.
+const OPEN: &str = "select count(*) from pg_stat_activity where state like 'idle in transaction%'";
+
+const CODES: &str = "select coalesce(string_agg(code, ',' order by code), '') from orders";
+
+fn start() -> Gateway {
+    let gateway = Gateway::start();
+    gateway.exec(TABLES);
+    gateway
+}
+
+fn late(gateway: &Gateway) -> Client {
+    let options = [("options", "-c windrow.transactions=late")];
+    Client::connect_with(&gateway.address, &options).unwrap()
+}
+
+fn tags(answer: &[Message]) -> String {
+    answer.iter().map(|m| char::from(m.tag)).collect()
+}
+
+fn status(answer: &[Message]) -> char {
+    char::from(answer.last().unwrap().body[0])
+}
+
+fn ok(client: &mut Client, sql: &str) -> Vec<Message> {
+    let answer = client.query(sql).unwrap();
+    assert_eq!(backend::sqlstate(&answer), None, "{sql}: {answer:?}");
+    answer
+}
+
+fn value(client: &mut Client, sql: &str) -> String {
+    backend::first_value(&ok(client, sql)).unwrap()
+}
+
+/// Inserts an order, by a simple query or with parameters, with RETURNING or without.
+fn order(client: &mut Client, code: &str, customer: &str, form: usize) -> Vec<Message> {
+    let returning = ["", " returning id"][form % 2];
+    let answer = match form / 2 {
+        0 => {
+            let sql = format!(
+                "insert into orders (code, customer_id) values ('{code}', {customer}){returning}"
+            );
+            client.query(&sql).unwrap()
+        }
+        _ => {
+            let sql = format!("insert into orders (code, customer_id) values ($1, $2){returning}");
+            extended(client, &sql, &[Some(code), Some(customer)])
+        }
+    };
+    assert_eq!(backend::sqlstate(&answer), None, "{answer:?}");
+    assert_eq!(status(&answer), 'T');
+    answer
+}
+
+fn error(answer: &[Message]) -> &Message {
+    answer.iter().find(|m| m.tag == b'E').unwrap()
+}
+
+#[test]
+fn writes_are_kept_although_keys_may_refuse_them() {
+    let gateway = start();
+    let mut client = late(&gateway);
+    for form in 0..4 {
+        ok(&mut client, "begin");
+        order(&mut client, "x", "1", form);
+        ok(&mut client, "savepoint s");
+        order(&mut client, "x", "2", form);
+        ok(&mut client, "rollback to s");
+        order(&mut client, "y", "2", form);
+        ok(&mut client, "release s");
+        assert_eq!(gateway.exec(OPEN), "0", "{form}");
+        assert_eq!(gateway.exec(CODES), "");
+        let answer = ok(&mut client, "commit");
+        assert_eq!((tags(&answer).as_str(), status(&answer)), ("CZ", 'I'));
+        assert_eq!(gateway.exec(CODES), "x,y");
+        gateway.exec("truncate orders, tags");
+    }
+}
+
+#[test]
+fn the_first_error_comes_at_commit_with_all_its_fields() {
+    let gateway = start();
+    gateway.exec("insert into orders (code, customer_id) values ('taken', 1)");
+    let (mut client, mut direct) = (late(&gateway), gateway.direct());
+    for (code, customer, state) in [("taken", "1", "23505"), ("new", "77", "23503")] {
+        for form in 0..4 {
+            ok(&mut client, "begin");
+            order(&mut client, "before", "1", form);
+            order(&mut client, code, customer, form);
+            order(&mut client, "after", "1", form);
+            assert_eq!(gateway.exec(OPEN), "0");
+            let answer = client.query("commit").unwrap();
+            assert_eq!((tags(&answer).as_str(), status(&answer)), ("EZ", 'I'));
+            ok(&mut direct, "begin");
+            let sql =
+                format!("insert into orders (code, customer_id) values ('{code}', {customer})");
+            let alone = direct.query(&sql).unwrap();
+            ok(&mut direct, "rollback");
+            let fields = |answer: &[Message]| b"CMDtcn".map(|field| error(answer).field(field));
+            assert_eq!(fields(&answer), fields(&alone));
+            assert_eq!(backend::sqlstate(&answer).as_deref(), Some(state));
+            let text = error(&answer).field(b'q').unwrap();
+            assert!(
+                text.starts_with("insert into orders (code, customer_id)"),
+                "{text}"
+            );
+            assert!(form > 1 || text.contains(code), "{text}");
+            assert!(error(&answer).field(b'W').unwrap().contains(&text));
+            assert_eq!(gateway.exec(CODES), "taken");
+            // The session goes on.
+            ok(&mut client, "begin");
+            ok(&mut client, "rollback");
+        }
+    }
+}
+
+#[test]
+fn an_error_answers_the_first_statement_that_waits() {
+    let gateway = start();
+    gateway.exec("insert into orders (code, customer_id) values ('taken', 1)");
+    let mut client = late(&gateway);
+    let count = "select count(*) from orders";
+    for form in 0..4 {
+        for end in ["rollback", "commit", "commit and chain"] {
+            ok(&mut client, "begin");
+            order(&mut client, "before", "1", form);
+            ok(&mut client, "savepoint s");
+            order(&mut client, "taken", "1", form);
+            order(&mut client, "after", "1", form);
+            let answer = match form / 2 {
+                0 => client.query(count).unwrap(),
+                _ => extended(&mut client, count, &[]),
+            };
+            assert_eq!(backend::sqlstate(&answer).as_deref(), Some("23505"));
+            assert!(
+                error(&answer)
+                    .field(b'W')
+                    .unwrap()
+                    .contains("insert into orders")
+            );
+            assert_eq!(status(&answer), 'E');
+            let answer = client.query(count).unwrap();
+            assert_eq!(backend::sqlstate(&answer).as_deref(), Some("25P02"));
+            ok(&mut client, "rollback to s");
+            assert_eq!(value(&mut client, count), "2");
+            let answer = client.query(end).unwrap();
+            let chains = end == "commit and chain";
+            assert_eq!(status(&answer), if chains { 'T' } else { 'I' });
+            ok(&mut client, "rollback");
+            gateway.exec("delete from orders where code <> 'taken'");
+        }
+    }
+}
+
+#[test]
+fn a_commit_that_begins_another_transaction_reports_the_error() {
+    let gateway = start();
+    gateway.exec("insert into orders (code, customer_id) values ('taken', 1)");
+    let mut client = late(&gateway);
+    for form in 0..4 {
+        ok(&mut client, "begin");
+        order(&mut client, "taken", "1", form);
+        let answer = client.query("commit and chain").unwrap();
+        assert_eq!(backend::sqlstate(&answer).as_deref(), Some("23505"));
+        // The server has rolled back, and begun another.
+        assert_eq!(status(&answer), 'T');
+        ok(&mut client, "insert into customers values (10, 'c')");
+        ok(&mut client, "commit");
+        assert_eq!(
+            gateway.exec("delete from customers where id = 10 returning 1"),
+            "1"
+        );
+        assert_eq!(gateway.exec(CODES), "taken");
+    }
+}
+
+#[test]
+fn a_transaction_that_is_rolled_back_reports_nothing() {
+    let gateway = start();
+    gateway.exec("insert into orders (code, customer_id) values ('taken', 1)");
+    let mut client = late(&gateway);
+    for form in 0..4 {
+        ok(&mut client, "begin");
+        order(&mut client, "taken", "1", form);
+        let answer = ok(&mut client, "rollback");
+        assert_eq!((tags(&answer).as_str(), status(&answer)), ("CZ", 'I'));
+    }
+    assert_eq!(gateway.exec(CODES), "taken");
+}
+
+#[test]
+fn rows_of_a_transaction_have_one_time_and_later_statements_see_them() {
+    let gateway = start();
+    let mut client = late(&gateway);
+    let times = "select count(distinct at), count(*) from orders";
+    ok(&mut client, "begin");
+    let insert = "insert into orders (code, customer_id) values ('a', 1) returning at";
+    let first = value(&mut client, insert);
+    order(&mut client, "b", "1", 0);
+    order(&mut client, "c", "1", 2);
+    assert_eq!(gateway.exec(OPEN), "0");
+    ok(&mut client, "commit");
+    assert_eq!(gateway.exec(times), "1|3");
+    gateway.exec("truncate orders, tags");
+    ok(&mut client, "begin");
+    order(&mut client, "b", "1", 0);
+    order(&mut client, "c", "1", 2);
+    let second = value(&mut client, insert);
+    assert_ne!(first, second);
+    assert_eq!(value(&mut client, "select now()"), second);
+    assert_eq!(value(&mut client, "select count(*) from orders"), "3");
+    ok(&mut client, "commit");
+    assert_eq!(gateway.exec(times), "1|3");
+}
+
+#[test]
+fn values_of_sequences_are_known_after_late_inserts() {
+    let gateway = start();
+    let mut client = late(&gateway);
+    let last = "select lastval() = (select max(id) from orders), \
+        currval(pg_get_serial_sequence('orders', 'id')) = (select max(id) from orders)";
+    for ends in [true, false] {
+        for form in [0, 2] {
+            ok(&mut client, "begin");
+            order(&mut client, "a", "1", 1);
+            order(&mut client, "b", "1", form);
+            if ends {
+                ok(&mut client, "commit");
+                let max = gateway.exec("select max(id) from orders");
+                assert_eq!(value(&mut client, "select lastval()"), max);
+            }
+            let answer = ok(&mut client, last);
+            assert_eq!(backend::first_value(&answer).as_deref(), Some("t"));
+            if !ends {
+                ok(&mut client, "commit");
+                let answer = ok(&mut client, last);
+                assert_eq!(backend::first_value(&answer).as_deref(), Some("t"));
+            }
+            gateway.exec("truncate orders, tags");
+        }
+    }
+}
+
+#[test]
+fn an_insert_that_stores_no_row_any_more_fails_the_transaction() {
+    let gateway = start();
+    let mut client = late(&gateway);
+    gateway.exec(
+        "create function drops() returns trigger language plpgsql as 'begin return null; end'",
+    );
+    for (change, back) in [
+        (
+            "create trigger d before insert on orders for each row execute function drops()",
+            "drop trigger d on orders",
+        ),
+        (
+            "create rule r as on insert to orders do instead nothing",
+            "drop rule r on orders",
+        ),
+        (
+            "alter table orders rename customer_id to customer",
+            "alter table orders rename customer to customer_id",
+        ),
+    ] {
+        for end in ["commit", "select 1"] {
+            for form in 0..4 {
+                ok(&mut client, "begin");
+                order(&mut client, "a", "1", form);
+                gateway.exec(change);
+                let answer = client.query(end).unwrap();
+                let failed = backend::sqlstate(&answer);
+                assert_eq!(
+                    failed.as_deref(),
+                    Some("40001"),
+                    "{change} {form}: {answer:?}"
+                );
+                ok(&mut client, "rollback");
+                gateway.exec(back);
+                assert_eq!(gateway.exec(CODES), "");
+                // What the gateway knows is true again.
+                ok(
+                    &mut client,
+                    "insert into orders (code, customer_id) values ('a', 1)",
+                );
+                gateway.exec("truncate orders, tags");
+            }
+        }
+    }
+}
+
+#[test]
+fn roles_and_databases_have_late_transactions_too() {
+    let gateway = start();
+    let role = gateway.exec("select current_user");
+    let database = gateway.exec("select current_database()");
+    let shown = |client: &mut Client| value(client, "show windrow.transactions");
+    assert_eq!(shown(&mut gateway.client()), "exact");
+    gateway.exec(&format!(
+        "alter database {database} set windrow.transactions = late"
+    ));
+    assert_eq!(shown(&mut gateway.client()), "late");
+    gateway.exec(&format!("alter role {role} set windrow.defer = off"));
+    assert_eq!(shown(&mut gateway.client()), "exact");
+    gateway.exec(&format!(
+        "alter role {role} in database {database} set windrow.defer = on"
+    ));
+    let mut client = gateway.client();
+    ok(&mut client, "set windrow.transactions = exact");
+    assert_eq!(value(&mut client, "show windrow.defer"), "off");
+    ok(&mut client, "begin");
+    ok(
+        &mut client,
+        "insert into customers values (1, 'again') on conflict do nothing",
+    );
+    let answer = client
+        .query("insert into customers values (1, 'again')")
+        .unwrap();
+    assert_eq!(backend::sqlstate(&answer).as_deref(), Some("23505"));
+    ok(&mut client, "rollback");
+    ok(&mut client, "reset windrow.transactions");
+    assert_eq!(shown(&mut client), "late");
+    let options = [("options", "-c windrow.transactions=exact")];
+    let mut client = Client::connect_with(&gateway.address, &options).unwrap();
+    assert_eq!(shown(&mut client), "exact");
+}
