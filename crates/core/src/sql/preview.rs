@@ -31,7 +31,7 @@ pub struct Doubt {
 }
 
 /// The advice for keys that only the database can check.
-const ONLY_THE_SERVER: &str = "autocommit, if the transaction is this one statement: the page of frameworks says how and at which price; otherwise nothing, only the server can check it";
+const ONLY_THE_SERVER: &str = "SET windrow.transactions = 'late' for the session, role or database, if errors may come with COMMIT; autocommit, if the transaction is this one statement: the page of frameworks says at which price";
 
 impl Doubt {
     /// The table has triggers or rules.
