@@ -91,7 +91,7 @@ pub use sink::{Executor, Profile, Purpose, Report, Rung, Sink, Tally, Verdict};
 pub use source::SourceId;
 pub use spooling::{SpoolPlace, Spooling};
 pub use sql::{
-    Arguments, AsRow, Conflict, Described, Describer, Doubt, Expression, Formats, LateInsert,
+    Arguments, AsRow, Conflict, Described, Describer, Doubt, Expression, Formats, LateWrite,
     Origin, ParsedStatement, Piece, Preview, PreviewReference, PreviewValue, REFUSED, Signature,
     SqlCall, Statement, Touches,
 };

@@ -26,6 +26,4 @@ pub use call::{Origin, SqlCall};
 pub use parsed::{Conflict, Expression, ParsedStatement, Piece};
 pub use preview::{Doubt, PreviewReference, PreviewValue};
 pub use signature::Signature;
-pub use statement::{
-    AsRow, Described, Describer, LateInsert, Preview, REFUSED, Statement, Touches,
-};
+pub use statement::{AsRow, Described, Describer, LateWrite, Preview, REFUSED, Statement, Touches};

@@ -66,9 +66,9 @@ pub trait Touches: Send + Sync {
         None
     }
 
-    /// Returns the form of an INSERT of one row that is executed as late as at COMMIT. `None`: the
-    /// INSERT may count another number of rows, or gives some back.
-    fn late_insert(&self) -> Option<&Arc<LateInsert>> {
+    /// Returns the form of a write of one row that is executed as late as at COMMIT. `None`: the
+    /// write may count another number of rows, or gives some back.
+    fn late_write(&self) -> Option<&Arc<LateWrite>> {
         None
     }
 
@@ -201,9 +201,9 @@ impl Statement {
         self.touches.doubt()
     }
 
-    /// Returns the form that is executed as late as at COMMIT: see [`Touches::late_insert`].
-    pub fn late_insert(&self) -> Option<&Arc<LateInsert>> {
-        self.touches.late_insert()
+    /// Returns the form that is executed as late as at COMMIT: see [`Touches::late_write`].
+    pub fn late_write(&self) -> Option<&Arc<LateWrite>> {
+        self.touches.late_write()
     }
 
     /// Returns true if the values of a call are certainly stored: see [`Touches::fits`].
@@ -295,23 +295,42 @@ pub struct Preview {
     pub doubt: Option<&'static Doubt>,
 }
 
-/// The form of an INSERT of one row that is answered at once and executed as late as at COMMIT, for
+/// The form of a write of one row that is answered at once and executed as late as at COMMIT, for
 /// clients that accept its errors there. Calls whose values [`Statement::has_lasting_values`]
 /// refuses are not executed late.
 #[derive(Debug)]
-pub struct LateInsert {
-    /// Executes the INSERT, with its parameters. Its calls fail with SQLSTATE 40001 once a change of
-    /// the table may have them count another number of rows than one.
+pub struct LateWrite {
+    /// Executes the write, with its parameters. Its calls fail once a change of the table may have
+    /// them count another number of rows than one (SQLSTATE 40001), and if they find none (with
+    /// [`Self::NOT_ONE_ROW`] in the message).
     pub write: Arc<Statement>,
+    /// UPDATE and DELETE: the question for the number of rows, a binary `bigint`, with the
+    /// parameters of the write. Which row may be meant, [`Statement::row_of`] says.
+    pub question: Option<Arc<Statement>>,
     /// True if the row may hold the time of its transaction.
     pub has_time: bool,
-    /// True if the INSERT takes a value from a sequence.
+    /// True if the write takes a value from a sequence.
     pub generates: bool,
+    /// True if the write may change rows of other tables.
+    pub cascades: bool,
 }
 
-impl LateInsert {
+impl LateWrite {
+    /// The words of the error of a write that has not changed one row.
+    pub const NOT_ONE_ROW: &str = "windrow: not the one row that was answered";
+
+    /// Returns the SQL by which a write fails unless it counts one row. `write`: the SQL of a write
+    /// without RETURNING.
+    pub fn guarded(write: &str) -> String {
+        let words = Self::NOT_ONE_ROW;
+        format!(
+            "WITH windrow AS ({write} RETURNING 1) SELECT FROM windrow HAVING \
+             (CASE pg_catalog.count(*) WHEN 1 THEN '1' ELSE '{words}' END)::pg_catalog.int4 OPERATOR(pg_catalog.>) 1"
+        )
+    }
+
     /// Returns true if the row may hold a time or a value of a sequence that is not known before
-    /// the INSERT is executed.
+    /// the write is executed.
     pub fn is_open(&self) -> bool {
         self.has_time || self.generates
     }

@@ -16,7 +16,7 @@ use windrow_database::Options;
 
 use crate::calls::bound_call::worth_joining;
 use crate::calls::describe::{self, Description};
-use crate::calls::late_insert;
+use crate::calls::late_write;
 use crate::calls::meaning::meaning;
 use crate::calls::preview;
 use crate::dialect::{Dialect, POSTGRES};
@@ -306,7 +306,7 @@ impl StatementSink {
         let mut found = meaning(parsed, description, trusted, put).and_then(worth_joining);
         if let Ok(meaning) = &mut found {
             preview::add(meaning, description, trusted, catalog);
-            late_insert::add(meaning, description, catalog);
+            late_write::add(meaning, description, trusted, catalog);
         }
         catalog.stand(parsed, found.as_ref());
         let meaning = Arc::new(found?);

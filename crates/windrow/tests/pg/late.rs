@@ -230,7 +230,7 @@ fn rows_of_a_transaction_have_one_time_and_later_statements_see_them() {
 }
 
 #[test]
-fn values_of_sequences_are_known_after_late_inserts() {
+fn values_of_sequences_are_known_after_late_writes() {
     let gateway = start();
     let mut client = late(&gateway);
     let last = "select lastval() = (select max(id) from orders), \
@@ -338,4 +338,201 @@ fn roles_and_databases_have_late_transactions_too() {
     let options = [("options", "-c windrow.transactions=exact")];
     let mut client = Client::connect_with(&gateway.address, &options).unwrap();
     assert_eq!(shown(&mut client), "exact");
+}
+
+/// Executes an UPDATE or DELETE of the row 1, as a simple query or with parameters.
+fn change(client: &mut Client, sql: &str, form: usize) -> String {
+    change_of(client, ("1", sql), form)
+}
+
+/// The same of another row.
+fn change_of(client: &mut Client, (id, sql): (&str, &str), form: usize) -> String {
+    let answer = match form {
+        0 => {
+            let sql = sql.replace("$1", id).replace("$2", "5");
+            client.query(&sql).unwrap()
+        }
+        _ => extended(client, sql, &[Some(id), Some("5")]),
+    };
+    assert_eq!(backend::sqlstate(&answer), None, "{sql}: {answer:?}");
+    let complete = answer.iter().find(|m| m.tag == b'C').unwrap();
+    let tag = String::from_utf8_lossy(&complete.body);
+    tag.trim_end_matches('\0').to_owned()
+}
+
+fn stock(gateway: &Gateway) {
+    gateway.exec(
+        "create table stock (id int primary key, qty int not null, version int default 1, at timestamptz); \
+         insert into stock values (1, 10), (2, 20)",
+    );
+}
+
+const STOCK: &str = "select coalesce(string_agg(id || ':' || qty || ':' || version, ',' order by id), '') from stock";
+
+#[test]
+fn changes_by_key_are_kept() {
+    let gateway = start();
+    stock(&gateway);
+    let mut client = late(&gateway);
+    for form in 0..2 {
+        ok(&mut client, "begin");
+        let update =
+            "update stock set qty = $2, version = version + 1 where id = $1 and version = 1";
+        let other = ("2", "update stock set qty = $2 where id = $1");
+        let none = ("7", "update stock set qty = $2 where id = $1");
+        let delete = ("2", "delete from stock where id = $1 and $2 = 5");
+        assert_eq!(change(&mut client, update, form), "UPDATE 1");
+        assert_eq!(change_of(&mut client, none, form), "UPDATE 0");
+        ok(&mut client, "savepoint s");
+        assert_eq!(change_of(&mut client, other, form), "UPDATE 1");
+        ok(&mut client, "rollback to s");
+        assert_eq!(change_of(&mut client, delete, form), "DELETE 1");
+        order(&mut client, "x", "1", 2 * form);
+        assert_eq!(gateway.exec(OPEN), "0", "{form}");
+        assert_eq!(gateway.exec(STOCK), "1:10:1,2:20:1");
+        ok(&mut client, "commit");
+        assert_eq!(gateway.exec(STOCK), "1:5:2");
+        gateway.exec("truncate stock, orders, tags; insert into stock values (1, 10), (2, 20)");
+    }
+}
+
+#[test]
+fn a_row_that_has_gone_meanwhile_fails_the_transaction() {
+    let gateway = start();
+    stock(&gateway);
+    let mut client = late(&gateway);
+    for form in 0..2 {
+        for end in ["commit", "select 1"] {
+            ok(&mut client, "begin");
+            order(&mut client, "x", "1", 2 * form);
+            let update = "update stock set qty = $2 where id = $1 and version = 1";
+            assert_eq!(change(&mut client, update, form), "UPDATE 1");
+            gateway.exec("update stock set version = 2 where id = 1");
+            let answer = client.query(end).unwrap();
+            assert_eq!(
+                backend::sqlstate(&answer).as_deref(),
+                Some("40001"),
+                "{answer:?}"
+            );
+            ok(&mut client, "rollback");
+            assert_eq!(gateway.exec(STOCK), "1:10:2,2:20:1");
+            assert_eq!(gateway.exec(CODES), "");
+            gateway.exec("update stock set version = 1");
+        }
+    }
+}
+
+#[test]
+fn changes_see_what_was_kept_before_them() {
+    let gateway = start();
+    stock(&gateway);
+    let mut client = late(&gateway);
+    for form in 0..2 {
+        ok(&mut client, "begin");
+        assert_eq!(
+            change(
+                &mut client,
+                "update stock set qty = $2 where id = $1 and qty = 10",
+                form
+            ),
+            "UPDATE 1"
+        );
+        assert_eq!(
+            change(
+                &mut client,
+                "update stock set qty = $2 where id = $1 and qty = 10",
+                form
+            ),
+            "UPDATE 0"
+        );
+        assert_eq!(
+            change(
+                &mut client,
+                "delete from stock where id = $1 and qty = $2",
+                form
+            ),
+            "DELETE 1"
+        );
+        ok(&mut client, "insert into stock values (1, 7)");
+        assert_eq!(
+            change(
+                &mut client,
+                "delete from stock where id = $1 and qty = 7 and $2 = 5",
+                form
+            ),
+            "DELETE 1"
+        );
+        ok(&mut client, "commit");
+        assert_eq!(gateway.exec(STOCK), "2:20:1");
+        ok(&mut client, "begin");
+        ok(&mut client, "insert into stock values (1, 10)");
+        assert_eq!(
+            change(&mut client, "update stock set qty = $2 where id = $1", form),
+            "UPDATE 1"
+        );
+        ok(&mut client, "commit");
+        assert_eq!(gateway.exec(STOCK), "1:5:1,2:20:1");
+        gateway.exec("update stock set qty = 10 where id = 1");
+    }
+}
+
+#[test]
+fn what_a_deletion_takes_along_is_seen() {
+    let gateway = start();
+    gateway.exec(
+        "create table parents (id int primary key, v int); \
+         create table children (id int primary key, parent int references parents on delete cascade, v int); \
+         insert into parents values (1, 1), (2, 2); insert into children values (1, 1, 1), (2, 2, 2)",
+    );
+    let mut client = late(&gateway);
+    ok(&mut client, "begin");
+    assert_eq!(
+        change(
+            &mut client,
+            "delete from parents where id = $1 and $2 = 5",
+            1
+        ),
+        "DELETE 1"
+    );
+    assert_eq!(
+        change(&mut client, "update children set v = $2 where id = $1", 1),
+        "UPDATE 0"
+    );
+    ok(&mut client, "commit");
+    let left = "select (select count(*) from parents) || ':' || (select count(*) from children)";
+    assert_eq!(gateway.exec(left), "1:1");
+}
+
+#[test]
+fn an_error_of_a_change_keeps_its_fields() {
+    let gateway = start();
+    stock(&gateway);
+    gateway.exec("alter table stock add check (qty < 1000)");
+    let mut client = late(&gateway);
+    for form in 0..2 {
+        for (sql, state) in [
+            ("update stock set qty = $2 * 1000 where id = $1", "23514"),
+            (
+                "update stock set qty = $2 / (version - 1) where id = $1",
+                "22012",
+            ),
+        ] {
+            ok(&mut client, "begin");
+            assert_eq!(change(&mut client, sql, form), "UPDATE 1");
+            assert_eq!(gateway.exec(OPEN), "0");
+            let answer = client.query("commit").unwrap();
+            assert_eq!(
+                backend::sqlstate(&answer).as_deref(),
+                Some(state),
+                "{answer:?}"
+            );
+            assert!(
+                error(&answer)
+                    .field(b'q')
+                    .unwrap()
+                    .starts_with("update stock")
+            );
+            assert_eq!(gateway.exec(STOCK), "1:10:1,2:20:1");
+        }
+    }
 }

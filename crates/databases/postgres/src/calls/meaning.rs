@@ -7,7 +7,7 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 use tokio::time::Instant;
 use windrow_core::{
-    Apart, Arguments, AsRow, Doubt, Formats, KeyedRow, LateInsert, ParsedStatement, Preview,
+    Apart, Arguments, AsRow, Doubt, Formats, KeyedRow, LateWrite, ParsedStatement, Preview,
     REFUSED, Signature, Touches,
 };
 use windrow_proof::Trusted;
@@ -60,7 +60,7 @@ pub(crate) struct Meaning {
     /// The reason why there is no such plan, if it is known.
     pub(super) doubt: Option<&'static Doubt>,
     /// The form that is executed late, if there is one, with what it demands of the values.
-    pub(super) late: Option<(Arc<LateInsert>, GivenValues)>,
+    pub(super) late: Option<(Arc<LateWrite>, GivenValues)>,
     /// The place of the statement in such a plan, if it is a part of one.
     pub(super) part: Option<Arc<PreviewPart>>,
 }
@@ -151,6 +151,11 @@ impl Meaning {
         }
     }
 
+    /// Returns true if the statement may say which one row its calls change.
+    pub(super) fn names_row(&self) -> bool {
+        self.row_of.is_some()
+    }
+
     /// Returns the meaning of a question that reads no row of the table. The question depends on
     /// the table's description.
     pub(super) fn of_question(
@@ -237,7 +242,7 @@ impl Touches for Meaning {
         self.doubt
     }
 
-    fn late_insert(&self) -> Option<&Arc<LateInsert>> {
+    fn late_write(&self) -> Option<&Arc<LateWrite>> {
         self.late.as_ref().map(|(late, _)| late)
     }
 

@@ -13,7 +13,7 @@
 //! | `literal` | the literals that may be values of parameters |
 //! | `preview` | the plan by which an INSERT is answered before it is executed |
 //! | `preview_part` | the place of a statement in such a plan |
-//! | `late_insert` | an INSERT that is executed as late as at COMMIT |
+//! | `late_write` | a write that is executed as late as at COMMIT |
 //! | `given_values` | the values of a call that is answered so |
 //! | `renew` | statements whose tables were changed |
 
@@ -25,7 +25,7 @@ mod given_values;
 mod judge;
 mod key;
 mod known_tables;
-pub(crate) mod late_insert;
+pub(crate) mod late_write;
 mod literal;
 pub(crate) mod meaning;
 pub(crate) mod preview;

@@ -250,6 +250,20 @@ fn ahead(texts: &PreviewTexts<'_>, computed: &[&RowColumn<'_>]) -> Question {
     (asking(texts.ahead(), types, texts.facts), fields)
 }
 
+/// Returns the question for a number of rows, and its signature. `parameters`: their types.
+pub(super) fn counting(
+    text: String,
+    parameters: &[u32],
+    facts: &Facts,
+) -> (Arc<ParsedStatement>, Arc<Signature>) {
+    let parsed = asking(text, parameters.into(), facts);
+    let signature = Signature {
+        parameters: parameters.into(),
+        fields: Some(returned::fields([oid::INT8].into_iter()).into()),
+    };
+    (Arc::new(parsed), Arc::new(signature))
+}
+
 fn asking(text: String, types: Box<[u32]>, facts: &Facts) -> ParsedStatement {
     ParsedStatement {
         text: text.into(),

@@ -10,18 +10,21 @@ pub(crate) enum PartKind {
     Question,
     Ahead,
     Write,
-    /// The INSERT itself, executed as late as at COMMIT.
+    /// The write itself, executed as late as at COMMIT.
     Late {
         has_time: bool,
         generates: bool,
+        cascades: bool,
     },
+    /// The question for the number of its rows.
+    Count,
 }
 
 /// The place of a statement in a plan: what is needed to make it again.
 #[derive(Debug)]
 pub(crate) struct PreviewPart {
     pub(crate) kind: PartKind,
-    /// The INSERT that the plan is about, with the types of its parameters.
+    /// The write that the plan is about, with the types of its parameters.
     pub(crate) insert: Arc<ParsedStatement>,
     pub(crate) types: Box<[u32]>,
     /// The texts of the plan's question and write, which say all that the plan relies on; empty for

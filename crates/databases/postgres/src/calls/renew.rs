@@ -12,7 +12,7 @@ use super::call_catalog::{CallCatalog, Renewed};
 use super::describe;
 use super::meaning::meaning;
 use super::preview_part::PartKind;
-use super::{late_insert, preview};
+use super::{late_write, preview};
 
 /// Describes the statements of calls again.
 ///
@@ -44,8 +44,8 @@ pub(crate) async fn renew(
                 match (found, part) {
                     (Ok(insert), Some(part)) => {
                         let meaning = match part.kind {
-                            PartKind::Late { .. } => {
-                                late_insert::again(part, &insert, &description)
+                            PartKind::Late { .. } | PartKind::Count => {
+                                late_write::again(part, &insert, &description, trusted)
                             }
                             _ => preview::again(part, &insert, &description, trusted),
                         };

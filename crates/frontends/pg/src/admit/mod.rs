@@ -51,6 +51,9 @@ use crate::register::RegisterEntry;
 use crate::role_state::RoleState;
 use crate::shared::Shared;
 
+/// Windrow's own settings, by their names behind `windrow.`.
+type OwnSettings<'a> = &'a [(Name, Name)];
+
 /// The database that is none: the console.
 pub(crate) const CONSOLE: &str = "windrow";
 
@@ -220,7 +223,7 @@ impl<'a> Greeter<'a> {
     /// role and database.
     fn own(
         &self,
-        (asked, given): (&[(Name, Name)], &[(Name, Name)]),
+        (asked, given): (OwnSettings<'_>, OwnSettings<'_>),
         join: bool,
         identity: &Identity,
     ) -> Result<Own, Fault> {

@@ -8,16 +8,16 @@ use windrow_core::Doubt;
 use super::state::{LANE_ENDED, NO_MEMORY, Session, UnsentBlock};
 use super::{keys, spool};
 
-/// The settings by which frameworks send one statement without a transaction, with the price.
-const AUTOCOMMIT: &str = "only if the transaction is this one statement: SQLAlchemy isolation_level='AUTOCOMMIT', Django without ATOMIC_REQUESTS, GORM SkipDefaultTransaction, TypeORM transaction: false, MikroORM implicitTransactions: false, ActiveRecord update_all and delete; each statement is final then, and a rollback takes nothing back";
+/// The settings by which a change in a transaction is joined, with the price.
+const CHANGE: &str = "SET windrow.transactions = 'late' for the session, role or database, if it gives the primary key and errors may come with COMMIT; or autocommit, only if the transaction is this one statement: SQLAlchemy isolation_level='AUTOCOMMIT', Django without ATOMIC_REQUESTS, GORM SkipDefaultTransaction, TypeORM transaction: false, MikroORM implicitTransactions: false, ActiveRecord update_all and delete; each statement is final then, and a rollback takes nothing back";
 
 pub(super) const UPDATE: Doubt = Doubt {
     phrase: "in a transaction: an UPDATE",
-    advice: AUTOCOMMIT,
+    advice: CHANGE,
 };
 pub(super) const DELETE: Doubt = Doubt {
     phrase: "in a transaction: a DELETE",
-    advice: AUTOCOMMIT,
+    advice: CHANGE,
 };
 const READ: Doubt = Doubt {
     phrase: "in a transaction: a SELECT before the first write",

@@ -9,7 +9,8 @@ use std::sync::Arc;
 use bytes::{Bytes, BytesMut};
 use tokio_util::sync::CancellationToken;
 use windrow_core::{
-    Arguments, Dones, Fault, FaultClass, Formats, Preview, SqlCall, Unit, Write, WriteDone,
+    Arguments, Dones, Fault, FaultClass, Formats, Preview, SqlCall, Statement, Unit, Write,
+    WriteDone,
 };
 
 use super::block_reasons;
@@ -124,6 +125,33 @@ async fn run(session: &Session, unit: Unit) -> Result<Dones, NotKept> {
     let source = session.source.as_ref().ok_or(LANE_ENDED)?;
     let outcome = source.lane.ports.intake.run(source.id, unit).await;
     outcome.map_err(|failed| not_computed(&session.stop, failed.fault))
+}
+
+/// Asks how many rows writes would change. `questions`: with the calls of their writes.
+pub(super) async fn count(
+    session: &Session,
+    questions: Vec<(&Arc<Statement>, &SqlCall)>,
+) -> Result<Vec<u64>, NotKept> {
+    if questions.is_empty() {
+        return Ok(Vec::new());
+    }
+    let calls = questions.into_iter().map(|(question, call)| SqlCall {
+        statement: Arc::clone(question),
+        results: Formats::Binary,
+        fresh: false,
+        origin: None,
+        ..call.clone()
+    });
+    let unit = Unit::of(calls.map(Write::from));
+    let dones = run(session, unit).await?;
+    let counts = dones.iter().map(|done| {
+        let rows = data_row::rows(&done.extra.as_ref()?.messages)?;
+        let [row] = <[_; 1]>::try_from(rows).ok()?;
+        let count = integer(row.first()?.as_deref()?)?;
+        u64::try_from(count).ok()
+    });
+    let counts: Option<Vec<u64>> = counts.collect();
+    Ok(counts.ok_or(REFUSED)?)
 }
 
 /// Returns what becomes of a block of which a row could not be computed: the server says what is

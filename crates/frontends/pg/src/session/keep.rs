@@ -12,11 +12,11 @@ use std::sync::Arc;
 use bytes::{BufMut, BytesMut};
 use smallvec::SmallVec;
 use windrow_core::{
-    Arguments, Doubt, Formats, Generated, LateInsert, Permit, Preview, PreviewReference,
+    Arguments, Doubt, Formats, Generated, LateWrite, Op, Permit, Preview, PreviewReference,
     PreviewValue, SqlCall, Unit, Write, WriteDone,
 };
 
-use super::computed::{Computed, NotKept, UNCERTAIN, compute, number};
+use super::computed::{Computed, NotKept, UNCERTAIN, compute, count, number};
 use super::kept::{KeptWrite, KeptWrites, LateText};
 use super::pending::{AnswerEnd, AwaitedOutcome, CommitAnswer, Pending, Script};
 use super::single_rows::Calls;
@@ -37,14 +37,14 @@ const UNKNOWN: &str = block_reasons::UNKNOWN.phrase;
 enum KeepPlan {
     /// Its row is computed.
     Row(Arc<Preview>),
-    /// The INSERT itself is executed at COMMIT.
-    Late(Arc<LateInsert>),
+    /// The write itself is executed at COMMIT.
+    Late(Arc<LateWrite>),
 }
 
 /// A write that is answered and kept.
 struct Previewed {
-    write: KeptWrite,
-    permit: Permit,
+    /// The write with its memory; `None` if it changes nothing.
+    write: Option<(KeptWrite, Permit)>,
     done: WriteDone,
     moment: Option<[u8; 8]>,
 }
@@ -122,7 +122,9 @@ pub(super) async fn keep(
     if let Some(block) = &mut session.unsent_block {
         for one in previewed {
             dones.push(one.done);
-            block.kept.push(one.write, one.permit);
+            if let Some((write, permit)) = one.write {
+                block.kept.push(write, permit);
+            }
             if let Some(moment) = one.moment {
                 block.kept.note_moment(moment);
             }
@@ -141,6 +143,7 @@ pub(super) async fn keep(
 async fn preview(session: &mut Session, calls: &Calls) -> Result<Vec<Previewed>, NotKept> {
     let plans = plans(session, calls)?;
     let mut rows = rows(session, calls, &plans).await?.into_iter();
+    let mut counts = counts(session, calls, &plans).await?.into_iter();
     let Some(block) = &session.unsent_block else {
         return Err(UNCERTAIN.into());
     };
@@ -148,9 +151,13 @@ async fn preview(session: &mut Session, calls: &Calls) -> Result<Vec<Previewed>,
     let mut previewed = Vec::with_capacity(calls.len());
     for (call, plan) in calls.iter().zip(&plans) {
         let (write, done, moment) = match plan {
-            KeepPlan::Late(insert) => {
-                let write = KeptWrite::of_insert(insert, call);
-                (write, WriteDone::rows(1), None)
+            KeepPlan::Late(form) => {
+                let count = match form.question {
+                    Some(_) => counts.next().ok_or(UNCERTAIN)?,
+                    None => 1,
+                };
+                let write = (count > 0).then(|| KeptWrite::of_late(form, call));
+                (write, WriteDone::rows(count), None)
             }
             KeepPlan::Row(plan) => {
                 let row = rows.next().ok_or(UNCERTAIN)?;
@@ -161,23 +168,36 @@ async fn preview(session: &mut Session, calls: &Calls) -> Result<Vec<Previewed>,
                 }
                 let text = late.then(|| LateText::of(call));
                 let write = KeptWrite::new(plan, stored, text);
-                (write, done(plan, call, &row), row.moment)
+                (Some(write), done(plan, call, &row), row.moment)
             }
         };
-        let size = write.bytes();
-        bytes += size;
+        bytes += write.as_ref().map_or(0, KeptWrite::bytes);
         if bytes > session.shared.config.max_pending {
             return Err(TOO_MUCH.into());
         }
-        let permit = session.shared.budget.try_take(size);
+        let write = write.map(|write| {
+            let permit = session.shared.budget.try_take(write.bytes());
+            permit.map(|permit| (write, permit))
+        });
         previewed.push(Previewed {
-            write,
-            permit: permit.map_err(|_| NO_MEMORY)?,
+            write: write.transpose().map_err(|_| NO_MEMORY)?,
             done,
             moment,
         });
     }
     Ok(previewed)
+}
+
+/// Asks for the numbers of rows that late writes change.
+async fn counts(session: &Session, calls: &Calls, plans: &[KeepPlan]) -> Result<Vec<u64>, NotKept> {
+    let questions = calls
+        .iter()
+        .zip(plans)
+        .filter_map(|(call, plan)| match plan {
+            KeepPlan::Late(form) => Some((form.question.as_ref()?, call)),
+            KeepPlan::Row(_) => None,
+        });
+    count(session, questions.collect()).await
 }
 
 /// Has rows computed for the calls that are answered so.
@@ -218,7 +238,8 @@ fn plans(session: &Session, calls: &Calls) -> Result<Vec<KeepPlan>, NotKept> {
         {
             return Err(UNCERTAIN.into());
         }
-        let late = late_insert(session, call).filter(|late| !late.has_time || !has_time);
+        let late = late_write(session, call).filter(|late| !late.has_time || !has_time);
+        changes(session, call, (late, calls.len()))?;
         plans.push(match late {
             Some(late) => {
                 is_open |= late.is_open();
@@ -234,10 +255,39 @@ fn plans(session: &Session, calls: &Calls) -> Result<Vec<KeepPlan>, NotKept> {
     Ok(plans)
 }
 
-/// Returns the form in which the INSERT of a call is executed late; `None` if its row is better
+/// Makes sure that the number of rows which an UPDATE or DELETE changes can be asked for: the call
+/// stands alone, and nothing that is kept changes that number.
+///
+/// # Errors
+/// Why it cannot.
+fn changes(
+    session: &Session,
+    call: &SqlCall,
+    (late, calls): (Option<&Arc<LateWrite>>, usize),
+) -> Result<(), NotKept> {
+    let reason = match call.statement.parsed().op {
+        Op::Update => block_reasons::UPDATE.phrase,
+        Op::Delete => block_reasons::DELETE.phrase,
+        _ => return Ok(()),
+    };
+    let kept = session.unsent_block.as_ref().map(|block| &block.kept);
+    let is_asked = late.is_some()
+        && calls == 1
+        && call
+            .statement
+            .row_of(&call.arguments, &call.formats)
+            .is_some()
+        && kept.is_some_and(|kept| kept.leaves_alone(call));
+    match is_asked {
+        true => Ok(()),
+        false => Err(reason.into()),
+    }
+}
+
+/// Returns the form in which the write of a call is executed late; `None` if its row is better
 /// computed: that costs little, and a later row of its transaction may be computed too.
-fn late_insert<'c>(session: &Session, call: &'c SqlCall) -> Option<&'c Arc<LateInsert>> {
-    let late = call.statement.late_insert();
+fn late_write<'c>(session: &Session, call: &'c SqlCall) -> Option<&'c Arc<LateWrite>> {
+    let late = call.statement.late_write();
     let late = late.filter(|_| session.own.late)?;
     let is_cheap = || {
         let plan = call.statement.preview();

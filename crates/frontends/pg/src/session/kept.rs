@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 use windrow_core::{
-    Formats, LateInsert, Permit, Preview, PreviewReference, Signature, SqlCall, Statement, Write,
+    Formats, LateWrite, Op, Permit, Preview, PreviewReference, Signature, SqlCall, Statement, Write,
 };
 
 use crate::rows_ahead::AheadRow;
@@ -89,8 +89,10 @@ pub(crate) struct KeptWrite {
     new_keys: SmallVec<[NewKey; 1]>,
     /// The client's own text, if errors of the write may come after its answer.
     late: Option<LateText>,
-    /// The form of the INSERT, if it is executed late.
-    insert: Option<Arc<LateInsert>>,
+    /// The form of the write, if it is executed late.
+    late_form: Option<Arc<LateWrite>>,
+    /// Hashes of the rows that it touches, as far as they are known, if other writes may be late.
+    rows: Vec<u64>,
 }
 
 /// The text of a statement that was answered before it is executed.
@@ -151,32 +153,39 @@ impl KeptWrite {
             })
         });
         let new_keys = new_keys.collect();
+        let rows = match late {
+            Some(_) => rows_of(&call),
+            None => Vec::new(),
+        };
         Self {
             call,
             new_keys,
             late,
-            insert: None,
+            late_form: None,
+            rows,
         }
     }
 
-    /// Returns the write that is a call of an INSERT itself. `client`: the call.
-    pub(super) fn of_insert(insert: &Arc<LateInsert>, client: &SqlCall) -> Self {
+    /// Returns the write that is a client's call itself.
+    pub(super) fn of_late(form: &Arc<LateWrite>, client: &SqlCall) -> Self {
         Self {
             call: SqlCall {
-                statement: Arc::clone(&insert.write),
+                statement: Arc::clone(&form.write),
                 results: Formats::Text,
                 fresh: false,
+                origin: None,
                 ..client.clone()
             },
             new_keys: SmallVec::new(),
             late: Some(LateText::of(client)),
-            insert: Some(Arc::clone(insert)),
+            late_form: Some(Arc::clone(form)),
+            rows: rows_of(client),
         }
     }
 
     /// Returns true if the row holds a value of a sequence that nobody knows yet.
     pub(crate) fn generates(&self) -> bool {
-        self.insert.as_ref().is_some_and(|insert| insert.generates)
+        self.late_form.as_ref().is_some_and(|form| form.generates)
     }
 
     /// Returns the client's own text, if errors of the write may come after its answer.
@@ -187,7 +196,10 @@ impl KeptWrite {
     /// Returns the bytes of memory that the write takes.
     pub(super) fn bytes(&self) -> usize {
         let own = self.late.as_ref().and_then(|late| late.own.as_ref());
-        size_of::<Write>() + self.call.bytes() + own.map_or(0, |own| own.len())
+        size_of::<Write>()
+            + self.call.bytes()
+            + own.map_or(0, |own| own.len())
+            + size_of_val(&*self.rows)
     }
 }
 
@@ -274,6 +286,24 @@ impl KeptWrites {
         self.steps.iter().rposition(is_it)
     }
 
+    /// Returns true if a late UPDATE or DELETE finds the rows as they are without what is kept.
+    pub(super) fn leaves_alone(&self, call: &SqlCall) -> bool {
+        let rows = rows_of(call);
+        let table = &call.statement.parsed().table.table;
+        self.steps.iter().all(|step| match step {
+            KeptStep::Savepoint { .. } => true,
+            KeptStep::Write(write) => {
+                let form = write.late_form.as_ref();
+                let parsed = write.call.statement.parsed();
+                // Nobody knows the keys of all rows that are inserted late.
+                let is_unknown = form.is_some() && parsed.op == Op::Insert;
+                !form.is_some_and(|form| form.cascades)
+                    && !(is_unknown && parsed.table.table == *table)
+                    && !write.rows.iter().any(|row| rows.contains(row))
+            }
+        })
+    }
+
     /// Returns the writes in order, the texts of them all if their errors may come late, and their
     /// memory.
     pub(super) fn into_parts(self) -> (SmallVec<[SqlCall; 1]>, Box<[LateText]>, Permit) {
@@ -298,7 +328,7 @@ impl KeptWrites {
     /// Returns true if rows may hold a time or a value of a sequence that nobody knows yet.
     pub(super) fn is_open(&self) -> bool {
         self.steps.iter().any(|step| match step {
-            KeptStep::Write(write) => write.insert.as_ref().is_some_and(|insert| insert.is_open()),
+            KeptStep::Write(write) => write.late_form.as_ref().is_some_and(|form| form.is_open()),
             KeptStep::Savepoint { .. } => false,
         })
     }
@@ -330,10 +360,12 @@ impl KeptWrites {
 /// Returns the statement by which a server connection executes a write that was kept: it gives no
 /// rows, and fails unless it stores one.
 pub(crate) fn statement_of(cache: &StatementCache, call: &SqlCall) -> PreparedStatement {
-    let sql = format!(
-        "WITH windrow AS ({} RETURNING 1) SELECT FROM windrow HAVING 1 OPERATOR(pg_catalog./) pg_catalog.count(*) OPERATOR(pg_catalog.>) 1",
-        call.statement.parsed().text
-    );
+    let parsed = call.statement.parsed();
+    let sql = match parsed.op {
+        Op::Insert => LateWrite::guarded(&parsed.text),
+        // It is guarded already.
+        _ => parsed.text.to_string(),
+    };
     let types = call.statement.parameters();
     let statement = PreparedStatement::new(cache.get(sql.as_bytes(), types.iter().copied(), true));
     statement.fixed.set(&Arc::new(Signature {
@@ -341,6 +373,14 @@ pub(crate) fn statement_of(cache: &StatementCache, call: &SqlCall) -> PreparedSt
         fields: Some([0, 0].into()),
     }));
     statement
+}
+
+/// Returns the hashes of the rows that a call touches, as far as they are known.
+fn rows_of(call: &SqlCall) -> Vec<u64> {
+    let (mut scratch, mut hashes) = (Vec::new(), Vec::new());
+    let statement = &call.statement;
+    statement.touches(&call.arguments, &call.formats, &mut scratch, &mut hashes);
+    hashes
 }
 
 /// Reads the value of a call at a place. Outer `None`: the value cannot be read; inner `None`:

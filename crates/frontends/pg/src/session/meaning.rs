@@ -70,6 +70,8 @@ pub(super) struct View<'a> {
     pub(super) in_segment: bool,
     /// True in a transaction block that the server does not know yet.
     pub(super) in_block: bool,
+    /// True if errors of writes in a transaction may come late.
+    pub(super) late: bool,
     /// True if no server has to know that a statement is removed.
     pub(super) may_answer: bool,
     /// The transaction block of the segment.
@@ -270,7 +272,7 @@ impl View<'_> {
         let apart = match &cached.reading {
             Reading::Join(_) if !self.join => return Err(Next::Relay("windrow.join is off")),
             Reading::Join(_) if cached.asks() => &ASKS,
-            Reading::Join(parsed) if self.in_block && parsed.op != Op::Insert => {
+            Reading::Join(parsed) if self.in_block && !self.late && parsed.op != Op::Insert => {
                 let why = match parsed.op {
                     Op::Delete => &block_reasons::DELETE,
                     _ => &block_reasons::UPDATE,

@@ -11,7 +11,8 @@ use smallvec::SmallVec;
 use tokio::task::JoinHandle;
 use windrow_core::intake::Receipt;
 use windrow_core::{
-    Budget, Fault, FaultClass, Outcomes, TracedRequest, UnitFault, UnitOutcome, WriteDone,
+    Budget, Fault, FaultClass, LateWrite, Outcomes, TracedRequest, UnitFault, UnitOutcome,
+    WriteDone,
 };
 use windrow_idempotency::{Refused, without_mark};
 
@@ -476,7 +477,7 @@ pub(super) fn cancelled_by_client(fault: Fault) -> Fault {
 /// Returns the error of a COMMIT that stores what was answered before. A statement that the server
 /// does not understand any more was true when it was answered.
 fn at_commit(fault: Fault) -> Fault {
-    if !fault.code.starts_with("42") {
+    if !fault.code.starts_with("42") && !fault.message.contains(LateWrite::NOT_ONE_ROW) {
         return fault;
     }
     let text = format!(

@@ -8,7 +8,7 @@
 //! or segment is sent before the server has begun the block.
 
 use bytes::{BufMut, Bytes, BytesMut};
-use windrow_core::{Fault, FaultClass, SqlCall};
+use windrow_core::{Fault, FaultClass, LateWrite, SqlCall};
 use windrow_sql::Reading;
 
 use super::ends::Ends;
@@ -250,9 +250,6 @@ const PASSING_CLASSES: [&[u8]; 6] = [b"25", b"40", b"53", b"55", b"57", b"58"];
 /// Classes of errors that a write may get late: its values or its keys are refused.
 const LATE_CLASSES: [&[u8]; 2] = [b"22", b"23"];
 
-/// The error of a write that has not stored one row.
-const NOT_ONE_ROW: &[u8] = b"22012";
-
 /// Returns the body of the error of a transaction whose writes cannot be stored as they were
 /// answered. `body`: of the server's error; `late`: the text that it is about, if it may come late.
 fn not_stored(body: &[u8], late: Option<&LateText>) -> Bytes {
@@ -265,12 +262,13 @@ fn not_stored(body: &[u8], late: Option<&LateText>) -> Bytes {
     if is_of(&PASSING_CLASSES) {
         return Bytes::copy_from_slice(body);
     }
-    if let Some(late) = late.filter(|_| is_of(&LATE_CLASSES) && code != NOT_ONE_ROW) {
+    let said = String::from_utf8_lossy(field(b'M').unwrap_or_default());
+    let is_own = is_of(&LATE_CLASSES) && !said.contains(LateWrite::NOT_ONE_ROW);
+    if let Some(late) = late.filter(|_| is_own) {
         let mut error = BytesMut::new();
         failure::with_text(&mut error, body, late.beginning(), false);
         return error.freeze().slice(HEADER..);
     }
-    let said = String::from_utf8_lossy(field(b'M').unwrap_or_default());
     let text = "rows of this transaction cannot be stored as they were answered; nothing was executed, try the transaction again";
     let fault = Fault::new(FaultClass::Conflict, "40001", text).with_detail(Some(said.as_ref()));
     let mut error = BytesMut::new();

@@ -106,7 +106,8 @@ fn begins_with_kept(ends: &Ends<'_>) -> bool {
 /// connection, as far as is known.
 fn may_be_kept(session: &Session, cached: &Arc<CachedStatement>) -> bool {
     let parsed = cached.parsed();
-    if cached.asks() || parsed.is_none_or(|parsed| parsed.op != Op::Insert) {
+    let late = session.own.late;
+    if cached.asks() || parsed.is_none_or(|parsed| !late && parsed.op != Op::Insert) {
         return false;
     }
     let Some(source) = &session.source else {
@@ -114,9 +115,7 @@ fn may_be_kept(session: &Session, cached: &Arc<CachedStatement>) -> bool {
     };
     let row = single_rows::first_row(session, cached);
     match in_lane(row.as_ref().unwrap_or(cached), &source.lane, None) {
-        Ok(statement) if session.own.late => {
-            statement.preview().is_some() || statement.late_insert().is_some()
-        }
+        Ok(statement) if late => statement.preview().is_some() || statement.late_write().is_some(),
         Ok(statement) => statement
             .preview()
             .is_some_and(|plan| plan.doubt.is_none() && plan.references.is_empty()),
