@@ -35,7 +35,7 @@ const UNKNOWN: &str = block_reasons::UNKNOWN.phrase;
 
 /// The way in which a call is answered.
 enum KeepPlan {
-    /// Its row is computed.
+    /// The row is computed.
     Row(Arc<Preview>),
     /// The write itself is executed at COMMIT.
     Late(Arc<LateWrite>),

@@ -142,8 +142,8 @@ enum KeyValue {
 }
 
 impl KeptWrite {
-    /// Returns the write that stores a row by this plan. `late`: the client's own text, if errors of
-    /// the write may come after its answer.
+    /// Returns the write that stores a row by this plan. `late`: the client's own text, if errors
+    /// of the write may come after its answer.
     pub(super) fn new(plan: &Preview, call: SqlCall, late: Option<LateText>) -> Self {
         let new_keys = plan.new_keys.iter().filter_map(|(column, place)| {
             Some(NewKey {
@@ -297,9 +297,10 @@ impl KeptWrites {
                 let parsed = write.call.statement.parsed();
                 // Nobody knows the keys of all rows that are inserted late.
                 let is_unknown = form.is_some() && parsed.op == Op::Insert;
-                !form.is_some_and(|form| form.cascades)
-                    && !(is_unknown && parsed.table.table == *table)
-                    && !write.rows.iter().any(|row| rows.contains(row))
+                let changes = form.is_some_and(|form| form.cascades)
+                    || is_unknown && parsed.table.table == *table
+                    || write.rows.iter().any(|row| rows.contains(row));
+                !changes
             }
         })
     }

@@ -45,7 +45,7 @@ pub(super) struct BlockStart {
     keeps_late: bool,
 }
 
-/// What a client gets of an error by which the server has refused to begin a block.
+/// The part of an error by which the server has refused to begin a block that the client gets.
 pub(super) enum Refusal {
     /// The server's own message.
     Passes,

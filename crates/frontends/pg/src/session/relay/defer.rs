@@ -1,6 +1,7 @@
 //! `windrow.transactions = 'late'`: in a transaction on a server connection, the client gets the
-//! server's answer to certain writes before the server has given it. So a loop of inserts over a slow line takes no round trip for each of
-//! them, while the server gets the same messages in the same order.
+//! server's answer to certain writes before the server has given it. So a loop of inserts over a
+//! slow line takes no round trip for each of them, while the server gets the same messages in the
+//! same order.
 //!
 //! Certain is a plain INSERT of one row that gives nothing back, into a table of which it is proven
 //! that no trigger or rule drops rows. Anything else, COMMIT above all, waits until the server has
