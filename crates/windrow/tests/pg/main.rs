@@ -10,8 +10,10 @@
 )]
 
 mod appearing;
+mod block_reasons;
 mod bounds;
 mod defer;
+mod deferred_keys;
 mod described;
 mod differential;
 mod extensions;
@@ -19,6 +21,7 @@ mod faults;
 mod hostile;
 mod interleaved;
 mod kept;
+mod kept_edges;
 mod kept_forms;
 mod kept_kills;
 mod late;
