@@ -72,6 +72,12 @@ pub trait Touches: Send + Sync {
         None
     }
 
+    /// Returns the text of a write of such a plan, with one more column that it gives back: true if
+    /// the row is stored as it was answered.
+    fn verified_text(&self) -> Option<&str> {
+        None
+    }
+
     /// Returns true if the database certainly stores the values of a call as they are, whatever its
     /// other columns hold.
     fn fits(&self, _: &Arguments, _: &Formats) -> bool {
@@ -206,6 +212,11 @@ impl Statement {
         self.touches.late_write()
     }
 
+    /// Returns the text that tests what a write stores: see [`Touches::verified_text`].
+    pub fn verified_text(&self) -> Option<&str> {
+        self.touches.verified_text()
+    }
+
     /// Returns true if the values of a call are certainly stored: see [`Touches::fits`].
     pub fn fits(&self, arguments: &Arguments, formats: &Formats) -> bool {
         self.touches.fits(arguments, formats)
@@ -320,12 +331,12 @@ impl LateWrite {
     pub const NOT_ONE_ROW: &str = "windrow: not the one row that was answered";
 
     /// Returns the SQL by which a write fails unless it counts one row. `write`: the SQL of a write
-    /// without RETURNING.
+    /// that gives back one boolean for each row: true if the row counts.
     pub fn guarded(write: &str) -> String {
         let words = Self::NOT_ONE_ROW;
         format!(
-            "WITH windrow AS ({write} RETURNING 1) SELECT FROM windrow HAVING \
-             (CASE pg_catalog.count(*) WHEN 1 THEN '1' ELSE '{words}' END)::pg_catalog.int4 OPERATOR(pg_catalog.>) 1"
+            "WITH windrow (is_exact) AS ({write}) SELECT FROM windrow HAVING \
+             (CASE pg_catalog.count(*) FILTER (WHERE is_exact) WHEN 1 THEN '1' ELSE '{words}' END)::pg_catalog.int4 OPERATOR(pg_catalog.>) 1"
         )
     }
 

@@ -255,6 +255,16 @@ fn a_table_that_is_altered_meanwhile_fails_the_transaction() {
              create trigger d before insert on orders for each row execute function drops()",
             "drop trigger d on orders",
         ),
+        (
+            "create or replace function changes() returns trigger language plpgsql as \
+             'begin new.qty := 7; return new; end'; \
+             create trigger c before insert on orders for each row execute function changes()",
+            "drop trigger c on orders",
+        ),
+        (
+            "alter table orders alter item type char(20)",
+            "alter table orders alter item type varchar(20)",
+        ),
     ] {
         // The server keeps it in mind that a table once had a rule or trigger.
         for replays in [false, true, false] {

@@ -130,7 +130,7 @@ fn late(
 /// Returns the meaning of a write that fails unless it counts one row.
 fn guarded(write: &Meaning, description: &Description, trusted: &Trusted) -> Option<Meaning> {
     let parsed = ParsedStatement {
-        text: LateWrite::guarded(&write.parsed.text).into(),
+        text: LateWrite::guarded(&format!("{} RETURNING true", write.parsed.text)).into(),
         types: description.parameters.as_slice().into(),
         set_based: false,
         ..(*write.parsed).clone()

@@ -17,7 +17,7 @@ use super::given_values::GivenValues;
 use super::judge;
 use super::key::{self, Keys, keys, keys_of_moments};
 use super::literal;
-use super::preview_part::PreviewPart;
+use super::preview_part::{PartKind, PreviewPart};
 use super::row_of::RowOf;
 use super::row_plan::RowPlan;
 use crate::catalog::table::{Facts, NOT_DESCRIBED, Table};
@@ -244,6 +244,11 @@ impl Touches for Meaning {
 
     fn late_write(&self) -> Option<&Arc<LateWrite>> {
         self.late.as_ref().map(|(late, _)| late)
+    }
+
+    fn verified_text(&self) -> Option<&str> {
+        let part = self.part.as_ref()?;
+        (part.kind == PartKind::Write).then_some(&*part.texts[1])
     }
 
     fn fits(&self, arguments: &Arguments, formats: &Formats) -> bool {

@@ -141,7 +141,7 @@ impl Draft {
         let mut parts = PartMaker {
             insert,
             types: description.parameters.as_slice().into(),
-            texts: [question.0.text.clone(), write.text.clone()],
+            texts: [question.0.text.clone(), texts.verified(&write.text).into()],
             meanings: Vec::new(),
         };
         let certainty = certainty::of(facts, &stored);

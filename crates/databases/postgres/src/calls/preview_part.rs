@@ -27,7 +27,7 @@ pub(crate) struct PreviewPart {
     /// The write that the plan is about, with the types of its parameters.
     pub(crate) insert: Arc<ParsedStatement>,
     pub(crate) types: Box<[u32]>,
-    /// The texts of the plan's question and write, which say all that the plan relies on; empty for
-    /// an INSERT that is executed late.
+    /// The texts of the plan's question, and of its write with the test of what was stored: they
+    /// say all that the plan relies on. Empty for a write that is executed late.
     pub(crate) texts: [Box<str>; 2],
 }

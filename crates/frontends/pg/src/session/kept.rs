@@ -359,11 +359,12 @@ impl KeptWrites {
 }
 
 /// Returns the statement by which a server connection executes a write that was kept: it gives no
-/// rows, and fails unless it stores one.
+/// rows, and fails unless it stores one row, as it was answered.
 pub(crate) fn statement_of(cache: &StatementCache, call: &SqlCall) -> PreparedStatement {
     let parsed = call.statement.parsed();
-    let sql = match parsed.op {
-        Op::Insert => LateWrite::guarded(&parsed.text),
+    let sql = match (parsed.op, call.statement.verified_text()) {
+        (Op::Insert, Some(text)) => LateWrite::guarded(text),
+        (Op::Insert, None) => LateWrite::guarded(&format!("{} RETURNING true", parsed.text)),
         // It is guarded already.
         _ => parsed.text.to_string(),
     };

@@ -89,6 +89,24 @@ impl PreviewTexts<'_> {
         (sql, overriding)
     }
 
+    /// Returns the statement that stores a row, and gives back true if the row is the one that was
+    /// answered: a trigger, or another type of a column, may change values. Columns that the role
+    /// may not read are not compared.
+    pub(super) fn verified(&self, write: &str) -> String {
+        let stored = self.columns.iter().filter(|c| c.is_stored).enumerate();
+        let (mut names, mut values) = (String::new(), String::new());
+        for (number, column) in stored.filter(|(_, c)| c.column.may_read) {
+            let joint = if names.is_empty() { "" } else { ", " };
+            names.push_str(joint);
+            push_ident(&mut names, &column.column.name);
+            let (place, type_name) = (number + 1, &column.type_name);
+            push(&mut values, format_args!("{joint}${place}::{type_name}"));
+        }
+        format!(
+            "{write} RETURNING ROW({names})::pg_catalog.text OPERATOR(pg_catalog.=) ROW({values})::pg_catalog.text"
+        )
+    }
+
     /// Appends the row's columns with their lengths: a cast pads a `char(n)`.
     fn push_padded(&self, sql: &mut String) {
         let is_padded = |column: &&RowColumn<'_>| {
