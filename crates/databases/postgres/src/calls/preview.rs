@@ -38,9 +38,12 @@ use crate::catalog::column::{Column, oid};
 use crate::catalog::table::Facts;
 use crate::statement::level;
 
-/// Maximum number of columns of a table whose rows are previewed. A row of so many columns fits a
-/// page of the server even if all its long values are stored elsewhere.
+/// Maximum number of columns of a table whose rows are previewed.
 const MAX_COLUMNS: usize = 250;
+
+/// Maximum size of such a row within a page of the server, in bytes, whose long values are stored
+/// elsewhere. The server refuses rows of more than 8,160 bytes with their header.
+const MAX_ROW_BYTES: usize = 8_000;
 
 /// A plan that no client uses yet.
 struct Draft {
@@ -179,7 +182,9 @@ fn doubt(insert: &Meaning, relation: &Relation, trusted: &Trusted) -> Option<&'s
     let is_ours = |name: &str| name.starts_with(texts::OURS);
     // A check would compare with the time of the write.
     let compares = level::clocked(parsed, facts, trusted).looks.is_some();
+    let bytes = facts.columns.iter().map(|column| column.row_bytes);
     let is_small = facts.columns.len() <= MAX_COLUMNS
+        && bytes.fold(0, usize::saturating_add) <= MAX_ROW_BYTES
         && !facts.columns.iter().any(|column| is_ours(&column.name));
     certainty::of_table(facts).or(match () {
         () if !reads_committed => Some(&Doubt::ISOLATION),

@@ -55,6 +55,12 @@ pub(crate) struct Column {
     /// The type as SQL, with its schema and without a modifier. `None` for domains, composites and
     /// ranges, and for types without a binary form.
     pub(crate) cast: Option<Box<str>>,
+    /// The collation as SQL, with its schema; `None` if it is that of the type.
+    pub(crate) collation: Option<Box<str>>,
+    /// The most bytes that a value takes within its row, whatever the server moves out of the row.
+    pub(crate) row_bytes: usize,
+    /// True if the sequence gives its numbers again once it has come to its end.
+    pub(crate) repeats: bool,
     /// True if no value may be given: GENERATED ALWAYS.
     pub(crate) always_generated: bool,
     /// True if the column is GENERATED AS IDENTITY.
@@ -266,6 +272,9 @@ pub(crate) fn sample(kind: Kind) -> Column {
         may_read: true,
         may_change: true,
         cast: None,
+        collation: None,
+        row_bytes: 8,
+        repeats: false,
         always_generated: false,
         identity: false,
         bytewise: true,

@@ -70,7 +70,11 @@ SELECT a.attname, a.attnum, a.atttypid, a.atttypmod, b.oid, b.typarray, b.typtyp
   CASE WHEN t.typtype IN ('b', 'e') AND coalesce(e.typtype, 'b') IN ('b', 'e')
       AND t.typsend::oid <> 0 AND t.typreceive::oid <> 0
     THEN (SELECT format('%I.%I', n.nspname, t.typname) FROM pg_namespace n WHERE n.oid = t.typnamespace) END,
-  has_column_privilege(a.attrelid, a.attnum, 'UPDATE')
+  has_column_privilege(a.attrelid, a.attnum, 'UPDATE'),
+  (SELECT format('%I.%I', n.nspname, l.collname) FROM pg_namespace n
+    WHERE n.oid = l.collnamespace AND l.oid <> t.typcollation),
+  CASE WHEN a.attlen >= 0 THEN (a.attlen + 7) / 8 * 8 WHEN a.attstorage = 'p' THEN 8192 ELSE 24 END,
+  coalesce((SELECT q.seqcycle FROM pg_sequence q WHERE q.seqrelid = s.oid), false)
 FROM pg_attribute a
 JOIN pg_type t ON t.oid = a.atttypid
 JOIN LATERAL (
@@ -367,6 +371,9 @@ impl SchemaReader {
             may_read: row.is(25),
             cast: row.get(26).map(Into::into),
             may_change: row.is(27),
+            collation: row.get(28).map(Into::into),
+            row_bytes: row.number(29),
+            repeats: row.is(30),
         };
         self.facts.columns.push(column.with_stamp());
     }

@@ -83,7 +83,8 @@ impl RowColumn<'_> {
 /// Returns true if a column's default gives each row a value that no other row has.
 pub(super) fn makes_new(column: &Column, default: &str) -> bool {
     let is_whole = matches!(column.kind, Kind::Int2 | Kind::Int4 | Kind::Int8);
-    is_whole && column.sequence != 0 && takes(column)
+    let takes_plainly = || default == format!("nextval('{}'::regclass)", column.sequence);
+    is_whole && column.sequence != 0 && !column.repeats && takes_plainly()
         || column.kind == Kind::Uuid && is_random(default)
 }
 

@@ -232,6 +232,11 @@ fn push_value(sql: &mut String, column: &RowColumn<'_>, type_name: &str) {
         Origin::Expression(value) | Origin::Default(value) => push(sql, format_args!("({value})")),
         Origin::Null => sql.push_str("NULL"),
     }
-    push(sql, format_args!("::{type_name} AS "));
+    push(sql, format_args!("::{type_name}"));
+    // A check compares by the collation of the column.
+    if let Some(collation) = &column.column.collation {
+        push(sql, format_args!(" COLLATE {collation}"));
+    }
+    sql.push_str(" AS ");
     push_ident(sql, &column.column.name);
 }

@@ -321,6 +321,9 @@ fn column(row: &Fields<'_>) -> Row {
         may_read: false,
         may_change: false,
         cast: None,
+        collation: None,
+        row_bytes: usize::MAX,
+        repeats: true,
     };
     Row {
         number: row.number(1),

@@ -70,6 +70,12 @@ async fn what_may_be_refused_or_changed_later_has_no_preview() {
             a(),
         ),
         ("create table t (a int, \"windrow 0\" int)", a()),
+        // Rows that may not fit a page of the server.
+        (
+            "create table t (a text); alter table t alter a set storage plain",
+            a(),
+        ),
+        ("create table t (a tsquery)", a()),
         (
             "create table t (a int); create function f() returns trigger language plpgsql as \
              $$ begin new.a := 1; return new; end $$; \
@@ -82,6 +88,20 @@ async fn what_may_be_refused_or_changed_later_has_no_preview() {
         if let Ok(windrow_core::Described::Joined(statement)) = described {
             assert!(statement.preview().is_none(), "{ddl}: {statement:?}");
         }
+    }
+}
+
+#[tokio::test]
+async fn rows_that_may_not_fit_a_page_have_no_preview() {
+    let names = |count: usize| {
+        (0..count)
+            .map(|n| format!(", n{n} name"))
+            .collect::<String>()
+    };
+    for (count, fits) in [(100, true), (130, false)] {
+        let ddl = format!("create table t (a int{})", names(count));
+        let found = plan(&ddl, insert("t", "a", "$1")).await;
+        assert_eq!(found.is_some(), fits, "{count}");
     }
 }
 
@@ -184,6 +204,15 @@ async fn a_plan_tells_what_may_refuse_its_rows() {
     ] {
         let (plan, ..) = of(columns).await;
         assert_eq!(plan.doubt, Some(doubt), "{columns}");
+    }
+    for default in ["nextval('once') % 3", "nextval('again')"] {
+        let ddl = format!(
+            "create sequence once; create sequence again maxvalue 3 cycle; \
+             create table t (id int primary key default {default}, a int)"
+        );
+        let plan = self::plan(&ddl, insert("t", "a", "$1")).await;
+        let doubt = plan.and_then(|plan| plan.doubt);
+        assert_eq!(doubt, Some(&Doubt::GIVEN_KEY), "{default}");
     }
     let (plan, ..) = of("b int, unique (id, b), c uuid unique default gen_random_uuid()").await;
     assert_eq!(plan.doubt, None);
