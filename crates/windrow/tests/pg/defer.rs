@@ -32,17 +32,21 @@ fn begin(client: &mut Client, on_server: bool) {
 }
 
 /// A gateway with a line to its server that can be held.
-struct Line {
-    proxy: Proxy,
-    address: Address,
-    direct: Address,
+pub struct Line {
+    /// The line.
+    pub proxy: Proxy,
+    /// The way through the gateway.
+    pub address: Address,
+    /// The way past both.
+    pub direct: Address,
     _windrow: Windrow,
     _server: Postgres,
     _runtime: Runtime,
 }
 
 impl Line {
-    fn start(round_trip: Duration) -> Self {
+    /// Starts a server with one table, the line and the gateway.
+    pub fn start(round_trip: Duration) -> Self {
         let server = Postgres::builder().start().unwrap();
         let direct = Address::of(&server.create_database().unwrap()).unwrap();
         Client::connect(&direct).unwrap().query(TABLE).unwrap();

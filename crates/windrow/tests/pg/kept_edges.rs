@@ -1,10 +1,14 @@
 //! Transactions that are kept, at their edges: what the client sees is what it would see alone.
 
-use windrow_testkit::pgclient::backend::{self, Message};
-use windrow_testkit::pgclient::frontend;
+use std::time::Duration;
 
+use windrow_testkit::pgclient::backend::{self, Message};
+use windrow_testkit::pgclient::{Client, frontend};
+use windrow_testkit::postgres::psql;
+
+use crate::defer::Line;
 use crate::kept_forms::{Pair, Player, unnamed};
-use crate::support::OPEN;
+use crate::support::{OPEN, extended};
 
 const NOTES: &str = "create table notes (id serial primary key, day date, note text, \
     at timestamptz default now()); \
@@ -228,5 +232,41 @@ fn random_transactions_are_answered_as_alone() {
     let pair = start();
     for seed in 1..=20 {
         pair.same_but(is_number, |player| play(player, seed * 7919));
+    }
+}
+
+/// Over a slow line, a loop of single INSERTs takes a few round trips, whatever its length.
+#[test]
+fn a_loop_with_returning_takes_a_few_round_trips() {
+    const ROWS: u64 = 500;
+    let line = Line::start(Duration::from_millis(5));
+    let exec = |sql: &str| psql(&line.direct.url(), sql).unwrap();
+    exec("create table items (id bigserial primary key, n int, kind text default 'a')");
+    let insert = "insert into items (n) values ($1) returning id, kind";
+    for is_query in [true, false] {
+        let mut client = Client::connect(&line.address).unwrap();
+        let mut ids = Vec::new();
+        let mut before = 0;
+        for n in 0..=ROWS {
+            if n <= 1 {
+                // The first transaction learns of the table.
+                client.query("commit").unwrap();
+                before = line.proxy.round_trips();
+                client.query("begin").unwrap();
+            }
+            let value = n.to_string();
+            let answer = match is_query {
+                true => client.query(&insert.replace("$1", &value)).unwrap(),
+                false => extended(&mut client, insert, &[Some(&value)]),
+            };
+            ids.push(backend::first_value(&answer).unwrap());
+        }
+        assert_eq!(exec("select count(*) from items"), "1");
+        client.query("commit").unwrap();
+        let trips = line.proxy.round_trips() - before;
+        assert!(trips < 20, "{trips} round trips, query: {is_query}");
+        let stored = exec("select string_agg(id::text, ' ' order by n) from items");
+        assert_eq!(stored, ids.join(" "));
+        exec("truncate items");
     }
 }
