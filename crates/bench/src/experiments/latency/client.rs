@@ -19,6 +19,8 @@ pub(super) enum LineForm {
     Rows,
     /// The same between BEGIN and COMMIT.
     Transaction,
+    /// The same, and the server makes each row's key and returns it.
+    Returning,
     /// Each row is a statement, and none waits for the answer of another.
     Pipelined,
     /// One statement with all rows.
@@ -47,17 +49,15 @@ impl LineClient {
     /// Gets ready, writes so many rows, and says how long that took.
     pub(super) async fn write(&self, form: LineForm, rows: u32) -> Result<Duration> {
         self.get_ready(form).await?;
-        let insert = self.insert("lines").await?;
+        let insert = self.insert("lines", form).await?;
         let many = "insert into lines select * from unnest($1::bigint[], $2::float8[], $3::text[])";
         let many = self.0.prepare(many).await?;
         let read = self.0.prepare("select id, value, note from lines").await?;
         let start = Instant::now();
         match form {
             LineForm::Rows => self.rows(&insert, rows).await?,
-            LineForm::Transaction => {
-                self.0.batch_execute("begin").await?;
-                self.rows(&insert, rows).await?;
-                self.0.batch_execute("commit").await?;
+            LineForm::Transaction | LineForm::Returning => {
+                self.transaction(&insert, rows, form).await?;
             }
             LineForm::Pipelined => {
                 let all = (0..rows).map(|id| self.row(&insert, id));
@@ -81,21 +81,36 @@ impl LineClient {
     /// Lets the connection and the gateway find out before what they find out once.
     async fn get_ready(&self, form: LineForm) -> Result<()> {
         self.0.batch_execute("truncate ready").await?;
-        let insert = self.insert("ready").await?;
-        let in_transaction = form == LineForm::Transaction;
-        if in_transaction {
-            self.0.batch_execute("begin").await?;
+        let insert = self.insert("ready", form).await?;
+        match form {
+            LineForm::Transaction | LineForm::Returning => self.transaction(&insert, 3, form).await,
+            _ => self.rows(&insert, 3).await,
         }
-        self.rows(&insert, 3).await?;
-        if in_transaction {
-            self.0.batch_execute("commit").await?;
-        }
-        Ok(())
     }
 
-    async fn insert(&self, table: &str) -> Result<Statement> {
-        let text = format!("insert into {table} (id, value, note) values ($1, $2, $3)");
+    async fn insert(&self, table: &str, form: LineForm) -> Result<Statement> {
+        let text = match form {
+            LineForm::Returning => {
+                format!("insert into {table} (value, note) values ($1, $2) returning id")
+            }
+            _ => format!("insert into {table} (id, value, note) values ($1, $2, $3)"),
+        };
         Ok(self.0.prepare(&text).await?)
+    }
+
+    async fn transaction(&self, insert: &Statement, rows: u32, form: LineForm) -> Result<()> {
+        self.0.batch_execute("begin").await?;
+        match form {
+            LineForm::Returning => {
+                for value in 0..rows {
+                    let value = f64::from(value);
+                    let row = self.0.query_one(insert, &[&value, &NOTE]).await?;
+                    let _key: i64 = row.try_get(0)?;
+                }
+            }
+            _ => self.rows(insert, rows).await?,
+        }
+        Ok(self.0.batch_execute("commit").await?)
     }
 
     async fn rows(&self, insert: &Statement, rows: u32) -> Result<()> {

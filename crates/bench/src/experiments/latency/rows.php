@@ -5,14 +5,20 @@ $db = new PDO($source, $user, '', [PDO::ATTR_ERRMODE => PDO::ERRMODE_EXCEPTION])
 
 function eachRow(PDO $db, string $table, int $count, string $form): void
 {
-    if ($form === 'transaction') {
+    $inTransaction = $form === 'transaction' || $form === 'returning';
+    if ($inTransaction) {
         $db->beginTransaction();
     }
-    $insert = $db->prepare("INSERT INTO $table (id, value, note) VALUES (?, ?, ?)");
+    $insert = $db->prepare(match ($form) {
+        'returning' => "INSERT INTO $table (value, note) VALUES (?, ?) RETURNING id",
+        default => "INSERT INTO $table (id, value, note) VALUES (?, ?, ?)",
+    });
     for ($id = 0; $id < $count; $id++) {
-        $insert->execute([$id, $id, 'as it was seen at the time']);
+        $values = [$id, 'as it was seen at the time'];
+        $insert->execute($form === 'returning' ? $values : [$id, ...$values]);
+        $key = $form === 'returning' ? $insert->fetchColumn() : $id;
     }
-    if ($form === 'transaction') {
+    if ($inTransaction) {
         $db->commit();
     }
 }

@@ -1,4 +1,4 @@
-# Writes rows by one of three ways, and prints how many seconds that took.
+# Writes rows by one of four ways, and prints how many seconds that took.
 use strict;
 use warnings;
 use DBI;
@@ -8,24 +8,34 @@ my ($host, $port, $database, $user, $form, $rows, $options) = @ARGV;
 my $source = "dbi:Pg:host=$host;port=$port;dbname=$database";
 $source .= ";options=$options" if $options;
 my $db = DBI->connect($source, $user, '', { RaiseError => 1, PrintError => 0, AutoCommit => 1 });
+my $in_transaction = $form eq 'transaction' || $form eq 'returning';
 
 sub insert {
     my ($table) = @_;
+    return $db->prepare("INSERT INTO $table (value, note) VALUES (?, ?) RETURNING id")
+        if $form eq 'returning';
     return $db->prepare("INSERT INTO $table (id, value, note) VALUES (?, ?, ?)");
 }
 
 sub each_row {
     my ($insert, $count) = @_;
+    $db->begin_work if $in_transaction;
     for my $id (0 .. $count - 1) {
-        $insert->execute($id, $id, 'as it was seen at the time');
+        if ($form eq 'returning') {
+            $insert->execute($id, 'as it was seen at the time');
+            my ($key) = $insert->fetchrow_array;
+            $insert->finish;
+        }
+        else {
+            $insert->execute($id, $id, 'as it was seen at the time');
+        }
     }
+    $db->commit if $in_transaction;
 }
 
 # What a connection and the gateway find out once is found out before.
 $db->do('TRUNCATE ready');
-$db->begin_work if $form eq 'transaction';
 each_row(insert('ready'), 3);
-$db->commit if $form eq 'transaction';
 
 my $insert = insert('lines');
 my $start  = time;
@@ -39,9 +49,7 @@ if ($form eq 'for_fetch') {
     });
 }
 else {
-    $db->begin_work if $form eq 'transaction';
     each_row($insert, $rows);
-    $db->commit if $form eq 'transaction';
 }
 printf "%.6f\n", time - $start;
 $db->disconnect;

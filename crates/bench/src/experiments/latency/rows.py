@@ -12,14 +12,18 @@ db = psycopg.connect(
 
 
 def block():
-    return db.transaction() if form == "transaction" else contextlib.nullcontext()
+    return db.transaction() if form in ("transaction", "returning") else contextlib.nullcontext()
 
 
 def each_row(table, count):
     insert = f"INSERT INTO {table} (id, value, note) VALUES (%s, %s, %s)"
+    if form == "returning":
+        insert = f"INSERT INTO {table} (value, note) VALUES (%s, %s) RETURNING id"
     with db.cursor() as cursor:
         for id in range(count):
-            cursor.execute(insert, (id, float(id), "as it was seen at the time"))
+            row = (float(id), "as it was seen at the time")
+            cursor.execute(insert, row if form == "returning" else (id, *row))
+            key = cursor.fetchone()[0] if form == "returning" else id
 
 
 # What a connection and the gateway find out once is found out before.

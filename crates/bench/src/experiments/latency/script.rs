@@ -24,6 +24,8 @@ pub(super) enum ScriptForm {
     Rows,
     /// The same in one transaction.
     Transaction,
+    /// The same, and the server makes each row's key and returns it.
+    Returning,
     /// All by Perl's `execute_for_fetch`.
     ForFetch,
 }
@@ -33,6 +35,7 @@ impl ScriptForm {
         match self {
             Self::Rows => "rows",
             Self::Transaction => "transaction",
+            Self::Returning => "returning",
             Self::ForFetch => "for_fetch",
         }
     }
