@@ -21,8 +21,8 @@ use crate::codec::data_row;
 /// The most rows that one question asks for beyond those that sessions wait for.
 const MAX_SPARE: usize = 128;
 
-/// The number of waiting sessions from which on a question asks for spare rows.
-const MANY: usize = 8;
+/// The number of rows that other sessions wait for, from which on a question asks for spare rows.
+const MANY: usize = 7;
 
 /// The time after which spare rows are forgotten.
 const MAX_AGE: Duration = Duration::from_millis(100);
@@ -81,10 +81,9 @@ impl RowsAhead {
             return Ok(taken);
         }
         let wanted = known.wanted.load(Ordering::Relaxed);
-        let spare = if wanted >= MANY {
-            wanted.min(MAX_SPARE)
-        } else {
-            0
+        let spare = match wanted - count {
+            others if others >= MANY => wanted.min(MAX_SPARE),
+            _ => 0,
         };
         let asked = Instant::now();
         let mut rows = question_rows(plan, question, wanted + spare - taken.len(), ask).await?;

@@ -46,15 +46,15 @@ pub(super) struct RowsOfBlock {
 const MAX_SAVEPOINTS: usize = 1_000;
 
 /// The most rows that are asked for ahead of a block's writes.
-const MAX_AHEAD: usize = 256;
+const MAX_AHEAD: usize = 512;
 
 impl RowsOfBlock {
-    /// Returns the number of rows to ask for: a long loop of writes asks a few times. `least`: the
-    /// rows that are there by now.
+    /// Returns the number of rows to ask for: 1, 4, 64, then the most. A short transaction leaves
+    /// few of them, and a long loop asks a few times. `least`: the rows that are there by now.
     pub(super) fn next_count(&mut self, least: usize) -> usize {
         self.last = match self.last {
             0 => 1,
-            last => (4 * last).min(MAX_AHEAD),
+            last => (4 * last * last).min(MAX_AHEAD),
         };
         self.last = self.last.max(least);
         self.last
