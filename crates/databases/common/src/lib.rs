@@ -11,7 +11,7 @@
 //! | [`named_key`] | keys that a write names by their columns |
 //! | [`shape_faults`] | faults of shapes and rows that do not fit their tables |
 //! | [`infer`], [`new_table`], [`demand`] | tables and columns that are made from rows |
-//! | [`binary`], [`decimal`], [`truth`] | values as texts |
+//! | [`binary`], [`decimal`], [`iso_moment`], [`truth`] | values as texts |
 //! | [`web`] | HTTP, for the databases that speak it |
 
 pub mod binary;
@@ -20,6 +20,7 @@ pub mod demand;
 pub mod described;
 pub mod driver;
 pub mod infer;
+pub mod iso_moment;
 pub mod named_key;
 pub mod new_table;
 pub mod options;

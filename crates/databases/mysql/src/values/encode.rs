@@ -7,9 +7,10 @@
 use mysql_async::Value as Cell;
 use windrow_core::{Fault, FaultClass, TableName, Value};
 use windrow_database::binary;
+use windrow_database::iso_moment::IsoMoment;
 use windrow_database::truth::truth;
 
-use super::moment::Moment;
+use super::moment::in_utc;
 use crate::values::column::{Column, Kind};
 
 /// Encodes a value to be stored.
@@ -169,9 +170,8 @@ fn whole(digits: &str) -> Option<Cell> {
 
 /// Converts a time to UTC, the zone of Windrow's sessions. The server does not read zones.
 fn moment(given: &str) -> Cell {
-    let read = Moment::read(given).filter(Moment::has_zone);
-    let in_utc = read.and_then(|moment| moment.in_utc());
-    in_utc.map_or_else(|| text(given), text)
+    let read = IsoMoment::read(given).filter(|moment| moment.zone.is_some());
+    read.and_then(in_utc).map_or_else(|| text(given), text)
 }
 
 /// Splits a number: sign, digits before the point without leading zeros, digits after it without

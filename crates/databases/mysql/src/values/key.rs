@@ -8,10 +8,10 @@ use std::hash::BuildHasher;
 
 use foldhash::fast::FixedState;
 use mysql_async::Value as Cell;
+use windrow_database::iso_moment::{IsoMoment, MICROS_OF_DAY, read_date};
 
 use super::encode::plain;
-use super::moment;
-use super::moment::Moment;
+use super::moment::micros_of;
 use crate::values::column::{Column, Kind};
 
 /// Bytes that represent the values of some columns. They sort like whole numbers and texts, so all
@@ -109,25 +109,23 @@ fn equal(column: &Column, cell: &Cell, out: &mut Vec<u8>) -> Option<()> {
             push_decimal(std::str::from_utf8(bytes).ok()?, digits, scale, out)?;
         }
         (Kind::Date, Cell::Bytes(bytes)) => {
-            push_int(
-                i128::from(moment::date(std::str::from_utf8(bytes).ok()?)?),
-                out,
-            );
+            let days = read_date(std::str::from_utf8(bytes).ok()?)?;
+            push_int(days.into(), out);
         }
         (Kind::DateTime | Kind::Timestamp, Cell::Bytes(bytes)) => {
-            let moment = Moment::read(std::str::from_utf8(bytes).ok()?)?;
+            let moment = IsoMoment::read(std::str::from_utf8(bytes).ok()?)?;
             // More digits than the column has are rounded.
             let finest = 10_i64.pow(6 - u32::try_from(column.length.min(6)).ok()?);
             (moment.utc() % finest == 0).then_some(())?;
             push_int(i128::from(moment.utc()), out);
         }
         (Kind::Date, Cell::Date(year, month, day, ..)) => {
-            let moment = Moment::of((*year, *month, *day), (0, 0, 0), 0)?;
-            push_int(i128::from(moment.utc() / 86_400_000_000), out);
+            let moment = micros_of((*year, *month, *day), (0, 0, 0), 0)?;
+            push_int((moment / MICROS_OF_DAY).into(), out);
         }
         (Kind::DateTime | Kind::Timestamp, Cell::Date(year, month, day, h, m, s, micros)) => {
-            let moment = Moment::of((*year, *month, *day), (*h, *m, *s), *micros)?;
-            push_int(i128::from(moment.utc()), out);
+            let moment = micros_of((*year, *month, *day), (*h, *m, *s), *micros)?;
+            push_int(moment.into(), out);
         }
         (Kind::Text | Kind::Char | Kind::Enum, Cell::Bytes(bytes)) => {
             push_text(column, bytes, out)?;
@@ -245,10 +243,10 @@ mod tests {
             assert_eq!(key(Kind::Text, unknown), RowKey::Unknown);
         }
         assert_eq!(key(Kind::Decimal(5, 2), "1.505"), RowKey::Unknown);
-        assert_eq!(
-            key(Kind::DateTime, "2020-01-01T00:00:00.5"),
-            RowKey::Unknown
-        );
+        // The server reads what follows minutes as seconds.
+        for unknown in ["2020-01-01T00:00:00.5", "2020-01-01T00:01.0"] {
+            assert_eq!(key(Kind::DateTime, unknown), RowKey::Unknown);
+        }
         let mut hungarian = sample(Kind::Text);
         hungarian.collation = "utf8mb4_hungarian_ci".into();
         assert_eq!(row_key([(&hungarian, &Cell::from("a"))]), RowKey::Unknown);
