@@ -5,6 +5,7 @@ use windrow_core::{
 };
 
 use super::infer::SeenColumns;
+use super::named_key::UniqueKeys;
 use super::new_table::NewTable;
 
 /// Collects the demands of writes by table, in the order in which the tables were first named.
@@ -72,6 +73,14 @@ impl Demand {
         }
         demand.seen_columns.settle(&plan.columns, declared);
         demand
+    }
+
+    /// Returns the refusal if the table lacks a column and may not get it. `grows`: columns may be
+    /// added.
+    pub fn refusal(&self, name: &TableName, table: &impl UniqueKeys, grows: bool) -> Option<Fault> {
+        let has = |name: &Name| grows || table.place(name).is_some();
+        let column = self.seen_columns.missing(has).next()?;
+        Some(not_extended(name, &column.name))
     }
 
     /// True if a write belongs to the table and names a column that the table lacks, so that the

@@ -12,6 +12,7 @@
 //! | [`shape_faults`] | faults of shapes and rows that do not fit their tables |
 //! | [`infer`], [`new_table`], [`demand`] | tables and columns that are made from rows |
 //! | [`binary`], [`decimal`], [`iso_moment`], [`truth`] | values as texts |
+//! | [`moved`] | texts and faults of moves |
 //! | [`web`] | HTTP, for the databases that speak it |
 
 pub mod binary;
@@ -21,6 +22,7 @@ pub mod described;
 pub mod driver;
 pub mod infer;
 pub mod iso_moment;
+pub mod moved;
 pub mod named_key;
 pub mod new_table;
 pub mod options;

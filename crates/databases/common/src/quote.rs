@@ -2,66 +2,52 @@
 
 use windrow_core::TableName;
 
-/// Appends `name` as an identifier in standard double quotes: PostgreSQL, CockroachDB, SQLite,
-/// CrateDB.
-///
-/// A quote inside the name is doubled, so no name can end the identifier. NUL never gets here
-/// ([`TableName::parse`] refuses it).
-pub fn push_ident(sql: &mut String, name: &str) {
-    sql.push('"');
-    for c in name.chars() {
-        if c == '"' {
-            sql.push('"');
+macro_rules! quoting {
+    ($quote:literal) => {
+        /// Appends `name` as an identifier.
+        ///
+        /// A quote inside the name is doubled, so no name can end the identifier. NUL never gets
+        /// here ([`TableName::parse`] refuses it).
+        pub fn push_ident(sql: &mut String, name: &str) {
+            sql.push($quote);
+            for c in name.chars() {
+                if c == $quote {
+                    sql.push($quote);
+                }
+                sql.push(c);
+            }
+            sql.push($quote);
         }
-        sql.push(c);
-    }
-    sql.push('"');
+
+        /// Appends a table with its schema, where it has one.
+        pub fn push_table(sql: &mut String, table: &TableName) {
+            if let Some(schema) = &table.schema {
+                push_ident(sql, schema);
+                sql.push('.');
+            }
+            push_ident(sql, &table.table);
+        }
+
+        /// Appends names as identifiers, separated by commas.
+        pub fn push_idents<S: AsRef<str>>(sql: &mut String, names: impl IntoIterator<Item = S>) {
+            for (i, name) in names.into_iter().enumerate() {
+                if i > 0 {
+                    sql.push_str(", ");
+                }
+                push_ident(sql, name.as_ref());
+            }
+        }
+    };
 }
 
-/// Appends a table with its schema, where it has one.
-pub fn push_table(sql: &mut String, table: &TableName) {
-    if let Some(schema) = &table.schema {
-        push_ident(sql, schema);
-        sql.push('.');
-    }
-    push_ident(sql, &table.table);
-}
-
-/// Appends names as identifiers, separated by commas.
-pub fn push_idents<S: AsRef<str>>(sql: &mut String, names: impl IntoIterator<Item = S>) {
-    for (i, name) in names.into_iter().enumerate() {
-        if i > 0 {
-            sql.push_str(", ");
-        }
-        push_ident(sql, name.as_ref());
-    }
-}
+// Standard double quotes: PostgreSQL, CockroachDB, SQLite, CrateDB.
+quoting!('"');
 
 /// The same in backticks: MySQL and MariaDB, whatever their `sql_mode`.
 pub mod backtick {
     use windrow_core::TableName;
 
-    /// Appends `name` as an identifier. A backtick inside is doubled, so no name can end the
-    /// identifier.
-    pub fn push_ident(sql: &mut String, name: &str) {
-        sql.push('`');
-        for c in name.chars() {
-            if c == '`' {
-                sql.push('`');
-            }
-            sql.push(c);
-        }
-        sql.push('`');
-    }
-
-    /// Appends a table with its schema, where it has one.
-    pub fn push_table(sql: &mut String, table: &TableName) {
-        if let Some(schema) = &table.schema {
-            push_ident(sql, schema);
-            sql.push('.');
-        }
-        push_ident(sql, &table.table);
-    }
+    quoting!('`');
 }
 
 #[cfg(test)]

@@ -22,6 +22,15 @@ pub fn named_twice(column: &Name) -> Fault {
     Fault::new(FaultClass::Invalid, "42701", message)
 }
 
+/// Returns the fault of a write whose table was altered at each attempt.
+pub fn keeps_changing() -> Fault {
+    Fault::new(
+        FaultClass::Conflict,
+        "55006",
+        "the table was altered again and again while this write was under way",
+    )
+}
+
 /// Returns the fault of a row with too many or too few values. `key` are the columns of the key.
 pub fn wrong_length<'n>(
     shape: &Shape,

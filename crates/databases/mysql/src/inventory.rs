@@ -8,7 +8,7 @@ use windrow_core::Row;
 use windrow_core::inventory::parents_first;
 use windrow_core::{Fault, Inventory, KeyRange, KeyedTable, Name, TableName};
 use windrow_database::Options;
-use windrow_database::quote::backtick::{push_ident, push_table};
+use windrow_database::quote::backtick::{push_ident, push_idents, push_table};
 
 use super::catalog::information::about;
 use super::catalog::schema;
@@ -177,7 +177,9 @@ async fn rows(
     let Some(facts) = facts.map_err(Trouble::into_fault)? else {
         return Ok(Vec::new());
     };
-    let mut sql = format!("SELECT {} FROM ", list(columns.iter()));
+    let mut sql = "SELECT ".to_owned();
+    push_idents(&mut sql, columns);
+    sql.push_str(" FROM ");
     push_table(&mut sql, &table.name);
     let key = key_columns(&facts);
     let (mut cells, mut word) = (Vec::new(), "WHERE");
@@ -192,8 +194,9 @@ async fn rows(
         }
         word = "AND";
     }
-    let order = list(key.iter().map(|column| &column.name));
-    sql.push_str(&format!(" ORDER BY {order} LIMIT {most}"));
+    sql.push_str(" ORDER BY ");
+    push_idents(&mut sql, key.iter().map(|column| &column.name));
+    sql.push_str(&format!(" LIMIT {most}"));
     let fetched = session.fetch(&sql, cells, usize::MAX).await;
     let fetched = fetched.map_err(Trouble::into_fault)?;
     let kind = |name: &Name| {
@@ -232,13 +235,4 @@ fn push_bound(sql: &mut String, key: &[&Column], sign: &str) {
         sql.push(')');
     }
     sql.push(')');
-}
-
-fn list<'n>(names: impl Iterator<Item = &'n Name>) -> String {
-    let quoted = |name: &Name| {
-        let mut quoted = String::new();
-        push_ident(&mut quoted, name);
-        quoted
-    };
-    names.map(quoted).collect::<Vec<_>>().join(", ")
 }

@@ -9,7 +9,7 @@ use std::borrow::Cow;
 use windrow_core::value::is_number;
 use windrow_core::{Fault, Holds, TableName, Value};
 use windrow_database::decimal;
-use windrow_database::demand::{self, Demand};
+use windrow_database::demand::Demand;
 use windrow_database::infer::{self, SeenColumn};
 use windrow_database::quote::backtick::{push_ident, push_table};
 
@@ -91,7 +91,7 @@ async fn attempt(
             None => return Err(Trouble::of(untyped(name))),
         },
         Some(facts) => {
-            if let Some(fault) = foreign(&facts, demand, extends) {
+            if let Some(fault) = demand.refusal(&facts.name, &facts, facts.ours || extends) {
                 return Err(Trouble::of(fault));
             }
             let changes = changes(&facts, demand);
@@ -108,18 +108,6 @@ async fn attempt(
     session.say(&sql).await?;
     tracing::info!(sql, "changed");
     Ok(())
-}
-
-/// Returns the refusal of a column that the table lacks and may not get.
-fn foreign(facts: &Facts, demand: &Demand, extends: bool) -> Option<Fault> {
-    if facts.ours || extends {
-        return None;
-    }
-    let mut missing = demand
-        .seen_columns
-        .missing(|name| facts.place_of(name).is_some());
-    let column = missing.next()?;
-    Some(demand::not_extended(&facts.name, &column.name))
 }
 
 fn untyped(name: &TableName) -> Fault {

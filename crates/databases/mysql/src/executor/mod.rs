@@ -24,6 +24,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use windrow_core::{Canceller, Executor, Fault, FaultClass, Report, Tally, Unit, Verdict};
+use windrow_database::shape_faults::keeps_changing;
 
 use self::batch::Batch;
 use self::connection::Connection;
@@ -164,14 +165,6 @@ fn split(batch: &mut Batch<'_>, part: &mut Part, todo: &mut Vec<Part>) -> bool {
         todo.push(Part { units, ..*part });
     }
     true
-}
-
-fn keeps_changing() -> Fault {
-    Fault::new(
-        FaultClass::Conflict,
-        "55006",
-        "the table was altered again and again while this write was under way",
-    )
 }
 
 #[async_trait]

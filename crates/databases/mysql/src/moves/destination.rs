@@ -1,7 +1,8 @@
 //! Final tables: looked up, and made like the source.
 
 use windrow_core::moves::Destination;
-use windrow_core::{Fault, FaultClass, TableName};
+use windrow_core::{Fault, TableName};
+use windrow_database::moved;
 use windrow_database::quote::backtick::push_table;
 
 use super::source::{Source, no_transactions};
@@ -21,9 +22,7 @@ pub(super) async fn open(
         .await
         .map_err(Trouble::into_fault)?
     {
-        return Err(Fault::invalid(format!(
-            "{table} is the source itself; rows cannot be moved into it"
-        )));
+        return Err(moved::into_source(table));
     }
     let mut facts = survey::facts(session, table).await?;
     if facts.is_none() && create {
@@ -33,12 +32,7 @@ pub(super) async fn open(
         facts = survey::facts(session, table).await?;
     }
     let Some(facts) = facts else {
-        return Err(Fault::new(
-            FaultClass::NoTable,
-            "42P01",
-            format!("there is no table {table}; create it, or let it be made like the source by --create"),
-        )
-        .with_table(Some(&*table.table)));
+        return Err(moved::no_destination(table));
     };
     if !facts.transactional {
         return Err(no_transactions(table));

@@ -4,16 +4,14 @@ use std::collections::HashMap;
 
 use mysql_async::Value as Cell;
 use windrow_core::moves::{REJECTED, Rejected};
-use windrow_core::{Fault, Name, Value, record};
-use windrow_database::quote::backtick::push_table;
+use windrow_core::{Fault, Value, record};
+use windrow_database::quote::backtick::{push_idents, push_table};
 
 use super::keys;
 use super::keys::{Key, Runs, conditions};
 use super::source::Source;
-use super::text::push_list;
 use crate::fault::Trouble;
 use crate::session::Session;
-use crate::values::column::Kind;
 use crate::values::decode;
 
 /// Dead letters that are written by one statement, where their bytes allow it.
@@ -87,12 +85,9 @@ async fn read(
     keys: &[&Key],
 ) -> Result<HashMap<Key, (String, String)>, Fault> {
     let mut head = "SELECT ".to_owned();
-    let names = |columns: &[(Name, Kind)]| -> Vec<Name> {
-        columns.iter().map(|(n, _)| n.clone()).collect()
-    };
-    push_list(&mut head, &names(&source.key));
+    push_idents(&mut head, source.key.iter().map(|(name, _)| name));
     head.push_str(", ");
-    push_list(&mut head, &names(&source.all));
+    push_idents(&mut head, source.all.iter().map(|(name, _)| name));
     head.push_str(" FROM ");
     push_table(&mut head, &source.name);
     head.push_str(" WHERE ");

@@ -2,13 +2,12 @@
 
 use windrow_core::moves::Destination;
 use windrow_core::{Fault, Name};
-use windrow_database::quote::backtick::{push_ident, push_table};
+use windrow_database::quote::backtick::{push_ident, push_idents, push_table};
 
 use super::held::Stretch;
 use super::keys;
 use super::keys::{Key, Runs, conditions};
 use super::source::Source;
-use super::text::push_list;
 use crate::fault::{Scope, Trouble};
 use crate::session::Session;
 use crate::values::literal::push_hex;
@@ -119,9 +118,9 @@ impl<'s> Script<'s> {
         let mut sql = "INSERT INTO ".to_owned();
         push_table(&mut sql, &to.table);
         sql.push_str(" (");
-        push_list(&mut sql, &to.columns);
+        push_idents(&mut sql, &to.columns);
         sql.push_str(") SELECT ");
-        push_list(&mut sql, &to.columns);
+        push_idents(&mut sql, &to.columns);
         sql.push_str(" FROM ");
         push_table(&mut sql, &self.source.name);
         sql.push_str(" WHERE ");
@@ -153,7 +152,7 @@ impl<'s> Script<'s> {
         let names = self.source.key.iter().map(|(name, _)| name.clone());
         let names: Vec<Name> = names.collect();
         let mut sql = "DELETE windrow_row FROM (SELECT ".to_owned();
-        push_list(&mut sql, &names);
+        push_idents(&mut sql, &names);
         sql.push_str(" FROM ");
         push_table(&mut sql, &self.source.name);
         sql.push_str(" WHERE ");

@@ -1,10 +1,11 @@
 //! The source as a mover uses it: its statements, and the kinds of its columns.
 
 use windrow_core::{Fault, FaultClass, MovePlan, Name, TableName};
-use windrow_database::quote::backtick::{push_ident, push_table};
+use windrow_database::moved::{self, push_filter};
+use windrow_database::quote::backtick::{push_ident, push_idents, push_table};
 
 use super::survey;
-use super::text::{bytes_of_route, push_filter, push_list, push_route};
+use super::text::{bytes_of_route, push_route};
 use crate::catalog::information::about;
 use crate::fault::Trouble;
 use crate::session::Session;
@@ -48,11 +49,7 @@ impl Source {
     pub(super) async fn read(session: &mut Session, plan: &MovePlan) -> Result<Self, Fault> {
         let name = &plan.source;
         let Some(facts) = survey::facts(session, name).await? else {
-            return Err(Fault::new(
-                FaultClass::NoTable,
-                "42P01",
-                format!("there is no table {name}"),
-            ));
+            return Err(moved::no_source(name));
         };
         if !facts.transactional {
             return Err(no_transactions(name));
@@ -119,7 +116,7 @@ impl Texts<'_> {
     fn lock(&self, after: bool) -> String {
         let plan = self.plan;
         let mut sql = "SELECT ".to_owned();
-        push_list(&mut sql, &plan.key);
+        push_idents(&mut sql, &plan.key);
         if let Some((route, kind)) = self.route {
             sql.push_str(", ");
             push_route(&mut sql, route, kind);
@@ -127,7 +124,7 @@ impl Texts<'_> {
         if plan.across {
             for columns in [&plan.names, &plan.columns] {
                 sql.push_str(if columns.is_empty() { "" } else { ", " });
-                push_list(&mut sql, columns);
+                push_idents(&mut sql, columns);
             }
         }
         sql.push_str(" FROM ");
@@ -145,11 +142,11 @@ impl Texts<'_> {
             } else {
                 " WHERE "
             });
-            push_list(&mut sql, &plan.key);
+            push_idents(&mut sql, &plan.key);
             sql.push_str(" > ?");
         }
         sql.push_str(" ORDER BY ");
-        push_list(&mut sql, &plan.key);
+        push_idents(&mut sql, &plan.key);
         sql.push_str(" LIMIT ? FOR UPDATE SKIP LOCKED");
         sql
     }

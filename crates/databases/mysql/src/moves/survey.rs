@@ -2,10 +2,11 @@
 
 use windrow_core::moves::{TableFacts, Takes};
 use windrow_core::{Fault, FaultClass, MovePlan, Name, TableName};
-use windrow_database::quote::backtick::push_table;
+use windrow_database::moved::push_filter;
+use windrow_database::quote::backtick::{push_idents, push_table};
 
 use super::effects;
-use super::text::{bytes_of_route, push_filter, push_list};
+use super::text::bytes_of_route;
 use crate::catalog::information::about;
 use crate::catalog::schema;
 use crate::catalog::table::Facts;
@@ -137,9 +138,9 @@ fn trial(name: &TableName, facts: &Facts, required: &[Name]) -> String {
     let mut sql = "INSERT INTO ".to_owned();
     push_table(&mut sql, name);
     sql.push_str(" (");
-    push_list(&mut sql, given);
+    push_idents(&mut sql, given);
     sql.push_str(") SELECT ");
-    push_list(&mut sql, given);
+    push_idents(&mut sql, given);
     sql.push_str(" FROM ");
     push_table(&mut sql, name);
     sql.push_str(" WHERE FALSE");

@@ -5,14 +5,6 @@ use windrow_database::quote::backtick::push_ident;
 
 use crate::values::column::Kind;
 
-/// Appends names, between commas.
-pub(super) fn push_list(sql: &mut String, columns: &[Name]) {
-    for (place, column) in columns.iter().enumerate() {
-        sql.push_str(if place > 0 { ", " } else { "" });
-        push_ident(sql, column);
-    }
-}
-
 /// Appends the route's value as text; binary data as it is, for the server would put a `?` in the
 /// place of what is no text.
 pub(super) fn push_route(sql: &mut String, route: &Name, kind: Kind) {
@@ -30,13 +22,4 @@ pub(super) fn bytes_of_route(route: &Name, kind: Kind) -> String {
     push_route(&mut sql, route, kind);
     sql.push_str(" AS BINARY)");
     sql
-}
-
-/// Appends the operator's condition. A line break ends a comment that may stand in it.
-pub(super) fn push_filter(sql: &mut String, filter: Option<&str>) {
-    if let Some(filter) = filter {
-        sql.push_str(" WHERE (");
-        sql.push_str(filter);
-        sql.push_str("\n)");
-    }
 }

@@ -9,7 +9,7 @@
 use std::borrow::Cow;
 
 use windrow_core::{Fault, Holds, Name, TableName};
-use windrow_database::demand::{self, Demand};
+use windrow_database::demand::Demand;
 use windrow_database::infer;
 use windrow_database::quote::{push_ident, push_idents, push_table};
 
@@ -115,7 +115,7 @@ async fn attempt(
     }
     if let Some(fault) = known
         .as_ref()
-        .and_then(|facts| foreign(facts, demand, extends))
+        .and_then(|facts| demand.refusal(&facts.name, facts, facts.ours || extends))
     {
         return Ok(Err(Refusal::NotExtended(fault)));
     }
@@ -148,7 +148,7 @@ async fn attempt(
         Err(error) => return Ok(Err(error.into())),
     };
     let mut statements = match facts {
-        Some(facts) => match foreign(&facts, demand, extends) {
+        Some(facts) => match demand.refusal(&facts.name, &facts, facts.ours || extends) {
             Some(fault) => return Ok(Err(Refusal::NotExtended(fault))),
             None => changes(&facts, demand),
         },
@@ -156,18 +156,6 @@ async fn attempt(
     };
     statements.push("COMMIT".to_owned());
     Ok(change(wire, &statements).await?.map_err(Refusal::from))
-}
-
-/// Returns the refusal if the table lacks a column and may not get it.
-fn foreign(facts: &Facts, demand: &Demand, extends: bool) -> Option<Fault> {
-    if facts.ours || extends {
-        return None;
-    }
-    let mut missing = demand
-        .seen_columns
-        .missing(|name| facts.place_of(name).is_some());
-    let column = missing.next()?;
-    Some(demand::not_extended(&facts.name, &column.name))
 }
 
 async fn run(wire: &mut Wire, statements: &[String]) -> Result<Result<(), ServerError>, Broken> {

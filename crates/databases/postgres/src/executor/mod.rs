@@ -46,7 +46,8 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use tokio::time::Instant;
-use windrow_core::{Canceller, Executor, Fault, FaultClass, Report, Tally, Unit, Verdict};
+use windrow_core::{Canceller, Executor, Fault, Report, Tally, Unit, Verdict};
+use windrow_database::shape_faults::keeps_changing;
 use windrow_pgwire::wire::Broken;
 
 use self::answers::Answers;
@@ -269,14 +270,6 @@ fn verdict_of_lost(
     } else {
         Verdict::Final(Err(broken.unknown().into()))
     }
-}
-
-fn keeps_changing() -> Fault {
-    Fault::new(
-        FaultClass::Conflict,
-        "55006",
-        "the table was altered again and again while this write was under way",
-    )
 }
 
 #[async_trait]

@@ -36,6 +36,7 @@ use async_trait::async_trait;
 use windrow_bookkeeping::create;
 use windrow_core::moves::{Mover, Moves, NameLimit, News, TableFacts};
 use windrow_core::{Fault, FaultClass, MovePlan, TableName};
+use windrow_database::moved::no_source;
 use windrow_pgwire::wire::Wire;
 
 use self::facts::Facts;
@@ -105,13 +106,8 @@ impl PgMoves {
         if let Some((_, facts)) = visit.known.take_if(|(name, _)| name == table) {
             return Ok(facts);
         }
-        facts::read(&mut visit.wire, table).await?.ok_or_else(|| {
-            Fault::new(
-                FaultClass::NoTable,
-                "42P01",
-                format!("there is no table {table}"),
-            )
-        })
+        let facts = facts::read(&mut visit.wire, table).await?;
+        facts.ok_or_else(|| no_source(table))
     }
 }
 

@@ -1,6 +1,7 @@
 //! Counts rows that would be moved, by their route.
 
 use windrow_core::Fault;
+use windrow_database::moved::push_filter;
 use windrow_database::quote::push_ident;
 use windrow_pgwire::wire::Wire;
 
@@ -51,7 +52,7 @@ impl Texts {
             what = form(&what);
         }
         let mut sql = format!("SELECT {what}, count(*) FROM {}", self.source);
-        self.push_filter(&mut sql);
+        push_filter(&mut sql, self.plan.filter.as_deref());
         sql.push_str(&format!(" GROUP BY 1 ORDER BY 1 LIMIT {most}"));
         sql
     }

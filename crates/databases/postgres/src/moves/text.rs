@@ -2,6 +2,7 @@
 
 use windrow_core::moves::{Destination, MovePlan};
 use windrow_core::{Name, Value};
+use windrow_database::moved::push_filter;
 use windrow_database::quote::{push_ident, push_idents};
 use windrow_pgwire::wire::DataRow;
 
@@ -64,20 +65,10 @@ impl Texts {
         }
     }
 
-    /// Appends ` WHERE (filter)`.
-    pub(super) fn push_filter(&self, sql: &mut String) {
-        if let Some(filter) = &self.plan.filter {
-            // The line end closes a comment that the operator may have left open.
-            sql.push_str(" WHERE (");
-            sql.push_str(filter);
-            sql.push_str("\n)");
-        }
-    }
-
     /// Appends `SELECT what FROM source ..`, for rows that no other session has locked.
     fn push_pick(&self, sql: &mut String, what: &str, rows: usize) {
         sql.push_str(&format!("SELECT {what} FROM {}", self.source));
-        self.push_filter(sql);
+        push_filter(sql, self.plan.filter.as_deref());
         // Orders by the table's own columns: selected expressions have the same names.
         let mut table = String::new();
         push_ident(&mut table, &self.plan.source.table);
@@ -316,7 +307,7 @@ impl Texts {
     /// Returns the query that checks if any row is left, locked or not.
     pub(super) fn left(&self) -> String {
         let mut sql = format!("SELECT EXISTS (SELECT FROM {}", self.source);
-        self.push_filter(&mut sql);
+        push_filter(&mut sql, self.plan.filter.as_deref());
         sql.push(')');
         sql
     }

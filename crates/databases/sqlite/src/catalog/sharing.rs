@@ -193,7 +193,7 @@ fn is_word(c: char) -> bool {
 }
 
 /// Skips blanks and comments.
-fn blank(mut text: &str) -> &str {
+pub(crate) fn blank(mut text: &str) -> &str {
     loop {
         text = text.trim_ascii_start();
         if let Some(comment) = text.strip_prefix("--") {

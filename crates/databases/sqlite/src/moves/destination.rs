@@ -6,6 +6,7 @@
 use rusqlite::Connection;
 use windrow_core::moves::{Destination, TableFacts};
 use windrow_core::{Fault, FaultClass, TableName};
+use windrow_database::moved;
 use windrow_database::quote::push_ident;
 
 use super::facts;
@@ -22,9 +23,7 @@ pub(super) fn open(
     create: bool,
 ) -> Result<Destination, Fault> {
     if table.table.eq_ignore_ascii_case(&source.name.table) {
-        return Err(Fault::invalid(format!(
-            "{table} is the source itself; rows cannot be moved into it"
-        )));
+        return Err(moved::into_source(table));
     }
     let mut facts = facts::read(connection, table)?;
     if facts.is_none() && create && table.schema.is_none() {
@@ -32,12 +31,7 @@ pub(super) fn open(
         facts = facts::read(connection, table)?;
     }
     let Some(facts) = facts else {
-        return Err(Fault::new(
-            FaultClass::NoTable,
-            "42P01",
-            format!("there is no table {table}; create it, or let it be made like the source by --create"),
-        )
-        .with_table(Some(&*table.table)));
+        return Err(moved::no_destination(table));
     };
     if source.routed && facts.name != table.table {
         return Err(TableFacts::otherwise_spelled(table, &facts.name));
@@ -57,11 +51,7 @@ pub(super) fn open(
 /// Columns, defaults, constraints and indexes come along, foreign keys too; triggers do not.
 fn make(connection: &Connection, source: &Source, table: &TableName) -> Result<(), Fault> {
     let Some(facts) = facts::read(connection, &source.name)? else {
-        return Err(Fault::new(
-            FaultClass::NoTable,
-            "42P01",
-            format!("there is no table {}", source.name),
-        ));
+        return Err(moved::no_source(&source.name));
     };
     let mut texts = vec![renamed(&facts, table)?];
     texts.extend(indexes(connection, &facts, table)?);

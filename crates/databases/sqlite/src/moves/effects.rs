@@ -5,6 +5,7 @@ use windrow_core::moves::{Referrer, TableFacts};
 use windrow_database::quote::push_ident;
 
 use super::text::push_table;
+use crate::catalog::sharing::blank;
 
 /// Foreign keys that delete or change the rows that refer to those deleted.
 const KEYS: &str = r#"
@@ -127,20 +128,6 @@ impl Iterator for Tokens<'_> {
         let (token, rest) = text.split_at_checked(end)?;
         self.0 = rest;
         Some(token.to_ascii_uppercase())
-    }
-}
-
-/// Passes over blanks and comments.
-fn blank(mut text: &str) -> &str {
-    loop {
-        text = text.trim_ascii_start();
-        if let Some(comment) = text.strip_prefix("--") {
-            text = comment.split_once('\n').map_or("", |(_, rest)| rest);
-        } else if let Some(comment) = text.strip_prefix("/*") {
-            text = comment.split_once("*/").map_or("", |(_, rest)| rest);
-        } else {
-            return text;
-        }
     }
 }
 

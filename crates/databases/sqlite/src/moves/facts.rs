@@ -3,9 +3,10 @@
 use rusqlite::{Connection, OptionalExtension as _};
 use windrow_core::moves::{Referrer, TableFacts, Takes};
 use windrow_core::{Fault, FaultClass, MovePlan, Name, TableName};
+use windrow_database::moved::push_filter;
 
 use super::effects;
-use super::text::{push_filter, push_route, push_table};
+use super::text::{push_route, push_table};
 use crate::catalog::cache::unique_indexes;
 use crate::fault::Failure;
 use crate::values::column::ColumnType;

@@ -3,10 +3,11 @@
 use rusqlite::Connection;
 use windrow_core::moves::Destination;
 use windrow_core::{Fault, FaultClass, MovePlan, Name, TableName};
+use windrow_database::moved::{self, push_filter};
 use windrow_database::quote::{push_ident, push_idents};
 
 use super::facts;
-use super::text::{push_filter, push_route, push_table};
+use super::text::{push_route, push_table};
 use crate::fault::Failure;
 use crate::values::column::ColumnType;
 
@@ -53,11 +54,7 @@ impl Source {
     pub(super) fn read(connection: &Connection, plan: &MovePlan) -> Result<Self, Fault> {
         let name = &plan.source;
         let Some(facts) = facts::read(connection, name)? else {
-            return Err(Fault::new(
-                FaultClass::NoTable,
-                "42P01",
-                format!("there is no table {name}"),
-            ));
+            return Err(moved::no_source(name));
         };
         let of = |column: &Name| match facts.column(column) {
             Some(found) => Ok((column.clone(), found.column_type)),

@@ -16,12 +16,3 @@ pub(super) fn push_route(sql: &mut String, of: &str, route: &Name) {
     push_ident(sql, route);
     sql.push_str(" AS TEXT)");
 }
-
-/// Appends the operator's condition. A line break ends a comment that may stand in it.
-pub(super) fn push_filter(sql: &mut String, filter: Option<&str>) {
-    if let Some(filter) = filter {
-        sql.push_str(" WHERE (");
-        sql.push_str(filter);
-        sql.push_str("\n)");
-    }
-}
