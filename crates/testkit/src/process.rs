@@ -7,7 +7,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStderr, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, SyncSender};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -15,7 +15,7 @@ use anyhow::{Context, Result, bail};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-use crate::procfs;
+use crate::{locked, procfs};
 
 /// The environment variable that names the program to test.
 pub const BINARY: &str = "WINDROW_BIN";
@@ -167,7 +167,7 @@ impl Windrow {
 
     /// Returns the last 10,000 lines that it printed on its standard error.
     pub fn log(&self) -> String {
-        let lines = self.log.lock().unwrap_or_else(PoisonError::into_inner);
+        let lines = locked(&self.log);
         lines.iter().map(|line| format!("{line}\n")).collect()
     }
 
@@ -269,7 +269,7 @@ fn keep_log(stderr: ChildStderr, log: &Mutex<VecDeque<String>>, found: &SyncSend
         if let Some(address) = address_in(&line, LISTENING) {
             found.try_send(address).ok();
         }
-        let mut lines = log.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut lines = locked(log);
         if lines.len() == LOG_LINES {
             lines.pop_front();
         }

@@ -50,33 +50,28 @@ struct Inner {
 }
 
 /// A [`FakeSink`] in the making.
-pub struct FakeSinkBuilder {
-    profile: Profile,
-    cost: Cost,
-    judge: Judge,
-    script: Script,
-}
+pub struct FakeSinkBuilder(Inner);
 
 impl FakeSinkBuilder {
     /// Sets the limits that the sink's profile states: flights, and rows of a batch.
     #[must_use]
     pub fn profile(mut self, flights: usize, batch_rows: usize) -> Self {
-        self.profile.flights = flights;
-        self.profile.batch_rows = batch_rows;
+        self.0.profile.flights = flights;
+        self.0.profile.batch_rows = batch_rows;
         self
     }
 
     /// Sets the cost of a flight. Nothing by default.
     #[must_use]
     pub fn cost(mut self, cost: Cost) -> Self {
-        self.cost = cost;
+        self.0.cost = cost;
         self
     }
 
     /// Sets the writes that fail: their whole unit fails, and its neighbours do not.
     #[must_use]
     pub fn fail(mut self, judge: impl Fn(&Write) -> Option<Fault> + Send + Sync + 'static) -> Self {
-        self.judge = Box::new(judge);
+        self.0.judge = Box::new(judge);
         self
     }
 
@@ -86,25 +81,14 @@ impl FakeSinkBuilder {
         mut self,
         script: impl Fn(&[Unit]) -> Option<Report> + Send + Sync + 'static,
     ) -> Self {
-        self.script = Box::new(script);
+        self.0.script = Box::new(script);
         self
     }
 
     /// Returns the sink.
     pub fn build(self) -> FakeSink {
         FakeSink {
-            inner: Arc::new(Inner {
-                profile: self.profile,
-                cost: self.cost,
-                judge: self.judge,
-                script: self.script,
-                batches: Mutex::default(),
-                connects: Mutex::default(),
-                away: Mutex::default(),
-                held: watch::Sender::new(false),
-                flying: AtomicUsize::new(0),
-                most_flying: AtomicUsize::new(0),
-            }),
+            inner: Arc::new(self.0),
         }
     }
 }
@@ -117,7 +101,7 @@ impl FakeSink {
 
     /// Prepares a sink with other settings.
     pub fn builder() -> FakeSinkBuilder {
-        FakeSinkBuilder {
+        FakeSinkBuilder(Inner {
             profile: Profile {
                 name: "Fake",
                 transactional: true,
@@ -128,7 +112,13 @@ impl FakeSink {
             cost: Cost::default(),
             judge: Box::new(|_| None),
             script: Box::new(|_| None),
-        }
+            batches: Mutex::default(),
+            connects: Mutex::default(),
+            away: Mutex::default(),
+            held: watch::Sender::new(false),
+            flying: AtomicUsize::new(0),
+            most_flying: AtomicUsize::new(0),
+        })
     }
 
     /// Returns the batches so far, in the order in which they began.

@@ -1,6 +1,7 @@
 //! Values, as CrateDB keeps them.
 
 use serde_json::Value;
+use windrow_core::calendar::day_number;
 
 /// A value of a column.
 #[derive(Clone, Debug, PartialEq)]
@@ -117,28 +118,10 @@ fn moment(text: &str) -> Option<i64> {
     let zone: i64 = zone.parse().ok()?;
     let mut date = date.split('-').map(|part| part.parse::<i64>().ok());
     let (year, month, day) = (date.next()??, date.next()??, date.next()??);
-    let leap = |year: i64| (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
-    let lengths = [
-        31,
-        if leap(year) { 29 } else { 28 },
-        31,
-        30,
-        31,
-        30,
-        31,
-        31,
-        30,
-        31,
-        30,
-        31,
-    ];
-    let years: i64 = (1970..year)
-        .map(|year| if leap(year) { 366 } else { 365 })
-        .sum();
-    let months: i64 = lengths.iter().take(usize::try_from(month - 1).ok()?).sum();
+    let days = day_number(year, month, day)?;
     let mut time = time.split(':').map(|part| part.parse::<f64>().ok());
     let (hour, minute, second) = (time.next()??, time.next()??, time.next()??);
     #[expect(clippy::cast_possible_truncation, reason = "milliseconds of a day")]
     let of_day = ((hour * 60.0 + minute) * 60_000.0 + second * 1000.0).round() as i64;
-    Some((years + months + day - 1) * 86_400_000 + of_day - zone * 3_600_000)
+    Some(days * 86_400_000 + of_day - zone * 3_600_000)
 }

@@ -186,13 +186,7 @@ fn bulk(store: &mut Tables, statement: &Statement, rows: &[Value]) -> Reply {
     for row in rows {
         match prepare(store, statement, row.as_array().unwrap_or(&none)) {
             Ok(row) => prepared.push(row),
-            Err(CrateError(_, code, message)) if store.repeats => {
-                let message = Value::String(message);
-                let entry = format!(
-                    "{{\"rowcount\":-2,\"error\":{{\"code\":{code},\"message\":{message}}}}}"
-                );
-                return results(&vec![entry; rows.len()]);
-            }
+            Err(error) if store.repeats => return results(&vec![failure(error); rows.len()]),
             Err(error) => return failed(&error),
         }
     }
@@ -207,16 +201,17 @@ fn bulk(store: &mut Tables, statement: &Statement, rows: &[Value]) -> Reply {
                 Ok(Outcome::Count(count)) => format!("{{\"rowcount\":{count}}}"),
                 Ok(Outcome::Rows(found)) => format!("{{\"rowcount\":{}}}", found.len()),
                 Err(_) if !speaks => "{\"rowcount\":-2}".to_owned(),
-                Err(CrateError(_, code, message)) => {
-                    let message = Value::String(message);
-                    format!(
-                        "{{\"rowcount\":-2,\"error\":{{\"code\":{code},\"message\":{message}}}}}"
-                    )
-                }
+                Err(error) => failure(error),
             }
         })
         .collect();
     results(&entries)
+}
+
+/// Returns the entry of a row that failed in a bulk.
+fn failure(CrateError(_, code, message): CrateError) -> String {
+    let message = Value::String(message);
+    format!("{{\"rowcount\":-2,\"error\":{{\"code\":{code},\"message\":{message}}}}}")
 }
 
 fn results(entries: &[String]) -> Reply {

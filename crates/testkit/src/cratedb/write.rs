@@ -24,6 +24,11 @@ pub(super) fn parse_error(what: impl AsRef<str>) -> CrateError {
     CrateError(400, 4000, format!("SQLParseException[{}]", what.as_ref()))
 }
 
+fn no_column(name: &str) -> CrateError {
+    let message = format!("ColumnUnknownException[Column {name} unknown]");
+    CrateError(404, 4043, message)
+}
+
 /// A row whose values have been read.
 pub(super) struct Prepared {
     values: Vec<(String, Cell)>,
@@ -71,11 +76,7 @@ pub(super) fn prepare(
             Some(data_type) => data_type.to_owned(),
             None if table.dynamic && place < columns.len() => Cell::type_of(value).to_owned(),
             None => {
-                return Err(CrateError(
-                    404,
-                    4043,
-                    format!("ColumnUnknownException[Column {name} unknown]"),
-                ));
+                return Err(no_column(name));
             }
         };
         cells.push((
@@ -180,14 +181,7 @@ pub(super) fn select(
     for key in keys {
         let mut wanted = Vec::new();
         for name in key {
-            let unknown = || {
-                CrateError(
-                    404,
-                    4043,
-                    format!("ColumnUnknownException[Column {name} unknown]"),
-                )
-            };
-            let data_type = table.data_type(name).ok_or_else(unknown)?;
+            let data_type = table.data_type(name).ok_or_else(|| no_column(name))?;
             let value = args.next().unwrap_or(&Value::Null);
             wanted.push((
                 name.clone(),

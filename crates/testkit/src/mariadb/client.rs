@@ -1,12 +1,12 @@
 //! SQL by the `mariadb` program.
 
-use std::io::Write;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 
 use super::programs::MariaDbPrograms;
 use crate::left_out;
+use crate::own_server::feed;
 
 /// Where a server is, and as whom to speak to it.
 #[derive(Debug, PartialEq, Eq)]
@@ -83,27 +83,9 @@ fn run(url: &str, sql: &str) -> Result<String> {
     if let Some(password) = address.password {
         command.env("MYSQL_PWD", password);
     }
-    let mut child = command
-        .arg(address.database)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .context("cannot run mariadb")?;
-    if let Some(mut stdin) = child.stdin.take() {
-        // One that could not connect has closed its end; its own words, below, say more than a
-        // broken pipe.
-        stdin.write_all(sql.as_bytes()).ok();
-    }
-    let output = child.wait_with_output()?;
-    if !output.status.success() {
-        bail!(
-            "mariadb: {}",
-            String::from_utf8_lossy(&output.stderr).trim_end()
-        );
-    }
-    let text = String::from_utf8_lossy(&output.stdout);
-    Ok(text.trim_end_matches('\n').replace('\t', "|"))
+    command.arg(address.database);
+    let rows = feed(&mut command, sql, "cannot run mariadb")?;
+    Ok(rows.replace('\t', "|"))
 }
 
 /// Reads `mysql://user:password@host:port/database`; nothing in it is decoded.

@@ -24,7 +24,7 @@ use tempfile::TempDir;
 
 pub(crate) use account::Account;
 pub(crate) use programs::{installed, named_folder};
-pub(crate) use template::{Template, run, scratch};
+pub(crate) use template::{Template, feed, run, scratch};
 pub(crate) use watchdog::{Stop, Watched};
 
 use crate::locked;

@@ -6,9 +6,10 @@
 //! renamed, so half of one is never seen.
 
 use std::fs;
+use std::io::Write;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
@@ -111,4 +112,33 @@ pub(crate) fn run(command: &mut Command) -> Result<()> {
         );
     }
     Ok(())
+}
+
+/// Runs a program that reads SQL and writes rows to its end, and returns the rows.
+///
+/// # Errors
+/// It cannot be run (`advice`), or fails; the message holds its words.
+pub(crate) fn feed(command: &mut Command, sql: &str, advice: &'static str) -> Result<String> {
+    let mut child = command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .context(advice)?;
+    if let Some(mut stdin) = child.stdin.take() {
+        // A program that could not connect has closed its end; its own words, below, say more than
+        // a broken pipe.
+        stdin.write_all(sql.as_bytes()).ok();
+    }
+    let output = child.wait_with_output()?;
+    if !output.status.success() {
+        let name = Path::new(command.get_program()).file_name();
+        let name = name.unwrap_or_default().display();
+        bail!(
+            "{name}: {}",
+            String::from_utf8_lossy(&output.stderr).trim_end()
+        );
+    }
+    let text = String::from_utf8_lossy(&output.stdout);
+    Ok(text.trim_end_matches('\n').to_owned())
 }

@@ -1,12 +1,12 @@
 //! SQL by the `psql` program.
 
-use std::io::Write;
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
-use anyhow::{Context, Result, bail};
+use anyhow::Result;
 
 use super::programs::PostgresPrograms;
+use crate::own_server::feed;
 
 /// `psql` of the server's own version where there is one: it starts faster than the wrapper that
 /// Debian puts on the PATH. Or else what the PATH has.
@@ -20,27 +20,8 @@ pub fn program() -> PathBuf {
 /// # Errors
 /// The server cannot be reached, or a statement fails (those after it are not run).
 pub fn psql(url: &str, sql: &str) -> Result<String> {
-    let mut child = Command::new(program())
-        .args(["-XAtq", "-v", "ON_ERROR_STOP=1", "-d", url, "-f", "-"])
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .context(
-            "cannot run psql; install it, for example with: apt-get install postgresql-client",
-        )?;
-    if let Some(mut stdin) = child.stdin.take() {
-        // A psql that could not connect has closed its end; its own words, below, say more than a
-        // broken pipe.
-        stdin.write_all(sql.as_bytes()).ok();
-    }
-    let output = child.wait_with_output()?;
-    if !output.status.success() {
-        bail!(
-            "psql: {}",
-            String::from_utf8_lossy(&output.stderr).trim_end()
-        );
-    }
-    let text = String::from_utf8_lossy(&output.stdout);
-    Ok(text.trim_end_matches('\n').to_owned())
+    let advice = "cannot run psql; install it, for example with: apt-get install postgresql-client";
+    let mut command = Command::new(program());
+    command.args(["-XAtq", "-v", "ON_ERROR_STOP=1", "-d", url, "-f", "-"]);
+    feed(&mut command, sql, advice)
 }

@@ -4,7 +4,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
+
+use crate::own_server::run;
 
 const SOURCE: &str = include_str!("slow_fsync.c");
 
@@ -20,16 +22,10 @@ impl SlowDisk {
     pub(crate) fn make(folder: &Path, by: Duration) -> Result<Self> {
         let (source, library) = (folder.join("slow_fsync.c"), folder.join("slow_fsync.so"));
         std::fs::write(&source, SOURCE)?;
-        let output = Command::new("cc")
-            .args(["-shared", "-fPIC", "-O2", "-o"])
-            .args([&library, &source])
-            .output()
-            .context(
-                "cannot run cc; install a C compiler, for example with: apt-get install gcc",
-            )?;
-        if !output.status.success() {
-            bail!("cc: {}", String::from_utf8_lossy(&output.stderr));
-        }
+        let mut cc = Command::new("cc");
+        cc.args(["-shared", "-fPIC", "-O2", "-o"]);
+        let advice = "cannot run cc; install a C compiler, for example with: apt-get install gcc";
+        run(cc.args([&library, &source])).context(advice)?;
         Ok(Self {
             object: library,
             by,
