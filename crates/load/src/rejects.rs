@@ -10,12 +10,13 @@ mod file;
 mod reject;
 
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 
 use windrow_core::Span;
 
 use self::file::RejectFiles;
 use super::LoadError;
+use super::lock::lock;
 
 pub(super) use self::reject::Origin;
 pub use self::reject::{Reason, Reject};
@@ -123,7 +124,7 @@ impl Rejects {
     }
 
     fn state(&self) -> MutexGuard<'_, RejectState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.state)
     }
 }
 

@@ -395,10 +395,6 @@ impl Source for Csv {
     fn read_bytes(&self) -> u64 {
         self.window.input().read_bytes()
     }
-
-    fn all_bytes(&self) -> Option<u64> {
-        self.window.input().all_bytes()
-    }
 }
 
 /// The texts that stand for no value.

@@ -189,7 +189,7 @@ impl Ndjson {
 
     /// Puts a line into the portion. False: the portion is full, or the line is only half written.
     fn take(&mut self, found: LineBounds, portion: &mut Portion) -> bool {
-        let raw = self.raw(found);
+        let (at, raw) = ((self.record, self.line), self.raw(found));
         let cells = match text(raw).and_then(|text| object::cells(text, &self.columns)) {
             Ok(cells) => cells,
             Err(_) if self.unfinished && found.end == found.next => {
@@ -197,30 +197,18 @@ impl Ndjson {
                 return false;
             }
             Err(reason) => {
-                portion.bad.push(BadRecord {
-                    record: self.record,
-                    line: self.line,
-                    raw: raw.to_vec(),
-                    reason,
-                });
+                portion.push_bad(at, raw, reason);
                 return true;
             }
         };
-        let rows = &mut portion.rows;
-        let added = match &self.chosen {
-            None => rows.push(self.line, cells.iter().map(Cell::field)),
+        match &self.chosen {
+            None => portion.push_row(at, raw, cells.iter().map(Cell::field)),
             Some(chosen) => {
                 let chosen = chosen.iter().map(|at| cells.get(*at));
-                rows.push(
-                    self.line,
-                    chosen.map(|cell| cell.map_or(Field::Null, Cell::field)),
-                )
+                let fields = chosen.map(|cell| cell.map_or(Field::Null, Cell::field));
+                portion.push_row(at, raw, fields)
             }
-        };
-        if added {
-            portion.push_raw(self.record, raw);
         }
-        added
     }
 }
 
@@ -279,10 +267,6 @@ impl Source for Ndjson {
 
     fn read_bytes(&self) -> u64 {
         self.window.input().read_bytes()
-    }
-
-    fn all_bytes(&self) -> Option<u64> {
-        self.window.input().all_bytes()
     }
 }
 

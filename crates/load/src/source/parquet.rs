@@ -23,7 +23,7 @@ use super::csv_text::record::MOST_COLUMNS;
 use super::fault::SourceFault;
 use super::input::RawInput;
 use super::port::Source;
-use super::portion::{BadRecord, Portion, PortionLimits};
+use super::portion::{Portion, PortionLimits};
 use super::{names, skip};
 
 /// Bytes that a batch of decoded rows should have. A single row may pass it.
@@ -212,22 +212,13 @@ impl Parquet {
             self.ended = true;
             return Err(self.fault(&error));
         }
-        let line = self.record + 1;
+        let (at, raw) = ((self.record, self.record + 1), self.line.json.as_bytes());
         if let Err(reason) = skip::no_nul(self.line.text.as_bytes()) {
-            portion.bad.push(BadRecord {
-                record: self.record,
-                line,
-                raw: self.line.json.clone().into_bytes(),
-                reason,
-            });
+            portion.push_bad(at, raw, reason);
             return Ok(true);
         }
         let fields = self.line.fields(&self.batch.columns, &self.means, row);
-        let added = portion.rows.push(line, fields);
-        if added {
-            portion.push_raw(self.record, self.line.json.as_bytes());
-        }
-        Ok(added)
+        Ok(portion.push_row(at, raw, fields))
     }
 
     fn fault(&self, error: &str) -> SourceFault {
@@ -397,10 +388,6 @@ impl Source for Parquet {
         let all = u128::from(self.input.all_bytes().unwrap_or_default());
         let bytes = all * u128::from(self.record.min(self.rows)) / u128::from(self.rows.max(1));
         u64::try_from(bytes).unwrap_or(u64::MAX)
-    }
-
-    fn all_bytes(&self) -> Option<u64> {
-        self.input.all_bytes()
     }
 }
 

@@ -106,7 +106,4 @@ pub trait Source: Send {
     /// Returns the bytes of the file that were read, as on the disk (packed, if it is), for the
     /// progress bar.
     fn read_bytes(&self) -> u64;
-
-    /// Returns the bytes of the file on the disk; `None` for standard input and pipes.
-    fn all_bytes(&self) -> Option<u64>;
 }

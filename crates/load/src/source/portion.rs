@@ -1,6 +1,6 @@
 //! Records that were read together, as rows or as in the file.
 
-use windrow_core::{CsvText, Rows};
+use windrow_core::{CsvText, Field, Rows};
 
 use super::csv_text::unsplit::Unsplit;
 
@@ -76,14 +76,33 @@ impl Portion {
         self.unsplit.as_ref().map(Unsplit::lines).or(split)
     }
 
-    /// Adds the bytes of a row as in the source.
-    pub(super) fn push_raw(&mut self, record: u64, raw: &[u8]) {
+    /// Adds a row, and its bytes as in the source. False: the portion has no room for it.
+    pub(super) fn push_row<'f>(
+        &mut self,
+        (record, line): (u64, u64),
+        raw: &[u8],
+        fields: impl Iterator<Item = Field<'f>>,
+    ) -> bool {
+        if !self.rows.push(line, fields) {
+            return false;
+        }
         self.records.push(record);
         if raw.len() > Rows::KEPT_BYTES {
             self.raw.reserve_exact(raw.len());
         }
         self.raw.extend_from_slice(raw);
         self.raw_ends.push(self.raw.len());
+        true
+    }
+
+    /// Adds a record that is no row.
+    pub(super) fn push_bad(&mut self, (record, line): (u64, u64), raw: &[u8], reason: String) {
+        self.bad.push(BadRecord {
+            record,
+            line,
+            raw: raw.to_vec(),
+            reason,
+        });
     }
 
     /// Empties the portion. The memory is kept, but for that of long records

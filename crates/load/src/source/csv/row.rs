@@ -5,7 +5,7 @@ use windrow_core::{Field, Means};
 use super::doubt;
 use crate::source::csv_text::record::{FieldPlace, Record, ScanEnd};
 use crate::source::csv_text::splitter::{Position, Splitter};
-use crate::source::portion::{BadRecord, Portion};
+use crate::source::portion::Portion;
 use crate::source::skip;
 
 impl Splitter {
@@ -17,15 +17,11 @@ impl Splitter {
         at: Position,
         portion: &mut Portion,
     ) -> bool {
+        let at = (at.record, at.line);
         let (text, patched) = match self.check(found, raw) {
             Ok(texts) => texts,
             Err(reason) => {
-                portion.bad.push(BadRecord {
-                    record: at.record,
-                    line: at.line,
-                    raw: raw.to_vec(),
-                    reason,
-                });
+                portion.push_bad(at, raw, reason);
                 return true;
             }
         };
@@ -35,21 +31,14 @@ impl Splitter {
             field(*piece, found, (text, patched), &self.nulls, means)
         };
         let pieces = &found.pieces;
-        let rows = &mut portion.rows;
-        let added = match &self.chosen {
-            None => rows.push(at.line, pieces.iter().map(&mut field)),
+        match &self.chosen {
+            None => portion.push_row(at, raw, pieces.iter().map(&mut field)),
             Some(chosen) => {
                 let chosen = chosen.iter().map(|at| pieces.get(*at));
-                rows.push(
-                    at.line,
-                    chosen.map(|piece| piece.map_or(Field::Null, &mut field)),
-                )
+                let fields = chosen.map(|piece| piece.map_or(Field::Null, &mut field));
+                portion.push_row(at, raw, fields)
             }
-        };
-        if added {
-            portion.push_raw(at.record, raw);
         }
-        added
     }
 
     /// Puts whole records into the portion. `first`: where the first of them stands.

@@ -285,7 +285,7 @@ fn row_groups_batches_and_portions_follow_each_other_whatever_the_compression() 
         }
         assert_eq!(found, (1..=10).collect::<Vec<u64>>());
         assert_eq!(raw[7], r#"{"note":"n7","id":7,"note":"n7"}"#);
-        assert_eq!(Some(source.read_bytes()), source.all_bytes());
+        assert_eq!(source.read_bytes(), path.metadata().unwrap().len());
     }
 }
 
