@@ -12,7 +12,6 @@ use windrow_core::{Fault, Inventory, KeyRange, KeyedTable, Name, TableName, Valu
 use windrow_database::quote::{push_ident, push_idents};
 
 use super::executor::writer::Writer;
-use super::fault::Failure;
 use super::values::column::ColumnType;
 use super::values::read;
 
@@ -52,18 +51,6 @@ impl SqliteInventory {
             writer: writer.clone(),
         }
     }
-
-    async fn run<T: Send + 'static>(
-        &self,
-        work: impl FnOnce(&Connection) -> rusqlite::Result<T> + Send + 'static,
-    ) -> Result<T, Fault> {
-        self.writer
-            .run(move |database| {
-                let done = work(database.session()?.connection());
-                done.map_err(|error| Failure::from(error).into_fault())
-            })
-            .await
-    }
 }
 
 #[async_trait]
@@ -73,7 +60,7 @@ impl Inventory for SqliteInventory {
     }
 
     async fn tables(&self) -> Result<Vec<TableName>, Fault> {
-        self.run(tables).await
+        self.writer.query(tables).await
     }
 
     async fn table(&self, name: &TableName) -> Result<Option<KeyedTable>, Fault> {
@@ -82,7 +69,8 @@ impl Inventory for SqliteInventory {
             return Ok(None);
         }
         let table = name.table.clone();
-        self.run(move |connection| describe(connection, &table))
+        self.writer
+            .query(move |connection| describe(connection, &table))
             .await
     }
 
@@ -95,7 +83,8 @@ impl Inventory for SqliteInventory {
     ) -> Result<Vec<Row>, Fault> {
         let (table, columns) = (table.clone(), columns.to_vec());
         let ends: Ends = (range.after.map(Row::from), range.to.map(Row::from));
-        self.run(move |connection| rows(connection, &table, &columns, &ends, most))
+        self.writer
+            .query(move |connection| rows(connection, &table, &columns, &ends, most))
             .await
     }
 

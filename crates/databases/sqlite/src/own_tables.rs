@@ -13,7 +13,6 @@ use windrow_core::bookkeeping::{
 use windrow_core::{Bookkeeping, Fault, Mark};
 
 use super::executor::writer::Writer;
-use super::fault::Failure;
 
 /// The moment of now, as a default value.
 const NOW: &str = "(strftime('%Y-%m-%dT%H:%M:%fZ', 'now'))";
@@ -50,40 +49,32 @@ struct SqliteOwnSession {
 }
 
 impl SqliteOwnSession {
-    async fn with<T: Send + 'static>(
-        &self,
-        work: impl FnOnce(&Connection) -> rusqlite::Result<T> + Send + 'static,
-    ) -> Result<T, Fault> {
-        self.writer
-            .run(move |database| {
-                let worked = work(database.session()?.connection());
-                worked.map_err(|error| Failure::from(error).into_fault())
-            })
-            .await
-    }
-
     /// Executes statements as one transaction.
     async fn transact(&self, sql: String) -> Result<(), Fault> {
-        self.with(move |connection| {
-            let transaction =
-                rusqlite::Transaction::new_unchecked(connection, TransactionBehavior::Immediate)?;
-            transaction.execute_batch(&sql)?;
-            transaction.commit()
-        })
-        .await
+        self.writer
+            .query(move |connection| {
+                let transaction = rusqlite::Transaction::new_unchecked(
+                    connection,
+                    TransactionBehavior::Immediate,
+                )?;
+                transaction.execute_batch(&sql)?;
+                transaction.commit()
+            })
+            .await
     }
 }
 
 #[async_trait]
 impl OwnSession for SqliteOwnSession {
     async fn columns(&mut self, table: OwnTable) -> Result<Vec<String>, Fault> {
-        self.with(move |connection| {
-            let sql = "SELECT name FROM pragma_table_info(?1, 'main')";
-            let mut ask = connection.prepare(sql)?;
-            let names = ask.query_map([table.name()], |row| row.get(0))?;
-            names.collect()
-        })
-        .await
+        self.writer
+            .query(move |connection| {
+                let sql = "SELECT name FROM pragma_table_info(?1, 'main')";
+                let mut ask = connection.prepare(sql)?;
+                let names = ask.query_map([table.name()], |row| row.get(0))?;
+                names.collect()
+            })
+            .await
     }
 
     async fn change(&mut self, statement: OwnStatement<'_>) -> Result<TableChange, Fault> {
@@ -102,7 +93,9 @@ impl OwnSession for SqliteOwnSession {
             self.transact(sql).await?;
             return Ok(OwnAnswer::default());
         }
-        self.with(move |connection| run(connection, &sql)).await
+        self.writer
+            .query(move |connection| run(connection, &sql))
+            .await
     }
 }
 

@@ -15,6 +15,7 @@ use windrow_database::Options;
 
 use super::session::Session;
 use crate::catalog::standings::Standings;
+use crate::fault::Failure;
 use crate::location::Location;
 
 /// Jobs that wait for the thread: two executors, a ping, and a few more.
@@ -104,6 +105,18 @@ impl Writer {
                 "SQLite's writer broke off; its transaction is rolled back",
             )),
         }
+    }
+
+    /// Has the thread work on its connection, in the same way.
+    pub(crate) async fn query<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Connection) -> rusqlite::Result<T> + Send + 'static,
+    ) -> Result<T, Fault> {
+        self.run(move |database| {
+            let worked = work(database.session()?.connection());
+            worked.map_err(|error| Failure::from(error).into_fault())
+        })
+        .await
     }
 }
 
