@@ -204,19 +204,19 @@ impl<'a> Batch<'a> {
         }
     }
 
-    /// Returns all writes without a verdict to the lane: they were not sent.
-    pub fn retry_rest(&mut self, fault: &Fault) {
-        for slot in &mut self.verdicts {
-            slot.get_or_insert_with(|| Verdict::RolledBack(fault.clone()));
-        }
-    }
-
-    /// Returns the report of the batch. A unit without a verdict is a defect.
-    pub fn report(self, usable: bool) -> Report {
-        let defect = || failed(Fault::internal("a unit got no verdict"));
+    /// Returns the report of the batch. After a stop, writes without a verdict go back to the lane:
+    /// they were not sent. Otherwise a unit without a verdict is a defect.
+    pub fn report(self, driven: Result<(), Stop>) -> Report {
+        let usable = driven.is_ok();
+        let rest = match driven {
+            Ok(()) => failed(Fault::internal("a unit got no verdict")),
+            Err(Stop(fault)) => Verdict::RolledBack(fault),
+        };
         let verdicts = self.verdicts.into_iter();
         Report {
-            verdicts: verdicts.map(|v| v.unwrap_or_else(defect)).collect(),
+            verdicts: verdicts
+                .map(|v| v.unwrap_or_else(|| rest.clone()))
+                .collect(),
             tally: self.tally,
             usable,
         }

@@ -101,12 +101,7 @@ impl Connection {
 impl Executor for Connection {
     async fn execute(&mut self, units: &[Unit]) -> Report {
         let mut batch = Batch::new(units, "CrateDB");
-        match self.drive(&mut batch).await {
-            Ok(()) => batch.report(true),
-            Err(Stop(fault)) => {
-                batch.retry_rest(&fault);
-                batch.report(false)
-            }
-        }
+        let driven = self.drive(&mut batch).await;
+        batch.report(driven)
     }
 }

@@ -174,39 +174,28 @@ fn escape(out: &mut Vec<u8>, text: &[u8]) {
 
 fn null(table: &TableName, column: &Column) -> Fault {
     let message = format!("column {} of table {table} cannot be NULL", column.name);
-    place(
-        Fault::new(FaultClass::NotNull, "23502", message),
-        table,
-        column,
-    )
+    fault((FaultClass::NotNull, "23502"), message, table, column)
 }
 
 fn no_number(table: &TableName, column: &Column) -> Fault {
-    let message = format!(
-        "a value for column {} of table {table} is no number",
-        column.name
-    );
-    place(
-        Fault::new(FaultClass::Value, "22018", message),
-        table,
-        column,
-    )
+    let (name, what) = (&column.name, "is no number");
+    let message = format!("a value for column {name} of table {table} {what}");
+    fault((FaultClass::Value, "22018"), message, table, column)
 }
 
 fn unspeakable(table: &TableName, column: &Column) -> Fault {
-    let message = format!(
-        "a value for column {} of table {table} cannot be written for LOAD DATA",
-        column.name
-    );
-    place(
-        Fault::new(FaultClass::Unsupported, "0A000", message),
-        table,
-        column,
-    )
+    let (name, what) = (&column.name, "cannot be written for LOAD DATA");
+    let message = format!("a value for column {name} of table {table} {what}");
+    fault((FaultClass::Unsupported, "0A000"), message, table, column)
 }
 
-fn place(fault: Fault, table: &TableName, column: &Column) -> Fault {
-    fault
+fn fault(
+    (class, code): (FaultClass, &'static str),
+    message: String,
+    table: &TableName,
+    column: &Column,
+) -> Fault {
+    Fault::new(class, code, message)
         .with_table(Some(&*table.table))
         .with_column(Some(&*column.name))
 }

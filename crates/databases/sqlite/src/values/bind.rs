@@ -40,6 +40,13 @@ pub(crate) enum Use {
     Spelled,
 }
 
+/// A column of a table, for a value and for faults about it.
+#[derive(Clone, Copy)]
+struct ColumnPlace<'s> {
+    slot: &'s Slot,
+    table: &'s TableName,
+}
+
 /// Converts a value for SQLite. `scratch` holds converted bytes.
 pub(crate) fn fit<'a>(
     datum: Datum<'a>,
@@ -47,6 +54,7 @@ pub(crate) fn fit<'a>(
     table: &TableName,
     scratch: &'a mut Vec<u8>,
 ) -> Result<ValueRef<'a>, Fault> {
+    let at = ColumnPlace { slot, table };
     match (slot.use_, datum) {
         (Use::Firm, _) if !keeps(slot.column_type, datum) => {
             let (name, type_name) = (&slot.column, slot.column_type.sql());
@@ -54,29 +62,28 @@ pub(crate) fn fit<'a>(
         }
         (Use::Firm, Datum::Text(text)) => match spelled(text, slot.column_type) {
             Some(value) => Ok(value),
-            None => stored(datum, slot, table, scratch),
+            None => stored(datum, at, scratch),
         },
         (Use::Key | Use::Spelled, Datum::Null) => Ok(ValueRef::Null),
         (Use::Spelled, Datum::Text(text)) => match Spelling::read(text, slot.column_type) {
-            Spelling::Plain => key(datum, slot, table, scratch),
-            Spelling::Value(datum) => key(datum, slot, table, scratch),
-            Spelling::Quoted(text) => quoted(&text, slot, table, scratch),
+            Spelling::Plain => key(datum, at, scratch),
+            Spelling::Value(datum) => key(datum, at, scratch),
+            Spelling::Quoted(text) => quoted(&text, at, scratch),
         },
-        (Use::Key | Use::Spelled, _) => key(datum, slot, table, scratch),
-        _ => stored(datum, slot, table, scratch),
+        (Use::Key | Use::Spelled, _) => key(datum, at, scratch),
+        _ => stored(datum, at, scratch),
     }
 }
 
 fn quoted<'a>(
     text: &str,
-    slot: &Slot,
-    table: &TableName,
+    at: ColumnPlace<'_>,
     scratch: &'a mut Vec<u8>,
 ) -> Result<ValueRef<'a>, Fault> {
-    if slot.column_type == ColumnType::Json {
-        return json_string(text, slot, table, scratch);
+    if at.slot.column_type == ColumnType::Json {
+        return json_string(text, at, scratch);
     }
-    match key(Datum::Text(text), slot, table, scratch)? {
+    match key(Datum::Text(text), at, scratch)? {
         ValueRef::Real(number) => Ok(ValueRef::Real(number)),
         ValueRef::Integer(number) => Ok(ValueRef::Integer(number)),
         ValueRef::Text(_) => {
@@ -92,18 +99,17 @@ fn quoted<'a>(
 /// is, while a column of doubles has rounded it.
 fn key<'a>(
     datum: Datum<'a>,
-    slot: &Slot,
-    table: &TableName,
+    at: ColumnPlace<'_>,
     scratch: &'a mut Vec<u8>,
 ) -> Result<ValueRef<'a>, Fault> {
-    let whole = match (datum, slot.column_type) {
+    let whole = match (datum, at.slot.column_type) {
         (Datum::Int(n), ColumnType::Real) => Some(n),
         (Datum::Text(text), ColumnType::Real) => trimmed(text).parse::<i64>().ok(),
         _ => None,
     };
     match whole {
-        Some(n) => nearest(&n.to_string(), slot, table),
-        None => stored(datum, slot, table, scratch),
+        Some(n) => nearest(&n.to_string(), at),
+        None => stored(datum, at, scratch),
     }
 }
 
@@ -115,42 +121,35 @@ fn trimmed(text: &str) -> &str {
 /// Converts a text to a JSON string.
 fn json_string<'a>(
     text: &str,
-    slot: &Slot,
-    table: &TableName,
+    at: ColumnPlace<'_>,
     scratch: &'a mut Vec<u8>,
 ) -> Result<ValueRef<'a>, Fault> {
     scratch.clear();
     match serde_json::to_writer(&mut *scratch, text) {
         Ok(()) => Ok(ValueRef::Text(scratch)),
-        Err(why) => Err(misfit("22P02", slot, table, &format!("is no JSON: {why}"))),
+        Err(why) => Err(misfit("22P02", at, &format!("is no JSON: {why}"))),
     }
 }
 
 /// Converts a value that is stored.
 fn stored<'a>(
     datum: Datum<'a>,
-    slot: &Slot,
-    table: &TableName,
+    at: ColumnPlace<'_>,
     scratch: &'a mut Vec<u8>,
 ) -> Result<ValueRef<'a>, Fault> {
     use ColumnType::{Any, Blob, Bool, Decimal, Json, Real, Text};
     // If affinity converts JSON to a number, SQLite must be able to hold it.
-    let datum = match (datum, slot.column_type) {
+    let datum = match (datum, at.slot.column_type) {
         (Datum::Json(text), Text | Decimal | Blob | Any) => Datum::Json(text),
         (Datum::Json(text), _) if is_number(text.trim().as_bytes()) => number(text.trim()),
         _ => datum,
     };
-    Ok(match (datum, slot.column_type) {
+    Ok(match (datum, at.slot.column_type) {
         (Datum::Null, _) => ValueRef::Null,
-        (Datum::Text(text), Json) => json_string(text, slot, table, scratch)?,
+        (Datum::Text(text), Json) => json_string(text, at, scratch)?,
         (Datum::Json(text), Json) if serde_json::from_str::<&RawValue>(text).is_err() => {
             let shown = beginning(text);
-            return Err(misfit(
-                "22P02",
-                slot,
-                table,
-                &format!("({shown}) is no JSON"),
-            ));
+            return Err(misfit("22P02", at, &format!("({shown}) is no JSON")));
         }
         (Datum::Bool(b), Text | Json) => ValueRef::Text(if b { b"true" } else { b"false" }),
         (Datum::Bool(b), _) => ValueRef::Integer(i64::from(b)),
@@ -159,11 +158,11 @@ fn stored<'a>(
         // No client sends this as a number, but a move finds it in another file.
         (Datum::Number("Infinity"), _) => ValueRef::Real(f64::INFINITY),
         (Datum::Number("-Infinity"), _) => ValueRef::Real(f64::NEG_INFINITY),
-        (Datum::Number(digits), Real) => nearest(digits, slot, table)?,
-        (Datum::Number(digits), _) if decimal::is_double(digits) => nearest(digits, slot, table)?,
+        (Datum::Number(digits), Real) => nearest(digits, at)?,
+        (Datum::Number(digits), _) if decimal::is_double(digits) => nearest(digits, at)?,
         (Datum::Number(digits), Any | Blob) => ValueRef::Text(digits.as_bytes()),
-        (Datum::Number(digits), _) => return Err(inexact(digits, slot, table)),
-        (Datum::Text(text), Blob) => decode(text, slot, table, scratch)?,
+        (Datum::Number(digits), _) => return Err(inexact(digits, at)),
+        (Datum::Text(text), Blob) => decode(text, at, scratch)?,
         (Datum::Text(text), Bool) if truth(text).is_some() => {
             ValueRef::Integer(i64::from(truth(text) == Some(true)))
         }
@@ -210,25 +209,19 @@ fn beginning(text: &str) -> String {
     }
 }
 
-fn nearest(digits: &str, slot: &Slot, table: &TableName) -> Result<ValueRef<'static>, Fault> {
+fn nearest(digits: &str, at: ColumnPlace<'_>) -> Result<ValueRef<'static>, Fault> {
     match digits.parse::<f64>() {
         Ok(double) if double.is_finite() => Ok(ValueRef::Real(double)),
-        Ok(_) => Err(misfit(
-            "22003",
-            slot,
-            table,
-            "is out of the range of a double",
-        )),
-        Err(_) => Err(misfit("22P02", slot, table, "is not a number")),
+        Ok(_) => Err(misfit("22003", at, "is out of the range of a double")),
+        Err(_) => Err(misfit("22P02", at, "is not a number")),
     }
 }
 
-fn inexact(digits: &str, slot: &Slot, table: &TableName) -> Fault {
+fn inexact(digits: &str, at: ColumnPlace<'_>) -> Fault {
     let shown = beginning(digits);
     misfit(
         "22003",
-        slot,
-        table,
+        at,
         &format!(
             "({shown}) has more digits than SQLite keeps in a numeric column; declare the column TEXT to keep \
              them all, or REAL to have it rounded"
@@ -238,18 +231,18 @@ fn inexact(digits: &str, slot: &Slot, table: &TableName) -> Fault {
 
 fn decode<'a>(
     text: &str,
-    slot: &Slot,
-    table: &TableName,
+    at: ColumnPlace<'_>,
     scratch: &'a mut Vec<u8>,
 ) -> Result<ValueRef<'a>, Fault> {
     scratch.clear();
     match binary::decode(text, scratch) {
         Ok(()) => Ok(ValueRef::Blob(scratch)),
-        Err(why) => Err(misfit("22P03", slot, table, &why)),
+        Err(why) => Err(misfit("22P03", at, &why)),
     }
 }
 
-fn misfit(code: &'static str, slot: &Slot, table: &TableName, what: &str) -> Fault {
+fn misfit(code: &'static str, at: ColumnPlace<'_>, what: &str) -> Fault {
+    let ColumnPlace { slot, table } = at;
     let column = &slot.column;
     let message = format!("the value for column {column} of table {table} {what}");
     Fault::new(FaultClass::Value, code, message)
