@@ -129,7 +129,9 @@ async function play(shop) {
   await shop.unit((u) => u.order(ada.id, "A-2", [["apple"], ["pear"]]));
   await shop.remove("A-2");
   step("delete", await shop.seen("A-2"));
-  for (const scenario of [invalid, duplicate, rollback, savepoint]) step(scenario.name, await scenario(shop, ada.id));
+  // With late transactions no program goes on after a failed INSERT.
+  const scenarios = process.env.SHOP_LATE ? [invalid, duplicate, rollback] : [invalid, duplicate, rollback, savepoint];
+  for (const scenario of scenarios) step(scenario.name, await scenario(shop, ada.id));
   step("workers", await workers(shop));
   await shop.end();
 }

@@ -137,5 +137,6 @@ step("delete", seen("A-2"))
 step("invalid", invalid(ada.id))
 step("duplicate", duplicate(ada.id))
 step("rollback", rollback(ada.id))
-step("savepoint", savepoint(ada.id))
+# With late transactions no program goes on after a failed INSERT.
+step("savepoint", savepoint(ada.id)) unless ENV["SHOP_LATE"]
 step("workers", workers)

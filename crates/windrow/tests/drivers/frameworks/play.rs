@@ -37,9 +37,23 @@ pub struct Step {
     pub statements: Statements,
 }
 
+/// The setting `windrow.transactions` of a database.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Transactions {
+    Exact,
+    Late,
+}
+
+/// The steps that show exceptions, which may be others if they come with COMMIT.
+const REFUSED: [&str; 2] = ["invalid", "duplicate"];
+
 /// Plays a program directly and through Windrow; fails if anything differs, or if fewer than
 /// `joined` of its statements were joined.
-pub fn same(name: &str, framework: Framework, mode: &str, joined: u64) {
+pub fn same(
+    (name, framework, mode): (&str, Framework, &str),
+    transactions: Transactions,
+    joined: u64,
+) {
     if std::env::var_os(WHICH).is_none() {
         return report::leave_out(
             WHICH,
@@ -55,10 +69,20 @@ pub fn same(name: &str, framework: Framework, mode: &str, joined: u64) {
             ),
         );
     }
-    let (direct, _) = play(name, framework, mode, &Place::direct());
+    let of = (name, framework, mode);
+    let (direct, _) = play(of, transactions, &Place::direct());
     let place = Place::through();
-    let (through, steps) = play(name, framework, mode, &place);
-    report::compare(&direct, &through);
+    if transactions == Transactions::Late {
+        place.query("ALTER ROLE ALL SET windrow.transactions = 'late'");
+    }
+    let (through, steps) = play(of, transactions, &place);
+    match transactions {
+        Transactions::Exact => report::compare(&direct, &through),
+        Transactions::Late => {
+            let [direct, through] = [direct, through].map(|path| without_refusals(&path));
+            report::compare(&direct, &through);
+        }
+    }
     let all = table::write(name, &steps, &place.console("SHOW BYPASS"));
     assert!(
         all.joined >= joined,
@@ -68,8 +92,25 @@ pub fn same(name: &str, framework: Framework, mode: &str, joined: u64) {
     );
 }
 
+/// Copies what a program printed, without the steps that show exceptions.
+fn without_refusals(path: &Path) -> PathBuf {
+    let copy = path.with_extension("accepted");
+    let text = fs::read_to_string(path).unwrap();
+    let is_refused = |line: &&str| {
+        let mut steps = REFUSED.iter();
+        steps.any(|step| line.starts_with(&format!("{{\"{step}\"")))
+    };
+    let lines: Vec<&str> = text.lines().filter(|line| !is_refused(line)).collect();
+    fs::write(&copy, lines.join("\n")).unwrap();
+    copy
+}
+
 /// Plays a program; returns the file with what it printed and the tables' rows, and its steps.
-fn play(name: &str, framework: Framework, mode: &str, place: &Place) -> (PathBuf, Vec<Step>) {
+fn play(
+    (name, framework, mode): (&str, Framework, &str),
+    transactions: Transactions,
+    place: &Place,
+) -> (PathBuf, Vec<Step>) {
     let way = if place.is_through() {
         "windrow"
     } else {
@@ -80,6 +121,9 @@ fn play(name: &str, framework: Framework, mode: &str, place: &Place) -> (PathBuf
     let path = folder.join(format!("{name}-{way}"));
     let errors = folder.join(format!("{name}-{way}.stderr"));
     let mut command = framework.command(mode, &place.url());
+    if transactions == Transactions::Late {
+        command.env("SHOP_LATE", "1");
+    }
     command.stderr(File::create(&errors).unwrap());
     let mut program = Program::start(&mut command);
     let mut text = String::new();
