@@ -536,3 +536,66 @@ fn an_error_of_a_change_keeps_its_fields() {
         }
     }
 }
+
+#[test]
+fn a_row_that_new_rows_refer_to_is_changed() {
+    let gateway = start();
+    let mut client = late(&gateway);
+    for form in 0..2 {
+        ok(&mut client, "begin");
+        order(&mut client, "x", "1", 2 * form + 1);
+        order(&mut client, "y", "1", 2 * form);
+        let update = "update customers set name = 'b' where id = $1 and $2 = 5";
+        assert_eq!(change(&mut client, update, form), "UPDATE 1");
+        assert_eq!(gateway.exec(OPEN), "0");
+        ok(&mut client, "commit");
+        assert_eq!(gateway.exec(CODES), "x,y");
+        gateway.exec("truncate orders, tags");
+    }
+}
+
+#[test]
+fn a_new_row_whose_key_nobody_knows_may_be_changed() {
+    let gateway = start();
+    gateway.exec(
+        "create table counted (id int generated always as identity primary key, v int check (v > 0))",
+    );
+    let mut client = late(&gateway);
+    for form in 0..2 {
+        ok(&mut client, "begin");
+        ok(&mut client, "insert into counted (v) values (7)");
+        assert_eq!(
+            change(&mut client, "update counted set v = $2 where id = $1", form),
+            "UPDATE 1"
+        );
+        ok(&mut client, "commit");
+        assert_eq!(gateway.exec("select v from counted"), "5");
+        gateway.exec("truncate counted restart identity");
+    }
+}
+
+#[test]
+fn semicolons_and_comments_may_stand_behind_a_write() {
+    let gateway = start();
+    stock(&gateway);
+    let mut client = late(&gateway);
+    for tail in [";", " -- end", "; -- end", " /* end */ ;"] {
+        for end in ["commit", "select 1"] {
+            for form in 0..2 {
+                ok(&mut client, "begin");
+                let insert = format!("insert into stock values ($1, $2){tail}");
+                assert_eq!(change_of(&mut client, ("3", &insert), form), "INSERT 0 1");
+                let update = format!("update stock as s set qty = $2 where s.id = $1{tail}");
+                assert_eq!(change(&mut client, &update, form), "UPDATE 1");
+                let delete =
+                    format!("delete from stock where id = $1 and (qty = 0 or $2 = 5){tail}");
+                assert_eq!(change_of(&mut client, ("2", &delete), form), "DELETE 1");
+                assert_eq!(gateway.exec(OPEN), "0", "{tail} {form}");
+                ok(&mut client, end);
+                ok(&mut client, "commit");
+                assert_eq!(gateway.exec(STOCK), "1:5:1,3:5:1");
+                gateway.exec("delete from stock; insert into stock values (1, 10), (2, 20)");
+            }
+        }
+    }
+}

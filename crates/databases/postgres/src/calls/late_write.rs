@@ -108,9 +108,13 @@ fn late(
     };
     let (mut executed, mut question) = match parsed.op {
         _ if !is_late => return None,
-        Op::Insert => (write.clone(), None),
+        Op::Insert => {
+            let executed = executed(write, description, (text(parsed), true), trusted)?;
+            (executed, None)
+        }
         Op::Update | Op::Delete if write.names_row() => {
-            let executed = guarded(write, description, trusted)?;
+            let guarded = LateWrite::guarded(&format!("{} RETURNING true", text(parsed)));
+            let executed = executed(write, description, (guarded, false), trusted)?;
             (executed, Some(count(write, description)))
         }
         _ => return None,
@@ -127,45 +131,104 @@ fn late(
     Some((executed, question))
 }
 
-/// Returns the meaning of a write that fails unless it counts one row.
-fn guarded(write: &Meaning, description: &Description, trusted: &Trusted) -> Option<Meaning> {
+/// Returns the meaning of a write as this text. `set_based`: see [`ParsedStatement::set_based`].
+fn executed(
+    write: &Meaning,
+    description: &Description,
+    (text, set_based): (String, bool),
+    trusted: &Trusted,
+) -> Option<Meaning> {
     let parsed = ParsedStatement {
-        text: LateWrite::guarded(&format!("{} RETURNING true", write.parsed.text)).into(),
+        text: text.into(),
         types: description.parameters.as_slice().into(),
-        set_based: false,
+        set_based,
         ..(*write.parsed).clone()
     };
-    let described = Description {
-        fields: Some(NO_COLUMNS.into()),
-        width: 0,
-        ..description.clone()
-    };
+    let mut described = description.clone();
+    if !set_based {
+        (described.fields, described.width) = (Some(NO_COLUMNS.into()), 0);
+    }
     let table = &write.table;
     let found = meaning(&Arc::new(parsed), &described, trusted, |_, _| table.clone());
     found.and_then(worth_joining).ok()
+}
+
+/// Returns the text of a write without what may stand behind it in the client's own: comments and
+/// semicolons.
+fn text(parsed: &ParsedStatement) -> String {
+    let mut sql = String::from(match parsed.op {
+        Op::Insert => "INSERT INTO ",
+        Op::Update => "UPDATE ",
+        _ => "DELETE FROM ",
+    });
+    push_target(&mut sql, parsed);
+    match parsed.op {
+        Op::Insert => push_values(&mut sql, parsed),
+        _ => {
+            for (number, (column, value)) in parsed.assignments.iter().enumerate() {
+                sql.push_str(if number > 0 { ", " } else { " SET " });
+                push_ident(&mut sql, column);
+                sql.push_str(" = ");
+                push_expression(&mut sql, value);
+            }
+            push_conditions(&mut sql, parsed);
+        }
+    }
+    sql
+}
+
+fn push_target(sql: &mut String, parsed: &ParsedStatement) {
+    push_table(sql, &parsed.table);
+    if let Some(alias) = &parsed.alias {
+        sql.push_str(" AS ");
+        push_ident(sql, alias);
+    }
+}
+
+fn push_values(sql: &mut String, parsed: &ParsedStatement) {
+    if let Some(columns) = &parsed.columns {
+        sql.push_str(" (");
+        for (number, column) in columns.iter().enumerate() {
+            sql.push_str(if number > 0 { ", " } else { "" });
+            push_ident(sql, column);
+        }
+        sql.push(')');
+    }
+    if let Some(clause) = &parsed.overriding {
+        push(sql, format_args!(" {clause}"));
+    }
+    if parsed.values.is_empty() {
+        return sql.push_str(" DEFAULT VALUES");
+    }
+    sql.push_str(" VALUES (");
+    for (number, value) in parsed.values.iter().enumerate() {
+        sql.push_str(if number > 0 { ", " } else { "" });
+        push_expression(sql, value);
+    }
+    sql.push(')');
+}
+
+fn push_conditions(sql: &mut String, parsed: &ParsedStatement) {
+    for (number, (column, value)) in parsed.keys.iter().enumerate() {
+        sql.push_str(if number > 0 { " AND " } else { " WHERE " });
+        push_ident(sql, column);
+        sql.push_str(" = (");
+        push_expression(sql, value);
+        sql.push(')');
+    }
+    if let Some(conditions) = &parsed.conditions {
+        sql.push_str(" AND (");
+        push_expression(sql, conditions);
+        sql.push(')');
+    }
 }
 
 /// Returns the meaning of the question for the number of rows that a call of a write would change.
 fn count(write: &Meaning, description: &Description) -> Meaning {
     let parsed = &write.parsed;
     let mut sql = String::from("SELECT pg_catalog.count(*) FROM ");
-    push_table(&mut sql, &parsed.table);
-    if let Some(alias) = &parsed.alias {
-        sql.push_str(" AS ");
-        push_ident(&mut sql, alias);
-    }
-    for (number, (column, value)) in parsed.keys.iter().enumerate() {
-        sql.push_str(if number > 0 { " AND " } else { " WHERE " });
-        push_ident(&mut sql, column);
-        sql.push_str(" = (");
-        push_expression(&mut sql, value);
-        sql.push(')');
-    }
-    if let Some(conditions) = &parsed.conditions {
-        sql.push_str(" AND (");
-        push_expression(&mut sql, conditions);
-        sql.push(')');
-    }
+    push_target(&mut sql, parsed);
+    push_conditions(&mut sql, parsed);
     let (parsed, signature) = preview::counting(sql, &description.parameters, &write.table.facts);
     Meaning::of_question(&parsed, &signature, &write.table)
 }

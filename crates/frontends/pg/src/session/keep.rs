@@ -271,13 +271,11 @@ fn changes(
         _ => return Ok(()),
     };
     let kept = session.unsent_block.as_ref().map(|block| &block.kept);
-    let is_asked = late.is_some()
-        && calls == 1
-        && call
-            .statement
-            .row_of(&call.arguments, &call.formats)
-            .is_some()
-        && kept.is_some_and(|kept| kept.leaves_alone(call));
+    let row = call.statement.row_of(&call.arguments, &call.formats);
+    let is_alone = kept
+        .zip(row)
+        .is_some_and(|(kept, row)| kept.leaves_alone(&row));
+    let is_asked = late.is_some() && calls == 1 && is_alone;
     match is_asked {
         true => Ok(()),
         false => Err(reason.into()),

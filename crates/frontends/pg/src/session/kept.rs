@@ -8,7 +8,8 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 use windrow_core::{
-    Formats, LateWrite, Op, Permit, Preview, PreviewReference, Signature, SqlCall, Statement, Write,
+    Formats, KeyedRow, LateWrite, Op, Permit, Preview, PreviewReference, Signature, SqlCall,
+    Statement, Write,
 };
 
 use crate::rows_ahead::AheadRow;
@@ -44,6 +45,9 @@ pub(super) struct RowsOfBlock {
 
 /// The most savepoints that are kept.
 const MAX_SAVEPOINTS: usize = 1_000;
+
+/// The most steps among which the row of a late UPDATE or DELETE is looked for.
+const MAX_COMPARED: usize = 1_000;
 
 /// The most rows that are asked for ahead of a block's writes.
 const MAX_AHEAD: usize = 512;
@@ -91,8 +95,6 @@ pub(crate) struct KeptWrite {
     late: Option<LateText>,
     /// The form of the write, if it is executed late.
     late_form: Option<Arc<LateWrite>>,
-    /// Hashes of the rows that it touches, as far as they are known, if other writes may be late.
-    rows: Vec<u64>,
 }
 
 /// The text of a statement that was answered before it is executed.
@@ -153,16 +155,11 @@ impl KeptWrite {
             })
         });
         let new_keys = new_keys.collect();
-        let rows = match late {
-            Some(_) => rows_of(&call),
-            None => Vec::new(),
-        };
         Self {
             call,
             new_keys,
             late,
             late_form: None,
-            rows,
         }
     }
 
@@ -179,7 +176,6 @@ impl KeptWrite {
             new_keys: SmallVec::new(),
             late: Some(LateText::of(client)),
             late_form: Some(Arc::clone(form)),
-            rows: rows_of(client),
         }
     }
 
@@ -193,13 +189,28 @@ impl KeptWrite {
         self.late.as_ref()
     }
 
+    /// Returns true if the write certainly changes nothing of a row.
+    fn leaves_alone(&self, row: &KeyedRow) -> bool {
+        let call = &self.call;
+        let statement = match &self.late {
+            Some(text) if self.late_form.is_some() => &text.statement,
+            _ => &call.statement,
+        };
+        if self.late_form.as_ref().is_some_and(|form| form.cascades) {
+            return false;
+        }
+        let own = || statement.row_of(&call.arguments, &call.formats);
+        statement.parsed().table.table != row.table.table
+            || own().is_some_and(|own| {
+                let is_known = own.values.iter().all(Option::is_some);
+                is_known && own.columns == row.columns && own.values != row.values
+            })
+    }
+
     /// Returns the bytes of memory that the write takes.
     pub(super) fn bytes(&self) -> usize {
         let own = self.late.as_ref().and_then(|late| late.own.as_ref());
-        size_of::<Write>()
-            + self.call.bytes()
-            + own.map_or(0, |own| own.len())
-            + size_of_val(&*self.rows)
+        size_of::<Write>() + self.call.bytes() + own.map_or(0, |own| own.len())
     }
 }
 
@@ -286,23 +297,13 @@ impl KeptWrites {
         self.steps.iter().rposition(is_it)
     }
 
-    /// Returns true if a late UPDATE or DELETE finds the rows as they are without what is kept.
-    pub(super) fn leaves_alone(&self, call: &SqlCall) -> bool {
-        let rows = rows_of(call);
-        let table = &call.statement.parsed().table.table;
-        self.steps.iter().all(|step| match step {
-            KeptStep::Savepoint { .. } => true,
-            KeptStep::Write(write) => {
-                let form = write.late_form.as_ref();
-                let parsed = write.call.statement.parsed();
-                // Nobody knows the keys of all rows that are inserted late.
-                let is_unknown = form.is_some() && parsed.op == Op::Insert;
-                let changes = form.is_some_and(|form| form.cascades)
-                    || is_unknown && parsed.table.table == *table
-                    || write.rows.iter().any(|row| rows.contains(row));
-                !changes
-            }
-        })
+    /// Returns true if a late UPDATE or DELETE of a row finds it as it is without what is kept.
+    pub(super) fn leaves_alone(&self, row: &KeyedRow) -> bool {
+        self.steps.len() <= MAX_COMPARED
+            && self.steps.iter().all(|step| match step {
+                KeptStep::Write(write) => write.leaves_alone(row),
+                KeptStep::Savepoint { .. } => true,
+            })
     }
 
     /// Returns the writes in order, the texts of them all if their errors may come late, and their
@@ -375,14 +376,6 @@ pub(crate) fn statement_of(cache: &StatementCache, call: &SqlCall) -> PreparedSt
         fields: Some([0, 0].into()),
     }));
     statement
-}
-
-/// Returns the hashes of the rows that a call touches, as far as they are known.
-fn rows_of(call: &SqlCall) -> Vec<u64> {
-    let (mut scratch, mut hashes) = (Vec::new(), Vec::new());
-    let statement = &call.statement;
-    statement.touches(&call.arguments, &call.formats, &mut scratch, &mut hashes);
-    hashes
 }
 
 /// Reads the value of a call at a place. Outer `None`: the value cannot be read; inner `None`:
