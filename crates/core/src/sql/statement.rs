@@ -55,6 +55,13 @@ pub trait Touches: Send + Sync {
         None
     }
 
+    /// Returns a hash of that row's key, the same for all spellings of a value. Calls of two
+    /// hashes change two rows, if their tables are the same. `None`: equal values cannot be
+    /// recognized.
+    fn row_key(&self, _: &Arguments, _: &Formats) -> Option<u64> {
+        None
+    }
+
     /// Returns the plan by which calls are answered before they are executed. `None`: their answers
     /// are only known once they are executed.
     fn preview(&self) -> Option<&Arc<Preview>> {
@@ -195,6 +202,11 @@ impl Statement {
     /// The one row that a call of it may change: see [`Touches::row_of`].
     pub fn row_of(&self, arguments: &Arguments, formats: &Formats) -> Option<KeyedRow> {
         self.touches.row_of(arguments, formats)
+    }
+
+    /// Returns a hash of that row's key: see [`Touches::row_key`].
+    pub fn row_key(&self, arguments: &Arguments, formats: &Formats) -> Option<u64> {
+        self.touches.row_key(arguments, formats)
     }
 
     /// Returns the plan by which its calls are answered early: see [`Touches::preview`].

@@ -317,3 +317,56 @@ fn transactions_of_many_clients_are_whole() {
         "select count(*) from orders o join lines l on l.order_id = o.id and l.note = o.item";
     assert_eq!(gateway.exec(same), "320");
 }
+
+#[test]
+fn a_transaction_that_is_repeated_after_a_change_of_its_table_succeeds() {
+    let gateway = start();
+    for mode in ["exact", "late"] {
+        let mut client = gateway.client();
+        ok(&mut client, &format!("set windrow.transactions = {mode}"));
+        gateway.exec("create table plain (a text, b int)");
+        let mut run = |sql: &[&str]| {
+            let mut states = sql.iter().map(|sql| client.query(sql).unwrap());
+            states.find_map(|answer| backend::sqlstate(&answer))
+        };
+        let insert = "insert into plain values ('1', 2)";
+        let repeated = ["begin", insert, "select 1", "commit"];
+        assert_eq!(run(&repeated), None);
+        gateway.exec("drop table plain; create table plain (a int, b int)");
+        let first = run(&repeated);
+        assert!(
+            matches!(first.as_deref(), None | Some("40001")),
+            "{first:?}"
+        );
+        run(&["rollback"]);
+        assert_eq!(run(&repeated), None, "{mode}");
+        gateway.exec("drop table plain");
+    }
+}
+
+#[test]
+fn a_transaction_has_begun_although_its_writes_were_rolled_back() {
+    let gateway = start();
+    let (mut client, mut direct) = (gateway.client(), gateway.direct());
+    for then in [
+        "set transaction isolation level serializable",
+        "set transaction read only",
+        "select 1",
+    ] {
+        let run = |client: &mut Client| {
+            for sql in [
+                "begin",
+                "savepoint a",
+                "insert into orders (item) values ('hay')",
+                "rollback to a",
+                "release a",
+            ] {
+                ok(client, sql);
+            }
+            let state = backend::sqlstate(&client.query(then).unwrap());
+            ok(client, "rollback");
+            state
+        };
+        assert_eq!(run(&mut client), run(&mut direct), "{then}");
+    }
+}

@@ -1,8 +1,8 @@
 //! `windrow.transactions = 'late'`: a transaction's writes are kept although keys may refuse them,
 //! and their errors come at COMMIT.
 
-use windrow_testkit::pgclient::Client;
 use windrow_testkit::pgclient::backend::{self, Message};
+use windrow_testkit::pgclient::{Address, Client};
 
 use crate::support::{Gateway, extended};
 
@@ -597,5 +597,93 @@ fn semicolons_and_comments_may_stand_behind_a_write() {
                 gateway.exec("delete from stock; insert into stock values (1, 10), (2, 20)");
             }
         }
+    }
+}
+
+#[test]
+fn a_row_is_the_same_however_its_key_is_spelled() {
+    let gateway = start();
+    let mut client = late(&gateway);
+    let all = [
+        (
+            "uuid",
+            "'00000000-0000-0000-0000-00000000000A'",
+            "'0000000000000000000000000000000a'",
+            "'0000000000000000000000000000000b'",
+        ),
+        (
+            "timestamptz",
+            "'2020-01-01 00:00:00+00'",
+            "'2020-01-01 01:00:00+01'",
+            "'2020-01-01 00:00:00+01'",
+        ),
+        ("numeric", "1.0", "1.00", "2"),
+        ("char(3)", "'a'", "'a '", "'b'"),
+        ("varchar(3)", "'abc '", "'abc'", "'b'"),
+        ("float8", "0", "-0.0", "1"),
+    ];
+    for (number, (of, one, same, other)) in all.into_iter().enumerate() {
+        gateway.exec(&format!(
+            "create table k{number} (id {of} primary key, v int)"
+        ));
+        for (first, second) in [(one, same), (same, one)] {
+            ok(&mut client, "begin");
+            let insert = format!("insert into k{number} values ({one}, 1), ({other}, 1)");
+            ok(&mut client, &insert);
+            for key in [first, second, other] {
+                let update = format!("update k{number} set v = v + $2 where id = $1");
+                let tag = change_of(&mut client, (key, &update), 0);
+                let is_cut = of == "varchar(3)" && key == one;
+                assert_eq!(tag, ["UPDATE 1", "UPDATE 0"][usize::from(is_cut)], "{key}");
+            }
+            let delete = format!("delete from k{number} where id = {other} and v = 6");
+            ok(&mut client, &delete);
+            ok(&mut client, "commit");
+            let stored = gateway.exec(&format!("select string_agg(v::text, ',') from k{number}"));
+            assert_eq!(stored, ["11", "6"][usize::from(of == "varchar(3)")], "{of}");
+            gateway.exec(&format!("truncate k{number}"));
+        }
+    }
+}
+
+#[test]
+fn a_right_that_is_missing_is_no_conflict() {
+    let gateway = start();
+    gateway.exec("create role clerk login; grant select on customers to clerk");
+    let clerk = Address {
+        role: "clerk".to_owned(),
+        ..gateway.address.clone()
+    };
+    let options = [("options", "-c windrow.transactions=late")];
+    let mut client = Client::connect_with(&clerk, &options).unwrap();
+    for write in [
+        "insert into customers values (3, 'c')",
+        "update customers set name = 'x' where id = 1",
+        "delete from customers where id = 1",
+    ] {
+        for end in ["commit", "select 1"] {
+            ok(&mut client, "begin");
+            ok(&mut client, write);
+            let answer = client.query(end).unwrap();
+            let state = backend::sqlstate(&answer);
+            assert_eq!(state.as_deref(), Some("42501"), "{write}: {answer:?}");
+            ok(&mut client, "rollback");
+        }
+    }
+    assert_eq!(gateway.exec("select count(*) from customers"), "2");
+}
+
+#[test]
+fn a_transaction_has_begun_with_a_change_of_no_row() {
+    let gateway = start();
+    let mut client = late(&gateway);
+    for end in ["set transaction isolation level serializable", "select 1"] {
+        ok(&mut client, "begin");
+        let update = "update customers set name = $2 where id = $1";
+        assert_eq!(change_of(&mut client, ("77", update), 0), "UPDATE 0");
+        let state = backend::sqlstate(&client.query(end).unwrap());
+        let expected = end.starts_with("set").then_some("25001");
+        assert_eq!(state.as_deref(), expected);
+        ok(&mut client, "rollback");
     }
 }

@@ -8,7 +8,7 @@ use smallvec::SmallVec;
 use tokio::time::Instant;
 use windrow_core::{
     Apart, Arguments, AsRow, Doubt, Formats, KeyedRow, LateWrite, ParsedStatement, Preview,
-    REFUSED, Signature, Touches,
+    REFUSED, Signature, Touches, Value,
 };
 use windrow_proof::Trusted;
 
@@ -25,7 +25,7 @@ use crate::dialect::POSTGRES;
 use crate::statement::clock_use::ClockUse;
 use crate::statement::level;
 use crate::statement::set::GeneratedColumn;
-use crate::values::key::Found;
+use crate::values::{self, key::Found};
 
 /// A parsed statement joined with its table. Held by the [`windrow_core::Statement`] that clients
 /// share, and found by that statement's number in the lane's catalog.
@@ -232,6 +232,26 @@ impl Touches for Meaning {
 
     fn row_of(&self, arguments: &Arguments, formats: &Formats) -> Option<KeyedRow> {
         self.row_of.as_ref()?.row(arguments, formats)
+    }
+
+    fn row_key(&self, arguments: &Arguments, formats: &Formats) -> Option<u64> {
+        let row = self.row_of(arguments, formats)?;
+        let columns = self.table.primary()?.iter();
+        let columns = columns.map(|place| self.table.columns.get(*place));
+        let parts = columns.zip(&row.values);
+        let parts: Option<SmallVec<[_; 4]>> = parts
+            .map(|(column, value)| Some((column?, value.as_ref()?)))
+            .collect();
+        let parts = parts?;
+        // A column with a length cuts blanks off.
+        let has_blank = |value: &Value| matches!(value, Value::Text(text) if text.ends_with(' '));
+        if parts.iter().any(|(_, value)| has_blank(value)) {
+            return None;
+        }
+        match values::key::row_key(0, parts, &mut Vec::new()) {
+            Found::Row(row) => Some(row.hash),
+            Found::Nothing | Found::Unknown => None,
+        }
     }
 
     fn preview(&self) -> Option<&Arc<Preview>> {

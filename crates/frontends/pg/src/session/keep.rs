@@ -17,7 +17,7 @@ use windrow_core::{
 };
 
 use super::computed::{Computed, NotKept, UNCERTAIN, compute, count, number};
-use super::kept::{KeptWrite, KeptWrites, LateText};
+use super::kept::{KeptWrite, KeptWrites};
 use super::pending::{AnswerEnd, AwaitedOutcome, CommitAnswer, Pending, Script};
 use super::single_rows::Calls;
 use super::state::{End, NO_MEMORY, Session, lane_ended};
@@ -120,6 +120,7 @@ pub(super) async fn keep(
     };
     let mut dones = Vec::with_capacity(previewed.len());
     if let Some(block) = &mut session.unsent_block {
+        block.kept.note_answered();
         for one in previewed {
             dones.push(one.done);
             if let Some((write, permit)) = one.write {
@@ -166,8 +167,7 @@ async fn preview(session: &mut Session, calls: &Calls) -> Result<Vec<Previewed>,
                 if !late && !plan.references.iter().all(is_held) {
                     return Err(FOREIGN_KEY.into());
                 }
-                let text = late.then(|| LateText::of(call));
-                let write = KeptWrite::new(plan, stored, text);
+                let write = KeptWrite::new(plan, stored, call, late);
                 (Some(write), done(plan, call, &row), row.moment)
             }
         };
@@ -272,10 +272,8 @@ fn changes(
     };
     let kept = session.unsent_block.as_ref().map(|block| &block.kept);
     let row = call.statement.row_of(&call.arguments, &call.formats);
-    let is_alone = kept
-        .zip(row)
-        .is_some_and(|(kept, row)| kept.leaves_alone(&row));
-    let is_asked = late.is_some() && calls == 1 && is_alone;
+    let is_alone = kept.is_some_and(|kept| kept.leaves_alone(call));
+    let is_asked = late.is_some() && calls == 1 && row.is_some() && is_alone;
     match is_asked {
         true => Ok(()),
         false => Err(reason.into()),

@@ -8,8 +8,7 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 use windrow_core::{
-    Formats, KeyedRow, LateWrite, Op, Permit, Preview, PreviewReference, Signature, SqlCall,
-    Statement, Write,
+    Formats, LateWrite, Op, Permit, Preview, PreviewReference, Signature, SqlCall, Statement, Write,
 };
 
 use crate::rows_ahead::AheadRow;
@@ -27,6 +26,8 @@ pub(crate) struct KeptWrites {
     steps: Vec<KeptStep>,
     /// The number of savepoints among them.
     savepoints: usize,
+    /// True if a write was answered, whether it is kept or not.
+    has_answered: bool,
     /// Memory for the writes.
     permit: Permit,
     /// The time of the transaction, as a binary `timestamptz`, once a client has learned it.
@@ -91,8 +92,10 @@ pub(crate) struct KeptWrite {
     pub(crate) call: SqlCall,
     /// The keys that no other row has.
     new_keys: SmallVec<[NewKey; 1]>,
-    /// The client's own text, if errors of the write may come after its answer.
-    late: Option<LateText>,
+    /// The client's own statement.
+    text: LateText,
+    /// True if errors of the write may come after its answer.
+    is_late: bool,
     /// The form of the write, if it is executed late.
     late_form: Option<Arc<LateWrite>>,
 }
@@ -100,8 +103,8 @@ pub(crate) struct KeptWrite {
 /// The text of a statement that was answered before it is executed.
 #[derive(Clone, Debug)]
 pub(crate) struct LateText {
-    statement: Arc<Statement>,
-    /// The text with its literals, if they were lifted out of it.
+    pub(crate) statement: Arc<Statement>,
+    /// The text with its literals, if they were lifted out of it and the client may get it.
     own: Option<Arc<[u8]>>,
 }
 
@@ -113,10 +116,19 @@ pub(crate) fn beginning(text: &[u8]) -> &[u8] {
     text.get(..MAX_TEXT_BYTES).unwrap_or(text)
 }
 
+/// Returns true for an error of a write's own values, keys and rights, and false for one that says
+/// that the table is another one than when the write was answered. `code`: its SQLSTATE; `message`:
+/// its words.
+pub(crate) fn is_of_values(code: &str, message: &str) -> bool {
+    let is_of_table = ["42", "0A"].iter().any(|class| code.starts_with(class));
+    (!is_of_table || code == "42501") && !message.contains(LateWrite::NOT_ONE_ROW)
+}
+
 impl LateText {
-    /// Returns the text of a call.
-    pub(super) fn of(call: &SqlCall) -> Self {
-        let own = call.origin.as_ref().map(|origin| Arc::clone(&origin.text));
+    /// Returns the text of a call. `is_late`: its client may get it in an error.
+    fn of(call: &SqlCall, is_late: bool) -> Self {
+        let origin = call.origin.as_ref().filter(|_| is_late);
+        let own = origin.map(|origin| Arc::clone(&origin.text));
         let statement = Arc::clone(&call.statement);
         Self { statement, own }
     }
@@ -144,9 +156,9 @@ enum KeyValue {
 }
 
 impl KeptWrite {
-    /// Returns the write that stores a row by this plan. `late`: the client's own text, if errors
-    /// of the write may come after its answer.
-    pub(super) fn new(plan: &Preview, call: SqlCall, late: Option<LateText>) -> Self {
+    /// Returns the write that stores a row by this plan. `client`: the client's own call;
+    /// `is_late`: errors of the write may come after its answer.
+    pub(super) fn new(plan: &Preview, call: SqlCall, client: &SqlCall, is_late: bool) -> Self {
         let new_keys = plan.new_keys.iter().filter_map(|(column, place)| {
             Some(NewKey {
                 table: plan.table,
@@ -158,7 +170,8 @@ impl KeptWrite {
         Self {
             call,
             new_keys,
-            late,
+            text: LateText::of(client, is_late),
+            is_late,
             late_form: None,
         }
     }
@@ -174,7 +187,8 @@ impl KeptWrite {
                 ..client.clone()
             },
             new_keys: SmallVec::new(),
-            late: Some(LateText::of(client)),
+            text: LateText::of(client, true),
+            is_late: true,
             late_form: Some(Arc::clone(form)),
         }
     }
@@ -184,32 +198,31 @@ impl KeptWrite {
         self.late_form.as_ref().is_some_and(|form| form.generates)
     }
 
-    /// Returns the client's own text, if errors of the write may come after its answer.
-    pub(crate) fn late(&self) -> Option<&LateText> {
-        self.late.as_ref()
+    /// Returns the client's own statement, and true if errors of the write may come after its
+    /// answer.
+    pub(crate) fn text(&self) -> (&LateText, bool) {
+        (&self.text, self.is_late)
     }
 
-    /// Returns true if the write certainly changes nothing of a row.
-    fn leaves_alone(&self, row: &KeyedRow) -> bool {
+    /// Returns true if the write certainly changes nothing of a row. `key`: that of
+    /// [`Statement::row_key`].
+    fn leaves_alone(&self, table: &str, key: Option<u64>) -> bool {
         let call = &self.call;
-        let statement = match &self.late {
-            Some(text) if self.late_form.is_some() => &text.statement,
-            _ => &call.statement,
+        let statement = match self.late_form {
+            Some(_) => &self.text.statement,
+            None => &call.statement,
         };
         if self.late_form.as_ref().is_some_and(|form| form.cascades) {
             return false;
         }
-        let own = || statement.row_of(&call.arguments, &call.formats);
-        statement.parsed().table.table != row.table.table
-            || own().is_some_and(|own| {
-                let is_known = own.values.iter().all(Option::is_some);
-                is_known && own.columns == row.columns && own.values != row.values
-            })
+        let own = || statement.row_key(&call.arguments, &call.formats);
+        *statement.parsed().table.table != *table
+            || key.is_some_and(|key| own().is_some_and(|own| own != key))
     }
 
     /// Returns the bytes of memory that the write takes.
     pub(super) fn bytes(&self) -> usize {
-        let own = self.late.as_ref().and_then(|late| late.own.as_ref());
+        let own = self.text.own.as_ref();
         size_of::<Write>() + self.call.bytes() + own.map_or(0, |own| own.len())
     }
 }
@@ -223,6 +236,17 @@ impl KeptWrites {
     /// Returns true if there are writes.
     pub(crate) fn has_writes(&self) -> bool {
         !self.steps.iter().all(KeptStep::is_savepoint)
+    }
+
+    /// Returns true if a write was answered of which nothing is kept: the transaction has begun for
+    /// its client, so its modes cannot be set any more.
+    pub(crate) fn has_only_answered(&self) -> bool {
+        self.has_answered && !self.has_writes()
+    }
+
+    /// Notes that a write was answered.
+    pub(super) fn note_answered(&mut self) {
+        self.has_answered = true;
     }
 
     /// Returns the steps in order.
@@ -297,11 +321,13 @@ impl KeptWrites {
         self.steps.iter().rposition(is_it)
     }
 
-    /// Returns true if a late UPDATE or DELETE of a row finds it as it is without what is kept.
-    pub(super) fn leaves_alone(&self, row: &KeyedRow) -> bool {
+    /// Returns true if a late UPDATE or DELETE finds its row as it is without what is kept.
+    pub(super) fn leaves_alone(&self, change: &SqlCall) -> bool {
+        let table = &change.statement.parsed().table.table;
+        let key = change.statement.row_key(&change.arguments, &change.formats);
         self.steps.len() <= MAX_COMPARED
             && self.steps.iter().all(|step| match step {
-                KeptStep::Write(write) => write.leaves_alone(row),
+                KeptStep::Write(write) => write.leaves_alone(table, key),
                 KeptStep::Savepoint { .. } => true,
             })
     }
@@ -313,7 +339,7 @@ impl KeptWrites {
         for step in self.steps {
             if let KeptStep::Write(write) = step {
                 calls.push(write.call);
-                texts.extend(write.late);
+                texts.extend(write.is_late.then_some(write.text));
             }
         }
         (calls, texts.into(), self.permit)
@@ -322,7 +348,7 @@ impl KeptWrites {
     /// Returns true if errors of writes may come late.
     pub(crate) fn has_late(&self) -> bool {
         self.steps.iter().any(|step| match step {
-            KeptStep::Write(write) => write.late.is_some(),
+            KeptStep::Write(write) => write.is_late,
             KeptStep::Savepoint { .. } => false,
         })
     }

@@ -11,14 +11,13 @@ use smallvec::SmallVec;
 use tokio::task::JoinHandle;
 use windrow_core::intake::Receipt;
 use windrow_core::{
-    Budget, Fault, FaultClass, LateWrite, Outcomes, TracedRequest, UnitFault, UnitOutcome,
-    WriteDone,
+    Budget, Fault, FaultClass, Outcomes, TracedRequest, UnitFault, UnitOutcome, WriteDone,
 };
 use windrow_idempotency::{Refused, without_mark};
 
 use super::call_answer::{CallAnswer, say_fault};
 use super::expected_answer::ExpectedAnswer;
-use super::kept::LateText;
+use super::kept::{LateText, is_of_values};
 use super::values::Values;
 use crate::codec::{answer, failure};
 use crate::statements::{PreparedStatement, PreparedStatements};
@@ -192,8 +191,9 @@ impl CommitAnswer {
 
     /// Says the error of a write, or of all of them.
     fn say_fault(&self, UnitFault { fault, before, .. }: UnitFault, out: &mut BytesMut) {
-        let fault = at_commit(cancelled_by_client(fault));
-        match self.texts.get(before.len()) {
+        let text = self.texts.get(before.len());
+        let fault = at_commit(cancelled_by_client(fault), text.is_some());
+        match text {
             Some(text) => failure::late(out, &fault, text.beginning()),
             None => failure::fault(out, &fault),
         }
@@ -474,10 +474,12 @@ pub(super) fn cancelled_by_client(fault: Fault) -> Fault {
     }
 }
 
-/// Returns the error of a COMMIT that stores what was answered before. A statement that the server
-/// does not understand any more was true when it was answered.
-fn at_commit(fault: Fault) -> Fault {
-    if !fault.code.starts_with("42") && !fault.message.contains(LateWrite::NOT_ONE_ROW) {
+/// Returns the error of a COMMIT that stores what was answered before. `is_late`: errors of the
+/// write may come late. A value that the server does not take any more was good when it was
+/// answered.
+fn at_commit(fault: Fault, is_late: bool) -> Fault {
+    let is_known = is_late || !fault.code.starts_with("22");
+    if is_known && is_of_values(&fault.code, &fault.message) {
         return fault;
     }
     let text = format!(

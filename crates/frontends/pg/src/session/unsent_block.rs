@@ -235,6 +235,7 @@ fn take_effect(session: &mut Session, lone: &LoneStatement) -> Option<&'static s
             if is_last
                 && !unsent.has_failed
                 && unsent.kept.is_empty()
+                && !unsent.kept.has_only_answered()
                 && unsent.opening.len() < MAX_OPENING =>
         {
             let opening = cache.get(block.words.as_bytes(), iter::empty(), true);

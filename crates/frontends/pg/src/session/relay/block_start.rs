@@ -8,7 +8,7 @@
 //! or segment is sent before the server has begun the block.
 
 use bytes::{BufMut, Bytes, BytesMut};
-use windrow_core::{Fault, FaultClass, LateWrite, SqlCall};
+use windrow_core::{Fault, FaultClass, SqlCall};
 use windrow_sql::Reading;
 
 use super::ends::Ends;
@@ -18,7 +18,7 @@ use super::statements::StatementsHere;
 use crate::codec::message::HEADER;
 use crate::codec::{answer, failure};
 use crate::pool::PASSING;
-use crate::session::kept::{KeptStep, LateText, statement_of};
+use crate::session::kept::{KeptStep, LateText, is_of_values, statement_of};
 use crate::session::state::UnsentBlock;
 use crate::session::unsent_block::prepared;
 
@@ -29,6 +29,9 @@ const NAMED: &[u8] = b"windrow";
 /// A text that leaves a failed transaction.
 const FAILS: &[u8] = b"BEGIN; SELECT 1 OPERATOR(pg_catalog./) 0";
 
+/// A statement after which the server refuses to set a transaction's modes.
+const HAS_BEGUN: &[u8] = b"SELECT WHERE false";
+
 /// The beginning of a block on the server connection.
 #[derive(Default)]
 pub(super) struct BlockStart {
@@ -38,9 +41,9 @@ pub(super) struct BlockStart {
     error: Option<Bytes>,
     /// True if writes were sent that their client has the answers to.
     has_kept: bool,
-    /// The texts of the statements that were sent, if errors of writes among them may come late.
-    /// `None` for a statement that is no write.
-    late: Vec<Option<LateText>>,
+    /// The client's own statements of what was sent, true if their errors may come late; `None`
+    /// for a statement that is no write.
+    texts: Vec<Option<(LateText, bool)>>,
     /// True if such an error is kept until the client waits for an answer.
     keeps_late: bool,
 }
@@ -67,8 +70,8 @@ impl BlockStart {
     ) -> bool {
         let has_kept = !block.kept.is_empty();
         self.has_kept = has_kept;
-        self.late = late_texts(block);
-        self.keeps_late = is_apart && !self.late.is_empty();
+        self.texts = texts(block);
+        self.keeps_late = is_apart && block.kept.has_late();
         if block.has_failed && !has_kept {
             fail(ends);
             return false;
@@ -87,6 +90,10 @@ impl BlockStart {
             };
             execute(ends, name.as_bytes(), &[0; 6]);
         }
+        if block.kept.has_only_answered() {
+            ends.pass_statement(HAS_BEGUN, &[]);
+            execute(ends, PASSING.as_bytes(), &[0; 6]);
+        }
         for step in block.kept.steps() {
             match step {
                 KeptStep::Write(write) => send_write(ends, here, &write.call),
@@ -96,7 +103,7 @@ impl BlockStart {
                 }
             }
         }
-        if !block.has_portal || has_kept {
+        if !block.has_portal || has_kept || block.kept.has_only_answered() {
             rewrite::close_portal(ends.out());
             ends.queue.push(What::Close(None), true);
         }
@@ -121,15 +128,15 @@ impl BlockStart {
     /// Notes that the server has refused to begin the block: it passes over what follows.
     pub(super) fn failed(&mut self, ends: &mut Ends<'_>, body: &[u8]) -> Refusal {
         self.has_failed = true;
-        let late = std::mem::take(&mut self.late);
-        let text = late.len().checked_sub(ends.queue.beginning());
-        let text = text.and_then(|place| late.get(place)?.as_ref());
+        let texts = std::mem::take(&mut self.texts);
+        let text = texts.len().checked_sub(ends.queue.beginning());
+        let text = text.and_then(|place| texts.get(place)?.as_ref());
         // The statement may be gone, and others with it.
         ends.loan.names.clear_named();
         let is_awaited = ends.queue.is_awaited();
         let has_kept = std::mem::take(&mut self.has_kept);
         let body = match has_kept {
-            true => not_stored(body, text),
+            true => not_stored(body, text.map(|(text, is_late)| (text, *is_late))),
             false => Bytes::copy_from_slice(body),
         };
         match (has_kept, is_awaited) {
@@ -197,19 +204,18 @@ impl BlockStart {
     }
 }
 
-/// Returns the texts of the writes among the statements that begin a block; nothing if their errors
-/// do not come late.
-fn late_texts(block: &UnsentBlock) -> Vec<Option<LateText>> {
-    let opening = block.opening.iter().map(|_| None);
+/// Returns the client's own statements of the writes among the statements that begin a block.
+fn texts(block: &UnsentBlock) -> Vec<Option<(LateText, bool)>> {
+    let opening = block.opening.len() + usize::from(block.kept.has_only_answered());
+    let opening = std::iter::repeat_n(None, opening);
     let steps = block.kept.steps().iter().map(|step| match step {
-        KeptStep::Write(write) => write.late().cloned(),
+        KeptStep::Write(write) => {
+            let (text, is_late) = write.text();
+            Some((text.clone(), is_late))
+        }
         KeptStep::Savepoint { .. } => None,
     });
-    let texts: Vec<_> = opening.chain(steps).collect();
-    match texts.iter().any(Option::is_some) {
-        true => texts,
-        false => Vec::new(),
-    }
+    opening.chain(steps).collect()
 }
 
 /// Sends Bind and Execute of a statement whose answer its client has. `rest`: what stands in Bind
@@ -247,26 +253,28 @@ fn send_write(ends: &mut Ends<'_>, here: &mut StatementsHere, call: &SqlCall) {
 /// conflicts, timeouts, cancel requests, a server without memory or about to stop.
 const PASSING_CLASSES: [&[u8]; 6] = [b"25", b"40", b"53", b"55", b"57", b"58"];
 
-/// Classes of errors that a write may get late: its values or its keys are refused.
-const LATE_CLASSES: [&[u8]; 2] = [b"22", b"23"];
-
 /// Returns the body of the error of a transaction whose writes cannot be stored as they were
-/// answered. `body`: of the server's error; `late`: the text that it is about, if it may come late.
-fn not_stored(body: &[u8], late: Option<&LateText>) -> Bytes {
+/// answered. `body`: of the server's error; `text`: the client's own statement of the write that it
+/// is about, and true if its errors may come late.
+fn not_stored(body: &[u8], text: Option<(&LateText, bool)>) -> Bytes {
     let field = |code: u8| {
         let mut fields = body.split(|byte| *byte == 0);
         fields.find_map(|field| field.strip_prefix(&[code]))
     };
     let code = field(b'C').unwrap_or_default();
-    let is_of = |classes: &[&[u8]]| code.get(..2).is_some_and(|class| classes.contains(&class));
-    if is_of(&PASSING_CLASSES) {
+    let class = code.get(..2).unwrap_or_default();
+    if PASSING_CLASSES.contains(&class) {
         return Bytes::copy_from_slice(body);
     }
     let said = String::from_utf8_lossy(field(b'M').unwrap_or_default());
-    let is_own = is_of(&LATE_CLASSES) && !said.contains(LateWrite::NOT_ONE_ROW);
-    if let Some(late) = late.filter(|_| is_own) {
+    let is_own = is_of_values(&String::from_utf8_lossy(code), &said);
+    if let Some((text, _)) = text.filter(|_| !is_own || class != b"23") {
+        // The table may be another one.
+        text.statement.retire();
+    }
+    if let Some((text, _)) = text.filter(|(_, is_late)| *is_late && is_own) {
         let mut error = BytesMut::new();
-        failure::with_text(&mut error, body, late.beginning(), false);
+        failure::with_text(&mut error, body, text.beginning(), false);
         return error.freeze().slice(HEADER..);
     }
     let text = "rows of this transaction cannot be stored as they were answered; nothing was executed, try the transaction again";
