@@ -17,6 +17,7 @@ use windrow_core::{
 };
 
 use crate::codec::data_row;
+use crate::session_info::{Interrupt, SessionInfo};
 
 /// The most rows that one question asks for beyond those that sessions wait for.
 const MAX_SPARE: usize = 128;
@@ -61,21 +62,28 @@ impl Drop for Wanted<'_> {
 
 impl RowsAhead {
     /// Takes rows for calls of a statement. `plan`: how its calls are answered early; `is_new`: all
-    /// of the rows are computed now; `ask`: the way to the database, and who asks.
+    /// of the rows are computed now; `ask`: the session, its way to the database, and who asks.
     ///
     /// # Errors
-    /// Why the database does not give them.
+    /// Why the database does not give them; the client has cancelled the wait for another session.
     pub(crate) async fn take(
         &self,
         statement: &Statement,
         (plan, question): (&Preview, &Arc<Statement>),
         (count, is_new): (usize, bool),
-        ask: (&Intake, SourceId),
+        (session, intake, source): (&SessionInfo, &Intake, SourceId),
     ) -> Result<Vec<AheadRow>, Fault> {
         let known = self.of_statement(statement.id());
         known.wanted.fetch_add(count, Ordering::Relaxed);
         let _wanted = Wanted(&known.wanted, count);
-        let _asking = known.asking.lock().await;
+        let _asking = match known.asking.try_lock() {
+            Ok(asking) => asking,
+            Err(_) => {
+                let then = Interrupt::Lane(intake.clone(), source);
+                let asking = session.wait(known.asking.lock(), then).await;
+                asking.ok_or_else(Fault::called_back)?
+            }
+        };
         let mut taken = known.pop(if is_new { 0 } else { count });
         if taken.len() == count {
             return Ok(taken);
@@ -86,7 +94,13 @@ impl RowsAhead {
             _ => 0,
         };
         let asked = Instant::now();
-        let mut rows = question_rows(plan, question, wanted + spare - taken.len(), ask).await?;
+        let mut rows = question_rows(
+            plan,
+            question,
+            wanted + spare - taken.len(),
+            (intake, source),
+        )
+        .await?;
         let own = rows.len().min(count - taken.len());
         taken.extend(rows.drain(..own));
         known.push(asked, rows);

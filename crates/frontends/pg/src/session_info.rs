@@ -251,6 +251,24 @@ impl SessionInfo {
         self.begun.notify_waiters();
     }
 
+    /// Waits for something that a cancel request may end; `None`: one has ended the wait. `then`:
+    /// what a request means afterwards.
+    pub(crate) async fn wait<T>(
+        &self,
+        awaited: impl Future<Output = T>,
+        then: Interrupt,
+    ) -> Option<T> {
+        let cancelled = CancellationToken::new();
+        let interrupt = Interrupt::Waiting(cancelled.clone());
+        self.set_interrupt(interrupt).await;
+        let done = tokio::select! {
+            done = awaited => Some(done),
+            () = cancelled.cancelled() => None,
+        };
+        self.set_interrupt(then).await;
+        done
+    }
+
     /// Says whether something is under way on its server connection.
     pub(crate) fn set_busy(&self, is_busy: bool) {
         let was_busy = self.is_busy.swap(is_busy, Ordering::Release);

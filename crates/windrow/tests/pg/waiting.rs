@@ -335,3 +335,33 @@ fn a_request_that_comes_too_late_meets_nobody_else() {
         done.to_string()
     );
 }
+
+#[test]
+fn a_cancel_request_ends_the_wait_for_what_another_session_asks() {
+    let mut locked = Locked::new();
+    let gateway = &locked.gateway;
+    gateway.exec("create table numbered (id bigint generated always as identity, v int)");
+    let insert = "insert into numbered (v) values (1) returning id";
+    let mut clients = [gateway.client(), gateway.client()];
+    for client in &mut clients {
+        for sql in ["begin", insert, "commit", "begin"] {
+            client.query(sql).unwrap();
+        }
+    }
+    let holder = &mut locked.holder;
+    holder.query("rollback; begin").unwrap();
+    holder
+        .query("alter sequence numbered_id_seq maxvalue 1000000")
+        .unwrap();
+    let [asks, waits] = &mut clients;
+    send(asks, insert);
+    locked.until_one_waits(false);
+    send(waits, insert);
+    waits.cancel().unwrap();
+    assert_eq!(told(&waits.until_ready().unwrap()), "57014");
+    locked.holder.query("rollback").unwrap();
+    assert_eq!(told(&asks.until_ready().unwrap()), "INSERT 0 1");
+    for (client, end) in [(asks, "COMMIT"), (waits, "ROLLBACK")] {
+        assert_eq!(told(&client.query("commit").unwrap()), end);
+    }
+}

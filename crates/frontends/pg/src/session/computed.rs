@@ -200,7 +200,8 @@ async fn take_ahead(
     }
     if own.rows.is_empty() && plan.computed > 0 {
         let count = own.next_count(calls.len());
-        let (of, ask) = ((plan, question), (&source.lane.ports.intake, source.id));
+        let of = (plan, question);
+        let ask = (&*session.info, &source.lane.ports.intake, source.id);
         for is_new in [false, true] {
             let taken = source.lane.ahead.take(statement, of, (count, is_new), ask);
             let taken = taken.await;

@@ -475,10 +475,13 @@ pub(super) fn cancelled_by_client(fault: Fault) -> Fault {
 }
 
 /// Returns the error of a COMMIT that stores what was answered before. `is_late`: errors of the
-/// write may come late. A value that the server does not take any more was good when it was
+/// write may come late. A value or right that the server refuses was good when it was
 /// answered.
 fn at_commit(fault: Fault, is_late: bool) -> Fault {
-    let is_known = is_late || !fault.code.starts_with("22");
+    let is_known = is_late
+        || !["22", "42"]
+            .iter()
+            .any(|class| fault.code.starts_with(class));
     if is_known && is_of_values(&fault.code, &fault.message) {
         return fault;
     }

@@ -9,7 +9,6 @@ use std::time::Duration;
 
 use smallvec::SmallVec;
 use tokio::time::sleep;
-use tokio_util::sync::CancellationToken;
 use windrow_core::{AnswerPermit, Fault, FaultClass, Permit, SqlCall, Unit, Write};
 
 use super::expected_answer::ExpectedAnswer;
@@ -380,20 +379,12 @@ impl Session {
                 passing: Some(lane_ended()),
             });
         };
-        let (info, idle) = (&self.info, self.pending.is_empty());
-        let cancelled = CancellationToken::new();
-        if idle {
+        let describing = self.shared.cache.describe(&source.lane, cached, parsed);
+        let answer = match self.pending.is_empty() {
             // Nothing else can be meant: this may wait for a table's lock.
-            let interrupt = Interrupt::Waiting(cancelled.clone());
-            info.set_interrupt(interrupt).await;
-        }
-        let answer = tokio::select! {
-            answer = self.shared.cache.describe(&source.lane, cached, parsed) => Some(answer),
-            () = cancelled.cancelled() => None,
+            true => self.info.wait(describing, source.interrupt()).await,
+            false => Some(describing.await),
         };
-        if idle {
-            info.set_interrupt(source.interrupt()).await;
-        }
         let Some(answer) = answer else {
             self.cancel_requested = true;
             return Err(NotDescribed::of("cancelled before it was known"));
