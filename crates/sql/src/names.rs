@@ -16,6 +16,30 @@ use crate::words::Words;
 /// The words of statements that write rows, which may stand in others.
 const WRITING: [&str; 4] = ["insert", "update", "delete", "merge"];
 
+/// The words that say the time at which the transaction began.
+const CLOCKS: [&str; 5] = [
+    "current_date",
+    "current_time",
+    "current_timestamp",
+    "localtime",
+    "localtimestamp",
+];
+
+/// Functions of the server, and words before a parenthesis, that give the same for the same rows in
+/// any transaction.
+#[rustfmt::skip]
+const PURE: [&str; 68] = [
+    "abs", "array_agg", "array_length", "avg", "bit", "bool_and", "bool_or", "btrim", "ceil",
+    "ceiling", "char", "char_length", "character", "coalesce", "concat", "concat_ws", "count",
+    "date_part", "date_trunc", "dec", "decimal", "dense_rank", "every", "exists", "extract",
+    "filter", "floor", "greatest", "json_agg", "json_array_length", "json_build_object",
+    "jsonb_agg", "jsonb_array_length", "jsonb_build_object", "least", "left", "length", "lower",
+    "lpad", "ltrim", "max", "min", "mod", "nullif", "numeric", "over", "position", "rank",
+    "replace", "right", "round", "row", "row_number", "rpad", "rtrim", "split_part", "string_agg",
+    "substr", "substring", "sum", "time", "timestamp", "trim", "trunc", "unnest", "upper",
+    "values", "varchar",
+];
+
 /// The names of a text, each once, sorted: equal for texts that differ in their literals only.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Names {
@@ -37,6 +61,8 @@ pub struct Names {
     /// True if the text may itself take values from sequences: by their functions, by defaults of
     /// columns, or by a text that it runs. Triggers, views and functions are not counted.
     pub may_generate: bool,
+    /// True if the text may ask when its transaction began.
+    pub asks_time: bool,
 }
 
 impl Names {
@@ -99,6 +125,30 @@ impl Names {
         let is_one =
             |name: &str| name.starts_with("lo_") || matches!(name, "lowrite" | "pg_notify");
         self.called.iter().any(|name| is_one(name))
+    }
+
+    /// Returns true for queries that give their transaction the same rows as if they were executed
+    /// by themselves, and lock none, as far as the text shows: what they name may still do more.
+    pub fn only_queries(&self) -> bool {
+        let are = |names: &[Box<str>], known: &[&str]| {
+            let mut names = names.iter();
+            names.all(|name| known.binary_search(&&**name).is_ok())
+        };
+        are(&self.verbs, &["select", "table", "values", "with"])
+            && are(&self.called, &PURE)
+            && !self.writes()
+            && !self.has("share")
+            && !self.asks_time
+            && !self.may_generate
+    }
+
+    /// Returns true for a text that takes values from sequences and does nothing else.
+    pub fn only_generates(&self) -> bool {
+        let mut reached = self.reached.iter();
+        matches!(&*self.called, [nextval] if **nextval == *"nextval")
+            && matches!(&*self.verbs, [verb] if **verb == *"select")
+            && self.operators.is_empty()
+            && reached.all(|name| matches!(&**name, "nextval" | "pg_catalog" | "regclass"))
     }
 
     /// Returns true if the text may write rows, by its words.
@@ -191,6 +241,7 @@ fn collect(text: &str, standard: bool, names: &mut Names) -> Option<bool> {
                 };
                 let local =
                     set_locally(words, first).filter(|_| of_server().unwrap_or(!behind_dot));
+                names.asks_time |= !behind_dot && is_clock(slice);
                 if behind_dot || word::usage(slice) != Use::Reserved {
                     names.add(word::fold(slice)?, called && local.is_none(), runs);
                 }
@@ -202,6 +253,10 @@ fn collect(text: &str, standard: bool, names: &mut Names) -> Option<bool> {
         first = token.kind == TokenKind::Semicolon || (first && token.kind == TokenKind::Open);
     }
     Some(tokens.backslash)
+}
+
+fn is_clock(word: &str) -> bool {
+    CLOCKS.iter().any(|clock| clock.eq_ignore_ascii_case(word))
 }
 
 /// As [`Names::may_change_what_ran`], of the statement that begins here.

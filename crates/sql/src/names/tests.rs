@@ -233,3 +233,63 @@ fn state_that_postgresql_shows_to_its_session_is_found() {
         assert!(!names(text).unwrap().keeps(), "{text}");
     }
 }
+
+#[test]
+fn queries_that_are_the_same_by_themselves_are_known() {
+    for text in [
+        "select * from t where id = $1",
+        "SELECT a.id, count(*), coalesce(max(b.n), 0) FROM a LEFT JOIN b ON b.a = a.id GROUP BY 1",
+        "select x from t order by x limit 3 offset 2",
+        "with a as (select 1) select * from a where exists (select 1 from t)",
+        "table t",
+        "values (1), (2)",
+        "select cast(n as numeric(10, 2)), n::varchar(3) from t",
+        "select * from t where t.current_date = 1",
+    ] {
+        assert!(names(text).unwrap().only_queries(), "{text}");
+    }
+    for text in [
+        "select * from t for update",
+        "select * from t for no key update",
+        "select * from t for share",
+        "select * from t for key share nowait",
+        "select * into u from t",
+        "select now()",
+        "select current_timestamp",
+        "select * from t where day = CURRENT_DATE",
+        "select pg_advisory_xact_lock(1)",
+        "select txid_current()",
+        "select nextval('s')",
+        "select f(x) from t",
+        "with a as (delete from t returning *) select * from a",
+        "explain analyze select 1",
+        "declare c cursor for select 1",
+        "select 1; commit",
+        "show timezone",
+        "insert into t values (1)",
+    ] {
+        assert!(!names(text).unwrap().only_queries(), "{text}");
+    }
+    assert!(PURE.is_sorted());
+}
+
+#[test]
+fn taking_a_value_from_a_sequence_is_known() {
+    for text in [
+        "select nextval('s')",
+        "SELECT nextval($1)",
+        "select pg_catalog.nextval('s'::regclass)",
+    ] {
+        assert!(names(text).unwrap().only_generates(), "{text}");
+    }
+    for text in [
+        "select nextval('s'), f()",
+        "select nextval('s') from t",
+        "select setval('s', 1)",
+        "insert into t select nextval('s')",
+        "select nextval('s'); select nextval('s') + 1",
+        "select nextval('s') as now",
+    ] {
+        assert!(!names(text).unwrap().only_generates(), "{text}");
+    }
+}

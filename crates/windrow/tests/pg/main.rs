@@ -25,6 +25,7 @@ mod kept_edges;
 mod kept_forms;
 mod kept_kills;
 mod late;
+mod late_reads;
 mod load;
 mod many;
 mod moments;

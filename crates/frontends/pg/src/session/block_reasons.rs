@@ -21,7 +21,7 @@ pub(super) const DELETE: Doubt = Doubt {
 };
 const READ: Doubt = Doubt {
     phrase: "in a transaction: a SELECT before the first write",
-    advice: "read before the transaction begins, if nothing relies on the rows staying as they are",
+    advice: "SET windrow.transactions = 'late' for the session, role or database, if errors may come with COMMIT; or read before the transaction begins, if nothing relies on the rows staying as they are",
 };
 const READ_LATER: Doubt = Doubt {
     phrase: "in a transaction: a SELECT after a write",

@@ -7,6 +7,7 @@ use windrow_core::{Fault, Formats, Signature};
 use super::Relay;
 use super::block_start::{BlockStart, Refusal};
 use super::expect::{Answered, Expect, What};
+use super::read_aside::ReadAside;
 use super::renames::{Completion, Renames};
 use super::rewrite;
 use super::sequence_question::QuestionReply;
@@ -289,6 +290,7 @@ impl Relay<'_> {
             self.muted = true;
             return self.here.pass_over(&mut self.ends);
         }
+        ReadAside::failed(&mut self.ends);
         let instead = self
             .ends
             .queue
@@ -376,6 +378,11 @@ impl Relay<'_> {
             if !std::mem::replace(&mut self.muted, true) {
                 answer::ready(&mut self.ends.session.connection.out, status);
             }
+        }
+        if let Some(told) = self.aside.ended(&mut self.ends)
+            && !std::mem::replace(&mut self.muted, true)
+        {
+            answer::ready(&mut self.ends.session.connection.out, told);
         }
         if status == b'I' {
             self.deferred.has_ended();

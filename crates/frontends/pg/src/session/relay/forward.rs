@@ -41,6 +41,8 @@ impl Relay<'_> {
                 Ok(Front::Whole { tag, total }) => {
                     let waits = self.ends.queue.ends_with_values()
                         || self.waits_for_block()
+                        || self.aside.is_awaited(&self.ends)
+                        || self.aside.unknown(&self.ends, &self.left).is_some()
                         || self.has_to_reach()
                         || self.left.needs_look(&self.ends)
                         || self.left.has_to_judge_first(&self.ends)
@@ -111,7 +113,8 @@ impl Relay<'_> {
             return false;
         }
         self.has_begun = true;
-        if !self.begin_block(tag, total) {
+        let is_aside = self.aside.takes(&self.ends, &self.left, (tag, total));
+        if !is_aside && !self.begin_block(tag, total) {
             return false;
         }
         let (ends, here) = (&mut self.ends, &mut self.here);

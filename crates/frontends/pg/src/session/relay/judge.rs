@@ -68,9 +68,7 @@ impl Leftovers {
         if self.unproven.is_some() || names.runs_nothing() {
             return;
         }
-        let proofs = &ends.session.shared.proofs;
-        let known = proofs.known(&ends.database(), names, self.scope(ends));
-        if let Some(verdict) = known {
+        if let Some(verdict) = self.verdict(ends, cached) {
             self.note_verdict(ends, verdict);
             if self.unproven.is_some() {
                 sends_notifications(ends);
@@ -105,7 +103,7 @@ impl Leftovers {
     }
 
     /// Leaves a statement to be judged before the connection is given back.
-    fn postpone(&mut self, ends: &mut Ends<'_>, names: &Arc<Names>) {
+    pub(super) fn postpone(&mut self, ends: &mut Ends<'_>, names: &Arc<Names>) {
         if self.unjudged.len() >= MAX_UNJUDGED {
             let many = Apart::of("too many statements in one transaction").unproven();
             return self.note_unproven(ends, many.into());
@@ -131,20 +129,23 @@ impl Leftovers {
         }
     }
 
-    /// Returns true for a statement of which is proven that it writes nothing.
-    fn is_proven_to_read(&self, ends: &Ends<'_>, cached: &CachedStatement) -> bool {
-        let names = cached.names().filter(|names| {
-            let is_plain = cached.effect() == Some(&Effect::Other);
+    /// Returns what is known of a statement without asking.
+    pub(super) fn verdict(&self, ends: &Ends<'_>, cached: &CachedStatement) -> Option<Verdict> {
+        let (proofs, names) = (&ends.session.shared.proofs, cached.names()?);
+        proofs.known(&ends.database(), names, self.scope(ends))
+    }
+
+    /// Returns true for a statement of which is proven that it writes nothing, but takes values
+    /// from sequences at most by their names in its text.
+    pub(super) fn is_proven_to_read(&self, ends: &Ends<'_>, cached: &CachedStatement) -> bool {
+        let is_query = cached.names().is_some_and(|names| {
             // The steps say what the kinds do that run no code.
             let is_query = names.all_are(&[Property::Reads]) && !names.begins_with(&["prepare"]);
-            let may_write = names.writes() || names.may_generate || names.calls_writing();
-            is_plain && is_query && !may_write
+            is_query && !names.writes() && !names.calls_writing()
         });
-        names.is_some_and(|names| {
-            let proofs = &ends.session.shared.proofs;
-            let known = || proofs.known(&ends.database(), names, self.scope(ends));
-            matches!(known(), Some(Verdict::Clean(_)))
-        })
+        cached.effect() == Some(&Effect::Other)
+            && is_query
+            && matches!(self.verdict(ends, cached), Some(Verdict::Clean(_)))
     }
 
     /// Returns the effects of a statement on the transaction, in the order of its text.
@@ -152,7 +153,8 @@ impl Leftovers {
         if cached.parsed().is_some() {
             return smallvec![Commits::AtSync];
         }
-        if self.is_proven_to_read(ends, cached) {
+        let may_generate = cached.names().is_none_or(|names| names.may_generate);
+        if !may_generate && self.is_proven_to_read(ends, cached) {
             return Committing::new();
         }
         match cached.steps() {

@@ -13,6 +13,7 @@
 //! | `leftovers`, `judge`, `sequences`, `sequence_question` | what the session may have left there, and how it is given back |
 //! | `followed_settings` | SETs that are in force |
 //! | `block_start` | BEGIN, which is sent before the first statement of a block |
+//! | `read_aside` | queries of late transactions, which need no BEGIN |
 //! | `defer` | answers that are given before the server has given them |
 
 mod answers;
@@ -26,6 +27,7 @@ mod forward;
 mod judge;
 mod leftovers;
 mod portals;
+mod read_aside;
 mod renamed;
 mod renames;
 mod rewrite;
@@ -57,6 +59,7 @@ use defer::Deferred;
 use ends::{Ends, TO_SERVER, closed, lost, unconfirmed};
 use leftovers::Leftovers;
 use portals::Portals;
+use read_aside::ReadAside;
 use sequence_question::SequenceQuestion;
 use statements::StatementsHere;
 
@@ -71,6 +74,8 @@ struct Relay<'s> {
     deferred: Deferred,
     /// The beginning of a block.
     block_start: BlockStart,
+    /// A query of a block that needs no beginning.
+    aside: ReadAside,
     /// The statements that are bound to its portals.
     portals: Portals,
     /// The question for values of sequences.
@@ -146,6 +151,7 @@ impl<'s> Relay<'s> {
             left: Leftovers::default(),
             deferred: Deferred::default(),
             block_start: BlockStart::default(),
+            aside: ReadAside::default(),
             portals: Portals::default(),
             question: SequenceQuestion::default(),
             answered,
@@ -251,6 +257,14 @@ impl Relay<'_> {
                 continue;
             }
             if self.is_quiet() && self.left.has_to_judge_first(&self.ends) {
+                Box::pin(self.left.judge(&mut self.ends)).await?;
+                continue;
+            }
+            if self.is_quiet()
+                && let Some(names) = self.aside.unknown(&self.ends, &self.left)
+            {
+                self.aside.note_asked();
+                self.left.postpone(&mut self.ends, &names);
                 Box::pin(self.left.judge(&mut self.ends)).await?;
                 continue;
             }

@@ -69,7 +69,10 @@ fn stays(ends: &Ends<'_>) -> Option<bool> {
                 return Some(false);
             }
             let statement = ends.statement_of(&message);
-            if ends.session.unsent_block.is_some() {
+            if let Some(block) = &ends.session.unsent_block {
+                if block.kept.has_writes() {
+                    return Some(false);
+                }
                 let is_kept = statement.is_some_and(|cached| may_be_kept(ends.session, &cached));
                 return Some(!(is_kept && unsent_block::may_keep(ends.session)));
             }

@@ -1,0 +1,145 @@
+//! Queries of a late transaction that the server does not know yet: they are executed by
+//! themselves, and the server still need not know the transaction.
+//!
+//! At READ COMMITTED each query has a snapshot of its own, in a transaction or outside of it. So
+//! only those are taken of which is proven that they write and lock nothing, and that do not ask
+//! when their transaction began.
+
+use std::sync::Arc;
+
+use windrow_sql::Names;
+
+use super::ends::Ends;
+use super::leftovers::Leftovers;
+use crate::codec::message::{Front, HEADER, Kind, Message};
+use crate::session::state::{Session, UnsentBlock};
+use crate::session::unsent_block;
+use crate::statements::CachedStatement;
+
+/// A query or segment of such a transaction.
+#[derive(Default)]
+pub(super) struct ReadAside {
+    /// True once the catalog was asked what it runs.
+    has_asked: bool,
+    /// True from the first message that was passed on to ReadyForQuery.
+    has_begun: bool,
+    /// True once it is known that the rest of the query or segment only reads.
+    reads: bool,
+}
+
+impl ReadAside {
+    /// Returns the names in the query at the front of the inbox, if it may be executed by itself
+    /// and the catalog has to be asked first what they run.
+    pub(super) fn unknown(&self, ends: &Ends<'_>, left: &Leftovers) -> Option<Arc<Names>> {
+        let block = ends.session.unsent_block.as_ref()?;
+        if self.has_asked || self.has_begun || ends.is_open || !is_late(ends.session, block) {
+            return None;
+        }
+        let (tag, total) = ends.front()?;
+        let cached = ends.statement_of(&ends.message(tag, total))?;
+        let is_unknown = may_be_read(&cached, block) && left.verdict(ends, &cached).is_none();
+        is_unknown.then(|| cached.names().cloned()).flatten()
+    }
+
+    /// Notes that the catalog was asked.
+    pub(super) fn note_asked(&mut self) {
+        self.has_asked = true;
+    }
+
+    /// Returns true if the message at the front of the inbox is passed on, and its transaction
+    /// stays unknown to the server.
+    pub(super) fn takes(
+        &mut self,
+        ends: &Ends<'_>,
+        left: &Leftovers,
+        (tag, total): (u8, usize),
+    ) -> bool {
+        let session = &*ends.session;
+        let Some(block) = &session.unsent_block else {
+            return false;
+        };
+        if self.reads || (self.has_begun && ends.queue.skipping) {
+            return true;
+        }
+        let is_taken = match tag {
+            // They execute nothing, and none of them fails with its transaction.
+            b'C' | b'H' | b'S' => session.own.late && block.keeps,
+            _ if !is_late(session, block) => false,
+            b'P' => true,
+            b'D' => matches!(
+                ends.message(tag, total),
+                Message::Describe(Kind::Statement, _)
+            ),
+            b'Q' | b'B' => {
+                self.reads = only_reads(ends, left, block);
+                self.reads
+            }
+            _ => false,
+        };
+        self.has_begun |= is_taken;
+        is_taken
+    }
+
+    /// Returns true if the next message waits until the query or segment before it is answered.
+    pub(super) fn is_awaited(&self, ends: &Ends<'_>) -> bool {
+        self.has_begun && ends.queue.is_owed()
+    }
+
+    /// Notes the end of the query or segment. Returns the status of the transaction that its client
+    /// learns, if the server does not know the transaction.
+    pub(super) fn ended(&mut self, ends: &mut Ends<'_>) -> Option<u8> {
+        let ended = std::mem::take(self);
+        let block = ends.session.unsent_block.as_mut()?;
+        if ended.reads {
+            block.kept.note_answered();
+        }
+        Some(unsent_block::status(ends.session))
+    }
+
+    /// Notes an error that the client gets: its transaction has failed, although the server does
+    /// not know it.
+    pub(super) fn failed(ends: &mut Ends<'_>) {
+        if let Some(block) = &mut ends.session.unsent_block {
+            block.has_failed = true;
+        }
+    }
+}
+
+/// Returns true if queries of a block may be executed by themselves.
+fn is_late(session: &Session, block: &UnsentBlock) -> bool {
+    session.own.late && block.keeps && !block.has_failed
+}
+
+/// Returns true if the messages in the inbox, up to the end of their query or segment, only read.
+fn only_reads(ends: &Ends<'_>, left: &Leftovers, block: &UnsentBlock) -> bool {
+    let (connection, mut at) = (&ends.session.connection, 0);
+    while let Ok(Front::Whole { tag, total }) = connection.front(at) {
+        let message = Message::read(tag, connection.body(at, total));
+        let is_read = || {
+            let cached = ends.statement_of(&message);
+            cached.is_some_and(|cached| {
+                may_be_read(&cached, block) && left.is_proven_to_read(ends, &cached)
+            })
+        };
+        match &message {
+            Message::Query(_) => return at == 0 && is_read(),
+            Message::Sync => return total == HEADER,
+            Message::Bind(bind) if bind.portal.is_empty() && is_read() => {}
+            Message::Execute(b"", 0) | Message::Describe(..) | Message::Close(..) => {}
+            // A Parse may give another meaning to a name that is bound behind it.
+            _ => return false,
+        }
+        at += total;
+    }
+    false
+}
+
+/// Returns true for a statement that may be executed outside of its block, as far as its text
+/// shows.
+fn may_be_read(cached: &CachedStatement, block: &UnsentBlock) -> bool {
+    cached.names().is_some_and(|names| {
+        // It would not see what is kept. No transaction takes back what a sequence has given.
+        names.only_generates()
+            || names.only_queries() && !cached.may_freeze && !block.kept.has_writes()
+    })
+}
