@@ -687,3 +687,44 @@ fn a_transaction_has_begun_with_a_change_of_no_row() {
         ok(&mut client, "rollback");
     }
 }
+
+#[test]
+fn a_query_has_one_error_whatever_comes_behind_a_late_write() {
+    let gateway = start();
+    gateway.exec("insert into orders (code, customer_id) values ('taken', 1)");
+    for (then, state) in [
+        ("prepare other as select 1", "23505"),
+        ("show transaction_isolation", "23505"),
+        ("set windrow.join = on", "23505"),
+        ("commit and chain", "23505"),
+        ("rollback and chain", ""),
+        ("rollback; select 1", ""),
+    ] {
+        let mut client = late(&gateway);
+        ok(&mut client, "begin");
+        order(&mut client, "taken", "1", 0);
+        let answer = client.query(then).unwrap();
+        let errors = answer.iter().filter(|m| m.tag == b'E').count();
+        assert_eq!(errors, usize::from(!state.is_empty()), "{then}: {answer:?}");
+        let found = backend::sqlstate(&answer).unwrap_or_default();
+        assert_eq!(found, state, "{then}");
+        assert!(!tags(&answer).contains("EC"), "{then}: {answer:?}");
+        client.query("rollback").unwrap();
+        assert_eq!(gateway.exec(CODES), "taken");
+    }
+}
+
+#[test]
+fn a_session_that_is_reset_is_as_at_its_beginning() {
+    let gateway = start();
+    let mut client = gateway.client();
+    for reset in ["reset all", "discard all"] {
+        ok(&mut client, "set windrow.transactions = late");
+        ok(&mut client, reset);
+        assert_eq!(value(&mut client, "show windrow.transactions"), "exact");
+        let mut late = late(&gateway);
+        ok(&mut late, "set windrow.transactions = exact");
+        ok(&mut late, reset);
+        assert_eq!(value(&mut late, "show windrow.transactions"), "late");
+    }
+}

@@ -133,6 +133,11 @@ impl Session {
         self.shared.allowed(&self.who.identity)
     }
 
+    /// Resets Windrow's own settings to those that the session has begun with.
+    fn reset_own(&mut self) {
+        self.own = self.own_default.clone();
+    }
+
     /// Serves the client until something ends it.
     async fn serve(&mut self) -> End {
         self.connection.out.put_slice(answer::READY);

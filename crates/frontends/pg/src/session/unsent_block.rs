@@ -148,6 +148,12 @@ pub(super) fn ends_block(cached: &CachedStatement) -> bool {
     first.is_some_and(|step| step.commits == Commits::Block)
 }
 
+/// Returns true for a text that rolls a block back before it does anything else.
+pub(super) fn undoes_block(cached: &CachedStatement) -> bool {
+    let first = cached.steps().and_then(|steps| steps.first());
+    first.is_some_and(|step| step.commits == Commits::Undoes)
+}
+
 /// Returns true for a text that a transaction that has failed refuses, whatever the server knows.
 fn is_refused(cached: &CachedStatement) -> bool {
     let first = cached.steps().and_then(|steps| steps.first());

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use windrow_core::{Fault, Formats, Signature};
+use windrow_sql::Effect;
 
 use super::Relay;
 use super::block_start::{BlockStart, Refusal};
@@ -202,6 +203,9 @@ impl Relay<'_> {
         if matches!(tag, b"DISCARD ALL" | b"DISCARD SEQUENCES") {
             self.ends.session.values.clear();
         }
+        if tag == b"DISCARD ALL" {
+            self.ends.session.reset_own();
+        }
         let queue = &mut self.ends.queue;
         let is_execute = |what: &What| matches!(what, What::Execute(_) | What::Opens);
         let mut executed = queue.pop_if(is_execute);
@@ -247,6 +251,9 @@ impl Relay<'_> {
         });
         let undoes_part = runs.is_none_or(|cached| cached.may_undo_part());
         let setting = cached.as_deref();
+        if setting.is_some_and(|cached| cached.effect() == Some(&Effect::ResetAll)) {
+            self.ends.session.reset_own();
+        }
         if let Some(setting) = setting.filter(|cached| is_windrow_setting(cached)) {
             // It was checked before it was sent.
             self.ends.session.reply(setting).ok();
@@ -368,7 +375,7 @@ impl Relay<'_> {
         let ended = self.ends.queue.pop_if(is_end);
         self.muted |= ended.as_ref().is_some_and(|ended| ended.muted);
         self.ends.queue.unconfirmed.confirmed();
-        if ended.is_none_or(|expect| expect.early.is_none()) {
+        if ended.is_none_or(|expect| expect.early.is_none() && !expect.muted) {
             // A statement that was answered early has failed, and nothing else was asked since.
             self.deferred.say_error(self.ends.session);
         }

@@ -47,7 +47,7 @@ use std::task::{Context, Poll};
 use windrow_core::FaultClass;
 
 use super::client_connection::HIGH;
-use super::kept::{KeptStep, statement_of};
+use super::kept::{KeptStep, KeptWrites, statement_of};
 use super::local::is_windrow_setting;
 use super::state::{End, Session, UnsentBlock, shutdown};
 use super::unsent_block::{self, BlockAnswer};
@@ -441,14 +441,17 @@ impl Relay<'_> {
     /// Sends the beginning of a block that the server does not know yet, before the message at the
     /// front of the inbox. Returns false if that message waits for the answer.
     fn begin_block(&mut self, tag: u8, total: usize) -> bool {
-        let Some(block) = self.ends.session.unsent_block.take() else {
+        let Some(mut block) = self.ends.session.unsent_block.take() else {
             return true;
         };
         let doubt = block_reasons::of(self.ends.session, &block, self.reason);
         self.ends.block_doubt = Some(doubt);
         let message = self.ends.message(tag, total);
-        let is_apart = self.ends.statement_of(&message).is_some_and(|cached| {
-            let is_query = tag == b'Q';
+        let (statement, is_query) = (self.ends.statement_of(&message), tag == b'Q');
+        if is_query && statement.as_deref().is_some_and(unsent_block::undoes_block) {
+            block.kept = KeptWrites::default();
+        }
+        let is_apart = statement.is_some_and(|cached| {
             let is_last = block.kept.has_late() && unsent_block::ends_block(&cached);
             let is_own = || is_windrow_setting(&cached) || cached.names_statements();
             is_last || is_query && is_own()
