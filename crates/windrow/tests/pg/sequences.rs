@@ -1,7 +1,7 @@
 //! What `lastval()` and `currval()` say wherever they stand in a statement, in a session whose
 //! inserts were joined: what they say on the server itself.
 
-use windrow_testkit::pgclient::{Address, Client, Message, frontend};
+use windrow_testkit::pgclient::{Address, Client, Message, backend, frontend};
 
 use crate::support::Gateway;
 
@@ -208,4 +208,27 @@ fn who_may_not_look_is_told_no_wrong_number() {
     run(&mut client, "insert into t (root) values (1)", false);
     assert_eq!(run(&mut client, both, false)[1], "0, 0");
     assert_eq!(run(&mut client, before, false)[1], "t");
+}
+
+#[test]
+fn a_question_that_is_sent_behind_a_failed_transaction_is_answered() {
+    let gateway = Gateway::start();
+    gateway.exec("create table n (id serial primary key, v int unique)");
+    let mut client = gateway.client();
+    client.query("insert into n (v) values (1)").unwrap();
+    let texts = [
+        "begin",
+        "insert into n (id, v) values (7, 1)",
+        "rollback",
+        "begin",
+        "select lastval() + 1",
+    ];
+    let mut out = Vec::new();
+    for text in texts {
+        frontend::query(&mut out, text);
+    }
+    client.send(&out).unwrap();
+    let answers = texts.map(|_| client.until_ready().unwrap());
+    let [.., asked] = &answers;
+    assert_eq!(backend::first_value(asked).as_deref(), Some("2"));
 }

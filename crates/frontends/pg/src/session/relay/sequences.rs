@@ -97,7 +97,8 @@ impl Leftovers {
         self.look == Look::Unknown
             && !self.is_listening()
             && !ends.is_open
-            && ends.status != b'E'
+            // What is under way may leave a transaction that has failed.
+            && (ends.status != b'E' || !ends.queue.is_empty())
             && !ends.session.values.is_empty()
             && asks_ahead(ends)
     }
