@@ -378,7 +378,10 @@ fn changes_by_key_are_kept() {
         ok(&mut client, "begin");
         let update =
             "update stock set qty = $2, version = version + 1 where id = $1 and version = 1";
-        let other = ("2", "update stock set qty = $2 where id = $1");
+        let other = (
+            "2",
+            "update stock set qty = $2::integer where stock.id = $1::integer",
+        );
         let none = ("7", "update stock set qty = $2 where id = $1");
         let delete = ("2", "delete from stock where id = $1 and $2 = 5");
         assert_eq!(change(&mut client, update, form), "UPDATE 1");

@@ -14,7 +14,7 @@ use windrow_core::{
 
 use super::describe::Description;
 use super::row_value::{ValueReader, constant};
-use crate::catalog::column::{Column, Kind};
+use crate::catalog::column::{Column, Kind, oid};
 use crate::catalog::table::Facts;
 use crate::statement::defaults::used_defaults;
 use crate::statement::parsed::given;
@@ -123,12 +123,15 @@ impl Source {
         let Expression::Sql(pieces) = value else {
             return None;
         };
+        let parameter = |place: &u16, cast| {
+            let place = usize::from(*place);
+            let type_oid = *parameters.get(place)?;
+            let reader = ValueReader::of(column, type_oid, utc)?;
+            keeps_value(type_oid, cast).then_some(Self::Parameter(place, reader))
+        };
         match &**pieces {
-            [Piece::Parameter(place)] => {
-                let place = usize::from(*place);
-                let reader = ValueReader::of(column, *parameters.get(place)?, utc)?;
-                Some(Self::Parameter(place, reader))
-            }
+            [Piece::Parameter(place)] => parameter(place, None),
+            [Piece::Parameter(place), Piece::Text(cast)] => parameter(place, Some(cast)),
             [Piece::Text(sql)] => constant(column, sql.trim(), utc).map(Self::Constant),
             _ => None,
         }
@@ -144,6 +147,25 @@ impl Source {
             },
         }
     }
+}
+
+/// Returns true if a parameter of a type keeps its value by this cast, or there is none.
+fn keeps_value(type_oid: u32, cast: Option<&str>) -> bool {
+    let Some(cast) = cast else {
+        return true;
+    };
+    let name = cast.trim().strip_prefix("::").map(str::trim_start);
+    let names: &[&str] = match type_oid {
+        oid::INT2 => &[
+            "smallint", "int2", "integer", "int", "int4", "bigint", "int8",
+        ],
+        oid::INT4 => &["integer", "int", "int4", "bigint", "int8"],
+        oid::INT8 => &["bigint", "int8"],
+        oid::TEXT | oid::VARCHAR => &["text", "varchar"],
+        oid::UUID => &["uuid"],
+        _ => &[],
+    };
+    name.is_some_and(|name| names.iter().any(|known| name.eq_ignore_ascii_case(known)))
 }
 
 /// Returns true if a default does not depend on the settings of a session. It may depend on the
