@@ -124,6 +124,19 @@ impl Catalog {
             .find(|apart| apart.unproven)
     }
 
+    /// Returns true if a text may run expressions that it does not show: of a view, a policy, or a
+    /// function that is not built in.
+    pub fn runs_hidden(&self) -> bool {
+        let mut relations = self.relations.iter();
+        let mut called = self.called.iter();
+        relations.any(|relation| relation.kind == b'v' || relation.secured)
+            || called.any(|called| match called.kind {
+                Kind::Policy | Kind::View => true,
+                Kind::Words => !called.function.built_in && !called.function.has_code(),
+                _ => false,
+            })
+    }
+
     /// Returns true if a text may take from or set a sequence that it does not name itself. The
     /// session remembers the last value.
     ///

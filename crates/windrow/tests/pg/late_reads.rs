@@ -12,6 +12,10 @@ const TABLES: &str = "\
     create sequence books_seq increment by 50; \
     create function stock_of(int) returns int language sql stable as \
       'select stock from items where id = $1'; \
+    create view of_today as select * from items where at >= current_date; \
+    create table secured (id int); alter table secured enable row level security, \
+      force row level security; create policy now on secured using (now() > '2020-01-01'); \
+    create table words (id serial primary key, word text); \
     insert into items (id, name, stock) values (1, 'a', 10), (2, 'b', 20)";
 
 fn start() -> Gateway {
@@ -169,6 +173,8 @@ fn what_belongs_to_its_transaction_is_executed_in_it() {
         "select pg_advisory_xact_lock(1)",
         "select * from items where at < 'tomorrow'",
         "select txid_current()",
+        "select * from of_today",
+        "select * from secured",
     ] {
         ok(&mut client, "begin");
         assert_eq!(status(&ok(&mut client, sql)), 'T');
@@ -276,4 +282,10 @@ fn a_value_of_a_sequence_is_taken_without_a_transaction() {
         assert_eq!(last, (51 + 100 * round).to_string());
     }
     assert_eq!(gateway.exec("select count(*) from books"), "3");
+    // The row before it has its number first.
+    ok(&mut client, "begin");
+    ok(&mut client, "insert into words (word) values ('a')");
+    assert_eq!(value(&mut client, "select nextval('words_id_seq')"), "2");
+    ok(&mut client, "commit");
+    assert_eq!(gateway.exec("select id from words"), "1");
 }

@@ -82,7 +82,10 @@ pub(super) async fn ask(
     let question = runs.then(|| question(names));
     statements.extend(question.as_deref());
     if events.is_none() && question.is_none() {
-        return Ok(Verdict::Clean([].into()));
+        return Ok(Verdict::Clean {
+            sequences: [].into(),
+            runs_hidden: false,
+        });
     }
     let mut answers = match aside(wire, asking, &statements).await? {
         Err(error) => return Ok(unknown(&error)),
@@ -137,7 +140,10 @@ fn verdict(rows: &TextRows, names: &Names, trusted: &Trusted) -> Verdict {
     }
     match catalog.leaves(names.writes(), trusted) {
         None if catalog.takes(trusted) => Verdict::Takes(sequences.into()),
-        None => Verdict::Clean(sequences.into()),
+        None => Verdict::Clean {
+            sequences: sequences.into(),
+            runs_hidden: catalog.runs_hidden(),
+        },
         Some(apart) => Verdict::Unproven(apart),
     }
 }

@@ -217,7 +217,10 @@ mod tests {
     use super::*;
 
     fn clean() -> Verdict {
-        Verdict::Clean(Arc::default())
+        Verdict::Clean {
+            sequences: Arc::default(),
+            runs_hidden: false,
+        }
     }
 
     fn keep(proofs: &Proofs, database: &Name, names: &Arc<Names>, verdict: Verdict) {

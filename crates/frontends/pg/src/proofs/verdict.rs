@@ -20,9 +20,13 @@ pub(crate) enum Scope {
 /// The verdict on a statement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
-    /// The statement leaves nothing behind but what its text says. Holds the sequences that the
-    /// statement may take values from, as far as the catalog shows.
-    Clean(Arc<[u32]>),
+    /// The statement leaves nothing behind but what its text says.
+    Clean {
+        /// The sequences that it may take values from, as far as the catalog shows.
+        sequences: Arc<[u32]>,
+        /// True if it may run more than its text shows: a view, a policy, a function.
+        runs_hidden: bool,
+    },
     /// The same, but a view, a rule or a trusted function may take values from sequences.
     Takes(Arc<[u32]>),
     /// The statement may run code of which nothing is proven.
@@ -33,7 +37,13 @@ impl Verdict {
     /// Returns true if a session that has relied on one verdict may rely on the other.
     pub(super) fn is_like(&self, other: &Self) -> bool {
         match (self, other) {
-            (Self::Clean(_), Self::Clean(_)) | (Self::Takes(_), Self::Takes(_)) => true,
+            (
+                Self::Clean { runs_hidden, .. },
+                Self::Clean {
+                    runs_hidden: other, ..
+                },
+            ) => runs_hidden == other,
+            (Self::Takes(_), Self::Takes(_)) => true,
             _ => self == other,
         }
     }

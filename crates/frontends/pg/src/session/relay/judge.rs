@@ -120,7 +120,7 @@ impl Leftovers {
 
     fn note_verdict(&mut self, ends: &Ends<'_>, verdict: Verdict) {
         match verdict {
-            Verdict::Clean(sequences) => self.sequences.note(&sequences),
+            Verdict::Clean { sequences, .. } => self.sequences.note(&sequences),
             Verdict::Takes(sequences) => {
                 self.generates = true;
                 self.sequences.note(&sequences);
@@ -145,7 +145,22 @@ impl Leftovers {
         });
         cached.effect() == Some(&Effect::Other)
             && is_query
-            && matches!(self.verdict(ends, cached), Some(Verdict::Clean(_)))
+            && matches!(self.verdict(ends, cached), Some(Verdict::Clean { .. }))
+    }
+
+    /// Returns true for one of them that runs nothing but what its text shows.
+    pub(super) fn is_proven_to_show(&self, ends: &Ends<'_>, cached: &CachedStatement) -> bool {
+        let verdict = self.verdict(ends, cached);
+        let shows = |verdict| {
+            matches!(
+                verdict,
+                Verdict::Clean {
+                    runs_hidden: false,
+                    ..
+                }
+            )
+        };
+        self.is_proven_to_read(ends, cached) && verdict.is_some_and(shows)
     }
 
     /// Returns the effects of a statement on the transaction, in the order of its text.

@@ -118,7 +118,7 @@ fn only_reads(ends: &Ends<'_>, left: &Leftovers, block: &UnsentBlock) -> bool {
         let is_read = || {
             let cached = ends.statement_of(&message);
             cached.is_some_and(|cached| {
-                may_be_read(&cached, block) && left.is_proven_to_read(ends, &cached)
+                may_be_read(&cached, block) && left.is_proven_to_show(ends, &cached)
             })
         };
         match &message {
@@ -138,8 +138,9 @@ fn only_reads(ends: &Ends<'_>, left: &Leftovers, block: &UnsentBlock) -> bool {
 /// shows.
 fn may_be_read(cached: &CachedStatement, block: &UnsentBlock) -> bool {
     cached.names().is_some_and(|names| {
-        // It would not see what is kept. No transaction takes back what a sequence has given.
-        names.only_generates()
+        // No transaction takes back what a sequence has given. A kept row may yet take the value.
+        names.only_generates() && !block.kept.is_open()
+            // It would not see what is kept.
             || names.only_queries() && !cached.may_freeze && !block.kept.has_writes()
     })
 }
