@@ -1,6 +1,8 @@
 //! `windrow.transactions = 'late'`: a transaction's writes are kept although keys may refuse them,
 //! and their errors come at COMMIT.
 
+use std::time::{Duration, Instant};
+
 use windrow_testkit::pgclient::backend::{self, Message};
 use windrow_testkit::pgclient::{Address, Client};
 
@@ -729,5 +731,20 @@ fn a_session_that_is_reset_is_as_at_its_beginning() {
         ok(&mut late, "set windrow.transactions = exact");
         ok(&mut late, reset);
         assert_eq!(value(&mut late, "show windrow.transactions"), "late");
+    }
+}
+
+#[test]
+fn transactions_read_while_the_catalog_is_asked_again() {
+    let gateway = start();
+    let mut client = late(&gateway);
+    // The session keeps its server connection.
+    ok(&mut client, "create temporary table own (id int)");
+    let begin = Instant::now();
+    // Longer than what is known of the catalog counts.
+    while begin.elapsed() < Duration::from_secs(3) {
+        ok(&mut client, "begin");
+        assert_eq!(value(&mut client, "select count(*) from customers"), "2");
+        ok(&mut client, "commit");
     }
 }

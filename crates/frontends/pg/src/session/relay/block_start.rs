@@ -8,7 +8,7 @@
 //! or segment is sent before the server has begun the block.
 
 use bytes::{BufMut, Bytes, BytesMut};
-use windrow_core::{Fault, FaultClass, SqlCall};
+use windrow_core::{Fault, FaultClass, LateWrite, Op, SqlCall};
 use windrow_sql::Reading;
 
 use super::ends::Ends;
@@ -268,20 +268,27 @@ fn not_stored(body: &[u8], text: Option<(&LateText, bool)>) -> Bytes {
     }
     let said = String::from_utf8_lossy(field(b'M').unwrap_or_default());
     let is_own = is_of_values(&String::from_utf8_lossy(code), &said);
-    if let Some((text, _)) = text.filter(|_| !is_own || class != b"23") {
-        // The table may be another one.
-        text.statement.retire();
-    }
-    if let Some((text, _)) = text.filter(|(_, is_late)| *is_late && is_own) {
-        let mut error = BytesMut::new();
-        failure::with_text(&mut error, body, text.beginning(), false);
-        return error.freeze().slice(HEADER..);
+    match text {
+        Some((text, true)) if is_own => {
+            let mut error = BytesMut::new();
+            failure::with_text(&mut error, body, text.beginning(), false);
+            return error.freeze().slice(HEADER..);
+        }
+        // An UPDATE or DELETE of another number of rows says nothing of its table.
+        Some((text, _)) if is_insert(text) || !said.contains(LateWrite::NOT_ONE_ROW) => {
+            text.statement.retire();
+        }
+        _ => {}
     }
     let text = "rows of this transaction cannot be stored as they were answered; nothing was executed, try the transaction again";
     let fault = Fault::new(FaultClass::Conflict, "40001", text).with_detail(Some(said.as_ref()));
     let mut error = BytesMut::new();
     failure::fault(&mut error, &fault);
     error.freeze().slice(HEADER..)
+}
+
+fn is_insert(text: &LateText) -> bool {
+    text.statement.parsed().op == Op::Insert
 }
 
 fn sync(ends: &mut Ends<'_>, is_muted: bool) {

@@ -19,6 +19,8 @@ use crate::statements::CachedStatement;
 /// A query or segment of such a transaction.
 #[derive(Default)]
 pub(super) struct ReadAside {
+    /// The names of which the catalog has yet to be asked what they run.
+    wanted: Option<Arc<Names>>,
     /// True once the catalog was asked what it runs.
     has_asked: bool,
     /// True from the first message that was passed on to ReadyForQuery.
@@ -29,8 +31,15 @@ pub(super) struct ReadAside {
 
 impl ReadAside {
     /// Returns the names in the query at the front of the inbox, if it may be executed by itself
-    /// and the catalog has to be asked first what they run.
-    pub(super) fn unknown(&self, ends: &Ends<'_>, left: &Leftovers) -> Option<Arc<Names>> {
+    /// and the catalog has to be asked first what they run. Returns the same until that is noted.
+    pub(super) fn unknown(&mut self, ends: &Ends<'_>, left: &Leftovers) -> Option<Arc<Names>> {
+        if self.wanted.is_none() {
+            self.wanted = self.find_unknown(ends, left);
+        }
+        self.wanted.clone()
+    }
+
+    fn find_unknown(&self, ends: &Ends<'_>, left: &Leftovers) -> Option<Arc<Names>> {
         let block = ends.session.unsent_block.as_ref()?;
         if self.has_asked || self.has_begun || ends.is_open || !is_late(ends.session, block) {
             return None;
@@ -43,7 +52,7 @@ impl ReadAside {
 
     /// Notes that the catalog was asked.
     pub(super) fn note_asked(&mut self) {
-        self.has_asked = true;
+        (self.wanted, self.has_asked) = (None, true);
     }
 
     /// Returns true if the message at the front of the inbox is passed on, and its transaction
