@@ -153,7 +153,13 @@ fn crates_import_only_what_they_may() {
             "core" => &[],
             "bench" => &["windrow", "windrow-testkit"],
             "frontends/envelopes" => &[],
-            "frontends/http" => &["windrow-core", "windrow-envelopes", "windrow-idempotency"],
+            "frontends/http" => &[
+                "windrow-core",
+                "windrow-envelopes",
+                "windrow-idempotency",
+                "windrow-sockets",
+            ],
+            "pgwire" => &["windrow-core", "windrow-sockets"],
             // Extensions of the HTTP frontend.
             "frontends/arango" | "frontends/status" => &["windrow-core", "windrow-http"],
             // What writes into the tables of Windrow's own imports what they hold.
@@ -180,6 +186,7 @@ fn crates_import_only_what_they_may() {
                 "windrow-idempotency",
                 "windrow-pgwire",
                 "windrow-proof",
+                "windrow-sockets",
                 "windrow-sql",
             ],
             _ => &["windrow-core"],
@@ -191,6 +198,7 @@ fn crates_import_only_what_they_may() {
         "spool",
         "bookkeeping",
         "idempotency",
+        "sockets",
         "pgwire",
         "sql",
         "proof",

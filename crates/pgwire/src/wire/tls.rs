@@ -4,7 +4,6 @@
 //! for the process.
 
 mod binding;
-mod verifier;
 
 use std::io;
 use std::path::Path;
@@ -21,12 +20,12 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use windrow_core::{Fault, FaultClass};
+use windrow_sockets::{CertificateCheck, CertificateVerifier};
 
 use super::entrance::{Entrance, Refusal};
 use super::socket::Socket;
 use crate::target::{Address, Roots, SslMode, TlsOptions};
 pub use binding::server_end_point;
-use verifier::{CertificateVerifier, Check};
 
 /// The ALPN name of PostgreSQL's protocol.
 const PROTOCOL: &[u8] = b"postgresql";
@@ -91,12 +90,12 @@ fn config(
     unproven: Arc<AtomicBool>,
 ) -> Result<ClientConfig, Fault> {
     let check = match options.mode {
-        SslMode::VerifyFull => Check::Name,
-        SslMode::VerifyCa => Check::Authority,
-        _ => Check::Nothing,
+        SslMode::VerifyFull => CertificateCheck::Name,
+        SslMode::VerifyCa => CertificateCheck::Authority,
+        _ => CertificateCheck::Nothing,
     };
     let trusted = match (check, &options.roots) {
-        (Check::Nothing, _) => Vec::new(),
+        (CertificateCheck::Nothing, _) => Vec::new(),
         (_, Roots::File(path)) => certificates(path, "sslrootcert")?,
         (_, Roots::System) => system_roots()?,
     };

@@ -6,13 +6,13 @@ mod watch;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::Duration;
 
-use tokio::net::{TcpListener, TcpSocket, TcpStream};
+use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
+use windrow_sockets::{listen, wait_after};
 
 use crate::ack::Ack;
 use crate::auth::Token;
@@ -20,13 +20,6 @@ use crate::config::HttpConfig;
 use crate::extension::Extension;
 use crate::routes::Router;
 use crate::services::Services;
-
-/// The pause after an error of the listening socket, nearly always "too many open files".
-const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(100);
-
-/// Clients that have connected and are not accepted yet, at most. The kernel has a limit of its own
-/// (`net.core.somaxconn`).
-const MAX_BACKLOG: u32 = 4096;
 
 /// A frontend that listens.
 #[derive(Debug)]
@@ -65,14 +58,7 @@ impl Http {
                 "writes are to be acknowledged by a spool, and there is none: name its directory (--spool DIR)",
             ));
         }
-        let listener = match &config.socket {
-            Some(open) => {
-                let socket = open.try_clone()?;
-                socket.set_nonblocking(true)?;
-                TcpListener::from_std(socket)?
-            }
-            None => listen(config.listen)?,
-        };
+        let listener = listen(config.listen, config.socket.as_deref())?;
         let local_addr = listener.local_addr()?;
         Ok(Self {
             listener,
@@ -119,19 +105,6 @@ impl Http {
     }
 }
 
-/// Opens a listening socket with room for many clients that connect at once: past the usual 128 the
-/// kernel drops what they send, and they try again a second later.
-fn listen(address: SocketAddr) -> io::Result<TcpListener> {
-    let socket = match address {
-        SocketAddr::V4(_) => TcpSocket::new_v4()?,
-        SocketAddr::V6(_) => TcpSocket::new_v6()?,
-    };
-    // As after a restart, while connections of the process before linger.
-    socket.set_reuseaddr(true)?;
-    socket.bind(address)?;
-    socket.listen(MAX_BACKLOG)
-}
-
 /// Returns the next connection, as soon as there is a slot for it.
 async fn accept(
     listener: &TcpListener,
@@ -142,40 +115,7 @@ async fn accept(
     loop {
         match listener.accept().await {
             Ok((socket, _)) => return (socket, slot),
-            Err(error) if is_of_one_connection(&error) => {}
-            Err(error) => {
-                tracing::warn!(%error, "a connection cannot be accepted");
-                tokio::time::sleep(ACCEPT_RETRY_DELAY).await;
-            }
+            Err(error) => wait_after(&error).await,
         }
-    }
-}
-
-/// True if only the connection that was about to be accepted has failed.
-fn is_of_one_connection(error: &io::Error) -> bool {
-    matches!(
-        error.kind(),
-        io::ErrorKind::ConnectionAborted
-            | io::ErrorKind::ConnectionReset
-            | io::ErrorKind::ConnectionRefused
-    )
-}
-
-#[cfg(test)]
-mod tests {
-    use std::net::{Ipv4Addr, TcpStream};
-
-    use super::*;
-
-    /// Nobody accepts them, so the kernel keeps them; one for which it had no room would be tried
-    /// again a second later.
-    #[tokio::test]
-    async fn hundreds_may_connect_at_once() {
-        let listener = listen((Ipv4Addr::LOCALHOST, 0).into()).unwrap();
-        let address = listener.local_addr().unwrap();
-        let half = Duration::from_millis(500);
-        let connect = |_| TcpStream::connect_timeout(&address, half).unwrap();
-        let clients: Vec<_> = (0..500).map(connect).collect();
-        drop(clients);
     }
 }

@@ -1,10 +1,10 @@
 //! A connection on its way in, up to its startup packet; and turning it away.
 
 use bytes::BytesMut;
-use tokio::net::{TcpStream, UnixStream};
 use windrow_core::{Fault, FaultClass};
 use windrow_pgwire::scram::Binding;
 use windrow_pgwire::wire::Socket;
+use windrow_sockets::ClientSocket;
 
 use super::not_admitted::NotAdmitted;
 use super::packet::{self, Packet, Startup};
@@ -12,14 +12,6 @@ use super::{login, say};
 use crate::metrics::Login;
 use crate::shared::Shared;
 use crate::tls;
-
-/// A connection that was accepted.
-pub(crate) enum Arrival {
-    /// Over TCP, and from where.
-    Tcp(TcpStream, std::net::SocketAddr),
-    /// Over the UNIX-domain socket.
-    Unix(UnixStream),
-}
 
 /// One connection on its way in.
 pub(super) struct Greeter<'a> {
@@ -33,14 +25,14 @@ pub(super) struct Greeter<'a> {
 }
 
 impl<'a> Greeter<'a> {
-    pub(super) fn new(shared: &'a Shared, arrival: Arrival) -> Self {
+    pub(super) fn new(shared: &'a Shared, arrival: ClientSocket) -> Self {
         let (stream, peer, local) = match arrival {
-            Arrival::Tcp(socket, address) => (
+            ClientSocket::Tcp(socket, address) => (
                 Socket::Tcp(socket),
                 address.to_string(),
                 address.ip().to_canonical().is_loopback(),
             ),
-            Arrival::Unix(socket) => (Socket::Unix(socket), "[local]".to_owned(), true),
+            ClientSocket::Unix(socket) => (Socket::Unix(socket), "[local]".to_owned(), true),
         };
         Self {
             shared,

@@ -11,7 +11,6 @@
 //! | `access`, `lookup` | how a role is let in |
 //! | `login` | SCRAM-SHA-256 |
 //! | `say`, `not_admitted` | messages to a client, and reasons to refuse one |
-//! | `starting` | how many may be on their way in |
 
 mod greeter;
 mod login;
@@ -19,7 +18,6 @@ mod not_admitted;
 mod options;
 mod packet;
 mod say;
-mod starting;
 #[cfg(any(test, fuzzing))]
 mod trial;
 
@@ -29,12 +27,11 @@ use tokio::time::timeout;
 use windrow_core::{Fault, FaultClass, Name};
 use windrow_pgwire::scram::{Server, Verifier};
 use windrow_pgwire::target::Credential;
+use windrow_sockets::{ClientSocket, StartSlot};
 
-pub(crate) use greeter::Arrival;
 use greeter::Greeter;
 use not_admitted::NotAdmitted;
 use options::Request;
-pub(crate) use starting::{StartSlot, Starting};
 #[cfg(any(test, fuzzing))]
 pub(crate) use trial::startup;
 use windrow_pgwire::wire::Socket;
@@ -66,7 +63,11 @@ pub(crate) enum Admitted {
 }
 
 /// Admits a client, or turns it away within the time that is allowed.
-pub(crate) async fn admit(shared: &Shared, arrival: Arrival, slot: &StartSlot) -> Option<Admitted> {
+pub(crate) async fn admit(
+    shared: &Shared,
+    arrival: ClientSocket,
+    slot: &StartSlot,
+) -> Option<Admitted> {
     let mut greeter = Greeter::new(shared, arrival);
     let ended = tokio::select! {
         biased;

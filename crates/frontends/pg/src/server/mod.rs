@@ -1,6 +1,5 @@
 //! Listening, and what becomes of each connection.
 
-mod listen;
 mod recheck;
 
 use std::io;
@@ -12,14 +11,14 @@ use prometheus_client::metrics::gauge::Gauge;
 use tokio::time::{MissedTickBehavior, interval};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
+use windrow_sockets::{ClientSocket, Listeners, StartSlot, Starting};
 
 use crate::admin;
-use crate::admit::{Admitted, Arrival, CONSOLE, StartSlot, Starting, admit};
+use crate::admit::{Admitted, CONSOLE, admit};
 use crate::config::{PgConfig, Roles};
 use crate::services::Services;
 use crate::session;
 use crate::shared::Shared;
-use listen::Listeners;
 
 /// The shortest interval between looks at idle server connections.
 const MAX_SWEEP_INTERVAL: Duration = Duration::from_secs(10);
@@ -67,7 +66,12 @@ impl Pg {
                 config.listen
             )));
         }
-        let listeners = Listeners::open(config).await?;
+        let unix_path = |port| {
+            let directory = config.unix_socket_dir.as_ref();
+            directory.map(|directory| directory.join(format!(".s.PGSQL.{port}")))
+        };
+        let open = config.socket.as_deref();
+        let listeners = Listeners::open(config.listen, open, unix_path).await?;
         Ok(Self {
             local_addr: listeners.local_addr()?,
             listeners,
@@ -147,7 +151,7 @@ fn check(config: &PgConfig) -> Result<(), String> {
 }
 
 /// One connection, from its first byte to its end.
-async fn serve(shared: Arc<Shared>, arrival: Arrival, slot: StartSlot) {
+async fn serve(shared: Arc<Shared>, arrival: ClientSocket, slot: StartSlot) {
     // Boxed, and gone before the session begins: the memory of logging in is not held for as long
     // as the session lives.
     let admitted = Box::pin(admit(&shared, arrival, &slot)).await;

@@ -14,7 +14,7 @@ use rustls::{DigitallySignedStruct, Error, RootCertStore, SignatureScheme};
 
 /// The extent of verification.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Check {
+pub enum CertificateCheck {
     /// Nothing (`allow`, `prefer`, `require`): encryption protects only against passive listeners.
     Nothing,
     /// A trusted authority must have signed the certificate (`verify-ca`).
@@ -23,10 +23,10 @@ pub(super) enum Check {
     Name,
 }
 
-/// The verifier of a server's certificate in rustls, which follows [`Check`].
+/// The verifier of a server's certificate in rustls, which follows [`CertificateCheck`].
 #[derive(Debug)]
-pub(super) struct CertificateVerifier {
-    check: Check,
+pub struct CertificateVerifier {
+    check: CertificateCheck,
     roots: RootCertStore,
     /// Certificates that are trusted themselves. webpki does not accept an authority's certificate
     /// as a server's certificate, but a self-signed one is both, and `sslrootcert` is the usual way
@@ -38,8 +38,10 @@ pub(super) struct CertificateVerifier {
 }
 
 impl CertificateVerifier {
-    pub(super) fn new(
-        check: Check,
+    /// Returns the verifier. `unproven` is set if the server did not prove that the certificate is
+    /// its own.
+    pub fn new(
+        check: CertificateCheck,
         roots: RootCertStore,
         pinned: Vec<CertificateDer<'static>>,
         provider: &CryptoProvider,
@@ -61,7 +63,9 @@ impl CertificateVerifier {
         certificate: &CertificateDer<'_>,
         verified: Result<HandshakeSignatureValid, Error>,
     ) -> Result<HandshakeSignatureValid, Error> {
-        if self.check == Check::Nothing && ParsedCertificate::try_from(certificate).is_err() {
+        if self.check == CertificateCheck::Nothing
+            && ParsedCertificate::try_from(certificate).is_err()
+        {
             self.unproven.store(true, Ordering::Relaxed);
             return Ok(HandshakeSignatureValid::assertion());
         }
@@ -78,7 +82,7 @@ impl ServerCertVerifier for CertificateVerifier {
         _ocsp_response: &[u8],
         now: UnixTime,
     ) -> Result<ServerCertVerified, Error> {
-        if self.check == Check::Nothing {
+        if self.check == CertificateCheck::Nothing {
             return Ok(ServerCertVerified::assertion());
         }
         let certificate = ParsedCertificate::try_from(end_entity)?;
@@ -91,7 +95,7 @@ impl ServerCertVerifier for CertificateVerifier {
                 self.algorithms.all,
             )?;
         }
-        if self.check == Check::Name {
+        if self.check == CertificateCheck::Name {
             verify_server_name(&certificate, server_name)?;
         }
         Ok(ServerCertVerified::assertion())
@@ -133,9 +137,9 @@ mod tests {
         let provider = ring::default_provider();
         let unreadable = CertificateDer::from(vec![0x30, 0]);
         for (check, excused) in [
-            (Check::Nothing, true),
-            (Check::Authority, false),
-            (Check::Name, false),
+            (CertificateCheck::Nothing, true),
+            (CertificateCheck::Authority, false),
+            (CertificateCheck::Name, false),
         ] {
             let unproven = Arc::new(AtomicBool::new(false));
             let roots = RootCertStore::empty();

@@ -20,7 +20,7 @@ const SLOT_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// All that are on their way in.
 #[derive(Debug)]
-pub(crate) struct Starting {
+pub struct Starting {
     slots: Arc<Semaphore>,
     since: Mutex<Since>,
 }
@@ -34,11 +34,11 @@ struct Since {
 
 /// The slot of one that is on its way in.
 #[derive(Debug)]
-pub(crate) struct StartSlot {
+pub struct StartSlot {
     starting: Arc<Starting>,
     number: u64,
     /// Cancelled when the slot is needed by others.
-    pub(crate) given_up: CancellationToken,
+    pub given_up: CancellationToken,
     _permit: Option<OwnedSemaphorePermit>,
 }
 
@@ -56,8 +56,8 @@ impl Starting {
         }
     }
 
-    /// A slot, as soon as there is one. Cancel safe.
-    pub(crate) async fn slot(self: &Arc<Self>) -> StartSlot {
+    /// Waits for a slot. Cancel safe.
+    pub async fn slot(self: &Arc<Self>) -> StartSlot {
         let acquiring = Arc::clone(&self.slots).acquire_owned();
         tokio::pin!(acquiring);
         loop {

@@ -2,15 +2,12 @@
 
 use std::future::pending;
 use std::io;
-use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::net::{SocketAddr, TcpListener as StdListener};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use socket2::{SockRef, TcpKeepalive};
 use tokio::net::{TcpListener, TcpSocket, TcpStream, UnixListener, UnixStream};
-
-use crate::admit::Arrival;
-use crate::config::PgConfig;
 
 /// The delay after an error of a listening socket, nearly always "too many open files".
 const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(100);
@@ -24,56 +21,68 @@ const KEEPALIVE_IDLE: Duration = Duration::from_secs(60);
 const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(15);
 const KEEPALIVE_PROBES: u32 = 4;
 
-/// Where clients connect.
-pub(super) struct Listeners {
+/// The listening sockets of a frontend.
+#[derive(Debug)]
+pub struct Listeners {
     tcp: TcpListener,
     unix: Option<UnixSocket>,
 }
 
+/// A connection of a client.
+#[derive(Debug)]
+pub enum ClientSocket {
+    /// A connection over TCP, from this address.
+    Tcp(TcpStream, SocketAddr),
+    /// A connection over the UNIX-domain socket.
+    Unix(UnixStream),
+}
+
 /// A UNIX-domain socket, whose file goes with it.
+#[derive(Debug)]
 struct UnixSocket {
     listener: UnixListener,
     path: PathBuf,
 }
 
 impl Listeners {
-    pub(super) async fn open(config: &PgConfig) -> io::Result<Self> {
-        let tcp = match &config.socket {
-            Some(open) => {
-                let socket = open.try_clone()?;
-                socket.set_nonblocking(true)?;
-                TcpListener::from_std(socket)?
-            }
-            None => listen(config.listen)?,
-        };
-        let port = tcp.local_addr()?.port();
-        let unix = match &config.unix_socket_dir {
-            Some(directory) => Some(UnixSocket::open(directory, port).await?),
+    /// Opens a socket over TCP as [`listen`] does, and a UNIX-domain socket at the path that
+    /// `unix_path` returns for the port.
+    ///
+    /// # Errors
+    /// An address or a path that cannot be listened on.
+    pub async fn open(
+        address: SocketAddr,
+        open: Option<&StdListener>,
+        unix_path: impl FnOnce(u16) -> Option<PathBuf>,
+    ) -> io::Result<Self> {
+        let tcp = listen(address, open)?;
+        let unix = match unix_path(tcp.local_addr()?.port()) {
+            Some(path) => Some(UnixSocket::open(path).await?),
             None => None,
         };
         Ok(Self { tcp, unix })
     }
 
-    pub(super) fn local_addr(&self) -> io::Result<SocketAddr> {
+    /// Returns the address of the socket over TCP, with the port that was found.
+    ///
+    /// # Errors
+    /// The socket is dead.
+    pub fn local_addr(&self) -> io::Result<SocketAddr> {
         self.tcp.local_addr()
     }
 
-    /// The next connection. Cancel safe.
-    pub(super) async fn accept(&self) -> Arrival {
+    /// Returns the next connection. Cancel safe.
+    pub async fn accept(&self) -> ClientSocket {
         loop {
-            let arrival = tokio::select! {
+            let accepted = tokio::select! {
                 accepted = self.tcp.accept() => accepted.and_then(|(socket, address)| {
-                    prepare(&socket).map(|()| Arrival::Tcp(socket, address))
+                    prepare(&socket).map(|()| ClientSocket::Tcp(socket, address))
                 }),
-                accepted = self.accept_unix() => accepted.map(Arrival::Unix),
+                accepted = self.accept_unix() => accepted.map(ClientSocket::Unix),
             };
-            match arrival {
-                Ok(arrival) => return arrival,
-                Err(error) if is_of_one_connection(&error) => {}
-                Err(error) => {
-                    tracing::warn!(%error, "a connection cannot be accepted");
-                    tokio::time::sleep(ACCEPT_RETRY_DELAY).await;
-                }
+            match accepted {
+                Ok(client) => return client,
+                Err(error) => wait_after(&error).await,
             }
         }
     }
@@ -87,8 +96,7 @@ impl Listeners {
 }
 
 impl UnixSocket {
-    async fn open(directory: &Path, port: u16) -> io::Result<Self> {
-        let path = directory.join(format!(".s.PGSQL.{port}"));
+    async fn open(path: PathBuf) -> io::Result<Self> {
         let of_path =
             |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", path.display()));
         // A file that a dead process left is in the way. One at which a process listens is not
@@ -112,9 +120,18 @@ impl Drop for UnixSocket {
     }
 }
 
-/// Opens a listening socket with room for many clients that connect at once: past the usual 128 the
-/// kernel drops what they send, and they try again a second later.
-fn listen(address: SocketAddr) -> io::Result<TcpListener> {
+/// Returns the socket that a service manager opened, or else opens one with a backlog for many
+/// clients that connect at once: past the usual 128 the kernel drops what they send, and they try
+/// again a second later.
+///
+/// # Errors
+/// An address that cannot be listened on.
+pub fn listen(address: SocketAddr, open: Option<&StdListener>) -> io::Result<TcpListener> {
+    if let Some(open) = open {
+        let socket = open.try_clone()?;
+        socket.set_nonblocking(true)?;
+        return TcpListener::from_std(socket);
+    }
     let socket = match address {
         SocketAddr::V4(_) => TcpSocket::new_v4()?,
         SocketAddr::V6(_) => TcpSocket::new_v6()?,
@@ -123,6 +140,15 @@ fn listen(address: SocketAddr) -> io::Result<TcpListener> {
     socket.set_reuseaddr(true)?;
     socket.bind(address)?;
     socket.listen(MAX_BACKLOG)
+}
+
+/// Waits as long as an error of a listening socket asks for: not at all if only the connection that
+/// was about to be accepted has failed.
+pub async fn wait_after(error: &io::Error) {
+    if !is_of_one_connection(error) {
+        tracing::warn!(%error, "a connection cannot be accepted");
+        tokio::time::sleep(ACCEPT_RETRY_DELAY).await;
+    }
 }
 
 /// Answers are written whole: waiting to fill a packet would only delay them.
@@ -157,7 +183,7 @@ mod tests {
     /// again a second later.
     #[tokio::test]
     async fn hundreds_may_connect_at_once() {
-        let listener = listen((Ipv4Addr::LOCALHOST, 0).into()).unwrap();
+        let listener = listen((Ipv4Addr::LOCALHOST, 0).into(), None).unwrap();
         let address = listener.local_addr().unwrap();
         let half = Duration::from_millis(500);
         let connect = |_| TcpStream::connect_timeout(&address, half).unwrap();

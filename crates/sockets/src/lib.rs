@@ -1,0 +1,15 @@
+//! Sockets of frontends and servers, whatever protocol they speak.
+//!
+//! | module | what it holds |
+//! | --- | --- |
+//! | `listeners` | the listening sockets of a frontend |
+//! | `starting` | slots for connections that are being admitted |
+//! | `certificate_verifier` | verifies a server's certificate |
+
+mod certificate_verifier;
+mod listeners;
+mod starting;
+
+pub use certificate_verifier::{CertificateCheck, CertificateVerifier};
+pub use listeners::{ClientSocket, Listeners, listen, wait_after};
+pub use starting::{StartSlot, Starting};
