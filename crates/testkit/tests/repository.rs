@@ -159,7 +159,7 @@ fn crates_import_only_what_they_may() {
                 "windrow-idempotency",
                 "windrow-sockets",
             ],
-            "pgwire" => &["windrow-core", "windrow-sockets"],
+            "pgwire" | "mysqlwire" => &["windrow-core", "windrow-sockets"],
             // Extensions of the HTTP frontend.
             "frontends/arango" | "frontends/status" => &["windrow-core", "windrow-http"],
             // What writes into the tables of Windrow's own imports what they hold.
@@ -177,10 +177,15 @@ fn crates_import_only_what_they_may() {
                 "windrow-proof",
             ],
             // The databases that keep tables of Windrow's own.
-            "databases/mysql" | "databases/sqlite" => {
-                &["windrow-bookkeeping", "windrow-core", "windrow-database"]
-            }
+            "databases/mysql" => &[
+                "windrow-bookkeeping",
+                "windrow-core",
+                "windrow-database",
+                "windrow-mysqlwire",
+            ],
+            "databases/sqlite" => &["windrow-bookkeeping", "windrow-core", "windrow-database"],
             folder if folder.starts_with("databases/") => &["windrow-core", "windrow-database"],
+            "frontends/mysql" => &["windrow-core", "windrow-mysqlwire", "windrow-sockets"],
             "frontends/pg" => &[
                 "windrow-core",
                 "windrow-idempotency",
@@ -200,6 +205,7 @@ fn crates_import_only_what_they_may() {
         "idempotency",
         "sockets",
         "pgwire",
+        "mysqlwire",
         "sql",
         "proof",
         "databases/common",
@@ -211,6 +217,7 @@ fn crates_import_only_what_they_may() {
         "frontends/envelopes",
         "frontends/http",
         "frontends/arango",
+        "frontends/mysql",
         "frontends/pg",
         "frontends/status",
         "testkit",

@@ -125,6 +125,9 @@ async fn greet(server: &windrow::serve::Server, settings: &windrow::settings::Se
             .iter()
             .for_each(|line| telemetry::say(line));
     }
+    if let (Some(mysql), Some(address)) = (&settings.mysql, server.mysql_addr()) {
+        telemetry::say(&mysql.greeting(address));
+    }
     if let (Some(http), Some(address)) = (&settings.http, server.http_addr()) {
         greet_http(http, address, settings.sink.create_tables);
     }

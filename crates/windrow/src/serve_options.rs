@@ -24,6 +24,11 @@ pub(crate) struct Serve {
     #[arg(long, value_name = "ADDR", env = "WINDROW_PG")]
     pg: Option<String>,
 
+    /// Where MySQL clients connect; port 0 takes a free one [default: nowhere; usual:
+    /// 127.0.0.1:3307]
+    #[arg(long, value_name = "ADDR", env = "WINDROW_MYSQL")]
+    mysql: Option<String>,
+
     /// Where HTTP listens, or `off`; port 0 takes a free one [default: 127.0.0.1:8420]
     #[arg(long, value_name = "ADDR", env = "WINDROW_HTTP")]
     http: Option<String>,
@@ -154,6 +159,7 @@ impl Serve {
         }
         lay(&mut file.http.listen, self.http);
         lay(&mut file.pg.listen, self.pg);
+        lay(&mut file.mysql.listen, self.mysql);
         lay(&mut file.http.token, self.token);
         lay(&mut file.limits.memory, self.memory);
         lay(&mut file.limits.batch_rows, self.batch_rows);

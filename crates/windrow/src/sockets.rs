@@ -9,8 +9,8 @@ use listenfd::ListenFd;
 use windrow::settings::Settings;
 
 /// Has the frontends use the sockets that were handed over, if any were. Each belongs to the
-/// frontend that it is named after (`http`, `pg`), or else to the one that is to listen at its
-/// address. Changes the environment: no other thread may run yet.
+/// frontend that it is named after (`http`, `pg`, `mysql`), or else to the one that is to listen at
+/// its address. Changes the environment: no other thread may run yet.
 ///
 /// # Errors
 /// What was handed over is no TCP socket, or nobody is to listen there.
@@ -32,7 +32,7 @@ pub(crate) fn take_over(settings: &mut Settings) -> anyhow::Result<()> {
 fn assign(settings: &mut Settings, name: &str, open: TcpListener) -> anyhow::Result<()> {
     let address = open.local_addr()?;
     let is_meant = |frontend: &str, listen: SocketAddr| match name {
-        "http" | "pg" => name == frontend,
+        "http" | "pg" | "mysql" => name == frontend,
         _ => listen == address,
     };
     let http = settings.http.as_mut();
@@ -41,7 +41,11 @@ fn assign(settings: &mut Settings, name: &str, open: TcpListener) -> anyhow::Res
         let (listen, socket) = pg.listening();
         ("pg", listen, socket)
     });
-    for (frontend, listen, socket) in http.into_iter().chain(pg) {
+    let mysql = settings.mysql.as_mut().map(|mysql| {
+        let (listen, socket) = mysql.listening();
+        ("mysql", listen, socket)
+    });
+    for (frontend, listen, socket) in http.into_iter().chain(pg).chain(mysql) {
         if socket.is_none() && is_meant(frontend, *listen) {
             *listen = address;
             *socket = Some(Arc::new(open));
@@ -49,7 +53,7 @@ fn assign(settings: &mut Settings, name: &str, open: TcpListener) -> anyhow::Res
         }
     }
     bail!(
-        "the service manager handed over a socket at {address}, and nothing is to listen there: set http.listen or pg.listen to \
+        "the service manager handed over a socket at {address}, and nothing is to listen there: set http.listen, pg.listen or mysql.listen to \
          this address, or name the socket after one of them, as in FileDescriptorName=pg"
     )
 }

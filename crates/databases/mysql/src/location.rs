@@ -1,93 +1,53 @@
 //! Parses a URL.
 
-use std::path::PathBuf;
-
 use mysql_async::{Opts, OptsBuilder, SslOpts};
-use url::Url;
-use windrow_core::{Fault, shown_parameter};
+use windrow_core::Fault;
+use windrow_mysqlwire::Target;
+use windrow_mysqlwire::target::TlsMode;
 
-/// Reads `mysql://USER:PASSWORD@HOST:PORT/DATABASE` (or `mariadb://`), with the parameters
-/// `sslmode` (`disable`, the default; `require`, `verify-ca`, `verify-full`), `sslrootcert` (a PEM
-/// file, if no public authority signed the server's certificate) and `socket` (the
-/// path of a UNIX socket, instead of host and port).
+/// Reads a URL of the form that [`Target::parse`] says.
 ///
 /// # Errors
 /// [`windrow_core::FaultClass::Invalid`]; the message never repeats a part that may hold a secret.
 pub(super) fn read(url: &str) -> Result<Opts, Fault> {
-    let rest = url.split_once(':').map_or("", |(_, rest)| rest);
-    let parsed = Url::parse(&format!("mysql:{rest}"))
-        .map_err(|e| Fault::invalid(format!("the MySQL URL makes no sense: {e}")))?;
-    if parsed.path().trim_start_matches('/').is_empty() {
-        return Err(Fault::invalid(
-            "the MySQL URL names no database; write mysql://USER@HOST:PORT/DATABASE",
-        ));
-    }
-    let mut bare = parsed.clone();
-    bare.set_query(None);
-    let opts = Opts::from_url(bare.as_str()).map_err(|_| {
-        Fault::invalid("the MySQL URL makes no sense; write mysql://USER@HOST:PORT/DATABASE")
-    })?;
-    let mut builder = OptsBuilder::from_opts(opts)
+    let target = Target::parse(url)?;
+    let ssl_opts = ssl_opts(&target);
+    let socket = target
+        .socket
+        .map(|path| path.to_string_lossy().into_owned());
+    let password = target.password.reveal();
+    let builder = OptsBuilder::default()
+        .ip_or_hostname(target.host)
+        .tcp_port(target.port)
+        .user(Some(target.user).filter(|user| !user.is_empty()))
+        .pass(Some(password).filter(|password| !password.is_empty()))
+        .db_name(Some(target.database))
+        .socket(socket)
+        .ssl_opts(ssl_opts)
         // An UPDATE counts the rows that it finds, and not only those that it changes, as in other
         // databases.
         .client_found_rows(true)
         .prefer_socket(false)
         .stmt_cache_size(0);
-    let mut tls = Tls::default();
-    for (name, value) in parsed.query_pairs() {
-        match &*name {
-            "sslmode" => tls.mode(&value)?,
-            "sslrootcert" => tls.roots = Some(PathBuf::from(value.into_owned())),
-            "socket" => builder = builder.socket(Some(value.into_owned())),
-            _ => {
-                return Err(Fault::invalid(format!(
-                    "the URL has a parameter {} that is not known; known are sslmode, sslrootcert and socket",
-                    shown_parameter(&name)
-                )));
-            }
-        }
-    }
-    Ok(builder.ssl_opts(tls.options()).into())
+    Ok(builder.into())
 }
 
-#[derive(Debug, Default)]
-struct Tls {
-    on: bool,
-    any_certificate: bool,
-    any_name: bool,
-    roots: Option<PathBuf>,
-}
-
-impl Tls {
-    fn mode(&mut self, mode: &str) -> Result<(), Fault> {
-        (self.on, self.any_certificate, self.any_name) = match mode {
-            "disable" => (false, false, false),
-            "require" => (true, true, true),
-            "verify-ca" => (true, false, true),
-            "verify-full" => (true, false, false),
-            _ => {
-                return Err(Fault::invalid(
-                    "sslmode of a MySQL URL is disable, require, verify-ca or verify-full",
-                ));
-            }
-        };
-        Ok(())
-    }
-
-    fn options(self) -> Option<SslOpts> {
-        if !self.on {
-            return None;
-        }
-        let options = SslOpts::default()
-            .with_danger_accept_invalid_certs(self.any_certificate)
-            .with_danger_skip_domain_validation(self.any_name);
-        Some(match self.roots {
-            Some(path) => options
-                .with_root_certs(vec![path.into()])
-                .with_disable_built_in_roots(true),
-            None => options,
-        })
-    }
+fn ssl_opts(target: &Target) -> Option<SslOpts> {
+    let (any_certificate, any_name) = match target.tls {
+        TlsMode::Disable => return None,
+        TlsMode::Require => (true, true),
+        TlsMode::VerifyCa => (false, true),
+        TlsMode::VerifyFull => (false, false),
+    };
+    let options = SslOpts::default()
+        .with_danger_accept_invalid_certs(any_certificate)
+        .with_danger_skip_domain_validation(any_name);
+    Some(match &target.roots {
+        Some(path) => options
+            .with_root_certs(vec![path.clone().into()])
+            .with_disable_built_in_roots(true),
+        None => options,
+    })
 }
 
 #[cfg(test)]

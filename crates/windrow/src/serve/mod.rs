@@ -3,6 +3,11 @@
 mod drain_only;
 mod idempotency;
 mod listen;
+#[cfg(feature = "mysql")]
+mod mysql;
+#[cfg(not(feature = "mysql"))]
+#[path = "no_mysql.rs"]
+mod mysql;
 mod opened;
 #[cfg(feature = "postgres")]
 mod pg;
@@ -34,6 +39,7 @@ use windrow_status::{Sources, StatusPage};
 
 use self::idempotency::RunningKeys;
 use self::listen::cannot_listen;
+use self::mysql::MysqlServer;
 use self::pg::{PgLanes, PgServer};
 use self::ready::Ready;
 use self::replicas::{ReplicaWatch, RunningReplicas};
@@ -52,6 +58,7 @@ pub use self::reload::{Reload, Reread};
 pub struct Server {
     http: Option<Http>,
     pg: Option<PgServer>,
+    mysql: Option<MysqlServer>,
     lane: Lane,
     reads: Option<ReadLane>,
     /// Asks for signs of life as long as it is there.
@@ -129,6 +136,10 @@ impl Server {
             }
             None => None,
         };
+        let mysql = match &settings.mysql {
+            Some(mysql) => Some(MysqlServer::bind(mysql, &mut registry).await?),
+            None => None,
+        };
         let failed = lane_metrics.clone();
         let reads = ReadLane::start(&*sink, &settings.limits, &budget, &lane_metrics);
         let lane = Lane::start(
@@ -179,11 +190,13 @@ impl Server {
         reload.listening(
             http.as_ref().map(Http::token),
             pg.as_ref().map(PgServer::take_roles),
+            mysql.as_ref().map(MysqlServer::take_users),
         );
         Ok(Self {
             reload,
             http,
             pg,
+            mysql,
             lane,
             reads,
             probe,
@@ -205,6 +218,11 @@ impl Server {
     /// Where the PostgreSQL frontend listens, if it was asked for.
     pub fn pg_addr(&self) -> Option<SocketAddr> {
         self.pg.as_ref().map(PgServer::addr)
+    }
+
+    /// Where the MySQL frontend listens, if it was asked for.
+    pub fn mysql_addr(&self) -> Option<SocketAddr> {
+        self.mysql.as_ref().map(MysqlServer::addr)
     }
 
     /// Returns a handle that reads the configuration again.
@@ -240,7 +258,7 @@ impl Server {
     }
 
     async fn serve(self, end: CancellationToken) -> Finished {
-        let (http_end, pg_end) = (end.clone(), end.clone());
+        let (http_end, pg_end, mysql_end) = (end.clone(), end.clone(), end.clone());
         let http = async move {
             match self.http {
                 Some(http) => http.run(http_end).await,
@@ -251,6 +269,12 @@ impl Server {
             match self.pg {
                 Some(pg) => pg.run(pg_end).await,
                 None => pg_end.cancelled().await,
+            }
+        };
+        let mysql = async move {
+            match self.mysql {
+                Some(mysql) => mysql.run(mysql_end).await,
+                None => mysql_end.cancelled().await,
             }
         };
         let waits = self.spool.as_ref().map(RunningSpool::ending);
@@ -267,7 +291,7 @@ impl Server {
                 replicas.ending();
             }
         };
-        tokio::join!(http, pg, asked);
+        tokio::join!(http, pg, mysql, asked);
         info!("requests are finished; closing the database");
         // Nobody hands anything over any more: what the spool was given is made durable now.
         let left = match self.spool {

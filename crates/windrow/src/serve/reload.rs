@@ -14,16 +14,20 @@ pub type Reread = dyn Fn() -> anyhow::Result<Settings> + Send + Sync;
 /// Takes over the roles of the PostgreSQL frontend, which it finds in settings.
 pub(super) type TakeRoles = Box<dyn Fn(Settings) -> anyhow::Result<()> + Send + Sync>;
 
+/// Takes over the users of the MySQL frontend, which it finds in settings.
+pub(super) type TakeUsers = Box<dyn Fn(&Settings) + Send + Sync>;
+
 /// Takes over what may change. Cheap to clone.
 #[derive(Clone)]
 pub struct Reload(Arc<Running>);
 
 struct Running {
     reread: Arc<Reread>,
-    certificates: [Option<Certificate>; 2],
+    certificates: [Option<Certificate>; 3],
     /// Known once the frontends listen.
     token: OnceLock<Token>,
     take_roles: OnceLock<TakeRoles>,
+    take_users: OnceLock<TakeUsers>,
 }
 
 impl Reload {
@@ -33,11 +37,20 @@ impl Reload {
             certificates: settings.certificates.clone(),
             token: OnceLock::new(),
             take_roles: OnceLock::new(),
+            take_users: OnceLock::new(),
         }))
     }
 
     /// Names the frontends that changes go to.
-    pub(super) fn listening(&self, token: Option<Token>, take_roles: Option<TakeRoles>) {
+    pub(super) fn listening(
+        &self,
+        token: Option<Token>,
+        take_roles: Option<TakeRoles>,
+        take_users: Option<TakeUsers>,
+    ) {
+        if let Some(take_users) = take_users {
+            self.0.take_users.get_or_init(|| take_users);
+        }
         if let Some(token) = token {
             self.0.token.get_or_init(|| token);
         }
@@ -73,6 +86,9 @@ impl Reload {
         let pairs = self.0.certificates.iter().zip(&settings.certificates);
         for (running, new) in pairs.filter_map(|(a, b)| a.as_ref().zip(b.as_ref())) {
             running.replace(new);
+        }
+        if let Some(take_users) = self.0.take_users.get() {
+            take_users(&settings);
         }
         Ok(settings)
     }

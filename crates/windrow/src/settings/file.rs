@@ -23,6 +23,8 @@ pub struct File {
     pub database: Database,
     /// `[http]`
     pub http: Http,
+    /// `[mysql]`
+    pub mysql: MysqlSection,
     /// `[pg]`
     pub pg: Pg,
     /// `[spool]`
@@ -164,6 +166,37 @@ pub enum Sync {
     Normal,
     /// Never.
     Off,
+}
+
+section! {
+    /// `[mysql]`: the MySQL frontend. It listens where `listen` says, or not at all.
+    #[derive(Clone, Debug, Default, Deserialize)]
+    #[serde(deny_unknown_fields, default)]
+    MysqlSection {
+        listen: Option<String> { "Address and port, or a port alone (this machine)" },
+        unix_socket: Option<PathBuf> { "Path of a UNIX-domain socket" },
+        tls: Option<WrittenTls> { "`[mysql.tls]`", section },
+        require_tls: bool { "True if clients must use TLS" },
+        max_clients: Option<usize> { "Most clients" },
+        max_server_connections: Option<usize> { "Most server connections of clients" },
+        #[serde(with = "humantime_serde")]
+        server_wait: Option<Duration> { "Time that a client waits for a server connection" },
+        #[serde(with = "humantime_serde")]
+        login_timeout: Option<Duration> { "Time limit for TLS and authentication" },
+        users: BTreeMap<String, MysqlUser> { "`[mysql.users.NAME]`", section },
+    }
+}
+
+section! {
+    /// `[mysql.users.NAME]`: a user that is admitted.
+    #[derive(Clone, Debug, Default, Deserialize)]
+    #[serde(deny_unknown_fields, default)]
+    MysqlUser {
+        #[serde(deserialize_with = "secret::read")]
+        verifier: Option<Secret> { "Verifier of a user's password", reload, secret },
+        #[serde(deserialize_with = "secret::read")]
+        server_password: Option<Secret> { "Password of the user at the server", reload, secret },
+    }
 }
 
 section! {

@@ -2,8 +2,8 @@
 //! secrets from it, a reload what takes effect, and docs/configuration.md its table.
 
 use super::file::{
-    Database, Http, Limit, Log, Pg, PgDatabase, PgUser, Replicas, Spool, Sqlite, Traces,
-    WrittenReplica, WrittenTls,
+    Database, Http, Limit, Log, MysqlSection, MysqlUser, Pg, PgDatabase, PgUser, Replicas, Spool,
+    Sqlite, Traces, WrittenReplica, WrittenTls,
 };
 use super::section::ConfigKey;
 
@@ -11,7 +11,7 @@ use super::section::ConfigKey;
 const NAME: &str = "NAME";
 
 /// The sections by their names, in the order of the page.
-const SECTIONS: [(&str, &[ConfigKey]); 15] = [
+const SECTIONS: [(&str, &[ConfigKey]); 18] = [
     ("database", Database::KEYS),
     ("database.sqlite", Sqlite::KEYS),
     ("http", Http::KEYS),
@@ -20,6 +20,9 @@ const SECTIONS: [(&str, &[ConfigKey]); 15] = [
     ("pg.tls", WrittenTls::KEYS),
     ("pg.databases.NAME", PgDatabase::KEYS),
     ("pg.users.NAME", PgUser::KEYS),
+    ("mysql", MysqlSection::KEYS),
+    ("mysql.tls", WrittenTls::KEYS),
+    ("mysql.users.NAME", MysqlUser::KEYS),
     ("spool", Spool::KEYS),
     ("replicas", Replicas::KEYS),
     ("replica", WrittenReplica::KEYS),
@@ -119,6 +122,7 @@ mod tests {
             if let Some(name) = line.strip_prefix('[') {
                 let name = name.trim_matches(['[', ']']);
                 section = name.replace("pg.users.app", "pg.users.NAME");
+                section = section.replace("mysql.users.app", "mysql.users.NAME");
                 section = section.replace("pg.databases.orders", "pg.databases.NAME");
             } else if let Some((key, _)) = line.split_once(" = ")
                 && key.chars().all(|c| c.is_ascii_lowercase() || c == '_')

@@ -9,6 +9,11 @@ pub mod check;
 mod faults;
 mod file;
 mod keys;
+#[cfg(feature = "mysql")]
+mod mysql;
+#[cfg(not(feature = "mysql"))]
+#[path = "no_mysql.rs"]
+mod mysql;
 #[cfg(feature = "postgres")]
 mod pg;
 #[cfg(not(feature = "postgres"))]
@@ -36,10 +41,12 @@ use windrow_database::{Options, Synchronous};
 use windrow_http::{Ack, HttpConfig};
 
 pub use file::{
-    Database, EXAMPLE, File, Http, Limit, Log, Pg, PgDatabase, PgUser, Replicas, Spool, Sqlite,
-    Sync, Traces, WrittenAck, WrittenReplica, WrittenTls, WrittenWaitFor, is_topic,
+    Database, EXAMPLE, File, Http, Limit, Log, MysqlSection, MysqlUser, Pg, PgDatabase, PgUser,
+    Replicas, Spool, Sqlite, Sync, Traces, WrittenAck, WrittenReplica, WrittenTls, WrittenWaitFor,
+    is_topic,
 };
 pub use keys::markdown;
+pub use mysql::MysqlSettings;
 pub use pg::PgSettings;
 pub use replicas::{OneReplica, ReplicaSettings};
 pub use spool::{Place, SpoolSettings};
@@ -79,6 +86,8 @@ pub struct Settings {
     pub http: Option<HttpConfig>,
     /// The PostgreSQL frontend's settings, if it is asked for.
     pub pg: Option<PgSettings>,
+    /// The MySQL frontend's settings, if it is asked for.
+    pub mysql: Option<MysqlSettings>,
     /// The spool's settings, if there is one.
     pub spool: Option<SpoolSettings>,
     /// The moment of success for clients, unless a request says otherwise.
@@ -92,8 +101,8 @@ pub struct Settings {
     pub replicas: Option<ReplicaSettings>,
     /// Where spans go, where requests are traced.
     pub traces: Option<TraceSettings>,
-    /// The certificates of HTTP and of the PostgreSQL frontend, if they use TLS.
-    pub certificates: [Option<Certificate>; 2],
+    /// The certificates of the frontends for HTTP, PostgreSQL and MySQL, if they use TLS.
+    pub certificates: [Option<Certificate>; 3],
 }
 
 impl Settings {
@@ -112,8 +121,9 @@ impl Settings {
     /// in for a wrong value.
     fn served(file: &File, faults: &mut Faults) -> Self {
         let settings = Self::checked(file, faults);
-        if is_off(&file.http) && file.pg.listen.is_none() {
-            let what = "http.listen is off and pg.listen is not set: nobody could connect";
+        let listens = file.pg.listen.is_some() || file.mysql.listen.is_some();
+        if is_off(&file.http) && !listens {
+            let what = "http.listen is off, and neither pg.listen nor mysql.listen is set: nobody could connect";
             faults.note::<()>(Err(anyhow::anyhow!(what)));
         }
         settings
@@ -146,6 +156,13 @@ impl Settings {
         let of_pg = file.pg.tls.as_ref().filter(|_| file.pg.listen.is_some());
         let of_pg = of_pg.map(|tls| tls::server("pg.tls", b"postgresql", tls));
         let of_pg = of_pg.and_then(|tls| faults.note(tls));
+        let of_mysql = file
+            .mysql
+            .tls
+            .as_ref()
+            .filter(|_| file.mysql.listen.is_some());
+        let of_mysql = of_mysql.map(|tls| tls::server("mysql.tls", b"mysql", tls));
+        let of_mysql = of_mysql.and_then(|tls| faults.note(tls));
         let mut ack = Ack::Commit;
         // What is said of a spool that makes no sense is enough.
         if let Some(spool) = &spool {
@@ -182,7 +199,8 @@ impl Settings {
             stop_wait: file.limits.stop_wait.unwrap_or(STOP_WAIT),
             http: http(&file.http, of_http.as_ref(), faults),
             pg: pg::settings(file, url.reveal(), of_pg.as_ref(), faults),
-            certificates: [of_http, of_pg].map(|tls| tls.map(|tls| tls.certificate)),
+            mysql: mysql::settings(file, url.reveal(), of_mysql.as_ref(), faults),
+            certificates: [of_http, of_pg, of_mysql].map(|tls| tls.map(|tls| tls.certificate)),
             ack,
             idempotency_keep,
             certain_outcomes: file.database.certain_outcomes.unwrap_or(false),

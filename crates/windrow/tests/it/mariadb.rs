@@ -3,6 +3,8 @@
 use std::collections::HashSet;
 
 use futures_util::future::join_all;
+use mysql_async::prelude::Queryable;
+use mysql_async::{Conn, Opts, OptsBuilder};
 use serde_json::json;
 
 use crate::support::{Gateway, code};
@@ -64,4 +66,33 @@ async fn rows_of_many_clients_go_to_mariadb_and_each_is_told_its_own() {
     let (status, _) = gateway.send("GET", &path, None).await;
     assert_eq!(status, 404);
     gateway.stop().await;
+}
+
+#[tokio::test]
+async fn mysql_clients_and_http_see_the_same_rows() {
+    let database = tokio::task::spawn_blocking(|| windrow_testkit::mariadb::shared().unwrap())
+        .await
+        .unwrap();
+    let table = "create table readings (id int auto_increment primary key, level int)";
+    database.exec(table).unwrap();
+    let gateway = Gateway::with(database.url(), "[mysql]\nlisten = '127.0.0.1:0'").await;
+    let opts = OptsBuilder::from_opts(Opts::from_url(database.url()).unwrap())
+        .ip_or_hostname("127.0.0.1")
+        .tcp_port(gateway.mysql.unwrap().port())
+        .prefer_socket(false);
+    let mut client = Conn::new(opts).await.unwrap();
+    let insert = "insert into readings (level) values (?)";
+    client.exec_drop(insert, (7,)).await.unwrap();
+    let path = format!(
+        "/v1/tables/readings/rows/{}",
+        client.last_insert_id().unwrap()
+    );
+    let (status, answer) = gateway.send("GET", &path, None).await;
+    assert_eq!(status, 200, "{answer}");
+    assert!(answer.to_string().contains("\"level\":7"), "{answer}");
+    let change = r#"{"level": 8}"#;
+    let (status, answer) = gateway.send("PATCH", &path, Some(change.into())).await;
+    assert_eq!(status, 200, "{answer}");
+    let level = client.query_first("select level from readings").await;
+    assert_eq!(level.unwrap(), Some(8));
 }

@@ -12,6 +12,8 @@ pub use windrow_testkit::process::TEST_TIMEOUT;
 /// A server that listens on a free port until it is stopped.
 pub struct Gateway {
     base: String,
+    /// Where MySQL clients connect.
+    pub mysql: Option<std::net::SocketAddr>,
     client: Client,
     stop: CancellationToken,
     task: JoinHandle<Option<Finished>>,
@@ -34,6 +36,7 @@ impl Gateway {
             .await
             .unwrap();
         let base = format!("http://{}", server.http_addr().unwrap());
+        let mysql = server.mysql_addr();
         let stop = CancellationToken::new();
         let task = tokio::spawn(server.run(stop.clone()));
         // A pooled connection that the server closes for idleness must not fail a test: none is
@@ -45,6 +48,7 @@ impl Gateway {
             .unwrap();
         Self {
             base,
+            mysql,
             client,
             stop,
             task,

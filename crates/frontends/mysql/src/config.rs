@@ -1,0 +1,70 @@
+//! The configuration of the frontend.
+
+use std::net::{SocketAddr, TcpListener};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use windrow_core::Secret;
+use windrow_mysqlwire::{Target, Verifier};
+
+/// The frontend's configuration.
+#[derive(Clone)]
+pub struct MysqlConfig {
+    /// The address where clients connect.
+    pub listen: SocketAddr,
+    /// A socket that a service manager opened at [`MysqlConfig::listen`].
+    pub socket: Option<Arc<TcpListener>>,
+    /// The path of a UNIX-domain socket besides.
+    pub unix_socket: Option<PathBuf>,
+    /// TLS for clients that ask for it.
+    pub tls: Option<Arc<rustls::ServerConfig>>,
+    /// True if clients that do not use TLS are refused, those on the UNIX-domain socket excepted.
+    pub require_tls: bool,
+    /// The server. Its user's password is used for clients that log in as that user.
+    pub target: Target,
+    /// The users that are admitted. If there are none, clients over loopback or the UNIX-domain
+    /// socket are trusted, and the server decides if it admits the user.
+    pub users: Vec<UserConfig>,
+    /// The most clients at once.
+    pub max_clients: usize,
+    /// The most server connections of sessions.
+    pub max_server_connections: usize,
+    /// The time for which a client waits for a server connection.
+    pub server_wait: Duration,
+    /// The time in which a client has to log in.
+    pub login_timeout: Duration,
+    /// The time that opening a server connection may take.
+    pub connect_timeout: Duration,
+}
+
+/// A user that is admitted.
+#[derive(Clone, Debug)]
+pub struct UserConfig {
+    /// The user's name.
+    pub name: String,
+    /// The verifier of the user's password.
+    pub verifier: Verifier,
+    /// The user's password at the server, if the client's own proof does not open the server.
+    pub server_password: Option<Secret>,
+}
+
+impl MysqlConfig {
+    /// Returns the configuration for a server, with defaults.
+    pub fn new(target: Target) -> Self {
+        Self {
+            listen: SocketAddr::from(([127, 0, 0, 1], 3307)),
+            socket: None,
+            unix_socket: None,
+            tls: None,
+            require_tls: false,
+            target,
+            users: Vec::new(),
+            max_clients: 20_000,
+            max_server_connections: 100,
+            server_wait: Duration::from_secs(60),
+            login_timeout: Duration::from_secs(10),
+            connect_timeout: Duration::from_secs(5),
+        }
+    }
+}

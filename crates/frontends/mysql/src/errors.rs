@@ -1,0 +1,77 @@
+//! The frontend's own errors, by the numbers that the server uses in the same case.
+
+use std::time::Duration;
+
+use windrow_mysqlwire::{ConnectError, ErrorPacket, Target};
+
+pub(crate) fn too_many_clients() -> ErrorPacket {
+    ErrorPacket::new(1040, *b"08004", "Too many connections")
+}
+
+pub(crate) fn no_server_connection(wait: Duration) -> ErrorPacket {
+    let message = format!(
+        "Too many connections: no server connection became free within {wait:?} \
+         (mysql.max_server_connections, mysql.server_wait)"
+    );
+    ErrorPacket::new(1040, *b"08004", message)
+}
+
+pub(crate) fn bad_handshake() -> ErrorPacket {
+    ErrorPacket::new(1043, *b"08S01", "Bad handshake")
+}
+
+pub(crate) fn denied(user: &[u8], host: &str, has_proof: bool) -> ErrorPacket {
+    let user = String::from_utf8_lossy(user);
+    let using = if has_proof { "YES" } else { "NO" };
+    let message = format!("Access denied for user '{user}'@'{host}' (using password: {using})");
+    ErrorPacket::new(1045, *b"28000", message)
+}
+
+pub(crate) fn unknown_command() -> ErrorPacket {
+    ErrorPacket::new(1047, *b"08S01", "Unknown command")
+}
+
+pub(crate) fn shutdown() -> ErrorPacket {
+    ErrorPacket::new(1053, *b"08S01", "Server shutdown in progress")
+}
+
+pub(crate) fn late_login() -> ErrorPacket {
+    let message = "Got timeout reading communication packets (mysql.login_timeout)";
+    ErrorPacket::new(1159, *b"08S01", message)
+}
+
+pub(crate) fn revoked() -> ErrorPacket {
+    ErrorPacket::new(
+        1927,
+        *b"70100",
+        "Connection was killed: the login was revoked",
+    )
+}
+
+pub(crate) fn needs_tls() -> ErrorPacket {
+    let message = "Connections using insecure transport are prohibited (mysql.require_tls)";
+    ErrorPacket::new(3159, *b"HY000", message)
+}
+
+/// Returns the error for a server whose abilities are not those that the client was greeted with.
+pub(crate) fn changed_server() -> ErrorPacket {
+    let message = "The server's abilities have changed since Windrow looked; connect again";
+    ErrorPacket::new(2003, *b"HY000", message)
+}
+
+/// Returns the error for a server that cannot be used: its own, if it sent one.
+pub(crate) fn of_connecting(error: ConnectError, target: &Target) -> ErrorPacket {
+    match error {
+        ConnectError::Refused(error) => error,
+        ConnectError::NoProof(_) => ErrorPacket::new(
+            1045,
+            *b"28000",
+            format!("Access denied: {error}; set server_password for this user"),
+        ),
+        _ => ErrorPacket::new(
+            2003,
+            *b"HY000",
+            format!("Can't connect to the server at {target}: {error}"),
+        ),
+    }
+}

@@ -1,0 +1,87 @@
+//! `KILL` of a session by the number that its client was greeted with. The server knows another.
+
+use windrow_mysqlwire::CapabilityFlags;
+
+/// The longest text that is looked at, in bytes.
+pub(crate) const MAX_KILL_BYTES: usize = 100;
+
+/// Returns the place of the number in the content of a `COM_QUERY` that is a `KILL`.
+pub(crate) fn number(content: &[u8], flags: CapabilityFlags) -> Option<(usize, usize)> {
+    let has_attributes = flags.contains(CapabilityFlags::CLIENT_QUERY_ATTRIBUTES);
+    // No attributes, in one set of them.
+    let start = match (has_attributes, content.get(1..3)) {
+        (true, Some([0, 1])) => 3,
+        (true, _) => return None,
+        (false, _) => 1,
+    };
+    let text = content.get(start..)?;
+    let is_space = |byte: &u8| byte.is_ascii_whitespace();
+    let word = text.iter().position(|byte| !is_space(byte))?;
+    let (verb, rest) = text.get(word..)?.split_at_checked(4)?;
+    if !verb.eq_ignore_ascii_case(b"KILL") || !rest.first().is_some_and(is_space) {
+        return None;
+    }
+    let end = content
+        .iter()
+        .rposition(|byte| !is_space(byte) && *byte != b';')?
+        + 1;
+    let before = content.get(..end)?;
+    let start = before.iter().rposition(|byte| !byte.is_ascii_digit())? + 1;
+    (start < end).then_some((start, end))
+}
+
+/// Returns the content with another number in this place, if `other` gives one.
+pub(crate) fn renumbered(
+    content: &[u8],
+    (start, end): (usize, usize),
+    other: impl Fn(u64) -> Option<u32>,
+) -> Option<Vec<u8>> {
+    let digits = str::from_utf8(content.get(start..end)?).ok()?;
+    let other = other(digits.parse().ok()?)?;
+    let mut new = content.get(..start)?.to_vec();
+    new.extend_from_slice(other.to_string().as_bytes());
+    new.extend_from_slice(content.get(end..)?);
+    Some(new)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn renumber(content: &[u8], flags: CapabilityFlags) -> Option<String> {
+        let place = number(content, flags)?;
+        let new = renumbered(content, place, |id| (id == 1_073_741_824).then_some(7));
+        new.map(|new| String::from_utf8(new).unwrap())
+    }
+
+    #[test]
+    fn a_kill_gets_the_servers_number() {
+        let none = CapabilityFlags::empty();
+        for (text, expected) in [
+            ("\x03KILL 1073741824", Some("\x03KILL 7")),
+            ("\x03kill query 1073741824 ; ", Some("\x03kill query 7 ; ")),
+            (
+                "\x03KILL /*!50000 QUERY*/ 1073741824",
+                Some("\x03KILL /*!50000 QUERY*/ 7"),
+            ),
+            ("\x03KILL 12", None),
+            ("\x03KILL USER x", None),
+            ("\x03KILLER 1073741824", None),
+            ("\x03SELECT 1073741824", None),
+            ("\x03", None),
+        ] {
+            assert_eq!(
+                renumber(text.as_bytes(), none).as_deref(),
+                expected,
+                "{text}"
+            );
+        }
+        let attributes = CapabilityFlags::CLIENT_QUERY_ATTRIBUTES;
+        let content = b"\x03\x00\x01KILL 1073741824";
+        assert_eq!(
+            renumber(content, attributes).as_deref(),
+            Some("\x03\0\x01KILL 7")
+        );
+        assert_eq!(renumber(b"\x03\x01\x01KILL 1073741824", attributes), None);
+    }
+}

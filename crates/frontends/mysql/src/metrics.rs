@@ -1,0 +1,105 @@
+//! The frontend's metrics.
+//!
+//! | metric | meaning |
+//! | --- | --- |
+//! | `windrow_mysql_clients` | clients that are logged in |
+//! | `windrow_mysql_logins_total` | connections that were admitted (`outcome="ok"`) or refused |
+//! | `windrow_mysql_statements_total` | statements of clients (`way="relayed"`) |
+//! | `windrow_mysql_kills_total` | `KILL` statements for sessions of this frontend |
+//! | `windrow_mysql_server_connections` | server connections of sessions |
+
+use prometheus_client::encoding::EncodeLabelSet;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::registry::Registry;
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct OutcomeLabel {
+    outcome: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct WayLabel {
+    way: &'static str,
+}
+
+/// The frontend's metrics. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct MysqlMetrics {
+    pub(crate) clients: Gauge,
+    pub(crate) admitted: Counter,
+    pub(crate) refused: Counter,
+    pub(crate) relayed: Counter,
+    pub(crate) kills: Counter,
+    pub(crate) server_connections: Gauge,
+}
+
+impl MysqlMetrics {
+    /// Registers all metrics. The registry is to have no prefix: the names carry `windrow_`.
+    pub fn register(registry: &mut Registry) -> Self {
+        let logins = Family::<OutcomeLabel, Counter>::default();
+        let statements = Family::<WayLabel, Counter>::default();
+        let outcome = |outcome| logins.get_or_create(&OutcomeLabel { outcome }).clone();
+        let metrics = Self {
+            clients: Gauge::default(),
+            admitted: outcome("ok"),
+            refused: outcome("refused"),
+            relayed: statements
+                .get_or_create(&WayLabel { way: "relayed" })
+                .clone(),
+            kills: Counter::default(),
+            server_connections: Gauge::default(),
+        };
+        let clients = metrics.clients.clone();
+        registry.register(
+            "windrow_mysql_clients",
+            "Clients that are logged in",
+            clients,
+        );
+        registry.register(
+            "windrow_mysql_logins",
+            "Connections that were admitted or refused",
+            logins,
+        );
+        registry.register(
+            "windrow_mysql_statements",
+            "Statements of clients",
+            statements,
+        );
+        let kills = metrics.kills.clone();
+        registry.register("windrow_mysql_kills", "KILL statements for sessions", kills);
+        registry.register(
+            "windrow_mysql_server_connections",
+            "Server connections of sessions",
+            metrics.server_connections.clone(),
+        );
+        metrics
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_documented_metric_is_there() {
+        let mut registry = Registry::default();
+        MysqlMetrics::register(&mut registry).relayed.inc();
+        let mut text = String::new();
+        prometheus_client::encoding::text::encode(&mut text, &registry).unwrap();
+        let documented = include_str!("metrics.rs")
+            .lines()
+            .filter_map(|line| line.strip_prefix("//! | `")?.split('`').next());
+        let mut count = 0;
+        for name in documented {
+            count += 1;
+            let family = name.trim_end_matches("_total");
+            assert!(
+                text.contains(&format!("# TYPE {family} ")),
+                "{name}\n{text}"
+            );
+        }
+        assert_eq!(count, text.matches("# TYPE").count());
+    }
+}

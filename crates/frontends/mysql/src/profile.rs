@@ -1,0 +1,66 @@
+//! The server's greeting, which clients get before it is known who they are.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use windrow_mysqlwire::answer::command;
+use windrow_mysqlwire::connect::connect;
+use windrow_mysqlwire::{
+    CapabilityFlags, ConnectError, Credential, Greeting, LoginRequest, MariadbCapabilities, Target,
+};
+
+/// The longest packet that the frontend's own login names; the server's default.
+const MAX_PACKET_BYTES: u32 = 16 << 20;
+
+/// The last greeting that a server connection got.
+#[derive(Default)]
+pub(crate) struct Profile(Mutex<Option<Arc<Greeting>>>);
+
+impl Profile {
+    /// Returns the greeting. Asks the server for one if there is none.
+    pub(crate) async fn get(
+        &self,
+        target: &Target,
+        limit: Duration,
+    ) -> Result<Arc<Greeting>, ConnectError> {
+        let known = self
+            .0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone();
+        if let Some(known) = known {
+            return Ok(known);
+        }
+        // A connection that only listened to the greeting would be an error in the server's count,
+        // beyond which it blocks this machine.
+        let credential = Credential::Password(target.password.clone());
+        let mut connected = connect(target, &own_login(target), &credential, limit).await?;
+        connected.wire.set_next(0);
+        connected.wire.put(&[command::QUIT]);
+        connected.wire.close().await;
+        Ok(self.note(connected.greeting))
+    }
+
+    /// Notes the greeting of a connection that is logged in.
+    pub(crate) fn note(&self, greeting: Greeting) -> Arc<Greeting> {
+        let greeting = Arc::new(greeting);
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        *known = Some(Arc::clone(&greeting));
+        greeting
+    }
+}
+
+fn own_login(target: &Target) -> LoginRequest {
+    LoginRequest {
+        capabilities: CapabilityFlags::empty(),
+        extended: MariadbCapabilities::empty(),
+        max_packet: MAX_PACKET_BYTES,
+        // utf8mb4_general_ci
+        collation: 45,
+        user: target.user.clone().into_bytes(),
+        proof: Vec::new(),
+        database: None,
+        plugin: Vec::new(),
+        attributes: None,
+    }
+}

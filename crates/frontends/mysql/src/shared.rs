@@ -1,0 +1,55 @@
+//! The state that all connections share.
+
+use std::sync::Arc;
+
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::timeout;
+use tokio_rustls::TlsAcceptor;
+use tokio_util::sync::CancellationToken;
+use windrow_mysqlwire::ErrorPacket;
+
+use crate::access::Access;
+use crate::config::MysqlConfig;
+use crate::errors;
+use crate::metrics::MysqlMetrics;
+use crate::profile::Profile;
+use crate::register::Register;
+
+/// The state that all connections share.
+pub(crate) struct Shared {
+    pub(crate) access: Access,
+    pub(crate) register: Arc<Register>,
+    pub(crate) profile: Profile,
+    pub(crate) tls: Option<TlsAcceptor>,
+    pub(crate) metrics: MysqlMetrics,
+    pub(crate) client_slots: Arc<Semaphore>,
+    server_slots: Arc<Semaphore>,
+    /// Cancelled when the frontend ends.
+    pub(crate) stop: CancellationToken,
+    pub(crate) config: MysqlConfig,
+}
+
+impl Shared {
+    pub(crate) fn new(config: MysqlConfig, metrics: MysqlMetrics) -> Self {
+        let slots = |most: usize| Arc::new(Semaphore::new(most.min(Semaphore::MAX_PERMITS)));
+        Self {
+            access: Access::new(config.users.clone(), &config.target),
+            register: Arc::default(),
+            profile: Profile::default(),
+            tls: config.tls.clone().map(TlsAcceptor::from),
+            metrics,
+            client_slots: slots(config.max_clients),
+            server_slots: slots(config.max_server_connections),
+            stop: CancellationToken::new(),
+            config,
+        }
+    }
+
+    /// Waits for the right to have a server connection.
+    pub(crate) async fn server_slot(&self) -> Result<OwnedSemaphorePermit, ErrorPacket> {
+        let wait = self.config.server_wait;
+        let slot = timeout(wait, Arc::clone(&self.server_slots).acquire_owned()).await;
+        let slot = slot.ok().and_then(Result::ok);
+        slot.ok_or_else(|| errors::no_server_connection(wait))
+    }
+}

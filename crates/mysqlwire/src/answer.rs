@@ -1,0 +1,413 @@
+//! Finds the end of the server's answer to a command, packet by packet, from the first bytes of
+//! each: nothing is collected.
+
+use mysql_common::constants::{CapabilityFlags, MariadbCapabilities, StatusFlags};
+use mysql_common::io::ParseBuf;
+
+use crate::error_packet::ERROR;
+use crate::packet::MAX_PART;
+
+/// Bytes of each packet that [`Answer::take`] looks at.
+pub const LOOK_BYTES: usize = 24;
+
+/// The first byte of a packet that reports success.
+const OK: u8 = 0x00;
+/// The first byte of a request for a client's file.
+const FILE: u8 = 0xfb;
+/// The first byte of the end of columns or rows.
+const END: u8 = 0xfe;
+
+/// The longest packet that ends columns or rows for a client without `CLIENT_DEPRECATE_EOF`.
+const MAX_EOF_BYTES: usize = 8;
+
+/// The commands that have a number of their own in what follows.
+pub mod command {
+    #![expect(missing_docs, reason = "the names are the protocol's own")]
+    pub const QUIT: u8 = 0x01;
+    pub const QUERY: u8 = 0x03;
+    pub const FIELD_LIST: u8 = 0x04;
+    pub const STATISTICS: u8 = 0x09;
+    pub const PROCESS_INFO: u8 = 0x0a;
+    pub const PROCESS_KILL: u8 = 0x0c;
+    pub const CHANGE_USER: u8 = 0x11;
+    pub const BINLOG_DUMP: u8 = 0x12;
+    pub const REGISTER_SLAVE: u8 = 0x15;
+    pub const STMT_PREPARE: u8 = 0x16;
+    pub const STMT_EXECUTE: u8 = 0x17;
+    pub const STMT_SEND_LONG_DATA: u8 = 0x18;
+    pub const STMT_CLOSE: u8 = 0x19;
+    pub const STMT_FETCH: u8 = 0x1c;
+    pub const BINLOG_DUMP_GTID: u8 = 0x1e;
+    pub const RESET_CONNECTION: u8 = 0x1f;
+    pub const CLONE: u8 = 0x20;
+    pub const SUBSCRIBE: u8 = 0x21;
+    pub const STMT_BULK_EXECUTE: u8 = 0xfa;
+    pub const MULTI: u8 = 0xfe;
+}
+
+/// The agreed forms of answers.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Forms {
+    /// True if no packet stands between columns and rows (`CLIENT_DEPRECATE_EOF`).
+    pub has_no_eof: bool,
+    /// True if MariaDB may leave out columns that the client knows.
+    pub may_leave_out_columns: bool,
+    /// True if the server reports progress by packets that look like errors.
+    pub reports_progress: bool,
+}
+
+impl Forms {
+    /// Returns the forms that client and server agreed on.
+    pub fn of(flags: CapabilityFlags, extended: MariadbCapabilities) -> Self {
+        let has = |flag| extended.contains(flag);
+        Self {
+            has_no_eof: flags.contains(CapabilityFlags::CLIENT_DEPRECATE_EOF),
+            may_leave_out_columns: has(MariadbCapabilities::MARIADB_CLIENT_CACHE_METADATA),
+            reports_progress: has(MariadbCapabilities::MARIADB_CLIENT_PROGRESS)
+                || flags.contains(CapabilityFlags::CLIENT_PROGRESS_OBSOLETE),
+        }
+    }
+}
+
+/// The part of an answer that comes next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Part {
+    /// The start of a result.
+    Start,
+    /// Descriptions of columns, and their number.
+    Columns(u64),
+    /// The packet behind the columns.
+    ColumnsEnd,
+    Rows,
+    /// The packet that says whether a statement was prepared.
+    Prepared,
+    /// Descriptions of parameters and columns with the packets behind them, and their number.
+    Descriptions(u64),
+    /// One packet, whatever it says.
+    One,
+    Done,
+}
+
+/// The step that follows a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// More packets come.
+    More,
+    /// The server waits for a file of the client.
+    File,
+    /// The answer has ended.
+    Done,
+}
+
+/// An answer that is under way.
+#[derive(Clone, Debug)]
+pub struct Answer {
+    forms: Forms,
+    part: Part,
+    /// The session's status, if the answer has said it.
+    status: Option<StatusFlags>,
+    is_error: bool,
+}
+
+impl Answer {
+    /// Begins the answer to a command. `None` for one that has no answer.
+    pub fn to(command: u8, forms: Forms) -> Option<Self> {
+        let part = match command {
+            command::QUIT | command::STMT_CLOSE | command::STMT_SEND_LONG_DATA => return None,
+            command::QUERY
+            | command::PROCESS_INFO
+            | command::STMT_EXECUTE
+            | command::STMT_BULK_EXECUTE => Part::Start,
+            command::STMT_PREPARE => Part::Prepared,
+            command::STMT_FETCH | command::FIELD_LIST => Part::Rows,
+            _ => Part::One,
+        };
+        Some(Self {
+            forms,
+            part,
+            status: None,
+            is_error: false,
+        })
+    }
+
+    /// Returns the session's status as the answer said it last.
+    pub fn status(&self) -> Option<StatusFlags> {
+        self.status
+    }
+
+    /// Returns true if the answer ended with an error.
+    pub fn is_error(&self) -> bool {
+        self.is_error
+    }
+
+    /// Takes a packet of which the first [`LOOK_BYTES`] bytes are here, or all.
+    pub fn take(&mut self, start: &[u8], len: usize) -> Step {
+        let first = start.first().copied();
+        if first == Some(ERROR) && self.part != Part::One {
+            let is_progress = start.get(1..3) == Some(&[0xff, 0xff]);
+            if self.forms.reports_progress && is_progress {
+                return Step::More;
+            }
+            // A column of a row cannot begin with it.
+            self.is_error = true;
+            self.part = Part::Done;
+            return Step::Done;
+        }
+        match self.part {
+            Part::Start => return self.start(start),
+            Part::Columns(left) => self.part = self.columns(left - 1),
+            Part::ColumnsEnd => {
+                let status = eof_status(start);
+                self.note(status);
+                let has_cursor = status.contains(StatusFlags::SERVER_STATUS_CURSOR_EXISTS);
+                self.part = if has_cursor { Part::Done } else { Part::Rows };
+            }
+            Part::Rows if self.is_end(first, len) => {
+                let status = match self.forms.has_no_eof {
+                    true => ok_status(start),
+                    false => eof_status(start),
+                };
+                self.end_result(status);
+            }
+            Part::Rows => {}
+            Part::Prepared => self.part = self.prepared(start),
+            Part::Descriptions(left) if left > 1 => self.part = Part::Descriptions(left - 1),
+            Part::One => self.one(start, len),
+            Part::Descriptions(_) | Part::Done => self.part = Part::Done,
+        }
+        self.step()
+    }
+
+    fn step(&self) -> Step {
+        match self.part {
+            Part::Done => Step::Done,
+            _ => Step::More,
+        }
+    }
+
+    fn start(&mut self, start: &[u8]) -> Step {
+        match start.first() {
+            Some(&OK) => self.end_result(ok_status(start)),
+            Some(&FILE) => return Step::File,
+            _ => {
+                let mut from = ParseBuf(start);
+                let count = from.checked_eat_lenenc_int().unwrap_or_default();
+                let left_out = self.forms.may_leave_out_columns && from.checked_eat_u8() == Some(0);
+                self.part = self.columns(if left_out { 0 } else { count });
+            }
+        }
+        self.step()
+    }
+
+    /// Returns the part that comes while so many columns are left.
+    fn columns(&self, left: u64) -> Part {
+        match (left, self.forms.has_no_eof) {
+            (0, true) => Part::Rows,
+            (0, false) => Part::ColumnsEnd,
+            (left, _) => Part::Columns(left),
+        }
+    }
+
+    /// Returns the part behind the first packet of the answer to a `COM_STMT_PREPARE`: descriptions
+    /// of parameters, and of columns, each followed by a packet of its own unless that is left out.
+    fn prepared(&self, start: &[u8]) -> Part {
+        let mut from = ParseBuf(start.get(5..).unwrap_or_default());
+        let columns = from.checked_eat_u16_le().unwrap_or_default();
+        let parameters = from.checked_eat_u16_le().unwrap_or_default();
+        let behind = u64::from(!self.forms.has_no_eof);
+        let of = |count: u16| match count {
+            0 => 0,
+            count => u64::from(count) + behind,
+        };
+        match of(columns) + of(parameters) {
+            0 => Part::Done,
+            all => Part::Descriptions(all),
+        }
+    }
+
+    fn one(&mut self, start: &[u8], len: usize) {
+        self.part = Part::Done;
+        match start.first() {
+            Some(&OK) => self.note(ok_status(start)),
+            Some(&END) if len <= MAX_EOF_BYTES => self.note(eof_status(start)),
+            Some(&ERROR) => self.is_error = true,
+            _ => {}
+        }
+    }
+
+    /// Returns true for the packet behind the rows: a row that begins so is longer.
+    fn is_end(&self, first: Option<u8>, len: usize) -> bool {
+        let most = match self.forms.has_no_eof {
+            true => MAX_PART - 1,
+            false => MAX_EOF_BYTES,
+        };
+        first == Some(END) && len <= most
+    }
+
+    fn end_result(&mut self, status: StatusFlags) {
+        self.note(status);
+        let has_more = status.contains(StatusFlags::SERVER_MORE_RESULTS_EXISTS);
+        self.part = if has_more { Part::Start } else { Part::Done };
+    }
+
+    fn note(&mut self, status: StatusFlags) {
+        self.status = Some(status);
+    }
+}
+
+/// Reads the status of a packet that reports success: behind the rows and the generated number.
+fn ok_status(start: &[u8]) -> StatusFlags {
+    let mut from = ParseBuf(start.get(1..).unwrap_or_default());
+    let status = from
+        .checked_eat_lenenc_int()
+        .and_then(|_| from.checked_eat_lenenc_int())
+        .and_then(|_| from.checked_eat_u16_le());
+    StatusFlags::from_bits_truncate(status.unwrap_or_default())
+}
+
+/// Reads the status of a packet behind columns or rows: behind the number of warnings.
+fn eof_status(start: &[u8]) -> StatusFlags {
+    let mut from = ParseBuf(start.get(3..).unwrap_or_default());
+    StatusFlags::from_bits_truncate(from.checked_eat_u16_le().unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn steps(command: u8, forms: Forms, packets: &[&[u8]]) -> Vec<Step> {
+        let mut answer = Answer::to(command, forms).unwrap();
+        let take =
+            |packet: &&[u8]| answer.take(&packet[..packet.len().min(LOOK_BYTES)], packet.len());
+        packets.iter().map(take).collect()
+    }
+
+    /// The last packet ends the answer, and no earlier one does.
+    fn ends(command: u8, forms: Forms, packets: &[&[u8]]) {
+        let steps = steps(command, forms, packets);
+        let mut expected = vec![Step::More; packets.len()];
+        *expected.last_mut().unwrap() = Step::Done;
+        assert_eq!(steps, expected, "{packets:x?}");
+    }
+
+    const EOF: &[u8] = &[0xfe, 0, 0, 2, 0];
+    const MORE: &[u8] = &[0xfe, 0, 0, 0x0a, 0];
+    const LAST_OK: &[u8] = &[0xfe, 0, 0, 2, 0, 0, 0];
+    const COLUMN: &[u8] = b"\x03def\0\0\0\x011\0\x0c\x3f\0\x01\0\0\0\x03\x81\0\0\0\0";
+
+    fn new() -> Forms {
+        Forms {
+            has_no_eof: true,
+            ..Forms::default()
+        }
+    }
+
+    #[test]
+    fn success_and_errors_are_one_packet() {
+        let ok = &[0, 1, 0, 2, 0, 0, 0][..];
+        ends(command::QUERY, Forms::default(), &[ok]);
+        ends(command::QUERY, Forms::default(), &[b"\xff\x15\x04#28000no"]);
+        ends(0x0e, new(), &[ok]);
+        ends(command::STATISTICS, new(), &[b"Uptime: 7"]);
+        assert!(Answer::to(command::STMT_CLOSE, new()).is_none());
+        let mut answer = Answer::to(command::QUERY, new()).unwrap();
+        answer.take(&[0, 0xfc, 1, 1, 0, 3, 0], 7);
+        assert_eq!(answer.status().unwrap().bits(), 3);
+    }
+
+    #[test]
+    fn rows_end_in_both_forms() {
+        let old = [&[1][..], COLUMN, EOF, b"\x011", b"\xfb", EOF];
+        ends(command::QUERY, Forms::default(), &old);
+        ends(command::QUERY, new(), &[&[1], COLUMN, b"\x011", LAST_OK]);
+        ends(
+            command::QUERY,
+            new(),
+            &[&[1], COLUMN, b"\x011", b"\xff\x25\x05#70100"],
+        );
+        ends(
+            command::FIELD_LIST,
+            Forms::default(),
+            &[COLUMN, COLUMN, EOF],
+        );
+        ends(command::STMT_FETCH, new(), &[&[0, 0, 1], LAST_OK]);
+        let cached = Forms {
+            may_leave_out_columns: true,
+            ..new()
+        };
+        ends(
+            command::STMT_EXECUTE,
+            cached,
+            &[&[1, 0], &[0, 0, 1], LAST_OK],
+        );
+        ends(command::STMT_EXECUTE, cached, &[&[1, 1], COLUMN, LAST_OK]);
+    }
+
+    #[test]
+    fn several_results_and_a_cursor() {
+        let more_ok = &[0, 1, 0, 0x0a, 0, 0, 0][..];
+        let one = [more_ok, &[1], COLUMN, EOF, MORE, &[0, 0, 0, 2, 0]];
+        ends(command::QUERY, Forms::default(), &one);
+        let cursor = &[0xfe, 0, 0, 0x42, 0][..];
+        ends(
+            command::STMT_EXECUTE,
+            Forms::default(),
+            &[&[1], COLUMN, cursor],
+        );
+        ends(
+            command::STMT_EXECUTE,
+            new(),
+            &[&[1], COLUMN, &[0xfe, 0, 0, 0x42, 0, 0, 0]],
+        );
+    }
+
+    #[test]
+    fn a_statement_is_described() {
+        let of =
+            |columns: u8, parameters: u8| vec![0, 1, 0, 0, 0, columns, 0, parameters, 0, 0, 0, 0];
+        ends(command::STMT_PREPARE, new(), &[&of(0, 0)]);
+        ends(command::STMT_PREPARE, new(), &[&of(1, 1), COLUMN, COLUMN]);
+        let old = [&of(1, 2)[..], COLUMN, COLUMN, EOF, COLUMN, EOF];
+        ends(command::STMT_PREPARE, Forms::default(), &old);
+    }
+
+    #[test]
+    fn a_file_is_asked_for() {
+        let packets = [&b"\xfb/etc/hosts"[..], &[0, 1, 0, 2, 0, 0, 0]];
+        let steps = steps(command::QUERY, new(), &packets);
+        assert_eq!(steps, [Step::File, Step::Done]);
+    }
+
+    #[test]
+    fn progress_is_no_error() {
+        let forms = Forms {
+            reports_progress: true,
+            ..new()
+        };
+        let progress = b"\xff\xff\xff\x01\x01\x02\0\0\0\x05stage";
+        ends(command::QUERY, forms, &[progress, &[0, 0, 0, 2, 0]]);
+    }
+
+    proptest! {
+        #[test]
+        fn nonsense_never_panics(
+            command in any::<u8>(),
+            bits in any::<(bool, bool, bool)>(),
+            packets in vec(vec(any::<u8>(), 0..LOOK_BYTES), 0..20),
+        ) {
+            let forms = Forms {
+                has_no_eof: bits.0,
+                may_leave_out_columns: bits.1,
+                reports_progress: bits.2,
+            };
+            if let Some(mut answer) = Answer::to(command, forms) {
+                for packet in &packets {
+                    answer.take(packet, packet.len());
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,32 @@
+//! The protocol of MySQL and MariaDB: the code that a frontend needs on both of its sides.
+//!
+//! | module | what it holds |
+//! | --- | --- |
+//! | [`packet`] | packets over a byte stream: reading, writing, forwarding without collecting |
+//! | [`handshake`] | the server's greeting and the client's login request |
+//! | [`auth`] | proofs of a password, made and verified |
+//! | [`answer`] | finds the end of the server's answer to a command |
+//! | [`error_packet`] | errors as the server writes them |
+//! | [`target`] | server and user: connection URLs |
+//! | [`connect`] | connects to a server and logs in |
+//!
+//! Flags, scrambles and encodings of numbers are those of the crate `mysql_common`. Its structs for
+//! the login are not used: they lose the order of attributes and fix the collation.
+
+pub mod answer;
+pub mod auth;
+pub mod connect;
+pub mod error_packet;
+pub mod handshake;
+pub mod packet;
+mod server_tls;
+pub mod target;
+
+pub use answer::Answer;
+pub use auth::{Credential, Verifier};
+pub use connect::{ConnectError, ServerLogin};
+pub use error_packet::ErrorPacket;
+pub use handshake::{Greeting, LoginRequest};
+pub use mysql_common::constants::{CapabilityFlags, MariadbCapabilities, StatusFlags};
+pub use packet::{ForwardError, Head, Stream, Wire};
+pub use target::Target;

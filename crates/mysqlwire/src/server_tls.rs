@@ -1,0 +1,58 @@
+//! TLS to a server.
+
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+
+use rustls::crypto::ring;
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, ServerName};
+use rustls::{ClientConfig, RootCertStore};
+use tokio_rustls::TlsConnector;
+use windrow_sockets::{CertificateCheck, CertificateVerifier};
+
+use crate::packet::{Stream, Wire};
+use crate::target::{Target, TlsMode};
+
+/// Puts TLS over a connection on which the server expects it.
+pub(crate) async fn secure(wire: Wire, target: &Target) -> io::Result<Wire> {
+    let early = || io::Error::other("the server sent bytes before TLS");
+    let stream: Box<dyn Stream> = wire.into_stream().ok_or_else(early)?;
+    let (mode, roots) = (target.tls, target.roots.clone());
+    // Reading certificate files blocks.
+    let config = tokio::task::spawn_blocking(move || config(mode, roots.as_deref()));
+    let connector = TlsConnector::from(Arc::new(config.await.map_err(io::Error::other)??));
+    let name = ServerName::try_from(target.host.clone()).map_err(io::Error::other)?;
+    Ok(Wire::new(connector.connect(name, stream).await?))
+}
+
+fn config(mode: TlsMode, file: Option<&Path>) -> io::Result<ClientConfig> {
+    let check = match mode {
+        TlsMode::VerifyFull => CertificateCheck::Name,
+        TlsMode::VerifyCa => CertificateCheck::Authority,
+        TlsMode::Require | TlsMode::Disable => CertificateCheck::Nothing,
+    };
+    let trusted = match check {
+        CertificateCheck::Nothing => Vec::new(),
+        _ => authorities(file)?,
+    };
+    let mut roots = RootCertStore::empty();
+    roots.add_parsable_certificates(trusted.iter().cloned());
+    let pinned = if file.is_some() { trusted } else { Vec::new() };
+    let provider = Arc::new(ring::default_provider());
+    let verifier = CertificateVerifier::new(check, roots, pinned, &provider, Arc::default());
+    let config = ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .map_err(io::Error::other)?
+        .dangerous()
+        .with_custom_certificate_verifier(Arc::new(verifier));
+    Ok(config.with_no_client_auth())
+}
+
+fn authorities(file: Option<&Path>) -> io::Result<Vec<CertificateDer<'static>>> {
+    let Some(file) = file else {
+        return Ok(rustls_native_certs::load_native_certs().certs);
+    };
+    let read = CertificateDer::pem_file_iter(file).and_then(Iterator::collect::<Result<Vec<_>, _>>);
+    read.map_err(|error| io::Error::other(format!("sslrootcert {}: {error}", file.display())))
+}

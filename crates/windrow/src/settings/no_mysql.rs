@@ -1,0 +1,38 @@
+//! A build without MySQL: `[mysql]` can be read, but not asked for.
+
+use std::net::{SocketAddr, TcpListener};
+use std::sync::Arc;
+
+use super::faults::Faults;
+use super::file::File;
+use super::tls::ServerTls;
+
+/// Nobody can make one.
+#[derive(Clone)]
+pub enum MysqlSettings {}
+
+impl MysqlSettings {
+    /// Where clients connect, and a socket that a service manager opened there.
+    pub fn listening(&mut self) -> (&mut SocketAddr, &mut Option<Arc<TcpListener>>) {
+        match *self {}
+    }
+
+    /// Says where the frontend listens.
+    pub fn greeting(&self, _: SocketAddr) -> String {
+        match *self {}
+    }
+}
+
+pub(super) fn settings(
+    file: &File,
+    _: &str,
+    _: Option<&ServerTls>,
+    faults: &mut Faults,
+) -> Option<MysqlSettings> {
+    if file.mysql.listen.is_some() {
+        faults.note::<()>(Err(anyhow::anyhow!(
+            "mysql.listen is set, but this build has no MySQL: it was made without the feature `mysql`"
+        )));
+    }
+    None
+}
