@@ -289,3 +289,36 @@ fn a_value_of_a_sequence_is_taken_without_a_transaction() {
     ok(&mut client, "commit");
     assert_eq!(gateway.exec("select id from words"), "1");
 }
+
+#[test]
+fn a_transaction_with_one_snapshot_is_executed_at_the_server() {
+    let gateway = start();
+    let database = gateway.exec("select current_database()");
+    let level = "default_transaction_isolation = 'repeatable read'";
+    for (for_all, own) in [
+        ("select 1", format!("set {level}")),
+        (
+            "select 1",
+            "set session characteristics as transaction isolation level serializable".to_owned(),
+        ),
+        (
+            "select 1",
+            "select set_config('default_transaction_isolation', 'serializable', false)".to_owned(),
+        ),
+        ("alter", "select 1".to_owned()),
+    ] {
+        if for_all == "alter" {
+            gateway.exec(&format!("alter database {database} set {level}"));
+        }
+        let mut client = late(&gateway);
+        ok(&mut client, &own);
+        for _ in 0..2 {
+            ok(&mut client, "begin");
+            let stock = "select stock from items where id = 1";
+            let first = value(&mut client, stock);
+            gateway.exec("update items set stock = stock + 1 where id = 1");
+            assert_eq!(value(&mut client, stock), first, "{own}");
+            ok(&mut client, "commit");
+        }
+    }
+}

@@ -155,6 +155,17 @@ impl Loan {
         probe::watch(&mut self.wire, in_transaction).await
     }
 
+    /// Returns true if transactions read what is committed, unless they say otherwise. Nothing is
+    /// under way.
+    ///
+    /// # Errors
+    /// The connection broke.
+    pub(crate) async fn reads_committed(&mut self) -> Result<bool, Broken> {
+        // A simple query takes the unnamed statement away.
+        self.names.unnamed = None;
+        probe::reads_committed(&mut self.wire).await
+    }
+
     fn park(self, expected: &Settings, is_clean: bool) {
         let name = self.wire.parameter("application_name").map(Name::from);
         let state = ConnectionState {

@@ -102,6 +102,17 @@ pub(super) async fn watch(wire: &mut Wire, in_transaction: bool) -> Result<bool,
     Ok(can)
 }
 
+/// Returns true if transactions of a connection read what is committed, unless they say otherwise.
+pub(super) async fn reads_committed(wire: &mut Wire) -> Result<bool, Broken> {
+    let question = "SELECT pg_catalog.current_setting('default_transaction_isolation')";
+    let replies = ask(wire, &[question]).await?;
+    let isolation = replies.first().and_then(|reply| reply.value.as_deref());
+    Ok(matches!(
+        isolation,
+        Some("read committed" | "read uncommitted")
+    ))
+}
+
 /// `lastval()` first, then `currval()` of each, with the sequence's number before it.
 fn questions(sequences: &[String]) -> Vec<String> {
     let of = |sequence: &String| {

@@ -116,6 +116,7 @@ impl Session {
             statements: PreparedStatements::default(),
             values: Values::default(),
             asks: false,
+            reads_committed: None,
             epoch: 0,
             segment: Segment::default(),
             pending: PendingAnswers::default(),

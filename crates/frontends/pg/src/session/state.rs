@@ -41,6 +41,9 @@ pub(crate) struct Session {
     /// connection can answer: statements that take values go there from now on, and the session
     /// keeps the connection.
     pub(crate) asks: bool,
+    /// True if its transactions read what is committed, unless they say otherwise; `None` until that
+    /// was asked under its settings.
+    pub(super) reads_committed: Option<bool>,
     /// The state of the catalog in which the sequence that it used last was there.
     pub(super) epoch: u64,
     pub(super) segment: Segment,

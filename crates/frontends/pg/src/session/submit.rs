@@ -317,7 +317,7 @@ impl Session {
 
     async fn after_relay(&mut self, before: &Settings) {
         if self.who.settings != *before {
-            self.source = None;
+            (self.source, self.reads_committed) = (None, None);
         }
         let interrupt = match &self.source {
             Some(source) => source.interrupt(),

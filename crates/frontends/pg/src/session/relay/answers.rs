@@ -397,6 +397,7 @@ impl Relay<'_> {
         let settings = &mut self.ends.session.who.settings;
         if self.left.ready((self.ends.status, status), settings) {
             self.here.note_settings(self.ends.session);
+            self.ends.session.reads_committed = None;
         }
         self.ends.status = status;
     }

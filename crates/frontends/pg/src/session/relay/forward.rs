@@ -42,6 +42,7 @@ impl Relay<'_> {
                     let waits = self.ends.queue.ends_with_values()
                         || self.waits_for_block()
                         || self.aside.is_awaited(&self.ends)
+                        || self.aside.asks_isolation(&self.ends, &self.left)
                         || self.aside.unknown(&self.ends, &self.left).is_some()
                         || self.has_to_reach()
                         || self.left.needs_look(&self.ends)

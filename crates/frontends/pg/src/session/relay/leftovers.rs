@@ -149,6 +149,11 @@ impl Leftovers {
         self.sequences = UsedSequences::default();
     }
 
+    /// Returns true if all settings of the connection are known to be the session's.
+    pub(super) fn is_known(&self) -> bool {
+        self.unproven.is_none() && self.unjudged.is_empty() && !self.is_kept()
+    }
+
     /// Returns true if the session keeps the connection, for a reason that was counted.
     pub(super) fn is_pinned(&self) -> bool {
         self.pinned.is_some()

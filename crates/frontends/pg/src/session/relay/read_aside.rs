@@ -30,6 +30,22 @@ pub(super) struct ReadAside {
 }
 
 impl ReadAside {
+    /// Returns true if it has to be asked first at which isolation level transactions begin.
+    pub(super) fn asks_isolation(&self, ends: &Ends<'_>, left: &Leftovers) -> bool {
+        let session = &*ends.session;
+        let may_ask = session.reads_committed.is_none() && !self.has_begun && !ends.is_open;
+        may_ask
+            && left.is_known()
+            && session.unsent_block.as_ref().is_some_and(|block| {
+                is_late(session, block) && {
+                    let front = ends.front();
+                    let cached =
+                        front.and_then(|(t, total)| ends.statement_of(&ends.message(t, total)));
+                    cached.is_some_and(|cached| may_be_read(&cached, block))
+                }
+            })
+    }
+
     /// Returns the names in the query at the front of the inbox, if it may be executed by itself
     /// and the catalog has to be asked first what they run. Returns the same until that is noted.
     pub(super) fn unknown(&mut self, ends: &Ends<'_>, left: &Leftovers) -> Option<Arc<Names>> {
@@ -121,6 +137,10 @@ fn is_late(session: &Session, block: &UnsentBlock) -> bool {
 
 /// Returns true if the messages in the inbox, up to the end of their query or segment, only read.
 fn only_reads(ends: &Ends<'_>, left: &Leftovers, block: &UnsentBlock) -> bool {
+    // Above READ COMMITTED all queries of a transaction have one snapshot.
+    if ends.session.reads_committed != Some(true) || !left.is_known() {
+        return false;
+    }
     let (connection, mut at) = (&ends.session.connection, 0);
     while let Ok(Front::Whole { tag, total }) = connection.front(at) {
         let message = Message::read(tag, connection.body(at, total));
