@@ -2,6 +2,8 @@
 //! once. A check notices only changes after its preparation, so a first look must cover all changes
 //! before.
 
+use std::sync::Arc;
+
 use postgres_protocol::IsNull;
 use postgres_protocol::message::frontend;
 use windrow_pgwire::wire::Wire;
@@ -12,12 +14,12 @@ use super::prepared::{Prepared, State, StatementKey};
 use super::segment::Segment;
 use super::trust::{Answered, Trust, locked};
 use crate::catalog::check::{Check, CheckResult, OPEN};
-use crate::catalog::table::Print;
+use crate::catalog::table::Table;
 
 /// A check to be prepared.
-pub(super) struct WantedCheck<'b> {
+pub(super) struct WantedCheck {
     check: Check,
-    print: &'b Print,
+    table: Arc<Table>,
     number: u64,
 }
 
@@ -25,16 +27,16 @@ pub(super) struct WantedCheck<'b> {
 pub(super) const SYNCS: usize = 3;
 
 /// Returns the checks of the segments' tables that the connection has not prepared yet.
-pub(super) fn wanted_checks<'b>(
+pub(super) fn wanted_checks(
     prepared: &mut Prepared,
-    batch: &'b Batch<'_>,
+    batch: &Batch<'_>,
     segments: &[Segment],
-) -> Vec<WantedCheck<'b>> {
-    let mut wanted: Vec<WantedCheck<'b>> = Vec::new();
+) -> Vec<WantedCheck> {
+    let mut wanted: Vec<WantedCheck> = Vec::new();
     let asks = batch.lone_asked().is_some();
     for segment in segments.iter().filter(|segment| !batch.is_apart(segment)) {
         for table in batch.tables_of(&segment.units) {
-            let (Some(check), Some(print)) = (batch.check_of(table), &table.print) else {
+            let (Some(check), Some(_)) = (batch.check_of(table), &table.print) else {
                 continue;
             };
             // The plain check is always needed: writes in a part of a transaction are followed by
@@ -47,7 +49,7 @@ pub(super) fn wanted_checks<'b>(
                 if !known && !wanted.iter().any(|wanted| wanted.check == check) {
                     wanted.push(WantedCheck {
                         check,
-                        print,
+                        table: Arc::clone(table),
                         number: prepared.number(),
                     });
                 }
@@ -58,12 +60,15 @@ pub(super) fn wanted_checks<'b>(
 }
 
 /// Appends a check in a transaction of its own, and the statement that looks at everything.
-pub(super) fn append(wire: &mut Wire, wanted: &WantedCheck<'_>) {
+pub(super) fn append(wire: &mut Wire, wanted: &WantedCheck) {
     let WantedCheck {
         check,
-        print,
+        table,
         number,
     } = wanted;
+    let Some(print) = &table.print else {
+        return;
+    };
     let sql = check.sql(print, wire.parameter("TimeZone"));
     let nothing = |_: (), _: &mut bytes::BytesMut| Ok(IsNull::Yes);
     let out = wire.out();
@@ -77,11 +82,20 @@ pub(super) fn append(wire: &mut Wire, wanted: &WantedCheck<'_>) {
     debug_assert!(appended, "neither names nor texts of ours hold a zero byte");
 }
 
+/// Counts a check as prepared until its answers have come.
+pub(super) fn assume(prepared: &mut Prepared, wanted: &WantedCheck) {
+    prepared.put(
+        StatementKey::Check(wanted.check),
+        wanted.number,
+        State::Ready,
+    );
+}
+
 /// Records the result of a check. `answered`: the answers to BEGIN, to the statements and to
 /// COMMIT.
 pub(super) fn settle(
     prepared: &mut Prepared,
-    wanted: &WantedCheck<'_>,
+    wanted: &WantedCheck,
     answered: &[Answered],
 ) -> Trust {
     let version = wanted.check.version;
@@ -95,7 +109,10 @@ pub(super) fn settle(
         (None, _) => (Trust::Stale, State::Failed),
         (Some(error), _) if error.code == "22012" => (Trust::Stale, State::Failed),
         (Some(error), _) => match locked(version, error) {
-            Some(locked) => return locked,
+            Some(locked) => {
+                prepared.forget(|other| other == key);
+                return locked;
+            }
             None => (Trust::Good, State::Failed),
         },
     };

@@ -15,7 +15,7 @@ use super::codes::{Findings, verdict_of_table};
 use super::failure_rates::FailureRates;
 use super::interrupt::Interrupt;
 use super::place::Placing;
-use super::prepare::prepare;
+use super::prepare::Preparation;
 use super::prepared::StatementKey;
 use super::segment::Segment;
 use super::sent::SentTransaction;
@@ -105,31 +105,52 @@ impl Connection {
         self
     }
 
-    /// Prepares the statements that the segments need and the connection does not have yet.
+    /// Prepares the statements that the segments need and the connection does not have yet. If the
+    /// answers can be awaited together with those of the segments, the preparation is only
+    /// appended. `may_defer`: nothing else will be sent before the segments.
     pub(super) async fn prepare(
         &mut self,
         batch: &Batch<'_>,
         todo: &[Segment],
+        may_defer: bool,
         tally: &mut Tally,
-    ) -> Result<Trust, Broken> {
+    ) -> Result<(Trust, Option<Preparation>), Broken> {
         let (wire, prepared) = (&mut self.wire, &mut self.statements.prepared);
-        let (trust, asked) = prepare(wire, prepared, batch, todo).await?;
-        tally.round_trips += u32::from(asked);
-        Ok(trust)
+        let Some(mut preparation) = Preparation::begin(wire, prepared, batch, todo) else {
+            return Ok((Trust::Good, None));
+        };
+        if may_defer && preparation.can_be_awaited_later() {
+            preparation.assume(prepared);
+            return Ok((Trust::Good, Some(preparation)));
+        }
+        preparation.answers(wire).await?;
+        tally.round_trips += 1;
+        Ok((preparation.end(prepared).trust, None))
     }
 
     /// Runs one round trip. Returns the answers that arrived, and whether the connection broke.
+    /// `preparation`: what was appended before the transactions.
     pub(super) async fn answers_to(
         &mut self,
-        transactions: &[SentTransaction],
+        (transactions, mut preparation): (&[SentTransaction], Option<&mut Preparation>),
         tally: &mut Tally,
     ) -> (Vec<Answers>, Result<(), Broken>) {
         let mut reader = AnswerReader::new(transactions);
+        let before = preparation.as_ref().map_or(0, |sent| sent.syncs());
         let start = Instant::now();
-        let ended = self
+        let mut ended = self
             .wire
-            .exchange(transactions.len(), &mut |answer| reader.take(answer))
+            .exchange(before + transactions.len(), &mut |answer| match preparation
+                .as_mut()
+                .filter(|sent| sent.is_open())
+            {
+                Some(preparation) => preparation.take(answer),
+                None => reader.take(answer),
+            })
             .await;
+        if let Err(broken) = &mut ended {
+            broken.syncs_seen = broken.syncs_seen.saturating_sub(before);
+        }
         tally.in_database += start.elapsed();
         tally.round_trips += 1;
         (reader.end(), ended)

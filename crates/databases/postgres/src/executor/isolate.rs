@@ -57,7 +57,7 @@ impl Connection {
             if parts.is_empty() {
                 return Ok(IsolationEnd::Done);
             }
-            match self.prepare(batch, &parts, tally).await? {
+            match self.prepare(batch, &parts, false, tally).await?.0 {
                 Trust::Good => {}
                 Trust::Stale => {
                     return Ok(IsolationEnd::Stale(self.statements.prepared.take_changed()));
@@ -191,7 +191,7 @@ impl Connection {
                 }
             }
         }
-        let (answered, ended) = self.answers_to(&transactions, tally).await;
+        let (answered, ended) = self.answers_to((&transactions, None), tally).await;
         ended?;
         let mut leg: Leg = transactions.into_iter().zip(answered).collect();
         // Of Windrow's own statements only the opening matters, and only if it failed.

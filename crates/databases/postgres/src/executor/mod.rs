@@ -48,7 +48,7 @@ use async_trait::async_trait;
 use tokio::time::Instant;
 use windrow_core::{Canceller, Executor, Fault, Report, Tally, Unit, Verdict};
 use windrow_database::shape_faults::keeps_changing;
-use windrow_pgwire::wire::Broken;
+use windrow_pgwire::wire::{Broken, ServerError};
 
 use self::answers::Answers;
 use self::batch::Batch;
@@ -56,6 +56,7 @@ use self::codes::Findings;
 use self::connection::{Connection, unwritable};
 use self::isolate::IsolationEnd;
 use self::isolation::Isolation;
+use self::prepare::{Preparation, PreparationEnd};
 use self::segment::{Mode, Segment};
 use self::send::{FORGET, Sender};
 use self::sent::SentTransaction;
@@ -96,11 +97,14 @@ impl Connection {
             let mut isolations: Vec<Isolation> =
                 Isolation::needed(batch, &todo).into_iter().collect();
             let mut stale = false;
+            let mut preparation = None;
             if isolations.is_empty() {
-                let trust = self.prepare(batch, &todo, tally).await?;
+                // After a change, no statement is used before the server has accepted it.
+                let is_plain = changes == 0 && !todo.iter().any(|s| batch.is_unproven(s));
+                let trust;
+                (trust, preparation) = self.prepare(batch, &todo, is_plain, tally).await?;
                 if let Trust::Locked(version, error) = trust {
-                    let verdict = self.refused_verbatim(*error);
-                    todo = batch.without_table(todo, version, &verdict);
+                    todo = self.without_locked(batch, todo, (version, *error));
                     continue;
                 }
                 stale = trust == Trust::Stale;
@@ -113,16 +117,10 @@ impl Connection {
                 let cut = renewal.no_more_than_one_unproven(wire, batch, cut, tally);
                 let (now, later) = cut.await?;
                 let unproven = now.iter().any(|segment| batch.is_unproven(segment));
-                let transactions = self.send(batch, now);
-                let answered = self.exchange(batch, transactions, tally).await?;
-                let mut findings = Findings::default();
-                let mut settler = self.settler(batch, tally, &mut findings);
-                for (transaction, answers) in answered {
-                    settler.settle(transaction, answers);
-                }
-                (todo, isolations) = (settler.next, settler.isolations);
+                let mut findings;
+                (todo, isolations, findings) =
+                    self.round_trip(batch, now, preparation, tally).await?;
                 todo.extend(later);
-                self.learn(batch, &findings);
                 (stale, missed) = (findings.stale, missed | findings.missed);
                 changed.append(&mut findings.changed);
                 if unproven {
@@ -179,6 +177,54 @@ impl Connection {
         ))
     }
 
+    /// Sends segments, and settles their answers. `preparation`: what was appended before them.
+    /// Returns what has to run next, the isolations before it, and what was found out.
+    async fn round_trip(
+        &mut self,
+        batch: &mut Batch<'_>,
+        segments: Vec<Segment>,
+        preparation: Option<Preparation>,
+        tally: &mut Tally,
+    ) -> Result<(Vec<Segment>, Vec<Isolation>, Findings), Broken> {
+        let transactions = self.send(batch, segments);
+        let sent = (transactions, preparation);
+        let (answered, prepared) = self.exchange(batch, sent, tally).await?;
+        let mut findings = Findings::default();
+        if prepared.is_in_vain {
+            // Nothing was written. The same runs again.
+            let segments = answered.into_iter().map(|(sent, _)| sent.segment);
+            let mut todo: Vec<Segment> = segments.collect();
+            match prepared.trust {
+                Trust::Locked(version, error) => {
+                    todo = self.without_locked(batch, todo, (version, *error));
+                }
+                Trust::Good | Trust::Stale => findings.stale = true,
+            }
+            findings.changed = self.statements.prepared.take_changed();
+            return Ok((todo, Vec::new(), findings));
+        }
+        let mut settler = self.settler(batch, tally, &mut findings);
+        for (transaction, answers) in answered {
+            settler.settle(transaction, answers);
+        }
+        let (todo, isolations) = (settler.next, settler.isolations);
+        // The server never had the statement that it did not accept.
+        findings.statements_gone &= !prepared.has_failed;
+        self.learn(batch, &findings);
+        Ok((todo, isolations, findings))
+    }
+
+    /// Refuses the units that need a locked table, and returns the other segments.
+    fn without_locked(
+        &self,
+        batch: &mut Batch<'_>,
+        todo: Vec<Segment>,
+        (version, error): (u64, ServerError),
+    ) -> Vec<Segment> {
+        let verdict = self.refused_verbatim(error);
+        batch.without_table(todo, version, &verdict)
+    }
+
     /// Appends all transactions. If one cannot be encoded, its units are sent one by one, and the
     /// unit that cannot be encoded is refused.
     fn send(&mut self, batch: &mut Batch<'_>, todo: Vec<Segment>) -> Vec<SentTransaction> {
@@ -224,16 +270,20 @@ impl Connection {
 
     /// Runs one round trip. If the connection breaks, the answers before the break count. The
     /// verdict of every other transaction depends on how far the server can have come with it.
+    /// Returns also the end of the preparation that was appended before the transactions.
     async fn exchange(
         &mut self,
         batch: &mut Batch<'_>,
-        transactions: Vec<SentTransaction>,
+        (transactions, mut preparation): (Vec<SentTransaction>, Option<Preparation>),
         tally: &mut Tally,
-    ) -> Result<Vec<(SentTransaction, Answers)>, Broken> {
-        let (answers, ended) = self.answers_to(&transactions, tally).await;
+    ) -> Result<(Vec<(SentTransaction, Answers)>, PreparationEnd), Broken> {
+        let sent = (transactions.as_slice(), preparation.as_mut());
+        let (answers, ended) = self.answers_to(sent, tally).await;
         let mut answered: Vec<_> = transactions.into_iter().zip(answers).collect();
         let Err(broken) = ended else {
-            return Ok(answered);
+            let prepared = &mut self.statements.prepared;
+            let end = preparation.map(|sent| sent.end(prepared));
+            return Ok((answered, end.unwrap_or_default()));
         };
         let lost = answered.split_off(broken.syncs_seen.min(answered.len()));
         let mut findings = Findings::default();

@@ -1,5 +1,5 @@
-//! Prepares the statements that a round trip needs and the connection does not have yet, in a round
-//! trip before it.
+//! Prepares the statements that a round trip needs and the connection does not have yet: in the same
+//! round trip if nothing that is written relies on the answers, and in one before it otherwise.
 //!
 //! Each statement is followed by a Sync of its own, so that a statement that cannot be parsed does
 //! not affect the others. A settled connection has nothing left to prepare.
@@ -13,15 +13,15 @@ use windrow_database::quote::push_table;
 
 use super::batch::Batch;
 use super::check;
-use super::check::wanted_checks;
+use super::check::{WantedCheck, wanted_checks};
 use super::prepared;
 use super::prepared::{Prepared, State, StatementKey};
 use super::segment::{Mode, Segment};
-use super::trust::{Answered, Trust, answers, locked};
+use super::trust::{Answered, AnsweredReader, Trust, locked};
 use crate::catalog::check::LASTVAL;
 use crate::catalog::table::Table;
 use crate::compiled::Compiled;
-use windrow_pgwire::wire::{Broken, ServerError, Wire};
+use windrow_pgwire::wire::{Answer, Broken, ServerError, Wire};
 
 /// Maximum age of a set-based statement by key. A plan that was made while the table was small
 /// would read the whole table for each batch once the table has grown, until the server renews its
@@ -65,39 +65,123 @@ impl Expected {
     }
 }
 
-/// Prepares the statements that the segments need. Returns also true if the server had to be asked.
-pub(crate) async fn prepare(
-    wire: &mut Wire,
-    prepared: &mut Prepared,
-    batch: &Batch<'_>,
-    segments: &[Segment],
-) -> Result<(Trust, bool), Broken> {
-    let begun = prepared.now();
-    let mut wanted = Vec::new();
-    for key in wanted_keys(prepared, batch, segments) {
-        wanted.extend(describe(prepared, batch, key));
+/// Statements that were sent to be parsed, and whose answers are still to come.
+pub(crate) struct Preparation {
+    wanted: Vec<Wanted>,
+    checks: Vec<WantedCheck>,
+    /// True if the transactions after it write nothing, so that their answers can be dropped.
+    reads: bool,
+    reader: AnsweredReader,
+}
+
+/// The knowledge that the answers to a preparation give.
+#[derive(Default)]
+pub(crate) struct PreparationEnd {
+    pub(crate) trust: Trust,
+    /// True if the answers to the transactions after the preparation must be dropped.
+    pub(crate) is_in_vain: bool,
+    /// True if a statement could not be prepared.
+    pub(crate) has_failed: bool,
+}
+
+impl Preparation {
+    /// Appends the statements that the segments need. `None`: the connection has them all.
+    pub(crate) fn begin(
+        wire: &mut Wire,
+        prepared: &mut Prepared,
+        batch: &Batch<'_>,
+        segments: &[Segment],
+    ) -> Option<Self> {
+        let begun = prepared.now();
+        let mut wanted = Vec::new();
+        for key in wanted_keys(prepared, batch, segments) {
+            wanted.extend(describe(prepared, batch, key));
+        }
+        let checks = wanted_checks(prepared, batch, segments);
+        if wanted.is_empty() && checks.is_empty() {
+            return None;
+        }
+        let closing = prepared.evict(wanted.len() + checks.len(), begun);
+        for number in closing {
+            let closed = frontend::close(b'S', &prepared::name(number), wire.out());
+            debug_assert!(closed.is_ok(), "a name of ours holds no zero byte");
+        }
+        ask(wire, &wanted);
+        checks.iter().for_each(|check| check::append(wire, check));
+        let syncs = wanted.len() + check::SYNCS * checks.len();
+        Some(Self {
+            reads: segments.iter().all(|s| batch.is_of_questions(s)),
+            reader: AnsweredReader::new(syncs),
+            wanted,
+            checks,
+        })
     }
-    let checks = wanted_checks(prepared, batch, segments);
-    if wanted.is_empty() && checks.is_empty() {
-        return Ok((Trust::Good, false));
+
+    /// Returns true if the transactions can be sent without waiting for the answers: either they
+    /// write nothing, or nothing but a missing statement can come of the answers, with which the
+    /// server refuses the transaction that needs the statement.
+    pub(crate) fn can_be_awaited_later(&self) -> bool {
+        let is_plain = |wanted: &Wanted| match &wanted.expected {
+            Expected::Anything => true,
+            Expected::Table(_) => false,
+            Expected::Reported(compiled) => {
+                let reported = compiled.signature.as_ref();
+                reported.is_some_and(|types| types.fields.is_none())
+            }
+        };
+        self.reads || self.checks.is_empty() && self.wanted.iter().all(is_plain)
     }
-    let closing = prepared.evict(wanted.len() + checks.len(), begun);
-    for number in closing {
-        let closed = frontend::close(b'S', &prepared::name(number), wire.out());
-        debug_assert!(closed.is_ok(), "a name of ours holds no zero byte");
-    }
-    let syncs = ask(wire, &wanted);
-    checks.iter().for_each(|check| check::append(wire, check));
-    let mut answers = answers(wire, syncs + check::SYNCS * checks.len()).await?;
-    let of_checks = answers.split_off(syncs.min(answers.len()));
-    let mut trust = settle(prepared, wanted, answers);
-    for (wanted, answered) in checks.iter().zip(of_checks.chunks(check::SYNCS)) {
-        let found = check::settle(prepared, wanted, answered);
-        if trust == Trust::Good {
-            trust = found;
+
+    /// Counts the statements as prepared until their answers have come.
+    pub(crate) fn assume(&self, prepared: &mut Prepared) {
+        for wanted in &self.wanted {
+            prepared.put(wanted.key, wanted.number, State::Ready);
+        }
+        for check in &self.checks {
+            check::assume(prepared, check);
         }
     }
-    Ok((trust, true))
+
+    /// Returns the number of Syncs that were sent.
+    pub(crate) fn syncs(&self) -> usize {
+        self.reader.syncs()
+    }
+
+    /// Returns true if a message that comes now is an answer to the preparation.
+    pub(crate) fn is_open(&self) -> bool {
+        !self.reader.is_done()
+    }
+
+    /// Takes in one message.
+    pub(crate) fn take(&mut self, answer: Answer<'_>) {
+        self.reader.take(answer);
+    }
+
+    /// Sends the buffer, and waits for the answers.
+    pub(crate) async fn answers(&mut self, wire: &mut Wire) -> Result<(), Broken> {
+        let (syncs, reader) = (self.syncs(), &mut self.reader);
+        let mut take = |answer: Answer<'_>| reader.take(answer);
+        wire.exchange(syncs, &mut take).await
+    }
+
+    /// Records the answers.
+    pub(crate) fn end(self, prepared: &mut Prepared) -> PreparationEnd {
+        let mut answers = self.reader.end();
+        let of_checks = answers.split_off(self.wanted.len().min(answers.len()));
+        let has_failed = answers.iter().any(|answered| answered.error.is_some());
+        let mut trust = settle(prepared, self.wanted, answers);
+        for (wanted, answered) in self.checks.iter().zip(of_checks.chunks(check::SYNCS)) {
+            let found = check::settle(prepared, wanted, answered);
+            if trust == Trust::Good {
+                trust = found;
+            }
+        }
+        PreparationEnd {
+            is_in_vain: self.reads && trust != Trust::Good,
+            trust,
+            has_failed,
+        }
+    }
 }
 
 fn wanted_keys(
@@ -238,7 +322,7 @@ fn guard(table: &Table) -> String {
     sql
 }
 
-fn ask(wire: &mut Wire, wanted: &[Wanted]) -> usize {
+fn ask(wire: &mut Wire, wanted: &[Wanted]) {
     let out = wire.out();
     for statement in wanted {
         let name = prepared::name(statement.number);
@@ -254,7 +338,6 @@ fn ask(wire: &mut Wire, wanted: &[Wanted]) -> usize {
         }
         frontend::sync(out);
     }
-    wanted.len()
 }
 
 fn settle(prepared: &mut Prepared, wanted: Vec<Wanted>, answers: Vec<Answered>) -> Trust {
@@ -265,6 +348,7 @@ fn settle(prepared: &mut Prepared, wanted: Vec<Wanted>, answers: Vec<Answered>) 
             .as_ref()
             .and_then(|e| statement.expected.locked(e))
         {
+            prepared.forget(|key| key == statement.key);
             trust = locked;
             continue;
         }
@@ -276,6 +360,7 @@ fn settle(prepared: &mut Prepared, wanted: Vec<Wanted>, answers: Vec<Answered>) 
             Some(error) if !is_guard || error.code == "42501" => State::Failed,
             Some(_) => {
                 trust = Trust::Stale;
+                prepared.forget(|key| key == statement.key);
                 prepared.changed(statement.expected.version());
                 continue;
             }

@@ -105,9 +105,9 @@ impl Prepared {
             used,
             state,
         };
-        if let Some(old) = self.entries.insert(key, entry) {
-            self.closing.push(old.number);
-        }
+        let old = self.entries.insert(key, entry);
+        let old = old.filter(|old| old.number != number);
+        self.closing.extend(old.map(|old| old.number));
     }
 
     /// Marks a statement as unusable, though it was parsed.

@@ -1,11 +1,12 @@
 //! The server's answers to prepared statements, and whether descriptions may be relied on.
 
-use windrow_pgwire::wire::{Answer, Broken, Field, ServerError, Wire};
+use windrow_pgwire::wire::{Answer, Field, ServerError};
 
 /// The state of the descriptions that a batch relies on.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Trust {
     /// The descriptions match the server.
+    #[default]
     Good,
     /// A table has changed since it was read.
     Stale,
@@ -31,22 +32,52 @@ pub(super) struct Answered {
     pub(super) said: Option<Box<[u8]>>,
 }
 
-/// Sends the buffer, and collects the answers up to the last Sync.
-pub(super) async fn answers(wire: &mut Wire, syncs: usize) -> Result<Vec<Answered>, Broken> {
-    let mut answers = Vec::new();
-    let mut now = Answered::default();
-    wire.exchange(syncs, &mut |answer| match answer {
-        Answer::ParseComplete => now.parsed = true,
-        Answer::Error(error) => now.error = Some(error),
-        Answer::DataRow(row) => now.said = row.get(0).map(Into::into),
-        Answer::RowDescription(fields) => {
-            now.body = Some(fields.body().into());
-            let field = |f: Field<'_>| (f.name.into_owned(), f.type_oid, f.type_modifier);
-            now.fields = fields.map(field).collect();
+/// Collects the answers to a number of Syncs.
+#[derive(Default)]
+pub(super) struct AnsweredReader {
+    syncs: usize,
+    answered: Vec<Answered>,
+    now: Answered,
+}
+
+impl AnsweredReader {
+    /// Expects the answers to this number of Syncs.
+    pub(super) fn new(syncs: usize) -> Self {
+        Self {
+            syncs,
+            ..Self::default()
         }
-        Answer::Ready(_) => answers.push(std::mem::take(&mut now)),
-        _ => {}
-    })
-    .await?;
-    Ok(answers)
+    }
+
+    /// Returns the number of Syncs whose answers are expected.
+    pub(super) fn syncs(&self) -> usize {
+        self.syncs
+    }
+
+    /// Returns true once all Syncs are answered.
+    pub(super) fn is_done(&self) -> bool {
+        self.answered.len() >= self.syncs
+    }
+
+    /// Takes in one message.
+    pub(super) fn take(&mut self, answer: Answer<'_>) {
+        let now = &mut self.now;
+        match answer {
+            Answer::ParseComplete => now.parsed = true,
+            Answer::Error(error) => now.error = Some(error),
+            Answer::DataRow(row) => now.said = row.get(0).map(Into::into),
+            Answer::RowDescription(fields) => {
+                now.body = Some(fields.body().into());
+                let field = |f: Field<'_>| (f.name.into_owned(), f.type_oid, f.type_modifier);
+                now.fields = fields.map(field).collect();
+            }
+            Answer::Ready(_) => self.answered.push(std::mem::take(now)),
+            _ => {}
+        }
+    }
+
+    /// Returns the answers to each Sync.
+    pub(super) fn end(self) -> Vec<Answered> {
+        self.answered
+    }
 }

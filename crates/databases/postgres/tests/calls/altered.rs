@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use windrow_core::{Rung, Signature, SqlCall, Statement, Unit};
+use windrow_core::{Rung, Signature, SqlCall, Statement, Unit, Verdict};
 use windrow_database::Options;
 
 use crate::parsed::{insert, update};
@@ -269,7 +269,7 @@ async fn changes_while_batches_run_do_no_harm() {
         let report = bed.run(&units).await;
         for (n, verdict) in (next..).zip(report.verdicts) {
             match verdict {
-                windrow_core::Verdict::Final(outcome) => {
+                Verdict::Final(outcome) => {
                     assert_eq!(said(&outcome.unwrap()[0]), format!("1, D {n}"));
                 }
                 _ => {
@@ -310,4 +310,60 @@ async fn of_what_the_lane_knows_nothing_each_call_is_parsed_anew() {
     let units: Vec<_> = (10..20).map(|n| unit(&statement, &[&id(n), "x"])).collect();
     let (_, report) = bed.succeed(&units).await;
     assert_eq!(rung(&report, Rung::Fused), 10);
+}
+
+/// A statement is prepared in the round trip that uses it: nothing is told or written by what the
+/// server would not accept.
+#[tokio::test]
+async fn a_statement_that_is_not_accepted_any_more_changes_nothing() {
+    let mut bed = Bed::new("create table t (id int primary key, a int, b int)").await;
+    let known = bed.describe(insert("t", "id, a", "$1, $2").parsed()).await;
+    for many in [1, 10] {
+        let new = bed.describe(insert("t", "id, b", "$1, $2").parsed()).await;
+        // The table's check is prepared, and the other statement is not.
+        bed.succeed(&[unit(&known, &[&id(many), "1"])]).await;
+        bed.sql("alter table t rename b to c");
+        let units: Vec<_> = (100..100 + many)
+            .map(|n| unit(&new, &[&id(n), "1"]))
+            .collect();
+        for outcome in bed.outcomes(&units).await {
+            assert_eq!(&*fault(&outcome).code, "42703");
+        }
+        bed.sql("alter table t rename c to b");
+        let new = bed.describe(insert("t", "id, b", "$1, $2").parsed()).await;
+        let units: Vec<_> = (0..many)
+            .map(|n| unit(&new, &[&id(200 + n), "1"]))
+            .collect();
+        bed.succeed(&units).await;
+        let seen =
+            "select count(*) filter (where b is null), count(*) filter (where id >= 100) from t";
+        assert_eq!(bed.sql(seen), format!("1|{many}"));
+        bed.sql("delete from t");
+    }
+}
+
+/// The same of a table that is locked when a statement is prepared.
+#[tokio::test]
+async fn a_statement_that_waits_for_its_table_is_executed_later() {
+    let mut bed = Bed::new("create table t (id int primary key, a int, b int)").await;
+    let known = bed.describe(insert("t", "id, a", "$1, $2").parsed()).await;
+    let new = bed.describe(insert("t", "id, b", "$1, $2").parsed()).await;
+    bed.succeed(&[unit(&known, &["0", "1"])]).await;
+    let (mut holder, connection) =
+        tokio_postgres::connect(bed.database.url(), tokio_postgres::NoTls)
+            .await
+            .unwrap();
+    let connection = tokio::spawn(connection);
+    let held = holder.transaction().await.unwrap();
+    held.execute("lock table t", &[]).await.unwrap();
+    let units: Vec<_> = (1..=10).map(|n| unit(&new, &[&id(n), "1"])).collect();
+    for verdict in bed.run(&units).await.verdicts {
+        let waits = matches!(&verdict, Verdict::WaitsForLock(fault) if fault.code == "55P03");
+        assert!(waits, "{verdict:?}");
+    }
+    drop(held);
+    bed.succeed(&units).await;
+    assert_eq!(bed.sql("select count(*) from t"), "11");
+    drop(holder);
+    connection.await.unwrap().unwrap();
 }
