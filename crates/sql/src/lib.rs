@@ -40,7 +40,7 @@ pub use block::{BlockEffect, BlockStatement, block};
 pub use effect::{Sequences, answered, sequences};
 pub use frozen::{is_moment, may_freeze};
 pub use kinds::Property;
-pub use lift::{Lifted, Lifter, lift};
+pub use lift::{Lifted, Lifter, highest_parameter, lift};
 pub use names::{Names, names};
 pub use read::{read, split};
 pub use reading::{Apart, Effect, MAX_TEXT, Reading};

@@ -35,6 +35,8 @@ mod word;
 pub use lifter::{Lifted, Lifter};
 use pass::Pass;
 
+use crate::lex::{Lexer, TokenKind};
+
 /// The longest text that literals are lifted out of, in bytes.
 const MAX_LIFTED: usize = 1 << 20;
 
@@ -52,6 +54,25 @@ fn highest_number(text: &str) -> usize {
         .filter(|n| *n <= MAX_PARAMETERS)
         .max()
         .unwrap_or_default()
+}
+
+/// Returns the highest number of a parameter in a text, 0 if it has none; `None` if it cannot be
+/// read.
+pub fn highest_parameter(text: &str, standard_conforming_strings: bool) -> Option<usize> {
+    let mut lexer = Lexer::new(text, standard_conforming_strings).ok()?;
+    let mut highest = 0;
+    loop {
+        let token = lexer.token().ok()?;
+        match token.kind {
+            TokenKind::End => return Some(highest),
+            TokenKind::Odd => return None,
+            TokenKind::Parameter => {
+                let number = text.get(token.start + 1..token.end)?.parse().ok()?;
+                highest = highest.max(number);
+            }
+            _ => {}
+        }
+    }
 }
 
 /// As [`Lifter::lift`], for a single text.

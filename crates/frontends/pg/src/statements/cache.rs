@@ -122,6 +122,19 @@ impl StatementCache {
         cached
     }
 
+    /// Has a text that is kept found by other types as well, which mean the same.
+    pub(super) fn find_also(
+        &self,
+        cached: &Arc<CachedStatement>,
+        types: impl Iterator<Item = u32>,
+        utf8: bool,
+    ) {
+        if cached.hash.is_some() {
+            let hash = self.hash(&cached.text, types, utf8);
+            self.shard(hash).add(hash, Arc::clone(cached));
+        }
+    }
+
     /// Returns the statement of a text, and true if it was there.
     pub(super) fn find(
         &self,

@@ -113,11 +113,14 @@ impl CachedStatement {
         }
     }
 
-    /// Returns true for this text with these types of parameters.
-    pub(super) fn is_of(&self, text: &[u8], types: impl ExactSizeIterator<Item = u32>) -> bool {
+    /// Returns true for this text with these types of parameters. No types mean the same as a 0
+    /// for each parameter: the cache finds the entry by both.
+    pub(super) fn is_of(&self, text: &[u8], mut types: impl ExactSizeIterator<Item = u32>) -> bool {
         *self.text == *text
-            && self.types.len() == types.len()
-            && self.types.iter().copied().eq(types)
+            && match self.types.is_empty() {
+                true => types.all(|oid| oid == 0),
+                false => self.types.len() == types.len() && self.types.iter().copied().eq(types),
+            }
     }
 
     /// The same text, not to be joined.

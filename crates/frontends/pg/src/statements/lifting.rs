@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use windrow_core::Arguments;
-use windrow_sql::{Lifted, Reading};
+use windrow_sql::{Lifted, Reading, highest_parameter};
 
 use super::cache::StatementCache;
 use super::cached::{CachedStatement, LiftedText};
@@ -90,6 +90,11 @@ impl StatementCache {
         if let Some(known) = self.known(text, types.clone(), utf8) {
             return known;
         }
+        if names_no_type(prepared, types.clone()) {
+            let same = self.prepared(prepared, std::iter::empty());
+            self.find_also(&same, types, utf8);
+            return same;
+        }
         match self.lifted(prepared, &types) {
             Some(lifted) => lifted,
             None => self.find(text, types, utf8).0,
@@ -172,6 +177,20 @@ fn liftable(text: &[u8], standard_strings: bool, utf8: bool) -> Option<&str> {
         .filter(|_| is_plain && is_known)
 }
 
+/// Returns true if a client names a 0 for each parameter of a text, and for nothing else: the same
+/// as if it named no types.
+fn names_no_type(
+    prepared: PreparedText<'_>,
+    mut types: impl ExactSizeIterator<Item = u32>,
+) -> bool {
+    let count = types.len();
+    let highest = || {
+        let text = std::str::from_utf8(prepared.text).ok()?;
+        highest_parameter(text, prepared.standard_strings)
+    };
+    count > 0 && types.all(|oid| oid == 0) && highest() == Some(count)
+}
+
 #[cfg(test)]
 mod tests {
     use windrow_core::Formats;
@@ -208,6 +227,39 @@ mod tests {
         let plain = prepared(&cache, "insert into t values ($1, $2)", false);
         assert_eq!(plain.described_as().number, plain.number);
         assert!(plain.origin().is_none());
+    }
+
+    #[test]
+    fn types_of_0_for_all_parameters_are_no_types() {
+        let cache = StatementCache::default();
+        let with = |text: &str, types: &[u32]| {
+            let prepared = PreparedText {
+                text: text.as_bytes(),
+                standard_strings: true,
+                utf8: true,
+                is_named: true,
+            };
+            cache.prepared(prepared, types.iter().copied())
+        };
+        for text in [
+            "insert into t values ($1, $2)",
+            "insert into t values ($2, $1, 'a')",
+        ] {
+            let none = with(text, &[]);
+            assert!(none.types.is_empty());
+            for _ in 0..2 {
+                assert_eq!(with(text, &[0, 0]).number, none.number);
+            }
+            assert_eq!(with(text, &[]).number, none.number);
+            // The server misses the type of the third one.
+            for types in [&[0][..], &[0, 0, 0], &[0, 25], &[25, 0]] {
+                let other = with(text, types);
+                assert_ne!(other.number, none.number, "{text} {types:?}");
+                assert_eq!(&*other.types, types);
+            }
+        }
+        let quoted = "insert into t values ($1) returning '$2'";
+        assert_eq!(*with(quoted, &[0, 0]).types, [0, 0]);
     }
 
     #[test]
