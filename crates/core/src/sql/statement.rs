@@ -288,11 +288,15 @@ pub struct Preview {
     /// columns, a boolean, and the time of the transaction. The boolean is true if the server
     /// will store the row; otherwise nothing is known.
     pub question: Arc<Statement>,
-    /// Computes the columns of rows to come, where they depend on no value of a call and on no
-    /// time; `None` if they do, or if RETURNING gives back any other column. Its one parameter is
-    /// the number of rows, an `int4`. Each row has the computed columns twice. Serves calls that
+    /// Computes the columns of rows to come, where they depend on no value of a call; `None` if
+    /// they do, or if RETURNING gives back any other column. Its first parameter is the number of
+    /// rows, an `int4`. Each row has the computed columns twice. Serves calls that
     /// [`Statement::fits`] accepts.
     pub ahead: Option<Arc<Statement>>,
+    /// True if the rows to come hold the time of their transaction, and serve that transaction
+    /// alone. Then `ahead` has a second parameter, and each row two more columns, as `question`
+    /// has.
+    pub ahead_has_time: bool,
     /// Stores a row of which all columns are known: an INSERT that gives nothing back. A parameter
     /// that is given has the type that it has in the INSERT, a computed one that of its column.
     pub write: Arc<Statement>,

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use bytes::{BufMut, Bytes, BytesMut};
+use bytes::{Bytes, BytesMut};
 use windrow_core::intake::Intake;
 use windrow_core::{
     Arguments, Fault, Formats, Preview, SourceId, SqlCall, Statement, Unit, UnitFault, Write,
@@ -31,7 +31,8 @@ const MAX_AGE: Duration = Duration::from_millis(100);
 /// The most statements for which rows are kept.
 const MAX_STATEMENTS: usize = 1000;
 
-/// The computed columns of a row: in binary, then as text.
+/// The computed columns of a row: in binary, then as text. If they hold a time: then a boolean and
+/// the time of the transaction, as the answer to a question has.
 pub(crate) type AheadRow = Vec<Option<Bytes>>;
 
 /// Rows that were asked for ahead, by the number of the statement.
@@ -47,6 +48,8 @@ struct OfStatement {
     rows: Mutex<VecDeque<(Instant, AheadRow)>>,
     /// Rows that sessions wait for.
     wanted: AtomicUsize,
+    /// The rows that the last transaction used, until another one goes by that.
+    used: AtomicUsize,
     /// Held by the session that asks.
     asking: tokio::sync::Mutex<()>,
 }
@@ -94,13 +97,9 @@ impl RowsAhead {
             _ => 0,
         };
         let asked = Instant::now();
-        let mut rows = question_rows(
-            plan,
-            question,
-            wanted + spare - taken.len(),
-            (intake, source),
-        )
-        .await?;
+        let count_new = wanted + spare - taken.len();
+        let ask = (intake, source);
+        let mut rows = question_rows((plan, question), (count_new, None), ask).await?;
         let own = rows.len().min(count - taken.len());
         taken.extend(rows.drain(..own));
         known.push(asked, rows);
@@ -108,6 +107,21 @@ impl RowsAhead {
             true => Ok(taken),
             false => Err(Fault::internal("fewer rows were computed than asked for")),
         }
+    }
+
+    /// Notes the number of rows that a transaction has used.
+    pub(crate) fn note_used(&self, statement: u64, count: usize) {
+        if count > 1 {
+            self.of_statement(statement)
+                .used
+                .store(count, Ordering::Relaxed);
+        }
+    }
+
+    /// Returns the number of rows that the last transaction has used, for one other transaction
+    /// that asks for as many: so no more rows are left over than were used. 0: not known.
+    pub(crate) fn take_used(&self, statement: u64) -> usize {
+        self.of_statement(statement).used.swap(0, Ordering::Relaxed)
     }
 
     fn of_statement(&self, statement: u64) -> Arc<OfStatement> {
@@ -137,19 +151,27 @@ impl OfStatement {
     }
 }
 
-/// Asks for rows.
-async fn question_rows(
-    plan: &Preview,
-    question: &Arc<Statement>,
-    count: usize,
+/// Asks for rows. `plan`: as in [`RowsAhead::take`]. `time`: the time of their transaction, if it
+/// is known.
+///
+/// # Errors
+/// Why the database does not give them.
+pub(crate) async fn question_rows(
+    (plan, question): (&Preview, &Arc<Statement>),
+    (count, time): (usize, Option<[u8; 8]>),
     (intake, source): (&Intake, SourceId),
 ) -> Result<Vec<AheadRow>, Fault> {
     let count = i32::try_from(count).unwrap_or(i32::MAX);
-    let mut value = BytesMut::new();
-    value.put_i32(4);
-    value.put_i32(count);
-    let arguments = Arguments::of(&*value, 1);
-    let formats = (0..2 * plan.computed).map(|place| place < plan.computed);
+    let mut values = BytesMut::new();
+    data_row::value(&mut values, Some(&count.to_be_bytes()));
+    let (mut parameters, mut columns) = (1, 2 * plan.computed);
+    if plan.ahead_has_time {
+        data_row::value(&mut values, time.as_ref().map(<[u8; 8]>::as_slice));
+        (parameters, columns) = (2, columns + 2);
+    }
+    let arguments = Arguments::of(&*values, parameters);
+    let is_binary = |place: usize| !(plan.computed..2 * plan.computed).contains(&place);
+    let formats = (0..columns).map(is_binary);
     let call = SqlCall {
         statement: Arc::clone(question),
         arguments: arguments.unwrap_or_default(),

@@ -150,6 +150,7 @@ const STEPS: &[&str] = &[
     "insert into marks (note) values ('n') returning id, kind",
     "insert into marks (note) values ('n')",
     "insert into notes (note) values ('n')",
+    "insert into notes (note) values ('n') returning id, day",
     "insert into lines (order_id) values (1)",
     "savepoint s1",
     "savepoint s1",
@@ -232,6 +233,60 @@ fn random_transactions_are_answered_as_alone() {
     let pair = start();
     for seed in 1..=20 {
         pair.same_but(is_number, |player| play(player, seed * 7919));
+    }
+}
+
+/// The same of rows that hold the time of their transaction, by statements that are prepared under
+/// a name in the middle of the loop.
+#[test]
+fn a_loop_that_returns_times_takes_a_few_round_trips() {
+    let line = Line::start(Duration::from_millis(5));
+    let exec = |sql: &str| psql(&line.direct.url(), sql).unwrap();
+    exec(
+        "create table posts (id serial primary key, n int, qty int default 1, \
+          created_at timestamptz default now(), day date not null default current_date)",
+    );
+    let insert = "insert into posts (n) values ($1) returning id, qty, created_at, day";
+    let mut client = Client::connect(&line.address).unwrap();
+    let mut last = String::new();
+    // The last loop asks for as many rows as the one before has used.
+    for (rows, most) in [(1, 20), (500, 7), (500, 4)] {
+        let before = line.proxy.round_trips();
+        client.query("begin").unwrap();
+        let mut times = Vec::new();
+        for n in 0..rows {
+            let value = n.to_string();
+            let mut out = Vec::new();
+            let name = if n < 5 { "" } else { "named" };
+            if n <= 5 {
+                frontend::parse(&mut out, name, insert, &[0; 1][..usize::from(n == 5)]);
+                frontend::sync(&mut out);
+            }
+            frontend::bind(&mut out, ("", name), &[], &[Some(&value)], &[]);
+            frontend::execute(&mut out, "", 0);
+            frontend::sync(&mut out);
+            client.send(&out).unwrap();
+            if n <= 5 {
+                client.until_ready().unwrap();
+            }
+            let answer = client.until_ready().unwrap();
+            let row = answer.iter().find(|message| message.tag == b'D').unwrap();
+            times.push(String::from_utf8(row.values().remove(2).unwrap()).unwrap());
+        }
+        assert_eq!(client.query("commit").unwrap()[0].tag, b'C');
+        let trips = line.proxy.round_trips() - before;
+        assert!(trips <= most, "{trips} round trips for {rows} rows");
+        times.dedup();
+        assert_eq!(times.len(), 1, "{times:?}");
+        assert!(last < times[0], "{last} {times:?}");
+        last.clone_from(&times[0]);
+        let stored = "select count(*), count(distinct created_at), bool_and(created_at = ";
+        let stored = exec(&format!(
+            "{stored}'{last}'), bool_and(day = created_at::date) from posts"
+        ));
+        assert_eq!(stored, format!("{rows}|1|t|t"));
+        client.query("deallocate named").unwrap();
+        exec("delete from posts");
     }
 }
 

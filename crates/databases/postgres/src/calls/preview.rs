@@ -140,7 +140,8 @@ impl Draft {
         let values: Box<[PreviewValue]> = values.collect::<Option<_>>()?;
         let write = write_statement(&texts, &stored, &description.parameters)?;
         let question = question(&texts, &description.parameters, &returned, &computed);
-        let ahead = is_known_ahead(&columns, &returned, facts).then(|| ahead(&texts, &computed));
+        let ahead = is_known_ahead(&texts).then(|| ahead(&texts, &computed));
+        let ahead_has_time = ahead.is_some() && texts.has_time();
         let mut parts = PartMaker {
             insert,
             types: description.parameters.as_slice().into(),
@@ -157,6 +158,7 @@ impl Draft {
             preview: Preview {
                 question: parts.question(PartKind::Question, question),
                 ahead: ahead.map(|ahead| parts.question(PartKind::Ahead, ahead)),
+                ahead_has_time,
                 write: parts.write(write, description, trusted)?,
                 values,
                 computed: computed.len(),
@@ -196,18 +198,19 @@ fn doubt(insert: &Meaning, relation: &Relation, trusted: &Trusted) -> Option<&'s
 }
 
 /// Returns true if the computed columns of rows to come can be computed before any call is known.
-fn is_known_ahead(columns: &[RowColumn<'_>], returned: &[&Column], facts: &Facts) -> bool {
+fn is_known_ahead(texts: &PreviewTexts<'_>) -> bool {
     let is_known = |column: &RowColumn<'_>| match column.origin {
         Origin::Parameter(_) => true,
-        _ => column.is_free(),
+        _ => column.is_free() || column.is_time(texts.parameters),
     };
     let is_given = |name: &str| {
-        let mut given = columns.iter().filter(|c| !c.is_computed());
+        let mut given = texts.columns.iter().filter(|c| !c.is_computed());
         given.any(|c| *c.column.name == *name)
     };
-    !facts.has_checks()
-        && columns.iter().all(is_known)
-        && !returned.iter().any(|column| is_given(&column.name))
+    let mut returned = texts.returned.iter();
+    !texts.facts.has_checks()
+        && texts.columns.iter().all(is_known)
+        && !returned.any(|column| is_given(&column.name))
 }
 
 /// Returns the conditions for the values of a plan's calls.
@@ -250,8 +253,15 @@ fn question(
 
 fn ahead(texts: &PreviewTexts<'_>, computed: &[&RowColumn<'_>]) -> Question {
     let columns = computed.iter().chain(computed);
-    let fields = returned::fields(columns.map(|c| c.column.base_oid));
-    let types = [oid::INT4].into();
+    let columns = columns.map(|c| c.column.base_oid);
+    let (time, types): (&[u32], Box<[u32]>) = match texts.has_time() {
+        true => (
+            &[oid::BOOL, oid::TIMESTAMPTZ],
+            [oid::INT4, oid::TIMESTAMPTZ].into(),
+        ),
+        false => (&[], [oid::INT4].into()),
+    };
+    let fields = returned::fields(columns.chain(time.iter().copied()));
     (asking(texts.ahead(), types, texts.facts), fields)
 }
 

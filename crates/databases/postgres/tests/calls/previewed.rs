@@ -101,6 +101,19 @@ impl Twins {
         }
     }
 
+    /// Runs a call by itself. Returns its rows.
+    pub(crate) async fn rows_of(&mut self, call: SqlCall) -> Option<Vec<Values>> {
+        let (done, _) = self.bed.succeed(&[unit_of([call])]).await;
+        let mut rest = &*done.first()?.extra.as_ref()?.messages;
+        let mut rows = Vec::new();
+        while let Some((&[b'D', a, b, c, d], behind)) = rest.split_first_chunk::<5>() {
+            let length = usize::try_from(u32::from_be_bytes([a, b, c, d])).ok()?;
+            rows.push(first_row(rest)?);
+            rest = behind.get(length - 4..)?;
+        }
+        Some(rows)
+    }
+
     /// Stores a previewed row.
     pub(crate) async fn store(
         &mut self,

@@ -18,7 +18,7 @@ use super::kept::RowsOfBlock;
 use super::pending::cancelled_by_client;
 use super::state::{LANE_ENDED, Session};
 use crate::codec::data_row;
-use crate::rows_ahead::AheadRow;
+use crate::rows_ahead::{AheadRow, question_rows};
 
 /// The most statements, one after the other, of which rows are computed at once.
 const MAX_RUNS: usize = 16;
@@ -91,9 +91,11 @@ async fn compute_run(
     let mut rows = Vec::with_capacity(calls.len());
     let mut rest = calls;
     while let [call, behind @ ..] = rest
-        && let Some(row) = take_ahead(session, rest, plan, drawn).await?
+        && let Some(row) = take_ahead(session, rest, plan, (drawn, moment)).await?
     {
-        rows.push(ahead(plan, call, &row));
+        let row = ahead(plan, call, &row).ok_or(REFUSED)?;
+        moment = moment.or(row.moment);
+        rows.push(row);
         rest = behind;
     }
     while !rest.is_empty() {
@@ -167,12 +169,12 @@ fn not_computed(stop: &CancellationToken, fault: Fault) -> NotKept {
 
 /// Takes the columns of a row that depend on nothing that its call gives. `None`: they do.
 /// `calls`: the call and those after it, of one statement. `drawn`: numbers of sequences that calls
-/// before them got.
+/// before them got. `moment`: the time of the transaction, if it is known.
 async fn take_ahead(
     session: &mut Session,
     calls: &[SqlCall],
     plan: &Preview,
-    drawn: &[(u32, i64)],
+    (drawn, moment): (&[(u32, i64)], Option<[u8; 8]>),
 ) -> Result<Option<AheadRow>, NotKept> {
     let (Some(question), Some(call)) = (&plan.ahead, calls.first()) else {
         return Ok(None);
@@ -199,12 +201,21 @@ async fn take_ahead(
         *own = RowsOfBlock::default();
     }
     if own.rows.is_empty() && plan.computed > 0 {
-        let count = own.next_count(calls.len());
-        let of = (plan, question);
-        let ask = (&*session.info, &source.lane.ports.intake, source.id);
+        let before = match own.is_new() {
+            true => source.lane.ahead.take_used(statement.id()),
+            false => 0,
+        };
+        let count = own.next_count(calls.len(), before);
+        let (of, intake) = ((plan, question), &source.lane.ports.intake);
+        let ask = (&*session.info, intake, source.id);
         for is_new in [false, true] {
-            let taken = source.lane.ahead.take(statement, of, (count, is_new), ask);
-            let taken = taken.await;
+            let taken = match plan.ahead_has_time {
+                true => question_rows(of, (count, moment), (intake, source.id)).await,
+                false => {
+                    let rows = &source.lane.ahead;
+                    rows.take(statement, of, (count, is_new), ask).await
+                }
+            };
             own.rows = taken
                 .map_err(|fault| not_computed(&session.stop, fault))?
                 .into();
@@ -213,11 +224,15 @@ async fn take_ahead(
             }
         }
     }
-    Ok(Some(own.rows.pop_front().unwrap_or_default()))
+    Ok(Some(own.take().unwrap_or_default()))
 }
 
-/// Returns a row that was computed ahead, as its client wants it.
-fn ahead(plan: &Preview, call: &SqlCall, row: &[Option<Bytes>]) -> Computed {
+/// Returns a row that was computed ahead, as its client wants it. `None`: the server may refuse it.
+fn ahead(plan: &Preview, call: &SqlCall, row: &[Option<Bytes>]) -> Option<Computed> {
+    let moment = match plan.ahead_has_time {
+        true => Some(certain_moment(row.get(2 * plan.computed..)?)?),
+        false => None,
+    };
     let returned = plan.returned.iter().enumerate().map(|(place, column)| {
         let column = column.unwrap_or_default();
         let text = if call.results.is_binary(place) {
@@ -227,11 +242,20 @@ fn ahead(plan: &Preview, call: &SqlCall, row: &[Option<Bytes>]) -> Computed {
         };
         row.get(text + column).cloned().flatten()
     });
-    Computed {
+    Some(Computed {
         returned: returned.collect(),
         stored: row.get(..plan.computed).unwrap_or_default().to_vec(),
-        moment: None,
-    }
+        moment,
+    })
+}
+
+/// Reads the last columns of an answer: a boolean and the time of the transaction. `None`: the
+/// server may refuse the row.
+fn certain_moment(columns: &[Option<Bytes>]) -> Option<[u8; 8]> {
+    let [Some(is_certain), Some(moment)] = columns else {
+        return None;
+    };
+    (**is_certain == [1]).then(|| (**moment).try_into().ok())?
 }
 
 /// Returns the question for the row of a call.
@@ -257,16 +281,12 @@ fn question(plan: &Preview, call: &SqlCall, moment: Option<[u8; 8]>) -> Option<S
 fn answered(plan: &Preview, done: &WriteDone) -> Option<Computed> {
     let messages = &done.extra.as_ref()?.messages;
     let [row] = <[_; 1]>::try_from(data_row::rows(messages)?).ok()?;
-    let mut columns = row.into_iter();
-    let returned = columns.by_ref().take(plan.returned.len()).collect();
-    let stored = columns.by_ref().take(plan.computed).collect();
-    let is_certain = columns.next()??;
-    let moment = columns.next()??;
-    (*is_certain == [1]).then_some(())?;
+    let (returned, rest) = row.split_at_checked(plan.returned.len())?;
+    let (stored, last) = rest.split_at_checked(plan.computed)?;
     Some(Computed {
-        returned,
-        stored,
-        moment: Some((*moment).try_into().ok()?),
+        returned: returned.to_vec(),
+        stored: stored.to_vec(),
+        moment: Some(certain_moment(last)?),
     })
 }
 

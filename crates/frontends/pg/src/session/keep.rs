@@ -287,7 +287,7 @@ fn late_write<'c>(session: &Session, call: &'c SqlCall) -> Option<&'c Arc<LateWr
     let late = late.filter(|_| session.own.late)?;
     let is_cheap = || {
         let plan = call.statement.preview();
-        plan.is_some_and(|plan| plan.ahead.is_some())
+        plan.is_some_and(|plan| plan.ahead.is_some() && !plan.ahead_has_time)
     };
     (!late.is_open() || !is_cheap()).then_some(late)
 }
@@ -383,6 +383,9 @@ pub(super) async fn commit(session: &mut Session, lone: LoneStatement) -> Result
     else {
         return Ok(false);
     };
+    for (statement, count) in block.kept.rows_used() {
+        source.lane.ahead.note_used(statement, count);
+    }
     let (calls, texts, mut permit) = std::mem::take(&mut block.kept).into_parts();
     permit.merge(own);
     let intake = source.lane.ports.intake.clone();

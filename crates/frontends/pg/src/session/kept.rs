@@ -42,6 +42,8 @@ pub(super) struct RowsOfBlock {
     pub(super) rows: VecDeque<AheadRow>,
     /// The number of rows that were asked for at last.
     last: usize,
+    /// The number of rows that were taken.
+    used: usize,
 }
 
 /// The most savepoints that are kept.
@@ -50,19 +52,35 @@ const MAX_SAVEPOINTS: usize = 1_000;
 /// The most steps among which the row of a late UPDATE or DELETE is looked for.
 const MAX_COMPARED: usize = 1_000;
 
+/// The most steps among which a write of a statement is looked for.
+const MAX_LAST: usize = 16;
+
 /// The most rows that are asked for ahead of a block's writes.
 const MAX_AHEAD: usize = 512;
 
 impl RowsOfBlock {
-    /// Returns the number of rows to ask for: 1, 4, 64, then the most. A short transaction leaves
-    /// few of them, and a long loop asks a few times. `least`: the rows that are there by now.
-    pub(super) fn next_count(&mut self, least: usize) -> usize {
+    /// Returns true if the block has not asked for rows yet.
+    pub(super) fn is_new(&self) -> bool {
+        self.last == 0
+    }
+
+    /// Returns the number of rows to ask for: those of the block before, or 1, 4, 64, then the
+    /// most. A short transaction leaves few of them, and a long loop asks a few times. `least`: the
+    /// rows that are there by now. `before`: the number of rows that a block before has used.
+    pub(super) fn next_count(&mut self, least: usize, before: usize) -> usize {
         self.last = match self.last {
-            0 => 1,
+            0 => before.clamp(1, MAX_AHEAD),
             last => (4 * last * last).min(MAX_AHEAD),
         };
         self.last = self.last.max(least);
         self.last
+    }
+
+    /// Takes the next row.
+    pub(super) fn take(&mut self) -> Option<AheadRow> {
+        let row = self.rows.pop_front()?;
+        self.used += 1;
+        Some(row)
     }
 }
 
@@ -280,6 +298,12 @@ impl KeptWrites {
         self.ahead.entry(statement).or_default()
     }
 
+    /// Returns the number of rows that were computed ahead and used, by the number of their
+    /// statement.
+    pub(super) fn rows_used(&self) -> impl Iterator<Item = (u64, usize)> {
+        self.ahead.iter().map(|(id, rows)| (*id, rows.used))
+    }
+
     /// Adds a savepoint of a name. `sql`: its statement. Returns false if there are too many.
     pub(super) fn save(&mut self, name: &str, sql: &str) -> bool {
         if self.savepoints == MAX_SAVEPOINTS {
@@ -319,6 +343,19 @@ impl KeptWrites {
             KeptStep::Write(_) => false,
         };
         self.steps.iter().rposition(is_it)
+    }
+
+    /// Returns true if one of the last writes is a row of a statement. The statement then means what
+    /// it meant for that row: if its table is changed, the block fails.
+    pub(super) fn has_row_of(&self, statement: &Statement) -> bool {
+        let Some(plan) = statement.preview().filter(|_| !statement.is_retired()) else {
+            return false;
+        };
+        let mut last = self.steps.iter().rev().take(MAX_LAST);
+        last.any(|step| match step {
+            KeptStep::Write(kept) => Arc::ptr_eq(&kept.call.statement, &plan.write),
+            KeptStep::Savepoint { .. } => false,
+        })
     }
 
     /// Returns true if a late UPDATE or DELETE finds its row as it is without what is kept.

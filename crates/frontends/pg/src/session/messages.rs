@@ -126,10 +126,14 @@ impl Session {
         let (Some(source), Some(since)) = (&self.source, self.segment.parsed_at) else {
             return unfixed.is_empty();
         };
+        let kept = self.unsent_block.as_ref().map(|block| &block.kept);
         for prepared in unfixed {
             let Some(statement) = prepared.statement() else {
                 continue;
             };
+            if kept.is_some_and(|kept| kept.has_row_of(statement)) {
+                continue;
+            }
             let known = (&**prepared.cached.described_as(), statement);
             let asking = self.shared.cache.holds(&source.lane, known, since);
             if !Box::pin(asking).await.unwrap_or_default() {

@@ -3,7 +3,7 @@
 use windrow_core::{Expression, ParsedStatement, Piece};
 use windrow_proof::{Clock, clock};
 
-use super::words::names;
+use super::words::{holds_only, names};
 use crate::calls::describe::Description;
 use crate::catalog::column::{Column, Kind, oid};
 use crate::catalog::table::{Facts, Test};
@@ -72,6 +72,18 @@ impl RowColumn<'_> {
             Origin::Null => true,
             Origin::Parameter(_) | Origin::Expression(_) => false,
         }
+    }
+
+    /// Returns true if the value is the time of the transaction, or a part of it. `parameters`: the
+    /// number of parameters of the INSERT.
+    pub(super) fn is_time(&self, parameters: usize) -> bool {
+        let (Origin::Default(sql) | Origin::Expression(sql)) = &self.origin else {
+            return false;
+        };
+        let is_own_type = self.column.type_oid == self.column.base_oid;
+        let kind = &self.column.kind;
+        let is_of_time = matches!(kind, Kind::Timestamptz | Kind::Timestamp | Kind::Date);
+        is_of_time && is_own_type && is_time_alone(sql, &moment(parameters))
     }
 
     /// Returns true if each row has a value that no other row has.
@@ -264,6 +276,30 @@ fn keeps(column: &Column) -> bool {
         Kind::Array(element, _) => is_known(element),
         kind => is_known(kind) || KEPT.contains(&column.base_oid),
     }
+}
+
+/// Words of expressions that only convert a time.
+const TIME_WORDS: [&str; 12] = [
+    "at",
+    "date",
+    "interval",
+    "pg_catalog",
+    "text",
+    "time",
+    "timestamp",
+    "timestamptz",
+    "timezone",
+    "with",
+    "without",
+    "zone",
+];
+
+/// Returns true for an expression of a moment that depends on nothing else, so that it has one
+/// value in a transaction.
+fn is_time_alone(sql: &str, moment: &str) -> bool {
+    let rest = sql.replace(moment, " ");
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b" ():,.'+-/_".contains(&byte);
+    rest.len() < sql.len() && rest.bytes().all(is_plain) && holds_only(&rest, &TIME_WORDS)
 }
 
 /// Returns true for a default that is a random number.

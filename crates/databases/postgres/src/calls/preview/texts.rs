@@ -47,18 +47,34 @@ impl PreviewTexts<'_> {
         sql
     }
 
+    /// Returns true if a column of rows to come is the time of the transaction.
+    pub(super) fn has_time(&self) -> bool {
+        let mut columns = self.columns.iter();
+        columns.any(|c| c.is_stored && c.is_time(self.parameters))
+    }
+
     /// Returns the statement that computes the columns of rows to come.
     pub(super) fn ahead(&self) -> String {
+        // The number of rows is its first parameter, and the time its second one.
+        let (own, time) = (moment(self.parameters), moment(1));
         let computed = || self.columns.iter().filter(|c| c.is_computed());
         let mut sql = String::from("SELECT");
         for (number, column) in computed().chain(computed()).enumerate() {
             sql.push_str(if number > 0 { ", " } else { " " });
             push_column(&mut sql, column.column);
         }
+        if self.has_time() {
+            sql.push_str(", true");
+            let not_null = computed().map(|c| c.column).filter(|c| c.not_null);
+            push_counts(&mut sql, not_null, "= 0");
+            push(&mut sql, format_args!(", {time}"));
+        }
         sql.push_str(" FROM (SELECT");
         for (number, column) in computed().enumerate() {
             sql.push_str(if number > 0 { ", " } else { " " });
-            push_value(&mut sql, column, &column.type_name);
+            let mut value = String::new();
+            push_value(&mut value, column, &column.type_name);
+            sql.push_str(&value.replace(&own, &time));
         }
         sql.push_str(" FROM pg_catalog.generate_series(1, $1) OFFSET 0) AS r");
         sql

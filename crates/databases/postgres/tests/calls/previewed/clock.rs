@@ -73,3 +73,80 @@ async fn texts_that_name_a_time_are_not_answered_early() {
     assert!(lasts(&["2024-01-01", "now"]) && lasts(&["~", "today"]));
     assert!(!lasts(&["now", "x"]) && !lasts(&[" Tomorrow 10:00", "x"]));
 }
+
+/// Defaults that are the time of the transaction, and nothing else.
+const TIMES: &[&str] = &[
+    "timestamptz default now()",
+    "timestamptz(2) not null default current_timestamp",
+    "timestamptz default transaction_timestamp()",
+    "timestamptz default statement_timestamp()",
+    "timestamp default current_timestamp",
+    "timestamp default localtimestamp",
+    "timestamp(0) not null default (now() at time zone 'Europe/Berlin')",
+    "timestamp default timezone('utc', now())",
+    "date default current_date",
+    "date default now()",
+    "timestamptz default now() + interval '30 days'",
+    "timestamptz default (now() - '1 hour'::interval)",
+    "timestamptz default current_date",
+];
+
+#[tokio::test]
+async fn rows_to_come_have_the_time_of_their_transaction() {
+    for columns in TIMES.chunks(4) {
+        let named = (0..)
+            .zip(columns)
+            .map(|(n, column)| format!("c{n} {column}"));
+        let ddl = format!(
+            "create table t (id serial, a text, n int default 1, {})",
+            named.collect::<Vec<_>>().join(", ")
+        );
+        let mut twins = Twins::new(&ddl).await;
+        let parsed = insert("a.t", "a", "$1").returning("c0, n").parsed();
+        let insert = twins.bed.describe(parsed).await;
+        let plan = insert.preview().unwrap().clone();
+        assert!(plan.ahead_has_time, "{ddl}");
+        let ahead = plan.ahead.clone().unwrap();
+        let given = texts(&["x"]);
+        let asked = twins.ask(&insert, &given, None).await.unwrap();
+        for time in [Some(asked.time), None] {
+            let count = (Some(b"3".to_vec()), false);
+            let mut known = time.clone();
+            let call = call(&ahead, &[count, (time, true)], Formats::Binary);
+            let rows = twins.rows_of(call).await.unwrap();
+            assert_eq!(rows.len(), 3);
+            for row in rows {
+                let time = row.last().cloned().unwrap();
+                assert_eq!(row[row.len() - 2], Some(vec![1]));
+                // All have one time: the given one, or that of the question.
+                let known = known.get_or_insert_with(|| time.clone().unwrap());
+                assert_eq!(time.as_ref(), Some(&*known));
+                let alone = twins.ask(&insert, &given, time).await.unwrap();
+                let place = plan.sequence.unwrap().1;
+                for (at, value) in row.iter().take(plan.computed).enumerate() {
+                    assert!(at == place || *value == alone.computed[at], "{ddl} {at}");
+                }
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn times_that_differ_within_a_transaction_are_asked_for_singly() {
+    for column in [
+        "timestamptz default clock_timestamp()",
+        "timestamptz default coalesce(now(), clock_timestamp())",
+        "timestamptz default now() + random() * '1 day'::interval",
+        "timestamptz default greatest(now(), clock_timestamp())",
+        "text default now()",
+    ] {
+        let ddl = format!("create table t (id serial, a text, c {column})");
+        let twins = Twins::new(&ddl).await;
+        let insert = twins
+            .bed
+            .describe(insert("a.t", "a", "$1").returning("id").parsed())
+            .await;
+        let ahead = insert.preview().and_then(|plan| plan.ahead.as_ref());
+        assert!(ahead.is_none(), "{column}");
+    }
+}
