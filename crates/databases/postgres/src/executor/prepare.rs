@@ -1,4 +1,4 @@
-//! Prepares the statements that a round trip needs and the connection does not have yet: in the same
+//! Prepares the statements that a round trip needs and the connection does not have yet: in that
 //! round trip if nothing that is written relies on the answers, and in one before it otherwise.
 //!
 //! Each statement is followed by a Sync of its own, so that a statement that cannot be parsed does

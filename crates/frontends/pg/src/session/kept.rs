@@ -345,8 +345,8 @@ impl KeptWrites {
         self.steps.iter().rposition(is_it)
     }
 
-    /// Returns true if one of the last writes is a row of a statement. The statement then means what
-    /// it meant for that row: if its table is changed, the block fails.
+    /// Returns true if one of the last writes is a row of a statement. The statement then means
+    /// what it meant for that row: if its table is changed, the block fails.
     pub(super) fn has_row_of(&self, statement: &Statement) -> bool {
         let Some(plan) = statement.preview().filter(|_| !statement.is_retired()) else {
             return false;
