@@ -41,8 +41,8 @@ pub(crate) struct Session {
     /// connection can answer: statements that take values go there from now on, and the session
     /// keeps the connection.
     pub(crate) asks: bool,
-    /// True if its transactions read what is committed, unless they say otherwise; `None` until that
-    /// was asked under its settings.
+    /// True if transactions read what is committed, unless they say otherwise. `None`: that was not
+    /// asked yet under the session's settings.
     pub(super) reads_committed: Option<bool>,
     /// The state of the catalog in which the sequence that it used last was there.
     pub(super) epoch: u64,

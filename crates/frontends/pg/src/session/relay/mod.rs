@@ -260,19 +260,8 @@ impl Relay<'_> {
                 Box::pin(self.left.judge(&mut self.ends)).await?;
                 continue;
             }
-            if self.is_quiet() && self.aside.asks_isolation(&self.ends, &self.left) {
-                self.ends.begin_questions().await?;
-                let reads = self.ends.loan.reads_committed().await;
-                self.ends.session.reads_committed = Some(reads.map_err(|_| End::Fatal(lost()))?);
-                self.ends.end_questions().await;
-                continue;
-            }
-            if self.is_quiet()
-                && let Some(names) = self.aside.unknown(&self.ends, &self.left)
-            {
-                self.aside.note_asked();
-                self.left.postpone(&mut self.ends, &names);
-                Box::pin(self.left.judge(&mut self.ends)).await?;
+            if self.is_quiet() && self.aside.asks(&self.ends, &self.left) {
+                Box::pin(self.aside.ask(&mut self.ends, &mut self.left)).await?;
                 continue;
             }
             if self.is_at_rest() && self.left.asks_for_channels(&mut self.ends) {

@@ -9,10 +9,10 @@ use std::sync::Arc;
 
 use windrow_sql::Names;
 
-use super::ends::Ends;
+use super::ends::{Ends, lost};
 use super::leftovers::Leftovers;
 use crate::codec::message::{Front, HEADER, Kind, Message};
-use crate::session::state::{Session, UnsentBlock};
+use crate::session::state::{End, Session, UnsentBlock};
 use crate::session::unsent_block;
 use crate::statements::CachedStatement;
 
@@ -30,8 +30,36 @@ pub(super) struct ReadAside {
 }
 
 impl ReadAside {
+    /// Returns true if something has to be asked before the query at the front of the inbox may be
+    /// executed by itself. Returns the same until it was asked.
+    pub(super) fn asks(&mut self, ends: &Ends<'_>, left: &Leftovers) -> bool {
+        self.asks_isolation(ends, left) || self.unknown(ends, left).is_some()
+    }
+
+    /// Asks that. Nothing is under way.
+    ///
+    /// # Errors
+    /// The connection is lost.
+    pub(super) async fn ask(
+        &mut self,
+        ends: &mut Ends<'_>,
+        left: &mut Leftovers,
+    ) -> Result<(), End> {
+        if self.asks_isolation(ends, left) {
+            ends.begin_questions().await?;
+            let reads = ends.loan.reads_committed().await;
+            ends.session.reads_committed = Some(reads.map_err(|_| End::Fatal(lost()))?);
+            ends.end_questions().await;
+        } else if let Some(names) = self.unknown(ends, left) {
+            (self.wanted, self.has_asked) = (None, true);
+            left.postpone(ends, &names);
+            left.judge(ends).await?;
+        }
+        Ok(())
+    }
+
     /// Returns true if it has to be asked first at which isolation level transactions begin.
-    pub(super) fn asks_isolation(&self, ends: &Ends<'_>, left: &Leftovers) -> bool {
+    fn asks_isolation(&self, ends: &Ends<'_>, left: &Leftovers) -> bool {
         let session = &*ends.session;
         let may_ask = session.reads_committed.is_none() && !self.has_begun && !ends.is_open;
         may_ask
@@ -47,8 +75,8 @@ impl ReadAside {
     }
 
     /// Returns the names in the query at the front of the inbox, if it may be executed by itself
-    /// and the catalog has to be asked first what they run. Returns the same until that is noted.
-    pub(super) fn unknown(&mut self, ends: &Ends<'_>, left: &Leftovers) -> Option<Arc<Names>> {
+    /// and the catalog has to be asked first what they run.
+    fn unknown(&mut self, ends: &Ends<'_>, left: &Leftovers) -> Option<Arc<Names>> {
         if self.wanted.is_none() {
             self.wanted = self.find_unknown(ends, left);
         }
@@ -64,11 +92,6 @@ impl ReadAside {
         let cached = ends.statement_of(&ends.message(tag, total))?;
         let is_unknown = may_be_read(&cached, block) && left.verdict(ends, &cached).is_none();
         is_unknown.then(|| cached.names().cloned()).flatten()
-    }
-
-    /// Notes that the catalog was asked.
-    pub(super) fn note_asked(&mut self) {
-        (self.wanted, self.has_asked) = (None, true);
     }
 
     /// Returns true if the message at the front of the inbox is passed on, and its transaction
