@@ -39,12 +39,16 @@ impl Commit {
     /// Hands all parts over; stores what was not foretold of those that were executed.
     async fn attempt(&self, parts: &[Part], permit: Permit) -> Result<Outcomes, Fault> {
         let units = parts.iter().map(Part::marked).collect();
-        let policy = RetryPolicy::client().executed_once(UNKNOWN_WAIT);
-        let lane = self.under_way.shared.lane.with_policy(policy);
-        let outcomes = self.submit_to(&lane, units, permit).await?;
+        let outcomes = self.submit_to(&self.lane_for_once(), units, permit).await?;
         let outcomes: Outcomes = outcomes.into_iter().map(without_mark).collect();
         self.complete(parts, &outcomes).await;
         Ok(outcomes)
+    }
+
+    /// Returns the lane, for units that may be tried again if their outcome is unknown.
+    fn lane_for_once(&self) -> Intake {
+        let policy = RetryPolicy::client().executed_once(UNKNOWN_WAIT);
+        self.under_way.shared.lane.with_policy(policy)
     }
 
     /// Reads the stored outcomes of all parts that failed because they were executed before. Stores
@@ -163,7 +167,12 @@ impl Commit {
         if !self.under_way.own {
             return;
         }
-        let executed = parts.iter().zip(outcomes).filter(|(_, told)| told.is_ok());
+        let may_be_there = |outcome: &UnitOutcome| match outcome {
+            Ok(_) => true,
+            Err(failed) => failed.fault.class == FaultClass::Unknown,
+        };
+        let parts = parts.iter().zip(outcomes);
+        let executed = parts.filter(|(_, outcome)| may_be_there(outcome));
         let units: Vec<Unit> = executed
             .map(|(part, _)| Unit::one(part.id.forget()))
             .collect();
@@ -171,7 +180,11 @@ impl Commit {
             under_way: Arc::clone(&self.under_way),
             source: self.under_way.shared.source,
         };
-        tokio::spawn(async move { forgetting.submit(units, Permit::empty()).await.map(drop) });
+        let lane = self.lane_for_once();
+        tokio::spawn(async move {
+            let forgotten = forgetting.submit_to(&lane, units, Permit::empty()).await;
+            forgotten.map(drop)
+        });
     }
 
     /// Returns the outcomes of units that are read and stored beside the parts.
