@@ -51,6 +51,11 @@ impl Words {
         }
     }
 
+    /// Returns the words that may name something, each once.
+    pub fn iter(&self) -> impl Iterator<Item = &str> {
+        self.names.iter().map(|name| &**name)
+    }
+
     pub(crate) fn has_operator(&self, operator: &str) -> bool {
         self.operators.contains(operator)
     }

@@ -10,20 +10,12 @@ use crate::effect::set_locally;
 use crate::kinds::{self, Property};
 use crate::lex::{Token, TokenKind};
 use crate::parse::Tokens;
+use crate::primary;
 use crate::word::{self, Use};
 use crate::words::Words;
 
 /// The words of statements that write rows, which may stand in others.
 const WRITING: [&str; 4] = ["insert", "update", "delete", "merge"];
-
-/// The words that say the time at which the transaction began.
-const CLOCKS: [&str; 5] = [
-    "current_date",
-    "current_time",
-    "current_timestamp",
-    "localtime",
-    "localtimestamp",
-];
 
 /// Functions of the server, and words before a parenthesis, that give the same for the same rows in
 /// any transaction.
@@ -241,7 +233,7 @@ fn collect(text: &str, standard: bool, names: &mut Names) -> Option<bool> {
                 };
                 let local =
                     set_locally(words, first).filter(|_| of_server().unwrap_or(!behind_dot));
-                names.asks_time |= !behind_dot && is_clock(slice);
+                names.asks_time |= !behind_dot && primary::is_clock(slice);
                 if behind_dot || word::usage(slice) != Use::Reserved {
                     names.add(word::fold(slice)?, called && local.is_none(), runs);
                 }
@@ -253,10 +245,6 @@ fn collect(text: &str, standard: bool, names: &mut Names) -> Option<bool> {
         first = token.kind == TokenKind::Semicolon || (first && token.kind == TokenKind::Open);
     }
     Some(tokens.backslash)
-}
-
-fn is_clock(word: &str) -> bool {
-    CLOCKS.iter().any(|clock| clock.eq_ignore_ascii_case(word))
 }
 
 /// As [`Names::may_change_what_ran`], of the statement that begins here.

@@ -34,6 +34,11 @@ const TIMES: &[&str] = &[
     "localtimestamp",
 ];
 
+/// Returns true for a keyword that tells when its transaction began.
+pub(crate) fn is_clock(word: &str) -> bool {
+    word.eq_ignore_ascii_case("current_date") || listed(TIMES, word)
+}
+
 /// Columns that every table has. What they hold tells who shares a transaction.
 const SYSTEM: &[&str] = &["cmax", "cmin", "ctid", "tableoid", "xmax", "xmin"];
 

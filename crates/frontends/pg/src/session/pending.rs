@@ -475,8 +475,7 @@ pub(super) fn cancelled_by_client(fault: Fault) -> Fault {
 }
 
 /// Returns the error of a COMMIT that stores what was answered before. `is_late`: errors of the
-/// write may come late. A value or right that the server refuses was good when it was
-/// answered.
+/// write may come late. A value or right that the server refuses was good when it was answered.
 fn at_commit(fault: Fault, is_late: bool) -> Fault {
     let is_known = is_late
         || !["22", "42"]

@@ -137,20 +137,12 @@ impl Leftovers {
 
     /// Returns true for a statement of which is proven that it writes nothing, but takes values
     /// from sequences at most by their names in its text.
-    pub(super) fn is_proven_to_read(&self, ends: &Ends<'_>, cached: &CachedStatement) -> bool {
-        let is_query = cached.names().is_some_and(|names| {
-            // The steps say what the kinds do that run no code.
-            let is_query = names.all_are(&[Property::Reads]) && !names.begins_with(&["prepare"]);
-            is_query && !names.writes() && !names.calls_writing()
-        });
-        cached.effect() == Some(&Effect::Other)
-            && is_query
-            && matches!(self.verdict(ends, cached), Some(Verdict::Clean { .. }))
+    fn is_proven_to_read(&self, ends: &Ends<'_>, cached: &CachedStatement) -> bool {
+        is_query(cached) && matches!(self.verdict(ends, cached), Some(Verdict::Clean { .. }))
     }
 
     /// Returns true for one of them that runs nothing but what its text shows.
     pub(super) fn is_proven_to_show(&self, ends: &Ends<'_>, cached: &CachedStatement) -> bool {
-        let verdict = self.verdict(ends, cached);
         let shows = |verdict| {
             matches!(
                 verdict,
@@ -160,7 +152,7 @@ impl Leftovers {
                 }
             )
         };
-        self.is_proven_to_read(ends, cached) && verdict.is_some_and(shows)
+        is_query(cached) && self.verdict(ends, cached).is_some_and(shows)
     }
 
     /// Returns the effects of a statement on the transaction, in the order of its text.
@@ -305,6 +297,16 @@ impl Leftovers {
         self.note_verdict(ends, judgement.verdict);
         Ok(())
     }
+}
+
+/// Returns true for a query that writes nothing itself.
+fn is_query(cached: &CachedStatement) -> bool {
+    cached.effect() == Some(&Effect::Other)
+        && cached.names().is_some_and(|names| {
+            // The steps say what the kinds do that run no code.
+            let reads = names.all_are(&[Property::Reads]) && !names.begins_with(&["prepare"]);
+            reads && !names.writes() && !names.calls_writing()
+        })
 }
 
 /// Notes that the notifications of the server process come from this session.

@@ -60,38 +60,31 @@ impl ReadAside {
 
     /// Returns true if it has to be asked first at which isolation level transactions begin.
     fn asks_isolation(&self, ends: &Ends<'_>, left: &Leftovers) -> bool {
-        let session = &*ends.session;
-        let may_ask = session.reads_committed.is_none() && !self.has_begun && !ends.is_open;
-        may_ask
-            && left.is_known()
-            && session.unsent_block.as_ref().is_some_and(|block| {
-                is_late(session, block) && {
-                    let front = ends.front();
-                    let cached =
-                        front.and_then(|(t, total)| ends.statement_of(&ends.message(t, total)));
-                    cached.is_some_and(|cached| may_be_read(&cached, block))
-                }
-            })
+        ends.session.reads_committed.is_none() && left.is_known() && self.query(ends).is_some()
     }
 
     /// Returns the names in the query at the front of the inbox, if it may be executed by itself
     /// and the catalog has to be asked first what they run.
     fn unknown(&mut self, ends: &Ends<'_>, left: &Leftovers) -> Option<Arc<Names>> {
-        if self.wanted.is_none() {
-            self.wanted = self.find_unknown(ends, left);
+        if self.wanted.is_none() && !self.has_asked {
+            let query = self.query(ends);
+            let query = query.filter(|cached| left.verdict(ends, cached).is_none());
+            self.wanted = query.and_then(|cached| cached.names().cloned());
         }
         self.wanted.clone()
     }
 
-    fn find_unknown(&self, ends: &Ends<'_>, left: &Leftovers) -> Option<Arc<Names>> {
-        let block = ends.session.unsent_block.as_ref()?;
-        if self.has_asked || self.has_begun || ends.is_open || !is_late(ends.session, block) {
+    /// Returns the query at the front of the inbox, of which nothing was passed on, if it may be
+    /// executed by itself as far as its text shows.
+    fn query(&self, ends: &Ends<'_>) -> Option<Arc<CachedStatement>> {
+        let session = &*ends.session;
+        let block = session.unsent_block.as_ref()?;
+        if self.has_begun || ends.is_open || !is_late(session, block) {
             return None;
         }
         let (tag, total) = ends.front()?;
         let cached = ends.statement_of(&ends.message(tag, total))?;
-        let is_unknown = may_be_read(&cached, block) && left.verdict(ends, &cached).is_none();
-        is_unknown.then(|| cached.names().cloned()).flatten()
+        may_be_read(&cached, block).then_some(cached)
     }
 
     /// Returns true if the message at the front of the inbox is passed on, and its transaction
