@@ -17,6 +17,7 @@ pub mod left_out;
 mod listener;
 pub mod loads;
 pub mod mariadb;
+pub mod metrics;
 mod own_server;
 pub mod pgbouncer;
 pub mod pgclient;

@@ -14,7 +14,7 @@ use windrow_testkit::postgres::Postgres;
 use windrow_testkit::process::Windrow;
 use windrow_testkit::proxy::{Direction, Proxy};
 
-use crate::support::{Gateway, serve};
+use crate::support::{Gateway, ok, serve, tags};
 
 const TABLE: &str =
     "create table t (id int primary key, v int check (v < 1000), at timestamptz default now())";
@@ -81,15 +81,6 @@ impl Line {
         let sql = "select count(*) from t";
         windrow_testkit::postgres::psql(&self.direct.url(), sql).unwrap()
     }
-}
-
-fn tags(answer: &[Message]) -> String {
-    answer.iter().map(|m| char::from(m.tag)).collect()
-}
-
-fn ok(client: &mut Client, sql: &str) {
-    let answer = client.query(sql).unwrap();
-    assert_eq!(backend::sqlstate(&answer), None, "{sql}: {answer:?}");
 }
 
 /// Parse, Bind, Describe, Execute and Sync of an insert, without reading the answer.

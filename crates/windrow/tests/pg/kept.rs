@@ -1,9 +1,9 @@
 //! Transactions whose inserts are certain: answered at once, and committed as one unit.
 
 use windrow_testkit::pgclient::Client;
-use windrow_testkit::pgclient::backend::{self, Message};
+use windrow_testkit::pgclient::backend;
 
-use crate::support::{Gateway, OPEN, extended};
+use crate::support::{Gateway, OPEN, extended, ok, status, tags, value};
 
 const TABLES: &str = "\
     create table orders (id bigint generated always as identity primary key, \
@@ -15,24 +15,6 @@ fn start() -> Gateway {
     let gateway = Gateway::start();
     gateway.exec(TABLES);
     gateway
-}
-
-fn tags(answer: &[Message]) -> String {
-    answer.iter().map(|m| char::from(m.tag)).collect()
-}
-
-fn status(answer: &[Message]) -> char {
-    char::from(answer.last().unwrap().body[0])
-}
-
-fn ok(client: &mut Client, sql: &str) -> Vec<Message> {
-    let answer = client.query(sql).unwrap();
-    assert_eq!(backend::sqlstate(&answer), None, "{sql}: {answer:?}");
-    answer
-}
-
-fn value(client: &mut Client, sql: &str) -> String {
-    backend::first_value(&ok(client, sql)).unwrap()
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use windrow_testkit::pgclient::backend::{self, Message};
 use windrow_testkit::pgclient::{Address, Client};
 
-use crate::support::{Gateway, extended};
+use crate::support::{Gateway, OPEN, extended, late, ok, status, tags, value};
 
 const TABLES: &str = "\
     create table customers (id int primary key, name text); \
@@ -16,38 +16,12 @@ const TABLES: &str = "\
     create table tags (order_id bigint references orders, tag text, primary key (order_id, tag)); \
     insert into customers values (1, 'a'), (2, 'b')";
 
-/// Client sessions that the server sees in a transaction.
-const OPEN: &str = "select count(*) from pg_stat_activity where state like 'idle in transaction%'";
-
 const CODES: &str = "select coalesce(string_agg(code, ',' order by code), '') from orders";
 
 fn start() -> Gateway {
     let gateway = Gateway::start();
     gateway.exec(TABLES);
     gateway
-}
-
-fn late(gateway: &Gateway) -> Client {
-    let options = [("options", "-c windrow.transactions=late")];
-    Client::connect_with(&gateway.address, &options).unwrap()
-}
-
-fn tags(answer: &[Message]) -> String {
-    answer.iter().map(|m| char::from(m.tag)).collect()
-}
-
-fn status(answer: &[Message]) -> char {
-    char::from(answer.last().unwrap().body[0])
-}
-
-fn ok(client: &mut Client, sql: &str) -> Vec<Message> {
-    let answer = client.query(sql).unwrap();
-    assert_eq!(backend::sqlstate(&answer), None, "{sql}: {answer:?}");
-    answer
-}
-
-fn value(client: &mut Client, sql: &str) -> String {
-    backend::first_value(&ok(client, sql)).unwrap()
 }
 
 /// Inserts an order, by a simple query or with parameters, with RETURNING or without.

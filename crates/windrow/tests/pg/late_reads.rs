@@ -4,7 +4,7 @@
 use windrow_testkit::pgclient::backend::{self, Message};
 use windrow_testkit::pgclient::{Client, frontend};
 
-use crate::support::{Gateway, OPEN, extended};
+use crate::support::{Gateway, OPEN, extended, late, ok, status, value};
 
 const TABLES: &str = "\
     create table items (id int primary key, name text, stock int not null, at timestamptz default now()); \
@@ -22,25 +22,6 @@ fn start() -> Gateway {
     let gateway = Gateway::start();
     gateway.exec(TABLES);
     gateway
-}
-
-fn late(gateway: &Gateway) -> Client {
-    let options = [("options", "-c windrow.transactions=late")];
-    Client::connect_with(&gateway.address, &options).unwrap()
-}
-
-fn status(answer: &[Message]) -> char {
-    char::from(answer.last().unwrap().body[0])
-}
-
-fn ok(client: &mut Client, sql: &str) -> Vec<Message> {
-    let answer = client.query(sql).unwrap();
-    assert_eq!(backend::sqlstate(&answer), None, "{sql}: {answer:?}");
-    answer
-}
-
-fn value(client: &mut Client, sql: &str) -> String {
-    backend::first_value(&ok(client, sql)).unwrap()
 }
 
 /// Asks for the stock of an item, in one of five ways that drivers have.

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use windrow_testkit::pgclient::{Address, Client, Message, frontend};
+use windrow_testkit::pgclient::{Address, Client, Message, backend, frontend};
 use windrow_testkit::postgres::{Postgres, PostgresBuilder};
 pub use windrow_testkit::process::TEST_TIMEOUT;
 use windrow_testkit::process::Windrow;
@@ -80,4 +80,32 @@ pub fn extended(client: &mut Client, sql: &str, values: &[Option<&str>]) -> Vec<
     frontend::sync(&mut out);
     client.send(&out).unwrap();
     client.until_ready().unwrap()
+}
+
+/// Returns a client of Windrow whose transactions are late.
+pub fn late(gateway: &Gateway) -> Client {
+    let options = [("options", "-c windrow.transactions=late")];
+    Client::connect_with(&gateway.address, &options).unwrap()
+}
+
+/// Returns the answer to a query that succeeds.
+pub fn ok(client: &mut Client, sql: &str) -> Vec<Message> {
+    let answer = client.query(sql).unwrap();
+    assert_eq!(backend::sqlstate(&answer), None, "{sql}: {answer:?}");
+    answer
+}
+
+/// Returns the first value of the answer to a query.
+pub fn value(client: &mut Client, sql: &str) -> String {
+    backend::first_value(&ok(client, sql)).unwrap()
+}
+
+/// Returns the tags of messages.
+pub fn tags(answer: &[Message]) -> String {
+    answer.iter().map(|m| char::from(m.tag)).collect()
+}
+
+/// Returns the status of the transaction that an answer ends with.
+pub fn status(answer: &[Message]) -> char {
+    char::from(answer.last().unwrap().body[0])
 }
