@@ -32,7 +32,7 @@ pub enum Verifier {
 }
 
 /// The means by which a user logs in at a server.
-#[derive(Clone)]
+#[derive(Clone, PartialEq, Eq, Hash)]
 pub enum Credential {
     /// The password.
     Password(Secret),

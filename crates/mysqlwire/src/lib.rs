@@ -7,6 +7,8 @@
 //! | [`auth`] | proofs of a password, made and verified |
 //! | [`answer`] | finds the end of the server's answer to a command |
 //! | [`error_packet`] | errors as the server writes them |
+//! | [`lane`] | the login of a lane's connections |
+//! | [`write_answer`] | the server's answer to a write of a lane |
 //! | [`target`] | server and user: connection URLs |
 //! | [`connect`] | connects to a server and logs in |
 //!
@@ -18,15 +20,19 @@ pub mod auth;
 pub mod connect;
 pub mod error_packet;
 pub mod handshake;
+pub mod lane;
 pub mod packet;
 mod server_tls;
 pub mod target;
+pub mod write_answer;
 
 pub use answer::Answer;
 pub use auth::{Credential, Verifier};
 pub use connect::{ConnectError, ServerLogin};
 pub use error_packet::ErrorPacket;
 pub use handshake::{Greeting, LoginRequest};
+pub use lane::{LANE_VARIABLES, LaneLogin};
 pub use mysql_common::constants::{CapabilityFlags, MariadbCapabilities, StatusFlags};
 pub use packet::{ForwardError, Head, Stream, Wire};
 pub use target::Target;
+pub use write_answer::{ResultPackets, Warning, WriteAnswer};

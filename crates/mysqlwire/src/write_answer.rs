@@ -1,0 +1,146 @@
+//! The server's answer to a write that was joined with others, as the lane hands it to a frontend.
+
+use bytes::{BufMut, Bytes, BytesMut};
+use mysql_common::io::ParseBuf;
+
+/// A warning, as `SHOW WARNINGS` shows it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Warning {
+    /// `Note`, `Warning` or `Error`.
+    pub level: Box<[u8]>,
+    /// The server's number.
+    pub number: u16,
+    /// The message.
+    pub message: Box<[u8]>,
+}
+
+/// The server's answer to a write, besides the number of rows that it affected.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct WriteAnswer {
+    /// The number in the success packet: usually the first number that AUTO_INCREMENT generated; 0
+    /// if there is none.
+    pub insert_id: u64,
+    /// The number of warnings.
+    pub warning_count: u16,
+    /// The text of the success packet, such as `Rows matched: 1  Changed: 1  Warnings: 0`.
+    pub info: Bytes,
+    /// The rows of `SHOW WARNINGS` behind the write.
+    pub warnings: Vec<Warning>,
+    /// RETURNING: the contents of the packets of columns and of rows.
+    pub result: Option<ResultPackets>,
+}
+
+/// The rows that a write returns. The packets have the form of the client's own protocol: text for
+/// `COM_QUERY`, binary for `COM_STMT_EXECUTE`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ResultPackets {
+    /// The content of each column's packet.
+    pub columns: Vec<Bytes>,
+    /// The content of each row's packet.
+    pub rows: Vec<Bytes>,
+}
+
+impl WriteAnswer {
+    /// Returns true if there is nothing but the number of affected rows.
+    pub fn is_plain(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// Returns the answer as bytes, for [`WriteAnswer::decode`] in the same process.
+    pub fn encode(&self) -> Bytes {
+        let mut to = BytesMut::with_capacity(32 + self.info.len());
+        to.put_u64_le(self.insert_id);
+        to.put_u16_le(self.warning_count);
+        put(&mut to, &self.info);
+        put_len(&mut to, self.warnings.len());
+        for warning in &self.warnings {
+            put(&mut to, &warning.level);
+            to.put_u16_le(warning.number);
+            put(&mut to, &warning.message);
+        }
+        if let Some(result) = &self.result {
+            for packets in [&result.columns, &result.rows] {
+                put_len(&mut to, packets.len());
+                packets.iter().for_each(|packet| put(&mut to, packet));
+            }
+        }
+        to.freeze()
+    }
+
+    /// Reads what [`WriteAnswer::encode`] wrote. `None` for other bytes.
+    pub fn decode(bytes: &[u8]) -> Option<Self> {
+        let mut from = ParseBuf(bytes);
+        let mut answer = Self {
+            insert_id: from.checked_eat_u64_le()?,
+            warning_count: from.checked_eat_u16_le()?,
+            info: take(&mut from)?,
+            ..Self::default()
+        };
+        for _ in 0..from.checked_eat_u32_le()? {
+            answer.warnings.push(Warning {
+                level: take(&mut from)?.as_ref().into(),
+                number: from.checked_eat_u16_le()?,
+                message: take(&mut from)?.as_ref().into(),
+            });
+        }
+        if !from.is_empty() {
+            answer.result = Some(ResultPackets {
+                columns: packets(&mut from)?,
+                rows: packets(&mut from)?,
+            });
+        }
+        from.is_empty().then_some(answer)
+    }
+}
+
+fn put_len(to: &mut BytesMut, len: usize) {
+    to.put_u32_le(u32::try_from(len).unwrap_or(u32::MAX));
+}
+
+fn put(to: &mut BytesMut, bytes: &[u8]) {
+    put_len(to, bytes.len());
+    to.put_slice(bytes);
+}
+
+fn take(from: &mut ParseBuf<'_>) -> Option<Bytes> {
+    let len = usize::try_from(from.checked_eat_u32_le()?).ok()?;
+    from.checked_eat(len).map(Bytes::copy_from_slice)
+}
+
+fn packets(from: &mut ParseBuf<'_>) -> Option<Vec<Bytes>> {
+    let count = from.checked_eat_u32_le()?;
+    (0..count).map(|_| take(from)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_is_read_as_it_was_written() {
+        let mut answer = WriteAnswer {
+            insert_id: u64::MAX,
+            warning_count: 1,
+            info: Bytes::from_static(b"Rows matched: 1"),
+            warnings: vec![Warning {
+                level: b"Note"[..].into(),
+                number: 1265,
+                message: b"Data truncated"[..].into(),
+            }],
+            result: None,
+        };
+        assert_eq!(WriteAnswer::decode(&answer.encode()), Some(answer.clone()));
+        answer.result = Some(ResultPackets {
+            columns: vec![Bytes::from_static(b"c")],
+            rows: vec![Bytes::new(), Bytes::from_static(b"\x011")],
+        });
+        let bytes = answer.encode();
+        assert_eq!(WriteAnswer::decode(&bytes), Some(answer));
+        assert_eq!(WriteAnswer::decode(&bytes[..bytes.len() - 1]), None);
+        assert!(WriteAnswer::default().is_plain());
+        assert_eq!(
+            WriteAnswer::decode(&WriteAnswer::default().encode()),
+            Some(WriteAnswer::default())
+        );
+    }
+}
