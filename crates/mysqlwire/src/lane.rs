@@ -4,32 +4,51 @@ use std::fmt;
 
 use crate::auth::Credential;
 
-/// The system variables of a session that decide what a single-row write does, apart from those
-/// that stop its writes from being joined. Those that a server does not have are left out.
-pub const LANE_VARIABLES: [&str; 22] = [
+/// The system variables of a session that decide what a single-row write does. Both families of
+/// servers have them.
+const LANE_VARIABLES: [&str; 19] = [
     "auto_increment_increment",
     "auto_increment_offset",
     "character_set_client",
+    "character_set_connection",
     "character_set_results",
-    "check_constraint_checks",
     "collation_connection",
     "default_week_format",
     "div_precision_increment",
     "explicit_defaults_for_timestamp",
     "foreign_key_checks",
     "innodb_lock_wait_timeout",
-    "innodb_strict_mode",
     "lc_messages",
     "lc_time_names",
     "max_error_count",
-    "old_mode",
     "sql_mode",
     "sql_notes",
     "sql_safe_updates",
     "time_zone",
-    "tx_isolation",
     "unique_checks",
 ];
+
+/// Those that only MariaDB has.
+const MARIADB_VARIABLES: [&str; 3] = ["check_constraint_checks", "old_mode", "tx_isolation"];
+
+/// Those that only MySQL has.
+const MYSQL_VARIABLES: [&str; 1] = ["transaction_isolation"];
+
+/// Returns the names of the variables that a [`LaneLogin`] holds, in their order.
+pub fn lane_variables(is_mariadb: bool) -> impl Iterator<Item = &'static str> {
+    let own: &[&str] = match is_mariadb {
+        true => &MARIADB_VARIABLES,
+        false => &MYSQL_VARIABLES,
+    };
+    LANE_VARIABLES.into_iter().chain(own.iter().copied())
+}
+
+/// Returns the query of a session's database and of [`lane_variables`], in one row.
+pub fn lane_question(is_mariadb: bool) -> String {
+    lane_variables(is_mariadb).fold("SELECT DATABASE()".to_owned(), |text, name| {
+        text + ", @@SESSION." + name
+    })
+}
 
 /// As whom the connections of a lane log in, and the settings of their sessions. Sessions with
 /// equal logins share a lane.
@@ -47,15 +66,17 @@ pub struct LaneLogin {
     /// True if a space may stand between a function's name and its parenthesis
     /// (`CLIENT_IGNORE_SPACE`).
     pub ignores_space: bool,
-    /// The values of [`LANE_VARIABLES`] that the server has, as it shows them, in their order.
-    pub variables: Box<[(&'static str, Box<str>)]>,
+    /// The values of [`lane_variables`], as the server gives them, in their order; `None` is NULL.
+    /// A connection sets those that are other than its own behind the login: ordinary users may not
+    /// set all of them.
+    pub variables: Box<[(&'static str, Option<Box<str>>)]>,
 }
 
 impl LaneLogin {
     /// Returns the value of a variable.
     pub fn variable(&self, name: &str) -> Option<&str> {
         let found = self.variables.iter().find(|(known, _)| *known == name);
-        found.map(|(_, value)| &**value)
+        found?.1.as_deref()
     }
 }
 

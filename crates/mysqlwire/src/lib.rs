@@ -31,7 +31,7 @@ pub use auth::{Credential, Verifier};
 pub use connect::{ConnectError, ServerLogin};
 pub use error_packet::ErrorPacket;
 pub use handshake::{Greeting, LoginRequest};
-pub use lane::{LANE_VARIABLES, LaneLogin};
+pub use lane::{LaneLogin, lane_question, lane_variables};
 pub use mysql_common::constants::{CapabilityFlags, MariadbCapabilities, StatusFlags};
 pub use packet::{ForwardError, Head, Stream, Wire};
 pub use target::Target;
