@@ -14,6 +14,7 @@
 //! | [`mod@unit`] | writes of one client that commit together |
 //! | [`budget`] | the process-wide memory budget |
 //! | [`intake`] | the port between frontends and a lane: submit units, await their outcomes |
+//! | [`lane_ports`] | the way of an SQL client's writes into its lane |
 //! | [`promise`] | the promises to every client, and which of them a database lacks |
 //! | [`sink`] | the port between a lane and a database: execute a batch, report on each unit |
 //! | [`background`] | the connection of the drain or a replica, which must know of each break |
@@ -46,6 +47,7 @@ pub mod database;
 pub mod fault;
 pub mod intake;
 pub mod inventory;
+pub mod lane_ports;
 pub mod limits;
 pub mod load;
 pub mod moves;
@@ -75,6 +77,7 @@ pub use database::Database;
 pub use fault::{Fault, FaultClass};
 pub use intake::{Arrivals, Intake, Outcomes, Submission, Units};
 pub use inventory::{Inventory, KeyRange, KeyedRow, KeyedTable, RowSum, RowSums};
+pub use lane_ports::LanePorts;
 pub use limits::Limits;
 pub use load::{
     Bulk, Claim, CsvStyle, CsvText, Field, Filtered, FormSkips, Holds, LoadColumn, LoadFault,

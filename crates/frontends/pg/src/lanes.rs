@@ -4,12 +4,12 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-use windrow_core::{Fault, FaultClass, SourceId};
+use windrow_core::{Fault, FaultClass, LanePorts, SourceId};
 use windrow_pgwire::target::Credential;
 
 use crate::client::Identity;
 use crate::rows_ahead::RowsAhead;
-use crate::services::{LaneKey, LanePorts, Lanes};
+use crate::services::{LaneKey, Lanes};
 use crate::session_info::Interrupt;
 
 /// Why there is no lane for a session.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use tokio_util::sync::CancellationToken;
-use windrow_core::{Budget, Describer, Fault, Intake, Name, Spooling, Tracer};
+use windrow_core::{Budget, Fault, LanePorts, Name, Spooling, Tracer};
 use windrow_idempotency::Keys;
 use windrow_pgwire::target::Credential;
 
@@ -21,15 +21,6 @@ pub struct LaneKey {
     pub settings: Settings,
     /// The credential of the lane's role for the server.
     pub credential: Credential,
-}
-
-/// The ports of a lane. The lane lives while a session holds them, and some time longer.
-#[derive(Clone)]
-pub struct LanePorts {
-    /// Where units go.
-    pub intake: Intake,
-    /// The describer of parsed statements under the lane's role and settings.
-    pub describer: Arc<dyn Describer>,
 }
 
 /// All lanes of the process.

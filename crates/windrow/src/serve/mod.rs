@@ -1,5 +1,7 @@
 //! The server: a sink, its lane, the frontends, wired and run until they are stopped.
 
+#[cfg(any(feature = "mysql", feature = "postgres"))]
+mod client_lanes;
 mod drain_only;
 mod idempotency;
 mod listen;

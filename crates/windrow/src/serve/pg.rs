@@ -21,6 +21,7 @@ use windrow_pgwire::Target;
 
 use self::replicated::Replicated;
 use self::session_lanes::SessionLanes;
+use super::client_lanes::LaneSizes;
 use super::listen::cannot_listen;
 use super::reload::{Reload, TakeRoles};
 use super::shared::Shared;
@@ -86,10 +87,12 @@ impl PgServer {
         let session_lanes = SessionLanes::new(
             config.databases.clone(),
             settings.sink.clone(),
-            settings.limits.clone(),
-            shared.budget.clone(),
-            shared.lane_metrics.clone(),
-            pg.max_lanes,
+            LaneSizes {
+                limits: settings.limits.clone(),
+                budget: shared.budget.clone(),
+                metrics: shared.lane_metrics.clone(),
+                most: pg.max_lanes,
+            },
             replicated.map(|(primary, identity)| Replicated::new(primary, &identity.database)),
         );
         let spool = shared.spool.zip(identity.clone());

@@ -285,10 +285,9 @@ mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
 
     use async_trait::async_trait;
-    use windrow_core::{Budget, Describer, Intake};
+    use windrow_core::{Budget, Describer, Intake, LanePorts};
 
     use super::*;
-    use crate::services::LanePorts;
 
     const TEXT: &[u8] = b"insert into t values ($1)";
 

@@ -9,9 +9,9 @@ use std::time::Duration;
 use tokio::runtime::Runtime;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
-use windrow_core::{Budget, Fault};
+use windrow_core::{Budget, Fault, LanePorts};
 use windrow_pg::{
-    Console, DatabaseConfig, Identity, LaneKey, LanePorts, Lanes, Pg, PgConfig, PgMetrics, Services,
+    Console, DatabaseConfig, Identity, LaneKey, Lanes, Pg, PgConfig, PgMetrics, Services,
 };
 use windrow_pgwire::Target;
 use windrow_pgwire::target::Credential;

@@ -9,10 +9,10 @@ use tokio::task::block_in_place;
 use windrow_core::intake::Hint;
 use windrow_core::{
     Apart, Arguments, Arrivals, Budget, Described, Describer, Extra, Fault, FaultClass, Formats,
-    Generated, Intake, ParsedStatement, Signature, SqlCall, Statement, Submission, Touches, Unit,
-    UnitFault, UnitOutcome, Write, WriteDone,
+    Generated, Intake, LanePorts, ParsedStatement, Signature, SqlCall, Statement, Submission,
+    Touches, Unit, UnitFault, UnitOutcome, Write, WriteDone,
 };
-use windrow_pg::{Identity, LaneKey, LanePorts, Lanes};
+use windrow_pg::{Identity, LaneKey, Lanes};
 use windrow_pgwire::target::Credential;
 use windrow_testkit::pgclient::{Address, Client, Message, frontend};
 
