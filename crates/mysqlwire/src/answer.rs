@@ -107,6 +107,16 @@ pub struct Answer {
     /// The session's status, if the answer has said it.
     status: Option<StatusFlags>,
     is_error: bool,
+    prepared: Option<PreparedStatement>,
+}
+
+/// A statement that the server has prepared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PreparedStatement {
+    /// The server's number of the statement.
+    pub id: u32,
+    /// The number of its parameters.
+    pub parameters: u16,
 }
 
 impl Answer {
@@ -127,7 +137,13 @@ impl Answer {
             part,
             status: None,
             is_error: false,
+            prepared: None,
         })
+    }
+
+    /// Returns the statement that was prepared, if the answer says so.
+    pub fn prepared_statement(&self) -> Option<PreparedStatement> {
+        self.prepared
     }
 
     /// Returns the session's status as the answer said it last.
@@ -138,6 +154,11 @@ impl Answer {
     /// Returns true if the answer ended with an error.
     pub fn is_error(&self) -> bool {
         self.is_error
+    }
+
+    /// Returns true if the packet that comes next is a row, or the end of the rows.
+    pub fn is_in_rows(&self) -> bool {
+        self.part == Part::Rows
     }
 
     /// Takes a packet of which the first [`LOOK_BYTES`] bytes are here, or all.
@@ -210,10 +231,12 @@ impl Answer {
 
     /// Returns the part behind the first packet of the answer to a `COM_STMT_PREPARE`: descriptions
     /// of parameters, and of columns, each followed by a packet of its own unless that is left out.
-    fn prepared(&self, start: &[u8]) -> Part {
-        let mut from = ParseBuf(start.get(5..).unwrap_or_default());
+    fn prepared(&mut self, start: &[u8]) -> Part {
+        let mut from = ParseBuf(start.get(1..).unwrap_or_default());
+        let id = from.checked_eat_u32_le().unwrap_or_default();
         let columns = from.checked_eat_u16_le().unwrap_or_default();
         let parameters = from.checked_eat_u16_le().unwrap_or_default();
+        self.prepared = Some(PreparedStatement { id, parameters });
         let behind = u64::from(!self.forms.has_no_eof);
         let of = |count: u16| match count {
             0 => 0,
@@ -370,6 +393,10 @@ mod tests {
             |columns: u8, parameters: u8| vec![0, 1, 0, 0, 0, columns, 0, parameters, 0, 0, 0, 0];
         ends(command::STMT_PREPARE, new(), &[&of(0, 0)]);
         ends(command::STMT_PREPARE, new(), &[&of(1, 1), COLUMN, COLUMN]);
+        let mut answer = Answer::to(command::STMT_PREPARE, new()).unwrap();
+        answer.take(&of(0, 3), 12);
+        let prepared = answer.prepared_statement().unwrap();
+        assert_eq!((prepared.id, prepared.parameters), (1, 3));
         let old = [&of(1, 2)[..], COLUMN, COLUMN, EOF, COLUMN, EOF];
         ends(command::STMT_PREPARE, Forms::default(), &old);
     }

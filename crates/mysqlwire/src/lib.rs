@@ -9,6 +9,7 @@
 //! | [`error_packet`] | errors as the server writes them |
 //! | [`lane`] | the login of a lane's connections |
 //! | [`write_answer`] | the server's answer to a write of a lane |
+//! | [`query`] | a question of Windrow's own |
 //! | [`target`] | server and user: connection URLs |
 //! | [`connect`] | connects to a server and logs in |
 //!
@@ -22,11 +23,12 @@ pub mod error_packet;
 pub mod handshake;
 pub mod lane;
 pub mod packet;
+pub mod query;
 mod server_tls;
 pub mod target;
 pub mod write_answer;
 
-pub use answer::Answer;
+pub use answer::{Answer, PreparedStatement};
 pub use auth::{Credential, Verifier};
 pub use connect::{ConnectError, ServerLogin};
 pub use error_packet::ErrorPacket;

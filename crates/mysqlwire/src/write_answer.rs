@@ -20,6 +20,9 @@ pub struct WriteAnswer {
     /// The number in the success packet: usually the first number that AUTO_INCREMENT generated; 0
     /// if there is none.
     pub insert_id: u64,
+    /// True if `LAST_INSERT_ID()` gives this number afterwards: AUTO_INCREMENT generated it. False
+    /// if the client gave it, or if it is that of a row which was updated instead.
+    pub is_generated: bool,
     /// The number of warnings.
     pub warning_count: u16,
     /// The text of the success packet, such as `Rows matched: 1  Changed: 1  Warnings: 0`.
@@ -50,6 +53,7 @@ impl WriteAnswer {
     pub fn encode(&self) -> Bytes {
         let mut to = BytesMut::with_capacity(32 + self.info.len());
         to.put_u64_le(self.insert_id);
+        to.put_u8(self.is_generated.into());
         to.put_u16_le(self.warning_count);
         put(&mut to, &self.info);
         put_len(&mut to, self.warnings.len());
@@ -72,6 +76,7 @@ impl WriteAnswer {
         let mut from = ParseBuf(bytes);
         let mut answer = Self {
             insert_id: from.checked_eat_u64_le()?,
+            is_generated: from.checked_eat_u8()? != 0,
             warning_count: from.checked_eat_u16_le()?,
             info: take(&mut from)?,
             ..Self::default()
@@ -120,6 +125,7 @@ mod tests {
     fn an_answer_is_read_as_it_was_written() {
         let mut answer = WriteAnswer {
             insert_id: u64::MAX,
+            is_generated: true,
             warning_count: 1,
             info: Bytes::from_static(b"Rows matched: 1"),
             warnings: vec![Warning {

@@ -1,0 +1,104 @@
+//! A question of Windrow's own on a server connection, by the text protocol.
+
+use std::io;
+
+use bytes::{Buf, Bytes};
+
+use crate::answer::{Answer, Forms, Step, command};
+use crate::error_packet::{ERROR, ErrorPacket};
+use crate::packet::Wire;
+
+/// The longest packet of an answer to a question of Windrow's own, in bytes.
+const MAX_ANSWER_BYTES: usize = 1 << 20;
+
+/// A row of an answer; `None` is NULL.
+pub type TextRow = Vec<Option<Bytes>>;
+
+/// Writes a text into the outbox, as a command of its own. `has_attributes`: the connection has
+/// `CLIENT_QUERY_ATTRIBUTES`.
+pub fn put_query(wire: &mut Wire, sql: &str, has_attributes: bool) {
+    let mut content = vec![command::QUERY];
+    if has_attributes {
+        // No attributes, in one set of them.
+        content.extend_from_slice(&[0, 1]);
+    }
+    content.extend_from_slice(sql.as_bytes());
+    wire.set_next(0);
+    wire.put(&content);
+}
+
+/// Reads the answer to a text: the rows of its only result, none if it gives none. Not cancel safe.
+///
+/// # Errors
+/// The stream fails or ends. Inside: the server's error.
+pub async fn read_rows(
+    wire: &mut Wire,
+    forms: Forms,
+) -> io::Result<Result<Vec<TextRow>, ErrorPacket>> {
+    let ended = || io::Error::from(io::ErrorKind::UnexpectedEof);
+    let Some(mut answer) = Answer::to(command::QUERY, forms) else {
+        return Ok(Ok(Vec::new()));
+    };
+    let mut rows = Vec::new();
+    loop {
+        let content = wire.packet(MAX_ANSWER_BYTES).await?.ok_or_else(ended)?;
+        let is_row = answer.is_in_rows();
+        match answer.take(&content, content.len()) {
+            Step::More if is_row => rows.push(text_row(content)),
+            Step::More => {}
+            Step::File => return Err(io::Error::other("the server asked for a file")),
+            Step::Done if content.first() == Some(&ERROR) => {
+                let error = ErrorPacket::parse(&content);
+                return error.map(Err).ok_or_else(ended);
+            }
+            Step::Done => return Ok(Ok(rows)),
+        }
+    }
+}
+
+/// Reads a row of the text protocol, up to the first value that is not whole.
+pub fn text_row(mut content: Bytes) -> TextRow {
+    let mut row = Vec::new();
+    while let Some(first) = content.first().copied() {
+        content.advance(1);
+        let width = match first {
+            0xfb => {
+                row.push(None);
+                continue;
+            }
+            0xfc => 2,
+            0xfd => 3,
+            0xfe => 8,
+            _ => 0,
+        };
+        let len = match width {
+            0 => u64::from(first),
+            _ if content.len() < width => break,
+            _ => content.get_uint_le(width),
+        };
+        let Some(len) = usize::try_from(len)
+            .ok()
+            .filter(|len| *len <= content.len())
+        else {
+            break;
+        };
+        row.push(Some(content.split_to(len)));
+    }
+    row
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_are_cut_into_values() {
+        let long = [b"\xfc\x2c\x01".as_slice(), &[b'x'; 300]].concat();
+        let content = [b"\x02ab\xfb\x00".as_slice(), &long].concat();
+        let row = text_row(content.into());
+        let lengths: Vec<_> = row.iter().map(|v| v.as_ref().map(Bytes::len)).collect();
+        assert_eq!(lengths, [Some(2), None, Some(0), Some(300)]);
+        assert_eq!(text_row(Bytes::from_static(b"\x05ab")).len(), 0);
+        assert_eq!(text_row(Bytes::from_static(b"\xfe\x01")).len(), 0);
+    }
+}
