@@ -28,6 +28,9 @@ const LISTENING: &str = "http listening on http://";
 /// database.
 const PG_LISTENING: &str = "pg listening on postgres://";
 
+/// The same for the MySQL frontend.
+const MYSQL_LISTENING: &str = "mysql listening on mysql://";
+
 /// The time limit of a start, of an orderly end, and of anything else that a test waits for.
 pub const TEST_TIMEOUT: Duration = Duration::from_secs(60);
 
@@ -153,6 +156,12 @@ impl Windrow {
     /// Returns the address for PostgreSQL's protocol, if it was asked for (`--pg`).
     pub fn pg_address(&self) -> Option<SocketAddr> {
         self.log().lines().find_map(|l| address_in(l, PG_LISTENING))
+    }
+
+    /// Returns the address for MySQL's protocol, if it was asked for (`--mysql`).
+    pub fn mysql_address(&self) -> Option<SocketAddr> {
+        let lines = self.log();
+        lines.lines().find_map(|l| address_in(l, MYSQL_LISTENING))
     }
 
     /// Returns the URL of a path.

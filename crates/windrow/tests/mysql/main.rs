@@ -1,0 +1,17 @@
+//! The gateway as a MySQL client sees it, packet by packet, against a real server.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    unreachable_pub,
+    reason = "a test ends where something is not as expected, in its helpers too"
+)]
+
+mod differential;
+mod generated;
+mod kills;
+mod raw;
+mod same_keys;
+mod support;
