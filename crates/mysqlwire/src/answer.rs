@@ -24,6 +24,7 @@ const MAX_EOF_BYTES: usize = 8;
 pub mod command {
     #![expect(missing_docs, reason = "the names are the protocol's own")]
     pub const QUIT: u8 = 0x01;
+    pub const INIT_DB: u8 = 0x02;
     pub const QUERY: u8 = 0x03;
     pub const FIELD_LIST: u8 = 0x04;
     pub const STATISTICS: u8 = 0x09;
@@ -36,6 +37,7 @@ pub mod command {
     pub const STMT_EXECUTE: u8 = 0x17;
     pub const STMT_SEND_LONG_DATA: u8 = 0x18;
     pub const STMT_CLOSE: u8 = 0x19;
+    pub const STMT_RESET: u8 = 0x1a;
     pub const STMT_FETCH: u8 = 0x1c;
     pub const BINLOG_DUMP_GTID: u8 = 0x1e;
     pub const RESET_CONNECTION: u8 = 0x1f;
@@ -279,7 +281,7 @@ impl Answer {
 }
 
 /// Reads the status of a packet that reports success: behind the rows and the generated number.
-fn ok_status(start: &[u8]) -> StatusFlags {
+pub fn ok_status(start: &[u8]) -> StatusFlags {
     let mut from = ParseBuf(start.get(1..).unwrap_or_default());
     let status = from
         .checked_eat_lenenc_int()

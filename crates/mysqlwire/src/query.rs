@@ -3,6 +3,7 @@
 use std::io;
 
 use bytes::{Buf, Bytes};
+use mysql_common::io::BufMutExt;
 
 use crate::answer::{Answer, Forms, Step, command};
 use crate::error_packet::{ERROR, ErrorPacket};
@@ -54,6 +55,12 @@ pub async fn read_rows(
             Step::Done => return Ok(Ok(rows)),
         }
     }
+}
+
+/// Adds a value to a row of the text protocol.
+pub fn put_text(row: &mut Vec<u8>, value: &[u8]) {
+    row.put_lenenc_int(value.len() as u64);
+    row.extend_from_slice(value);
 }
 
 /// Reads a row of the text protocol, up to the first value that is not whole.

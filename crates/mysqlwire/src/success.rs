@@ -1,0 +1,103 @@
+//! Packets by which a server reports success: to a write, and behind rows.
+
+use bytes::{BufMut, Bytes};
+use mysql_common::constants::StatusFlags;
+use mysql_common::io::BufMutExt;
+
+use crate::answer::Forms;
+use crate::packet::Wire;
+use crate::write_answer::ResultPackets;
+
+/// The first byte behind columns and rows.
+const END: u8 = 0xfe;
+
+/// The report of a write's success.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Success {
+    /// The rows that were affected.
+    pub affected: u64,
+    /// The number that was generated; 0 if there is none.
+    pub insert_id: u64,
+    /// The session's status.
+    pub status: StatusFlags,
+    /// The number of warnings.
+    pub warning_count: u16,
+    /// A text for people.
+    pub info: Bytes,
+}
+
+impl Success {
+    /// Returns the packet's content.
+    pub fn encode(&self) -> Vec<u8> {
+        self.encode_as(0)
+    }
+
+    fn encode_as(&self, first: u8) -> Vec<u8> {
+        let mut to = vec![first];
+        to.put_lenenc_int(self.affected);
+        to.put_lenenc_int(self.insert_id);
+        to.put_u16_le(self.status.bits());
+        to.put_u16_le(self.warning_count);
+        if !self.info.is_empty() {
+            to.put_lenenc_int(self.info.len() as u64);
+            to.put_slice(&self.info);
+        }
+        to
+    }
+
+    /// Returns the content of the packet behind columns (if there is one) or rows.
+    pub fn encode_end(&self, forms: Forms) -> Vec<u8> {
+        if forms.has_no_eof {
+            return self.encode_as(END);
+        }
+        let mut to = vec![END];
+        to.put_u16_le(self.warning_count);
+        to.put_u16_le(self.status.bits());
+        to
+    }
+}
+
+/// Writes the packets of a result into the outbox of a client's wire.
+pub fn put_result(wire: &mut Wire, forms: Forms, result: &ResultPackets, end: &Success) {
+    let mut count = Vec::new();
+    count.put_lenenc_int(result.columns.len() as u64);
+    if forms.may_leave_out_columns {
+        // The columns follow.
+        count.push(1);
+    }
+    wire.put(&count);
+    result.columns.iter().for_each(|column| wire.put(column));
+    if !forms.has_no_eof {
+        let between = Success {
+            status: end.status,
+            ..Success::default()
+        };
+        wire.put(&between.encode_end(forms));
+    }
+    result.rows.iter().for_each(|row| wire.put(row));
+    wire.put(&end.encode_end(forms));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn success_is_encoded_as_servers_do() {
+        let success = Success {
+            affected: 1,
+            insert_id: 300,
+            status: StatusFlags::SERVER_STATUS_AUTOCOMMIT,
+            warning_count: 2,
+            info: Bytes::from_static(b"ok"),
+        };
+        assert_eq!(success.encode(), b"\0\x01\xfc\x2c\x01\x02\0\x02\0\x02ok");
+        let old = Forms::default();
+        assert_eq!(success.encode_end(old), b"\xfe\x02\0\x02\0");
+        let new = Forms {
+            has_no_eof: true,
+            ..old
+        };
+        assert_eq!(success.encode_end(new)[0], 0xfe);
+    }
+}
