@@ -19,6 +19,7 @@ mod identifier;
 mod kinds;
 pub mod lex;
 pub mod lift;
+pub mod mysql;
 mod names;
 mod numbered;
 mod parse;

@@ -1,0 +1,30 @@
+//! Reading texts of MySQL's and MariaDB's clients: which single-row writes may be joined, and what
+//! a statement that is relayed leaves in its session. Pure: no I/O.
+//!
+//! The server parses each text itself, so a reading here never changes what is executed, except
+//! for plain INSERTs, whose rows are put into one statement. Any doubt about a text is a reason to
+//! relay it.
+//!
+//! All of it takes a byte below 0x80 for a character of its own. Do not read texts of clients whose
+//! `character_set_client` is big5, cp932, gb18030, gbk or sjis.
+
+mod effect;
+mod expression;
+mod filter;
+mod functions;
+mod lift;
+mod modes;
+mod question;
+mod read;
+mod reader;
+mod reserved;
+mod scanner;
+mod settings;
+
+pub use effect::effect;
+pub use functions::harmless_functions;
+pub use lift::{LiftedText, lift};
+pub use modes::Modes;
+pub use question::{Asked, Question, mentions_insert_id, mentions_row_count, question};
+pub use read::read;
+pub use settings::SessionEffect;

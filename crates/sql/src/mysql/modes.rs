@@ -1,0 +1,82 @@
+//! The settings of a session that decide how its texts are read.
+
+/// The parts of `sql_mode` and of the connection that decide how a text is cut into tokens and
+/// read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Modes {
+    /// True if `".."` is a name and not a string.
+    pub ansi_quotes: bool,
+    /// True if a backslash in a string is a character like any other.
+    pub no_backslash_escapes: bool,
+    /// True if a space may stand between a function's name and its parenthesis.
+    pub ignores_space: bool,
+    /// True if `||` joins strings instead of conditions.
+    pub pipes_as_concat: bool,
+    /// True if NOT binds like `!`.
+    pub high_not_precedence: bool,
+    /// True if the server is MariaDB.
+    pub is_mariadb: bool,
+}
+
+/// Modes that change nothing about how a text is read.
+#[rustfmt::skip]
+const HARMLESS: [&str; 24] = [
+    "allow_invalid_dates", "empty_string_is_null", "error_for_division_by_zero",
+    "ignore_bad_table_options", "no_auto_create_user", "no_auto_value_on_zero",
+    "no_dir_in_create", "no_engine_substitution", "no_field_options", "no_key_options",
+    "no_table_options", "no_unsigned_subtraction", "no_zero_date", "no_zero_in_date",
+    "not_used", "only_full_group_by", "pad_char_to_full_length", "real_as_float",
+    "simultaneous_assignment", "strict_all_tables", "strict_trans_tables",
+    "time_round_fractional", "time_truncate_fractional", "traditional",
+];
+
+impl Modes {
+    /// Reads the value of `sql_mode` as the server shows it. `None` if it holds a mode under which
+    /// nothing is joined: `ORACLE`, `MSSQL` and their kin, and modes that are not known.
+    pub fn of(sql_mode: &str, is_mariadb: bool) -> Option<Self> {
+        let mut modes = Self {
+            is_mariadb,
+            ..Self::default()
+        };
+        for mode in sql_mode.split(',').filter(|mode| !mode.is_empty()) {
+            match &*mode.to_ascii_lowercase() {
+                // The server shows the modes that ANSI stands for beside it.
+                "ansi" => {}
+                "ansi_quotes" => modes.ansi_quotes = true,
+                "no_backslash_escapes" => modes.no_backslash_escapes = true,
+                "ignore_space" => modes.ignores_space = true,
+                "pipes_as_concat" => modes.pipes_as_concat = true,
+                "high_not_precedence" => modes.high_not_precedence = true,
+                mode if HARMLESS.binary_search(&mode).is_ok() => {}
+                _ => return None,
+            }
+        }
+        Some(modes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn modes_are_read_as_the_server_shows_them() {
+        assert!(HARMLESS.is_sorted());
+        assert_eq!(Modes::of("", false), Some(Modes::default()));
+        let modes = Modes::of(
+            "REAL_AS_FLOAT,PIPES_AS_CONCAT,ANSI_QUOTES,IGNORE_SPACE,ANSI,STRICT_TRANS_TABLES",
+            true,
+        );
+        let expected = Modes {
+            ansi_quotes: true,
+            ignores_space: true,
+            pipes_as_concat: true,
+            is_mariadb: true,
+            ..Modes::default()
+        };
+        assert_eq!(modes, Some(expected));
+        for mode in ["ORACLE", "MSSQL", "POSTGRESQL", "DB2", "MAXDB", "INVENTED"] {
+            assert_eq!(Modes::of(&format!("STRICT_ALL_TABLES,{mode}"), true), None);
+        }
+    }
+}
