@@ -28,10 +28,10 @@ const LANE_VARIABLES: [&str; 19] = [
     "unique_checks",
 ];
 
-/// Those that only MariaDB has.
+/// The variables that only MariaDB has.
 const MARIADB_VARIABLES: [&str; 3] = ["check_constraint_checks", "old_mode", "tx_isolation"];
 
-/// Those that only MySQL has.
+/// The variables that only MySQL has.
 const MYSQL_VARIABLES: [&str; 1] = ["transaction_isolation"];
 
 /// Returns the names of the variables that a [`LaneLogin`] holds, in their order.
@@ -49,6 +49,9 @@ pub fn lane_question(is_mariadb: bool) -> String {
         text + ", @@SESSION." + name
     })
 }
+
+/// A system variable and its value; `None` is NULL.
+pub type LaneVariable = (&'static str, Option<Box<str>>);
 
 /// As whom the connections of a lane log in, and the settings of their sessions. Sessions with
 /// equal logins share a lane.
@@ -69,7 +72,7 @@ pub struct LaneLogin {
     /// The values of [`lane_variables`], as the server gives them, in their order; `None` is NULL.
     /// A connection sets those that are other than its own behind the login: ordinary users may not
     /// set all of them.
-    pub variables: Box<[(&'static str, Option<Box<str>>)]>,
+    pub variables: Box<[LaneVariable]>,
 }
 
 impl LaneLogin {
