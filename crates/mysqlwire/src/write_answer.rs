@@ -20,9 +20,9 @@ pub struct WriteAnswer {
     /// The number in the success packet: usually the first number that AUTO_INCREMENT generated; 0
     /// if there is none.
     pub insert_id: u64,
-    /// True if `LAST_INSERT_ID()` gives this number afterwards: AUTO_INCREMENT generated it. False
-    /// if the client gave it, or if it is that of a row which was updated instead.
-    pub is_generated: bool,
+    /// The value that the write gave `LAST_INSERT_ID()`; `None` if it left it as it was. A number
+    /// that the client gave is an `insert_id`, and no `last_insert_id`.
+    pub last_insert_id: Option<u64>,
     /// The number of warnings.
     pub warning_count: u16,
     /// The text of the success packet, such as `Rows matched: 1  Changed: 1  Warnings: 0`.
@@ -53,7 +53,8 @@ impl WriteAnswer {
     pub fn encode(&self) -> Bytes {
         let mut to = BytesMut::with_capacity(32 + self.info.len());
         to.put_u64_le(self.insert_id);
-        to.put_u8(self.is_generated.into());
+        to.put_u8(self.last_insert_id.is_some().into());
+        to.put_u64_le(self.last_insert_id.unwrap_or_default());
         to.put_u16_le(self.warning_count);
         put(&mut to, &self.info);
         put_len(&mut to, self.warnings.len());
@@ -74,9 +75,12 @@ impl WriteAnswer {
     /// Reads what [`WriteAnswer::encode`] wrote. `None` for other bytes.
     pub fn decode(bytes: &[u8]) -> Option<Self> {
         let mut from = ParseBuf(bytes);
+        let insert_id = from.checked_eat_u64_le()?;
+        let is_set = from.checked_eat_u8()? != 0;
+        let last_insert_id = from.checked_eat_u64_le()?;
         let mut answer = Self {
-            insert_id: from.checked_eat_u64_le()?,
-            is_generated: from.checked_eat_u8()? != 0,
+            insert_id,
+            last_insert_id: is_set.then_some(last_insert_id),
             warning_count: from.checked_eat_u16_le()?,
             info: take(&mut from)?,
             ..Self::default()
@@ -125,7 +129,7 @@ mod tests {
     fn an_answer_is_read_as_it_was_written() {
         let mut answer = WriteAnswer {
             insert_id: u64::MAX,
-            is_generated: true,
+            last_insert_id: Some(7),
             warning_count: 1,
             info: Bytes::from_static(b"Rows matched: 1"),
             warnings: vec![Warning {
