@@ -137,12 +137,14 @@ pub struct LoginRequest {
 impl LoginRequest {
     /// Returns true if an UPDATE counts the rows that it finds, and not only those that it changes.
     pub fn counts_found_rows(&self) -> bool {
-        self.capabilities.contains(CapabilityFlags::CLIENT_FOUND_ROWS)
+        self.capabilities
+            .contains(CapabilityFlags::CLIENT_FOUND_ROWS)
     }
 
     /// Returns true if a space may stand between a function's name and its parenthesis.
     pub fn ignores_space(&self) -> bool {
-        self.capabilities.contains(CapabilityFlags::CLIENT_IGNORE_SPACE)
+        self.capabilities
+            .contains(CapabilityFlags::CLIENT_IGNORE_SPACE)
     }
 
     /// Returns true if the content is the short request that asks for TLS first.

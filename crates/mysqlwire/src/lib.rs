@@ -11,6 +11,7 @@
 //! | [`write_answer`] | the server's answer to a write of a lane |
 //! | [`query`] | a question of Windrow's own |
 //! | [`success`] | reports of success, and results |
+//! | [`reply`] | the server's whole answer to a command of Windrow's own |
 //! | [`target`] | server and user: connection URLs |
 //! | [`connect`] | connects to a server and logs in |
 //!
@@ -25,6 +26,7 @@ pub mod handshake;
 pub mod lane;
 pub mod packet;
 pub mod query;
+pub mod reply;
 mod server_tls;
 pub mod success;
 pub mod target;
@@ -38,6 +40,7 @@ pub use handshake::{Greeting, LoginRequest};
 pub use lane::{LaneLogin, lane_question, lane_variables};
 pub use mysql_common::constants::{CapabilityFlags, MariadbCapabilities, StatusFlags};
 pub use packet::{ForwardError, Head, Stream, Wire};
+pub use reply::Reply;
 pub use success::{Success, put_result};
 pub use target::Target;
 pub use write_answer::{ResultPackets, Warning, WriteAnswer};

@@ -1,10 +1,13 @@
 //! Packets over a byte stream. Each has a head of four bytes: its length, and its number within the
 //! exchange. A packet of 2^24-1 bytes continues in the next one.
 
+use std::future::poll_fn;
 use std::io;
+use std::pin::Pin;
+use std::task::{Poll, ready};
 
 use bytes::{Buf, BufMut, Bytes, BytesMut};
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
 
 /// The longest content of one packet, in bytes. A packet of this length continues in the next one.
 pub const MAX_PART: usize = 0xff_ffff;
@@ -243,6 +246,46 @@ impl Wire {
         self.stream.flush().await
     }
 
+    /// Sends what is in the outbox, and takes in the answers that come meanwhile: a peer that
+    /// waits for its answers to be read would read no more commands.
+    ///
+    /// # Errors
+    /// The stream fails.
+    pub async fn flush_while_reading(&mut self) -> io::Result<()> {
+        let mut piece = vec![0; MIN_READ_BYTES];
+        poll_fn(|context| {
+            while !self.outbox.is_empty() {
+                match Pin::new(&mut self.stream).poll_write(context, &self.outbox) {
+                    Poll::Ready(Ok(0)) => return Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
+                    Poll::Ready(Ok(count)) => self.outbox.advance(count),
+                    Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
+                    Poll::Pending => {
+                        let mut read = ReadBuf::new(&mut piece);
+                        ready!(Pin::new(&mut self.stream).poll_read(context, &mut read))?;
+                        if read.filled().is_empty() {
+                            return Poll::Ready(Err(io::ErrorKind::UnexpectedEof.into()));
+                        }
+                        self.inbox.extend_from_slice(read.filled());
+                    }
+                }
+            }
+            Pin::new(&mut self.stream).poll_flush(context)
+        })
+        .await
+    }
+
+    /// Returns true if nothing has come from the peer that was not read, not even the stream's end.
+    pub async fn is_quiet(&mut self) -> bool {
+        let mut piece = [0; 64];
+        poll_fn(|context| {
+            let mut read = ReadBuf::new(&mut piece);
+            let polled = Pin::new(&mut self.stream).poll_read(context, &mut read);
+            self.inbox.extend_from_slice(read.filled());
+            Poll::Ready(polled.is_pending() && self.inbox.is_empty())
+        })
+        .await
+    }
+
     /// Sends what is in the outbox and ends the stream. An error changes nothing any more.
     pub async fn close(mut self) {
         if self.flush().await.is_ok() {
@@ -340,6 +383,30 @@ mod tests {
         let mut rest = Vec::new();
         stream.read_to_end(&mut rest).await.unwrap();
         assert_eq!(rest, b"and TLS");
+    }
+
+    #[tokio::test]
+    async fn answers_are_taken_in_while_commands_are_sent() {
+        let (one, other) = tokio::io::duplex(1_000);
+        let (mut client, mut server) = (Wire::new(one), Wire::new(other));
+        let echo = async {
+            for _ in 0..100 {
+                let content = server.packet(1_000).await.unwrap().unwrap();
+                server.put(&content);
+                server.flush().await.unwrap();
+            }
+        };
+        let ask = async {
+            (0..100).for_each(|_| client.put(&[7; 500]));
+            client.flush_while_reading().await.unwrap();
+            for _ in 0..100 {
+                assert_eq!(client.packet(1_000).await.unwrap().unwrap().len(), 500);
+            }
+        };
+        tokio::join!(echo, ask);
+        assert!(client.is_quiet().await);
+        server.close().await;
+        assert!(!client.is_quiet().await);
     }
 
     #[tokio::test]

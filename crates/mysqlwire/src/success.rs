@@ -2,7 +2,7 @@
 
 use bytes::{BufMut, Bytes};
 use mysql_common::constants::StatusFlags;
-use mysql_common::io::BufMutExt;
+use mysql_common::io::{BufMutExt, ParseBuf};
 
 use crate::answer::Forms;
 use crate::packet::Wire;
@@ -27,6 +27,27 @@ pub struct Success {
 }
 
 impl Success {
+    /// Reads a packet's content: the report of success, or the packet behind rows. `None` if it is
+    /// neither.
+    pub fn parse(content: &[u8], forms: Forms) -> Option<Self> {
+        let mut from = ParseBuf(content);
+        let is_end = from.checked_eat_u8()? == END;
+        if is_end && !forms.has_no_eof {
+            return Some(Self {
+                warning_count: from.checked_eat_u16_le()?,
+                status: StatusFlags::from_bits_truncate(from.checked_eat_u16_le()?),
+                ..Self::default()
+            });
+        }
+        Some(Self {
+            affected: from.checked_eat_lenenc_int()?,
+            insert_id: from.checked_eat_lenenc_int()?,
+            status: StatusFlags::from_bits_truncate(from.checked_eat_u16_le()?),
+            warning_count: from.checked_eat_u16_le()?,
+            info: Bytes::copy_from_slice(from.checked_eat_lenenc_str().unwrap_or_default()),
+        })
+    }
+
     /// Returns the packet's content.
     pub fn encode(&self) -> Vec<u8> {
         self.encode_as(0)
@@ -99,5 +120,16 @@ mod tests {
             ..old
         };
         assert_eq!(success.encode_end(new)[0], 0xfe);
+        let read = Success::parse(&success.encode_end(new), new);
+        assert_eq!(
+            (read, Success::parse(&[0xfe, 1], old)),
+            (Some(success.clone()), None)
+        );
+        assert_eq!(
+            Success::parse(&success.encode(), old),
+            Some(success.clone())
+        );
+        let end = Success::parse(&success.encode_end(old), old).unwrap();
+        assert_eq!((end.warning_count, end.status), (2, success.status));
     }
 }

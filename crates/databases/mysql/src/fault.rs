@@ -8,6 +8,7 @@
 
 use mysql_async::{DriverError, Error, ServerError};
 use windrow_core::{Fault, FaultClass};
+use windrow_mysqlwire::ErrorPacket;
 
 use crate::quoted::quoted_name;
 
@@ -16,6 +17,9 @@ pub(super) const DUPLICATE: u16 = 1062;
 
 /// A table without transactions kept what was written to it.
 pub(super) const NOT_UNDONE: u16 = 1196;
+
+/// The statement was cancelled.
+pub(super) const INTERRUPTED: u16 = 1317;
 
 /// A number is out of its range.
 pub(super) const OVERFLOW: u16 = 1690;
@@ -122,6 +126,25 @@ pub(super) fn refusal(error: &ServerError) -> Refusal {
         scope,
         fault: with_places(fault, error),
     }
+}
+
+/// Classifies an error of the server by the content of its packet, which the fault holds for the
+/// client.
+pub(super) fn refusal_of(packet: &[u8]) -> Refusal {
+    let unreadable = || ErrorPacket::new(0, *b"HY000", "the server's answer cannot be read");
+    let error = ErrorPacket::parse(packet).unwrap_or_else(unreadable);
+    let state = String::from_utf8_lossy(&error.state).into_owned();
+    let mut refusal = refusal(&ServerError {
+        code: error.number,
+        message: error.message,
+        state: state.clone(),
+    });
+    let decides_retry = !refusal.fault.is_own() || refusal.fault.code == "57014";
+    if !decides_retry {
+        refusal.fault.code = state.into();
+    }
+    refusal.fault = refusal.fault.with_verbatim(packet);
+    refusal
 }
 
 fn class_of(error: &ServerError) -> (FaultClass, Option<&'static str>) {
@@ -337,6 +360,24 @@ mod tests {
                 "{number}"
             );
         }
+    }
+
+    #[test]
+    fn a_fault_of_a_client_holds_the_servers_own_packet() {
+        let packet = b"\xff\x26\x04#23000Duplicate entry '5' for key 'PRIMARY'";
+        let refused = refusal_of(packet);
+        assert_eq!(
+            (refused.number, refused.scope),
+            (DUPLICATE, Scope::Statement)
+        );
+        assert_eq!(refused.fault.verbatim(), Some(&packet[..]));
+        assert_eq!(
+            (refused.fault.class, &*refused.fault.code),
+            (FaultClass::Unique, "23000")
+        );
+        let deadlock = refusal_of(b"\xff\xbd\x04#40001Deadlock found");
+        assert_eq!(deadlock.scope, Scope::Transaction);
+        assert_eq!(&*deadlock.fault.code, "40P01");
     }
 
     #[test]

@@ -10,6 +10,7 @@
 //! | `sink` | opens connections, which share a catalog |
 //! | `session` | a connection: settings, prepared statements, cost; cancels statements |
 //! | `executor` | a batch: from units to statements, and from answers to verdicts |
+//! | `statements` | executes the statements of MySQL clients for a lane |
 //! | `catalog` | descriptions of tables and their guard; creates tables; proves which writes may share a transaction |
 //! | `values` | encodes and decodes values; identifies the row of a write |
 //! | `load` | loads many rows by LOAD DATA LOCAL |
@@ -32,6 +33,7 @@ mod own_tables;
 mod quoted;
 mod session;
 mod sink;
+mod statements;
 mod values;
 
 use std::sync::Arc;
@@ -42,6 +44,7 @@ use windrow_database::Driver;
 use windrow_database::Options;
 
 use self::sink::MysqlSink;
+pub use self::statements::ClientSink;
 
 /// The driver.
 pub struct Mysql;

@@ -17,7 +17,7 @@ pub(crate) mod connection;
 mod isolate;
 pub(crate) mod plan;
 mod send;
-mod settle;
+pub(crate) mod settle;
 mod sql;
 
 use std::sync::Arc;

@@ -1,0 +1,210 @@
+//! The sink of one lane of MySQL clients: one login, one set of session settings.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use tokio::sync::{Mutex, MutexGuard};
+use tokio::time::Instant;
+use windrow_core::sink::Purpose;
+use windrow_core::{
+    Apart, Described, Describer, Executor, Fault, ParsedStatement, Profile, REFUSED, Sink,
+    Standing, Statement, TableName, Unit,
+};
+use windrow_database::Options;
+use windrow_mysqlwire::{LaneLogin, Target};
+
+use super::client_catalog::ClientCatalog;
+use super::client_executor::ClientConnection;
+use super::lane_interrupt::LaneInterrupt;
+use super::lane_session::{LaneSession, LaneTarget};
+use super::meaning::{ClientMeaning, meaning};
+use super::table_look::{Looked, TableLook, look};
+use crate::sink::PROFILE;
+
+/// Idle time after which the connection for describing is closed.
+const IDLE: Duration = Duration::from_secs(60);
+
+/// Maximum number of attempts to read a table if connections end before the answer.
+const ATTEMPTS: u32 = 3;
+
+/// Executes the statements of MySQL clients, as one user, under one set of session settings.
+pub struct ClientSink {
+    target: Arc<LaneTarget>,
+    catalog: Arc<ClientCatalog>,
+    describing: Arc<Mutex<DescribingSession>>,
+}
+
+/// The connection for describing.
+struct DescribingSession {
+    session: Option<LaneSession>,
+    used: Instant,
+    /// True if a task waits to close the idle connection.
+    is_watched: bool,
+}
+
+impl ClientSink {
+    /// Makes a sink that connects when it is used. `target`: the server. `login`: the user, its
+    /// credential and the settings of its sessions. Of `options`, the timeouts are used.
+    pub fn new(target: Target, login: LaneLogin, options: &Options) -> Arc<Self> {
+        Arc::new(Self {
+            target: Arc::new(LaneTarget {
+                target,
+                login,
+                options: options.clone(),
+            }),
+            catalog: Arc::new(ClientCatalog::default()),
+            describing: Arc::new(Mutex::new(DescribingSession {
+                session: None,
+                used: Instant::now(),
+                is_watched: false,
+            })),
+        })
+    }
+
+    /// Closes the connection for describing, unless it is in use.
+    pub fn rest(&self) {
+        if let Ok(mut describing) = self.describing.try_lock()
+            && let Some(session) = describing.session.take()
+        {
+            tokio::spawn(session.close());
+        }
+    }
+
+    /// Returns how the statements on each table are joined, as far as they were described. Sends
+    /// nothing to the database.
+    pub fn standings(&self) -> Vec<Standing> {
+        self.catalog.standings()
+    }
+
+    /// Returns a table's description.
+    ///
+    /// # Errors
+    /// Outside: those of [`Describer::describe`]. Inside: the reason that keeps the table's
+    /// statements from being joined.
+    async fn table(&self, name: &TableName) -> Result<Result<Arc<TableLook>, Apart>, Fault> {
+        if let Some(table) = self.catalog.trusted_table(name) {
+            return Ok(Ok(table));
+        }
+        Ok(match self.look(name).await? {
+            Looked::Table(table) => Ok(self.catalog.put_table(*table)),
+            Looked::Locked => Err(Apart::of("a locked table")),
+            // The user may not select from the table.
+            Looked::Refused(1142 | 1143) => {
+                let hidden = Apart::of("a definition that cannot be seen");
+                let hidden = hidden.by(format!("table {name}"));
+                Err(hidden.advised("grant SELECT on the table"))
+            }
+            Looked::Refused(_) => {
+                self.catalog.retire_table(name);
+                Err(Apart::of(REFUSED))
+            }
+        })
+    }
+
+    async fn look(&self, name: &TableName) -> Result<Looked, Fault> {
+        let mut attempts = 0;
+        loop {
+            let mut describing = self.describing.lock().await;
+            let mut session = self.take(&mut describing).await?;
+            let looked = look(&mut session, &self.target.login, name).await;
+            attempts += 1;
+            if session.is_usable() {
+                self.put_back(describing, session);
+                return looked;
+            }
+            if attempts == ATTEMPTS {
+                return looked;
+            }
+        }
+    }
+
+    /// Takes the connection for describing, or opens one. If the caller is dropped before it puts
+    /// the connection back, the connection is dropped too.
+    async fn take(&self, describing: &mut DescribingSession) -> Result<LaneSession, Fault> {
+        if let Some(mut session) = describing.session.take()
+            && session.is_quiet().await
+        {
+            return Ok(session);
+        }
+        self.target.connect(Purpose::Batches).await
+    }
+
+    fn put_back(&self, mut describing: MutexGuard<'_, DescribingSession>, session: LaneSession) {
+        describing.session = Some(session);
+        describing.used = Instant::now();
+        if std::mem::replace(&mut describing.is_watched, true) {
+            return;
+        }
+        let describing = Arc::downgrade(&self.describing);
+        tokio::spawn(async move {
+            loop {
+                tokio::time::sleep(IDLE).await;
+                let Some(describing) = describing.upgrade() else {
+                    return;
+                };
+                let mut describing = describing.lock().await;
+                if describing.used.elapsed() >= IDLE {
+                    describing.is_watched = false;
+                    if let Some(session) = describing.session.take() {
+                        session.close().await;
+                    }
+                    return;
+                }
+            }
+        });
+    }
+
+    async fn find(&self, parsed: &ParsedStatement) -> Result<Result<ClientMeaning, Apart>, Fault> {
+        let table = self.table(&parsed.table).await?;
+        let found = table.and_then(|table| meaning(parsed, &table));
+        self.catalog.stand(parsed, found.as_ref());
+        Ok(found)
+    }
+}
+
+#[async_trait]
+impl Sink for ClientSink {
+    fn profile(&self) -> &Profile {
+        &PROFILE
+    }
+
+    async fn connect(&self, purpose: Purpose) -> Result<Box<dyn Executor>, Fault> {
+        let session = self.target.connect(purpose).await?;
+        let interrupt = LaneInterrupt::of(&self.target, &session);
+        let catalog = Arc::clone(&self.catalog);
+        let lock_wait = self.target.options.lock_wait;
+        let connection = ClientConnection::new(session, interrupt, catalog, (purpose, lock_wait));
+        Ok(Box::new(connection))
+    }
+
+    fn touches(&self, unit: &Unit, hashes: &mut Vec<u64>) {
+        let mut scratch = Vec::new();
+        for call in unit.writes().iter().filter_map(|write| write.call()) {
+            let statement = &call.statement;
+            statement.touches(&call.arguments, &call.formats, &mut scratch, hashes);
+        }
+    }
+}
+
+#[async_trait]
+impl Describer for ClientSink {
+    async fn describe(&self, parsed: &Arc<ParsedStatement>) -> Result<Described, Fault> {
+        Ok(match self.find(parsed).await? {
+            Ok(meaning) => Described::Joined(self.catalog.statement(parsed, meaning)),
+            Err(apart) => Described::Apart(Arc::new(apart)),
+        })
+    }
+
+    async fn holds(&self, statement: &Statement) -> Result<bool, Fault> {
+        self.is_current(statement).await
+    }
+
+    async fn is_current(&self, statement: &Statement) -> Result<bool, Fault> {
+        // A table that has changed retires its statements.
+        if self.find(statement.parsed()).await?.is_err() {
+            statement.retire();
+        }
+        Ok(!statement.is_retired())
+    }
+}

@@ -1,0 +1,39 @@
+//! Writes of MySQL clients: a lane's connections execute the clients' own statements.
+//!
+//! A batch is one transaction. Each statement in it is executed as its client wrote it, all sent
+//! before the first answer is read; INSERTs of one statement become one INSERT of many rows. The
+//! answers are the server's packets. No answer comes from an attempt that was rolled back.
+//!
+//! | module | what it does |
+//! | --- | --- |
+//! | `client_sink` | the sink of one lane |
+//! | `client_catalog` | the described statements of a lane |
+//! | `table_look` | reads a table's description, and notices that it has changed |
+//! | `meaning` | decides which statements are joined, and how |
+//! | `lane_session` | a connection: sends commands and reads answers |
+//! | `lane_settings` | the settings of a connection |
+//! | `lane_interrupt` | cancels a connection's batch |
+//! | `prepared` | the prepared statements of a connection |
+//! | `command` | builds the commands of calls |
+//! | `client_batch` | the units of a batch and their verdicts |
+//! | `steps` | the statements of a batch |
+//! | `client_executor` | executes batches |
+//! | `attempt` | sends a transaction and judges its answers |
+//! | `answers` | converts answers to outcomes |
+
+mod answers;
+mod attempt;
+mod client_batch;
+mod client_catalog;
+mod client_executor;
+mod client_sink;
+mod command;
+mod lane_interrupt;
+mod lane_session;
+mod lane_settings;
+mod meaning;
+mod prepared;
+mod steps;
+mod table_look;
+
+pub use self::client_sink::ClientSink;

@@ -1,0 +1,356 @@
+//! Reads a table's description for a lane, and notices that it has changed.
+//!
+//! The texts of clients are executed as they are, so a description decides only if a statement may
+//! share a transaction or a statement with others, and which column the server numbers.
+
+use std::sync::{Mutex, PoisonError};
+
+use tokio::time::Instant;
+use windrow_core::apart::Apart;
+use windrow_core::{Fault, Name, Op, TableName};
+use windrow_database::quote::backtick::push_table;
+use windrow_mysqlwire::{LaneLogin, Reply};
+
+use super::lane_session::{LaneSession, text_rows};
+use super::lane_settings::literal;
+use crate::catalog::information::about;
+use crate::catalog::proof;
+use crate::executor::settle::TRUSTED;
+use crate::fault::{Scope, refusal_of};
+
+/// The number of statements of [`guard`].
+pub(super) const GUARD_STATEMENTS: usize = 2;
+
+/// A table as it was when it was read.
+#[derive(Debug)]
+pub(super) struct TableLook {
+    pub(super) name: TableName,
+    print: TablePrint,
+    pub(super) columns: Box<[LookedColumn]>,
+    /// The columns of each unique key.
+    pub(super) uniques: Box<[Box<[Name]>]>,
+    /// The reason why no write of the table is joined.
+    pub(super) apart: Option<Apart>,
+    triggers: Box<[LookedTrigger]>,
+    checked: Mutex<Instant>,
+}
+
+/// A column of a table.
+#[derive(Debug)]
+pub(super) struct LookedColumn {
+    pub(super) name: Name,
+    /// True if the server numbers rows in the column.
+    pub(super) is_auto: bool,
+    /// True if an INSERT without a list of columns gives the column no value.
+    pub(super) is_invisible: bool,
+}
+
+#[derive(Debug)]
+struct LookedTrigger {
+    name: String,
+    op: Op,
+    /// The reason why the trigger is not proven, or the columns that it sets.
+    sets: Result<Vec<String>, String>,
+}
+
+/// The fingerprint of a table: the rows of [`guard`].
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct TablePrint(Vec<Vec<Option<String>>>);
+
+impl TablePrint {
+    /// Reads the answers to [`guard`]. `None` if the server refused one.
+    pub(super) fn of(replies: &[Reply]) -> Option<Self> {
+        let mut rows = Vec::new();
+        for reply in replies {
+            let Reply::Rows(..) = reply else {
+                return None;
+            };
+            rows.extend(text_rows(reply));
+        }
+        if let Some(Some(definition)) = rows.first_mut().and_then(|row| row.get_mut(1)) {
+            // The next AUTO_INCREMENT value is no change.
+            if let Some((before, behind)) = definition.rsplit_once(" AUTO_INCREMENT=") {
+                let rest = behind.trim_start_matches(|c: char| c.is_ascii_digit());
+                *definition = format!("{before}{rest}");
+            }
+        }
+        Some(Self(rows))
+    }
+}
+
+/// Returns the statements whose answers change with a table's definition or triggers.
+pub(super) fn guard(name: &TableName) -> [String; GUARD_STATEMENTS] {
+    let mut create = "SHOW CREATE TABLE ".to_owned();
+    push_table(&mut create, name);
+    let order = " ORDER BY TRIGGER_NAME";
+    [
+        create,
+        about("TRIGGERS", TRIGGERS, "EVENT_OBJECT", name, order),
+    ]
+}
+
+const TRIGGERS: &str =
+    "TRIGGER_NAME, EVENT_MANIPULATION, ACTION_STATEMENT, SQL_MODE, ACTION_TIMING";
+
+const TABLES: &str = "TABLE_TYPE, ENGINE, TABLE_SCHEMA, TABLE_NAME";
+
+const COLUMNS: &str = "COLUMN_NAME, EXTRA, \
+    COALESCE(GENERATION_EXPRESSION = 'ROW START' AND DATA_TYPE = 'bigint', 0)";
+
+const INDEXES: &str = "INDEX_NAME, COLUMN_NAME, SUB_PART";
+
+/// The result of a look at a table.
+pub(super) enum Looked {
+    Table(Box<TableLook>),
+    /// The server refuses the look, with this number.
+    Refused(u16),
+    /// Another session has locked the table.
+    Locked,
+}
+
+/// Reads a table. A read of no rows comes first: its lock prevents changes of the table until all
+/// has been read.
+///
+/// # Errors
+/// The connection is lost, or the server is in no state to answer.
+pub(super) async fn look(
+    session: &mut LaneSession,
+    login: &LaneLogin,
+    name: &TableName,
+) -> Result<Looked, Fault> {
+    let questions = questions(login, name);
+    let replies = session
+        .replies(&questions.each_ref().map(String::as_str))
+        .await;
+    let replies = replies.map_err(|lost| lost.unavailable())?;
+    let (first, rest) = replies.split_at(FIRST_ROWS.min(replies.len()));
+    for reply in first {
+        let Reply::Error(error) = reply else {
+            continue;
+        };
+        let refusal = refusal_of(error);
+        return match refusal.scope {
+            Scope::Statement => Ok(Looked::Refused(refusal.number)),
+            Scope::Lock => Ok(Looked::Locked),
+            _ => Err(refusal.fault),
+        };
+    }
+    let Some(print) = TablePrint::of(rest.get(..GUARD_STATEMENTS).unwrap_or_default()) else {
+        return Ok(Looked::Refused(0));
+    };
+    let rows = |at: usize| rest.get(at).map(text_rows).unwrap_or_default();
+    let answers = LookAnswers {
+        definition: rows(3),
+        triggers: rows(4),
+        table: rows(5),
+        columns: rows(6),
+        indexes: rows(7),
+        grants: rows(8),
+    };
+    Ok(Looked::Table(Box::new(answers.table(name, print))))
+}
+
+/// The number of questions that come before the guard's.
+const FIRST_ROWS: usize = 2;
+
+/// Returns the questions of a look: those of [`guard`] under the lane's settings, then the rest
+/// under settings in which the definition can be parsed.
+fn questions(login: &LaneLogin, name: &TableName) -> [String; 13] {
+    let mut lock = "SELECT 1 FROM ".to_owned();
+    push_table(&mut lock, name);
+    lock.push_str(" LIMIT 0");
+    let [create, triggers] = guard(name);
+    let wanted = |name| {
+        let found = login.variables.iter().find(|(known, _)| *known == name);
+        found.map_or("DEFAULT".to_owned(), |(_, value)| literal(value.as_deref()))
+    };
+    let unique = " AND NON_UNIQUE = 0 ORDER BY INDEX_NAME <> 'PRIMARY', INDEX_NAME, SEQ_IN_INDEX";
+    [
+        "START TRANSACTION".to_owned(),
+        lock,
+        create.clone(),
+        triggers.clone(),
+        "SET SESSION sql_mode = '', SESSION character_set_results = utf8mb4".to_owned(),
+        create,
+        triggers,
+        about("TABLES", TABLES, "TABLE", name, ""),
+        about(
+            "COLUMNS",
+            COLUMNS,
+            "TABLE",
+            name,
+            " ORDER BY ORDINAL_POSITION",
+        ),
+        about("STATISTICS", INDEXES, "TABLE", name, unique),
+        "SHOW GRANTS".to_owned(),
+        format!(
+            "SET SESSION sql_mode = {}, SESSION character_set_results = {}",
+            wanted("sql_mode"),
+            wanted("character_set_results")
+        ),
+        "ROLLBACK".to_owned(),
+    ]
+}
+
+/// The rows of the questions.
+struct LookAnswers {
+    definition: Vec<Vec<Option<String>>>,
+    triggers: Vec<Vec<Option<String>>>,
+    table: Vec<Vec<Option<String>>>,
+    columns: Vec<Vec<Option<String>>>,
+    indexes: Vec<Vec<Option<String>>>,
+    grants: Vec<Vec<Option<String>>>,
+}
+
+fn text(row: &[Option<String>], at: usize) -> &str {
+    row.get(at).and_then(Option::as_deref).unwrap_or_default()
+}
+
+impl LookAnswers {
+    fn table(&self, name: &TableName, print: TablePrint) -> TableLook {
+        let columns = self.columns.iter().map(|row| {
+            let extra = text(row, 1).to_ascii_lowercase();
+            LookedColumn {
+                name: text(row, 0).into(),
+                is_auto: extra.contains("auto_increment"),
+                is_invisible: extra.contains("invisible"),
+            }
+        });
+        TableLook {
+            name: name.clone(),
+            print,
+            columns: columns.collect(),
+            uniques: self.uniques(),
+            apart: self.why_apart(name),
+            triggers: self
+                .triggers
+                .iter()
+                .filter_map(|row| trigger(row))
+                .collect(),
+            checked: Mutex::new(Instant::now()),
+        }
+    }
+
+    fn why_apart(&self, name: &TableName) -> Option<Apart> {
+        let table = self.table.first().map_or(&[][..], Vec::as_slice);
+        let apart = |phrase| Apart::of(phrase).by(format!("table {name}"));
+        match text(table, 0) {
+            "BASE TABLE" => {}
+            "SYSTEM VERSIONED" => return Some(apart("a version history")),
+            "" => return Some(apart("a table that cannot be seen")),
+            _ => return Some(apart("a view").advised("write to the table itself")),
+        }
+        if text(table, 1) != "InnoDB" {
+            let other = apart("another engine than InnoDB");
+            return Some(other.advised("ALTER TABLE .. ENGINE = InnoDB"));
+        }
+        if self.columns.iter().any(|row| text(row, 2) != "0") {
+            return Some(apart("numbers of transactions"));
+        }
+        let definition = self.definition.first().map_or("", |row| text(row, 1));
+        let proven = proof::definition(definition);
+        let takes_numbers = definition.to_ascii_lowercase().contains("nextval(");
+        let proven = match takes_numbers {
+            true => Err("a sequence".to_owned()),
+            false => proven,
+        };
+        if let Err(what) = proven {
+            let odd = Apart::of("a definition that is not proven");
+            return Some(odd.by(format!("{what} in table {name}")));
+        }
+        let grants: Vec<String> = self.grants.iter().map(|row| text(row, 0).into()).collect();
+        if !proof::may_see_triggers(&grants, text(table, 2), text(table, 3)) {
+            let hidden = apart("triggers that cannot be seen");
+            return Some(hidden.advised("grant TRIGGER on the table"));
+        }
+        None
+    }
+
+    fn uniques(&self) -> Box<[Box<[Name]>]> {
+        let mut indexes: Vec<(&str, Option<Vec<Name>>)> = Vec::new();
+        for row in &self.indexes {
+            if indexes.last().is_none_or(|(last, _)| *last != text(row, 0)) {
+                indexes.push((text(row, 0), Some(Vec::new())));
+            }
+            // A part of a column, or an expression, names no row by the column's value.
+            let is_whole = row.get(2).is_some_and(Option::is_none) && !text(row, 1).is_empty();
+            if let Some((_, columns)) = indexes.last_mut() {
+                match (columns.as_mut(), is_whole) {
+                    (Some(columns), true) => columns.push(text(row, 1).into()),
+                    _ => *columns = None,
+                }
+            }
+        }
+        let whole = indexes.into_iter().filter_map(|(_, columns)| columns);
+        whole.map(Vec::into_boxed_slice).collect()
+    }
+}
+
+fn trigger(row: &[Option<String>]) -> Option<LookedTrigger> {
+    let op = match text(row, 1) {
+        "INSERT" => Op::Insert,
+        "UPDATE" => Op::Update,
+        "DELETE" => Op::Delete,
+        _ => return None,
+    };
+    Some(LookedTrigger {
+        name: text(row, 0).to_owned(),
+        op,
+        sets: proof::trigger(text(row, 2), text(row, 3)),
+    })
+}
+
+impl TableLook {
+    /// Returns the column that the server numbers.
+    pub(super) fn auto_column(&self) -> Option<&Name> {
+        let auto = self.columns.iter().find(|column| column.is_auto);
+        auto.map(|column| &column.name)
+    }
+
+    /// Returns the reason why a write that does these operations is not joined.
+    pub(super) fn why_apart(&self, ops: &[Op]) -> Option<Apart> {
+        if let Some(apart) = &self.apart {
+            return Some(apart.clone());
+        }
+        let mut fired = self
+            .triggers
+            .iter()
+            .filter(|trigger| ops.contains(&trigger.op));
+        fired.find_map(|trigger| {
+            let why = match &trigger.sets {
+                Err(what) => what.clone(),
+                Ok(columns) => {
+                    let auto = self.auto_column()?;
+                    let sets_it = columns.iter().any(|name| name.eq_ignore_ascii_case(auto));
+                    sets_it.then(|| "it sets the numbered column".to_owned())?
+                }
+            };
+            let object = format!("trigger {} on {} ({why})", trigger.name, self.name);
+            let advice =
+                "let it do nothing but SET NEW.column, IF and SIGNAL, with built-in functions";
+            let apart = Apart::of("a trigger that is not proven").by(object);
+            Some(apart.advised(advice).unproven())
+        })
+    }
+
+    /// Returns true if the table was checked a short time ago.
+    pub(super) fn is_trusted(&self) -> bool {
+        let checked = self.checked.lock().unwrap_or_else(PoisonError::into_inner);
+        checked.elapsed() < TRUSTED
+    }
+
+    /// Compares the table with the answers to [`guard`]. Returns false if the table has changed.
+    pub(super) fn check(&self, replies: &[Reply]) -> bool {
+        let holds = TablePrint::of(replies).is_some_and(|print| print == self.print);
+        if holds {
+            let mut checked = self.checked.lock().unwrap_or_else(PoisonError::into_inner);
+            *checked = Instant::now();
+        }
+        holds
+    }
+
+    /// Returns true if two looks saw the same.
+    pub(super) fn is_like(&self, other: &Self) -> bool {
+        self.print == other.print
+    }
+}

@@ -1,0 +1,105 @@
+//! Tables that are not joined, and tables that change after they were described.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use windrow_core::{Describer, Report, Rung, Statement, Verdict};
+
+use crate::support::*;
+
+#[tokio::test]
+async fn only_proven_tables_are_joined() {
+    let bed = Bed::new(
+        "create table base (id int primary key, a int); create view v as select * from base; \
+         create table my (id int primary key) engine = MyISAM; \
+         create table fired (id int primary key, a int); \
+         create trigger x before insert on fired for each row set @seen = new.id; \
+         create table harmless (id int primary key, a int); \
+         create trigger y before insert on harmless for each row set new.a = 7",
+    )
+    .await;
+    assert_eq!(bed.apart(insert("v", &["id"])).await, "a view");
+    assert_eq!(
+        bed.apart(insert("my", &["id"])).await,
+        "another engine than InnoDB"
+    );
+    assert_eq!(
+        bed.apart(insert("fired", &["id"])).await,
+        "a trigger that is not proven"
+    );
+    assert_eq!(
+        bed.apart(insert("missing", &["id"])).await,
+        "the server refuses it"
+    );
+    let by_other = bed.apart(update("base", "id", "a")).await;
+    assert_eq!(by_other, "a condition that names no unique key");
+    bed.describe(update("fired", "a", "id")).await;
+    bed.describe(insert("harmless", &["id"])).await;
+    let levels = bed.sink.standings();
+    assert!(
+        levels.iter().any(|standing| &*standing.table.table == "my"),
+        "{levels:?}"
+    );
+}
+
+/// Executes batches of new rows until a statement was retired. Returns the last report.
+async fn until_retired(bed: &mut Bed, put: &Arc<Statement>, rows: i32) -> Report {
+    let start = Instant::now();
+    for batch in 0.. {
+        let ids = 100 + rows * batch..100 + rows * (batch + 1);
+        let call = |n: i32| unit(text(put, &[&n.to_string(), "1"]));
+        let report = bed.run(&ids.map(call).collect::<Vec<_>>()).await;
+        for verdict in &report.verdicts {
+            assert_eq!(told(verdict.clone()).unwrap()[0].rows, 1);
+        }
+        if put.is_retired() {
+            let count = bed.sql("select count(*) from t").parse();
+            assert_eq!(count, Ok(rows * (batch + 1)));
+            return report;
+        }
+        assert!(report.usable && start.elapsed().as_secs() < 30);
+    }
+    panic!("never retired");
+}
+
+#[tokio::test]
+async fn a_change_of_a_table_is_noticed_within_a_transaction() {
+    let mut bed = Bed::new("create table t (id int primary key, a int)").await;
+    let put = bed.describe(insert("t", &["id", "a"])).await;
+    bed.sql("create trigger x before insert on t for each row set @seen = new.id");
+    let report = until_retired(&mut bed, &put, 4).await;
+    assert!(!report.usable);
+    assert_eq!(rung(&report, Rung::Isolated), 4);
+    let again = insert("t", &["id", "a"]);
+    assert_eq!(bed.apart(again).await, "a trigger that is not proven");
+}
+
+#[tokio::test]
+async fn a_unit_alone_notices_a_change_too() {
+    let mut bed = Bed::new("create table t (id int primary key, a int)").await;
+    let put = bed.describe(insert("t", &["id", "a"])).await;
+    bed.sql("alter table t add column b int");
+    until_retired(&mut bed, &put, 1).await;
+    assert!(!bed.sink.is_current(&put).await.unwrap());
+    let again = bed.describe(insert("t", &["id", "a"])).await;
+    assert!(bed.sink.is_current(&again).await.unwrap());
+}
+
+#[tokio::test]
+async fn rows_of_an_engine_that_undoes_nothing_are_not_written_twice() {
+    let mut bed = Bed::new("create table t (id int, a int)").await;
+    let put = bed.describe(insert("t", &["id", "a"])).await;
+    bed.sql("alter table t engine = MyISAM");
+    let start = Instant::now();
+    let mut expected = 0;
+    while !put.is_retired() {
+        let call = |n: i32| unit(text(&put, &[&n.to_string(), "1"]));
+        let report = bed.run(&(0..4).map(call).collect::<Vec<_>>()).await;
+        let is_unknown = |verdict: &Verdict| matches!(verdict, Verdict::Final(Err(_)));
+        let unknown = report.verdicts.iter().filter(|v| is_unknown(v)).count();
+        assert!(unknown == 0 || unknown == 4, "{report:?}");
+        expected += 4;
+        assert!(start.elapsed().as_secs() < 30);
+    }
+    assert_eq!(bed.sql("select count(*) from t"), expected.to_string());
+}

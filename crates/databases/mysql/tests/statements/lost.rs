@@ -1,0 +1,74 @@
+//! Connections that end, before and while a batch commits.
+
+use windrow_core::sink::Purpose;
+use windrow_core::{FaultClass, Sink, Unit, Verdict};
+use windrow_mysql::ClientSink;
+use windrow_testkit::mariadb::{MariaDb, sql};
+
+use crate::support::*;
+
+/// The numbers of the lane's connections.
+const OWN: &str = "select max(id) from information_schema.processlist where db = database() and id <> connection_id()";
+
+#[tokio::test]
+async fn an_idle_connection_that_was_ended_wrote_nothing() {
+    let mut bed = Bed::new("create table t (id int primary key, a int)").await;
+    let put = bed.describe(insert("t", &["id", "a"])).await;
+    let call = |n: i32| unit(text(&put, &[&n.to_string(), "1"]));
+    bed.sink.rest();
+    bed.succeed(&[call(1), call(2)]).await;
+    eventually("one connection is left", || {
+        let all = OWN.replace("max(id)", "count(*)");
+        bed.sql(&all) == "1"
+    })
+    .await;
+    bed.sql(&format!("kill {}", bed.sql(OWN)));
+    let report = bed.run(&[call(3)]).await;
+    assert!(!report.usable);
+    assert!(
+        matches!(&report.verdicts[0], Verdict::RolledBack(f) if f.class == FaultClass::Unavailable),
+        "{report:?}"
+    );
+    assert_eq!(bed.sql("select count(*) from t"), "2");
+}
+
+#[tokio::test]
+async fn what_was_sent_and_never_answered_is_unknown_only_if_it_may_be_committed() {
+    let server = MariaDb::start().unwrap();
+    let url = server.create_database().unwrap();
+    sql(&url, "create table t (id int primary key, a int)").unwrap();
+    let (target, login) = login(&url, &[]);
+    let sink = ClientSink::new(target, login, &Default::default());
+    for (count, is_unknown) in [(1, true), (8, false)] {
+        let put = describe(&sink, insert("t", &["id", "a"])).await;
+        let call = |n: i32| unit(text(&put, &[&n.to_string(), "1"]));
+        let mut executor = sink.connect(Purpose::Batches).await.unwrap();
+        let units: Vec<Unit> = (0..count).map(|n| call(100 * count + n)).collect();
+        for verdict in executor.execute(&units).await.verdicts {
+            told(verdict).unwrap();
+        }
+        let units: Vec<Unit> = (0..count).map(|n| call(100 * count + 50 + n)).collect();
+        server.pause().unwrap();
+        let task = tokio::spawn(async move { executor.execute(&units).await });
+        for _ in 0..1000 {
+            tokio::task::yield_now().await;
+        }
+        assert!(!task.is_finished());
+        server.kill9().unwrap();
+        let report = task.await.unwrap();
+        assert!(!report.usable);
+        for verdict in report.verdicts {
+            match verdict {
+                Verdict::Final(Err(failed)) if is_unknown => {
+                    assert_eq!(&*failed.fault.code, "08007");
+                }
+                Verdict::RolledBack(fault) if !is_unknown => {
+                    assert_eq!(fault.class, FaultClass::Unavailable);
+                }
+                other => panic!("{other:?}"),
+            }
+        }
+        server.restart().unwrap();
+        sink.rest();
+    }
+}

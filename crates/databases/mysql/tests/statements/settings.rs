@@ -1,0 +1,29 @@
+//! The settings of a lane's sessions.
+
+use crate::support::*;
+
+#[tokio::test]
+async fn a_lane_has_the_settings_of_its_clients() {
+    let sql = "create table t (id int auto_increment primary key, a timestamp null)";
+    let variables = [
+        ("auto_increment_increment", "10"),
+        ("character_set_client", "utf8mb4"),
+        ("character_set_connection", "utf8mb4"),
+        ("character_set_results", ""),
+        ("collation_connection", "utf8mb4_bin"),
+        ("lc_messages", "de_DE"),
+        ("sql_mode", "ANSI_QUOTES,STRICT_TRANS_TABLES"),
+        ("time_zone", "+05:00"),
+    ];
+    let mut bed = Bed::with(sql, &variables, |_| {}).await;
+    let put = bed.describe(insert("t", &["a"])).await;
+    let call = || unit(text(&put, &["'2026-01-01 05:00:00'"]));
+    let (done, _) = bed.succeed(&[call(), call(), call()]).await;
+    let ids: Vec<_> = done.iter().map(|done| answer(done).insert_id).collect();
+    assert_eq!(ids, [1, 11, 21]);
+    let stored = "set time_zone = '+00:00'; select min(a) from t";
+    assert_eq!(bed.sql(stored), "2026-01-01 00:00:00");
+    let outcomes = bed.outcomes(&[unit(text(&put, &["'nonsense'"]))]).await;
+    let message = error(&outcomes[0]).message;
+    assert!(!message.starts_with("Incorrect"), "{message}");
+}
