@@ -47,7 +47,7 @@ impl StepAnswer {
             warnings,
             result,
         };
-        Some(done(ok.affected, answer))
+        Some(done(ok.affected, &answer))
     }
 
     /// Returns the value that the statement gave `LAST_INSERT_ID()`.
@@ -60,8 +60,8 @@ impl StepAnswer {
         asked.or(known).filter(|id| *id != 0)
     }
 
-    /// Returns the outcomes of the calls whose rows shared an INSERT. `None` if the answer cannot be
-    /// assigned to the rows.
+    /// Returns the outcomes of the calls whose rows shared an INSERT. `None` if the answer cannot
+    /// be assigned to the rows.
     pub(super) fn rows(&self, count: usize, increment: u64) -> Option<Vec<WriteDone>> {
         let (ok, rows) = match &self.reply {
             Reply::Ok(ok) => (ok, None),
@@ -86,7 +86,7 @@ impl StepAnswer {
                 result: rows.map(|result| row_of(result, at)),
                 ..WriteAnswer::default()
             };
-            Some(done(1, answer))
+            Some(done(1, &answer))
         };
         (0..count).map(outcome).collect()
     }
@@ -99,7 +99,7 @@ fn row_of(result: &ResultPackets, at: usize) -> ResultPackets {
     }
 }
 
-fn done(affected: u64, answer: WriteAnswer) -> WriteDone {
+fn done(affected: u64, answer: &WriteAnswer) -> WriteDone {
     let rows = answer.result.as_ref();
     let mut done = WriteDone::rows(rows.map_or(affected, |result| result.rows.len() as u64));
     if !answer.is_plain() {

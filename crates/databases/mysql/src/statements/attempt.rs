@@ -1,5 +1,5 @@
 //! Executes units in one transaction: sends all statements, reads all answers, and commits or rolls
-//! back. Nothing is concluded by answers of a transaction that was rolled back, except for the units
+//! back. Nothing is concluded by answers of a transaction that was rolled back, except for units
 //! that must run elsewhere.
 
 use std::collections::HashSet;
@@ -10,19 +10,19 @@ use windrow_mysqlwire::Reply;
 
 use super::answers::StepAnswer;
 use super::client_batch::ClientBatch;
-use super::client_executor::{ClientConnection, Stop};
+use super::client_connection::{ClientConnection, Stop};
 use super::lane_session::success;
 use super::meaning::Generates;
 use super::steps::ClientStep;
-use super::table_look::{GUARD_STATEMENTS, TableLook};
+use super::table_look::TableLook;
 use crate::fault::{INTERRUPTED, NOT_UNDONE, Scope, refusal_of, unknown};
 
 /// The end of an attempt.
 #[derive(Debug)]
 pub(super) enum Attempted {
-    /// Its units have their verdicts.
+    /// The units of the attempt have their verdicts.
     Committed,
-    /// It was rolled back. The units that have no verdict run again.
+    /// Nothing was written. The units that have no verdict run again.
     RolledBack {
         /// The statements whose rows are executed one by one from now on.
         singles: HashSet<u64>,
@@ -293,69 +293,5 @@ fn count(batch: &ClientBatch<'_>, steps: &[ClientStep], is_isolated: bool, tally
             _ => Rung::Fused,
         };
         tally.add(rung, step.units.len());
-    }
-}
-
-impl ClientConnection {
-    /// Puts a statement and the questions that follow it.
-    pub(super) async fn put_step(
-        &mut self,
-        batch: &ClientBatch<'_>,
-        step: &ClientStep,
-    ) -> Result<(), Stop> {
-        if step.asks_id {
-            self.session.put_query(b"SELECT LAST_INSERT_ID(0)").await?;
-        }
-        self.put_statement(batch, step).await?;
-        if step.shows_warnings {
-            self.session.put_query(b"SHOW WARNINGS").await?;
-        }
-        if step.asks_id {
-            self.session.put_query(b"SELECT LAST_INSERT_ID()").await?;
-        }
-        Ok(())
-    }
-
-    /// Reads the answers to [`ClientConnection::put_step`].
-    pub(super) async fn step_answer(
-        &mut self,
-        step: &ClientStep,
-        has_met_lock: bool,
-    ) -> Result<StepAnswer, Stop> {
-        if step.asks_id {
-            self.reply(has_met_lock).await?;
-        }
-        let reply = self.reply(has_met_lock).await?;
-        let warnings = match step.shows_warnings {
-            true => Some(self.reply(has_met_lock).await?),
-            false => None,
-        };
-        let id = match step.asks_id {
-            true => Some(self.reply(has_met_lock).await?),
-            false => None,
-        };
-        Ok(StepAnswer {
-            reply,
-            warnings,
-            id,
-        })
-    }
-
-    /// Reads the answers to [`ClientConnection::put_guards`]. Returns the tables that have changed.
-    pub(super) async fn stale(
-        &mut self,
-        tables: &[Arc<TableLook>],
-    ) -> Result<Vec<Arc<TableLook>>, Stop> {
-        let mut stale = Vec::new();
-        for table in tables {
-            let mut replies = Vec::with_capacity(GUARD_STATEMENTS);
-            for _ in 0..GUARD_STATEMENTS {
-                replies.push(self.session.reply().await?);
-            }
-            if !table.check(&replies) {
-                stale.push(Arc::clone(table));
-            }
-        }
-        Ok(stale)
     }
 }

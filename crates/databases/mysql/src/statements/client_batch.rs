@@ -15,9 +15,12 @@ pub(super) struct BatchCall<'b> {
     pub(super) meaning: Option<&'b Arc<ClientMeaning>>,
 }
 
+/// A call with the meaning of its statement, if that is known.
+type KnownCall<'u> = (&'u SqlCall, Option<Arc<ClientMeaning>>);
+
 /// The units of a batch.
 pub(super) struct ClientBatch<'u> {
-    calls: Vec<Option<(&'u SqlCall, Option<Arc<ClientMeaning>>)>>,
+    calls: Vec<Option<KnownCall<'u>>>,
     verdicts: Vec<Option<Verdict>>,
     pub(super) sources: Sources,
 }

@@ -112,7 +112,7 @@ impl ClientCatalog {
     pub(super) fn standings(&self) -> Vec<Standing> {
         let shared = self.shared();
         let mut known: Vec<_> = shared.standings.iter().collect();
-        known.sort_by(|(one, _), (other, _)| one.cmp(other));
+        known.sort_by_key(|(of, _)| *of);
         let mut standings = Vec::new();
         for ((table, op), (level, why)) in known {
             Standing::add(&mut standings, table, *op, *level, why.clone());

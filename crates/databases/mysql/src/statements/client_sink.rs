@@ -15,7 +15,7 @@ use windrow_database::Options;
 use windrow_mysqlwire::{LaneLogin, Target};
 
 use super::client_catalog::ClientCatalog;
-use super::client_executor::ClientConnection;
+use super::client_connection::ClientConnection;
 use super::lane_interrupt::LaneInterrupt;
 use super::lane_session::{LaneSession, LaneTarget};
 use super::meaning::{ClientMeaning, meaning};
@@ -127,7 +127,7 @@ impl ClientSink {
         {
             return Ok(session);
         }
-        self.target.connect(Purpose::Batches).await
+        self.target.open(Purpose::Batches).await
     }
 
     fn put_back(&self, mut describing: MutexGuard<'_, DescribingSession>, session: LaneSession) {
@@ -170,7 +170,7 @@ impl Sink for ClientSink {
     }
 
     async fn connect(&self, purpose: Purpose) -> Result<Box<dyn Executor>, Fault> {
-        let session = self.target.connect(purpose).await?;
+        let session = self.target.open(purpose).await?;
         let interrupt = LaneInterrupt::of(&self.target, &session);
         let catalog = Arc::clone(&self.catalog);
         let lock_wait = self.target.options.lock_wait;

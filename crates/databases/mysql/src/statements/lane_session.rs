@@ -3,7 +3,6 @@
 
 use std::collections::VecDeque;
 use std::io;
-use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -91,9 +90,9 @@ impl LaneTarget {
     ///
     /// # Errors
     /// As [`windrow_core::Sink::connect`].
-    pub(super) async fn connect(self: &Arc<Self>, purpose: Purpose) -> Result<LaneSession, Fault> {
+    pub(super) async fn open(&self, purpose: Purpose) -> Result<LaneSession, Fault> {
         let limit = self.options.connect_timeout;
-        let opened = timeout(limit, self.open(purpose)).await;
+        let opened = timeout(limit, self.set_up(purpose)).await;
         opened.unwrap_or_else(|_| Err(of_connecting(ConnectError::Late(limit))))
     }
 
@@ -156,7 +155,7 @@ impl LaneTarget {
         }
     }
 
-    async fn open(&self, purpose: Purpose) -> Result<LaneSession, Fault> {
+    async fn set_up(&self, purpose: Purpose) -> Result<LaneSession, Fault> {
         let mut session = self.log_in().await?;
         let questions = [
             &ServerVariables::question(),

@@ -2,7 +2,6 @@
 //! needs.
 
 use std::collections::HashMap;
-use std::fmt::Write as _;
 
 use windrow_core::sink::Purpose;
 use windrow_mysqlwire::LaneLogin;
@@ -41,7 +40,7 @@ const ASKED: [&str; 7] = [
 /// The values of a new connection's variables, by their names in lower case.
 #[derive(Debug, Default)]
 pub(super) struct ServerVariables {
-    /// Those that the server shows.
+    /// The variables that the server shows.
     pub(super) shown: HashMap<String, String>,
     /// The values of the login's variables, in their order.
     pub(super) of_login: Vec<Option<String>>,
@@ -127,8 +126,7 @@ pub(super) fn literal(value: Option<&str>) -> String {
 
 fn push(sql: &mut String, name: &str, value: &str) {
     let comma = if sql.ends_with("SET ") { "" } else { ", " };
-    // Writing to a string does not fail.
-    let _ = write!(sql, "{comma}SESSION {name} = {value}");
+    sql.push_str(&format!("{comma}SESSION {name} = {value}"));
 }
 
 #[cfg(test)]

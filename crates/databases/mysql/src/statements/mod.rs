@@ -17,20 +17,24 @@
 //! | `command` | builds the commands of calls |
 //! | `client_batch` | the units of a batch and their verdicts |
 //! | `steps` | the statements of a batch |
-//! | `client_executor` | executes batches |
+//! | `client_connection` | executes statements on a connection |
+//! | `lone` | executes a unit by itself |
 //! | `attempt` | sends a transaction and judges its answers |
+//! | `client_executor` | executes batches |
 //! | `answers` | converts answers to outcomes |
 
 mod answers;
 mod attempt;
 mod client_batch;
 mod client_catalog;
+mod client_connection;
 mod client_executor;
 mod client_sink;
 mod command;
 mod lane_interrupt;
 mod lane_session;
 mod lane_settings;
+mod lone;
 mod meaning;
 mod prepared;
 mod steps;

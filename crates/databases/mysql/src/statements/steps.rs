@@ -22,7 +22,7 @@ const SPARE_BYTES: usize = 1024;
 /// A statement of a batch.
 #[derive(Debug)]
 pub(super) struct ClientStep {
-    /// Its units: several share an INSERT of many rows.
+    /// The units of the statement: several share an INSERT of many rows.
     pub(super) units: Vec<u32>,
     /// The prepared statement that it executes; `None` for a text.
     pub(super) prepared: Option<PreparedKey>,
