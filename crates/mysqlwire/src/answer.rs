@@ -109,6 +109,8 @@ pub struct Answer {
     /// The session's status, if the answer has said it.
     status: Option<StatusFlags>,
     is_error: bool,
+    /// The number of warnings, as the answer has said it last.
+    warning_count: u16,
     prepared: Option<PreparedStatement>,
 }
 
@@ -139,6 +141,7 @@ impl Answer {
             part,
             status: None,
             is_error: false,
+            warning_count: 0,
             prepared: None,
         })
     }
@@ -153,9 +156,19 @@ impl Answer {
         self.status
     }
 
+    /// Returns true if the statement has left an error or warnings to be asked for.
+    pub fn has_diagnostics(&self) -> bool {
+        self.is_error || self.warning_count > 0
+    }
+
     /// Returns true if the answer ended with an error.
     pub fn is_error(&self) -> bool {
         self.is_error
+    }
+
+    /// Returns true if the packet that comes next describes a column of a result.
+    pub fn is_in_columns(&self) -> bool {
+        matches!(self.part, Part::Columns(_))
     }
 
     /// Returns true if the packet that comes next is a row, or the end of the rows.
@@ -180,17 +193,18 @@ impl Answer {
             Part::Start => return self.start(start),
             Part::Columns(left) => self.part = self.columns(left - 1),
             Part::ColumnsEnd => {
-                let status = eof_status(start);
-                self.note(status);
+                let report = eof_report(start);
+                self.note(report);
+                let status = report.0;
                 let has_cursor = status.contains(StatusFlags::SERVER_STATUS_CURSOR_EXISTS);
                 self.part = if has_cursor { Part::Done } else { Part::Rows };
             }
             Part::Rows if self.is_end(first, len) => {
-                let status = match self.forms.has_no_eof {
-                    true => ok_status(start),
-                    false => eof_status(start),
+                let report = match self.forms.has_no_eof {
+                    true => ok_report(start),
+                    false => eof_report(start),
                 };
-                self.end_result(status);
+                self.end_result(report);
             }
             Part::Rows => {}
             Part::Prepared => self.part = self.prepared(start),
@@ -210,7 +224,7 @@ impl Answer {
 
     fn start(&mut self, start: &[u8]) -> Step {
         match start.first() {
-            Some(&OK) => self.end_result(ok_status(start)),
+            Some(&OK) => self.end_result(ok_report(start)),
             Some(&FILE) => return Step::File,
             _ => {
                 let mut from = ParseBuf(start);
@@ -253,8 +267,8 @@ impl Answer {
     fn one(&mut self, start: &[u8], len: usize) {
         self.part = Part::Done;
         match start.first() {
-            Some(&OK) => self.note(ok_status(start)),
-            Some(&END) if len <= MAX_EOF_BYTES => self.note(eof_status(start)),
+            Some(&OK) => self.note(ok_report(start)),
+            Some(&END) if len <= MAX_EOF_BYTES => self.note(eof_report(start)),
             Some(&ERROR) => self.is_error = true,
             _ => {}
         }
@@ -269,31 +283,41 @@ impl Answer {
         first == Some(END) && len <= most
     }
 
-    fn end_result(&mut self, status: StatusFlags) {
-        self.note(status);
+    fn end_result(&mut self, report: (StatusFlags, u16)) {
+        self.note(report);
+        let (status, _) = report;
         let has_more = status.contains(StatusFlags::SERVER_MORE_RESULTS_EXISTS);
         self.part = if has_more { Part::Start } else { Part::Done };
     }
 
-    fn note(&mut self, status: StatusFlags) {
+    fn note(&mut self, (status, warning_count): (StatusFlags, u16)) {
         self.status = Some(status);
+        self.warning_count = warning_count;
     }
 }
 
-/// Reads the status of a packet that reports success: behind the rows and the generated number.
+/// Reads the status of a packet that reports success.
 pub fn ok_status(start: &[u8]) -> StatusFlags {
-    let mut from = ParseBuf(start.get(1..).unwrap_or_default());
-    let status = from
-        .checked_eat_lenenc_int()
-        .and_then(|_| from.checked_eat_lenenc_int())
-        .and_then(|_| from.checked_eat_u16_le());
-    StatusFlags::from_bits_truncate(status.unwrap_or_default())
+    ok_report(start).0
 }
 
-/// Reads the status of a packet behind columns or rows: behind the number of warnings.
-fn eof_status(start: &[u8]) -> StatusFlags {
-    let mut from = ParseBuf(start.get(3..).unwrap_or_default());
-    StatusFlags::from_bits_truncate(from.checked_eat_u16_le().unwrap_or_default())
+/// Reads the status and the number of warnings of a packet that reports success: they come behind
+/// the rows and the generated number.
+fn ok_report(start: &[u8]) -> (StatusFlags, u16) {
+    let mut from = ParseBuf(start.get(1..).unwrap_or_default());
+    for _ in ["rows", "generated number"] {
+        from.checked_eat_lenenc_int();
+    }
+    let mut number = || from.checked_eat_u16_le().unwrap_or_default();
+    (StatusFlags::from_bits_retain(number()), number())
+}
+
+/// Reads the status and the number of warnings of a packet behind columns or rows.
+fn eof_report(start: &[u8]) -> (StatusFlags, u16) {
+    let mut from = ParseBuf(start.get(1..).unwrap_or_default());
+    let mut number = || from.checked_eat_u16_le().unwrap_or_default();
+    let warning_count = number();
+    (StatusFlags::from_bits_retain(number()), warning_count)
 }
 
 #[cfg(test)]

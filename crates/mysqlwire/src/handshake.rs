@@ -6,6 +6,8 @@ use mysql_common::constants::{CapabilityFlags, MariadbCapabilities};
 use mysql_common::io::{BufMutExt, ParseBuf};
 use rand::RngExt;
 
+use crate::target::Target;
+
 /// Bytes of the random number that a password's proof is bound to.
 pub const NONCE_BYTES: usize = 20;
 
@@ -134,7 +136,27 @@ pub struct LoginRequest {
     pub attributes: Option<Vec<u8>>,
 }
 
+/// The longest packet that Windrow's own logins name, in bytes: the server's default.
+const MAX_PACKET_BYTES: u32 = 16 << 20;
+
 impl LoginRequest {
+    /// Returns a login of Windrow's own as the target's user, without abilities and without a
+    /// database.
+    pub fn own(target: &Target) -> Self {
+        Self {
+            capabilities: CapabilityFlags::empty(),
+            extended: MariadbCapabilities::empty(),
+            max_packet: MAX_PACKET_BYTES,
+            // utf8mb4_general_ci
+            collation: 45,
+            user: target.user.clone().into_bytes(),
+            proof: Vec::new(),
+            database: None,
+            plugin: Vec::new(),
+            attributes: None,
+        }
+    }
+
     /// Returns true if an UPDATE counts the rows that it finds, and not only those that it changes.
     pub fn counts_found_rows(&self) -> bool {
         self.capabilities

@@ -28,6 +28,15 @@ pub fn put_query(wire: &mut Wire, sql: &str, has_attributes: bool) {
     wire.put(&content);
 }
 
+/// The result of a text.
+#[derive(Clone, Debug, Default)]
+pub struct TextResult {
+    /// The contents of the packets of columns.
+    pub columns: Vec<Bytes>,
+    /// The rows.
+    pub rows: Vec<TextRow>,
+}
+
 /// Reads the answer to a text: the rows of its only result, none if it gives none. Not cancel safe.
 ///
 /// # Errors
@@ -36,23 +45,36 @@ pub async fn read_rows(
     wire: &mut Wire,
     forms: Forms,
 ) -> io::Result<Result<Vec<TextRow>, ErrorPacket>> {
+    let result = read_result(wire, forms).await?;
+    Ok(result.map(|result| result.rows))
+}
+
+/// Reads the answer to a text as [`read_rows`], with the columns of the result.
+///
+/// # Errors
+/// As [`read_rows`].
+pub async fn read_result(
+    wire: &mut Wire,
+    forms: Forms,
+) -> io::Result<Result<TextResult, ErrorPacket>> {
     let ended = || io::Error::from(io::ErrorKind::UnexpectedEof);
     let Some(mut answer) = Answer::to(command::QUERY, forms) else {
-        return Ok(Ok(Vec::new()));
+        return Ok(Ok(TextResult::default()));
     };
-    let mut rows = Vec::new();
+    let mut result = TextResult::default();
     loop {
         let content = wire.packet(MAX_ANSWER_BYTES).await?.ok_or_else(ended)?;
-        let is_row = answer.is_in_rows();
+        let (is_row, is_column) = (answer.is_in_rows(), answer.is_in_columns());
         match answer.take(&content, content.len()) {
-            Step::More if is_row => rows.push(text_row(content)),
+            Step::More if is_row => result.rows.push(text_row(content)),
+            Step::More if is_column => result.columns.push(content),
             Step::More => {}
             Step::File => return Err(io::Error::other("the server asked for a file")),
             Step::Done if content.first() == Some(&ERROR) => {
                 let error = ErrorPacket::parse(&content);
                 return error.map(Err).ok_or_else(ended);
             }
-            Step::Done => return Ok(Ok(rows)),
+            Step::Done => return Ok(Ok(result)),
         }
     }
 }
@@ -61,6 +83,26 @@ pub async fn read_rows(
 pub fn put_text(row: &mut Vec<u8>, value: &[u8]) {
     row.put_lenenc_int(value.len() as u64);
     row.extend_from_slice(value);
+}
+
+/// Returns the place of the collation's number in the packet of a column: two bytes.
+pub fn collation_place(column: &[u8]) -> Option<usize> {
+    // Catalog, schema, table, original table, name, original name.
+    let mut at = 0;
+    for _ in 0..6 {
+        let len = *column.get(at)?;
+        at += match len {
+            0xfc => {
+                let len: [u8; 2] = column.get(at + 1..at + 3)?.try_into().ok()?;
+                3 + usize::from(u16::from_le_bytes(len))
+            }
+            0xfb.. => return None,
+            len => 1 + usize::from(len),
+        };
+    }
+    // The length of the fields that follow.
+    let place = at + 1;
+    (column.len() >= place + 2).then_some(place)
 }
 
 /// Reads a row of the text protocol, up to the first value that is not whole.
@@ -97,6 +139,14 @@ pub fn text_row(mut content: Bytes) -> TextRow {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_collation_of_a_column_is_found() {
+        let column = b"\x03def\0\0\0\x011\0\x0c\x2d\0\x01\0\0\0\xfd\0\0\0\0\0";
+        let place = collation_place(column).unwrap();
+        assert_eq!(column[place..place + 2], [45, 0]);
+        assert_eq!(collation_place(b"\x03def"), None);
+    }
 
     #[test]
     fn rows_are_cut_into_values() {

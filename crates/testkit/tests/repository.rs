@@ -185,7 +185,12 @@ fn crates_import_only_what_they_may() {
             ],
             "databases/sqlite" => &["windrow-bookkeeping", "windrow-core", "windrow-database"],
             folder if folder.starts_with("databases/") => &["windrow-core", "windrow-database"],
-            "frontends/mysql" => &["windrow-core", "windrow-mysqlwire", "windrow-sockets"],
+            "frontends/mysql" => &[
+                "windrow-core",
+                "windrow-mysqlwire",
+                "windrow-sockets",
+                "windrow-sql",
+            ],
             "frontends/pg" => &[
                 "windrow-core",
                 "windrow-idempotency",

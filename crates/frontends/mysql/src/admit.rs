@@ -5,13 +5,13 @@ use std::sync::Arc;
 
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::timeout;
-use windrow_mysqlwire::answer::Forms;
+use windrow_mysqlwire::answer::{Forms, ok_status};
 use windrow_mysqlwire::auth::CACHING_SHA2;
 use windrow_mysqlwire::connect::connect;
 use windrow_mysqlwire::handshake::{Nonce, auth_switch, nonce};
 use windrow_mysqlwire::{
-    CapabilityFlags, Credential, ErrorPacket, Greeting, LoginRequest, MariadbCapabilities, Stream,
-    Verifier, Wire,
+    CapabilityFlags, Credential, ErrorPacket, Greeting, LoginRequest, MariadbCapabilities,
+    StatusFlags, Stream, Verifier, Wire,
 };
 use windrow_sockets::{ClientSocket, StartSlot};
 
@@ -41,6 +41,10 @@ pub(crate) struct AdmittedClient {
 pub(crate) struct ServerConnection {
     pub(crate) wire: Wire,
     pub(crate) forms: Forms,
+    /// The status that the server reported with the login.
+    pub(crate) status: StatusFlags,
+    /// The credential by which it was logged in.
+    pub(crate) credential: Credential,
 }
 
 /// The proof that a client has given.
@@ -323,6 +327,8 @@ pub(crate) async fn open(
     let server = ServerConnection {
         wire: connected.wire,
         forms: Forms::of(request.capabilities, request.extended),
+        status: ok_status(&connected.ok),
+        credential: proven.credential,
     };
     Ok((server, connected.ok.to_vec()))
 }

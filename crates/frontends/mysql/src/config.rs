@@ -26,6 +26,8 @@ pub struct MysqlConfig {
     /// The users that are admitted. If there are none, clients over loopback or the UNIX-domain
     /// socket are trusted, and the server decides if it admits the user.
     pub users: Vec<UserConfig>,
+    /// True if single-row writes are joined.
+    pub join: bool,
     /// The most clients at once.
     pub max_clients: usize,
     /// The most server connections of sessions.
@@ -60,6 +62,7 @@ impl MysqlConfig {
             require_tls: false,
             target,
             users: Vec::new(),
+            join: true,
             max_clients: 20_000,
             max_server_connections: 100,
             server_wait: Duration::from_secs(60),

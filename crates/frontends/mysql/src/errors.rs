@@ -2,7 +2,12 @@
 
 use std::time::Duration;
 
+use windrow_core::{Fault, FaultClass};
 use windrow_mysqlwire::{ConnectError, ErrorPacket, Target};
+
+/// The number for a server that cannot be reached: "Unable to connect to foreign data source".
+/// Clients take no numbers of their own range (2000 to 2999) from a server.
+const NOT_CONNECTED: u16 = 1429;
 
 pub(crate) fn too_many_clients() -> ErrorPacket {
     ErrorPacket::new(1040, *b"08004", "Too many connections")
@@ -56,7 +61,7 @@ pub(crate) fn needs_tls() -> ErrorPacket {
 /// Returns the error for a server whose abilities are not those that the client was greeted with.
 pub(crate) fn changed_server() -> ErrorPacket {
     let message = "The server's abilities have changed since Windrow looked; connect again";
-    ErrorPacket::new(2003, *b"HY000", message)
+    ErrorPacket::new(NOT_CONNECTED, *b"HY000", message)
 }
 
 /// Returns the error for a server that cannot be used: its own, if it sent one.
@@ -69,9 +74,27 @@ pub(crate) fn of_connecting(error: ConnectError, target: &Target) -> ErrorPacket
             format!("Access denied: {error}; set server_password for this user"),
         ),
         _ => ErrorPacket::new(
-            2003,
+            NOT_CONNECTED,
             *b"HY000",
             format!("Can't connect to the server at {target}: {error}"),
         ),
     }
+}
+
+/// Returns the error of a joined write: the server's own, if it sent one.
+pub(crate) fn of_fault(fault: &Fault) -> ErrorPacket {
+    if let Some(own) = fault.verbatim().and_then(ErrorPacket::parse) {
+        return own;
+    }
+    if fault.class == FaultClass::Cancelled {
+        return ErrorPacket::new(1317, *b"70100", "Query execution was interrupted");
+    }
+    let number = match fault.class {
+        FaultClass::TooLarge => 1153,
+        FaultClass::Overloaded => 1041,
+        FaultClass::Unavailable => NOT_CONNECTED,
+        _ => 1105,
+    };
+    let state = fault.code.as_bytes().first_chunk().copied();
+    ErrorPacket::new(number, state.unwrap_or(*b"HY000"), &*fault.message)
 }

@@ -30,18 +30,20 @@ pub(crate) fn number(content: &[u8], flags: CapabilityFlags) -> Option<(usize, u
     (start < end).then_some((start, end))
 }
 
-/// Returns the content with another number in this place, if `other` gives one.
+/// Returns the content with another number in this place, if `other` gives one, and the number that
+/// stood there.
 pub(crate) fn renumbered(
     content: &[u8],
     (start, end): (usize, usize),
     other: impl Fn(u64) -> Option<u32>,
-) -> Option<Vec<u8>> {
+) -> Option<(Vec<u8>, u64)> {
     let digits = str::from_utf8(content.get(start..end)?).ok()?;
-    let other = other(digits.parse().ok()?)?;
+    let id = digits.parse().ok()?;
+    let other = other(id)?;
     let mut new = content.get(..start)?.to_vec();
     new.extend_from_slice(other.to_string().as_bytes());
     new.extend_from_slice(content.get(end..)?);
-    Some(new)
+    Some((new, id))
 }
 
 #[cfg(test)]
@@ -51,7 +53,7 @@ mod tests {
     fn renumber(content: &[u8], flags: CapabilityFlags) -> Option<String> {
         let place = number(content, flags)?;
         let new = renumbered(content, place, |id| (id == 1_073_741_824).then_some(7));
-        new.map(|new| String::from_utf8(new).unwrap())
+        new.map(|(new, _)| String::from_utf8(new).unwrap())
     }
 
     #[test]

@@ -1,20 +1,24 @@
 //! The MySQL frontend: an application of MySQL or MariaDB changes its port and nothing else.
 //!
-//! Each session has a server connection of its own, logged in with the client's own abilities, and
-//! every packet is relayed byte for byte.
+//! Single-row writes in autocommit are joined with those of other clients by a lane. Each session
+//! has a server connection of its own besides, logged in with the client's own abilities, to which
+//! everything else is relayed byte for byte.
 //!
 //! Modules, each of which imports those below it:
 //!
 //! | module | what happens there |
 //! | --- | --- |
 //! | [`server`] | the listening sockets |
-//! | `session` | the loop of one client: commands, answers, files |
+//! | `session` | the loop of one client: what is joined, and what is relayed |
+//! | `session_state`, `prepared` | the facts about a session; its prepared statements |
 //! | `admit` | greeting, TLS, the proof of a password, the session's server connection |
 //! | `kill` | `KILL` of a session by the number that its client knows |
 //! | `shared` | the state that all connections share |
+//! | `lanes` | the lanes that sessions have open, and verdicts on statements |
 //! | `access` | which users may log in |
 //! | `register` | the sessions by number |
 //! | `profile` | the server's greeting, which clients get |
+//! | [`services`] | the ports: lanes |
 //! | [`metrics`] | counters |
 //! | `errors` | the frontend's own errors |
 //! | [`config`] | what can be configured |
@@ -24,13 +28,18 @@ mod admit;
 pub mod config;
 mod errors;
 mod kill;
+mod lanes;
 pub mod metrics;
+mod prepared;
 mod profile;
 mod register;
 pub mod server;
+pub mod services;
 mod session;
+mod session_state;
 mod shared;
 
 pub use config::{MysqlConfig, UserConfig};
 pub use metrics::MysqlMetrics;
 pub use server::{MysqlFrontend, UserKeeper};
+pub use services::{Lanes, Services};

@@ -4,7 +4,8 @@
 //! | --- | --- |
 //! | `windrow_mysql_clients` | clients that are logged in |
 //! | `windrow_mysql_logins_total` | connections that were admitted (`outcome="ok"`) or refused |
-//! | `windrow_mysql_statements_total` | statements of clients (`way="relayed"`) |
+//! | `windrow_mysql_statements_total` | statements of clients (`way="relayed"`, or `"joined"` with other clients' writes) |
+//! | `windrow_mysql_bypass_total` | single-row writes that were relayed, by `reason` |
 //! | `windrow_mysql_kills_total` | `KILL` statements for sessions of this frontend |
 //! | `windrow_mysql_server_connections` | server connections of sessions |
 
@@ -24,6 +25,11 @@ struct WayLabel {
     way: &'static str,
 }
 
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ReasonLabel {
+    reason: &'static str,
+}
+
 /// The frontend's metrics. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct MysqlMetrics {
@@ -31,6 +37,8 @@ pub struct MysqlMetrics {
     pub(crate) admitted: Counter,
     pub(crate) refused: Counter,
     pub(crate) relayed: Counter,
+    pub(crate) joined: Counter,
+    bypass: Family<ReasonLabel, Counter>,
     pub(crate) kills: Counter,
     pub(crate) server_connections: Gauge,
 }
@@ -40,14 +48,15 @@ impl MysqlMetrics {
     pub fn register(registry: &mut Registry) -> Self {
         let logins = Family::<OutcomeLabel, Counter>::default();
         let statements = Family::<WayLabel, Counter>::default();
+        let way = |way| statements.get_or_create(&WayLabel { way }).clone();
         let outcome = |outcome| logins.get_or_create(&OutcomeLabel { outcome }).clone();
         let metrics = Self {
             clients: Gauge::default(),
             admitted: outcome("ok"),
             refused: outcome("refused"),
-            relayed: statements
-                .get_or_create(&WayLabel { way: "relayed" })
-                .clone(),
+            relayed: way("relayed"),
+            joined: way("joined"),
+            bypass: Family::default(),
             kills: Counter::default(),
             server_connections: Gauge::default(),
         };
@@ -67,6 +76,11 @@ impl MysqlMetrics {
             "Statements of clients",
             statements,
         );
+        registry.register(
+            "windrow_mysql_bypass",
+            "Single-row writes that were relayed",
+            metrics.bypass.clone(),
+        );
         let kills = metrics.kills.clone();
         registry.register("windrow_mysql_kills", "KILL statements for sessions", kills);
         registry.register(
@@ -75,6 +89,11 @@ impl MysqlMetrics {
             metrics.server_connections.clone(),
         );
         metrics
+    }
+
+    /// Counts a write that is relayed for a reason.
+    pub(crate) fn count_bypass(&self, reason: &'static str) {
+        self.bypass.get_or_create(&ReasonLabel { reason }).inc();
     }
 }
 
@@ -85,7 +104,8 @@ mod tests {
     #[test]
     fn every_documented_metric_is_there() {
         let mut registry = Registry::default();
-        MysqlMetrics::register(&mut registry).relayed.inc();
+        let metrics = MysqlMetrics::register(&mut registry);
+        metrics.count_bypass("in a transaction");
         let mut text = String::new();
         prometheus_client::encoding::text::encode(&mut text, &registry).unwrap();
         let source = include_str!("metrics.rs");

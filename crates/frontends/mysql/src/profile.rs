@@ -5,12 +5,7 @@ use std::time::Duration;
 
 use windrow_mysqlwire::answer::command;
 use windrow_mysqlwire::connect::connect;
-use windrow_mysqlwire::{
-    CapabilityFlags, ConnectError, Credential, Greeting, LoginRequest, MariadbCapabilities, Target,
-};
-
-/// The longest packet that the frontend's own login names; the server's default.
-const MAX_PACKET_BYTES: u32 = 16 << 20;
+use windrow_mysqlwire::{ConnectError, Credential, Greeting, LoginRequest, Target};
 
 /// The last greeting that a server connection got.
 #[derive(Default)]
@@ -34,11 +29,18 @@ impl Profile {
         // A connection that only listened to the greeting would be an error in the server's count,
         // beyond which it blocks this machine.
         let credential = Credential::Password(target.password.clone());
-        let mut connected = connect(target, &own_login(target), &credential, limit).await?;
+        let mut connected = connect(target, &LoginRequest::own(target), &credential, limit).await?;
         connected.wire.set_next(0);
         connected.wire.put(&[command::QUIT]);
         connected.wire.close().await;
         Ok(self.note(connected.greeting))
+    }
+
+    /// Returns true if the last greeting was that of MariaDB.
+    pub(crate) fn is_mariadb(&self) -> bool {
+        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let version = known.as_ref().map(|greeting| &*greeting.version);
+        version.is_some_and(|version| version.windows(7).any(|part| part == b"MariaDB"))
     }
 
     /// Notes the greeting of a connection that is logged in.
@@ -47,20 +49,5 @@ impl Profile {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         *known = Some(Arc::clone(&greeting));
         greeting
-    }
-}
-
-fn own_login(target: &Target) -> LoginRequest {
-    LoginRequest {
-        capabilities: CapabilityFlags::empty(),
-        extended: MariadbCapabilities::empty(),
-        max_packet: MAX_PACKET_BYTES,
-        // utf8mb4_general_ci
-        collation: 45,
-        user: target.user.clone().into_bytes(),
-        proof: Vec::new(),
-        database: None,
-        plugin: Vec::new(),
-        attributes: None,
     }
 }

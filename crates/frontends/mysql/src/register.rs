@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio_util::sync::CancellationToken;
+use windrow_core::{Intake, SourceId};
 use windrow_mysqlwire::Verifier;
 
 /// The first number. A server that counts its own connections from 1 takes long to get there.
@@ -27,6 +28,8 @@ pub(crate) struct SessionInfo {
     server_id: AtomicU32,
     /// The user, with the verifier of the proof, if one was asked for.
     login: Mutex<Option<(Vec<u8>, Option<Verifier>)>>,
+    /// The lane that has a write of the session, and the session's identity there.
+    interrupt: Mutex<Option<(Intake, SourceId)>>,
     /// Cancelled when the login is revoked.
     pub(crate) revoked: CancellationToken,
 }
@@ -44,6 +47,15 @@ impl SessionInfo {
         let mut login = self.login.lock().unwrap_or_else(PoisonError::into_inner);
         *login = Some((user.to_vec(), verifier));
         self.server_id.store(server_id, Ordering::Relaxed);
+    }
+
+    /// Notes the lane that has a write of the session, or that none has.
+    pub(crate) fn set_interrupt(&self, interrupt: Option<(Intake, SourceId)>) {
+        let mut known = self
+            .interrupt
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        *known = interrupt;
     }
 }
 
@@ -73,6 +85,20 @@ impl Register {
         let id = u32::try_from(id).ok()?;
         let server_id = self.sessions().get(&id)?.server_id.load(Ordering::Relaxed);
         (server_id != 0).then_some(server_id)
+    }
+
+    /// Cancels the write that a lane has of a session.
+    pub(crate) fn cancel(&self, id: u64) {
+        let id = u32::try_from(id).unwrap_or_default();
+        let info = self.sessions().get(&id).map(Arc::clone);
+        let Some(info) = info else { return };
+        let interrupt = info
+            .interrupt
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        if let Some((intake, source)) = &*interrupt {
+            intake.cancel(*source);
+        }
     }
 
     /// Ends the sessions whose login is not admitted any more.

@@ -10,7 +10,7 @@ use windrow_sockets::{ClientSocket, Listeners, StartSlot, Starting};
 
 use crate::admit::admit;
 use crate::config::{MysqlConfig, UserConfig};
-use crate::metrics::MysqlMetrics;
+use crate::services::Services;
 use crate::session;
 use crate::shared::Shared;
 
@@ -31,9 +31,14 @@ impl UserKeeper {
     pub fn replace(&self, users: Vec<UserConfig>) {
         let access = &self.0.access;
         access.replace(users);
-        self.0
-            .register
-            .revoke(|user, verifier| access.still_admits(user, verifier));
+        let lanes = &self.0.lanes;
+        self.0.register.revoke(|user, verifier| {
+            let still = access.still_admits(user, verifier);
+            if !still {
+                lanes.revoke(user);
+            }
+            still
+        });
     }
 }
 
@@ -44,7 +49,7 @@ impl MysqlFrontend {
     /// # Errors
     /// An address that cannot be listened on, or one that is not loopback although no users are
     /// configured.
-    pub async fn bind(config: MysqlConfig, metrics: MysqlMetrics) -> io::Result<Self> {
+    pub async fn bind(config: MysqlConfig, services: Services) -> io::Result<Self> {
         if !config.listen.ip().is_loopback() && config.users.is_empty() {
             return Err(io::Error::new(
                 io::ErrorKind::InvalidInput,
@@ -61,7 +66,7 @@ impl MysqlFrontend {
         Ok(Self {
             local_addr: listeners.local_addr()?,
             listeners,
-            shared: Arc::new(Shared::new(config, metrics)),
+            shared: Arc::new(Shared::new(config, services)),
         })
     }
 

@@ -11,9 +11,11 @@ use windrow_mysqlwire::ErrorPacket;
 use crate::access::Access;
 use crate::config::MysqlConfig;
 use crate::errors;
+use crate::lanes::LaneBook;
 use crate::metrics::MysqlMetrics;
 use crate::profile::Profile;
 use crate::register::Register;
+use crate::services::Services;
 
 /// The state that all connections share.
 pub(crate) struct Shared {
@@ -22,6 +24,7 @@ pub(crate) struct Shared {
     pub(crate) profile: Profile,
     pub(crate) tls: Option<TlsAcceptor>,
     pub(crate) metrics: MysqlMetrics,
+    pub(crate) lanes: LaneBook,
     pub(crate) client_slots: Arc<Semaphore>,
     server_slots: Arc<Semaphore>,
     /// Cancelled when the frontend ends.
@@ -30,19 +33,25 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
-    pub(crate) fn new(config: MysqlConfig, metrics: MysqlMetrics) -> Self {
+    pub(crate) fn new(config: MysqlConfig, services: Services) -> Self {
         let slots = |most: usize| Arc::new(Semaphore::new(most.min(Semaphore::MAX_PERMITS)));
         Self {
             access: Access::new(config.users.clone(), &config.target),
             register: Arc::default(),
             profile: Profile::default(),
             tls: config.tls.clone().map(TlsAcceptor::from),
-            metrics,
+            metrics: services.metrics,
+            lanes: LaneBook::new(services.lanes),
             client_slots: slots(config.max_clients),
             server_slots: slots(config.max_server_connections),
             stop: CancellationToken::new(),
             config,
         }
+    }
+
+    /// Returns true if the server is MariaDB.
+    pub(crate) fn is_mariadb(&self) -> bool {
+        self.profile.is_mariadb()
     }
 
     /// Waits for the right to have a server connection.

@@ -41,7 +41,7 @@ use windrow_status::{Sources, StatusPage};
 
 use self::idempotency::RunningKeys;
 use self::listen::cannot_listen;
-use self::mysql::MysqlServer;
+use self::mysql::{MysqlLanes, MysqlServer};
 use self::pg::{PgLanes, PgServer};
 use self::ready::Ready;
 use self::replicas::{ReplicaWatch, RunningReplicas};
@@ -121,25 +121,23 @@ impl Server {
         let keys = RunningKeys::start(&*sink, &intake, settings)?;
         let asked_to_end = CancellationToken::new();
         let reload = Reload::new(settings, reread);
+        let mut shared = Shared {
+            budget: &budget,
+            lane_metrics: &lane_metrics,
+            registry: &mut registry,
+            reload: reload.clone(),
+            stop: asked_to_end.clone(),
+            spool: spool.as_ref().map(RunningSpool::spooling),
+            keys: keys.as_ref().map(RunningKeys::keys),
+            primary: running.as_ref().map(RunningReplicas::primary),
+            tracer: tracer.clone(),
+        };
         let pg = match &settings.pg {
-            Some(pg) => {
-                let shared = Shared {
-                    budget: &budget,
-                    lane_metrics: &lane_metrics,
-                    registry: &mut registry,
-                    reload: reload.clone(),
-                    stop: asked_to_end.clone(),
-                    spool: spool.as_ref().map(RunningSpool::spooling),
-                    keys: keys.as_ref().map(RunningKeys::keys),
-                    primary: running.as_ref().map(RunningReplicas::primary),
-                    tracer: tracer.clone(),
-                };
-                Some(PgServer::bind(pg, settings, shared).await?)
-            }
+            Some(pg) => Some(PgServer::bind(pg, settings, &mut shared).await?),
             None => None,
         };
         let mysql = match &settings.mysql {
-            Some(mysql) => Some(MysqlServer::bind(mysql, &mut registry).await?),
+            Some(mysql) => Some(MysqlServer::bind(mysql, settings, &mut shared).await?),
             None => None,
         };
         let failed = lane_metrics.clone();
@@ -159,7 +157,8 @@ impl Server {
         let values = settings.http.as_ref().is_some_and(|http| http.show_values);
         let beside = (watch.clone(), replicas.clone(), failed, values);
         let own = [Some(lane.watch()), reads.as_ref().map(ReadLane::watch)];
-        let lanes = lanes(own, &sink, pg.as_ref(), beside);
+        let clients = (pg.as_ref(), mysql.as_ref());
+        let lanes = lanes(own, &sink, clients, beside);
         let metrics_text: Arc<dyn Fn() -> String + Send + Sync> =
             Arc::new(move || crate::metrics::encode(&registry));
         let page = StatusPage::new(Sources {
@@ -361,7 +360,7 @@ async fn bind_http(
 fn lanes(
     own: [Option<LaneWatch>; 2],
     sink: &Arc<dyn Database>,
-    pg: Option<&PgServer>,
+    (pg, mysql): (Option<&PgServer>, Option<&MysqlServer>),
     (spool, replicas, metrics, values): (
         Option<SpoolWatch>,
         Option<ReplicaWatch>,
@@ -369,16 +368,19 @@ fn lanes(
         bool,
     ),
 ) -> Arc<dyn Fn() -> serde_json::Value + Send + Sync> {
-    let session_lanes = pg.map(PgServer::lanes);
+    let pg = pg.map(PgServer::lanes);
+    let mysql = mysql.map(MysqlServer::lanes);
     let sink = Arc::clone(sink);
     Arc::new(move || {
-        let others = session_lanes.as_ref().map(PgLanes::status);
-        let others = others.into_iter().flatten();
+        let others = pg.as_ref().map(PgLanes::status).into_iter();
+        let others = others.chain(mysql.as_ref().map(MysqlLanes::status));
+        let others = others.flatten();
         let own = own.iter().flatten().map(LaneWatch::status);
         let lanes: Vec<LaneStatus> = own.chain(others).collect();
         let mut tables = sink.standings();
-        let others = session_lanes.as_ref().map(PgLanes::standings);
-        let others = others.into_iter().flatten();
+        let others = pg.as_ref().map(PgLanes::standings).into_iter();
+        let others = others.chain(mysql.as_ref().map(MysqlLanes::standings));
+        let others = others.flatten();
         let new: Vec<_> = others.filter(|one| !tables.contains(one)).collect();
         tables.extend(new);
         let failures = crate::metrics::failures_json(&metrics.failures(), values);

@@ -1,38 +1,90 @@
 //! The MySQL frontend, wired.
 
+mod connection_limit;
+mod session_lanes;
+
 use std::net::SocketAddr;
+use std::sync::Arc;
 
-use prometheus_client::registry::Registry;
 use tokio_util::sync::CancellationToken;
-use windrow_mysql_frontend::{MysqlFrontend, MysqlMetrics};
+use windrow_core::Standing;
+use windrow_lanes::LaneStatus;
+use windrow_mysql_frontend::{MysqlFrontend, MysqlMetrics, Services};
 
+use self::session_lanes::MysqlSessionLanes;
+use super::client_lanes::LaneSizes;
 use super::listen::cannot_listen;
 use super::reload::TakeUsers;
-use crate::settings::MysqlSettings;
+use super::shared::Shared;
+use crate::settings::{MysqlSettings, Settings};
 
-/// A MySQL frontend that listens.
-pub(super) struct MysqlServer(MysqlFrontend);
+/// A MySQL frontend that listens, and its lanes.
+pub(super) struct MysqlServer {
+    frontend: MysqlFrontend,
+    session_lanes: Arc<MysqlSessionLanes>,
+}
+
+/// The frontend's lanes. Cheap to clone.
+#[derive(Clone)]
+pub(super) struct MysqlLanes(Arc<MysqlSessionLanes>);
+
+impl MysqlLanes {
+    pub(super) fn status(&self) -> Vec<LaneStatus> {
+        self.0.status()
+    }
+
+    /// Returns the standings of each table.
+    pub(super) fn standings(&self) -> Vec<Standing> {
+        self.0.standings()
+    }
+}
 
 impl MysqlServer {
     /// Opens the listening sockets.
     pub(super) async fn bind(
-        settings: &MysqlSettings,
-        registry: &mut Registry,
+        mysql: &MysqlSettings,
+        settings: &Settings,
+        shared: &mut Shared<'_>,
     ) -> anyhow::Result<Self> {
-        let config = settings.config.clone();
+        let mut config = mysql.config.clone();
+        if mysql.finds_most {
+            let limit = config.connect_timeout;
+            config.max_server_connections = connection_limit::find(&config.target, limit).await;
+        }
         let listen = config.listen;
-        let bound = MysqlFrontend::bind(config, MysqlMetrics::register(registry)).await;
-        let of_listening = |error| cannot_listen(&error, "the MySQL frontend", listen, "--mysql");
-        bound.map(Self).map_err(of_listening)
+        let sizes = LaneSizes {
+            limits: settings.limits.clone(),
+            budget: shared.budget.clone(),
+            metrics: shared.lane_metrics.clone(),
+            most: mysql.max_lanes,
+        };
+        let target = config.target.clone();
+        let session_lanes = MysqlSessionLanes::new(target, settings.sink.clone(), sizes);
+        let services = Services {
+            lanes: session_lanes.clone(),
+            metrics: MysqlMetrics::register(shared.registry),
+        };
+        let bound = MysqlFrontend::bind(config, services).await;
+        let frontend = bound
+            .map_err(|error| cannot_listen(&error, "the MySQL frontend", listen, "--mysql"))?;
+        Ok(Self {
+            frontend,
+            session_lanes,
+        })
     }
 
     pub(super) fn addr(&self) -> SocketAddr {
-        self.0.local_addr()
+        self.frontend.local_addr()
+    }
+
+    /// Returns the frontend's lanes.
+    pub(super) fn lanes(&self) -> MysqlLanes {
+        MysqlLanes(self.session_lanes.clone())
     }
 
     /// Takes over other users.
     pub(super) fn take_users(&self) -> TakeUsers {
-        let keeper = self.0.user_keeper();
+        let keeper = self.frontend.user_keeper();
         Box::new(move |settings| {
             if let Some(mysql) = &settings.mysql {
                 keeper.replace(mysql.config.users.clone());
@@ -42,6 +94,10 @@ impl MysqlServer {
 
     /// Serves until `stop` is cancelled, then finishes what was begun.
     pub(super) async fn run(self, stop: CancellationToken) {
-        self.0.run(stop).await;
+        tokio::select! {
+            () = self.frontend.run(stop) => {}
+            () = self.session_lanes.tidy() => {}
+        }
+        self.session_lanes.shutdown().await;
     }
 }

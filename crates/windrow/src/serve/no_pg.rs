@@ -21,19 +21,8 @@ impl PgServer {
     pub(super) async fn bind(
         pg: &PgSettings,
         _: &Settings,
-        shared: Shared<'_>,
+        _: &mut Shared<'_>,
     ) -> anyhow::Result<Self> {
-        let Shared {
-            budget: _budget,
-            lane_metrics: _lane_metrics,
-            registry: _registry,
-            reload: _reload,
-            stop: _stop,
-            spool: _spool,
-            keys: _keys,
-            primary: _primary,
-            tracer: _tracer,
-        } = shared;
         match *pg {}
     }
 

@@ -54,7 +54,7 @@ impl PgServer {
     pub(super) async fn bind(
         pg: &PgSettings,
         settings: &Settings,
-        shared: Shared<'_>,
+        shared: &mut Shared<'_>,
     ) -> anyhow::Result<Self> {
         let mut config = pg.config.clone();
         for at in 0..config.databases.len() {
@@ -77,7 +77,7 @@ impl PgServer {
             }
         }
         let identity = own_identity(settings, &config.databases);
-        let replicated = shared.primary.zip(identity.as_ref());
+        let replicated = shared.primary.clone().zip(identity.as_ref());
         if let Some((_, identity)) = &replicated {
             let databases = config.databases.iter_mut();
             for database in databases.filter(|one| *one.name == *identity.database) {
@@ -95,16 +95,16 @@ impl PgServer {
             },
             replicated.map(|(primary, identity)| Replicated::new(primary, &identity.database)),
         );
-        let spool = shared.spool.zip(identity.clone());
-        let keys = shared.keys.zip(identity);
+        let spool = shared.spool.clone().zip(identity.clone());
+        let keys = shared.keys.clone().zip(identity);
         let services = Services {
             spool: spool.map(|(spooling, identity)| sql_spool(spooling, identity, settings)),
             keys: keys.map(|(keys, identity)| SqlKeys { keys, identity }),
             lanes: session_lanes.clone(),
-            tracer: shared.tracer,
+            tracer: shared.tracer.clone(),
             budget: shared.budget.clone(),
             metrics: PgMetrics::register(shared.registry),
-            console: console(&session_lanes, shared.reload, shared.stop),
+            console: console(&session_lanes, shared.reload.clone(), shared.stop.clone()),
         };
         let listen = config.listen;
         let pg = Pg::bind(config, services).await;

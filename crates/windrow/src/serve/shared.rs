@@ -1,4 +1,4 @@
-//! Parts of the process that the PostgreSQL frontend shares.
+//! Parts of the process that the frontends of SQL clients share.
 
 use std::sync::Arc;
 

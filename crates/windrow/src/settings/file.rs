@@ -177,7 +177,9 @@ section! {
         unix_socket: Option<PathBuf> { "Path of a UNIX-domain socket" },
         tls: Option<WrittenTls> { "`[mysql.tls]`", section },
         require_tls: bool { "True if clients must use TLS" },
+        join: Option<bool> { "True if writes are joined" },
         max_clients: Option<usize> { "Most clients" },
+        max_lanes: Option<usize> { "Most lanes" },
         max_server_connections: Option<usize> { "Most server connections of clients" },
         #[serde(with = "humantime_serde")]
         server_wait: Option<Duration> { "Time that a client waits for a server connection" },

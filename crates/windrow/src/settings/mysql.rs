@@ -12,6 +12,9 @@ use super::faults::Faults;
 use super::file::{File, MysqlUser};
 use super::tls::ServerTls;
 
+/// The most lanes, if nothing else is set.
+const MAX_LANES: usize = 200;
+
 /// Beginnings of the URLs of databases that speak MySQL's protocol.
 const SCHEMES: [&str; 2] = ["mysql:", "mariadb:"];
 
@@ -20,6 +23,10 @@ const SCHEMES: [&str; 2] = ["mysql:", "mariadb:"];
 pub struct MysqlSettings {
     /// The frontend's own settings.
     pub config: MysqlConfig,
+    /// The most lanes at once: sets of user, database and session settings.
+    pub max_lanes: usize,
+    /// True if the server is asked for the most connections of sessions.
+    pub finds_most: bool,
 }
 
 impl MysqlSettings {
@@ -55,16 +62,23 @@ pub(super) fn settings(
     config.tls = tls.map(|tls| Arc::clone(&tls.config));
     config.require_tls = written.require_tls;
     config.users = users;
+    config.join = written.join.unwrap_or(config.join);
     config.max_clients = written.max_clients.unwrap_or(config.max_clients);
     let most = written.max_server_connections;
     config.max_server_connections = most.unwrap_or(config.max_server_connections);
+    let finds_most = most.is_none();
     config.server_wait = written.server_wait.unwrap_or(config.server_wait);
     config.login_timeout = written.login_timeout.unwrap_or(config.login_timeout);
     let connect_timeout = file.database.connect_timeout;
     config.connect_timeout = connect_timeout.unwrap_or(config.connect_timeout);
     let has_tls = !written.require_tls || written.tls.is_some();
     faults.note(checked(&config, has_tls));
-    Some(MysqlSettings { config })
+    let max_lanes = written.max_lanes.unwrap_or(MAX_LANES);
+    Some(MysqlSettings {
+        config,
+        max_lanes,
+        finds_most,
+    })
 }
 
 fn target(url: &str) -> anyhow::Result<Target> {

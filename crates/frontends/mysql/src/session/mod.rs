@@ -1,18 +1,30 @@
-//! The loop of one client: commands go to the session's server connection, answers come back, byte
-//! for byte and as they come. A client's next command waits until the answer has ended, as at the
-//! server.
+//! The loop of one client: its single-row writes go to a lane, all other commands to the session's
+//! server connection. A client's next command waits until the answer has ended, as at the server.
+
+mod join;
+mod own_answer;
+mod relay;
 
 use std::io;
 use std::sync::Arc;
 
 use tokio::time::timeout;
-use windrow_mysqlwire::answer::{LOOK_BYTES, Step, command};
-use windrow_mysqlwire::{Answer, ErrorPacket, ForwardError, Head, LoginRequest, StatusFlags, Wire};
+use windrow_mysqlwire::answer::command;
+use windrow_mysqlwire::{CapabilityFlags, ErrorPacket, ForwardError, Head, LoginRequest, Wire};
+use windrow_sql::mysql::{Modes, SessionEffect, effect};
 
-use crate::admit::{AdmittedClient, MAX_LOGIN_BYTES, NotAdmitted, ServerConnection, open, prove};
+use self::join::NotJoined;
+use crate::admit::{AdmittedClient, MAX_LOGIN_BYTES, NotAdmitted, open, prove};
 use crate::errors;
-use crate::kill::{self, MAX_KILL_BYTES};
+use crate::prepared::{PreparedStatements, may_be_write};
+use crate::session_state::SessionState;
 use crate::shared::Shared;
+
+/// The longest statement that is read, in bytes. Longer ones are relayed.
+const MAX_STATEMENT_BYTES: usize = 256 * 1024;
+
+/// Bytes of a command that are waited for before it is looked at.
+const FIRST_BYTES: usize = 16;
 
 /// The end of a session.
 enum SessionEnd {
@@ -38,8 +50,10 @@ impl From<ForwardError> for SessionEnd {
 pub(crate) struct Session {
     shared: Arc<Shared>,
     admitted: AdmittedClient,
-    /// True while the session is in a transaction, as the server said last.
-    is_in_transaction: bool,
+    state: SessionState,
+    prepared: PreparedStatements,
+    /// The session that the command under way kills.
+    killed: Option<u64>,
 }
 
 /// Serves a client until it leaves, its server connection ends, or the frontend does.
@@ -48,8 +62,10 @@ pub(crate) async fn run(shared: Arc<Shared>, admitted: AdmittedClient) {
     let close_limit = shared.config.connect_timeout;
     let mut session = Session {
         shared,
+        state: SessionState::new(admitted.server.status),
         admitted,
-        is_in_transaction: false,
+        prepared: PreparedStatements::default(),
+        killed: None,
     };
     let ended = tokio::select! {
         biased;
@@ -87,10 +103,10 @@ impl Session {
         client.set_next(0);
         tokio::select! {
             biased;
-            () = self.shared.stop.cancelled(), if !self.is_in_transaction => {
+            () = self.shared.stop.cancelled(), if !self.state.is_in_transaction() => {
                 Err(SessionEnd::Said(errors::shutdown()))
             }
-            head = client.head(MAX_KILL_BYTES) => head?.ok_or(SessionEnd::Gone),
+            head = client.head(FIRST_BYTES) => head?.ok_or(SessionEnd::Gone),
             // The server speaks without being asked before it ends a connection.
             said = server.head(0) => {
                 if let Ok(Some(_)) = said {
@@ -107,131 +123,172 @@ impl Session {
         let content = self.admitted.client.content(head);
         let command = content.first().copied().unwrap_or_default();
         match command {
-            command::CHANGE_USER => return self.change_user().await,
+            command::QUERY => self.query(head).await,
+            command::STMT_PREPARE => self.prepare(head).await,
+            command::STMT_EXECUTE => self.execute(head).await,
+            command::STMT_BULK_EXECUTE => {
+                let effect = self.effect_of_statement(head);
+                self.relay_statement(head, effect).await
+            }
+            command::CHANGE_USER => self.change_user().await,
             command::BINLOG_DUMP..=command::REGISTER_SLAVE
             | command::BINLOG_DUMP_GTID
             | command::CLONE
             | command::SUBSCRIBE
-            | command::MULTI => return self.refuse().await,
-            command::QUERY | command::STMT_EXECUTE | command::STMT_BULK_EXECUTE => {
-                self.shared.metrics.relayed.inc();
+            | command::MULTI => self.refuse().await,
+            command::INIT_DB => {
+                self.state.note(SessionEffect::Settings);
+                self.relay(head).await.map(drop)
             }
-            _ => {}
-        }
-        self.send(head).await?;
-        match Answer::to(command, self.admitted.server.forms) {
-            Some(answer) => self.answer(answer).await,
-            None if command == command::QUIT => Err(SessionEnd::Gone),
-            None => Ok(()),
-        }
-    }
-
-    /// Hands a command to the server as it is, but for the number of a `KILL`.
-    async fn send(&mut self, head: Head) -> Result<(), SessionEnd> {
-        let kill = self.kill(head);
-        let (client, server) = (&mut self.admitted.client, &mut self.admitted.server.wire);
-        let sent = match kill {
-            Some(kill) => {
-                self.shared.metrics.kills.inc();
-                client.skip(head);
-                server.set_next(head.number);
-                server.put(&kill);
+            command::RESET_CONNECTION => {
+                let answer = self.relay(head).await?;
+                self.prepared.clear();
+                let status = answer.and_then(|answer| answer.status());
+                self.state = SessionState::new(status.unwrap_or_default());
                 Ok(())
             }
-            None => client.forward(server).await,
-        };
-        let sent = match sent {
-            Ok(()) => server.flush().await.map_err(ForwardError::To),
-            Err(broken) => Err(broken),
-        };
-        self.unless_server_ended(sent).await
+            _ => {
+                self.prepared.follow(self.admitted.client.content(head));
+                self.relay(head).await.map(drop)
+            }
+        }
     }
 
-    /// Returns the content of a `KILL` with the server's number of the session that it names.
-    /// `None` for any other command.
-    fn kill(&self, head: Head) -> Option<Vec<u8>> {
-        if head.len > MAX_KILL_BYTES {
-            return None;
+    /// Carries out a statement that comes as a text.
+    async fn query(&mut self, head: Head) -> Result<(), SessionEnd> {
+        if head.len > MAX_STATEMENT_BYTES {
+            let effect = self.effect_of_long_text(head);
+            return self.relay_statement(head, effect).await;
         }
+        self.admitted.client.head(head.len).await?;
+        if self.shared.config.join && self.text(head).is_some_and(may_be_write) {
+            match self.join_text(head).await? {
+                Ok(()) => return Ok(()),
+                Err(not) => self.count(&not),
+            }
+        }
+        if self.answer_of_last_write(head).await? {
+            return Ok(());
+        }
+        let effect = self.effect(head);
+        self.relay_statement(head, effect).await
+    }
+
+    /// Has a statement prepared, and remembers what it says.
+    async fn prepare(&mut self, head: Head) -> Result<(), SessionEnd> {
+        let is_short = head.len <= MAX_STATEMENT_BYTES;
+        let (mut text, mut effect) = (None, SessionEffect::Unknown("a long prepared statement"));
+        if is_short {
+            self.admitted.client.head(head.len).await?;
+            let content = self.admitted.client.content(head);
+            let said = content.get(1..).and_then(|text| str::from_utf8(text).ok());
+            effect = said.map_or(NO_TEXT, |text| self.effect_of_text(text));
+            text = said.map(str::to_owned);
+        }
+        self.state.last_write = None;
+        let answer = self.relay(head).await?;
+        if let Some(prepared) = answer.and_then(|answer| answer.prepared_statement()) {
+            self.prepared.add(prepared, text.as_deref(), effect);
+        }
+        Ok(())
+    }
+
+    /// Carries out a prepared statement.
+    async fn execute(&mut self, head: Head) -> Result<(), SessionEnd> {
+        if self.shared.config.join && head.len <= MAX_STATEMENT_BYTES {
+            self.admitted.client.head(head.len).await?;
+            match self.join_execution(head).await? {
+                Ok(()) => return Ok(()),
+                Err(not) => self.count(&not),
+            }
+        }
+        let effect = self.effect_of_statement(head);
+        self.relay_execution(head, effect).await
+    }
+
+    /// Counts a write that was not joined.
+    fn count(&self, not: &NotJoined) {
+        if let NotJoined::For(reason) = not {
+            self.shared.metrics.count_bypass(reason);
+        }
+    }
+
+    /// Returns the text of a `COM_QUERY` that is here as a whole. `None` if it has attributes, or
+    /// is not valid UTF-8.
+    fn text(&self, head: Head) -> Option<&str> {
         let content = self.admitted.client.content(head);
-        let server_id = |id| self.shared.register.server_id(id);
-        match content.split_first()? {
-            (&command::PROCESS_KILL, rest) => {
-                let id = u32::from_le_bytes(*rest.first_chunk::<4>()?);
-                let id = server_id(id.into())?.to_le_bytes();
-                Some([&[command::PROCESS_KILL][..], &id].concat())
-            }
-            (&command::QUERY, _) => {
-                let place = kill::number(content, self.admitted.request.capabilities)?;
-                kill::renumbered(content, place, server_id)
-            }
-            _ => None,
+        str::from_utf8(content.get(self.text_start(content)?..)?).ok()
+    }
+
+    /// Returns the place of the text in the content of a `COM_QUERY`. `None` if it has attributes.
+    fn text_start(&self, content: &[u8]) -> Option<usize> {
+        match (self.has_attributes(), content.get(1..3)) {
+            (false, _) => Some(1),
+            // No attributes, in one set of them.
+            (true, Some([0, 1])) => Some(3),
+            (true, _) => None,
         }
     }
 
-    /// Hands the answer to the client as it comes.
-    async fn answer(&mut self, mut answer: Answer) -> Result<(), SessionEnd> {
-        loop {
-            let (client, server) = (&mut self.admitted.client, &mut self.admitted.server.wire);
-            let head = match server.here(LOOK_BYTES) {
-                Some(head) => head,
-                None => {
-                    client.flush().await?;
-                    server.head(LOOK_BYTES).await?.ok_or(SessionEnd::Gone)?
-                }
-            };
-            let step = answer.take(server.content(head), head.len);
-            server.forward(client).await?;
-            match step {
-                Step::More => {}
-                Step::File => self.file().await?,
-                Step::Done => break,
-            }
-        }
-        if let Some(status) = answer.status() {
-            self.is_in_transaction = status.contains(StatusFlags::SERVER_STATUS_IN_TRANS);
-        }
-        Ok(self.admitted.client.flush().await?)
+    /// Returns true if texts come with attributes.
+    fn has_attributes(&self) -> bool {
+        let capabilities = self.admitted.request.capabilities;
+        capabilities.contains(CapabilityFlags::CLIENT_QUERY_ATTRIBUTES)
     }
 
-    /// Hands a client's file to the server, up to the empty packet at its end.
-    async fn file(&mut self) -> Result<(), SessionEnd> {
-        self.admitted.client.flush().await?;
-        loop {
-            let (client, server) = (&mut self.admitted.client, &mut self.admitted.server.wire);
-            let head = client.head(0).await?.ok_or(SessionEnd::Gone)?;
-            let sent = match client.forward(server).await {
-                Ok(()) if head.len == 0 => server.flush().await.map_err(ForwardError::To),
-                forwarded => forwarded,
-            };
-            self.unless_server_ended(sent).await?;
-            if head.len == 0 {
-                return Ok(());
-            }
+    fn effect(&self, head: Head) -> SessionEffect {
+        match self.text(head) {
+            _ if !self.state.is_followed() => SessionEffect::Nothing,
+            Some(text) => self.effect_of_text(text),
+            None => NO_TEXT,
         }
     }
 
-    /// Ends the session if a stream broke. If that is the server's, the client gets what the server
-    /// said before.
-    async fn unless_server_ended(
-        &mut self,
-        forwarded: Result<(), ForwardError>,
-    ) -> Result<(), SessionEnd> {
-        if let Err(ForwardError::To(_)) = forwarded {
-            self.last_words().await;
+    fn effect_of_text(&self, text: &str) -> SessionEffect {
+        let source = self.state.source.as_ref();
+        let modes = source.and_then(|source| source.lane.modes());
+        let found = effect(text, modes.unwrap_or_default());
+        match found {
+            // The session's own modes are not known yet.
+            SessionEffect::Nothing if modes.is_none() && text.contains('"') => {
+                let ansi_quotes = true;
+                effect(
+                    text,
+                    Modes {
+                        ansi_quotes,
+                        ..Modes::default()
+                    },
+                )
+            }
+            found => found,
         }
-        Ok(forwarded?)
     }
 
-    /// Hands over all that the server has sent before its end.
-    async fn last_words(&mut self) {
-        let (client, server) = (&mut self.admitted.client, &mut self.admitted.server.wire);
-        while let Ok(Some(_)) = server.head(0).await {
-            if server.forward(client).await.is_err() {
-                break;
-            }
+    /// Returns the effect of a text that is too long to be read.
+    fn effect_of_long_text(&self, head: Head) -> SessionEffect {
+        let capabilities = self.admitted.request.capabilities;
+        let is_one = !capabilities.contains(CapabilityFlags::CLIENT_MULTI_STATEMENTS);
+        let content = self.admitted.client.content(head);
+        let start = self.text_start(content).unwrap_or(1);
+        let first = content.get(start..).unwrap_or_default().trim_ascii_start();
+        let words: [&[u8]; 4] = [b"INSERT", b"REPLACE", b"UPDATE", b"SELECT"];
+        let is_plain = words.iter().any(|word| {
+            let begin = first.get(..word.len());
+            begin.is_some_and(|begin| begin.eq_ignore_ascii_case(word))
+        });
+        match is_one && is_plain {
+            true => SessionEffect::Nothing,
+            false => SessionEffect::Unknown("a long text"),
         }
-        drop(client.flush().await);
+    }
+
+    /// Returns the effect of a prepared statement that is executed.
+    fn effect_of_statement(&mut self, head: Head) -> SessionEffect {
+        let content = self.admitted.client.content(head);
+        match self.prepared.get_mut(content) {
+            Some(statement) => statement.effect,
+            None => SessionEffect::Unknown("many prepared statements"),
+        }
     }
 
     /// Refuses a command whose answer cannot be followed.
@@ -248,8 +305,8 @@ impl Session {
         let content = content.ok_or(SessionEnd::Gone)?;
         let request = self.admitted.request.changed(&content);
         let request = request.ok_or(SessionEnd::Gone)?;
-        let (server, ok) = match self.log_in_again(&request).await {
-            Ok(changed) => changed,
+        let ok = match self.log_in_again(&request).await {
+            Ok(ok) => ok,
             Err(NotAdmitted::Gone) => return Err(SessionEnd::Gone),
             Err(NotAdmitted::Refused(error)) => {
                 self.admitted.client.put(&error.encode());
@@ -257,19 +314,16 @@ impl Session {
                 return Err(SessionEnd::Gone);
             }
         };
-        self.admitted.server = server;
         self.admitted.request = request;
-        self.is_in_transaction = false;
+        self.prepared.clear();
+        self.state = SessionState::new(self.admitted.server.status);
         self.admitted.client.put(&ok);
         Ok(self.admitted.client.flush().await?)
     }
 
     /// Has the client prove the password of another user, and opens that user's server connection
     /// once the work of the one before is undone.
-    async fn log_in_again(
-        &mut self,
-        request: &LoginRequest,
-    ) -> Result<(ServerConnection, Vec<u8>), NotAdmitted> {
+    async fn log_in_again(&mut self, request: &LoginRequest) -> Result<Vec<u8>, NotAdmitted> {
         let AdmittedClient {
             client,
             server,
@@ -282,9 +336,14 @@ impl Session {
         let proven = prove(shared, client, request, None, (&**host, *is_local)).await?;
         // A server connection that does not answer ends all the same.
         drop(timeout(shared.config.connect_timeout, leave(&mut server.wire)).await);
-        open(shared, request, proven, entry).await
+        let (opened, ok) = open(shared, request, proven, entry).await?;
+        *server = opened;
+        Ok(ok)
     }
 }
+
+/// The effect of a text that cannot be read.
+const NO_TEXT: SessionEffect = SessionEffect::Unknown("a text with attributes, or not in UTF-8");
 
 /// Ends a server connection. Its transaction, locks and temporary tables are gone before.
 async fn leave(server: &mut Wire) -> io::Result<()> {

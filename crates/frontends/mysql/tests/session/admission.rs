@@ -134,7 +134,7 @@ async fn a_server_that_is_away_is_reported() {
     let port = closed.local_addr().unwrap().port();
     drop(closed);
     let stand = Stand::with(|config| config.target.port = port).await;
-    assert_eq!(code(Conn::new(stand.opts()).await), 2003);
+    assert_eq!(code(Conn::new(stand.opts()).await), 1429);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,6 +1,7 @@
 //! A frontend between a test's clients and a database of its own.
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use mysql_async::prelude::Queryable;
@@ -8,9 +9,23 @@ use mysql_async::{Conn, Opts, OptsBuilder};
 use prometheus_client::registry::Registry;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
-use windrow_mysql_frontend::{MysqlConfig, MysqlFrontend, MysqlMetrics, UserKeeper};
-use windrow_mysqlwire::Target;
+use windrow_core::{Fault, LanePorts};
+use windrow_mysql_frontend::{
+    Lanes, MysqlConfig, MysqlFrontend, MysqlMetrics, Services, UserKeeper,
+};
+use windrow_mysqlwire::{LaneLogin, Target};
 use windrow_testkit::mariadb::{MariaDbDatabase, shared};
+
+/// Statements are relayed where no lane can be had.
+struct NoLanes;
+
+impl Lanes for NoLanes {
+    fn open(&self, _: &LaneLogin) -> Result<LanePorts, Fault> {
+        Err(Fault::invalid("no lanes here"))
+    }
+
+    fn revoke(&self, _: &[u8]) {}
+}
 
 /// A frontend. Dropped, it ends.
 pub(crate) struct Stand {
@@ -41,8 +56,11 @@ impl Stand {
         config.listen = SocketAddr::from(([127, 0, 0, 1], 0));
         change(&mut config);
         let mut registry = Registry::default();
-        let metrics = MysqlMetrics::register(&mut registry);
-        let frontend = MysqlFrontend::bind(config, metrics).await.unwrap();
+        let services = Services {
+            lanes: Arc::new(NoLanes),
+            metrics: MysqlMetrics::register(&mut registry),
+        };
+        let frontend = MysqlFrontend::bind(config, services).await.unwrap();
         let (front, keeper) = (frontend.local_addr(), frontend.user_keeper());
         let stop = CancellationToken::new();
         let running = tokio::spawn(frontend.run(stop.clone()));

@@ -1,0 +1,189 @@
+//! The lanes that sessions have open, and what their databases said of statements.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
+
+use tokio::time::Instant;
+use windrow_core::{Apart, Described, Fault, LanePorts, SourceId, Statement};
+use windrow_mysqlwire::LaneLogin;
+use windrow_sql::mysql::{Modes, read};
+
+use crate::services::Lanes;
+
+/// The time after which a statement that is not joined is looked at again: its table may have
+/// changed.
+const APART_AGAIN: Duration = Duration::from_secs(10);
+
+/// The longest text that is kept, in bytes.
+const MAX_TEXT_BYTES: usize = 16 * 1024;
+
+/// The most texts of a generation, and the most bytes of them.
+const MAX_TEXTS: usize = 1_024;
+const MAX_BYTES: usize = 4 << 20;
+
+/// The lanes that are open.
+pub(crate) struct LaneBook {
+    lanes: Arc<dyn Lanes>,
+    open: Mutex<HashMap<LaneLogin, Weak<Lane>>>,
+}
+
+/// A lane, as sessions share it.
+pub(crate) struct Lane {
+    pub(crate) ports: LanePorts,
+    /// The modes by which texts are read; `None` if none of them is joined.
+    modes: Option<Modes>,
+    /// True if texts that are not plain ASCII can be read.
+    reads_utf8: bool,
+    statements: Mutex<Statements>,
+    /// Held by the session that asks the database about a statement.
+    asking: tokio::sync::Mutex<()>,
+}
+
+/// A session among those that hand units to a lane.
+pub(crate) struct LaneSource {
+    pub(crate) lane: Arc<Lane>,
+    pub(crate) id: SourceId,
+}
+
+/// The verdict on a statement's text.
+#[derive(Clone, Debug)]
+pub(crate) enum TextVerdict {
+    /// Calls of it can be joined.
+    Joined(Arc<Statement>),
+    /// The database gave a reason why they cannot, at this time.
+    Apart(Arc<Apart>, Instant),
+    /// The text itself has a reason.
+    Unread(&'static str),
+}
+
+/// Verdicts by text, in two generations: when the younger one is full, the elder is forgotten.
+#[derive(Default)]
+struct Statements {
+    young: HashMap<Box<str>, TextVerdict>,
+    old: HashMap<Box<str>, TextVerdict>,
+    bytes: usize,
+}
+
+impl LaneBook {
+    pub(crate) fn new(lanes: Arc<dyn Lanes>) -> Self {
+        Self {
+            lanes,
+            open: Mutex::default(),
+        }
+    }
+
+    /// Makes the session a source of the lane of its login.
+    ///
+    /// # Errors
+    /// Those of [`Lanes::open`].
+    pub(crate) fn enter(&self, login: &LaneLogin, is_mariadb: bool) -> Result<LaneSource, Fault> {
+        let mut open = lock(&self.open);
+        let known = open.get(login).and_then(Weak::upgrade);
+        let lane = match known {
+            Some(lane) => lane,
+            None => {
+                let lane = Arc::new(Lane::new(self.lanes.open(login)?, login, is_mariadb));
+                open.retain(|_, lane| lane.strong_count() > 0);
+                open.insert(login.clone(), Arc::downgrade(&lane));
+                lane
+            }
+        };
+        let id = lane.ports.intake.new_source();
+        Ok(LaneSource { lane, id })
+    }
+
+    /// Ends the lanes of users that are not admitted any more.
+    pub(crate) fn revoke(&self, user: &[u8]) {
+        lock(&self.open).retain(|login, _| *login.user != *user);
+        self.lanes.revoke(user);
+    }
+}
+
+impl Lane {
+    fn new(ports: LanePorts, login: &LaneLogin, is_mariadb: bool) -> Self {
+        let mode = login.variable("sql_mode").unwrap_or_default();
+        let modes = Modes::of(mode, is_mariadb).map(|modes| Modes {
+            ignores_space: modes.ignores_space || login.ignores_space,
+            ..modes
+        });
+        let charset = login.variable("character_set_client").unwrap_or_default();
+        Self {
+            ports,
+            modes,
+            reads_utf8: matches!(charset, "utf8mb4" | "utf8mb3" | "utf8"),
+            statements: Mutex::default(),
+            asking: tokio::sync::Mutex::default(),
+        }
+    }
+
+    /// Returns the modes by which a text is read; `None` if texts of this lane are not joined.
+    pub(crate) fn modes(&self) -> Option<Modes> {
+        self.modes
+    }
+
+    /// Returns the text, if this lane can read it.
+    pub(crate) fn text<'a>(&self, bytes: &'a [u8]) -> Option<&'a str> {
+        let text = str::from_utf8(bytes).ok()?;
+        (self.reads_utf8 || text.is_ascii()).then_some(text)
+    }
+
+    /// Returns the verdict on a text, if there is one that still holds.
+    pub(crate) fn known(&self, text: &str) -> Option<TextVerdict> {
+        let verdict = lock(&self.statements).get(text)?;
+        match &verdict {
+            TextVerdict::Joined(statement) if statement.is_retired() => None,
+            TextVerdict::Apart(_, since) if since.elapsed() >= APART_AGAIN => None,
+            _ => Some(verdict),
+        }
+    }
+
+    /// Returns the verdict on a text, for which the database may be asked. Sessions that ask at the
+    /// same time share an answer. Cancel safe.
+    ///
+    /// # Errors
+    /// Those of [`windrow_core::Describer::describe`].
+    pub(crate) async fn describe(&self, text: &str, modes: Modes) -> Result<TextVerdict, Fault> {
+        let _turn = self.asking.lock().await;
+        if let Some(known) = self.known(text) {
+            return Ok(known);
+        }
+        let verdict = match read(text, modes) {
+            Err(reason) => TextVerdict::Unread(reason),
+            Ok(parsed) => match self.ports.describer.describe(&Arc::new(parsed)).await? {
+                Described::Joined(statement) => TextVerdict::Joined(statement),
+                Described::Apart(apart) => TextVerdict::Apart(apart, Instant::now()),
+            },
+        };
+        lock(&self.statements).keep(text, verdict.clone());
+        Ok(verdict)
+    }
+}
+
+impl Statements {
+    fn get(&mut self, text: &str) -> Option<TextVerdict> {
+        if let Some(verdict) = self.young.get(text) {
+            return Some(verdict.clone());
+        }
+        let verdict = self.old.remove(text)?;
+        self.keep(text, verdict.clone());
+        Some(verdict)
+    }
+
+    fn keep(&mut self, text: &str, verdict: TextVerdict) {
+        if text.len() > MAX_TEXT_BYTES {
+            return;
+        }
+        if self.young.len() >= MAX_TEXTS || self.bytes + text.len() > MAX_BYTES {
+            self.old = std::mem::take(&mut self.young);
+            self.bytes = 0;
+        }
+        self.bytes += text.len();
+        self.young.insert(text.into(), verdict);
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // Each change is one insertion or removal: whole at any moment.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,268 @@
+//! A session's prepared statements, and the values of their executions.
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use windrow_core::Arguments;
+use windrow_mysqlwire::PreparedStatement;
+use windrow_mysqlwire::answer::command;
+use windrow_sql::mysql::{SessionEffect, mentions_row_count};
+
+/// The most statements of a session whose texts are kept.
+const MAX_STATEMENTS: usize = 1_024;
+
+/// The longest text that is kept, in bytes.
+const MAX_TEXT_BYTES: usize = 16 * 1024;
+
+/// Bytes of an execution's content before its values: command, number, flags, iterations.
+const HEAD_BYTES: usize = 10;
+
+/// The prepared statements of a session, by the server's number.
+#[derive(Default)]
+pub(crate) struct PreparedStatements(HashMap<u32, PreparedText>);
+
+/// A prepared statement.
+pub(crate) struct PreparedText {
+    /// The text, if it may be one that can be joined.
+    pub(crate) text: Option<Box<str>>,
+    /// The effect of an execution on the session.
+    pub(crate) effect: SessionEffect,
+    pub(crate) parameters: u16,
+    /// True if it asks for counts or errors of the statement before.
+    pub(crate) asks_for_last_write: bool,
+    /// The types of the parameters as the client sent them last: two bytes each.
+    pub(crate) types: Option<Box<[u8]>>,
+    /// True if the server knows those types.
+    pub(crate) server_has_types: bool,
+    /// True if a part of a value was sent on its own.
+    pub(crate) has_long_data: bool,
+}
+
+impl PreparedStatements {
+    /// Adds a statement. `text`: what it says, if that was read.
+    pub(crate) fn add(
+        &mut self,
+        prepared: PreparedStatement,
+        text: Option<&str>,
+        effect: SessionEffect,
+    ) {
+        let PreparedStatement { id, parameters } = prepared;
+        if self.0.len() >= MAX_STATEMENTS && !self.0.contains_key(&id) {
+            return;
+        }
+        let is_write = |text: &&str| text.len() <= MAX_TEXT_BYTES && may_be_write(text);
+        let statement = PreparedText {
+            text: text.filter(is_write).map(Into::into),
+            effect,
+            parameters,
+            asks_for_last_write: text.is_none_or(mentions_row_count),
+            types: None,
+            server_has_types: true,
+            has_long_data: false,
+        };
+        self.0.insert(id, statement);
+    }
+
+    pub(crate) fn get_mut(&mut self, content: &[u8]) -> Option<&mut PreparedText> {
+        self.0.get_mut(&statement_id(content)?)
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.0.clear();
+    }
+
+    /// Follows a command that changes a statement.
+    pub(crate) fn follow(&mut self, content: &[u8]) {
+        let Some(id) = statement_id(content) else {
+            return;
+        };
+        match content.first() {
+            Some(&command::STMT_CLOSE) => drop(self.0.remove(&id)),
+            Some(&command::STMT_SEND_LONG_DATA) => self.set_long_data(id, true),
+            Some(&command::STMT_RESET) => self.set_long_data(id, false),
+            _ => {}
+        }
+    }
+
+    fn set_long_data(&mut self, id: u32, has: bool) {
+        if let Some(statement) = self.0.get_mut(&id) {
+            statement.has_long_data = has;
+        }
+    }
+}
+
+/// Returns true for a text that may be a single-row write. It may begin with a comment.
+pub(crate) fn may_be_write(text: &str) -> bool {
+    let text = text.trim_start();
+    let first = text.get(..6).unwrap_or_default();
+    let words = ["INSERT", "REPLAC", "UPDATE", "DELETE"];
+    words.iter().any(|word| first.eq_ignore_ascii_case(word))
+        || ["/*", "--", "#"]
+            .iter()
+            .any(|begin| text.starts_with(begin))
+}
+
+fn statement_id(content: &[u8]) -> Option<u32> {
+    Some(u32::from_le_bytes(*content.get(1..)?.first_chunk::<4>()?))
+}
+
+/// An execution, as its packet says it.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Execution<'a> {
+    /// The bits of the values that are NULL.
+    nulls: &'a [u8],
+    /// The types of the values, two bytes each, if the packet has them.
+    pub(crate) types: Option<&'a [u8]>,
+    values: &'a [u8],
+}
+
+impl<'a> Execution<'a> {
+    /// Reads the content of a plain execution: no cursor, no attributes. `None` for any other.
+    pub(crate) fn read(content: &'a [u8], parameters: u16) -> Option<Self> {
+        let count = usize::from(parameters);
+        let (head, rest) = content.split_at_checked(HEAD_BYTES)?;
+        if head.get(5..) != Some(&[0, 1, 0, 0, 0]) {
+            return None;
+        }
+        if count == 0 {
+            return rest.is_empty().then_some(Self {
+                nulls: &[],
+                types: None,
+                values: &[],
+            });
+        }
+        let (nulls, rest) = rest.split_at_checked(count.div_ceil(8))?;
+        let (has_types, rest) = rest.split_first()?;
+        let (types, values) = match has_types {
+            0 => (None, rest),
+            _ => {
+                let (types, values) = rest.split_at_checked(2 * count)?;
+                (Some(types), values)
+            }
+        };
+        Some(Self {
+            nulls,
+            types,
+            values,
+        })
+    }
+
+    /// Returns the values with their types, for a call. `None` if they are not whole, or of a type
+    /// that is not known.
+    pub(crate) fn arguments(&self, types: &[u8]) -> Option<Arguments> {
+        let mut bytes = Vec::with_capacity(self.values.len() + 3 * types.len());
+        let mut rest = self.values;
+        let mut count = 0;
+        for (place, kind) in types.chunks_exact(2).enumerate() {
+            count += 1;
+            let is_null = self.nulls.get(place / 8)? & (1 << (place % 8)) != 0;
+            if is_null || kind == [TYPE_NULL, 0] {
+                bytes.extend_from_slice(&(-1_i32).to_be_bytes());
+                continue;
+            }
+            let len = value_len(*kind.first()?, rest)?;
+            let (value, behind) = rest.split_at_checked(len)?;
+            bytes.extend_from_slice(&i32::try_from(len + 2).ok()?.to_be_bytes());
+            bytes.extend_from_slice(kind);
+            bytes.extend_from_slice(value);
+            rest = behind;
+        }
+        match rest {
+            [] => Arguments::of(bytes, count),
+            _ => None,
+        }
+    }
+}
+
+/// Returns the content of an execution with the types of its values, which the packet left out.
+pub(crate) fn with_types(content: &[u8], parameters: u16, types: &[u8]) -> Option<Vec<u8>> {
+    let place = HEAD_BYTES + usize::from(parameters).div_ceil(8);
+    let (before, rest) = content.split_at_checked(place)?;
+    let values = rest.strip_prefix(&[0])?;
+    Some([before, &[1], types, values].concat())
+}
+
+const TYPE_NULL: u8 = 6;
+
+/// Returns the bytes of the value that begins here
+/// (<https://dev.mysql.com/doc/dev/mysql-server/latest/page_protocol_binary_resultset.html>).
+fn value_len(kind: u8, from: &[u8]) -> Option<usize> {
+    Some(match kind {
+        // TINY
+        1 => 1,
+        // SHORT, YEAR
+        2 | 13 => 2,
+        // LONG, FLOAT, INT24
+        3 | 4 | 9 => 4,
+        // DOUBLE, LONGLONG
+        5 | 8 => 8,
+        // TIMESTAMP, DATE, TIME, DATETIME
+        7 | 10..=12 => 1 + usize::from(*from.first()?),
+        // DECIMAL, VARCHAR, BIT, JSON, NEWDECIMAL, ENUM, SET, BLOBs, VAR_STRING, STRING, GEOMETRY
+        0 | 15 | 16 | 245..=255 => text_range(from)?.end,
+        _ => return None,
+    })
+}
+
+/// Returns the place of a text behind its length.
+fn text_range(from: &[u8]) -> Option<Range<usize>> {
+    let number = |width: usize| {
+        let digits = from.get(1..=width)?.iter().rev();
+        Some(digits.fold(0_u64, |sum, digit| sum << 8 | u64::from(*digit)))
+    };
+    let (start, len) = match *from.first()? {
+        0xfb | 0xff => return None,
+        0xfc => (3, number(2)?),
+        0xfd => (4, number(3)?),
+        0xfe => (9, number(8)?),
+        len => (1, u64::from(len)),
+    };
+    Some(start..start.checked_add(usize::try_from(len).ok()?)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn content(parameters: &[u8]) -> Vec<u8> {
+        [&[0x17, 7, 0, 0, 0, 0, 1, 0, 0, 0][..], parameters].concat()
+    }
+
+    #[test]
+    fn values_are_read_with_their_types() {
+        let packet = content(&[0b010, 1, 8, 0, 253, 0, 1, 128, 1, 0, 0, 0, 0, 0, 0, 0, 9]);
+        let execution = Execution::read(&packet, 3).unwrap();
+        let types = execution.types.unwrap();
+        assert_eq!(types, [8, 0, 253, 0, 1, 128]);
+        let arguments = execution.arguments(types).unwrap();
+        let values: Vec<_> = arguments.iter().collect();
+        let long = [8, 0, 1, 0, 0, 0, 0, 0, 0, 0];
+        assert_eq!(values, [Some(&long[..]), None, Some(&[1, 128, 9][..])]);
+        let again = content(&[0, 0, 2, b'h', b'i']);
+        let execution = Execution::read(&again, 1).unwrap();
+        assert_eq!(execution.types, None);
+        let arguments = execution.arguments(&[253, 0]).unwrap();
+        assert_eq!(arguments.iter().next(), Some(Some(&b"\xfd\0\x02hi"[..])));
+        let told = with_types(&again, 1, &[253, 0]).unwrap();
+        assert_eq!(told, content(&[0, 1, 253, 0, 2, b'h', b'i']));
+        assert!(Execution::read(&told, 1).unwrap().types.is_some());
+    }
+
+    #[test]
+    fn what_is_not_whole_or_not_plain_is_not_read() {
+        for bytes in [&[][..], &[0], &[0, 1, 253], &[0, 1, 253, 0, 5, b'h']] {
+            let packet = content(bytes);
+            let read = Execution::read(&packet, 1);
+            let arguments = read.and_then(|read| read.arguments(read.types?));
+            assert!(arguments.is_none(), "{bytes:?}");
+        }
+        let mut cursor = content(&[0, 1, 253, 0, 0]);
+        cursor[5] = 1;
+        assert_eq!(Execution::read(&cursor, 1), None);
+        let trailing = content(&[0, 1, 1, 0, 5, 5]);
+        let execution = Execution::read(&trailing, 1).unwrap();
+        assert!(execution.arguments(&[1, 0]).is_none());
+        assert!(Execution::read(&content(&[]), 0).is_some());
+        assert!(Execution::read(&content(&[1]), 0).is_none());
+    }
+}

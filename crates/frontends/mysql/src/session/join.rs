@@ -1,0 +1,362 @@
+//! Single-row writes, which go to the lane of the session's settings.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use windrow_core::intake::Receipt;
+use windrow_core::{
+    Arguments, Fault, Formats, Origin, SqlCall, Statement, Unit, UnitOutcome, Write, WriteDone,
+};
+use windrow_mysqlwire::query::{collation_place, put_query, read_result};
+use windrow_mysqlwire::{
+    ErrorPacket, Head, LaneLogin, MariadbCapabilities, Success, Wire, WriteAnswer, lane_question,
+    lane_variables, put_result,
+};
+use windrow_sql::mysql::{LiftedText, lift, mentions_row_count};
+
+use super::{Session, SessionEnd};
+use crate::errors;
+use crate::lanes::{Lane, TextVerdict};
+use crate::prepared::Execution;
+use crate::session_state::LastWrite;
+
+/// The reason for which a statement is relayed.
+pub(super) enum NotJoined {
+    /// The statement is no write of one row.
+    NoWrite,
+    /// A write is relayed for this reason.
+    For(&'static str),
+}
+
+/// The reason for a lane whose database does not answer.
+const NO_ANSWER: NotJoined = NotJoined::For("its lane does not answer");
+
+/// The collation of columns that hold no text.
+const BINARY: [u8; 2] = [63, 0];
+
+/// The result of an attempt to join a statement, unless the session ends.
+type Join = Result<Result<(), NotJoined>, SessionEnd>;
+
+impl Session {
+    /// Joins a statement that comes as a text, if it can be joined.
+    pub(super) async fn join_text(&mut self, head: Head) -> Join {
+        // The question for the settings must not come before one for the counts.
+        if self.text(head).is_none_or(mentions_row_count) {
+            return Ok(Err(NotJoined::NoWrite));
+        }
+        let lane = match self.lane().await? {
+            Ok(lane) => lane,
+            Err(not) => return Ok(Err(not)),
+        };
+        let (Some(modes), Some(text)) = (lane.modes(), self.text(head)) else {
+            return Ok(Err(NotJoined::For("an sql_mode that is not read")));
+        };
+        let Some(text) = lane.text(text.as_bytes()) else {
+            return Ok(Err(NotJoined::For("a character set that is not read")));
+        };
+        let Some(lifted) = lift(text, modes) else {
+            return Ok(Err(NotJoined::NoWrite));
+        };
+        let text = Arc::<[u8]>::from(text.as_bytes());
+        let statement = match statement(&lane, &lifted.text).await {
+            Ok(statement) => statement,
+            Err(not) => return Ok(Err(not)),
+        };
+        if let Err(not) = self.can_return(&statement) {
+            return Ok(Err(not));
+        }
+        match text_call(statement, text, &lifted) {
+            Some(call) => self.submit(call, head).await,
+            None => Ok(Err(NotJoined::For("a long text"))),
+        }
+    }
+
+    /// Joins the execution of a prepared statement, if it can be joined.
+    pub(super) async fn join_execution(&mut self, head: Head) -> Join {
+        let content = self.admitted.client.content(head);
+        let text = match self.prepared.get_mut(content) {
+            Some(prepared) => match &prepared.text {
+                Some(_) if prepared.asks_for_last_write => return Ok(Err(NotJoined::NoWrite)),
+                Some(text) if !prepared.has_long_data => text.clone(),
+                Some(_) => return Ok(Err(NotJoined::For("a value that was sent in parts"))),
+                None => return Ok(Err(NotJoined::NoWrite)),
+            },
+            None => return Ok(Err(NotJoined::NoWrite)),
+        };
+        let lane = match self.lane().await? {
+            Ok(lane) => lane,
+            Err(not) => return Ok(Err(not)),
+        };
+        let Some(text) = lane.text(text.as_bytes()) else {
+            return Ok(Err(NotJoined::For("a character set that is not read")));
+        };
+        let statement = match statement(&lane, text).await {
+            Ok(statement) => statement,
+            Err(not) => return Ok(Err(not)),
+        };
+        if let Err(not) = self.can_return(&statement) {
+            return Ok(Err(not));
+        }
+        match self.arguments(head) {
+            Some(arguments) => {
+                let call = SqlCall {
+                    statement,
+                    arguments,
+                    formats: Formats::Binary,
+                    results: Formats::Binary,
+                    fresh: false,
+                    origin: None,
+                };
+                self.submit(call, head).await
+            }
+            None => Ok(Err(NotJoined::For(
+                "an execution with a cursor or attributes",
+            ))),
+        }
+    }
+
+    /// Returns the values of an execution, and remembers their types.
+    fn arguments(&mut self, head: Head) -> Option<Arguments> {
+        let content = self.admitted.client.content(head);
+        let prepared = self.prepared.get_mut(content)?;
+        let execution = Execution::read(content, prepared.parameters)?;
+        if let Some(types) = execution.types {
+            prepared.types = Some(types.into());
+            prepared.server_has_types = false;
+        }
+        match &prepared.types {
+            Some(types) => execution.arguments(types),
+            None => execution.arguments(&[]),
+        }
+    }
+
+    /// Checks that a statement returns no rows in a form that lanes do not have.
+    fn can_return(&self, statement: &Statement) -> Result<(), NotJoined> {
+        let extended = MariadbCapabilities::MARIADB_CLIENT_EXTENDED_METADATA;
+        let has_more = self.admitted.request.extended.contains(extended);
+        match statement.parsed().returning {
+            Some(_) if has_more => Err(NotJoined::For("RETURNING with extended metadata")),
+            _ => Ok(()),
+        }
+    }
+
+    /// Returns the session's lane. Asks the session's server connection for its settings if they
+    /// may have changed.
+    async fn lane(&mut self) -> Result<Result<Arc<Lane>, NotJoined>, SessionEnd> {
+        if let Some(reason) = self.state.hindrance() {
+            return Ok(Err(NotJoined::For(reason)));
+        }
+        if self.state.source.is_none() {
+            let Some(login) = self.login().await? else {
+                self.state.relay_for("settings that cannot be read");
+                return Ok(Err(NotJoined::For("settings that cannot be read")));
+            };
+            let is_mariadb = self.shared.is_mariadb();
+            match self.shared.lanes.enter(&login, is_mariadb) {
+                Ok(source) => self.state.source = Some(source),
+                Err(fault) => {
+                    tracing::warn!(%fault, "a session has no lane");
+                    return Ok(Err(NotJoined::For("more lanes than mysql.max_lanes")));
+                }
+            }
+        }
+        let source = self.state.source.as_ref();
+        let lane = source.map(|source| Arc::clone(&source.lane));
+        Ok(lane.ok_or(NO_ANSWER))
+    }
+
+    /// Asks the session's server connection for the settings that a lane has to share.
+    async fn login(&mut self) -> Result<Option<LaneLogin>, SessionEnd> {
+        let is_mariadb = self.shared.is_mariadb();
+        let has_attributes = self.has_attributes();
+        let server = &mut self.admitted.server;
+        put_query(&mut server.wire, &lane_question(is_mariadb), has_attributes);
+        server.wire.flush().await?;
+        let result = match read_result(&mut server.wire, server.forms).await? {
+            Ok(result) => result,
+            Err(error) => {
+                tracing::warn!(%error, "the settings of a session cannot be read");
+                return Ok(None);
+            }
+        };
+        self.state.results_collation = result.columns.first().and_then(|column| {
+            let place = collation_place(column)?;
+            column.get(place..place + 2)?.try_into().ok()
+        });
+        let Some(row) = result.rows.into_iter().next() else {
+            return Ok(None);
+        };
+        let mut values = row.into_iter().map(|value| {
+            let value = value.map(|value| String::from_utf8_lossy(&value).into_owned());
+            value.map(String::into_boxed_str)
+        });
+        let database = values.next().flatten();
+        let variables: Box<[_]> = lane_variables(is_mariadb).zip(values).collect();
+        let is_whole = variables.len() == lane_variables(is_mariadb).count();
+        let request = &self.admitted.request;
+        Ok(is_whole.then(|| LaneLogin {
+            user: request.user.as_slice().into(),
+            credential: self.admitted.server.credential.clone(),
+            database,
+            counts_found_rows: request.counts_found_rows(),
+            ignores_space: request.ignores_space(),
+            variables,
+        }))
+    }
+
+    /// Hands a call to the lane, and its outcome to the client.
+    async fn submit(&mut self, call: SqlCall, head: Head) -> Join {
+        let has_rows = call.statement.parsed().returning.is_some();
+        let unit = Unit::one(Write::from(call));
+        let Some(source) = &self.state.source else {
+            return Ok(Err(NO_ANSWER));
+        };
+        let (intake, id) = (source.lane.ports.intake.clone(), source.id);
+        let Ok(permit) = intake.budget().try_take(unit.bytes()) else {
+            return Ok(Err(NotJoined::For("the memory of limits.memory is full")));
+        };
+        let info = Arc::clone(&self.admitted.entry.info);
+        info.set_interrupt(Some((intake.clone(), id)));
+        let Ok(receipt) = intake.submit(id, [unit], permit).await else {
+            info.set_interrupt(None);
+            self.state.source = None;
+            return Ok(Err(NotJoined::For("its lane has ended")));
+        };
+        let client = &mut self.admitted.client;
+        client.skip(head);
+        let outcome = outcome(client, receipt, || intake.closed(id)).await;
+        info.set_interrupt(None);
+        self.shared.metrics.joined.inc();
+        self.admitted.client.set_next(head.number.wrapping_add(1));
+        self.put_outcome(outcome, has_rows);
+        self.admitted.client.flush().await?;
+        Ok(Ok(()))
+    }
+
+    fn put_outcome(&mut self, outcome: UnitOutcome, has_rows: bool) {
+        match outcome {
+            Ok(mut dones) => {
+                let done = dones.pop().unwrap_or_default();
+                self.put_done(&done, has_rows);
+            }
+            Err(failed) => {
+                let error = errors::of_fault(&failed.fault);
+                self.put_error(&error);
+            }
+        }
+    }
+
+    fn put_error(&mut self, error: &ErrorPacket) {
+        self.admitted.client.put(&error.encode());
+        self.state.last_write = Some(LastWrite::failed(error));
+    }
+
+    fn put_done(&mut self, done: &WriteDone, has_rows: bool) {
+        let extra = done.extra.as_ref();
+        let answer = extra.and_then(|extra| WriteAnswer::decode(&extra.messages));
+        let mut answer = answer.unwrap_or_default();
+        if let (Some(result), Some(collation)) = (&mut answer.result, self.state.results_collation)
+        {
+            set_collation(&mut result.columns, collation);
+        }
+        let success = Success {
+            affected: done.rows,
+            insert_id: answer.insert_id,
+            status: self.state.status_of_write(),
+            warning_count: answer.warning_count,
+            info: answer.info,
+        };
+        let (client, forms) = (&mut self.admitted.client, self.admitted.server.forms);
+        match (&answer.result, has_rows) {
+            (Some(result), true) => {
+                let end = Success {
+                    affected: 0,
+                    insert_id: 0,
+                    ..success
+                };
+                put_result(client, forms, result, &end);
+            }
+            _ => client.put(&success.encode()),
+        }
+        if answer.last_insert_id.is_some() {
+            self.state.insert_id = answer.last_insert_id;
+        }
+        self.state.last_write = Some(LastWrite {
+            affected: answer.result.is_none().then_some(done.rows),
+            warnings: answer.warnings,
+            error: None,
+            is_behind_question: false,
+        });
+    }
+}
+
+/// Writes a collation into columns of text: a lane has the character set of its sessions, and not
+/// the collation that each has chosen for results.
+fn set_collation(columns: &mut [Bytes], collation: [u8; 2]) {
+    for column in columns {
+        let Some(place) = collation_place(column) else {
+            continue;
+        };
+        let mut content = column.to_vec();
+        if let Some(own) = content.get_mut(place..place + 2)
+            && *own != BINARY
+        {
+            own.copy_from_slice(&collation);
+            *column = content.into();
+        }
+    }
+}
+
+/// Waits for the outcome of a write. If the client leaves meanwhile, this is said once.
+async fn outcome(client: &mut Wire, mut receipt: Receipt, left: impl Fn()) -> UnitOutcome {
+    let mut is_watched = true;
+    let mut outcomes = loop {
+        tokio::select! {
+            biased;
+            outcomes = &mut receipt => break outcomes,
+            next = client.head(0), if is_watched => {
+                is_watched = false;
+                if !matches!(next, Ok(Some(_))) {
+                    left();
+                }
+            }
+        }
+    };
+    let outcome = outcomes.pop();
+    outcome.unwrap_or_else(|| Err(Fault::internal("a write was not answered").into()))
+}
+
+/// Returns the statement of a text, if its calls can be joined.
+async fn statement(lane: &Lane, text: &str) -> Result<Arc<Statement>, NotJoined> {
+    let modes = lane.modes().ok_or(NotJoined::NoWrite)?;
+    let verdict = match lane.known(text) {
+        Some(known) => known,
+        None => lane.describe(text, modes).await.map_err(|fault| {
+            tracing::warn!(%fault, "a lane does not answer");
+            NO_ANSWER
+        })?,
+    };
+    match verdict {
+        TextVerdict::Joined(statement) => Ok(statement),
+        TextVerdict::Apart(apart, _) => Err(NotJoined::For(apart.phrase)),
+        TextVerdict::Unread(reason) => Err(NotJoined::For(reason)),
+    }
+}
+
+/// Returns the call of a text. `None` if the text is too long.
+fn text_call(statement: Arc<Statement>, text: Arc<[u8]>, lifted: &LiftedText) -> Option<SqlCall> {
+    let mut bytes = Vec::new();
+    for literal in &lifted.literals {
+        let spelled = text.get(literal.clone())?;
+        bytes.extend_from_slice(&i32::try_from(spelled.len()).ok()?.to_be_bytes());
+        bytes.extend_from_slice(spelled);
+    }
+    Some(SqlCall {
+        statement,
+        arguments: Arguments::of(bytes, lifted.literals.len())?,
+        formats: Formats::Text,
+        results: Formats::Text,
+        fresh: false,
+        origin: Some(Box::new(Origin { text, own: None })),
+    })
+}

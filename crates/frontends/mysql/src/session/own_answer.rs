@@ -1,0 +1,88 @@
+//! Questions about the write before. A joined write is not known to the session's server
+//! connection: the server's answer is passed on with the rows of the write in place of its own.
+
+use windrow_mysqlwire::Warning;
+use windrow_mysqlwire::query::put_text;
+use windrow_sql::mysql::Asked;
+
+use crate::session_state::LastWrite;
+
+/// A statement behind which the server has no warnings: one that reads a table, and finds nothing
+/// wrong.
+pub(super) const NO_DIAGNOSTICS: &str = "DO (SELECT 1 FROM (SELECT 1) windrow)";
+
+/// Returns a statement behind which the server counts the rows, errors and warnings of a write.
+/// `None`: there is none, or nobody asks. `is_asked`: the next statement asks for counts.
+/// `has_escapes`: a backslash in a text is an escape.
+pub(super) fn facts_of(write: &LastWrite, is_asked: bool, has_escapes: bool) -> Option<String> {
+    let signal = |state: &str, number: u16, message: &str| {
+        let mut message = message.replace('\'', "\'\'");
+        if has_escapes {
+            message = message.replace('\\', "\\\\");
+        }
+        format!("SIGNAL SQLSTATE '{state}' SET MYSQL_ERRNO = {number}, MESSAGE_TEXT = '{message}'")
+    };
+    match (write.affected, &write.error, &*write.warnings) {
+        (None, Some(error), _) => {
+            let state = match &error.state {
+                // SIGNAL takes these for warnings.
+                [b'0', b'0'..=b'2', ..] => "HY000".into(),
+                state => String::from_utf8_lossy(state),
+            };
+            Some(signal(&state, error.number, &error.message))
+        }
+        (_, None, [warning]) if *warning.level == *b"Warning" => {
+            let message = String::from_utf8_lossy(&warning.message);
+            Some(signal("01000", warning.number, &message))
+        }
+        _ if !is_asked || write.is_behind_question => None,
+        (None, ..) => Some("SELECT 1".to_owned()),
+        (Some(0), ..) => Some("DO 0".to_owned()),
+        (Some(1), ..) => Some("SELECT 1 INTO @windrow_row_count".to_owned()),
+        (Some(_), ..) => None,
+    }
+}
+
+/// Returns the rows of an answer. `None`: the server's own answer is right.
+pub(super) fn rows(asked: Asked, write: &LastWrite) -> Option<Vec<Vec<u8>>> {
+    let all: Vec<&Warning> = write.warnings.iter().collect();
+    let is_error = |warning: &&Warning| *warning.level == *b"Error";
+    let errors: Vec<&Warning> = write.warnings.iter().filter(is_error).collect();
+    Some(match asked {
+        Asked::RowCount if write.is_behind_question => return None,
+        Asked::RowCount => {
+            let affected = write.affected.map(|rows| rows.to_string());
+            vec![row(&[affected.as_deref().unwrap_or("-1").as_bytes()])]
+        }
+        Asked::WarningCount | Asked::CountWarnings => vec![count(all.len())],
+        Asked::ErrorCount | Asked::CountErrors => vec![count(errors.len())],
+        Asked::Warnings { offset, limit } => part(&all, offset, limit),
+        Asked::Errors { offset, limit } => part(&errors, offset, limit),
+        Asked::LastInsertId | Asked::Identity | Asked::FoundRows => return None,
+    })
+}
+
+/// Returns the rows of warnings, without the first ones, and at most so many.
+fn part(warnings: &[&Warning], offset: u64, limit: Option<u64>) -> Vec<Vec<u8>> {
+    let number = |count: u64| usize::try_from(count).unwrap_or(usize::MAX);
+    let most = limit.map_or(usize::MAX, number);
+    let asked = warnings.iter().skip(number(offset)).take(most);
+    asked.map(|warning| warning_row(warning)).collect()
+}
+
+fn count(count: usize) -> Vec<u8> {
+    row(&[count.to_string().as_bytes()])
+}
+
+fn warning_row(warning: &Warning) -> Vec<u8> {
+    let number = warning.number.to_string();
+    row(&[&warning.level, number.as_bytes(), &warning.message])
+}
+
+fn row(values: &[&[u8]]) -> Vec<u8> {
+    let mut content = Vec::new();
+    values
+        .iter()
+        .for_each(|value| put_text(&mut content, value));
+    content
+}

@@ -1,0 +1,342 @@
+//! Commands that go to the session's server connection, and their answers, packet by packet.
+
+use std::io;
+
+use windrow_mysqlwire::answer::{LOOK_BYTES, Step, command};
+use windrow_mysqlwire::query::{put_query, read_rows};
+use windrow_mysqlwire::{Answer, ForwardError, Head};
+use windrow_sql::mysql::{SessionEffect, mentions_row_count, question};
+
+use super::own_answer::{NO_DIAGNOSTICS, facts_of, rows};
+use super::{Session, SessionEnd};
+use crate::kill::{self, MAX_KILL_BYTES};
+use crate::prepared::{Execution, with_types};
+
+/// The longest packet of an answer whose rows are replaced, in bytes.
+const MAX_ANSWER_BYTES: usize = 1 << 20;
+
+/// The longest execution to which types are added, in bytes.
+const MAX_EXECUTION_BYTES: usize = 64 << 20;
+
+/// A `KILL` of a session of this frontend.
+pub(super) struct Kill {
+    /// The command with the server's number of the session.
+    content: Vec<u8>,
+    /// The number of the session that its client knows.
+    id: u64,
+}
+
+impl Session {
+    /// Relays a statement, and notes its effect on the session.
+    pub(super) async fn relay_statement(
+        &mut self,
+        head: Head,
+        effect: SessionEffect,
+    ) -> Result<(), SessionEnd> {
+        self.shared.metrics.relayed.inc();
+        let facts = self.put_facts(head);
+        self.send(head).await?;
+        self.skip_answers(facts).await?;
+        let answered = self.answer_to(command::QUERY).await;
+        self.state.note(effect);
+        answered.map(drop)
+    }
+
+    /// Relays the execution of a prepared statement. The server is told the types that the client
+    /// has sent with an execution that was joined.
+    pub(super) async fn relay_execution(
+        &mut self,
+        head: Head,
+        effect: SessionEffect,
+    ) -> Result<(), SessionEnd> {
+        let client = &mut self.admitted.client;
+        let parameters = self
+            .prepared
+            .get_mut(client.content(head))
+            .map(|s| s.parameters);
+        let count = usize::from(parameters.unwrap_or_default());
+        // Up to the types.
+        client
+            .head(head.len.min(11 + count.div_ceil(8) + 2 * count))
+            .await?;
+        let content = client.content(head);
+        let mut added = None;
+        if let Some(statement) = self.prepared.get_mut(content)
+            && let Some(execution) = Execution::read(content, statement.parameters)
+        {
+            match (execution.types, &statement.types) {
+                (Some(types), _) => {
+                    statement.types = Some(types.into());
+                    statement.server_has_types = true;
+                }
+                (None, Some(types)) if !statement.server_has_types && count > 0 => {
+                    added = Some(types.clone());
+                    statement.server_has_types = true;
+                }
+                (None, _) => {}
+            }
+        }
+        let Some(types) = added else {
+            return self.relay_statement(head, effect).await;
+        };
+        let facts = self.put_facts(head);
+        let content = self.admitted.client.packet(MAX_EXECUTION_BYTES).await?;
+        let content = content.ok_or(SessionEnd::Gone)?;
+        let content = with_types(&content, parameters.unwrap_or_default(), &types);
+        let content = content.ok_or(SessionEnd::Gone)?;
+        self.relay_content(&content, facts, effect).await
+    }
+
+    /// Sends a statement of other content than the client's, and relays its answer.
+    async fn relay_content(
+        &mut self,
+        content: &[u8],
+        facts: usize,
+        effect: SessionEffect,
+    ) -> Result<(), SessionEnd> {
+        self.shared.metrics.relayed.inc();
+        let server = &mut self.admitted.server.wire;
+        server.set_next(0);
+        server.put(content);
+        let sent = server.flush().await.map_err(ForwardError::To);
+        self.unless_server_ended(sent).await?;
+        self.skip_answers(facts).await?;
+        let answered = self.answer_to(command::STMT_EXECUTE).await;
+        self.state.note(effect);
+        answered.map(drop)
+    }
+
+    /// Answers a text that asks for a joined write before. Returns false for any other text.
+    pub(super) async fn answer_of_last_write(&mut self, head: Head) -> Result<bool, SessionEnd> {
+        let Some(write) = &self.state.last_write else {
+            return Ok(false);
+        };
+        let Some(rows) = self
+            .text(head)
+            .and_then(question)
+            .and_then(|asked| rows(asked.asked, write))
+        else {
+            return Ok(false);
+        };
+        self.shared.metrics.relayed.inc();
+        let number = head.number.wrapping_add(1);
+        self.admitted
+            .client
+            .forward(&mut self.admitted.server.wire)
+            .await?;
+        self.admitted.server.wire.flush().await?;
+        self.admitted.client.set_next(number);
+        self.put_answer_with(&rows).await?;
+        if let Some(write) = &mut self.state.last_write {
+            write.is_behind_question = true;
+        }
+        self.admitted.client.flush().await?;
+        Ok(true)
+    }
+
+    /// Passes the server's answer on, with other rows.
+    async fn put_answer_with(&mut self, rows: &[Vec<u8>]) -> Result<(), SessionEnd> {
+        let (client, server) = (&mut self.admitted.client, &mut self.admitted.server);
+        let Some(mut answer) = Answer::to(command::QUERY, server.forms) else {
+            return Ok(());
+        };
+        loop {
+            let content = server.wire.packet(MAX_ANSWER_BYTES).await?;
+            let content = content.ok_or(SessionEnd::Gone)?;
+            let is_in_rows = answer.is_in_rows();
+            let step = answer.take(&content, content.len());
+            match (step, is_in_rows) {
+                (Step::More, true) => continue,
+                (Step::Done, true) => rows.iter().for_each(|row| client.put(row)),
+                _ => {}
+            }
+            client.put(&content);
+            if step == Step::Done {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Relays a command.
+    pub(super) async fn relay(&mut self, head: Head) -> Result<Option<Answer>, SessionEnd> {
+        let content = self.admitted.client.content(head);
+        let command = content.first().copied().unwrap_or_default();
+        self.send(head).await?;
+        match self.answer_to(command).await {
+            Ok(None) if command == command::QUIT => Err(SessionEnd::Gone),
+            answered => answered,
+        }
+    }
+
+    /// Has the session's server connection take over what the statement that is sent next may ask
+    /// of the joined write before. Returns the number of answers that come before its own.
+    fn put_facts(&mut self, head: Head) -> usize {
+        let id = self.state.insert_id.take();
+        let is_asked = self.asks_for_last_write(head);
+        let write = self.state.last_write.take();
+        let has_old = write.is_some() && self.state.has_old_diagnostics;
+        let has_escapes = self.state.has_escapes();
+        let facts = [
+            id.map(|id| format!("SET last_insert_id = {id}")),
+            has_old.then(|| NO_DIAGNOSTICS.to_owned()),
+            write.and_then(|write| facts_of(&write, is_asked, has_escapes)),
+        ];
+        let has_attributes = self.has_attributes();
+        let mut count = 0;
+        for sql in facts.into_iter().flatten() {
+            put_query(&mut self.admitted.server.wire, &sql, has_attributes);
+            count += 1;
+        }
+        count
+    }
+
+    /// Returns true if a statement asks for counts or errors of the statement before.
+    fn asks_for_last_write(&mut self, head: Head) -> bool {
+        let content = self.admitted.client.content(head);
+        match content.first() {
+            Some(&command::QUERY) => self.text(head).is_some_and(mentions_row_count),
+            _ => self
+                .prepared
+                .get_mut(content)
+                .is_some_and(|s| s.asks_for_last_write),
+        }
+    }
+
+    async fn skip_answers(&mut self, count: usize) -> io::Result<()> {
+        let server = &mut self.admitted.server;
+        for _ in 0..count {
+            // One that is an error is meant to be one.
+            drop(read_rows(&mut server.wire, server.forms).await?);
+        }
+        Ok(())
+    }
+
+    /// Hands a command to the server as it is, but for the number of a `KILL`.
+    async fn send(&mut self, head: Head) -> Result<(), SessionEnd> {
+        let kill = self.kill(head);
+        let (client, server) = (&mut self.admitted.client, &mut self.admitted.server.wire);
+        let sent = match &kill {
+            Some(kill) => {
+                self.shared.metrics.kills.inc();
+                client.skip(head);
+                server.set_next(head.number);
+                server.put(&kill.content);
+                Ok(())
+            }
+            None => client.forward(server).await,
+        };
+        let sent = match sent {
+            Ok(()) => server.flush().await.map_err(ForwardError::To),
+            Err(broken) => Err(broken),
+        };
+        self.killed = kill.map(|kill| kill.id);
+        self.unless_server_ended(sent).await
+    }
+
+    /// Returns a `KILL` of a session of this frontend. `None` for any other command.
+    fn kill(&self, head: Head) -> Option<Kill> {
+        if head.len > MAX_KILL_BYTES {
+            return None;
+        }
+        let content = self.admitted.client.content(head);
+        let server_id = |id| self.shared.register.server_id(id);
+        match content.split_first()? {
+            (&command::PROCESS_KILL, rest) => {
+                let id = u32::from_le_bytes(*rest.first_chunk::<4>()?).into();
+                let server_id = server_id(id)?.to_le_bytes();
+                let content = [&[command::PROCESS_KILL][..], &server_id].concat();
+                Some(Kill { content, id })
+            }
+            (&command::QUERY, _) => {
+                let place = kill::number(content, self.admitted.request.capabilities)?;
+                let (content, id) = kill::renumbered(content, place, server_id)?;
+                Some(Kill { content, id })
+            }
+            _ => None,
+        }
+    }
+
+    /// Hands the answer to the client as it comes. `None`: the command has no answer.
+    pub(super) async fn answer_to(&mut self, command: u8) -> Result<Option<Answer>, SessionEnd> {
+        let Some(mut answer) = Answer::to(command, self.admitted.server.forms) else {
+            return Ok(None);
+        };
+        loop {
+            let (client, server) = (&mut self.admitted.client, &mut self.admitted.server.wire);
+            let head = match server.here(LOOK_BYTES) {
+                Some(head) => head,
+                None => {
+                    client.flush().await?;
+                    server.head(LOOK_BYTES).await?.ok_or(SessionEnd::Gone)?
+                }
+            };
+            let step = answer.take(server.content(head), head.len);
+            server.forward(client).await?;
+            match step {
+                Step::More => {}
+                Step::File => self.file().await?,
+                Step::Done => break,
+            }
+        }
+        self.follow(&answer);
+        self.admitted.client.flush().await?;
+        Ok(Some(answer))
+    }
+
+    /// Notes what the end of an answer says.
+    pub(super) fn follow(&mut self, answer: &Answer) {
+        if let Some(status) = answer.status() {
+            self.state.set_status(status);
+        }
+        self.state.has_old_diagnostics = answer.has_diagnostics();
+        if answer.has_diagnostics() {
+            self.state.last_write = None;
+        }
+        // The server has decided that this client may do it.
+        if let Some(id) = self.killed.take()
+            && !answer.is_error()
+        {
+            self.shared.register.cancel(id);
+        }
+    }
+
+    /// Hands a client's file to the server, up to the empty packet at its end.
+    async fn file(&mut self) -> Result<(), SessionEnd> {
+        self.admitted.client.flush().await?;
+        loop {
+            let (client, server) = (&mut self.admitted.client, &mut self.admitted.server.wire);
+            let head = client.head(0).await?.ok_or(SessionEnd::Gone)?;
+            let sent = match client.forward(server).await {
+                Ok(()) if head.len == 0 => server.flush().await.map_err(ForwardError::To),
+                forwarded => forwarded,
+            };
+            self.unless_server_ended(sent).await?;
+            if head.len == 0 {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Ends the session if a stream broke. If that is the server's, the client gets what the server
+    /// said before.
+    async fn unless_server_ended(
+        &mut self,
+        forwarded: Result<(), ForwardError>,
+    ) -> Result<(), SessionEnd> {
+        if let Err(ForwardError::To(_)) = forwarded {
+            self.last_words().await;
+        }
+        Ok(forwarded?)
+    }
+
+    /// Hands over all that the server has sent before its end.
+    async fn last_words(&mut self) {
+        let (client, server) = (&mut self.admitted.client, &mut self.admitted.server.wire);
+        while let Ok(Some(_)) = server.head(0).await {
+            if server.forward(client).await.is_err() {
+                break;
+            }
+        }
+        drop(client.flush().await);
+    }
+}

@@ -1,0 +1,158 @@
+//! The facts about a session that decide whether its writes can be joined.
+
+use windrow_mysqlwire::{ErrorPacket, StatusFlags, Warning};
+use windrow_sql::mysql::SessionEffect;
+
+use crate::lanes::LaneSource;
+
+/// The reason for a transaction that the client has begun.
+const IN_TRANSACTION: &str = "in a transaction";
+
+/// The reason for a session that commits by itself.
+const NO_AUTOCOMMIT: &str = "autocommit is off";
+
+/// MariaDB's flag of a session whose double quotes enclose names.
+const ANSI_QUOTES: StatusFlags = StatusFlags::from_bits_retain(0x8000);
+
+/// The facts about a session.
+#[derive(Default)]
+pub(crate) struct SessionState {
+    /// The status, as the server said it last.
+    status: StatusFlags,
+    /// The reason for which the session is relayed until it is reset.
+    relayed_for: Option<&'static str>,
+    /// The lane of the session's settings. `None`: the settings have to be asked for.
+    pub(crate) source: Option<LaneSource>,
+    /// The number of the collation that columns of text have in the session's results, if the
+    /// settings have been asked for.
+    pub(crate) results_collation: Option<[u8; 2]>,
+    /// The joined write that was answered last, if no other statement has been executed since.
+    pub(crate) last_write: Option<LastWrite>,
+    /// True if the session's server connection may have an error or warnings of a statement before
+    /// the last joined write.
+    pub(crate) has_old_diagnostics: bool,
+    /// The number that `LAST_INSERT_ID()` gives, if the session's server connection does not know
+    /// it.
+    pub(crate) insert_id: Option<u64>,
+}
+
+/// The facts about a joined write that a client can ask for after its answer.
+#[derive(Debug, Default)]
+pub(crate) struct LastWrite {
+    /// The affected rows; `None` if the write failed, or returned rows.
+    pub(crate) affected: Option<u64>,
+    /// The rows of `SHOW WARNINGS`.
+    pub(crate) warnings: Vec<Warning>,
+    /// The error of a write that failed.
+    pub(crate) error: Option<ErrorPacket>,
+    /// True once the server has answered a question behind the write: that question's own rows are
+    /// what `ROW_COUNT()` counts from then on.
+    pub(crate) is_behind_question: bool,
+}
+
+impl LastWrite {
+    /// Returns the facts about a write that failed.
+    pub(crate) fn failed(error: &ErrorPacket) -> Self {
+        let warning = Warning {
+            level: b"Error"[..].into(),
+            number: error.number,
+            message: error.message.as_bytes().into(),
+        };
+        Self {
+            affected: None,
+            warnings: vec![warning],
+            error: Some(error.clone()),
+            is_behind_question: false,
+        }
+    }
+}
+
+impl SessionState {
+    /// Returns the facts about a session that has just begun with this status.
+    pub(crate) fn new(status: StatusFlags) -> Self {
+        Self {
+            status,
+            ..Self::default()
+        }
+    }
+
+    /// Notes the status that the server said.
+    pub(crate) fn set_status(&mut self, status: StatusFlags) {
+        self.status = status;
+    }
+
+    /// Returns true while the session is in a transaction.
+    pub(crate) fn is_in_transaction(&self) -> bool {
+        self.status.contains(StatusFlags::SERVER_STATUS_IN_TRANS)
+    }
+
+    /// Returns the status that the report of a joined write says.
+    pub(crate) fn status_of_write(&self) -> StatusFlags {
+        let kept = StatusFlags::SERVER_STATUS_AUTOCOMMIT
+            | StatusFlags::SERVER_STATUS_NO_BACKSLASH_ESCAPES
+            | ANSI_QUOTES;
+        self.status & kept
+    }
+
+    /// Returns true if a backslash in a text is an escape.
+    pub(crate) fn has_escapes(&self) -> bool {
+        let none = StatusFlags::SERVER_STATUS_NO_BACKSLASH_ESCAPES;
+        !self.status.contains(none)
+    }
+
+    /// Returns the reason for which no write of the session can be joined now.
+    pub(crate) fn hindrance(&self) -> Option<&'static str> {
+        if self.relayed_for.is_some() {
+            self.relayed_for
+        } else if self.is_in_transaction() {
+            Some(IN_TRANSACTION)
+        } else if !self.status.contains(StatusFlags::SERVER_STATUS_AUTOCOMMIT) {
+            Some(NO_AUTOCOMMIT)
+        } else {
+            None
+        }
+    }
+
+    /// Returns true if it matters what relayed statements leave behind.
+    pub(crate) fn is_followed(&self) -> bool {
+        self.relayed_for.is_none()
+    }
+
+    /// Notes the effect of a statement that was relayed.
+    pub(crate) fn note(&mut self, effect: SessionEffect) {
+        match effect {
+            SessionEffect::Nothing => {}
+            SessionEffect::Settings => self.source = None,
+            SessionEffect::Unknown(reason) => self.relay_for(reason),
+        }
+    }
+
+    /// Has the session relayed until it is reset.
+    pub(crate) fn relay_for(&mut self, reason: &'static str) {
+        self.relayed_for.get_or_insert(reason);
+        self.source = None;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn writes_are_joined_in_autocommit_and_a_known_session() {
+        let autocommit = StatusFlags::SERVER_STATUS_AUTOCOMMIT;
+        let mut state = SessionState::new(autocommit);
+        assert_eq!(state.hindrance(), None);
+        state.set_status(autocommit | StatusFlags::SERVER_STATUS_IN_TRANS);
+        assert_eq!(state.hindrance(), Some(IN_TRANSACTION));
+        state.set_status(StatusFlags::empty());
+        assert_eq!(state.hindrance(), Some(NO_AUTOCOMMIT));
+        state.set_status(autocommit);
+        state.note(SessionEffect::Settings);
+        assert_eq!(state.hindrance(), None);
+        state.note(SessionEffect::Unknown("one"));
+        state.note(SessionEffect::Unknown("two"));
+        assert_eq!(state.hindrance(), Some("one"));
+        assert!(!state.is_followed());
+    }
+}

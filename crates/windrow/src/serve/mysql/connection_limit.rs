@@ -1,0 +1,52 @@
+//! The number of server connections that sessions may have.
+
+use std::time::Duration;
+
+use tracing::{info, warn};
+use windrow_mysqlwire::answer::{Forms, command};
+use windrow_mysqlwire::connect::connect;
+use windrow_mysqlwire::query::{put_query, read_rows};
+use windrow_mysqlwire::{CapabilityFlags, Credential, LoginRequest, MariadbCapabilities, Target};
+
+/// The number of connections if the server cannot be asked: what MySQL takes by default, less those
+/// of lanes.
+const GUESS: usize = 130;
+
+/// The fewest connections.
+const LEAST: usize = 4;
+
+/// The part of the server's connections that is left to lanes and to others: one of so many.
+const RESERVED_PART: usize = 8;
+
+/// Returns the most server connections of sessions, if nothing else is configured.
+pub(super) async fn find(target: &Target, limit: Duration) -> usize {
+    let Some(most) = ask(target, limit).await else {
+        warn!(
+            "the server cannot be asked how many connections it takes: {GUESS} are taken for sessions (mysql.max_server_connections)"
+        );
+        return GUESS;
+    };
+    let most = (most - most / RESERVED_PART).max(LEAST);
+    info!(
+        most,
+        "server connections of sessions at most (mysql.max_server_connections)"
+    );
+    most
+}
+
+async fn ask(target: &Target, limit: Duration) -> Option<usize> {
+    let login = LoginRequest::own(target);
+    let credential = Credential::Password(target.password.clone());
+    let connected = connect(target, &login, &credential, limit).await.ok()?;
+    let mut wire = connected.wire;
+    put_query(&mut wire, "SELECT @@max_connections", false);
+    wire.flush().await.ok()?;
+    let forms = Forms::of(CapabilityFlags::empty(), MariadbCapabilities::empty());
+    let rows = tokio::time::timeout(limit, read_rows(&mut wire, forms)).await;
+    wire.set_next(0);
+    wire.put(&[command::QUIT]);
+    let rows = rows.ok()?.ok()?.ok()?;
+    wire.close().await;
+    let value = rows.first()?.first()?.as_ref()?;
+    str::from_utf8(value).ok()?.parse().ok()
+}

@@ -1,0 +1,91 @@
+//! The lanes of MySQL's clients: one for each user, database and set of session settings.
+
+use std::sync::Arc;
+
+use windrow_core::{Fault, LanePorts, Standing};
+use windrow_database::Options;
+use windrow_lanes::LaneStatus;
+use windrow_mysql::ClientSink;
+use windrow_mysql_frontend::Lanes;
+use windrow_mysqlwire::{LaneLogin, Target};
+
+use crate::serve::client_lanes::{ClientLanes, LaneDatabase, LaneKind, LaneSizes, StatementSource};
+
+/// All lanes of MySQL sessions.
+pub(crate) struct MysqlSessionLanes(ClientLanes<MysqlLaneKind>);
+
+/// The server that lanes write to.
+struct MysqlLaneKind {
+    target: Target,
+    options: Options,
+}
+
+impl MysqlSessionLanes {
+    /// None yet.
+    pub(crate) fn new(target: Target, options: Options, sizes: LaneSizes) -> Arc<Self> {
+        let kind = MysqlLaneKind { target, options };
+        Arc::new(Self(ClientLanes::new(kind, sizes)))
+    }
+
+    /// Returns the state of each lane.
+    pub(crate) fn status(&self) -> Vec<LaneStatus> {
+        let lanes = self.0.status().into_iter();
+        lanes.map(|(_, status)| status).collect()
+    }
+
+    /// Returns the standings of each table, by the statements that clients have sent.
+    pub(crate) fn standings(&self) -> Vec<Standing> {
+        self.0.standings()
+    }
+
+    /// Ends lanes that nobody has used for a while. Runs until its future is dropped.
+    pub(crate) async fn tidy(&self) {
+        self.0.tidy().await;
+    }
+
+    /// Finishes what was accepted and ends all lanes. Sessions must have ended before.
+    pub(crate) async fn shutdown(&self) {
+        self.0.shutdown().await;
+    }
+}
+
+impl LaneKind for MysqlLaneKind {
+    type Key = LaneLogin;
+
+    fn name(&self, key: &LaneLogin) -> String {
+        let database = key.database.as_deref().unwrap_or("-");
+        format!("{database}/{}", String::from_utf8_lossy(&key.user))
+    }
+
+    fn limit(&self) -> &'static str {
+        "mysql.max_lanes: sets of user, database and session settings"
+    }
+
+    fn open(&self, key: &LaneLogin) -> Result<LaneDatabase, Fault> {
+        let statements = ClientSink::new(self.target.clone(), key.clone(), &self.options);
+        Ok(LaneDatabase {
+            sink: statements.clone(),
+            statements,
+        })
+    }
+}
+
+impl StatementSource for ClientSink {
+    fn rest(&self) {
+        self.rest();
+    }
+
+    fn standings(&self) -> Vec<Standing> {
+        self.standings()
+    }
+}
+
+impl Lanes for MysqlSessionLanes {
+    fn open(&self, login: &LaneLogin) -> Result<LanePorts, Fault> {
+        self.0.ports(login)
+    }
+
+    fn revoke(&self, user: &[u8]) {
+        self.0.end(|login| *login.user == *user);
+    }
+}
