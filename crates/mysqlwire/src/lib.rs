@@ -41,6 +41,6 @@ pub use lane::{LaneLogin, lane_question, lane_variables};
 pub use mysql_common::constants::{CapabilityFlags, MariadbCapabilities, StatusFlags};
 pub use packet::{ForwardError, Head, Stream, Wire};
 pub use reply::Reply;
-pub use success::{Success, put_result};
+pub use success::{Success, put_columns, put_result};
 pub use target::Target;
-pub use write_answer::{ResultPackets, Warning, WriteAnswer};
+pub use write_answer::{ResultPackets, Warning, WriteAnswer, WriteFailure};

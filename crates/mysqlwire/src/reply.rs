@@ -9,14 +9,14 @@ use crate::answer::{Answer, Forms, LOOK_BYTES, PreparedStatement, Step};
 use crate::error_packet::ERROR;
 use crate::packet::Wire;
 use crate::success::Success;
-use crate::write_answer::ResultPackets;
+use crate::write_answer::{ResultPackets, WriteFailure};
 
 /// The whole answer to a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reply {
     /// Success without rows.
     Ok(Success),
-    /// The content of the error's packet.
+    /// An error, as [`WriteFailure::encode`] writes it.
     Error(Bytes),
     /// Rows, and the packet behind them.
     Rows(ResultPackets, Success),
@@ -54,7 +54,17 @@ impl Reply {
     fn of(mut packets: Vec<Bytes>, forms: Forms) -> Option<Self> {
         let last = packets.last()?;
         if last.first() == Some(&ERROR) {
-            return packets.pop().map(Self::Error);
+            let error = packets.pop()?;
+            // The number of columns comes before them, rows behind them.
+            let count = packets
+                .first()
+                .map(|first| ParseBuf(first).checked_eat_lenenc_int());
+            let mut columns = packets.split_off(packets.len().min(1));
+            if count.flatten() != Some(columns.len() as u64) {
+                columns.clear();
+            }
+            let failure = WriteFailure { columns, error };
+            return Some(Self::Error(failure.encode()));
         }
         let first = packets.first()?;
         if first.first() == Some(&0) || packets.len() == 1 {
@@ -139,6 +149,13 @@ mod tests {
         let packets = [&[1][..], b"column", b"\x011", error];
         let reply = read(&packets, command::QUERY, new()).await.unwrap();
         assert_eq!(reply, Reply::Error(Bytes::from_static(error)));
+        let packets = [&[1][..], b"column", error];
+        let reply = read(&packets, command::QUERY, new()).await.unwrap();
+        let failure = WriteFailure {
+            columns: vec![Bytes::from_static(b"column")],
+            error: Bytes::from_static(error),
+        };
+        assert_eq!(reply, Reply::Error(failure.encode()));
         assert!(
             read(&[&[1], b"column"], command::QUERY, new())
                 .await

@@ -80,23 +80,28 @@ impl Success {
 
 /// Writes the packets of a result into the outbox of a client's wire.
 pub fn put_result(wire: &mut Wire, forms: Forms, result: &ResultPackets, end: &Success) {
+    put_columns(wire, forms, &result.columns, end.status);
+    result.rows.iter().for_each(|row| wire.put(row));
+    wire.put(&end.encode_end(forms));
+}
+
+/// Writes the packets of a result up to its rows into the outbox of a client's wire.
+pub fn put_columns(wire: &mut Wire, forms: Forms, columns: &[Bytes], status: StatusFlags) {
     let mut count = Vec::new();
-    count.put_lenenc_int(result.columns.len() as u64);
+    count.put_lenenc_int(columns.len() as u64);
     if forms.may_leave_out_columns {
         // The columns follow.
         count.push(1);
     }
     wire.put(&count);
-    result.columns.iter().for_each(|column| wire.put(column));
+    columns.iter().for_each(|column| wire.put(column));
     if !forms.has_no_eof {
         let between = Success {
-            status: end.status,
+            status,
             ..Success::default()
         };
         wire.put(&between.encode_end(forms));
     }
-    result.rows.iter().for_each(|row| wire.put(row));
-    wire.put(&end.encode_end(forms));
 }
 
 #[cfg(test)]

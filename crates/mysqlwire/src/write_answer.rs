@@ -3,6 +3,8 @@
 use bytes::{BufMut, Bytes, BytesMut};
 use mysql_common::io::ParseBuf;
 
+use crate::error_packet::ERROR;
+
 /// A warning, as `SHOW WARNINGS` shows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Warning {
@@ -102,6 +104,43 @@ impl WriteAnswer {
     }
 }
 
+/// The server's answer to a write that failed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct WriteFailure {
+    /// RETURNING: the contents of the packets of columns, if the server sent them before the error.
+    pub columns: Vec<Bytes>,
+    /// The content of the error's packet.
+    pub error: Bytes,
+}
+
+impl WriteFailure {
+    /// Returns the answer as bytes, for [`WriteFailure::decode`] in the same process. Without
+    /// columns, these are the error's packet.
+    pub fn encode(&self) -> Bytes {
+        if self.columns.is_empty() {
+            return self.error.clone();
+        }
+        let mut to = BytesMut::new();
+        to.put_u8(0);
+        put_len(&mut to, self.columns.len());
+        self.columns.iter().for_each(|column| put(&mut to, column));
+        to.put_slice(&self.error);
+        to.freeze()
+    }
+
+    /// Reads what [`WriteFailure::encode`] wrote. `None` for other bytes.
+    pub fn decode(bytes: &[u8]) -> Option<Self> {
+        let mut from = ParseBuf(bytes);
+        let mut columns = Vec::new();
+        if bytes.first() == Some(&0) {
+            from.checked_eat_u8()?;
+            columns = packets(&mut from)?;
+        }
+        let error = Bytes::copy_from_slice(from.0);
+        (error.first() == Some(&ERROR)).then_some(Self { columns, error })
+    }
+}
+
 fn put_len(to: &mut BytesMut, len: usize) {
     to.put_u32_le(u32::try_from(len).unwrap_or(u32::MAX));
 }
@@ -124,6 +163,24 @@ fn packets(from: &mut ParseBuf<'_>) -> Option<Vec<Bytes>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_failure_is_read_as_it_was_written() {
+        let mut failure = WriteFailure {
+            columns: Vec::new(),
+            error: Bytes::from_static(b"\xff\x15\x04#28000no"),
+        };
+        assert_eq!(failure.encode(), failure.error);
+        assert_eq!(
+            WriteFailure::decode(&failure.encode()),
+            Some(failure.clone())
+        );
+        failure.columns = vec![Bytes::from_static(b"c")];
+        let bytes = failure.encode();
+        assert_eq!(WriteFailure::decode(&bytes), Some(failure));
+        assert_eq!(WriteFailure::decode(&bytes[..8]), None);
+        assert_eq!(WriteFailure::decode(b""), None);
+    }
 
     #[test]
     fn an_answer_is_read_as_it_was_written() {

@@ -8,7 +8,7 @@
 
 use mysql_async::{DriverError, Error, ServerError};
 use windrow_core::{Fault, FaultClass};
-use windrow_mysqlwire::ErrorPacket;
+use windrow_mysqlwire::{ErrorPacket, WriteFailure};
 
 use crate::quoted::quoted_name;
 
@@ -128,11 +128,12 @@ pub(super) fn refusal(error: &ServerError) -> Refusal {
     }
 }
 
-/// Classifies an error of the server by the content of its packet, which the fault holds for the
-/// client.
+/// Classifies an error of the server, as [`WriteFailure::encode`] writes it. The fault holds it for
+/// the client.
 pub(super) fn refusal_of(packet: &[u8]) -> Refusal {
     let unreadable = || ErrorPacket::new(0, *b"HY000", "the server's answer cannot be read");
-    let error = ErrorPacket::parse(packet).unwrap_or_else(unreadable);
+    let failure = WriteFailure::decode(packet).unwrap_or_default();
+    let error = ErrorPacket::parse(&failure.error).unwrap_or_else(unreadable);
     let state = String::from_utf8_lossy(&error.state).into_owned();
     let mut refusal = refusal(&ServerError {
         code: error.number,

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use windrow_core::{Fault, FaultClass};
-use windrow_mysqlwire::{ConnectError, ErrorPacket, Target};
+use windrow_mysqlwire::{ConnectError, ErrorPacket, Target, WriteFailure};
 
 /// The number for a server that cannot be reached: "Unable to connect to foreign data source".
 /// Clients take no numbers of their own range (2000 to 2999) from a server.
@@ -83,7 +83,8 @@ pub(crate) fn of_connecting(error: ConnectError, target: &Target) -> ErrorPacket
 
 /// Returns the error of a joined write: the server's own, if it sent one.
 pub(crate) fn of_fault(fault: &Fault) -> ErrorPacket {
-    if let Some(own) = fault.verbatim().and_then(ErrorPacket::parse) {
+    let own = fault.verbatim().and_then(WriteFailure::decode);
+    if let Some(own) = own.and_then(|own| ErrorPacket::parse(&own.error)) {
         return own;
     }
     if fault.class == FaultClass::Cancelled {

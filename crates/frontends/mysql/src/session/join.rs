@@ -9,8 +9,8 @@ use windrow_core::{
 };
 use windrow_mysqlwire::query::{collation_place, put_query, read_result};
 use windrow_mysqlwire::{
-    ErrorPacket, Head, LaneLogin, MariadbCapabilities, Success, Wire, WriteAnswer, lane_question,
-    lane_variables, put_result,
+    Head, LaneLogin, MariadbCapabilities, Success, Wire, WriteAnswer, WriteFailure, lane_question,
+    lane_variables, put_columns, put_result,
 };
 use windrow_sql::mysql::{LiftedText, lift, mentions_row_count};
 
@@ -239,25 +239,50 @@ impl Session {
                 let done = dones.pop().unwrap_or_default();
                 self.put_done(&done, has_rows);
             }
-            Err(failed) => {
-                let error = errors::of_fault(&failed.fault);
-                self.put_error(&error);
-            }
+            Err(failed) => self.put_fault(&failed.fault),
         }
     }
 
-    fn put_error(&mut self, error: &ErrorPacket) {
+    fn put_fault(&mut self, fault: &Fault) {
+        let failure = fault.verbatim().and_then(WriteFailure::decode);
+        let mut columns = failure.unwrap_or_default().columns;
+        if !columns.is_empty() {
+            self.set_collation(&mut columns);
+            let status = self.state.status_of_write();
+            let forms = self.admitted.server.forms;
+            put_columns(&mut self.admitted.client, forms, &columns, status);
+        }
+        let error = errors::of_fault(fault);
         self.admitted.client.put(&error.encode());
-        self.state.last_write = Some(LastWrite::failed(error));
+        self.state.last_write = Some(LastWrite::failed(&error));
+    }
+
+    /// Writes the session's collation into columns of text: a lane has the character set of its
+    /// sessions, and not the collation that each has chosen for results.
+    fn set_collation(&self, columns: &mut [Bytes]) {
+        let Some(collation) = self.state.results_collation else {
+            return;
+        };
+        for column in columns {
+            let Some(place) = collation_place(column) else {
+                continue;
+            };
+            let mut content = column.to_vec();
+            if let Some(own) = content.get_mut(place..place + 2)
+                && *own != BINARY
+            {
+                own.copy_from_slice(&collation);
+                *column = content.into();
+            }
+        }
     }
 
     fn put_done(&mut self, done: &WriteDone, has_rows: bool) {
         let extra = done.extra.as_ref();
         let answer = extra.and_then(|extra| WriteAnswer::decode(&extra.messages));
         let mut answer = answer.unwrap_or_default();
-        if let (Some(result), Some(collation)) = (&mut answer.result, self.state.results_collation)
-        {
-            set_collation(&mut result.columns, collation);
+        if let Some(result) = &mut answer.result {
+            self.set_collation(&mut result.columns);
         }
         let success = Success {
             affected: done.rows,
@@ -287,23 +312,6 @@ impl Session {
             error: None,
             is_behind_question: false,
         });
-    }
-}
-
-/// Writes a collation into columns of text: a lane has the character set of its sessions, and not
-/// the collation that each has chosen for results.
-fn set_collation(columns: &mut [Bytes], collation: [u8; 2]) {
-    for column in columns {
-        let Some(place) = collation_place(column) else {
-            continue;
-        };
-        let mut content = column.to_vec();
-        if let Some(own) = content.get_mut(place..place + 2)
-            && *own != BINARY
-        {
-            own.copy_from_slice(&collation);
-            *column = content.into();
-        }
     }
 }
 
