@@ -3,6 +3,7 @@
 
 use windrow_core::Arguments;
 
+use crate::mysql::{self, Modes};
 use crate::{Lifter, Reading, names, read, sequences};
 
 /// Any text is read without a panic and without going beyond it; what is read does not depend on
@@ -24,6 +25,34 @@ pub fn text(bytes: &[u8]) {
         assert!(found.all.windows(2).all(|two| two.first() < two.last()));
     }
     lifted(text);
+    for modes in [Modes::of("", true), Modes::of(OTHER_MODES, false)] {
+        mysql_text(text, modes.unwrap_or_default());
+    }
+}
+
+/// Modes that change how a text is cut into tokens.
+const OTHER_MODES: &str = "ANSI_QUOTES,NO_BACKSLASH_ESCAPES";
+
+/// A text of a client of MySQL is read without a panic. It is lifted alike with a comment before
+/// it, and read alike with its literals and without them.
+fn mysql_text(text: &str, modes: Modes) {
+    drop((mysql::effect(text, modes), mysql::question(text)));
+    drop(mysql::read(text, modes));
+    let Some(lifted) = mysql::lift(text, modes) else {
+        return;
+    };
+    let literals = lifted.literals.iter();
+    let literals: Vec<_> = literals.map(|place| text.get(place.clone())).collect();
+    assert!(literals.iter().all(Option::is_some), "{text}");
+    if let Ok(parsed) = mysql::read(&lifted.text, modes) {
+        // An introducer with its string is a key only where it is one literal.
+        if let Ok(own) = mysql::read(text, modes) {
+            assert_eq!((own.op, own.table), (parsed.op, parsed.table), "{text}");
+        }
+        let again = format!(" /* x */ {text}");
+        let again = mysql::lift(&again, modes).map(|again| again.text);
+        assert_eq!(again.as_ref(), Some(&lifted.text), "{text}");
+    }
 }
 
 /// Blanks, and a comment behind the statement, mean nothing.

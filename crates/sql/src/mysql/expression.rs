@@ -21,7 +21,7 @@ const VARIABLE: Refusal = "a variable";
 const SEQUENCE: Refusal = "a sequence";
 const BRACES: Refusal = "an escape in braces";
 
-/// EndingWords behind which a parenthesis holds an expression or a list of them.
+/// Words behind which a parenthesis holds an expression or a list of them.
 #[rustfmt::skip]
 const OPENING: [&str; 23] = [
     "and", "between", "binary", "by", "case", "collate", "div", "else", "escape", "in", "interval",
@@ -46,7 +46,7 @@ const TYPES: [&str; 9] = [
     "binary", "char", "datetime", "dec", "decimal", "double", "float", "nchar", "time",
 ];
 
-/// EndingWords that ask for the session's user without a parenthesis.
+/// Words that ask for the session's user without a parenthesis.
 const USERS: [&str; 4] = [
     "current_role",
     "current_user",
@@ -54,7 +54,7 @@ const USERS: [&str; 4] = [
     "system_user",
 ];
 
-/// EndingWords that end an expression outside of all parentheses.
+/// Words that end an expression outside of all parentheses.
 const ENDING: [&str; 6] = ["as", "limit", "on", "order", "returning", "where"];
 
 /// An expression, by its tokens.

@@ -7,7 +7,7 @@
 use std::ops::Range;
 
 use super::modes::Modes;
-use super::scanner::Scanner;
+use super::scanner::{Scanner, is_space};
 use crate::lex::{Token, TokenKind};
 
 /// The longest text that literals are lifted out of, in bytes.
@@ -56,10 +56,7 @@ pub fn lift(text: &str, modes: Modes) -> Option<LiftedText> {
         }
         pass.settle(token)?;
         if token.kind == TokenKind::End {
-            return Some(LiftedText {
-                text: pass.out,
-                literals: pass.literals,
-            });
+            return pass.finish();
         }
         pass.step(token)?;
     }
@@ -110,6 +107,8 @@ struct Pass<'a> {
     has_row: bool,
     /// The statement has ended with a semicolon.
     has_ended: bool,
+    /// Two minus signs lost the comment behind them, and would begin one.
+    has_comment: bool,
     last: Token,
     /// The end of what was written out last.
     written: usize,
@@ -128,9 +127,20 @@ impl<'a> Pass<'a> {
             depth: 0,
             has_row: false,
             has_ended: false,
+            has_comment: false,
             last: first,
             written: first.end,
         }
+    }
+
+    fn finish(self) -> Option<LiftedText> {
+        // A comment behind the semicolon is a statement of its own, with an answer of its own.
+        let has_second = self.has_ended && !is_space(self.text, self.last.end);
+        let is_plain = !self.has_comment && !self.out.ends_with("--") && !has_second;
+        is_plain.then_some(LiftedText {
+            text: self.out,
+            literals: self.literals,
+        })
     }
 
     fn slice(&self, token: Token) -> &'a str {
@@ -155,6 +165,7 @@ impl<'a> Pass<'a> {
             .next()
             .is_some_and(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'$'));
         if from > self.written || (begins_name && self.out.ends_with('?')) {
+            self.has_comment |= self.out.ends_with("--");
             self.out.push(' ');
         }
         self.out.push_str(text);

@@ -61,7 +61,8 @@ pub fn question(text: &str) -> Option<Question> {
     if text.len() > MAX_QUESTION {
         return None;
     }
-    let mut reader = Reader::new(text, Modes::default()).ok()?;
+    let reader = Reader::new(text, Modes::default());
+    let mut reader = reader.and_then(Reader::without_doubt).ok()?;
     let question = if reader.word("select") {
         select(&mut reader)
     } else if reader.word("show") {

@@ -4,7 +4,7 @@ use windrow_core::{Expression, Name, Piece, TableName};
 
 use super::modes::Modes;
 use super::reserved::is_reserved;
-use super::scanner::Scanner;
+use super::scanner::{Scanner, is_space};
 use crate::lex::{Token, TokenKind};
 use crate::parse::{NAME, Refusal, SYNTAX, UNCLEAR};
 
@@ -59,9 +59,12 @@ impl<'a> Reader<'a> {
             return Err(EXECUTABLE);
         }
         let hint = scanner.has_hint.then_some(HINT);
-        let doubt = hint.or(scanner.has_wide_name.then_some(WIDE));
         let end = |token: &Token| token.kind == TokenKind::Semicolon;
-        tokens.pop_if(|last| end(last));
+        let last = tokens.pop_if(|last| end(last));
+        // A comment behind the semicolon is a statement of its own, with an answer of its own.
+        let is_second = last.is_some_and(|last| !is_space(text, last.end));
+        let wide = scanner.has_wide_name.then_some(WIDE);
+        let doubt = hint.or(wide).or(is_second.then_some(SEVERAL));
         if tokens.iter().any(end) {
             return Err(SEVERAL);
         }
@@ -76,7 +79,8 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// Refuses hints, and names that depend on the session's character set.
+    /// Refuses hints, names that depend on the session's character set, and comments behind the
+    /// statement's semicolon.
     pub(super) fn without_doubt(self) -> Result<Self, Refusal> {
         match self.doubt {
             Some(reason) => Err(reason),

@@ -42,6 +42,12 @@ fn is(byte: u8, class: u8) -> bool {
         .is_some_and(|found| found & class != 0)
 }
 
+/// Returns true if nothing but space is in a text from a position on.
+pub(super) fn is_space(text: &str, from: usize) -> bool {
+    let rest = text.as_bytes().get(from..).unwrap_or_default();
+    rest.iter().all(|byte| is(*byte, SPACE))
+}
+
 /// Operators of more than one character, the longest first.
 const OPERATORS: [&str; 12] = [
     "<=>", "->>", "->", "<=", ">=", "<>", "!=", "<<", ">>", "||", "&&", ":=",

@@ -133,7 +133,8 @@ fn space_and_comments_make_no_difference() {
         "INSERT INTO t VALUES (1, 'a')",
         " INSERT\n\tINTO  t VALUES\r\n(1, 'a') ; ",
         "/* x */ INSERT /**/ INTO t -- it's\nVALUES # \"\n(1,/*;*/'a')--",
-        "INSERT INTO t VALUES (1, 'a');-- \n#",
+        "INSERT INTO t VALUES (1, 'a')-- \n#",
+        "INSERT INTO t VALUES (1, 'a');\t \n",
     ] {
         gives(text, "INSERT INTO t VALUES (?, ?)", &["1", "'a'"]);
     }
@@ -231,6 +232,10 @@ fn any_doubt_keeps_a_text() {
         "INSERT INTO t VALUES (a=!1)",
         "INSERT INTO t VALUES ('a' \\'b')",
         "INSERT INTO t VALUES (1);;",
+        "INSERT INTO t VALUES (1); -- x",
+        "INSERT INTO t VALUES (1);/**/",
+        "INSERT INTO t VALUES (5--/**/5)",
+        "INSERT INTO t VALUES (5--#",
         "UPDATE t SET a = (SELECT 1)",
     ] {
         stays(text);

@@ -79,6 +79,7 @@ fn any_other_text_is_no_question() {
         "SELECT (LAST_INSERT_ID())",
         "SELECT LAST_INSERT_ID(/**/)",
         "SELECT ROW_COUNT(); SELECT 1",
+        "SELECT ROW_COUNT(); -- x",
         "SHOW WARNINGS LIMIT x",
         "SHOW WARNINGS x",
         "SHOW COUNT(*) TABLES",

@@ -309,6 +309,10 @@ fn other_forms_are_refused_with_a_reason() {
             "a form that is not taken apart",
         ),
         (
+            "INSERT INTO t VALUES (1); -- x",
+            "several statements in one text",
+        ),
+        (
             "INSERT INTO t VALUES (1); SELECT 1",
             "several statements in one text",
         ),
