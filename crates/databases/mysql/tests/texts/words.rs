@@ -1,7 +1,8 @@
 //! The words and functions that the server has.
 
 use mysql_async::Row;
-use windrow_sql::mysql::{harmless_functions, read};
+use windrow_mysqlwire::lane::lane_variables;
+use windrow_sql::mysql::{SessionEffect, effect, harmless_functions, read};
 
 use crate::support::Session;
 
@@ -50,5 +51,27 @@ fn harmless_functions_are_those_of_the_server() {
             .err()
             .unwrap_or_default();
         assert!(!NO_FUNCTION.contains(&error), "{function}: {error}");
+    }
+}
+
+#[test]
+fn settings_that_are_asked_for_again_are_those_of_lanes() {
+    let session = Session::new(&[]);
+    let modes = session.mode("");
+    let of_lanes: Vec<_> = lane_variables(session.is_mariadb).collect();
+    let names = session.rows("show session variables").unwrap();
+    for name in names
+        .into_iter()
+        .map(|row: Row| row.get::<String, _>(0).unwrap())
+    {
+        let found = effect(&format!("set session {name} = 1"), modes);
+        let is_of_lanes = of_lanes.contains(&&*name) || name == "autocommit";
+        // MariaDB has this variable twice.
+        let is_alias = session.is_mariadb && name == "transaction_isolation";
+        assert_eq!(
+            found == SessionEffect::Settings,
+            is_of_lanes || is_alias,
+            "{name}"
+        );
     }
 }
