@@ -37,6 +37,34 @@ pub fn effect(text: &str, modes: Modes) -> SessionEffect {
     found(text, modes).unwrap_or_else(SessionEffect::Unknown)
 }
 
+/// As [`effect`], of a session whose `sql_mode` is not known: the worst effect under any.
+pub fn effect_in_any_mode(text: &str, is_mariadb: bool) -> SessionEffect {
+    let mut worst = SessionEffect::Nothing;
+    for (ansi_quotes, no_backslash_escapes) in
+        [(false, false), (true, false), (false, true), (true, true)]
+    {
+        let may_differ =
+            (!ansi_quotes || text.contains('"')) && (!no_backslash_escapes || text.contains('\\'));
+        if !may_differ {
+            continue;
+        }
+        let modes = Modes {
+            ansi_quotes,
+            no_backslash_escapes,
+            is_mariadb,
+            ..Modes::default()
+        };
+        worst = match (worst, effect(text, modes)) {
+            (SessionEffect::Unknown(reason), _) | (_, SessionEffect::Unknown(reason)) => {
+                SessionEffect::Unknown(reason)
+            }
+            (SessionEffect::Settings, _) | (_, SessionEffect::Settings) => SessionEffect::Settings,
+            _ => SessionEffect::Nothing,
+        };
+    }
+    worst
+}
+
 fn found(text: &str, modes: Modes) -> Result<SessionEffect, Refusal> {
     let head = Head::read(text, modes)?;
     let is = |at, word: &str| head.is(at, word);

@@ -21,7 +21,7 @@ mod reserved;
 mod scanner;
 mod settings;
 
-pub use effect::effect;
+pub use effect::{effect, effect_in_any_mode};
 pub use functions::harmless_functions;
 pub use lift::{LiftedText, lift};
 pub use modes::Modes;

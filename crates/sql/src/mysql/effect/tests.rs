@@ -213,3 +213,30 @@ fn what_strings_and_names_hold_means_nothing() {
         is(text, SessionEffect::Nothing);
     }
 }
+
+#[test]
+fn without_its_modes_a_text_has_its_worst_effect() {
+    for (text, expected) in [
+        (
+            "SELECT \"a\", 'b\\'c'",
+            SessionEffect::Unknown("not understood"),
+        ),
+        (
+            "SELECT 'a\\', mine('",
+            SessionEffect::Unknown("a function that may be stored"),
+        ),
+        ("SELECT 'a\\\\', \"b\"", SessionEffect::Nothing),
+        (
+            "SELECT \"a\\\"; SET timestamp = 1 -- \"",
+            SessionEffect::Unknown("several statements in one text"),
+        ),
+        ("SET NAMES \"utf8\"", SessionEffect::Settings),
+        (
+            "SELECT \"a\" (1)",
+            SessionEffect::Unknown("a function that may be stored"),
+        ),
+        ("SELECT 1", SessionEffect::Nothing),
+    ] {
+        assert_eq!(effect_in_any_mode(text, true), expected, "{text}");
+    }
+}
