@@ -1,7 +1,7 @@
 //! Questions about the statement before: those that are answered behind a joined write, and texts
 //! that ask in another way.
 
-use memchr::memchr_iter;
+use memchr::{memchr_iter, memchr2_iter};
 
 use super::modes::Modes;
 use super::reader::{Reader, unquote};
@@ -176,11 +176,14 @@ fn number(reader: &mut Reader<'_>) -> Option<u64> {
 /// before, wherever in the text.
 pub fn mentions_row_count(text: &str) -> bool {
     let counts = ["row_count", "found_rows", "warning_count", "error_count"];
-    let diagnoses = || {
-        let mut words = text.split(|c: char| !c.is_ascii_alphanumeric());
-        words.any(|word| word.eq_ignore_ascii_case("diagnostics"))
+    let word = "diagnostics";
+    // The letter that is rarest in texts.
+    let mut letters = memchr2_iter(b'g', b'G', text.as_bytes());
+    let is_there = |at: usize| {
+        at.checked_sub(3)
+            .is_some_and(|start| is_word(text, start, word))
     };
-    has_any(text, &counts) || diagnoses()
+    has_any(text, &counts) || letters.any(is_there)
 }
 
 /// Returns true if a text may ask for the id that the statement before has generated, wherever in

@@ -12,6 +12,7 @@
 mod filters;
 mod literals;
 mod rows;
+mod settings;
 mod smuggled;
 mod support;
 mod words;
