@@ -95,6 +95,11 @@ impl RawClient {
         self.statements.remove(&slot)
     }
 
+    /// Forgets all prepared statements.
+    pub fn forget_all(&mut self) {
+        self.statements.clear();
+    }
+
     /// Puts a command behind those that are to be sent.
     pub fn put(&mut self, content: &[u8]) {
         self.wire.set_next(0);

@@ -62,6 +62,7 @@ fn check(runtime: &Runtime, cases: u32, pair: &Pair<'_>) {
         cases,
         failure_persistence: None,
         max_shrink_iters: 300,
+        max_shrink_time: 60_000,
         rng_seed: RngSeed::Fixed(seed),
         ..Config::default()
     };
@@ -112,7 +113,7 @@ async fn run(target: &Target, direct: &Target, program: &Program) -> io::Result<
         false => clients.clone().map(|client| prefix(Some(client))).collect(),
     };
     let mut judge = schema::judge(direct).await?;
-    schema::reset(&mut judge, &prefixes).await?;
+    schema::reset(&mut judge, &direct.database, &prefixes).await?;
     let mut running = JoinSet::new();
     for (owner, play) in clients.zip(program.clients.clone()) {
         let (target, is_shared) = (target.clone(), program.is_shared);
@@ -122,7 +123,7 @@ async fn run(target: &Target, direct: &Target, program: &Program) -> io::Result<
     let mut all = running.join_all().await;
     all.sort_by_key(|(owner, _)| *owner);
     let mut all: Vec<_> = all.into_iter().map(|(_, transcript)| transcript).collect();
-    all.push(schema::contents(&mut judge, &prefixes).await?);
+    all.push(schema::contents(&mut judge, &direct.database, &prefixes).await?);
     Ok(all)
 }
 

@@ -151,6 +151,7 @@ impl Player {
         self.transcript.add(shown(content), answer);
         if content[0] == command::RESET_CONNECTION {
             self.prepared.clear();
+            self.client.forget_all();
         }
         Ok(())
     }
@@ -273,10 +274,13 @@ impl Player {
         };
         known.types = None;
         let sql = known.sql.again(picks);
-        if self.parts(&sql).1.is_empty() {
+        let (_, values) = self.parts(&sql);
+        let Some((first, _)) = values.first().filter(|_| sql.may_have_long_value()) else {
             return Ok(());
-        }
-        for piece in [&b"12"[..], b"3"] {
+        };
+        let whole = first.as_text();
+        let (start, end) = whole.split_at(whole.len() / 2);
+        for piece in [start, end] {
             let long = [&[command::STMT_SEND_LONG_DATA], &id[..], &[0, 0], piece].concat();
             self.client.put(&long);
         }
@@ -284,7 +288,7 @@ impl Player {
         let mut content = self.execution(slot, &sql, id, 0);
         self.driver = driver;
         // The value is not in the command: it is found by its null bit and by its length.
-        let count = self.parts(&sql).1.len();
+        let count = values.len();
         let nulls = 10..10 + count.div_ceil(8);
         let first = nulls.end + 1 + 2 * count;
         if content[nulls.start] & 1 == 0 {

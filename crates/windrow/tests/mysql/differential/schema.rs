@@ -38,6 +38,7 @@ create table {p}pairs (owner int, k int, n bigint not null default 0, label varc
   primary key (owner, k));
 create table {p}isam (id int primary key, label varchar(5)) engine = myisam;
 create table {p}keyless (owner int, label varchar(5));
+create table {db}2.{p}plain (id int primary key, owner int not null, label varchar(3));
 create view {p}seen as select id, owner, label from {p}plain where owner >= 0;
 grant insert, update (label), select on {db}.{p}plain to low@'%';
 grant insert on {db}.{p}gen to low@'%';
@@ -54,7 +55,8 @@ const ROUTINES: [&str; 2] = [
 ];
 
 /// All rows, in an order in which generated numbers do not matter.
-const CONTENTS: [&str; 11] = [
+const CONTENTS: [&str; 12] = [
+    "select * from {db}2.{p}plain order by id",
     "select * from {p}plain order by id",
     "select if(gid < 5000000000, gid, 0), owner, k, label from {p}gen order by owner, gid",
     "select if(gid < 5000000000, gid, 0), owner, note from {p}auto order by owner, gid",
@@ -84,6 +86,8 @@ fn sets() -> impl Iterator<Item = String> {
 /// Makes the tables in a database.
 pub async fn lay(server: &MariaDb, database: &Target) {
     let fill = |text: &str, p: &str| text.replace("{p}", p).replace("{db}", &database.database);
+    let second = format!("create database {}2", database.database);
+    sql(&server.url(), &second).unwrap();
     let tables: String = sets().map(|p| fill(TABLES, &p)).collect();
     sql(&url(database), &tables).unwrap();
     let mut judge = judge(database).await.unwrap();
@@ -112,13 +116,15 @@ pub async fn judge(database: &Target) -> io::Result<RawClient> {
 }
 
 /// Empties tables.
-pub async fn reset(judge: &mut RawClient, prefixes: &[String]) -> io::Result<()> {
+pub async fn reset(judge: &mut RawClient, database: &str, prefixes: &[String]) -> io::Result<()> {
     let mut text = "set foreign_key_checks = 0".to_owned();
     for p in prefixes {
         for table in EMPTIED {
             text.push_str(&format!("; delete from {p}{table}"));
         }
-        text.push_str(&format!("; drop table if exists {p}extra"));
+        let second = format!("{database}2.{p}");
+        text.push_str(&format!("; delete from {second}plain"));
+        text.push_str(&format!("; drop table if exists {p}extra, {second}extra"));
     }
     let answer = judge.query(&text).await?;
     assert_eq!(error(&answer), None);
@@ -126,11 +132,15 @@ pub async fn reset(judge: &mut RawClient, prefixes: &[String]) -> io::Result<()>
 }
 
 /// Reads all rows.
-pub async fn contents(judge: &mut RawClient, prefixes: &[String]) -> io::Result<Transcript> {
+pub async fn contents(
+    judge: &mut RawClient,
+    database: &str,
+    prefixes: &[String],
+) -> io::Result<Transcript> {
     let mut transcript = Transcript::default();
     for p in prefixes {
         for question in CONTENTS {
-            let question = question.replace("{p}", p);
+            let question = question.replace("{p}", p).replace("{db}", database);
             let answer = judge.query(&question).await?;
             transcript.add(question, answer);
         }

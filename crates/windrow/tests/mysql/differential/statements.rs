@@ -135,7 +135,7 @@ const OTHERS: &[&str] = &[
     "select * from {p}pairs where owner = :owner order by k",
     "select gid from {p}auto where gid is null",
     "select :label, :number, :time",
-    "do :number",
+    "set @b = :number",
     "",
     "-- nothing",
     "select 1 + 1 into @two",
@@ -164,7 +164,7 @@ const QUESTIONS: &[&str] = &[
     "set @a = @@warning_count",
     "get diagnostics @a = number",
     "get diagnostics condition 1 @a = message_text",
-    "do last_insert_id(77)",
+    "set @b = last_insert_id(77)",
     "select last_insert_id(78)",
 ];
 
@@ -219,7 +219,7 @@ const SETTINGS: &[&str] = &[
     "set session transaction read write",
     "set transaction read only",
     "set transaction isolation level read uncommitted",
-    "set session_track_system_variables = '*'",
+    "set session_track_system_variables = 'sql_mode,autocommit,time_zone,character_set_client'",
     "set session_track_schema = 0",
     "set session_track_state_change = 1",
     "set session_track_transaction_info = 'STATE'",
@@ -235,7 +235,7 @@ const SETTINGS: &[&str] = &[
     "set statement max_statement_time = 20 for update {p}plain set label = :label where id = :id",
     "use {db}",
     "use nodb",
-    "use mysql",
+    "use {db}2",
     "use information_schema",
     "prepare p from 'insert into {p}auto (owner, note) values (:owner, ?)'",
     "execute p using @a",
@@ -391,6 +391,12 @@ impl Sql {
     /// Returns true if the statement returns rows of a table.
     pub fn is_read(&self) -> bool {
         self.template.starts_with("select") && !self.template.contains("into") && self.around < 6
+    }
+
+    /// Returns true if the first value may come in pieces: MariaDB does not survive all that are
+    /// numbers.
+    pub fn may_have_long_value(&self) -> bool {
+        self.template.contains("(note, owner)")
     }
 
     /// Returns true if the statement may ask for a cursor: MariaDB does not survive that of a write

@@ -46,8 +46,8 @@ impl Transcript {
             }
             return Some(text);
         }
-        let ended = self.broke != plain.broke;
-        ended.then(|| format!("ended: {:?}, plain: {:?}", self.broke, plain.broke))
+        let has_ended = self.broke.is_some() || plain.broke.is_some();
+        has_ended.then(|| format!("ended: {:?}, plain: {:?}", self.broke, plain.broke))
     }
 
     /// Returns true if an answer has an error of one of these numbers.

@@ -167,7 +167,7 @@ impl Value {
     }
 
     /// Returns the value as a string.
-    fn as_text(self) -> Vec<u8> {
+    pub fn as_text(self) -> Vec<u8> {
         match self {
             Null | Default => Vec::new(),
             Int(n) => n.to_string().into_bytes(),
