@@ -12,6 +12,8 @@
 mod differential;
 mod generated;
 mod kills;
+mod races;
 mod raw;
 mod same_keys;
 mod support;
+mod waits;

@@ -62,6 +62,12 @@ impl Gateway {
         connected.unwrap().0
     }
 
+    /// Returns a client of the server itself.
+    pub async fn direct(&self) -> RawClient {
+        let connected = RawClient::connect(&self.direct, &LoginForm::default()).await;
+        connected.unwrap().0
+    }
+
     /// Asserts that writes were joined.
     pub fn joins(&self) {
         let joined = metric(self.windrow.address(), JOINED);

@@ -9,6 +9,7 @@
 mod play;
 mod program;
 mod schema;
+mod scripts;
 mod statements;
 mod transcript;
 mod values;
