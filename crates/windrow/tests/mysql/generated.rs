@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 
 use tokio::task::JoinSet;
+use windrow_testkit::mariadb::{MariaDb, MariaDbBuilder};
 
 use crate::raw::{RawClient, execute, first_row, success};
 use crate::support::Gateway;
@@ -29,10 +30,28 @@ async fn insert(client: &mut RawClient, round: usize, value: &str) -> u64 {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn each_client_has_its_own_number() {
-    let gateway = Gateway::start();
+    each_has_its_own(MariaDb::builder(), CLIENTS).await;
+}
+
+/// The server's ways to hand out numbers: one statement at a time, or with gaps as several servers
+/// that write to each other need.
+#[tokio::test(flavor = "multi_thread")]
+async fn numbers_are_right_in_each_mode() {
+    for mode in ["0", "1", "2"] {
+        let server = MariaDb::builder().set("innodb-autoinc-lock-mode", mode);
+        each_has_its_own(server, CLIENTS / 5).await;
+    }
+    let server = MariaDb::builder()
+        .set("auto-increment-increment", "7")
+        .set("auto-increment-offset", "3");
+    each_has_its_own(server, CLIENTS / 5).await;
+}
+
+async fn each_has_its_own(server: MariaDbBuilder, clients: usize) {
+    let gateway = Gateway::with(server, &[]);
     gateway.exec("create table events (id bigint auto_increment primary key, value varchar(20))");
     let mut running = JoinSet::new();
-    for number in 0..CLIENTS {
+    for number in 0..clients {
         let mut client = gateway.client().await;
         running.spawn(async move {
             let prepared = b"insert into events (value) values (?)";
@@ -52,8 +71,8 @@ async fn each_client_has_its_own_number() {
     }
     let ids: Vec<u64> = running.join_all().await.into_iter().flatten().collect();
     let distinct: HashSet<_> = ids.iter().collect();
-    assert_eq!(distinct.len(), CLIENTS * ROUNDS);
+    assert_eq!(distinct.len(), clients * ROUNDS);
     let stored = gateway.exec("select count(*), count(distinct value) from events");
-    assert_eq!(stored, format!("{0}|{0}", CLIENTS * ROUNDS));
+    assert_eq!(stored, format!("{0}|{0}", clients * ROUNDS));
     gateway.joins();
 }

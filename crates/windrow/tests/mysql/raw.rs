@@ -139,6 +139,23 @@ impl RawClient {
         self.answer(content[0]).await
     }
 
+    /// Changes the user to one without a password. Returns the last packet of the answer.
+    pub async fn change_user(&mut self, user: &str, database: &str) -> io::Result<Packets> {
+        self.forget_all();
+        // No proof, and the collation utf8mb4_general_ci.
+        let parts = [b"\x11", user.as_bytes(), b"\0\0", database.as_bytes()];
+        let content = [&parts.concat()[..], b"\0\x2d\0mysql_native_password\0"].concat();
+        let mut answer = self.ask(&content).await?;
+        while let Some((_, [0xfe, ..])) = answer.last().map(|(n, packet)| (n, &packet[..])) {
+            self.wire.put(b"");
+            self.flush().await?;
+            answer = self.answer(command::CHANGE_USER).await?;
+        }
+        // The number depends on whether the proof was asked for again.
+        answer.iter_mut().for_each(|(number, _)| *number = 0);
+        Ok(answer)
+    }
+
     /// Sends a text.
     pub async fn query(&mut self, text: &str) -> io::Result<Packets> {
         self.ask(&query(text.as_bytes())).await

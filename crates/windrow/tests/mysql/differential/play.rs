@@ -7,7 +7,7 @@ use windrow_mysqlwire::Target;
 use windrow_mysqlwire::answer::command;
 
 use super::program::{Command, Play, Step};
-use super::schema::prefix;
+use super::schema::{LOW, prefix};
 use super::statements::{Sql, prepared, text};
 use super::transcript::Transcript;
 use super::values::{Driver, Type, Value};
@@ -19,8 +19,7 @@ pub async fn client(target: &Target, owner: u8, is_shared: bool, play: &Play) ->
     match RawClient::connect(target, &play.form).await {
         Err(error) => transcript.broke(format!("no login: {error}")),
         Ok((client, mut ok)) => {
-            // MariaDB counts a warning there by chance.
-            ok[5..7].fill(0);
+            without_chance(&mut ok);
             transcript.add("login".to_owned(), vec![(0, ok)]);
             let mut player = Player {
                 client,
@@ -39,6 +38,13 @@ pub async fn client(target: &Target, owner: u8, is_shared: bool, play: &Play) ->
         }
     }
     transcript
+}
+
+/// Clears the number of warnings in the success of a login: MariaDB counts one by chance.
+fn without_chance(ok: &mut [u8]) {
+    if let [0, _, _, _, _, warnings, _, ..] = ok {
+        *warnings = 0;
+    }
 }
 
 /// A statement that was prepared, and the types that were bound last.
@@ -117,6 +123,15 @@ impl Player {
             Step::Pipelined { slot, picks } => self.again(*slot, picks).await,
             Step::Long { slot, picks } => self.long(*slot, *picks).await,
             Step::Close { slot, resets } => self.close(*slot, *resets).await,
+            Step::ChangeUser(is_low) => {
+                let user = if *is_low { LOW } else { "root" };
+                let mut answer = self.client.change_user(user, &self.database).await?;
+                without_chance(&mut answer[0].1);
+                self.prepared.clear();
+                self.transcript
+                    .add(format!("change user to {user}"), answer);
+                Ok(())
+            }
             Step::Command(command) => self.command(&self.other(*command)).await,
         }
     }

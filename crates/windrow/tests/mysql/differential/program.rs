@@ -51,6 +51,8 @@ pub enum Step {
     Long { slot: u8, picks: [u8; 6] },
     /// `COM_STMT_CLOSE`, or `COM_STMT_RESET`.
     Close { slot: u8, resets: bool },
+    /// `COM_CHANGE_USER` to the user that may do little, or all.
+    ChangeUser(bool),
     /// Another command.
     Command(Command),
 }
@@ -154,6 +156,7 @@ fn step(is_shared: bool) -> impl Strategy<Value = Step> {
             .prop_map(|(slot, picks)| Step::Pipelined { slot, picks }),
         1 => (slot(), any::<[u8; 6]>()).prop_map(|(slot, picks)| Step::Long { slot, picks }),
         1 => (slot(), any::<bool>()).prop_map(|(slot, resets)| Step::Close { slot, resets }),
+        1 => any::<bool>().prop_map(Step::ChangeUser),
         1 => command().prop_map(Step::Command),
     ]
 }
