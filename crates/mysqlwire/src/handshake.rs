@@ -288,6 +288,8 @@ impl LoginRequest {
             .then(|| from.checked_eat_lenenc_str().map(<[u8]>::to_vec))
             .flatten();
         Some(Self {
+            // The server sets the SQL mode of this ability at the first login alone.
+            capabilities: self.capabilities - CapabilityFlags::CLIENT_IGNORE_SPACE,
             user,
             proof,
             database,

@@ -22,9 +22,10 @@ pub struct Transcript {
 impl Transcript {
     /// Takes the answer to a command.
     pub fn add(&mut self, command: String, answer: Packets) {
+        let is_alone = answer.len() == 1;
         let answer = answer
             .into_iter()
-            .map(|(n, packet)| (n, self.comparable(&without_plan(packet))));
+            .map(|(n, packet)| (n, self.comparable(&without_plan(packet, is_alone))));
         let answer = answer.collect();
         self.steps.push((command, answer));
     }
@@ -97,11 +98,16 @@ impl Transcript {
     }
 }
 
-/// Clears the flags of an end of rows that say if an index was used: that depends on how many rows
-/// other clients have written.
-fn without_plan(mut packet: Vec<u8>) -> Vec<u8> {
+/// Clears the flags that say if an index was used: that depends on how many rows other clients have
+/// written.
+fn without_plan(mut packet: Vec<u8>, is_alone: bool) -> Vec<u8> {
     // The flags stand behind the number of warnings, or behind two numbers of one byte.
+    let is_write = is_alone && packet[0] == 0;
     if let [0xfe, _, _, flags, _] | [0xfe, 0, 0, flags, _, _, ..] = &mut packet[..] {
+        *flags &= !0x30;
+    } else if let [0, _, 0, flags, ..] = &mut packet[..]
+        && is_write
+    {
         *flags &= !0x30;
     }
     packet
