@@ -10,7 +10,6 @@ use tokio::time::{Instant, timeout};
 use windrow_core::sink::Purpose;
 use windrow_core::{Fault, SqlCall, Verdict};
 use windrow_mysqlwire::Reply;
-use windrow_mysqlwire::answer::command;
 
 use super::answers::StepAnswer;
 use super::client_batch::ClientBatch;
@@ -195,15 +194,14 @@ impl ClientConnection {
             let (Some(of), None) = (first, self.session.prepared.get(&key)) else {
                 continue;
             };
-            let mut content = vec![command::STMT_PREPARE];
             let form = of.meaning.and_then(|meaning| meaning.rows.as_ref());
-            match form.filter(|_| key.rows > 0) {
-                Some(form) => content.extend_from_slice(form.prepared_text(key.rows).as_bytes()),
-                None => content.extend_from_slice(own_text(of.call)),
-            }
+            let text = match form.filter(|_| key.rows > 0) {
+                Some(form) => form.prepared_text(key.rows).into_bytes(),
+                None => own_text(of.call).to_vec(),
+            };
             let placeholders = of.call.arguments.iter().count() * step.units.len();
             if !asked.iter().any(|(_, known, _)| *known == key) {
-                self.session.put(&content).await?;
+                self.session.put_prepare(&text).await?;
                 asked.push((at, key, placeholders));
             }
         }
@@ -227,9 +225,7 @@ impl ClientConnection {
             }
         }
         for id in self.session.prepared.take_surplus() {
-            let mut content = vec![command::STMT_CLOSE];
-            content.extend_from_slice(&id.to_le_bytes());
-            self.session.put(&content).await?;
+            self.session.close_statement(id).await?;
         }
         for (at, step) in steps.iter().enumerate() {
             if let Some(error) = step.prepared.and_then(|key| errors.get(&key)) {

@@ -12,14 +12,15 @@ use windrow_core::{
     Standing, Statement, TableName, Unit,
 };
 use windrow_database::Options;
-use windrow_mysqlwire::{LaneLogin, Target};
+use windrow_mysqlwire::{LaneLogin, Reply, Target};
 
 use super::client_catalog::ClientCatalog;
 use super::client_connection::ClientConnection;
 use super::lane_interrupt::LaneInterrupt;
-use super::lane_session::{LaneSession, LaneTarget};
+use super::lane_session::{LaneSession, LaneTarget, LostConnection};
 use super::meaning::{ClientMeaning, meaning};
 use super::table_look::{Looked, TableLook, look};
+use crate::fault::{Scope, refusal_of};
 use crate::sink::PROFILE;
 
 /// Idle time after which the connection for describing is closed.
@@ -86,7 +87,12 @@ impl ClientSink {
         if let Some(table) = self.catalog.trusted_table(name) {
             return Ok(Ok(table));
         }
-        Ok(match self.look(name).await? {
+        let login = &self.target.login;
+        let looked = self.ask(|mut session| async move {
+            let looked = look(&mut session, login, name).await;
+            (session, looked)
+        });
+        Ok(match looked.await? {
             Looked::Table(table) => Ok(self.catalog.put_table(*table)),
             Looked::Locked => Err(Apart::of("a locked table")),
             // The user may not select from the table.
@@ -102,19 +108,24 @@ impl ClientSink {
         })
     }
 
-    async fn look(&self, name: &TableName) -> Result<Looked, Fault> {
+    /// Asks questions on the connection for describing; again on another one if the connection ends
+    /// before the answer.
+    async fn ask<T, F>(&self, question: impl Fn(LaneSession) -> F) -> Result<T, Fault>
+    where
+        F: Future<Output = (LaneSession, Result<T, Fault>)>,
+    {
         let mut attempts = 0;
         loop {
             let mut describing = self.describing.lock().await;
-            let mut session = self.take(&mut describing).await?;
-            let looked = look(&mut session, &self.target.login, name).await;
+            let session = self.take(&mut describing).await?;
+            let (session, answer) = question(session).await;
             attempts += 1;
             if session.is_usable() {
                 self.put_back(describing, session);
-                return looked;
+                return answer;
             }
             if attempts == ATTEMPTS {
-                return looked;
+                return answer;
             }
         }
     }
@@ -155,11 +166,40 @@ impl ClientSink {
         });
     }
 
+    /// Returns true if the server can prepare a text. A name that the server reserves is refused
+    /// where it stands without quotes, and would be accepted in a text that quotes it.
+    async fn accepts(&self, text: &str) -> Result<bool, Fault> {
+        let asked = self.ask(|mut session| async move {
+            let accepted = accepts(&mut session, text).await;
+            (session, accepted)
+        });
+        asked.await
+    }
+
     async fn find(&self, parsed: &ParsedStatement) -> Result<Result<ClientMeaning, Apart>, Fault> {
         let table = self.table(&parsed.table).await?;
-        let found = table.and_then(|table| meaning(parsed, &table));
+        let sql_mode = self.target.login.variable("sql_mode");
+        let mut found = table.and_then(|table| meaning(parsed, &table, sql_mode));
+        if found.is_ok() && !self.accepts(&parsed.text).await? {
+            found = Err(Apart::of(REFUSED));
+        }
         self.catalog.stand(parsed, found.as_ref());
         Ok(found)
+    }
+}
+
+async fn accepts(session: &mut LaneSession, text: &str) -> Result<bool, Fault> {
+    let prepared = session.prepare(text).await;
+    match prepared.map_err(LostConnection::unavailable)? {
+        Reply::Error(error) => match refusal_of(&error) {
+            refusal if refusal.scope == Scope::Statement => Ok(false),
+            refusal => Err(refusal.fault),
+        },
+        Reply::Prepared(statement) => {
+            let closed = session.close_statement(statement.id).await;
+            closed.map(|()| true).map_err(LostConnection::unavailable)
+        }
+        Reply::Ok(_) | Reply::Rows(..) => Ok(true),
     }
 }
 

@@ -212,10 +212,7 @@ impl LaneSession {
 
     /// Puts a text as [`LaneSession::put`].
     pub(super) async fn put_query(&mut self, text: &[u8]) -> Result<(), LostConnection> {
-        let mut content = Vec::with_capacity(text.len() + 1);
-        content.push(command::QUERY);
-        content.extend_from_slice(text);
-        self.put(&content).await
+        self.put(&[&[command::QUERY], text].concat()).await
     }
 
     /// Sends the commands that were put, and takes in the answers that come meanwhile.
@@ -259,6 +256,25 @@ impl LaneSession {
         self.send().await?;
         self.count_trip();
         self.reply().await
+    }
+
+    /// Prepares a text in a round trip of its own.
+    pub(super) async fn prepare(&mut self, text: &str) -> Result<Reply, LostConnection> {
+        self.put_prepare(text.as_bytes()).await?;
+        self.send().await?;
+        self.count_trip();
+        self.reply().await
+    }
+
+    /// Puts the preparation of a text as [`LaneSession::put`].
+    pub(super) async fn put_prepare(&mut self, text: &[u8]) -> Result<(), LostConnection> {
+        self.put(&[&[command::STMT_PREPARE], text].concat()).await
+    }
+
+    /// Closes a prepared statement. Nothing is sent before the next command.
+    pub(super) async fn close_statement(&mut self, id: u32) -> Result<(), LostConnection> {
+        let content = [&[command::STMT_CLOSE][..], &id.to_le_bytes()].concat();
+        self.put(&content).await
     }
 
     /// Executes texts in one round trip and returns the rows of each.

@@ -23,6 +23,8 @@ pub(super) struct ClientMeaning {
     /// The form in which rows become one INSERT; `None` if they do not.
     pub(super) rows: Option<RowForm>,
     numbering: Numbering,
+    /// The meaning of a zero for the AUTO_INCREMENT column.
+    zero: Generates,
     pub(super) has_returning: bool,
     /// The columns of a unique key, and the parameters that give their values.
     key: Box<[(Name, usize)]>,
@@ -59,6 +61,7 @@ pub(super) enum Generates {
 pub(super) fn meaning(
     parsed: &ParsedStatement,
     table: &Arc<TableLook>,
+    sql_mode: Option<&str>,
 ) -> Result<ClientMeaning, Apart> {
     let updates = parsed
         .conflict
@@ -87,6 +90,11 @@ pub(super) fn meaning(
         table: Arc::clone(table),
         rows: rows.filter(|_| numbering != Numbering::Unknown),
         numbering,
+        zero: match sql_mode.map(|mode| mode.contains("NO_AUTO_VALUE_ON_ZERO")) {
+            Some(true) => Generates::No,
+            Some(false) => Generates::Yes,
+            None => Generates::Unknown,
+        },
         has_returning: parsed.returning.is_some(),
         key: key(parsed, table),
         wary: AtomicU32::new(0),
@@ -200,10 +208,40 @@ impl ClientMeaning {
             Numbering::Server => Generates::Yes,
             Numbering::Unknown => Generates::Unknown,
             Numbering::Parameter(at) => match call.arguments.iter().nth(at) {
+                Some(Some(text)) if call.formats == Formats::Text => self.of_literal(text),
+                Some(Some(value)) => self.of_value(value),
                 Some(None) => Generates::Yes,
-                Some(Some(text)) if call.formats == Formats::Text => of_literal(text),
-                _ => Generates::Unknown,
+                None => Generates::Unknown,
             },
+        }
+    }
+
+    fn of_literal(&self, text: &[u8]) -> Generates {
+        match text {
+            _ if text.eq_ignore_ascii_case(b"NULL") => Generates::Yes,
+            [] => Generates::Unknown,
+            _ if !text.iter().all(u8::is_ascii_digit) => Generates::Unknown,
+            _ if text.iter().all(|digit| *digit == b'0') => self.zero,
+            _ => Generates::No,
+        }
+    }
+
+    /// Returns the same of a value of a prepared statement: its type, a flag, and its bytes.
+    fn of_value(&self, value: &[u8]) -> Generates {
+        match value {
+            // Whole numbers of one, two, four and eight bytes.
+            [1 | 2 | 3 | 8, _, bytes @ ..] => match bytes.iter().all(|byte| *byte == 0) {
+                true => self.zero,
+                false => Generates::No,
+            },
+            [253 | 254 | 15, _, length, text @ ..] if usize::from(*length) == text.len() => {
+                match self.of_literal(text) {
+                    // The text NULL is no number.
+                    Generates::Yes if text.first() != Some(&b'0') => Generates::Unknown,
+                    known => known,
+                }
+            }
+            _ => Generates::Unknown,
         }
     }
 
@@ -224,17 +262,6 @@ impl ClientMeaning {
             (false, 0) => {}
             (false, left) => self.wary.store(left - 1, Ordering::Relaxed),
         }
-    }
-}
-
-fn of_literal(text: &[u8]) -> Generates {
-    let is_number = |digits: &[u8]| {
-        digits.iter().all(u8::is_ascii_digit) && digits.iter().any(|digit| *digit != b'0')
-    };
-    match text {
-        _ if text.eq_ignore_ascii_case(b"NULL") => Generates::Yes,
-        _ if is_number(text) => Generates::No,
-        _ => Generates::Unknown,
     }
 }
 

@@ -75,6 +75,20 @@ async fn a_change_of_a_table_is_noticed_within_a_transaction() {
 }
 
 #[tokio::test]
+async fn a_text_that_the_server_refuses_is_not_joined() {
+    let bed = Bed::new("create table t (id int primary key, `key` int)").await;
+    assert_eq!(
+        bed.apart(insert("t", &["id", "key"])).await,
+        "the server refuses it"
+    );
+    assert_eq!(
+        bed.apart(insert("t", &["id", "b"])).await,
+        "the server refuses it"
+    );
+    bed.describe(insert("t", &["id"])).await;
+}
+
+#[tokio::test]
 async fn a_unit_alone_notices_a_change_too() {
     let mut bed = Bed::new("create table t (id int primary key, a int)").await;
     let put = bed.describe(insert("t", &["id", "a"])).await;

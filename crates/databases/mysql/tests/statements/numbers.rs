@@ -110,3 +110,26 @@ async fn an_update_at_a_conflict_says_which_number_it_left() {
     let changed = last.lines().last().unwrap() != "0";
     assert_eq!(answer(&done[1]).last_insert_id.is_some(), changed);
 }
+
+#[tokio::test]
+async fn zeros_generate_numbers_unless_the_mode_keeps_them() {
+    for (mode, is_generated) in [("", true), ("NO_AUTO_VALUE_ON_ZERO", false)] {
+        let mut bed = Bed::with(TABLE, &[("sql_mode", mode)], |_| {}).await;
+        let put = bed.describe(insert("t", &["id", "a"])).await;
+        let call = |n: i32| match n % 2 {
+            0 => unit(text(&put, &["0", &format!("'{n}'")])),
+            _ => unit(prepared(&put, &["0", &n.to_string()])),
+        };
+        let units: Vec<_> = (0..16).map(call).collect();
+        let report = bed.run(&units).await;
+        let ids = report.verdicts.into_iter().map(told);
+        let ids = ids.map(|outcome| outcome.map(|done| answer(&done[0]).last_insert_id));
+        let ids: Vec<_> = ids.flatten().collect();
+        if is_generated {
+            assert_eq!(ids.iter().flatten().collect::<BTreeSet<_>>().len(), 16);
+        } else {
+            // One row has the number zero, and all others meet it.
+            assert_eq!(ids, [None]);
+        }
+    }
+}
