@@ -11,7 +11,9 @@ use std::sync::Arc;
 use tokio::time::timeout;
 use windrow_mysqlwire::answer::command;
 use windrow_mysqlwire::{CapabilityFlags, ErrorPacket, ForwardError, Head, LoginRequest, Wire};
-use windrow_sql::mysql::{Modes, SessionEffect, effect};
+use windrow_sql::mysql::{
+    Modes, SessionEffect, effect, mentions_insert_id, mentions_row_count, question,
+};
 
 use self::join::NotJoined;
 use crate::admit::{AdmittedClient, MAX_LOGIN_BYTES, NotAdmitted, open, prove};
@@ -185,9 +187,8 @@ impl Session {
             effect = said.map_or(NO_TEXT, |text| self.effect_of_text(text));
             text = said.map(str::to_owned);
         }
-        self.state.last_write = None;
-        let answer = self.relay(head).await?;
-        if let Some(prepared) = answer.and_then(|answer| answer.prepared_statement()) {
+        let asks = text.as_deref().is_none_or(may_ask_for_last_write);
+        if let Some(prepared) = self.relay_prepare(head, asks).await? {
             self.prepared.add(prepared, text.as_deref(), effect);
         }
         Ok(())
@@ -344,6 +345,11 @@ impl Session {
 
 /// The effect of a text that cannot be read.
 const NO_TEXT: SessionEffect = SessionEffect::Unknown("a text with attributes, or not in UTF-8");
+
+/// Returns true for a text that may ask for counts, warnings or the number of the write before.
+fn may_ask_for_last_write(text: &str) -> bool {
+    mentions_row_count(text) || mentions_insert_id(text) || question(text).is_some()
+}
 
 /// Ends a server connection. Its transaction, locks and temporary tables are gone before.
 async fn leave(server: &mut Wire) -> io::Result<()> {

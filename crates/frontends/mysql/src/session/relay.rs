@@ -4,7 +4,7 @@ use std::io;
 
 use windrow_mysqlwire::answer::{LOOK_BYTES, Step, command};
 use windrow_mysqlwire::query::{put_query, read_rows};
-use windrow_mysqlwire::{Answer, ForwardError, Head};
+use windrow_mysqlwire::{Answer, ForwardError, Head, PreparedStatement};
 use windrow_sql::mysql::{SessionEffect, mentions_row_count, question};
 
 use super::own_answer::{NO_DIAGNOSTICS, facts_of, rows};
@@ -157,6 +157,22 @@ impl Session {
         }
     }
 
+    /// Relays a `COM_STMT_PREPARE`. What the statement asks for is asked when it is executed, and
+    /// preparing it leaves that as it is.
+    ///
+    /// `asks`: the statement may ask for the write before.
+    pub(super) async fn relay_prepare(
+        &mut self,
+        head: Head,
+        asks: bool,
+    ) -> Result<Option<PreparedStatement>, SessionEnd> {
+        let facts = if asks { self.put_facts(head) } else { 0 };
+        self.send(head).await?;
+        self.skip_answers(facts).await?;
+        let answer = self.answer_to(command::STMT_PREPARE).await?;
+        Ok(answer.and_then(|answer| answer.prepared_statement()))
+    }
+
     /// Relays a command.
     pub(super) async fn relay(&mut self, head: Head) -> Result<Option<Answer>, SessionEnd> {
         let content = self.admitted.client.content(head);
@@ -195,6 +211,8 @@ impl Session {
         let content = self.admitted.client.content(head);
         match content.first() {
             Some(&command::QUERY) => self.text(head).is_some_and(mentions_row_count),
+            // Its execution may ask.
+            Some(&command::STMT_PREPARE) => true,
             _ => self
                 .prepared
                 .get_mut(content)
