@@ -136,8 +136,8 @@ fn is_enclosed(reader: &Reader<'_>, from: usize, to: usize) -> bool {
     false
 }
 
-/// Reads a condition that is nothing but `column = value`, where the value is a literal or a
-/// parameter.
+/// Reads a condition that is nothing but `column = value` or `column IN (value)`, where the value
+/// is a literal or a parameter.
 fn key(
     reader: &mut Reader<'_>,
     from: usize,
@@ -151,10 +151,15 @@ fn key(
     let Ok(column) = column else {
         return Ok(None);
     };
-    if !reader.is_operator_at(equals, "=") || !is_value(reader, equals + 1, to) {
+    let is_list = reader.is_word_at(equals, "in") && is_enclosed(reader, equals + 1, to);
+    let (from, to) = match is_list {
+        true => (equals + 2, to - 1),
+        false => (equals + 1, to),
+    };
+    if !(is_list || reader.is_operator_at(equals, "=")) || !is_value(reader, from, to) {
         return Ok(None);
     }
-    Ok(Some((column, reader.expression_of(equals + 1, to)?)))
+    Ok(Some((column, reader.expression_of(from, to)?)))
 }
 
 /// Returns true if the tokens are one literal or parameter.

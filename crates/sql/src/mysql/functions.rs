@@ -1,7 +1,7 @@
 //! The functions that the servers have, by what they may do.
 //!
 //! A name that a server does not have may be a function that a user has stored. So the lists of
-//! harmless functions hold only names that MySQL 5.7, MariaDB 10.5 and all newer versions have.
+//! harmless functions hold only names that MySQL 8.0.19, MariaDB 10.5 and all newer versions have.
 
 use super::modes::Modes;
 use crate::word::listed;
@@ -46,6 +46,13 @@ const HARMLESS: [&str; 210] = [
 const HARMLESS_OF_MARIADB: [&str; 15] = [
     "chr", "json_compact", "json_detailed", "json_exists", "json_loose", "json_query", "json_value",
     "md5", "nvl", "nvl2", "regexp_instr", "regexp_replace", "regexp_substr", "sha", "sha1",
+];
+
+/// Further ones of MySQL.
+#[rustfmt::skip]
+const HARMLESS_OF_MYSQL: [&str; 12] = [
+    "bin_to_uuid", "is_uuid", "json_overlaps", "json_pretty", "json_storage_size", "regexp_instr",
+    "regexp_like", "regexp_replace", "regexp_substr", "st_latitude", "st_longitude", "uuid_to_bin",
 ];
 
 /// All other functions that a version of either server has. They read the session, take locks,
@@ -116,13 +123,22 @@ pub(super) enum CallKind {
     Stored,
 }
 
+/// Returns the harmless functions that only this server has.
+fn own(modes: Modes) -> &'static [&'static str] {
+    match modes.is_mariadb {
+        true => &HARMLESS_OF_MARIADB,
+        false => &HARMLESS_OF_MYSQL,
+    }
+}
+
 /// Returns the kind of a function without a schema.
 pub(super) fn call(name: &str, modes: Modes) -> CallKind {
-    let is_harmless =
-        listed(&HARMLESS, name) || (modes.is_mariadb && listed(&HARMLESS_OF_MARIADB, name));
-    if is_harmless {
+    if listed(&HARMLESS, name) || listed(own(modes), name) {
         CallKind::Harmless
-    } else if listed(&OTHERS, name) || listed(&HARMLESS_OF_MARIADB, name) {
+    } else if [&OTHERS[..], &HARMLESS_OF_MARIADB, &HARMLESS_OF_MYSQL]
+        .iter()
+        .any(|list| listed(list, name))
+    {
         CallKind::OfSession
     } else {
         CallKind::Stored
@@ -131,8 +147,7 @@ pub(super) fn call(name: &str, modes: Modes) -> CallKind {
 
 /// Returns the names of all harmless functions.
 pub fn harmless_functions(modes: Modes) -> impl Iterator<Item = &'static str> {
-    let own = modes.is_mariadb.then_some(HARMLESS_OF_MARIADB);
-    HARMLESS.into_iter().chain(own.into_iter().flatten())
+    HARMLESS.into_iter().chain(own(modes).iter().copied())
 }
 
 #[cfg(test)]
@@ -143,6 +158,7 @@ mod tests {
     fn the_lists_are_sorted() {
         assert!(HARMLESS.is_sorted());
         assert!(HARMLESS_OF_MARIADB.is_sorted());
+        assert!(HARMLESS_OF_MYSQL.is_sorted());
         assert!(OTHERS.is_sorted());
     }
 
@@ -158,6 +174,8 @@ mod tests {
         assert_eq!(call("Now", mysql), CallKind::Harmless);
         assert_eq!(call("MD5", mariadb), CallKind::Harmless);
         assert_eq!(call("md5", mysql), CallKind::OfSession);
+        assert_eq!(call("uuid_to_bin", mysql), CallKind::Harmless);
+        assert_eq!(call("uuid_to_bin", mariadb), CallKind::OfSession);
         assert_eq!(call("last_insert_id", mysql), CallKind::OfSession);
         assert_eq!(call("my_function", mariadb), CallKind::Stored);
     }

@@ -13,9 +13,9 @@ const SCHEMA: [&str; 2] = [
 
 /// Conditions, and what may join them.
 #[rustfmt::skip]
-const CONDITIONS: [&str; 24] = [
+const CONDITIONS: [&str; 27] = [
     "id = 1", "id = 2", "t.id=3", "`id` = 4", "a = 1", "b = 'x'", "(a = 1)", "not a = 1", "a between 0 and 1", "a not between 1 and 2 and 3",
-    "b like 'x'", "a in (1, 2)", "a is null", "case when a and b then 1 else 0 end", "a = 1 = 1", "a = -1", "a <=> null", "a > 0", "1 = a",
+    "b like 'x'", "a in (1, 2)", "id in (3)", "b in ('x')", "a in(1) = 0", "a is null", "case when a and b then 1 else 0 end", "a = 1 = 1", "a = -1", "a <=> null", "a > 0", "1 = a",
     "a = 1 + 0", "not 0", "! a", "b is not null", "a = a",
 ];
 const JOINTS: [&str; 9] = [

@@ -97,7 +97,7 @@ fn a_set_changes_no_setting_that_nobody_follows() {
         let is_harmless = |name: &&str| ["wait_timeout", "optimizer_search_depth"].contains(name);
         match found {
             SessionEffect::Nothing => {
-                assert!(changed.iter().all(is_harmless), "{text}: {changed:?}")
+                assert!(changed.iter().all(is_harmless), "{text}: {changed:?}");
             }
             SessionEffect::Settings => assert!(
                 changed

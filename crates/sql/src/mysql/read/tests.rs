@@ -124,6 +124,7 @@ fn conditions_are_keys_or_others() {
             Some("(c > 1)"),
         ),
         ("id = ? AND id = ?", &["id={0}"], Some("(id = {1})")),
+        ("id IN (?) AND b in(-1)", &["id={0}", "b=-1"], None),
         (
             "id = 1 AND a BETWEEN 1 AND 2 AND b IN (1, 2)",
             &["id=1"],
@@ -163,6 +164,10 @@ fn conditions_are_keys_or_others() {
     for condition in [
         "a > 1",
         "id = 1 OR b = 2",
+        "id IN (1, 2)",
+        "id NOT IN (1)",
+        "id IN ((1))",
+        "id IN (1) = 0",
         "id = 1 || b",
         "id = 1 XOR 1",
         "NOT id = 1",
