@@ -77,8 +77,8 @@ enum Experiment {
     BatchApi(BatchApi),
     /// Rows into the spool, against the disk's own synced rate and the gateway's own limit.
     Spool(Spool),
-    /// Clients of PostgreSQL that changed only their port: direct, through Windrow and through
-    /// PgBouncer, by number of clients, at fixed rates, with bad rows, and with thousands
+    /// Clients of PostgreSQL or MariaDB that changed only their port: direct, through Windrow and
+    /// through PgBouncer, by number of clients, at fixed rates, with bad rows, and with thousands
     /// connected.
     Gateway(Gateway),
     /// Clients of PostgreSQL beside neighbours that come and go: what Windrow finds by itself,

@@ -1,5 +1,6 @@
 //! The rows that all experiments write: five columns with a primary key.
 
+use std::fmt;
 use std::io::Write;
 
 use crate::number::as_f64;
@@ -23,6 +24,9 @@ pub const CRATEDB_COLUMNS: &str = "(id bigint primary key, device int not null, 
 /// The time and the note of every reading: the same for all, so that every program can write the
 /// same rows.
 pub const AT: &str = "2026-01-01T00:00:00Z";
+
+/// The same time as [`AT`], in MySQL's words.
+pub const MYSQL_AT: &str = "2026-01-01 00:00:00";
 
 /// See [`AT`].
 pub const NOTE: &str = "a note of thirty characters...";
@@ -52,7 +56,39 @@ impl Reading<'static> {
     }
 }
 
+/// A value of a statement.
+#[derive(Clone, Copy, Debug)]
+pub enum Value<'a> {
+    /// A whole number.
+    Int(u64),
+    /// A floating-point number.
+    Float(f64),
+    /// A text, which has no quotation mark in it.
+    Text(&'a str),
+}
+
+impl fmt::Display for Value<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Int(n) => n.fmt(f),
+            Self::Float(x) => x.fmt(f),
+            Self::Text(text) => f.write_str(text),
+        }
+    }
+}
+
 impl Reading<'_> {
+    /// Returns the values of the columns; `at` is the time in the database's words.
+    pub fn values<'a>(&'a self, at: &'a str) -> [Value<'a>; 5] {
+        [
+            Value::Int(self.id),
+            Value::Int(self.device),
+            Value::Text(at),
+            Value::Float(self.temperature),
+            Value::Text(self.note),
+        ]
+    }
+
     /// Appends it as a JSON object.
     pub fn json(&self, out: &mut Vec<u8>) {
         let Self {

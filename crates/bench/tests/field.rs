@@ -19,7 +19,7 @@ use windrow_bench::experiments::sweep::Sweep;
 use windrow_bench::generator::pg::Mode;
 use windrow_bench::generator::transaction::Shape;
 use windrow_bench::servers::Kind;
-use windrow_bench::servers::pg::Way;
+use windrow_bench::servers::gate::Way;
 
 const ALL: [Kind; 3] = [Kind::Sqlite, Kind::Postgres, Kind::MariaDb];
 
@@ -184,8 +184,9 @@ fn documents_are_sent_with_and_without_batches() {
     }
 }
 
-fn gateway(shape: Shape) -> Gateway {
+fn gateway(to: Kind, shape: Shape) -> Gateway {
     Gateway {
+        to,
         shape,
         clients: vec![3],
         modes: vec![Mode::Prepared, Mode::Extended, Mode::Simple],
@@ -204,13 +205,21 @@ fn gateway(shape: Shape) -> Gateway {
 
 #[test]
 fn each_way_is_measured_under_each_load() {
-    let root = tempfile::tempdir().unwrap();
-    let gateway = gateway(Shape::Single);
-    gateway.run(root.path()).unwrap();
-    let measured = measured(root.path());
+    // MySQL's protocol has one mode less.
+    for (to, modes) in [(Kind::Postgres, 3), (Kind::MariaDb, 2)] {
+        let root = tempfile::tempdir().unwrap();
+        gateway(to, Shape::Single).run(root.path()).unwrap();
+        // Closed loads, a rate, two kinds of bad rows, silent clients.
+        has_rates(root.path(), 2 * (modes + 1 + 2 + 1));
+        shown(root.path(), 3, &["Windrow loses"]);
+    }
+}
+
+/// So many arms were measured, each with the usual metrics.
+fn has_rates(root: &Path, count: usize) {
+    let measured = measured(root);
     let arms: BTreeSet<&str> = measured.iter().map(|(arm, _)| arm.as_str()).collect();
-    // Three closed loads, a rate, two kinds of bad rows, silent clients.
-    assert_eq!(arms.len(), 2 * (3 + 1 + 2 + 1), "{arms:?}");
+    assert_eq!(arms.len(), count, "{arms:?}");
     for arm in &arms {
         for metric in [
             "rows/s",
@@ -222,14 +231,35 @@ fn each_way_is_measured_under_each_load() {
             assert!(measured.contains(&one), "{arm} has no {metric}");
         }
     }
-    shown(root.path(), 3, &["Windrow loses"]);
+}
+
+#[test]
+fn reads_are_measured_joined_and_relayed() {
+    for (to, modes) in [(Kind::Postgres, 3), (Kind::MariaDb, 2)] {
+        let root = tempfile::tempdir().unwrap();
+        let reads = Gateway {
+            ways: vec![Way::Direct, Way::Windrow, Way::Relayed],
+            ..gateway(to, Shape::Read)
+        };
+        reads.run(root.path()).unwrap();
+        has_rates(root.path(), 3 * modes);
+        shown(root.path(), 2, &["shape: read", "every row was read"]);
+    }
+}
+
+#[test]
+fn transactions_of_mysql_clients_are_refused() {
+    let root = tempfile::tempdir().unwrap();
+    let error = gateway(Kind::MariaDb, Shape::Order).run(root.path());
+    let error = error.unwrap_err().to_string();
+    assert!(error.contains("PostgreSQL only"), "{error}");
 }
 
 #[test]
 fn transactions_are_measured_each_way_and_arrive_whole() {
     for (shape, name) in [(Shape::Transaction, "transaction"), (Shape::Order, "order")] {
         let root = tempfile::tempdir().unwrap();
-        let gateway = gateway(shape);
+        let gateway = gateway(Kind::Postgres, shape);
         gateway.run(root.path()).unwrap();
         let measured = measured(root.path());
         let arms: BTreeSet<&str> = measured.iter().map(|(arm, _)| arm.as_str()).collect();

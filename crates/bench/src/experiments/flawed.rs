@@ -110,8 +110,12 @@ impl Flawed {
             (Flaw::Duplicate, Outcome::Refused(409)) => says("\"23505\""),
             (Flaw::Check, Outcome::Refused(422)) => says("\"23514\"") && says("warm"),
             (Flaw::Type, Outcome::Refused(422)) => says("\"22"),
-            (Flaw::Duplicate, Outcome::Failed(code)) => code == *b"23505",
-            (Flaw::Check, Outcome::Failed(code)) => code == *b"23514",
+            (Flaw::Duplicate, Outcome::Failed(code)) => {
+                code == *b"23505" || code == *b"23000" && says("Duplicate entry")
+            }
+            (Flaw::Check, Outcome::Failed(code)) => {
+                code == *b"23514" || code == *b"23000" && says("warm")
+            }
             _ => false,
         }
     }

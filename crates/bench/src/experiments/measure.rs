@@ -150,7 +150,7 @@ impl Bed {
     /// # Errors
     /// Windrow does not listen for them.
     pub(super) fn pg_target(&self) -> Result<Target> {
-        servers::pg_address(&self.windrow, &self.table.url).map(Target::Pg)
+        servers::sql_address(&self.windrow, &self.table.url).map(Target::Pg)
     }
 
     /// Adds the CPU time of both to a meter.

@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use anyhow::{Context, Result, bail};
 
+use super::mysql::{END, ERROR, OK, PREPARE};
 use super::report::Outcome;
 
 /// A whole answer at the beginning of a buffer.
@@ -106,7 +107,12 @@ pub(super) fn over_pg(buffer: &[u8]) -> Result<Option<Answer>> {
 fn failure(body: &[u8]) -> Outcome {
     let fields = body.split(|byte| *byte == 0);
     let mut codes = fields.filter_map(|field| field.strip_prefix(b"C")?.try_into().ok());
-    match codes.next().unwrap_or(*b"?????") {
+    of_code(codes.next())
+}
+
+/// The outcome that an SQLSTATE says.
+fn of_code(code: Option<[u8; 5]>) -> Outcome {
+    match code.unwrap_or(*b"?????") {
         code if code == *b"08007" => Outcome::Unknown,
         code => Outcome::Failed(code),
     }
@@ -119,6 +125,60 @@ fn first_value(body: &[u8], begin: usize) -> Range<usize> {
     let length = length.map_or(-1, |length| i32::from_be_bytes(*length));
     let begin = begin + 6;
     begin..begin + usize::try_from(length).unwrap_or(0)
+}
+
+/// The longest packet that ends columns or rows over MySQL's protocol.
+const MAX_END_BYTES: usize = 8;
+
+/// Returns the content of MySQL's packet that begins at a place, if all of it is there.
+pub(super) fn packet(buffer: &[u8], at: usize) -> Option<Range<usize>> {
+    let [a, b, c, _] = *buffer.get(at..)?.first_chunk()?;
+    let length = usize::try_from(u32::from_le_bytes([a, b, c, 0])).ok()?;
+    let content = at + 4..at + 4 + length;
+    (content.end <= buffer.len()).then_some(content)
+}
+
+/// Finds the end of MySQL's answer to a command; `None` if it is not complete yet. The body of the
+/// answer is its last row, the message of an error, or the number of a statement that was prepared.
+pub(super) fn over_mysql(command: u8, buffer: &[u8]) -> Option<Answer> {
+    let (mut at, mut body) = (0, 0..0);
+    // The packets behind columns or rows that are still to come.
+    let mut ends = None;
+    while let Some(place) = packet(buffer, at) {
+        at = place.end;
+        let content = buffer.get(place.clone()).unwrap_or_default();
+        match (content.first(), ends) {
+            (Some(&ERROR), _) => {
+                // The number of the error, `#` and the SQLSTATE stand before the message.
+                let code = content.get(4..).and_then(<[u8]>::first_chunk);
+                let outcome = of_code(code.copied());
+                let body = place.end.min(place.start + 9)..place.end;
+                return Some(Answer { outcome, body });
+            }
+            (Some(&OK), None) if command == PREPARE => {
+                ends = Some(ends_of_prepared(content));
+                body = place.start + 1..place.start + 5;
+            }
+            (Some(&OK), None) => ends = Some(0),
+            (_, None) => ends = Some(2),
+            (Some(&END), Some(left)) if content.len() <= MAX_END_BYTES => ends = Some(left - 1),
+            _ if command != PREPARE => body = place,
+            _ => {}
+        }
+        if ends == Some(0) {
+            let outcome = Outcome::Success;
+            return Some(Answer { outcome, body });
+        }
+    }
+    None
+}
+
+/// Returns the number of packets that end descriptions of a prepared statement: one behind those of
+/// its columns and one behind those of its parameters, if it has any.
+fn ends_of_prepared(content: &[u8]) -> u8 {
+    let has = |at| u8::from(content.get(at..at + 2).is_some_and(|count| count != [0, 0]));
+    // Behind success and the statement's number.
+    has(5) + has(7)
 }
 
 #[cfg(test)]
@@ -157,5 +217,42 @@ mod tests {
         let returned = [&b"D\0\0\0\x0d\0\x01\0\0\0\x0342!"[..], &good].concat();
         let value = over_pg(&returned).unwrap().unwrap().body;
         assert_eq!(&returned[value], b"42!");
+    }
+
+    #[test]
+    fn an_answer_of_mysql_is_whole_at_its_last_packet() {
+        const QUERY: u8 = 3;
+        let end = b"\x05\0\0\x03\xfe\0\0\x02\0";
+        let described = b"\x03\0\0\x02def";
+        let prepared = b"\x0c\0\0\x01\0\x07\0\0\0\0\0\x01\0\0\0\0";
+        let rows = b"\x01\0\0\x01\x01";
+        let whole = |command, parts: &[&[u8]], expected, body: &[u8]| {
+            let bytes = parts.concat();
+            for cut in 0..bytes.len() {
+                assert_eq!(over_mysql(command, &bytes[..cut]), None, "{cut}");
+            }
+            let answer = over_mysql(command, &bytes).unwrap();
+            assert_eq!(answer.outcome, expected);
+            assert_eq!(&bytes[answer.body], body);
+        };
+        let ok = b"\x07\0\0\x01\0\x01\0\x02\0\0\0";
+        let row = b"\x04\0\0\x04\0\xfe\xff\xff";
+        whole(QUERY, &[ok], Outcome::Success, b"");
+        whole(
+            QUERY,
+            &[rows, described, end, row, end],
+            Outcome::Success,
+            b"\0\xfe\xff\xff",
+        );
+        whole(
+            PREPARE,
+            &[prepared, described, end],
+            Outcome::Success,
+            b"\x07\0\0\0",
+        );
+        let error = b"\x0f\0\0\x01\xff\x26\x04#23000double";
+        whole(QUERY, &[error], Outcome::Failed(*b"23000"), b"double");
+        let unknown = b"\x09\0\0\x01\xff\x26\x04#08007";
+        whole(QUERY, &[unknown], Outcome::Unknown, b"");
     }
 }

@@ -1,7 +1,6 @@
 //! Many clients of one server.
 
 use std::cell::RefCell;
-use std::net::TcpStream;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -12,7 +11,7 @@ use anyhow::{Context, Result, anyhow};
 use tokio::task::LocalSet;
 use windrow_testkit::procfs;
 
-use super::connection::{Connection, Target};
+use super::connection::{Connection, PausedConnection, Target};
 use super::job::{Call, Job};
 use super::report::{Live, Outcome, Report};
 use super::schedule::{Due, Schedule, Until};
@@ -25,7 +24,7 @@ const PAUSE: Duration = Duration::from_millis(20);
 #[derive(Debug)]
 pub struct Clients {
     target: Target,
-    streams: Vec<TcpStream>,
+    streams: Vec<PausedConnection>,
     busy: usize,
 }
 
@@ -118,7 +117,10 @@ impl Clients {
 }
 
 /// All clients on this thread, with one event loop.
-fn closed(shared: &Shared, active: Vec<TcpStream>) -> Result<(Vec<TcpStream>, Report)> {
+fn closed(
+    shared: &Shared,
+    active: Vec<PausedConnection>,
+) -> Result<(Vec<PausedConnection>, Report)> {
     let cpu = procfs::thread_cpu_time()?;
     // One for all of them: thousands of histograms would fit into no cache.
     let report = Rc::new(RefCell::new(Report::new()?));
@@ -165,9 +167,9 @@ fn closed(shared: &Shared, active: Vec<TcpStream>) -> Result<(Vec<TcpStream>, Re
 /// ("coordinated omission").
 fn open(
     shared: &Shared,
-    active: Vec<TcpStream>,
+    active: Vec<PausedConnection>,
     dues: Vec<Due>,
-) -> Result<(Vec<TcpStream>, Report)> {
+) -> Result<(Vec<PausedConnection>, Report)> {
     let mut report = Report::new()?;
     let clients: Vec<_> = active
         .into_iter()
@@ -191,9 +193,9 @@ fn open(
 fn at_times(
     shared: &Shared,
     number: usize,
-    stream: TcpStream,
+    stream: PausedConnection,
     mut due: Due,
-) -> Result<(Option<TcpStream>, Report)> {
+) -> Result<(Option<PausedConnection>, Report)> {
     let runtime = runtime()?;
     let entered = runtime.enter();
     let connection = Some(Connection::resume(stream, &shared.target)?);
@@ -295,7 +297,7 @@ impl Client {
 
     /// Gives the connection back; another one if it was lost last, and none if there is none to be
     /// had.
-    async fn end(mut self) -> Option<TcpStream> {
+    async fn end(mut self) -> Option<PausedConnection> {
         let connection = match self.connection.take() {
             Some(connection) => connection,
             None => self.connect().await.ok()?,

@@ -10,6 +10,7 @@ use windrow_testkit::pgclient::{Address, frontend};
 
 use super::answer;
 use super::job::{Call, Job};
+use super::mysql;
 use super::report::Outcome;
 
 /// The server of a load, and the protocol.
@@ -19,13 +20,42 @@ pub enum Target {
     Http(SocketAddr),
     /// PostgreSQL's protocol.
     Pg(Address),
+    /// MySQL's protocol.
+    MySql(Address),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Protocol {
+    Http,
+    Pg,
+    MySql,
+}
+
+impl Target {
+    fn protocol(&self) -> Protocol {
+        match self {
+            Self::Http(_) => Protocol::Http,
+            Self::Pg(_) => Protocol::Pg,
+            Self::MySql(_) => Protocol::MySql,
+        }
+    }
+}
+
+/// A connection that is registered with no event loop.
+#[derive(Debug)]
+pub(super) struct PausedConnection {
+    stream: std::net::TcpStream,
+    statement: Option<[u8; 4]>,
 }
 
 /// A connection with its buffers.
 #[derive(Debug)]
 pub struct Connection {
     stream: TcpStream,
-    is_http: bool,
+    protocol: Protocol,
+    /// MySQL's command that was sent last, and its number of the prepared statement.
+    command: u8,
+    statement: Option<[u8; 4]>,
     input: Vec<u8>,
     body: Range<usize>,
 }
@@ -36,41 +66,81 @@ impl Connection {
     /// # Errors
     /// Nobody listens, or the server refuses.
     pub async fn open(target: &Target) -> Result<Self> {
-        let (address, login) = match target {
-            Target::Http(address) => (*address, None),
-            Target::Pg(address) => (address.socket, Some(address)),
+        let address = match target {
+            Target::Http(address) => *address,
+            Target::Pg(address) | Target::MySql(address) => address.socket,
         };
         let stream = TcpStream::connect(address).await;
         let stream = stream.with_context(|| format!("nobody listens at {address}"))?;
         stream.set_nodelay(true)?;
-        let mut connection = Self::new(stream, login.is_none());
-        if let Some(address) = login {
-            let mut out = Vec::new();
-            let user = ("user", address.role.as_str());
-            frontend::startup(&mut out, &[user, ("database", &address.database)]);
-            connection.succeed(&out).await?;
+        let mut connection = Self::new(stream, target);
+        match target {
+            Target::Http(_) => {}
+            Target::Pg(address) => {
+                let mut out = Vec::new();
+                let user = ("user", address.role.as_str());
+                frontend::startup(&mut out, &[user, ("database", &address.database)]);
+                connection.succeed(&out).await?;
+            }
+            Target::MySql(address) => connection.log_in_mysql(address).await?,
         }
         Ok(connection)
     }
 
-    fn new(stream: TcpStream, is_http: bool) -> Self {
+    /// Logs in over MySQL's protocol as a user without a password.
+    async fn log_in_mysql(&mut self, address: &Address) -> Result<()> {
+        let mut out = Vec::new();
+        loop {
+            out.clear();
+            match self.packet().await? {
+                [.., number, mysql::GREETING] => mysql::log_in(&mut out, number + 1, address),
+                // A proof of another kind is empty too.
+                [.., number, mysql::END] => mysql::packet(&mut out, number + 1, |_| ()),
+                [.., mysql::OK] => return Ok(()),
+                _ => {
+                    let said = String::from_utf8_lossy(&self.input);
+                    bail!("the server refuses the login: {said}");
+                }
+            }
+            self.send(&out).await?;
+        }
+    }
+
+    /// Waits for a packet of MySQL's, and returns its head and its first byte.
+    async fn packet(&mut self) -> Result<[u8; 5]> {
+        self.input.clear();
+        while answer::packet(&self.input, 0).is_none() {
+            let n = self.stream.read_buf(&mut self.input).await?;
+            ensure!(n > 0, "the server closed the connection");
+        }
+        let start = self.input.first_chunk();
+        Ok(*start.context("an empty packet")?)
+    }
+
+    fn new(stream: TcpStream, target: &Target) -> Self {
         Self {
             stream,
-            is_http,
+            protocol: target.protocol(),
+            command: 0,
+            statement: None,
             input: Vec::with_capacity(4096),
             body: 0..0,
         }
     }
 
-    /// Takes a connection that is registered with no event loop.
-    pub(super) fn resume(stream: std::net::TcpStream, target: &Target) -> Result<Self> {
-        let is_http = matches!(target, Target::Http(_));
-        Ok(Self::new(TcpStream::from_std(stream)?, is_http))
+    /// Takes a connection into this thread's event loop.
+    pub(super) fn resume(paused: PausedConnection, target: &Target) -> Result<Self> {
+        let mut connection = Self::new(TcpStream::from_std(paused.stream)?, target);
+        connection.statement = paused.statement;
+        Ok(connection)
     }
 
     /// Gives the connection back to be used in another event loop.
-    pub(super) fn pause(self) -> Result<std::net::TcpStream> {
-        Ok(self.stream.into_std()?)
+    pub(super) fn pause(self) -> Result<PausedConnection> {
+        Ok(PausedConnection {
+            stream: self.stream.into_std()?,
+            statement: self.statement,
+        })
     }
 
     /// Sends what must succeed; nothing if there is nothing to send.
@@ -112,6 +182,9 @@ impl Connection {
                 ..call
             };
             job.write(call, request);
+            if let Some(statement) = self.statement {
+                mysql::put_number(request, statement);
+            }
             outcome = self.exchange(request).await?;
             if outcome != Outcome::Success {
                 break;
@@ -137,6 +210,7 @@ impl Connection {
     /// # Errors
     /// The connection ends.
     pub async fn send(&mut self, bytes: &[u8]) -> Result<()> {
+        self.command = bytes.get(4).copied().unwrap_or_default();
         Ok(self.stream.write_all(bytes).await?)
     }
 
@@ -149,12 +223,16 @@ impl Connection {
         self.input.clear();
         loop {
             let n = self.stream.read_buf(&mut self.input).await?;
-            let parsed = match self.is_http {
-                true => answer::over_http(&self.input)?,
-                false => answer::over_pg(&self.input)?,
+            let parsed = match self.protocol {
+                Protocol::Http => answer::over_http(&self.input)?,
+                Protocol::Pg => answer::over_pg(&self.input)?,
+                Protocol::MySql => answer::over_mysql(self.command, &self.input),
             };
             if let Some(answer) = parsed {
                 self.body = answer.body;
+                if self.protocol == Protocol::MySql && self.command == mysql::PREPARE {
+                    self.statement = self.answer().first_chunk().copied();
+                }
                 return Ok(answer.outcome);
             }
             if n == 0 {
@@ -192,7 +270,7 @@ impl Connection {
     }
 
     /// Returns the body of the last answer: over PostgreSQL's protocol the first value of its last
-    /// row.
+    /// row, over MySQL's the last row or the message of an error.
     pub fn answer(&self) -> &[u8] {
         self.input.get(self.body.clone()).unwrap_or_default()
     }

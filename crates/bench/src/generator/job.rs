@@ -1,9 +1,10 @@
 //! The calls of a load.
 
 use super::http::{self, ROWS};
+use super::mysql;
 use super::pg::{self, Mode};
 use super::report::Outcome;
-use crate::reading::Reading;
+use crate::reading::{AT, MYSQL_AT, Reading, Value};
 
 /// Ids of one client begin here times its number: every row of a run has its own.
 const IDS: u64 = 100_000_000;
@@ -74,20 +75,41 @@ pub enum Style {
     HttpWithKey,
     /// An INSERT over PostgreSQL's protocol.
     Pg(Mode),
+    /// An INSERT over MySQL's protocol, where `Extended` is the same as `Simple`.
+    MySql(Mode),
+}
+
+/// An INSERT of a reading up to its values.
+fn into(table: &str) -> String {
+    format!("insert into {table} (id, device, at, temperature, note) values ")
 }
 
 impl Style {
     /// Appends what a client sends once before it inserts into a table.
     pub fn prepare(self, table: &str, out: &mut Vec<u8>) {
-        if self == Self::Pg(Mode::Prepared) {
-            pg::prepare(out, &[(pg::INSERT_NAME, &pg::insert(table))]);
+        self.prepare_statement(&into(table), 5, out);
+    }
+
+    /// Appends what a client sends once before its statements with a list of values behind a text.
+    pub(super) fn prepare_statement(self, text: &str, values: usize, out: &mut Vec<u8>) {
+        match self {
+            Self::Pg(Mode::Prepared) => {
+                let text = pg::with_parameters(text, values);
+                pg::prepare(out, &[(pg::PREPARED_NAME, &text)]);
+            }
+            Self::MySql(Mode::Prepared) => mysql::prepare(out, text, values),
+            _ => {}
         }
     }
 
     /// Appends the messages that insert a reading.
     pub fn write(self, table: &str, reading: &Reading<'_>, out: &mut Vec<u8>) {
+        let text = || into(table);
         let headers = match self {
-            Self::Pg(mode) => return pg::row(mode, table, reading, out),
+            Self::Pg(mode) => return pg::statement(mode, text, &reading.values(AT), out),
+            Self::MySql(mode) => {
+                return mysql::statement(mode, text, &reading.values(MYSQL_AT), out);
+            }
             Self::Http => String::new(),
             Self::HttpWithKey => format!("Idempotency-Key: {}\r\n", reading.id),
         };
@@ -134,6 +156,49 @@ impl Job for Inserts {
     }
 }
 
+/// Reads one reading a call, by its key.
+#[derive(Clone, Copy, Debug)]
+pub struct Lookups {
+    /// The form of a statement.
+    pub style: Style,
+}
+
+impl Lookups {
+    /// The number of readings that must be there, with ids from 1 on.
+    pub const ROWS: u64 = 1000;
+
+    const TEXT: &str = "select device, at, temperature, note from readings where id = ";
+
+    /// Returns the statement that inserts all readings.
+    pub fn rows() -> String {
+        let row = |id| {
+            let [id, device, at, temperature, note] = Reading::new(id)
+                .values(MYSQL_AT)
+                .map(|value| value.to_string());
+            format!("({id}, {device}, '{at}', {temperature}, '{note}')")
+        };
+        let rows: Vec<_> = (1..=Self::ROWS).map(row).collect();
+        into("readings") + &rows.join(", ")
+    }
+}
+
+impl Job for Lookups {
+    fn prepare(&self, out: &mut Vec<u8>) {
+        self.style.prepare_statement(Self::TEXT, 1, out);
+    }
+
+    fn write(&self, call: Call<'_>, out: &mut Vec<u8>) {
+        // All rows in turn, each client from another one on.
+        let id = Value::Int((call.n * 7919 + call.client as u64 * 37) % Self::ROWS + 1);
+        let text = || Self::TEXT.to_owned();
+        match self.style {
+            Style::Pg(mode) => pg::statement(mode, text, &[id], out),
+            Style::MySql(mode) => mysql::statement(mode, text, &[id], out),
+            Style::Http | Style::HttpWithKey => {}
+        }
+    }
+}
+
 /// Asks whether the server is there: a request that writes nothing.
 #[derive(Clone, Copy, Debug)]
 pub struct Health;
@@ -149,7 +214,7 @@ mod tests {
     use windrow_testkit::pgclient::frontend;
 
     use super::*;
-    use crate::reading::{AT, NOTE};
+    use crate::reading::NOTE;
 
     fn written(style: Style, client: usize, n: u64) -> Vec<u8> {
         let mut out = Vec::new();
@@ -174,7 +239,7 @@ mod tests {
     fn a_statement_is_what_the_protocol_says() {
         let mut plain = Vec::new();
         let values = ["100000007", "7", AT, "15.7", NOTE].map(Some);
-        frontend::bind(&mut plain, ("", pg::INSERT_NAME), &[], &values, &[]);
+        frontend::bind(&mut plain, ("", pg::PREPARED_NAME), &[], &values, &[]);
         frontend::execute(&mut plain, "", 0);
         frontend::sync(&mut plain);
         assert_eq!(written(Style::Pg(Mode::Prepared), 0, 7), plain);

@@ -13,10 +13,11 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::oneshot;
 use windrow_testkit::pgclient::Address;
 
+use super::answer::packet;
 use super::clients::Clients;
 use super::connection::Target;
-use super::job::{Inserts, Job, Style};
-use super::pg::Mode;
+use super::job::{Inserts, Job, Lookups, Style};
+use super::mysql;
 use super::report::Live;
 use super::schedule::{Schedule, Until};
 use super::transaction::Transactions;
@@ -39,27 +40,52 @@ const INSERTED: &[u8] = b"C\0\0\0\x0fINSERT 0 1\0";
 /// The same with one row that has one value, for statements with RETURNING.
 const RETURNED: &[u8] = b"D\0\0\0\x0b\0\x01\0\0\0\x017C\0\0\0\x0fINSERT 0 1\0";
 
+const MYSQL_GREETING: &[u8] = b"\x01\0\0\0\x0a";
+const MYSQL_LET_IN: &[u8] = b"\x07\0\0\x02\0\0\0\x02\0\0\0";
+const MYSQL_PREPARED: &[u8] = b"\x0c\0\0\x01\0\x01\0\0\0\0\0\0\0\0\0\0";
+const MYSQL_INSERTED: &[u8] = b"\x07\0\0\x01\0\x01\0\x02\0\0\0";
+
+/// One row that has one value.
+const MYSQL_ROW: &[u8] = b"\x01\0\0\x01\x01\x03\0\0\x02def\x05\0\0\x03\xfe\0\0\x02\0\
+    \x02\0\0\x04\x017\x05\0\0\x05\xfe\0\0\x02\0";
+
 /// Returns the rows a second that so many clients send.
 ///
 /// # Errors
 /// The server cannot be started.
 pub fn of_rows(clients: usize, style: Style) -> Result<f64> {
-    let job = Inserts::from(style, 0);
-    match style {
-        Style::Pg(_) => over_pg(INSERTED)?.rate(clients, Schedule::Closed, TIME, job),
-        _ => over_http()?.rate(clients, Schedule::Closed, TIME, job),
-    }
+    taker(style)?.rate(clients, Schedule::Closed, TIME, Inserts::from(style, 0))
 }
 
-/// Returns the same for prepared inserts at fixed times: at a rate that nobody reaches, each client
-/// sends its next row at once.
+/// Returns the rows a second that so many clients read.
 ///
 /// # Errors
 /// As [`of_rows`].
-pub fn of_rows_at_times(clients: usize) -> Result<f64> {
-    let job = Inserts::from(Style::Pg(Mode::Prepared), 0);
+pub fn of_reads(clients: usize, style: Style) -> Result<f64> {
+    let server = match style {
+        Style::MySql(_) => over_mysql(MYSQL_ROW)?,
+        _ => over_pg(RETURNED)?,
+    };
+    server.rate(clients, Schedule::Closed, TIME, Lookups { style })
+}
+
+/// Returns the same as [`of_rows`] at fixed times: at a rate that nobody reaches, each client sends
+/// its next row at once.
+///
+/// # Errors
+/// As [`of_rows`].
+pub fn of_rows_at_times(clients: usize, style: Style) -> Result<f64> {
     let schedule = Schedule::Poisson { rate: 1e6, seed: 1 };
-    over_pg(INSERTED)?.rate(clients, schedule, TIME / 10, job)
+    taker(style)?.rate(clients, schedule, TIME / 10, Inserts::from(style, 0))
+}
+
+/// Starts a server that takes rows.
+fn taker(style: Style) -> Result<Nothing> {
+    match style {
+        Style::Http | Style::HttpWithKey => over_http(),
+        Style::Pg(_) => over_pg(INSERTED),
+        Style::MySql(_) => over_mysql(MYSQL_INSERTED),
+    }
 }
 
 /// Returns the same in transactions a second.
@@ -139,14 +165,18 @@ fn over_http() -> Result<Nothing> {
 
 /// Lets every client in, and answers each statement as an INSERT of one row.
 fn over_pg(inserted: &'static [u8]) -> Result<Nothing> {
-    let target = |socket| {
-        Target::Pg(Address {
-            socket,
-            role: "nobody".into(),
-            database: "nothing".into(),
-        })
-    };
-    Nothing::start(target, move |socket| answer_all(socket, inserted))
+    Nothing::start(
+        |socket| Target::Pg(nobody(socket)),
+        move |socket| answer_all(socket, inserted),
+    )
+}
+
+fn nobody(socket: SocketAddr) -> Address {
+    Address {
+        socket,
+        role: "nobody".into(),
+        database: "nothing".into(),
+    }
 }
 
 /// Answers a client until it leaves, which is `None`.
@@ -183,6 +213,28 @@ async fn answer_all(mut socket: TcpStream, inserted: &[u8]) -> Option<()> {
     }
 }
 
+/// Lets every client in over MySQL's protocol, and answers each command with the same packets.
+fn over_mysql(answer: &'static [u8]) -> Result<Nothing> {
+    Nothing::start(
+        |socket| Target::MySql(nobody(socket)),
+        move |mut socket| async move {
+            let mut request = Vec::with_capacity(4096);
+            socket.write_all(MYSQL_GREETING).await.ok()?;
+            let mut next = MYSQL_LET_IN;
+            loop {
+                request.clear();
+                while packet(&request, 0).is_none() {
+                    receive(&mut socket, &mut request).await?;
+                }
+                let is_prepare = request.get(3..5) == Some(&[0, mysql::PREPARE]);
+                let said = if is_prepare { MYSQL_PREPARED } else { next };
+                socket.write_all(said).await.ok()?;
+                next = answer;
+            }
+        },
+    )
+}
+
 /// The length of the first message, its tag of so many bytes included, if all of it is there.
 fn whole(input: &[u8], tag: usize) -> Option<usize> {
     let length = input.get(tag..)?.first_chunk()?;
@@ -200,15 +252,19 @@ async fn receive(socket: &mut TcpStream, into: &mut Vec<u8>) -> Option<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::generator::pg::Mode;
 
     /// Nothing is said of the rates but that there are some.
     #[test]
     fn every_load_has_a_limit() {
         assert!(of_rows(2, Style::Http).unwrap() > 0.0);
         for mode in [Mode::Prepared, Mode::Extended, Mode::Simple] {
-            assert!(of_rows(2, Style::Pg(mode)).unwrap() > 0.0);
+            for style in [Style::Pg(mode), Style::MySql(mode)] {
+                assert!(of_rows(2, style).unwrap() > 0.0);
+                assert!(of_reads(2, style).unwrap() > 0.0);
+            }
         }
-        assert!(of_rows_at_times(2).unwrap() > 0.0);
+        assert!(of_rows_at_times(2, Style::Pg(Mode::Prepared)).unwrap() > 0.0);
         assert!(of_transactions(2, Transactions { lines: 3 }).unwrap() > 0.0);
     }
 }

@@ -1,5 +1,5 @@
-//! The load generator: clients over raw sockets, each with one call under way, which speak HTTP/1.1
-//! or PostgreSQL's protocol.
+//! The load generator: clients over raw sockets, each with one call under way, which speak
+//! HTTP/1.1, PostgreSQL's or MySQL's protocol.
 //!
 //! The clients read of an answer only where it ends and if the call succeeded, so that the server
 //! is measured: less than 1 us a call in this program and some 5 us in the kernel's
@@ -12,6 +12,7 @@ pub mod connection;
 pub mod http;
 mod job;
 pub mod limit;
+mod mysql;
 pub mod pg;
 mod report;
 mod running;
@@ -21,7 +22,7 @@ pub mod transaction;
 
 pub use clients::Clients;
 pub use connection::{Connection, Target};
-pub use job::{Call, Health, Inserts, Job, Style};
+pub use job::{Call, Health, Inserts, Job, Lookups, Style};
 pub use report::{Live, Outcome, Report};
 pub use running::Running;
 pub use schedule::{Schedule, Until};

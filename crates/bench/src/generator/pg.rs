@@ -5,10 +5,10 @@ use std::io::Write;
 
 use windrow_testkit::pgclient::frontend;
 
-use crate::reading::Reading;
+use crate::reading::Value;
 
-/// The name under which a client has its prepared INSERT.
-pub const INSERT_NAME: &str = "w";
+/// The name under which a client has its prepared statement.
+pub const PREPARED_NAME: &str = "w";
 
 /// The protocol of a client's calls.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
@@ -33,14 +33,10 @@ impl Mode {
     }
 }
 
-/// An INSERT of a reading up to its values.
-fn into(table: &str) -> String {
-    format!("insert into {table} (id, device, at, temperature, note) values ")
-}
-
-/// Returns the INSERT of a reading with parameters.
-pub(super) fn insert(table: &str) -> String {
-    into(table) + "($1, $2, $3, $4, $5)"
+/// Returns a statement with a list of parameters behind its text.
+pub(super) fn with_parameters(text: &str, count: usize) -> String {
+    let marks: Vec<_> = (1..=count).map(|n| format!("${n}")).collect();
+    format!("{text}({})", marks.join(", "))
 }
 
 /// Appends the messages that prepare statements with these names.
@@ -51,18 +47,25 @@ pub fn prepare(out: &mut Vec<u8>, statements: &[(&str, &str)]) {
     frontend::sync(out);
 }
 
-/// Appends the messages that insert a reading.
-pub(super) fn row(mode: Mode, table: &str, reading: &Reading<'_>, out: &mut Vec<u8>) {
+/// Appends the messages of a statement with a list of values behind its text.
+pub(super) fn statement(
+    mode: Mode,
+    text: impl Fn() -> String,
+    values: &[Value<'_>],
+    out: &mut Vec<u8>,
+) {
+    let all = |out: &mut Values<'_>| values.iter().for_each(|value| out.add(value));
     match mode {
-        Mode::Prepared => execute(out, INSERT_NAME, |out| out.reading(reading)),
+        Mode::Prepared => execute(out, PREPARED_NAME, all),
         Mode::Extended => {
-            frontend::parse(out, "", &insert(table), &[]);
-            execute(out, "", |out| out.reading(reading));
+            let text = with_parameters(&text(), values.len());
+            frontend::parse(out, "", &text, &[]);
+            execute(out, "", all);
         }
         Mode::Simple => frontend::message(out, b'Q', |out| {
-            out.extend_from_slice(into(table).as_bytes());
+            out.extend_from_slice(text().as_bytes());
             out.push(b'(');
-            Values::new(out, true).reading(reading);
+            all(&mut Values::new(out, true));
             out.extend_from_slice(b")\0");
         }),
     }
@@ -123,13 +126,5 @@ impl<'a> Values<'a> {
             }
         }
         self.count += 1;
-    }
-
-    fn reading(&mut self, reading: &Reading<'_>) {
-        self.add(reading.id);
-        self.add(reading.device);
-        self.add(crate::reading::AT);
-        self.add(reading.temperature);
-        self.add(reading.note);
     }
 }

@@ -13,6 +13,8 @@ pub enum Shape {
     /// One INSERT of a row, which commits by itself.
     #[default]
     Single,
+    /// One SELECT of a row by its key.
+    Read,
     /// BEGIN, INSERT .. RETURNING id, COMMIT.
     Transaction,
     /// BEGIN, INSERT .. RETURNING id, three INSERTs of lines with that id, COMMIT.
@@ -41,6 +43,7 @@ impl Shape {
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Single => "single",
+            Self::Read => "read",
             Self::Transaction => "transaction",
             Self::Order => "order",
         }
@@ -49,7 +52,7 @@ impl Shape {
     /// Returns the unit in which calls are counted.
     pub fn unit(self) -> &'static str {
         match self {
-            Self::Single => "row",
+            Self::Single | Self::Read => "row",
             Self::Transaction | Self::Order => "transaction",
         }
     }
@@ -57,7 +60,7 @@ impl Shape {
     /// Returns the number of lines that a call inserts.
     pub fn lines(self) -> u64 {
         match self {
-            Self::Single | Self::Transaction => 0,
+            Self::Single | Self::Read | Self::Transaction => 0,
             Self::Order => LINES,
         }
     }

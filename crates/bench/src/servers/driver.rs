@@ -14,7 +14,7 @@ use tokio_postgres::types::{FromSql, IsNull, ToSql, Type, to_sql_checked};
 use tokio_postgres::{Client, NoTls, Statement};
 
 use super::store::{Kind, Table};
-use crate::reading::{AT, Reading};
+use crate::reading::{AT, MYSQL_AT, Reading};
 use crate::runtime::runtime;
 
 /// The longest wait of a connection to SQLite for another one's transaction.
@@ -23,9 +23,8 @@ const LOCK_TIMEOUT: Duration = Duration::from_secs(60);
 /// Statements that a connection to SQLite keeps prepared.
 const SQLITE_STATEMENTS: usize = 100;
 
-/// The same time as [`AT`], in seconds since 1970 and in MySQL's words.
+/// The same time as [`AT`], in seconds since 1970.
 const SECONDS: Duration = Duration::from_secs(1_767_225_600);
-const MYSQL_AT: &str = "2026-01-01 00:00:00";
 
 /// A value that is written or was read.
 #[derive(Clone, Debug, PartialEq)]

@@ -3,7 +3,7 @@
 pub mod cluster;
 mod driver;
 pub mod forward;
-pub mod pg;
+pub mod gate;
 mod store;
 
 use anyhow::{Context, Result};
@@ -23,12 +23,15 @@ pub fn windrow(url: &str, arguments: &[&str]) -> Result<Windrow> {
     Windrow::serve(&process::binary()?, &all)
 }
 
-/// Returns the address of clients that speak PostgreSQL's protocol with Windrow, which stands
-/// before the database at `url`.
+/// Returns the address of SQL clients of Windrow, which stands before the database at `url` and
+/// speaks its protocol.
 ///
 /// # Errors
 /// Windrow does not listen for them.
-pub fn pg_address(windrow: &Windrow, url: &str) -> Result<Address> {
-    let socket = windrow.pg_address();
-    Ok(Address::of(url)?.at(socket.context("windrow does not listen for PostgreSQL")?))
+pub fn sql_address(windrow: &Windrow, url: &str) -> Result<Address> {
+    let socket = match url.starts_with("mysql") {
+        true => windrow.mysql_address(),
+        false => windrow.pg_address(),
+    };
+    Ok(Address::of(url)?.at(socket.context("windrow does not listen for SQL clients")?))
 }

@@ -8,7 +8,7 @@ use rusqlite::Connection;
 use rusqlite::fallible_iterator::FallibleIterator as _;
 use rusqlite::types::ValueRef;
 use tempfile::TempDir;
-use windrow_testkit::mariadb::{self, MariaDb};
+use windrow_testkit::mariadb::{self, MariaDb, MariaDbBuilder};
 use windrow_testkit::postgres::{Postgres, psql};
 
 use super::cluster::{Cluster, Schema};
@@ -65,6 +65,15 @@ pub struct Table {
     schema: Option<Schema>,
 }
 
+/// Prepares a MariaDB server with real durability.
+pub(super) fn mariadb() -> MariaDbBuilder {
+    // The server's own defaults; the testkit's are smaller.
+    MariaDb::builder()
+        .fsync(true)
+        .set("innodb-buffer-pool-size", "128M")
+        .set("innodb-log-file-size", "96M")
+}
+
 impl Store {
     /// Makes the folder, or starts the server.
     ///
@@ -74,14 +83,7 @@ impl Store {
         Ok(match kind {
             Kind::Sqlite => Self::Sqlite(tempfile::tempdir()?),
             Kind::Postgres => Self::Postgres(Postgres::builder().fsync(true).start()?),
-            Kind::MariaDb => Self::MariaDb(
-                MariaDb::builder()
-                    .fsync(true)
-                    // The server's own defaults; the testkit's are smaller.
-                    .set("innodb-buffer-pool-size", "128M")
-                    .set("innodb-log-file-size", "96M")
-                    .start()?,
-            ),
+            Kind::MariaDb => Self::MariaDb(mariadb().start()?),
             Kind::CrateDb => bail!(
                 "this experiment cannot start CrateDB; `load --to cratedb --url cratedb://HOST:PORT` measures one that runs"
             ),

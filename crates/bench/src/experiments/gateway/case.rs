@@ -11,16 +11,17 @@ use crate::experiments::outcomes;
 use crate::figures::Run;
 use crate::generator::pg::Mode;
 use crate::generator::transaction::{Shape, TABLES, Transactions};
-use crate::generator::{Inserts, Job, Outcome, Schedule, Style, Until, limit};
-use crate::number::as_f64;
-use crate::servers::pg::{Gate, Way};
-use crate::servers::{Store, Table};
+use crate::generator::{Inserts, Job, Lookups, Outcome, Schedule, Style, Until, limit};
+use crate::servers::gate::{Gate, Way};
+use crate::servers::{Kind, Store, Table};
 
 /// One kind of load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Case {
     /// Each client sends its next row when the last one is answered.
     Closed { clients: usize, mode: Mode },
+    /// Each client reads its next row when the last one is answered.
+    Read { clients: usize, mode: Mode },
     /// Each client sends the statements of its next transaction, one after the other.
     Transactions { clients: usize, shape: Shape },
     /// One row at a time again, with bad rows among them.
@@ -42,9 +43,15 @@ impl Case {
             Self::Closed {
                 clients,
                 mode: Mode::Prepared,
-            } => format!("{way}, {}", of(clients)),
-            Self::Transactions { clients, .. } => format!("{way}, {}", of(clients)),
-            Self::Closed { clients, mode } => format!("{way}, {}, {}", of(clients), mode.as_str()),
+            }
+            | Self::Read {
+                clients,
+                mode: Mode::Prepared,
+            }
+            | Self::Transactions { clients, .. } => format!("{way}, {}", of(clients)),
+            Self::Closed { clients, mode } | Self::Read { clients, mode } => {
+                format!("{way}, {}, {}", of(clients), mode.as_str())
+            }
             Self::Flawed { clients, mix } => format!("{way}, {}, {}", of(clients), mix.name()),
             Self::Connected { all, busy } => format!("{way}, {all} connected, {busy} write"),
             Self::Open { rate, .. } => format!("{way}, {rate}/s offered"),
@@ -54,14 +61,23 @@ impl Case {
     pub(super) fn shape(self) -> Shape {
         match self {
             Self::Transactions { shape, .. } => shape,
+            Self::Read { .. } => Shape::Read,
             _ => Shape::Single,
         }
     }
 
     pub(super) fn mode(self) -> Mode {
         match self {
-            Self::Closed { mode, .. } => mode,
+            Self::Closed { mode, .. } | Self::Read { mode, .. } => mode,
             _ => Mode::Prepared,
+        }
+    }
+
+    /// Returns the form of clients' statements for a database.
+    fn style(self, to: Kind) -> Style {
+        match to {
+            Kind::MariaDb => Style::MySql(self.mode()),
+            _ => Style::Pg(self.mode()),
         }
     }
 
@@ -70,6 +86,7 @@ impl Case {
         match self {
             Self::Connected { all, busy } => (all, busy.min(all)),
             Self::Closed { clients, .. }
+            | Self::Read { clients, .. }
             | Self::Transactions { clients, .. }
             | Self::Flawed { clients, .. }
             | Self::Open { clients, .. } => (clients, clients),
@@ -77,13 +94,14 @@ impl Case {
     }
 
     /// Returns the calls of clients whose rows are good.
-    fn job(self, first: u64) -> Arc<dyn Job> {
+    fn job(self, style: Style, first: u64) -> Arc<dyn Job> {
         match self {
+            Self::Read { .. } => Arc::new(Lookups { style }),
             Self::Transactions { shape, .. } => {
                 let lines = shape.lines();
                 Arc::new(Transactions { lines })
             }
-            _ => Arc::new(Inserts::from(Style::Pg(self.mode()), first)),
+            _ => Arc::new(Inserts::from(style, first)),
         }
     }
 
@@ -92,23 +110,26 @@ impl Case {
         way != Way::Forward || self.mode() == Mode::Prepared
     }
 
-    /// True if a way has capacity for its clients.
-    pub(super) fn fits(self, way: Way) -> Result<bool> {
+    /// True if a way to a database has capacity for its clients.
+    pub(super) fn fits(self, to: Kind, way: Way) -> Result<bool> {
         let (all, busy) = self.clients();
-        way.has_room(all, busy, self.mode() == Mode::Prepared)
+        way.has_room(to, all, busy, self.mode() == Mode::Prepared)
     }
 
     /// The generator's own limit with this load.
-    pub(super) fn limit(self) -> Result<f64> {
+    pub(super) fn limit(self, to: Kind) -> Result<f64> {
+        let style = self.style(to);
         match self {
-            Self::Closed { clients, mode } => limit::of_rows(clients, Style::Pg(mode)),
+            Self::Read { clients, .. } => limit::of_reads(clients, style),
             Self::Transactions { clients, shape } => {
                 let lines = shape.lines();
                 limit::of_transactions(clients, Transactions { lines })
             }
-            Self::Flawed { clients, .. } => limit::of_rows(clients, Style::Pg(Mode::Prepared)),
-            Self::Connected { busy, .. } => limit::of_rows(busy, Style::Pg(Mode::Prepared)),
-            Self::Open { clients, .. } => limit::of_rows_at_times(clients),
+            Self::Closed { clients, .. } | Self::Flawed { clients, .. } => {
+                limit::of_rows(clients, style)
+            }
+            Self::Connected { busy, .. } => limit::of_rows(busy, style),
+            Self::Open { clients, .. } => limit::of_rows_at_times(clients, style),
         }
     }
 }
@@ -131,10 +152,15 @@ pub(super) fn measure(
     let there = match case {
         Case::Flawed { .. } => flawed::prepare(gate.table())?,
         Case::Transactions { .. } => gate.table().query(TABLES).map(|_| 0)?,
+        Case::Read { .. } => gate
+            .table()
+            .query(&Lookups::rows())
+            .map(|_| Lookups::ROWS)?,
         _ => 0,
     };
     let (clients, busy) = case.clients();
     let (arm, unit) = (case.arm(way), case.shape().unit());
+    let style = case.style(gate.table().kind);
     let offer = Offer {
         arm: arm.clone(),
         clients,
@@ -151,12 +177,12 @@ pub(super) fn measure(
         unit,
     };
     let flawed = match case {
-        Case::Flawed { mix, .. } => Some(Flawed::new(mix, Style::Pg(Mode::Prepared))),
+        Case::Flawed { mix, .. } => Some(Flawed::new(mix, style)),
         _ => None,
     };
     let job = |first| match &flawed {
         Some(flawed) => flawed.from(first),
-        None => case.job(first),
+        None => case.job(style, first),
     };
     let measured = offer.measure(
         &gate.target(),
@@ -174,7 +200,10 @@ pub(super) fn measure(
             measured.report.all(Outcome::Success)?;
         }
     }
-    let written = there + measured.written();
+    let written = match case {
+        Case::Read { .. } => there,
+        _ => there + measured.written(),
+    };
     let mut metrics = measured
         .metrics
         .with(format!("generator's limit {unit}s/s"), limit);
@@ -182,7 +211,8 @@ pub(super) fn measure(
         metrics = metrics
             .with("gateway MiB before", empty)
             .with("gateway peak MiB", peak)
-            .with("server connections", as_f64(gate.connections()?));
+            .maybe("server connections", gate.connections()?)
+            .maybe("joined %", gate.joined_percent()?);
     }
     run.add_all(round, &arm, &metrics);
     let there = match case {

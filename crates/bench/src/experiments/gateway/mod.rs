@@ -1,6 +1,6 @@
-//! An application that changes only its port: single-row inserts over PostgreSQL's protocol,
-//! direct, through Windrow, through PgBouncer and through a proxy that does nothing, by the same
-//! generator; and where that costs more than it brings.
+//! An application that changes only its port: single-row inserts over PostgreSQL's or MySQL's
+//! protocol, direct, through Windrow, through PgBouncer and through a proxy that does nothing, by
+//! the same generator; and where that costs more than it brings.
 
 mod case;
 
@@ -18,22 +18,25 @@ use crate::figures::{Run, in_turn};
 use crate::generator::pg::Mode;
 use crate::generator::transaction::Shape;
 use crate::number::as_f64;
-use crate::servers::Store;
-use crate::servers::pg::{self, Gate, Way, pooling_of_prepared};
+use crate::servers::gate::{self, Gate, Way, pooling_of_prepared};
+use crate::servers::{Kind, Store};
 
 /// Settings of the experiment.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Gateway {
+    /// The database: PostgreSQL, or MariaDB with clients that speak MySQL's protocol.
+    #[arg(long, value_enum, default_value = "postgres")]
+    pub to: Kind,
     /// The statements that each client sends: single rows, or transactions as web frameworks send
     /// them, whose statements each wait for the answer to the one before. Transactions are measured
-    /// by number of clients only, with prepared INSERTs.
+    /// by number of clients only, with prepared INSERTs, and on PostgreSQL only.
     #[arg(long, value_enum, default_value_t = Shape::Single)]
     pub shape: Shape,
     /// Numbers of clients, each with one row or transaction under way. The server takes 1,050
     /// clients that come directly; more are measured without these.
     #[arg(long, value_delimiter = ',', default_values_t = [1, 8, 64, 256, 1_000])]
     pub clients: Vec<usize>,
-    /// The protocol of clients that send single rows.
+    /// The protocol of clients that send or read single rows: `extended` on PostgreSQL only.
     #[arg(long, value_enum, value_delimiter = ',', default_values_t = [Mode::Prepared, Mode::Simple, Mode::Extended])]
     pub modes: Vec<Mode>,
     /// Fixed rates, in rows a second of all clients together.
@@ -77,10 +80,11 @@ impl Gateway {
     /// # Errors
     /// A program cannot be started, or a client gets an outcome that is not true.
     pub fn run(&self, root: &Path) -> Result<()> {
-        let (mut name, mut title) = (
-            "gateway".to_owned(),
-            "Clients of PostgreSQL that changed only their port".to_owned(),
-        );
+        let (mut name, database) = match self.to {
+            Kind::MariaDb => ("gateway-mariadb".to_owned(), "MariaDB"),
+            _ => ("gateway".to_owned(), "PostgreSQL"),
+        };
+        let mut title = format!("Clients of {database} that changed only their port");
         if self.shape != Shape::Single {
             name.push_str(&format!("-{}", self.shape.as_str()));
             title.push_str(&format!(", shape: {}", self.shape.as_str()));
@@ -91,9 +95,13 @@ impl Gateway {
             title.push_str(&format!(", each fsync {us} us slower than the disk"));
         }
         let mut run = Run::new(name, title);
+        ensure!(
+            self.to != Kind::MariaDb || matches!(self.shape, Shape::Single | Shape::Read),
+            "transactions are measured on PostgreSQL only"
+        );
         let ways = self.ways(&mut run)?;
         self.report_what_does_not_fit(&mut run, &ways)?;
-        let store = pg::start(Duration::from_micros(self.fsync_delay))?;
+        let store = gate::start(self.to, Duration::from_micros(self.fsync_delay))?;
         store.report_version(&mut run)?;
         if ways.contains(&Way::PgBouncer) {
             run.version("PgBouncer", pgbouncer::version()?);
@@ -110,6 +118,9 @@ impl Gateway {
     /// Returns the ways that can be measured here.
     fn ways(&self, run: &mut Run) -> Result<Vec<Way>> {
         let mut ways = self.ways.clone();
+        if self.to == Kind::MariaDb {
+            ways.retain(|way| *way != Way::PgBouncer);
+        }
         if ways.contains(&Way::PgBouncer) && pgbouncer::version().is_err() {
             run.remark("left out: PgBouncer, which is not installed here");
             ways.retain(|way| *way != Way::PgBouncer);
@@ -135,7 +146,7 @@ impl Gateway {
                 "{all} clients need {needed} open files, and {files} are allowed (ulimit -Hn)"
             );
             for way in ways {
-                if load.tells_something(*way) && !load.fits(*way)? {
+                if load.tells_something(*way) && !load.fits(self.to, *way)? {
                     run.remark(format!("left out: {}, for want of room", load.arm(*way)));
                 }
             }
@@ -147,22 +158,25 @@ impl Gateway {
     fn by_clients(&self, clients: usize, mode: Mode) -> Case {
         match self.shape {
             Shape::Single => Case::Closed { clients, mode },
+            Shape::Read => Case::Read { clients, mode },
             shape => Case::Transactions { clients, shape },
         }
     }
 
     fn loads(&self) -> Vec<Case> {
-        if self.shape != Shape::Single {
-            let all = self.clients.iter();
-            return all
-                .map(|clients| self.by_clients(*clients, Mode::Prepared))
-                .collect();
-        }
-        let clients = self.some;
-        let closed = self.modes.iter().flat_map(|mode| {
+        let modes = match self.shape {
+            Shape::Single | Shape::Read => self.modes.as_slice(),
+            _ => &[Mode::Prepared],
+        };
+        let has = |mode: &&Mode| self.to != Kind::MariaDb || **mode != Mode::Extended;
+        let closed = modes.iter().filter(has).flat_map(|mode| {
             let each = self.clients.iter();
             each.map(|clients| self.by_clients(*clients, *mode))
         });
+        if self.shape != Shape::Single {
+            return closed.collect();
+        }
+        let clients = self.some;
         let open = self.rates.iter().map(|rate| Case::Open {
             clients,
             rate: *rate,
@@ -191,13 +205,13 @@ impl Gateway {
         load: Case,
         (run, round): (&mut Run, u32),
     ) -> Result<()> {
-        let limit = load.limit()?;
+        let limit = load.limit(self.to)?;
         let times = Times {
             warm_up: Duration::from_millis(self.warm_up_ms),
             measured: Duration::from_millis(self.cell_ms),
         };
         for way in in_turn(round, ways) {
-            if load.tells_something(way) && load.fits(way)? {
+            if load.tells_something(way) && load.fits(self.to, way)? {
                 let prepares = load.mode() == Mode::Prepared;
                 let gate = Gate::open(store, way, prepares, &self.windrow)?;
                 case::measure((store, &gate), (run, round), (way, load, limit), times)?;
@@ -218,8 +232,10 @@ impl Gateway {
             if is_lost {
                 lost.push(load.arm(Way::Windrow));
             }
-            if has(Way::PgBouncer) {
-                self.compare(run, load, Way::PgBouncer)?;
+            for way in [Way::PgBouncer, Way::Relayed] {
+                if has(way) {
+                    self.compare(run, load, way)?;
+                }
             }
         }
         run.remark(match lost.is_empty() {
@@ -233,6 +249,7 @@ impl Gateway {
             Shape::Single => {
                 "every row that was confirmed is there, and every bad one got its own error"
             }
+            Shape::Read => "every row was read",
             _ => "every transaction that was confirmed is there as a whole, and no other",
         });
         Ok(())

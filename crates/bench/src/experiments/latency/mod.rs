@@ -144,7 +144,7 @@ impl Bed {
         let at = spool.path().to_str().context("a folder's name")?;
         let options = ["--pg", "127.0.0.1:0", "--spool", at];
         let windrow = servers::windrow(&line.url(), &options)?;
-        let gateway = servers::pg_address(&windrow, &direct)?;
+        let gateway = servers::sql_address(&windrow, &direct)?;
         Ok(Self {
             direct,
             line,

@@ -14,7 +14,8 @@ use crate::generator::{
 };
 use crate::number::as_f64;
 use crate::say;
-use crate::servers::pg::{self, Gate, Way};
+use crate::servers::Kind;
+use crate::servers::gate::{self, Gate, Way};
 
 /// The table of the statements that fail.
 const REFUSING: &str = "create table refusing (id bigint primary key, device int, at timestamptz, \
@@ -48,7 +49,7 @@ impl Statements {
     /// # Errors
     /// Something cannot be started, or an outcome is not the client's own.
     pub(super) fn measure(self, run: &mut Run, round: u32) -> Result<()> {
-        let store = pg::start(Duration::ZERO)?;
+        let store = gate::start(Kind::Postgres, Duration::ZERO)?;
         for way in in_turn(round, &[Way::Direct, Way::Windrow]) {
             let gate = Gate::open(&store, way, true, &[])?;
             gate.table().query(REFUSING)?;

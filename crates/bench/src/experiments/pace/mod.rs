@@ -18,8 +18,8 @@ use crate::generator::{
 };
 use crate::number::as_f64;
 use crate::say;
-use crate::servers::Store;
-use crate::servers::pg::{self, Gate, Way};
+use crate::servers::gate::{self, Gate, Way};
+use crate::servers::{Kind, Store};
 
 /// Settings of the experiment.
 #[derive(Clone, Debug, clap::Args)]
@@ -93,7 +93,7 @@ impl Pace {
             "--flights needs bounds of 1 and more"
         );
         let mut run = Run::new("pace", "Pace beside neighbours that come and go");
-        let store = pg::start(Duration::ZERO)?;
+        let store = gate::start(Kind::Postgres, Duration::ZERO)?;
         store.report_version(&mut run)?;
         let limit = limit::of_rows(self.clients, PREPARED)?;
         run.rounds(self.rounds, &self.arms(), |run, round, arm| {

@@ -102,8 +102,8 @@ async fn misbehave(
         sleep(pace.mul_f64(rng.random_range(0.0..2.0))).await;
         counts.begun.fetch_add(1, Ordering::Relaxed);
         let done = match &target {
-            Target::Pg(_) => manners::over_pg(manner, &target, pace, &mut rng).await,
             Target::Http(_) => manners::over_http(manner, &target, pace, &mut rng).await,
+            _ => manners::over_pg(manner, &target, pace, &mut rng).await,
         };
         let broken = u64::from(done.is_err());
         counts.broken.fetch_add(broken, Ordering::Relaxed);

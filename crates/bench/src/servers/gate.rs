@@ -1,9 +1,11 @@
-//! PostgreSQL, and the ways to it: direct, through Windrow, through PgBouncer, through a proxy that
-//! only forwards.
+//! PostgreSQL or MariaDB, and the ways to it: direct, through Windrow, through PgBouncer, through a
+//! proxy that only forwards.
 
+use std::io::Write;
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
+use tempfile::NamedTempFile;
 use windrow_testkit::pgbouncer::{self, PgBouncer, Pooling};
 use windrow_testkit::pgclient::Address;
 use windrow_testkit::postgres::Postgres;
@@ -11,7 +13,7 @@ use windrow_testkit::process::Windrow;
 use windrow_testkit::procfs;
 
 use super::forward::Forwarder;
-use super::store::{Store, Table};
+use super::store::{self, Kind, Store, Table};
 use crate::generator::{Target, stream};
 
 /// Connections that the server takes: enough for the most clients that come directly.
@@ -23,6 +25,10 @@ const POOL: usize = 20;
 /// And in session mode: as many as the server takes, but for those of others.
 const SESSIONS: usize = CONNECTIONS - 50;
 
+/// MySQL clients of Windrow, each with a server connection of its own: Windrow leaves one in eight
+/// to others.
+const MYSQL_SESSIONS: usize = CONNECTIONS / 8 * 7;
+
 /// The way of clients to the database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum Way {
@@ -30,8 +36,10 @@ pub enum Way {
     Direct,
     /// Through Windrow.
     Windrow,
-    /// Through PgBouncer: in transaction mode; in session mode where clients prepare and it is
-    /// older than 1.21, which cannot follow that otherwise.
+    /// Through Windrow with `join = false`.
+    Relayed,
+    /// Through PgBouncer, before PostgreSQL only: in transaction mode; in session mode where
+    /// clients prepare and it is older than 1.21, which cannot follow that otherwise.
     #[value(name = "pgbouncer")]
     PgBouncer,
     /// Through a proxy that forwards bytes and does nothing else.
@@ -58,10 +66,20 @@ enum Running {
 /// takes `delay` longer than the disk needs.
 ///
 /// # Errors
-/// PostgreSQL is not installed, or this process may not open enough files.
-pub fn start(delay: Duration) -> Result<Store> {
+/// The database is not installed or is none of both, or this process may not open enough files.
+pub fn start(kind: Kind, delay: Duration) -> Result<Store> {
     procfs::raise_open_files()?;
-    let builder = Postgres::builder().set("max_connections", &CONNECTIONS.to_string());
+    let most = CONNECTIONS.to_string();
+    if kind == Kind::MariaDb {
+        ensure!(delay.is_zero(), "only PostgreSQL's fsyncs can be delayed");
+        let builder = store::mariadb().set("max-connections", &most);
+        return Ok(Store::MariaDb(builder.start()?));
+    }
+    ensure!(
+        kind == Kind::Postgres,
+        "this experiment is for PostgreSQL and MariaDB"
+    );
+    let builder = Postgres::builder().set("max_connections", &most);
     let builder = match delay.is_zero() {
         true => builder.fsync(true),
         false => builder.slow_fsync(delay),
@@ -75,20 +93,21 @@ impl Way {
         match self {
             Self::Direct => "direct",
             Self::Windrow => "windrow",
+            Self::Relayed => "relayed",
             Self::PgBouncer => "pgbouncer",
             Self::Forward => "forward",
         }
     }
 
-    /// True if there is capacity for so many clients, of which `busy` write, with prepared
-    /// statements or without.
+    /// True if there is capacity for so many clients of a database, of which `busy` write, with
+    /// prepared statements or without.
     ///
     /// # Errors
     /// It is not installed.
-    pub fn has_room(self, all: usize, busy: usize, prepares: bool) -> Result<bool> {
+    pub fn has_room(self, to: Kind, all: usize, busy: usize, prepares: bool) -> Result<bool> {
         Ok(match self {
             Self::Direct | Self::Forward => all <= SESSIONS,
-            Self::Windrow => true,
+            Self::Windrow | Self::Relayed => to != Kind::MariaDb || all <= MYSQL_SESSIONS,
             // In session mode each client that has written keeps a connection.
             Self::PgBouncer => {
                 let sessions = prepares && matches!(pooling_of_prepared()?, Pooling::Session(_));
@@ -124,11 +143,9 @@ impl Gate {
         let direct = Address::of(&table.url)?;
         let (running, address) = match way {
             Way::Direct => (Running::Nothing, direct),
-            Way::Windrow => {
-                let mut all = vec!["--pg", "127.0.0.1:0"];
-                all.extend(options.iter().map(String::as_str));
-                let windrow = super::windrow(&table.url, &all)?;
-                let address = super::pg_address(&windrow, &table.url)?;
+            Way::Windrow | Way::Relayed => {
+                let windrow = windrow(&table, way == Way::Relayed, options)?;
+                let address = super::sql_address(&windrow, &table.url)?;
                 (Running::Windrow(windrow), address)
             }
             Way::PgBouncer => {
@@ -155,7 +172,11 @@ impl Gate {
 
     /// Returns the server of clients.
     pub fn target(&self) -> Target {
-        Target::Pg(self.address.clone())
+        let address = self.address.clone();
+        match self.table.kind {
+            Kind::MariaDb => Target::MySql(address),
+            _ => Target::Pg(address),
+        }
     }
 
     /// Returns the database behind the gateway.
@@ -202,14 +223,48 @@ impl Gate {
         lane(&text, metric)
     }
 
-    /// Connections that the database has at the moment.
+    /// Returns the percentage of the clients' statements that Windrow has joined; nothing if there
+    /// is no Windrow here.
+    ///
+    /// # Errors
+    /// Windrow has ended.
+    pub fn joined_percent(&self) -> Result<Option<f64>> {
+        let Running::Windrow(windrow) = &self.running else {
+            return Ok(None);
+        };
+        let text = stream::ask(windrow.address(), "GET /metrics")?;
+        Ok(joined_percent(&text))
+    }
+
+    /// Connections that PostgreSQL has at the moment; nothing for MySQL clients, whose connections
+    /// end with them.
     ///
     /// # Errors
     /// The database is down.
-    pub fn connections(&self) -> Result<u64> {
+    pub fn connections(&self) -> Result<Option<f64>> {
+        if self.table.kind != Kind::Postgres {
+            return Ok(None);
+        }
         let sql = "select count(*) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()";
-        self.table.query(sql)?.parse().context("a count")
+        let count = self.table.query(sql)?.parse();
+        Ok(Some(count.context("a count")?))
     }
+}
+
+/// Starts Windrow before a table, for clients that speak the database's protocol.
+fn windrow(table: &Table, is_relayed: bool, options: &[String]) -> Result<Windrow> {
+    let (flag, section) = match table.kind {
+        Kind::MariaDb => ("--mysql", "mysql"),
+        _ => ("--pg", "pg"),
+    };
+    let mut config = NamedTempFile::with_suffix(".toml")?;
+    if is_relayed {
+        write!(config, "[{section}]\njoin = false\n")?;
+    }
+    let path = config.path().to_string_lossy().into_owned();
+    let mut all = vec![flag, "127.0.0.1:0", "--config", &path];
+    all.extend(options.iter().map(String::as_str));
+    super::windrow(&table.url, &all)
 }
 
 /// A metric of the lane in which it is largest: the one that writes.
@@ -220,6 +275,23 @@ fn lane(text: &str, metric: &str) -> Result<f64> {
     });
     let value = values.reduce(f64::max);
     value.with_context(|| format!("/metrics has no {metric} of a lane"))
+}
+
+/// The percentage of joined statements among those of all ways; nothing if there were none.
+fn joined_percent(text: &str) -> Option<f64> {
+    let (mut joined, mut all) = (0.0, 0.0);
+    for line in text.lines() {
+        let Some((_, way)) = line.split_once("_statements_total{way=\"") else {
+            continue;
+        };
+        let (way, count) = way.split_once("\"} ")?;
+        let count = count.trim().parse::<f64>().ok()?;
+        all += count;
+        if way == "joined" {
+            joined += count;
+        }
+    }
+    (all > 0.0).then_some(100.0 * joined / all)
 }
 
 #[cfg(test)]
@@ -234,16 +306,22 @@ mod tests {
             (Way::Forward, 5_000, false),
             (Way::Windrow, 5_000, true),
         ] {
-            let room = way.has_room(all, all, true).unwrap();
+            let room = way.has_room(Kind::Postgres, all, all, true).unwrap();
             assert_eq!(room, has_room, "{way:?}, {all}");
         }
+        let windrow = Way::Windrow.has_room(Kind::MariaDb, 5_000, 64, true);
+        assert!(!windrow.unwrap());
     }
 
     #[test]
-    fn a_metric_is_of_the_lane_that_writes() {
+    fn metrics_are_read_of_the_lane_that_writes_and_of_all_ways() {
         let text =
             "windrow_flights_limit{lane=\"other\"} 1\nwindrow_flights_limit{lane=\"default\"} 2\n";
         assert!((lane(text, "windrow_flights_limit").unwrap() - 2.0).abs() < 1e-9);
+        let text = "windrow_mysql_statements_total{way=\"joined\"} 3\n\
+                    windrow_mysql_statements_total{way=\"relayed\"} 1\n";
+        assert!((joined_percent(text).unwrap() - 75.0).abs() < 1e-9);
+        assert_eq!(joined_percent("windrow_flights 1\n"), None);
         let error = lane(text, "windrow_flights").unwrap_err().to_string();
         assert!(error.contains("no windrow_flights of"), "{error}");
     }
