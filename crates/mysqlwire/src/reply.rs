@@ -63,7 +63,11 @@ impl Reply {
             if count.flatten() != Some(columns.len() as u64) {
                 columns.clear();
             }
-            let failure = WriteFailure { columns, error };
+            let failure = WriteFailure {
+                columns,
+                error,
+                ..WriteFailure::default()
+            };
             return Some(Self::Error(failure.encode()));
         }
         let first = packets.first()?;

@@ -59,12 +59,7 @@ impl WriteAnswer {
         to.put_u64_le(self.last_insert_id.unwrap_or_default());
         to.put_u16_le(self.warning_count);
         put(&mut to, &self.info);
-        put_len(&mut to, self.warnings.len());
-        for warning in &self.warnings {
-            put(&mut to, &warning.level);
-            to.put_u16_le(warning.number);
-            put(&mut to, &warning.message);
-        }
+        put_warnings(&mut to, &self.warnings);
         if let Some(result) = &self.result {
             for packets in [&result.columns, &result.rows] {
                 put_len(&mut to, packets.len());
@@ -87,13 +82,7 @@ impl WriteAnswer {
             info: take(&mut from)?,
             ..Self::default()
         };
-        for _ in 0..from.checked_eat_u32_le()? {
-            answer.warnings.push(Warning {
-                level: take(&mut from)?.as_ref().into(),
-                number: from.checked_eat_u16_le()?,
-                message: take(&mut from)?.as_ref().into(),
-            });
-        }
+        answer.warnings = take_warnings(&mut from)?;
         if !from.is_empty() {
             answer.result = Some(ResultPackets {
                 columns: packets(&mut from)?,
@@ -109,21 +98,24 @@ impl WriteAnswer {
 pub struct WriteFailure {
     /// RETURNING: the contents of the packets of columns, if the server sent them before the error.
     pub columns: Vec<Bytes>,
+    /// The rows of `SHOW WARNINGS` behind the write; empty if they show nothing but the error.
+    pub warnings: Vec<Warning>,
     /// The content of the error's packet.
     pub error: Bytes,
 }
 
 impl WriteFailure {
     /// Returns the answer as bytes, for [`WriteFailure::decode`] in the same process. Without
-    /// columns, these are the error's packet.
+    /// columns and warnings, these are the error's packet.
     pub fn encode(&self) -> Bytes {
-        if self.columns.is_empty() {
+        if self.columns.is_empty() && self.warnings.is_empty() {
             return self.error.clone();
         }
         let mut to = BytesMut::new();
         to.put_u8(0);
         put_len(&mut to, self.columns.len());
         self.columns.iter().for_each(|column| put(&mut to, column));
+        put_warnings(&mut to, &self.warnings);
         to.put_slice(&self.error);
         to.freeze()
     }
@@ -131,14 +123,36 @@ impl WriteFailure {
     /// Reads what [`WriteFailure::encode`] wrote. `None` for other bytes.
     pub fn decode(bytes: &[u8]) -> Option<Self> {
         let mut from = ParseBuf(bytes);
-        let mut columns = Vec::new();
+        let mut failure = Self::default();
         if bytes.first() == Some(&0) {
             from.checked_eat_u8()?;
-            columns = packets(&mut from)?;
+            failure.columns = packets(&mut from)?;
+            failure.warnings = take_warnings(&mut from)?;
         }
-        let error = Bytes::copy_from_slice(from.0);
-        (error.first() == Some(&ERROR)).then_some(Self { columns, error })
+        failure.error = Bytes::copy_from_slice(from.0);
+        (failure.error.first() == Some(&ERROR)).then_some(failure)
     }
+}
+
+fn put_warnings(to: &mut BytesMut, warnings: &[Warning]) {
+    put_len(to, warnings.len());
+    for warning in warnings {
+        put(to, &warning.level);
+        to.put_u16_le(warning.number);
+        put(to, &warning.message);
+    }
+}
+
+fn take_warnings(from: &mut ParseBuf<'_>) -> Option<Vec<Warning>> {
+    let count = from.checked_eat_u32_le()?;
+    let warning = |_| {
+        Some(Warning {
+            level: take(from)?.as_ref().into(),
+            number: from.checked_eat_u16_le()?,
+            message: take(from)?.as_ref().into(),
+        })
+    };
+    (0..count).map(warning).collect()
 }
 
 fn put_len(to: &mut BytesMut, len: usize) {
@@ -169,6 +183,7 @@ mod tests {
         let mut failure = WriteFailure {
             columns: Vec::new(),
             error: Bytes::from_static(b"\xff\x15\x04#28000no"),
+            ..WriteFailure::default()
         };
         assert_eq!(failure.encode(), failure.error);
         assert_eq!(
@@ -176,6 +191,11 @@ mod tests {
             Some(failure.clone())
         );
         failure.columns = vec![Bytes::from_static(b"c")];
+        failure.warnings = vec![Warning {
+            level: b"Note"[..].into(),
+            number: 1265,
+            message: b"Data truncated"[..].into(),
+        }];
         let bytes = failure.encode();
         assert_eq!(WriteFailure::decode(&bytes), Some(failure));
         assert_eq!(WriteFailure::decode(&bytes[..8]), None);

@@ -1,8 +1,9 @@
 //! Converts the server's answers to outcomes.
 
-use windrow_core::{Extra, WriteDone};
+use bytes::Bytes;
+use windrow_core::{Extra, Fault, WriteDone};
 use windrow_mysqlwire::query::text_row;
-use windrow_mysqlwire::{Reply, ResultPackets, Success, Warning, WriteAnswer};
+use windrow_mysqlwire::{Reply, ResultPackets, Success, Warning, WriteAnswer, WriteFailure};
 
 use super::lane_session::success;
 use super::meaning::Generates;
@@ -24,6 +25,38 @@ impl StepAnswer {
     pub(super) fn met_lock(&self) -> bool {
         let scope = success(&self.reply).map_err(|refusal| refusal.scope);
         matches!(scope, Err(Scope::Lock | Scope::Transaction))
+    }
+
+    /// Returns the answer of a statement that could not be prepared.
+    pub(super) fn refused(error: &Bytes) -> Self {
+        Self {
+            reply: Reply::Error(error.clone()),
+            warnings: Some(Reply::Ok(Success::default())),
+            id: None,
+        }
+    }
+
+    /// Returns true if the statement warned or failed and its warnings were not asked for.
+    pub(super) fn needs_warnings(&self) -> bool {
+        let is_clean = success(&self.reply).is_ok_and(|ok| ok.warning_count == 0);
+        self.warnings.is_none() && !is_clean
+    }
+
+    /// Returns the fault of a statement that failed, with all its warnings. `None` if the warnings
+    /// are not known.
+    pub(super) fn failure(&self, fault: Fault) -> Option<Fault> {
+        let warnings = warnings(self.warnings.as_ref()?);
+        // The error alone.
+        if warnings.len() <= 1 {
+            return Some(fault);
+        }
+        let known = fault.verbatim().and_then(WriteFailure::decode);
+        let failure = WriteFailure {
+            warnings,
+            ..known.unwrap_or_default()
+        };
+        let encoded = failure.encode();
+        Some(fault.with_verbatim(&*encoded))
     }
 
     /// Returns the outcome of a call that was executed by itself. `None` if the server refused the
@@ -131,7 +164,7 @@ fn warnings(reply: &Reply) -> Vec<Warning> {
     let Reply::Rows(result, _) = reply else {
         return Vec::new();
     };
-    let warning = |row: &bytes::Bytes| {
+    let warning = |row: &Bytes| {
         let mut values = text_row(row.clone())
             .into_iter()
             .map(Option::unwrap_or_default);
@@ -149,8 +182,6 @@ fn warnings(reply: &Reply) -> Vec<Warning> {
 
 #[cfg(test)]
 mod tests {
-    use bytes::Bytes;
-
     use super::*;
 
     fn ok(affected: u64, insert_id: u64, warnings: u16) -> StepAnswer {

@@ -111,7 +111,7 @@ impl ClientConnection {
 
     /// Sets the time that statements wait for locks. In MySQL, whose least timeout is a second, a
     /// lock that was met changes nothing.
-    async fn set_lock_wait(&mut self) -> Result<(), Stop> {
+    pub(super) async fn set_lock_wait(&mut self) -> Result<(), Stop> {
         let wait = match self.purpose {
             Purpose::Batches => {
                 let met = self.met_lock.is_some_and(|at| at.elapsed() < HURRY);

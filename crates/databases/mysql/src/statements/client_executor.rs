@@ -12,7 +12,6 @@ use super::attempt::{Attempted, attempt};
 use super::client_batch::ClientBatch;
 use super::client_connection::{ClientConnection, Stop};
 use super::lone::lone;
-use super::steps::steps;
 use crate::fault::unavailable;
 
 /// Attempts to commit units together. After that each is executed by itself.
@@ -22,13 +21,12 @@ impl ClientConnection {
     async fn drive(&mut self, batch: &mut ClientBatch<'_>, tally: &mut Tally) -> Result<(), Stop> {
         self.wake().await?;
         let mut singles = HashSet::new();
-        for round in 0..MAX_ATTEMPTS {
+        for _ in 0..MAX_ATTEMPTS {
             let open = batch.open_units();
             if open.len() <= 1 || open.iter().any(|unit| batch.is_retired(*unit)) {
                 break;
             }
-            let steps = steps(batch, &open, &singles, self.limits());
-            match attempt(self, batch, &steps, round > 0, tally).await? {
+            match attempt(self, batch, &open, &singles, tally).await? {
                 Attempted::Committed => return Ok(()),
                 Attempted::RolledBack { singles: more } => singles.extend(more),
             }

@@ -3,62 +3,49 @@
 use std::sync::Arc;
 
 use windrow_core::{Fault, Rung, Tally, Verdict};
-use windrow_mysqlwire::Reply;
+use windrow_mysqlwire::{Reply, Success};
 
 use super::answers::StepAnswer;
 use super::client_batch::ClientBatch;
 use super::client_connection::{ClientConnection, Stop};
-use super::command::is_prepared;
 use super::lane_session::success;
 use super::meaning::Generates;
 use super::steps::{ClientStep, single};
 use super::table_look::TableLook;
 use crate::fault::{Refusal, Scope, unknown};
 
-/// Executes a unit by itself: it commits by itconnection.
+/// Executes a unit by itself: it commits by itself.
 pub(super) async fn lone(
     connection: &mut ClientConnection,
     batch: &mut ClientBatch<'_>,
     unit: u32,
     tally: &mut Tally,
 ) -> Result<(), Stop> {
-    let limits = connection.limits();
     let Some(of) = batch.call(unit) else {
         return Ok(());
     };
-    let mut step = single(&of, unit, limits);
+    let mut step = single(&of, unit, connection.limits());
     connection.is_spoiled |= of.meaning.is_none();
-    let generates = of
-        .meaning
-        .map_or(Generates::Unknown, |m| m.generates(of.call));
     let meaning = of.meaning.cloned();
+    let generates = meaning.as_ref().map(|meaning| meaning.generates(of.call));
     let table = meaning.as_ref().map(|meaning| &meaning.table);
     let tables: Vec<_> = table
         .filter(|t| !t.is_trusted())
-        .cloned()
         .into_iter()
+        .cloned()
         .collect();
     // Later statements would hide the warnings.
     step.shows_warnings |= !tables.is_empty() || step.asks_id;
-    if is_prepared(of.call) {
-        let errors = connection
-            .prepare(batch, std::slice::from_ref(&step))
-            .await?;
-        if let Some(error) = errors.into_values().next() {
-            let refusal = crate::fault::refusal_of(&error);
-            return refused(connection, batch, unit, refusal).await;
-        }
-    }
-    tally.add(
-        if batch.len() == 1 {
-            Rung::Solo
-        } else {
-            Rung::Isolated
-        },
-        1,
-    );
-    let answered = lone_answer(connection, batch, &step, &tables).await;
-    let mut answer = match answered {
+    let refused = connection
+        .prepare(batch, std::slice::from_ref(&step))
+        .await?;
+    let is_solo = batch.len() == 1;
+    tally.add(if is_solo { Rung::Solo } else { Rung::Isolated }, 1);
+    let answered = match refused.get(&0) {
+        Some(error) => Ok(Some(StepAnswer::refused(error))),
+        None => lone_answer(connection, batch, &step, &tables).await,
+    };
+    let answer = match answered {
         Ok(Some(answer)) => answer,
         Ok(None) => {
             let why = Fault::unavailable("the server refused SET autocommit");
@@ -68,26 +55,25 @@ pub(super) async fn lone(
         // The server may have executed the statement.
         Err(Stop::Lost(why)) => {
             batch.conclude(unit, Verdict::Final(Err(unknown(&why).into())));
-            connection.session.give_up();
             return Err(Stop::Lost(why));
         }
         Err(ended) => return Err(ended),
     };
-    if let Err(refusal) = success(&answer.reply) {
-        return refused(connection, batch, unit, *refusal).await;
+    match success(&answer.reply) {
+        Ok(ok) => {
+            tally.commits += 1;
+            if let Some(meaning) = &meaning {
+                meaning.note_warnings(ok.warning_count > 0);
+            }
+        }
+        Err(refusal) => {
+            if let Some(meaning) = &meaning {
+                meaning.note_failure();
+            }
+            return refused_alone(connection, batch, unit, *refusal, &answer);
+        }
     }
-    tally.commits += 1;
-    let has_warned = success(&answer.reply).is_ok_and(|ok| ok.warning_count > 0);
-    if let Some(meaning) = &meaning {
-        meaning.note_warnings(has_warned);
-    }
-    if has_warned && answer.warnings.is_none() {
-        // If the connection is lost now, the warnings' texts are lost with it.
-        let shown = connection.session.ask("SHOW WARNINGS").await;
-        let none = Reply::Ok(Default::default());
-        answer.warnings = Some(shown.unwrap_or(none));
-    }
-    if let Some(done) = answer.single(generates) {
+    if let Some(done) = answer.single(generates.unwrap_or(Generates::Unknown)) {
         batch.finish(unit, Ok(done));
     }
     Ok(())
@@ -113,7 +99,12 @@ async fn lone_answer(
     if switches {
         is_on = success(&connection.session.reply().await?).is_ok();
     }
-    let answer = connection.step_answer(step, false).await?;
+    let mut answer = connection.step_answer(step, false).await?;
+    if answer.needs_warnings() {
+        // If the connection is lost now, the warnings' texts are lost with it.
+        let shown = connection.session.ask("SHOW WARNINGS").await;
+        answer.warnings = Some(shown.unwrap_or(Reply::Ok(Success::default())));
+    }
     for table in connection.stale(tables).await? {
         connection.catalog.retire_table(&table.name);
     }
@@ -125,20 +116,24 @@ async fn lone_answer(
 }
 
 /// Concludes a unit whose statement was refused: nothing was written.
-async fn refused(
+fn refused_alone(
     connection: &mut ClientConnection,
     batch: &mut ClientBatch<'_>,
     unit: u32,
     refusal: Refusal,
+    answer: &StepAnswer,
 ) -> Result<(), Stop> {
+    let fault = answer
+        .failure(refusal.fault.clone())
+        .unwrap_or(refusal.fault);
     match refusal.scope {
-        Scope::Connection => return Err(Stop::Ended(refusal.fault)),
-        Scope::Transaction => batch.conclude(unit, Verdict::RolledBack(refusal.fault)),
+        Scope::Connection => return Err(Stop::Ended(fault)),
+        Scope::Transaction => batch.conclude(unit, Verdict::RolledBack(fault)),
         Scope::Lock => {
             connection.note_lock();
-            connection.conclude_waiting(batch, vec![(unit, refusal.fault)]);
+            connection.conclude_waiting(batch, vec![(unit, fault)]);
         }
-        Scope::Statement => batch.finish(unit, Err(refusal.fault)),
+        Scope::Statement => batch.finish(unit, Err(fault)),
     }
     Ok(())
 }

@@ -13,8 +13,8 @@ use windrow_core::{
 use super::command::RowForm;
 use super::table_look::TableLook;
 
-/// Batches for which `SHOW WARNINGS` is sent along after a statement has warned.
-const WARY_BATCHES: u32 = 100;
+/// Successful statements for which `SHOW WARNINGS` is sent along after one has warned or failed.
+const WARY_STATEMENTS: u32 = 500;
 
 /// A joined statement as a lane executes it.
 #[derive(Debug)]
@@ -28,8 +28,10 @@ pub(super) struct ClientMeaning {
     pub(super) has_returning: bool,
     /// The columns of a unique key, and the parameters that give their values.
     key: Box<[(Name, usize)]>,
-    /// Batches to come in which the statement is expected to warn.
+    /// Executions to come in which the statement is expected to warn.
     wary: AtomicU32,
+    /// Executions to come that are expected to fail.
+    failing: AtomicU32,
 }
 
 /// The source of the number in the AUTO_INCREMENT column.
@@ -98,6 +100,7 @@ pub(super) fn meaning(
         has_returning: parsed.returning.is_some(),
         key: key(parsed, table),
         wary: AtomicU32::new(0),
+        failing: AtomicU32::new(0),
     })
 }
 
@@ -255,13 +258,26 @@ impl ClientMeaning {
         self.wary.load(Ordering::Relaxed) > 0
     }
 
-    /// Notes that the statement was executed in a batch, and if it warned.
+    /// Returns true if a call of the statement failed a short time ago.
+    pub(super) fn has_failed_lately(&self) -> bool {
+        self.failing.load(Ordering::Relaxed) > 0
+    }
+
+    /// Notes that a call succeeded, and if it warned.
     pub(super) fn note_warnings(&self, has_warned: bool) {
-        match (has_warned, self.wary.load(Ordering::Relaxed)) {
-            (true, _) => self.wary.store(WARY_BATCHES, Ordering::Relaxed),
-            (false, 0) => {}
-            (false, left) => self.wary.store(left - 1, Ordering::Relaxed),
+        if has_warned {
+            self.wary.store(WARY_STATEMENTS, Ordering::Relaxed);
+            return;
         }
+        for counter in [&self.wary, &self.failing] {
+            let left = counter.load(Ordering::Relaxed);
+            counter.store(left.saturating_sub(1), Ordering::Relaxed);
+        }
+    }
+
+    /// Notes that a call failed.
+    pub(super) fn note_failure(&self) {
+        self.failing.store(WARY_STATEMENTS, Ordering::Relaxed);
     }
 }
 

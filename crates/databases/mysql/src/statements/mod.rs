@@ -19,7 +19,8 @@
 //! | `steps` | the statements of a batch |
 //! | `client_connection` | executes statements on a connection |
 //! | `lone` | executes a unit by itself |
-//! | `attempt` | sends a transaction and judges its answers |
+//! | `attempt` | executes units in one transaction |
+//! | `judgement` | judges the answers to a transaction's statements |
 //! | `client_executor` | executes batches |
 //! | `answers` | converts answers to outcomes |
 
@@ -31,6 +32,7 @@ mod client_connection;
 mod client_executor;
 mod client_sink;
 mod command;
+mod judgement;
 mod lane_interrupt;
 mod lane_session;
 mod lane_settings;

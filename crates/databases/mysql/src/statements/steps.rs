@@ -19,8 +19,11 @@ const MAX_ROWS_BYTES: usize = 1 << 20;
 /// Bytes of a packet that are left free.
 const SPARE_BYTES: usize = 1024;
 
+/// Rows of the first smaller statements after one of many rows was undone.
+const SMALLER_ROWS: usize = 8;
+
 /// A statement of a batch.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct ClientStep {
     /// The units of the statement: several share an INSERT of many rows.
     pub(super) units: Vec<u32>,
@@ -49,7 +52,6 @@ struct RowGroup {
     units: Vec<u32>,
     bytes: usize,
     parameters: usize,
-    key: Option<GroupKey>,
 }
 
 /// Returns the statements of units. `singles`: the statements whose rows are executed one by one.
@@ -87,7 +89,6 @@ pub(super) fn steps(
             group.units.push(*unit);
             group.bytes += bytes;
             group.parameters += parameters;
-            group.key = key;
         }
         if let Some(key) = key {
             latest.insert(key, place);
@@ -101,6 +102,34 @@ pub(super) fn steps(
         group.split(batch, limits, &mut steps);
     }
     steps
+}
+
+/// Returns smaller statements for those of many rows that the server undid.
+pub(super) fn smaller(
+    batch: &ClientBatch<'_>,
+    undone: &[ClientStep],
+    limits: StepLimits,
+) -> Vec<ClientStep> {
+    let mut smaller = Vec::new();
+    for large in undone {
+        let rows = if large.units.len() > SMALLER_ROWS {
+            SMALLER_ROWS
+        } else {
+            1
+        };
+        for units in large.units.chunks(rows) {
+            let group = RowGroup {
+                units: units.to_vec(),
+                ..RowGroup::default()
+            };
+            group.split(batch, limits, &mut smaller);
+        }
+    }
+    // One of the rows fails, and its warnings are needed.
+    for step in smaller.iter_mut().filter(|step| step.units.len() == 1) {
+        step.shows_warnings = true;
+    }
+    smaller
 }
 
 /// Returns the units with the first ones of all sources first, then the second ones, and so on: the
@@ -176,10 +205,14 @@ fn step(of: &BatchCall<'_>, units: Vec<u32>, limits: StepLimits) -> ClientStep {
         let generates = meaning.generates(of.call);
         generates == Generates::Unknown || generates == Generates::Yes && meaning.has_returning
     });
+    let shows_warnings = units.len() == 1
+        && of
+            .meaning
+            .is_some_and(|meaning| meaning.is_wary() || meaning.has_failed_lately());
     ClientStep {
         units,
         prepared,
-        shows_warnings: of.meaning.is_some_and(|meaning| meaning.is_wary()),
+        shows_warnings,
         asks_id,
     }
 }

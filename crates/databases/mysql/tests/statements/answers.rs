@@ -87,6 +87,50 @@ async fn a_duplicate_key_among_many_fails_alone() {
 }
 
 #[tokio::test]
+async fn a_few_rows_that_fail_leave_most_rows_together() {
+    let mut bed = Bed::new(TABLE).await;
+    bed.sql("insert into t values (5, 'old', 0), (60, 'old', 0)");
+    let put = bed.describe(insert("t", &["id", "a"])).await;
+    let set = bed.describe(update("t", "b", "id")).await;
+    let mut units: Vec<_> = (0..64)
+        .map(|n| unit(text(&put, &[&n.to_string(), "'x'"])))
+        .collect();
+    units.push(unit(text(&set, &["1", "5"])));
+    let report = bed.run(&units).await;
+    for (n, verdict) in report.verdicts.iter().enumerate() {
+        assert_eq!(told(verdict.clone()).is_err(), n == 5 || n == 60, "{n}");
+    }
+    assert_eq!(
+        (rung(&report, Rung::Fused), rung(&report, Rung::Isolated)),
+        (48, 16)
+    );
+    assert_eq!(report.tally.commits, 1);
+    assert_eq!(bed.sql("select count(*), sum(b) from t"), "64|1");
+}
+
+#[tokio::test]
+async fn a_row_that_fails_and_what_follows_it_keep_their_order() {
+    let mut bed = Bed::new(TABLE).await;
+    bed.sql("insert into t values (5, 'old', 0)");
+    let put = bed.describe(insert("t", &["id", "a"])).await;
+    let cut = bed.describe(delete("t", "id")).await;
+    let mut units = Vec::new();
+    for source in 1..12_u64 {
+        let id = source.to_string();
+        units.push(unit_of(source, text(&put, &[&id, "'x'"])));
+        units.push(unit_of(source, text(&cut, &[&id])));
+    }
+    let outcomes = bed.outcomes(&units).await;
+    for (n, outcome) in outcomes.iter().enumerate() {
+        match outcome {
+            Ok(done) => assert_eq!(done[0].rows, 1, "{n}"),
+            Err(_) => assert_eq!(n, 8),
+        }
+    }
+    assert_eq!(bed.sql("select count(*) from t"), "0");
+}
+
+#[tokio::test]
 async fn all_kinds_of_statements_share_a_transaction() {
     let mut bed = Bed::new(TABLE).await;
     bed.sql("insert into t values (1, 'one', 1), (2, 'two', 2), (3, 'three', 3)");

@@ -10,7 +10,7 @@ use windrow_core::{
 };
 use windrow_database::Options;
 use windrow_mysql::ClientSink;
-use windrow_mysqlwire::{Credential, ErrorPacket, LaneLogin, Target, WriteAnswer};
+use windrow_mysqlwire::{Credential, ErrorPacket, LaneLogin, Target, WriteAnswer, WriteFailure};
 use windrow_testkit::mariadb::{MariaDbDatabase, shared};
 pub(crate) use windrow_testkit::writes::{eventually, fault, names, rung, told};
 
@@ -276,7 +276,12 @@ pub(crate) fn answer(done: &WriteDone) -> WriteAnswer {
 
 /// The server's error of a write.
 pub(crate) fn error(outcome: &UnitOutcome) -> ErrorPacket {
-    ErrorPacket::parse(fault(outcome).verbatim().unwrap()).unwrap()
+    ErrorPacket::parse(&failure(outcome).error).unwrap()
+}
+
+/// The server's whole answer to a write that failed.
+pub(crate) fn failure(outcome: &UnitOutcome) -> WriteFailure {
+    WriteFailure::decode(fault(outcome).verbatim().unwrap()).unwrap()
 }
 
 /// True if the server is MariaDB.

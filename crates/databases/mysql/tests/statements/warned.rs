@@ -73,7 +73,7 @@ async fn a_statement_that_warned_long_ago_is_joined_again() {
     let put = bed.describe(insert("t", &["id", "a", "n"])).await;
     bed.succeed(&[unit(text(&put, &["-1", "'long'", "1"]))])
         .await;
-    for n in 0..110 {
+    for n in 0..600 {
         bed.succeed(&[unit(text(&put, &[&n.to_string(), "'x'", "1"]))])
             .await;
     }
@@ -82,4 +82,27 @@ async fn a_statement_that_warned_long_ago_is_joined_again() {
         .succeed(&(1000..1010).map(call).collect::<Vec<_>>())
         .await;
     assert_eq!(rung(&report, Rung::Fused), 10);
+}
+
+#[tokio::test]
+async fn a_statement_that_fails_has_its_warnings_too() {
+    let mut bed = Bed::with(TABLE, &[("sql_mode", "")], |_| {}).await;
+    bed.sql("insert into t values (1, 'a', 1)");
+    let put = bed.describe(insert("t", &["id", "a", "n"])).await;
+    let fails = || unit(text(&put, &["1", "'long text'", "1"]));
+    let call = |n: i32| unit(text(&put, &[&n.to_string(), "'x'", "1"]));
+    let batches = [
+        vec![fails()],
+        vec![call(10), fails(), call(11)],
+        vec![call(12), fails()],
+    ];
+    for units in batches {
+        let outcomes = bed.outcomes(&units).await;
+        let failed = outcomes.iter().find(|outcome| outcome.is_err()).unwrap();
+        let warnings = failure(failed).warnings;
+        let numbers: Vec<_> = warnings.iter().map(|warning| warning.number).collect();
+        assert_eq!(numbers, [1265, 1062]);
+        assert_eq!(error(failed).number, 1062);
+    }
+    assert_eq!(bed.sql("select count(*) from t"), "4");
 }

@@ -245,7 +245,11 @@ impl Session {
 
     fn put_fault(&mut self, fault: &Fault) {
         let failure = fault.verbatim().and_then(WriteFailure::decode);
-        let mut columns = failure.unwrap_or_default().columns;
+        let WriteFailure {
+            mut columns,
+            warnings,
+            ..
+        } = failure.unwrap_or_default();
         if !columns.is_empty() {
             self.set_collation(&mut columns);
             let status = self.state.status_of_write();
@@ -254,7 +258,11 @@ impl Session {
         }
         let error = errors::of_fault(fault);
         self.admitted.client.put(&error.encode());
-        self.state.last_write = Some(LastWrite::failed(&error));
+        let mut write = LastWrite::failed(&error);
+        if !warnings.is_empty() {
+            write.warnings = warnings;
+        }
+        self.state.last_write = Some(write);
     }
 
     /// Writes the session's collation into columns of text: a lane has the character set of its
