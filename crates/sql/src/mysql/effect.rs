@@ -17,12 +17,13 @@ const STORED: Refusal = "a function that may be stored";
 const GIVEN_ID: Refusal = "LAST_INSERT_ID with a value";
 
 /// Words before a parenthesis that call nothing, besides the reserved ones.
-const NO_CALLS: [&str; 12] = [
+const NO_CALLS: [&str; 13] = [
     "against",
     "any",
     "columns",
     "datetime",
     "escape",
+    "indexes",
     "nchar",
     "offset",
     "returning",
@@ -75,7 +76,8 @@ fn found(text: &str, modes: Modes) -> Result<SessionEffect, Refusal> {
         "insert" | "replace" => (Calls::Insert, Ok(())),
         "update" | "delete" => (Calls::Write, Ok(())),
         "create" if head.has("temporary") => (Calls::Ignored, Err("a temporary table")),
-        "create" | "explain" | "describe" | "desc" | "analyze" => (Calls::Behind("select"), Ok(())),
+        "analyze" => (Calls::Query, Ok(())),
+        "create" | "explain" | "describe" | "desc" => (Calls::Behind("select"), Ok(())),
         "load" => (Calls::Behind("set"), Ok(())),
         "begin" if is(1, "not") => (Calls::Ignored, Err("a compound statement")),
         "begin" if !head.word(1).is_empty() && !is(1, "work") && !is(1, ";") => {

@@ -22,8 +22,8 @@ const ONE_TRANSACTION: Refusal = "a setting of the next transaction";
 
 /// Variables whose values decide in which lane a session's writes are joined.
 #[rustfmt::skip]
-const OF_LANES: [&str; 24] = [
-    "auto_increment_increment", "auto_increment_offset", "autocommit", "character_set_client",
+const OF_LANES: [&str; 23] = [
+    "auto_increment_increment", "auto_increment_offset", "character_set_client",
     "character_set_connection", "character_set_results", "check_constraint_checks",
     "collation_connection", "default_week_format", "div_precision_increment",
     "explicit_defaults_for_timestamp", "foreign_key_checks", "innodb_lock_wait_timeout",
@@ -31,10 +31,10 @@ const OF_LANES: [&str; 24] = [
     "sql_safe_updates", "time_zone", "transaction_isolation", "tx_isolation", "unique_checks",
 ];
 
-/// Variables that no single-row write depends on.
+/// Variables that no single-row write depends on, and the one that each answer's status shows.
 #[rustfmt::skip]
-const HARMLESS: [&str; 47] = [
-    "bulk_insert_buffer_size", "cte_max_recursion_depth", "default_storage_engine",
+const HARMLESS: [&str; 48] = [
+    "autocommit", "bulk_insert_buffer_size", "cte_max_recursion_depth", "default_storage_engine",
     "default_tmp_storage_engine", "eq_range_index_dive_limit", "group_concat_max_len",
     "histogram_size", "histogram_type", "in_predicate_conversion_threshold",
     "information_schema_stats_expiry", "innodb_strict_mode", "interactive_timeout",

@@ -91,10 +91,9 @@ fn a_set_changes_no_setting_that_nobody_follows() {
             .collect();
         let found = effect(&text, modes);
         count.set(count.get() + usize::from(found != SessionEffect::Unknown("not understood")));
-        let is_followed = |name: &&str| {
-            of_lanes.contains(name) || *name == "autocommit" || *name == "transaction_isolation"
-        };
-        let is_harmless = |name: &&str| ["wait_timeout", "optimizer_search_depth"].contains(name);
+        let is_followed = |name: &&str| of_lanes.contains(name) || *name == "transaction_isolation";
+        let is_harmless =
+            |name: &&str| ["wait_timeout", "optimizer_search_depth", "autocommit"].contains(name);
         match found {
             SessionEffect::Nothing => {
                 assert!(changed.iter().all(is_harmless), "{text}: {changed:?}");

@@ -65,7 +65,7 @@ fn settings_that_are_asked_for_again_are_those_of_lanes() {
         .map(|row: Row| row.get::<String, _>(0).unwrap())
     {
         let found = effect(&format!("set session {name} = 1"), modes);
-        let is_of_lanes = of_lanes.contains(&&*name) || name == "autocommit";
+        let is_of_lanes = of_lanes.contains(&&*name);
         // MariaDB has this variable twice.
         let is_alias = session.is_mariadb && name == "transaction_isolation";
         assert_eq!(

@@ -68,6 +68,8 @@ fn most_statements_leave_nothing() {
         "FLUSH TABLES t",
         "LOAD DATA LOCAL INFILE 'x' INTO TABLE t (a, b)",
         "ANALYZE TABLE t",
+        "ANALYZE TABLE t PERSISTENT FOR COLUMNS (a) INDEXES (b)",
+        "SET autocommit=0",
         "SET @x = 1",
         "SET @x := 1, @`y z` = NOW(), @'q' = 'a,b'",
         "SET GLOBAL max_connections = 5",
@@ -89,7 +91,6 @@ fn settings_are_asked_for_again() {
         "SET NAMES utf8mb4",
         "set names 'utf8' collate 'utf8_bin'",
         "SET CHARACTER SET latin1",
-        "SET autocommit=0",
         "SET SESSION sql_mode = CONCAT(@@sql_mode, ',STRICT_ALL_TABLES')",
         "SET @@session.time_zone = '+00:00', @x = 1",
         "SET NAMES utf8mb4, @@SESSION.sql_mode = 'ANSI', wait_timeout = 5",
@@ -132,6 +133,10 @@ fn any_other_statement_keeps_its_session_apart() {
         ),
         (
             "WITH x (a) AS (SELECT 1) SELECT mine(1)",
+            "a function that may be stored",
+        ),
+        (
+            "ANALYZE UPDATE t SET a = mine(1)",
             "a function that may be stored",
         ),
         (
