@@ -6,7 +6,7 @@ use crate::auth::Credential;
 
 /// The system variables of a session that decide what a single-row write does. Both families of
 /// servers have them.
-const LANE_VARIABLES: [&str; 19] = [
+const LANE_VARIABLES: [&str; 20] = [
     "auto_increment_increment",
     "auto_increment_offset",
     "character_set_client",
@@ -23,6 +23,8 @@ const LANE_VARIABLES: [&str; 19] = [
     "max_error_count",
     "sql_mode",
     "sql_notes",
+    // The texts of errors of foreign keys quote names by it.
+    "sql_quote_show_create",
     "sql_safe_updates",
     "time_zone",
     "unique_checks",

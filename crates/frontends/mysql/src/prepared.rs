@@ -28,6 +28,9 @@ pub(crate) struct PreparedText {
     /// The effect of an execution on the session.
     pub(crate) effect: SessionEffect,
     pub(crate) parameters: u16,
+    /// The session's count of changed settings when the statement was prepared: the server reads
+    /// the text by the settings of that time.
+    pub(crate) settings_changes: u64,
     /// True if it asks for counts or errors of the statement before.
     pub(crate) asks_for_last_write: bool,
     /// The types of the parameters as the client sent them last: two bytes each.
@@ -43,6 +46,7 @@ impl PreparedStatements {
     pub(crate) fn add(
         &mut self,
         prepared: PreparedStatement,
+        settings_changes: u64,
         text: Option<&str>,
         effect: SessionEffect,
     ) {
@@ -55,6 +59,7 @@ impl PreparedStatements {
             text: text.filter(is_write).map(Into::into),
             effect,
             parameters,
+            settings_changes,
             asks_for_last_write: text.is_none_or(mentions_row_count),
             types: None,
             server_has_types: true,

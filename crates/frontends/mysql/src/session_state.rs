@@ -19,6 +19,8 @@ const ANSI_QUOTES: StatusFlags = StatusFlags::from_bits_retain(0x8000);
 pub(crate) struct SessionState {
     /// The status, as the server said it last.
     status: StatusFlags,
+    /// The number of times that settings may have changed.
+    settings_changes: u64,
     /// The reason for which the session is relayed until it is reset.
     relayed_for: Option<&'static str>,
     /// The lane of the session's settings. `None`: the settings have to be asked for.
@@ -113,6 +115,11 @@ impl SessionState {
         }
     }
 
+    /// Returns the number of times that settings may have changed.
+    pub(crate) fn settings_changes(&self) -> u64 {
+        self.settings_changes
+    }
+
     /// Returns true if it matters what relayed statements leave behind.
     pub(crate) fn is_followed(&self) -> bool {
         self.relayed_for.is_none()
@@ -122,7 +129,10 @@ impl SessionState {
     pub(crate) fn note(&mut self, effect: SessionEffect) {
         match effect {
             SessionEffect::Nothing => {}
-            SessionEffect::Settings => self.source = None,
+            SessionEffect::Settings => {
+                self.settings_changes += 1;
+                self.source = None;
+            }
             SessionEffect::Unknown(reason) => self.relay_for(reason),
         }
     }
@@ -150,6 +160,7 @@ mod tests {
         state.set_status(autocommit);
         state.note(SessionEffect::Settings);
         assert_eq!(state.hindrance(), None);
+        assert_eq!(state.settings_changes(), 1);
         state.note(SessionEffect::Unknown("one"));
         state.note(SessionEffect::Unknown("two"));
         assert_eq!(state.hindrance(), Some("one"));

@@ -77,6 +77,9 @@ impl Session {
         let text = match self.prepared.get_mut(content) {
             Some(prepared) => match &prepared.text {
                 Some(_) if prepared.asks_for_last_write => return Ok(Err(NotJoined::NoWrite)),
+                Some(_) if prepared.settings_changes != self.state.settings_changes() => {
+                    return Ok(Err(NotJoined::For("prepared under other settings")));
+                }
                 Some(text) if !prepared.has_long_data => text.clone(),
                 Some(_) => return Ok(Err(NotJoined::For("a value that was sent in parts"))),
                 None => return Ok(Err(NotJoined::NoWrite)),

@@ -189,7 +189,9 @@ impl Session {
         }
         let asks = text.as_deref().is_none_or(may_ask_for_last_write);
         if let Some(prepared) = self.relay_prepare(head, asks).await? {
-            self.prepared.add(prepared, text.as_deref(), effect);
+            let changes = self.state.settings_changes();
+            self.prepared
+                .add(prepared, changes, text.as_deref(), effect);
         }
         Ok(())
     }
