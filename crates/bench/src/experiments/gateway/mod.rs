@@ -39,14 +39,14 @@ pub struct Gateway {
     /// The protocol of clients that send or read single rows: `extended` on PostgreSQL only.
     #[arg(long, value_enum, value_delimiter = ',', default_values_t = [Mode::Prepared, Mode::Simple, Mode::Extended])]
     pub modes: Vec<Mode>,
-    /// Fixed rates, in rows a second of all clients together.
-    #[arg(long, value_delimiter = ',', default_values_t = [500, 1_000, 5_000])]
+    /// Fixed rates, in rows a second of all clients together. Without a value: none.
+    #[arg(long, num_args = 0.., value_delimiter = ',', default_values_t = [500, 1_000, 5_000])]
     pub rates: Vec<u32>,
-    /// Rows in a thousand that the database refuses.
-    #[arg(long, value_delimiter = ',', default_values_t = [10])]
+    /// Rows in a thousand that the database refuses. Without a value: none.
+    #[arg(long, num_args = 0.., value_delimiter = ',', default_values_t = [10])]
     pub bad_per_mille: Vec<u64>,
-    /// Numbers of clients that are connected while only some of them write.
-    #[arg(long, value_delimiter = ',', default_values_t = [10_000])]
+    /// Numbers of clients that are connected while only some of them write. Without a value: none.
+    #[arg(long, num_args = 0.., value_delimiter = ',', default_values_t = [10_000])]
     pub connected: Vec<usize>,
     /// The clients of fixed rates, those with bad rows, and those that write among the connected.
     #[arg(long, default_value_t = 64)]
