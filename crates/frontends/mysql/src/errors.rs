@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use windrow_core::{Fault, FaultClass};
-use windrow_mysqlwire::{ConnectError, ErrorPacket, Target, WriteFailure};
+use windrow_mysqlwire::{ConnectError, ErrorPacket, Target};
 
 /// The number for a server that cannot be reached: "Unable to connect to foreign data source".
 /// Clients take no numbers of their own range (2000 to 2999) from a server.
@@ -81,12 +81,8 @@ pub(crate) fn of_connecting(error: ConnectError, target: &Target) -> ErrorPacket
     }
 }
 
-/// Returns the error of a joined write: the server's own, if it sent one.
+/// Returns the error of a joined write for which the server sent none.
 pub(crate) fn of_fault(fault: &Fault) -> ErrorPacket {
-    let own = fault.verbatim().and_then(WriteFailure::decode);
-    if let Some(own) = own.and_then(|own| ErrorPacket::parse(&own.error)) {
-        return own;
-    }
     if fault.class == FaultClass::Cancelled {
         return ErrorPacket::new(1317, *b"70100", "Query execution was interrupted");
     }

@@ -15,6 +15,9 @@ use crate::services::Lanes;
 /// changed.
 const APART_AGAIN: Duration = Duration::from_secs(10);
 
+/// Lanes that are opened for one session alone.
+const MAX_FREE_LANES: usize = 8;
+
 /// The longest text that is kept, in bytes.
 const MAX_TEXT_BYTES: usize = 16 * 1024;
 
@@ -26,6 +29,19 @@ const MAX_BYTES: usize = 4 << 20;
 pub(crate) struct LaneBook {
     lanes: Arc<dyn Lanes>,
     open: Mutex<HashMap<LaneLogin, Weak<Lane>>>,
+    /// The logins that sessions have, with or without a lane.
+    wanted: Mutex<HashMap<LaneLogin, Weak<WantedLane>>>,
+}
+
+/// A session's wish for the lane of its login. Sessions with equal logins share it.
+pub(crate) struct WantedLane(());
+
+/// The reason for which a session has no lane.
+pub(crate) enum NoLane {
+    /// No other session has these settings, so a lane would join nothing.
+    Unshared(Arc<WantedLane>),
+    /// The lane cannot be opened.
+    Refused(Fault),
 }
 
 /// A lane, as sessions share it.
@@ -42,6 +58,7 @@ pub(crate) struct Lane {
 
 /// A session among those that hand units to a lane.
 pub(crate) struct LaneSource {
+    _wanted: Arc<WantedLane>,
     pub(crate) lane: Arc<Lane>,
     pub(crate) id: SourceId,
 }
@@ -70,27 +87,47 @@ impl LaneBook {
         Self {
             lanes,
             open: Mutex::default(),
+            wanted: Mutex::default(),
         }
     }
 
-    /// Makes the session a source of the lane of its login.
+    /// Makes the session a source of the lane of its login. A lane beyond the first
+    /// [`MAX_FREE_LANES`] is opened once two sessions want it.
     ///
     /// # Errors
-    /// Those of [`Lanes::open`].
-    pub(crate) fn enter(&self, login: &LaneLogin, is_mariadb: bool) -> Result<LaneSource, Fault> {
+    /// The reason for which there is no lane.
+    pub(crate) fn enter(&self, login: &LaneLogin, is_mariadb: bool) -> Result<LaneSource, NoLane> {
+        let wanted = self.want(login);
         let mut open = lock(&self.open);
-        let known = open.get(login).and_then(Weak::upgrade);
-        let lane = match known {
+        let lane = match open.get(login).and_then(Weak::upgrade) {
             Some(lane) => lane,
             None => {
-                let lane = Arc::new(Lane::new(self.lanes.open(login)?, login, is_mariadb));
                 open.retain(|_, lane| lane.strong_count() > 0);
+                if open.len() >= MAX_FREE_LANES && Arc::strong_count(&wanted) < 2 {
+                    return Err(NoLane::Unshared(wanted));
+                }
+                let ports = self.lanes.open(login).map_err(NoLane::Refused)?;
+                let lane = Arc::new(Lane::new(ports, login, is_mariadb));
                 open.insert(login.clone(), Arc::downgrade(&lane));
                 lane
             }
         };
-        let id = lane.ports.intake.new_source();
-        Ok(LaneSource { lane, id })
+        Ok(LaneSource {
+            _wanted: wanted,
+            id: lane.ports.intake.new_source(),
+            lane,
+        })
+    }
+
+    fn want(&self, login: &LaneLogin) -> Arc<WantedLane> {
+        let mut all = lock(&self.wanted);
+        if let Some(wanted) = all.get(login).and_then(Weak::upgrade) {
+            return wanted;
+        }
+        all.retain(|_, wanted| wanted.strong_count() > 0);
+        let wanted = Arc::new(WantedLane(()));
+        all.insert(login.clone(), Arc::downgrade(&wanted));
+        wanted
     }
 
     /// Ends the lanes of users that are not admitted any more.

@@ -10,6 +10,7 @@
 //! | --- | --- |
 //! | [`server`] | the listening sockets |
 //! | `session` | the loop of one client: what is joined, and what is relayed |
+//! | `not_joined` | the reasons for which a statement is relayed |
 //! | `session_state`, `prepared` | the facts about a session; its prepared statements |
 //! | `admit` | greeting, TLS, the proof of a password, the session's server connection |
 //! | `kill` | `KILL` of a session by the number that its client knows |
@@ -30,6 +31,7 @@ mod errors;
 mod kill;
 mod lanes;
 pub mod metrics;
+mod not_joined;
 mod prepared;
 mod profile;
 mod register;

@@ -1,15 +1,20 @@
 //! The facts about a session that decide whether its writes can be joined.
 
-use windrow_mysqlwire::{ErrorPacket, StatusFlags, Warning};
+use std::sync::Arc;
+
+use windrow_mysqlwire::{ErrorPacket, LaneLogin, StatusFlags, Warning, WriteFailure};
 use windrow_sql::mysql::SessionEffect;
 
-use crate::lanes::LaneSource;
+use crate::lanes::{LaneSource, WantedLane};
 
 /// The reason for a transaction that the client has begun.
 const IN_TRANSACTION: &str = "in a transaction";
 
 /// The reason for a session that commits by itself.
 const NO_AUTOCOMMIT: &str = "autocommit is off";
+
+/// The place of the message in an error's packet: behind the number and the SQLSTATE.
+const MESSAGE_PLACE: usize = 9;
 
 /// MariaDB's flag of a session whose double quotes enclose names.
 const ANSI_QUOTES: StatusFlags = StatusFlags::from_bits_retain(0x8000);
@@ -25,6 +30,8 @@ pub(crate) struct SessionState {
     relayed_for: Option<&'static str>,
     /// The lane of the session's settings. `None`: the settings have to be asked for.
     pub(crate) source: Option<LaneSource>,
+    /// The session's wish for a lane that no other session wants.
+    pub(crate) wanted: Option<UnsharedLane>,
     /// The number of the collation that columns of text have in the session's results, if the
     /// settings have been asked for.
     pub(crate) results_collation: Option<[u8; 2]>,
@@ -36,6 +43,12 @@ pub(crate) struct SessionState {
     /// The number that `LAST_INSERT_ID()` gives, if the session's server connection does not know
     /// it.
     pub(crate) insert_id: Option<u64>,
+}
+
+/// The wish of a session for a lane that no other session has wanted so far.
+pub(crate) struct UnsharedLane {
+    pub(crate) wanted: Arc<WantedLane>,
+    pub(crate) login: LaneLogin,
 }
 
 /// The facts about a joined write that a client can ask for after its answer.
@@ -54,16 +67,24 @@ pub(crate) struct LastWrite {
 
 impl LastWrite {
     /// Returns the facts about a write that failed.
-    pub(crate) fn failed(error: &ErrorPacket) -> Self {
-        let warning = Warning {
-            level: b"Error"[..].into(),
-            number: error.number,
-            message: error.message.as_bytes().into(),
+    pub(crate) fn failed(failure: WriteFailure) -> Self {
+        let error = ErrorPacket::parse(&failure.error);
+        let own = || {
+            let error = error.as_ref()?;
+            Some(Warning {
+                level: b"Error"[..].into(),
+                number: error.number,
+                message: failure.error.get(MESSAGE_PLACE..)?.into(),
+            })
+        };
+        let warnings = match failure.warnings.is_empty() {
+            true => own().into_iter().collect(),
+            false => failure.warnings,
         };
         Self {
             affected: None,
-            warnings: vec![warning],
-            error: Some(error.clone()),
+            warnings,
+            error,
             is_behind_question: false,
         }
     }
@@ -132,6 +153,7 @@ impl SessionState {
             SessionEffect::Settings => {
                 self.settings_changes += 1;
                 self.source = None;
+                self.wanted = None;
             }
             SessionEffect::Unknown(reason) => self.relay_for(reason),
         }
@@ -141,6 +163,7 @@ impl SessionState {
     pub(crate) fn relay_for(&mut self, reason: &'static str) {
         self.relayed_for.get_or_insert(reason);
         self.source = None;
+        self.wanted = None;
     }
 }
 

@@ -16,17 +16,13 @@ use windrow_sql::mysql::{LiftedText, lift, mentions_row_count};
 
 use super::{Session, SessionEnd};
 use crate::errors;
-use crate::lanes::{Lane, TextVerdict};
+use crate::lanes::{Lane, NoLane, TextVerdict};
+use crate::not_joined::NotJoined;
 use crate::prepared::Execution;
-use crate::session_state::LastWrite;
+use crate::session_state::{LastWrite, UnsharedLane};
 
-/// The reason for which a statement is relayed.
-pub(super) enum NotJoined {
-    /// The statement is no write of one row.
-    NoWrite,
-    /// A write is relayed for this reason.
-    For(&'static str),
-}
+/// The reason for a session whose writes would share a lane with nobody's.
+const UNSHARED: NotJoined = NotJoined::For("settings that no other session has");
 
 /// The reason for a lane whose database does not answer.
 const NO_ANSWER: NotJoined = NotJoined::For("its lane does not answer");
@@ -149,23 +145,45 @@ impl Session {
         if let Some(reason) = self.state.hindrance() {
             return Ok(Err(NotJoined::For(reason)));
         }
-        if self.state.source.is_none() {
-            let Some(login) = self.login().await? else {
-                self.state.relay_for("settings that cannot be read");
-                return Ok(Err(NotJoined::For("settings that cannot be read")));
-            };
-            let is_mariadb = self.shared.is_mariadb();
-            match self.shared.lanes.enter(&login, is_mariadb) {
-                Ok(source) => self.state.source = Some(source),
-                Err(fault) => {
-                    tracing::warn!(%fault, "a session has no lane");
-                    return Ok(Err(NotJoined::For("more lanes than mysql.max_lanes")));
-                }
-            }
+        if self.state.source.is_none()
+            && let Err(not) = self.enter_lane().await?
+        {
+            return Ok(Err(not));
         }
         let source = self.state.source.as_ref();
         let lane = source.map(|source| Arc::clone(&source.lane));
         Ok(lane.ok_or(NO_ANSWER))
+    }
+
+    /// Makes the session a source of the lane of its settings.
+    async fn enter_lane(&mut self) -> Result<Result<(), NotJoined>, SessionEnd> {
+        let login = match self.state.wanted.take() {
+            // Another session may have come.
+            Some(unshared) if Arc::strong_count(&unshared.wanted) < 2 => {
+                self.state.wanted = Some(unshared);
+                return Ok(Err(UNSHARED));
+            }
+            Some(unshared) => unshared.login,
+            None => match self.login().await? {
+                Some(login) => login,
+                None => {
+                    self.state.relay_for("settings that cannot be read");
+                    return Ok(Err(NotJoined::For("settings that cannot be read")));
+                }
+            },
+        };
+        match self.shared.lanes.enter(&login, self.shared.is_mariadb()) {
+            Ok(source) => self.state.source = Some(source),
+            Err(NoLane::Unshared(wanted)) => {
+                self.state.wanted = Some(UnsharedLane { wanted, login });
+                return Ok(Err(UNSHARED));
+            }
+            Err(NoLane::Refused(fault)) => {
+                tracing::warn!(%fault, "a session has no lane");
+                return Ok(Err(NotJoined::For("more lanes than mysql.max_lanes")));
+            }
+        }
+        Ok(Ok(()))
     }
 
     /// Asks the session's server connection for the settings that a lane has to share.
@@ -248,24 +266,18 @@ impl Session {
 
     fn put_fault(&mut self, fault: &Fault) {
         let failure = fault.verbatim().and_then(WriteFailure::decode);
-        let WriteFailure {
-            mut columns,
-            warnings,
-            ..
-        } = failure.unwrap_or_default();
-        if !columns.is_empty() {
-            self.set_collation(&mut columns);
+        let mut failure = failure.unwrap_or_else(|| WriteFailure {
+            error: errors::of_fault(fault).encode().into(),
+            ..WriteFailure::default()
+        });
+        if !failure.columns.is_empty() {
+            self.set_collation(&mut failure.columns);
             let status = self.state.status_of_write();
             let forms = self.admitted.server.forms;
-            put_columns(&mut self.admitted.client, forms, &columns, status);
+            put_columns(&mut self.admitted.client, forms, &failure.columns, status);
         }
-        let error = errors::of_fault(fault);
-        self.admitted.client.put(&error.encode());
-        let mut write = LastWrite::failed(&error);
-        if !warnings.is_empty() {
-            write.warnings = warnings;
-        }
-        self.state.last_write = Some(write);
+        self.admitted.client.put(&failure.error);
+        self.state.last_write = Some(LastWrite::failed(failure));
     }
 
     /// Writes the session's collation into columns of text: a lane has the character set of its

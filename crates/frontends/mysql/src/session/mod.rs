@@ -12,12 +12,12 @@ use tokio::time::timeout;
 use windrow_mysqlwire::answer::command;
 use windrow_mysqlwire::{CapabilityFlags, ErrorPacket, ForwardError, Head, LoginRequest, Wire};
 use windrow_sql::mysql::{
-    Modes, SessionEffect, effect, mentions_insert_id, mentions_row_count, question,
+    SessionEffect, effect, effect_in_any_mode, mentions_insert_id, mentions_row_count, question,
 };
 
-use self::join::NotJoined;
 use crate::admit::{AdmittedClient, MAX_LOGIN_BYTES, NotAdmitted, open, prove};
 use crate::errors;
+use crate::not_joined::NotJoined;
 use crate::prepared::{PreparedStatements, may_be_write};
 use crate::session_state::SessionState;
 use crate::shared::Shared;
@@ -188,7 +188,11 @@ impl Session {
             text = said.map(str::to_owned);
         }
         let asks = text.as_deref().is_none_or(may_ask_for_last_write);
-        if let Some(prepared) = self.relay_prepare(head, asks).await? {
+        let prepared = self.relay_prepare(head, asks).await?;
+        if let Some(write) = &mut self.state.last_write {
+            write.is_behind_question = true;
+        }
+        if let Some(prepared) = prepared {
             let changes = self.state.settings_changes();
             self.prepared
                 .add(prepared, changes, text.as_deref(), effect);
@@ -249,21 +253,9 @@ impl Session {
 
     fn effect_of_text(&self, text: &str) -> SessionEffect {
         let source = self.state.source.as_ref();
-        let modes = source.and_then(|source| source.lane.modes());
-        let found = effect(text, modes.unwrap_or_default());
-        match found {
-            // The session's own modes are not known yet.
-            SessionEffect::Nothing if modes.is_none() && text.contains('"') => {
-                let ansi_quotes = true;
-                effect(
-                    text,
-                    Modes {
-                        ansi_quotes,
-                        ..Modes::default()
-                    },
-                )
-            }
-            found => found,
+        match source.and_then(|source| source.lane.modes()) {
+            Some(modes) => effect(text, modes),
+            None => effect_in_any_mode(text, self.shared.is_mariadb()),
         }
     }
 

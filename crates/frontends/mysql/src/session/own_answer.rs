@@ -35,7 +35,9 @@ pub(super) fn facts_of(write: &LastWrite, is_asked: bool, has_escapes: bool) -> 
             let message = String::from_utf8_lossy(&warning.message);
             Some(signal("01000", warning.number, &message))
         }
-        _ if !is_asked || write.is_behind_question => None,
+        _ if !is_asked => None,
+        // Rows of a question, or a statement that was prepared, count as -1.
+        _ if write.is_behind_question => Some("SELECT 1".to_owned()),
         (None, ..) => Some("SELECT 1".to_owned()),
         (Some(0), ..) => Some("DO 0".to_owned()),
         (Some(1), ..) => Some("SELECT 1 INTO @windrow_row_count".to_owned()),

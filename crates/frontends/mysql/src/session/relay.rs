@@ -42,7 +42,7 @@ impl Session {
         answered.map(drop)
     }
 
-    /// Relays the execution of a prepared statement. The server is told the types that the client
+    /// Relays the execution of a prepared statement. The server gets the types that the client
     /// has sent with an execution that was joined.
     pub(super) async fn relay_execution(
         &mut self,
