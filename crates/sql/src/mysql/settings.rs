@@ -22,18 +22,19 @@ const ONE_TRANSACTION: Refusal = "a setting of the next transaction";
 
 /// Variables whose values decide in which lane a session's writes are joined.
 #[rustfmt::skip]
-const OF_LANES: [&str; 23] = [
+const OF_LANES: [&str; 24] = [
     "auto_increment_increment", "auto_increment_offset", "character_set_client",
     "character_set_connection", "character_set_results", "check_constraint_checks",
     "collation_connection", "default_week_format", "div_precision_increment",
     "explicit_defaults_for_timestamp", "foreign_key_checks", "innodb_lock_wait_timeout",
     "lc_messages", "lc_time_names", "max_error_count", "old_mode", "sql_mode", "sql_notes",
-    "sql_safe_updates", "time_zone", "transaction_isolation", "tx_isolation", "unique_checks",
+    "sql_quote_show_create", "sql_safe_updates", "time_zone", "transaction_isolation",
+    "tx_isolation", "unique_checks",
 ];
 
 /// Variables that no single-row write depends on, and the one that each answer's status shows.
 #[rustfmt::skip]
-const HARMLESS: [&str; 48] = [
+const HARMLESS: [&str; 44] = [
     "autocommit", "bulk_insert_buffer_size", "cte_max_recursion_depth", "default_storage_engine",
     "default_tmp_storage_engine", "eq_range_index_dive_limit", "group_concat_max_len",
     "histogram_size", "histogram_type", "in_predicate_conversion_threshold",
@@ -42,20 +43,19 @@ const HARMLESS: [&str; 48] = [
     "max_execution_time", "max_heap_table_size", "max_length_for_sort_data",
     "max_recursive_iterations", "min_examined_row_limit", "myisam_sort_buffer_size",
     "net_buffer_length", "net_read_timeout", "net_retry_count", "net_write_timeout",
-    "preload_buffer_size", "profiling", "profiling_history_size", "query_cache_type",
-    "read_buffer_size", "read_rnd_buffer_size", "session_track_gtids", "session_track_schema",
-    "session_track_state_change", "session_track_system_variables",
-    "session_track_transaction_info", "slow_query_log", "sort_buffer_size", "sql_buffer_result",
-    "sql_log_off", "sql_quote_show_create", "sql_select_limit", "storage_engine", "tmp_table_size",
-    "use_stat_tables", "wait_timeout",
+    "preload_buffer_size", "profiling_history_size", "query_cache_type", "read_buffer_size",
+    "read_rnd_buffer_size", "session_track_schema", "session_track_state_change",
+    "session_track_system_variables", "slow_query_log", "sort_buffer_size", "sql_buffer_result",
+    "sql_log_off", "sql_select_limit", "storage_engine", "tmp_table_size", "use_stat_tables",
+    "wait_timeout",
 ];
 
-/// Variables that are harmless while they are off.
-const HARMLESS_OFF: [&str; 4] = [
-    "max_statement_time",
-    "sql_auto_is_null",
-    "transaction_read_only",
-    "tx_read_only",
+/// Variables that are harmless while they are off. Otherwise they change what a write does, what
+/// its answer says, or what the server keeps about it.
+#[rustfmt::skip]
+const HARMLESS_OFF: [&str; 7] = [
+    "max_statement_time", "profiling", "session_track_gtids", "session_track_transaction_info",
+    "sql_auto_is_null", "transaction_read_only", "tx_read_only",
 ];
 
 /// Variables that a write reads, with the reason why a session that sets them is relayed.
@@ -170,7 +170,7 @@ fn classify(name: &str, scope: Scope, value: &str) -> Result<SessionEffect, Refu
         return Ok(SessionEffect::Settings);
     }
     let is_harmless = listed(&HARMLESS, name)
-        || name.starts_with("optimizer_")
+        || (name.starts_with("optimizer_") && !name.starts_with("optimizer_trace"))
         || (is_off && listed(&HARMLESS_OFF, name));
     if is_harmless {
         return Ok(SessionEffect::Nothing);

@@ -78,6 +78,7 @@ fn most_statements_leave_nothing() {
         "SET sql_auto_is_null = 0",
         "SET SESSION wait_timeout = 5, @@net_write_timeout = 7",
         "SET optimizer_switch = 'x=on'",
+        "SET profiling = 0, session_track_gtids = OFF",
     ] {
         is(text, SessionEffect::Nothing);
     }
@@ -157,6 +158,15 @@ fn any_other_statement_keeps_its_session_apart() {
             "a variable that is not followed",
         ),
         ("SET made_up = 1", "a variable that is not followed"),
+        (
+            "SET session_track_gtids = OWN_GTID",
+            "a variable that is not followed",
+        ),
+        ("SET profiling = 1", "a variable that is not followed"),
+        (
+            "SET optimizer_trace = 'enabled=on'",
+            "a variable that is not followed",
+        ),
         (
             "SET TRANSACTION READ ONLY",
             "a setting of the next transaction",
