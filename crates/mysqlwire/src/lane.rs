@@ -6,7 +6,7 @@ use crate::auth::Credential;
 
 /// The system variables of a session that decide what a single-row write does. Both families of
 /// servers have them.
-const LANE_VARIABLES: [&str; 20] = [
+const LANE_VARIABLES: [&str; 21] = [
     "auto_increment_increment",
     "auto_increment_offset",
     "character_set_client",
@@ -21,6 +21,7 @@ const LANE_VARIABLES: [&str; 20] = [
     "lc_messages",
     "lc_time_names",
     "max_error_count",
+    "session_track_transaction_info",
     "sql_mode",
     "sql_notes",
     // The texts of errors of foreign keys quote names by it.
@@ -34,7 +35,7 @@ const LANE_VARIABLES: [&str; 20] = [
 const MARIADB_VARIABLES: [&str; 3] = ["check_constraint_checks", "old_mode", "tx_isolation"];
 
 /// The variables that only MySQL has.
-const MYSQL_VARIABLES: [&str; 1] = ["transaction_isolation"];
+const MYSQL_VARIABLES: [&str; 2] = ["session_track_gtids", "transaction_isolation"];
 
 /// Returns the names of the variables that a [`LaneLogin`] holds, in their order.
 pub fn lane_variables(is_mariadb: bool) -> impl Iterator<Item = &'static str> {
@@ -78,6 +79,13 @@ pub struct LaneLogin {
 }
 
 impl LaneLogin {
+    /// Returns true if reports of success tell the session more than the write's own facts.
+    pub fn tracks_transactions(&self) -> bool {
+        let names = ["session_track_gtids", "session_track_transaction_info"];
+        let values = names.iter().filter_map(|name| self.variable(name));
+        values.into_iter().any(|value| value != "OFF")
+    }
+
     /// Returns the value of a variable.
     pub fn variable(&self, name: &str) -> Option<&str> {
         let found = self.variables.iter().find(|(known, _)| *known == name);

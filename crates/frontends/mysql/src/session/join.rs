@@ -21,6 +21,9 @@ use crate::not_joined::NotJoined;
 use crate::prepared::Execution;
 use crate::session_state::{LastWrite, UnsharedLane};
 
+/// The reason for a session whose server reports more with each write.
+const TRACKED: &str = "session_track_gtids or session_track_transaction_info";
+
 /// The reason for a session whose writes would share a lane with nobody's.
 const UNSHARED: NotJoined = NotJoined::For("settings that no other session has");
 
@@ -172,6 +175,10 @@ impl Session {
                 }
             },
         };
+        if login.tracks_transactions() {
+            self.state.relay_for(TRACKED);
+            return Ok(Err(NotJoined::For(TRACKED)));
+        }
         match self.shared.lanes.enter(&login, self.shared.is_mariadb()) {
             Ok(source) => self.state.source = Some(source),
             Err(NoLane::Unshared(wanted)) => {
