@@ -46,7 +46,8 @@ pub(super) async fn attempt(
     let mut tables = untrusted(batch, &round);
     let mut stale = Vec::new();
     loop {
-        let answers = execute(connection, batch, &round, &tables).await?;
+        let hurries = judgement.has_met_lock || connection.hurries();
+        let answers = execute(connection, batch, &round, &tables, hurries).await?;
         stale.extend(connection.stale(&std::mem::take(&mut tables)).await?);
         judgement.take(connection, batch, &round, &answers)?;
         connection.absorb_kill().await?;
@@ -77,12 +78,13 @@ pub(super) async fn attempt(
     end(connection, batch, judgement, tally).await
 }
 
-/// Sends statements and reads their answers.
+/// Sends statements and reads their answers. `has_met_lock`: none of them waits long for a lock.
 async fn execute(
     connection: &mut ClientConnection,
     batch: &ClientBatch<'_>,
     steps: &[ClientStep],
     tables: &[Arc<TableLook>],
+    mut has_met_lock: bool,
 ) -> Result<Vec<StepAnswer>, Stop> {
     let refused = connection.prepare(batch, steps).await?;
     for (at, step) in steps.iter().enumerate() {
@@ -94,7 +96,6 @@ async fn execute(
     connection.session.send().await?;
     connection.session.count_trip();
     let mut answers: Vec<StepAnswer> = Vec::with_capacity(steps.len());
-    let mut has_met_lock = false;
     for (at, step) in steps.iter().enumerate() {
         has_met_lock |= answers.last().is_some_and(StepAnswer::met_lock);
         answers.push(match refused.get(&at) {

@@ -33,9 +33,20 @@ impl ClientCatalog {
         self.shared.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns a table that was checked a short time ago.
+    /// Returns a table that was checked a short time ago. A table is not trusted if one of its
+    /// statements was retired, because it has changed then.
     pub(super) fn trusted_table(&self, name: &TableName) -> Option<Arc<TableLook>> {
-        let table = self.shared().tables.get(name).cloned();
+        let mut shared = self.shared();
+        let is_retired = |(known, meaning): &(Weak<Statement>, Arc<ClientMeaning>)| {
+            let is_retired = known.upgrade().is_some_and(|known| known.is_retired());
+            is_retired && meaning.table.name == *name
+        };
+        let has_retired = shared.statements.values().any(is_retired);
+        if has_retired {
+            shared.tables.remove(name);
+            shared.retire(name);
+        }
+        let table = shared.tables.get(name).cloned();
         table.filter(|table| table.is_trusted())
     }
 

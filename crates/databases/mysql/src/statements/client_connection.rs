@@ -286,6 +286,11 @@ impl ClientConnection {
         }
     }
 
+    /// Returns true if statements met locks lately, and the server's own timeout is too long.
+    pub(super) fn hurries(&self) -> bool {
+        !self.session.is_mariadb && self.met_lock.is_some_and(|at| at.elapsed() < HURRY)
+    }
+
     /// Notes that a statement met another session's lock.
     pub(super) fn note_lock(&mut self) {
         self.met_lock = Some(Instant::now());

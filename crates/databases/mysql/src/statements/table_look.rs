@@ -4,6 +4,7 @@
 //! share a transaction or a statement with others, and which column the server numbers.
 
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
 use tokio::time::Instant;
 use windrow_core::apart::Apart;
@@ -15,8 +16,11 @@ use super::lane_session::{LaneSession, text_rows};
 use super::lane_settings::literal;
 use crate::catalog::information::about;
 use crate::catalog::proof;
-use crate::executor::settle::TRUSTED;
 use crate::fault::{Scope, refusal_of};
+
+/// The time for which a look is used without another one. A change that is made through Windrow
+/// retires the statements at once; this limit is for changes that are made elsewhere.
+const TRUSTED_LOOK: Duration = Duration::from_millis(250);
 
 /// The number of statements of [`guard`].
 pub(super) const GUARD_STATEMENTS: usize = 2;
@@ -336,7 +340,7 @@ impl TableLook {
     /// Returns true if the table was checked a short time ago.
     pub(super) fn is_trusted(&self) -> bool {
         let checked = self.checked.lock().unwrap_or_else(PoisonError::into_inner);
-        checked.elapsed() < TRUSTED
+        checked.elapsed() < TRUSTED_LOOK
     }
 
     /// Compares the table with the answers to [`guard`]. Returns false if the table has changed.

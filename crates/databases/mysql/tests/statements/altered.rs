@@ -89,6 +89,16 @@ async fn a_text_that_the_server_refuses_is_not_joined() {
 }
 
 #[tokio::test]
+async fn a_table_is_read_again_once_a_statement_was_retired() {
+    let bed = Bed::new("create table t (id int primary key, a int)").await;
+    let put = bed.describe(insert("t", &["id", "a"])).await;
+    bed.sql("create trigger x before insert on t for each row set @seen = new.id");
+    put.retire();
+    let again = insert("t", &["id", "a"]);
+    assert_eq!(bed.apart(again).await, "a trigger that is not proven");
+}
+
+#[tokio::test]
 async fn a_unit_alone_notices_a_change_too() {
     let mut bed = Bed::new("create table t (id int primary key, a int)").await;
     let put = bed.describe(insert("t", &["id", "a"])).await;

@@ -1,10 +1,13 @@
 //! Connections that end, before and while a batch commits.
 
+use std::sync::atomic::Ordering;
+
 use windrow_core::sink::Purpose;
 use windrow_core::{FaultClass, Sink, Unit, Verdict};
 use windrow_mysql::ClientSink;
 use windrow_testkit::mariadb::{MariaDb, sql};
 
+use crate::relay::Relay;
 use crate::support::*;
 
 /// The numbers of the lane's connections.
@@ -70,5 +73,32 @@ async fn what_was_sent_and_never_answered_is_unknown_only_if_it_may_be_committed
         }
         server.restart().unwrap();
         sink.rest();
+    }
+}
+
+#[tokio::test]
+async fn a_commit_without_an_answer_is_unknown() {
+    for forwards in [true, false] {
+        let bed = Bed::new("create table t (id int primary key, a int)").await;
+        let (mut target, login) = login(bed.database.url(), &[]);
+        let relay = Relay::start(target.port, b"COMMIT", forwards).await;
+        target.port = relay.port;
+        let sink = ClientSink::new(target, login, &Default::default());
+        let put = describe(&sink, insert("t", &["id", "a"])).await;
+        let call = |n: i32| unit(text(&put, &[&n.to_string(), "1"]));
+        let mut executor = sink.connect(Purpose::Batches).await.unwrap();
+        relay.breaks.store(true, Ordering::SeqCst);
+        let report = executor
+            .execute(&(0..4).map(call).collect::<Vec<_>>())
+            .await;
+        assert!(!report.usable);
+        for verdict in report.verdicts {
+            assert_eq!(&*fault(&told(verdict)).code, "08007");
+        }
+        let stored = if forwards { "4" } else { "0" };
+        eventually("the server has ended the transaction", || {
+            bed.sql("select count(*) from t") == stored
+        })
+        .await;
     }
 }

@@ -13,6 +13,7 @@ mod limits;
 mod locks;
 mod lost;
 mod numbers;
+mod relay;
 mod returning;
 mod settings;
 mod support;

@@ -1,0 +1,59 @@
+//! A relay between a lane and its server that breaks connections at a statement.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt, copy};
+use tokio::net::{TcpListener, TcpStream};
+
+/// A relay on a port of its own.
+pub(crate) struct Relay {
+    pub(crate) port: u16,
+    /// True if the next connection that sends the word is broken.
+    pub(crate) breaks: Arc<AtomicBool>,
+}
+
+impl Relay {
+    /// Starts a relay to this port, which breaks a connection that sends this word. `forwards`: the
+    /// server still gets the word.
+    pub(crate) async fn start(server: u16, word: &'static [u8], forwards: bool) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let breaks = Arc::new(AtomicBool::new(false));
+        let flag = Arc::clone(&breaks);
+        tokio::spawn(async move {
+            while let Ok((client, _)) = listener.accept().await {
+                let server = TcpStream::connect(("127.0.0.1", server)).await.unwrap();
+                tokio::spawn(pass(client, server, word, forwards, Arc::clone(&flag)));
+            }
+        });
+        Self { port, breaks }
+    }
+}
+
+async fn pass(
+    client: TcpStream,
+    server: TcpStream,
+    word: &[u8],
+    forwards: bool,
+    breaks: Arc<AtomicBool>,
+) {
+    let (mut from_client, mut to_client) = client.into_split();
+    let (mut from_server, mut to_server) = server.into_split();
+    let back = tokio::spawn(async move {
+        drop(copy(&mut from_server, &mut to_client).await);
+    });
+    let mut piece = vec![0; 64 * 1024];
+    while let Ok(count @ 1..) = from_client.read(&mut piece).await {
+        let has_word = piece[..count].windows(word.len()).any(|part| part == word);
+        if has_word && breaks.load(Ordering::SeqCst) {
+            back.abort();
+            drop(back.await);
+            if forwards {
+                to_server.write_all(&piece[..count]).await.unwrap();
+            }
+            return;
+        }
+        to_server.write_all(&piece[..count]).await.unwrap();
+    }
+}
