@@ -158,6 +158,7 @@ mod tests {
         let failure = WriteFailure {
             columns: vec![Bytes::from_static(b"column")],
             error: Bytes::from_static(error),
+            ..WriteFailure::default()
         };
         assert_eq!(reply, Reply::Error(failure.encode()));
         assert!(

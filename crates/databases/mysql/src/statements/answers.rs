@@ -46,8 +46,9 @@ impl StepAnswer {
     /// are not known.
     pub(super) fn failure(&self, fault: Fault) -> Option<Fault> {
         let warnings = warnings(self.warnings.as_ref()?);
-        // The error alone.
-        if warnings.len() <= 1 {
+        let is_ascii = warnings.iter().all(|warning| warning.message.is_ascii());
+        // The error alone, whose message is in its packet.
+        if warnings.len() <= 1 && is_ascii {
             return Some(fault);
         }
         let known = fault.verbatim().and_then(WriteFailure::decode);

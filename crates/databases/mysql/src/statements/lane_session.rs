@@ -175,7 +175,9 @@ impl LaneTarget {
         session.which = (which.0.into(), which.1.into());
         let wait = lock_wait(purpose, self.options.lock_wait);
         let settings = known.settings(&self.login, wait);
-        let mut statements = vec![settings.as_str()];
+        let names = ServerVariables::names(&self.login);
+        let mut statements: Vec<&str> = names.as_deref().into_iter().collect();
+        statements.push(&settings);
         statements.extend(known.isolation(purpose));
         session.texts(&statements).await?;
         session.note(&known, &self.login, wait);

@@ -67,17 +67,33 @@ impl ServerVariables {
         self.shown.get(name).map_or("", String::as_str)
     }
 
+    /// Returns the statement that sets the character sets of a session, as nearly all sessions set
+    /// theirs: it also sets the collation of parameters, which no variable shows. `None` if they
+    /// are not of one kind.
+    pub(super) fn names(login: &LaneLogin) -> Option<String> {
+        let charset = login.variable("character_set_connection")?;
+        let collation = login.variable("collation_connection")?;
+        let is_one = login.variable("character_set_client") == Some(charset);
+        let names = || {
+            let (charset, collation) = (literal(Some(charset)), literal(Some(collation)));
+            format!("SET NAMES {charset} COLLATE {collation}")
+        };
+        (is_one && collation.starts_with(charset)).then(names)
+    }
+
     /// Returns the statement that sets up a session. A setting that is as wanted is left out: not
     /// every user may make each.
     pub(super) fn settings(&self, login: &LaneLogin, wait: Option<u64>) -> String {
         let mut sql = "SET ".to_owned();
+        let has_names = Self::names(login).is_some();
         for (at, (name, value)) in login.variables.iter().enumerate() {
             let value = value.as_deref();
             let is_isolation = matches!(*name, "tx_isolation" | "transaction_isolation");
             let is_wait = *name == "innodb_lock_wait_timeout" && wait.is_some();
             let own = self.of_login.get(at).map(Option::as_deref);
             let is_as_wanted = own == Some(value) && !TEXTS.contains(name);
-            if !is_isolation && !is_wait && !is_as_wanted {
+            let is_named = has_names && TEXTS.contains(name) && *name != "character_set_results";
+            if !is_isolation && !is_wait && !is_as_wanted && !is_named {
                 push(&mut sql, name, &literal(value));
             }
         }
@@ -174,6 +190,28 @@ mod tests {
         let expected = "SET SESSION character_set_results = NULL, SESSION sql_notes = 0, \
                         SESSION time_zone = 'it''s', SESSION autocommit = 1";
         assert_eq!(server.settings(&login, None), expected);
+    }
+
+    #[test]
+    fn character_sets_of_one_kind_are_set_together() {
+        let of = |client, collation| {
+            let login = login(&[
+                ("character_set_client", Some(client)),
+                ("character_set_connection", Some("latin1")),
+                ("character_set_results", None),
+                ("collation_connection", Some(collation)),
+            ]);
+            let names = ServerVariables::names(&login);
+            (names, server(&[]).settings(&login, None))
+        };
+        let (names, rest) = of("latin1", "latin1_bin");
+        assert_eq!(names.unwrap(), "SET NAMES 'latin1' COLLATE 'latin1_bin'");
+        assert_eq!(rest, "SET SESSION character_set_results = NULL");
+        let (names, rest) = of("utf8mb4", "latin1_bin");
+        assert_eq!(
+            (names, rest.contains("character_set_client = 'utf8mb4'")),
+            (None, true)
+        );
     }
 
     #[test]

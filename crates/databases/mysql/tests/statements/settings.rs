@@ -27,3 +27,28 @@ async fn a_lane_has_the_settings_of_its_clients() {
     let message = error(&outcomes[0]).message;
     assert!(!message.starts_with("Incorrect"), "{message}");
 }
+
+#[tokio::test]
+async fn errors_are_the_bytes_of_the_clients_character_set() {
+    let variables = [
+        ("character_set_client", "latin1"),
+        ("character_set_connection", "latin1"),
+        ("character_set_results", "latin1"),
+        ("collation_connection", "latin1_german1_ci"),
+        ("lc_messages", "de_DE"),
+        ("sql_mode", "STRICT_TRANS_TABLES"),
+    ];
+    let mut bed = Bed::with("create table t (a varchar(2))", &variables, |_| {}).await;
+    let put = bed.describe(insert("t", &["a"])).await;
+    let outcomes = bed.outcomes(&[unit(text(&put, &["'long'"]))]).await;
+    let failure = failure(&outcomes[0]);
+    assert!(
+        failure.error.windows(3).any(|part| part == b"f\xfcr"),
+        "{failure:?}"
+    );
+    let message = &failure.warnings[0].message;
+    assert!(
+        message.windows(3).any(|part| part == b"f\xfcr"),
+        "{failure:?}"
+    );
+}
