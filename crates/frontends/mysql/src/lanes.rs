@@ -140,14 +140,10 @@ impl LaneBook {
 impl Lane {
     fn new(ports: LanePorts, login: &LaneLogin, is_mariadb: bool) -> Self {
         let mode = login.variable("sql_mode").unwrap_or_default();
-        let modes = Modes::of(mode, is_mariadb).map(|modes| Modes {
-            ignores_space: modes.ignores_space || login.ignores_space,
-            ..modes
-        });
         let charset = login.variable("character_set_client").unwrap_or_default();
         Self {
             ports,
-            modes,
+            modes: Modes::of(mode, is_mariadb),
             reads_utf8: matches!(charset, "utf8mb4" | "utf8mb3" | "utf8"),
             statements: Mutex::default(),
             asking: tokio::sync::Mutex::default(),

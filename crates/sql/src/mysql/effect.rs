@@ -53,7 +53,6 @@ pub fn effect_in_any_mode(text: &str, is_mariadb: bool) -> SessionEffect {
             ansi_quotes,
             no_backslash_escapes,
             is_mariadb,
-            ..Modes::default()
         };
         worst = match (worst, effect(text, modes)) {
             (SessionEffect::Unknown(reason), _) | (_, SessionEffect::Unknown(reason)) => {

@@ -8,26 +8,21 @@ pub struct Modes {
     pub ansi_quotes: bool,
     /// True if a backslash in a string is a character like any other.
     pub no_backslash_escapes: bool,
-    /// True if a space may stand between a function's name and its parenthesis.
-    pub ignores_space: bool,
-    /// True if `||` joins strings instead of conditions.
-    pub pipes_as_concat: bool,
-    /// True if NOT binds like `!`.
-    pub high_not_precedence: bool,
     /// True if the server is MariaDB.
     pub is_mariadb: bool,
 }
 
-/// Modes that change nothing about how a text is read.
+/// Modes that change nothing about how a text is read here. Some change what an expression means:
+/// none is taken apart whose meaning they change.
 #[rustfmt::skip]
-const HARMLESS: [&str; 24] = [
+const HARMLESS: [&str; 27] = [
     "allow_invalid_dates", "empty_string_is_null", "error_for_division_by_zero",
-    "ignore_bad_table_options", "no_auto_create_user", "no_auto_value_on_zero",
-    "no_dir_in_create", "no_engine_substitution", "no_field_options", "no_key_options",
-    "no_table_options", "no_unsigned_subtraction", "no_zero_date", "no_zero_in_date",
-    "not_used", "only_full_group_by", "pad_char_to_full_length", "real_as_float",
-    "simultaneous_assignment", "strict_all_tables", "strict_trans_tables",
-    "time_round_fractional", "time_truncate_fractional", "traditional",
+    "high_not_precedence", "ignore_bad_table_options", "ignore_space", "no_auto_create_user",
+    "no_auto_value_on_zero", "no_dir_in_create", "no_engine_substitution", "no_field_options",
+    "no_key_options", "no_table_options", "no_unsigned_subtraction", "no_zero_date",
+    "no_zero_in_date", "not_used", "only_full_group_by", "pad_char_to_full_length",
+    "pipes_as_concat", "real_as_float", "simultaneous_assignment", "strict_all_tables",
+    "strict_trans_tables", "time_round_fractional", "time_truncate_fractional", "traditional",
 ];
 
 impl Modes {
@@ -44,9 +39,6 @@ impl Modes {
                 "ansi" => {}
                 "ansi_quotes" => modes.ansi_quotes = true,
                 "no_backslash_escapes" => modes.no_backslash_escapes = true,
-                "ignore_space" => modes.ignores_space = true,
-                "pipes_as_concat" => modes.pipes_as_concat = true,
-                "high_not_precedence" => modes.high_not_precedence = true,
                 mode if HARMLESS.binary_search(&mode).is_ok() => {}
                 _ => return None,
             }
@@ -69,8 +61,6 @@ mod tests {
         );
         let expected = Modes {
             ansi_quotes: true,
-            ignores_space: true,
-            pipes_as_concat: true,
             is_mariadb: true,
             ..Modes::default()
         };

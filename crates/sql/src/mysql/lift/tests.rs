@@ -3,9 +3,6 @@ use super::*;
 const PLAIN: Modes = Modes {
     ansi_quotes: false,
     no_backslash_escapes: false,
-    ignores_space: false,
-    pipes_as_concat: false,
-    high_not_precedence: false,
     is_mariadb: false,
 };
 

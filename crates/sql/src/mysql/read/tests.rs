@@ -4,9 +4,6 @@ use windrow_core::Piece;
 const MYSQL: Modes = Modes {
     ansi_quotes: false,
     no_backslash_escapes: false,
-    ignores_space: false,
-    pipes_as_concat: false,
-    high_not_precedence: false,
     is_mariadb: false,
 };
 
