@@ -22,14 +22,14 @@ const ONE_TRANSACTION: Refusal = "a setting of the next transaction";
 
 /// Variables whose values decide in which lane a session's writes are joined.
 #[rustfmt::skip]
-const OF_LANES: [&str; 24] = [
+const OF_LANES: [&str; 26] = [
     "auto_increment_increment", "auto_increment_offset", "character_set_client",
     "character_set_connection", "character_set_results", "check_constraint_checks",
     "collation_connection", "default_week_format", "div_precision_increment",
     "explicit_defaults_for_timestamp", "foreign_key_checks", "innodb_lock_wait_timeout",
-    "lc_messages", "lc_time_names", "max_error_count", "old_mode", "sql_mode", "sql_notes",
-    "sql_quote_show_create", "sql_safe_updates", "time_zone", "transaction_isolation",
-    "tx_isolation", "unique_checks",
+    "lc_messages", "lc_time_names", "max_error_count", "old_mode", "session_track_gtids",
+    "session_track_transaction_info", "sql_mode", "sql_notes", "sql_quote_show_create",
+    "sql_safe_updates", "time_zone", "transaction_isolation", "tx_isolation", "unique_checks",
 ];
 
 /// Variables that no single-row write depends on, and the one that each answer's status shows.
@@ -53,9 +53,8 @@ const HARMLESS: [&str; 44] = [
 /// Variables that are harmless while they are off. Otherwise they change what a write does, what
 /// its answer says, or what the server keeps about it.
 #[rustfmt::skip]
-const HARMLESS_OFF: [&str; 7] = [
-    "max_statement_time", "profiling", "session_track_gtids", "session_track_transaction_info",
-    "sql_auto_is_null", "transaction_read_only", "tx_read_only",
+const HARMLESS_OFF: [&str; 5] = [
+    "max_statement_time", "profiling", "sql_auto_is_null", "transaction_read_only", "tx_read_only",
 ];
 
 /// Variables that a write reads, with the reason why a session that sets them is relayed.
