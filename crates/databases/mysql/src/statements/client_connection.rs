@@ -17,6 +17,7 @@ use super::client_catalog::ClientCatalog;
 use super::command::{execute, own_text};
 use super::lane_interrupt::LaneInterrupt;
 use super::lane_session::{LaneSession, LostConnection, success};
+use super::prepared::PreparedKey;
 use super::steps::{ClientStep, StepLimits};
 use super::table_look::{GUARD_STATEMENTS, TableLook, guard};
 use crate::executor::settle::TRUSTED;
@@ -186,37 +187,18 @@ impl ClientConnection {
         batch: &ClientBatch<'_>,
         steps: &[ClientStep],
     ) -> Result<HashMap<usize, Bytes>, Stop> {
-        let mut asked = Vec::new();
-        let mut refused = HashMap::new();
-        for (at, step) in steps.iter().enumerate() {
-            let Some(key) = step.prepared else { continue };
-            let first = step.units.first().and_then(|unit| batch.call(*unit));
-            let (Some(of), None) = (first, self.session.prepared.get(&key)) else {
-                continue;
-            };
-            let form = of.meaning.and_then(|meaning| meaning.rows.as_ref());
-            let text = match form.filter(|_| key.rows > 0) {
-                Some(form) => form.prepared_text(key.rows).into_bytes(),
-                None => own_text(of.call).to_vec(),
-            };
-            let placeholders = of.call.arguments.iter().count() * step.units.len();
-            if !asked.iter().any(|(_, known, _)| *known == key) {
-                self.session.put_prepare(&text).await?;
-                asked.push((at, key, placeholders));
-            }
-        }
+        let asked = self.put_prepares(batch, steps).await?;
         if asked.is_empty() {
-            return Ok(refused);
+            return Ok(HashMap::new());
         }
         self.session.send().await?;
         self.session.count_trip();
         let mut errors = HashMap::new();
-        for (_, key, placeholders) in asked {
+        for (key, placeholders) in asked {
             match self.session.reply().await? {
                 Reply::Prepared(statement) => {
-                    self.session
-                        .prepared
-                        .insert(key, statement.id, placeholders);
+                    let prepared = &mut self.session.prepared;
+                    prepared.insert(key, statement.id, placeholders);
                 }
                 Reply::Error(error) => {
                     errors.insert(key, error);
@@ -227,12 +209,40 @@ impl ClientConnection {
         for id in self.session.prepared.take_surplus() {
             self.session.close_statement(id).await?;
         }
-        for (at, step) in steps.iter().enumerate() {
-            if let Some(error) = step.prepared.and_then(|key| errors.get(&key)) {
-                refused.insert(at, error.clone());
+        let error = |step: &ClientStep| errors.get(&step.prepared?).cloned();
+        let refused = steps.iter().enumerate();
+        Ok(refused
+            .filter_map(|(at, step)| Some((at, error(step)?)))
+            .collect())
+    }
+
+    /// Puts the preparation of each statement that is not prepared yet. Returns their keys, and the
+    /// numbers of their placeholders.
+    async fn put_prepares(
+        &mut self,
+        batch: &ClientBatch<'_>,
+        steps: &[ClientStep],
+    ) -> Result<Vec<(PreparedKey, usize)>, Stop> {
+        let mut asked: Vec<(PreparedKey, usize)> = Vec::new();
+        for step in steps {
+            let first = step.units.first().and_then(|unit| batch.call(*unit));
+            let (Some(key), Some(of)) = (step.prepared, first) else {
+                continue;
+            };
+            let is_asked = asked.iter().any(|(known, _)| *known == key);
+            if is_asked || self.session.prepared.get(&key).is_some() {
+                continue;
             }
+            let form = of.meaning.and_then(|meaning| meaning.rows.as_ref());
+            let text = match form.filter(|_| key.rows > 0) {
+                Some(form) => form.prepared_text(key.rows).into_bytes(),
+                None => own_text(of.call).to_vec(),
+            };
+            self.session.put_prepare(&text).await?;
+            let placeholders = of.call.arguments.iter().count() * step.units.len();
+            asked.push((key, placeholders));
         }
-        Ok(refused)
+        Ok(asked)
     }
 
     /// Puts the statement of a step, which is prepared if it has to be.

@@ -30,9 +30,9 @@ pub(super) async fn lone(
     let generates = meaning.as_ref().map(|meaning| meaning.generates(of.call));
     let table = meaning.as_ref().map(|meaning| &meaning.table);
     let tables: Vec<_> = table
-        .filter(|t| !t.is_trusted())
-        .into_iter()
+        .filter(|table| !table.is_trusted())
         .cloned()
+        .into_iter()
         .collect();
     // Later statements would hide the warnings.
     step.shows_warnings |= !tables.is_empty() || step.asks_id;
@@ -45,38 +45,47 @@ pub(super) async fn lone(
         Some(error) => Ok(Some(StepAnswer::refused(error))),
         None => lone_answer(connection, batch, &step, &tables).await,
     };
-    let answer = match answered {
-        Ok(Some(answer)) => answer,
-        Ok(None) => {
-            let why = Fault::unavailable("the server refused SET autocommit");
-            batch.conclude(unit, Verdict::RolledBack(why));
-            return Ok(());
-        }
-        // The server may have executed the statement.
-        Err(Stop::Lost(why)) => {
-            batch.conclude(unit, Verdict::Final(Err(unknown(&why).into())));
-            return Err(Stop::Lost(why));
-        }
-        Err(ended) => return Err(ended),
+    let Some(answer) = known_answer(batch, unit, answered)? else {
+        return Ok(());
     };
-    match success(&answer.reply) {
-        Ok(ok) => {
-            tally.commits += 1;
-            if let Some(meaning) = &meaning {
-                meaning.note_warnings(ok.warning_count > 0);
-            }
-        }
+    let ok = match success(&answer.reply) {
+        Ok(ok) => ok,
         Err(refusal) => {
             if let Some(meaning) = &meaning {
                 meaning.note_failure();
             }
             return refused_alone(connection, batch, unit, *refusal, &answer);
         }
+    };
+    tally.commits += 1;
+    if let Some(meaning) = &meaning {
+        meaning.note_warnings(ok.warning_count > 0);
     }
     if let Some(done) = answer.single(generates.unwrap_or(Generates::Unknown)) {
         batch.finish(unit, Ok(done));
     }
     Ok(())
+}
+
+/// Returns the answer to a unit that was executed by itself. `None`: the unit has its verdict.
+fn known_answer(
+    batch: &mut ClientBatch<'_>,
+    unit: u32,
+    answered: Result<Option<StepAnswer>, Stop>,
+) -> Result<Option<StepAnswer>, Stop> {
+    match answered {
+        Ok(None) => {
+            let why = Fault::unavailable("the server refused SET autocommit");
+            batch.conclude(unit, Verdict::RolledBack(why));
+            Ok(None)
+        }
+        // The server may have executed the statement.
+        Err(Stop::Lost(why)) => {
+            batch.conclude(unit, Verdict::Final(Err(unknown(&why).into())));
+            Err(Stop::Lost(why))
+        }
+        other => other,
+    }
 }
 
 /// Sends a statement that commits by itself, and reads its answers. Returns `None` if the

@@ -36,3 +36,38 @@ async fn each_client_gets_its_row() {
     let (done, _) = bed.succeed(&[call(9)]).await;
     assert_eq!(answer(&done[0]).last_insert_id, Some(13));
 }
+
+/// Returns the number of the collation in a column's packet.
+fn collation(column: &[u8]) -> u16 {
+    let mut rest = column;
+    // Six texts, and the length of what follows.
+    for _ in 0..6 {
+        rest = &rest[1 + usize::from(rest[0])..];
+    }
+    u16::from_le_bytes([rest[1], rest[2]])
+}
+
+#[tokio::test]
+async fn columns_are_described_as_for_the_client() {
+    let texts = |results| {
+        [
+            ("character_set_client", "utf8mb4"),
+            ("character_set_connection", "utf8mb4"),
+            ("character_set_results", results),
+            ("collation_connection", "utf8mb4_general_ci"),
+        ]
+    };
+    for (results, expected) in [("", 8), ("latin1", 8), ("utf8mb4", 45)] {
+        let sql = "create table t (a varchar(5) character set latin1)";
+        let mut bed = Bed::with(sql, &texts(results), |_| {}).await;
+        if !is_mariadb(&bed) {
+            return;
+        }
+        let put = bed.describe(returning(insert("t", &["a"]), "a")).await;
+        for call in [text(&put, &["'x'"]), prepared(&put, &["x"])] {
+            let (done, _) = bed.succeed(&[unit(call)]).await;
+            let result = answer(&done[0]).result.unwrap();
+            assert_eq!(collation(&result.columns[0]), expected, "{results}");
+        }
+    }
+}

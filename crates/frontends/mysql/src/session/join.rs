@@ -221,6 +221,11 @@ impl Session {
         let database = values.next().flatten();
         let variables: Box<[_]> = lane_variables(is_mariadb).zip(values).collect();
         let is_whole = variables.len() == lane_variables(is_mariadb).count();
+        let mut variable = variables.iter();
+        if variable.any(|(name, value)| *name == "character_set_results" && value.is_none()) {
+            // Each column of a result keeps its own.
+            self.state.results_collation = None;
+        }
         let request = &self.admitted.request;
         Ok(is_whole.then(|| LaneLogin {
             user: request.user.as_slice().into(),
