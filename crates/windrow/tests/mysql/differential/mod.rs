@@ -152,7 +152,7 @@ fn direct_and_direct_are_equal() {
 
 #[test]
 fn joined_and_direct_are_equal() {
-    let gateway = Gateway::start();
+    let gateway = Gateway::with(MariaDb::builder().set("max-connections", "3000"), &[]);
     let direct = gateway.direct.clone();
     let (runtime, plain) = with_runtime(|| schema::copies(&gateway.server, &direct, PLAIN));
     let cases = number(CASES).map_or(DEFAULT_CASES, |n| u32::try_from(n).unwrap());

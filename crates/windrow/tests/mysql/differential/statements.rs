@@ -176,11 +176,9 @@ const SETTINGS: &[&str] = &[
     "set sql_mode = default",
     "set sql_mode = concat(@@sql_mode, ',ANSI_QUOTES')",
     "set sql_mode = concat(@@sql_mode, ',NO_BACKSLASH_ESCAPES')",
-    "set sql_mode = concat(@@sql_mode, ',NO_AUTO_VALUE_ON_ZERO')",
     "set sql_mode = 'ORACLE'",
     "set sql_mode = 'ANSI'",
     "set @@session.sql_mode := 'PIPES_AS_CONCAT,HIGH_NOT_PRECEDENCE'",
-    "/*!40101 SET SQL_MODE='NO_AUTO_VALUE_ON_ZERO' */",
     "set names latin1",
     "set names utf8mb4",
     "set names utf8mb3 collate utf8mb3_bin",
@@ -253,6 +251,8 @@ const SETTINGS: &[&str] = &[
 
 /// Statements that hold locks, change tables, or write many rows.
 const APART: &[&str] = &[
+    "/*!40101 SET SQL_MODE='NO_AUTO_VALUE_ON_ZERO' */",
+    "set sql_mode = concat(@@sql_mode, ',NO_AUTO_VALUE_ON_ZERO')",
     "begin",
     "begin",
     "start transaction",
