@@ -272,8 +272,9 @@ impl LoginRequest {
     }
 
     /// Reads a `COM_CHANGE_USER`, which has the same parts but for the abilities, and returns the
-    /// login request that it replaces this one by.
-    pub fn changed(&self, content: &[u8]) -> Option<Self> {
+    /// login request that it replaces this one by. MariaDB sets the SQL mode of
+    /// `CLIENT_IGNORE_SPACE` at the first login alone.
+    pub fn changed(&self, content: &[u8], is_mariadb: bool) -> Option<Self> {
         let mut from = ParseBuf(content.get(1..)?);
         let user = from.eat_null_str().to_vec();
         let proof = from.checked_eat_u8_str()?.to_vec();
@@ -287,9 +288,12 @@ impl LoginRequest {
         let attributes = has(CapabilityFlags::CLIENT_CONNECT_ATTRS)
             .then(|| from.checked_eat_lenenc_str().map(<[u8]>::to_vec))
             .flatten();
+        let mut capabilities = self.capabilities;
+        if is_mariadb {
+            capabilities.remove(CapabilityFlags::CLIENT_IGNORE_SPACE);
+        }
         Some(Self {
-            // The server sets the SQL mode of this ability at the first login alone.
-            capabilities: self.capabilities - CapabilityFlags::CLIENT_IGNORE_SPACE,
+            capabilities,
             user,
             proof,
             database,
@@ -391,7 +395,7 @@ mod tests {
             drop(Greeting::parse(&bytes));
             drop(parse_auth_switch(&bytes));
             if let Some(request) = LoginRequest::parse(&bytes) {
-                drop(request.changed(&bytes));
+                drop(request.changed(&bytes, true));
                 assert!(!LoginRequest::asks_for_tls(&request.encode()));
             }
             let mut cut = GREETING.to_vec();

@@ -298,7 +298,8 @@ impl Session {
     async fn change_user(&mut self) -> Result<(), SessionEnd> {
         let content = self.admitted.client.packet(MAX_LOGIN_BYTES).await?;
         let content = content.ok_or(SessionEnd::Gone)?;
-        let request = self.admitted.request.changed(&content);
+        let is_mariadb = self.shared.is_mariadb();
+        let request = self.admitted.request.changed(&content, is_mariadb);
         let request = request.ok_or(SessionEnd::Gone)?;
         let ok = match self.log_in_again(&request).await {
             Ok(ok) => ok,
