@@ -137,7 +137,7 @@ fn with_runtime<F: Future>(act: impl FnOnce() -> F) -> (Runtime, F::Output) {
 /// Two copies on the server itself must be equal too, or the judge is not fair.
 #[test]
 fn direct_and_direct_are_equal() {
-    let server = MariaDb::start().unwrap();
+    let server = schema::server().start().unwrap();
     let first = create(&server, TRIED);
     let (runtime, plain) = with_runtime(|| schema::copies(&server, &first, PLAIN));
     let cases = number(CASES).map_or(12, |n| u32::try_from(n).unwrap());
@@ -152,7 +152,7 @@ fn direct_and_direct_are_equal() {
 
 #[test]
 fn joined_and_direct_are_equal() {
-    let gateway = Gateway::with(MariaDb::builder().set("max-connections", "3000"), &[]);
+    let gateway = Gateway::with(schema::server(), &[]);
     let direct = gateway.direct.clone();
     let (runtime, plain) = with_runtime(|| schema::copies(&gateway.server, &direct, PLAIN));
     let cases = number(CASES).map_or(DEFAULT_CASES, |n| u32::try_from(n).unwrap());

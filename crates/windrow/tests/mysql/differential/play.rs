@@ -162,7 +162,14 @@ impl Player {
     /// Sends a command, and notes its answer.
     async fn command(&mut self, content: &[u8]) -> io::Result<()> {
         let answer = self.client.ask(content).await;
-        let answer = answer.map_err(|error| broke(content, &error))?;
+        let mut answer = answer.map_err(|error| broke(content, &error))?;
+        if let (Some(0x1b), Some((_, [0xfe, warnings, ..]))) = (
+            content.first(),
+            answer.first_mut().map(|(n, packet)| (n, &mut packet[..])),
+        ) {
+            // Those of the statement before, on MySQL.
+            *warnings = 0;
+        }
         self.transcript.add(shown(content), answer);
         if content[0] == command::RESET_CONNECTION {
             self.prepared.clear();

@@ -3,7 +3,7 @@
 use std::io;
 
 use windrow_mysqlwire::Target;
-use windrow_testkit::mariadb::{MariaDb, sql};
+use windrow_testkit::mariadb::{MariaDb, MariaDbBuilder, is_mysql, sql};
 
 use super::transcript::Transcript;
 use crate::raw::{LoginForm, RawClient, error};
@@ -83,12 +83,23 @@ fn sets() -> impl Iterator<Item = String> {
     (0..CLIENTS).map(Some).chain([None]).map(prefix)
 }
 
+/// Prepares a server for the tables: for the connections of many lanes, and without MyISAM on MySQL.
+pub fn server() -> MariaDbBuilder {
+    MariaDb::builder()
+        .set("max-connections", "3000")
+        .set("loose-disabled-storage-engines", "MyISAM")
+}
+
 /// Makes the tables in a database.
 pub async fn lay(server: &MariaDb, database: &Target) {
     let fill = |text: &str, p: &str| text.replace("{p}", p).replace("{db}", &database.database);
     let second = format!("create database {}2", database.database);
     sql(&server.url(), &second).unwrap();
-    let tables: String = sets().map(|p| fill(TABLES, &p)).collect();
+    let mut tables: String = sets().map(|p| fill(TABLES, &p)).collect();
+    if is_mysql(&server.url()).unwrap() {
+        // MySQL warns of them at some later statement.
+        tables = tables.replace("engine = myisam", "");
+    }
     sql(&url(database), &tables).unwrap();
     let mut judge = judge(database).await.unwrap();
     for p in sets() {
