@@ -163,12 +163,16 @@ impl Player {
     async fn command(&mut self, content: &[u8]) -> io::Result<()> {
         let answer = self.client.ask(content).await;
         let mut answer = answer.map_err(|error| broke(content, &error))?;
-        if let (Some(0x1b), Some((_, [0xfe, warnings, ..]))) = (
-            content.first(),
-            answer.first_mut().map(|(n, packet)| (n, &mut packet[..])),
+        // Answers to COM_INIT_DB and COM_SET_OPTION have the warnings of the statement before, on
+        // MySQL.
+        match (
+            content[0],
+            answer.first_mut().map(|(_, packet)| &mut packet[..]),
         ) {
-            // Those of the statement before, on MySQL.
-            *warnings = 0;
+            (0x02, Some([0, _, _, _, _, warnings, ..])) | (0x1b, Some([0xfe, warnings, ..])) => {
+                *warnings = 0;
+            }
+            _ => {}
         }
         self.transcript.add(shown(content), answer);
         if content[0] == command::RESET_CONNECTION {

@@ -58,8 +58,8 @@ const ROUTINES: [&str; 2] = [
 const CONTENTS: [&str; 12] = [
     "select * from {db}2.{p}plain order by id",
     "select * from {p}plain order by id",
-    "select if(gid < 5000000000, gid, 0), owner, k, label from {p}gen order by owner, gid",
-    "select if(gid < 5000000000, gid, 0), owner, note from {p}auto order by owner, gid",
+    "select if(gid < 5000000000, gid, 0) as gid, owner, k, label from {p}gen order by owner, gid",
+    "select if(gid < 5000000000, gid, 0) as gid, owner, note from {p}auto order by owner, gid",
     "select * from {p}strict order by id",
     "select * from {p}child order by id",
     "select id, note, made is null, twice, third, must from {p}dflt order by id",

@@ -399,10 +399,10 @@ impl Sql {
         self.template.contains("(note, owner)")
     }
 
-    /// Returns true if the statement may ask for a cursor: MariaDB does not survive that of a write
-    /// that returns rows.
+    /// Returns true if the statement may ask for a cursor. MariaDB does not survive that of a write
+    /// that returns rows, and MySQL does not end the next answer of a query that cannot find any.
     pub fn may_have_cursor(&self) -> bool {
-        !self.template.contains("returning")
+        !self.template.contains("returning") && !self.template.contains("is null")
     }
 
     /// Returns the parts of the statement of a client.
