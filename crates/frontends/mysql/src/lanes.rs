@@ -130,6 +130,17 @@ impl LaneBook {
         wanted
     }
 
+    /// Has each statement described again before it is joined: tables may have changed.
+    pub(crate) fn tables_changed(&self) {
+        let open: Vec<_> = lock(&self.open)
+            .values()
+            .filter_map(Weak::upgrade)
+            .collect();
+        for lane in open {
+            lock(&lane.statements).tables_changed();
+        }
+    }
+
     /// Ends the lanes of users that are not admitted any more.
     pub(crate) fn revoke(&self, user: &[u8]) {
         lock(&self.open).retain(|login, _| *login.user != *user);
@@ -194,6 +205,20 @@ impl Lane {
 }
 
 impl Statements {
+    /// Retires the statements that are joined, and forgets why others are not.
+    fn tables_changed(&mut self) {
+        for verdicts in [&mut self.young, &mut self.old] {
+            verdicts.retain(|_, verdict| match verdict {
+                TextVerdict::Joined(statement) => {
+                    statement.retire();
+                    true
+                }
+                TextVerdict::Apart(..) => false,
+                TextVerdict::Unread(_) => true,
+            });
+        }
+    }
+
     fn get(&mut self, text: &str) -> Option<TextVerdict> {
         if let Some(verdict) = self.young.get(text) {
             return Some(verdict.clone());
@@ -216,7 +241,48 @@ impl Statements {
     }
 }
 
+/// Returns true if a text may change tables that other sessions use. Nothing is missed but a text
+/// that begins with a comment, or that calls a procedure.
+pub(crate) fn may_change_tables(text: &str) -> bool {
+    text.split(';').any(|statement| {
+        // The head of an executable comment is skipped.
+        let statement = statement.trim_start_matches(|c: char| !c.is_ascii_alphabetic());
+        let mut words = statement.split_ascii_whitespace();
+        let first = words.next().unwrap_or_default();
+        let is = |word: &&str| first.eq_ignore_ascii_case(word);
+        let is_temporary = |word: &str| word.eq_ignore_ascii_case("TEMPORARY");
+        ["ALTER", "CREATE", "DROP", "RENAME"].iter().any(is)
+            && !words.next().is_some_and(is_temporary)
+    })
+}
+
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     // Each change is one insertion or removal: whole at any moment.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_that_change_tables_are_known_by_their_first_words() {
+        for text in [
+            "create trigger x",
+            " ALTER TABLE t",
+            "select 1; drop table t",
+            "/*!50003 CREATE TRIGGER x */",
+            "rename table a to b",
+        ] {
+            assert!(may_change_tables(text), "{text}");
+        }
+        for text in [
+            "select created_at from t",
+            "create temporary table x (a int)",
+            "",
+            "insert into t values ('create')",
+        ] {
+            assert!(!may_change_tables(text), "{text}");
+        }
+    }
 }

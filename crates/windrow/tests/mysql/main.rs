@@ -16,4 +16,5 @@ mod races;
 mod raw;
 mod same_keys;
 mod support;
+mod tables;
 mod waits;

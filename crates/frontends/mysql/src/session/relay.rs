@@ -10,6 +10,7 @@ use windrow_sql::mysql::{SessionEffect, mentions_row_count, question};
 use super::own_answer::{NO_DIAGNOSTICS, facts_of, rows};
 use super::{Session, SessionEnd};
 use crate::kill::{self, MAX_KILL_BYTES};
+use crate::lanes::may_change_tables;
 use crate::prepared::{Execution, with_types};
 
 /// The longest packet of an answer whose rows are replaced, in bytes.
@@ -35,9 +36,13 @@ impl Session {
     ) -> Result<(), SessionEnd> {
         self.shared.metrics.relayed.inc();
         let facts = self.put_facts(head);
+        let changes_tables = self.text(head).is_some_and(may_change_tables);
         self.send(head).await?;
         self.skip_answers(facts).await?;
         let answered = self.answer_to(command::QUERY).await;
+        if changes_tables {
+            self.shared.lanes.tables_changed();
+        }
         self.state.note(effect);
         answered.map(drop)
     }
