@@ -66,9 +66,14 @@ impl Gateway {
     }
 
     /// Asserts that writes were joined.
+    #[expect(
+        clippy::print_stdout,
+        reason = "the figures of a run are a part of its result"
+    )]
     pub fn joins(&self) {
         let joined = metric(self.windrow.address(), JOINED);
         assert!(joined > 0, "nothing was joined");
+        println!("joined: {joined}");
     }
 }
 

@@ -163,4 +163,5 @@ fn joined_and_direct_are_equal() {
         plain,
     };
     check(&runtime, cases, &pair);
+    gateway.joins();
 }

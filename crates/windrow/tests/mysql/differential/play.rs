@@ -66,19 +66,25 @@ struct Player {
 impl Player {
     async fn all(&mut self, steps: &[Step]) -> io::Result<()> {
         // FOUND_ROWS() and warnings are left by chance before a session's first statement.
-        let prefix = prefix((!self.is_shared).then_some(self.owner));
-        let first = format!("select count(*) from {prefix}pairs where owner < 0");
-        self.command(&query(first.as_bytes())).await?;
+        self.forget().await?;
         for step in steps {
             self.step(step).await?;
         }
         // Nothing of a session is left behind that the other clients' tables depend on.
+        let prefix = prefix((!self.is_shared).then_some(self.owner));
         let xid = format!("{}{prefix}", self.database);
         let (ended, undone) = (format!("xa end '{xid}'"), format!("xa rollback '{xid}'"));
         for end in ["rollback", &ended, &undone, "unlock tables"] {
             self.command(&query(end.as_bytes())).await?;
         }
         Ok(())
+    }
+
+    /// Has the session forget errors, warnings and counts of the statement before.
+    async fn forget(&mut self) -> io::Result<()> {
+        let prefix = prefix((!self.is_shared).then_some(self.owner));
+        let text = format!("select count(*) from {prefix}pairs where owner < 0");
+        self.command(&query(text.as_bytes())).await
     }
 
     async fn step(&mut self, step: &Step) -> io::Result<()> {
@@ -116,7 +122,10 @@ impl Player {
                         )
                         .await
                     }
-                    (false, _) => self.prepare(*slot, &prepare).await,
+                    (false, _) => {
+                        self.prepare(*slot, &prepare).await?;
+                        self.forget().await
+                    }
                 }
             }
             Step::Again { slot, picks } => self.again(*slot, &[*picks]).await,
@@ -132,7 +141,10 @@ impl Player {
                     .add(format!("change user to {user}"), answer);
                 Ok(())
             }
-            Step::Command(command) => self.command(&self.other(*command)).await,
+            Step::Command(command) => {
+                self.command(&self.other(*command)).await?;
+                self.forget().await
+            }
         }
     }
 
@@ -240,7 +252,7 @@ impl Player {
 
     async fn execute(&mut self, slot: u8, all: &[Sql], cursor: u8) -> io::Result<()> {
         let Some(id) = self.client.id(slot) else {
-            return Ok(());
+            return self.forget().await;
         };
         let commands = all.iter().map(|sql| self.execution(slot, sql, id, cursor));
         let commands: Vec<_> = commands.collect();

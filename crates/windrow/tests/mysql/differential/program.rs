@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use windrow_mysqlwire::CapabilityFlags;
 
 use super::schema::{CLIENTS, LOW};
-use super::statements::{Sql, any_sql, apart, question, setting, write};
+use super::statements::{Sql, any_sql, apart, diagnostics, question, setting, write};
 use super::values::Driver;
 use crate::raw::LoginForm;
 
@@ -84,7 +84,11 @@ fn play(is_shared: bool) -> impl Strategy<Value = Play> {
         1 => Just(Driver::Doubles),
         2 => Just(Driver::Typed),
     ];
-    let settings = vec(setting().prop_map(Step::Text), 0..3);
+    // Sessions without settings of their own share lanes.
+    let settings = prop_oneof![
+        2 => Just(Vec::new()),
+        1 => vec(setting().prop_map(Step::Text), 1..3),
+    ];
     let steps = vec(steps(is_shared), 1..10);
     (form(), driver, settings, steps).prop_map(|(form, driver, settings, steps)| Play {
         form,
@@ -108,10 +112,10 @@ fn form() -> impl Strategy<Value = LoginForm> {
     };
     let flags = (
         flag(CapabilityFlags::CLIENT_DEPRECATE_EOF, 0.6),
-        flag(CapabilityFlags::CLIENT_FOUND_ROWS, 0.4),
+        flag(CapabilityFlags::CLIENT_FOUND_ROWS, 0.3),
         flag(CapabilityFlags::CLIENT_SESSION_TRACK, 0.3),
         flag(CapabilityFlags::CLIENT_LONG_PASSWORD, 0.5),
-        flag(CapabilityFlags::CLIENT_IGNORE_SPACE, 0.2),
+        flag(CapabilityFlags::CLIENT_IGNORE_SPACE, 0.1),
     );
     // utf8mb4_general_ci, latin1_swedish_ci, utf8mb3_general_ci.
     let collation = prop_oneof![6 => Just(45_u8), 1 => Just(8), 1 => Just(33)];
@@ -125,14 +129,19 @@ fn form() -> impl Strategy<Value = LoginForm> {
 
 /// A step, often with questions behind it.
 fn steps(is_shared: bool) -> impl Strategy<Value = Vec<Step>> {
-    let questions = prop_oneof![
-        2 => Just(Vec::new()),
-        1 => vec(question().prop_map(Step::Text), 1..3),
-    ];
-    (step(is_shared), questions).prop_map(|(step, mut questions)| {
+    let more = || vec(question().prop_map(Step::Text), 0..3);
+    let questions = prop_oneof![2 => Just(Vec::new()), 1 => more()];
+    let asked = (step(is_shared), questions).prop_map(|(step, mut questions)| {
         questions.insert(0, step);
         questions
-    })
+    });
+    // Those about errors come right behind the write: others may leave them as they are.
+    let diagnostics = vec(diagnostics().prop_map(Step::Text), 1..3);
+    let wrong = (write(), diagnostics, more()).prop_map(|(write, diagnostics, more)| {
+        let write = [Step::Text(write)].into_iter();
+        write.chain(diagnostics).chain(more).collect()
+    });
+    prop_oneof![6 => asked, 1 => wrong]
 }
 
 fn step(is_shared: bool) -> impl Strategy<Value = Step> {

@@ -83,7 +83,8 @@ fn sets() -> impl Iterator<Item = String> {
     (0..CLIENTS).map(Some).chain([None]).map(prefix)
 }
 
-/// Prepares a server for the tables: for the connections of many lanes, and without MyISAM on MySQL.
+/// Prepares a server for the tables: for the connections of many lanes, and without MyISAM on
+/// MySQL.
 pub fn server() -> MariaDbBuilder {
     MariaDb::builder()
         .set("max-connections", "3000")
