@@ -106,6 +106,8 @@ pub enum Step {
 pub struct Answer {
     forms: Forms,
     part: Part,
+    /// True if the command asked for a cursor.
+    may_have_cursor: bool,
     /// The session's status, if the answer has said it.
     status: Option<StatusFlags>,
     is_error: bool,
@@ -139,11 +141,17 @@ impl Answer {
         Some(Self {
             forms,
             part,
+            may_have_cursor: false,
             status: None,
             is_error: false,
             warning_count: 0,
             prepared: None,
         })
+    }
+
+    /// Expects a cursor in place of rows, if the server says so. A server may say so without one.
+    pub fn expect_cursor(&mut self) {
+        self.may_have_cursor = true;
     }
 
     /// Returns the statement that was prepared, if the answer says so.
@@ -196,7 +204,8 @@ impl Answer {
                 let report = eof_report(start);
                 self.note(report);
                 let status = report.0;
-                let has_cursor = status.contains(StatusFlags::SERVER_STATUS_CURSOR_EXISTS);
+                let exists = status.contains(StatusFlags::SERVER_STATUS_CURSOR_EXISTS);
+                let has_cursor = self.may_have_cursor && exists;
                 self.part = if has_cursor { Part::Done } else { Part::Rows };
             }
             Part::Rows if self.is_end(first, len) => {
@@ -401,16 +410,15 @@ mod tests {
         let one = [more_ok, &[1], COLUMN, EOF, MORE, &[0, 0, 0, 2, 0]];
         ends(command::QUERY, Forms::default(), &one);
         let cursor = &[0xfe, 0, 0, 0x42, 0][..];
-        ends(
-            command::STMT_EXECUTE,
-            Forms::default(),
-            &[&[1], COLUMN, cursor],
-        );
-        ends(
-            command::STMT_EXECUTE,
-            new(),
-            &[&[1], COLUMN, &[0xfe, 0, 0, 0x42, 0, 0, 0]],
-        );
+        for forms in [Forms::default(), new()] {
+            let mut answer = Answer::to(command::STMT_EXECUTE, forms).unwrap();
+            answer.expect_cursor();
+            let steps = [&[1][..], COLUMN, cursor].map(|packet| answer.take(packet, packet.len()));
+            assert_eq!(steps, [Step::More, Step::More, Step::Done]);
+        }
+        // A procedure that has closed its cursor.
+        let rows = [&[1][..], COLUMN, cursor, b"\x011", EOF];
+        ends(command::QUERY, Forms::default(), &rows);
     }
 
     #[test]

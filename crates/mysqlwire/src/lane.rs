@@ -72,6 +72,8 @@ pub struct LaneLogin {
     /// True if a space may stand between a function's name and its parenthesis
     /// (`CLIENT_IGNORE_SPACE`).
     pub ignores_space: bool,
+    /// True if columns are described with more facts (`MARIADB_CLIENT_EXTENDED_METADATA`).
+    pub has_extended_metadata: bool,
     /// The values of [`lane_variables`], as the server gives them, in their order; `None` is NULL.
     /// A connection sets those that are other than its own behind the login: ordinary users may not
     /// set all of them.

@@ -85,11 +85,13 @@ pub fn put_text(row: &mut Vec<u8>, value: &[u8]) {
     row.extend_from_slice(value);
 }
 
-/// Returns the place of the collation's number in the packet of a column: two bytes.
-pub fn collation_place(column: &[u8]) -> Option<usize> {
+/// Returns the place of the collation's number in the packet of a column: two bytes. `is_extended`:
+/// the packet has MariaDB's extended metadata.
+pub fn collation_place(column: &[u8], is_extended: bool) -> Option<usize> {
     // Catalog, schema, table, original table, name, original name.
+    let texts = if is_extended { 7 } else { 6 };
     let mut at = 0;
-    for _ in 0..6 {
+    for _ in 0..texts {
         let len = *column.get(at)?;
         at += match len {
             0xfc => {
@@ -143,9 +145,12 @@ mod tests {
     #[test]
     fn the_collation_of_a_column_is_found() {
         let column = b"\x03def\0\0\0\x011\0\x0c\x2d\0\x01\0\0\0\xfd\0\0\0\0\0";
-        let place = collation_place(column).unwrap();
+        let place = collation_place(column, false).unwrap();
         assert_eq!(column[place..place + 2], [45, 0]);
-        assert_eq!(collation_place(b"\x03def"), None);
+        assert_eq!(collation_place(b"\x03def", false), None);
+        let column = b"\x03def\0\0\0\x011\0\x02\0j\x0c\x2d\0\x01\0\0\0\xfd\0\0\0\0\0";
+        let place = collation_place(column, true).unwrap();
+        assert_eq!(column[place..place + 2], [45, 0]);
     }
 
     #[test]

@@ -38,6 +38,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         database: Some(target.database.as_str().into()),
         counts_found_rows: false,
         ignores_space: false,
+        has_extended_metadata: false,
         variables: [("sql_mode", Some("STRICT_TRANS_TABLES".into()))].into(),
     };
     let sink = ClientSink::new(target, login, &Options::default());

@@ -15,6 +15,9 @@ use crate::services::Lanes;
 /// changed.
 const APART_AGAIN: Duration = Duration::from_secs(10);
 
+/// Character sets in which a byte below 0x80 may be the second one of a character.
+const NOT_ASCII_BASED: [&str; 6] = ["big5", "cp932", "eucjpms", "gb18030", "gbk", "sjis"];
+
 /// Lanes that are opened for one session alone.
 const MAX_FREE_LANES: usize = 8;
 
@@ -51,6 +54,8 @@ pub(crate) struct Lane {
     modes: Option<Modes>,
     /// True if texts that are not plain ASCII can be read.
     reads_utf8: bool,
+    /// True if each byte of a text below 0x80 is a character of its own.
+    is_ascii_based: bool,
     statements: Mutex<Statements>,
     /// Held by the session that asks the database about a statement.
     asking: tokio::sync::Mutex<()>,
@@ -155,10 +160,16 @@ impl Lane {
         Self {
             ports,
             modes: Modes::of(mode, is_mariadb),
+            is_ascii_based: !NOT_ASCII_BASED.contains(&charset),
             reads_utf8: matches!(charset, "utf8mb4" | "utf8mb3" | "utf8"),
             statements: Mutex::default(),
             asking: tokio::sync::Mutex::default(),
         }
+    }
+
+    /// Returns true if each byte of a text below 0x80 is a character of its own.
+    pub(crate) fn is_ascii_based(&self) -> bool {
+        self.is_ascii_based
     }
 
     /// Returns the modes by which a text is read; `None` if texts of this lane are not joined.

@@ -19,7 +19,15 @@ const HEAD_BYTES: usize = 10;
 
 /// The prepared statements of a session, by the server's number.
 #[derive(Default)]
-pub(crate) struct PreparedStatements(HashMap<u32, PreparedText>);
+pub(crate) struct PreparedStatements {
+    by_id: HashMap<u32, PreparedText>,
+    /// The statement that was prepared last; `None` if that failed.
+    last: Option<u32>,
+}
+
+/// The number by which clients of MariaDB execute the statement that was prepared last: they send
+/// both commands at once.
+const LAST: u32 = u32::MAX;
 
 /// A prepared statement.
 pub(crate) struct PreparedText {
@@ -51,7 +59,8 @@ impl PreparedStatements {
         effect: SessionEffect,
     ) {
         let PreparedStatement { id, parameters } = prepared;
-        if self.0.len() >= MAX_STATEMENTS && !self.0.contains_key(&id) {
+        self.last = Some(id);
+        if self.by_id.len() >= MAX_STATEMENTS && !self.by_id.contains_key(&id) {
             return;
         }
         let is_write = |text: &&str| text.len() <= MAX_TEXT_BYTES && may_be_write(text);
@@ -65,32 +74,50 @@ impl PreparedStatements {
             server_has_types: true,
             has_long_data: false,
         };
-        self.0.insert(id, statement);
+        self.by_id.insert(id, statement);
+    }
+
+    /// Notes that the last statement could not be prepared.
+    pub(crate) fn failed(&mut self) {
+        self.last = None;
+    }
+
+    /// Returns true for an execution of a statement that could not be prepared.
+    pub(crate) fn is_of_none(&self, content: &[u8]) -> bool {
+        self.last.is_none() && statement_id(content) == Some(LAST)
     }
 
     pub(crate) fn get_mut(&mut self, content: &[u8]) -> Option<&mut PreparedText> {
-        self.0.get_mut(&statement_id(content)?)
+        let id = self.id(content)?;
+        self.by_id.get_mut(&id)
     }
 
     pub(crate) fn clear(&mut self) {
-        self.0.clear();
+        *self = Self::default();
     }
 
     /// Follows a command that changes a statement.
     pub(crate) fn follow(&mut self, content: &[u8]) {
-        let Some(id) = statement_id(content) else {
+        let Some(id) = self.id(content) else {
             return;
         };
         match content.first() {
-            Some(&command::STMT_CLOSE) => drop(self.0.remove(&id)),
+            Some(&command::STMT_CLOSE) => drop(self.by_id.remove(&id)),
             Some(&command::STMT_SEND_LONG_DATA) => self.set_long_data(id, true),
             Some(&command::STMT_RESET) => self.set_long_data(id, false),
             _ => {}
         }
     }
 
+    fn id(&self, content: &[u8]) -> Option<u32> {
+        match statement_id(content)? {
+            LAST => self.last,
+            id => Some(id),
+        }
+    }
+
     fn set_long_data(&mut self, id: u32, has: bool) {
-        if let Some(statement) = self.0.get_mut(&id) {
+        if let Some(statement) = self.by_id.get_mut(&id) {
             statement.has_long_data = has;
         }
     }

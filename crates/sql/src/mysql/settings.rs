@@ -34,8 +34,9 @@ const OF_LANES: [&str; 26] = [
 
 /// Variables that no single-row write depends on, and the one that each answer's status shows.
 #[rustfmt::skip]
-const HARMLESS: [&str; 44] = [
-    "autocommit", "bulk_insert_buffer_size", "cte_max_recursion_depth", "default_storage_engine",
+const HARMLESS: [&str; 46] = [
+    "autocommit", "bulk_insert_buffer_size", "character_set_server", "collation_server",
+    "cte_max_recursion_depth", "default_storage_engine",
     "default_tmp_storage_engine", "eq_range_index_dive_limit", "group_concat_max_len",
     "histogram_size", "histogram_type", "in_predicate_conversion_threshold",
     "information_schema_stats_expiry", "innodb_strict_mode", "interactive_timeout",

@@ -117,6 +117,10 @@ impl RawClient {
         let Some(mut answer) = Answer::to(command, self.forms) else {
             return Ok(packets);
         };
+        if command == command::STMT_EXECUTE {
+            // The programs call no procedures, which could have closed a cursor.
+            answer.expect_cursor();
+        }
         loop {
             let next = timeout(TEST_TIMEOUT, self.wire.head(LOOK_BYTES)).await;
             let next =

@@ -140,7 +140,10 @@ impl LaneTarget {
         );
         LoginRequest {
             capabilities,
-            extended: MariadbCapabilities::empty(),
+            extended: match self.login.has_extended_metadata {
+                true => MariadbCapabilities::MARIADB_CLIENT_EXTENDED_METADATA,
+                false => MariadbCapabilities::empty(),
+            },
             max_packet: u32::MAX,
             collation: LOGIN_COLLATION,
             user: self.login.user.to_vec(),

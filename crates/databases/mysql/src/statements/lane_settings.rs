@@ -160,6 +160,7 @@ mod tests {
             database: None,
             counts_found_rows: false,
             ignores_space: false,
+            has_extended_metadata: false,
             variables: variables
                 .iter()
                 .map(|(n, v)| (*n, v.map(Into::into)))

@@ -31,6 +31,7 @@ pub(crate) fn login(url: &str, variables: &[(&'static str, &str)]) -> (Target, L
         database: Some(target.database.as_str().into()),
         counts_found_rows: false,
         ignores_space: false,
+        has_extended_metadata: false,
         variables: variables
             .map(|(n, v)| {
                 (

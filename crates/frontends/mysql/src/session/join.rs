@@ -61,9 +61,6 @@ impl Session {
             Ok(statement) => statement,
             Err(not) => return Ok(Err(not)),
         };
-        if let Err(not) = self.can_return(&statement) {
-            return Ok(Err(not));
-        }
         match text_call(statement, text, &lifted) {
             Some(call) => self.submit(call, head).await,
             None => Ok(Err(NotJoined::For("a long text"))),
@@ -96,9 +93,6 @@ impl Session {
             Ok(statement) => statement,
             Err(not) => return Ok(Err(not)),
         };
-        if let Err(not) = self.can_return(&statement) {
-            return Ok(Err(not));
-        }
         match self.arguments(head) {
             Some(arguments) => {
                 let call = SqlCall {
@@ -132,19 +126,15 @@ impl Session {
         }
     }
 
-    /// Checks that a statement returns no rows in a form that lanes do not have.
-    fn can_return(&self, statement: &Statement) -> Result<(), NotJoined> {
+    /// Returns true if columns are described with MariaDB's extended metadata.
+    fn has_extended_metadata(&self) -> bool {
         let extended = MariadbCapabilities::MARIADB_CLIENT_EXTENDED_METADATA;
-        let has_more = self.admitted.request.extended.contains(extended);
-        match statement.parsed().returning {
-            Some(_) if has_more => Err(NotJoined::For("RETURNING with extended metadata")),
-            _ => Ok(()),
-        }
+        self.admitted.request.extended.contains(extended)
     }
 
     /// Returns the session's lane. Asks the session's server connection for its settings if they
     /// may have changed.
-    async fn lane(&mut self) -> Result<Result<Arc<Lane>, NotJoined>, SessionEnd> {
+    pub(super) async fn lane(&mut self) -> Result<Result<Arc<Lane>, NotJoined>, SessionEnd> {
         if let Some(reason) = self.state.hindrance() {
             return Ok(Err(NotJoined::For(reason)));
         }
@@ -207,8 +197,9 @@ impl Session {
                 return Ok(None);
             }
         };
+        let is_extended = self.has_extended_metadata();
         self.state.results_collation = result.columns.first().and_then(|column| {
-            let place = collation_place(column)?;
+            let place = collation_place(column, is_extended)?;
             column.get(place..place + 2)?.try_into().ok()
         });
         let Some(row) = result.rows.into_iter().next() else {
@@ -233,6 +224,7 @@ impl Session {
             database,
             counts_found_rows: request.counts_found_rows(),
             ignores_space: request.ignores_space(),
+            has_extended_metadata: self.has_extended_metadata(),
             variables,
         }))
     }
@@ -299,7 +291,7 @@ impl Session {
             return;
         };
         for column in columns {
-            let Some(place) = collation_place(column) else {
+            let Some(place) = collation_place(column, self.has_extended_metadata()) else {
                 continue;
             };
             let mut content = column.to_vec();

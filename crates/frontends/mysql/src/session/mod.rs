@@ -54,6 +54,8 @@ pub(crate) struct Session {
     admitted: AdmittedClient,
     state: SessionState,
     prepared: PreparedStatements,
+    /// True if the command under way asks for a cursor.
+    asks_for_cursor: bool,
     /// The session that the command under way kills.
     killed: Option<u64>,
 }
@@ -67,6 +69,7 @@ pub(crate) async fn run(shared: Arc<Shared>, admitted: AdmittedClient) {
         state: SessionState::new(admitted.server.status),
         admitted,
         prepared: PreparedStatements::default(),
+        asks_for_cursor: false,
         killed: None,
     };
     let ended = tokio::select! {
@@ -168,6 +171,9 @@ impl Session {
                 Ok(()) => return Ok(()),
                 Err(not) => self.count(&not),
             }
+        } else if self.shared.config.join && self.has_other_bytes(head) {
+            // The effect of the text depends on the character set.
+            drop(self.lane().await?);
         }
         if self.answer_of_last_write(head).await? {
             return Ok(());
@@ -191,6 +197,9 @@ impl Session {
         let prepared = self.relay_prepare(head, asks).await?;
         if let Some(write) = &mut self.state.last_write {
             write.is_behind_question = true;
+        }
+        if prepared.is_none() {
+            self.prepared.failed();
         }
         if let Some(prepared) = prepared {
             let changes = self.state.settings_changes();
@@ -247,7 +256,28 @@ impl Session {
         match self.text(head) {
             _ if !self.state.is_followed() => SessionEffect::Nothing,
             Some(text) => self.effect_of_text(text),
-            None => NO_TEXT,
+            None => self.effect_of_other_bytes(head),
+        }
+    }
+
+    /// Returns true for a text that is not UTF-8.
+    fn has_other_bytes(&self, head: Head) -> bool {
+        let content = self.admitted.client.content(head);
+        self.text_start(content).is_some() && self.text(head).is_none()
+    }
+
+    /// Returns the effect of a text that is not UTF-8. Bytes from 0x80 mean nothing to the reader,
+    /// unless they are the first ones of characters whose second one is an ASCII byte.
+    fn effect_of_other_bytes(&self, head: Head) -> SessionEffect {
+        let content = self.admitted.client.content(head);
+        let lane = self.state.source.as_ref().map(|source| &source.lane);
+        let start = self.text_start(content);
+        match (lane.filter(|lane| lane.is_ascii_based()), start) {
+            (Some(_), Some(start)) => {
+                let bytes = content.get(start..).unwrap_or_default();
+                self.effect_of_text(&String::from_utf8_lossy(bytes))
+            }
+            _ => NO_TEXT,
         }
     }
 
@@ -280,6 +310,9 @@ impl Session {
     /// Returns the effect of a prepared statement that is executed.
     fn effect_of_statement(&mut self, head: Head) -> SessionEffect {
         let content = self.admitted.client.content(head);
+        if self.prepared.is_of_none(content) {
+            return SessionEffect::Nothing;
+        }
         match self.prepared.get_mut(content) {
             Some(statement) => statement.effect,
             None => SessionEffect::Unknown("many prepared statements"),

@@ -11,6 +11,9 @@ use crate::session_state::LastWrite;
 /// wrong.
 pub(super) const NO_DIAGNOSTICS: &str = "DO (SELECT 1 FROM (SELECT 1) windrow)";
 
+/// The first word of a statement that leaves an error or a warning.
+pub(super) const SIGNAL: &str = "SIGNAL";
+
 /// Returns a statement behind which the server counts the rows, errors and warnings of a write.
 /// `None`: there is none, or nobody asks. `is_asked`: the next statement asks for counts.
 /// `has_escapes`: a backslash in a text is an escape.
@@ -20,7 +23,9 @@ pub(super) fn facts_of(write: &LastWrite, is_asked: bool, has_escapes: bool) -> 
         if has_escapes {
             message = message.replace('\\', "\\\\");
         }
-        format!("SIGNAL SQLSTATE '{state}' SET MYSQL_ERRNO = {number}, MESSAGE_TEXT = '{message}'")
+        format!(
+            "{SIGNAL} SQLSTATE '{state}' SET MYSQL_ERRNO = {number}, MESSAGE_TEXT = '{message}'"
+        )
     };
     match (write.affected, &write.error, &*write.warnings) {
         (None, Some(error), _) => {

@@ -7,7 +7,7 @@ use windrow_mysqlwire::query::{put_query, read_rows};
 use windrow_mysqlwire::{Answer, ForwardError, Head, PreparedStatement};
 use windrow_sql::mysql::{SessionEffect, mentions_row_count, question};
 
-use super::own_answer::{NO_DIAGNOSTICS, facts_of, rows};
+use super::own_answer::{NO_DIAGNOSTICS, SIGNAL, facts_of, rows};
 use super::{Session, SessionEnd};
 use crate::kill::{self, MAX_KILL_BYTES};
 use crate::lanes::may_change_tables;
@@ -37,6 +37,7 @@ impl Session {
         self.shared.metrics.relayed.inc();
         let facts = self.put_facts(head);
         let changes_tables = self.text(head).is_some_and(may_change_tables);
+        self.asks_for_cursor = asks_for_cursor(self.admitted.client.content(head));
         self.send(head).await?;
         self.skip_answers(facts).await?;
         let answered = self.answer_to(command::QUERY).await;
@@ -87,6 +88,7 @@ impl Session {
         let facts = self.put_facts(head);
         let content = self.admitted.client.packet(MAX_EXECUTION_BYTES).await?;
         let content = content.ok_or(SessionEnd::Gone)?;
+        self.asks_for_cursor = asks_for_cursor(&content);
         let content = with_types(&content, parameters.unwrap_or_default(), &types);
         let content = content.ok_or(SessionEnd::Gone)?;
         self.relay_content(&content, facts, effect).await
@@ -197,10 +199,15 @@ impl Session {
         let write = self.state.last_write.take();
         let has_old = write.is_some() && self.state.has_old_diagnostics;
         let has_escapes = self.state.has_escapes();
+        let own = write.and_then(|write| facts_of(&write, is_asked, has_escapes));
+        if has_old || own.is_some() {
+            let signals = own.as_ref().is_some_and(|own| own.starts_with(SIGNAL));
+            self.state.has_old_diagnostics = signals;
+        }
         let facts = [
             id.map(|id| format!("SET last_insert_id = {id}")),
             has_old.then(|| NO_DIAGNOSTICS.to_owned()),
-            write.and_then(|write| facts_of(&write, is_asked, has_escapes)),
+            own,
         ];
         let has_attributes = self.has_attributes();
         let mut count = 0;
@@ -284,6 +291,9 @@ impl Session {
         let Some(mut answer) = Answer::to(command, self.admitted.server.forms) else {
             return Ok(None);
         };
+        if std::mem::take(&mut self.asks_for_cursor) {
+            answer.expect_cursor();
+        }
         loop {
             let (client, server) = (&mut self.admitted.client, &mut self.admitted.server.wire);
             let head = match server.here(LOOK_BYTES) {
@@ -311,9 +321,9 @@ impl Session {
         if let Some(status) = answer.status() {
             self.state.set_status(status);
         }
-        self.state.has_old_diagnostics = answer.has_diagnostics();
         if answer.has_diagnostics() {
             self.state.last_write = None;
+            self.state.has_old_diagnostics = true;
         }
         // The server has decided that this client may do it.
         if let Some(id) = self.killed.take()
@@ -362,4 +372,10 @@ impl Session {
         }
         drop(client.flush().await);
     }
+}
+
+/// Returns true for an execution that asks for a cursor in place of rows.
+fn asks_for_cursor(content: &[u8]) -> bool {
+    content.first() == Some(&command::STMT_EXECUTE)
+        && content.get(5).is_some_and(|flags| *flags != 0)
 }

@@ -69,6 +69,9 @@ impl RawClient {
         let Some(mut answer) = Answer::to(content[0], self.forms) else {
             return packets;
         };
+        if content[0] == command::STMT_EXECUTE && content[5] != 0 {
+            answer.expect_cursor();
+        }
         loop {
             let head = self.wire.head(LOOK_BYTES).await.unwrap().unwrap();
             let step = answer.take(self.wire.content(head), head.len);
