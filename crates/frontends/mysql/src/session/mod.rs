@@ -143,6 +143,7 @@ impl Session {
             | command::MULTI => self.refuse().await,
             command::INIT_DB => {
                 self.state.note(SessionEffect::Settings);
+                self.state.last_write = None;
                 self.relay(head).await.map(drop)
             }
             command::RESET_CONNECTION => {

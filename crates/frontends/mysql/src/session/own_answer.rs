@@ -11,21 +11,16 @@ use crate::session_state::LastWrite;
 /// wrong.
 pub(super) const NO_DIAGNOSTICS: &str = "DO (SELECT 1 FROM (SELECT 1) windrow)";
 
-/// The first word of a statement that leaves an error or a warning.
-pub(super) const SIGNAL: &str = "SIGNAL";
-
-/// Returns a statement behind which the server counts the rows, errors and warnings of a write.
-/// `None`: there is none, or nobody asks. `is_asked`: the next statement asks for counts.
-/// `has_escapes`: a backslash in a text is an escape.
-pub(super) fn facts_of(write: &LastWrite, is_asked: bool, has_escapes: bool) -> Option<String> {
+/// Returns a statement behind which the server has the error or the warning of a write. `None`:
+/// there is none, or several, which the server cannot be made to have. `has_escapes`: a backslash
+/// in a text is an escape.
+pub(super) fn diagnostics_of(write: &LastWrite, has_escapes: bool) -> Option<String> {
     let signal = |state: &str, number: u16, message: &str| {
         let mut message = message.replace('\'', "\'\'");
         if has_escapes {
             message = message.replace('\\', "\\\\");
         }
-        format!(
-            "{SIGNAL} SQLSTATE '{state}' SET MYSQL_ERRNO = {number}, MESSAGE_TEXT = '{message}'"
-        )
+        format!("SIGNAL SQLSTATE '{state}' SET MYSQL_ERRNO = {number}, MESSAGE_TEXT = '{message}'")
     };
     match (write.affected, &write.error, &*write.warnings) {
         (None, Some(error), _) => {
@@ -40,13 +35,20 @@ pub(super) fn facts_of(write: &LastWrite, is_asked: bool, has_escapes: bool) -> 
             let message = String::from_utf8_lossy(&warning.message);
             Some(signal("01000", warning.number, &message))
         }
-        _ if !is_asked => None,
+        _ => None,
+    }
+}
+
+/// Returns a statement behind which the server counts the rows of a write. `None`: there is none.
+/// Errors and warnings stay as they are.
+pub(super) fn count_of(write: &LastWrite) -> Option<&'static str> {
+    match write.affected {
         // Rows of a question, or a statement that was prepared, count as -1.
-        _ if write.is_behind_question => Some("SELECT 1".to_owned()),
-        (None, ..) => Some("SELECT 1".to_owned()),
-        (Some(0), ..) => Some("DO 0".to_owned()),
-        (Some(1), ..) => Some("SELECT 1 INTO @windrow_row_count".to_owned()),
-        (Some(_), ..) => None,
+        _ if write.is_behind_question => Some("SELECT 1"),
+        None => Some("SELECT 1"),
+        Some(0) => Some("DO 0"),
+        Some(1) => Some("SELECT 1 INTO @windrow_row_count"),
+        Some(_) => None,
     }
 }
 

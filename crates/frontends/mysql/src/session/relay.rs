@@ -7,7 +7,7 @@ use windrow_mysqlwire::query::{put_query, read_rows};
 use windrow_mysqlwire::{Answer, ForwardError, Head, PreparedStatement};
 use windrow_sql::mysql::{SessionEffect, mentions_row_count, question};
 
-use super::own_answer::{NO_DIAGNOSTICS, SIGNAL, facts_of, rows};
+use super::own_answer::{NO_DIAGNOSTICS, count_of, diagnostics_of, rows};
 use super::{Session, SessionEnd};
 use crate::kill::{self, MAX_KILL_BYTES};
 use crate::lanes::may_change_tables;
@@ -199,15 +199,20 @@ impl Session {
         let write = self.state.last_write.take();
         let has_old = write.is_some() && self.state.has_old_diagnostics;
         let has_escapes = self.state.has_escapes();
-        let own = write.and_then(|write| facts_of(&write, is_asked, has_escapes));
-        if has_old || own.is_some() {
-            let signals = own.as_ref().is_some_and(|own| own.starts_with(SIGNAL));
-            self.state.has_old_diagnostics = signals;
+        let diagnostics = write
+            .as_ref()
+            .and_then(|write| diagnostics_of(write, has_escapes));
+        if write.is_some() {
+            self.state.has_old_diagnostics = diagnostics.is_some();
         }
+        let counted = write.filter(|_| is_asked);
         let facts = [
             id.map(|id| format!("SET last_insert_id = {id}")),
             has_old.then(|| NO_DIAGNOSTICS.to_owned()),
-            own,
+            diagnostics,
+            counted
+                .and_then(|write| count_of(&write))
+                .map(str::to_owned),
         ];
         let has_attributes = self.has_attributes();
         let mut count = 0;
@@ -321,9 +326,10 @@ impl Session {
         if let Some(status) = answer.status() {
             self.state.set_status(status);
         }
+        // An answer without any may leave those of a statement before it.
         if answer.has_diagnostics() {
-            self.state.last_write = None;
             self.state.has_old_diagnostics = true;
+            self.state.last_write = None;
         }
         // The server has decided that this client may do it.
         if let Some(id) = self.killed.take()
