@@ -204,8 +204,15 @@ impl<'a> Greeter<'a> {
         if self.shared.config.require_tls && !is_secure && !self.is_private {
             return Err(errors::needs_tls().into());
         }
-        let request = LoginRequest::parse(&content);
-        request.ok_or_else(|| errors::bad_handshake().into())
+        let request = LoginRequest::parse(&content).ok_or_else(errors::bad_handshake)?;
+        // Such a client compresses from now on, although that was not offered.
+        match request
+            .capabilities
+            .contains(CapabilityFlags::CLIENT_COMPRESS)
+        {
+            true => Err(errors::compressed().into()),
+            false => Ok(request),
+        }
     }
 
     /// Puts TLS over the connection.

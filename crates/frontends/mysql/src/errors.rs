@@ -25,6 +25,11 @@ pub(crate) fn bad_handshake() -> ErrorPacket {
     ErrorPacket::new(1043, *b"08S01", "Bad handshake")
 }
 
+pub(crate) fn compressed() -> ErrorPacket {
+    let message = "Windrow does not compress: connect without compression";
+    ErrorPacket::new(1043, *b"08S01", message)
+}
+
 pub(crate) fn denied(user: &[u8], host: &str, has_proof: bool) -> ErrorPacket {
     let user = String::from_utf8_lossy(user);
     let using = if has_proof { "YES" } else { "NO" };

@@ -5,12 +5,16 @@ use std::time::Duration;
 
 use mysql_async::prelude::Queryable;
 use mysql_async::{Conn, Error, OptsBuilder, SslOpts};
+use tokio::net::TcpStream;
 use windrow_mysql_frontend::UserConfig;
-use windrow_mysqlwire::Verifier;
 use windrow_mysqlwire::auth::{CACHING_SHA2, NATIVE};
+use windrow_mysqlwire::{CapabilityFlags, ErrorPacket, LoginRequest, Verifier, Wire};
 use windrow_testkit::mariadb::is_mysql;
 
 use crate::support::Stand;
+
+/// The longest packet of a login here.
+const MAX_BYTES: usize = 1_000;
 
 fn code(result: Result<Conn, Error>) -> u16 {
     match result {
@@ -155,4 +159,18 @@ async fn clients_wait_for_a_server_connection_as_long_as_is_allowed() {
     }
     client.disconnect().await.unwrap();
     while Conn::new(stand.opts()).await.is_err() {}
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_client_that_would_compress_is_refused() {
+    let stand = Stand::new().await;
+    let mut request = LoginRequest::own(&stand.target);
+    request.capabilities |= CapabilityFlags::CLIENT_COMPRESS;
+    let mut wire = Wire::new(TcpStream::connect(stand.front).await.unwrap());
+    wire.packet(MAX_BYTES).await.unwrap().unwrap();
+    wire.set_next(1);
+    wire.put(&request.encode());
+    wire.flush().await.unwrap();
+    let answer = wire.packet(MAX_BYTES).await.unwrap().unwrap();
+    assert_eq!(ErrorPacket::parse(&answer).unwrap().number, 1043);
 }
