@@ -30,6 +30,7 @@ pub mod command {
     pub const STATISTICS: u8 = 0x09;
     pub const PROCESS_INFO: u8 = 0x0a;
     pub const PROCESS_KILL: u8 = 0x0c;
+    pub const PING: u8 = 0x0e;
     pub const CHANGE_USER: u8 = 0x11;
     pub const BINLOG_DUMP: u8 = 0x12;
     pub const REGISTER_SLAVE: u8 = 0x15;

@@ -1,6 +1,7 @@
 //! The facts about a session that decide whether its writes can be joined.
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use windrow_mysqlwire::{ErrorPacket, LaneLogin, StatusFlags, Warning, WriteFailure};
 use windrow_sql::mysql::SessionEffect;
@@ -12,6 +13,10 @@ const IN_TRANSACTION: &str = "in a transaction";
 
 /// The reason for a session that commits by itself.
 const NO_AUTOCOMMIT: &str = "autocommit is off";
+
+/// The time after which a session that writes by its lane is heard on its own connection too. The
+/// shortest `wait_timeout` of servers is a second.
+const UNHEARD_LIMIT: Duration = Duration::from_millis(500);
 
 /// The place of the message in an error's packet: behind the number and the SQLSTATE.
 const MESSAGE_PLACE: usize = 9;
@@ -35,6 +40,8 @@ pub(crate) struct SessionState {
     /// The number of the collation that columns of text have in the session's results, if the
     /// settings have been asked for.
     pub(crate) results_collation: Option<[u8; 2]>,
+    /// The time when the server last heard of the session on its own connection.
+    last_heard: Option<Instant>,
     /// The joined write that was answered last, if no other statement has been executed since.
     pub(crate) last_write: Option<LastWrite>,
     /// True if the session's server connection may have an error or warnings of a statement before
@@ -134,6 +141,18 @@ impl SessionState {
         } else {
             None
         }
+    }
+
+    /// Notes that the server has heard of the session on its own connection.
+    pub(crate) fn heard(&mut self) {
+        self.last_heard = Some(Instant::now());
+    }
+
+    /// Returns true if the server has not heard of the session for a while, although the session
+    /// may be writing.
+    pub(crate) fn is_unheard(&self) -> bool {
+        self.last_heard
+            .is_none_or(|at| at.elapsed() >= UNHEARD_LIMIT)
     }
 
     /// Returns the number of times that settings may have changed.

@@ -11,6 +11,7 @@
 
 mod differential;
 mod generated;
+mod idle;
 mod kills;
 mod races;
 mod raw;

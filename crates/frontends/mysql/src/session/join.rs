@@ -143,6 +143,9 @@ impl Session {
         {
             return Ok(Err(not));
         }
+        if self.state.is_unheard() {
+            self.ping().await?;
+        }
         let source = self.state.source.as_ref();
         let lane = source.map(|source| Arc::clone(&source.lane));
         Ok(lane.ok_or(NO_ANSWER))

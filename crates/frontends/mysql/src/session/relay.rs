@@ -180,6 +180,21 @@ impl Session {
         Ok(answer.and_then(|answer| answer.prepared_statement()))
     }
 
+    /// Lets the server hear of the session on its own connection, which would be taken for idle
+    /// while the session writes by its lane (`wait_timeout`).
+    pub(super) async fn ping(&mut self) -> Result<(), SessionEnd> {
+        let server = &mut self.admitted.server.wire;
+        server.set_next(0);
+        server.put(&[command::PING]);
+        server.flush().await?;
+        server
+            .packet(MAX_ANSWER_BYTES)
+            .await?
+            .ok_or(SessionEnd::Gone)?;
+        self.state.heard();
+        Ok(())
+    }
+
     /// Relays a command.
     pub(super) async fn relay(&mut self, head: Head) -> Result<Option<Answer>, SessionEnd> {
         let content = self.admitted.client.content(head);
@@ -323,6 +338,7 @@ impl Session {
 
     /// Notes what the end of an answer says.
     pub(super) fn follow(&mut self, answer: &Answer) {
+        self.state.heard();
         if let Some(status) = answer.status() {
             self.state.set_status(status);
         }
