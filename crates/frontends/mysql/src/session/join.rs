@@ -200,6 +200,7 @@ impl Session {
                 return Ok(None);
             }
         };
+        self.state.heard();
         let is_extended = self.has_extended_metadata();
         self.state.results_collation = result.columns.first().and_then(|column| {
             let place = collation_place(column, is_extended)?;
