@@ -32,7 +32,8 @@ pub(crate) fn parsed(
     }
 }
 
-fn empty(
+/// Returns a statement of which nothing is known but its table.
+pub(crate) fn empty(
     text: &str,
     types: &[u32],
     op: Op,

@@ -9,6 +9,7 @@ use super::reader::Reader;
 use super::reserved::is_reserved;
 use crate::lex::TokenKind;
 use crate::parse::{Refusal, SYNTAX};
+use crate::write;
 
 const INSERT_SELECT: Refusal = "INSERT .. SELECT";
 const SEVERAL_ROWS: Refusal = "several rows of VALUES";
@@ -47,24 +48,11 @@ pub fn read(text: &str, modes: Modes) -> Result<ParsedStatement, &'static str> {
     }
 }
 
+/// Returns a statement of which nothing is known but its table.
 fn empty(text: &str, op: Op, table: TableName, alias: Option<Name>) -> ParsedStatement {
     ParsedStatement {
-        text: text.into(),
-        types: [].into(),
-        op,
-        table,
-        alias,
-        columns: None,
-        values: [].into(),
-        overriding: None,
-        conflict: None,
-        assignments: [].into(),
-        keys: [].into(),
-        conditions: None,
-        returning: None,
-        returning_names: None,
-        functions: [].into(),
         set_based: false,
+        ..write::empty(text, &[], op, table, alias)
     }
 }
 
