@@ -88,7 +88,7 @@ impl StepAnswer {
     fn last_insert_id(&self, ok: &Success, generates: Generates) -> Option<u64> {
         let asked = self.id.as_ref().map(number);
         let known = match generates {
-            Generates::Yes => Some(ok.insert_id),
+            Generates::Yes | Generates::Never => Some(ok.insert_id),
             Generates::No | Generates::Unknown => None,
         };
         asked.or(known).filter(|id| *id != 0)
@@ -243,6 +243,7 @@ mod tests {
         let of = |generates| answer(&ok(1, 7, 0).single(generates).unwrap());
         assert_eq!(of(Generates::Yes).last_insert_id, Some(7));
         assert_eq!(of(Generates::No).last_insert_id, None);
+        assert_eq!(of(Generates::Never).last_insert_id, Some(7));
         assert_eq!(of(Generates::No).insert_id, 7);
     }
 }

@@ -50,7 +50,9 @@ enum Numbering {
 /// The certainty that a call has the server generate a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Generates {
-    /// The table has no such column, or the call's own number counts.
+    /// The table has no such column. A number in the answer shows that it got one meanwhile.
+    Never,
+    /// The call's own number counts.
     No,
     Yes,
     Unknown,
@@ -207,7 +209,7 @@ impl ClientMeaning {
     /// Returns the certainty that a call has the server generate a number.
     pub(super) fn generates(&self, call: &SqlCall) -> Generates {
         match self.numbering {
-            Numbering::None => Generates::No,
+            Numbering::None => Generates::Never,
             Numbering::Server => Generates::Yes,
             Numbering::Unknown => Generates::Unknown,
             Numbering::Parameter(at) => match call.arguments.iter().nth(at) {

@@ -7,7 +7,7 @@ use windrow_core::{Describer, Report, Rung, Statement, Verdict};
 
 use crate::support::*;
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn only_proven_tables_are_joined() {
     let bed = Bed::new(
         "create table base (id int primary key, a int); create view v as select * from base; \
@@ -62,7 +62,7 @@ async fn until_retired(bed: &mut Bed, put: &Arc<Statement>, rows: i32) -> Report
     panic!("never retired");
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn a_change_of_a_table_is_noticed_within_a_transaction() {
     let mut bed = Bed::new("create table t (id int primary key, a int)").await;
     let put = bed.describe(insert("t", &["id", "a"])).await;
@@ -74,7 +74,7 @@ async fn a_change_of_a_table_is_noticed_within_a_transaction() {
     assert_eq!(bed.apart(again).await, "a trigger that is not proven");
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn a_text_that_the_server_refuses_is_not_joined() {
     let bed = Bed::new("create table t (id int primary key, `key` int)").await;
     assert_eq!(
@@ -88,7 +88,7 @@ async fn a_text_that_the_server_refuses_is_not_joined() {
     bed.describe(insert("t", &["id"])).await;
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn a_table_is_read_again_once_a_statement_was_retired() {
     let bed = Bed::new("create table t (id int primary key, a int)").await;
     let put = bed.describe(insert("t", &["id", "a"])).await;
@@ -98,7 +98,7 @@ async fn a_table_is_read_again_once_a_statement_was_retired() {
     assert_eq!(bed.apart(again).await, "a trigger that is not proven");
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn a_unit_alone_notices_a_change_too() {
     let mut bed = Bed::new("create table t (id int primary key, a int)").await;
     let put = bed.describe(insert("t", &["id", "a"])).await;
@@ -109,7 +109,7 @@ async fn a_unit_alone_notices_a_change_too() {
     assert!(bed.sink.is_current(&again).await.unwrap());
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn rows_of_an_engine_that_undoes_nothing_are_not_written_twice() {
     let mut bed = Bed::new("create table t (id int, a int)").await;
     let put = bed.describe(insert("t", &["id", "a"])).await;

@@ -6,7 +6,7 @@ use crate::support::*;
 
 const TABLE: &str = "create table t (id int primary key, a varchar(20) not null, b int)";
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn rows_of_texts_become_one_statement() {
     let mut bed = Bed::new(TABLE).await;
     let put = bed.describe(insert("t", &["id", "a", "b"])).await;
@@ -25,7 +25,7 @@ async fn rows_of_texts_become_one_statement() {
     );
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn rows_of_prepared_statements_keep_their_types() {
     let mut bed = Bed::new(TABLE).await;
     let put = bed.describe(insert("t", &["id", "a", "b"])).await;
@@ -44,7 +44,7 @@ async fn rows_of_prepared_statements_keep_their_types() {
     );
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn a_unit_alone_takes_one_round_trip() {
     let mut bed = Bed::new(TABLE).await;
     let put = bed.describe(insert("t", &["id", "a"])).await;
@@ -60,7 +60,7 @@ async fn a_unit_alone_takes_one_round_trip() {
     assert_eq!(bed.sql("select count(*) from t"), "3");
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn a_duplicate_key_among_many_fails_alone() {
     let mut bed = Bed::new(TABLE).await;
     bed.sql("insert into t values (5, 'old', 0)");
@@ -86,7 +86,7 @@ async fn a_duplicate_key_among_many_fails_alone() {
     assert_eq!(bed.sql("select count(*) from t"), "39");
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn a_few_rows_that_fail_leave_most_rows_together() {
     let mut bed = Bed::new(TABLE).await;
     bed.sql("insert into t values (5, 'old', 0), (60, 'old', 0)");
@@ -108,7 +108,7 @@ async fn a_few_rows_that_fail_leave_most_rows_together() {
     assert_eq!(bed.sql("select count(*), sum(b) from t"), "64|1");
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn a_row_that_fails_and_what_follows_it_keep_their_order() {
     let mut bed = Bed::new(TABLE).await;
     bed.sql("insert into t values (5, 'old', 0)");
@@ -130,7 +130,7 @@ async fn a_row_that_fails_and_what_follows_it_keep_their_order() {
     assert_eq!(bed.sql("select count(*) from t"), "0");
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn all_kinds_of_statements_share_a_transaction() {
     let mut bed = Bed::new(TABLE).await;
     bed.sql("insert into t values (1, 'one', 1), (2, 'two', 2), (3, 'three', 3)");
@@ -170,7 +170,7 @@ async fn all_kinds_of_statements_share_a_transaction() {
     );
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn rows_that_are_found_are_counted_if_the_client_wants_it() {
     let mut bed = Bed::with(TABLE, &[], |login| login.counts_found_rows = true).await;
     bed.sql("insert into t values (1, 'one', 1)");
@@ -179,7 +179,7 @@ async fn rows_that_are_found_are_counted_if_the_client_wants_it() {
     assert_eq!(done[0].rows, 1);
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn units_of_one_source_keep_their_order() {
     let mut bed = Bed::new(TABLE).await;
     let put = bed.describe(insert("t", &["id", "a"])).await;
@@ -202,7 +202,7 @@ async fn units_of_one_source_keep_their_order() {
     );
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn a_missing_table_is_the_servers_own_error() {
     let mut bed = Bed::new(TABLE).await;
     let put = bed.describe(insert("t", &["id", "a"])).await;

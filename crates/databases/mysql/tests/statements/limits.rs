@@ -5,7 +5,7 @@ use windrow_testkit::mariadb::{MariaDb, sql};
 
 use crate::support::*;
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn a_batch_may_be_longer_than_a_packet() {
     let mut bed = Bed::new("create table t (id int primary key, a mediumtext)").await;
     let put = bed.describe(insert("t", &["id", "a"])).await;
@@ -19,7 +19,7 @@ async fn a_batch_may_be_longer_than_a_packet() {
     );
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn a_small_limit_of_packets_is_kept() {
     let server = MariaDb::builder()
         .set("max-allowed-packet", "16384")
@@ -47,7 +47,7 @@ async fn a_small_limit_of_packets_is_kept() {
     assert_eq!(sql(&url, "select count(*) from t").unwrap(), "500");
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn many_answers_do_not_stop_many_commands() {
     let mut bed = Bed::new("create table t (id int primary key, a int)").await;
     let set = bed.describe(update("t", "a", "id")).await;

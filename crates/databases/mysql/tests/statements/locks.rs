@@ -18,7 +18,7 @@ async fn session(bed: &Bed) -> mysql_async::Conn {
         .unwrap()
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn only_the_row_that_is_locked_waits() {
     let mut bed = Bed::new(TABLE).await;
     let mut other = session(&bed).await;
@@ -45,7 +45,7 @@ async fn only_the_row_that_is_locked_waits() {
     assert_eq!(told(report.verdicts[0].clone()).unwrap()[0].rows, 1);
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn a_client_that_waits_gets_the_servers_error() {
     let bed = Bed::with(TABLE, &[("innodb_lock_wait_timeout", "1")], |_| {}).await;
     bed.sql("insert into t values (1, 1)");
@@ -60,7 +60,7 @@ async fn a_client_that_waits_gets_the_servers_error() {
     assert_eq!((error.number, &error.state), (1205, b"HY000"));
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn what_follows_a_unit_that_waits_is_not_tried() {
     let mut bed = Bed::new(TABLE).await;
     bed.sql("insert into t values (1, 1), (2, 1), (3, 1)");
@@ -89,7 +89,7 @@ async fn what_follows_a_unit_that_waits_is_not_tried() {
     );
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn the_victim_of_a_deadlock_is_run_again() {
     let bed = Bed::new(TABLE).await;
     let rows: Vec<_> = (0..20).map(|n| format!("({n}, 0)")).collect();
@@ -147,7 +147,7 @@ async fn the_victim_of_a_deadlock_is_run_again() {
     assert_eq!(bed.sql("select sum(a) from t"), "100");
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn a_batch_can_be_cancelled() {
     let bed = Bed::new(TABLE).await;
     bed.sql("insert into t values (1, 1)");

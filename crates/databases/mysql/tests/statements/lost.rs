@@ -13,7 +13,7 @@ use crate::support::*;
 /// The numbers of the lane's connections.
 const OWN: &str = "select max(id) from information_schema.processlist where db = database() and id <> connection_id()";
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn an_idle_connection_that_was_ended_wrote_nothing() {
     let mut bed = Bed::new("create table t (id int primary key, a int)").await;
     let put = bed.describe(insert("t", &["id", "a"])).await;
@@ -35,7 +35,7 @@ async fn an_idle_connection_that_was_ended_wrote_nothing() {
     assert_eq!(bed.sql("select count(*) from t"), "2");
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn what_was_sent_and_never_answered_is_unknown_only_if_it_may_be_committed() {
     let server = MariaDb::start().unwrap();
     let url = server.create_database().unwrap();
@@ -76,7 +76,7 @@ async fn what_was_sent_and_never_answered_is_unknown_only_if_it_may_be_committed
     }
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn a_commit_without_an_answer_is_unknown() {
     for forwards in [true, false] {
         let bed = Bed::new("create table t (id int primary key, a int)").await;

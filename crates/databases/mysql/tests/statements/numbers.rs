@@ -10,7 +10,7 @@ use crate::support::*;
 
 const TABLE: &str = "create table t (id int auto_increment primary key, a varchar(20) unique)";
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn each_client_of_many_lanes_gets_its_own_number() {
     let bed = Bed::with(TABLE, &[("auto_increment_increment", "3")], |_| {}).await;
     let put = bed.describe(insert("t", &["a"])).await;
@@ -49,7 +49,7 @@ async fn each_client_of_many_lanes_gets_its_own_number() {
     assert_eq!(stored, expected.join("\n"));
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn a_number_that_the_client_gives_is_its_own() {
     let mut bed = Bed::new(TABLE).await;
     let put = bed.describe(insert("t", &["id", "a"])).await;
@@ -79,7 +79,7 @@ async fn a_number_that_the_client_gives_is_its_own() {
     assert_eq!(of(4), (90, None));
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn nulls_of_many_clients_become_one_statement() {
     let mut bed = Bed::new(TABLE).await;
     let mut parsed = insert("t", &["id", "a"]);
@@ -93,7 +93,7 @@ async fn nulls_of_many_clients_become_one_statement() {
     assert_eq!(ids, (1..11).collect::<Vec<_>>());
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn an_update_at_a_conflict_says_which_number_it_left() {
     let mut bed = Bed::new(TABLE).await;
     let sql = "INSERT INTO t (a) VALUES (?) ON DUPLICATE KEY UPDATE a = 'z'".to_owned();
@@ -111,7 +111,7 @@ async fn an_update_at_a_conflict_says_which_number_it_left() {
     assert_eq!(answer(&done[1]).last_insert_id.is_some(), changed);
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn zeros_generate_numbers_unless_the_mode_keeps_them() {
     for (mode, is_generated) in [("", true), ("NO_AUTO_VALUE_ON_ZERO", false)] {
         let mut bed = Bed::with(TABLE, &[("sql_mode", mode)], |_| {}).await;

@@ -6,7 +6,7 @@ use crate::support::*;
 
 const TABLE: &str = "create table t (id int auto_increment primary key, a varchar(20))";
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn each_client_gets_its_row() {
     let mut bed = Bed::new(TABLE).await;
     if !is_mariadb(&bed) {
@@ -47,7 +47,7 @@ fn collation(column: &[u8]) -> u16 {
     u16::from_le_bytes([rest[1], rest[2]])
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn columns_are_described_as_for_the_client() {
     let texts = |results| {
         [

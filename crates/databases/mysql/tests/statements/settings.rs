@@ -2,7 +2,7 @@
 
 use crate::support::*;
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn a_lane_has_the_settings_of_its_clients() {
     let sql = "create table t (id int auto_increment primary key, a timestamp null)";
     let variables = [
@@ -28,7 +28,7 @@ async fn a_lane_has_the_settings_of_its_clients() {
     assert!(!message.starts_with("Incorrect"), "{message}");
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn errors_are_the_bytes_of_the_clients_character_set() {
     let variables = [
         ("character_set_client", "latin1"),

@@ -6,7 +6,7 @@ use crate::support::*;
 
 const TABLE: &str = "create table t (id int primary key, a varchar(3), n int not null)";
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn each_client_gets_its_own_warnings() {
     let mut bed = Bed::with(TABLE, &[("sql_mode", "")], |_| {}).await;
     let put = bed.describe(insert("t", &["id", "a", "n"])).await;
@@ -41,7 +41,7 @@ async fn each_client_gets_its_own_warnings() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn null_for_a_column_that_must_have_a_value_is_an_error_of_one_row() {
     let mut bed = Bed::with(TABLE, &[("sql_mode", "")], |_| {}).await;
     let put = bed.describe(insert("t", &["id", "a", "n"])).await;
@@ -56,7 +56,7 @@ async fn null_for_a_column_that_must_have_a_value_is_an_error_of_one_row() {
     assert_eq!(bed.sql("select count(*) from t"), "2");
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn a_statement_alone_gets_its_warnings() {
     let mut bed = Bed::with(TABLE, &[("sql_mode", "")], |_| {}).await;
     let put = bed.describe(insert("t", &["id", "a", "n"])).await;
@@ -67,7 +67,7 @@ async fn a_statement_alone_gets_its_warnings() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn a_statement_that_warned_long_ago_is_joined_again() {
     let mut bed = Bed::with(TABLE, &[("sql_mode", "")], |_| {}).await;
     let put = bed.describe(insert("t", &["id", "a", "n"])).await;
@@ -84,7 +84,7 @@ async fn a_statement_that_warned_long_ago_is_joined_again() {
     assert_eq!(rung(&report, Rung::Fused), 10);
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn a_statement_that_fails_has_its_warnings_too() {
     let mut bed = Bed::with(TABLE, &[("sql_mode", "")], |_| {}).await;
     bed.sql("insert into t values (1, 'a', 1)");
