@@ -59,7 +59,6 @@ impl PreparedStatements {
         effect: SessionEffect,
     ) {
         let PreparedStatement { id, parameters } = prepared;
-        self.last = Some(id);
         if self.by_id.len() >= MAX_STATEMENTS && !self.by_id.contains_key(&id) {
             return;
         }
@@ -77,12 +76,13 @@ impl PreparedStatements {
         self.by_id.insert(id, statement);
     }
 
-    /// Notes that the last statement could not be prepared.
-    pub(crate) fn failed(&mut self) {
-        self.last = None;
+    /// Notes the statement that was prepared last, for servers that know it by [`LAST`]. `None`: it
+    /// could not be prepared.
+    pub(crate) fn set_last(&mut self, id: Option<u32>) {
+        self.last = id;
     }
 
-    /// Returns true for an execution of a statement that could not be prepared.
+    /// Returns true for an execution by [`LAST`] of a statement that is not known.
     pub(crate) fn is_of_none(&self, content: &[u8]) -> bool {
         self.last.is_none() && statement_id(content) == Some(LAST)
     }

@@ -199,9 +199,9 @@ impl Session {
         if let Some(write) = &mut self.state.last_write {
             write.is_behind_question = true;
         }
-        if prepared.is_none() {
-            self.prepared.failed();
-        }
+        // MySQL does not know that number.
+        let last = prepared.filter(|_| self.shared.is_mariadb());
+        self.prepared.set_last(last.map(|last| last.id));
         if let Some(prepared) = prepared {
             let changes = self.state.settings_changes();
             self.prepared
