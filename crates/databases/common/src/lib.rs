@@ -8,6 +8,7 @@
 //! | [`plan`] | the order in which the writes of a batch become statements |
 //! | [`sources`] | which units of a batch come from one client |
 //! | [`described`] | descriptions of tables that executors share |
+//! | [`question`] | the connection for questions about statements |
 //! | [`named_key`] | keys that a write names by their columns |
 //! | [`shape_faults`] | faults of shapes and rows that do not fit their tables |
 //! | [`infer`], [`new_table`], [`demand`] | tables and columns that are made from rows |
@@ -27,6 +28,7 @@ pub mod named_key;
 pub mod new_table;
 pub mod options;
 pub mod plan;
+pub mod question;
 pub mod quote;
 pub mod shape_faults;
 pub mod sources;

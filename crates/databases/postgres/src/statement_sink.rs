@@ -4,8 +4,6 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use tokio::sync::{Mutex, MutexGuard};
-use tokio::time::Instant;
 use windrow_core::retry::Retry;
 use windrow_core::sink::Purpose;
 use windrow_core::{
@@ -13,6 +11,7 @@ use windrow_core::{
     Sink, Standing, Statement, Unit,
 };
 use windrow_database::Options;
+use windrow_database::question::{QuestionConnection, QuestionTurn};
 
 use crate::calls::bound_call::worth_joining;
 use crate::calls::describe::{self, Description};
@@ -29,9 +28,6 @@ use crate::server::ping;
 use windrow_pgwire::Target;
 use windrow_pgwire::wire::{Broken, ServerError, Wire};
 
-/// Idle time after which the connection for describing is closed.
-const IDLE: Duration = Duration::from_secs(60);
-
 /// Maximum number of attempts to ask a question if connections end before the answer. A question
 /// changes nothing, so it can be asked again.
 const ATTEMPTS: u32 = 3;
@@ -45,16 +41,8 @@ pub struct StatementSink {
     set: Vec<String>,
     options: Options,
     shared: Arc<Shared>,
-    describing: Arc<Mutex<Describing>>,
-}
-
-/// The connection for describing.
-#[derive(Debug)]
-struct Describing {
-    wire: Option<Wire>,
-    used: Instant,
-    /// True if a task waits to close the idle connection.
-    watched: bool,
+    /// The connection for describing.
+    describing: QuestionConnection<Wire>,
 }
 
 impl StatementSink {
@@ -75,21 +63,13 @@ impl StatementSink {
             set,
             options: options.clone(),
             shared: Arc::new(Shared::new(LaneCatalog::new(options))),
-            describing: Arc::new(Mutex::new(Describing {
-                wire: None,
-                used: Instant::now(),
-                watched: false,
-            })),
+            describing: QuestionConnection::new(|wire| Box::pin(wire.terminate())),
         })
     }
 
     /// Closes the connection for describing, unless it is in use.
     pub fn rest(&self) {
-        if let Ok(mut describing) = self.describing.try_lock()
-            && let Some(wire) = describing.wire.take()
-        {
-            tokio::spawn(wire.terminate());
-        }
+        self.describing.rest();
     }
 
     /// Asks the database for a sign of life, within a few seconds. Cancel safe.
@@ -155,46 +135,14 @@ impl StatementSink {
         self.found.get().copied().unwrap_or(&POSTGRES)
     }
 
-    /// Takes the connection for describing, or opens one. If the caller is dropped before it puts
-    /// the connection back, the connection is dropped too.
-    async fn take(&self, describing: &mut Describing) -> Result<Wire, Fault> {
-        if let Some(mut wire) = describing.wire.take()
+    /// Takes the connection for describing, or opens one.
+    async fn take(&self, turn: &mut QuestionTurn<'_, Wire>) -> Result<Wire, Fault> {
+        if let Some(mut wire) = turn.take()
             && wire.is_alive()
         {
             return Ok(wire);
         }
         Ok(self.wire(true).await?.0)
-    }
-
-    /// Puts the connection back for the next question.
-    fn put_back(&self, mut describing: MutexGuard<'_, Describing>, wire: Wire) {
-        describing.wire = Some(wire);
-        describing.used = Instant::now();
-        self.watch(&mut describing);
-    }
-
-    /// Closes the connection for describing some time after its last use.
-    fn watch(&self, describing: &mut Describing) {
-        if std::mem::replace(&mut describing.watched, true) {
-            return;
-        }
-        let describing = Arc::downgrade(&self.describing);
-        tokio::spawn(async move {
-            loop {
-                tokio::time::sleep(IDLE).await;
-                let Some(describing) = describing.upgrade() else {
-                    return;
-                };
-                let mut describing = describing.lock().await;
-                if describing.used.elapsed() >= IDLE {
-                    describing.watched = false;
-                    if let Some(wire) = describing.wire.take() {
-                        wire.terminate().await;
-                    }
-                    return;
-                }
-            }
-        });
     }
 }
 
@@ -207,11 +155,11 @@ impl StatementSink {
     {
         let mut attempts = 0;
         loop {
-            let mut describing = self.describing.lock().await;
-            let wire = self.take(&mut describing).await?;
+            let mut turn = self.describing.turn().await;
+            let wire = self.take(&mut turn).await?;
             match question(wire).await {
                 Ok((wire, answer)) => {
-                    self.put_back(describing, wire);
+                    turn.put_back(wire);
                     return Ok(answer);
                 }
                 Err(broken) => {
@@ -235,12 +183,12 @@ impl StatementSink {
             return Ok(None);
         };
         let types = {
-            let mut describing = self.describing.lock().await;
-            let mut wire = self.take(&mut describing).await?;
+            let mut turn = self.describing.turn().await;
+            let mut wire = self.take(&mut turn).await?;
             let Ok(types) = describe::types_now(&mut wire, parsed).await else {
                 return Ok(None);
             };
-            self.put_back(describing, wire);
+            turn.put_back(wire);
             types
         };
         let Ok(types) = types else {

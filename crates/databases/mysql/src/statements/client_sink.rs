@@ -1,17 +1,15 @@
 //! The sink of one lane of MySQL clients: one login, one set of session settings.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use async_trait::async_trait;
-use tokio::sync::{Mutex, MutexGuard};
-use tokio::time::Instant;
 use windrow_core::sink::Purpose;
 use windrow_core::{
     Apart, Described, Describer, Executor, Fault, ParsedStatement, Profile, REFUSED, Sink,
     Standing, Statement, TableName, Unit,
 };
 use windrow_database::Options;
+use windrow_database::question::{QuestionConnection, QuestionTurn};
 use windrow_mysqlwire::{LaneLogin, Reply, Target};
 
 use super::client_catalog::ClientCatalog;
@@ -23,9 +21,6 @@ use super::table_look::{Looked, TableLook, look};
 use crate::fault::{Scope, refusal_of};
 use crate::sink::PROFILE;
 
-/// Idle time after which the connection for describing is closed.
-const IDLE: Duration = Duration::from_secs(60);
-
 /// Maximum number of attempts to read a table if connections end before the answer.
 const ATTEMPTS: u32 = 3;
 
@@ -33,15 +28,8 @@ const ATTEMPTS: u32 = 3;
 pub struct ClientSink {
     target: Arc<LaneTarget>,
     catalog: Arc<ClientCatalog>,
-    describing: Arc<Mutex<DescribingSession>>,
-}
-
-/// The connection for describing.
-struct DescribingSession {
-    session: Option<LaneSession>,
-    used: Instant,
-    /// True if a task waits to close the idle connection.
-    is_watched: bool,
+    /// The connection for describing.
+    describing: QuestionConnection<LaneSession>,
 }
 
 impl ClientSink {
@@ -55,21 +43,13 @@ impl ClientSink {
                 options: options.clone(),
             }),
             catalog: Arc::new(ClientCatalog::default()),
-            describing: Arc::new(Mutex::new(DescribingSession {
-                session: None,
-                used: Instant::now(),
-                is_watched: false,
-            })),
+            describing: QuestionConnection::new(|session| Box::pin(session.close())),
         })
     }
 
     /// Closes the connection for describing, unless it is in use.
     pub fn rest(&self) {
-        if let Ok(mut describing) = self.describing.try_lock()
-            && let Some(session) = describing.session.take()
-        {
-            tokio::spawn(session.close());
-        }
+        self.describing.rest();
     }
 
     /// Returns how the statements on each table are joined, as far as they were described. Sends
@@ -116,12 +96,12 @@ impl ClientSink {
     {
         let mut attempts = 0;
         loop {
-            let mut describing = self.describing.lock().await;
-            let session = self.take(&mut describing).await?;
+            let mut turn = self.describing.turn().await;
+            let session = self.take(&mut turn).await?;
             let (session, answer) = question(session).await;
             attempts += 1;
             if session.is_usable() {
-                self.put_back(describing, session);
+                turn.put_back(session);
                 return answer;
             }
             if attempts == ATTEMPTS {
@@ -130,40 +110,14 @@ impl ClientSink {
         }
     }
 
-    /// Takes the connection for describing, or opens one. If the caller is dropped before it puts
-    /// the connection back, the connection is dropped too.
-    async fn take(&self, describing: &mut DescribingSession) -> Result<LaneSession, Fault> {
-        if let Some(mut session) = describing.session.take()
+    /// Takes the connection for describing, or opens one.
+    async fn take(&self, turn: &mut QuestionTurn<'_, LaneSession>) -> Result<LaneSession, Fault> {
+        if let Some(mut session) = turn.take()
             && session.is_quiet().await
         {
             return Ok(session);
         }
         self.target.open(Purpose::Batches).await
-    }
-
-    fn put_back(&self, mut describing: MutexGuard<'_, DescribingSession>, session: LaneSession) {
-        describing.session = Some(session);
-        describing.used = Instant::now();
-        if std::mem::replace(&mut describing.is_watched, true) {
-            return;
-        }
-        let describing = Arc::downgrade(&self.describing);
-        tokio::spawn(async move {
-            loop {
-                tokio::time::sleep(IDLE).await;
-                let Some(describing) = describing.upgrade() else {
-                    return;
-                };
-                let mut describing = describing.lock().await;
-                if describing.used.elapsed() >= IDLE {
-                    describing.is_watched = false;
-                    if let Some(session) = describing.session.take() {
-                        session.close().await;
-                    }
-                    return;
-                }
-            }
-        });
     }
 
     /// Returns true if the server can prepare a text. A name that the server reserves is refused
