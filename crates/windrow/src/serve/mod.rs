@@ -1,9 +1,14 @@
 //! The server: a sink, its lane, the frontends, wired and run until they are stopped.
 
 #[cfg(any(feature = "mysql", feature = "postgres"))]
+#[cfg_attr(
+    not(feature = "postgres"),
+    expect(dead_code, reason = "some is used by the PostgreSQL frontend alone")
+)]
 mod client_lanes;
 mod drain_only;
 mod idempotency;
+mod lane_view;
 mod listen;
 #[cfg(feature = "mysql")]
 mod mysql;
@@ -40,9 +45,10 @@ use windrow_lanes::{Lane, LaneMetrics, LaneStatus, LaneWatch};
 use windrow_status::{Sources, StatusPage};
 
 use self::idempotency::RunningKeys;
+use self::lane_view::LaneView;
 use self::listen::cannot_listen;
-use self::mysql::{MysqlLanes, MysqlServer};
-use self::pg::{PgLanes, PgServer};
+use self::mysql::MysqlServer;
+use self::pg::PgServer;
 use self::ready::Ready;
 use self::replicas::{ReplicaWatch, RunningReplicas};
 use self::shared::Shared;
@@ -157,8 +163,11 @@ impl Server {
         let values = settings.http.as_ref().is_some_and(|http| http.show_values);
         let beside = (watch.clone(), replicas.clone(), failed, values);
         let own = [Some(lane.watch()), reads.as_ref().map(ReadLane::watch)];
-        let clients = (pg.as_ref(), mysql.as_ref());
-        let lanes = lanes(own, &sink, clients, beside);
+        let of_pg = pg.as_ref().map(PgServer::lanes);
+        let clients = of_pg
+            .into_iter()
+            .chain(mysql.as_ref().map(MysqlServer::lanes));
+        let lanes = lanes(own, &sink, clients.collect(), beside);
         let metrics_text: Arc<dyn Fn() -> String + Send + Sync> =
             Arc::new(move || crate::metrics::encode(&registry));
         let page = StatusPage::new(Sources {
@@ -360,7 +369,7 @@ async fn bind_http(
 fn lanes(
     own: [Option<LaneWatch>; 2],
     sink: &Arc<dyn Database>,
-    (pg, mysql): (Option<&PgServer>, Option<&MysqlServer>),
+    clients: Vec<Arc<dyn LaneView>>,
     (spool, replicas, metrics, values): (
         Option<SpoolWatch>,
         Option<ReplicaWatch>,
@@ -368,19 +377,13 @@ fn lanes(
         bool,
     ),
 ) -> Arc<dyn Fn() -> serde_json::Value + Send + Sync> {
-    let pg = pg.map(PgServer::lanes);
-    let mysql = mysql.map(MysqlServer::lanes);
     let sink = Arc::clone(sink);
     Arc::new(move || {
-        let others = pg.as_ref().map(PgLanes::status).into_iter();
-        let others = others.chain(mysql.as_ref().map(MysqlLanes::status));
-        let others = others.flatten();
+        let others = clients.iter().flat_map(|lanes| lanes.status());
         let own = own.iter().flatten().map(LaneWatch::status);
         let lanes: Vec<LaneStatus> = own.chain(others).collect();
         let mut tables = sink.standings();
-        let others = pg.as_ref().map(PgLanes::standings).into_iter();
-        let others = others.chain(mysql.as_ref().map(MysqlLanes::standings));
-        let others = others.flatten();
+        let others = clients.iter().flat_map(|lanes| lanes.standings());
         let new: Vec<_> = others.filter(|one| !tables.contains(one)).collect();
         tables.extend(new);
         let failures = crate::metrics::failures_json(&metrics.failures(), values);

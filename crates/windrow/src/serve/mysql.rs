@@ -7,12 +7,11 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
-use windrow_core::Standing;
-use windrow_lanes::LaneStatus;
 use windrow_mysql_frontend::{MysqlFrontend, MysqlMetrics, Services};
 
 use self::session_lanes::MysqlSessionLanes;
 use super::client_lanes::LaneSizes;
+use super::lane_view::LaneView;
 use super::listen::cannot_listen;
 use super::reload::TakeUsers;
 use super::shared::Shared;
@@ -22,21 +21,6 @@ use crate::settings::{MysqlSettings, Settings};
 pub(super) struct MysqlServer {
     frontend: MysqlFrontend,
     session_lanes: Arc<MysqlSessionLanes>,
-}
-
-/// The frontend's lanes. Cheap to clone.
-#[derive(Clone)]
-pub(super) struct MysqlLanes(Arc<MysqlSessionLanes>);
-
-impl MysqlLanes {
-    pub(super) fn status(&self) -> Vec<LaneStatus> {
-        self.0.status()
-    }
-
-    /// Returns the standings of each table.
-    pub(super) fn standings(&self) -> Vec<Standing> {
-        self.0.standings()
-    }
 }
 
 impl MysqlServer {
@@ -78,8 +62,8 @@ impl MysqlServer {
     }
 
     /// Returns the frontend's lanes.
-    pub(super) fn lanes(&self) -> MysqlLanes {
-        MysqlLanes(self.session_lanes.clone())
+    pub(super) fn lanes(&self) -> Arc<dyn LaneView> {
+        self.session_lanes.clone()
     }
 
     /// Takes over other users.

@@ -1,21 +1,17 @@
 //! A build without MySQL has no MySQL frontend: none can be set up, so none is ever here.
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
-use windrow_core::Standing;
-use windrow_lanes::LaneStatus;
 
+use super::lane_view::LaneView;
 use super::reload::TakeUsers;
 use super::shared::Shared;
 use crate::settings::{MysqlSettings, Settings};
 
 /// Nobody can make one.
 pub(super) enum MysqlServer {}
-
-/// The frontend's lanes.
-#[derive(Clone)]
-pub(super) enum MysqlLanes {}
 
 impl MysqlServer {
     pub(super) async fn bind(
@@ -26,7 +22,7 @@ impl MysqlServer {
         match *mysql {}
     }
 
-    pub(super) fn lanes(&self) -> MysqlLanes {
+    pub(super) fn lanes(&self) -> Arc<dyn LaneView> {
         match *self {}
     }
 
@@ -40,15 +36,5 @@ impl MysqlServer {
 
     pub(super) async fn run(self, _: CancellationToken) {
         match self {}
-    }
-}
-
-impl MysqlLanes {
-    pub(super) fn status(&self) -> Vec<LaneStatus> {
-        match *self {}
-    }
-
-    pub(super) fn standings(&self) -> Vec<Standing> {
-        match *self {}
     }
 }

@@ -1,21 +1,17 @@
 //! A build without PostgreSQL has no PostgreSQL frontend: none can be set up, so none is ever here.
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
-use windrow_core::Standing;
-use windrow_lanes::LaneStatus;
 
+use super::lane_view::LaneView;
 use super::reload::TakeRoles;
 use super::shared::Shared;
 use crate::settings::{PgSettings, Settings};
 
 /// Nobody can make one.
 pub(super) enum PgServer {}
-
-/// The frontend's lanes.
-#[derive(Clone)]
-pub(super) enum PgLanes {}
 
 impl PgServer {
     pub(super) async fn bind(
@@ -30,7 +26,7 @@ impl PgServer {
         match *self {}
     }
 
-    pub(super) fn lanes(&self) -> PgLanes {
+    pub(super) fn lanes(&self) -> Arc<dyn LaneView> {
         match *self {}
     }
 
@@ -40,15 +36,5 @@ impl PgServer {
 
     pub(super) async fn run(self, _: CancellationToken) {
         match self {}
-    }
-}
-
-impl PgLanes {
-    pub(super) fn status(&self) -> Vec<LaneStatus> {
-        match *self {}
-    }
-
-    pub(super) fn standings(&self) -> Vec<Standing> {
-        match *self {}
     }
 }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use anyhow::Context;
 use tokio_util::sync::CancellationToken;
-use windrow_core::{Name, Spooling, Standing};
+use windrow_core::{Name, Spooling};
 use windrow_http::Ack;
 use windrow_lanes::LaneStatus;
 use windrow_pg::{
@@ -22,6 +22,7 @@ use windrow_pgwire::Target;
 use self::replicated::Replicated;
 use self::session_lanes::SessionLanes;
 use super::client_lanes::LaneSizes;
+use super::lane_view::LaneView;
 use super::listen::cannot_listen;
 use super::reload::{Reload, TakeRoles};
 use super::shared::Shared;
@@ -31,22 +32,6 @@ use crate::settings::{PgSettings, Settings};
 pub(super) struct PgServer {
     pg: Pg,
     session_lanes: Arc<SessionLanes>,
-}
-
-/// The frontend's lanes. Cheap to clone.
-#[derive(Clone)]
-pub(super) struct PgLanes(Arc<SessionLanes>);
-
-impl PgLanes {
-    pub(super) fn status(&self) -> Vec<LaneStatus> {
-        let all = self.0.status().into_iter();
-        all.map(|(_, status)| status).collect()
-    }
-
-    /// Returns the standings of each table.
-    pub(super) fn standings(&self) -> Vec<Standing> {
-        self.0.standings()
-    }
 }
 
 impl PgServer {
@@ -118,8 +103,8 @@ impl PgServer {
     }
 
     /// Returns the frontend's lanes.
-    pub(super) fn lanes(&self) -> PgLanes {
-        PgLanes(self.session_lanes.clone())
+    pub(super) fn lanes(&self) -> Arc<dyn LaneView> {
+        self.session_lanes.clone()
     }
 
     /// Takes over other roles.
@@ -173,7 +158,7 @@ fn console(session_lanes: &Arc<SessionLanes>, reload: Reload, stop: Cancellation
     let (session_lanes, counted) = (session_lanes.clone(), session_lanes.clone());
     Console {
         counts: Arc::new(move || counted.counts()),
-        lanes: Arc::new(move || session_lanes.status().into_iter().map(line).collect()),
+        lanes: Arc::new(move || session_lanes.identified().into_iter().map(line).collect()),
         reload: Arc::new(move || {
             let read = reload.but_roles().and_then(roles_of);
             read.map_err(|error| format!("{error:#}"))

@@ -12,6 +12,10 @@ use windrow_replicas::Primary;
 use super::reload::Reload;
 
 /// The shared parts.
+#[cfg_attr(
+    not(feature = "postgres"),
+    expect(dead_code, reason = "some are used by the PostgreSQL frontend alone")
+)]
 pub(super) struct Shared<'a> {
     pub(super) budget: &'a Budget,
     pub(super) lane_metrics: &'a LaneMetrics,

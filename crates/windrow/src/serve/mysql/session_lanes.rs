@@ -10,6 +10,7 @@ use windrow_mysql_frontend::Lanes;
 use windrow_mysqlwire::{LaneLogin, Target};
 
 use crate::serve::client_lanes::{ClientLanes, LaneDatabase, LaneKind, LaneSizes, StatementSource};
+use crate::serve::lane_view::LaneView;
 
 /// All lanes of MySQL sessions.
 pub(crate) struct MysqlSessionLanes(ClientLanes<MysqlLaneKind>);
@@ -27,17 +28,6 @@ impl MysqlSessionLanes {
         Arc::new(Self(ClientLanes::new(kind, sizes)))
     }
 
-    /// Returns the state of each lane.
-    pub(crate) fn status(&self) -> Vec<LaneStatus> {
-        let lanes = self.0.status().into_iter();
-        lanes.map(|(_, status)| status).collect()
-    }
-
-    /// Returns the standings of each table, by the statements that clients have sent.
-    pub(crate) fn standings(&self) -> Vec<Standing> {
-        self.0.standings()
-    }
-
     /// Ends lanes that nobody has used for a while. Runs until its future is dropped.
     pub(crate) async fn tidy(&self) {
         self.0.tidy().await;
@@ -46,6 +36,17 @@ impl MysqlSessionLanes {
     /// Finishes what was accepted and ends all lanes. Sessions must have ended before.
     pub(crate) async fn shutdown(&self) {
         self.0.shutdown().await;
+    }
+}
+
+impl LaneView for MysqlSessionLanes {
+    fn status(&self) -> Vec<LaneStatus> {
+        let lanes = self.0.status().into_iter();
+        lanes.map(|(_, status)| status).collect()
+    }
+
+    fn standings(&self) -> Vec<Standing> {
+        self.0.standings()
     }
 }
 

@@ -13,6 +13,7 @@ use windrow_postgres::StatementSink;
 use super::replicated::Replicated;
 use super::slotted::SlottedSink;
 use crate::serve::client_lanes::{ClientLanes, LaneDatabase, LaneKind, LaneSizes, StatementSource};
+use crate::serve::lane_view::LaneView;
 
 /// All lanes of SQL sessions.
 pub(crate) struct SessionLanes {
@@ -77,7 +78,7 @@ impl SessionLanes {
     }
 
     /// Returns the state of each lane, and its identity.
-    pub(crate) fn status(&self) -> Vec<(Identity, LaneStatus)> {
+    pub(crate) fn identified(&self) -> Vec<(Identity, LaneStatus)> {
         let lanes = self.lanes.status().into_iter();
         lanes.map(|(key, status)| (key.identity, status)).collect()
     }
@@ -91,11 +92,6 @@ impl SessionLanes {
         }
     }
 
-    /// Returns the standings of each table, by the statements that clients have sent.
-    pub(crate) fn standings(&self) -> Vec<Standing> {
-        self.lanes.standings()
-    }
-
     /// Ends lanes that nobody has used for a while. Runs until its future is dropped.
     pub(crate) async fn tidy(&self) {
         self.lanes.tidy().await;
@@ -104,6 +100,17 @@ impl SessionLanes {
     /// Finishes what was accepted and ends all lanes. Sessions must have ended before.
     pub(crate) async fn shutdown(&self) {
         self.lanes.shutdown().await;
+    }
+}
+
+impl LaneView for SessionLanes {
+    fn status(&self) -> Vec<LaneStatus> {
+        let lanes = self.lanes.status().into_iter();
+        lanes.map(|(_, status)| status).collect()
+    }
+
+    fn standings(&self) -> Vec<Standing> {
+        self.lanes.standings()
     }
 }
 

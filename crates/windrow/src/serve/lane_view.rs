@@ -1,0 +1,13 @@
+//! The lanes of SQL clients, as the status page sees them.
+
+use windrow_core::Standing;
+use windrow_lanes::LaneStatus;
+
+/// The lanes of one frontend.
+pub(super) trait LaneView: Send + Sync {
+    /// Returns the state of each lane.
+    fn status(&self) -> Vec<LaneStatus>;
+
+    /// Returns the standings of each table, by the statements that clients have sent.
+    fn standings(&self) -> Vec<Standing>;
+}
