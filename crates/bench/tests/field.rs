@@ -215,7 +215,7 @@ fn each_way_is_measured_under_each_load() {
     }
 }
 
-/// So many arms were measured, each with the usual metrics.
+/// Asserts that so many arms were measured, each with the usual metrics.
 fn has_rates(root: &Path, count: usize) {
     let measured = measured(root);
     let arms: BTreeSet<&str> = measured.iter().map(|(arm, _)| arm.as_str()).collect();

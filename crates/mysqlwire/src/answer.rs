@@ -4,11 +4,18 @@
 use mysql_common::constants::{CapabilityFlags, MariadbCapabilities, StatusFlags};
 use mysql_common::io::ParseBuf;
 
+use crate::command;
 use crate::error_packet::ERROR;
 use crate::packet::MAX_PART;
 
 /// Bytes of each packet that [`Answer::take`] looks at.
 pub const LOOK_BYTES: usize = 24;
+
+/// Bytes of a command that [`Answer::to`] looks at.
+pub const COMMAND_BYTES: usize = EXECUTION_FLAGS + 1;
+
+/// The place of the flags of an execution: behind the command and the statement's number.
+const EXECUTION_FLAGS: usize = 5;
 
 /// The first byte of a packet that reports success.
 const OK: u8 = 0x00;
@@ -19,34 +26,6 @@ const END: u8 = 0xfe;
 
 /// The longest packet that ends columns or rows for a client without `CLIENT_DEPRECATE_EOF`.
 const MAX_EOF_BYTES: usize = 8;
-
-/// The commands that have a number of their own in what follows.
-pub mod command {
-    #![expect(missing_docs, reason = "the names are the protocol's own")]
-    pub const QUIT: u8 = 0x01;
-    pub const INIT_DB: u8 = 0x02;
-    pub const QUERY: u8 = 0x03;
-    pub const FIELD_LIST: u8 = 0x04;
-    pub const STATISTICS: u8 = 0x09;
-    pub const PROCESS_INFO: u8 = 0x0a;
-    pub const PROCESS_KILL: u8 = 0x0c;
-    pub const PING: u8 = 0x0e;
-    pub const CHANGE_USER: u8 = 0x11;
-    pub const BINLOG_DUMP: u8 = 0x12;
-    pub const REGISTER_SLAVE: u8 = 0x15;
-    pub const STMT_PREPARE: u8 = 0x16;
-    pub const STMT_EXECUTE: u8 = 0x17;
-    pub const STMT_SEND_LONG_DATA: u8 = 0x18;
-    pub const STMT_CLOSE: u8 = 0x19;
-    pub const STMT_RESET: u8 = 0x1a;
-    pub const STMT_FETCH: u8 = 0x1c;
-    pub const BINLOG_DUMP_GTID: u8 = 0x1e;
-    pub const RESET_CONNECTION: u8 = 0x1f;
-    pub const CLONE: u8 = 0x20;
-    pub const SUBSCRIBE: u8 = 0x21;
-    pub const STMT_BULK_EXECUTE: u8 = 0xfa;
-    pub const MULTI: u8 = 0xfe;
-}
 
 /// The agreed forms of answers.
 #[derive(Clone, Copy, Debug, Default)]
@@ -127,8 +106,12 @@ pub struct PreparedStatement {
 }
 
 impl Answer {
-    /// Begins the answer to a command. `None` for one that has no answer.
-    pub fn to(command: u8, forms: Forms) -> Option<Self> {
+    /// Begins the answer to a command, of which the first [`COMMAND_BYTES`] bytes are here, or all.
+    /// `None` for one that has no answer.
+    pub fn to(start: &[u8], forms: Forms) -> Option<Self> {
+        let command = start.first().copied().unwrap_or_default();
+        // A server may say that there is a cursor without one having been asked for.
+        let flags = start.get(EXECUTION_FLAGS).copied().unwrap_or_default();
         let part = match command {
             command::QUIT | command::STMT_CLOSE | command::STMT_SEND_LONG_DATA => return None,
             command::QUERY
@@ -142,17 +125,12 @@ impl Answer {
         Some(Self {
             forms,
             part,
-            may_have_cursor: false,
+            may_have_cursor: command == command::STMT_EXECUTE && flags != 0,
             status: None,
             is_error: false,
             warning_count: 0,
             prepared: None,
         })
-    }
-
-    /// Expects a cursor in place of rows, if the server says so. A server may say so without one.
-    pub fn expect_cursor(&mut self) {
-        self.may_have_cursor = true;
     }
 
     /// Returns the statement that was prepared, if the answer says so.
@@ -173,11 +151,6 @@ impl Answer {
     /// Returns true if the answer ended with an error.
     pub fn is_error(&self) -> bool {
         self.is_error
-    }
-
-    /// Returns true if the packet that comes next describes a column of a result.
-    pub fn is_in_columns(&self) -> bool {
-        matches!(self.part, Part::Columns(_))
     }
 
     /// Returns true if the packet that comes next is a row, or the end of the rows.
@@ -338,7 +311,7 @@ mod tests {
     use super::*;
 
     fn steps(command: u8, forms: Forms, packets: &[&[u8]]) -> Vec<Step> {
-        let mut answer = Answer::to(command, forms).unwrap();
+        let mut answer = Answer::to(&[command], forms).unwrap();
         let take =
             |packet: &&[u8]| answer.take(&packet[..packet.len().min(LOOK_BYTES)], packet.len());
         packets.iter().map(take).collect()
@@ -371,8 +344,8 @@ mod tests {
         ends(command::QUERY, Forms::default(), &[b"\xff\x15\x04#28000no"]);
         ends(0x0e, new(), &[ok]);
         ends(command::STATISTICS, new(), &[b"Uptime: 7"]);
-        assert!(Answer::to(command::STMT_CLOSE, new()).is_none());
-        let mut answer = Answer::to(command::QUERY, new()).unwrap();
+        assert!(Answer::to(&[command::STMT_CLOSE], new()).is_none());
+        let mut answer = Answer::to(&[command::QUERY], new()).unwrap();
         answer.take(&[0, 0xfc, 1, 1, 0, 3, 0], 7);
         assert_eq!(answer.status().unwrap().bits(), 3);
     }
@@ -412,8 +385,7 @@ mod tests {
         ends(command::QUERY, Forms::default(), &one);
         let cursor = &[0xfe, 0, 0, 0x42, 0][..];
         for forms in [Forms::default(), new()] {
-            let mut answer = Answer::to(command::STMT_EXECUTE, forms).unwrap();
-            answer.expect_cursor();
+            let mut answer = Answer::to(&[command::STMT_EXECUTE, 1, 0, 0, 0, 1], forms).unwrap();
             let steps = [&[1][..], COLUMN, cursor].map(|packet| answer.take(packet, packet.len()));
             assert_eq!(steps, [Step::More, Step::More, Step::Done]);
         }
@@ -428,7 +400,7 @@ mod tests {
             |columns: u8, parameters: u8| vec![0, 1, 0, 0, 0, columns, 0, parameters, 0, 0, 0, 0];
         ends(command::STMT_PREPARE, new(), &[&of(0, 0)]);
         ends(command::STMT_PREPARE, new(), &[&of(1, 1), COLUMN, COLUMN]);
-        let mut answer = Answer::to(command::STMT_PREPARE, new()).unwrap();
+        let mut answer = Answer::to(&[command::STMT_PREPARE], new()).unwrap();
         answer.take(&of(0, 3), 12);
         let prepared = answer.prepared_statement().unwrap();
         assert_eq!((prepared.id, prepared.parameters), (1, 3));
@@ -465,7 +437,7 @@ mod tests {
                 may_leave_out_columns: bits.1,
                 reports_progress: bits.2,
             };
-            if let Some(mut answer) = Answer::to(command, forms) {
+            if let Some(mut answer) = Answer::to(&[command], forms) {
                 for packet in &packets {
                     answer.take(packet, packet.len());
                 }

@@ -46,9 +46,9 @@ pub fn lane_variables(is_mariadb: bool) -> impl Iterator<Item = &'static str> {
     LANE_VARIABLES.into_iter().chain(own.iter().copied())
 }
 
-/// Returns the query of a session's database and of [`lane_variables`], in one row.
-pub fn lane_question(is_mariadb: bool) -> String {
-    lane_variables(is_mariadb).fold("SELECT DATABASE()".to_owned(), |text, name| {
+/// Returns the query of a session's database and of variables, in one row.
+pub fn lane_question<'n>(names: impl Iterator<Item = &'n str>) -> String {
+    names.fold("SELECT DATABASE()".to_owned(), |text, name| {
         text + ", @@SESSION." + name
     })
 }

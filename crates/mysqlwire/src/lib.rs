@@ -6,6 +6,7 @@
 //! | [`handshake`] | the server's greeting and the client's login request |
 //! | [`auth`] | proofs of a password, made and verified |
 //! | [`answer`] | finds the end of the server's answer to a command |
+//! | [`command`] | the numbers of commands |
 //! | [`error_packet`] | errors as the server writes them |
 //! | [`lane`] | the login of a lane's connections |
 //! | [`write_answer`] | the server's answer to a write of a lane |
@@ -20,6 +21,7 @@
 
 pub mod answer;
 pub mod auth;
+pub mod command;
 pub mod connect;
 pub mod error_packet;
 pub mod handshake;

@@ -5,9 +5,10 @@ use std::io;
 use bytes::{Buf, Bytes};
 use mysql_common::io::BufMutExt;
 
-use crate::answer::{Answer, Forms, Step, command};
-use crate::error_packet::{ERROR, ErrorPacket};
+use crate::answer::Forms;
+use crate::command;
 use crate::packet::Wire;
+use crate::reply::Reply;
 
 /// The longest packet of an answer to a question of Windrow's own, in bytes.
 const MAX_ANSWER_BYTES: usize = 1 << 20;
@@ -28,55 +29,12 @@ pub fn put_query(wire: &mut Wire, sql: &str, has_attributes: bool) {
     wire.put(&content);
 }
 
-/// The result of a text.
-#[derive(Clone, Debug, Default)]
-pub struct TextResult {
-    /// The contents of the packets of columns.
-    pub columns: Vec<Bytes>,
-    /// The rows.
-    pub rows: Vec<TextRow>,
-}
-
-/// Reads the answer to a text: the rows of its only result, none if it gives none. Not cancel safe.
+/// Reads the answer to a text. Not cancel safe.
 ///
 /// # Errors
-/// The stream fails or ends. Inside: the server's error.
-pub async fn read_rows(
-    wire: &mut Wire,
-    forms: Forms,
-) -> io::Result<Result<Vec<TextRow>, ErrorPacket>> {
-    let result = read_result(wire, forms).await?;
-    Ok(result.map(|result| result.rows))
-}
-
-/// Reads the answer to a text as [`read_rows`], with the columns of the result.
-///
-/// # Errors
-/// As [`read_rows`].
-pub async fn read_result(
-    wire: &mut Wire,
-    forms: Forms,
-) -> io::Result<Result<TextResult, ErrorPacket>> {
-    let ended = || io::Error::from(io::ErrorKind::UnexpectedEof);
-    let Some(mut answer) = Answer::to(command::QUERY, forms) else {
-        return Ok(Ok(TextResult::default()));
-    };
-    let mut result = TextResult::default();
-    loop {
-        let content = wire.packet(MAX_ANSWER_BYTES).await?.ok_or_else(ended)?;
-        let (is_row, is_column) = (answer.is_in_rows(), answer.is_in_columns());
-        match answer.take(&content, content.len()) {
-            Step::More if is_row => result.rows.push(text_row(content)),
-            Step::More if is_column => result.columns.push(content),
-            Step::More => {}
-            Step::File => return Err(io::Error::other("the server asked for a file")),
-            Step::Done if content.first() == Some(&ERROR) => {
-                let error = ErrorPacket::parse(&content);
-                return error.map(Err).ok_or_else(ended);
-            }
-            Step::Done => return Ok(Ok(result)),
-        }
-    }
+/// The stream fails or ends.
+pub async fn read_reply(wire: &mut Wire, forms: Forms) -> io::Result<Reply> {
+    Reply::read(wire, command::QUERY, forms, MAX_ANSWER_BYTES).await
 }
 
 /// Adds a value to a row of the text protocol.

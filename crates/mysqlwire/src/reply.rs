@@ -31,7 +31,7 @@ impl Reply {
     /// The stream fails or ends; the answer has a form that was not asked for.
     pub async fn read(wire: &mut Wire, command: u8, forms: Forms, most: usize) -> io::Result<Self> {
         let odd = || io::Error::new(io::ErrorKind::InvalidData, "an answer cannot be read");
-        let mut answer = Answer::to(command, forms).ok_or_else(odd)?;
+        let mut answer = Answer::to(&[command], forms).ok_or_else(odd)?;
         let mut packets = Vec::new();
         loop {
             let packet = wire.packet(most).await?;
@@ -48,6 +48,14 @@ impl Reply {
         match answer.prepared_statement() {
             Some(prepared) => Ok(Self::Prepared(prepared)),
             None => Self::of(packets, forms).ok_or_else(odd),
+        }
+    }
+
+    /// Returns the contents of the packets of rows; none for an answer without rows.
+    pub fn rows(&self) -> &[Bytes] {
+        match self {
+            Self::Rows(result, _) => &result.rows,
+            Self::Ok(_) | Self::Error(_) | Self::Prepared(_) => &[],
         }
     }
 
@@ -96,7 +104,7 @@ impl Reply {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::answer::command;
+    use crate::command;
 
     async fn read(packets: &[&[u8]], command: u8, forms: Forms) -> io::Result<Reply> {
         let (one, other) = tokio::io::duplex(10_000);

@@ -177,10 +177,9 @@ impl Lane {
         self.modes
     }
 
-    /// Returns the text, if this lane can read it.
-    pub(crate) fn text<'a>(&self, bytes: &'a [u8]) -> Option<&'a str> {
-        let text = str::from_utf8(bytes).ok()?;
-        (self.reads_utf8 || text.is_ascii()).then_some(text)
+    /// Returns true if this lane can read a text.
+    pub(crate) fn reads(&self, text: &str) -> bool {
+        self.reads_utf8 || text.is_ascii()
     }
 
     /// Returns the verdict on a text, if there is one that still holds.
@@ -197,7 +196,7 @@ impl Lane {
     /// same time share an answer. Cancel safe.
     ///
     /// # Errors
-    /// Those of [`windrow_core::Describer::describe`].
+    /// As [`windrow_core::Describer::describe`].
     pub(crate) async fn describe(&self, text: &str, modes: Modes) -> Result<TextVerdict, Fault> {
         let _turn = self.asking.lock().await;
         if let Some(known) = self.known(text) {

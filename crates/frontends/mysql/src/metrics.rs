@@ -4,7 +4,7 @@
 //! | --- | --- |
 //! | `windrow_mysql_clients` | clients that are logged in |
 //! | `windrow_mysql_logins_total` | connections that were admitted (`outcome="ok"`) or refused |
-//! | `windrow_mysql_statements_total` | statements of clients (`way="relayed"`, or `"joined"` with other clients' writes) |
+//! | `windrow_mysql_statements_total` | statements of clients, `relayed` or `joined` (`way`) |
 //! | `windrow_mysql_bypass_total` | single-row writes that were relayed, by `reason` |
 //! | `windrow_mysql_kills_total` | `KILL` statements for sessions of this frontend |
 //! | `windrow_mysql_server_connections` | server connections of sessions |

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use windrow_core::Arguments;
 use windrow_mysqlwire::PreparedStatement;
-use windrow_mysqlwire::answer::command;
+use windrow_mysqlwire::command;
 use windrow_sql::mysql::{SessionEffect, mentions_row_count};
 
 /// The most statements of a session whose texts are kept.

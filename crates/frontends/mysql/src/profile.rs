@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use windrow_mysqlwire::answer::command;
+use windrow_mysqlwire::command;
 use windrow_mysqlwire::connect::connect;
 use windrow_mysqlwire::{ConnectError, Credential, Greeting, LoginRequest, Target};
 

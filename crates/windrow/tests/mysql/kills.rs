@@ -24,7 +24,7 @@ const ROUNDS: &str = "WINDROW_KILL_ROUNDS";
 
 const DEFAULT_ROUNDS: usize = 6;
 
-/// What a client knows of a write.
+/// A write, as far as its client knows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Fate {
     /// The write was answered; the row has this id.
@@ -35,7 +35,7 @@ enum Fate {
     Refused(String),
 }
 
-/// What one client knows.
+/// The ledger of one client.
 #[derive(Debug, Default)]
 struct Ledger {
     /// Inserted rows by tag.

@@ -4,7 +4,8 @@ use std::collections::HashMap;
 use std::io;
 
 use tokio::time::timeout;
-use windrow_mysqlwire::answer::{Forms, LOOK_BYTES, Step, command};
+use windrow_mysqlwire::answer::{Forms, LOOK_BYTES, Step};
+use windrow_mysqlwire::command;
 use windrow_mysqlwire::connect::connect;
 use windrow_mysqlwire::{
     Answer, CapabilityFlags, Credential, ErrorPacket, LoginRequest, MariadbCapabilities, Target,
@@ -19,7 +20,7 @@ pub type Packets = Vec<(u8, Vec<u8>)>;
 /// The id that names the statement that was prepared last.
 pub const LAST: [u8; 4] = [0xff; 4];
 
-/// How a client logs in.
+/// The form of a login.
 #[derive(Clone, Copy, Debug)]
 pub struct LoginForm {
     /// The user's name; the URL's user if it is empty.
@@ -114,13 +115,12 @@ impl RawClient {
     /// Reads the answer to a command.
     pub async fn answer(&mut self, command: u8) -> io::Result<Packets> {
         let mut packets = Vec::new();
-        let Some(mut answer) = Answer::to(command, self.forms) else {
+        // Each execution may have asked for a cursor. The programs call no procedures, which could
+        // have closed one.
+        let start = [command, 0, 0, 0, 0, 1];
+        let Some(mut answer) = Answer::to(&start, self.forms) else {
             return Ok(packets);
         };
-        if command == command::STMT_EXECUTE {
-            // The programs call no procedures, which could have closed a cursor.
-            answer.expect_cursor();
-        }
         loop {
             let next = timeout(TEST_TIMEOUT, self.wire.head(LOOK_BYTES)).await;
             let next =

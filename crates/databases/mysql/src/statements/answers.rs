@@ -147,24 +147,14 @@ fn done(affected: u64, answer: &WriteAnswer) -> WriteDone {
 
 /// Returns the number in the only row of an answer.
 fn number(reply: &Reply) -> u64 {
-    let Reply::Rows(result, _) = reply else {
-        return 0;
-    };
-    let row = result
-        .rows
-        .first()
-        .cloned()
-        .map(text_row)
-        .unwrap_or_default();
+    let row = reply.rows().first().cloned().map(text_row);
+    let row = row.unwrap_or_default();
     let value = row.first().and_then(Option::as_ref);
     let text = value.and_then(|text| str::from_utf8(text).ok());
     text.and_then(|text| text.parse().ok()).unwrap_or_default()
 }
 
 fn warnings(reply: &Reply) -> Vec<Warning> {
-    let Reply::Rows(result, _) = reply else {
-        return Vec::new();
-    };
     let warning = |row: &Bytes| {
         let mut values = text_row(row.clone())
             .into_iter()
@@ -178,7 +168,7 @@ fn warnings(reply: &Reply) -> Vec<Warning> {
             message,
         })
     };
-    result.rows.iter().filter_map(warning).collect()
+    reply.rows().iter().filter_map(warning).collect()
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use std::hash::{BuildHasher as _, Hasher as _};
 use foldhash::fast::FixedState;
 use windrow_core::{Expression, Formats, ParsedStatement, Piece, SqlCall};
 use windrow_database::quote::backtick::{push_idents, push_table};
-use windrow_mysqlwire::answer::command;
+use windrow_mysqlwire::command;
 
 /// The type of a NULL, without a flag.
 const NULL_TYPE: [u8; 2] = [6, 0];

@@ -10,12 +10,13 @@ use tokio::time::{Instant, timeout};
 use windrow_core::sink::Purpose;
 use windrow_core::{Fault, FaultClass, Tally};
 use windrow_database::Options;
-use windrow_mysqlwire::answer::{Forms, command};
+use windrow_mysqlwire::answer::Forms;
+use windrow_mysqlwire::command;
 use windrow_mysqlwire::connect::connect;
 use windrow_mysqlwire::query::text_row;
 use windrow_mysqlwire::{
     CapabilityFlags, ConnectError, LaneLogin, LoginRequest, MariadbCapabilities, Reply,
-    StatusFlags, Success, Target, Wire,
+    StatusFlags, Success, Target, Wire, lane_question,
 };
 
 use super::lane_settings::{ServerVariables, lock_wait};
@@ -162,7 +163,7 @@ impl LaneTarget {
         let mut session = self.log_in().await?;
         let questions = [
             &ServerVariables::question(),
-            &ServerVariables::login_question(&self.login),
+            &lane_question(self.login.variables.iter().map(|(name, _)| *name)),
             WHICH,
         ];
         let mut answers = session.texts(&questions).await?.into_iter();
@@ -366,14 +367,8 @@ impl LostConnection {
 /// Returns the rows of an answer of the text protocol.
 pub(super) fn text_rows(reply: &Reply) -> Vec<Vec<Option<String>>> {
     let text = |value: Option<Bytes>| value.map(|v| String::from_utf8_lossy(&v).into_owned());
-    match reply {
-        Reply::Rows(result, _) => {
-            let rows = result.rows.iter();
-            rows.map(|row| text_row(row.clone()).into_iter().map(text).collect())
-                .collect()
-        }
-        _ => Vec::new(),
-    }
+    let row = |row: &Bytes| text_row(row.clone()).into_iter().map(text).collect();
+    reply.rows().iter().map(row).collect()
 }
 
 /// Returns the success that an answer reports.

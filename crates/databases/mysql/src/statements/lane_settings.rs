@@ -55,14 +55,6 @@ impl ServerVariables {
         format!("SHOW SESSION VARIABLES WHERE Variable_name IN ({names})")
     }
 
-    /// Returns the query of the login's variables.
-    pub(super) fn login_question(login: &LaneLogin) -> String {
-        let names = login.variables.iter();
-        names.fold("SELECT 1".to_owned(), |sql, (name, _)| {
-            sql + ", @@SESSION." + name
-        })
-    }
-
     pub(super) fn get(&self, name: &str) -> &str {
         self.shown.get(name).map_or("", String::as_str)
     }

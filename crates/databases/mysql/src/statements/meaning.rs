@@ -43,7 +43,7 @@ enum Numbering {
     Server,
     /// The value of this parameter, if there is one; the server, if the value is NULL.
     Parameter(usize),
-    /// Whatever the server makes of the statement.
+    /// Known only to the server.
     Unknown,
 }
 

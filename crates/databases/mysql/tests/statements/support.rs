@@ -1,4 +1,4 @@
-//! What the tests share: a lane's sink on a database, and short words for calls and answers.
+//! Shared by the tests: a lane's sink on a database, and short words for calls and answers.
 
 use std::sync::Arc;
 

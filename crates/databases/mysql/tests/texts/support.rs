@@ -1,4 +1,4 @@
-//! What the tests share: a server's session, and random texts.
+//! Shared by the tests: a server's session, and random texts.
 
 use std::cell::RefCell;
 

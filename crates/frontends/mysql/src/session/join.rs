@@ -7,10 +7,10 @@ use windrow_core::intake::Receipt;
 use windrow_core::{
     Arguments, Fault, Formats, Origin, SqlCall, Statement, Unit, UnitOutcome, Write, WriteDone,
 };
-use windrow_mysqlwire::query::{collation_place, put_query, read_result};
+use windrow_mysqlwire::query::{collation_place, put_query, read_reply, text_row};
 use windrow_mysqlwire::{
-    Head, LaneLogin, MariadbCapabilities, Success, Wire, WriteAnswer, WriteFailure, lane_question,
-    lane_variables, put_columns, put_result,
+    ErrorPacket, Head, LaneLogin, MariadbCapabilities, Reply, Success, Wire, WriteAnswer,
+    WriteFailure, lane_question, lane_variables, put_columns, put_result,
 };
 use windrow_sql::mysql::{LiftedText, lift, mentions_row_count};
 
@@ -50,9 +50,9 @@ impl Session {
         let (Some(modes), Some(text)) = (lane.modes(), self.text(head)) else {
             return Ok(Err(NotJoined::For("an sql_mode that is not read")));
         };
-        let Some(text) = lane.text(text.as_bytes()) else {
+        if !lane.reads(text) {
             return Ok(Err(NotJoined::For("a character set that is not read")));
-        };
+        }
         let Some(lifted) = lift(text, modes) else {
             return Ok(Err(NotJoined::NoWrite));
         };
@@ -86,10 +86,10 @@ impl Session {
             Ok(lane) => lane,
             Err(not) => return Ok(Err(not)),
         };
-        let Some(text) = lane.text(text.as_bytes()) else {
+        if !lane.reads(&text) {
             return Ok(Err(NotJoined::For("a character set that is not read")));
-        };
-        let statement = match statement(&lane, text).await {
+        }
+        let statement = match statement(&lane, &text).await {
             Ok(statement) => statement,
             Err(not) => return Ok(Err(not)),
         };
@@ -191,22 +191,24 @@ impl Session {
         let is_mariadb = self.shared.is_mariadb();
         let has_attributes = self.has_attributes();
         let server = &mut self.admitted.server;
-        put_query(&mut server.wire, &lane_question(is_mariadb), has_attributes);
+        let question = lane_question(lane_variables(is_mariadb));
+        put_query(&mut server.wire, &question, has_attributes);
         server.wire.flush().await?;
-        let result = match read_result(&mut server.wire, server.forms).await? {
-            Ok(result) => result,
-            Err(error) => {
-                tracing::warn!(%error, "the settings of a session cannot be read");
-                return Ok(None);
-            }
-        };
+        let reply = read_reply(&mut server.wire, server.forms).await?;
         self.state.heard();
+        if let Reply::Error(error) = &reply {
+            let error = ErrorPacket::parse(error).map(|error| error.to_string());
+            tracing::warn!(?error, "the settings of a session cannot be read");
+        }
+        let Reply::Rows(result, _) = reply else {
+            return Ok(None);
+        };
         let is_extended = self.has_extended_metadata();
         self.state.results_collation = result.columns.first().and_then(|column| {
             let place = collation_place(column, is_extended)?;
             column.get(place..place + 2)?.try_into().ok()
         });
-        let Some(row) = result.rows.into_iter().next() else {
+        let Some(row) = result.rows.into_iter().next().map(text_row) else {
             return Ok(None);
         };
         let mut values = row.into_iter().map(|value| {

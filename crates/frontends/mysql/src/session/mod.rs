@@ -9,7 +9,7 @@ use std::io;
 use std::sync::Arc;
 
 use tokio::time::timeout;
-use windrow_mysqlwire::answer::command;
+use windrow_mysqlwire::command;
 use windrow_mysqlwire::{CapabilityFlags, ErrorPacket, ForwardError, Head, LoginRequest, Wire};
 use windrow_sql::mysql::{
     SessionEffect, effect, effect_in_any_mode, mentions_insert_id, mentions_row_count, question,
@@ -54,10 +54,6 @@ pub(crate) struct Session {
     admitted: AdmittedClient,
     state: SessionState,
     prepared: PreparedStatements,
-    /// True if the command under way asks for a cursor.
-    asks_for_cursor: bool,
-    /// The session that the command under way kills.
-    killed: Option<u64>,
 }
 
 /// Serves a client until it leaves, its server connection ends, or the frontend does.
@@ -69,8 +65,6 @@ pub(crate) async fn run(shared: Arc<Shared>, admitted: AdmittedClient) {
         state: SessionState::new(admitted.server.status),
         admitted,
         prepared: PreparedStatements::default(),
-        asks_for_cursor: false,
-        killed: None,
     };
     let ended = tokio::select! {
         biased;

@@ -1,9 +1,8 @@
 //! Commands that go to the session's server connection, and their answers, packet by packet.
 
-use std::io;
-
-use windrow_mysqlwire::answer::{LOOK_BYTES, Step, command};
-use windrow_mysqlwire::query::{put_query, read_rows};
+use windrow_mysqlwire::answer::{LOOK_BYTES, Step};
+use windrow_mysqlwire::command;
+use windrow_mysqlwire::query::{put_query, read_reply};
 use windrow_mysqlwire::{Answer, ForwardError, Head, PreparedStatement};
 use windrow_sql::mysql::{SessionEffect, mentions_row_count, question};
 
@@ -35,12 +34,9 @@ impl Session {
         effect: SessionEffect,
     ) -> Result<(), SessionEnd> {
         self.shared.metrics.relayed.inc();
-        let facts = self.put_facts(head);
         let changes_tables = self.text(head).is_some_and(may_change_tables);
-        self.asks_for_cursor = asks_for_cursor(self.admitted.client.content(head));
-        self.send(head).await?;
-        self.skip_answers(facts).await?;
-        let answered = self.answer_to(command::QUERY).await;
+        let facts = self.put_facts(head);
+        let answered = self.exchange(head, facts).await;
         if changes_tables {
             self.shared.lanes.tables_changed();
         }
@@ -85,30 +81,19 @@ impl Session {
         let Some(types) = added else {
             return self.relay_statement(head, effect).await;
         };
+        self.shared.metrics.relayed.inc();
         let facts = self.put_facts(head);
         let content = self.admitted.client.packet(MAX_EXECUTION_BYTES).await?;
         let content = content.ok_or(SessionEnd::Gone)?;
-        self.asks_for_cursor = asks_for_cursor(&content);
         let content = with_types(&content, parameters.unwrap_or_default(), &types);
         let content = content.ok_or(SessionEnd::Gone)?;
-        self.relay_content(&content, facts, effect).await
-    }
-
-    /// Sends a statement of other content than the client's, and relays its answer.
-    async fn relay_content(
-        &mut self,
-        content: &[u8],
-        facts: usize,
-        effect: SessionEffect,
-    ) -> Result<(), SessionEnd> {
-        self.shared.metrics.relayed.inc();
-        let server = &mut self.admitted.server.wire;
-        server.set_next(0);
-        server.put(content);
-        let sent = server.flush().await.map_err(ForwardError::To);
+        let server = &mut self.admitted.server;
+        let answer = Answer::to(&content, server.forms);
+        server.wire.set_next(0);
+        server.wire.put(&content);
+        let sent = server.wire.flush().await.map_err(ForwardError::To);
         self.unless_server_ended(sent).await?;
-        self.skip_answers(facts).await?;
-        let answered = self.answer_to(command::STMT_EXECUTE).await;
+        let answered = self.answers(facts, answer).await;
         self.state.note(effect);
         answered.map(drop)
     }
@@ -144,7 +129,7 @@ impl Session {
     /// Passes the server's answer on, with other rows.
     async fn put_answer_with(&mut self, rows: &[Vec<u8>]) -> Result<(), SessionEnd> {
         let (client, server) = (&mut self.admitted.client, &mut self.admitted.server);
-        let Some(mut answer) = Answer::to(command::QUERY, server.forms) else {
+        let Some(mut answer) = Answer::to(&[command::QUERY], server.forms) else {
             return Ok(());
         };
         loop {
@@ -174,9 +159,7 @@ impl Session {
         asks: bool,
     ) -> Result<Option<PreparedStatement>, SessionEnd> {
         let facts = if asks { self.put_facts(head) } else { 0 };
-        self.send(head).await?;
-        self.skip_answers(facts).await?;
-        let answer = self.answer_to(command::STMT_PREPARE).await?;
+        let answer = self.exchange(head, facts).await?;
         Ok(answer.and_then(|answer| answer.prepared_statement()))
     }
 
@@ -199,8 +182,7 @@ impl Session {
     pub(super) async fn relay(&mut self, head: Head) -> Result<Option<Answer>, SessionEnd> {
         let content = self.admitted.client.content(head);
         let command = content.first().copied().unwrap_or_default();
-        self.send(head).await?;
-        match self.answer_to(command).await {
+        match self.exchange(head, 0).await {
             Ok(None) if command == command::QUIT => Err(SessionEnd::Gone),
             answered => answered,
         }
@@ -210,8 +192,8 @@ impl Session {
     /// of the joined write before. Returns the number of answers that come before its own.
     fn put_facts(&mut self, head: Head) -> usize {
         let id = self.state.insert_id.take();
-        let is_asked = self.asks_for_last_write(head);
         let write = self.state.last_write.take();
+        let is_asked = write.is_some() && self.asks_for_last_write(head);
         let has_old = write.is_some() && self.state.has_old_diagnostics;
         let has_escapes = self.state.has_escapes();
         let diagnostics = write
@@ -252,35 +234,36 @@ impl Session {
         }
     }
 
-    async fn skip_answers(&mut self, count: usize) -> io::Result<()> {
-        let server = &mut self.admitted.server;
-        for _ in 0..count {
-            // One that is an error is meant to be one.
-            drop(read_rows(&mut server.wire, server.forms).await?);
-        }
-        Ok(())
-    }
-
-    /// Hands a command to the server as it is, but for the number of a `KILL`.
-    async fn send(&mut self, head: Head) -> Result<(), SessionEnd> {
+    /// Hands a command to the server as it is, but for the number of a `KILL`, and its answer to
+    /// the client. `facts`: the number of answers that come before its own. `None`: the command has
+    /// no answer.
+    async fn exchange(&mut self, head: Head, facts: usize) -> Result<Option<Answer>, SessionEnd> {
         let kill = self.kill(head);
-        let (client, server) = (&mut self.admitted.client, &mut self.admitted.server.wire);
+        let (client, server) = (&mut self.admitted.client, &mut self.admitted.server);
+        let answer = Answer::to(client.content(head), server.forms);
         let sent = match &kill {
             Some(kill) => {
                 self.shared.metrics.kills.inc();
                 client.skip(head);
-                server.set_next(head.number);
-                server.put(&kill.content);
+                server.wire.set_next(head.number);
+                server.wire.put(&kill.content);
                 Ok(())
             }
-            None => client.forward(server).await,
+            None => client.forward(&mut server.wire).await,
         };
         let sent = match sent {
-            Ok(()) => server.flush().await.map_err(ForwardError::To),
+            Ok(()) => server.wire.flush().await.map_err(ForwardError::To),
             Err(broken) => Err(broken),
         };
-        self.killed = kill.map(|kill| kill.id);
-        self.unless_server_ended(sent).await
+        self.unless_server_ended(sent).await?;
+        let answer = self.answers(facts, answer).await?;
+        // The server has decided that this client may do it.
+        if let (Some(kill), Some(answer)) = (kill, &answer)
+            && !answer.is_error()
+        {
+            self.shared.register.cancel(kill.id);
+        }
+        Ok(answer)
     }
 
     /// Returns a `KILL` of a session of this frontend. `None` for any other command.
@@ -306,14 +289,20 @@ impl Session {
         }
     }
 
-    /// Hands the answer to the client as it comes. `None`: the command has no answer.
-    pub(super) async fn answer_to(&mut self, command: u8) -> Result<Option<Answer>, SessionEnd> {
-        let Some(mut answer) = Answer::to(command, self.admitted.server.forms) else {
+    /// Reads the answers that come first, and hands the one behind them to the client as it comes.
+    async fn answers(
+        &mut self,
+        facts: usize,
+        answer: Option<Answer>,
+    ) -> Result<Option<Answer>, SessionEnd> {
+        let server = &mut self.admitted.server;
+        for _ in 0..facts {
+            // One that is an error is meant to be one.
+            read_reply(&mut server.wire, server.forms).await?;
+        }
+        let Some(mut answer) = answer else {
             return Ok(None);
         };
-        if std::mem::take(&mut self.asks_for_cursor) {
-            answer.expect_cursor();
-        }
         loop {
             let (client, server) = (&mut self.admitted.client, &mut self.admitted.server.wire);
             let head = match server.here(LOOK_BYTES) {
@@ -337,7 +326,7 @@ impl Session {
     }
 
     /// Notes what the end of an answer says.
-    pub(super) fn follow(&mut self, answer: &Answer) {
+    fn follow(&mut self, answer: &Answer) {
         self.state.heard();
         if let Some(status) = answer.status() {
             self.state.set_status(status);
@@ -346,12 +335,6 @@ impl Session {
         if answer.has_diagnostics() {
             self.state.has_old_diagnostics = true;
             self.state.last_write = None;
-        }
-        // The server has decided that this client may do it.
-        if let Some(id) = self.killed.take()
-            && !answer.is_error()
-        {
-            self.shared.register.cancel(id);
         }
     }
 
@@ -394,10 +377,4 @@ impl Session {
         }
         drop(client.flush().await);
     }
-}
-
-/// Returns true for an execution that asks for a cursor in place of rows.
-fn asks_for_cursor(content: &[u8]) -> bool {
-    content.first() == Some(&command::STMT_EXECUTE)
-        && content.get(5).is_some_and(|flags| *flags != 0)
 }

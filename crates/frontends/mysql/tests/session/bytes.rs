@@ -3,7 +3,8 @@
 
 use std::time::Duration;
 
-use windrow_mysqlwire::answer::{Forms, LOOK_BYTES, Step, command};
+use windrow_mysqlwire::answer::{Forms, LOOK_BYTES, Step};
+use windrow_mysqlwire::command;
 use windrow_mysqlwire::connect::connect;
 use windrow_mysqlwire::{
     Answer, CapabilityFlags, Credential, LoginRequest, MariadbCapabilities, Target, Wire,
@@ -66,12 +67,9 @@ impl RawClient {
         self.wire.put(content);
         self.wire.flush().await.unwrap();
         let mut packets = Vec::new();
-        let Some(mut answer) = Answer::to(content[0], self.forms) else {
+        let Some(mut answer) = Answer::to(content, self.forms) else {
             return packets;
         };
-        if content[0] == command::STMT_EXECUTE && content[5] != 0 {
-            answer.expect_cursor();
-        }
         loop {
             let head = self.wire.head(LOOK_BYTES).await.unwrap().unwrap();
             let step = answer.take(self.wire.content(head), head.len);

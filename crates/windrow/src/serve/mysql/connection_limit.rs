@@ -3,9 +3,10 @@
 use std::time::Duration;
 
 use tracing::{info, warn};
-use windrow_mysqlwire::answer::{Forms, command};
+use windrow_mysqlwire::answer::Forms;
+use windrow_mysqlwire::command;
 use windrow_mysqlwire::connect::connect;
-use windrow_mysqlwire::query::{put_query, read_rows};
+use windrow_mysqlwire::query::{put_query, read_reply, text_row};
 use windrow_mysqlwire::{CapabilityFlags, Credential, LoginRequest, MariadbCapabilities, Target};
 
 /// The number of connections if the server cannot be asked: what MySQL takes by default, less those
@@ -42,11 +43,11 @@ async fn ask(target: &Target, limit: Duration) -> Option<usize> {
     put_query(&mut wire, "SELECT @@max_connections", false);
     wire.flush().await.ok()?;
     let forms = Forms::of(CapabilityFlags::empty(), MariadbCapabilities::empty());
-    let rows = tokio::time::timeout(limit, read_rows(&mut wire, forms)).await;
+    let reply = tokio::time::timeout(limit, read_reply(&mut wire, forms)).await;
     wire.set_next(0);
     wire.put(&[command::QUIT]);
-    let rows = rows.ok()?.ok()?.ok()?;
+    let reply = reply.ok()?.ok()?;
     wire.close().await;
-    let value = rows.first()?.first()?.as_ref()?;
-    str::from_utf8(value).ok()?.parse().ok()
+    let row = text_row(reply.rows().first()?.clone());
+    str::from_utf8(row.first()?.as_ref()?).ok()?.parse().ok()
 }

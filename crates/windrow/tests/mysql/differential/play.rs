@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::io;
 
 use windrow_mysqlwire::Target;
-use windrow_mysqlwire::answer::command;
+use windrow_mysqlwire::command;
 
 use super::program::{Command, Play, Step};
 use super::schema::{LOW, prefix};

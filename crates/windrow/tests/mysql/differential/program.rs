@@ -9,7 +9,7 @@ use super::statements::{Sql, any_sql, apart, diagnostics, question, setting, wri
 use super::values::Driver;
 use crate::raw::LoginForm;
 
-/// What all clients do at once.
+/// The steps of all clients, which run at once.
 #[derive(Clone, Debug)]
 pub struct Program {
     /// True if all clients write to the same tables, each to keys of its own. Otherwise each has
@@ -18,7 +18,7 @@ pub struct Program {
     pub clients: Vec<Play>,
 }
 
-/// What one client does.
+/// The steps of one client.
 #[derive(Clone, Debug)]
 pub struct Play {
     pub form: LoginForm,

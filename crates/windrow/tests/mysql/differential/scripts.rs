@@ -7,7 +7,7 @@ use std::io;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use windrow_mysqlwire::Target;
-use windrow_mysqlwire::answer::command;
+use windrow_mysqlwire::command;
 
 use super::transcript::Transcript;
 use super::{PLAIN, Pair};
