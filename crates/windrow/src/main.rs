@@ -136,7 +136,7 @@ async fn greet(server: &windrow::serve::Server, settings: &windrow::settings::Se
 fn greet_http(http: &windrow_http::HttpConfig, address: SocketAddr, creates: bool) {
     let scheme = if http.tls.is_some() { "https" } else { "http" };
     telemetry::say(&format!("http listening on {scheme}://{address}"));
-    let token = if http.token.is_some() {
+    let token = if !http.tokens.is_empty() {
         " -H \"Authorization: Bearer $TOKEN\""
     } else {
         ""

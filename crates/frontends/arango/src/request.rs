@@ -103,7 +103,7 @@ impl DocumentRequest<'_> {
             };
             RowOptions::new(conflict, key, returning)
         };
-        let app = self.context.app;
-        Ok(app.plan(op, self.collection.raw, tag, options)?)
+        let raw = self.collection.raw;
+        Ok(self.context.plan(op, raw, tag, options)?)
     }
 }

@@ -8,11 +8,10 @@ use windrow_core::{Budget, Fault, OnConflict, Op, Returning};
 use crate::ack::Ack;
 use crate::answers::Refusal;
 use crate::answers::expected::UsualAnswers;
-use crate::auth::Token;
+use crate::auth::Admission;
 use crate::bodies::whole::Limit;
 use crate::config::HttpConfig;
-use crate::plan::{Plan, Plans};
-use crate::query::Options;
+use crate::plan::Plans;
 use crate::services::Services;
 use crate::system::SystemTables;
 use crate::unfinished_heads::UnfinishedHeads;
@@ -20,7 +19,7 @@ use crate::unfinished_heads::UnfinishedHeads;
 /// The configuration, the ports, and what is kept from one request to the next.
 pub struct App {
     pub(crate) config: HttpConfig,
-    pub(crate) token: Token,
+    pub(crate) admission: Admission,
     pub(crate) services: Services,
     pub(crate) plans: Plans,
     pub(crate) usual_answers: UsualAnswers,
@@ -37,7 +36,7 @@ impl App {
             usual_answers: UsualAnswers::default(),
             unfinished_heads: UnfinishedHeads::new(services.intake.budget().total()),
             services,
-            token: Token::new(config.token.clone()),
+            admission: Admission::new(config.tokens.clone()),
             config,
         }
     }
@@ -45,21 +44,6 @@ impl App {
     /// Returns the memory budget that everything is charged to.
     pub fn budget(&self) -> &Budget {
         self.services.intake.budget()
-    }
-
-    /// Returns the plan of requests like this one: for a raw table name, and a tag that stands for
-    /// the parameters. A tag that no query of a URL can have belongs to its maker alone.
-    ///
-    /// # Errors
-    /// 400 for a name that makes no sense, 403 for a table of the database itself.
-    pub fn plan(
-        &self,
-        op: Op,
-        table: &str,
-        tag: &str,
-        options: impl FnOnce() -> Options,
-    ) -> Result<Arc<Plan>, Refusal> {
-        self.plans.get_with(op, table, tag, || Ok(options()))
     }
 
     /// When a write is answered for which `asked` stands in its request. Only what has nothing to

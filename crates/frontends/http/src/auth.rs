@@ -1,4 +1,4 @@
-//! The bearer token.
+//! The bearer tokens that clients must show.
 
 use std::sync::{Arc, PoisonError, RwLock};
 
@@ -7,51 +7,73 @@ use http::header::AUTHORIZATION;
 use subtle::ConstantTimeEq;
 use windrow_core::Secret;
 
-/// The token that clients must show, if they must. Clones share it, so that it can be replaced
-/// while clients are served.
+use crate::rights::Rights;
+
+/// The tokens that are let in; none if clients need none.
+#[derive(Clone, Debug, Default)]
+pub struct Tokens {
+    /// The token that may do everything.
+    pub all: Option<Secret>,
+    /// Tokens with rights of their own.
+    pub named: Vec<(Secret, Arc<Rights>)>,
+}
+
+impl Tokens {
+    /// True if no token is set, so that everybody is let in.
+    pub fn is_empty(&self) -> bool {
+        self.all.is_none() && self.named.is_empty()
+    }
+}
+
+/// The tokens of a running server. Clones share them, so that they can be replaced while clients
+/// are served.
 #[derive(Clone, Debug)]
-pub struct Token(Arc<RwLock<Option<Secret>>>);
+pub struct Admission(Arc<RwLock<Tokens>>);
 
-impl Token {
-    pub(crate) fn new(token: Option<Secret>) -> Self {
-        Self(Arc::new(RwLock::new(token)))
+impl Admission {
+    pub(crate) fn new(tokens: Tokens) -> Self {
+        Self(Arc::new(RwLock::new(tokens)))
     }
 
-    /// True if clients must show one.
+    /// True if clients must show a token.
     pub fn is_set(&self) -> bool {
-        self.current().is_some()
+        !self.current().is_empty()
     }
 
-    /// Puts another one in its place, for requests from now on. False, and nothing is changed,
-    /// where one would be added or taken away: who is let in without a token was decided when the
-    /// server began to listen.
-    pub fn replace(&self, token: Option<Secret>) -> bool {
-        let may = self.is_set() == token.is_some();
+    /// Puts other tokens in place for requests from now on. Returns false and changes nothing if
+    /// the first token would be added or the last one taken away: who is let in without a token was
+    /// decided when the server began to listen.
+    pub fn replace(&self, tokens: Tokens) -> bool {
+        let may = self.is_set() != tokens.is_empty();
         if may {
-            *self.0.write().unwrap_or_else(PoisonError::into_inner) = token;
+            *self.0.write().unwrap_or_else(PoisonError::into_inner) = tokens;
         }
         may
     }
 
-    /// True if the request shows the token. The comparison takes the same time whatever is
-    /// shown, but for its length.
-    pub(crate) fn allows(&self, headers: &HeaderMap) -> bool {
-        let token = self.current();
-        let Some(token) = token.as_ref() else {
-            return true;
-        };
-        headers
-            .get(AUTHORIZATION)
-            .and_then(|value| bearer(value.as_bytes()))
-            .is_some_and(|shown| shown.ct_eq(token.reveal().as_bytes()).into())
+    /// Returns the rights of a request: `Some(None)` if it may do everything, `None` if it shows no
+    /// token of these. The comparison takes the same time for each shown token of one length.
+    pub(crate) fn rights(&self, headers: &HeaderMap) -> Option<Option<Arc<Rights>>> {
+        let tokens = self.current();
+        if tokens.is_empty() {
+            return Some(None);
+        }
+        let shown = bearer(headers.get(AUTHORIZATION)?.as_bytes())?;
+        let is = |token: &Secret| -> bool { shown.ct_eq(token.reveal().as_bytes()).into() };
+        if tokens.all.as_ref().is_some_and(is) {
+            return Some(None);
+        }
+        let mut named = tokens.named.iter();
+        let found = named.find(|(token, _)| is(token));
+        found.map(|(_, rights)| Some(Arc::clone(rights)))
     }
 
-    fn current(&self) -> std::sync::RwLockReadGuard<'_, Option<Secret>> {
+    fn current(&self) -> std::sync::RwLockReadGuard<'_, Tokens> {
         self.0.read().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Returns the credentials behind the scheme, whose name has no case (RFC 9110, 11.1).
+/// Returns the credentials after the scheme, whose name has no case (RFC 9110, 11.1).
 fn bearer(value: &[u8]) -> Option<&[u8]> {
     let (scheme, rest) = value.split_at_checked(7)?;
     scheme
@@ -62,16 +84,27 @@ fn bearer(value: &[u8]) -> Option<&[u8]> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::rights::Right;
+
+    fn all(token: &str) -> Tokens {
+        Tokens {
+            all: Some(Secret::from(token)),
+            named: Vec::new(),
+        }
+    }
+
+    fn shows(admission: &Admission, value: &str) -> Option<Option<Arc<Rights>>> {
+        let mut headers = HeaderMap::new();
+        headers.insert(AUTHORIZATION, value.parse().unwrap());
+        admission.rights(&headers)
+    }
 
     #[test]
     fn only_the_whole_token_is_let_in() {
-        let token = Token::new(Some(Secret::from("abc")));
-        let shows = |value: &str| {
-            let mut headers = HeaderMap::new();
-            headers.insert(AUTHORIZATION, value.parse().unwrap());
-            token.allows(&headers)
-        };
-        assert!(shows("Bearer abc") && shows("bearer  abc"));
+        let admission = Admission::new(all("abc"));
+        for good in ["Bearer abc", "bearer  abc"] {
+            assert!(matches!(shows(&admission, good), Some(None)), "{good}");
+        }
         for bad in [
             "Bearer ab",
             "Bearer abcd",
@@ -80,22 +113,36 @@ mod tests {
             "abc",
             "Bearer ",
         ] {
-            assert!(!shows(bad), "{bad}");
+            assert!(shows(&admission, bad).is_none(), "{bad}");
         }
-        assert!(!token.allows(&HeaderMap::new()));
-        assert!(Token::new(None).allows(&HeaderMap::new()));
+        assert!(admission.rights(&HeaderMap::new()).is_none());
+        let open = Admission::new(Tokens::default());
+        assert!(matches!(open.rights(&HeaderMap::new()), Some(None)));
     }
 
     #[test]
-    fn a_token_is_replaced_but_not_added_nor_taken_away() {
-        let token = Token::new(Some("abc".into()));
-        let mut headers = HeaderMap::new();
-        headers.insert(AUTHORIZATION, "Bearer new".parse().unwrap());
-        assert!(!token.allows(&headers));
-        assert!(token.replace(Some("new".into())) && token.allows(&headers));
-        assert!(!token.replace(None) && token.is_set());
-        let open = Token::new(None);
-        assert!(!open.replace(Some("new".into())) && !open.is_set());
-        assert!(open.replace(None));
+    fn a_named_token_brings_its_own_rights() {
+        let rights = Rights::new("meters", &[Right::Insert], Vec::new());
+        let admission = Admission::new(Tokens {
+            all: None,
+            named: vec![("one".into(), Arc::new(rights))],
+        });
+        assert!(admission.is_set());
+        let found = shows(&admission, "Bearer one").unwrap().unwrap();
+        assert_eq!(found.name(), "meters");
+        assert!(shows(&admission, "Bearer two").is_none());
+        assert!(admission.rights(&HeaderMap::new()).is_none());
+    }
+
+    #[test]
+    fn tokens_are_replaced_but_the_first_is_not_added_nor_the_last_taken_away() {
+        let admission = Admission::new(all("abc"));
+        assert!(shows(&admission, "Bearer new").is_none());
+        assert!(admission.replace(all("new")));
+        assert!(shows(&admission, "Bearer new").is_some());
+        assert!(!admission.replace(Tokens::default()) && admission.is_set());
+        let open = Admission::new(Tokens::default());
+        assert!(!open.replace(all("new")) && !open.is_set());
+        assert!(open.replace(Tokens::default()));
     }
 }

@@ -4,7 +4,7 @@ use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::time::Duration;
 
-use windrow_core::Secret;
+use crate::auth::Tokens;
 
 /// The sockets of the frontend, and the limits of a request. Times bound silence, not the whole of
 /// a request.
@@ -15,8 +15,8 @@ pub struct HttpConfig {
     /// A socket that listens at [`HttpConfig::listen`] already, opened by a service manager; it is
     /// used in the place of one of its own. Default none.
     pub socket: Option<Arc<TcpListener>>,
-    /// The token that clients must show as `Authorization: Bearer TOKEN`. Default none.
-    pub token: Option<Secret>,
+    /// The tokens of which clients must show one as `Authorization: Bearer TOKEN`. Default none.
+    pub tokens: Tokens,
     /// True if an address that is not loopback may be listened on without a token. Default false.
     pub allow_open: bool,
     /// Names that this server may be called by without a token, besides its addresses and
@@ -59,7 +59,7 @@ impl Default for HttpConfig {
         Self {
             listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 8420)),
             socket: None,
-            token: None,
+            tokens: Tokens::default(),
             allow_open: false,
             hosts: Vec::new(),
             show_values: false,
@@ -79,12 +79,17 @@ impl Default for HttpConfig {
 
 #[cfg(test)]
 mod tests {
+    use windrow_core::Secret;
+
     use super::*;
 
     #[test]
     fn a_token_is_never_shown() {
         let config = HttpConfig {
-            token: Some(Secret::from("s3cret")),
+            tokens: Tokens {
+                all: Some(Secret::from("s3cret")),
+                named: Vec::new(),
+            },
             ..HttpConfig::default()
         };
         assert!(!format!("{config:?}").contains("s3cret"));

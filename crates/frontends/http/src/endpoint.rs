@@ -99,6 +99,8 @@ pub enum ExtraKind {
     Plain,
     /// As [`ExtraKind::Plain`], also without the token: the answer holds no data of this gateway.
     Open,
+    /// As [`ExtraKind::Plain`], about the gateway itself: a token needs the right to metrics.
+    Gateway,
     /// The body is an envelope of whole requests, which the frontend has answered one by one.
     Envelope,
     /// The answer goes on until the client leaves, by

@@ -7,7 +7,7 @@
 //! | [`HttpConfig`] | the settings |
 //! | `server` | listening, one connection, its timeouts |
 //! | `routes` | where a request goes: the endpoint of its path, and what answers it |
-//! | `auth`, `origin` | checks of the token, and of web pages of other origins |
+//! | `auth`, `rights`, `origin` | checks of tokens, what they allow, and of web pages of other origins |
 //! | [`extension`] | the routes of another API, and what their handlers use |
 //! | `envelopes` | requests within a request: multipart bodies, run part by part |
 //! | `handlers` | the API of rows: one file for each kind of request |
@@ -50,6 +50,7 @@ mod origin;
 mod plan;
 mod query;
 mod request;
+mod rights;
 mod routes;
 mod rows;
 mod server;
@@ -62,8 +63,9 @@ pub mod trial;
 mod unfinished_heads;
 
 pub use ack::Ack;
-pub use auth::Token;
+pub use auth::{Admission, Tokens};
 pub use config::HttpConfig;
 pub use metrics::HttpMetrics;
+pub use rights::{Right, Rights};
 pub use server::Http;
 pub use services::{Readiness, Services};

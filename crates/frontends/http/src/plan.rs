@@ -45,6 +45,11 @@ impl Plan {
         })
     }
 
+    /// Returns what all shapes of the plan have in common: all but the columns.
+    pub(crate) fn parts(&self) -> &ShapeParts {
+        &self.base
+    }
+
     /// Returns the shape that was used last, as a guess.
     pub fn guess(&self) -> Option<Arc<Shape>> {
         let shapes = self.shapes.read().unwrap_or_else(PoisonError::into_inner);

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use http::request::Parts;
 use tokio::time::{Instant, timeout};
 use windrow_core::intake::{Receipt, Units};
+use windrow_core::shape::ShapeParts;
 use windrow_core::{
     AnswerPermit, Budget, Dones, Fault, FaultClass, Intake, Op, Outcomes, Permit, SpoolPlace,
     Spooling, Trace, Unit, UnitOutcome, Write, WriteDone,
@@ -18,7 +19,9 @@ use crate::answers::expected::ExpectedAnswers;
 use crate::app::App;
 use crate::handover::Handover;
 use crate::idempotency;
-use crate::query;
+use crate::plan::Plan;
+use crate::query::{self, Options};
+use crate::rights::Rights;
 use crate::source::{SPOOL_TIMEOUT, Way, WayPass, WriteSource};
 
 /// The code of a request that has waited in vain for the database to apply what is in the spool:
@@ -45,6 +48,8 @@ pub struct RequestContext<'a> {
     place: Mutex<Option<Arc<SpoolPlace>>>,
     /// Room for its answer.
     room: Mutex<AnswerPermit>,
+    /// The rights of the token that the request shows; `None` if it may do everything.
+    rights: Option<Arc<Rights>>,
 }
 
 impl<'a> RequestContext<'a> {
@@ -56,6 +61,7 @@ impl<'a> RequestContext<'a> {
         source: &'a WriteSource,
         handover: &'a Handover,
         trace: Option<&'a Trace>,
+        rights: Option<Arc<Rights>>,
     ) -> Result<Self, Refusal> {
         let (query, after) = query::take_after(head.uri.query().unwrap_or_default())?;
         Ok(Self {
@@ -69,12 +75,54 @@ impl<'a> RequestContext<'a> {
             trace,
             place: Mutex::default(),
             room: Mutex::default(),
+            rights,
         })
     }
 
     /// Returns the raw parameters without `after`, which is handled here; empty if there are none.
     pub fn query(&self) -> &str {
         &self.query
+    }
+
+    /// Returns the plan of requests like this one: for a raw table name, and a tag that stands for
+    /// the parameters. A tag that no query of a URL can have belongs to its maker alone.
+    ///
+    /// # Errors
+    /// 400 for a name that makes no sense, 403 for a table of the database itself and for what the
+    /// request's token does not allow.
+    pub fn plan(
+        &self,
+        op: Op,
+        table: &str,
+        tag: &str,
+        options: impl FnOnce() -> Options,
+    ) -> Result<Arc<Plan>, Refusal> {
+        let plans = &self.app.plans;
+        self.allowed(plans.get_with(op, table, tag, || Ok(options()))?)
+    }
+
+    /// As [`RequestContext::plan`], for the parameters of this request.
+    pub(crate) fn own_plan(&self, op: Op, table: &str) -> Result<Arc<Plan>, Refusal> {
+        self.allowed(self.app.plans.get(op, table, &self.query)?)
+    }
+
+    fn allowed(&self, plan: Arc<Plan>) -> Result<Arc<Plan>, Refusal> {
+        self.check_rows(plan.parts())?;
+        Ok(plan)
+    }
+
+    /// Checks that the request's token allows a write or a read of rows.
+    ///
+    /// # Errors
+    /// As [`Rights::check_rows`].
+    pub(crate) fn check_rows(&self, shape: &ShapeParts) -> Result<(), Fault> {
+        let rights = self.rights.as_ref();
+        rights.map_or(Ok(()), |rights| rights.check_rows(shape))
+    }
+
+    /// Returns the rights of the request's token; `None` if it may do everything.
+    pub(crate) fn rights(&self) -> Option<&Arc<Rights>> {
+        self.rights.as_ref()
     }
 
     /// Whose writes they are.

@@ -19,9 +19,9 @@ use crate::watcher::Watcher;
 /// reports of loads and moves.
 pub const ENDPOINTS: [ExtraEndpoint; 4] = [
     on("GET", "/", ExtraKind::Open),
-    on("GET", "/v1/status", ExtraKind::Plain),
+    on("GET", "/v1/status", ExtraKind::Gateway),
     on("GET", "/v1/status/events", ExtraKind::Live),
-    on("POST", "/v1/status/tasks", ExtraKind::Plain),
+    on("POST", "/v1/status/tasks", ExtraKind::Gateway),
 ];
 
 const PAGE: usize = 0;

@@ -198,7 +198,7 @@ impl Server {
             None => None,
         };
         reload.listening(
-            http.as_ref().map(Http::token),
+            http.as_ref().map(Http::admission),
             pg.as_ref().map(PgServer::take_roles),
             mysql.as_ref().map(MysqlServer::take_users),
         );

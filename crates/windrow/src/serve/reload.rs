@@ -4,7 +4,7 @@
 use std::sync::{Arc, OnceLock};
 
 use anyhow::ensure;
-use windrow_http::Token;
+use windrow_http::Admission;
 
 use crate::settings::{Certificate, Settings};
 
@@ -25,7 +25,7 @@ struct Running {
     reread: Arc<Reread>,
     certificates: [Option<Certificate>; 3],
     /// Known once the frontends listen.
-    token: OnceLock<Token>,
+    admission: OnceLock<Admission>,
     take_roles: OnceLock<TakeRoles>,
     take_users: OnceLock<TakeUsers>,
 }
@@ -35,7 +35,7 @@ impl Reload {
         Self(Arc::new(Running {
             reread,
             certificates: settings.certificates.clone(),
-            token: OnceLock::new(),
+            admission: OnceLock::new(),
             take_roles: OnceLock::new(),
             take_users: OnceLock::new(),
         }))
@@ -44,15 +44,15 @@ impl Reload {
     /// Names the frontends that changes go to.
     pub(super) fn listening(
         &self,
-        token: Option<Token>,
+        admission: Option<Admission>,
         take_roles: Option<TakeRoles>,
         take_users: Option<TakeUsers>,
     ) {
         if let Some(take_users) = take_users {
             self.0.take_users.get_or_init(|| take_users);
         }
-        if let Some(token) = token {
-            self.0.token.get_or_init(|| token);
+        if let Some(admission) = admission {
+            self.0.admission.get_or_init(|| admission);
         }
         if let Some(take_roles) = take_roles {
             self.0.take_roles.get_or_init(|| take_roles);
@@ -60,7 +60,7 @@ impl Reload {
     }
 
     /// Reads the configuration again, and takes over roles and their verifiers, the `auth_query`,
-    /// the admins of the console, the token of HTTP and the certificates. Blocks for as long as
+    /// the admins of the console, the tokens of HTTP and the certificates. Blocks for as long as
     /// reading files takes.
     ///
     /// # Errors
@@ -76,11 +76,11 @@ impl Reload {
     /// Reads the configuration again without the roles, which are in the returned settings.
     pub(super) fn but_roles(&self) -> anyhow::Result<Settings> {
         let settings = (self.0.reread)()?;
-        if let Some(token) = self.0.token.get() {
-            let new = settings.http.as_ref().and_then(|http| http.token.clone());
+        if let Some(admission) = self.0.admission.get() {
+            let tokens = settings.http.as_ref().map(|http| http.tokens.clone());
             ensure!(
-                token.replace(new),
-                "http.token can be replaced while the server runs, but not added nor taken away: that takes a restart"
+                admission.replace(tokens.unwrap_or_default()),
+                "http.token and [http.tokens] can be changed while the server runs, but the first token cannot be added, nor the last one removed: that takes a restart"
             );
         }
         let pairs = self.0.certificates.iter().zip(&settings.certificates);

@@ -8,6 +8,7 @@ use bytesize::ByteSize;
 use clap::ValueEnum;
 use serde::Deserialize;
 use windrow_core::Secret;
+use windrow_http::Right;
 
 use super::secret;
 use super::section::section;
@@ -276,6 +277,7 @@ section! {
         #[serde(deserialize_with = "secret::read")]
         token: Option<Secret> { "Token that clients show as `Authorization: Bearer TOKEN`", reload, secret },
         token_file: Option<PathBuf> { "File that holds the token", reload },
+        tokens: BTreeMap<String, NamedToken> { "`[http.tokens.NAME]`", section },
         allow_open: bool { "True if addresses other than loopback may be used without a token" },
         show_values: bool { "True if operators see the database's messages about failed rows" },
         hosts: Vec<String> { "Names of this server, if no token is set" },
@@ -292,6 +294,18 @@ section! {
         #[serde(with = "humantime_serde")]
         idle_timeout: Option<Duration> { "Time for which an idle connection is kept" },
         read_your_writes: Option<bool> { "True if reads wait for what their connection has in the spool" },
+    }
+}
+
+section! {
+    /// `[http.tokens.NAME]`: a token that may do some things.
+    #[derive(Clone, Debug, Default, Deserialize)]
+    #[serde(deny_unknown_fields, default)]
+    NamedToken {
+        #[serde(deserialize_with = "secret::read")]
+        token: Option<Secret> { "Another token, with the rights below", reload, secret },
+        rights: Vec<Right> { "What the token allows: `read`, `insert`, `update`, `delete`, `metrics`", reload },
+        tables: Vec<String> { "Tables that the token is for; all if none is named", reload },
     }
 }
 

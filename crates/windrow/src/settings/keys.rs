@@ -2,8 +2,8 @@
 //! secrets from it, a reload what takes effect, and docs/configuration.md its table.
 
 use super::file::{
-    Database, Http, Limit, Log, MysqlSection, MysqlUser, Pg, PgDatabase, PgUser, Replicas, Spool,
-    Sqlite, Traces, WrittenReplica, WrittenTls,
+    Database, Http, Limit, Log, MysqlSection, MysqlUser, NamedToken, Pg, PgDatabase, PgUser,
+    Replicas, Spool, Sqlite, Traces, WrittenReplica, WrittenTls,
 };
 use super::section::ConfigKey;
 
@@ -11,11 +11,12 @@ use super::section::ConfigKey;
 const NAME: &str = "NAME";
 
 /// The sections by their names, in the order of the page.
-const SECTIONS: [(&str, &[ConfigKey]); 18] = [
+const SECTIONS: [(&str, &[ConfigKey]); 19] = [
     ("database", Database::KEYS),
     ("database.sqlite", Sqlite::KEYS),
     ("http", Http::KEYS),
     ("http.tls", WrittenTls::KEYS),
+    ("http.tokens.NAME", NamedToken::KEYS),
     ("pg", Pg::KEYS),
     ("pg.tls", WrittenTls::KEYS),
     ("pg.databases.NAME", PgDatabase::KEYS),
@@ -123,6 +124,7 @@ mod tests {
                 let name = name.trim_matches(['[', ']']);
                 section = name.replace("pg.users.app", "pg.users.NAME");
                 section = section.replace("mysql.users.app", "mysql.users.NAME");
+                section = section.replace("http.tokens.sensors", "http.tokens.NAME");
                 section = section.replace("pg.databases.orders", "pg.databases.NAME");
             } else if let Some((key, _)) = line.split_once(" = ")
                 && key.chars().all(|c| c.is_ascii_lowercase() || c == '_')

@@ -36,14 +36,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, ensure};
-use windrow_core::{Limits, Secret};
+use windrow_core::{Limits, Secret, TableName};
 use windrow_database::{Options, Synchronous};
-use windrow_http::{Ack, HttpConfig};
+use windrow_http::{Ack, HttpConfig, Rights, Tokens};
 
 pub use file::{
-    Database, EXAMPLE, File, Http, Limit, Log, MysqlSection, MysqlUser, Pg, PgDatabase, PgUser,
-    Replicas, Spool, Sqlite, Sync, Traces, WrittenAck, WrittenReplica, WrittenTls, WrittenWaitFor,
-    is_topic,
+    Database, EXAMPLE, File, Http, Limit, Log, MysqlSection, MysqlUser, NamedToken, Pg, PgDatabase,
+    PgUser, Replicas, Spool, Sqlite, Sync, Traces, WrittenAck, WrittenReplica, WrittenTls,
+    WrittenWaitFor, is_topic,
 };
 pub use keys::markdown;
 pub use mysql::MysqlSettings;
@@ -274,7 +274,7 @@ fn http(file: &Http, tls: Option<&ServerTls>, faults: &mut Faults) -> Option<Htt
     Some(HttpConfig {
         listen: listen.unwrap_or(defaults.listen),
         socket: None,
-        token: faults.note(token(file)).flatten(),
+        tokens: tokens(file, faults),
         allow_open: file.allow_open,
         show_values: file.show_values,
         hosts: file.hosts.iter().map(|name| name.as_str().into()).collect(),
@@ -316,6 +316,42 @@ fn limits(file: &Limit, faults: &mut Faults) -> Limits {
         idle_close: file.idle_close.unwrap_or(defaults.idle_close),
         away_wait: file.away_wait.unwrap_or(defaults.away_wait),
     }
+}
+
+/// Reads the tokens of clients: the one that may do everything, and those with rights of their own.
+fn tokens(http: &Http, faults: &mut Faults) -> Tokens {
+    let all = faults.note(token(http)).flatten();
+    let named = http.tokens.iter();
+    let named: Vec<_> = named
+        .filter_map(|(name, written)| faults.note(named_token(name, written)))
+        .collect();
+    let mut shown: Vec<&str> = all.iter().map(Secret::reveal).collect();
+    shown.extend(named.iter().map(|(token, _)| token.reveal()));
+    shown.sort_unstable();
+    if shown
+        .windows(2)
+        .any(|pair| matches!(pair, [a, b] if a == b))
+    {
+        faults.note::<()>(Err(anyhow::anyhow!(
+            "two tokens of [http] are the same text: give each client a token of its own"
+        )));
+    }
+    Tokens { all, named }
+}
+
+fn named_token(name: &str, written: &NamedToken) -> anyhow::Result<(Secret, Arc<Rights>)> {
+    let token = written.token.clone().filter(|token| !token.is_empty());
+    let token = token.with_context(|| format!("http.tokens.{name}.token is missing or empty"))?;
+    ensure!(
+        !written.rights.is_empty(),
+        "http.tokens.{name}.rights is empty; name some of read, insert, update, delete, metrics"
+    );
+    let tables = written.tables.iter().map(|table| {
+        TableName::parse(table)
+            .map_err(|fault| anyhow::anyhow!("http.tokens.{name}.tables: {}", fault.message))
+    });
+    let tables = tables.collect::<anyhow::Result<Vec<_>>>()?;
+    Ok((token, Arc::new(Rights::new(name, &written.rights, tables))))
 }
 
 fn token(http: &Http) -> anyhow::Result<Option<Secret>> {

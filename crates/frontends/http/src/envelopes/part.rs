@@ -1,5 +1,7 @@
 //! A request that came in an envelope, and who answers it.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use http::request::Parts;
 use windrow_core::Trace;
@@ -7,6 +9,7 @@ use windrow_core::Trace;
 use crate::answers::{Answer, Refusal};
 use crate::connection_state::ConnectionState;
 use crate::handover::Handover;
+use crate::rights::Rights;
 use crate::source::WriteSource;
 
 /// A request that came in an envelope.
@@ -18,6 +21,8 @@ pub(crate) struct Part<'a> {
     pub(crate) connection: &'a ConnectionState,
     /// The envelope's: what becomes of its parts is noted there.
     pub(crate) trace: Option<&'a Trace>,
+    /// The rights of the envelope's token.
+    pub(crate) rights: Option<Arc<Rights>>,
 }
 
 /// Answers the parts of an envelope as requests of their own.

@@ -84,6 +84,7 @@ async fn one<A: PartAnswerer>(
                 handover: &handover,
                 connection: envelope.connection,
                 trace: request.trace(),
+                rights: request.rights().cloned(),
             };
             answerer.answer(part).await
         }

@@ -218,6 +218,7 @@ fn one(
     let app = request.app;
     let (write, own) = operation::read(raw, &app.plans.system_tables, shapes)?;
     let shape = &write.shape;
+    request.check_rows(shape)?;
     let what = (shape.op, shape.on_conflict, &shape.returning);
     let ack = app.ack(what, is_atomic, own.or(asked))?;
     Ok((write, ack))

@@ -23,7 +23,7 @@ pub(crate) async fn run(
 ) -> Result<Answer, Refusal> {
     let kind = kind::of(&request.head.headers)?;
     let app = request.app;
-    let plan = app.plans.get(Op::Insert, table, request.query())?;
+    let plan = request.own_plan(Op::Insert, table)?;
     let options = &plan.options;
     let what = (Op::Insert, options.on_conflict, &options.returning);
     let ack = app.ack(what, options.atomic, options.ack)?;

@@ -89,7 +89,7 @@ fn plan(
     op: Op,
     route: &Route<'_, Endpoint>,
 ) -> Result<(Arc<Plan>, Vec<Value>), Refusal> {
-    let plan = request.app.plans.get(op, route.table, request.query())?;
+    let plan = request.own_plan(op, route.table)?;
     let Options { returning, ack, .. } = &plan.options;
     let what = (op, plan.options.on_conflict, returning);
     request.app.ack(what, false, *ack)?;

@@ -25,6 +25,7 @@ use crate::openapi;
 use crate::origin;
 use crate::query;
 use crate::request::RequestContext;
+use crate::rights::{Right, Rights};
 use crate::routes::find::find;
 use crate::services::Services;
 use crate::source::WriteSource;
@@ -90,13 +91,14 @@ impl Router {
             Some(tracer) if admitted.is_ok() => traces::begin(tracer, &head, name(&found)),
             _ => None,
         };
-        let checked = admitted.and_then(|()| self.check(&head, found));
-        let context = |target| {
+        let context = |rights| {
+            let target = self.check(&head, found)?;
             let trace = traced.as_ref().map(|traced| traced.trace());
-            let request = RequestContext::new(&self.app, &head, source, &handover, trace)?;
+            let app = &self.app;
+            let request = RequestContext::new(app, &head, source, &handover, trace, rights)?;
             Ok((target, request))
         };
-        let mut answer = match checked.and_then(context) {
+        let mut answer = match admitted.and_then(context) {
             Ok((target, request)) => {
                 let result = self.run(&request, target, &mut feed).await;
                 if let (Some(traced), Err(refusal)) = (&traced, &result) {
@@ -311,8 +313,10 @@ impl PartAnswerer for Router {
         let mut feed = Feed::held(part.body, &head.headers, part.connection);
         let found = self.find(head);
         let context = |target| {
+            may_reach(part.rights.as_deref(), &found)?;
             let (source, handover, trace) = (part.source, part.handover, part.trace);
-            let request = RequestContext::new(&self.app, head, source, handover, trace)?;
+            let rights = part.rights;
+            let request = RequestContext::new(&self.app, head, source, handover, trace, rights)?;
             Ok((target, request))
         };
         let answer = match self.check(head, found).and_then(context) {
@@ -364,8 +368,13 @@ fn endless() -> Refusal {
     )
 }
 
-/// Refuses a request without the token, or of a web page of another origin.
-fn authorize(app: &App, head: &Parts, found: &Result<Target<'_>, NoRoute>) -> Result<(), Refusal> {
+/// Returns the rights of a request; `None` for all of them. Refuses one without a token, of a web
+/// page of another origin, or for an endpoint that its token does not allow.
+fn authorize(
+    app: &App,
+    head: &Parts,
+    found: &Result<Target<'_>, NoRoute>,
+) -> Result<Option<Arc<Rights>>, Refusal> {
     let host = origin::host(head)?;
     let (is_health, is_open) = match found {
         Ok(Target::Own(route)) => (route.endpoint == Endpoint::Health, false),
@@ -373,18 +382,39 @@ fn authorize(app: &App, head: &Parts, found: &Result<Target<'_>, NoRoute>) -> Re
         Err(_) => (false, false),
     };
     if is_health {
-        return Ok(());
+        return Ok(None);
     }
-    if !app.token.is_set() {
+    if !app.admission.is_set() {
         origin::check(head, host.as_ref(), &app.config.hosts)?;
     }
-    if is_open || app.token.allows(&head.headers) {
-        return origin::check_kind(head);
+    match app.admission.rights(&head.headers) {
+        Some(rights) => {
+            origin::check_kind(head)?;
+            may_reach(rights.as_deref(), found)?;
+            Ok(rights)
+        }
+        None if is_open => origin::check_kind(head).map(|()| None),
+        None => Err(Refusal::protocol(
+            StatusCode::UNAUTHORIZED,
+            "this server wants a token: send the header Authorization: Bearer TOKEN",
+        )),
     }
-    Err(Refusal::protocol(
-        StatusCode::UNAUTHORIZED,
-        "this server wants a token: send the header Authorization: Bearer TOKEN",
-    ))
+}
+
+/// Refuses an endpoint about the gateway itself to a token without the right to metrics. Endpoints
+/// about rows check the table of each of them.
+fn may_reach(rights: Option<&Rights>, found: &Result<Target<'_>, NoRoute>) -> Result<(), Refusal> {
+    let (Some(rights), Ok(target)) = (rights, found) else {
+        return Ok(());
+    };
+    let is_about_gateway = match target {
+        Target::Own(route) => matches!(route.endpoint, Endpoint::Lanes | Endpoint::Metrics),
+        Target::Extra { kind, .. } => matches!(kind, ExtraKind::Live | ExtraKind::Gateway),
+    };
+    match is_about_gateway {
+        true => Ok(rights.check(Right::Metrics)?),
+        false => Ok(()),
+    }
 }
 
 impl fmt::Debug for Router {

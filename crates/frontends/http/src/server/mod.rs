@@ -15,7 +15,7 @@ use tokio_util::task::TaskTracker;
 use windrow_sockets::{listen, wait_after};
 
 use crate::ack::Ack;
-use crate::auth::Token;
+use crate::auth::Admission;
 use crate::config::HttpConfig;
 use crate::extension::Extension;
 use crate::routes::Router;
@@ -42,7 +42,7 @@ impl Http {
         services: Services,
         extensions: Vec<Arc<dyn Extension>>,
     ) -> io::Result<Self> {
-        if !config.listen.ip().is_loopback() && config.token.is_none() && !config.allow_open {
+        if !config.listen.ip().is_loopback() && config.tokens.is_empty() && !config.allow_open {
             return Err(io::Error::new(
                 io::ErrorKind::InvalidInput,
                 format!(
@@ -67,9 +67,9 @@ impl Http {
         })
     }
 
-    /// Returns the token that clients must show, so that it can be replaced.
-    pub fn token(&self) -> Token {
-        self.router.app().token.clone()
+    /// Returns the tokens of the running server, so that they can be replaced.
+    pub fn admission(&self) -> Admission {
+        self.router.app().admission.clone()
     }
 
     /// Where it listens, with the port that was found.

@@ -24,6 +24,7 @@ mod spool_order;
 mod spooled;
 mod support;
 mod tls;
+mod tokens;
 
 use std::sync::Arc;
 

@@ -2,9 +2,9 @@
 
 use serde_json::json;
 use windrow_core::Fault;
-use windrow_http::{Http, HttpConfig};
+use windrow_http::{Http, HttpConfig, Tokens};
 
-use crate::support::{self, client, config, good, post_text, send, serve, serve_with};
+use crate::support::{self, client, config, good, post_text, send, serve};
 
 #[tokio::test]
 async fn health_and_readiness() {
@@ -84,35 +84,6 @@ async fn requests_are_counted() {
 }
 
 #[tokio::test]
-async fn without_the_token_only_health_is_told() {
-    let token = Some("s3cret".to_owned().into());
-    let (server, seen) = serve_with(HttpConfig { token, ..config() }, good).await;
-    assert_eq!(send(client().get(server.url("/healthz"))).await.0, 200);
-    for path in ["/", "/metrics", "/v1/lanes", "/nowhere", "/readyz"] {
-        let response = client().get(server.url(path)).send().await.unwrap();
-        assert_eq!(response.status(), 401, "{path}");
-        assert!(
-            response.headers()["www-authenticate"]
-                .to_str()
-                .unwrap()
-                .starts_with("Bearer")
-        );
-        assert!(!response.text().await.unwrap().contains("s3cret"));
-    }
-    let post = |token: &str| {
-        send(
-            client()
-                .post(server.rows())
-                .bearer_auth(token)
-                .body("{\"a\":1}"),
-        )
-    };
-    assert_eq!(post("wrong!").await.0, 401);
-    assert!(seen.writes().is_empty());
-    assert_eq!(post("s3cret").await.0, 201);
-}
-
-#[tokio::test]
 async fn an_open_address_wants_a_token_or_a_word() {
     let bind = |config: HttpConfig| async {
         let (intake, _arrivals) =
@@ -140,7 +111,10 @@ async fn an_open_address_wants_a_token_or_a_word() {
     );
     assert!(
         bind(HttpConfig {
-            token: Some("x".to_owned().into()),
+            tokens: Tokens {
+                all: Some("x".to_owned().into()),
+                named: Vec::new(),
+            },
             ..open()
         })
         .await
