@@ -1,13 +1,15 @@
 //! `KILL` of a session by the number that its client was greeted with. The server knows another.
 
-use windrow_mysqlwire::CapabilityFlags;
+use windrow_mysqlwire::{CapabilityFlags, command};
 
 /// The longest text that is looked at, in bytes.
 pub(crate) const MAX_KILL_BYTES: usize = 100;
 
-/// Returns the place of the number in the content of a `COM_QUERY` that is a `KILL`.
+/// Returns the place of the number in the content of a `COM_QUERY` or `COM_STMT_PREPARE` whose
+/// first statement is a `KILL`.
 pub(crate) fn number(content: &[u8], flags: CapabilityFlags) -> Option<(usize, usize)> {
-    let has_attributes = flags.contains(CapabilityFlags::CLIENT_QUERY_ATTRIBUTES);
+    let has_attributes = content.first() == Some(&command::QUERY)
+        && flags.contains(CapabilityFlags::CLIENT_QUERY_ATTRIBUTES);
     // No attributes, in one set of them.
     let start = match (has_attributes, content.get(1..3)) {
         (true, Some([0, 1])) => 3,
@@ -23,11 +25,11 @@ pub(crate) fn number(content: &[u8], flags: CapabilityFlags) -> Option<(usize, u
     }
     let end = content
         .iter()
-        .rposition(|byte| !is_space(byte) && *byte != b';')?
-        + 1;
-    let before = content.get(..end)?;
-    let start = before.iter().rposition(|byte| !byte.is_ascii_digit())? + 1;
-    (start < end).then_some((start, end))
+        .position(|byte| *byte == b';')
+        .unwrap_or(content.len());
+    let statement = content.get(..end)?.trim_ascii_end();
+    let start = statement.iter().rposition(|byte| !byte.is_ascii_digit())? + 1;
+    (start < statement.len()).then_some((start, statement.len()))
 }
 
 /// Returns the content with another number in this place, if `other` gives one, and the number that
@@ -66,6 +68,13 @@ mod tests {
                 "\x03KILL /*!50000 QUERY*/ 1073741824",
                 Some("\x03KILL /*!50000 QUERY*/ 7"),
             ),
+            (
+                "\x03kill 1073741824; select 'kill';",
+                Some("\x03kill 7; select 'kill';"),
+            ),
+            ("\x16KILL 1073741824", Some("\x16KILL 7")),
+            ("\x03select 1; KILL 1073741824", None),
+            ("\x03KILL ?", None),
             ("\x03KILL 12", None),
             ("\x03KILL USER x", None),
             ("\x03KILLER 1073741824", None),
@@ -85,5 +94,7 @@ mod tests {
             Some("\x03\0\x01KILL 7")
         );
         assert_eq!(renumber(b"\x03\x01\x01KILL 1073741824", attributes), None);
+        let prepared = renumber(b"\x16KILL 1073741824", attributes);
+        assert_eq!(prepared.as_deref(), Some("\x16KILL 7"));
     }
 }

@@ -22,8 +22,8 @@ const MAX_EXECUTION_BYTES: usize = 64 << 20;
 pub(super) struct Kill {
     /// The command with the server's number of the session.
     content: Vec<u8>,
-    /// The number of the session that its client knows.
-    id: u64,
+    /// The number of the session that its client knows. `None` if the `KILL` is only prepared.
+    id: Option<u64>,
 }
 
 impl Session {
@@ -258,10 +258,10 @@ impl Session {
         self.unless_server_ended(sent).await?;
         let answer = self.answers(facts, answer).await?;
         // The server has decided that this client may do it.
-        if let (Some(kill), Some(answer)) = (kill, &answer)
+        if let (Some(id), Some(answer)) = (kill.and_then(|kill| kill.id), &answer)
             && !answer.is_error()
         {
-            self.shared.register.cancel(kill.id);
+            self.shared.register.cancel(id);
         }
         Ok(answer)
     }
@@ -278,11 +278,14 @@ impl Session {
                 let id = u32::from_le_bytes(*rest.first_chunk::<4>()?).into();
                 let server_id = server_id(id)?.to_le_bytes();
                 let content = [&[command::PROCESS_KILL][..], &server_id].concat();
+                let id = Some(id);
                 Some(Kill { content, id })
             }
-            (&command::QUERY, _) => {
+            (&(command::QUERY | command::STMT_PREPARE), _) => {
+                let is_query = content.first() == Some(&command::QUERY);
                 let place = kill::number(content, self.admitted.request.capabilities)?;
                 let (content, id) = kill::renumbered(content, place, server_id)?;
+                let id = is_query.then_some(id);
                 Some(Kill { content, id })
             }
             _ => None,

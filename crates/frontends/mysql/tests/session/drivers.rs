@@ -77,6 +77,20 @@ async fn a_session_is_killed_by_the_number_that_its_client_knows() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_session_is_killed_by_a_text_of_several_and_by_a_prepared_statement() {
+    let stand = Stand::new().await;
+    let mut killer = stand.client().await;
+    let mut killed = stand.client().await;
+    let text = format!("kill {}; select 7", killed.id());
+    killer.query_drop(text).await.unwrap();
+    assert!(killed.query_drop("do 1").await.is_err());
+    let mut killed = stand.client().await;
+    let text = format!("kill {}", killed.id());
+    killer.exec_drop(text, ()).await.unwrap();
+    assert!(killed.query_drop("do 1").await.is_err());
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_session_changes_its_user() {
     let stand = Stand::new().await;
     let mut client = stand.client().await;
