@@ -59,8 +59,9 @@ pub(crate) enum Command {
         markdown: bool,
     },
     /// List the databases that rows can go to, and what each of them cannot promise
-    Sinks {
-        /// As the page docs/sinks.md
+    #[command(alias = "sinks")]
+    Databases {
+        /// As a part of the page docs/databases.md
         #[arg(long)]
         markdown: bool,
     },

@@ -122,7 +122,7 @@ const EXAMPLES: [(&str, &[&str]); 24] = [
         ],
     ),
     ("example-config", &["windrow example-config > windrow.toml"]),
-    ("sinks", &["windrow sinks"]),
+    ("databases", &["windrow databases"]),
     (
         "health",
         &["windrow health", "windrow health --http 127.0.0.1:8421"],

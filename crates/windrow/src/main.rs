@@ -39,8 +39,8 @@ fn main() -> ExitCode {
         Command::CheckConfig(args) => return command::check_config::run(&args),
         Command::ExampleConfig { markdown: false } => output::print(windrow::settings::EXAMPLE),
         Command::ExampleConfig { markdown: true } => output::print(&windrow::settings::markdown()),
-        Command::Sinks { markdown: false } => output::print(&windrow::databases::listing()),
-        Command::Sinks { markdown: true } => output::print(&windrow::databases::markdown()),
+        Command::Databases { markdown: false } => output::print(&windrow::databases::listing()),
+        Command::Databases { markdown: true } => output::print(&windrow::databases::markdown()),
         Command::ManPages { directory } => cli::man_pages(&directory),
         Command::Completions { shell } => cli::completions(shell),
     };

@@ -14,7 +14,7 @@ use windrow_core::Secret;
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Serve {
     /// Where rows go: sqlite:PATH, postgres://USER@HOST:PORT/DATABASE, mysql://.. and others (see
-    /// `windrow sinks`) [default: sqlite:windrow.db]
+    /// `windrow databases`) [default: sqlite:windrow.db]
     // The value may hold a password, so help does not show it.
     #[arg(long, value_name = "URL", env = "WINDROW_TO", hide_env_values = true)]
     to: Option<Secret>,

@@ -116,7 +116,7 @@ pub struct Writer {
 
 impl Writer {
     /// Settings for a database: `sqlite:PATH`, `postgres://USER@HOST/DATABASE`, and what else
-    /// `windrow sinks` lists.
+    /// `windrow databases` lists.
     pub fn builder(url: impl Into<Secret>) -> WriterBuilder {
         WriterBuilder {
             url: url.into(),

@@ -10,7 +10,7 @@ use windrow_core::Secret;
 Exit status: 0 it has looked; 1 it could not; 2 the command line is wrong."
 )]
 pub(crate) struct Doctor {
-    /// The database (see `windrow sinks`)
+    /// The database (see `windrow databases`)
     // The value may hold a password, so help does not show it.
     #[arg(long, value_name = "URL", env = "WINDROW_TO", hide_env_values = true)]
     pub(super) to: Secret,

@@ -25,7 +25,7 @@ pub(crate) struct Load {
     files: Vec<String>,
 
     /// Where rows go: sqlite:PATH, postgres://USER@HOST:PORT/DATABASE, mysql://.. and others (see
-    /// `windrow sinks`)
+    /// `windrow databases`)
     // The value may hold a password, so help does not show it.
     #[arg(long, value_name = "URL", env = "WINDROW_TO", hide_env_values = true)]
     to: Secret,

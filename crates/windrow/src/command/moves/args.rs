@@ -27,7 +27,7 @@ pub(crate) struct Move {
     #[arg(long, value_name = "TABLE")]
     pub(super) source: String,
 
-    /// The database that they go to (see `windrow sinks`) [default: the same]
+    /// The database that they go to (see `windrow databases`) [default: the same]
     #[arg(long, value_name = "URL", env = "WINDROW_TO", hide_env_values = true)]
     to: Option<Secret>,
 

@@ -26,7 +26,7 @@ pub(super) enum RejectsCommand {
     /// Show all that is kept of one
     Show(Show),
     /// Write what they hold once more; each is taken away in the transaction that writes it, so
-    /// nothing is written twice. RejectsCommand is refused again stays
+    /// nothing is written twice. A letter that is refused again stays
     Retry(Retry),
     /// Take them away without writing what they hold
     Drop(Chosen),
