@@ -53,7 +53,7 @@ pub fn markdown() -> String {
         "## What each database promises\n\n\
          `windrow databases --markdown` writes this part.\n\n\
          | database | URL | a batch is | rows at most | batches at once | a spool is applied |\n\
-         | --- | --- | --- | --- | --- | --- |\n",
+         |---|---|---|---|---|---|\n",
     );
     for (driver, profile) in &known {
         let (batch, spool) = match profile.transactional {
@@ -82,7 +82,7 @@ const AT_LEAST_ONCE: &str =
 
 /// A line for each promise, with the databases that do not wholly keep it.
 fn push_promises(text: &mut String, known: &[Known]) {
-    text.push_str("\n| promise | in words | not wholly kept by |\n| --- | --- | --- |\n");
+    text.push_str("\n| promise | in words | not wholly kept by |\n|---|---|---|\n");
     for promise in Promise::ALL {
         let lacks = |(_, profile): &&Known| profile.limitation(promise).is_some();
         let names: Vec<&str> = known.iter().filter(lacks).map(|(_, p)| p.name).collect();
