@@ -1,7 +1,9 @@
-//! The port between replicas and a database: its tables, their keys, and their rows.
+//! The port to a database's tables, their keys and their rows, for replicas and for clients that
+//! list rows.
 
 use std::collections::HashSet;
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 
@@ -44,6 +46,97 @@ pub struct KeyRange<'a> {
     pub after: Option<&'a [Value]>,
     /// The last key of the range.
     pub to: Option<&'a [Value]>,
+}
+
+/// A page of a table's rows.
+#[derive(Clone, Copy, Debug)]
+pub struct RowPage<'a> {
+    /// The table.
+    pub table: &'a TableName,
+    /// The columns that are read.
+    pub columns: &'a [Name],
+    /// The columns that order the rows; without any the order is the database's.
+    pub order: &'a [Name],
+    /// True if the rows with the largest values come first.
+    pub is_descending: bool,
+    /// The values of [`RowPage::order`] of the last row before the page.
+    pub after: Option<&'a [Value]>,
+    /// The values of [`RowPage::order`] that no row of the page is past.
+    pub to: Option<&'a [Value]>,
+    /// Conditions that all hold for each row.
+    pub filters: &'a [RowFilter],
+    /// True if the values of the page's limits and filters are texts as a URL spells them
+    /// ([`crate::Shape::spelled`]).
+    pub is_spelled: bool,
+    /// The most rows.
+    pub rows: usize,
+    /// The number of bytes of values after which no more rows are read.
+    pub bytes: usize,
+    /// The time after which the database stops the query; `None` if it may take any time.
+    pub time: Option<Duration>,
+}
+
+impl<'a> RowPage<'a> {
+    /// Returns the first page of these columns, of any number of bytes.
+    pub fn of(table: &'a TableName, columns: &'a [Name], order: &'a [Name], rows: usize) -> Self {
+        Self {
+            table,
+            columns,
+            order,
+            is_descending: false,
+            after: None,
+            to: None,
+            filters: &[],
+            is_spelled: false,
+            rows,
+            bytes: usize::MAX,
+            time: None,
+        }
+    }
+}
+
+/// A condition on one column.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RowFilter {
+    /// The column.
+    pub column: Name,
+    /// The comparison.
+    pub test: RowTest,
+    /// The value that the column is compared with.
+    pub value: Value,
+}
+
+/// The comparison of a column with a value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RowTest {
+    /// The column has the value.
+    Equal,
+    /// The column's value is smaller.
+    Less,
+    /// The column's value is smaller, or the same.
+    AtMost,
+    /// The column's value is larger.
+    Greater,
+    /// The column's value is larger, or the same.
+    AtLeast,
+    /// The column is NULL, whatever the value.
+    Null,
+    /// The column is not NULL, whatever the value.
+    NotNull,
+}
+
+impl RowTest {
+    /// Returns the comparison in SQL; `None` for a test without a value.
+    pub fn sign(self) -> Option<&'static str> {
+        match self {
+            Self::Equal => Some("="),
+            Self::Less => Some("<"),
+            Self::AtMost => Some("<="),
+            Self::Greater => Some(">"),
+            Self::AtLeast => Some(">="),
+            Self::Null | Self::NotNull => None,
+        }
+    }
 }
 
 /// The number and the checksum of the rows of a range.
@@ -105,33 +198,29 @@ pub trait Inventory: Send + Sync + 'static {
     /// The error of the database.
     async fn table(&self, name: &TableName) -> Result<Option<KeyedTable>, Fault>;
 
-    /// Returns some columns of at most `most` rows of a range, in the database's own order of keys.
-    /// Fewer rows mean that there are no more. Cancel safe.
+    /// Returns the rows of a page. Fewer rows than asked for mean that there are no more, unless
+    /// the page's bytes were reached. Cancel safe.
     ///
     /// # Errors
-    /// The error of the database. If it cannot read a limit of the range, another attempt fails
-    /// too.
-    async fn rows(
-        &self,
-        table: &KeyedTable,
-        columns: &[Name],
-        range: KeyRange<'_>,
-        most: usize,
-    ) -> Result<Vec<Row>, Fault>;
+    /// The error of the database. If it cannot read a value of the page, another attempt fails too.
+    async fn rows(&self, page: &RowPage<'_>) -> Result<Vec<Row>, Fault>;
 
-    /// Returns the keys of rows after a key, as [`Inventory::rows`]. `after` is the last key
-    /// returned before.
+    /// Returns the keys of at most `most` rows after a key, in the database's own order of keys.
+    /// `after` is the last key returned before. Cancel safe.
     ///
     /// # Errors
-    /// The error of the database.
+    /// As [`Inventory::rows`].
     async fn keys(
         &self,
         table: &KeyedTable,
         after: Option<&[Value]>,
         most: usize,
     ) -> Result<Vec<Row>, Fault> {
-        let range = KeyRange { after, to: None };
-        self.rows(table, &table.key, range, most).await
+        let page = RowPage {
+            after,
+            ..RowPage::of(&table.name, &table.key, &table.key, most)
+        };
+        self.rows(&page).await
     }
 
     /// Returns the database's checksums; `None` if it has none.

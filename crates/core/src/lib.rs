@@ -21,7 +21,7 @@
 //! | [`database`] | other abilities of a database: bulk loads, moves, a health check |
 //! | [`standing`] | the level at which a table's writes may share a batch, and what prevents more |
 //! | [`bookkeeping`] | the tables that Windrow keeps for itself in a database |
-//! | [`inventory`] | the port between replicas and a database: its tables, and the keys of their rows |
+//! | [`inventory`] | the port to a database's tables, their keys and their rows |
 //! | [`spooling`] | the port between frontends and a spool, which acknowledges before the database |
 //! | [`cancel`] | cancelling a batch that is under way |
 //! | [`trace`] | spans of sampled requests, for collectors of traces |
@@ -76,7 +76,9 @@ pub use cancel::Canceller;
 pub use database::Database;
 pub use fault::{Fault, FaultClass};
 pub use intake::{Arrivals, Intake, Outcomes, Submission, Units};
-pub use inventory::{Inventory, KeyRange, KeyedRow, KeyedTable, RowSum, RowSums};
+pub use inventory::{
+    Inventory, KeyRange, KeyedRow, KeyedTable, RowFilter, RowPage, RowSum, RowSums, RowTest,
+};
 pub use lane_ports::LanePorts;
 pub use limits::Limits;
 pub use load::{

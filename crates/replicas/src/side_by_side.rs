@@ -9,7 +9,7 @@
 use std::collections::HashMap;
 
 use windrow_core::Row;
-use windrow_core::{Fault, Inventory, KeyRange, KeyedTable, Name, Retry, Value};
+use windrow_core::{Fault, Inventory, KeyRange, KeyedTable, Name, Retry, RowPage, Value};
 
 use crate::alike::{KeyForm, alike, key_form};
 use crate::comparison::{Checked, Comparison, KEYS};
@@ -41,7 +41,7 @@ impl Sides<'_> {
                 after: here.as_deref(),
                 ..range
             };
-            let rows = side.rows(table, self.columns, rest, KEYS).await?;
+            let rows = side.rows(&page(table, self.columns, rest)).await?;
             checked.rows += rows.len() as u64;
             let end = rows.last().filter(|_| rows.len() == KEYS);
             let end = end.map(|row| self.key_of(row));
@@ -80,7 +80,7 @@ impl Sides<'_> {
                 after: there.as_deref(),
                 to,
             };
-            let rows = match side.rows(table, self.columns, range, KEYS).await {
+            let rows = match side.rows(&page(table, self.columns, range)).await {
                 Ok(rows) => rows,
                 // It cannot read the primary's key: these rows come with those of the next range.
                 Err(fault) if to.is_some() && fault.retry() == Retry::Never => {
@@ -125,5 +125,14 @@ impl Sides<'_> {
         places
             .filter_map(|place| row.get(*place).cloned())
             .collect()
+    }
+}
+
+/// Returns the first page of a range of keys.
+fn page<'a>(table: &'a KeyedTable, columns: &'a [Name], range: KeyRange<'a>) -> RowPage<'a> {
+    RowPage {
+        after: range.after,
+        to: range.to,
+        ..RowPage::of(&table.name, columns, &table.key, KEYS)
     }
 }

@@ -13,7 +13,7 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use windrow_core::{
-    Database, Executor, Fault, Inventory, KeyRange, KeyedTable, Name, Profile, Purpose, Row, Sink,
+    Database, Executor, Fault, Inventory, KeyedTable, Profile, Purpose, Row, RowPage, Sink,
     TableName,
 };
 use windrow_replicas::{KeyLog, Names, Primary, Replica, ReplicaMetrics, WaitFor};
@@ -71,13 +71,7 @@ impl Inventory for Empty {
         Ok(None)
     }
 
-    async fn rows(
-        &self,
-        _: &KeyedTable,
-        _: &[Name],
-        _: KeyRange<'_>,
-        _: usize,
-    ) -> Result<Vec<Row>, Fault> {
+    async fn rows(&self, _: &RowPage<'_>) -> Result<Vec<Row>, Fault> {
         Ok(Vec::new())
     }
 

@@ -27,6 +27,7 @@ pub mod moved;
 pub mod named_key;
 pub mod new_table;
 pub mod options;
+pub mod page;
 pub mod plan;
 pub mod question;
 pub mod quote;

@@ -1,4 +1,4 @@
-//! Lists tables and the keys of their rows, for replicas.
+//! Lists tables and their rows.
 
 use std::time::Duration;
 
@@ -6,9 +6,11 @@ use async_trait::async_trait;
 use mysql_async::{Opts, Row as Cells};
 use windrow_core::Row;
 use windrow_core::inventory::parents_first;
-use windrow_core::{Fault, Inventory, KeyRange, KeyedTable, Name, TableName};
+use windrow_core::{Fault, Inventory, KeyedTable, Name, RowPage, TableName, Value};
 use windrow_database::Options;
+use windrow_database::page::{PageSql, PageStyle};
 use windrow_database::quote::backtick::{push_ident, push_idents, push_table};
+use windrow_database::shape_faults::no_column;
 
 use super::catalog::information::about;
 use super::catalog::schema;
@@ -37,6 +39,13 @@ const STATEMENTS: &str = "\
 SELECT CAST(ID AS CHAR) FROM information_schema.PROCESSLIST \
 WHERE COMMAND IN ('Query', 'Execute', 'Killed') AND ID <> CONNECTION_ID() \
 AND USER = SUBSTRING_INDEX(USER(), '@', 1)";
+
+/// The server uses no index for a comparison of row values.
+const STYLE: PageStyle = PageStyle {
+    push_ident,
+    is_numbered: false,
+    compares_rows: false,
+};
 
 /// The interval between two checks that statements have ended.
 const LOOK: Duration = Duration::from_millis(20);
@@ -80,15 +89,9 @@ impl Inventory for MysqlInventory {
         described.map_err(Trouble::into_fault)
     }
 
-    async fn rows(
-        &self,
-        table: &KeyedTable,
-        columns: &[Name],
-        range: KeyRange<'_>,
-        most: usize,
-    ) -> Result<Vec<Row>, Fault> {
+    async fn rows(&self, page: &RowPage<'_>) -> Result<Vec<Row>, Fault> {
         let mut session = self.session().await?;
-        let rows = rows(&mut session, table, columns, range, most).await;
+        let rows = rows(&mut session, page).await;
         session.close().await;
         rows
     }
@@ -166,47 +169,38 @@ fn keeps(column: &Column) -> bool {
     matches!(column.kind, Int | Bool | Char | Text | Enum | Date | Binary)
 }
 
-async fn rows(
-    session: &mut Session,
-    table: &KeyedTable,
-    columns: &[Name],
-    range: KeyRange<'_>,
-    most: usize,
-) -> Result<Vec<Row>, Fault> {
-    let facts = schema::read(session, &table.name).await;
+async fn rows(session: &mut Session, page: &RowPage<'_>) -> Result<Vec<Row>, Fault> {
+    let facts = schema::read(session, page.table).await;
     let Some(facts) = facts.map_err(Trouble::into_fault)? else {
         return Ok(Vec::new());
     };
+    let column = |name: &Name| facts.columns.iter().find(|column| column.name == *name);
     let mut sql = "SELECT ".to_owned();
-    push_idents(&mut sql, columns);
+    push_idents(&mut sql, page.columns);
     sql.push_str(" FROM ");
-    push_table(&mut sql, &table.name);
-    let key = key_columns(&facts);
-    let (mut cells, mut word) = (Vec::new(), "WHERE");
-    for (sign, values) in [(">", range.after), ("<", range.to)] {
-        let Some(values) = values else { continue };
-        sql.push_str(&format!(" {word} "));
-        push_bound(&mut sql, &key, sign);
-        for last in (0..key.len()).rev() {
-            for (column, value) in key.iter().zip(values).take(last + 1) {
-                cells.push(encode::stored(&table.name, column, value)?);
-            }
-        }
-        word = "AND";
-    }
-    sql.push_str(" ORDER BY ");
-    push_idents(&mut sql, key.iter().map(|column| &column.name));
-    sql.push_str(&format!(" LIMIT {most}"));
-    let fetched = session.fetch(&sql, cells, usize::MAX).await;
-    let fetched = fetched.map_err(Trouble::into_fault)?;
-    let kind = |name: &Name| {
-        facts
-            .columns
-            .iter()
-            .find(|c| c.name == *name)
-            .map(|c| c.kind)
+    push_table(&mut sql, page.table);
+    let rest = PageSql::of(page, STYLE);
+    sql.push_str(&rest.text);
+    let cell = |(name, value): &(&Name, &Value)| {
+        let column = column(name).ok_or_else(|| no_column(page.table, name))?;
+        encode::stored(page.table, column, value)
     };
-    let kinds: Vec<Option<Kind>> = columns.iter().map(kind).collect();
+    let cells = rest.values.iter().map(cell);
+    let cells = cells.collect::<Result<Vec<_>, Fault>>()?;
+    if let Some(time) = page.time {
+        let limit = match session.server.mariadb {
+            true => format!("SET SESSION max_statement_time = {}", time.as_secs()),
+            false => format!("SET SESSION max_execution_time = {}", time.as_millis()),
+        };
+        session.say(&limit).await.map_err(Trouble::into_fault)?;
+    }
+    let fetched = session.fetch(&sql, cells, page.bytes).await;
+    let fetched = fetched.map_err(Trouble::into_fault)?;
+    let kinds: Vec<Option<Kind>> = page
+        .columns
+        .iter()
+        .map(|name| column(name).map(|column| column.kind))
+        .collect();
     let row = |cells: Vec<mysql_async::Value>| {
         let cells = cells.into_iter().zip(fetched.columns.iter()).zip(&kinds);
         cells
@@ -214,25 +208,4 @@ async fn rows(
             .collect()
     };
     Ok(fetched.rows.into_iter().map(row).collect())
-}
-
-/// Writes the condition of the rows after a key (`>`), or up to and including it (`<`). The columns
-/// are compared one by one: the server uses no index for a comparison of row values.
-fn push_bound(sql: &mut String, key: &[&Column], sign: &str) {
-    sql.push('(');
-    for last in (0..key.len()).rev() {
-        sql.push_str(if last + 1 < key.len() { " OR (" } else { "(" });
-        for (place, column) in key.iter().enumerate().take(last + 1) {
-            sql.push_str(if place > 0 { " AND " } else { "" });
-            push_ident(sql, &column.name);
-            sql.push_str(match (place < last, sign) {
-                (true, _) => " = ?",
-                (false, "<") if last + 1 == key.len() => " <= ?",
-                (false, "<") => " < ?",
-                (false, _) => " > ?",
-            });
-        }
-        sql.push(')');
-    }
-    sql.push(')');
 }

@@ -1,4 +1,4 @@
-//! Lists tables, and the keys that name their rows, for replicas.
+//! Lists tables and their rows.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -6,8 +6,12 @@ use std::time::Duration;
 use async_trait::async_trait;
 use windrow_core::Row;
 use windrow_core::inventory::parents_first;
-use windrow_core::{Fault, Inventory, KeyRange, KeyedTable, Name, RowSum, RowSums, TableName};
-use windrow_database::quote::{push_idents, push_table};
+use windrow_core::{
+    Fault, Inventory, KeyRange, KeyedTable, Name, RowPage, RowSum, RowSums, TableName,
+};
+use windrow_database::page::{PageSql, PageStyle};
+use windrow_database::quote::{push_ident, push_idents, push_table};
+use windrow_database::shape_faults::no_column;
 use windrow_pgwire::wire::{DataRow, Wire};
 
 use super::catalog::column::{Column, Kind};
@@ -53,6 +57,12 @@ const SPELLING: &str = "SELECT set_config('TimeZone', 'UTC', false), set_config(
      set_config('IntervalStyle', 'postgres', false), set_config('extra_float_digits', '1', false), \
      set_config('bytea_output', 'hex', false)";
 
+const STYLE: PageStyle = PageStyle {
+    push_ident,
+    is_numbered: true,
+    compares_rows: true,
+};
+
 /// The interval between two checks if transactions have ended.
 const LOOK: Duration = Duration::from_millis(20);
 
@@ -68,24 +78,6 @@ impl PgInventory {
 
     async fn wire(&self) -> Result<Wire, Fault> {
         Ok(self.server.wire().await?.0)
-    }
-
-    /// Reads some columns of the rows of a range.
-    async fn ranged(
-        &self,
-        table: &KeyedTable,
-        columns: &[Name],
-        range: KeyRange<'_>,
-        limit: &str,
-    ) -> Result<Vec<Row>, Fault> {
-        let mut wire = self.wire().await?;
-        let rows = match Ranged::of(&mut wire, &self.server, table, range).await {
-            Ok(Some(ranged)) => ranged.rows(&mut wire, columns, limit).await,
-            Ok(None) => Ok(Vec::new()),
-            Err(fault) => Err(fault),
-        };
-        wire.terminate().await;
-        rows
     }
 }
 
@@ -116,15 +108,11 @@ impl Inventory for PgInventory {
         Ok(found?.map(|(own, facts)| keyed(own, &facts)))
     }
 
-    async fn rows(
-        &self,
-        table: &KeyedTable,
-        columns: &[Name],
-        range: KeyRange<'_>,
-        most: usize,
-    ) -> Result<Vec<Row>, Fault> {
-        let limit = format!("LIMIT {most}");
-        self.ranged(table, columns, range, &limit).await
+    async fn rows(&self, page: &RowPage<'_>) -> Result<Vec<Row>, Fault> {
+        let mut wire = self.wire().await?;
+        let rows = rows(&mut wire, &self.server, page).await;
+        wire.terminate().await;
+        rows
     }
 
     fn sums(&self) -> Option<&dyn RowSums> {
@@ -245,30 +233,84 @@ impl Ranged {
         }))
     }
 
-    /// Reads columns of the rows. `limit`: the SQL after their ORDER BY.
-    async fn rows(self, wire: &mut Wire, columns: &[Name], limit: &str) -> Result<Vec<Row>, Fault> {
+    /// Reads the key of one row: the last of so many.
+    async fn key_at(self, wire: &mut Wire, rows: usize) -> Result<Option<Row>, Fault> {
+        let columns: Vec<Name> = key_columns(&self.facts)
+            .iter()
+            .map(|c| c.name.clone())
+            .collect();
         let mut sql = "SELECT ".to_owned();
-        push_results(&mut sql, None, columns, &self.facts);
-        sql.push_str(&format!("{} ORDER BY {} {limit}", self.from, self.names));
-        let kind = |name: &Name| {
-            let place = self.facts.place_of(name);
-            let column = place.and_then(|place| self.facts.columns.get(place));
-            column.map_or(Kind::Other, |column| column.kind.clone())
-        };
-        let kinds: Vec<Kind> = columns.iter().map(kind).collect();
-        let mut rows = Vec::new();
-        talk(wire, &[self.ask(sql)], false, &mut |_, row| {
-            let value = |(place, kind): (usize, &Kind)| decode::value(kind, row.get(place));
-            rows.push(kinds.iter().enumerate().map(value).collect());
-        })
-        .await?;
-        Ok(rows)
+        push_results(&mut sql, None, &columns, &self.facts);
+        let before = rows.saturating_sub(1);
+        let (from, names) = (&self.from, &self.names);
+        sql.push_str(&format!("{from} ORDER BY {names} OFFSET {before} LIMIT 1"));
+        let mut rows = fetch(wire, self.ask(sql), &self.facts, &columns, usize::MAX).await?;
+        Ok(rows.pop())
     }
 
     fn ask(&self, sql: String) -> Ask {
         let values = self.values.iter().cloned();
         values.fold(Ask::of(sql), Ask::untyped)
     }
+}
+
+async fn rows(wire: &mut Wire, server: &Server, page: &RowPage<'_>) -> Result<Vec<Row>, Fault> {
+    let Some((_, facts)) = read(wire, server, page.table).await? else {
+        return Ok(Vec::new());
+    };
+    let mut sql = "SELECT ".to_owned();
+    push_results(&mut sql, None, page.columns, &facts);
+    sql.push_str(" FROM ");
+    push_table(&mut sql, page.table);
+    let rest = PageSql::of(page, STYLE);
+    sql.push_str(&rest.text);
+    if let Some(time) = page.time {
+        let limit = Ask::of("SELECT set_config('statement_timeout', $1, false)");
+        let limit = limit.text(&time.as_millis().to_string());
+        talk(wire, &[limit], false, &mut |_, _| {}).await?;
+    }
+    let mut ask = Ask::of(sql);
+    for (name, value) in rest.values {
+        let column = facts.place_of(name).and_then(|at| facts.columns.get(at));
+        let column = column.ok_or_else(|| no_column(page.table, name))?;
+        let mut text = Vec::new();
+        let written = match page.is_spelled {
+            true => spelling::push_spelled(&column.kind, value, &mut text),
+            false => spelling::push(&column.kind, value, &mut text),
+        };
+        written.map_err(|unwritable| Fault::invalid(unwritable.0))?;
+        ask = ask.untyped(String::from_utf8_lossy(&text).into_owned());
+    }
+    fetch(wire, ask, &facts, page.columns, page.bytes).await
+}
+
+/// Reads rows of these columns until so many bytes of text are there.
+async fn fetch(
+    wire: &mut Wire,
+    ask: Ask,
+    facts: &Facts,
+    columns: &[Name],
+    bytes: usize,
+) -> Result<Vec<Row>, Fault> {
+    let kind = |name: &Name| {
+        let column = facts.place_of(name).and_then(|at| facts.columns.get(at));
+        column.map_or(Kind::Other, |column| column.kind.clone())
+    };
+    let kinds: Vec<Kind> = columns.iter().map(kind).collect();
+    let (mut rows, mut read) = (Vec::new(), 0_usize);
+    talk(wire, &[ask], false, &mut |_, row| {
+        if read > bytes {
+            return;
+        }
+        let value = |(place, kind): (usize, &Kind)| {
+            let text = row.get(place);
+            read += text.map_or(0, <[u8]>::len);
+            decode::value(kind, text)
+        };
+        rows.push(kinds.iter().enumerate().map(value).collect());
+    })
+    .await?;
+    Ok(rows)
 }
 
 async fn sum(
@@ -312,9 +354,14 @@ impl RowSums for PgInventory {
         range: KeyRange<'_>,
         rows: usize,
     ) -> Result<Option<Row>, Fault> {
-        let before = rows.saturating_sub(1);
-        let limit = format!("OFFSET {before} LIMIT 1");
-        Ok(self.ranged(table, &table.key, range, &limit).await?.pop())
+        let mut wire = self.wire().await?;
+        let key = match Ranged::of(&mut wire, &self.server, table, range).await {
+            Ok(Some(ranged)) => ranged.key_at(&mut wire, rows).await,
+            Ok(None) => Ok(None),
+            Err(fault) => Err(fault),
+        };
+        wire.terminate().await;
+        key
     }
 
     async fn sum(

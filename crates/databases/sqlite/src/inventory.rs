@@ -1,18 +1,23 @@
-//! Lists tables and the keys of their rows, for replicas.
+//! Lists tables and their rows.
 
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
 use rusqlite::types::Value as Stored;
-use rusqlite::{Connection, OptionalExtension as _, params_from_iter};
+use rusqlite::{Connection, InterruptHandle, OptionalExtension as _, params_from_iter};
+use tokio::time::timeout;
 use windrow_core::Row;
 use windrow_core::inventory::parents_first;
-use windrow_core::{Fault, Inventory, KeyRange, KeyedTable, Name, TableName, Value};
+use windrow_core::{Fault, Inventory, KeyedTable, Name, RowFilter, RowPage, TableName, Value};
+use windrow_database::page::{PageSql, PageStyle};
 use windrow_database::quote::{push_ident, push_idents};
 
 use super::executor::writer::Writer;
+use super::fault::Failure;
+use super::values::bind::{Slot, Use, fit};
 use super::values::column::ColumnType;
+use super::values::packed::Datum;
 use super::values::read;
 
 const TABLES: &str = "\
@@ -36,19 +41,25 @@ const TYPES: &str = "\
 SELECT c.name, coalesce(c.type, ''), l.strict FROM pragma_table_xinfo(?1, 'main') c
 JOIN pragma_table_list l ON l.schema = 'main' AND l.name = ?1 WHERE c.hidden <> 1";
 
-/// The ends of a range of keys.
-type Ends = (Option<Row>, Option<Row>);
+const STYLE: PageStyle = PageStyle {
+    push_ident,
+    is_numbered: false,
+    compares_rows: true,
+};
 
 /// The tables of a file.
 #[derive(Debug)]
 pub(super) struct SqliteInventory {
     writer: Arc<Writer>,
+    /// The thread that reads rows: the writer's for a database in memory.
+    reader: Arc<Writer>,
 }
 
 impl SqliteInventory {
-    pub(super) fn new(writer: &Arc<Writer>) -> Self {
+    pub(super) fn new(writer: &Arc<Writer>, reader: Arc<Writer>) -> Self {
         Self {
             writer: writer.clone(),
+            reader,
         }
     }
 }
@@ -74,18 +85,38 @@ impl Inventory for SqliteInventory {
             .await
     }
 
-    async fn rows(
-        &self,
-        table: &KeyedTable,
-        columns: &[Name],
-        range: KeyRange<'_>,
-        most: usize,
-    ) -> Result<Vec<Row>, Fault> {
-        let (table, columns) = (table.clone(), columns.to_vec());
-        let ends: Ends = (range.after.map(Row::from), range.to.map(Row::from));
-        self.writer
-            .query(move |connection| rows(connection, &table, &columns, &ends, most))
-            .await
+    async fn rows(&self, page: &RowPage<'_>) -> Result<Vec<Row>, Fault> {
+        let time = page.time;
+        let page = OwnedPage {
+            table: page.table.clone(),
+            columns: page.columns.to_vec(),
+            order: page.order.to_vec(),
+            is_descending: page.is_descending,
+            ends: [page.after, page.to].map(|end| end.map(Row::from)),
+            filters: page.filters.to_vec(),
+            is_spelled: page.is_spelled,
+            rows: page.rows,
+            bytes: page.bytes,
+        };
+        let stop = Stop::default();
+        let running = stop.clone();
+        let rows = self.reader.run(move |database| {
+            let connection = database.session()?.connection();
+            if !running.begin(connection) {
+                return Err(Fault::unavailable("nobody waits for the query any more"));
+            }
+            let rows = page.read(connection);
+            running.end();
+            rows
+        });
+        // Also if the future is dropped, because its client has gone.
+        let _guard = StopOnDrop(stop);
+        match time {
+            Some(time) => timeout(time, rows)
+                .await
+                .unwrap_or_else(|_| Err(Fault::unavailable("the query took too long"))),
+            None => rows.await,
+        }
     }
 
     /// Returns at once: there is one writer, and this job has waited for all before it.
@@ -135,59 +166,157 @@ fn describe(connection: &Connection, table: &Name) -> rusqlite::Result<Option<Ke
     }))
 }
 
-fn rows(
-    connection: &Connection,
-    table: &KeyedTable,
-    columns: &[Name],
-    ends: &Ends,
-    most: usize,
-) -> rusqlite::Result<Vec<Row>> {
-    let types = types(connection, table, columns)?;
-    let (mut sql, mut key) = ("SELECT ".to_owned(), String::new());
-    push_idents(&mut sql, columns.iter());
-    push_idents(&mut key, table.key.iter());
-    sql.push_str(" FROM main.");
-    push_ident(&mut sql, &table.name.table);
-    let (mut given, mut word) = (Vec::new(), "WHERE");
-    for (sign, end) in [(">", &ends.0), ("<=", &ends.1)] {
-        let Some(end) = end else { continue };
-        let places = vec!["?"; end.len()].join(", ");
-        sql.push_str(&format!(" {word} ({key}) {sign} ({places})"));
-        given.extend(end.iter().map(stored));
-        word = "AND";
+/// Stops a query of the reader's thread.
+#[derive(Clone, Default)]
+struct Stop(Arc<Mutex<(bool, Option<InterruptHandle>)>>);
+
+impl Stop {
+    /// Notes that the query begins; false if it was stopped before.
+    fn begin(&self, connection: &Connection) -> bool {
+        let mut state = self.state();
+        state.1 = Some(connection.get_interrupt_handle());
+        !state.0
     }
-    sql.push_str(&format!(" ORDER BY {key} LIMIT {most}"));
-    let mut ask = connection.prepare(&sql)?;
-    let rows = ask.query_map(params_from_iter(given), |row| {
-        let types = types.iter().enumerate();
-        types
-            .map(|(place, of)| Ok(read::value(row.get_ref(place)?, *of)))
-            .collect()
-    })?;
-    rows.collect()
+
+    fn end(&self) {
+        self.state().1 = None;
+    }
+
+    fn stop(&self) {
+        let mut state = self.state();
+        state.0 = true;
+        if let Some(handle) = &state.1 {
+            handle.interrupt();
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, (bool, Option<InterruptHandle>)> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
-/// Returns the declared types of columns. Values of the key are read as they are stored, because
-/// they find rows.
-fn types(
-    connection: &Connection,
-    table: &KeyedTable,
-    columns: &[Name],
-) -> rusqlite::Result<Vec<ColumnType>> {
-    if columns.iter().all(|name| table.key.contains(name)) {
-        return Ok(vec![ColumnType::Any; columns.len()]);
+/// Stops its query when it is dropped, unless the query has ended.
+struct StopOnDrop(Stop);
+
+impl Drop for StopOnDrop {
+    fn drop(&mut self) {
+        self.0.stop();
     }
+}
+
+/// A page that the reader's thread owns.
+struct OwnedPage {
+    table: TableName,
+    columns: Vec<Name>,
+    order: Vec<Name>,
+    is_descending: bool,
+    ends: [Option<Row>; 2],
+    filters: Vec<RowFilter>,
+    is_spelled: bool,
+    rows: usize,
+    bytes: usize,
+}
+
+impl OwnedPage {
+    fn read(&self, connection: &Connection) -> Result<Vec<Row>, Fault> {
+        let [after, to] = &self.ends;
+        let page = RowPage {
+            is_descending: self.is_descending,
+            after: after.as_deref(),
+            to: to.as_deref(),
+            filters: &self.filters,
+            is_spelled: self.is_spelled,
+            bytes: self.bytes,
+            ..RowPage::of(&self.table, &self.columns, &self.order, self.rows)
+        };
+        let rest = PageSql::of(&page, STYLE);
+        let mut given = Vec::with_capacity(rest.values.len());
+        let declared = declared(connection, &self.table).map_err(failed)?;
+        for (column, value) in &rest.values {
+            given.push(match page.is_spelled {
+                true => spelled(&self.table, column, &declared, value)?,
+                false => stored(value),
+            });
+        }
+        let mut sql = "SELECT ".to_owned();
+        push_idents(&mut sql, self.columns.iter());
+        sql.push_str(" FROM main.");
+        push_ident(&mut sql, &self.table.table);
+        sql.push_str(&rest.text);
+        let types = types(&page, &declared);
+        fetch(connection, &sql, given, &types, self.bytes).map_err(failed)
+    }
+}
+
+fn fetch(
+    connection: &Connection,
+    sql: &str,
+    given: Vec<Stored>,
+    types: &[ColumnType],
+    bytes: usize,
+) -> rusqlite::Result<Vec<Row>> {
+    let mut ask = connection.prepare(sql)?;
+    let mut cursor = ask.query(params_from_iter(given))?;
+    let (mut rows, mut read) = (Vec::new(), 0_usize);
+    while let Some(row) = cursor.next()? {
+        let values = types.iter().enumerate();
+        let values = values.map(|(at, of)| Ok(read::value(row.get_ref(at)?, *of)));
+        let values: Row = values.collect::<rusqlite::Result<_>>()?;
+        read += values.iter().map(Value::bytes).sum::<usize>();
+        rows.push(values);
+        if read > bytes {
+            break;
+        }
+    }
+    Ok(rows)
+}
+
+fn failed(error: rusqlite::Error) -> Fault {
+    Failure::from(error).into_fault()
+}
+
+/// Returns the declared type of each column.
+fn declared(
+    connection: &Connection,
+    table: &TableName,
+) -> rusqlite::Result<HashMap<Name, ColumnType>> {
     let mut ask = connection.prepare(TYPES)?;
-    let declared = ask.query_map([&*table.name.table], |row| {
+    let declared = ask.query_map([&*table.table], |row| {
         let declared = ColumnType::declared(&row.get::<_, String>(1)?, row.get(2)?);
         Ok((Name::from(row.get::<_, String>(0)?), declared))
     })?;
-    let declared: HashMap<Name, ColumnType> = declared.collect::<rusqlite::Result<_>>()?;
+    declared.collect()
+}
+
+/// Returns the types by which the columns of a page are read. Values that order the rows are read
+/// as they are stored if they will find rows, so if they are not spelled.
+fn types(page: &RowPage<'_>, declared: &HashMap<Name, ColumnType>) -> Vec<ColumnType> {
     let of = |name: &Name| match declared.get(name) {
-        Some(declared) if !table.key.contains(name) => *declared,
+        Some(declared) if page.is_spelled || !page.order.contains(name) => *declared,
         _ => ColumnType::Any,
     };
-    Ok(columns.iter().map(of).collect())
+    page.columns.iter().map(of).collect()
+}
+
+/// Returns the value that a text of a URL spells for its column.
+fn spelled(
+    table: &TableName,
+    column: &Name,
+    declared: &HashMap<Name, ColumnType>,
+    value: &Value,
+) -> Result<Stored, Fault> {
+    let Value::Text(text) = value else {
+        return Ok(stored(value));
+    };
+    let slot = Slot {
+        column: column.clone(),
+        column_type: declared.get(column).copied().unwrap_or(ColumnType::Any),
+        use_: Use::Spelled,
+        parameter: 1,
+    };
+    let mut scratch = Vec::new();
+    let value = fit(Datum::Text(text), &slot, table, &mut scratch)?;
+    Stored::try_from(value).map_err(|error| Fault::internal(error.to_string()))
 }
 
 /// Returns a value of a key as it is stored.

@@ -141,7 +141,16 @@ impl windrow_core::Database for SqliteSink {
     }
 
     fn inventory(&self) -> Option<Arc<dyn Inventory>> {
-        Some(Arc::new(SqliteInventory::new(&self.writer)))
+        let reader = match self.location {
+            // A thread of its own: a long query holds up neither writes nor reads by key.
+            Location::File { .. } => {
+                let spawned = Writer::spawn(self.location.clone(), self.options.clone());
+                spawned.ok().map(Arc::new)
+            }
+            Location::Memory => None,
+        };
+        let reader = reader.unwrap_or_else(|| self.writer.clone());
+        Some(Arc::new(SqliteInventory::new(&self.writer, reader)))
     }
 
     fn standings(&self) -> Vec<Standing> {

@@ -44,6 +44,7 @@ async fn serve(config: HttpConfig) -> std::io::Result<()> {
         keys: None,
         tracer: None,
         ack: Ack::Commit,
+        inventory: None,
         owns: Arc::new(|_| false),
         ready: Arc::new(Always),
         metrics_text: Arc::new(String::new),

@@ -11,6 +11,7 @@ use crate::answers::expected::UsualAnswers;
 use crate::auth::Admission;
 use crate::bodies::whole::Limit;
 use crate::config::HttpConfig;
+use crate::lists::Lists;
 use crate::plan::Plans;
 use crate::services::Services;
 use crate::system::SystemTables;
@@ -22,6 +23,7 @@ pub struct App {
     pub(crate) admission: Admission,
     pub(crate) services: Services,
     pub(crate) plans: Plans,
+    pub(crate) lists: Lists,
     pub(crate) usual_answers: UsualAnswers,
     pub(crate) unfinished_heads: UnfinishedHeads,
 }
@@ -33,6 +35,7 @@ impl App {
                 &config.system_tables,
                 Arc::clone(&services.owns),
             )),
+            lists: Lists::new(services.inventory.clone()),
             usual_answers: UsualAnswers::default(),
             unfinished_heads: UnfinishedHeads::new(services.intake.budget().total()),
             services,

@@ -3,6 +3,8 @@
 /// One method of one path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Endpoint {
+    ListTables,
+    ListRows,
     InsertRows,
     UpdateRow,
     DeleteRow,
@@ -22,7 +24,9 @@ const ROWS: &str = "/v1/tables/{table}/rows";
 const ROW: &str = "/v1/tables/{table}/rows/{key}";
 
 impl Endpoint {
-    pub(crate) const ALL: [Self; 12] = [
+    pub(crate) const ALL: [Self; 14] = [
+        Self::ListTables,
+        Self::ListRows,
         Self::InsertRows,
         Self::UpdateRow,
         Self::DeleteRow,
@@ -44,7 +48,8 @@ impl Endpoint {
 
     pub(crate) fn template(self) -> &'static str {
         match self {
-            Self::InsertRows => ROWS,
+            Self::ListTables => "/v1/tables",
+            Self::InsertRows | Self::ListRows => ROWS,
             Self::UpdateRow | Self::DeleteRow | Self::GetRow => ROW,
             Self::Batch => "/v1/batch",
             Self::Lanes => "/v1/lanes",
@@ -76,7 +81,12 @@ impl Endpoint {
     pub(crate) fn is_about_rows(self) -> bool {
         matches!(
             self,
-            Self::InsertRows | Self::UpdateRow | Self::DeleteRow | Self::GetRow | Self::Batch
+            Self::ListRows
+                | Self::InsertRows
+                | Self::UpdateRow
+                | Self::DeleteRow
+                | Self::GetRow
+                | Self::Batch
         )
     }
 }

@@ -16,6 +16,7 @@
 //! | `source` | one client's writes, by the lane or by the spool, in their order |
 //! | `rows` | text to rows: JSON objects, arrays, NDJSON, CSV |
 //! | `query`, `plan` | the parameters of a request, the shapes of its rows |
+//! | `lists`, `page` | lists of tables and rows, and their parameters |
 //! | `openapi` | the description of the API |
 //! | `system` | tables of the database itself, which are not served |
 //! | `bodies` | reading a body: chunk by chunk, with its limits and its charge to the memory budget |
@@ -44,9 +45,11 @@ pub mod extension;
 mod handlers;
 mod handover;
 mod idempotency;
+mod lists;
 mod metrics;
 mod openapi;
 mod origin;
+mod page;
 mod plan;
 mod query;
 mod request;

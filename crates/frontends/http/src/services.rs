@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use windrow_core::{Fault, Intake, Spooling, TableName, Tracer};
+use windrow_core::{Fault, Intake, Inventory, Spooling, TableName, Tracer};
 use windrow_idempotency::Keys;
 
 use crate::ack::Ack;
@@ -35,6 +35,8 @@ pub struct Services {
     pub keys: Option<Keys>,
     /// When writes are answered whose request does not say so.
     pub ack: Ack,
+    /// Lists tables and rows, if the database can do that.
+    pub inventory: Option<Arc<dyn Inventory>>,
     /// Returns true for a table of the database's own ([`windrow_core::Database::owns`]), which is
     /// not served unless it is listed.
     pub owns: Arc<dyn Fn(&TableName) -> bool + Send + Sync>,

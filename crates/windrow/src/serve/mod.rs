@@ -177,6 +177,7 @@ impl Server {
             database,
         });
         let entrance = (lane.watch(), intake.clone());
+        let inventory = sink.inventory();
         let ready = Ready::new(sink, entrance, (watch, replicas), settings.ack);
         let services = Services {
             intake,
@@ -185,6 +186,7 @@ impl Server {
             keys: keys.as_ref().map(RunningKeys::keys),
             tracer,
             ack: settings.ack,
+            inventory,
             owns: Arc::new(move |table| owner.owns(table)),
             lanes,
             ready: Arc::new(ready),

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde_json::json;
 use windrow_core::{Fault, Op, Returned, Secret, Value, Write, WriteDone};
-use windrow_http::HttpConfig;
+use windrow_http::{HttpConfig, Tokens};
 
 use crate::support::{
     MIB, Server, answer, client, config, eventually, good, post, serve, serve_with, start, unique,
@@ -357,7 +357,10 @@ async fn the_limits_are_named() {
 #[tokio::test]
 async fn the_token_is_asked_for_once() {
     let config = HttpConfig {
-        token: Some(Secret::from("secret")),
+        tokens: Tokens {
+            all: Some(Secret::from("secret")),
+            named: Vec::new(),
+        },
         ..config()
     };
     let (server, seen) = serve_with(config, good).await;

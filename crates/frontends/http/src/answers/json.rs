@@ -75,8 +75,14 @@ fn is_number(text: &str) -> bool {
 
 /// One row as an object.
 pub(crate) fn row(out: &mut Vec<u8>, returned: &Returned, row: &[Value]) {
+    let names = returned.columns.iter().map(|name| &**name);
+    object(out, names.zip(row));
+}
+
+/// Values with their names as an object.
+pub(crate) fn object<'a>(out: &mut Vec<u8>, cells: impl Iterator<Item = (&'a str, &'a Value)>) {
     out.push(b'{');
-    for (i, (column, cell)) in returned.columns.iter().zip(row).enumerate() {
+    for (i, (column, cell)) in cells.enumerate() {
         if i > 0 {
             out.push(b',');
         }

@@ -10,6 +10,7 @@ use crate::request::RequestContext;
 /// The text at `/`.
 pub const INDEX: &str = "Windrow: single-row writes in, multi-row statements out.\n\n\
     POST /v1/tables/{table}/rows   write rows: JSON, NDJSON or CSV\n\
+    GET  /v1/tables/{table}/rows   list rows\n\
     GET  /openapi.json             the whole API\n\
     GET  /v1/lanes                 what is going on\n\
     GET  /metrics                  figures for Prometheus\n\

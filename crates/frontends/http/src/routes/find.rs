@@ -29,10 +29,12 @@ pub(crate) fn find<'a>(method: &Method, path: &'a str) -> Result<Route<'a>, NoRo
 }
 
 fn rows<'a>(method: &Method, table: &'a str) -> Result<Route<'a>, NoRoute> {
-    if *method != Method::POST {
-        return Err(NoRoute::Method("POST"));
-    }
-    Ok(without_key(Endpoint::InsertRows, table))
+    let endpoint = match *method {
+        Method::GET | Method::HEAD => Endpoint::ListRows,
+        Method::POST => Endpoint::InsertRows,
+        _ => return Err(NoRoute::Method("GET, HEAD, POST")),
+    };
+    Ok(without_key(endpoint, table))
 }
 
 fn without_key(endpoint: Endpoint, table: &str) -> Route<'_> {
@@ -60,6 +62,7 @@ fn split_table(rest: &str) -> Option<(&str, Option<&str>)> {
 
 fn fixed<'a>(method: &Method, path: &str) -> Result<Route<'a>, NoRoute> {
     let endpoint = match path {
+        "/v1/tables" => Endpoint::ListTables,
         "/v1/batch" => Endpoint::Batch,
         "/v1/lanes" => Endpoint::Lanes,
         "/healthz" => Endpoint::Health,

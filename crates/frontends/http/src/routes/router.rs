@@ -18,7 +18,7 @@ use crate::connection_state::ConnectionState;
 use crate::endpoint::{Endpoint, ExtraKind, NoRoute, Route};
 use crate::envelopes::{self, Part, PartAnswerer};
 use crate::extension::Extension;
-use crate::handlers::{batch, insert, keyed, ops};
+use crate::handlers::{batch, insert, keyed, list, ops};
 use crate::handover::Handover;
 use crate::idempotency;
 use crate::openapi;
@@ -216,6 +216,8 @@ impl Router {
         };
         match route.endpoint {
             Endpoint::InsertRows => insert::run(request, route.table, feed).await,
+            Endpoint::ListTables => Box::pin(list::tables(request)).await,
+            Endpoint::ListRows => Box::pin(list::rows(request, route.table)).await,
             Endpoint::UpdateRow => Box::pin(keyed::update(request, route, feed)).await,
             Endpoint::DeleteRow => Box::pin(keyed::delete(request, route)).await,
             Endpoint::GetRow => Box::pin(keyed::get(request, route)).await,

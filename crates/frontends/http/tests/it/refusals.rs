@@ -10,7 +10,7 @@ async fn an_unknown_path_is_told_the_routes() {
     let (server, _) = serve(good).await;
     for path in [
         "/nowhere",
-        "/v1/tables",
+        "/v1/tablets",
         "/v1/tables/t",
         "/v1/tables/t/rows/1/2",
     ] {

@@ -87,6 +87,7 @@ pub(crate) fn services(
         keys: None,
         tracer: None,
         ack: Ack::Commit,
+        inventory: None,
         owns: Arc::new(|table| table.table.starts_with('_')),
         ready: Arc::new(Ready(ready)),
         metrics_text: Arc::new(move || {
