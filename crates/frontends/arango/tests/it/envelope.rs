@@ -154,7 +154,7 @@ async fn methods_of_parts_are_read_in_either_case() {
         "patch /_api/document/things/a HTTP/1.1\r\nContent-Type: Application/JSON; Charset=\"UTF-8\"\r\n\r\n{\"n\":2}",
         "Delete /_api/document/things/a http/1.1\r\n\r\n",
         "post /v1/tables/t/rows\r\n\r\n{\"a\":1}",
-        "get /v1/tables/t/rows HTTP/1.1\r\n\r\n",
+        "put /v1/tables/t/rows HTTP/1.1\r\n\r\n",
     ]
     .map(str::to_owned);
     let reply = send(&server, "/_api/batch", ARANGO, envelope(&requests)).await;
