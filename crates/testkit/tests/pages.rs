@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use windrow_testkit::tree::root;
 
 /// The most words of the README.
-const WORDS: usize = 1000;
+const WORDS: usize = 700;
 
 /// The Markdown files of a folder.
 fn pages_in(folder: &Path) -> Vec<PathBuf> {
