@@ -87,11 +87,11 @@ fn is_whole(rest: &str) -> bool {
 
 /// Returns the table of the page docs/configuration.md.
 pub fn markdown() -> String {
-    let mut table = "| setting | takes effect by | what it is |\n| --- | --- | --- |\n".to_owned();
+    let mut table = "| setting | what it is |\n| --- | --- |\n".to_owned();
     for (section, key) in all() {
-        let effect = if key.is_reloaded { "reload" } else { "restart" };
+        let mark = if key.is_reloaded { " *(reload)*" } else { "" };
         let ConfigKey { name, about, .. } = key;
-        table.push_str(&format!("| `{section}.{name}` | {effect} | {about} |\n"));
+        table.push_str(&format!("| `{section}.{name}` | {about}{mark} |\n"));
     }
     table
 }
