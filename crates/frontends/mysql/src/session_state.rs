@@ -63,7 +63,7 @@ pub(crate) struct UnsharedLane {
 pub(crate) struct LastWrite {
     /// The affected rows; `None` if the write failed, or returned rows.
     pub(crate) affected: Option<u64>,
-    /// The rows of `SHOW WARNINGS`.
+    /// The rows of `SHOW WARNINGS`. Behind a question that is a SELECT, MySQL has none left.
     pub(crate) warnings: Vec<Warning>,
     /// The error of a write that failed.
     pub(crate) error: Option<ErrorPacket>,

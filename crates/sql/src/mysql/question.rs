@@ -46,6 +46,16 @@ pub enum Asked {
     CountErrors,
 }
 
+impl Asked {
+    /// Returns true for the questions that are SHOW statements, and not SELECT.
+    pub fn is_show(self) -> bool {
+        matches!(
+            self,
+            Self::Warnings { .. } | Self::Errors { .. } | Self::CountWarnings | Self::CountErrors
+        )
+    }
+}
+
 /// A text that is one question and nothing else.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Question {

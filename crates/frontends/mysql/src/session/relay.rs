@@ -103,13 +103,13 @@ impl Session {
         let Some(write) = &self.state.last_write else {
             return Ok(false);
         };
-        let Some(rows) = self
-            .text(head)
-            .and_then(question)
-            .and_then(|asked| rows(asked.asked, write))
-        else {
+        let Some(asked) = self.text(head).and_then(question) else {
             return Ok(false);
         };
+        let Some(rows) = rows(asked.asked, write) else {
+            return Ok(false);
+        };
+        let keeps = self.shared.is_mariadb() || asked.asked.is_show();
         self.shared.metrics.relayed.inc();
         let number = head.number.wrapping_add(1);
         self.admitted
@@ -121,6 +121,10 @@ impl Session {
         self.put_answer_with(&rows).await?;
         if let Some(write) = &mut self.state.last_write {
             write.is_behind_question = true;
+            if !keeps {
+                write.warnings.clear();
+                write.error = None;
+            }
         }
         self.admitted.client.flush().await?;
         Ok(true)
@@ -202,7 +206,9 @@ impl Session {
         if write.is_some() {
             self.state.has_old_diagnostics = diagnostics.is_some();
         }
-        let counted = write.filter(|_| is_asked);
+        // MySQL's SELECT and DO leave no warnings behind.
+        let keeps = self.shared.is_mariadb() || diagnostics.is_none();
+        let counted = write.filter(|_| is_asked && keeps);
         let facts = [
             id.map(|id| format!("SET last_insert_id = {id}")),
             has_old.then(|| NO_DIAGNOSTICS.to_owned()),
