@@ -7,11 +7,10 @@ use windrow_core::sink::Purpose;
 use windrow_mysqlwire::LaneLogin;
 
 /// The session's settings that the lane needs. Those that a server does not have are left out.
-const FIXED: [(&str, &str); 8] = [
+const FIXED: [(&str, &str); 7] = [
     ("autocommit", "1"),
     ("completion_type", "'NO_CHAIN'"),
     ("sql_auto_is_null", "0"),
-    ("sql_quote_show_create", "1"),
     ("idle_transaction_timeout", "0"),
     ("idle_write_transaction_timeout", "0"),
     ("max_statement_time", "0"),

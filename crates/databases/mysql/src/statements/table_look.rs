@@ -174,7 +174,9 @@ fn questions(login: &LaneLogin, name: &TableName) -> [String; 13] {
         lock,
         create.clone(),
         triggers.clone(),
-        "SET SESSION sql_mode = '', SESSION character_set_results = utf8mb4".to_owned(),
+        "SET SESSION sql_mode = '', SESSION sql_quote_show_create = 1, \
+         SESSION character_set_results = utf8mb4"
+            .to_owned(),
         create,
         triggers,
         about("TABLES", TABLES, "TABLE", name, ""),
@@ -188,8 +190,10 @@ fn questions(login: &LaneLogin, name: &TableName) -> [String; 13] {
         about("STATISTICS", INDEXES, "TABLE", name, unique),
         "SHOW GRANTS".to_owned(),
         format!(
-            "SET SESSION sql_mode = {}, SESSION character_set_results = {}",
+            "SET SESSION sql_mode = {}, SESSION sql_quote_show_create = {}, \
+             SESSION character_set_results = {}",
             wanted("sql_mode"),
+            wanted("sql_quote_show_create"),
             wanted("character_set_results")
         ),
         "ROLLBACK".to_owned(),

@@ -52,3 +52,21 @@ async fn errors_are_the_bytes_of_the_clients_character_set() {
         "{failure:?}"
     );
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn errors_quote_names_as_the_client_has_set() {
+    let sql = "create table mothers (id int primary key); \
+               create table children (id int primary key, mother int, \
+                 constraint of_mother foreign key (mother) references mothers (id))";
+    for quotes in ["0", "1"] {
+        let mut bed = Bed::with(sql, &[("sql_quote_show_create", quotes)], |_| {}).await;
+        let put = bed.describe(insert("children", &["id", "mother"])).await;
+        let outcomes = bed.outcomes(&[unit(text(&put, &["1", "1"]))]).await;
+        let error = error(&outcomes[0]);
+        assert_eq!(error.number, 1452);
+        let own =
+            format!("set sql_quote_show_create = {quotes}; insert into children values (1, 1)");
+        let own = bed.database.exec(&own).unwrap_err().to_string();
+        assert!(own.contains(&*error.message), "{own}: {error:?}");
+    }
+}
