@@ -12,6 +12,7 @@
     reason = "a test ends where something is not as expected, in its helpers too, and says what it leaves out"
 )]
 
+mod package;
 mod page;
 mod place;
 mod quick_start;
