@@ -14,6 +14,10 @@ use crate::own_server::{Account, SERVER_TIMEOUT, free_port, installed, scratch};
 use crate::pgclient::Address;
 use crate::procfs;
 
+/// The environment variable that names the program to compare with, where it is another one than
+/// the installed.
+pub const PROGRAM: &str = "WINDROW_BENCH_PGBOUNCER";
+
 /// Clients that it takes.
 pub const MAX_CLIENTS: usize = 12_000;
 
@@ -119,8 +123,12 @@ pub fn version() -> Result<String> {
 }
 
 fn program() -> Result<PathBuf> {
-    let advice = "pgbouncer is not installed; for example: apt-get install pgbouncer";
-    installed("pgbouncer").context(advice)
+    if let Some(path) = std::env::var_os(PROGRAM) {
+        return Ok(path.into());
+    }
+    installed("pgbouncer").with_context(|| {
+        format!("pgbouncer is not installed (apt-get install pgbouncer), and {PROGRAM} names none")
+    })
 }
 
 fn ini(target: &Address, port: u16, pooling: Pooling, folder: &Path) -> String {
