@@ -4,9 +4,12 @@
 use std::io::{BufRead, BufReader, Read};
 use std::net::SocketAddr;
 use std::process::{Child, Command, Stdio};
+use std::time::Duration;
 
 use anyhow::{Context, Result};
 use tokio::net::{TcpListener, TcpStream};
+
+use super::line;
 
 /// The subcommand of this program that forwards.
 pub const COMMAND: &str = "forward";
@@ -19,14 +22,14 @@ pub struct Forwarder {
 }
 
 impl Forwarder {
-    /// Starts one before `to`. Blocks until it listens.
+    /// Starts one before `to`, with a round trip between both. Blocks until it listens.
     ///
     /// # Errors
     /// It does not start.
-    pub fn start(to: SocketAddr) -> Result<Self> {
+    pub fn start(to: SocketAddr, round_trip: Duration) -> Result<Self> {
         let mut child = Command::new(std::env::current_exe()?)
             .arg(COMMAND)
-            .arg(to.to_string())
+            .args([to.to_string(), round_trip.as_micros().to_string()])
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
@@ -63,8 +66,8 @@ impl Drop for Forwarder {
     }
 }
 
-/// Forwards all connections to `to` until standard input ends; says on standard output where it
-/// listens.
+/// Forwards all connections to `to`, over a line with a round trip if there is one, until standard
+/// input ends; says on standard output where it listens.
 ///
 /// # Errors
 /// No port is to be had.
@@ -72,17 +75,23 @@ impl Drop for Forwarder {
     clippy::print_stdout,
     reason = "the process that started it reads where it listens"
 )]
-pub fn forward(to: SocketAddr) -> Result<()> {
+pub fn forward(to: SocketAddr, round_trip: Duration) -> Result<()> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_io()
         .build()?;
     let listener = runtime.block_on(TcpListener::bind("127.0.0.1:0"))?;
     println!("{}", listener.local_addr()?);
-    runtime.spawn(async move {
-        while let Ok((client, _)) = listener.accept().await {
-            tokio::spawn(pass(client, to));
-        }
-    });
+    if round_trip.is_zero() {
+        runtime.spawn(async move {
+            while let Ok((client, _)) = listener.accept().await {
+                tokio::spawn(pass(client, to));
+            }
+        });
+    } else {
+        let listener = listener.into_std()?;
+        listener.set_nonblocking(false)?;
+        line::start(listener, to, round_trip);
+    }
     // The process that started the proxy holds the other end.
     std::io::stdin().read_to_end(&mut Vec::new())?;
     Ok(())

@@ -52,6 +52,7 @@ pub struct Gate {
     address: Address,
     table: Table,
     running: Running,
+    _line: Option<Forwarder>,
 }
 
 #[derive(Debug)]
@@ -139,12 +140,38 @@ impl Gate {
     /// # Errors
     /// The database or the gateway cannot be started.
     pub fn open(store: &Store, way: Way, prepares: bool, options: &[String]) -> Result<Self> {
+        Self::open_far((store, Duration::ZERO), way, prepares, options)
+    }
+
+    /// The same where a line with a round trip lies before PostgreSQL, and the gateway on the
+    /// clients' side of the line.
+    ///
+    /// # Errors
+    /// As [`Gate::open`], or the database is another one.
+    pub fn open_far(
+        (store, round_trip): (&Store, Duration),
+        way: Way,
+        prepares: bool,
+        options: &[String],
+    ) -> Result<Self> {
         let table = store.table()?;
-        let direct = Address::of(&table.url)?;
+        let mut direct = Address::of(&table.url)?;
+        let mut url = table.url.clone();
+        let mut line = None;
+        if !round_trip.is_zero() {
+            ensure!(
+                table.kind == Kind::Postgres,
+                "only PostgreSQL stands behind a line"
+            );
+            let far = Forwarder::start(direct.socket, round_trip)?;
+            direct = direct.at(far.listens());
+            url = direct.url();
+            line = Some(far);
+        }
         let (running, address) = match way {
             Way::Direct => (Running::Nothing, direct),
             Way::Windrow | Way::Relayed => {
-                let windrow = windrow(&table, way == Way::Relayed, options)?;
+                let windrow = windrow((table.kind, &url), way == Way::Relayed, options)?;
                 let address = super::sql_address(&windrow, &table.url)?;
                 (Running::Windrow(windrow), address)
             }
@@ -158,7 +185,7 @@ impl Gate {
                 (Running::PgBouncer(bouncer), address)
             }
             Way::Forward => {
-                let forwarder = Forwarder::start(direct.socket)?;
+                let forwarder = Forwarder::start(direct.socket, Duration::ZERO)?;
                 let address = direct.at(forwarder.listens());
                 (Running::Forwarder(forwarder), address)
             }
@@ -167,6 +194,7 @@ impl Gate {
             address,
             table,
             running,
+            _line: line,
         })
     }
 
@@ -177,6 +205,17 @@ impl Gate {
             Kind::MariaDb => Target::MySql(address),
             _ => Target::Pg(address),
         }
+    }
+
+    /// Returns Windrow's server of HTTP clients.
+    ///
+    /// # Errors
+    /// The way is another one.
+    pub fn http_target(&self) -> Result<Target> {
+        let Running::Windrow(windrow) = &self.running else {
+            bail!("only Windrow speaks HTTP");
+        };
+        Ok(Target::Http(windrow.address()))
     }
 
     /// Returns the database behind the gateway.
@@ -251,9 +290,9 @@ impl Gate {
     }
 }
 
-/// Starts Windrow before a table, for clients that speak the database's protocol.
-fn windrow(table: &Table, is_relayed: bool, options: &[String]) -> Result<Windrow> {
-    let (flag, section) = match table.kind {
+/// Starts Windrow before a database, for clients that speak the database's protocol.
+fn windrow((kind, url): (Kind, &str), is_relayed: bool, options: &[String]) -> Result<Windrow> {
+    let (flag, section) = match kind {
         Kind::MariaDb => ("--mysql", "mysql"),
         _ => ("--pg", "pg"),
     };
@@ -264,7 +303,7 @@ fn windrow(table: &Table, is_relayed: bool, options: &[String]) -> Result<Windro
     let path = config.path().to_string_lossy().into_owned();
     let mut all = vec![flag, "127.0.0.1:0", "--config", &path];
     all.extend(options.iter().map(String::as_str));
-    super::windrow(&table.url, &all)
+    super::windrow(url, &all)
 }
 
 /// A metric of the lane in which it is largest: the one that writes.

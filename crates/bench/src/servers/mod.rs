@@ -4,6 +4,7 @@ pub mod cluster;
 mod driver;
 pub mod forward;
 pub mod gate;
+mod line;
 mod store;
 
 use anyhow::{Context, Result};

@@ -2,7 +2,7 @@
 //! protocol, direct, through Windrow, through PgBouncer and through a proxy that does nothing, by
 //! the same generator; and where that costs more than it brings.
 
-mod case;
+pub(super) mod case;
 
 use std::path::Path;
 use std::time::Duration;
@@ -63,6 +63,10 @@ pub struct Gateway {
     /// Microseconds that each fsync of the server takes longer than the disk needs.
     #[arg(long, default_value_t = 0)]
     pub fsync_delay: u64,
+    /// Microseconds of a round trip between the gateway and PostgreSQL, whose clients are on the
+    /// gateway's side: held back by a proxy of this program.
+    #[arg(long, default_value_t = 0)]
+    pub line_us: u64,
     /// The ways of clients to the database; PgBouncer only if it is installed.
     #[arg(long, value_enum, value_delimiter = ',', default_values_t = [Way::Direct, Way::Windrow, Way::PgBouncer, Way::Forward])]
     pub ways: Vec<Way>,
@@ -93,6 +97,11 @@ impl Gateway {
             let us = self.fsync_delay;
             name.push_str(&format!("-fsync-{us}us"));
             title.push_str(&format!(", each fsync {us} us slower than the disk"));
+        }
+        if self.line_us > 0 {
+            let us = self.line_us;
+            name.push_str(&format!("-line-{us}us"));
+            title.push_str(&format!(", a round trip of {us} us to the database"));
         }
         let mut run = Run::new(name, title);
         ensure!(
@@ -127,6 +136,9 @@ impl Gateway {
         }
         if ways.contains(&Way::PgBouncer) && matches!(pooling_of_prepared()?, Pooling::Session(_)) {
             run.remark("PgBouncer is in session mode where clients prepare: this one cannot follow that in transaction mode (1.21 and later can)");
+        }
+        if self.line_us > 0 {
+            run.remark("the line is a proxy of this program, which costs CPU time for each message that crosses it: those of each direct client, and a gateway's fewer and larger ones");
         }
         if ways.contains(&Way::Forward) {
             run.remark("forward: a proxy that forwards bytes and does nothing else, measured with prepared statements alone: it does not know what it passes on");
@@ -213,7 +225,8 @@ impl Gateway {
         for way in in_turn(round, ways) {
             if load.tells_something(way) && load.fits(self.to, way)? {
                 let prepares = load.mode() == Mode::Prepared;
-                let gate = Gate::open(store, way, prepares, &self.windrow)?;
+                let trip = Duration::from_micros(self.line_us);
+                let gate = Gate::open_far((store, trip), way, prepares, &self.windrow)?;
                 case::measure((store, &gate), (run, round), (way, load, limit), times)?;
             }
         }
