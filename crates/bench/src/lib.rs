@@ -3,6 +3,7 @@
 
 pub mod awake;
 pub mod baseline;
+pub mod cores;
 pub mod experiments;
 pub mod figures;
 pub mod generator;

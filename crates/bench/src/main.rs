@@ -3,15 +3,16 @@
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use anyhow::Result;
 use clap::{Parser, Subcommand};
 use windrow_bench::awake::Awake;
 use windrow_bench::experiments::{
-    batch_api::BatchApi, bulk::Bulk, files::Files, forms::Forms, gateway::Gateway,
-    latency::Latency, load::Load, low_load::LowLoad, moves::Moves, outage::Outage,
-    overload::Overload, pace::Pace, poison::Poison, replicas::Replicas, soak::Soak, spool::Spool,
-    sweep::Sweep,
+    batch_api::BatchApi, bulk::Bulk, capacity::Capacity, files::Files, forms::Forms,
+    gateway::Gateway, latency::Latency, load::Load, low_load::LowLoad, moves::Moves,
+    outage::Outage, overload::Overload, pace::Pace, poison::Poison, replicas::Replicas, soak::Soak,
+    spool::Spool, sweep::Sweep,
 };
 use windrow_bench::figures::{Again, Compare, undisturbed};
 use windrow_bench::servers::forward;
@@ -81,6 +82,9 @@ enum Experiment {
     /// through PgBouncer, by number of clients, at fixed rates, with bad rows, and with thousands
     /// connected.
     Gateway(Gateway),
+    /// A rate that rises until PostgreSQL, which has one core to itself, takes no more: direct,
+    /// through PgBouncer and through Windrow.
+    Capacity(Capacity),
     /// Clients of PostgreSQL beside neighbours that come and go: what Windrow finds by itself,
     /// against bounds of its flights.
     Pace(Pace),
@@ -88,15 +92,15 @@ enum Experiment {
     Compare(Compare),
     /// Forwards connections to an address, for the experiment `gateway`.
     #[command(name = forward::COMMAND, hide = true)]
-    Forward { to: SocketAddr },
+    Forward { to: SocketAddr, us: u64 },
     /// Three weather stations send one reading at a time; checks what arrived. Stores nothing.
     Weather(Stations),
 }
 
 fn main() -> Result<()> {
     let cli = Cli::parse();
-    if let Experiment::Forward { to } = cli.experiment {
-        return forward::forward(to);
+    if let Experiment::Forward { to, us } = cli.experiment {
+        return forward::forward(to, Duration::from_micros(us));
     }
     let _awake = cli.awake.then(Awake::start).transpose()?;
     let again = match cli.once {
@@ -125,10 +129,11 @@ impl Experiment {
             Self::Spool(e) => e.run(report),
             Self::Soak(e) => e.run(report),
             Self::Gateway(e) => e.run(report),
+            Self::Capacity(e) => e.run(report),
             Self::Pace(e) => e.run(report),
             Self::Compare(e) => e.run(),
             Self::Weather(e) => e.run(),
-            Self::Forward { to } => forward::forward(*to),
+            Self::Forward { to, us } => forward::forward(*to, Duration::from_micros(*us)),
         }
     }
 }

@@ -12,6 +12,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use windrow_bench::experiments::batch_api::BatchApi;
+use windrow_bench::experiments::capacity::{Capacity, CapacityLoad};
 use windrow_bench::experiments::forms::Forms;
 use windrow_bench::experiments::gateway::Gateway;
 use windrow_bench::experiments::pace::Pace;
@@ -198,6 +199,7 @@ fn gateway(to: Kind, shape: Shape) -> Gateway {
         warm_up_ms: 10,
         rounds: 1,
         fsync_delay: 0,
+        line_us: 0,
         ways: vec![Way::Direct, Way::Windrow],
         windrow: Vec::new(),
     }
@@ -245,6 +247,45 @@ fn reads_are_measured_joined_and_relayed() {
         has_rates(root.path(), 3 * modes);
         shown(root.path(), 2, &["shape: read", "every row was read"]);
     }
+}
+
+#[test]
+fn a_rate_rises_for_each_load_and_every_call_arrives() {
+    let root = tempfile::tempdir().unwrap();
+    let loads = vec![
+        CapacityLoad::Single,
+        CapacityLoad::Transaction,
+        CapacityLoad::Order,
+        CapacityLoad::Http,
+    ];
+    let capacity = Capacity {
+        loads: loads.clone(),
+        ways: vec![Way::Direct, Way::Windrow],
+        clients: 4,
+        from: 100.0,
+        growth: 2.0,
+        steps: 2,
+        late_ms: 60_000.0,
+        cell_ms: 100,
+        rounds: 1,
+        windrow: Vec::new(),
+    };
+    capacity.run(root.path()).unwrap();
+    let measured = measured(root.path());
+    for (arm, unit) in [
+        ("direct, single rows", "row"),
+        ("windrow, single rows", "row"),
+        ("direct, transactions", "transaction"),
+        ("windrow, orders of four rows", "transaction"),
+        ("windrow, rows over HTTP", "row"),
+    ] {
+        let has = |arm: String, metric: String| measured.contains(&(arm, metric));
+        assert!(has(arm.to_owned(), format!("most {unit}s/s")), "{arm}");
+        assert!(has(format!("{arm} at 100/s"), "p99 ms".to_owned()), "{arm}");
+    }
+    let direct = |arm: &str| arm.starts_with("direct, rows over HTTP");
+    assert!(!measured.iter().any(|(arm, _)| direct(arm)));
+    shown(root.path(), 2 * loads.len(), &["times direct"]);
 }
 
 #[test]

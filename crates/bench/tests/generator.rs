@@ -214,6 +214,24 @@ fn calls_at_even_distances_are_as_many_as_the_rate_says() {
 }
 
 #[test]
+fn calls_that_arrive_go_to_any_client_once() {
+    let server = Server::start(|_| Some(201));
+    let job: Arc<dyn Job> = Arc::new(Inserts::from(Style::Http, 0));
+    let until = Until::after(Duration::from_millis(500));
+    let schedule = Schedule::Arrivals {
+        rate: 400.0,
+        seed: 1,
+    };
+    let report = run(&server, schedule, &until, &job);
+    assert!((1..300).contains(&report.calls()), "{}", report.calls());
+    assert!(report.generator_cpu.is_some());
+    let mut bodies = server.bodies();
+    bodies.sort_unstable();
+    bodies.dedup();
+    assert_eq!(bodies.len() as u64, report.calls());
+}
+
+#[test]
 fn a_body_arrives_whole_with_and_without_a_known_length() {
     let server = Server::start(|_| Some(200));
     let body = "0123456789".repeat(100_000);

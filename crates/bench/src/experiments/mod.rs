@@ -2,6 +2,7 @@
 
 pub mod batch_api;
 pub mod bulk;
+pub mod capacity;
 pub mod files;
 mod flawed;
 pub mod forms;

@@ -11,6 +11,7 @@ use anyhow::{Context, Result, anyhow};
 use tokio::task::LocalSet;
 use windrow_testkit::procfs;
 
+use super::arrivals::Arrivals;
 use super::connection::{Connection, PausedConnection, Target};
 use super::job::{Call, Job};
 use super::report::{Live, Outcome, Report};
@@ -101,7 +102,8 @@ impl Clients {
             live: Arc::clone(live),
         };
         let (streams, mut report) = match schedule {
-            Schedule::Closed => closed(&shared, active)?,
+            Schedule::Closed => on_one_thread(&shared, active, &Arrivals::at_once())?,
+            Schedule::Arrivals { .. } => arriving(&shared, active, schedule)?,
             _ => {
                 // All threads are there before the first call is due.
                 shared.begun += Duration::from_millis(50);
@@ -116,10 +118,28 @@ impl Clients {
     }
 }
 
-/// All clients on this thread, with one event loop.
-fn closed(
+/// The calls of a schedule by clients on this thread. Those that are due later than the clients can
+/// make them are left out at the end.
+fn arriving(
     shared: &Shared,
     active: Vec<PausedConnection>,
+    schedule: Schedule,
+) -> Result<(Vec<PausedConnection>, Report)> {
+    let due = schedule.dues(1, shared.until.time).pop();
+    let due = due.context("a schedule of one client")?;
+    let (arrivals, pacer) = Arrivals::start(shared.begun, due);
+    let (streams, mut report) = on_one_thread(shared, active, &arrivals)?;
+    drop(arrivals);
+    let pacer = pacer.cpu_time()?;
+    report.generator_cpu = report.generator_cpu.map(|cpu| cpu + pacer);
+    Ok((streams, report))
+}
+
+/// All clients on this thread, with one event loop.
+fn on_one_thread(
+    shared: &Shared,
+    active: Vec<PausedConnection>,
+    arrivals: &Arrivals,
 ) -> Result<(Vec<PausedConnection>, Report)> {
     let cpu = procfs::thread_cpu_time()?;
     // One for all of them: thousands of histograms would fit into no cache.
@@ -130,7 +150,7 @@ fn closed(
         for (number, stream) in active.into_iter().enumerate() {
             let connection = Some(Connection::resume(stream, &shared.target)?);
             let mut client = shared.client(number, connection);
-            let report = Rc::clone(&report);
+            let (report, arrivals) = (Rc::clone(&report), arrivals.clone());
             running.push(tokio::task::spawn_local(async move {
                 while !client.is_over() {
                     if client.connection.is_none() {
@@ -138,7 +158,9 @@ fn closed(
                         client.connection = client.connect().await.ok();
                         continue;
                     }
-                    let since = Instant::now();
+                    let Some(since) = arrivals.next().await else {
+                        break;
+                    };
                     let outcome = client.call().await;
                     let answer = client.answer();
                     report.borrow_mut().add(outcome, since.elapsed(), answer);

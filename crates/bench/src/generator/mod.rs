@@ -7,6 +7,7 @@
 //! much, and pgbench ends a client at its first error and cannot hold ten thousand of them.
 
 mod answer;
+mod arrivals;
 mod clients;
 pub mod connection;
 pub mod http;

@@ -22,6 +22,14 @@ pub enum Schedule {
         /// The seed.
         seed: u64,
     },
+    /// The same times, and each call by any client that is free. All clients are on one thread,
+    /// which costs the machine less: for rates that it hardly carries.
+    Arrivals {
+        /// Calls a second, of all clients.
+        rate: f64,
+        /// The seed.
+        seed: u64,
+    },
     /// Each client at even distances, and one after the other.
     Even {
         /// Calls a second, of all clients.
@@ -76,7 +84,7 @@ impl Schedule {
         let of = |client: usize| -> Due {
             match self {
                 Self::Closed => Box::new(|| Some(Duration::ZERO)),
-                Self::Poisson { rate, seed } => {
+                Self::Poisson { rate, seed } | Self::Arrivals { rate, seed } => {
                     let mut rng = StdRng::seed_from_u64(seed ^ (client as u64) << 32);
                     let mut due = Duration::ZERO;
                     Box::new(move || {

@@ -215,11 +215,15 @@ pub(super) fn measure(
             .maybe("joined %", gate.joined_percent()?);
     }
     run.add_all(round, &arm, &metrics);
-    let there = match case {
-        Case::Transactions { shape, .. } => whole_orders(gate.table(), shape)?,
-        _ => gate.table().count()?,
-    };
-    outcomes::all_there(written, there).context(arm)
+    outcomes::all_there(written, counted(gate.table(), case.shape())?).context(arm)
+}
+
+/// Returns the number of calls whose rows are there.
+pub(in crate::experiments) fn counted(table: &Table, shape: Shape) -> Result<u64> {
+    match shape {
+        Shape::Transaction | Shape::Order => whole_orders(table, shape),
+        Shape::Single | Shape::Read => table.count(),
+    }
 }
 
 /// Returns the number of orders, each of which must have its lines.
