@@ -107,6 +107,27 @@ pub(crate) fn kind(word: &str) -> Option<(&'static str, &'static [Property])> {
     Some((reason, properties))
 }
 
+/// A set of properties.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub(crate) struct PropertySet(u16);
+
+impl PropertySet {
+    /// Returns the properties of the statements that a word, in lower case, begins.
+    pub(crate) fn of_kind(word: &str) -> Self {
+        Self::of(kind(word).map_or(&[], |(_, properties)| properties))
+    }
+
+    fn of(properties: &[Property]) -> Self {
+        let bits = properties.iter().map(|property| 1 << *property as u16);
+        Self(bits.fold(0, |all, bit| all | bit))
+    }
+
+    /// Returns true if one of these properties is in the set.
+    pub(crate) fn has_one(self, properties: &[Property]) -> bool {
+        self.0 & Self::of(properties).0 != 0
+    }
+}
+
 /// Returns true if the statements that a word begins, in lower case, have a property.
 pub(crate) fn has(word: &str, property: Property) -> bool {
     kind(word).is_some_and(|(_, properties)| properties.contains(&property))

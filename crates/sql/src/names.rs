@@ -7,7 +7,7 @@
 
 use crate::ddl::only_defines;
 use crate::effect::set_locally;
-use crate::kinds::{self, Property};
+use crate::kinds::{self, Property, PropertySet};
 use crate::lex::{Token, TokenKind};
 use crate::parse::Tokens;
 use crate::primary;
@@ -46,6 +46,8 @@ pub struct Names {
     pub operators: Vec<Box<str>>,
     /// The word that each statement of the text begins with, and `create` for a SELECT INTO.
     pub verbs: Vec<Box<str>>,
+    /// The properties of the statements that each of these words begins.
+    properties: Vec<PropertySet>,
     /// Settings that are set until the transaction ends (`SET LOCAL`, `set_config(.., true)`).
     pub local: Vec<Box<str>>,
     /// True if a statement may take away or change what a statement before it in the text has run.
@@ -91,13 +93,13 @@ impl Names {
 
     /// Returns true if a statement of the text has a property.
     pub fn any(&self, property: Property) -> bool {
-        self.verbs.iter().any(|verb| kinds::has(verb, property))
+        let mut kinds = self.properties.iter();
+        kinds.any(|kind| kind.has_one(&[property]))
     }
 
     /// Returns true if each statement of the text has one of these properties.
     pub fn all_are(&self, properties: &[Property]) -> bool {
-        let is_one = |verb: &str| properties.iter().any(|one| kinds::has(verb, *one));
-        self.verbs.iter().all(|verb| is_one(verb))
+        self.properties.iter().all(|kind| kind.has_one(properties))
     }
 
     /// Returns true if PostgreSQL has each kind of statement in the text.
@@ -197,6 +199,8 @@ pub fn names(text: &str) -> Option<Names> {
         list.sort_unstable();
         list.dedup();
     }
+    let kinds = names.verbs.iter();
+    names.properties = kinds.map(|verb| PropertySet::of_kind(verb)).collect();
     names.may_generate |= names.calls("nextval") || names.calls("setval");
     Some(names)
 }

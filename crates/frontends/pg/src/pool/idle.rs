@@ -67,15 +67,15 @@ impl Idle {
             let way = (parked.kind == *kind).then(way)??;
             Some(way.is_empty())
         };
-        let mut best: Option<(usize, bool)> = None;
-        for (at, parked) in self.0.iter().enumerate() {
-            if let Some(ready) = fits(parked)
-                && best.is_none_or(|(_, so_far)| ready >= so_far)
-            {
-                best = Some((at, ready));
+        let mut best = None;
+        for (at, parked) in self.0.iter().enumerate().rev() {
+            match fits(parked) {
+                Some(true) => return Some(self.0.remove(at)),
+                Some(false) => best = best.or(Some(at)),
+                None => {}
             }
         }
-        best.map(|(at, _)| self.0.remove(at))
+        best.map(|at| self.0.remove(at))
     }
 
     /// Takes the connections beyond `most`, oldest first.

@@ -27,7 +27,7 @@ pub(crate) type StatementKey = (u64, u64);
 /// Statements by their process-wide number.
 #[derive(Debug, Default)]
 pub(crate) struct Names {
-    known: HashMap<StatementKey, FixedTypes>,
+    known: HashMap<StatementKey, FixedTypes, foldhash::fast::RandomState>,
     order: VecDeque<StatementKey>,
     /// The text that is the unnamed statement, and its types; `None`: none of ours.
     pub(crate) unnamed: Option<(StatementKey, FixedTypes)>,

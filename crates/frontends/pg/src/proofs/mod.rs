@@ -50,7 +50,7 @@ struct DatabaseVerdicts {
     stamp: Option<(Box<str>, Instant)>,
     /// True while a session asks for the stamp again.
     claimed: bool,
-    answers: HashMap<Question, KeptVerdict>,
+    answers: HashMap<Question, KeptVerdict, foldhash::fast::RandomState>,
 }
 
 type Question = (Arc<Names>, Scope);

@@ -73,11 +73,14 @@ impl Leftovers {
         text: &[u8],
     ) -> Option<String> {
         let (session, values) = (&*ends.session, &ends.session.values);
+        if values.is_empty() || !asks(cached) {
+            return None;
+        }
         let looks = self.look == Look::Can;
         // If it cannot look, nothing may have been taken here, nor be taken by the text itself.
         let is_judged = self.unjudged.is_empty() && self.unproven.is_none();
         let is_known = looks || (!self.generates && is_judged && only_reads(cached));
-        if !asks(cached) || !is_known || values.is_empty() {
+        if !is_known {
             return None;
         }
         let last = values.sql_of_last(looks);

@@ -13,7 +13,7 @@ use super::expect::{PreparedAs, Undo, What};
 use super::{rewrite, unknown};
 use crate::codec::answer;
 use crate::codec::message::{Bind, Kind, Message, Parse};
-use crate::pool::Names;
+use crate::pool::{Names, StatementKey};
 use crate::session::local;
 use crate::session::state::Session;
 use crate::statements::{
@@ -230,8 +230,7 @@ impl StatementsHere {
         // Without rows a statement is described without the server.
         let is_inferred = tag == b'B' && fixed.parameters != statement.cached.types;
         let is_checked = is_inferred || fixed.fields.is_some();
-        let is_known =
-            statement.cached.names_statements() || self.name_of(ends, statement, &name).is_some();
+        let is_known = statement.cached.names_statements() || self.has(ends, statement, &name);
         if !is_checked || is_known {
             return false;
         }
@@ -254,7 +253,7 @@ impl StatementsHere {
     pub(super) fn misfit(&self, ends: &Ends<'_>, bind: &Bind<'_>) -> Option<Fault> {
         let (count, wanted) = (bind.count, ends.wanted(bind)?);
         let statement = ends.session.statements.get(bind.statement)?;
-        if ends.status != b'E' || self.name_of(ends, statement, bind.statement).is_some() {
+        if ends.status != b'E' || self.has(ends, statement, bind.statement) {
             return None;
         }
         let name = String::from_utf8_lossy(bind.statement);
@@ -264,6 +263,11 @@ impl StatementsHere {
         Some(Fault::new(FaultClass::Invalid, "08P01", text))
     }
 
+    /// Returns true if a statement is here, with the types that were reported to its client.
+    fn has(&self, ends: &Ends<'_>, statement: &PreparedStatement, name: &[u8]) -> bool {
+        self.key_of(ends, statement, name).is_some()
+    }
+
     /// Returns the name that a statement has here, with the types that were reported to its client.
     pub(super) fn name_of(
         &self,
@@ -271,6 +275,19 @@ impl StatementsHere {
         statement: &PreparedStatement,
         name: &[u8],
     ) -> Option<String> {
+        let key = self.key_of(ends, statement, name)?;
+        Some(match name {
+            [] => String::new(),
+            _ => Names::name(key),
+        })
+    }
+
+    fn key_of(
+        &self,
+        ends: &Ends<'_>,
+        statement: &PreparedStatement,
+        name: &[u8],
+    ) -> Option<StatementKey> {
         if statement.cached.names_statements() {
             // The text at the server depends on the session.
             return None;
@@ -281,14 +298,12 @@ impl StatementsHere {
         let names = &ends.loan.names;
         if name.is_empty() {
             let (key, fixed) = names.unnamed.as_ref()?;
-            return (keys.contains(key) && fixed.fits(&statement.fixed)).then(String::new);
+            return (keys.contains(key) && fixed.fits(&statement.fixed)).then_some(*key);
         }
-        let mut fitting = keys.into_iter().filter(|key| {
-            names
-                .fixed_types(*key)
-                .is_some_and(|fixed| fixed.fits(&statement.fixed))
-        });
-        fitting.next().map(Names::name)
+        keys.into_iter().find(|key| {
+            let fixed = names.fixed_types(*key);
+            fixed.is_some_and(|fixed| fixed.fits(&statement.fixed))
+        })
     }
 
     /// Prepares a statement that was prepared elsewhere: with the types that its client named, or

@@ -1,6 +1,7 @@
 //! Takes a server connection for a session.
 
 use std::future::poll_fn;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::task::Poll;
 
@@ -25,13 +26,36 @@ pub(super) async fn take(session: &mut Session) -> Result<Result<Box<Loan>, Faul
     let who = session.who.clone();
     let taking = async { shared.databases.pool.take(&who).await };
     let mut taking = std::pin::pin!(taking);
+    // Most connections are there at once, and a cancel request has nothing to end.
+    let taken = match poll_fn(|cx| Poll::Ready(taking.as_mut().poll(cx))).await {
+        Poll::Ready(taken) => taken,
+        Poll::Pending => wait(session, taking).await?,
+    };
+    match taken {
+        Ok(mut loan) => {
+            loan.wire.take_over();
+            let key = loan.wire.cancel_key();
+            session.info.set_interrupt(Interrupt::Server(key)).await;
+            session.info.set_state(State::Relaying);
+            Ok(Ok(Box::new(loan)))
+        }
+        Err(fault) => Ok(Err(fault)),
+    }
+}
+
+/// Waits for a server connection until the client has cancelled.
+async fn wait(
+    session: &mut Session,
+    mut taking: Pin<&mut impl Future<Output = Result<Loan, Fault>>>,
+) -> Result<Result<Loan, Fault>, End> {
+    let shared = Arc::clone(&session.shared);
     let stop = session.stop.clone();
     let mut stopped = std::pin::pin!(stop.cancelled());
     let cancelled = CancellationToken::new();
     let interrupt = Interrupt::Waiting(cancelled.clone());
     session.info.set_interrupt(interrupt).await;
     let mut cancelled = std::pin::pin!(cancelled.cancelled());
-    let taken = poll_fn(|cx| {
+    poll_fn(|cx| {
         // What was answered before goes out meanwhile.
         if let Poll::Ready(Err(error)) = session.connection.poll_flush(cx) {
             return Poll::Ready(Err(End::from(error)));
@@ -48,15 +72,5 @@ pub(super) async fn take(session: &mut Session) -> Result<Result<Box<Loan>, Faul
         let stopped = stopped.as_mut().poll(cx);
         stopped.map(|()| Err(End::Fatal(shutdown())))
     })
-    .await?;
-    match taken {
-        Ok(mut loan) => {
-            loan.wire.take_over();
-            let key = loan.wire.cancel_key();
-            session.info.set_interrupt(Interrupt::Server(key)).await;
-            session.info.set_state(State::Relaying);
-            Ok(Ok(Box::new(loan)))
-        }
-        Err(fault) => Ok(Err(fault)),
-    }
+    .await
 }
