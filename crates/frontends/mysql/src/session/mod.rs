@@ -127,9 +127,11 @@ impl Session {
             command::STMT_EXECUTE => self.execute(head).await,
             command::STMT_BULK_EXECUTE => {
                 let effect = self.effect_of_statement(head);
+                self.prepared
                 self.relay_statement(head, effect).await
             }
             command::CHANGE_USER => self.change_user().await,
+            command::PING => self.relay_ping(head).await,
             command::BINLOG_DUMP..=command::REGISTER_SLAVE
             | command::BINLOG_DUMP_GTID
             | command::CLONE

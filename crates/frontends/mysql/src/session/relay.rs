@@ -182,6 +182,29 @@ impl Session {
         Ok(())
     }
 
+    /// Relays a client's `COM_PING`. MySQL's answer has the number of warnings of the statement
+    /// before.
+    pub(super) async fn relay_ping(&mut self, head: Head) -> Result<(), SessionEnd> {
+        let write = self.state.last_write.as_ref();
+        let Some(write) = write.filter(|_| !self.shared.is_mariadb()) else {
+            return self.relay(head).await.map(drop);
+        };
+        let count = u16::try_from(write.warnings.len()).unwrap_or(u16::MAX);
+        let (client, server) = (&mut self.admitted.client, &mut self.admitted.server.wire);
+        client.forward(server).await?;
+        server.flush().await?;
+        let answer = server.packet(MAX_ANSWER_BYTES).await?;
+        let mut answer = answer.ok_or(SessionEnd::Gone)?.to_vec();
+        // Behind the counts of rows and of the number, and the status.
+        if let [0, 0, 0, _, _, low, high, ..] = &mut *answer {
+            [*low, *high] = count.to_le_bytes();
+        }
+        client.set_next(head.number.wrapping_add(1));
+        client.put(&answer);
+        self.state.heard();
+        Ok(client.flush().await?)
+    }
+
     /// Relays a command.
     pub(super) async fn relay(&mut self, head: Head) -> Result<Option<Answer>, SessionEnd> {
         let content = self.admitted.client.content(head);
