@@ -109,6 +109,15 @@ impl PreparedStatements {
         }
     }
 
+    /// Follows a `COM_STMT_BULK_EXECUTE`. If it has types, the server knows these from then on.
+    pub(crate) fn follow_bulk(&mut self, content: &[u8]) {
+        let has_types = content.get(5).is_some_and(|flags| flags & BULK_TYPES != 0);
+        if let Some(statement) = self.get_mut(content).filter(|_| has_types) {
+            statement.types = None;
+            statement.server_has_types = true;
+        }
+    }
+
     fn id(&self, content: &[u8]) -> Option<u32> {
         match statement_id(content)? {
             LAST => self.last,
@@ -215,6 +224,9 @@ pub(crate) fn with_types(content: &[u8], parameters: u16, types: &[u8]) -> Optio
 }
 
 const TYPE_NULL: u8 = 6;
+
+/// The flag of a `COM_STMT_BULK_EXECUTE` that has types.
+const BULK_TYPES: u8 = 0x80;
 
 /// Returns the bytes of the value that begins here
 /// (<https://dev.mysql.com/doc/dev/mysql-server/latest/page_protocol_binary_resultset.html>).

@@ -9,6 +9,7 @@
     reason = "a test ends where something is not as expected, in its helpers too"
 )]
 
+mod bulk;
 mod differential;
 mod generated;
 mod idle;

@@ -27,6 +27,8 @@ pub struct LoginForm {
     pub user: &'static str,
     /// Capabilities beyond those that every client has.
     pub flags: CapabilityFlags,
+    /// Capabilities of clients of MariaDB.
+    pub extended: MariadbCapabilities,
     /// The number of the collation.
     pub collation: u8,
 }
@@ -36,6 +38,7 @@ impl Default for LoginForm {
         Self {
             user: "",
             flags: CapabilityFlags::CLIENT_DEPRECATE_EOF,
+            extended: MariadbCapabilities::empty(),
             collation: 45,
         }
     }
@@ -65,7 +68,7 @@ impl RawClient {
         };
         let request = LoginRequest {
             capabilities: flags,
-            extended: MariadbCapabilities::empty(),
+            extended: form.extended,
             max_packet: 1 << 24,
             collation: form.collation,
             user: user.as_bytes().to_vec(),

@@ -122,6 +122,7 @@ impl Session {
         }
         match &prepared.types {
             Some(types) => execution.arguments(types),
+            None if prepared.parameters > 0 => None,
             None => execution.arguments(&[]),
         }
     }

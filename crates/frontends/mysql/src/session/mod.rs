@@ -128,6 +128,7 @@ impl Session {
             command::STMT_BULK_EXECUTE => {
                 let effect = self.effect_of_statement(head);
                 self.prepared
+                    .follow_bulk(self.admitted.client.content(head));
                 self.relay_statement(head, effect).await
             }
             command::CHANGE_USER => self.change_user().await,

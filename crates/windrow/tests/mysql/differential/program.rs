@@ -124,6 +124,7 @@ fn form() -> impl Strategy<Value = LoginForm> {
         user,
         flags: a | b | c | d | e,
         collation,
+        ..LoginForm::default()
     })
 }
 
