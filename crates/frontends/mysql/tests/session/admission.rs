@@ -174,3 +174,21 @@ async fn a_client_that_would_compress_is_refused() {
     let answer = wire.packet(MAX_BYTES).await.unwrap().unwrap();
     assert_eq!(ErrorPacket::parse(&answer).unwrap().number, 1043);
 }
+
+/// MySQL's own client sends a zero byte for no password, and then waits for the success.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_client_of_mysql_without_a_password_is_trusted() {
+    let stand = Stand::new().await;
+    for (proof, is_answered) in [(&b""[..], false), (b"\0", false), (&[7; 32], true)] {
+        let mut request = LoginRequest::own(&stand.target);
+        request.plugin = CACHING_SHA2.into();
+        request.proof = proof.to_vec();
+        let mut wire = Wire::new(TcpStream::connect(stand.front).await.unwrap());
+        wire.packet(MAX_BYTES).await.unwrap().unwrap();
+        wire.set_next(1);
+        wire.put(&request.encode());
+        wire.flush().await.unwrap();
+        let answer = wire.packet(MAX_BYTES).await.unwrap().unwrap();
+        assert_eq!(answer[..] == [1, 3], is_answered, "{proof:?}: {answer:?}");
+    }
+}
