@@ -47,11 +47,12 @@ const MYSQL: [&str; 35] = [
 
 /// Reserved by MariaDB only.
 #[rustfmt::skip]
-const MARIADB: [&str; 16] = [
+const MARIADB: [&str; 19] = [
     "current_role", "delete_domain_id", "do_domain_ids", "ignore_domain_ids",
     "master_demote_to_replica", "master_demote_to_slave", "master_ssl_verify_server_cert", "offset",
     "page_checksum", "parse_vcol_expr", "portion", "ref_system_id", "returning",
-    "stats_auto_recalc", "stats_persistent", "stats_sample_pages",
+    "sql_after_gtids", "sql_before_gtids", "stats_auto_recalc", "stats_persistent",
+    "stats_sample_pages", "vector",
 ];
 
 /// Returns true if a word without quotes is no name.
