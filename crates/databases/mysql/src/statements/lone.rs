@@ -60,6 +60,9 @@ pub(super) async fn lone(
     tally.commits += 1;
     if let Some(meaning) = &meaning {
         meaning.note_warnings(ok.warning_count > 0);
+        if generates == Some(Generates::Never) && ok.insert_id != 0 {
+            connection.catalog.retire_table(&meaning.table.name);
+        }
     }
     if let Some(done) = answer.single(generates.unwrap_or(Generates::Unknown)) {
         batch.finish(unit, Ok(done));

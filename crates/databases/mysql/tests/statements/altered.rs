@@ -127,3 +127,14 @@ async fn rows_of_an_engine_that_undoes_nothing_are_not_written_twice() {
     }
     assert_eq!(bed.sql("select count(*) from t"), expected.to_string());
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_number_from_a_table_without_numbers_shows_that_it_has_changed() {
+    let mut bed = Bed::new("create table t (id int primary key, a int)").await;
+    let put = bed.describe(insert("t", &["id", "a"])).await;
+    bed.sql("alter table t modify id int auto_increment");
+    let call = || unit(text(&put, &["NULL", "1"]));
+    let (done, _) = bed.succeed(&[call()]).await;
+    assert_eq!(answer(&done[0]).last_insert_id, Some(1));
+    assert!(put.is_retired());
+}
