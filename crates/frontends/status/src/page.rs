@@ -106,14 +106,10 @@ mod tests {
     }
 
     #[test]
-    fn the_token_is_kept_nowhere() {
-        for place in [
-            "localStorage",
-            "sessionStorage",
-            "cookie",
-            "indexedDB",
-            "location",
-        ] {
+    fn the_token_is_kept_where_its_owner_asks_for_it_alone() {
+        assert_eq!(PAGE.matches("setItem").count(), 1);
+        assert!(PAGE.contains("if ($('keep').checked) kept(store => store.setItem(KEPT, token));"));
+        for place in ["sessionStorage", "cookie", "indexedDB", "location"] {
             assert!(!PAGE.contains(place), "{place}");
         }
     }

@@ -242,7 +242,12 @@ async fn it_is_used_by_the_keyboard_alone() {
         .await
         .unwrap();
     browser.write("s3cret").await.unwrap();
+    tab_to(&mut browser, "keep").await;
+    browser.press(" ", 32).await.unwrap();
     browser.press("Enter", 13).await.unwrap();
+    browser.until(&shows("state", "running")).await.unwrap();
+    // Opened again, it is still logged in.
+    browser.open(&gateway.url("/")).await.unwrap();
     browser.until(&shows("state", "running")).await.unwrap();
 
     tab_to(&mut browser, "table").await;
@@ -260,6 +265,13 @@ async fn it_is_used_by_the_keyboard_alone() {
     browser.press("Enter", 13).await.unwrap();
     browser.until(&shows("answer", "409 after")).await.unwrap();
     browser.until(&shows("failed", "unique")).await.unwrap();
+
+    tab_to(&mut browser, "forget").await;
+    browser.press("Enter", 13).await.unwrap();
+    browser
+        .until(&shows("state", "token needed"))
+        .await
+        .unwrap();
     gateway.stop().await;
 }
 
