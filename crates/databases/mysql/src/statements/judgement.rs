@@ -136,14 +136,11 @@ impl Judgement {
             meaning.note_warnings(warned);
         }
         if let [_] = step.units.as_slice() {
-            let generates = of
-                .meaning
-                .map_or(Generates::Unknown, |m| m.generates(of.call));
             let has_number = success(&answer.reply).is_ok_and(|ok| ok.insert_id != 0);
-            if let (Generates::Never, true, Some(m)) = (generates, has_number, of.meaning) {
+            if let (Generates::Never, true, Some(m)) = (step.generates, has_number, of.meaning) {
                 connection.catalog.retire_table(&m.table.name);
             }
-            match answer.single(generates) {
+            match answer.single(step.generates) {
                 Some(done) => self.answer(step, [Ok(done)]),
                 None => self.has_unshown_warnings = true,
             }

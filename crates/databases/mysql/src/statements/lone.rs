@@ -27,7 +27,6 @@ pub(super) async fn lone(
     let mut step = single(&of, unit, connection.limits());
     connection.is_spoiled |= of.meaning.is_none();
     let meaning = of.meaning.cloned();
-    let generates = meaning.as_ref().map(|meaning| meaning.generates(of.call));
     let table = meaning.as_ref().map(|meaning| &meaning.table);
     let tables: Vec<_> = table
         .filter(|table| !table.is_trusted())
@@ -60,11 +59,11 @@ pub(super) async fn lone(
     tally.commits += 1;
     if let Some(meaning) = &meaning {
         meaning.note_warnings(ok.warning_count > 0);
-        if generates == Some(Generates::Never) && ok.insert_id != 0 {
+        if step.generates == Generates::Never && ok.insert_id != 0 {
             connection.catalog.retire_table(&meaning.table.name);
         }
     }
-    if let Some(done) = answer.single(generates.unwrap_or(Generates::Unknown)) {
+    if let Some(done) = answer.single(step.generates) {
         batch.finish(unit, Ok(done));
     }
     Ok(())

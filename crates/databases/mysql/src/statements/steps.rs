@@ -33,6 +33,9 @@ pub(super) struct ClientStep {
     pub(super) shows_warnings: bool,
     /// True if `LAST_INSERT_ID()` is asked for, because the answer does not tell it.
     pub(super) asks_id: bool,
+    /// The certainty that the server generates a number, as of the time when the step was made: a
+    /// statement may be retired before its answer comes.
+    pub(super) generates: Generates,
 }
 
 /// The limits of the server.
@@ -201,10 +204,12 @@ fn step(of: &BatchCall<'_>, units: Vec<u32>, limits: StepLimits) -> ClientStep {
         },
     };
     let prepared = is_prepared(of.call).then(key);
-    let asks_id = of.meaning.is_some_and(|meaning| {
-        let generates = meaning.generates(of.call);
-        generates == Generates::Unknown || generates == Generates::Yes && meaning.has_returning
-    });
+    // Nothing is known of a statement that was retired.
+    let generates = of
+        .meaning
+        .map_or(Generates::Unknown, |meaning| meaning.generates(of.call));
+    let has_returning = of.meaning.is_some_and(|meaning| meaning.has_returning);
+    let asks_id = generates == Generates::Unknown || generates == Generates::Yes && has_returning;
     let shows_warnings = units.len() == 1
         && of
             .meaning
@@ -214,6 +219,7 @@ fn step(of: &BatchCall<'_>, units: Vec<u32>, limits: StepLimits) -> ClientStep {
         prepared,
         shows_warnings,
         asks_id,
+        generates,
     }
 }
 

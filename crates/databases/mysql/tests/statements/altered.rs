@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use windrow_core::{Describer, Report, Rung, Statement, Verdict};
+use windrow_core::{Describer, Report, Rung, Statement, UnitOutcome, Verdict};
 
 use crate::support::*;
 
@@ -137,4 +137,16 @@ async fn a_number_from_a_table_without_numbers_shows_that_it_has_changed() {
     let (done, _) = bed.succeed(&[call()]).await;
     assert_eq!(answer(&done[0]).last_insert_id, Some(1));
     assert!(put.is_retired());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_number_of_a_row_is_known_if_its_statement_was_retired() {
+    let mut bed = Bed::new("create table t (id int auto_increment primary key, a int)").await;
+    let put = bed.describe(insert("t", &["a"])).await;
+    put.retire();
+    let call = || unit(text(&put, &["1"]));
+    let outcomes = bed.outcomes(&[call(), call()]).await;
+    let id = |outcome: UnitOutcome| answer(&outcome.unwrap()[0]).last_insert_id;
+    let ids: Vec<_> = outcomes.into_iter().map(id).collect();
+    assert_eq!(ids, [Some(1), Some(2)]);
 }
