@@ -29,6 +29,25 @@ impl TraceContext {
         let known = version != 0xff && !(version == 0 && more);
         (known && context.trace != [0; 16] && context.span != [0; 8]).then_some(context)
     }
+
+    /// Reads the span in a comment after an SQL statement, or else before it, in the form of
+    /// sqlcommenter: `/*traceparent='00-..'*/`. A quoted text that ends like one cannot stand
+    /// there.
+    pub fn of_comment(text: &str) -> Option<Self> {
+        let text = text.trim_matches(|c: char| c.is_ascii_whitespace() || c == ';');
+        let behind = text.strip_suffix("*/");
+        let behind = behind.and_then(|text| text.rsplit_once("/*"));
+        let before = text.strip_prefix("/*");
+        let before = before.and_then(|text| text.split_once("*/"));
+        let comments = [
+            behind.map(|(_, comment)| comment),
+            before.map(|(comment, _)| comment),
+        ];
+        comments.into_iter().flatten().find_map(|comment| {
+            let (_, value) = comment.split_once("traceparent='")?;
+            Self::parse(value.split_once('\'')?.0)
+        })
+    }
 }
 
 impl fmt::Display for TraceContext {
@@ -114,6 +133,35 @@ mod tests {
             "00-é".to_owned(),
         ] {
             assert_eq!(TraceContext::parse(&bad), None, "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_comment_behind_or_before_the_statement_names_the_span() {
+        for text in [
+            format!("insert into t values (1) /*traceparent='{TEXT}'*/"),
+            format!("insert into t values (1) /* a='b',traceparent='{TEXT}',c='d' */ ; "),
+            format!("/*traceparent='{TEXT}'*/ insert into t values (1)"),
+            format!("/* x */ insert into t values (1) /*traceparent='{TEXT}'*/;"),
+        ] {
+            let found = TraceContext::of_comment(&text).map(|context| context.to_string());
+            assert_eq!(found.as_deref(), Some(TEXT), "{text}");
+        }
+    }
+
+    #[test]
+    fn nothing_but_a_comment_names_a_span() {
+        for text in [
+            "insert into t values (1)".to_owned(),
+            format!("insert into t values ('/*traceparent=''{TEXT}''*/')"),
+            format!("insert /*traceparent='{TEXT}'*/ into t values (1)"),
+            "insert into t values (1) /*traceparent='00-1-2-3'*/".to_owned(),
+            "insert into t values (1) /*traceparent='00".to_owned(),
+            "*/".to_owned(),
+            "/*/".to_owned(),
+            String::new(),
+        ] {
+            assert_eq!(TraceContext::of_comment(&text), None, "{text}");
         }
     }
 }

@@ -143,6 +143,22 @@ impl TracedRequest {
         }))
     }
 
+    /// Begins the request of an SQL client's unit, which came at a time and is about to be handed
+    /// over, if it is to be collected.
+    pub fn of_statement(
+        tracer: &Tracer,
+        caller: Option<TraceContext>,
+        came: SystemTime,
+        database: &str,
+        unit: &Unit,
+    ) -> Option<Box<Self>> {
+        let mut traced = Self::begin(tracer, caller)?;
+        traced.came(came);
+        traced.note("db.namespace", TraceValue::Text(database.to_owned().into()));
+        traced.trace().submitted(std::slice::from_ref(unit));
+        Some(traced)
+    }
+
     /// For those who work on it.
     pub fn trace(&self) -> &Trace {
         &self.trace

@@ -58,6 +58,15 @@ pub(crate) fn revoked() -> ErrorPacket {
     )
 }
 
+/// Returns the error for a value that one of Windrow's variables does not take. `rule`: the values
+/// that it takes.
+pub(crate) fn wrong_value(name: &str, value: &str, rule: &str) -> ErrorPacket {
+    let message = format!(
+        "Variable 'windrow_{name}' can't be set to the value of '{value}': it takes {rule}"
+    );
+    ErrorPacket::new(1231, *b"42000", message)
+}
+
 pub(crate) fn needs_tls() -> ErrorPacket {
     let message = "Connections using insecure transport are prohibited (mysql.require_tls)";
     ErrorPacket::new(3159, *b"HY000", message)

@@ -50,6 +50,8 @@ pub(crate) enum NoLane {
 /// A lane, as sessions share it.
 pub(crate) struct Lane {
     pub(crate) ports: LanePorts,
+    /// The database of the session's settings; empty if there is none.
+    database: Box<str>,
     /// The modes by which texts are read; `None` if none of them is joined.
     modes: Option<Modes>,
     /// True if texts that are not plain ASCII can be read.
@@ -159,6 +161,7 @@ impl Lane {
         let charset = login.variable("character_set_client").unwrap_or_default();
         Self {
             ports,
+            database: login.database.clone().unwrap_or_default(),
             modes: Modes::of(mode, is_mariadb),
             is_ascii_based: !NOT_ASCII_BASED.contains(&charset),
             reads_utf8: matches!(charset, "utf8mb4" | "utf8mb3" | "utf8"),
@@ -170,6 +173,11 @@ impl Lane {
     /// Returns true if each byte of a text below 0x80 is a character of its own.
     pub(crate) fn is_ascii_based(&self) -> bool {
         self.is_ascii_based
+    }
+
+    /// Returns the database of the sessions; an empty name if they have none.
+    pub(crate) fn database(&self) -> &str {
+        &self.database
     }
 
     /// Returns the modes by which a text is read; `None` if texts of this lane are not joined.

@@ -11,6 +11,7 @@
 //! | [`server`] | the listening sockets |
 //! | `session` | the loop of one client: what is joined, and what is relayed |
 //! | `not_joined` | the reasons for which a statement is relayed |
+//! | `own_settings` | Windrow's own settings of a session |
 //! | `session_state`, `prepared` | the facts about a session; its prepared statements |
 //! | `admit` | greeting, TLS, the proof of a password, the session's server connection |
 //! | `kill` | `KILL` of a session by the number that its client knows |
@@ -32,6 +33,7 @@ mod kill;
 mod lanes;
 pub mod metrics;
 mod not_joined;
+mod own_settings;
 mod prepared;
 mod profile;
 mod register;

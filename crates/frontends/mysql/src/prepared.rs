@@ -3,10 +3,10 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use windrow_core::Arguments;
+use windrow_core::{Arguments, TraceContext};
 use windrow_mysqlwire::PreparedStatement;
 use windrow_mysqlwire::command;
-use windrow_sql::mysql::{SessionEffect, mentions_row_count};
+use windrow_sql::mysql::{AssignedValue, SessionEffect, mentions_row_count};
 
 /// The most statements of a session whose texts are kept.
 const MAX_STATEMENTS: usize = 1_024;
@@ -47,6 +47,11 @@ pub(crate) struct PreparedText {
     pub(crate) server_has_types: bool,
     /// True if a part of a value was sent on its own.
     pub(crate) has_long_data: bool,
+    /// The assignments to Windrow's own variables.
+    pub(crate) own: Box<[(Box<str>, AssignedValue)]>,
+    /// The span that a comment of the text names, until the statement is executed: later executions
+    /// belong to other spans.
+    pub(crate) caller: Option<TraceContext>,
 }
 
 impl PreparedStatements {
@@ -57,6 +62,7 @@ impl PreparedStatements {
         settings_changes: u64,
         text: Option<&str>,
         effect: SessionEffect,
+        own: Vec<(Box<str>, AssignedValue)>,
     ) {
         let PreparedStatement { id, parameters } = prepared;
         if self.by_id.len() >= MAX_STATEMENTS && !self.by_id.contains_key(&id) {
@@ -72,6 +78,8 @@ impl PreparedStatements {
             types: None,
             server_has_types: true,
             has_long_data: false,
+            own: own.into(),
+            caller: text.filter(is_write).and_then(TraceContext::of_comment),
         };
         self.by_id.insert(id, statement);
     }
@@ -221,6 +229,14 @@ pub(crate) fn with_types(content: &[u8], parameters: u16, types: &[u8]) -> Optio
     let (before, rest) = content.split_at_checked(place)?;
     let values = rest.strip_prefix(&[0])?;
     Some([before, &[1], types, values].concat())
+}
+
+/// Returns the text of a value of [`Execution::arguments`]. `None` if it is of another type.
+pub(crate) fn text_value(value: &[u8]) -> Option<&str> {
+    let (kind, value) = value.split_first_chunk::<2>()?;
+    let is_text = matches!(kind, [15 | 253 | 254, _]);
+    let text = value.get(text_range(value)?).filter(|_| is_text)?;
+    str::from_utf8(text).ok()
 }
 
 const TYPE_NULL: u8 = 6;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use windrow_core::{Fault, LanePorts};
+use windrow_core::{Fault, LanePorts, Tracer};
 use windrow_mysqlwire::LaneLogin;
 
 use crate::metrics::MysqlMetrics;
@@ -23,8 +23,10 @@ pub trait Lanes: Send + Sync + 'static {
 /// The services that the frontend uses.
 #[derive(Clone)]
 pub struct Services {
-    /// All lanes of the process. `None`: nothing is joined.
+    /// All lanes of the process.
     pub lanes: Arc<dyn Lanes>,
+    /// The collector of traces, if there is one.
+    pub tracer: Option<Tracer>,
     /// Where it counts.
     pub metrics: MysqlMetrics,
 }

@@ -73,6 +73,14 @@ pub(crate) struct LastWrite {
 }
 
 impl LastWrite {
+    /// Returns the facts about a statement that Windrow has refused.
+    pub(crate) fn refused(error: &ErrorPacket) -> Self {
+        Self::failed(WriteFailure {
+            error: error.encode().into(),
+            ..WriteFailure::default()
+        })
+    }
+
     /// Returns the facts about a write that failed.
     pub(crate) fn failed(failure: WriteFailure) -> Self {
         let error = ErrorPacket::parse(&failure.error);

@@ -6,6 +6,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
+use windrow_core::Tracer;
 use windrow_mysqlwire::ErrorPacket;
 
 use crate::access::Access;
@@ -25,6 +26,7 @@ pub(crate) struct Shared {
     pub(crate) tls: Option<TlsAcceptor>,
     pub(crate) metrics: MysqlMetrics,
     pub(crate) lanes: LaneBook,
+    pub(crate) tracer: Option<Tracer>,
     pub(crate) client_slots: Arc<Semaphore>,
     server_slots: Arc<Semaphore>,
     /// Cancelled when the frontend ends.
@@ -42,6 +44,7 @@ impl Shared {
             tls: config.tls.clone().map(TlsAcceptor::from),
             metrics: services.metrics,
             lanes: LaneBook::new(services.lanes),
+            tracer: services.tracer,
             client_slots: slots(config.max_clients),
             server_slots: slots(config.max_server_connections),
             stop: CancellationToken::new(),

@@ -213,7 +213,7 @@ fn variable(reader: &mut Reader<'_>) -> Result<(Scope, String), Refusal> {
 }
 
 /// Reads a name, folded. The name of a user's variable may stand in quotes of any kind.
-fn name(reader: &mut Reader<'_>) -> Result<String, Refusal> {
+pub(super) fn name(reader: &mut Reader<'_>) -> Result<String, Refusal> {
     let slice = reader.slice_at(reader.at);
     let name = match reader.kind() {
         TokenKind::Word => slice.to_ascii_lowercase(),
@@ -236,7 +236,7 @@ fn value<'a>(reader: &mut Reader<'a>) -> Result<&'a str, Refusal> {
 }
 
 /// Skips up to the next assignment.
-fn skip_value(reader: &mut Reader<'_>) {
+pub(super) fn skip_value(reader: &mut Reader<'_>) {
     let mut depth = 0_u32;
     loop {
         match reader.kind() {

@@ -46,6 +46,7 @@ impl MysqlServer {
         let session_lanes = MysqlSessionLanes::new(target, settings.sink.clone(), sizes);
         let services = Services {
             lanes: session_lanes.clone(),
+            tracer: shared.tracer.clone(),
             metrics: MysqlMetrics::register(shared.registry),
         };
         let bound = MysqlFrontend::bind(config, services).await;

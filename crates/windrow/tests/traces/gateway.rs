@@ -13,6 +13,7 @@ use windrow_testkit::process::TEST_TIMEOUT;
 pub struct Gateway {
     base: String,
     pub pg: Option<SocketAddr>,
+    pub mysql: Option<SocketAddr>,
     client: Client,
     stop: CancellationToken,
     task: JoinHandle<Option<Finished>>,
@@ -28,13 +29,14 @@ impl Gateway {
         let reread = || anyhow::bail!("there is no file");
         let server = Server::bind(&settings, Arc::new(reread)).await.unwrap();
         let base = format!("http://{}", server.http_addr().unwrap());
-        let pg = server.pg_addr();
+        let (pg, mysql) = (server.pg_addr(), server.mysql_addr());
         let stop = CancellationToken::new();
         let task = tokio::spawn(server.run(stop.clone()));
         let client = Client::builder().timeout(TEST_TIMEOUT).build().unwrap();
         Self {
             base,
             pg,
+            mysql,
             client,
             stop,
             task,

@@ -13,5 +13,6 @@ mod away;
 mod collector;
 mod gateway;
 mod http;
+mod mysql;
 mod postgres;
 mod sql;

@@ -1,11 +1,13 @@
 //! Single-row writes, which go to the lane of the session's settings.
 
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use bytes::Bytes;
 use windrow_core::intake::Receipt;
 use windrow_core::{
-    Arguments, Fault, Formats, Origin, SqlCall, Statement, Unit, UnitOutcome, Write, WriteDone,
+    Arguments, Fault, Formats, Origin, SqlCall, Statement, TraceContext, TracedRequest, Unit,
+    UnitOutcome, Write, WriteDone,
 };
 use windrow_mysqlwire::query::{collation_place, put_query, read_reply, text_row};
 use windrow_mysqlwire::{
@@ -112,7 +114,7 @@ impl Session {
     }
 
     /// Returns the values of an execution, and remembers their types.
-    fn arguments(&mut self, head: Head) -> Option<Arguments> {
+    pub(super) fn arguments(&mut self, head: Head) -> Option<Arguments> {
         let content = self.admitted.client.content(head);
         let prepared = self.prepared.get_mut(content)?;
         let execution = Execution::read(content, prepared.parameters)?;
@@ -239,6 +241,7 @@ impl Session {
     /// Hands a call to the lane, and its outcome to the client.
     async fn submit(&mut self, call: SqlCall, head: Head) -> Join {
         let has_rows = call.statement.parsed().returning.is_some();
+        let caller = self.caller(&call, head);
         let unit = Unit::one(Write::from(call));
         let Some(source) = &self.state.source else {
             return Ok(Err(NO_ANSWER));
@@ -249,20 +252,45 @@ impl Session {
         };
         let info = Arc::clone(&self.admitted.entry.info);
         info.set_interrupt(Some((intake.clone(), id)));
-        let Ok(receipt) = intake.submit(id, [unit], permit).await else {
+        let traced = self.begin_trace(caller, &unit);
+        let trace = traced.as_ref().map(|traced| traced.trace());
+        let submitted = intake.submit_traced(id, [unit], permit, trace).await;
+        let Ok(receipt) = submitted else {
             info.set_interrupt(None);
             self.state.source = None;
+            if let Some(traced) = traced {
+                traced.discard();
+            }
             return Ok(Err(NotJoined::For("its lane has ended")));
         };
         let client = &mut self.admitted.client;
         client.skip(head);
         let outcome = outcome(client, receipt, || intake.closed(id)).await;
         info.set_interrupt(None);
+        end_trace(traced, &outcome);
         self.shared.metrics.joined.inc();
         self.admitted.client.set_next(head.number.wrapping_add(1));
         self.put_outcome(outcome, has_rows);
         self.admitted.client.flush().await?;
         Ok(Ok(()))
+    }
+
+    /// Returns the client's own span, if the text, its comment or the session names one.
+    fn caller(&mut self, call: &SqlCall, head: Head) -> Option<TraceContext> {
+        self.shared.tracer.as_ref()?;
+        let content = self.admitted.client.content(head);
+        let commented = match &call.origin {
+            Some(origin) => TraceContext::of_comment(origin.as_str()),
+            None => self.prepared.get_mut(content)?.caller.take(),
+        };
+        commented.or(self.own.traceparent)
+    }
+
+    /// Begins the span of a unit that is about to be handed over, if it is to be collected.
+    fn begin_trace(&self, caller: Option<TraceContext>, unit: &Unit) -> Option<Box<TracedRequest>> {
+        let tracer = self.shared.tracer.as_ref()?;
+        let lane = &self.state.source.as_ref()?.lane;
+        TracedRequest::of_statement(tracer, caller, SystemTime::now(), lane.database(), unit)
     }
 
     fn put_outcome(&mut self, outcome: UnitOutcome, has_rows: bool) {
@@ -347,6 +375,15 @@ impl Session {
             is_behind_question: false,
         });
     }
+}
+
+/// Ends the span of a unit with its outcome.
+fn end_trace(traced: Option<Box<TracedRequest>>, outcome: &UnitOutcome) {
+    let Some(traced) = traced else { return };
+    if let Err(failed) = outcome {
+        traced.fails(&failed.fault.code);
+    }
+    traced.end(false);
 }
 
 /// Waits for the outcome of a write. If the client leaves meanwhile, this is said once.

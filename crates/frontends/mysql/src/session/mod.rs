@@ -9,17 +9,22 @@ use std::io;
 use std::sync::Arc;
 
 use tokio::time::timeout;
+use windrow_core::Arguments;
 use windrow_mysqlwire::command;
-use windrow_mysqlwire::{CapabilityFlags, ErrorPacket, ForwardError, Head, LoginRequest, Wire};
+use windrow_mysqlwire::{
+    Answer, CapabilityFlags, ErrorPacket, ForwardError, Head, LoginRequest, StatusFlags, Wire,
+};
 use windrow_sql::mysql::{
-    SessionEffect, effect, effect_in_any_mode, mentions_insert_id, mentions_row_count, question,
+    AssignedValue, Modes, SessionEffect, effect, effect_in_any_mode, mentions_insert_id,
+    mentions_row_count, own_settings, question,
 };
 
 use crate::admit::{AdmittedClient, MAX_LOGIN_BYTES, NotAdmitted, open, prove};
 use crate::errors;
 use crate::not_joined::NotJoined;
+use crate::own_settings::OwnSettings;
 use crate::prepared::{PreparedStatements, may_be_write};
-use crate::session_state::SessionState;
+use crate::session_state::{LastWrite, SessionState};
 use crate::shared::Shared;
 
 /// The longest statement that is read, in bytes. Longer ones are relayed.
@@ -53,6 +58,8 @@ pub(crate) struct Session {
     shared: Arc<Shared>,
     admitted: AdmittedClient,
     state: SessionState,
+    /// Windrow's own settings.
+    own: OwnSettings,
     prepared: PreparedStatements,
 }
 
@@ -64,6 +71,7 @@ pub(crate) async fn run(shared: Arc<Shared>, admitted: AdmittedClient) {
         shared,
         state: SessionState::new(admitted.server.status),
         admitted,
+        own: OwnSettings::default(),
         prepared: PreparedStatements::default(),
     };
     let ended = tokio::select! {
@@ -129,7 +137,7 @@ impl Session {
                 let effect = self.effect_of_statement(head);
                 self.prepared
                     .follow_bulk(self.admitted.client.content(head));
-                self.relay_statement(head, effect).await
+                self.relay_statement(head, effect).await.map(drop)
             }
             command::CHANGE_USER => self.change_user().await,
             command::PING => self.relay_ping(head).await,
@@ -145,9 +153,8 @@ impl Session {
             }
             command::RESET_CONNECTION => {
                 let answer = self.relay(head).await?;
-                self.prepared.clear();
                 let status = answer.and_then(|answer| answer.status());
-                self.state = SessionState::new(status.unwrap_or_default());
+                self.begin_again(status.unwrap_or_default());
                 Ok(())
             }
             _ => {
@@ -161,7 +168,7 @@ impl Session {
     async fn query(&mut self, head: Head) -> Result<(), SessionEnd> {
         if head.len > MAX_STATEMENT_BYTES {
             let effect = self.effect_of_long_text(head);
-            return self.relay_statement(head, effect).await;
+            return self.relay_statement(head, effect).await.map(drop);
         }
         self.admitted.client.head(head.len).await?;
         if self.shared.config.join && self.text(head).is_some_and(may_be_write) {
@@ -176,8 +183,16 @@ impl Session {
         if self.answer_of_last_write(head).await? {
             return Ok(());
         }
+        let assigned = self.text(head).map(|text| self.own_assignments(text));
+        let values = Arguments::default();
+        let own = match self.own.after(&assigned.unwrap_or_default(), &values) {
+            Ok(own) => own,
+            Err(error) => return self.answer_error(head, &error).await,
+        };
         let effect = self.effect(head);
-        self.relay_statement(head, effect).await
+        let answer = self.relay_statement(head, effect).await?;
+        self.set_own(own, answer.as_ref());
+        Ok(())
     }
 
     /// Has a statement prepared, and remembers what it says.
@@ -201,23 +216,74 @@ impl Session {
         self.prepared.set_last(last.map(|last| last.id));
         if let Some(prepared) = prepared {
             let changes = self.state.settings_changes();
-            self.prepared
-                .add(prepared, changes, text.as_deref(), effect);
+            let text = text.as_deref();
+            let own = text.map_or_else(Vec::new, |text| self.own_assignments(text));
+            self.prepared.add(prepared, changes, text, effect, own);
         }
         Ok(())
     }
 
     /// Carries out a prepared statement.
     async fn execute(&mut self, head: Head) -> Result<(), SessionEnd> {
-        if self.shared.config.join && head.len <= MAX_STATEMENT_BYTES {
+        let is_short = head.len <= MAX_STATEMENT_BYTES;
+        if is_short {
             self.admitted.client.head(head.len).await?;
+        }
+        if self.shared.config.join && is_short {
             match self.join_execution(head).await? {
                 Ok(()) => return Ok(()),
                 Err(not) => self.count(&not),
             }
         }
+        let own = match self.own_after_execution(head) {
+            _ if !is_short => None,
+            Ok(own) => own,
+            Err(error) => return self.answer_error(head, &error).await,
+        };
         let effect = self.effect_of_statement(head);
-        self.relay_execution(head, effect).await
+        let answer = self.relay_execution(head, effect).await?;
+        self.set_own(own, answer.as_ref());
+        Ok(())
+    }
+
+    /// Returns the assignments of a text to Windrow's own variables.
+    fn own_assignments(&self, text: &str) -> Vec<(Box<str>, AssignedValue)> {
+        let modes = Modes {
+            ansi_quotes: false,
+            no_backslash_escapes: !self.state.has_escapes(),
+            is_mariadb: self.shared.is_mariadb(),
+        };
+        own_settings(text, modes)
+    }
+
+    /// Returns Windrow's own settings as they are after an execution of a prepared statement.
+    fn own_after_execution(&mut self, head: Head) -> Result<Option<OwnSettings>, ErrorPacket> {
+        let content = self.admitted.client.content(head);
+        let assigned = match self.prepared.get_mut(content) {
+            Some(prepared) if !prepared.own.is_empty() => prepared.own.clone(),
+            _ => return Ok(None),
+        };
+        let values = self.arguments(head).unwrap_or_default();
+        self.own.after(&assigned, &values)
+    }
+
+    /// Takes settings over once the server has answered the statement that sets them.
+    fn set_own(&mut self, own: Option<OwnSettings>, answer: Option<&Answer>) {
+        if let Some(own) = own
+            && answer.is_some_and(|answer| !answer.is_error())
+        {
+            self.own = own;
+        }
+    }
+
+    /// Answers a statement with an error of Windrow's.
+    async fn answer_error(&mut self, head: Head, error: &ErrorPacket) -> Result<(), SessionEnd> {
+        let client = &mut self.admitted.client;
+        client.skip(head);
+        client.set_next(head.number.wrapping_add(1));
+        client.put(&error.encode());
+        self.state.last_write = Some(LastWrite::refused(error));
+        Ok(self.admitted.client.flush().await?)
     }
 
     /// Counts a write that was not joined.
@@ -325,6 +391,13 @@ impl Session {
         Ok(client.flush().await?)
     }
 
+    /// Forgets all that the session has set and prepared.
+    fn begin_again(&mut self, status: StatusFlags) {
+        self.prepared.clear();
+        self.own = OwnSettings::default();
+        self.state = SessionState::new(status);
+    }
+
     /// Logs the session in again, as another user, over another server connection.
     async fn change_user(&mut self) -> Result<(), SessionEnd> {
         let content = self.admitted.client.packet(MAX_LOGIN_BYTES).await?;
@@ -342,8 +415,7 @@ impl Session {
             }
         };
         self.admitted.request = request;
-        self.prepared.clear();
-        self.state = SessionState::new(self.admitted.server.status);
+        self.begin_again(self.admitted.server.status);
         self.admitted.client.put(&ok);
         Ok(self.admitted.client.flush().await?)
     }

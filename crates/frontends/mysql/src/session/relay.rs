@@ -32,7 +32,7 @@ impl Session {
         &mut self,
         head: Head,
         effect: SessionEffect,
-    ) -> Result<(), SessionEnd> {
+    ) -> Result<Option<Answer>, SessionEnd> {
         self.shared.metrics.relayed.inc();
         let changes_tables = self.text(head).is_some_and(may_change_tables);
         let facts = self.put_facts(head);
@@ -41,7 +41,7 @@ impl Session {
             self.shared.lanes.tables_changed();
         }
         self.state.note(effect);
-        answered.map(drop)
+        answered
     }
 
     /// Relays the execution of a prepared statement. The server gets the types that the client
@@ -50,7 +50,7 @@ impl Session {
         &mut self,
         head: Head,
         effect: SessionEffect,
-    ) -> Result<(), SessionEnd> {
+    ) -> Result<Option<Answer>, SessionEnd> {
         let client = &mut self.admitted.client;
         let parameters = self
             .prepared
@@ -95,7 +95,7 @@ impl Session {
         self.unless_server_ended(sent).await?;
         let answered = self.answers(facts, answer).await;
         self.state.note(effect);
-        answered.map(drop)
+        answered
     }
 
     /// Answers a text that asks for a joined write before. Returns false for any other text.

@@ -57,6 +57,7 @@ impl Stand {
         change(&mut config);
         let mut registry = Registry::default();
         let services = Services {
+            tracer: None,
             lanes: Arc::new(NoLanes),
             metrics: MysqlMetrics::register(&mut registry),
         };

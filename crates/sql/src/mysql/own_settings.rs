@@ -1,0 +1,160 @@
+//! Windrow's own settings of a session of MySQL: variables `@windrow_NAME`, which SET assigns.
+
+use windrow_core::{Expression, Piece};
+
+use super::modes::Modes;
+use super::reader::Reader;
+use super::settings::{name, skip_value};
+use crate::lex::TokenKind;
+use crate::parse::Refusal;
+
+/// The beginning of the names.
+const PREFIX: &str = "windrow_";
+
+/// The value that SET assigns to one of Windrow's variables.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum AssignedValue {
+    /// A plain string.
+    Text(Box<str>),
+    /// NULL.
+    Null,
+    /// The parameter at this place, counted from 0.
+    Parameter(usize),
+    /// Another expression, whose value only the server knows.
+    Other,
+}
+
+/// Returns the assignments of a SET to variables `@windrow_NAME`: the name behind the beginning,
+/// in lower case, and the value. There are none in any other text, nor in one that begins with a
+/// comment.
+pub fn own_settings(text: &str, modes: Modes) -> Vec<(Box<str>, AssignedValue)> {
+    let verb = text.trim_start().get(..3).unwrap_or_default();
+    match verb.eq_ignore_ascii_case("set") {
+        true => read(text, modes).unwrap_or_default(),
+        false => Vec::new(),
+    }
+}
+
+fn read(text: &str, modes: Modes) -> Result<Vec<(Box<str>, AssignedValue)>, Refusal> {
+    let mut reader = Reader::new(text, modes)?;
+    reader.at = 1;
+    let assigned = reader.list(|reader| {
+        let is_variable = reader.is_operator_at(reader.at, "@");
+        let own = match is_variable {
+            true => {
+                reader.at += 1;
+                own_name(reader)?
+            }
+            false => None,
+        };
+        Ok(match own {
+            Some(own) => Some((own, assigned_value(reader)?)),
+            None => {
+                skip_value(reader);
+                None
+            }
+        })
+    })?;
+    Ok(assigned.into_iter().flatten().collect())
+}
+
+/// Reads the name of a user's variable. `None` if it is none of Windrow's.
+fn own_name(reader: &mut Reader<'_>) -> Result<Option<Box<str>>, Refusal> {
+    let name = name(reader)?;
+    let is_assigned =
+        reader.is_operator_at(reader.at, "=") || reader.is_operator_at(reader.at, ":=");
+    Ok(name
+        .strip_prefix(PREFIX)
+        .filter(|_| is_assigned)
+        .map(Into::into))
+}
+
+/// Reads the sign of an assignment and the value.
+fn assigned_value(reader: &mut Reader<'_>) -> Result<AssignedValue, Refusal> {
+    reader.at += 1;
+    let from = reader.at;
+    skip_value(reader);
+    let is_one = reader.at == from + 1;
+    if is_one && reader.kind_at(from) == TokenKind::Text {
+        let text = plain_text(reader.slice_at(from));
+        return Ok(text.map_or(AssignedValue::Other, AssignedValue::Text));
+    }
+    if is_one && reader.is_word_at(from, "null") {
+        return Ok(AssignedValue::Null);
+    }
+    if let Expression::Sql(pieces) = reader.expression_of(from, reader.at)?
+        && let [Piece::Parameter(place)] = &*pieces
+    {
+        return Ok(AssignedValue::Parameter(usize::from(*place)));
+    }
+    Ok(AssignedValue::Other)
+}
+
+/// Returns the content of a string without escapes and doubled quotes, which no value of these
+/// variables needs.
+fn plain_text(quoted: &str) -> Option<Box<str>> {
+    let quote = quoted
+        .chars()
+        .next()
+        .filter(|quote| matches!(quote, '\'' | '"'))?;
+    let inside = quoted.strip_prefix(quote)?.strip_suffix(quote)?;
+    (!inside.contains(['\\', quote])).then(|| inside.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Vec<(String, AssignedValue)> {
+        let all = own_settings(text, Modes::default()).into_iter();
+        all.map(|(name, value)| (name.into(), value)).collect()
+    }
+
+    #[test]
+    fn own_variables_are_found_among_others() {
+        let text = |text: &str| AssignedValue::Text(text.into());
+        let ack = |value| vec![("ack".to_owned(), value)];
+        for (sql, expected) in [
+            ("set @windrow_ack = 'spool'", ack(text("spool"))),
+            (" SET @Windrow_Ack:=\"commit\";", ack(text("commit"))),
+            ("set @`windrow_ack` = null", ack(AssignedValue::Null)),
+            ("set @windrow_ack = ?", ack(AssignedValue::Parameter(0))),
+            (
+                "set @a = ?, @windrow_ack = ?",
+                ack(AssignedValue::Parameter(1)),
+            ),
+            ("set @windrow_ack = @other", ack(AssignedValue::Other)),
+            ("set @windrow_ack = 'a' 'b'", ack(AssignedValue::Other)),
+            ("set @windrow_ack = 'a\\'b'", ack(AssignedValue::Other)),
+            (
+                "set names utf8mb4, @windrow_ack = 'spool', time_zone = '+00:00'",
+                ack(text("spool")),
+            ),
+            (
+                "set @windrow_ack = 'a', @windrow_x = concat('a', 'b')",
+                vec![
+                    ("ack".to_owned(), text("a")),
+                    ("x".to_owned(), AssignedValue::Other),
+                ],
+            ),
+        ] {
+            assert_eq!(read(sql), expected, "{sql}");
+        }
+    }
+
+    #[test]
+    fn no_other_text_assigns_one() {
+        for sql in [
+            "select @windrow_ack := 'spool'",
+            "set @windrowack = 'spool'",
+            "set windrow_ack = 'spool'",
+            "set @a = @windrow_ack",
+            "set @@windrow_ack = 'spool'",
+            "set transaction read only",
+            "set @a = 1; set @windrow_ack = 'spool'",
+            "",
+        ] {
+            assert_eq!(read(sql), [], "{sql}");
+        }
+    }
+}
