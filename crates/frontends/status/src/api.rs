@@ -158,7 +158,7 @@ mod tests {
             ["/v1/status", "/v1/status/events", "/v1/status/tasks"]
         );
         assert_eq!(ENDPOINTS.map(|e| e.template)[1..], described);
-        assert_eq!(ENDPOINTS[STATUS].kind, ExtraKind::Plain);
+        assert_eq!(ENDPOINTS[STATUS].kind, ExtraKind::Gateway);
         assert_eq!(ENDPOINTS[EVENTS].kind, ExtraKind::Live);
     }
 }

@@ -40,7 +40,9 @@ async fn what_was_sent_and_never_answered_is_unknown_only_if_it_may_be_committed
     let server = MariaDb::start().unwrap();
     let url = server.create_database().unwrap();
     sql(&url, "create table t (id int primary key, a int)").unwrap();
-    let (target, login) = login(&url, &[]);
+    let (mut target, login) = login(&url, &[]);
+    let relay = Relay::start(target.port, b"never sent", true).await;
+    target.port = relay.port;
     let sink = ClientSink::new(target, login, &Default::default());
     for (count, is_unknown) in [(1, true), (8, false)] {
         let put = describe(&sink, insert("t", &["id", "a"])).await;
@@ -52,10 +54,12 @@ async fn what_was_sent_and_never_answered_is_unknown_only_if_it_may_be_committed
         }
         let units: Vec<Unit> = (0..count).map(|n| call(100 * count + 50 + n)).collect();
         server.pause().unwrap();
+        let before = relay.passed.load(Ordering::SeqCst);
         let task = tokio::spawn(async move { executor.execute(&units).await });
-        for _ in 0..1000 {
-            tokio::task::yield_now().await;
-        }
+        eventually("the statements are sent", || {
+            relay.passed.load(Ordering::SeqCst) > before
+        })
+        .await;
         assert!(!task.is_finished());
         server.kill9().unwrap();
         let report = task.await.unwrap();

@@ -1,7 +1,7 @@
 //! A relay between a lane and its server that breaks connections at a statement.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt, copy};
 use tokio::net::{TcpListener, TcpStream};
@@ -11,6 +11,8 @@ pub(crate) struct Relay {
     pub(crate) port: u16,
     /// True if the next connection that sends the word is broken.
     pub(crate) breaks: Arc<AtomicBool>,
+    /// Bytes of clients that have gone to the server.
+    pub(crate) passed: Arc<AtomicUsize>,
 }
 
 impl Relay {
@@ -21,13 +23,20 @@ impl Relay {
         let port = listener.local_addr().unwrap().port();
         let breaks = Arc::new(AtomicBool::new(false));
         let flag = Arc::clone(&breaks);
+        let passed = Arc::<AtomicUsize>::default();
+        let counter = Arc::clone(&passed);
         tokio::spawn(async move {
             while let Ok((client, _)) = listener.accept().await {
                 let server = TcpStream::connect(("127.0.0.1", server)).await.unwrap();
-                tokio::spawn(pass(client, server, word, forwards, Arc::clone(&flag)));
+                let state = (Arc::clone(&flag), Arc::clone(&counter));
+                tokio::spawn(pass(client, server, word, forwards, state));
             }
         });
-        Self { port, breaks }
+        Self {
+            port,
+            breaks,
+            passed,
+        }
     }
 }
 
@@ -36,7 +45,7 @@ async fn pass(
     server: TcpStream,
     word: &[u8],
     forwards: bool,
-    breaks: Arc<AtomicBool>,
+    (breaks, passed): (Arc<AtomicBool>, Arc<AtomicUsize>),
 ) {
     let (mut from_client, mut to_client) = client.into_split();
     let (mut from_server, mut to_server) = server.into_split();
@@ -55,5 +64,6 @@ async fn pass(
             return;
         }
         to_server.write_all(&piece[..count]).await.unwrap();
+        passed.fetch_add(count, Ordering::SeqCst);
     }
 }
