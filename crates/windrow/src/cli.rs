@@ -7,6 +7,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::command::check_config::CheckConfig;
+use crate::command::health::Health;
 use crate::help;
 use crate::output::print;
 use crate::serve_options::Serve;
@@ -40,16 +41,7 @@ pub(crate) enum Command {
     /// Say which writes of a database would be joined, which not and why
     Doctor(crate::command::doctor::Doctor),
     /// Check that a gateway is running
-    Health {
-        /// Where its HTTP listens
-        #[arg(
-            long,
-            value_name = "ADDR",
-            env = "WINDROW_HTTP",
-            default_value = "127.0.0.1:8420"
-        )]
-        http: String,
-    },
+    Health(Health),
     /// Say all that is wrong with a configuration file
     CheckConfig(CheckConfig),
     /// Print a configuration file that explains every knob and holds its default

@@ -125,7 +125,7 @@ const EXAMPLES: [(&str, &[&str]); 24] = [
     ("databases", &["windrow databases"]),
     (
         "health",
-        &["windrow health", "windrow health --http 127.0.0.1:8421"],
+        &["windrow health", "windrow health --ready --http 127.0.0.1:8421"],
     ),
     ("man-pages", &["windrow man-pages /usr/share/man/man1"]),
     (

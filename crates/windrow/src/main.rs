@@ -35,7 +35,7 @@ fn main() -> ExitCode {
         Command::Replica(args) => return command::replica::run(&args),
         Command::Rejects(args) => return command::rejects::run(&args),
         Command::Doctor(args) => return command::doctor::run(&args),
-        Command::Health { http } => return command::health::run(&http),
+        Command::Health(options) => return command::health::run(&options),
         Command::CheckConfig(args) => return command::check_config::run(&args),
         Command::ExampleConfig { markdown: false } => output::print(windrow::settings::EXAMPLE),
         Command::ExampleConfig { markdown: true } => output::print(&windrow::settings::markdown()),

@@ -593,6 +593,23 @@ async fn a_gateway_that_speaks_tls_is_healthy() {
     assert!(!health().await.status.success());
 }
 
+/// Readiness is for those who have a token; that the process runs is for everybody.
+#[tokio::test]
+async fn health_asks_for_readiness_with_a_token() {
+    let folder = tempfile::tempdir().unwrap();
+    let served = Served::start(folder.path(), &["--token", "hay"]).await;
+    let address = served.base.strip_prefix("http://").unwrap().to_owned();
+    let passes = async |token: &str, more: &[&str]| {
+        let mut command = windrow(folder.path());
+        command.args(["health", "--http", &address]).args(more);
+        command.env("WINDROW_TOKEN", token);
+        command.output().await.unwrap().status.success()
+    };
+    assert!(passes("hay", &["--ready"]).await);
+    assert!(!passes("straw", &["--ready"]).await);
+    assert!(passes("straw", &[]).await);
+}
+
 /// The status page, the metrics and the alerts know of a database that is away before the first
 /// write does.
 #[tokio::test(flavor = "multi_thread")]
