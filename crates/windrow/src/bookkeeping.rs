@@ -1,5 +1,5 @@
 //! Windrow's own tables in a database: dead letters, and the progress of spools. Programs do with
-//! it what `windrow rejects` does.
+//! it what `windrow dead-letters` does.
 //!
 //! ```no_run
 //! # async fn example() -> Result<(), windrow::Fault> {

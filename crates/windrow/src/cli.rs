@@ -37,7 +37,8 @@ pub(crate) enum Command {
     Replica(Box<crate::command::replica::ReplicaArgs>),
     /// Look after the dead letters: rows and writes that the database refused after they had been
     /// acknowledged or taken from a queue
-    Rejects(Box<crate::command::rejects::Rejects>),
+    #[command(alias = "rejects")]
+    DeadLetters(Box<crate::command::dead_letters::DeadLetters>),
     /// Say which writes of a database would be joined, which not and why
     Doctor(crate::command::doctor::Doctor),
     /// Check that a gateway is running

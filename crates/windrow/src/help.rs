@@ -82,30 +82,30 @@ const EXAMPLES: [(&str, &[&str]); 24] = [
         ],
     ),
     (
-        "rejects",
+        "dead-letters",
         &[
-            "windrow rejects list --to postgres://app@localhost/shop",
-            "windrow rejects show 17 --to postgres://app@localhost/shop",
-            "windrow rejects retry 17 18 --to postgres://app@localhost/shop",
-            "windrow rejects retry --all --to postgres://app@localhost/shop",
-            "windrow rejects drop 17 --to postgres://app@localhost/shop",
+            "windrow dead-letters list --to postgres://app@localhost/shop",
+            "windrow dead-letters show 17 --to postgres://app@localhost/shop",
+            "windrow dead-letters retry 17 18 --to postgres://app@localhost/shop",
+            "windrow dead-letters retry --all --to postgres://app@localhost/shop",
+            "windrow dead-letters drop 17 --to postgres://app@localhost/shop",
         ],
     ),
     (
-        "rejects list",
-        &["windrow rejects list --to postgres://app@localhost/shop"],
+        "dead-letters list",
+        &["windrow dead-letters list --to postgres://app@localhost/shop"],
     ),
     (
-        "rejects show",
-        &["windrow rejects show 17 --to postgres://app@localhost/shop"],
+        "dead-letters show",
+        &["windrow dead-letters show 17 --to postgres://app@localhost/shop"],
     ),
     (
-        "rejects retry",
-        &["windrow rejects retry --all --to postgres://app@localhost/shop"],
+        "dead-letters retry",
+        &["windrow dead-letters retry --all --to postgres://app@localhost/shop"],
     ),
     (
-        "rejects drop",
-        &["windrow rejects drop 17 18 --to postgres://app@localhost/shop"],
+        "dead-letters drop",
+        &["windrow dead-letters drop 17 18 --to postgres://app@localhost/shop"],
     ),
     (
         "doctor",
@@ -125,7 +125,10 @@ const EXAMPLES: [(&str, &[&str]); 24] = [
     ("databases", &["windrow databases"]),
     (
         "health",
-        &["windrow health", "windrow health --ready --http 127.0.0.1:8421"],
+        &[
+            "windrow health",
+            "windrow health --ready --http 127.0.0.1:8421",
+        ],
     ),
     ("man-pages", &["windrow man-pages /usr/share/man/man1"]),
     (

@@ -33,7 +33,7 @@ fn main() -> ExitCode {
         Command::Move(args) => return command::moves::run(&args),
         Command::Spool(args) => return command::spool::run(&args),
         Command::Replica(args) => return command::replica::run(&args),
-        Command::Rejects(args) => return command::rejects::run(&args),
+        Command::DeadLetters(args) => return command::dead_letters::run(&args),
         Command::Doctor(args) => return command::doctor::run(&args),
         Command::Health(options) => return command::health::run(&options),
         Command::CheckConfig(args) => return command::check_config::run(&args),

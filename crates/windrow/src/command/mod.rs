@@ -1,13 +1,13 @@
 //! Commands that come to an end.
 
 pub(crate) mod check_config;
+pub(crate) mod dead_letters;
 pub(crate) mod doctor;
 mod gateway;
 pub(crate) mod health;
 pub(crate) mod load;
 pub(crate) mod moves;
 mod progress;
-pub(crate) mod rejects;
 pub(crate) mod replica;
 pub(crate) mod run;
 pub(crate) mod spool;

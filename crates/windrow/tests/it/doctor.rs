@@ -95,7 +95,7 @@ async fn nothing_is_created_at_a_misspelt_path() {
     let url = format!("sqlite:{}", path.display());
     let commands: [&[&str]; 3] = [
         &["doctor", "--to", &url],
-        &["rejects", "list", "--to", &url],
+        &["dead-letters", "list", "--to", &url],
         &[
             "move",
             "--from",

@@ -78,9 +78,9 @@ fn a_row_that_cannot_be_read_is_a_dead_letter() {
         let letters = from.sql("select key, destination, \"row\", message like '%column v%' from windrow_rejected order by id");
         assert_eq!(letters, [7, 300, 301, 600].map(letter).join("\n"));
         // They are listed, and never written otherwise than they were.
-        let listed = windrow(&["rejects", "list", "--json", "--to", &from.url]).ends(0);
+        let listed = windrow(&["dead-letters", "list", "--json", "--to", &from.url]).ends(0);
         assert_eq!(listed.out.lines().count(), 4, "{}", listed.out);
-        let told = windrow(&["rejects", "retry", "--all", "--to", &from.url]).ends(3);
+        let told = windrow(&["dead-letters", "retry", "--all", "--to", &from.url]).ends(3);
         assert!(told.err.contains("4 refused again"), "{}", told.err);
     }
 }
@@ -118,7 +118,7 @@ fn within_one_database_rows_are_moved_as_they_are() {
             letters,
             format!("5|final_a|23505|78{byte}|\n9||42602||78{byte}")
         );
-        let listed = windrow(&["rejects", "list", "--json", "--to", &db.url]).ends(0);
+        let listed = windrow(&["dead-letters", "list", "--json", "--to", &db.url]).ends(0);
         assert_eq!(listed.out.lines().count(), 2, "{}", listed.out);
     }
 }

@@ -21,7 +21,7 @@ async fn a_refused_row_is_put_aside_and_nobody_is_told_of_it() {
     let told = check(&primary.url(), &replica.url(), &[]).ends(1);
     assert!(told.out.contains("t: 20 rows, 10 missing"), "{}", told.out);
     replica.sql("alter table t drop constraint t_v_check");
-    let retry = ["rejects", "retry", "--all", "--to", &replica.url()];
+    let retry = ["dead-letters", "retry", "--all", "--to", &replica.url()];
     crate::support::windrow(&retry).ends(0);
     check(&primary.url(), &replica.url(), &[]).ends(0);
     gateway.stop();

@@ -92,7 +92,7 @@ async fn post(url: &str, body: &Json) {
 fn rejects(server: &Server, directory: &Path, words: &[&str]) -> CommandOutput {
     let (url, directory) = (server.url(), directory.to_str().unwrap());
     let more = ["--to", &url, "--spool", directory];
-    windrow(&[&["rejects"], words, &more].concat())
+    windrow(&[&["dead-letters"], words, &more].concat())
 }
 
 const UPSERTS: &str = "readings?on_conflict=update&key=";
@@ -181,7 +181,7 @@ async fn what_is_refused_is_kept_beside_the_spool(server: Server, bad: Json) {
     assert_eq!(told.out, "");
     gateway.stop();
     // Without the directory it is said where they are.
-    let told = windrow(&["rejects", "list", "--to", &server.url()]);
+    let told = windrow(&["dead-letters", "list", "--to", &server.url()]);
     assert!(told.err.contains("--spool DIR"), "{}", told.err);
 }
 

@@ -130,7 +130,7 @@ fn sentence(counted: Counted, seconds: f64) -> String {
     );
     if counted.rejected > 0 {
         text.push_str(&format!(
-            "; {} went to the dead letters, table windrow_rejected of the source's database: windrow rejects list says why",
+            "; {} went to the dead letters, table windrow_rejected of the source's database: windrow dead-letters list says why",
             counted.rejected
         ));
     }

@@ -65,7 +65,7 @@ fn line(replica: &Value) -> String {
     line.push_str(&format!("; applied up to position {applied}"));
     match count("/rejected") {
         0 => {}
-        rejected => line.push_str(&format!("; {rejected} rows refused (windrow_rejected)")),
+        rejected => line.push_str(&format!("; {rejected} rows became dead letters")),
     }
     if let Some(why) = replica.get("failed").and_then(Value::as_str) {
         line.push_str(&format!("; its log takes nothing more: {why}"));

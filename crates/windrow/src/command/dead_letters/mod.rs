@@ -1,4 +1,4 @@
-//! `windrow rejects`: dead letters.
+//! `windrow dead-letters`: dead letters.
 
 mod args;
 mod show;
@@ -11,8 +11,8 @@ use anyhow::Context;
 use windrow::bookkeeping::{Books, Retried};
 use windrow_core::Fault;
 
-pub(crate) use self::args::Rejects;
-use self::args::{Chosen, LetterPlace, List, RejectsCommand, Retry, Show};
+pub(crate) use self::args::DeadLetters;
+use self::args::{Chosen, DeadLettersCommand, LetterPlace, List, Retry, Show};
 use crate::command::run;
 use crate::{output, telemetry};
 
@@ -23,13 +23,13 @@ const SOME_LEFT: u8 = 3;
 const CHUNK: usize = 100;
 
 /// Runs the command.
-pub(crate) fn run(args: &Rejects) -> ExitCode {
+pub(crate) fn run(args: &DeadLetters) -> ExitCode {
     run::run(None, async {
         match &args.what {
-            RejectsCommand::List(args) => list(args).await,
-            RejectsCommand::Show(args) => show(args).await,
-            RejectsCommand::Retry(args) => retry(args).await,
-            RejectsCommand::Drop(args) => each(args, Verb::Drop).await,
+            DeadLettersCommand::List(args) => list(args).await,
+            DeadLettersCommand::Show(args) => show(args).await,
+            DeadLettersCommand::Retry(args) => retry(args).await,
+            DeadLettersCommand::Drop(args) => each(args, Verb::Drop).await,
         }
     })
 }
@@ -63,7 +63,7 @@ async fn show(args: &Show) -> anyhow::Result<ExitCode> {
     let found = books.letter(args.id).await.context(READING)?;
     books.close().await;
     let Some(kept) = found else {
-        telemetry::say(&format!("there is no letter {}", args.id));
+        telemetry::say(&format!("there is no dead letter {}", args.id));
         return Ok(ExitCode::from(SOME_LEFT));
     };
     output::print(&match args.json {
@@ -92,7 +92,7 @@ struct Tally {
 async fn retry(args: &Retry) -> anyhow::Result<ExitCode> {
     anyhow::ensure!(
         args.entry.is_none() || args.chosen.ids.len() == 1,
-        "--entry FILE is for one letter: name one"
+        "--entry FILE is for one dead letter: name one"
     );
     each(&args.chosen, Verb::Retry(args.entry.as_deref())).await
 }
@@ -109,7 +109,7 @@ async fn each(args: &Chosen, verb: Verb<'_>) -> anyhow::Result<ExitCode> {
     };
     books.close().await;
     telemetry::say(&tally.sentence(verb));
-    worked.context("ended before all letters were done")?;
+    worked.context("ended before all dead letters were done")?;
     Ok(match tally.refused + tally.gone {
         0 => ExitCode::SUCCESS,
         _ => ExitCode::from(SOME_LEFT),
@@ -169,11 +169,11 @@ impl Tally {
             Retried::Written => self.done += 1,
             Retried::Gone => {
                 self.gone += 1;
-                telemetry::say(&format!("there is no letter {id}"));
+                telemetry::say(&format!("there is no dead letter {id}"));
             }
             Retried::Refused(fault) => {
                 self.refused += 1;
-                telemetry::say(&format!("letter {id} is refused again: {fault}"));
+                telemetry::say(&format!("dead letter {id} is refused again: {fault}"));
             }
         }
         Ok(())
@@ -182,7 +182,7 @@ impl Tally {
     /// Says in one line what was done.
     fn sentence(&self, verb: Verb<'_>) -> String {
         let mut text = format!(
-            "{} letters {}",
+            "{} dead letters {}",
             self.done,
             match verb {
                 Verb::Retry(_) => "written and taken away",

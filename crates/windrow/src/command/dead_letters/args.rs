@@ -1,38 +1,38 @@
-//! The command line of `rejects`.
+//! The command line of `dead-letters`.
 
 use std::path::PathBuf;
 
 use clap::{ArgGroup, Args, Subcommand};
 use windrow_core::Secret;
 
-/// Options of `rejects`.
+/// Options of `dead-letters`.
 #[derive(Args)]
 #[command(
     after_help = "The dead letters are in the table windrow_rejected of the database: writes that a spool had acknowledged and the database refused, \
 and rows that a move could not bring into their table.\n\
 Exit status: 0 all that was asked for was done; 1 an error ended it; 2 the command line is wrong; \
-3 some letters were refused again, or were not there.\nSee docs/spool.md."
+3 some dead letters were refused again, or were not there.\nSee docs/spool.md."
 )]
-pub(crate) struct Rejects {
+pub(crate) struct DeadLetters {
     #[command(subcommand)]
-    pub(super) what: RejectsCommand,
+    pub(super) what: DeadLettersCommand,
 }
 
-/// A subcommand of `rejects`.
+/// A subcommand of `dead-letters`.
 #[derive(Subcommand)]
-pub(super) enum RejectsCommand {
+pub(super) enum DeadLettersCommand {
     /// List them, a line each
     List(List),
     /// Show all that is kept of one
     Show(Show),
     /// Write what they hold once more; each is taken away in the transaction that writes it, so
-    /// nothing is written twice. A letter that is refused again stays
+    /// nothing is written twice. A dead letter that is refused again stays
     Retry(Retry),
     /// Take them away without writing what they hold
     Drop(Chosen),
 }
 
-/// Options of `rejects list`.
+/// Options of `dead-letters list`.
 #[derive(Args)]
 pub(super) struct List {
     #[command(flatten)]
@@ -47,7 +47,7 @@ pub(super) struct List {
     pub(super) json: bool,
 }
 
-/// Options of `rejects show`.
+/// Options of `dead-letters show`.
 #[derive(Args)]
 pub(super) struct Show {
     /// The letter's number
@@ -62,7 +62,7 @@ pub(super) struct Show {
     pub(super) json: bool,
 }
 
-/// Options of `rejects retry`.
+/// Options of `dead-letters retry`.
 #[derive(Args)]
 pub(super) struct Retry {
     #[command(flatten)]
@@ -74,7 +74,7 @@ pub(super) struct Retry {
     pub(super) entry: Option<PathBuf>,
 }
 
-/// Which letters `rejects retry` and `rejects drop` are about.
+/// Which letters `dead-letters retry` and `dead-letters drop` are about.
 #[derive(Args)]
 #[command(group(ArgGroup::new("which").required(true).args(["ids", "all"])))]
 pub(super) struct Chosen {
