@@ -32,5 +32,7 @@ pub use self::keys::{Executed, KeyPart};
 pub use self::marker::{Marker, MarkerWrites, has_strange_markers, prepare_markers};
 pub use self::marks::TableOfMarks;
 pub use self::progress::{Applied, ProgressRow};
-pub use self::tables::{create, create_all, dead_letters, forget_keys, prepare, prepare_keys};
+pub use self::tables::{
+    count_dead_letters, create, create_all, dead_letters, forget_keys, prepare, prepare_keys,
+};
 pub use windrow_core::bookkeeping::{IDEMPOTENCY, PROGRESS, REJECTED};

@@ -80,6 +80,17 @@ pub async fn dead_letters(
     letters
 }
 
+/// Returns the number of dead letters, at most `most`; 0 if the table does not exist. Cancel safe.
+///
+/// # Errors
+/// The error of the database.
+pub async fn count_dead_letters(tables: &dyn Bookkeeping, most: usize) -> Result<u64, Fault> {
+    let mut session = tables.open().await?;
+    let counted = count(&mut *session, most).await;
+    session.close().await;
+    counted
+}
+
 /// Creates a table unless it exists, and upgrades one that an older Windrow has created. The table
 /// is looked at first, so that a role that may not create tables can use one that was created for
 /// it.
@@ -136,6 +147,18 @@ async fn read(
     let answer = session.run(OwnStatement::ReadRejected { after, most });
     let rows = answer.await?.rows.into_iter();
     Ok(rows.map(KeptLetter::read).collect())
+}
+
+async fn count(session: &mut dyn OwnSession, most: usize) -> Result<u64, Fault> {
+    if session.columns(OwnTable::Rejected).await?.is_empty() {
+        return Ok(0);
+    }
+    let table = OwnTable::Rejected.name();
+    let text = format!("SELECT count(*) FROM (SELECT 1 AS one FROM {table} LIMIT {most}) AS found");
+    let answer = session.run(OwnStatement::Plain(&text)).await?;
+    let cell = answer.rows.first().and_then(|row| row.first()?.as_deref());
+    let digits = cell.and_then(|cell| std::str::from_utf8(cell).ok()?.parse().ok());
+    digits.ok_or_else(|| Fault::internal("a count is not a number"))
 }
 
 #[cfg(test)]

@@ -30,12 +30,14 @@
 //! | [`moves`] | rows of a table that serves as a queue into their final tables |
 //! | [`bookkeeping`] | dead letters: read, tried again, dropped |
 //! | [`settings`] | the server's configuration: file, environment, command line |
+//! | [`disk`] | free space of disks |
 //! | [`doctor`] | what would be made of a database: which writes are joined, and why others not |
 //! | [`databases`] | the databases that rows can go to, and what each of them promises |
 //! | [`serve`](mod@serve) | the server, wired from frontends, lanes and sinks |
 
 pub mod bookkeeping;
 pub mod databases;
+pub mod disk;
 pub mod doctor;
 mod lanes;
 pub mod load;

@@ -1,10 +1,11 @@
 //! Warnings at the start about the machine: a clock that is not set, a disk that is too small or
 //! not durable.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use bytesize::ByteSize;
+use windrow::disk::{folder_of, free_bytes};
 use windrow::settings::{Place, Settings, TraceSettings};
 
 /// No clock that is right shows an earlier time: 2026-01-01.
@@ -47,20 +48,8 @@ fn clock(now: SystemTime) -> Option<String> {
     })
 }
 
-/// Returns the nearest folder that is there.
-fn folder_of(path: &Path) -> Option<PathBuf> {
-    let whole = std::path::absolute(path).ok()?;
-    let found = whole.ancestors().find(|path| path.is_dir())?;
-    Some(found.to_owned())
-}
-
 fn room(what: &str, path: &Path, wanted: u64) -> Option<String> {
-    let about = nix::sys::statvfs::statvfs(&folder_of(path)?).ok()?;
-    // Their types differ between systems.
-    fn wide(number: impl Into<u64>) -> u64 {
-        number.into()
-    }
-    let free = wide(about.blocks_available()).saturating_mul(wide(about.fragment_size()));
+    let free = free_bytes(path)?;
     (free < wanted).then(|| {
         let (free, wanted) = (ByteSize(free), ByteSize(wanted));
         format!(

@@ -27,6 +27,7 @@ mod reload;
 mod replicas;
 mod shared;
 mod spool;
+mod vitals;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -40,7 +41,7 @@ use tracing::{info, warn};
 use windrow_arango_api::ArangoApi;
 use windrow_core::{Budget, Database, Fault, FaultClass, Intake, Promise};
 use windrow_http::extension::Extension;
-use windrow_http::{Http, HttpConfig, HttpMetrics, Services};
+use windrow_http::{Http, HttpConfig, HttpMetrics, Readiness, Services};
 use windrow_lanes::{Lane, LaneMetrics, LaneStatus, LaneWatch};
 use windrow_status::{Sources, StatusPage};
 
@@ -53,6 +54,7 @@ use self::ready::Ready;
 use self::replicas::{ReplicaWatch, RunningReplicas};
 use self::shared::Shared;
 use self::spool::{Around, RunningSpool, SpoolWatch};
+use self::vitals::Vitals;
 use crate::databases;
 use crate::lanes::{LANE_CAPACITY, ReadLane};
 use crate::settings::Settings;
@@ -70,7 +72,7 @@ pub struct Server {
     lane: Lane,
     reads: Option<ReadLane>,
     /// Asks for signs of life as long as it is there.
-    probe: AbortOnDropHandle<()>,
+    probe: [AbortOnDropHandle<()>; 2],
     spool: Option<RunningSpool>,
     keys: Option<RunningKeys>,
     replicas: Option<RunningReplicas>,
@@ -157,7 +159,12 @@ impl Server {
         );
         let probe = probe::start(Arc::clone(&sink), lane.watch(), intake.clone());
         let watch = spool.as_ref().map(RunningSpool::watch);
+        let books = match &spool {
+            Some(spool) => spool.books(),
+            None => sink.bookkeeping(),
+        };
         let replicas = running.as_ref().map(RunningReplicas::watch);
+        let vitals = Vitals::register(settings, &mut registry);
         let registry = Arc::new(registry);
         let owner = Arc::clone(&sink);
         let values = settings.http.as_ref().is_some_and(|http| http.show_values);
@@ -179,6 +186,8 @@ impl Server {
         let entrance = (lane.watch(), intake.clone());
         let inventory = sink.inventory();
         let ready = Ready::new(sink, entrance, (watch, replicas), settings.ack);
+        let ready: Arc<dyn Readiness> = Arc::new(ready);
+        let probe = [probe, probe::measure(vitals, Arc::clone(&ready), books)];
         let services = Services {
             intake,
             reads: reads.as_ref().map(|reads| reads.intake().clone()),
@@ -189,7 +198,7 @@ impl Server {
             inventory,
             owns: Arc::new(move |table| owner.owns(table)),
             lanes,
-            ready: Arc::new(ready),
+            ready,
             metrics_text,
             metrics: http_metrics,
         };

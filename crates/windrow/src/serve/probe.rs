@@ -1,17 +1,33 @@
 //! Asks the database for a sign of life while nobody writes, so that the status page, the metrics
-//! and the alerts know of a database that is away before the first write does.
+//! and the alerts know of a database that is away before the first write does. Measures the
+//! gateway's vital figures besides.
 
+use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::time::timeout;
 use tokio_util::task::AbortOnDropHandle;
-use windrow_core::{Database, Intake};
+use tracing::debug;
+use windrow_core::{Bookkeeping, Database, Intake};
+use windrow_http::Readiness;
 use windrow_lanes::LaneWatch;
 
-/// The time between two questions.
+use super::vitals::Vitals;
+
+/// The time between two signs of life.
 const INTERVAL: Duration = Duration::from_secs(5);
 
-/// Starts asking. Ends when the handle is dropped.
+/// The time between two measurements of readiness and disks.
+const MEASURE_INTERVAL: Duration = Duration::from_secs(15);
+
+/// The time between two counts of the dead letters.
+const COUNT_INTERVAL: Duration = Duration::from_secs(60);
+
+/// The time limit of a measurement.
+const MEASURE_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Starts asking for signs of life. Ends when the handle is dropped.
 pub(super) fn start(
     database: Arc<dyn Database>,
     lane: LaneWatch,
@@ -26,4 +42,38 @@ pub(super) fn start(
             }
         }
     }))
+}
+
+/// Starts measuring. Ends when the handle is dropped. `books`: the tables that hold dead letters.
+pub(super) fn measure(
+    vitals: Vitals,
+    ready: Arc<dyn Readiness>,
+    books: Option<Arc<dyn Bookkeeping>>,
+) -> AbortOnDropHandle<()> {
+    let state = async move |vitals: &Vitals| {
+        let answer = timeout(MEASURE_TIMEOUT, ready.ready()).await;
+        vitals.note_ready(matches!(answer, Ok(Ok(()))));
+        vitals.measure_disks().await;
+    };
+    let letters = async move |vitals: &Vitals| {
+        let Some(books) = &books else { return };
+        let counting = vitals.count_letters(&**books);
+        if let Ok(Err(fault)) = timeout(MEASURE_TIMEOUT, counting).await {
+            debug!(%fault, "the dead letters cannot be counted");
+        }
+    };
+    AbortOnDropHandle::new(tokio::spawn(async move {
+        tokio::join!(
+            every(MEASURE_INTERVAL, || state(&vitals)),
+            every(COUNT_INTERVAL, || letters(&vitals)),
+        );
+    }))
+}
+
+/// Does something at once, and again after each interval.
+async fn every<F: Future<Output = ()>>(interval: Duration, work: impl Fn() -> F) {
+    loop {
+        work().await;
+        tokio::time::sleep(interval).await;
+    }
 }

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use tracing::warn;
-use windrow_core::{Budget, Database, Fault, FaultClass, Intake, Permit, Spooling};
+use windrow_core::{Bookkeeping, Budget, Database, Fault, FaultClass, Intake, Permit, Spooling};
 use windrow_drain::{
     Drain, DrainMetrics, DrainState, DrainStatus, Handle, PartitionStatus, Progress,
 };
@@ -81,6 +81,11 @@ impl RunningSpool {
         self.draining.watch()
     }
 
+    /// Returns the tables that hold the spool's dead letters.
+    pub(super) fn books(&self) -> Option<Arc<dyn Bookkeeping>> {
+        self.draining.books.clone()
+    }
+
     /// Returns a token that ends all waiting for the database to apply something.
     pub(super) fn ending(&self) -> CancellationToken {
         self.ending.clone()
@@ -108,6 +113,8 @@ pub(super) struct Draining {
     progress: Progress,
     stop: CancellationToken,
     task: JoinHandle<()>,
+    /// Windrow's own tables, which hold the dead letters.
+    books: Option<Arc<dyn Bookkeeping>>,
     /// The memory of what is on its way.
     _memory: Permit,
 }
@@ -130,6 +137,7 @@ impl Draining {
             Some(directory) => beside(around.database, directory, true).await?,
             None => Arc::clone(around.database),
         };
+        let tables = database.bookkeeping();
         let drain = Drain::new(&*spool, database, settings.drain(), &metrics)?;
         let (progress, stop) = (drain.progress(), CancellationToken::new());
         let task = tokio::spawn(drain.run(stop.clone()));
@@ -141,6 +149,7 @@ impl Draining {
             progress,
             stop,
             task,
+            books: tables,
             _memory: memory,
         })
     }

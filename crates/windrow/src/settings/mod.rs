@@ -14,6 +14,7 @@ mod mysql;
 #[cfg(not(feature = "mysql"))]
 #[path = "no_mysql.rs"]
 mod mysql;
+mod not_after;
 #[cfg(feature = "postgres")]
 mod pg;
 #[cfg(not(feature = "postgres"))]

@@ -31,6 +31,12 @@ impl Certificate {
         *self.0.write().unwrap_or_else(PoisonError::into_inner) = new;
     }
 
+    /// Returns the moment after which the certificate is not valid, in seconds since 1970; `None`
+    /// if it cannot be read.
+    pub fn not_after(&self) -> Option<i64> {
+        super::not_after::not_after(self.current().cert.first()?)
+    }
+
     fn current(&self) -> Arc<CertifiedKey> {
         Arc::clone(&self.0.read().unwrap_or_else(PoisonError::into_inner))
     }

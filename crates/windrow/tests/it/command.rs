@@ -296,7 +296,7 @@ async fn mistakes_are_told_in_one_line() {
             vec!["move", "--source", "a", "--destination", "b"],
             "WINDROW_FROM",
         ),
-        (vec!["rejects", "list"], "WINDROW_TO"),
+        (vec!["dead-letters", "list"], "WINDROW_TO"),
         (vec!["serve", "--http", "0.0.0.0:0"], "token"),
         (vec!["serve", "--flights", "0"], "flights"),
         (vec!["serve", "--log", "=="], "log"),
@@ -618,13 +618,18 @@ async fn a_database_that_goes_away_is_noticed_without_a_write() {
     let server = server.await.unwrap();
     let folder = tempfile::tempdir().unwrap();
     let served = Served::start(folder.path(), &["--to", &server.url()]).await;
-    let shows = async |value: u8| {
-        let line = format!("windrow_database_away{{lane=\"default\"}} {value}\n");
+    let shows = async |is_away: bool| {
+        let (away, ready) = (u8::from(is_away), u8::from(!is_away));
+        let lines = [
+            format!("windrow_database_away{{lane=\"default\"}} {away}\n"),
+            format!("windrow_ready {ready}\n"),
+        ];
         let shown = async || {
             let answer = reqwest::get(format!("{}/metrics", served.base))
                 .await
                 .unwrap();
-            answer.text().await.unwrap().contains(&line)
+            let text = answer.text().await.unwrap();
+            lines.iter().all(|line| text.contains(line))
         };
         tokio::time::timeout(TEST_TIMEOUT, async {
             while !shown().await {
@@ -632,18 +637,18 @@ async fn a_database_that_goes_away_is_noticed_without_a_write() {
             }
         })
         .await
-        .unwrap_or_else(|_| panic!("in vain: {line}"));
+        .unwrap_or_else(|_| panic!("in vain: {lines:?}"));
     };
-    shows(0).await;
+    shows(false).await;
     server.kill9().unwrap();
-    shows(1).await;
+    shows(true).await;
     let status = reqwest::get(format!("{}/v1/status", served.base))
         .await
         .unwrap();
     let status: serde_json::Value = serde_json::from_str(&status.text().await.unwrap()).unwrap();
     assert!(status["lanes"][0]["away"].is_object(), "{status}");
     server.restart().unwrap();
-    shows(0).await;
+    shows(false).await;
     served.signal(Signal::SIGTERM);
     assert!(served.end().await.0.success());
 }

@@ -9,7 +9,7 @@ use crate::support::{Db, Gateway, program, spool, windrow};
 
 fn rejects(db: &Db, words: &[&str]) -> CommandOutput {
     let url = db.url();
-    windrow(&[&["rejects"], words, &["--to", &url]].concat())
+    windrow(&[&["dead-letters"], words, &["--to", &url]].concat())
 }
 
 /// Letters as JSON.
@@ -51,6 +51,10 @@ async fn all_four_verbs(db: Db, without_check: &str) {
     refused(&db).await;
     let kept = letters(&db);
     assert_eq!(kept.len(), 6);
+    let directory = spool();
+    let gateway = Gateway::start(&db.url(), directory.path());
+    gateway.shows_metric("windrow_dead_letters 6\n").await;
+    gateway.stop();
     for (letter, id) in kept.iter().zip([10, 20, 30, 40, 50, 60]) {
         assert_eq!(letter["row"], json!({"id": id, "v": 1000 + id}));
         assert_eq!(
@@ -129,7 +133,7 @@ async fn an_entry_that_no_letter_can_hold_is_in_a_file() {
     assert_eq!(sql("select group_concat(id order by id) from notes"), "1,3");
     let file = directory.path().join("rejected").join("0-1.entry");
     let file = file.to_str().unwrap();
-    let told = windrow(&["rejects", "list", "--json", "--to", &url]).ends(0);
+    let told = windrow(&["dead-letters", "list", "--json", "--to", &url]).ends(0);
     let letter: Json = serde_json::from_str(&told.out).unwrap();
     assert!(letter["message"].as_str().unwrap().ends_with(file));
     assert_eq!(
@@ -137,7 +141,7 @@ async fn an_entry_that_no_letter_can_hold_is_in_a_file() {
         (&json!("54000"), &json!({}))
     );
     let id = letter["id"].to_string();
-    let retry = |more: &[&str]| windrow(&[&["rejects", "retry", "--to", &url], more].concat());
+    let retry = |more: &[&str]| windrow(&[&["dead-letters", "retry", "--to", &url], more].concat());
     // Without the file it is known where that is; it is too large as before; no other file is it.
     assert!(retry(&[&id]).ends(3).err.contains(file));
     assert!(retry(&["--all"]).ends(3).err.contains(file));
@@ -168,7 +172,7 @@ async fn two_retries_at_once_write_each_once() {
         let url = db.url();
         let start = || {
             let mut retry = command::command(program());
-            Running::start(retry.args(["rejects", "retry", "--all", "--to", &url]))
+            Running::start(retry.args(["dead-letters", "retry", "--all", "--to", &url]))
         };
         for told in [start(), start()].map(Running::end) {
             assert!(matches!(told.status, 0 | 3), "{}", told.err);
@@ -212,11 +216,20 @@ fn what_makes_no_sense_is_refused() {
     let db = Db::sqlite();
     assert_eq!(rejects(&db, &["retry"]).status, 2);
     assert_eq!(rejects(&db, &["drop", "1", "--all"]).status, 2);
-    windrow(&["rejects", "list", "--to", "cratedb://127.0.0.1:1/doc"]).fails_with("--spool DIR");
+    windrow(&["dead-letters", "list", "--to", "cratedb://127.0.0.1:1/doc"])
+        .fails_with("--spool DIR");
     // A database in which nothing was ever refused.
     db.sql("create table t (id integer)");
     let told = rejects(&db, &["list"]).ends(0);
     assert_eq!(told.out, "");
+}
+
+/// The command's name of version 0.1.
+#[test]
+fn the_old_name_is_still_a_command() {
+    let db = Db::sqlite();
+    db.sql("create table t (id integer)");
+    windrow(&["rejects", "list", "--to", &db.url()]).ends(0);
 }
 
 /// A database whose encoding has few characters gets the name of a table that it cannot spell.

@@ -176,6 +176,12 @@ impl Gateway {
         (status, read.unwrap_or(Json::String(text)))
     }
 
+    /// Waits until a scrape has this text.
+    pub async fn shows_metric(&self, text: &str) {
+        let scrape = || self.client.get(self.process.url("/metrics")).send();
+        while !scrape().await.unwrap().text().await.unwrap().contains(text) {}
+    }
+
     pub async fn get(&self, path: &str) -> (u16, Json) {
         self.send("GET", path, "application/json", String::new())
             .await

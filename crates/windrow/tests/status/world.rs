@@ -26,9 +26,14 @@ impl World {
         let folder = tempfile::tempdir().unwrap();
         let path = |name: &str| folder.path().join(name);
         let [primary, replica] = databases.each_ref().map(PostgresDatabase::url);
+        let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
+        std::fs::write(path("cert.pem"), made.cert.pem()).unwrap();
+        std::fs::write(path("key.pem"), made.signing_key.serialize_pem()).unwrap();
         let text = format!(
-            "[pg]\nlisten = '127.0.0.1:0'\n[spool]\ndirectory = {:?}\n[replicas]\ndirectory = {:?}\n\
+            "[pg]\nlisten = '127.0.0.1:0'\n[pg.tls]\ncertificate = {:?}\nkey = {:?}\n[spool]\ndirectory = {:?}\n[replicas]\ndirectory = {:?}\n\
              [[replica]]\nname = 'second'\nurl = {replica:?}\n",
+            path("cert.pem"),
+            path("key.pem"),
             path("spool"),
             path("replicas"),
         );
