@@ -50,6 +50,7 @@ pub struct RawClient {
     forms: Forms,
     /// The server's ids of prepared statements, by the client's own numbers.
     statements: HashMap<u8, [u8; 4]>,
+    is_mysql: bool,
 }
 
 impl RawClient {
@@ -81,12 +82,20 @@ impl RawClient {
         let connected = connect(target, &request, &credential, TEST_TIMEOUT).await;
         let connected = connected.map_err(io::Error::other)?;
         let agreed = connected.greeting.capabilities & flags;
+        let version = String::from_utf8_lossy(&connected.greeting.version);
+        let is_mysql = !version.contains("MariaDB");
         let client = Self {
             wire: connected.wire,
             forms: Forms::of(agreed, MariadbCapabilities::empty()),
             statements: HashMap::new(),
+            is_mysql,
         };
         Ok((client, connected.ok.to_vec()))
+    }
+
+    /// Returns true if the server is MySQL, not MariaDB.
+    pub fn is_mysql(&self) -> bool {
+        self.is_mysql
     }
 
     /// Returns the id of a prepared statement.

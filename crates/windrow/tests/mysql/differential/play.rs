@@ -72,6 +72,8 @@ fn without_variables(ok: &mut Vec<u8>) {
 struct Prepared {
     sql: Sql,
     types: Option<Vec<Type>>,
+    /// True once an execution has asked for a cursor.
+    had_cursor: bool,
 }
 
 struct Player {
@@ -125,6 +127,7 @@ impl Player {
                 let known = Prepared {
                     sql: sql.clone(),
                     types: None,
+                    had_cursor: false,
                 };
                 self.prepared.insert(*slot, known);
                 let (text, _) = self.parts(sql);
@@ -273,7 +276,7 @@ impl Player {
     }
 
     async fn execute(&mut self, slot: u8, all: &[Sql], cursor: u8) -> io::Result<()> {
-        let Some(id) = self.client.id(slot) else {
+        let Some(id) = self.client.id(slot).filter(|_| self.has_end(slot, cursor)) else {
             return self.forget().await;
         };
         let commands = all.iter().map(|sql| self.execution(slot, sql, id, cursor));
@@ -296,6 +299,17 @@ impl Player {
             self.transcript.add("fetch".to_owned(), answer);
         }
         Ok(())
+    }
+
+    /// Notes that an execution asks for a cursor. Returns false if the answer would have no end:
+    /// MySQL 9.7 answers an execution without a cursor, of a statement that was executed with one,
+    /// with the columns and a success packet (`00`), and sends neither rows nor their end (`fe`).
+    fn has_end(&mut self, slot: u8, cursor: u8) -> bool {
+        let Some(known) = self.prepared.get_mut(&slot) else {
+            return true;
+        };
+        known.had_cursor |= cursor != 0;
+        cursor != 0 || !known.had_cursor || !self.client.is_mysql()
     }
 
     /// Returns a `COM_STMT_EXECUTE`. Types are left out if they are those of the execution before.

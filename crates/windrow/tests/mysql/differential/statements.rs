@@ -405,9 +405,9 @@ impl Sql {
     }
 
     /// Returns true if the statement may ask for a cursor. MariaDB does not survive that of a write
-    /// that returns rows, and MySQL does not end the next answer of a query that cannot find any.
+    /// that returns rows.
     pub fn may_have_cursor(&self) -> bool {
-        !self.template.contains("returning") && !self.template.contains("is null")
+        !self.template.contains("returning")
     }
 
     /// Returns the parts of the statement of a client.
