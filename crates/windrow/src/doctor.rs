@@ -13,6 +13,7 @@
 use std::sync::Arc;
 
 use prometheus_client::registry::Registry;
+use windrow_core::apart::Apart;
 use windrow_core::shape::ShapeParts;
 use windrow_core::{
     Budget, Database, Fault, Intake, Key, KeyedTable, Limits, Name, OnConflict, Op, Profile,
@@ -35,8 +36,21 @@ pub struct Seen {
     pub tables: Option<usize>,
     /// The standings of the first tables: what the writes of each share.
     pub standings: Vec<Standing>,
+    /// The standings of MySQL clients' statements on the first tables; empty for other databases.
+    pub client_standings: Vec<ClientStatements>,
     /// Tables that could not be looked at, and why.
     pub unseen: Vec<(TableName, Fault)>,
+}
+
+/// Single-row statements of MySQL clients on a table, which fare alike.
+#[derive(Debug)]
+pub struct ClientStatements {
+    /// The table.
+    pub table: TableName,
+    /// The statements, such as `REPLACE`.
+    pub statements: Vec<&'static str>,
+    /// The reason why the statements are relayed; `None` if they are joined.
+    pub why: Option<Apart>,
 }
 
 /// Looks at the first `most` tables of a database. Cancel safe.
@@ -51,6 +65,7 @@ pub async fn look(url: impl Into<Secret>, most: usize) -> Result<Seen, Fault> {
         profile: database.profile().clone(),
         tables: None,
         standings: Vec::new(),
+        client_standings: Vec::new(),
         unseen: Vec::new(),
     };
     let Some(inventory) = database.inventory() else {
@@ -58,8 +73,13 @@ pub async fn look(url: impl Into<Secret>, most: usize) -> Result<Seen, Fault> {
     };
     let names = inventory.tables().await?;
     seen.tables = Some(names.len());
+    let first: Vec<TableName> = names.into_iter().take(most).collect();
+    #[cfg(feature = "mysql")]
+    if seen.profile.name == "MySQL and MariaDB" {
+        clients::look(url.reveal(), &first, &mut seen).await?;
+    }
     let meeting = Meeting::new(Arc::clone(&database));
-    for name in names.into_iter().take(most) {
+    for name in first {
         let met = match inventory.table(&name).await {
             Ok(Some(table)) => meeting.meet(&table).await,
             Ok(None) => continue,
@@ -72,6 +92,53 @@ pub async fn look(url: impl Into<Secret>, most: usize) -> Result<Seen, Fault> {
     seen.standings = database.standings();
     meeting.lane.shutdown().await;
     Ok(seen)
+}
+
+/// The statements of MySQL clients.
+#[cfg(feature = "mysql")]
+mod clients {
+    use windrow_core::{Fault, TableName};
+    use windrow_database::Options;
+    use windrow_mysql::ClientSink;
+    use windrow_mysqlwire::{Credential, LaneLogin, Target};
+
+    use super::{ClientStatements, Seen};
+
+    /// Looks at tables as the lane of a client does that logs in as the URL's user.
+    pub(super) async fn look(
+        url: &str,
+        tables: &[TableName],
+        seen: &mut Seen,
+    ) -> Result<(), Fault> {
+        let target = Target::parse(url)?;
+        let login = LaneLogin {
+            user: target.user.as_bytes().into(),
+            credential: Credential::Password(target.password.clone()),
+            database: Some(target.database.as_str().into()),
+            counts_found_rows: false,
+            ignores_space: false,
+            has_extended_metadata: false,
+            variables: Box::default(),
+        };
+        let sink = ClientSink::new(target, login, &Options::default());
+        for table in tables {
+            let standings = match sink.survey(table).await {
+                Ok(standings) => standings,
+                Err(fault) => {
+                    seen.unseen.push((table.clone(), fault));
+                    continue;
+                }
+            };
+            let standings = standings.into_iter().map(|alike| ClientStatements {
+                table: table.clone(),
+                statements: alike.statements,
+                why: alike.why,
+            });
+            seen.client_standings.extend(standings);
+        }
+        sink.rest();
+        Ok(())
+    }
 }
 
 /// A lane, by which tables are met.

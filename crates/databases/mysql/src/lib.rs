@@ -44,7 +44,7 @@ use windrow_database::Driver;
 use windrow_database::Options;
 
 use self::sink::MysqlSink;
-pub use self::statements::ClientSink;
+pub use self::statements::{ClientSink, ClientStanding};
 
 /// The driver.
 pub struct Mysql;

@@ -65,6 +65,48 @@ async fn tables_of_sqlite_are_told() {
 }
 
 #[tokio::test]
+async fn statements_of_mysql_clients_are_listed() {
+    let started = tokio::task::spawn_blocking(|| windrow_testkit::mariadb::shared().unwrap());
+    let database = started.await.unwrap();
+    let tables = "create table plain (id int primary key, word text); create table keyless (id int); \
+         create table my (id int primary key) engine = myisam; create table fired (id int primary key); \
+         create trigger noted after delete on fired for each row insert into keyless values (old.id); \
+         create view seen as select id from plain";
+    database.exec(tables).unwrap();
+    let (status, told) = doctor(database.url(), &[]).await;
+    assert_eq!(status, Some(0), "{told}");
+    let (joined, relayed) = told
+        .split_once("\nclients of MySQL, joined: ")
+        .unwrap()
+        .1
+        .split_once("\nclients of MySQL, relayed ")
+        .unwrap();
+    let all = "INSERT, INSERT IGNORE, ON DUPLICATE KEY UPDATE, REPLACE, UPDATE, DELETE\n";
+    assert!(joined.contains(&format!("  plain: {all}")), "{told}");
+    assert!(
+        joined.contains("  fired: INSERT, INSERT IGNORE, UPDATE\n"),
+        "{told}"
+    );
+    for (table, reason) in [
+        (
+            "keyless: UPDATE, DELETE",
+            "no unique key: table keyless\n      add a primary key\n",
+        ),
+        (
+            &format!("my: {}", all.trim_end()),
+            "another engine than InnoDB: table my\n      ALTER TABLE .. ENGINE = InnoDB\n",
+        ),
+        (
+            "fired: ON DUPLICATE KEY UPDATE, REPLACE, DELETE",
+            "a trigger that is not proven: trigger noted on fired",
+        ),
+    ] {
+        let lines = format!("  {table}\n      {reason}");
+        assert!(relayed.contains(&lines), "{lines} {told}");
+    }
+}
+
+#[tokio::test]
 async fn batching_is_measured_and_nothing_is_left() {
     let db = Db::postgres().await;
     let (status, told) = doctor(&db.url(), &["--measure"]).await;

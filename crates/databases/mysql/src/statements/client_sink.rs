@@ -63,7 +63,10 @@ impl ClientSink {
     /// # Errors
     /// Outside: those of [`Describer::describe`]. Inside: the reason that keeps the table's
     /// statements from being joined.
-    async fn table(&self, name: &TableName) -> Result<Result<Arc<TableLook>, Apart>, Fault> {
+    pub(super) async fn table(
+        &self,
+        name: &TableName,
+    ) -> Result<Result<Arc<TableLook>, Apart>, Fault> {
         if let Some(table) = self.catalog.trusted_table(name) {
             return Ok(Ok(table));
         }

@@ -71,19 +71,17 @@ pub(super) fn meaning(
         .conflict
         .as_ref()
         .is_some_and(|conflict| conflict.update);
-    let ops: &[Op] = match (parsed.op, updates) {
-        (Op::Insert, true) => &[Op::Insert, Op::Update, Op::Delete],
-        (Op::Insert, false) => &[Op::Insert],
-        (Op::Update, _) => &[Op::Update],
-        (Op::Delete, _) => &[Op::Delete],
-        (Op::Get, _) => return Err(Apart::of("a read")),
-    };
+    let ops = operations(parsed.op, updates).ok_or(Apart::of("a read"))?;
     if let Some(apart) = table.why_apart(ops) {
         return Err(apart);
     }
     if parsed.op != Op::Insert && covered(parsed, table).is_none() {
-        let apart = Apart::of("a condition that names no unique key");
-        return Err(apart.by(format!("table {}", table.name)));
+        let apart = no_key(table).unwrap_or_else(|| {
+            let apart = Apart::of("a condition that names no unique key");
+            let apart = apart.by(format!("table {}", table.name));
+            apart.advised("compare all columns of a unique key by =")
+        });
+        return Err(apart);
     }
     let is_plain = parsed.op == Op::Insert && parsed.set_based && parsed.conflict.is_none();
     let numbering = numbering(parsed, table);
@@ -104,6 +102,25 @@ pub(super) fn meaning(
         wary: AtomicU32::new(0),
         failing: AtomicU32::new(0),
     })
+}
+
+/// Returns the operations that a statement may do to its row, by its own operation; `updates`: an
+/// INSERT that changes a row with the same key. `None` for a read.
+pub(super) fn operations(op: Op, updates: bool) -> Option<&'static [Op]> {
+    Some(match (op, updates) {
+        (Op::Insert, true) => &[Op::Insert, Op::Update, Op::Delete],
+        (Op::Insert, false) => &[Op::Insert],
+        (Op::Update, _) => &[Op::Update],
+        (Op::Delete, _) => &[Op::Delete],
+        (Op::Get, _) => return None,
+    })
+}
+
+/// Returns the reason why no UPDATE and no DELETE of a table is joined: no column names a row.
+pub(super) fn no_key(table: &TableLook) -> Option<Apart> {
+    let apart = Apart::of("no unique key").by(format!("table {}", table.name));
+    let has_none = table.uniques.is_empty();
+    has_none.then(|| apart.advised("add a primary key"))
 }
 
 /// Returns the level of a statement's joining.

@@ -10,6 +10,7 @@
 //! | `client_catalog` | the described statements of a lane |
 //! | `table_look` | reads a table's description, and notices that it has changed |
 //! | `meaning` | decides which statements are joined, and how |
+//! | `survey` | says which statements on a table are joined, for `windrow doctor` |
 //! | `lane_session` | a connection: sends commands and reads answers |
 //! | `lane_settings` | the settings of a connection |
 //! | `lane_interrupt` | cancels a connection's batch |
@@ -40,6 +41,8 @@ mod lone;
 mod meaning;
 mod prepared;
 mod steps;
+mod survey;
 mod table_look;
 
 pub use self::client_sink::ClientSink;
+pub use self::survey::ClientStanding;

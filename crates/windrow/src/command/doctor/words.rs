@@ -1,6 +1,7 @@
 //! The report of `windrow doctor`.
 
-use windrow::doctor::Seen;
+use windrow::doctor::{ClientStatements, Seen};
+use windrow_core::apart::Apart;
 use windrow_core::{Level, Op, Standing};
 
 /// Returns the report. `most`: the most tables that were looked at.
@@ -23,6 +24,7 @@ pub(super) fn report(seen: &Seen, most: usize) -> String {
             text.push_str(&format!("\n{what}\n{}", lines.concat()));
         }
     }
+    text.push_str(&of_clients(&seen.client_standings));
     if !seen.unseen.is_empty() {
         text.push_str("\nnot looked at\n");
     }
@@ -36,6 +38,40 @@ pub(super) fn report(seen: &Seen, most: usize) -> String {
         ));
     }
     text
+}
+
+/// Returns the statements of MySQL clients: first those that are joined, then the others with
+/// the reason and the advice.
+fn of_clients(standings: &[ClientStatements]) -> String {
+    let mut text = String::new();
+    for (is_joined, what) in [
+        (
+            true,
+            "clients of MySQL, joined: single-row statements in autocommit",
+        ),
+        (false, "clients of MySQL, relayed one by one"),
+    ] {
+        let alike = standings
+            .iter()
+            .filter(|one| one.why.is_none() == is_joined);
+        let lines = alike.map(|one| {
+            let why = one.why.as_ref().map(reason).unwrap_or_default();
+            format!("  {}: {}\n{why}", one.table, one.statements.join(", "))
+        });
+        let lines: String = lines.collect();
+        if !lines.is_empty() {
+            text.push_str(&format!("\n{what}\n{lines}"));
+        }
+    }
+    text
+}
+
+fn reason(why: &Apart) -> String {
+    let advice = match why.advice {
+        "" => String::new(),
+        advice => format!("      {advice}\n"),
+    };
+    format!("      {why}\n{advice}")
 }
 
 fn head(seen: &Seen, most: usize) -> String {
@@ -62,10 +98,7 @@ fn line(standing: &Standing) -> Option<String> {
     }
     let mut text = format!("  {}: {}\n", standing.table, ops.join(", "));
     if let Some(why) = &standing.why {
-        text.push_str(&format!("      {why}\n"));
-        if !why.advice.is_empty() {
-            text.push_str(&format!("      {}\n", why.advice));
-        }
+        text.push_str(&reason(why));
     }
     match &standing.kept {
         Some(Ok(())) => text.push_str("      kept in transactions until COMMIT: insert\n"),
