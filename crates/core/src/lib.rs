@@ -94,11 +94,11 @@ pub use secret::{Secret, shown_parameter};
 pub use shape::{Key, OnConflict, Op, Returning, Shape};
 pub use sink::{Executor, Profile, Purpose, Report, Rung, Sink, Tally, Verdict};
 pub use source::SourceId;
-pub use spooling::{SpoolPlace, Spooling};
+pub use spooling::{SpoolPlace, SpooledWrites, Spooling};
 pub use sql::{
-    Arguments, AsRow, Conflict, Described, Describer, Doubt, Expression, Formats, LateWrite,
-    Origin, ParsedStatement, Piece, Preview, PreviewReference, PreviewValue, REFUSED, Signature,
-    SqlCall, Statement, Touches,
+    Arguments, AsRow, Conflict, CurrentStatements, Described, Describer, Doubt, Expression,
+    Formats, LateWrite, Origin, ParsedStatement, Piece, Preview, PreviewReference, PreviewValue,
+    REFUSED, RowNumber, Signature, SqlCall, Statement, Touches,
 };
 pub use standing::{Level, Standing};
 pub use trace::{Trace, TraceContext, TracedRequest, Tracer};

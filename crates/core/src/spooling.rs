@@ -4,11 +4,16 @@
 use std::fmt;
 use std::fmt::Debug;
 use std::str::FromStr;
+use std::time::Duration;
 
 use async_trait::async_trait;
 
-use crate::fault::Fault;
+use crate::fault::{Fault, FaultClass};
 use crate::intake::Intake;
+use crate::source::SourceId;
+
+/// The time for which a statement waits until the database has applied the spool.
+const APPLY_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A spool, as frontends see it.
 #[async_trait]
@@ -78,6 +83,72 @@ impl FromStr for SpoolPlace {
             positions: positions.collect::<Result<_, _>>().map_err(|_| wrong())?,
         })
     }
+}
+
+/// The writes of an SQL client's session in a spool. Its other statements come after these.
+#[derive(Debug)]
+pub struct SpooledWrites {
+    source: SourceId,
+    /// The place after all of them; `None` once the database has them.
+    place: Option<SpoolPlace>,
+}
+
+impl SpooledWrites {
+    /// Returns the writes of a session that has none yet. `source`: the session in the spool.
+    pub fn new(source: SourceId) -> Self {
+        let place = None;
+        Self { source, place }
+    }
+
+    /// Returns the session's source in the spool.
+    pub fn source(&self) -> SourceId {
+        self.source
+    }
+
+    /// Returns true if the database may not have all of them.
+    pub fn is_ahead(&self) -> bool {
+        self.place.is_some()
+    }
+
+    /// Notes that the spool has answered a unit. If its outcome is unknown, the spool may have the
+    /// rows. `end`: the place after all units of the spool.
+    pub fn answered(&mut self, end: SpoolPlace) {
+        self.place = Some(end);
+    }
+
+    /// Notes that the database has all units of the session.
+    pub fn applied(&mut self) {
+        self.place = None;
+    }
+
+    /// Waits until the database has them, at most a minute. Cancel safe.
+    ///
+    /// # Errors
+    /// Those of [`Spooling::applied`]; 57P03 if the wait took too long.
+    pub async fn reach(&self, spool: &dyn Spooling) -> Result<(), Fault> {
+        let Some(place) = &self.place else {
+            return Ok(());
+        };
+        let applied = tokio::time::timeout(APPLY_TIMEOUT, spool.applied(place)).await;
+        applied.unwrap_or_else(|_| Err(behind(spool, place)))
+    }
+}
+
+/// The database is too far behind the spool. Nothing was executed, so the code is not that of an
+/// outcome that is not known.
+fn behind(spool: &dyn Spooling, place: &SpoolPlace) -> Fault {
+    let left = spool.level().map(|level| {
+        let pairs = place.positions.iter().zip(&level.positions);
+        pairs.map(|(to, at)| to.saturating_sub(*at)).sum::<u64>()
+    });
+    let far = left.map_or_else(String::new, |left| {
+        format!(" ({left} entries of the spool are still before it)")
+    });
+    let text = format!(
+        "the database does not have yet what this statement has to come after{far}; it has waited for {} seconds and was not executed",
+        APPLY_TIMEOUT.as_secs()
+    );
+    Fault::new(FaultClass::Unavailable, "57P03", text)
 }
 
 #[cfg(test)]

@@ -187,6 +187,7 @@ fn crates_import_only_what_they_may() {
             folder if folder.starts_with("databases/") => &["windrow-core", "windrow-database"],
             "frontends/mysql" => &[
                 "windrow-core",
+                "windrow-idempotency",
                 "windrow-mysqlwire",
                 "windrow-sockets",
                 "windrow-sql",

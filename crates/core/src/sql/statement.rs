@@ -43,6 +43,12 @@ pub trait Touches: Send + Sync {
         None
     }
 
+    /// Returns the reason why a call is no write of a row, for its client. `None`: it is one, or
+    /// the reason is not known.
+    fn why_no_row(&self, _: &Arguments, _: &Formats) -> Option<Box<str>> {
+        None
+    }
+
     /// Returns true if the type of a parameter certainly accepts a literal, under any setting of
     /// the session and at any time. Such a literal may become a value of the parameter. `None` is
     /// NULL.
@@ -107,6 +113,20 @@ pub struct AsRow {
     pub row: Row,
     /// True if one of the values is taken from a sequence when the row is written.
     pub generates: bool,
+    /// The number that an `AUTO_INCREMENT` column gives the row.
+    pub number: RowNumber,
+}
+
+/// The number that an `AUTO_INCREMENT` column gives a row.
+#[derive(Clone, Debug, Default)]
+pub enum RowNumber {
+    /// None.
+    #[default]
+    None,
+    /// The client has given it.
+    Given(u64),
+    /// The database generates it. The shape is that of the write, and gives the number back.
+    Generated(Arc<Shape>),
 }
 
 /// No rows are known: for those who play a database in tests.
@@ -197,6 +217,11 @@ impl Statement {
     /// A call of it as a write of a row: see [`Touches::as_row`].
     pub fn as_row(&self, arguments: &Arguments, formats: &Formats) -> Option<AsRow> {
         self.touches.as_row(arguments, formats)
+    }
+
+    /// Returns the reason why a call of it is no write of a row: see [`Touches::why_no_row`].
+    pub fn why_no_row(&self, arguments: &Arguments, formats: &Formats) -> Option<Box<str>> {
+        self.touches.why_no_row(arguments, formats)
     }
 
     /// The one row that a call of it may change: see [`Touches::row_of`].

@@ -67,6 +67,24 @@ pub(crate) fn wrong_value(name: &str, value: &str, rule: &str) -> ErrorPacket {
     ErrorPacket::new(1231, *b"42000", message)
 }
 
+/// Returns the error for an INSERT that the spool was to take.
+pub(crate) fn not_spooled(reason: &str) -> ErrorPacket {
+    let message = format!(
+        "The spool cannot take this INSERT: {reason}; \
+         SET @windrow_ack = 'commit' to have the database answer"
+    );
+    ErrorPacket::new(1235, *b"0A000", message)
+}
+
+/// Returns the error for a statement that cannot be executed under the session's key.
+pub(crate) fn not_keyed(key: &str, reason: &str) -> ErrorPacket {
+    let message = format!(
+        "@windrow_idempotency_key is '{key}', and this statement cannot be executed under a key: \
+         {reason}; SET @windrow_idempotency_key = NULL to execute it without one"
+    );
+    ErrorPacket::new(1235, *b"0A000", message)
+}
+
 pub(crate) fn needs_tls() -> ErrorPacket {
     let message = "Connections using insecure transport are prohibited (mysql.require_tls)";
     ErrorPacket::new(3159, *b"HY000", message)
@@ -100,12 +118,22 @@ pub(crate) fn of_fault(fault: &Fault) -> ErrorPacket {
     if fault.class == FaultClass::Cancelled {
         return ErrorPacket::new(1317, *b"70100", "Query execution was interrupted");
     }
-    let number = match fault.class {
-        FaultClass::TooLarge => 1153,
-        FaultClass::Overloaded => 1041,
-        FaultClass::Unavailable => NOT_CONNECTED,
-        _ => 1105,
+    let (number, state) = match fault.class {
+        FaultClass::TooLarge => (1153, None),
+        FaultClass::Overloaded => (1041, None),
+        FaultClass::Unavailable => (NOT_CONNECTED, None),
+        FaultClass::Unsupported => (1235, None),
+        FaultClass::Unique => (1062, Some(b"23000")),
+        FaultClass::ForeignKey => (1452, Some(b"23000")),
+        FaultClass::NotNull => (1048, Some(b"23000")),
+        FaultClass::Check => (4025, Some(b"23000")),
+        FaultClass::NoTable => (1146, Some(b"42S02")),
+        FaultClass::NoColumn => (1054, Some(b"42S22")),
+        FaultClass::Denied => (1227, Some(b"42000")),
+        FaultClass::Conflict => (1213, Some(b"40001")),
+        _ => (1105, None),
     };
-    let state = fault.code.as_bytes().first_chunk().copied();
-    ErrorPacket::new(number, state.unwrap_or(*b"HY000"), &*fault.message)
+    let code = fault.code.as_bytes().first_chunk();
+    let state = state.or(code).copied().unwrap_or(*b"HY000");
+    ErrorPacket::new(number, state, &*fault.message)
 }

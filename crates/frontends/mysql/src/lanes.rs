@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use tokio::time::Instant;
-use windrow_core::{Apart, Described, Fault, LanePorts, SourceId, Statement};
+use windrow_core::{Apart, CurrentStatements, Described, Fault, LanePorts, SourceId, Statement};
 use windrow_mysqlwire::LaneLogin;
 use windrow_sql::mysql::{Modes, read};
 
@@ -50,6 +50,7 @@ pub(crate) enum NoLane {
 /// A lane, as sessions share it.
 pub(crate) struct Lane {
     pub(crate) ports: LanePorts,
+    user: Box<[u8]>,
     /// The database of the session's settings; empty if there is none.
     database: Box<str>,
     /// The modes by which texts are read; `None` if none of them is joined.
@@ -99,18 +100,24 @@ impl LaneBook {
     }
 
     /// Makes the session a source of the lane of its login. A lane beyond the first
-    /// [`MAX_FREE_LANES`] is opened once two sessions want it.
+    /// [`MAX_FREE_LANES`] is opened once two sessions want it. `is_due`: for one session too.
     ///
     /// # Errors
     /// The reason for which there is no lane.
-    pub(crate) fn enter(&self, login: &LaneLogin, is_mariadb: bool) -> Result<LaneSource, NoLane> {
+    pub(crate) fn enter(
+        &self,
+        login: &LaneLogin,
+        is_mariadb: bool,
+        is_due: bool,
+    ) -> Result<LaneSource, NoLane> {
         let wanted = self.want(login);
         let mut open = lock(&self.open);
         let lane = match open.get(login).and_then(Weak::upgrade) {
             Some(lane) => lane,
             None => {
                 open.retain(|_, lane| lane.strong_count() > 0);
-                if open.len() >= MAX_FREE_LANES && Arc::strong_count(&wanted) < 2 {
+                let is_unshared = open.len() >= MAX_FREE_LANES && Arc::strong_count(&wanted) < 2;
+                if is_unshared && !is_due {
                     return Err(NoLane::Unshared(wanted));
                 }
                 let ports = self.lanes.open(login).map_err(NoLane::Refused)?;
@@ -161,6 +168,7 @@ impl Lane {
         let charset = login.variable("character_set_client").unwrap_or_default();
         Self {
             ports,
+            user: login.user.clone(),
             database: login.database.clone().unwrap_or_default(),
             modes: Modes::of(mode, is_mariadb),
             is_ascii_based: !NOT_ASCII_BASED.contains(&charset),
@@ -178,6 +186,25 @@ impl Lane {
     /// Returns the database of the sessions; an empty name if they have none.
     pub(crate) fn database(&self) -> &str {
         &self.database
+    }
+
+    /// Returns the user of the sessions.
+    pub(crate) fn user(&self) -> &[u8] {
+        &self.user
+    }
+
+    /// Returns true if a statement still means what it meant.
+    ///
+    /// # Errors
+    /// As [`CurrentStatements::has`].
+    pub(crate) async fn is_current(
+        &self,
+        current: &CurrentStatements,
+        statement: &Arc<Statement>,
+    ) -> Result<bool, Fault> {
+        let asked = (&self.ports.describer, &self.asking);
+        // A change that is made through Windrow retires its statements.
+        current.has(asked, statement, 0).await
     }
 
     /// Returns the modes by which a text is read; `None` if texts of this lane are not joined.

@@ -11,6 +11,7 @@
 //! | [`server`] | the listening sockets |
 //! | `session` | the loop of one client: what is joined, and what is relayed |
 //! | `not_joined` | the reasons for which a statement is relayed |
+//! | `statement_kind` | the facts about a text that the spool and keys need |
 //! | `own_settings` | Windrow's own settings of a session |
 //! | `session_state`, `prepared` | the facts about a session; its prepared statements |
 //! | `admit` | greeting, TLS, the proof of a password, the session's server connection |
@@ -20,7 +21,7 @@
 //! | `access` | which users may log in |
 //! | `register` | the sessions by number |
 //! | `profile` | the server's greeting, which clients get |
-//! | [`services`] | the ports: lanes |
+//! | [`services`] | the ports: lanes, the spool, keys |
 //! | [`metrics`] | counters |
 //! | `errors` | the frontend's own errors |
 //! | [`config`] | what can be configured |
@@ -42,8 +43,9 @@ pub mod services;
 mod session;
 mod session_state;
 mod shared;
+mod statement_kind;
 
 pub use config::{MysqlConfig, UserConfig};
 pub use metrics::MysqlMetrics;
 pub use server::{MysqlFrontend, UserKeeper};
-pub use services::{Lanes, Services};
+pub use services::{Lanes, MysqlSpool, Services};

@@ -4,7 +4,7 @@
 //! | --- | --- |
 //! | `windrow_mysql_clients` | clients that are logged in |
 //! | `windrow_mysql_logins_total` | connections that were admitted (`outcome="ok"`) or refused |
-//! | `windrow_mysql_statements_total` | statements of clients, `relayed` or `joined` (`way`) |
+//! | `windrow_mysql_statements_total` | statements of clients, `relayed`, `joined` or written as a `row` (`way`) |
 //! | `windrow_mysql_bypass_total` | single-row writes that were relayed, by `reason` |
 //! | `windrow_mysql_kills_total` | `KILL` statements for sessions of this frontend |
 //! | `windrow_mysql_server_connections` | server connections of sessions |
@@ -38,6 +38,7 @@ pub struct MysqlMetrics {
     pub(crate) refused: Counter,
     pub(crate) relayed: Counter,
     pub(crate) joined: Counter,
+    pub(crate) rows: Counter,
     bypass: Family<ReasonLabel, Counter>,
     pub(crate) kills: Counter,
     pub(crate) server_connections: Gauge,
@@ -56,6 +57,7 @@ impl MysqlMetrics {
             refused: outcome("refused"),
             relayed: way("relayed"),
             joined: way("joined"),
+            rows: way("row"),
             bypass: Family::default(),
             kills: Counter::default(),
             server_connections: Gauge::default(),

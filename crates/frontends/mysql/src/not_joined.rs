@@ -1,5 +1,8 @@
 //! The reasons for which a statement is relayed.
 
+/// The reason why a statement is not written as a row, if the statement is no such write at all.
+pub(crate) const NO_ROW: &str = "it is no INSERT of one row of plain values";
+
 /// The reason for which a statement is relayed.
 #[derive(Debug)]
 pub(crate) enum NotJoined {
@@ -7,4 +10,14 @@ pub(crate) enum NotJoined {
     NoWrite,
     /// A write is relayed for this reason.
     For(&'static str),
+}
+
+impl NotJoined {
+    /// Returns the reason why the statement is not written as a row either.
+    pub(crate) fn reason(&self) -> &'static str {
+        match self {
+            Self::NoWrite => NO_ROW,
+            Self::For(reason) => reason,
+        }
+    }
 }

@@ -1,20 +1,48 @@
-//! Windrow's own settings of a session: the user's variables `@windrow_traceparent` and its like.
+//! Windrow's own settings of a session: the user's variables `@windrow_ack` and its like.
 
 use windrow_core::{Arguments, TraceContext};
+use windrow_idempotency::IdempotencyKey;
 use windrow_mysqlwire::ErrorPacket;
 use windrow_sql::mysql::AssignedValue;
 
 use crate::errors;
 use crate::prepared::text_value;
 
+/// The variable that says when an INSERT is answered.
+const ACK: &str = "ack";
+
+/// The variable that is for the next write alone.
+const KEY: &str = "idempotency_key";
+
 /// The variable that names the span which writes are a part of.
 const TRACEPARENT: &str = "traceparent";
 
 /// Windrow's own settings of a session.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct OwnSettings {
+    /// The moment when an INSERT is answered; `None`: as configured.
+    pub(crate) ack: Option<AckSetting>,
+    /// The key of the next write, which is executed once.
+    pub(crate) key: Option<IdempotencyKey>,
     /// The span that the session's writes are a part of.
     pub(crate) traceparent: Option<TraceContext>,
+}
+
+/// The moment when an INSERT is answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum AckSetting {
+    /// Once the database has committed.
+    Commit,
+    /// Once the row is durable in the spool.
+    Spool,
+}
+
+/// The reasons why a session cannot use the spool, or keys: the values that the variables take
+/// instead.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct ForbiddenSettings {
+    pub(crate) spool: Option<String>,
+    pub(crate) key: Option<String>,
 }
 
 impl OwnSettings {
@@ -27,9 +55,11 @@ impl OwnSettings {
         &self,
         assigned: &[(Box<str>, AssignedValue)],
         values: &Arguments,
+        forbidden: &ForbiddenSettings,
     ) -> Result<Option<Self>, ErrorPacket> {
         let mut own = self.clone();
-        for (name, value) in assigned.iter().filter(|(name, _)| &**name == TRACEPARENT) {
+        let is_own = |name: &str| [ACK, KEY, TRACEPARENT].contains(&name);
+        for (name, value) in assigned.iter().filter(|(name, _)| is_own(name)) {
             let wrong = || errors::wrong_value(name, "an expression", "a plain string, or NULL");
             let value = match value {
                 AssignedValue::Text(text) => Some(&**text),
@@ -41,7 +71,7 @@ impl OwnSettings {
                 },
                 AssignedValue::Other => return Err(wrong()),
             };
-            own.set(name, value)?;
+            own.set(name, value.filter(|value| !value.is_empty()), forbidden)?;
         }
         Ok((!assigned.is_empty()).then_some(own))
     }
@@ -50,15 +80,42 @@ impl OwnSettings {
     /// names are those of the client's own variables.
     ///
     /// # Errors
-    /// The value is none of this setting.
-    pub(crate) fn set(&mut self, name: &str, value: Option<&str>) -> Result<(), ErrorPacket> {
-        if name == TRACEPARENT {
-            let value = value.filter(|value| !value.is_empty());
-            let context = value.map(|value| {
+    /// The value is none of this setting, or the session may not use it.
+    fn set(
+        &mut self,
+        name: &str,
+        value: Option<&str>,
+        forbidden: &ForbiddenSettings,
+    ) -> Result<(), ErrorPacket> {
+        let refuse = |rule: &str| errors::wrong_value(name, value.unwrap_or_default(), rule);
+        match name {
+            ACK => {
+                let is = |word| value.is_some_and(|value| value.eq_ignore_ascii_case(word));
+                self.ack = match (value, &forbidden.spool) {
+                    (None, _) => None,
+                    _ if is("commit") => Some(AckSetting::Commit),
+                    (_, Some(rule)) if is("spool") => return Err(refuse(rule)),
+                    _ if is("spool") => Some(AckSetting::Spool),
+                    _ => return Err(refuse("'spool' or 'commit'")),
+                };
+            }
+            KEY => {
+                self.key = match (value, &forbidden.key) {
+                    (None, _) => None,
+                    (_, Some(rule)) => return Err(refuse(rule)),
+                    (Some(key), None) => {
+                        let rule = "1 to 255 visible characters of ASCII";
+                        Some(IdempotencyKey::new(key).map_err(|_| refuse(rule))?)
+                    }
+                };
+            }
+            TRACEPARENT => {
                 let rule = "00-TRACE-SPAN-FLAGS, as the W3C writes a traceparent";
-                TraceContext::parse(value).ok_or_else(|| errors::wrong_value(name, value, rule))
-            });
-            self.traceparent = context.transpose()?;
+                let context =
+                    value.map(|value| TraceContext::parse(value).ok_or_else(|| refuse(rule)));
+                self.traceparent = context.transpose()?;
+            }
+            _ => {}
         }
         Ok(())
     }
@@ -68,19 +125,61 @@ impl OwnSettings {
 mod tests {
     use super::*;
 
+    /// Sets one. Returns the number of the error.
+    fn set(
+        own: &mut OwnSettings,
+        name: &str,
+        value: Option<&str>,
+        forbidden: &ForbiddenSettings,
+    ) -> Option<u16> {
+        let value = value.map_or(AssignedValue::Null, |text| AssignedValue::Text(text.into()));
+        let after = own.after(&[(name.into(), value)], &Arguments::default(), forbidden);
+        match after {
+            Ok(after) => {
+                *own = after.unwrap();
+                None
+            }
+            Err(error) => Some(error.number),
+        }
+    }
+
     #[test]
     fn a_traceparent_stays_until_it_is_taken_away() {
+        let all = ForbiddenSettings::default();
         let text = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
         let mut own = OwnSettings::default();
-        own.set(TRACEPARENT, Some(text)).unwrap();
-        own.set("another", Some("x")).unwrap();
+        assert_eq!(set(&mut own, TRACEPARENT, Some(text), &all), None);
+        assert_eq!(set(&mut own, "another", Some("x"), &all), None);
         assert_eq!(own.traceparent, TraceContext::parse(text));
-        let error = own.set(TRACEPARENT, Some("00-1")).unwrap_err();
-        assert_eq!(error.number, 1231);
+        assert_eq!(set(&mut own, TRACEPARENT, Some("00-1"), &all), Some(1231));
         for none in [Some(""), None] {
-            own.set(TRACEPARENT, Some(text)).unwrap();
-            own.set(TRACEPARENT, none).unwrap();
+            set(&mut own, TRACEPARENT, Some(text), &all);
+            assert_eq!(set(&mut own, TRACEPARENT, none, &all), None);
             assert_eq!(own.traceparent, None);
         }
+    }
+
+    #[test]
+    fn the_spool_and_keys_are_set_where_they_may_be_used() {
+        let all = ForbiddenSettings::default();
+        let none = ForbiddenSettings {
+            spool: Some("'commit'".to_owned()),
+            key: Some("NULL".to_owned()),
+        };
+        let mut own = OwnSettings::default();
+        for (value, expected) in [("Spool", AckSetting::Spool), ("commit", AckSetting::Commit)] {
+            assert_eq!(set(&mut own, ACK, Some(value), &all), None);
+            assert_eq!(own.ack, Some(expected));
+        }
+        assert_eq!(set(&mut own, ACK, Some("spool"), &none), Some(1231));
+        assert_eq!(set(&mut own, ACK, Some("never"), &all), Some(1231));
+        assert_eq!(set(&mut own, KEY, Some("k"), &none), Some(1231));
+        assert_eq!(set(&mut own, KEY, Some("a b"), &all), Some(1231));
+        assert_eq!(set(&mut own, KEY, Some("k"), &all), None);
+        assert_eq!(own.key, Some(IdempotencyKey::new("k").unwrap()));
+        for name in [ACK, KEY] {
+            assert_eq!(set(&mut own, name, None, &none), None);
+        }
+        assert_eq!(own, OwnSettings::default());
     }
 }

@@ -8,6 +8,8 @@ use windrow_mysqlwire::PreparedStatement;
 use windrow_mysqlwire::command;
 use windrow_sql::mysql::{AssignedValue, SessionEffect, mentions_row_count};
 
+use crate::statement_kind::StatementKind;
+
 /// The most statements of a session whose texts are kept.
 const MAX_STATEMENTS: usize = 1_024;
 
@@ -33,6 +35,7 @@ const LAST: u32 = u32::MAX;
 pub(crate) struct PreparedText {
     /// The text, if it may be one that can be joined.
     pub(crate) text: Option<Box<str>>,
+    pub(crate) kind: StatementKind,
     /// The effect of an execution on the session.
     pub(crate) effect: SessionEffect,
     pub(crate) parameters: u16,
@@ -71,6 +74,7 @@ impl PreparedStatements {
         let is_write = |text: &&str| text.len() <= MAX_TEXT_BYTES && may_be_write(text);
         let statement = PreparedText {
             text: text.filter(is_write).map(Into::into),
+            kind: text.map_or(StatementKind::UNKNOWN, StatementKind::of),
             effect,
             parameters,
             settings_changes,

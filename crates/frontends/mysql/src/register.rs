@@ -28,10 +28,18 @@ pub(crate) struct SessionInfo {
     server_id: AtomicU32,
     /// The user, with the verifier of the proof, if one was asked for.
     login: Mutex<Option<(Vec<u8>, Option<Verifier>)>>,
-    /// The lane that has a write of the session, and the session's identity there.
-    interrupt: Mutex<Option<(Intake, SourceId)>>,
+    /// The way to cancel what the session waits for.
+    interrupt: Mutex<Option<Interrupt>>,
     /// Cancelled when the login is revoked.
     pub(crate) revoked: CancellationToken,
+}
+
+/// The way to cancel what a session waits for.
+pub(crate) enum Interrupt {
+    /// A write in a lane, and the session's identity there.
+    Lane(Intake, SourceId),
+    /// The session waits until the database has what it has in the spool.
+    Spool(CancellationToken),
 }
 
 /// A place in the register, which is given up when it is dropped.
@@ -49,8 +57,8 @@ impl SessionInfo {
         self.server_id.store(server_id, Ordering::Relaxed);
     }
 
-    /// Notes the lane that has a write of the session, or that none has.
-    pub(crate) fn set_interrupt(&self, interrupt: Option<(Intake, SourceId)>) {
+    /// Notes what the session waits for.
+    pub(crate) fn set_interrupt(&self, interrupt: Option<Interrupt>) {
         let mut known = self
             .interrupt
             .lock()
@@ -87,7 +95,7 @@ impl Register {
         (server_id != 0).then_some(server_id)
     }
 
-    /// Cancels the write that a lane has of a session.
+    /// Cancels what a session waits for.
     pub(crate) fn cancel(&self, id: u64) {
         let id = u32::try_from(id).unwrap_or_default();
         let info = self.sessions().get(&id).map(Arc::clone);
@@ -96,8 +104,10 @@ impl Register {
             .interrupt
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
-        if let Some((intake, source)) = &*interrupt {
-            intake.cancel(*source);
+        match &*interrupt {
+            Some(Interrupt::Lane(intake, source)) => intake.cancel(*source),
+            Some(Interrupt::Spool(cancelled)) => cancelled.cancel(),
+            None => {}
         }
     }
 

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use windrow_core::{Fault, LanePorts, Tracer};
+use windrow_core::{Fault, LanePorts, Spooling, Tracer};
+use windrow_idempotency::Keys;
 use windrow_mysqlwire::LaneLogin;
 
 use crate::metrics::MysqlMetrics;
@@ -20,11 +21,25 @@ pub trait Lanes: Send + Sync + 'static {
     fn revoke(&self, user: &[u8]);
 }
 
+/// The spool. It is applied to the database and as the user of the frontend's own target, as keys
+/// are.
+#[derive(Clone, Debug)]
+pub struct MysqlSpool {
+    /// The spool.
+    pub spooling: Arc<dyn Spooling>,
+    /// True if the spool answers INSERTs of sessions that do not say otherwise.
+    pub by_default: bool,
+}
+
 /// The services that the frontend uses.
 #[derive(Clone)]
 pub struct Services {
     /// All lanes of the process.
     pub lanes: Arc<dyn Lanes>,
+    /// The spool, if there is one.
+    pub spool: Option<MysqlSpool>,
+    /// The executor of writes with keys, if the database can keep keys.
+    pub keys: Option<Keys>,
     /// The collector of traces, if there is one.
     pub tracer: Option<Tracer>,
     /// Where it counts.

@@ -124,6 +124,12 @@ impl SessionState {
         self.status.contains(StatusFlags::SERVER_STATUS_IN_TRANS)
     }
 
+    /// Returns true if a write does not commit by itself.
+    pub(crate) fn has_transaction(&self) -> bool {
+        let autocommit = StatusFlags::SERVER_STATUS_AUTOCOMMIT;
+        self.is_in_transaction() || !self.status.contains(autocommit)
+    }
+
     /// Returns the status that the report of a joined write says.
     pub(crate) fn status_of_write(&self) -> StatusFlags {
         let kept = StatusFlags::SERVER_STATUS_AUTOCOMMIT

@@ -6,7 +6,8 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
-use windrow_core::Tracer;
+use windrow_core::{CurrentStatements, Tracer};
+use windrow_idempotency::Keys;
 use windrow_mysqlwire::ErrorPacket;
 
 use crate::access::Access;
@@ -16,7 +17,7 @@ use crate::lanes::LaneBook;
 use crate::metrics::MysqlMetrics;
 use crate::profile::Profile;
 use crate::register::Register;
-use crate::services::Services;
+use crate::services::{MysqlSpool, Services};
 
 /// The state that all connections share.
 pub(crate) struct Shared {
@@ -26,6 +27,11 @@ pub(crate) struct Shared {
     pub(crate) tls: Option<TlsAcceptor>,
     pub(crate) metrics: MysqlMetrics,
     pub(crate) lanes: LaneBook,
+    pub(crate) spool: Option<MysqlSpool>,
+    /// The executor of writes with keys, if there is one.
+    pub(crate) keys: Option<Keys>,
+    /// The statements whose calls may become row writes.
+    pub(crate) current: CurrentStatements,
     pub(crate) tracer: Option<Tracer>,
     pub(crate) client_slots: Arc<Semaphore>,
     server_slots: Arc<Semaphore>,
@@ -44,6 +50,9 @@ impl Shared {
             tls: config.tls.clone().map(TlsAcceptor::from),
             metrics: services.metrics,
             lanes: LaneBook::new(services.lanes),
+            spool: services.spool,
+            keys: services.keys,
+            current: CurrentStatements::default(),
             tracer: services.tracer,
             client_slots: slots(config.max_clients),
             server_slots: slots(config.max_server_connections),

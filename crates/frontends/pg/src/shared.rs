@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
-use windrow_core::{Budget, Tracer};
+use windrow_core::{Budget, CurrentStatements, Tracer};
 
 use crate::access::Access;
 use crate::bypass::Bypass;
@@ -20,7 +20,7 @@ use crate::proofs::Proofs;
 use crate::register::Register;
 use crate::senders::Senders;
 use crate::services::{Console, Services, SqlKeys, SqlSpool};
-use crate::statements::{Current, StatementCache};
+use crate::statements::StatementCache;
 use crate::tls::Tls;
 
 /// The state that all connections of a frontend share.
@@ -60,7 +60,7 @@ pub(crate) struct Shared {
     /// Where the spans of writes go, where they are traced.
     pub(crate) tracer: Option<Tracer>,
     /// Which statements were found to mean what they meant.
-    pub(crate) current: Current,
+    pub(crate) current: CurrentStatements,
     /// The counters.
     pub(crate) metrics: PgMetrics,
     /// The commands and tables of the console that are not the frontend's own.
@@ -114,7 +114,7 @@ impl Shared {
             spool,
             keys,
             tracer,
-            current: Current::default(),
+            current: CurrentStatements::default(),
             config,
         })
     }

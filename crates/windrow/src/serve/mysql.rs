@@ -7,7 +7,8 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
-use windrow_mysql_frontend::{MysqlFrontend, MysqlMetrics, Services};
+use windrow_http::Ack;
+use windrow_mysql_frontend::{MysqlFrontend, MysqlMetrics, MysqlSpool, Services};
 
 use self::session_lanes::MysqlSessionLanes;
 use super::client_lanes::LaneSizes;
@@ -44,8 +45,14 @@ impl MysqlServer {
         };
         let target = config.target.clone();
         let session_lanes = MysqlSessionLanes::new(target, settings.sink.clone(), sizes);
+        let spool = shared.spool.clone();
         let services = Services {
             lanes: session_lanes.clone(),
+            spool: spool.map(|spooling| MysqlSpool {
+                spooling,
+                by_default: settings.ack == Ack::Spool,
+            }),
+            keys: shared.keys.clone(),
             tracer: shared.tracer.clone(),
             metrics: MysqlMetrics::register(shared.registry),
         };

@@ -65,7 +65,7 @@ async fn describe(
     let rows = session
         .rows(&about("COLUMNS", COLUMNS, "TABLE", name, order))
         .await?;
-    let mut columns: Vec<Column> = rows.iter().map(column).collect();
+    let mut columns: Vec<Column> = rows.iter().map(|row| column(|at| get(row, at))).collect();
     if session.server.mariadb {
         let checks = "CHECK_CLAUSE";
         let rows = session
@@ -202,27 +202,31 @@ fn trigger(facts: &Facts, row: &Row) -> Option<Trigger> {
     })
 }
 
-const COLUMNS: &str = "COLUMN_NAME, DATA_TYPE, COLUMN_TYPE, IS_NULLABLE, EXTRA, COLUMN_DEFAULT, CHARACTER_SET_NAME, \
+/// The columns of the information schema that describe a column.
+pub(crate) const COLUMNS: &str = "COLUMN_NAME, DATA_TYPE, COLUMN_TYPE, IS_NULLABLE, EXTRA, COLUMN_DEFAULT, CHARACTER_SET_NAME, \
     COLLATION_NAME, COALESCE(CHARACTER_MAXIMUM_LENGTH, DATETIME_PRECISION, 0), COALESCE(NUMERIC_PRECISION, 0), \
     COALESCE(NUMERIC_SCALE, 0), COLUMN_COMMENT, COALESCE(GENERATION_EXPRESSION = 'ROW START' AND DATA_TYPE = 'bigint', 0)";
 
 const INDEXES: &str = "INDEX_NAME, COLUMN_NAME, SUB_PART";
 
-fn column(row: &Row) -> Column {
-    let (data_type, column_type) = (text(row, 1), text(row, 2));
-    let extra = text(row, 4).to_ascii_lowercase();
-    let not_null = text(row, 3) == "NO";
-    let default = get::<String>(row, 5).filter(|default| default != "NULL");
-    let kind = Kind::of(&data_type, &column_type, number(row, 9), number(row, 10));
+/// Reads a column. `cell`: the values of [`COLUMNS`] by their places.
+pub(crate) fn column(cell: impl Fn(usize) -> Option<String>) -> Column {
+    let text = |place| cell(place).unwrap_or_default();
+    let number = |place| cell(place).and_then(|n| n.parse().ok()).unwrap_or_default();
+    let (data_type, column_type) = (text(1), text(2));
+    let extra = text(4).to_ascii_lowercase();
+    let not_null = text(3) == "NO";
+    let default = cell(5).filter(|default| default != "NULL");
+    let kind = Kind::of(&data_type, &column_type, number(9), number(10));
     let length = match kind {
         // TEXT limits bytes and not characters: too low a limit does no harm.
         Kind::Json | Kind::Blob | Kind::Vector => 0,
-        Kind::Bit => number(row, 9),
-        _ => number(row, 8),
+        Kind::Bit => number(9),
+        _ => number(8),
     };
     let given_none = ColumnDefault::of(kind, length, default.as_deref(), &extra);
     Column {
-        name: text(row, 0).into(),
+        name: text(0).into(),
         kind,
         not_null,
         auto: extra.contains("auto_increment"),
@@ -230,11 +234,11 @@ fn column(row: &Row) -> Column {
             || extra.contains("stored generated")
             || extra.contains("persistent"),
         null_by_default: !not_null && default.is_none(),
-        charset: text(row, 6).into(),
-        collation: text(row, 7).into(),
+        charset: text(6).into(),
+        collation: text(7).into(),
         length,
         default: given_none,
-        no_value_yet: text(row, 11) == NO_VALUE_YET,
+        no_value_yet: text(11) == NO_VALUE_YET,
     }
 }
 

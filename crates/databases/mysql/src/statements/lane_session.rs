@@ -21,6 +21,7 @@ use windrow_mysqlwire::{
 
 use super::lane_settings::{ServerVariables, lock_wait};
 use super::prepared::PreparedStatements;
+use super::row_settings::RowSettings;
 use crate::fault::{Refusal, refusal_of};
 
 /// The longest packet of an answer, in bytes.
@@ -77,6 +78,8 @@ pub(super) struct LaneSession {
     pub(super) timeout_ends_all: bool,
     /// The lock timeout in seconds.
     pub(super) lock_wait: u64,
+    /// The settings that decide which rows another connection may write.
+    pub(super) row_settings: RowSettings,
     /// The server's name of the connection, and of itself.
     pub(super) which: (Box<str>, Box<str>),
     /// The time of the last answer.
@@ -116,6 +119,7 @@ impl LaneTarget {
             increment: 1,
             timeout_ends_all: false,
             lock_wait: 1,
+            row_settings: RowSettings::UNKNOWN,
             which: Default::default(),
             heard: Instant::now(),
             is_lost: false,
@@ -197,6 +201,7 @@ impl LaneSession {
         self.packet_bytes = known.get("max_allowed_packet").parse().unwrap_or(1 << 20);
         self.timeout_ends_all = matches!(known.get("innodb_rollback_on_timeout"), "ON" | "1");
         self.increment = of_login("auto_increment_increment").parse().unwrap_or(1);
+        self.row_settings = RowSettings::of(login, known);
         let own = of_login("innodb_lock_wait_timeout").parse().unwrap_or(50);
         self.lock_wait = wait.unwrap_or(own);
     }

@@ -26,7 +26,7 @@ const TEXTS: [&str; 4] = [
 ];
 
 /// Other variables that are read.
-const ASKED: [&str; 7] = [
+const ASKED: [&str; 8] = [
     "version",
     "max_allowed_packet",
     "innodb_rollback_on_timeout",
@@ -34,6 +34,7 @@ const ASKED: [&str; 7] = [
     "log_bin",
     "binlog_format",
     "auto_increment_increment",
+    "system_time_zone",
 ];
 
 /// The values of a new connection's variables, by their names in lower case.
@@ -56,6 +57,13 @@ impl ServerVariables {
 
     pub(super) fn get(&self, name: &str) -> &str {
         self.shown.get(name).map_or("", String::as_str)
+    }
+
+    /// Returns the value that a variable of the login has in a new connection; nothing for NULL.
+    pub(super) fn of_new_connection(&self, login: &LaneLogin, name: &str) -> &str {
+        let place = login.variables.iter().position(|(known, _)| *known == name);
+        let value = place.and_then(|at| self.of_login.get(at)?.as_deref());
+        value.unwrap_or_default()
     }
 
     /// Returns the statement that sets the character sets of a session, as nearly all sessions set

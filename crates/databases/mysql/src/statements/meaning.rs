@@ -7,10 +7,12 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use foldhash::fast::FixedState;
 use windrow_core::apart::Apart;
 use windrow_core::{
-    Arguments, Expression, Formats, Level, Name, Op, ParsedStatement, Piece, SqlCall, Touches,
+    Arguments, AsRow, Expression, Formats, Level, Name, Op, ParsedStatement, Piece, SqlCall,
+    Touches,
 };
 
 use super::command::RowForm;
+use super::row_plan::RowPlan;
 use super::table_look::TableLook;
 
 /// Successful statements for which `SHOW WARNINGS` is sent along after one has warned or failed.
@@ -22,6 +24,8 @@ pub(super) struct ClientMeaning {
     pub(super) table: Arc<TableLook>,
     /// The form in which rows become one INSERT; `None` if they do not.
     pub(super) rows: Option<RowForm>,
+    /// The plan by which calls become row writes, or the reason why there is none.
+    row_plan: Result<RowPlan, Box<str>>,
     numbering: Numbering,
     /// The meaning of a zero for the AUTO_INCREMENT column.
     zero: Generates,
@@ -90,6 +94,7 @@ pub(super) fn meaning(
         .flatten();
     Ok(ClientMeaning {
         table: Arc::clone(table),
+        row_plan: RowPlan::of(parsed, table),
         rows: rows.filter(|_| numbering != Numbering::Unknown),
         numbering,
         zero: match sql_mode.map(|mode| mode.contains("NO_AUTO_VALUE_ON_ZERO")) {
@@ -157,7 +162,7 @@ fn condition<'p>(parsed: &'p ParsedStatement, name: &str) -> Option<&'p Expressi
 }
 
 /// Names of columns are not case-sensitive.
-fn is_same(one: &str, other: &str) -> bool {
+pub(super) fn is_same(one: &str, other: &str) -> bool {
     one == other || one.to_lowercase() == other.to_lowercase()
 }
 
@@ -182,7 +187,7 @@ fn given<'p>(
         None if parsed.values.len() != visible.clone().count() => return Err(()),
         None => visible
             .clone()
-            .position(|column| is_same(&column.name, name)),
+            .position(|looked| is_same(&looked.column.name, name)),
     };
     match place {
         Some(place) => parsed.values.get(place).map(Some).ok_or(()),
@@ -300,7 +305,22 @@ impl ClientMeaning {
     }
 }
 
+impl ClientMeaning {
+    fn row(&self, arguments: &Arguments, formats: &Formats) -> Result<AsRow, Box<str>> {
+        let plan = self.row_plan.as_ref().map_err(Clone::clone)?;
+        plan.row(arguments, formats)
+    }
+}
+
 impl Touches for ClientMeaning {
+    fn as_row(&self, arguments: &Arguments, formats: &Formats) -> Option<AsRow> {
+        self.row(arguments, formats).ok()
+    }
+
+    fn why_no_row(&self, arguments: &Arguments, formats: &Formats) -> Option<Box<str>> {
+        self.row(arguments, formats).err()
+    }
+
     fn touches(
         &self,
         arguments: &Arguments,

@@ -11,6 +11,9 @@
 //! | `table_look` | reads a table's description, and notices that it has changed |
 //! | `meaning` | decides which statements are joined, and how |
 //! | `survey` | says which statements on a table are joined, for `windrow doctor` |
+//! | `row_plan` | converts calls to row writes, for the spool and for keys |
+//! | `row_given`, `row_value` | read clients' values, and decide which are stored the same |
+//! | `row_settings` | the settings that decide that |
 //! | `lane_session` | a connection: sends commands and reads answers |
 //! | `lane_settings` | the settings of a connection |
 //! | `lane_interrupt` | cancels a connection's batch |
@@ -40,6 +43,10 @@ mod lane_settings;
 mod lone;
 mod meaning;
 mod prepared;
+mod row_given;
+mod row_plan;
+mod row_settings;
+mod row_value;
 mod steps;
 mod survey;
 mod table_look;

@@ -9,14 +9,18 @@ use std::time::Duration;
 use tokio::time::Instant;
 use windrow_core::apart::Apart;
 use windrow_core::{Fault, Name, Op, TableName};
-use windrow_database::quote::backtick::push_table;
+use windrow_database::quote::backtick::{push_ident, push_table};
 use windrow_mysqlwire::{LaneLogin, Reply};
 
 use super::lane_session::{LaneSession, text_rows};
 use super::lane_settings::literal;
+use super::row_settings::RowSettings;
 use crate::catalog::information::about;
 use crate::catalog::proof;
+use crate::catalog::schema::{COLUMNS, column};
+use crate::catalog::table::OURS;
 use crate::fault::{Scope, refusal_of};
+use crate::values::column::{Column, Kind};
 
 /// The time for which a look is used without another one. A change that is made through Windrow
 /// retires the statements at once; this limit is for changes that are made elsewhere.
@@ -35,16 +39,31 @@ pub(super) struct TableLook {
     pub(super) uniques: Box<[Box<[Name]>]>,
     /// The reason why no write of the table is joined.
     pub(super) apart: Option<Apart>,
+    /// The facts that decide which rows of it another session may write.
+    pub(super) rows: RowFacts,
     triggers: Box<[LookedTrigger]>,
     checked: Mutex<Instant>,
+}
+
+/// The facts about a table and the lane's sessions that decide which rows another session stores
+/// the same.
+#[derive(Debug)]
+pub(super) struct RowFacts {
+    pub(super) settings: RowSettings,
+    /// True if Windrow created the table.
+    pub(super) is_ours: bool,
+    /// True if a row is checked or completed by expressions.
+    pub(super) has_conditions: bool,
 }
 
 /// A column of a table.
 #[derive(Debug)]
 pub(super) struct LookedColumn {
-    pub(super) name: Name,
-    /// True if the server numbers rows in the column.
-    pub(super) is_auto: bool,
+    pub(super) column: Column,
+    /// The type in SQL, as `int(10) unsigned`.
+    pub(super) type_name: Box<str>,
+    /// The text of the default; `None` if there is none, or NULL.
+    pub(super) default: Option<Box<str>>,
     /// True if an INSERT without a list of columns gives the column no value.
     pub(super) is_invisible: bool,
 }
@@ -96,10 +115,7 @@ pub(super) fn guard(name: &TableName) -> [String; GUARD_STATEMENTS] {
 const TRIGGERS: &str =
     "TRIGGER_NAME, EVENT_MANIPULATION, ACTION_STATEMENT, SQL_MODE, ACTION_TIMING";
 
-const TABLES: &str = "TABLE_TYPE, ENGINE, TABLE_SCHEMA, TABLE_NAME";
-
-const COLUMNS: &str = "COLUMN_NAME, EXTRA, \
-    COALESCE(GENERATION_EXPRESSION = 'ROW START' AND DATA_TYPE = 'bigint', 0)";
+const TABLES: &str = "TABLE_TYPE, ENGINE, TABLE_SCHEMA, TABLE_NAME, TABLE_COMMENT";
 
 const INDEXES: &str = "INDEX_NAME, COLUMN_NAME, SUB_PART";
 
@@ -151,7 +167,10 @@ pub(super) async fn look(
         indexes: rows(7),
         grants: rows(8),
     };
-    Ok(Looked::Table(Box::new(answers.table(name, print))))
+    let settings = session.row_settings;
+    Ok(Looked::Table(Box::new(
+        answers.table(name, print, settings),
+    )))
 }
 
 /// The number of questions that come before the guard's.
@@ -215,19 +234,28 @@ fn text(row: &[Option<String>], at: usize) -> &str {
 }
 
 impl LookAnswers {
-    fn table(&self, name: &TableName, print: TablePrint) -> TableLook {
-        let columns = self.columns.iter().map(|row| {
-            let extra = text(row, 1).to_ascii_lowercase();
-            LookedColumn {
-                name: text(row, 0).into(),
-                is_auto: extra.contains("auto_increment"),
-                is_invisible: extra.contains("invisible"),
-            }
-        });
+    fn table(&self, name: &TableName, print: TablePrint, settings: RowSettings) -> TableLook {
+        let mut checks = self
+            .definition
+            .first()
+            .map_or("", |row| text(row, 1))
+            .to_owned();
+        let columns: Box<[_]> = self
+            .columns
+            .iter()
+            .map(|row| looked_column(row, &mut checks))
+            .collect();
+        let is_generated = |looked: &LookedColumn| looked.column.generated;
+        let comment = self.table.first().map_or("", |row| text(row, 4));
         TableLook {
             name: name.clone(),
             print,
-            columns: columns.collect(),
+            rows: RowFacts {
+                settings,
+                is_ours: comment == OURS,
+                has_conditions: checks.contains("CHECK") || columns.iter().any(is_generated),
+            },
+            columns,
             uniques: self.uniques(),
             apart: self.why_apart(name),
             triggers: self
@@ -252,7 +280,7 @@ impl LookAnswers {
             let other = apart("another engine than InnoDB");
             return Some(other.advised("ALTER TABLE .. ENGINE = InnoDB"));
         }
-        if self.columns.iter().any(|row| text(row, 2) != "0") {
+        if self.columns.iter().any(|row| text(row, 12) != "0") {
             return Some(apart("numbers of transactions"));
         }
         let definition = self.definition.first().map_or("", |row| text(row, 1));
@@ -294,6 +322,26 @@ impl LookAnswers {
     }
 }
 
+/// Reads a column. MariaDB's JSON is a text with a check, which is taken out of `checks`, the
+/// table's definition.
+fn looked_column(row: &[Option<String>], checks: &mut String) -> LookedColumn {
+    let mut column = column(|at| row.get(at).cloned().flatten());
+    let mut check = "CHECK (json_valid(".to_owned();
+    push_ident(&mut check, &column.name);
+    check.push_str("))");
+    if checks.contains(&check) {
+        *checks = checks.replace(&check, "");
+        (column.kind, column.length) = (Kind::Json, 0);
+    }
+    let default = row.get(5).cloned().flatten();
+    LookedColumn {
+        type_name: text(row, 2).into(),
+        default: default.filter(|text| text != "NULL").map(Into::into),
+        is_invisible: text(row, 4).to_ascii_lowercase().contains("invisible"),
+        column,
+    }
+}
+
 fn trigger(row: &[Option<String>]) -> Option<LookedTrigger> {
     let op = match text(row, 1) {
         "INSERT" => Op::Insert,
@@ -311,8 +359,14 @@ fn trigger(row: &[Option<String>]) -> Option<LookedTrigger> {
 impl TableLook {
     /// Returns the column that the server numbers.
     pub(super) fn auto_column(&self) -> Option<&Name> {
-        let auto = self.columns.iter().find(|column| column.is_auto);
-        auto.map(|column| &column.name)
+        let auto = self.columns.iter().find(|looked| looked.column.auto);
+        auto.map(|looked| &looked.column.name)
+    }
+
+    /// Returns true if an INSERT fires triggers.
+    pub(super) fn has_insert_triggers(&self) -> bool {
+        let mut triggers = self.triggers.iter();
+        triggers.any(|trigger| trigger.op == Op::Insert)
     }
 
     /// Returns the reason why a write that does these operations is not joined.

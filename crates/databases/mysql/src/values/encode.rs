@@ -205,7 +205,8 @@ fn whole_cell(negative: bool, whole: &str) -> Option<Cell> {
     self::whole(digits)
 }
 
-fn fits(number: &str, digits: usize, scale: usize) -> bool {
+/// Returns true if a number has no more digits than a column of exact numbers.
+pub(crate) fn fits(number: &str, digits: usize, scale: usize) -> bool {
     plain(number).is_some_and(|(_, whole, fraction)| {
         fraction.len() <= scale && whole.len() <= digits.saturating_sub(scale)
     })

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use windrow_core::shape::ShapeParts;
 use windrow_core::{
     Arguments, AsRow, Conflict, Expression, Formats, Key, Name, OnConflict, Op, ParsedStatement,
-    Piece, Returning, Shape, Value,
+    Piece, Returning, RowNumber, Shape, Value,
 };
 
 use super::describe::Description;
@@ -95,6 +95,7 @@ impl RowPlan {
             shape: Arc::clone(&self.shape),
             row: row?,
             generates: self.generates,
+            number: RowNumber::None,
         })
     }
 }

@@ -16,11 +16,13 @@ use windrow_mysqlwire::{
 };
 use windrow_sql::mysql::{LiftedText, lift, mentions_row_count};
 
+use super::rows::{self, RowWay};
 use super::{Session, SessionEnd};
 use crate::errors;
 use crate::lanes::{Lane, NoLane, TextVerdict};
 use crate::not_joined::NotJoined;
 use crate::prepared::Execution;
+use crate::register::Interrupt;
 use crate::session_state::{LastWrite, UnsharedLane};
 
 /// The reason for a session whose server reports more with each write.
@@ -156,9 +158,10 @@ impl Session {
 
     /// Makes the session a source of the lane of its settings.
     async fn enter_lane(&mut self) -> Result<Result<(), NotJoined>, SessionEnd> {
+        let is_due = rows::has_asked(self);
         let login = match self.state.wanted.take() {
             // Another session may have come.
-            Some(unshared) if Arc::strong_count(&unshared.wanted) < 2 => {
+            Some(unshared) if !is_due && Arc::strong_count(&unshared.wanted) < 2 => {
                 self.state.wanted = Some(unshared);
                 return Ok(Err(UNSHARED));
             }
@@ -175,7 +178,8 @@ impl Session {
             self.state.relay_for(TRACKED);
             return Ok(Err(NotJoined::For(TRACKED)));
         }
-        match self.shared.lanes.enter(&login, self.shared.is_mariadb()) {
+        let is_mariadb = self.shared.is_mariadb();
+        match self.shared.lanes.enter(&login, is_mariadb, is_due) {
             Ok(source) => self.state.source = Some(source),
             Err(NoLane::Unshared(wanted)) => {
                 self.state.wanted = Some(UnsharedLane { wanted, login });
@@ -240,6 +244,9 @@ impl Session {
 
     /// Hands a call to the lane, and its outcome to the client.
     async fn submit(&mut self, call: SqlCall, head: Head) -> Join {
+        if let RowWay::Answered = rows::write(self, &call, head).await? {
+            return Ok(Ok(()));
+        }
         let has_rows = call.statement.parsed().returning.is_some();
         let caller = self.caller(&call, head);
         let unit = Unit::one(Write::from(call));
@@ -251,7 +258,7 @@ impl Session {
             return Ok(Err(NotJoined::For("the memory of limits.memory is full")));
         };
         let info = Arc::clone(&self.admitted.entry.info);
-        info.set_interrupt(Some((intake.clone(), id)));
+        info.set_interrupt(Some(Interrupt::Lane(intake.clone(), id)));
         let traced = self.begin_trace(caller, &unit);
         let trace = traced.as_ref().map(|traced| traced.trace());
         let submitted = intake.submit_traced(id, [unit], permit, trace).await;
@@ -276,7 +283,7 @@ impl Session {
     }
 
     /// Returns the client's own span, if the text, its comment or the session names one.
-    fn caller(&mut self, call: &SqlCall, head: Head) -> Option<TraceContext> {
+    pub(super) fn caller(&mut self, call: &SqlCall, head: Head) -> Option<TraceContext> {
         self.shared.tracer.as_ref()?;
         let content = self.admitted.client.content(head);
         let commented = match &call.origin {
@@ -287,7 +294,11 @@ impl Session {
     }
 
     /// Begins the span of a unit that is about to be handed over, if it is to be collected.
-    fn begin_trace(&self, caller: Option<TraceContext>, unit: &Unit) -> Option<Box<TracedRequest>> {
+    pub(super) fn begin_trace(
+        &self,
+        caller: Option<TraceContext>,
+        unit: &Unit,
+    ) -> Option<Box<TracedRequest>> {
         let tracer = self.shared.tracer.as_ref()?;
         let lane = &self.state.source.as_ref()?.lane;
         TracedRequest::of_statement(tracer, caller, SystemTime::now(), lane.database(), unit)
@@ -303,7 +314,7 @@ impl Session {
         }
     }
 
-    fn put_fault(&mut self, fault: &Fault) {
+    pub(super) fn put_fault(&mut self, fault: &Fault) {
         let failure = fault.verbatim().and_then(WriteFailure::decode);
         let mut failure = failure.unwrap_or_else(|| WriteFailure {
             error: errors::of_fault(fault).encode().into(),
@@ -378,7 +389,7 @@ impl Session {
 }
 
 /// Ends the span of a unit with its outcome.
-fn end_trace(traced: Option<Box<TracedRequest>>, outcome: &UnitOutcome) {
+pub(super) fn end_trace(traced: Option<Box<TracedRequest>>, outcome: &UnitOutcome) {
     let Some(traced) = traced else { return };
     if let Err(failed) = outcome {
         traced.fails(&failed.fault.code);
@@ -387,7 +398,11 @@ fn end_trace(traced: Option<Box<TracedRequest>>, outcome: &UnitOutcome) {
 }
 
 /// Waits for the outcome of a write. If the client leaves meanwhile, this is said once.
-async fn outcome(client: &mut Wire, mut receipt: Receipt, left: impl Fn()) -> UnitOutcome {
+pub(super) async fn outcome(
+    client: &mut Wire,
+    mut receipt: Receipt,
+    left: impl Fn(),
+) -> UnitOutcome {
     let mut is_watched = true;
     let mut outcomes = loop {
         tokio::select! {

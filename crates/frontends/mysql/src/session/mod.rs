@@ -4,12 +4,13 @@
 mod join;
 mod own_answer;
 mod relay;
+mod rows;
 
 use std::io;
 use std::sync::Arc;
 
 use tokio::time::timeout;
-use windrow_core::Arguments;
+use windrow_core::{Arguments, SpooledWrites};
 use windrow_mysqlwire::command;
 use windrow_mysqlwire::{
     Answer, CapabilityFlags, ErrorPacket, ForwardError, Head, LoginRequest, StatusFlags, Wire,
@@ -21,11 +22,12 @@ use windrow_sql::mysql::{
 
 use crate::admit::{AdmittedClient, MAX_LOGIN_BYTES, NotAdmitted, open, prove};
 use crate::errors;
-use crate::not_joined::NotJoined;
+use crate::not_joined::{NO_ROW, NotJoined};
 use crate::own_settings::OwnSettings;
 use crate::prepared::{PreparedStatements, may_be_write};
 use crate::session_state::{LastWrite, SessionState};
 use crate::shared::Shared;
+use crate::statement_kind::StatementKind;
 
 /// The longest statement that is read, in bytes. Longer ones are relayed.
 const MAX_STATEMENT_BYTES: usize = 256 * 1024;
@@ -60,6 +62,8 @@ pub(crate) struct Session {
     state: SessionState,
     /// Windrow's own settings.
     own: OwnSettings,
+    /// The session's writes in the spool; `None` if it has had none there.
+    spooled: Option<SpooledWrites>,
     prepared: PreparedStatements,
 }
 
@@ -72,6 +76,7 @@ pub(crate) async fn run(shared: Arc<Shared>, admitted: AdmittedClient) {
         state: SessionState::new(admitted.server.status),
         admitted,
         own: OwnSettings::default(),
+        spooled: None,
         prepared: PreparedStatements::default(),
     };
     let ended = tokio::select! {
@@ -134,6 +139,10 @@ impl Session {
             command::STMT_PREPARE => self.prepare(head).await,
             command::STMT_EXECUTE => self.execute(head).await,
             command::STMT_BULK_EXECUTE => {
+                let kind = self.kind_of_statement(head);
+                if !rows::before_another(self, head, kind, SEVERAL_ROWS).await? {
+                    return Ok(());
+                }
                 let effect = self.effect_of_statement(head);
                 self.prepared
                     .follow_bulk(self.admitted.client.content(head));
@@ -167,14 +176,21 @@ impl Session {
     /// Carries out a statement that comes as a text.
     async fn query(&mut self, head: Head) -> Result<(), SessionEnd> {
         if head.len > MAX_STATEMENT_BYTES {
+            if !rows::before_another(self, head, self.kind(head), LONG).await? {
+                return Ok(());
+            }
             let effect = self.effect_of_long_text(head);
             return self.relay_statement(head, effect).await.map(drop);
         }
         self.admitted.client.head(head.len).await?;
+        let mut reason = NO_ROW;
         if self.shared.config.join && self.text(head).is_some_and(may_be_write) {
             match self.join_text(head).await? {
                 Ok(()) => return Ok(()),
-                Err(not) => self.count(&not),
+                Err(not) => {
+                    self.count(&not);
+                    reason = not.reason();
+                }
             }
         } else if self.shared.config.join && self.has_other_bytes(head) {
             // The effect of the text depends on the character set.
@@ -184,11 +200,17 @@ impl Session {
             return Ok(());
         }
         let assigned = self.text(head).map(|text| self.own_assignments(text));
+        let assigned = assigned.unwrap_or_default();
         let values = Arguments::default();
-        let own = match self.own.after(&assigned.unwrap_or_default(), &values) {
+        let forbidden = rows::forbidden(self);
+        let own = match self.own.after(&assigned, &values, &forbidden) {
             Ok(own) => own,
             Err(error) => return self.answer_error(head, &error).await,
         };
+        if assigned.is_empty() && !rows::before_another(self, head, self.kind(head), reason).await?
+        {
+            return Ok(());
+        }
         let effect = self.effect(head);
         let answer = self.relay_statement(head, effect).await?;
         self.set_own(own, answer.as_ref());
@@ -229,10 +251,14 @@ impl Session {
         if is_short {
             self.admitted.client.head(head.len).await?;
         }
+        let mut reason = if is_short { NO_ROW } else { LONG };
         if self.shared.config.join && is_short {
             match self.join_execution(head).await? {
                 Ok(()) => return Ok(()),
-                Err(not) => self.count(&not),
+                Err(not) => {
+                    self.count(&not);
+                    reason = not.reason();
+                }
             }
         }
         let own = match self.own_after_execution(head) {
@@ -240,6 +266,10 @@ impl Session {
             Ok(own) => own,
             Err(error) => return self.answer_error(head, &error).await,
         };
+        let kind = self.kind_of_statement(head);
+        if own.is_none() && !rows::before_another(self, head, kind, reason).await? {
+            return Ok(());
+        }
         let effect = self.effect_of_statement(head);
         let answer = self.relay_execution(head, effect).await?;
         self.set_own(own, answer.as_ref());
@@ -264,7 +294,8 @@ impl Session {
             _ => return Ok(None),
         };
         let values = self.arguments(head).unwrap_or_default();
-        self.own.after(&assigned, &values)
+        let forbidden = rows::forbidden(self);
+        self.own.after(&assigned, &values, &forbidden)
     }
 
     /// Takes settings over once the server has answered the statement that sets them.
@@ -314,6 +345,24 @@ impl Session {
     fn has_attributes(&self) -> bool {
         let capabilities = self.admitted.request.capabilities;
         capabilities.contains(CapabilityFlags::CLIENT_QUERY_ATTRIBUTES)
+    }
+
+    /// Returns the kind of a text, of which the beginning is here.
+    fn kind(&self, head: Head) -> StatementKind {
+        let content = self.admitted.client.content(head);
+        let text = self
+            .text_start(content)
+            .and_then(|start| content.get(start..));
+        text.map_or(StatementKind::UNKNOWN, |text| {
+            StatementKind::of(&String::from_utf8_lossy(text))
+        })
+    }
+
+    /// Returns the kind of a prepared statement that is executed.
+    fn kind_of_statement(&mut self, head: Head) -> StatementKind {
+        let content = self.admitted.client.content(head);
+        let prepared = self.prepared.get_mut(content);
+        prepared.map_or(StatementKind::UNKNOWN, |prepared| prepared.kind)
     }
 
     fn effect(&self, head: Head) -> SessionEffect {
@@ -440,6 +489,10 @@ impl Session {
         Ok(ok)
     }
 }
+
+/// The reasons why a statement is not written as a row.
+const LONG: &str = "it is longer than 256 KiB";
+const SEVERAL_ROWS: &str = "it has several rows";
 
 /// The effect of a text that cannot be read.
 const NO_TEXT: SessionEffect = SessionEffect::Unknown("a text with attributes, or not in UTF-8");

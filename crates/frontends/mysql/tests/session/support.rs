@@ -57,6 +57,8 @@ impl Stand {
         change(&mut config);
         let mut registry = Registry::default();
         let services = Services {
+            spool: None,
+            keys: None,
             tracer: None,
             lanes: Arc::new(NoLanes),
             metrics: MysqlMetrics::register(&mut registry),

@@ -67,7 +67,8 @@ pub(super) async fn of(
     let (lane, shared) = (&source.lane, &session.shared);
     let epoch = shared.proofs.epoch(&session.who.identity.database);
     for call in calls {
-        if !shared.current.is(lane, &call.statement, epoch).await? {
+        let asked = (&lane.ports.describer, &lane.asking);
+        if !shared.current.has(asked, &call.statement, epoch).await? {
             return Ok(None);
         }
     }

@@ -7,24 +7,19 @@
 use std::future::poll_fn;
 use std::sync::Arc;
 use std::task::Poll;
-use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
-use windrow_core::{Fault, FaultClass, SpoolPlace, Unit};
+use windrow_core::{Fault, SpooledWrites, Unit};
 use windrow_idempotency::{Extent, KeyedRequest};
 use windrow_sql::Property;
 
 use super::client_connection::HIGH;
 use super::pending::{AwaitedOutcome, Pending};
 use super::rows::RowUnit;
-use super::state::{End, NO_MEMORY, Session, SpooledWrites, no_memory, shutdown};
+use super::state::{End, NO_MEMORY, Session, no_memory, shutdown};
 use super::traces;
-use crate::services::SqlSpool;
 use crate::session_info::{Interrupt, State};
 use crate::statements::CachedStatement;
-
-/// The time for which a statement waits until the database has applied the spool.
-const APPLY_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Hands rows to the spool, once everything that is under way by a lane is answered.
 ///
@@ -83,8 +78,7 @@ pub(super) async fn submit(
     }
 }
 
-/// Notes that the spool has answered a unit of the session. If its outcome is unknown, the spool
-/// may have the rows.
+/// Notes that the spool has answered a unit of the session.
 pub(super) fn note_answered(session: &mut Session) {
     if let (Some(spooled), Some(spool)) = (&mut session.spooled, &session.shared.spool) {
         spooled.answered(spool.spooling.end());
@@ -94,7 +88,7 @@ pub(super) fn note_answered(session: &mut Session) {
 /// Returns true if the database may not have all that the session has in the spool.
 pub(super) fn is_ahead(session: &Session) -> bool {
     let spooled = session.spooled.as_ref();
-    spooled.is_some_and(|spooled| spooled.place().is_some())
+    spooled.is_some_and(|spooled| spooled.is_ahead())
 }
 
 /// Waits until the database has what the session has in the spool. Nothing is under way. The client
@@ -104,9 +98,8 @@ pub(super) fn is_ahead(session: &Session) -> bool {
 /// Outside: the session ends. Inside: the error that the client gets.
 pub(super) async fn reach(session: &mut Session) -> Result<Result<(), Fault>, End> {
     let shared = Arc::clone(&session.shared);
-    let place = session.spooled.as_ref();
-    let place = place.and_then(|spooled| spooled.place().cloned());
-    let (Some(place), Some(spool)) = (place, &shared.spool) else {
+    let spooled = session.spooled.take_if(|spooled| spooled.is_ahead());
+    let (Some(mut spooled), Some(spool)) = (spooled, &shared.spool) else {
         return Ok(Ok(()));
     };
     session.info.set_state(State::Waiting);
@@ -117,10 +110,9 @@ pub(super) async fn reach(session: &mut Session) -> Result<Result<(), Fault>, En
     let waiting = async {
         tokio::select! {
             biased;
-            applied = spool.spooling.applied(&place) => Ok(applied),
+            applied = spooled.reach(&*spool.spooling) => Ok(applied),
             () = cancelled.cancelled() => Ok(Err(Fault::called_back())),
             () = stop.cancelled() => Err(End::Fatal(shutdown())),
-            () = tokio::time::sleep(APPLY_TIMEOUT) => Ok(Err(behind(spool, &place))),
         }
     };
     let mut waiting = Box::pin(waiting);
@@ -141,11 +133,11 @@ pub(super) async fn reach(session: &mut Session) -> Result<Result<(), Fault>, En
         waiting.as_mut().poll(cx)
     })
     .await?;
-    if applied.is_ok()
-        && let Some(spooled) = &mut session.spooled
-    {
+    drop(waiting);
+    if applied.is_ok() {
         spooled.applied();
     }
+    session.spooled = Some(spooled);
     Ok(applied)
 }
 
@@ -165,21 +157,4 @@ fn reads(cached: &CachedStatement) -> bool {
         let reads = names.all_are(&[Property::Reads]) && !names.begins_with(&["explain"]);
         reads && !names.writes()
     })
-}
-
-/// The database is too far behind the spool. Nothing was executed, so the code is not that of an
-/// outcome that is not known.
-fn behind(spool: &SqlSpool, place: &SpoolPlace) -> Fault {
-    let left = spool.spooling.level().map(|level| {
-        let pairs = place.positions.iter().zip(&level.positions);
-        pairs.map(|(to, at)| to.saturating_sub(*at)).sum::<u64>()
-    });
-    let far = left.map_or_else(String::new, |left| {
-        format!(" ({left} entries of the spool are still before it)")
-    });
-    let text = format!(
-        "the database does not have yet what this statement has to come after{far}; it has waited for {} seconds and was not executed",
-        APPLY_TIMEOUT.as_secs()
-    );
-    Fault::new(FaultClass::Unavailable, "57P03", text)
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 use tokio_util::sync::CancellationToken;
-use windrow_core::{Fault, FaultClass, SourceId, SpoolPlace};
+use windrow_core::{Fault, FaultClass, SpooledWrites};
 
 use super::client_connection::ClientConnection;
 use super::kept::KeptWrites;
@@ -62,41 +62,6 @@ pub(crate) struct Session {
     pub(super) steps: u16,
     /// Cancelled when Windrow stops, or the client would not be let in any more.
     pub(crate) stop: CancellationToken,
-}
-
-/// The writes of a session in the spool.
-#[derive(Debug)]
-pub(super) struct SpooledWrites {
-    source: SourceId,
-    /// The place after all of them; `None` once the database has them.
-    place: Option<SpoolPlace>,
-}
-
-impl SpooledWrites {
-    pub(super) fn new(source: SourceId) -> Self {
-        let place = None;
-        Self { source, place }
-    }
-
-    /// Returns the session's source in the spool.
-    pub(super) fn source(&self) -> SourceId {
-        self.source
-    }
-
-    /// Returns the place up to which the spool has to be applied; `None` if the database has all.
-    pub(super) fn place(&self) -> Option<&SpoolPlace> {
-        self.place.as_ref()
-    }
-
-    /// Notes that the spool has answered a unit. `end`: the place after all units of the spool.
-    pub(super) fn answered(&mut self, end: SpoolPlace) {
-        self.place = Some(end);
-    }
-
-    /// Notes that the database has all units of the session.
-    pub(super) fn applied(&mut self) {
-        self.place = None;
-    }
 }
 
 /// A transaction block that its client has begun and the server does not know yet.

@@ -21,18 +21,15 @@
 //! | `cached` | a text, with what it says and what it means in each lane |
 //! | `cache` | all texts, and what is forgotten |
 //! | `lifting` | texts whose literals are lifted out |
-//! | `current` | which statements were found lately to mean what they meant |
 //! | `prepared` | the prepared statements of one session, and the types that were fixed for them |
 
 mod cache;
 mod cached;
-mod current;
 mod lifting;
 mod prepared;
 
 pub(crate) use cache::{Answer, StatementCache};
 pub(crate) use cached::CachedStatement;
-pub(crate) use current::Current;
 pub(crate) use lifting::{NOT_LIFTED, PreparedText, SimpleQuery};
 pub(crate) use prepared::{
     ClientName, FixedTypes, NotJoined, PreparedStatement, PreparedStatements, in_lane, name_key,

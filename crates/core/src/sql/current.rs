@@ -1,13 +1,12 @@
-//! Which statements were found lately to mean what they meant: what is to be known before their
-//! calls are taken for rows, which no server sees for now.
+//! The statements that were found lately to mean what they meant: this has to be known before their
+//! calls become row writes, which no server sees for now.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use windrow_core::{Fault, Statement};
-
-use crate::lanes::Lane;
+use super::statement::{Describer, Statement};
+use crate::fault::Fault;
 
 /// The time for which an answer is relied on. After it the database is asked again, while calls go
 /// on.
@@ -18,18 +17,19 @@ const MAX_STATEMENTS: usize = 10_000;
 
 /// Statements by their numbers: the state of the catalog in which they were looked at, and when.
 #[derive(Debug, Default)]
-pub(crate) struct Current(Mutex<HashMap<u64, (u64, Instant)>>);
+pub struct CurrentStatements(Mutex<HashMap<u64, (u64, Instant)>>);
 
-impl Current {
-    /// Returns true if a statement still means what it meant. `epoch`: the newest state of the
-    /// catalog that was seen. A change that was seen is asked for first. Changes by others are seen
-    /// a moment later, so that no session waits for a database that is away. Cancel safe.
+impl CurrentStatements {
+    /// Returns true if a statement still means what it meant. `asking`: held by the one that asks.
+    /// `epoch`: the newest state of the catalog that was seen. A change that was seen is asked for
+    /// first. Changes by others are seen a moment later, so that no session waits for a database
+    /// that is away. Cancel safe.
     ///
     /// # Errors
     /// The database is away, and nothing is known from before.
-    pub(crate) async fn is(
+    pub async fn has(
         &self,
-        lane: &Arc<Lane>,
+        (describer, asking): (&Arc<dyn Describer>, &tokio::sync::Mutex<()>),
         statement: &Arc<Statement>,
         epoch: u64,
     ) -> Result<bool, Fault> {
@@ -42,17 +42,17 @@ impl Current {
             Some((_, at)) if at.elapsed() < MAX_ANSWER_AGE => Ok(true),
             Some(_) => {
                 self.note(statement, epoch);
-                let (lane, statement) = (Arc::clone(lane), Arc::clone(statement));
-                tokio::spawn(async move { lane.ports.describer.is_current(&statement).await });
+                let (describer, statement) = (Arc::clone(describer), Arc::clone(statement));
+                tokio::spawn(async move { describer.is_current(&statement).await });
                 Ok(true)
             }
             None => {
-                let _turn = lane.asking.lock().await;
+                let _turn = asking.lock().await;
                 let known = self.with(|all| all.get(&statement.id()).copied());
                 if known.is_some_and(|(then, _)| then == epoch) {
                     return Ok(!statement.is_retired());
                 }
-                match lane.ports.describer.is_current(statement).await {
+                match describer.is_current(statement).await {
                     Ok(true) => {
                         self.note(statement, epoch);
                         Ok(true)
