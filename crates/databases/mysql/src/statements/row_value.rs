@@ -300,7 +300,7 @@ mod tests {
         let latin = LookedColumn {
             column: Column {
                 charset: "latin1".into(),
-                ..short.column.clone()
+                ..short.column
             },
             ..column(Kind::Text, "varchar(3)", 3)
         };

@@ -1,6 +1,7 @@
 //! The loop of one client: its single-row writes go to a lane, all other commands to the session's
 //! server connection. A client's next command waits until the answer has ended, as at the server.
 
+mod another_user;
 mod join;
 mod own_answer;
 mod relay;
@@ -12,15 +13,13 @@ use std::sync::Arc;
 use tokio::time::timeout;
 use windrow_core::{Arguments, SpooledWrites};
 use windrow_mysqlwire::command;
-use windrow_mysqlwire::{
-    Answer, CapabilityFlags, ErrorPacket, ForwardError, Head, LoginRequest, StatusFlags, Wire,
-};
+use windrow_mysqlwire::{Answer, CapabilityFlags, ErrorPacket, ForwardError, Head, StatusFlags};
 use windrow_sql::mysql::{
     AssignedValue, Modes, SessionEffect, effect, effect_in_any_mode, mentions_insert_id,
     mentions_row_count, own_settings, question,
 };
 
-use crate::admit::{AdmittedClient, MAX_LOGIN_BYTES, NotAdmitted, open, prove};
+use crate::admit::{AdmittedClient, MAX_LOGIN_BYTES};
 use crate::errors;
 use crate::not_joined::{NO_ROW, NotJoined};
 use crate::own_settings::OwnSettings;
@@ -148,7 +147,7 @@ impl Session {
                     .follow_bulk(self.admitted.client.content(head));
                 self.relay_statement(head, effect).await.map(drop)
             }
-            command::CHANGE_USER => self.change_user().await,
+            command::CHANGE_USER => another_user::log_in(self).await,
             command::PING => self.relay_ping(head).await,
             command::BINLOG_DUMP..=command::REGISTER_SLAVE
             | command::BINLOG_DUMP_GTID
@@ -446,48 +445,6 @@ impl Session {
         self.own = OwnSettings::default();
         self.state = SessionState::new(status);
     }
-
-    /// Logs the session in again, as another user, over another server connection.
-    async fn change_user(&mut self) -> Result<(), SessionEnd> {
-        let content = self.admitted.client.packet(MAX_LOGIN_BYTES).await?;
-        let content = content.ok_or(SessionEnd::Gone)?;
-        let is_mariadb = self.shared.is_mariadb();
-        let request = self.admitted.request.changed(&content, is_mariadb);
-        let request = request.ok_or(SessionEnd::Gone)?;
-        let ok = match self.log_in_again(&request).await {
-            Ok(ok) => ok,
-            Err(NotAdmitted::Gone) => return Err(SessionEnd::Gone),
-            Err(NotAdmitted::Refused(error)) => {
-                self.admitted.client.put(&error.encode());
-                self.admitted.client.flush().await?;
-                return Err(SessionEnd::Gone);
-            }
-        };
-        self.admitted.request = request;
-        self.begin_again(self.admitted.server.status);
-        self.admitted.client.put(&ok);
-        Ok(self.admitted.client.flush().await?)
-    }
-
-    /// Has the client prove the password of another user, and opens that user's server connection
-    /// once the work of the one before is undone.
-    async fn log_in_again(&mut self, request: &LoginRequest) -> Result<Vec<u8>, NotAdmitted> {
-        let AdmittedClient {
-            client,
-            server,
-            host,
-            is_local,
-            entry,
-            ..
-        } = &mut self.admitted;
-        let shared = &*self.shared;
-        let proven = prove(shared, client, request, None, (&**host, *is_local)).await?;
-        // A server connection that does not answer ends all the same.
-        drop(timeout(shared.config.connect_timeout, leave(&mut server.wire)).await);
-        let (opened, ok) = open(shared, request, proven, entry).await?;
-        *server = opened;
-        Ok(ok)
-    }
 }
 
 /// The reasons why a statement is not written as a row.
@@ -500,15 +457,4 @@ const NO_TEXT: SessionEffect = SessionEffect::Unknown("a text with attributes, o
 /// Returns true for a text that may ask for counts, warnings or the number of the write before.
 fn may_ask_for_last_write(text: &str) -> bool {
     mentions_row_count(text) || mentions_insert_id(text) || question(text).is_some()
-}
-
-/// Ends a server connection. Its transaction, locks and temporary tables are gone before.
-async fn leave(server: &mut Wire) -> io::Result<()> {
-    server.set_next(0);
-    server.put(&[command::RESET_CONNECTION]);
-    server.flush().await?;
-    server.packet(MAX_LOGIN_BYTES).await?;
-    server.set_next(0);
-    server.put(&[command::QUIT]);
-    server.flush().await
 }
