@@ -13,7 +13,7 @@ use windrow_core::{
 
 use super::command::RowForm;
 use super::row_plan::RowPlan;
-use super::table_look::TableLook;
+use super::table_look::{TableLook, is_same};
 
 /// Successful statements for which `SHOW WARNINGS` is sent along after one has warned or failed.
 const WARY_STATEMENTS: u32 = 500;
@@ -159,11 +159,6 @@ fn condition<'p>(parsed: &'p ParsedStatement, name: &str) -> Option<&'p Expressi
     let mut keys = parsed.keys.iter();
     keys.find(|(key, _)| is_same(key, name))
         .map(|(_, value)| value)
-}
-
-/// Names of columns are not case-sensitive.
-pub(super) fn is_same(one: &str, other: &str) -> bool {
-    one == other || one.to_lowercase() == other.to_lowercase()
 }
 
 fn only_parameter(value: &Expression) -> Option<usize> {

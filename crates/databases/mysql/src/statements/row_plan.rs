@@ -9,10 +9,9 @@ use windrow_core::{
     RowNumber, Shape, Value,
 };
 
-use super::meaning::is_same;
 use super::row_given::{GivenValue, bound, literal};
 use super::row_value::stored;
-use super::table_look::{LookedColumn, TableLook};
+use super::table_look::{LookedColumn, TableLook, is_same};
 use crate::values::column::{ColumnDefault, Kind};
 
 /// The beginning of the names of Windrow's own tables.

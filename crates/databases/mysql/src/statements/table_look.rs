@@ -322,6 +322,11 @@ impl LookAnswers {
     }
 }
 
+/// Returns true if two names are those of one column: case does not matter.
+pub(super) fn is_same(one: &str, other: &str) -> bool {
+    one == other || one.to_lowercase() == other.to_lowercase()
+}
+
 /// Reads a column. MariaDB's JSON is a text with a check, which is taken out of `checks`, the
 /// table's definition.
 fn looked_column(row: &[Option<String>], checks: &mut String) -> LookedColumn {

@@ -6,7 +6,7 @@ use tokio::time::timeout;
 use windrow_mysqlwire::command;
 use windrow_mysqlwire::{LoginRequest, Wire};
 
-use super::{Session, SessionEnd};
+use super::client_session::{Session, SessionEnd};
 use crate::admit::{AdmittedClient, MAX_LOGIN_BYTES, NotAdmitted, open, prove};
 
 /// Logs the session in again, as another user, over another server connection.

@@ -4,20 +4,20 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use bytes::Bytes;
-use windrow_core::intake::Receipt;
 use windrow_core::{
     Arguments, Fault, Formats, Origin, SqlCall, Statement, TraceContext, TracedRequest, Unit,
     UnitOutcome, Write, WriteDone,
 };
 use windrow_mysqlwire::query::{collation_place, put_query, read_reply, text_row};
 use windrow_mysqlwire::{
-    ErrorPacket, Head, LaneLogin, MariadbCapabilities, Reply, Success, Wire, WriteAnswer,
-    WriteFailure, lane_question, lane_variables, put_columns, put_result,
+    ErrorPacket, Head, LaneLogin, MariadbCapabilities, Reply, Success, WriteAnswer, WriteFailure,
+    lane_question, lane_variables, put_columns, put_result,
 };
 use windrow_sql::mysql::{LiftedText, lift, mentions_row_count};
 
+use super::client_session::{Session, SessionEnd};
+use super::outcome::{end_trace, outcome};
 use super::rows::{self, RowWay};
-use super::{Session, SessionEnd};
 use crate::errors;
 use crate::lanes::{Lane, NoLane, TextVerdict};
 use crate::not_joined::NotJoined;
@@ -386,38 +386,6 @@ impl Session {
             is_behind_question: false,
         });
     }
-}
-
-/// Ends the span of a unit with its outcome.
-pub(super) fn end_trace(traced: Option<Box<TracedRequest>>, outcome: &UnitOutcome) {
-    let Some(traced) = traced else { return };
-    if let Err(failed) = outcome {
-        traced.fails(&failed.fault.code);
-    }
-    traced.end(false);
-}
-
-/// Waits for the outcome of a write. If the client leaves meanwhile, this is said once.
-pub(super) async fn outcome(
-    client: &mut Wire,
-    mut receipt: Receipt,
-    left: impl Fn(),
-) -> UnitOutcome {
-    let mut is_watched = true;
-    let mut outcomes = loop {
-        tokio::select! {
-            biased;
-            outcomes = &mut receipt => break outcomes,
-            next = client.head(0), if is_watched => {
-                is_watched = false;
-                if !matches!(next, Ok(Some(_))) {
-                    left();
-                }
-            }
-        }
-    };
-    let outcome = outcomes.pop();
-    outcome.unwrap_or_else(|| Err(Fault::internal("a write was not answered").into()))
 }
 
 /// Returns the statement of a text, if its calls can be joined.

@@ -2,23 +2,25 @@
 //! server connection. A client's next command waits until the answer has ended, as at the server.
 
 mod another_user;
+mod client_session;
 mod join;
+mod outcome;
 mod own_answer;
 mod relay;
 mod rows;
 
-use std::io;
 use std::sync::Arc;
 
 use tokio::time::timeout;
-use windrow_core::{Arguments, SpooledWrites};
+use windrow_core::Arguments;
 use windrow_mysqlwire::command;
-use windrow_mysqlwire::{Answer, CapabilityFlags, ErrorPacket, ForwardError, Head, StatusFlags};
+use windrow_mysqlwire::{Answer, CapabilityFlags, ErrorPacket, Head, StatusFlags};
 use windrow_sql::mysql::{
     AssignedValue, Modes, SessionEffect, effect, effect_in_any_mode, mentions_insert_id,
     mentions_row_count, own_settings, question,
 };
 
+use self::client_session::{Session, SessionEnd};
 use crate::admit::{AdmittedClient, MAX_LOGIN_BYTES};
 use crate::errors;
 use crate::not_joined::{NO_ROW, NotJoined};
@@ -33,38 +35,6 @@ const MAX_STATEMENT_BYTES: usize = 256 * 1024;
 
 /// Bytes of a command that are waited for before it is looked at.
 const FIRST_BYTES: usize = 16;
-
-/// The end of a session.
-enum SessionEnd {
-    /// The client gets this error.
-    Said(ErrorPacket),
-    /// The client or the server has gone, or the client has said goodbye.
-    Gone,
-}
-
-impl From<io::Error> for SessionEnd {
-    fn from(_: io::Error) -> Self {
-        Self::Gone
-    }
-}
-
-impl From<ForwardError> for SessionEnd {
-    fn from(_: ForwardError) -> Self {
-        Self::Gone
-    }
-}
-
-/// A client's session.
-pub(crate) struct Session {
-    shared: Arc<Shared>,
-    admitted: AdmittedClient,
-    state: SessionState,
-    /// Windrow's own settings.
-    own: OwnSettings,
-    /// The session's writes in the spool; `None` if it has had none there.
-    spooled: Option<SpooledWrites>,
-    prepared: PreparedStatements,
-}
 
 /// Serves a client until it leaves, its server connection ends, or the frontend does.
 pub(crate) async fn run(shared: Arc<Shared>, admitted: AdmittedClient) {

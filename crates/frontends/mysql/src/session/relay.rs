@@ -6,8 +6,8 @@ use windrow_mysqlwire::query::{put_query, read_reply};
 use windrow_mysqlwire::{Answer, ForwardError, Head, PreparedStatement};
 use windrow_sql::mysql::{SessionEffect, mentions_row_count, question};
 
+use super::client_session::{Session, SessionEnd};
 use super::own_answer::{NO_DIAGNOSTICS, count_of, diagnostics_of, rows};
-use super::{Session, SessionEnd};
 use crate::kill::{self, MAX_KILL_BYTES};
 use crate::lanes::may_change_tables;
 use crate::prepared::{Execution, with_types};

@@ -11,8 +11,8 @@ use windrow_core::{
 use windrow_idempotency::{Extent, KeyedRequest, without_mark};
 use windrow_mysqlwire::{Head, Success};
 
-use super::join::{end_trace, outcome};
-use super::{Session, SessionEnd};
+use super::client_session::{Session, SessionEnd};
+use super::outcome::{end_trace, outcome};
 use crate::errors;
 use crate::own_settings::{AckSetting, ForbiddenSettings};
 use crate::register::Interrupt;
