@@ -50,7 +50,8 @@ pub enum Key {
     #[default]
     Primary,
     /// Columns named by the client: of an upsert exactly those of a unique key; of an update,
-    /// delete or read those of a unique key, and maybe more.
+    /// delete or read those of a unique key, and maybe more. None of an insert say that its rows
+    /// have no key: a table that is created for it gets no primary key.
     Columns(Box<[Name]>),
 }
 

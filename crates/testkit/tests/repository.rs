@@ -161,7 +161,9 @@ fn crates_import_only_what_they_may() {
             ],
             "pgwire" | "mysqlwire" => &["windrow-core", "windrow-sockets"],
             // Extensions of the HTTP frontend.
-            "frontends/arango" | "frontends/status" => &["windrow-core", "windrow-http"],
+            "frontends/arango" | "frontends/influx" | "frontends/status" => {
+                &["windrow-core", "windrow-http"]
+            }
             // What writes into the tables of Windrow's own imports what they hold.
             "idempotency" => &["windrow-bookkeeping", "windrow-core"],
             "testkit" => &["windrow-bookkeeping", "windrow-core"],
@@ -223,6 +225,7 @@ fn crates_import_only_what_they_may() {
         "frontends/envelopes",
         "frontends/http",
         "frontends/arango",
+        "frontends/influx",
         "frontends/mysql",
         "frontends/pg",
         "frontends/status",

@@ -278,10 +278,15 @@ impl RowStatement {
 /// Returns the key's columns, empty if the operation needs no key; `None` if it needs one and there
 /// is none.
 pub(crate) fn key_names(shape: &Shape, table: &Table) -> Option<Vec<Name>> {
-    if shape.op == Op::Insert && shape.on_conflict == OnConflict::Error {
-        return Some(Vec::new());
+    match needs_key(shape) {
+        true => table.key_names(&shape.key),
+        false => Some(Vec::new()),
     }
-    table.key_names(&shape.key)
+}
+
+/// Returns true if the operation finds its row by a key.
+fn needs_key(shape: &Shape) -> bool {
+    shape.op != Op::Insert || shape.on_conflict != OnConflict::Error
 }
 
 /// Returns the parameter for the values of a column; `None` if they cannot travel in arrays.
@@ -322,7 +327,7 @@ fn senseless(shape: &Shape, no_key: bool, table: &Table) -> Option<Trouble> {
         format!("an update of {name} names no column to change")
     } else if shape.op == Op::Get && shape.returning == Returning::Nothing {
         format!("a read of {name} names no column to give back")
-    } else if matches!(&shape.key, Key::Columns(names) if names.is_empty()) {
+    } else if needs_key(shape) && matches!(&shape.key, Key::Columns(names) if names.is_empty()) {
         format!("the key of a row of {name} has no columns")
     } else if let Some(system) = system_column(shape, table) {
         format!("the column {system} of {name} is the database's own and takes no part in writes")

@@ -51,14 +51,21 @@ impl Admission {
         may
     }
 
-    /// Returns the rights of a request: `Some(None)` if it may do everything, `None` if it shows no
-    /// token of these. The comparison takes the same time for each shown token of one length.
+    /// Returns the rights of a request by its header, as [`Admission::rights_of`] does.
     pub(crate) fn rights(&self, headers: &HeaderMap) -> Option<Option<Arc<Rights>>> {
+        let value = headers.get(AUTHORIZATION);
+        self.rights_of(value.and_then(|value| bearer(value.as_bytes())))
+    }
+
+    /// Returns the rights of a request that shows this token: `Some(None)` if it may do everything,
+    /// `None` if it shows no token of these. The comparison takes the same time for each shown
+    /// token of one length.
+    pub(crate) fn rights_of(&self, shown: Option<&[u8]>) -> Option<Option<Arc<Rights>>> {
         let tokens = self.current();
         if tokens.is_empty() {
             return Some(None);
         }
-        let shown = bearer(headers.get(AUTHORIZATION)?.as_bytes())?;
+        let shown = shown?;
         let is = |token: &Secret| -> bool { shown.ct_eq(token.reveal().as_bytes()).into() };
         if tokens.all.as_ref().is_some_and(is) {
             return Some(None);

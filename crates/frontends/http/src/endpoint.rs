@@ -107,6 +107,8 @@ pub struct ExtraEndpoint {
 pub enum ExtraKind {
     /// By [`Extension::run`](crate::extension::Extension::run), for clients that show the token.
     Plain,
+    /// As [`ExtraKind::Plain`]; a body needs no content type.
+    Untyped,
     /// As [`ExtraKind::Plain`], also without the token: the answer holds no data of this gateway.
     Open,
     /// As [`ExtraKind::Plain`], about the gateway itself: a token needs the right to metrics.

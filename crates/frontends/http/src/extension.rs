@@ -3,8 +3,11 @@
 //! An extension brings paths, their handlers and the form of their errors. Connections, tokens,
 //! envelopes, metrics and the way to the lane stay with the frontend.
 
+use std::borrow::Cow;
+
 use async_trait::async_trait;
 use bytes::Bytes;
+use http::request::Parts;
 use http::{Method, Response};
 use windrow_core::Fault;
 pub use windrow_idempotency::Extent;
@@ -16,7 +19,7 @@ pub use crate::answers::{Live, whole_json};
 pub use crate::app::App;
 pub use crate::bodies::Feed;
 pub use crate::bodies::charge::Charge;
-pub use crate::bodies::kind::only_json;
+pub use crate::bodies::kind::{check_encoding, only_json};
 pub use crate::bodies::whole::{Limit, Whole};
 pub use crate::endpoint::{ExtraEndpoint, ExtraKind, NoRoute, Route};
 pub use crate::handlers::ops::INDEX;
@@ -54,6 +57,12 @@ pub trait Extension: Send + Sync {
     /// # Errors
     /// Why there is none.
     fn find<'a>(&self, method: &Method, path: &'a str) -> Result<Route<'a, usize>, NoRoute>;
+
+    /// Returns the token of a request for one of its own paths, if the request shows it in another
+    /// form than `Authorization: Bearer`.
+    fn token<'h>(&self, _head: &'h Parts) -> Option<Cow<'h, [u8]>> {
+        None
+    }
 
     /// Answers a request that is neither an envelope nor live. Dropping the future takes out what
     /// is queued of it.

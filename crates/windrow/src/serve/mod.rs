@@ -42,6 +42,7 @@ use windrow_arango_api::ArangoApi;
 use windrow_core::{Budget, Database, Fault, FaultClass, Intake, Promise};
 use windrow_http::extension::Extension;
 use windrow_http::{Http, HttpConfig, HttpMetrics, Readiness, Services};
+use windrow_influx_api::InfluxApi;
 use windrow_lanes::{Lane, LaneMetrics, LaneStatus, LaneWatch};
 use windrow_status::{Sources, StatusPage};
 
@@ -108,7 +109,8 @@ impl Server {
         let documents = ArangoApi::new(gives_back);
         let endpoints = windrow_status::ENDPOINTS
             .iter()
-            .chain(documents.endpoints());
+            .chain(documents.endpoints())
+            .chain(InfluxApi.endpoints());
         let http_metrics = HttpMetrics::register(&mut registry, endpoints);
         let lane_metrics = LaneMetrics::register(&mut registry);
         let budget = Budget::new(settings.memory);
@@ -204,7 +206,9 @@ impl Server {
         };
         let http = match &settings.http {
             Some(config) => {
-                Some(bind_http(config, services, vec![Arc::new(page), Arc::new(documents)]).await?)
+                let extensions: Vec<Arc<dyn Extension>> =
+                    vec![Arc::new(page), Arc::new(documents), Arc::new(InfluxApi)];
+                Some(bind_http(config, services, extensions).await?)
             }
             None => None,
         };

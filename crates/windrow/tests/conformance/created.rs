@@ -171,6 +171,21 @@ pub(crate) async fn zeros_have_no_sign(bed: Bed) {
     }
 }
 
+/// A write that names no columns as its key says that its rows have none.
+pub(crate) async fn an_empty_key_is_no_key(bed: Bed) {
+    let Some(mut executor) = creating(&bed).await else {
+        return;
+    };
+    let put = insert("keyless", &["id", "n"]).key(&[]);
+    for _ in 0..2 {
+        let outcomes = run(&mut executor, &[put.of(row![1, 1]), put.of(row![1, 1])]).await;
+        assert!(outcomes.iter().all(Result::is_ok), "{outcomes:?}");
+    }
+    let upsert = insert("keyless", &["id", "n"]).key(&[]).upsert();
+    let outcomes = run(&mut executor, &[upsert.of(row![1, 1])]).await;
+    assert_eq!(fault(&outcomes[0]).class, FaultClass::Invalid);
+}
+
 pub(crate) async fn tables_of_others_get_no_columns(bed: Bed) {
     let options = Options {
         create_tables: true,

@@ -19,6 +19,7 @@ mod input;
 mod keys;
 mod lanes;
 mod library;
+mod line_protocol;
 mod listed;
 mod mariadb;
 mod moments;

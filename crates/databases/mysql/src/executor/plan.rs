@@ -105,8 +105,7 @@ impl Compiled {
     /// Joins a shape with its table. If `judges` is set, columns that Windrow created refuse values
     /// that they would not keep exactly.
     pub(crate) fn new(shape: &Arc<Shape>, table: &Arc<Table>, judges: bool) -> Self {
-        let needs_key = shape.has_key_values() || shape.on_conflict != OnConflict::Error;
-        let key_names = if needs_key {
+        let key_names = if needs_key(shape) {
             table.key_names(&shape.key)
         } else {
             Some(Vec::new())
@@ -384,6 +383,11 @@ fn fence(action: Action, table: &Table, columns: &[usize], key: &[usize]) -> Fen
     }
 }
 
+/// Returns true if the operation finds its row by a key.
+fn needs_key(shape: &Shape) -> bool {
+    shape.has_key_values() || shape.on_conflict != OnConflict::Error
+}
+
 fn senseless(shape: &Shape, key: Option<&[Name]>, table: &Table) -> Option<Fault> {
     let name = &table.name;
     let repeated = shape.columns.iter().enumerate().find(|(place, name)| {
@@ -397,7 +401,7 @@ fn senseless(shape: &Shape, key: Option<&[Name]>, table: &Table) -> Option<Fault
     }
     let what = if key.is_none() {
         format!("the table {name} has no primary key: name the columns of a unique key")
-    } else if matches!(&shape.key, Key::Columns(names) if names.is_empty()) {
+    } else if needs_key(shape) && matches!(&shape.key, Key::Columns(names) if names.is_empty()) {
         format!("the key of a row of {name} has no columns")
     } else if shape.op == Op::Update && shape.columns.is_empty() {
         format!("an update of {name} names no column to change")

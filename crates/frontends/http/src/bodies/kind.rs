@@ -53,7 +53,10 @@ pub(crate) fn of(headers: &HeaderMap) -> Result<BodyKind, Refusal> {
 const ENCODINGS: [&[u8]; 3] = [b"identity", b"gzip", b"x-gzip"];
 
 /// Refuses a body that is packed in a way that is not known, or in several.
-pub(crate) fn check_encoding(headers: &HeaderMap) -> Result<(), Refusal> {
+///
+/// # Errors
+/// 415 for such a body.
+pub fn check_encoding(headers: &HeaderMap) -> Result<(), Refusal> {
     let mut named = headers.get_all(CONTENT_ENCODING).iter();
     let is_known = |v: &http::HeaderValue| {
         let known = |encoding: &&[u8]| v.as_bytes().eq_ignore_ascii_case(encoding);

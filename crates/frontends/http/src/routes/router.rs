@@ -347,7 +347,7 @@ fn name(found: &Result<Target<'_>, NoRoute>) -> Option<(&'static str, &'static s
         Ok(Target::Extra {
             extension,
             route,
-            kind: ExtraKind::Plain | ExtraKind::Envelope,
+            kind: ExtraKind::Plain | ExtraKind::Untyped | ExtraKind::Envelope,
             ..
         }) => {
             let endpoint = extension.endpoints().get(route.endpoint)?;
@@ -389,9 +389,21 @@ fn authorize(
     if !app.admission.is_set() {
         origin::check(head, host.as_ref(), &app.config.hosts)?;
     }
-    match app.admission.rights(&head.headers) {
+    let (own_token, is_untyped) = match found {
+        Ok(Target::Extra {
+            extension, kind, ..
+        }) => (extension.token(head), *kind == ExtraKind::Untyped),
+        _ => (None, false),
+    };
+    let rights = match own_token {
+        Some(token) => app.admission.rights_of(Some(&token)),
+        None => app.admission.rights(&head.headers),
+    };
+    match rights {
         Some(rights) => {
-            origin::check_kind(head)?;
+            if !is_untyped {
+                origin::check_kind(head)?;
+            }
             may_reach(rights.as_deref(), found)?;
             Ok(rights)
         }
