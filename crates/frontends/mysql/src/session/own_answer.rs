@@ -58,9 +58,10 @@ pub(super) fn rows(asked: Asked, write: &LastWrite) -> Option<Vec<Vec<u8>>> {
     let is_error = |warning: &&Warning| *warning.level == *b"Error";
     let errors: Vec<&Warning> = write.warnings.iter().filter(is_error).collect();
     Some(match asked {
-        Asked::RowCount if write.is_behind_question => return None,
         Asked::RowCount => {
-            let affected = write.affected.map(|rows| rows.to_string());
+            // The rows of a question count as -1.
+            let affected = write.affected.filter(|_| !write.is_behind_question);
+            let affected = affected.map(|rows| rows.to_string());
             vec![row(&[affected.as_deref().unwrap_or("-1").as_bytes()])]
         }
         Asked::WarningCount | Asked::CountWarnings => vec![count(all.len())],

@@ -189,7 +189,11 @@ impl Session {
         let Some(write) = write.filter(|_| !self.shared.is_mariadb()) else {
             return self.relay(head).await.map(drop);
         };
-        let count = u16::try_from(write.warnings.len()).unwrap_or(u16::MAX);
+        // Behind a question there are none, though SHOW WARNINGS still has them.
+        let count = match write.is_behind_question {
+            true => 0,
+            false => u16::try_from(write.warnings.len()).unwrap_or(u16::MAX),
+        };
         let (client, server) = (&mut self.admitted.client, &mut self.admitted.server.wire);
         client.forward(server).await?;
         server.flush().await?;

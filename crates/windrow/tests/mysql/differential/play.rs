@@ -112,10 +112,22 @@ impl Player {
 
     async fn step(&mut self, step: &Step) -> io::Result<()> {
         match step {
-            Step::Text(sql) => self.command(&self.text(sql)).await,
+            Step::Text(sql) => {
+                // MySQL reads the values of prepared statements in the character set of their
+                // preparation, until it prepares them again because of another client's DDL.
+                if sql.is_of_charset() && self.client.is_mysql() {
+                    self.prepared.clear();
+                }
+                self.command(&self.text(sql)).await
+            }
             Step::Together(all) => {
                 let commands = all.iter().map(|sql| self.text(sql)).collect();
                 self.together(commands).await
+            }
+            // MySQL keeps the count while a statement is prepared. Windrow cannot give its own
+            // connection a count above one.
+            Step::Prepare { sql, .. } if sql.asks_for_count() && self.client.is_mysql() => {
+                self.forget().await
             }
             Step::Prepare {
                 slot,
@@ -206,7 +218,8 @@ impl Player {
             content[0],
             answer.first_mut().map(|(_, packet)| &mut packet[..]),
         ) {
-            (0x02, Some([0, _, _, _, _, warnings, ..])) | (0x1b, Some([0xfe, warnings, ..])) => {
+            (0x02, Some([0, _, _, _, _, warnings, ..]))
+            | (0x1b, Some([0xfe, 0, 0, _, _, warnings, ..] | [0xfe, warnings, ..])) => {
                 *warnings = 0;
             }
             _ => {}

@@ -398,6 +398,16 @@ impl Sql {
         self.template.starts_with("select") && !self.template.contains("into") && self.around < 6
     }
 
+    /// Returns true if the statement asks for the rows of the one before.
+    pub fn asks_for_count(&self) -> bool {
+        self.template.contains("row_count()")
+    }
+
+    /// Returns true if the statement sets the character set of the session.
+    pub fn is_of_charset(&self) -> bool {
+        self.template.starts_with("set names")
+    }
+
     /// Returns true if the first value may come in pieces: MariaDB does not survive all that are
     /// numbers.
     pub fn may_have_long_value(&self) -> bool {
