@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::advice::advice;
+
 /// The reason why a write is a statement and a transaction of its own, and advice for the operator.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Apart {
@@ -39,6 +41,14 @@ impl Apart {
     pub fn advised(mut self, advice: &'static str) -> Self {
         self.advice = advice;
         self
+    }
+
+    /// Returns the advice for the operator: the reason's own, or that for its phrase.
+    pub fn what_to_do(&self) -> &'static str {
+        match self.advice {
+            "" => advice(self.phrase),
+            own => own,
+        }
     }
 
     /// Marks the reason as running unproven code.

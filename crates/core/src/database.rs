@@ -13,6 +13,21 @@ use crate::name::{Name, TableName};
 use crate::sink::{Executor, Purpose, Sink};
 use crate::standing::Standing;
 
+/// The rights of Windrow's role to write into the tables that have no schema in their names.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct WriteRights {
+    /// The role.
+    pub role: String,
+    /// The schema or database that holds the tables, as SQL names it in a GRANT.
+    pub place: String,
+    /// True if the role may create tables there.
+    pub can_create: bool,
+    /// The tables into which the role may insert rows.
+    pub open: Vec<String>,
+    /// The tables into which the role may not insert rows.
+    pub closed: Vec<String>,
+}
+
 /// A database that a user has configured.
 #[async_trait]
 pub trait Database: Sink {
@@ -30,6 +45,15 @@ pub trait Database: Sink {
     /// read-only.
     async fn takes_writes(&self) -> Result<(), Fault> {
         self.ping().await
+    }
+
+    /// Returns the role's rights to write; `None` if the database does not tell them. Writes
+    /// nothing. Cancel safe.
+    ///
+    /// # Errors
+    /// As [`Sink::connect`].
+    async fn write_rights(&self) -> Result<Option<WriteRights>, Fault> {
+        Ok(None)
     }
 
     /// Returns a sink for batches that only read, which do not wait for writing batches; `None` if

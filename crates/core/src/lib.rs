@@ -10,6 +10,7 @@
 //! | [`write`](mod@write) | a shape and one row of values, or the values of an SQL client's call |
 //! | [`sql`] | writes of SQL clients: statements and the values of their calls |
 //! | [`apart`] | the reason why a write is not joined with others |
+//! | [`advice`](mod@advice) | what an operator can do about such a reason |
 //! | [`source`] | the identity of one client's ordered stream of writes |
 //! | [`mod@unit`] | writes of one client that commit together |
 //! | [`budget`] | the process-wide memory budget |
@@ -37,6 +38,7 @@
 //!
 //! All other crates may import this one; it imports none of them.
 
+pub mod advice;
 pub mod apart;
 pub mod background;
 pub mod bookkeeping;
@@ -68,12 +70,13 @@ pub mod unit;
 pub mod value;
 pub mod write;
 
+pub use advice::advice;
 pub use apart::Apart;
 pub use background::BackgroundConnection;
 pub use bookkeeping::Bookkeeping;
 pub use budget::{AnswerPermit, AnswerRoom, Budget, Permit, UsualAnswer};
 pub use cancel::Canceller;
-pub use database::Database;
+pub use database::{Database, WriteRights};
 pub use fault::{Fault, FaultClass};
 pub use intake::{Arrivals, Intake, Outcomes, Submission, Units};
 pub use inventory::{

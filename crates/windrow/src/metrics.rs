@@ -97,7 +97,7 @@ fn standing_json(standing: &Standing) -> Value {
         let said = [
             ("reason", why.phrase),
             ("object", &*why.object),
-            ("advice", why.advice),
+            ("advice", why.what_to_do()),
         ];
         for (name, text) in said.into_iter().filter(|(_, text)| !text.is_empty()) {
             table.insert(name.into(), text.into());

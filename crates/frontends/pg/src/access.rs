@@ -55,6 +55,26 @@ pub(crate) enum RequiredProof {
     },
 }
 
+/// Runs the `auth_query` for the role of the first database, as a login does. Returns a sentence
+/// about its answer; `None` if no query is configured.
+///
+/// # Errors
+/// The error of the query, of the connection, or of the answer.
+pub async fn try_auth_query(config: &PgConfig) -> Option<Result<String, Fault>> {
+    let query = config.auth_query.as_ref()?;
+    let role = config.databases.first().map(|first| first.target.role());
+    let role = role.unwrap_or("postgres");
+    let answer = Lookup::new(config).ask(query, role).await;
+    Some(answer.and_then(|found| match found {
+        Some(Ok(_)) => Ok(format!("finds a verifier for the role {role}")),
+        None => Ok(format!("runs, and finds no role {role}")),
+        Some(Err(bad)) => {
+            let text = format!("what it returns for the role {role} cannot be used: {bad}");
+            Err(Fault::invalid(text))
+        }
+    }))
+}
+
 impl Access {
     /// Checks what is configured.
     ///

@@ -7,6 +7,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use prometheus_client::metrics::counter::Counter;
 use windrow_core::{Apart, Name};
 
+use crate::block_doubts::advice;
 use crate::metrics::PgMetrics;
 
 /// Objects that are counted separately.
@@ -30,10 +31,11 @@ struct Counts {
 pub(crate) struct BypassLine {
     pub(crate) reason: &'static str,
     pub(crate) count: u64,
-    /// Where what stands in the way is, what it is, and what an operator can do; empty where there
-    /// is no such object.
+    /// The database of the object that prevents joining; `None` if no object does.
     pub(crate) database: Option<Name>,
+    /// The object that prevents joining, by kind and name; empty if no object does.
     pub(crate) object: Box<str>,
+    /// Advice for the operator; never empty.
     pub(crate) advice: &'static str,
 }
 
@@ -85,12 +87,15 @@ impl Bypass {
     pub(crate) fn lines(&self) -> Vec<BypassLine> {
         let counts = self.lock();
         let objects = counts.objects.iter();
-        let objects = objects.map(|((reason, database, object), (count, advice))| BypassLine {
+        let objects = objects.map(|((reason, database, object), (count, own))| BypassLine {
             reason,
             count: *count,
             database: Some(Name::clone(database)),
             object: object.clone(),
-            advice,
+            advice: match *own {
+                "" => advice(reason),
+                own => own,
+            },
         });
         let mut lines: Vec<BypassLine> = objects.collect();
         for (reason, counter) in &counts.reasons {
@@ -104,6 +109,7 @@ impl Bypass {
                 lines.push(BypassLine {
                     reason,
                     count,
+                    advice: advice(reason),
                     ..BypassLine::default()
                 });
             }
@@ -137,18 +143,20 @@ mod tests {
         bypass.learn(&"shop".into(), &Apart::of("a view").by("view other"));
         bypass.note(&"shop".into(), &Apart::of("SELECT"));
         let lines = bypass.lines();
+        assert!(lines.iter().all(|line| !line.advice.is_empty()));
         let counted: Vec<_> = lines
             .iter()
-            .map(|line| (line.reason, line.count, &*line.object, line.advice))
+            .map(|line| (line.reason, line.count, &*line.object))
             .collect();
         assert_eq!(
             counted,
             [
-                ("a view", 2, "", ""),
-                ("SELECT", 1, "", ""),
-                ("a view", 1, "view shop.all", "do so"),
-                ("a view", 0, "view other", ""),
+                ("a view", 2, ""),
+                ("SELECT", 1, ""),
+                ("a view", 1, "view shop.all"),
+                ("a view", 0, "view other"),
             ]
         );
+        assert_eq!(lines[2].advice, "do so");
     }
 }

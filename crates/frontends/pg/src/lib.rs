@@ -20,6 +20,7 @@
 //! | `pool` | server connections for what is not joined |
 //! | `statements` | what is known of statements: what texts say and mean in a lane; prepared statements |
 //! | `lanes` | the lanes that sessions have open |
+//! | `block_doubts` | why transactions go to a server connection, and advice |
 //! | `bypass` | what was not joined, and why |
 //! | `gate`, `senders` | holding work back; who sends notifications |
 //! | `own` | Windrow's own settings of a session |
@@ -38,6 +39,7 @@ mod admin;
 mod admission;
 mod admit;
 mod admitted_client;
+mod block_doubts;
 mod bypass;
 mod cache;
 mod charge;
@@ -66,6 +68,8 @@ mod tls;
 #[cfg(any(test, fuzzing))]
 pub mod trial;
 
+pub use access::try_auth_query;
+pub use block_doubts::advice;
 pub use client::{Identity, Settings};
 pub use config::{DatabaseConfig, PgConfig, Roles, Unproven, UnprovenConfig};
 pub use connection_slots::{ConnectionSlot, ConnectionSlots, IdleConnections};

@@ -52,12 +52,23 @@ impl Figures {
             "http_connections": sum("windrow_http_connections"),
             "lane_connections": sum("windrow_lane_connections"),
             "pg": pg(samples),
+            "mysql": mysql(samples),
+            "dead_letters": named(samples, "windrow_dead_letters").next().map(|one| one.value),
         });
         Self {
             accepted,
             failed,
             json,
         }
+    }
+
+    /// Returns the advice for each reason for which statements were not joined.
+    pub(crate) fn advice(&self, advice: fn(&str) -> &'static str) -> Value {
+        let frontends = ["/pg/bypass", "/mysql/bypass"].into_iter();
+        let reasons = frontends.filter_map(|path| self.json.pointer(path)?.as_object());
+        let all = reasons.flat_map(Map::keys);
+        let pairs = all.map(|reason| (reason.clone(), advice(reason).into()));
+        pairs.collect::<Map<_, _>>().into()
     }
 
     pub(crate) fn into_json(self) -> Value {
@@ -150,6 +161,23 @@ fn pg(samples: &[Sample<'_>]) -> Value {
     })
 }
 
+/// Returns the figures of the MySQL frontend; null if it is switched off.
+fn mysql(samples: &[Sample<'_>]) -> Value {
+    if named(samples, "windrow_mysql_clients").next().is_none() {
+        return Value::Null;
+    }
+    let sum = |name: &str| -> f64 { named(samples, name).map(|sample| sample.value).sum() };
+    let ways = by(samples, "windrow_mysql_statements_total", "way");
+    let of = |name: &str| ways.get(name).copied().unwrap_or(0.0);
+    json!({
+        "clients": sum("windrow_mysql_clients"),
+        "joined": of("joined"),
+        "relayed": of("relayed"),
+        "servers": sum("windrow_mysql_server_connections"),
+        "bypass": by(samples, "windrow_mysql_bypass_total", "reason"),
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -168,6 +196,9 @@ windrow_batch_rows_bucket{le=\"1.0\",lane=\"a\"} 1
 windrow_batch_rows_bucket{le=\"2.0\",lane=\"a\"} 2
 windrow_batch_rows_bucket{le=\"+Inf\",lane=\"a\"} 2
 windrow_batch_rows_bucket{le=\"1.0\",lane=\"b\"} 1
+windrow_dead_letters 4
+windrow_mysql_clients 1
+windrow_mysql_bypass_total{reason=\"a hint\"} 2
 windrow_http_request_seconds_count{route=\"/metrics\",method=\"GET\"} 7
 windrow_http_request_seconds_count{route=\"/v1/batch\",method=\"POST\"} 3
 ";
@@ -176,6 +207,8 @@ windrow_http_request_seconds_count{route=\"/v1/batch\",method=\"POST\"} 3
     fn series_are_summed() {
         let figures = Figures::of(&samples(TEXT));
         assert_eq!((figures.accepted, figures.failed), (17.0, 3.0));
+        let advice = figures.advice(|_| "do so");
+        assert_eq!(advice, json!({ "a hint": "do so" }));
         let json = figures.into_json();
         assert_eq!(json["faults"], json!({ "constraint": 3.0 }));
         assert_eq!(
@@ -185,5 +218,7 @@ windrow_http_request_seconds_count{route=\"/v1/batch\",method=\"POST\"} 3
         assert_eq!(json["histograms"]["http_request_seconds"]["count"], 3.0);
         assert_eq!(json["lanes"]["a"]["rows"], 5.0);
         assert_eq!(json["pg"], Value::Null);
+        assert_eq!(json["mysql"]["bypass"]["a hint"], 2.0);
+        assert_eq!(json["dead_letters"], 4.0);
     }
 }

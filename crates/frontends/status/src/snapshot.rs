@@ -18,6 +18,8 @@ pub struct Sources {
     pub lanes: Arc<dyn Fn() -> Value + Send + Sync>,
     /// Returns all metrics as OpenMetrics text.
     pub metrics_text: Arc<dyn Fn() -> String + Send + Sync>,
+    /// Returns the advice for a reason for which statements are not joined.
+    pub advice: fn(&str) -> &'static str,
     /// The name and version of the program.
     pub version: &'static str,
     /// The product name of the database, such as `PostgreSQL`.
@@ -61,6 +63,7 @@ impl Snapshot {
         });
         shown.insert("about".into(), about);
         shown.insert("now".into(), point.at.into());
+        shown.insert("advice".into(), figures.advice(sources.advice));
         shown.insert("figures".into(), figures.into_json());
         Self { shown, point }
     }

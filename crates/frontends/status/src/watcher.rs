@@ -150,6 +150,7 @@ mod tests {
                 let writes = 10 * (1 + counted.fetch_add(1, Relaxed));
                 format!("windrow_writes_total{{lane=\"a\"}} {writes}\n")
             }),
+            advice: |_| "",
             version: "Windrow 1",
             database: "SQLite",
         };

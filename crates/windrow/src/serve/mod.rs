@@ -182,6 +182,7 @@ impl Server {
         let page = StatusPage::new(Sources {
             lanes: Arc::clone(&lanes),
             metrics_text: Arc::clone(&metrics_text),
+            advice: pg::advice,
             version: concat!("Windrow ", env!("CARGO_PKG_VERSION")),
             database,
         });

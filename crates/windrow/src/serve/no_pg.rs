@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
+pub(super) use windrow_core::advice;
 
 use super::lane_view::LaneView;
 use super::reload::TakeRoles;

@@ -19,6 +19,8 @@ use windrow_pg::{
 };
 use windrow_pgwire::Target;
 
+pub(super) use windrow_pg::advice;
+
 use self::replicated::Replicated;
 use self::session_lanes::SessionLanes;
 use super::client_lanes::LaneSizes;

@@ -156,6 +156,7 @@ async fn it_shows_what_goes_on() {
     browser.until(&shows("failed", "not_null")).await.unwrap();
     browser.until(&shows("failed", "unique")).await.unwrap();
     browser.until(&shows("last", "events_pkey")).await.unwrap();
+    browser.until(&shows("state", "writes fail")).await.unwrap();
     let drawn = "Boolean(document.getElementById('c-failed').getAttribute('d'))";
     browser.until(drawn).await.unwrap();
     look_at(&mut browser, "failing").await;
@@ -250,6 +251,9 @@ async fn it_is_used_by_the_keyboard_alone() {
     browser.open(&gateway.url("/")).await.unwrap();
     browser.until(&shows("state", "running")).await.unwrap();
 
+    // Sending a row is for those who ask for it.
+    tab_to(&mut browser, "send-open").await;
+    browser.press("Enter", 13).await.unwrap();
     tab_to(&mut browser, "table").await;
     browser.write("events").await.unwrap();
     tab_to(&mut browser, "row").await;

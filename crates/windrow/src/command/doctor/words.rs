@@ -67,11 +67,7 @@ fn of_clients(standings: &[ClientStatements]) -> String {
 }
 
 fn reason(why: &Apart) -> String {
-    let advice = match why.advice {
-        "" => String::new(),
-        advice => format!("      {advice}\n"),
-    };
-    format!("      {why}\n{advice}")
+    format!("      {why}\n      {}\n", why.what_to_do())
 }
 
 fn head(seen: &Seen, most: usize) -> String {

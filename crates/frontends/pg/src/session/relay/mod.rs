@@ -52,6 +52,7 @@ use super::local::is_windrow_setting;
 use super::state::{End, Session, UnsentBlock, shutdown};
 use super::unsent_block::{self, BlockAnswer};
 use super::{block_reasons, spool};
+use crate::block_doubts::known;
 use crate::pool::{GivenBack, Loan};
 use crate::session_info::Interrupt;
 use block_start::BlockStart;
@@ -143,7 +144,7 @@ impl<'s> Relay<'s> {
         let here = StatementsHere::new(session);
         let mut ends = Ends::new(session, loan);
         // Of a block that begins with the messages in the inbox.
-        ends.block_doubt = block_reasons::known(reason);
+        ends.block_doubt = known(reason);
         Self {
             here,
             is_followed,
