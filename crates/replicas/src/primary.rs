@@ -9,7 +9,7 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use windrow_core::{
     Bookkeeping, Bulk, Database, Executor, Fault, Inventory, Moves, Profile, Purpose, Sink,
-    Standing, TableName, Unit,
+    Standing, TableName, Unit, WriteRights,
 };
 
 use crate::applier::Applier;
@@ -161,6 +161,10 @@ impl Sink for FollowedSink {
 impl Database for Primary {
     async fn ping(&self) -> Result<(), Fault> {
         self.shared.source.database.ping().await
+    }
+
+    async fn write_rights(&self) -> Result<Option<WriteRights>, Fault> {
+        self.shared.source.database.write_rights().await
     }
 
     async fn takes_writes(&self) -> Result<(), Fault> {

@@ -65,6 +65,23 @@ impl FileSpool {
         opening.await.map_err(|_| SpoolFault::Closed)?
     }
 
+    /// Checks that a directory can become or is a spool that no process works on. Writes nothing.
+    ///
+    /// # Errors
+    /// [`SpoolFault::InUse`], [`SpoolFault::NotASpool`] and what the system says.
+    pub fn check(directory: &Path) -> Result<(), SpoolFault> {
+        let names = match RealFiles.list(directory) {
+            Ok(names) => names,
+            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(()),
+            Err(e) => return Err(SpoolFault::system("list", directory, e)),
+        };
+        is_spool(directory, &names)?;
+        match names.iter().any(|name| name == LOCK_FILE) {
+            true => lock(&RealFiles, directory).map(drop),
+            false => Ok(()),
+        }
+    }
+
     /// Returns the bytes that were cut off the ends of the logs when the spool was opened: a crash
     /// had left them of writes that no client had got an answer for.
     pub fn cuts(&self) -> &[Cut] {
@@ -165,8 +182,19 @@ fn prepare(files: &dyn Files, directory: &Path) -> Result<Option<PathBuf>, Spool
     made.map_err(|e| SpoolFault::system("make the directory", directory, e))?;
     let names = files.list(directory);
     let names = names.map_err(|e| SpoolFault::system("list", directory, e))?;
-    if names.iter().any(|name| name == META_FILE) {
+    if is_spool(directory, &names)? {
         return Ok(None);
+    }
+    let above = directory
+        .parent()
+        .filter(|path| !path.as_os_str().is_empty());
+    Ok(Some(above.unwrap_or(Path::new(".")).to_owned()))
+}
+
+/// Returns true if a directory with these names holds a spool, and false if one can be made there.
+fn is_spool(directory: &Path, names: &[String]) -> Result<bool, SpoolFault> {
+    if names.iter().any(|name| name == META_FILE) {
+        return Ok(true);
     }
     let is_partition = |name: &str| name.len() == 4 && name.parse::<u32>().is_ok();
     let unfinished = format!("{META_FILE}.{UNFINISHED}");
@@ -177,10 +205,7 @@ fn prepare(files: &dyn Files, directory: &Path) -> Result<Option<PathBuf>, Spool
             what: format!("it holds {other:?} and no file {META_FILE:?}").into(),
         });
     }
-    let above = directory
-        .parent()
-        .filter(|path| !path.as_os_str().is_empty());
-    Ok(Some(above.unwrap_or(Path::new(".")).to_owned()))
+    Ok(false)
 }
 
 fn lock(files: &dyn Files, directory: &Path) -> Result<Guard, SpoolFault> {

@@ -4,13 +4,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use mysql_async::Opts;
+use mysql_async::{Opts, Row};
 use windrow_core::sink::Purpose;
 use windrow_core::{
     Bookkeeping, Bulk, Database, Executor, Fault, Inventory, Moves, Profile, Sink, Standing, Unit,
+    WriteRights,
 };
 use windrow_database::Options;
 
+use super::catalog::proof::has_privilege;
 use super::executor::cache::Catalog;
 use super::executor::connection::Connection;
 use super::fault::Trouble;
@@ -82,6 +84,32 @@ impl Sink for MysqlSink {
 }
 
 impl MysqlSink {
+    /// Reads the user's rights to write on a new connection.
+    async fn rights(&self) -> Result<WriteRights, Fault> {
+        let mut session = Session::connect(&self.opts, None, &self.options).await?;
+        let mut read = async |sql: &str| {
+            let rows = session.rows(sql).await.map_err(Trouble::into_fault)?;
+            let first = |row: &Row| row.get_opt::<String, _>(0)?.ok();
+            Ok::<Vec<String>, Fault>(rows.iter().filter_map(first).collect())
+        };
+        let user = read("SELECT CURRENT_USER()").await?;
+        let database = read("SELECT DATABASE()").await?.pop().unwrap_or_default();
+        let grants = read("SHOW GRANTS").await?;
+        let tables = read(TABLES).await?;
+        session.close().await;
+        let (open, closed) = tables
+            .into_iter()
+            .partition(|table| has_privilege(&grants, "INSERT", &database, Some(table)));
+        let can_create = has_privilege(&grants, "CREATE", &database, None);
+        Ok(WriteRights {
+            role: user.concat(),
+            place: format!("{database}.*"),
+            can_create,
+            open,
+            closed,
+        })
+    }
+
     /// Executes a statement on a new connection within [`PING_TIMEOUT`].
     async fn say(&self, sql: &str) -> Result<(), Fault> {
         let sign = async {
@@ -99,6 +127,10 @@ impl MysqlSink {
         }
     }
 }
+
+/// The tables of the database.
+const TABLES: &str = "SELECT TABLE_NAME FROM information_schema.TABLES \
+    WHERE TABLE_SCHEMA = DATABASE() AND TABLE_TYPE <> 'VIEW' ORDER BY TABLE_NAME";
 
 /// The statement that a read-only server refuses to users without the right to write there.
 const BEGIN_WRITING: &str = "START TRANSACTION READ WRITE";
@@ -119,6 +151,10 @@ impl Database for MysqlSink {
             ),
             _ => fault,
         })
+    }
+
+    async fn write_rights(&self) -> Result<Option<WriteRights>, Fault> {
+        self.rights().await.map(Some)
     }
 
     fn bulk(&self) -> Option<Arc<dyn Bulk>> {

@@ -3,7 +3,7 @@
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use windrow_core::{Fault, FaultClass};
+use windrow_core::{Fault, FaultClass, WriteRights};
 use windrow_database::Options;
 
 use super::dialect::{COCKROACH, Dialect, POSTGRES};
@@ -133,6 +133,49 @@ async fn check_writable(wire: &mut Wire) -> Result<(), Fault> {
     };
     let message = format!("the database takes no writes: {why}");
     Err(Fault::new(FaultClass::Unavailable, "25006", message))
+}
+
+/// The tables without a schema, each with true if the role may insert into it.
+const TABLES: &str = "\
+SELECT c.relname, has_table_privilege(c.oid, 'INSERT')
+FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+WHERE n.nspname = current_schema() AND c.relkind IN ('r', 'p') ORDER BY c.relname";
+
+/// Reads the role's rights to write on a new connection.
+pub(super) async fn write_rights(
+    connecting: impl Future<Output = Result<(Wire, &'static Dialect), Fault>>,
+) -> Result<WriteRights, Fault> {
+    let (mut wire, _) = connecting.await?;
+    let rights = rights(&mut wire).await;
+    wire.terminate().await;
+    rights
+}
+
+async fn rights(wire: &mut Wire) -> Result<WriteRights, Fault> {
+    let mut rights = WriteRights {
+        role: first_value(wire, "SELECT current_user")
+            .await?
+            .unwrap_or_default(),
+        ..WriteRights::default()
+    };
+    if let Some(schema) = first_value(wire, "SELECT current_schema()").await? {
+        rights.place = format!("SCHEMA {schema}");
+        let may = "SELECT has_schema_privilege(current_schema(), 'CREATE')";
+        rights.can_create = first_value(wire, may).await?.as_deref() == Some("t");
+    }
+    let tables = match wire.simple(TABLES).await {
+        Ok(tables) => tables.map_err(Fault::from)?,
+        Err(broken) => return Err(broken.unavailable()),
+    };
+    for mut row in tables {
+        let is_open = row.pop().flatten().as_deref() == Some("t");
+        let list = match is_open {
+            true => &mut rights.open,
+            false => &mut rights.closed,
+        };
+        list.extend(row.pop().flatten());
+    }
+    Ok(rights)
 }
 
 /// Returns the first value that a statement gives.

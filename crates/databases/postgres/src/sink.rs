@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use windrow_core::sink::Purpose;
 use windrow_core::{
     Bookkeeping, Bulk, Database, Executor, Fault, Inventory, Moves, Name, Profile, Sink, Standing,
-    TableName, Unit,
+    TableName, Unit, WriteRights,
 };
 use windrow_database::Options;
 
@@ -19,7 +19,7 @@ use super::lane_catalog::LaneCatalog;
 use super::load::Copy;
 use super::moves::PgMoves;
 use super::own_tables::PgBookkeeping;
-use super::server::{Named, Server, ping, takes_writes};
+use super::server::{Named, Server, ping, takes_writes, write_rights};
 use windrow_pgwire::Target;
 
 /// A database that speaks PostgreSQL's protocol.
@@ -71,6 +71,10 @@ impl Database for PostgresSink {
 
     async fn takes_writes(&self) -> Result<(), Fault> {
         takes_writes(self.server.wire()).await
+    }
+
+    async fn write_rights(&self) -> Result<Option<WriteRights>, Fault> {
+        write_rights(self.server.wire()).await.map(Some)
     }
 
     fn bulk(&self) -> Option<Arc<dyn Bulk>> {

@@ -5,7 +5,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use http::HeaderMap;
 use http::header::AUTHORIZATION;
 use subtle::ConstantTimeEq;
-use windrow_core::Secret;
+use windrow_core::{Secret, TableName};
 
 use crate::rights::Rights;
 
@@ -19,6 +19,12 @@ pub struct Tokens {
 }
 
 impl Tokens {
+    /// Returns the tables into which named tokens may insert rows.
+    pub fn written_tables(&self) -> impl Iterator<Item = &TableName> {
+        let all = self.named.iter();
+        all.flat_map(|(_, rights)| rights.written_tables())
+    }
+
     /// True if no token is set, so that everybody is let in.
     pub fn is_empty(&self) -> bool {
         self.all.is_none() && self.named.is_empty()

@@ -57,6 +57,14 @@ impl Rights {
         &self.name
     }
 
+    /// Returns the named tables into which the token may insert rows.
+    pub(crate) fn written_tables(&self) -> &[TableName] {
+        match self.rights.contains(&Right::Insert) {
+            true => &self.tables,
+            false => &[],
+        }
+    }
+
     /// Checks a right that belongs to no table.
     ///
     /// # Errors

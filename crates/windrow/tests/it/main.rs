@@ -11,6 +11,7 @@
 )]
 
 mod alone;
+mod checked;
 mod command;
 mod doctor;
 mod envelope;

@@ -4,6 +4,17 @@ use crate::quoted::quoted_name;
 
 /// Returns true if the user can see the triggers of a table. `grants` is the result of SHOW GRANTS.
 pub(crate) fn may_see_triggers(grants: &[String], database: &str, table: &str) -> bool {
+    has_privilege(grants, "TRIGGER", database, Some(table))
+}
+
+/// Returns true if the user has a privilege in a database, or for one of its tables. `grants` is
+/// the result of SHOW GRANTS.
+pub(crate) fn has_privilege(
+    grants: &[String],
+    privilege: &str,
+    database: &str,
+    table: Option<&str>,
+) -> bool {
     grants.iter().any(|grant| {
         let Some((what, rest)) = grant
             .strip_prefix("GRANT ")
@@ -12,14 +23,14 @@ pub(crate) fn may_see_triggers(grants: &[String], database: &str, table: &str) -
             return false;
         };
         let mut privileges = what.split(',').map(str::trim);
-        let enough = privileges.any(|p| matches!(p, "TRIGGER" | "ALL PRIVILEGES" | "ALL"));
+        let enough = privileges.any(|p| p == privilege || matches!(p, "ALL PRIVILEGES" | "ALL"));
         let Some((place, _)) = rest.split_once(" TO ").filter(|_| enough) else {
             return false;
         };
         match parts(place) {
             Some((None, _)) => true,
             Some((Some(pattern), None)) => is_like(&pattern, database),
-            Some((Some(schema), Some(name))) => schema == database && name == table,
+            Some((Some(schema), Some(name))) => schema == database && Some(&*name) == table,
             None => false,
         }
     })

@@ -8,7 +8,7 @@ mod tests;
 mod token;
 mod trigger;
 
-pub(crate) use self::grants::may_see_triggers;
+pub(crate) use self::grants::{has_privilege, may_see_triggers};
 use self::token::{Piece, Token};
 
 /// Proves that a table's definition computes the same with other writes in the transaction as
