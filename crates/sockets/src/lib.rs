@@ -5,11 +5,14 @@
 //! | `listeners` | the listening sockets of a frontend |
 //! | `starting` | slots for connections that are being admitted |
 //! | `certificate_verifier` | verifies a server's certificate |
+//! | `trusting` | TLS to a server whose certificate must be trusted |
 
 mod certificate_verifier;
 mod listeners;
 mod starting;
+mod trusting;
 
 pub use certificate_verifier::{CertificateCheck, CertificateVerifier};
 pub use listeners::{ClientSocket, Listeners, listen, wait_after};
 pub use starting::{StartSlot, Starting};
+pub use trusting::trusting;

@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
+use windrow_sockets::trusting;
 
 use crate::address::{Address, Login};
 use crate::failure::Failure;
 use crate::sasl;
-use crate::tls;
 use crate::wire::Wire;
 
 /// Timeout for connecting, with TLS and login.
@@ -22,7 +22,9 @@ pub(crate) struct Ways {
 
 impl Ways {
     pub(crate) fn new(address: &Address) -> Result<Self, String> {
-        let tls = address.tls.then(|| tls::connector(address.ca.as_deref()));
+        let tls = address
+            .tls
+            .then(|| trusting(address.ca.as_deref()).map(TlsConnector::from));
         Ok(Self {
             tls: tls.transpose()?,
             login: address.login.clone(),

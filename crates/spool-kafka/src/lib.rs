@@ -39,7 +39,6 @@ mod record;
 mod sasl;
 pub mod spool;
 mod state;
-mod tls;
 mod wire;
 mod writer;
 

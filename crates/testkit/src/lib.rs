@@ -18,6 +18,7 @@ mod listener;
 pub mod loads;
 pub mod mariadb;
 pub mod metrics;
+pub mod mosquitto;
 mod own_server;
 pub mod pgbouncer;
 pub mod pgclient;

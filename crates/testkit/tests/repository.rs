@@ -187,6 +187,7 @@ fn crates_import_only_what_they_may() {
             ],
             "databases/sqlite" => &["windrow-bookkeeping", "windrow-core", "windrow-database"],
             folder if folder.starts_with("databases/") => &["windrow-core", "windrow-database"],
+            "frontends/mqtt" => &["windrow-bookkeeping", "windrow-core", "windrow-http"],
             "frontends/mysql" => &[
                 "windrow-core",
                 "windrow-idempotency",
@@ -226,6 +227,7 @@ fn crates_import_only_what_they_may() {
         "frontends/http",
         "frontends/arango",
         "frontends/influx",
+        "frontends/mqtt",
         "frontends/mysql",
         "frontends/pg",
         "frontends/status",

@@ -128,6 +128,9 @@ async fn greet(server: &windrow::serve::Server, settings: &windrow::settings::Se
     if let (Some(mysql), Some(address)) = (&settings.mysql, server.mysql_addr()) {
         telemetry::say(&mysql.greeting(address));
     }
+    if let Some(mqtt) = &settings.mqtt {
+        telemetry::say(&mqtt.greeting());
+    }
     if let (Some(http), Some(address)) = (&settings.http, server.http_addr()) {
         greet_http(http, address, settings.sink.create_tables);
     }

@@ -10,6 +10,11 @@ mod drain_only;
 mod idempotency;
 mod lane_view;
 mod listen;
+#[cfg(feature = "mqtt")]
+mod mqtt;
+#[cfg(not(feature = "mqtt"))]
+#[path = "no_mqtt.rs"]
+mod mqtt;
 #[cfg(feature = "mysql")]
 mod mysql;
 #[cfg(not(feature = "mysql"))]
@@ -49,6 +54,7 @@ use windrow_status::{Sources, StatusPage};
 use self::idempotency::RunningKeys;
 use self::lane_view::LaneView;
 use self::listen::cannot_listen;
+use self::mqtt::MqttClient;
 use self::mysql::MysqlServer;
 use self::pg::PgServer;
 use self::ready::Ready;
@@ -70,6 +76,7 @@ pub struct Server {
     http: Option<Http>,
     pg: Option<PgServer>,
     mysql: Option<MysqlServer>,
+    mqtt: Option<MqttClient>,
     lane: Lane,
     reads: Option<ReadLane>,
     /// Asks for signs of life as long as it is there.
@@ -150,6 +157,9 @@ impl Server {
             Some(mysql) => Some(MysqlServer::bind(mysql, settings, &mut shared).await?),
             None => None,
         };
+        let mqtt = settings.mqtt.as_ref();
+        let mqtt = mqtt.map(|mqtt| MqttClient::new(mqtt, &sink, &intake, &mut shared));
+        let mqtt = mqtt.transpose()?;
         let failed = lane_metrics.clone();
         let reads = ReadLane::start(&*sink, &settings.limits, &budget, &lane_metrics);
         let lane = Lane::start(
@@ -223,6 +233,7 @@ impl Server {
             http,
             pg,
             mysql,
+            mqtt,
             lane,
             reads,
             probe,
@@ -284,7 +295,8 @@ impl Server {
     }
 
     async fn serve(self, end: CancellationToken) -> Finished {
-        let (http_end, pg_end, mysql_end) = (end.clone(), end.clone(), end.clone());
+        let (http_end, pg_end) = (end.clone(), end.clone());
+        let (mysql_end, mqtt_end) = (end.clone(), end.clone());
         let http = async move {
             match self.http {
                 Some(http) => http.run(http_end).await,
@@ -303,6 +315,12 @@ impl Server {
                 None => mysql_end.cancelled().await,
             }
         };
+        let mqtt = async move {
+            match self.mqtt {
+                Some(mqtt) => mqtt.run(mqtt_end).await,
+                None => mqtt_end.cancelled().await,
+            }
+        };
         let waits = self.spool.as_ref().map(RunningSpool::ending);
         let asked = async {
             tokio::select! {
@@ -317,7 +335,7 @@ impl Server {
                 replicas.ending();
             }
         };
-        tokio::join!(http, pg, mysql, asked);
+        tokio::join!(http, pg, mysql, mqtt, asked);
         info!("requests are finished; closing the database");
         // Nobody hands anything over any more: what the spool was given is made durable now.
         let left = match self.spool {

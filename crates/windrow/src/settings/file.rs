@@ -26,6 +26,8 @@ pub struct File {
     pub http: Http,
     /// `[mysql]`
     pub mysql: MysqlSection,
+    /// `[mqtt]`
+    pub mqtt: MqttSection,
     /// `[pg]`
     pub pg: Pg,
     /// `[spool]`
@@ -200,6 +202,47 @@ section! {
         #[serde(deserialize_with = "secret::read")]
         server_password: Option<Secret> { "Password of the user at the server", reload, secret },
     }
+}
+
+section! {
+    /// `[mqtt]`: topics of a broker that are written as rows. It is off unless `url` is set.
+    #[derive(Clone, Debug, Default, Deserialize)]
+    #[serde(deny_unknown_fields, default)]
+    MqttSection {
+        #[serde(deserialize_with = "secret::read")]
+        url: Option<Secret> { "URL of an MQTT broker: `mqtt://` or `mqtts://`", secret },
+        ca: Option<PathBuf> { "PEM file with the certificates that the broker's is checked by" },
+        client_id: Option<String> { "Name of this gateway at the broker" },
+        #[serde(with = "humantime_serde")]
+        keep_session: Option<Duration> { "Time for which the broker keeps messages for it" },
+        window: Option<u16> { "Most messages that are not acknowledged" },
+        max_message: Option<ByteSize> { "Longest message" },
+        topics: BTreeMap<String, MqttTopic> { "`[mqtt.topics.NAME]`", section },
+    }
+}
+
+section! {
+    /// `[mqtt.topics.NAME]`: what becomes of the messages of some topics.
+    #[derive(Clone, Debug, Default, Deserialize)]
+    #[serde(deny_unknown_fields, default)]
+    MqttTopic {
+        topic: Option<String> { "Topics; `{column}` takes a level as a value" },
+        table: Option<String> { "Table that rows are inserted into" },
+        on_conflict: Option<WrittenConflict> { "What becomes of a row whose key is there: `ignore`, `update` or `error`" },
+        ack: Option<WrittenAck> { "As `database.ack`, for these messages" },
+    }
+}
+
+/// `ignore`, `update` or `error`.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum WrittenConflict {
+    /// The row is left out.
+    Ignore,
+    /// The row that is there gets the new values.
+    Update,
+    /// The row becomes a dead letter.
+    Error,
 }
 
 section! {

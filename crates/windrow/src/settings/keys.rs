@@ -2,8 +2,8 @@
 //! secrets from it, a reload what takes effect, and docs/configuration.md its table.
 
 use super::file::{
-    Database, Http, Limit, Log, MysqlSection, MysqlUser, NamedToken, Pg, PgDatabase, PgUser,
-    Replicas, Spool, Sqlite, Traces, WrittenReplica, WrittenTls,
+    Database, Http, Limit, Log, MqttSection, MqttTopic, MysqlSection, MysqlUser, NamedToken, Pg,
+    PgDatabase, PgUser, Replicas, Spool, Sqlite, Traces, WrittenReplica, WrittenTls,
 };
 use super::section::ConfigKey;
 
@@ -11,7 +11,7 @@ use super::section::ConfigKey;
 const NAME: &str = "NAME";
 
 /// The sections by their names, in the order of the page.
-const SECTIONS: [(&str, &[ConfigKey]); 19] = [
+const SECTIONS: [(&str, &[ConfigKey]); 21] = [
     ("database", Database::KEYS),
     ("database.sqlite", Sqlite::KEYS),
     ("http", Http::KEYS),
@@ -24,6 +24,8 @@ const SECTIONS: [(&str, &[ConfigKey]); 19] = [
     ("mysql", MysqlSection::KEYS),
     ("mysql.tls", WrittenTls::KEYS),
     ("mysql.users.NAME", MysqlUser::KEYS),
+    ("mqtt", MqttSection::KEYS),
+    ("mqtt.topics.NAME", MqttTopic::KEYS),
     ("spool", Spool::KEYS),
     ("replicas", Replicas::KEYS),
     ("replica", WrittenReplica::KEYS),
@@ -124,6 +126,7 @@ mod tests {
                 let name = name.trim_matches(['[', ']']);
                 section = name.replace("pg.users.app", "pg.users.NAME");
                 section = section.replace("mysql.users.app", "mysql.users.NAME");
+                section = section.replace("mqtt.topics.readings", "mqtt.topics.NAME");
                 section = section.replace("http.tokens.sensors", "http.tokens.NAME");
                 section = section.replace("pg.databases.orders", "pg.databases.NAME");
             } else if let Some((key, _)) = line.split_once(" = ")

@@ -9,6 +9,11 @@ pub mod check;
 mod faults;
 mod file;
 mod keys;
+#[cfg(feature = "mqtt")]
+mod mqtt;
+#[cfg(not(feature = "mqtt"))]
+#[path = "no_mqtt.rs"]
+mod mqtt;
 #[cfg(feature = "mysql")]
 mod mysql;
 #[cfg(not(feature = "mysql"))]
@@ -42,11 +47,12 @@ use windrow_database::{Options, Synchronous};
 use windrow_http::{Ack, HttpConfig, Rights, Tokens};
 
 pub use file::{
-    Database, EXAMPLE, File, Http, Limit, Log, MysqlSection, MysqlUser, NamedToken, Pg, PgDatabase,
-    PgUser, Replicas, Spool, Sqlite, Sync, Traces, WrittenAck, WrittenReplica, WrittenTls,
-    WrittenWaitFor, is_topic,
+    Database, EXAMPLE, File, Http, Limit, Log, MqttSection, MqttTopic, MysqlSection, MysqlUser,
+    NamedToken, Pg, PgDatabase, PgUser, Replicas, Spool, Sqlite, Sync, Traces, WrittenAck,
+    WrittenConflict, WrittenReplica, WrittenTls, WrittenWaitFor, is_topic,
 };
 pub use keys::markdown;
+pub use mqtt::MqttSettings;
 pub use mysql::MysqlSettings;
 pub use pg::PgSettings;
 pub use replicas::{OneReplica, ReplicaSettings};
@@ -89,6 +95,8 @@ pub struct Settings {
     pub pg: Option<PgSettings>,
     /// The MySQL frontend's settings, if it is asked for.
     pub mysql: Option<MysqlSettings>,
+    /// The topics that are written, if a broker is named.
+    pub mqtt: Option<MqttSettings>,
     /// The spool's settings, if there is one.
     pub spool: Option<SpoolSettings>,
     /// The moment of success for clients, unless a request says otherwise.
@@ -122,9 +130,10 @@ impl Settings {
     /// in for a wrong value.
     fn served(file: &File, faults: &mut Faults) -> Self {
         let settings = Self::checked(file, faults);
-        let listens = file.pg.listen.is_some() || file.mysql.listen.is_some();
+        let listens =
+            file.pg.listen.is_some() || file.mysql.listen.is_some() || file.mqtt.url.is_some();
         if is_off(&file.http) && !listens {
-            let what = "http.listen is off, and neither pg.listen nor mysql.listen is set: nobody could connect";
+            let what = "http.listen is off, and none of pg.listen, mysql.listen and mqtt.url is set: nobody could write";
             faults.note::<()>(Err(anyhow::anyhow!(what)));
         }
         settings
@@ -170,6 +179,7 @@ impl Settings {
             faults.note(spool::check_memory(spool.as_ref(), memory));
             ack = faults.or(spool::ack(file, spool.as_ref()), ack);
         }
+        let has_spool = spool.as_ref().is_some_and(Option::is_some);
         let keep = file.database.idempotency_keep;
         let idempotency_keep = keep.unwrap_or(IDEMPOTENCY_KEEP);
         faults.note(idempotency_keep_makes_sense(idempotency_keep));
@@ -201,6 +211,7 @@ impl Settings {
             http: http(&file.http, of_http.as_ref(), faults),
             pg: pg::settings(file, url.reveal(), of_pg.as_ref(), faults),
             mysql: mysql::settings(file, url.reveal(), of_mysql.as_ref(), faults),
+            mqtt: mqtt::settings(file, has_spool, (memory, ack), faults),
             certificates: [of_http, of_pg, of_mysql].map(|tls| tls.map(|tls| tls.certificate)),
             ack,
             idempotency_keep,

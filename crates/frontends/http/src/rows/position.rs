@@ -74,7 +74,7 @@ impl RowError {
 
 impl RowError {
     /// Returns the error with its place in the message.
-    pub(crate) fn into_fault(self) -> Fault {
+    pub fn into_fault(self) -> Fault {
         let Position { line, column } = self.position;
         let mut fault = self.fault;
         fault.message = format!("line {line}, column {column}: {}", fault.message).into();

@@ -1,0 +1,101 @@
+//! Dead letters: messages that are no rows, and rows that the database refuses.
+
+use tokio::sync::OnceCell;
+use windrow_bookkeeping::{DeadLetter, create_all};
+use windrow_core::bookkeeping::OwnTable;
+use windrow_core::retry::BackgroundRetry;
+use windrow_core::{
+    Bookkeeping, Fault, FaultClass, Intake, Name, Retry, SourceId, Unit, Value, Write, record,
+};
+
+use std::sync::Arc;
+use std::time::Duration;
+
+/// The longest delays between attempts to write a letter.
+const DELAYS: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(10)];
+
+/// The writer of dead letters.
+#[derive(Debug)]
+pub(crate) struct Letters {
+    intake: Intake,
+    source: SourceId,
+    tables: Tables,
+    is_there: OnceCell<()>,
+}
+
+/// Access to Windrow's own tables.
+pub(crate) struct Tables(pub(crate) Arc<dyn Bookkeeping>);
+
+impl std::fmt::Debug for Tables {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Tables")
+    }
+}
+
+impl Letters {
+    pub(crate) fn new(intake: Intake, tables: Arc<dyn Bookkeeping>) -> Self {
+        Self {
+            source: intake.new_source(),
+            intake,
+            tables: Tables(tables),
+            is_there: OnceCell::new(),
+        }
+    }
+
+    /// Writes a letter, however long that takes. Cancel safe, but for a letter that may be written
+    /// all the same.
+    ///
+    /// # Errors
+    /// [`FaultClass::Cancelled`] once the lane has shut down, and why the database refuses it.
+    pub(crate) async fn write(&self, letter: &DeadLetter) -> Result<(), Fault> {
+        let mut retry = BackgroundRetry::new(DELAYS[0], DELAYS[1]);
+        loop {
+            let fault = match self.attempt(letter).await {
+                Ok(()) => return Ok(()),
+                Err(fault) => fault,
+            };
+            let is_final = fault.class == FaultClass::Cancelled || fault.retry() == Retry::Never;
+            if is_final {
+                return Err(fault);
+            }
+            tokio::time::sleep(retry.delay(&fault)).await;
+        }
+    }
+
+    async fn attempt(&self, letter: &DeadLetter) -> Result<(), Fault> {
+        let create = || create_all(&*self.tables.0, &[OwnTable::Rejected]);
+        self.is_there.get_or_try_init(create).await?;
+        let unit = Unit::one(letter.write());
+        let written = self.intake.run(self.source, unit).await;
+        written.map(drop).map_err(|failed| failed.fault)
+    }
+}
+
+/// Returns the letter of a row that the database refused.
+pub(crate) fn of_row(topic: &str, write: &Write, fault: &Fault) -> DeadLetter {
+    let row = record::object(write.shape.columns.iter().zip(write.row()));
+    letter(topic, &write.shape.table.to_string(), row, fault)
+}
+
+/// Returns the letter of a message that is no row.
+pub(crate) fn of_message(topic: &str, table: &str, payload: &[u8], fault: &Fault) -> DeadLetter {
+    let value = match std::str::from_utf8(payload) {
+        Ok(text) => Value::text(text),
+        Err(_) => record::unreadable(payload),
+    };
+    let row = record::object([(&Name::from("message"), &value)]);
+    letter(topic, table, row, fault)
+}
+
+fn letter(topic: &str, table: &str, row: String, fault: &Fault) -> DeadLetter {
+    DeadLetter {
+        source: format!("mqtt {topic}").into(),
+        destination: table.into(),
+        key: "[]".into(),
+        row: row.into(),
+        code: fault.code.as_ref().into(),
+        message: fault.message.clone(),
+        constraint: fault.constraint().map(Into::into),
+        entry: None,
+    }
+}

@@ -1,0 +1,391 @@
+//! Messages under way, and their acknowledgements.
+
+use std::collections::HashMap;
+use std::future::Future;
+use std::hash::BuildHasher;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use rumqttc::v5::AsyncClient;
+use rumqttc::v5::mqttbytes::v5::Publish;
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::AbortOnDropHandle;
+use tracing::{error, info, warn};
+use windrow_core::intake::{Receipt, Units};
+use windrow_core::retry::{BackgroundRetry, RetryPolicy};
+use windrow_core::{
+    Bookkeeping, Fault, FaultClass, Intake, Permit, Retry, SourceId, Spooling, Unit, Write,
+};
+
+use crate::config::MqttConfig;
+use crate::connection::{Arrival, Connection};
+use crate::letters::{self, Letters};
+use crate::metrics::MqttMetrics;
+use crate::rows::Rows;
+
+/// Sources of writes. The messages of a topic belong to one of them, so they keep their order.
+const SOURCES: usize = 64;
+
+/// Messages between the connection and the subscriber: only what is handed over is charged for its
+/// rows.
+const ARRIVALS: usize = 1;
+
+/// The longest delays between attempts.
+const DELAYS: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(10)];
+
+/// The time for which a stopping subscriber waits for rows under way. The broker sends the messages
+/// again that are not acknowledged by then.
+const LAST_ROWS: Duration = Duration::from_secs(2);
+
+/// The time for which it waits for the broker's side of the end.
+const LAST_WORD: Duration = Duration::from_secs(1);
+
+/// Longer than anybody waits for a database: 49 days.
+const FOREVER: Duration = Duration::from_secs(49 * 86_400);
+
+/// The ports of the frontend.
+pub struct Services {
+    /// The lane.
+    pub intake: Intake,
+    /// The spool, if there is one.
+    pub spool: Option<Arc<dyn Spooling>>,
+    /// The database's tables of Windrow's own, for dead letters.
+    pub tables: Arc<dyn Bookkeeping>,
+    /// The metrics.
+    pub metrics: MqttMetrics,
+}
+
+/// A client of a broker that writes the messages of its topics.
+pub struct MqttSubscriber {
+    rows: Vec<Rows>,
+    way: Arc<WayIn>,
+    connection: Connection,
+    messages: Messages,
+    arrivals: mpsc::Receiver<Arrival>,
+    window: usize,
+}
+
+/// The way of rows to the database.
+struct WayIn {
+    lane: Intake,
+    spool: Option<Arc<dyn Spooling>>,
+    sources: [SourceId; SOURCES],
+    hasher: foldhash::fast::RandomState,
+    letters: Letters,
+    metrics: MqttMetrics,
+}
+
+/// The messages that are not acknowledged, by their numbers.
+struct Messages {
+    client: AsyncClient,
+    /// The connection on which each of them came last.
+    of: HashMap<u16, u64, foldhash::fast::RandomState>,
+    /// The number of the connection.
+    connection: u64,
+    metrics: MqttMetrics,
+}
+
+/// A message whose rows are under way.
+type UnderWay = Pin<Box<dyn Future<Output = (Publish, bool)> + Send>>;
+
+impl MqttSubscriber {
+    /// Returns a subscriber that does not connect before it runs.
+    pub fn new(config: &MqttConfig, services: Services) -> Self {
+        let Services {
+            intake,
+            spool,
+            tables,
+            metrics,
+        } = services;
+        // A message that was not acknowledged may come twice anyway.
+        let policy = RetryPolicy::background(FOREVER).executed_once(FOREVER);
+        let lane = intake.with_policy(policy);
+        let (sender, arrivals) = mpsc::channel(ARRIVALS);
+        let budget = lane.budget().clone();
+        let (connection, client) = Connection::new(config, sender, budget, metrics.clone());
+        Self {
+            rows: config.topics.iter().cloned().map(Rows::new).collect(),
+            messages: Messages {
+                client,
+                of: HashMap::default(),
+                connection: 0,
+                metrics: metrics.clone(),
+            },
+            way: Arc::new(WayIn {
+                sources: std::array::from_fn(|_| lane.new_source()),
+                hasher: foldhash::fast::RandomState::default(),
+                letters: Letters::new(lane.clone(), tables),
+                lane,
+                spool,
+                metrics,
+            }),
+            connection,
+            arrivals,
+            window: config.window.into(),
+        }
+    }
+
+    /// Writes messages until `stop` is cancelled. Then it waits a moment for the rows under way,
+    /// and leaves the rest to the broker.
+    pub async fn run(self, stop: CancellationToken) {
+        let Self {
+            mut rows,
+            way,
+            connection,
+            mut messages,
+            mut arrivals,
+            window,
+        } = self;
+        let connection = AbortOnDropHandle::new(tokio::spawn(connection.run()));
+        let mut under_way = JoinSet::new();
+        loop {
+            tokio::select! {
+                () = stop.cancelled() => break,
+                Some(Ok((message, is_safe))) = under_way.join_next() => {
+                    messages.end(&message, is_safe);
+                }
+                arrival = arrivals.recv(), if under_way.len() < window => match arrival {
+                    Some(Arrival::Connected { resumed }) => messages.connected(resumed),
+                    Some(Arrival::Message(message, permit)) => {
+                        if messages.begin(&message) {
+                            under_way.spawn(way.begin(&mut rows, *message, permit).await);
+                        }
+                    }
+                    None => break,
+                },
+            }
+        }
+        // What comes now stays with the broker.
+        arrivals.close();
+        let rest = async {
+            while let Some(Ok((message, is_safe))) = under_way.join_next().await {
+                messages.end(&message, is_safe);
+            }
+        };
+        if timeout(LAST_ROWS, rest).await.is_err() {
+            let left = messages.of.len();
+            info!(
+                left,
+                "rows are still under way; the MQTT broker sends their messages again"
+            );
+        }
+        messages.client.try_disconnect().ok();
+        timeout(LAST_WORD, connection).await.ok();
+    }
+}
+
+impl Messages {
+    fn connected(&mut self, resumed: bool) {
+        self.connection += 1;
+        if !resumed {
+            // The broker counts its messages from the start: the old numbers say nothing.
+            self.of.clear();
+        }
+    }
+
+    /// Takes a message; false if its rows are under way since an earlier connection.
+    fn begin(&mut self, message: &Publish) -> bool {
+        // Messages without an acknowledgement have no number.
+        let is_new = message.pkid == 0 || self.of.insert(message.pkid, self.connection).is_none();
+        self.show();
+        is_new
+    }
+
+    fn show(&self) {
+        let count = i64::try_from(self.of.len()).unwrap_or(i64::MAX);
+        self.metrics.unacknowledged.set(count);
+    }
+
+    /// Acknowledges a message whose rows are safe, if the broker waits for that.
+    fn end(&mut self, message: &Publish, is_safe: bool) {
+        if !is_safe {
+            self.metrics.messages_again.inc();
+        }
+        if message.pkid == 0 {
+            return;
+        }
+        let connection = self.of.remove(&message.pkid);
+        self.show();
+        if is_safe
+            && connection == Some(self.connection)
+            && let Err(fault) = self.client.try_ack(message)
+        {
+            warn!(%fault, "a message cannot be acknowledged; the MQTT broker sends it again");
+        }
+    }
+}
+
+impl WayIn {
+    /// Hands the rows of a message over; what is given ends once they are safe.
+    async fn begin(
+        self: &Arc<Self>,
+        rows: &mut [Rows],
+        message: Publish,
+        permit: Permit,
+    ) -> UnderWay {
+        let topic = String::from_utf8_lossy(&message.topic).into_owned();
+        let found = rows.iter_mut().find_map(|rows| {
+            let of_topic = rows.topic().pattern.values(&topic)?;
+            Some((rows, of_topic))
+        });
+        let Some((rows, of_topic)) = found else {
+            warn!(topic, "a message of a topic that was not asked for");
+            return Box::pin(async { (message, true) });
+        };
+        let table = rows.topic().table.to_string();
+        let writes = match rows.read(&message.payload, &of_topic) {
+            Ok(writes) => writes,
+            Err(fault) => {
+                let way = Arc::clone(self);
+                return Box::pin(async move {
+                    let letter = letters::of_message(&topic, &table, &message.payload, &fault);
+                    let is_safe = way.keep(&letter).await;
+                    way.count(&Count {
+                        written: 0,
+                        refused: u64::from(is_safe),
+                    });
+                    drop(permit);
+                    (message, is_safe)
+                });
+            }
+        };
+        let spooled = rows.topic().spooled;
+        let source = self.source(&topic);
+        let first = self.submit(spooled, source, &writes).await;
+        let way = Arc::clone(self);
+        Box::pin(async move {
+            let is_safe = way.settle(&topic, writes, first, (spooled, source)).await;
+            drop(permit);
+            (message, is_safe)
+        })
+    }
+
+    /// Returns the source of a topic's messages.
+    fn source(&self, topic: &str) -> SourceId {
+        let hash = self.hasher.hash_one(topic) % SOURCES as u64;
+        let place = usize::try_from(hash).unwrap_or_default();
+        let [first, ..] = self.sources;
+        self.sources.get(place).copied().unwrap_or(first)
+    }
+
+    fn intake(&self, spooled: bool) -> &Intake {
+        let spool = self.spool.as_deref().filter(|_| spooled);
+        spool.map_or(&self.lane, Spooling::intake)
+    }
+
+    /// Hands rows over, each a unit of its own.
+    async fn submit(
+        &self,
+        spooled: bool,
+        source: SourceId,
+        writes: &[Write],
+    ) -> Result<Receipt, Fault> {
+        let units: Units = writes.iter().cloned().map(Unit::one).collect();
+        let bytes = units.iter().map(Unit::bytes).sum();
+        let intake = self.intake(spooled);
+        let permit = intake.budget().take(bytes).await?;
+        intake.submit(source, units, permit).await
+    }
+
+    /// Waits until all rows are written or dead letters; false if that does not happen any more.
+    async fn settle(
+        &self,
+        topic: &str,
+        mut left: Vec<Write>,
+        first: Result<Receipt, Fault>,
+        (spooled, source): (bool, SourceId),
+    ) -> bool {
+        let mut retry = BackgroundRetry::new(DELAYS[0], DELAYS[1]);
+        let mut count = Count::default();
+        let mut receipt = first;
+        loop {
+            let outcomes = outcomes(receipt, left.len()).await;
+            let Some((again, fault)) = self.sort(topic, left, outcomes, &mut count).await else {
+                return false;
+            };
+            let Some(fault) = fault else { break };
+            warn!(topic, %fault, "rows of an MQTT message wait");
+            tokio::time::sleep(retry.delay(&fault)).await;
+            receipt = self.submit(spooled, source, &again).await;
+            left = again;
+        }
+        self.count(&count);
+        true
+    }
+
+    /// Keeps what was refused, and returns the rows that are tried again, with the last reason;
+    /// `None` if Windrow is stopping or a dead letter cannot be kept.
+    async fn sort(
+        &self,
+        topic: &str,
+        writes: Vec<Write>,
+        outcomes: Vec<Result<(), Fault>>,
+        count: &mut Count,
+    ) -> Option<(Vec<Write>, Option<Fault>)> {
+        let (mut again, mut last) = (Vec::new(), None);
+        for (write, outcome) in writes.into_iter().zip(outcomes) {
+            match outcome {
+                Ok(()) => count.written += 1,
+                Err(fault) if fault.class == FaultClass::Cancelled => return None,
+                Err(fault) if fault.retry() == Retry::Never => {
+                    let letter = letters::of_row(topic, &write, &fault);
+                    if !self.keep(&letter).await {
+                        return None;
+                    }
+                    count.refused += 1;
+                }
+                Err(fault) => {
+                    again.push(write);
+                    last = Some(fault);
+                }
+            }
+        }
+        Some((again, last))
+    }
+
+    /// Keeps a dead letter; false if that fails, so that the message has to stay with the broker.
+    async fn keep(&self, letter: &windrow_bookkeeping::DeadLetter) -> bool {
+        match self.letters.write(letter).await {
+            Ok(()) => true,
+            Err(fault) if fault.class == FaultClass::Cancelled => false,
+            Err(fault) => {
+                let source = &*letter.source;
+                error!(source, %fault, "a dead letter cannot be written; its message stays with the MQTT broker");
+                false
+            }
+        }
+    }
+
+    fn count(&self, count: &Count) {
+        self.metrics.rows_written.inc_by(count.written);
+        self.metrics.rows_refused.inc_by(count.refused);
+        match count.refused {
+            0 => self.metrics.messages_written.inc(),
+            _ => self.metrics.messages_refused.inc(),
+        };
+    }
+}
+
+/// The number of rows of a message, by outcome.
+#[derive(Debug, Default)]
+struct Count {
+    written: u64,
+    refused: u64,
+}
+
+/// Returns the outcome of each of so many units.
+async fn outcomes(receipt: Result<Receipt, Fault>, units: usize) -> Vec<Result<(), Fault>> {
+    match receipt {
+        Ok(receipt) => {
+            let outcomes = receipt.await.into_iter();
+            outcomes
+                .map(|one| one.map(drop).map_err(|failed| failed.fault))
+                .collect()
+        }
+        Err(fault) => vec![Err(fault); units],
+    }
+}

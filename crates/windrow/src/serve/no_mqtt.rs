@@ -1,0 +1,28 @@
+//! A build without MQTT.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+
+use tokio_util::sync::CancellationToken;
+use windrow_core::{Database, Intake};
+
+use super::shared::Shared;
+use crate::settings::MqttSettings;
+
+/// Nobody can make one.
+pub(super) struct MqttClient(Infallible);
+
+impl MqttClient {
+    pub(super) fn new(
+        mqtt: &MqttSettings,
+        _: &Arc<dyn Database>,
+        _: &Intake,
+        _: &mut Shared<'_>,
+    ) -> anyhow::Result<Self> {
+        match *mqtt {}
+    }
+
+    pub(super) async fn run(self, _: CancellationToken) {
+        match self.0 {}
+    }
+}

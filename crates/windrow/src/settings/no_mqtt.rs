@@ -1,0 +1,31 @@
+//! A build without MQTT: `[mqtt]` can be read, but not asked for.
+
+use windrow_http::Ack;
+
+use super::faults::Faults;
+use super::file::File;
+
+/// Nobody can make one.
+#[derive(Clone)]
+pub enum MqttSettings {}
+
+impl MqttSettings {
+    /// Says which topics of which broker are written.
+    pub fn greeting(&self) -> String {
+        match *self {}
+    }
+}
+
+pub(super) fn settings(
+    file: &File,
+    _: bool,
+    _: (usize, Ack),
+    faults: &mut Faults,
+) -> Option<MqttSettings> {
+    if file.mqtt.url.is_some() {
+        faults.note::<()>(Err(anyhow::anyhow!(
+            "mqtt.url is set, but this build has no MQTT: it was made without the feature `mqtt`"
+        )));
+    }
+    None
+}

@@ -1,0 +1,84 @@
+//! What becomes of single messages.
+
+use windrow_testkit::mosquitto::Mosquitto;
+
+use crate::support::{Gateway, broker, publish};
+
+const READINGS: &str =
+    "[mqtt.topics.readings]\ntopic = 'devices/{device}/readings'\ntable = 'readings'\n";
+
+async fn send(broker: &Mosquitto, messages: &[(&str, &str)]) {
+    let messages = messages
+        .iter()
+        .map(|(topic, text)| (*topic, (*text).to_owned()));
+    publish(broker, messages).await;
+}
+
+/// Objects and arrays become rows, with a value of the topic. What is no row becomes a dead letter,
+/// and so does what the database refuses; both are acknowledged.
+#[tokio::test]
+async fn messages_become_rows_or_dead_letters() {
+    let Some(broker) = broker() else { return };
+    let gateway = Gateway::start(&broker, None, READINGS);
+    gateway.until_metric("windrow_mqtt_connected 1").await;
+    send(
+        &broker,
+        &[
+            ("devices/d1/readings", r#"{"id": 1, "celsius": 21.5}"#),
+            (
+                "devices/d2/readings",
+                "[{\"id\": 2}, {\"id\": 3, \"device\": \"d9\"}]",
+            ),
+            ("devices/d2/readings", "21.5"),
+            (
+                "devices/d3/readings",
+                r#"{"id": 4, "celsius": 1, "celsius": 2}"#,
+            ),
+            ("other/d1", r#"{"id": 5}"#),
+            // The same message again.
+            ("devices/d1/readings", r#"{"id": 1, "celsius": 0.0}"#),
+            ("devices/d2/readings", r#"{"id": null}"#),
+        ],
+    )
+    .await;
+    gateway
+        .until_metric("windrow_mqtt_messages_total{outcome=\"dead_letter\"} 2")
+        .await;
+    let rows = gateway.until_rows("readings", "id", 3).await;
+    let shown: Vec<_> = rows
+        .iter()
+        .map(|row| (row["id"].clone(), row["device"].clone()))
+        .collect();
+    let wanted = [(1, "d1"), (2, "d2"), (3, "d2")].map(|(id, device)| (id.into(), device.into()));
+    assert!(wanted.iter().all(|row| shown.contains(row)), "{shown:?}");
+    assert_eq!(
+        rows.iter().find(|row| row["id"] == 1).unwrap()["celsius"],
+        21.5
+    );
+    let letters = gateway.letters();
+    let sources: Vec<_> = letters.iter().map(|(source, _)| &**source).collect();
+    assert_eq!(
+        sources,
+        ["mqtt devices/d2/readings", "mqtt devices/d3/readings"]
+    );
+    assert_eq!(letters[0].1, r#"{"message":"21.5"}"#);
+    gateway.until_metric("windrow_mqtt_unacknowledged 0").await;
+}
+
+/// Rows that the spool has are acknowledged and reach the table.
+#[tokio::test]
+async fn messages_go_by_the_spool_where_that_is_asked_for() {
+    let Some(broker) = broker() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let spool = format!(
+        "ack = 'spool'\n[spool]\ndirectory = '{}'\n",
+        folder.path().join("s").display()
+    );
+    let gateway = Gateway::start(&broker, None, &format!("{READINGS}{spool}"));
+    gateway.until_metric("windrow_mqtt_connected 1").await;
+    send(&broker, &[("devices/d1/readings", r#"{"id": 1}"#)]).await;
+    gateway
+        .until_metric("windrow_mqtt_rows_total{outcome=\"written\"} 1")
+        .await;
+    gateway.until_rows("readings", "id", 1).await;
+}
