@@ -48,9 +48,13 @@ impl MqttSettings {
         format!("mqtt subscribed at {}: {}", self.shown, topics.join(", "))
     }
 
-    /// Returns the broker's URL as it may be shown.
-    pub fn shown(&self) -> &str {
-        &self.shown
+    /// Connects to the broker and leaves again. Subscribes to nothing. Cancel safe.
+    ///
+    /// # Errors
+    /// Why the broker cannot be reached, or why it refuses this client.
+    pub async fn try_connect(&self) -> Result<(), String> {
+        let tried = windrow_mqtt::check(&self.config).await;
+        tried.map_err(|why| format!("{}: {why}", self.shown))
     }
 }
 

@@ -81,3 +81,27 @@ async fn a_database_that_is_away_keeps_messages_at_the_broker() {
     server.restart().unwrap();
     all_rows_are_there(&gateway).await;
 }
+
+/// `check-config --connect` tries the broker.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_broker_is_tried_before_the_start() {
+    let Some(mut broker) = broker() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let config = folder.path().join("windrow.toml");
+    let text = format!("[mqtt]\nurl = 'mqtt://{}'\n{READINGS}", broker.address());
+    std::fs::write(&config, text).unwrap();
+    let check = || {
+        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_windrow"));
+        windrow_testkit::process::without_settings(&mut command);
+        command.current_dir(folder.path());
+        command.args(["check-config", "--connect"]).arg(&config);
+        let output = command.output().unwrap();
+        let said = String::from_utf8(output.stdout).unwrap();
+        (output.status.success(), said)
+    };
+    let (is_good, said) = check();
+    assert!(is_good && said.contains("MQTT 5"), "{said}");
+    broker.stop().unwrap();
+    let (is_good, said) = check();
+    assert!(!is_good && said.contains("mqtt"), "{said}");
+}

@@ -29,6 +29,7 @@ pub(super) async fn all(settings: &Settings) -> Vec<ConnectFinding> {
         found.extend(rights.unwrap_or_else(|fault| vec![ConnectFinding::of("rights", Err(fault))]));
     }
     found.extend(pg(settings).await);
+    found.extend(mqtt(settings).await);
     found.extend(spool::check(settings));
     found.extend(certificates(settings));
     found
@@ -98,6 +99,16 @@ async fn pg(settings: &Settings) -> Vec<ConnectFinding> {
 #[cfg(not(feature = "postgres"))]
 async fn pg(_: &Settings) -> Vec<ConnectFinding> {
     Vec::new()
+}
+
+/// Tries the broker; subscribes to nothing.
+async fn mqtt(settings: &Settings) -> Option<ConnectFinding> {
+    let mqtt = settings.mqtt.as_ref()?;
+    let connect = async {
+        let tried = mqtt.try_connect().await.map_err(Fault::unavailable);
+        tried.map(|()| "can be reached (MQTT 5)".to_owned())
+    };
+    Some(ConnectFinding::of("mqtt", within(connect).await))
 }
 
 /// Checks how long the certificates are valid.
