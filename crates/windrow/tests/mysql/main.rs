@@ -19,6 +19,7 @@ mod raw;
 mod row_keys;
 mod same_keys;
 mod spooled;
+mod spooled_values;
 mod support;
 mod tables;
 mod waits;

@@ -38,6 +38,10 @@ pub(super) fn stored(
         (Kind::Double | Kind::Float, GivenValue::Number(text) | GivenValue::Text(text)) => {
             let is_short = text.len() <= MAX_DIGITS && is_number(text.as_bytes());
             let number = text.parse().ok().filter(|_| is_short)?;
+            // The sign of a zero is lost, or not.
+            if number == 0.0 && text.starts_with('-') {
+                return None;
+            }
             float(looked, number).map(|_| Value::number(&text))
         }
         (Kind::Double | Kind::Float, GivenValue::Float(number)) => float(looked, number),

@@ -70,6 +70,13 @@ fn spools(session: &Session) -> bool {
     }
 }
 
+/// Returns true if the spool answers a row of the session. A session that has not asked for the
+/// spool gets the number of its row.
+fn spools_row(session: &Session, row: &AsRow) -> bool {
+    let has_asked = session.own.ack == Some(AckSetting::Spool);
+    spools(session) && (has_asked || !matches!(row.number, RowNumber::Generated(_)))
+}
+
 /// Returns true if the session itself has asked for the spool or set a key: its INSERTs go no other
 /// way.
 pub(super) fn has_asked(session: &Session) -> bool {
@@ -152,7 +159,7 @@ async fn commit(
     call: &SqlCall,
     head: Head,
 ) -> Result<RowWay, SessionEnd> {
-    let spools = spools(session);
+    let spools = spools_row(session, &row);
     let shape = match &row.number {
         RowNumber::Generated(returning) if !spools => returning,
         _ => &row.shape,
