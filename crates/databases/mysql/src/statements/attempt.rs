@@ -8,12 +8,12 @@ use std::sync::Arc;
 use windrow_core::{Tally, Verdict};
 use windrow_mysqlwire::Reply;
 
-use super::answers::StepAnswer;
 use super::client_batch::ClientBatch;
 use super::client_connection::{ClientConnection, Stop};
 use super::judgement::Judgement;
-use super::lane_session::success;
-use super::steps::{ClientStep, smaller, steps};
+use super::lane_session::{LostConnection, success};
+use super::round::{TableLooks, execute};
+use super::steps::{smaller, steps};
 use super::table_look::TableLook;
 use crate::fault::{NOT_UNDONE, Scope, refusal_of, unknown};
 
@@ -40,16 +40,25 @@ pub(super) async fn attempt(
     singles: &HashSet<u64>,
     tally: &mut Tally,
 ) -> Result<Attempted, Stop> {
-    connection.begin().await?;
+    connection.set_lock_wait().await?;
     let mut judgement = Judgement::default();
     let mut round = steps(batch, units, singles, connection.limits());
-    let mut tables = untrusted(batch, &round);
+    let mut looks = TableLooks::of(batch, &round);
     let mut stale = Vec::new();
     loop {
         let hurries = judgement.has_met_lock || connection.hurries();
-        let answers = execute(connection, batch, &round, &tables, hurries).await?;
-        stale.extend(connection.stale(&std::mem::take(&mut tables)).await?);
-        judgement.take(connection, batch, &round, &answers)?;
+        let answers = execute(connection, batch, &round, &looks, hurries).await?;
+        // The connection may be lost between the commit and the answers to the checks.
+        let found = connection.stale(&std::mem::take(&mut looks).checked).await;
+        judgement.take(connection, batch, &round, &answers.steps)?;
+        if let Some(closed) = answers.closed {
+            let stale = found.as_deref().unwrap_or_default();
+            connection.is_spoiled |= !stale.is_empty();
+            connection.retire(stale);
+            committed(connection, batch, judgement, Ok(closed), tally).await?;
+            return found.map(|_| Attempted::Committed);
+        }
+        stale.extend(found?);
         connection.absorb_kill().await?;
         let undone = std::mem::take(&mut judgement.undone);
         if undone.is_empty() || judgement.must_undo() || !stale.is_empty() {
@@ -78,34 +87,6 @@ pub(super) async fn attempt(
     end(connection, batch, judgement, tally).await
 }
 
-/// Sends statements and reads their answers. `has_met_lock`: none of them waits long for a lock.
-async fn execute(
-    connection: &mut ClientConnection,
-    batch: &ClientBatch<'_>,
-    steps: &[ClientStep],
-    tables: &[Arc<TableLook>],
-    mut has_met_lock: bool,
-) -> Result<Vec<StepAnswer>, Stop> {
-    let refused = connection.prepare(batch, steps).await?;
-    for (at, step) in steps.iter().enumerate() {
-        if !refused.contains_key(&at) {
-            connection.put_step(batch, step).await?;
-        }
-    }
-    connection.put_guards(tables).await?;
-    connection.session.send().await?;
-    connection.session.count_trip();
-    let mut answers: Vec<StepAnswer> = Vec::with_capacity(steps.len());
-    for (at, step) in steps.iter().enumerate() {
-        has_met_lock |= answers.last().is_some_and(StepAnswer::met_lock);
-        answers.push(match refused.get(&at) {
-            Some(error) => StepAnswer::refused(error),
-            None => connection.step_answer(step, has_met_lock).await?,
-        });
-    }
-    Ok(answers)
-}
-
 /// Commits, or rolls back if the answers cannot be given as they are.
 async fn end(
     connection: &mut ClientConnection,
@@ -128,23 +109,9 @@ async fn end(
             singles: judgement.singles,
         });
     }
-    commit(connection, batch, judgement, tally).await?;
+    let commit = connection.session.ask("COMMIT").await;
+    committed(connection, batch, judgement, commit, tally).await?;
     Ok(Attempted::Committed)
-}
-
-/// Returns the tables of the statements that were not checked lately.
-fn untrusted(batch: &ClientBatch<'_>, steps: &[ClientStep]) -> Vec<Arc<TableLook>> {
-    let mut tables: Vec<Arc<TableLook>> = Vec::new();
-    for unit in steps.iter().filter_map(|step| step.units.first()) {
-        let meaning = batch.call(*unit).and_then(|of| of.meaning);
-        let Some(table) = meaning.map(|meaning| &meaning.table) else {
-            continue;
-        };
-        if !table.is_trusted() && !tables.iter().any(|known| Arc::ptr_eq(known, table)) {
-            tables.push(Arc::clone(table));
-        }
-    }
-    tables
 }
 
 /// Rolls back a transaction with a table that is not as described.
@@ -166,9 +133,7 @@ async fn undo_stale(
     let kept = kept
         .iter()
         .any(|row| row.get(1) == Some(&Some(number.clone())));
-    for table in stale {
-        connection.catalog.retire_table(&table.name);
-    }
+    connection.retire(stale);
     if kept || !is_undone {
         // The table has an engine without transactions by now.
         let fault = unknown("a table's engine was changed");
@@ -179,14 +144,15 @@ async fn undo_stale(
     })
 }
 
-async fn commit(
+/// Concludes units by the server's answer to the commit.
+async fn committed(
     connection: &mut ClientConnection,
     batch: &mut ClientBatch<'_>,
     judgement: Judgement,
+    commit: Result<Reply, LostConnection>,
     tally: &mut Tally,
 ) -> Result<(), Stop> {
-    let committed = connection.session.ask("COMMIT").await;
-    let fault = match committed {
+    let fault = match commit {
         Ok(Reply::Error(error)) => {
             let refusal = refusal_of(&error);
             match refusal.scope {

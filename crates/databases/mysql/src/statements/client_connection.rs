@@ -136,19 +136,6 @@ impl ClientConnection {
         Ok(())
     }
 
-    /// Begins a transaction. `BEGIN` would not do: if the server ends the transaction at a
-    /// deadlock, the statements behind it would commit by themselves.
-    pub(super) async fn begin(&mut self) -> Result<(), Stop> {
-        self.set_lock_wait().await?;
-        if self.session.has_autocommit {
-            let reply = self.session.ask("SET autocommit = 0").await?;
-            if let Err(refusal) = success(&reply) {
-                return Err(Stop::Ended(refusal.fault));
-            }
-        }
-        Ok(())
-    }
-
     /// Reads the next answer. After a statement that met a lock, all others that take long are
     /// cancelled: they were sent already, and each would wait for its own timeout.
     pub(super) async fn reply(&mut self, has_met_lock: bool) -> Result<Reply, Stop> {
@@ -313,11 +300,12 @@ impl ClientConnection {
         }
     }
 
-    /// Puts a statement and the questions that follow it.
+    /// Puts a statement and the questions that follow it. `count`: the statement that counts it.
     pub(super) async fn put_step(
         &mut self,
         batch: &ClientBatch<'_>,
         step: &ClientStep,
+        count: Option<&[u8]>,
     ) -> Result<(), Stop> {
         if step.asks_id {
             self.session.put_query(b"SELECT LAST_INSERT_ID(0)").await?;
@@ -325,6 +313,9 @@ impl ClientConnection {
         self.put_statement(batch, step).await?;
         if step.shows_warnings {
             self.session.put_query(b"SHOW WARNINGS").await?;
+        }
+        if let Some(count) = count {
+            self.session.put_query(count).await?;
         }
         if step.asks_id {
             self.session.put_query(b"SELECT LAST_INSERT_ID()").await?;
@@ -336,6 +327,7 @@ impl ClientConnection {
     pub(super) async fn step_answer(
         &mut self,
         step: &ClientStep,
+        is_counted: bool,
         has_met_lock: bool,
     ) -> Result<StepAnswer, Stop> {
         if step.asks_id {
@@ -346,6 +338,9 @@ impl ClientConnection {
             true => Some(self.reply(has_met_lock).await?),
             false => None,
         };
+        if is_counted {
+            self.reply(has_met_lock).await?;
+        }
         let id = match step.asks_id {
             true => Some(self.reply(has_met_lock).await?),
             false => None,
@@ -355,6 +350,13 @@ impl ClientConnection {
             warnings,
             id,
         })
+    }
+
+    /// Retires the statements of tables that have changed.
+    pub(super) fn retire(&self, tables: &[Arc<TableLook>]) {
+        for table in tables {
+            self.catalog.retire_table(&table.name);
+        }
     }
 
     /// Reads the answers to [`ClientConnection::put_guards`]. Returns the tables that have changed.

@@ -36,6 +36,9 @@ const MAX_UNSENT_BYTES: usize = 64 * 1024;
 /// The time after which the server may have ended an idle connection.
 const IDLE: Duration = Duration::from_millis(5);
 
+/// The time of a round trip from which on the server is far away.
+const FAR: Duration = Duration::from_millis(1);
+
 /// The query that identifies a connection: several servers may share one address, and each numbers
 /// its connections by itself.
 pub(super) const WHICH: &str =
@@ -84,6 +87,10 @@ pub(super) struct LaneSession {
     pub(super) which: (Box<str>, Box<str>),
     /// The time of the last answer.
     pub(super) heard: Instant,
+    /// The time when commands were sent that have no answer yet.
+    sent: Option<Instant>,
+    /// The shortest time from sending commands to the first answer.
+    shortest_trip: Duration,
     is_lost: bool,
     round_trips: u32,
     in_database: Duration,
@@ -122,6 +129,8 @@ impl LaneTarget {
             row_settings: RowSettings::UNKNOWN,
             which: Default::default(),
             heard: Instant::now(),
+            sent: None,
+            shortest_trip: Duration::MAX,
             is_lost: false,
             round_trips: 0,
             in_database: Duration::ZERO,
@@ -231,6 +240,7 @@ impl LaneSession {
         self.unsent = 0;
         let start = Instant::now();
         let sent = self.wire.flush_while_reading().await;
+        self.sent = Some(start);
         self.in_database += start.elapsed();
         self.checked(sent)
     }
@@ -250,6 +260,9 @@ impl LaneSession {
         let reply = Reply::read(&mut self.wire, command, self.forms, MAX_PACKET_BYTES).await;
         self.heard = Instant::now();
         self.in_database += self.heard - start;
+        if let Some(sent) = self.sent.take() {
+            self.shortest_trip = self.shortest_trip.min(self.heard - sent);
+        }
         let reply = self.checked(reply)?;
         match &reply {
             Reply::Ok(ok) | Reply::Rows(_, ok) if command != command::STMT_PREPARE => {
@@ -331,6 +344,11 @@ impl LaneSession {
             tokio::task::yield_now().await;
         }
         !self.is_lost && self.pending.is_empty() && self.wire.is_quiet().await
+    }
+
+    /// Returns true if a round trip takes longer than many small statements.
+    pub(super) fn is_far(&self) -> bool {
+        self.shortest_trip >= FAR
     }
 
     /// Returns false once nothing more can be sent.

@@ -29,7 +29,7 @@ pub(super) async fn lone(
     let meaning = of.meaning.cloned();
     let table = meaning.as_ref().map(|meaning| &meaning.table);
     let tables: Vec<_> = table
-        .filter(|table| !table.is_trusted())
+        .filter(|table| table.is_due())
         .cloned()
         .into_iter()
         .collect();
@@ -102,7 +102,7 @@ async fn lone_answer(
     if switches {
         connection.session.put_query(b"SET autocommit = 1").await?;
     }
-    connection.put_step(batch, step).await?;
+    connection.put_step(batch, step, None).await?;
     connection.put_guards(tables).await?;
     connection.session.send().await?;
     connection.session.count_trip();
@@ -110,15 +110,14 @@ async fn lone_answer(
     if switches {
         is_on = success(&connection.session.reply().await?).is_ok();
     }
-    let mut answer = connection.step_answer(step, false).await?;
+    let mut answer = connection.step_answer(step, false, false).await?;
     if answer.needs_warnings() {
         // If the connection is lost now, the warnings' texts are lost with it.
         let shown = connection.session.ask("SHOW WARNINGS").await;
         answer.warnings = Some(shown.unwrap_or(Reply::Ok(Success::default())));
     }
-    for table in connection.stale(tables).await? {
-        connection.catalog.retire_table(&table.name);
-    }
+    let stale = connection.stale(tables).await?;
+    connection.retire(&stale);
     if !is_on {
         connection.roll_back().await?;
         return Ok(None);

@@ -24,6 +24,8 @@
 //! | `client_connection` | executes statements on a connection |
 //! | `lone` | executes a unit by itself |
 //! | `attempt` | executes units in one transaction |
+//! | `closing` | commits in the round trip of the statements |
+//! | `round` | sends the statements of a transaction, reads their answers |
 //! | `judgement` | judges the answers to a transaction's statements |
 //! | `client_executor` | executes batches |
 //! | `answers` | converts answers to outcomes |
@@ -35,6 +37,7 @@ mod client_catalog;
 mod client_connection;
 mod client_executor;
 mod client_sink;
+mod closing;
 mod command;
 mod judgement;
 mod lane_interrupt;
@@ -43,6 +46,7 @@ mod lane_settings;
 mod lone;
 mod meaning;
 mod prepared;
+mod round;
 mod row_given;
 mod row_plan;
 mod row_settings;

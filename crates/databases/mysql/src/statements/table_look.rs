@@ -3,7 +3,7 @@
 //! The texts of clients are executed as they are, so a description decides only if a statement may
 //! share a transaction or a statement with others, and which column the server numbers.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::time::Instant;
@@ -42,7 +42,14 @@ pub(super) struct TableLook {
     /// The facts that decide which rows of it another session may write.
     pub(super) rows: RowFacts,
     triggers: Box<[LookedTrigger]>,
-    checked: Mutex<Instant>,
+    checked: Mutex<CheckTimes>,
+}
+
+/// The times of the last check.
+#[derive(Clone, Copy, Debug)]
+struct CheckTimes {
+    asked: Instant,
+    answered: Instant,
 }
 
 /// The facts about a table and the lane's sessions that decide which rows another session stores
@@ -263,7 +270,7 @@ impl LookAnswers {
                 .iter()
                 .filter_map(|row| trigger(row))
                 .collect(),
-            checked: Mutex::new(Instant::now()),
+            checked: Mutex::new(CheckTimes::now()),
         }
     }
 
@@ -361,6 +368,16 @@ fn trigger(row: &[Option<String>]) -> Option<LookedTrigger> {
     })
 }
 
+impl CheckTimes {
+    fn now() -> Self {
+        let now = Instant::now();
+        Self {
+            asked: now,
+            answered: now,
+        }
+    }
+}
+
 impl TableLook {
     /// Returns the column that the server numbers.
     pub(super) fn auto_column(&self) -> Option<&Name> {
@@ -402,16 +419,30 @@ impl TableLook {
 
     /// Returns true if the table was checked a short time ago.
     pub(super) fn is_trusted(&self) -> bool {
-        let checked = self.checked.lock().unwrap_or_else(PoisonError::into_inner);
-        checked.elapsed() < TRUSTED_LOOK
+        self.check_times().answered.elapsed() < TRUSTED_LOOK
+    }
+
+    /// Returns true if a check is to be sent along: always if the table is not trusted, and once
+    /// in half of that time, so that a table in use stays trusted.
+    pub(super) fn is_due(&self) -> bool {
+        let mut times = self.check_times();
+        let is_trusted = times.answered.elapsed() < TRUSTED_LOOK;
+        if is_trusted && times.asked.max(times.answered).elapsed() < TRUSTED_LOOK / 2 {
+            return false;
+        }
+        times.asked = Instant::now();
+        true
+    }
+
+    fn check_times(&self) -> MutexGuard<'_, CheckTimes> {
+        self.checked.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Compares the table with the answers to [`guard`]. Returns false if the table has changed.
     pub(super) fn check(&self, replies: &[Reply]) -> bool {
         let holds = TablePrint::of(replies).is_some_and(|print| print == self.print);
         if holds {
-            let mut checked = self.checked.lock().unwrap_or_else(PoisonError::into_inner);
-            *checked = Instant::now();
+            self.check_times().answered = Instant::now();
         }
         holds
     }

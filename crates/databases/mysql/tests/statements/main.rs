@@ -9,6 +9,7 @@
 
 mod altered;
 mod answers;
+mod far;
 mod limits;
 mod locks;
 mod lost;

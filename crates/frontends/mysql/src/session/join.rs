@@ -148,9 +148,6 @@ impl Session {
         {
             return Ok(Err(not));
         }
-        if self.state.is_unheard() {
-            self.ping().await?;
-        }
         let source = self.state.source.as_ref();
         let lane = source.map(|source| Arc::clone(&source.lane));
         Ok(lane.ok_or(NO_ANSWER))
@@ -242,11 +239,27 @@ impl Session {
         }))
     }
 
-    /// Hands a call to the lane, and its outcome to the client.
+    /// Hands a call to the lane and answers the client. The server hears of the session meanwhile,
+    /// if it has not for a while.
     async fn submit(&mut self, call: SqlCall, head: Head) -> Join {
+        if self.state.is_unheard() && rows::may_write(self) {
+            self.send_ping().await?;
+            self.end_ping().await?;
+        }
         if let RowWay::Answered = rows::write(self, &call, head).await? {
             return Ok(Ok(()));
         }
+        if !self.state.is_unheard() {
+            return self.submit_call(call, head).await;
+        }
+        self.send_ping().await?;
+        let joined = self.submit_call(call, head).await?;
+        self.end_ping().await?;
+        Ok(joined)
+    }
+
+    /// Hands a call to the lane, and its outcome to the client.
+    async fn submit_call(&mut self, call: SqlCall, head: Head) -> Join {
         let has_rows = call.statement.parsed().returning.is_some();
         let caller = self.caller(&call, head);
         let unit = Unit::one(Write::from(call));

@@ -168,16 +168,22 @@ impl Session {
     }
 
     /// Lets the server hear of the session on its own connection, which would be taken for idle
-    /// while the session writes by its lane (`wait_timeout`).
-    pub(super) async fn ping(&mut self) -> Result<(), SessionEnd> {
+    /// while the session writes by its lane (`wait_timeout`). [`Self::end_ping`] reads the answer.
+    pub(super) async fn send_ping(&mut self) -> Result<(), SessionEnd> {
         let server = &mut self.admitted.server.wire;
+        if !server.is_quiet().await {
+            return Err(SessionEnd::Gone);
+        }
         server.set_next(0);
         server.put(&[command::PING]);
-        server.flush().await?;
-        server
-            .packet(MAX_ANSWER_BYTES)
-            .await?
-            .ok_or(SessionEnd::Gone)?;
+        Ok(server.flush().await?)
+    }
+
+    /// Reads the answer to [`Self::send_ping`].
+    pub(super) async fn end_ping(&mut self) -> Result<(), SessionEnd> {
+        let server = &mut self.admitted.server.wire;
+        let answer = server.packet(MAX_ANSWER_BYTES).await?;
+        answer.ok_or(SessionEnd::Gone)?;
         self.state.heard();
         Ok(())
     }

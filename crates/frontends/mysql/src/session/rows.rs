@@ -83,6 +83,11 @@ pub(super) fn has_asked(session: &Session) -> bool {
     session.own.ack == Some(AckSetting::Spool) || session.own.key.is_some()
 }
 
+/// Returns true if INSERTs of the session may be written as rows.
+pub(super) fn may_write(session: &Session) -> bool {
+    session.own.key.is_some() || spools(session)
+}
+
 /// Writes a call as a row, if the session wants that and it can be. Before any other call, waits
 /// until the database has what the session has in the spool.
 ///
