@@ -43,13 +43,16 @@ pub struct Demand {
 
 impl Demand {
     /// Collects what the writes ask of their tables. Texts that all are times ask for a column of
-    /// times, whole numbers for one that takes decimals too.
+    /// times, whole numbers for one that takes decimals too. `received_at`: as
+    /// [`crate::Options::received_at`].
     pub fn of_writes<'w>(
         writes: impl IntoIterator<Item = &'w Write>,
+        received_at: Option<&Name>,
     ) -> Vec<(&'w TableName, Self)> {
         let mut demands = by_table(writes, Self::see);
         for (_, demand) in &mut demands {
             demand.seen_columns.settle(&[], &[]);
+            demand.new.received_at = received_at.cloned();
             let key = demand.new.primary(&demand.seen_columns);
             demand.seen_columns.widen(&key);
         }

@@ -16,6 +16,8 @@ pub struct NewTable {
     lacks_id: bool,
     /// A new row is to be written: only then a table is made.
     inserts: bool,
+    /// The column for the moment of each row, if one is asked for.
+    pub received_at: Option<Name>,
 }
 
 impl NewTable {
@@ -45,5 +47,18 @@ impl NewTable {
         let id = || (!self.lacks_id).then(|| vec![Name::from(ID)]);
         let key = self.key.clone().or_else(id).unwrap_or_default();
         if key.iter().all(has) { key } else { Vec::new() }
+    }
+
+    /// Returns the column for the moment of each row, if one is asked for and the rows have none of
+    /// that name.
+    pub fn moment_column(&self, seen_columns: &SeenColumns) -> Option<&Name> {
+        let wanted = self.received_at.as_ref();
+        let has = |name: &Name| {
+            seen_columns
+                .columns()
+                .iter()
+                .any(|s| s.name.eq_ignore_ascii_case(name))
+        };
+        wanted.filter(|name| !has(name))
     }
 }

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use windrow_core::Name;
+
 /// Settings of a sink. The defaults need no change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
@@ -10,6 +12,9 @@ pub struct Options {
     pub create_tables: bool,
     /// With `create_tables`: tables that Windrow did not make get columns too.
     pub extend_tables: bool,
+    /// With `create_tables`: the column of a new table with the moment at which the database got
+    /// the row, unless the first rows have a column of that name; `None` for no such column.
+    pub received_at: Option<Name>,
     /// The longest wait of a write in a batch for a lock of another session. Then the write goes on
     /// alone, on a connection of its own. PostgreSQL's batches wait for a fifth of this time if
     /// they met locks lately.
@@ -39,6 +44,7 @@ impl Default for Options {
         Self {
             create_tables: false,
             extend_tables: false,
+            received_at: None,
             lock_wait: Duration::from_millis(50),
             connect_timeout: Duration::from_secs(5),
             trusted_functions: Vec::new(),

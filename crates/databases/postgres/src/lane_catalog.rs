@@ -1,7 +1,7 @@
 //! The catalog that the connections of a lane share: tables by name, for writes with Windrow's own
 //! values, and statements of SQL clients by number.
 
-use windrow_core::{Standing, Unit};
+use windrow_core::{Name, Standing, Unit};
 use windrow_database::Options;
 use windrow_proof::Trusted;
 
@@ -21,6 +21,8 @@ pub(crate) struct LaneCatalog {
     pub(crate) creates: bool,
     /// True if Windrow creates missing columns of all other tables too.
     pub(crate) extends: bool,
+    /// The column of new tables for the moment of each row.
+    pub(crate) received_at: Option<Name>,
     /// True if writes may give values for columns GENERATED ALWAYS AS IDENTITY.
     pub(crate) overrides: bool,
 }
@@ -34,6 +36,7 @@ impl LaneCatalog {
             trusted: trusted.collect(),
             creates: options.create_tables,
             extends: options.extend_tables,
+            received_at: options.received_at.clone(),
             overrides: options.given_numbers,
         }
     }

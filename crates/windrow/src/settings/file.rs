@@ -54,6 +54,7 @@ section! {
         ack: Option<WrittenAck> { "The moment of success for clients: `commit`, or `spool` once the write is in the spool" },
         create_tables: Option<bool> { "True if tables are made from rows, with columns that later rows bring; the type of a column never changes" },
         extend_tables: bool { "With `create_tables`: true if tables that Windrow did not make get columns too" },
+        received_at: Option<String> { "With `create_tables`: the column of new tables with the moment at which the database got the row; none if not set" },
         #[serde(with = "humantime_serde")]
         lock_wait: Option<Duration> { "Time that a batch waits for another session's lock" },
         #[serde(with = "humantime_serde")]

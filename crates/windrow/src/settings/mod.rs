@@ -42,7 +42,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, ensure};
-use windrow_core::{Limits, Secret, TableName};
+use windrow_core::{Limits, Name, Secret, TableName};
 use windrow_database::{Options, Synchronous};
 use windrow_http::{Ack, HttpConfig, Rights, Tokens};
 
@@ -188,6 +188,7 @@ impl Settings {
             sink: Options {
                 create_tables: file.database.create_tables.unwrap_or(embedded),
                 extend_tables: file.database.extend_tables,
+                received_at: file.database.received_at.as_deref().map(Name::from),
                 lock_wait: file
                     .database
                     .lock_wait

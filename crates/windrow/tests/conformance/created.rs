@@ -171,6 +171,51 @@ pub(crate) async fn zeros_have_no_sign(bed: Bed) {
     }
 }
 
+/// Rows that do not say when they came have the moment of the database.
+pub(crate) async fn a_new_table_may_have_a_column_of_moments(bed: Bed) {
+    let options = Options {
+        create_tables: true,
+        received_at: Some("came".into()),
+        ..Options::default()
+    };
+    let sink = bed.another(&bed.ground.url(), &options).await;
+    if !ALIKE.contains(&sink.profile().name) {
+        return;
+    }
+    let mut executor = sink.connect(Purpose::Batches).await.unwrap();
+    let put = insert("momentous", &["id"]);
+    let own = insert("momentous", &["id", "came"]);
+    let given = Value::from("2024-01-05T10:00:00Z");
+    let units = [
+        put.of(row![1]),
+        own.of([2.into(), given.clone()].into()),
+        put.of(row![3]),
+    ];
+    let mut outcomes = Vec::new();
+    outcomes.extend(run(&mut executor, &units[..1]).await);
+    outcomes.extend(run(&mut executor, &units[1..]).await);
+    assert!(outcomes.iter().all(Result::is_ok), "{outcomes:?}");
+    let read = get("momentous").returning(&["came"]);
+    let reads: Vec<_> = (1..=3).map(|id| read.of(row![id])).collect();
+    let outcomes = run(&mut executor, &reads).await;
+    let found: Vec<_> = outcomes.iter().map(|o| rows(done(o)).concat()).collect();
+    for place in [0, 2] {
+        let text = format!("{:?}", found[place]);
+        assert!(
+            text.contains("20") && !text.contains("2024-01-05"),
+            "{text}"
+        );
+    }
+    assert!(
+        format!("{:?}", found[1]).contains("2024-01-05"),
+        "{found:?}"
+    );
+    // Rows that bring such a column are not asked for another one.
+    let own = insert("own_moments", &["id", "Came"]);
+    let outcomes = run(&mut executor, &[own.of([1.into(), given].into())]).await;
+    assert!(outcomes[0].is_ok(), "{outcomes:?}");
+}
+
 /// A write that names no columns as its key says that its rows have none.
 pub(crate) async fn an_empty_key_is_no_key(bed: Bed) {
     let Some(mut executor) = creating(&bed).await else {

@@ -16,7 +16,7 @@ pub(crate) struct Demand {
     seen_columns: SeenColumns,
     /// The columns with array values.
     arrays: Vec<Name>,
-    new: NewTable,
+    pub(crate) new: NewTable,
 }
 
 impl Demand {
@@ -61,7 +61,7 @@ pub(crate) fn statements(name: &TableName, facts: Option<&Facts>, demand: &Deman
     let Some(facts) = facts else {
         let makes = demand.new.is_wanted() && !columns.is_empty();
         return makes
-            .then(|| creation(&table, &columns, &demand.new.primary(&demand.seen_columns)))
+            .then(|| creation(&table, &columns, demand))
             .into_iter()
             .collect();
     };
@@ -78,7 +78,7 @@ pub(crate) fn statements(name: &TableName, facts: Option<&Facts>, demand: &Deman
     missing.map(addition).collect()
 }
 
-fn creation(table: &str, columns: &[(&SeenColumn, &'static str)], primary: &[Name]) -> String {
+fn creation(table: &str, columns: &[(&SeenColumn, &'static str)], demand: &Demand) -> String {
     let mut sql = format!("CREATE TABLE IF NOT EXISTS {table} (");
     for (place, (seen_column, type_name)) in columns.iter().enumerate() {
         sql.push_str(if place > 0 { ", " } else { "" });
@@ -86,9 +86,15 @@ fn creation(table: &str, columns: &[(&SeenColumn, &'static str)], primary: &[Nam
         sql.push(' ');
         sql.push_str(type_name);
     }
+    if let Some(moment) = demand.new.moment_column(&demand.seen_columns) {
+        sql.push_str(", ");
+        push_ident(&mut sql, moment);
+        sql.push_str(" TIMESTAMP WITH TIME ZONE DEFAULT CURRENT_TIMESTAMP");
+    }
+    let primary = demand.new.primary(&demand.seen_columns);
     if !primary.is_empty() {
         sql.push_str(", PRIMARY KEY (");
-        push_idents(&mut sql, primary);
+        push_idents(&mut sql, &primary);
         sql.push(')');
     }
     sql.push(')');

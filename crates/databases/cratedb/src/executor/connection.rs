@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use windrow_core::{Fault, Shape, TableName, Tally};
+use windrow_core::{Fault, Name, Shape, TableName, Tally};
 use windrow_database::Options;
 use windrow_database::web::Stop;
 
@@ -20,6 +20,8 @@ pub(crate) struct Connection {
     pub(super) creates: bool,
     /// True if missing columns are added.
     pub(super) extends: bool,
+    /// The column of new tables for the moment of each row.
+    pub(super) received_at: Option<Name>,
     /// The statements of shapes that were executed before.
     pub(super) statements: HashMap<Arc<Shape>, Arc<Statement>>,
 }
@@ -31,6 +33,7 @@ impl Connection {
             catalog,
             creates: options.create_tables,
             extends: options.extend_tables,
+            received_at: options.received_at.clone(),
             statements: HashMap::new(),
         }
     }

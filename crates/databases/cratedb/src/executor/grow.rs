@@ -17,7 +17,8 @@ pub(super) async fn grow(
     knowledge: &mut Knowledge,
 ) -> Result<(), Stop> {
     let demands = demand::by_table(batch.pending().map(|(_, write)| write), Demand::see);
-    for (name, demand) in demands {
+    for (name, mut demand) in demands {
+        demand.new.received_at = connection.received_at.clone();
         let Some(Ok(table)) = knowledge.tables.get(name) else {
             continue;
         };

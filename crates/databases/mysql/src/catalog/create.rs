@@ -131,6 +131,11 @@ fn creation(name: &TableName, demand: &Demand, mariadb: bool) -> Option<String> 
         sql.push_str(if place > 0 { ", " } else { "" });
         push_definition(&mut sql, seen_column, primary.contains(&seen_column.name));
     }
+    if let Some(moment) = demand.new.moment_column(&demand.seen_columns) {
+        sql.push_str(", ");
+        push_ident(&mut sql, moment);
+        sql.push_str(" TIMESTAMP(6) NULL DEFAULT CURRENT_TIMESTAMP(6)");
+    }
     for (place, name) in primary.iter().enumerate() {
         sql.push_str(if place > 0 { ", " } else { ", PRIMARY KEY (" });
         push_ident(&mut sql, name);

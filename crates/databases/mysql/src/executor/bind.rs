@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::Instant;
-use windrow_core::{Fault, Op, Retry, TableName, Verdict, Write};
+use windrow_core::{Fault, Name, Op, Retry, TableName, Verdict, Write};
 use windrow_database::demand::Demand;
 
 use super::batch::{Batch, Tables};
@@ -107,7 +107,7 @@ impl Connection {
 
     /// Creates the tables and columns that rows need. Returns true if there were any.
     async fn grow(&mut self, batch: &mut Batch<'_>) -> Result<bool, Break> {
-        let demands = demands_of(batch, &self.catalog);
+        let demands = demands_of(batch, &self.catalog, self.received_at.as_ref());
         let mut grown = false;
         for (name, demand) in &demands {
             grown = true;
@@ -134,13 +134,18 @@ impl Connection {
 }
 
 /// Returns the tables and columns that the rows of a batch need and that do not exist.
-fn demands_of<'a>(batch: &Batch<'a>, catalog: &Catalog) -> Vec<(&'a TableName, Demand)> {
+fn demands_of<'a>(
+    batch: &Batch<'a>,
+    catalog: &Catalog,
+    received_at: Option<&Name>,
+) -> Vec<(&'a TableName, Demand)> {
     let open = batch
         .units
         .iter()
         .zip(&batch.verdicts)
         .filter(|(_, verdict)| verdict.is_none());
-    let mut demands = Demand::of_writes(open.flat_map(|(unit, _)| unit.writes()));
+    let writes = open.flat_map(|(unit, _)| unit.writes());
+    let mut demands = Demand::of_writes(writes, received_at);
     demands.retain(|(name, demand)| match catalog.get(name) {
         None => demand.new.is_wanted(),
         Some(table) => !create::changes(&table.facts, demand).is_empty(),

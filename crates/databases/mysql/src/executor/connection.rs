@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use tokio::time::Instant;
 use windrow_core::sink::Purpose;
-use windrow_core::{Fault, Verdict};
+use windrow_core::{Fault, Name, Verdict};
 use windrow_database::Options;
 
 use super::cache::Catalog;
@@ -25,6 +25,8 @@ pub(crate) struct Connection {
     pub(super) creates: bool,
     /// True if missing columns are added to tables that Windrow did not create.
     pub(super) extends: bool,
+    /// The column of new tables for the moment of each row.
+    pub(super) received_at: Option<Name>,
     pub(super) verified: Verified,
     pub(super) interrupt: Arc<Interrupt>,
     /// True if the session may hold a number that the server generated (`LAST_INSERT_ID()`).
@@ -46,6 +48,7 @@ impl Connection {
             purpose,
             creates: options.create_tables,
             extends: options.extend_tables,
+            received_at: options.received_at.clone(),
             verified: HashMap::new(),
             is_numbered: false,
         }

@@ -198,6 +198,11 @@ fn creation(name: &TableName, demand: &Demand, dialect: &Dialect) -> Vec<String>
             comments.push(comment(&table, &seen.name));
         }
     }
+    if let Some(moment) = demand.new.moment_column(&demand.seen_columns) {
+        sql.push_str(", ");
+        push_ident(&mut sql, moment);
+        sql.push_str(" timestamptz DEFAULT now()");
+    }
     let primary = demand.new.primary(&demand.seen_columns);
     if !primary.is_empty() {
         sql.push_str(", PRIMARY KEY (");

@@ -136,7 +136,7 @@ impl Placing<'_> {
         let open = open.filter_map(|place| Some((*place, units.get(*place as usize)?)));
         let writes = open.clone().flat_map(|(_, unit)| unit.writes());
         let (mut is_tried, mut refused) = (false, Vec::new());
-        for (name, demand) in &Demand::of_writes(writes) {
+        for (name, demand) in &Demand::of_writes(writes, catalog.received_at.as_ref()) {
             let known = catalog.tables.get(name);
             if !create::asks_of(demand, known.as_ref().map(|table| &table.facts)) {
                 continue;

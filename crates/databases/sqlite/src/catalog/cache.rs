@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use rusqlite::{Connection, OptionalExtension as _, Result};
-use windrow_core::TableName;
+use windrow_core::{Name, TableName};
 
 use super::definition::is_marked;
 use super::sharing::{SchemaTexts, Sharing};
@@ -23,13 +23,17 @@ pub(crate) struct Catalog {
     texts: Option<SchemaTexts>,
     sharings: HashMap<TableName, Arc<Sharing>>,
     standings: Arc<Standings>,
+    /// The column of new tables for the moment of each row.
+    pub(crate) received_at: Option<Name>,
 }
 
 impl Catalog {
-    /// Returns a catalog that reports to operators which tables share transactions.
-    pub(crate) fn telling(standings: Arc<Standings>) -> Self {
+    /// Returns a catalog that reports to operators which tables share transactions. `received_at`:
+    /// as [`crate::Options::received_at`].
+    pub(crate) fn telling(standings: Arc<Standings>, received_at: Option<Name>) -> Self {
         Self {
             standings,
+            received_at,
             ..Self::default()
         }
     }

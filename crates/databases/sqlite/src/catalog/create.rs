@@ -78,16 +78,15 @@ fn kind_of(datum: Datum<'_>) -> (Option<Kind>, bool) {
     }
 }
 
-/// Creates the table of a write.
+/// Creates the table of a write. `received_at`: the column for the moment of each row.
 ///
 /// # Errors
 /// SQLite's own; [`FaultClass::NoTable`] if the row does not show the table's columns.
 pub(crate) fn create(
     connection: &Connection,
-    packed: &Packed,
-    write: usize,
-    shape: &Shape,
+    (packed, write, shape): (&Packed, usize, &Shape),
     wanted: &[MissingColumn],
+    received_at: Option<&Name>,
 ) -> Result<(), Failure> {
     let table = &shape.table;
     if let Some(schema) = &table.schema
@@ -124,7 +123,10 @@ pub(crate) fn create(
         .collect();
     let columns = columns.iter().map(|(name, t)| (&**name, *t));
     let names = primary.iter().map(|n| &**n).collect::<Vec<_>>();
-    let sql = definition(&table.table, columns, &names);
+    let has = |name: &Name| wanted.iter().any(|w| w.name.eq_ignore_ascii_case(name));
+    let moment = received_at.filter(|name| !has(name));
+    let moment = moment.map(|name| &**name);
+    let sql = definition(&table.table, columns, moment, &names);
     connection.execute_batch(&sql)?;
     tracing::info!(sql, "created");
     Ok(())

@@ -8,10 +8,15 @@ use crate::values::column::ColumnType;
 /// `sqlite_schema`, also if the table is altered.
 const MARK: &str = "(/* windrow */ ";
 
-/// Returns the text of a table that Windrow creates.
+/// The type and default of the column for the moment of each row.
+const MOMENT: &str = " TIMESTAMPTZ DEFAULT (strftime('%Y-%m-%dT%H:%M:%fZ', 'now'))";
+
+/// Returns the text of a table that Windrow creates. `moment`: the column for the moment of each
+/// row.
 pub(crate) fn definition<'a>(
     table: &str,
     columns: impl Iterator<Item = (&'a str, ColumnType)>,
+    moment: Option<&str>,
     primary: &[&str],
 ) -> String {
     let mut sql = String::from("CREATE TABLE ");
@@ -31,6 +36,11 @@ pub(crate) fn definition<'a>(
         if primary.contains(&name) && !numbers_itself {
             sql.push_str(" NOT NULL");
         }
+    }
+    if let Some(moment) = moment {
+        sql.push_str(", ");
+        push_ident(&mut sql, moment);
+        sql.push_str(MOMENT);
     }
     if !primary.is_empty() {
         sql.push_str(", PRIMARY KEY (");

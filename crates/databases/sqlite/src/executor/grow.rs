@@ -108,7 +108,11 @@ fn change(
     let writes = write..packed.unit(end - 1).end;
     let wanted = create::wanted(packed, writes.take(MAX_AHEAD), &shape.table);
     match table {
-        None => create::create(connection, packed, write, shape, &wanted),
+        None => {
+            let rows = (packed, write, &**shape);
+            let received_at = runner.catalog.received_at.as_ref();
+            create::create(connection, rows, &wanted, received_at)
+        }
         Some(table) => {
             let fitting = runner.rules.check(shape, &table);
             fitting.map_err(Failure::of_write)?;

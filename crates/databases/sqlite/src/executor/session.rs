@@ -71,7 +71,7 @@ impl Session {
             exact: options.exact_names,
         };
         Ok(Self {
-            catalog: Catalog::telling(standings.clone()),
+            catalog: Catalog::telling(standings.clone(), options.received_at.clone()),
             opener: file.is_some().then(opener),
             file,
             ..Self::new(connection, rules)

@@ -104,7 +104,7 @@ fn creation(name: &TableName, wanted: &Wanted) -> String {
         .map(|seen| (&*seen.name, wanted.column_type(seen)));
     let primary = demand.new.primary(&demand.seen_columns);
     let primary: Vec<&str> = primary.iter().map(|name| &**name).collect();
-    definition(&name.table, columns, &primary)
+    definition(&name.table, columns, None, &primary)
 }
 
 fn additions(table: &Table, wanted: &Wanted) -> Vec<String> {
