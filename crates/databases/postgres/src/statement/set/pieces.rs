@@ -93,16 +93,32 @@ impl<'a> SetBuilder<'a> {
 
     /// Appends the rows of the writes: an array a column. `numbered`: with the place of each row.
     pub(super) fn push_source(&self, sql: &mut String, numbered: bool) {
-        if numbered && self.facts.dialect.subscripts {
-            return self.push_subscripts(sql);
+        match (self.facts.dialect.subscripts, numbered) {
+            (true, true) => return self.push_subscripts(sql),
+            (false, false) => return self.push_selected(sql),
+            _ => sql.push_str("unnest("),
         }
-        sql.push_str("unnest(");
         for number in 0..self.parameters.len() {
             push(sql, format_args!("{}${}", comma(number), number + 1));
         }
         self.push_distances(sql, "", "");
         sql.push_str(if numbered { ") WITH ORDINALITY" } else { ")" });
         self.push_names(sql, numbered);
+    }
+
+    /// Appends `(SELECT unnest($1), unnest($2), ..)`, which PostgreSQL reads row by row. It first
+    /// stores all rows of each function in FROM, which takes an eighth of the time of a long insert.
+    fn push_selected(&self, sql: &mut String) {
+        sql.push_str("(SELECT ");
+        for number in 0..self.parameters.len() {
+            push(
+                sql,
+                format_args!("{}unnest(${})", comma(number), number + 1),
+            );
+        }
+        self.push_distances(sql, "unnest(", ")");
+        sql.push(')');
+        self.push_names(sql, false);
     }
 
     /// Appends the parameter of the rows' distances, which follows all others.

@@ -129,7 +129,7 @@ fn a_plain_insert_counts_itself() {
     );
     assert_eq!(
         sql.unwrap(),
-        r#"WITH "windrow i" AS (INSERT INTO "t" ("id", "tags") SELECT "windrow w"."windrow 1", ("windrow w"."windrow 2"::integer[]) FROM unnest($1, $2) AS "windrow w"("windrow 1", "windrow 2") RETURNING 1) SELECT 1 / (count(*) = cardinality($1))::int FROM "windrow i""#
+        r#"WITH "windrow i" AS (INSERT INTO "t" ("id", "tags") SELECT "windrow w"."windrow 1", ("windrow w"."windrow 2"::integer[]) FROM (SELECT unnest($1), unnest($2)) AS "windrow w"("windrow 1", "windrow 2") RETURNING 1) SELECT 1 / (count(*) = cardinality($1))::int FROM "windrow i""#
     );
 }
 
