@@ -69,13 +69,17 @@ pub(super) struct Scanner<'a> {
 }
 
 impl<'a> Scanner<'a> {
-    /// A text with a NUL is [`Broken`] wherever that stands.
+    /// A text with a NUL is [`Broken`] unless that stands in a string.
     pub(super) fn new(text: &'a str, modes: Modes) -> Result<Self, Broken> {
         let bytes = text.as_bytes();
         if memchr(0, bytes).is_some() {
-            return Err(Broken);
+            Self::begin(bytes, modes).check_nuls()?;
         }
-        Ok(Self {
+        Ok(Self::begin(bytes, modes))
+    }
+
+    fn begin(bytes: &'a [u8], modes: Modes) -> Self {
+        Self {
             bytes,
             at: 0,
             modes,
@@ -83,7 +87,23 @@ impl<'a> Scanner<'a> {
             has_hint: false,
             has_executable: false,
             has_wide_name: false,
-        })
+        }
+    }
+
+    fn check_nuls(mut self) -> Result<(), Broken> {
+        loop {
+            let from = self.at;
+            let token = self.token()?;
+            let until = match token.kind {
+                TokenKind::Text => token.start,
+                _ => token.end,
+            };
+            match memchr(0, self.bytes.get(from..until).unwrap_or_default()) {
+                Some(_) => return Err(Broken),
+                None if token.kind == TokenKind::End => return Ok(()),
+                None => {}
+            }
+        }
     }
 
     #[inline]

@@ -20,8 +20,9 @@ const VALUES: [&str; 60] = [
 
 /// Literals that depend on how backslashes and double quotes are read.
 #[rustfmt::skip]
-const OF_MODES: [&str; 12] = [
-    r"'a\\'", r"'a\'", r"'\'''", r"'\n\0\Z\%'", r"'\''", "\"a\"", "\"a''b\"", "\"a\"\"b\"", r#""\"""#, r#""a\""#, r"'\x'", "'a\\\nb'",
+const OF_MODES: [&str; 15] = [
+    r"'a\\'", r"'a\'", r"'\'''", r"'\n\0\Z\%'", r"'\''", "\"a\"", "\"a''b\"", "\"a\"\"b\"", r#""\"""#, r#""a\""#, r"'\x'", "'a\\\nb'", "'a\0b'",
+    "'\\\0'", "\"\0\"",
 ];
 
 /// Space and comments between tokens.
