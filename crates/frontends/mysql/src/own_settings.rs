@@ -71,9 +71,19 @@ impl OwnSettings {
                 },
                 AssignedValue::Other => return Err(wrong()),
             };
-            own.set(name, value.filter(|value| !value.is_empty()), forbidden)?;
+            // An empty key would leave a write without one.
+            let value = value.filter(|value| &**name == KEY || !value.is_empty());
+            own.set(name, value, forbidden)?;
         }
         Ok((!assigned.is_empty()).then_some(own))
+    }
+
+    /// Returns the error for a text of several statements that names a variable of Windrow's, for
+    /// which such a text has no effect; `None` if that does no harm.
+    pub(crate) fn among_several(name: &str) -> Option<ErrorPacket> {
+        let rule = "a value by a SET that is sent as a text of its own";
+        let is_needed = [ACK, KEY].contains(&name);
+        is_needed.then(|| errors::wrong_value(name, "..", rule))
     }
 
     /// Sets one, by its name behind `windrow_`; `None`: as at the beginning of the session. Other

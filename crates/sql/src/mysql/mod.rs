@@ -26,7 +26,7 @@ pub use effect::{effect, effect_in_any_mode};
 pub use functions::harmless_functions;
 pub use lift::{LiftedText, lift};
 pub use modes::Modes;
-pub use own_settings::{AssignedValue, own_settings};
+pub use own_settings::{AssignedValue, own_name_among_several, own_settings};
 pub use question::{Asked, Question, mentions_insert_id, mentions_row_count, question};
 pub use read::read;
 pub use settings::SessionEffect;

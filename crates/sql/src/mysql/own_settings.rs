@@ -4,8 +4,9 @@ use windrow_core::{Expression, Piece};
 
 use super::modes::Modes;
 use super::reader::Reader;
+use super::scanner::Scanner;
 use super::settings::{name, skip_value};
-use crate::lex::TokenKind;
+use crate::lex::{Token, TokenKind};
 use crate::parse::Refusal;
 
 /// The beginning of the names.
@@ -32,6 +33,44 @@ pub fn own_settings(text: &str, modes: Modes) -> Vec<(Box<str>, AssignedValue)> 
     match verb.eq_ignore_ascii_case("set") {
         true => read(text, modes).unwrap_or_default(),
         false => Vec::new(),
+    }
+}
+
+/// Returns the first variable `@windrow_NAME` that a text of several statements names: the name
+/// behind the beginning, in lower case. Only a SET in a text of its own assigns one.
+pub fn own_name_among_several(text: &str, modes: Modes) -> Option<Box<str>> {
+    if !text.contains(';') || !text.to_ascii_lowercase().contains(PREFIX) {
+        return None;
+    }
+    let is_separator = |token: &Token| token.kind == TokenKind::Semicolon;
+    let tokens = tokens(text, modes)?;
+    let last = tokens.iter().rposition(|token| !is_separator(token))?;
+    if !tokens.get(..last)?.iter().any(is_separator) {
+        return None;
+    }
+    let mut pairs = tokens.windows(2);
+    pairs.find_map(|pair| {
+        let [at, name] = pair else { return None };
+        let slice = |token: &Token| text.get(token.start..token.end).unwrap_or_default();
+        let is_variable = at.kind == TokenKind::Operator && slice(at) == "@";
+        let name = slice(name)
+            .trim_matches(['`', '\'', '"'])
+            .to_ascii_lowercase();
+        let own = name.strip_prefix(PREFIX).filter(|_| is_variable);
+        own.map(Into::into)
+    })
+}
+
+fn tokens(text: &str, modes: Modes) -> Option<Vec<Token>> {
+    let mut scanner = Scanner::new(text, modes).ok()?;
+    let mut tokens = Vec::new();
+    loop {
+        let token = scanner.token().ok()?;
+        match token.kind {
+            TokenKind::End => return Some(tokens),
+            TokenKind::Odd => return None,
+            _ => tokens.push(token),
+        }
     }
 }
 
@@ -155,6 +194,26 @@ mod tests {
             "",
         ] {
             assert_eq!(read(sql), [], "{sql}");
+        }
+    }
+
+    #[test]
+    fn several_statements_assign_nothing() {
+        let found = |text| own_name_among_several(text, Modes::default());
+        for text in [
+            "SET @windrow_ack = 'spool'; INSERT INTO t VALUES (1)",
+            "insert into t values (1);set @`WINDROW_ack`='spool';",
+            "SELECT @windrow_ack := 'spool'; SELECT 1",
+        ] {
+            assert_eq!(found(text).as_deref(), Some("ack"), "{text}");
+        }
+        for text in [
+            "SET @windrow_ack = 'spool';",
+            "SET @windrow_ack = 'a;b'",
+            "SELECT '@windrow_ack'; SELECT 1",
+            "SELECT 1; SELECT 2 -- @windrow_ack",
+        ] {
+            assert_eq!(found(text), None, "{text}");
         }
     }
 }

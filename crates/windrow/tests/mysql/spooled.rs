@@ -397,3 +397,18 @@ async fn a_wait_for_the_spool_can_be_killed() {
     let count = client.ok("select group_concat(v order by id) from t").await;
     assert_eq!(first_row(&count), ["a,theirs"]);
 }
+
+/// A setting that would have no effect is refused: its writes would be taken for safe.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_setting_without_effect_is_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    let gateway = gateway(&directory, &[]);
+    let mut client = gateway.client().await;
+    for text in [
+        "set @windrow_ack = 'spool'; select 1",
+        "set @windrow_idempotency_key = 'k'; select 1",
+        "set @windrow_idempotency_key = ''",
+    ] {
+        assert_eq!(code(&mut client, text).await.0, 1231, "{text}");
+    }
+}

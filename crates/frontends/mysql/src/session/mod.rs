@@ -17,7 +17,7 @@ use windrow_mysqlwire::command;
 use windrow_mysqlwire::{Answer, CapabilityFlags, ErrorPacket, Head, StatusFlags};
 use windrow_sql::mysql::{
     AssignedValue, Modes, SessionEffect, effect, effect_in_any_mode, mentions_insert_id,
-    mentions_row_count, own_settings, question,
+    mentions_row_count, own_name_among_several, own_settings, question,
 };
 
 use self::client_session::{Session, SessionEnd};
@@ -168,6 +168,9 @@ impl Session {
         if self.answer_of_last_write(head).await? {
             return Ok(());
         }
+        if let Some(error) = self.own_among_several(head) {
+            return self.answer_error(head, &error).await;
+        }
         let assigned = self.text(head).map(|text| self.own_assignments(text));
         let assigned = assigned.unwrap_or_default();
         let values = Arguments::default();
@@ -247,12 +250,21 @@ impl Session {
 
     /// Returns the assignments of a text to Windrow's own variables.
     fn own_assignments(&self, text: &str) -> Vec<(Box<str>, AssignedValue)> {
-        let modes = Modes {
+        own_settings(text, self.modes())
+    }
+
+    /// Returns the error for a text of several statements that would set one of them in vain.
+    fn own_among_several(&self, head: Head) -> Option<ErrorPacket> {
+        let name = own_name_among_several(self.text(head)?, self.modes())?;
+        OwnSettings::among_several(&name)
+    }
+
+    fn modes(&self) -> Modes {
+        Modes {
             ansi_quotes: false,
             no_backslash_escapes: !self.state.has_escapes(),
             is_mariadb: self.shared.is_mariadb(),
-        };
-        own_settings(text, modes)
+        }
     }
 
     /// Returns Windrow's own settings as they are after an execution of a prepared statement.
