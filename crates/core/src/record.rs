@@ -14,6 +14,9 @@ const MOST_LEVELS: usize = 24;
 /// hexadecimal digits.
 pub const UNREADABLE: &str = "windrow_bytes";
 
+/// The one member of the row of a dead letter that is a message and no row: its text.
+pub const MESSAGE: &str = "windrow_message";
+
 /// Returns the object that stands for a text that is not UTF-8, with its bytes.
 pub fn unreadable(bytes: &[u8]) -> Value {
     let digits: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();

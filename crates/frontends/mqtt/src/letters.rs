@@ -83,7 +83,7 @@ pub(crate) fn of_message(topic: &str, table: &str, payload: &[u8], fault: &Fault
         Ok(text) => Value::text(text),
         Err(_) => record::unreadable(payload),
     };
-    let row = record::object([(&Name::from("message"), &value)]);
+    let row = record::object([(&Name::from(record::MESSAGE), &value)]);
     letter(topic, table, row, fault)
 }
 

@@ -25,7 +25,7 @@ use crate::config::MqttConfig;
 use crate::connection::{Arrival, Connection};
 use crate::letters::{self, Letters};
 use crate::metrics::MqttMetrics;
-use crate::rows::Rows;
+use crate::rows::{self, Rows};
 
 /// Sources of writes. The messages of a topic belong to one of them, so they keep their order.
 const SOURCES: usize = 64;
@@ -307,9 +307,13 @@ impl WayIn {
             let Some((again, fault)) = self.sort(topic, left, outcomes, &mut count).await else {
                 return false;
             };
-            let Some(fault) = fault else { break };
-            warn!(topic, %fault, "rows of an MQTT message wait");
-            tokio::time::sleep(retry.delay(&fault)).await;
+            if again.is_empty() {
+                break;
+            }
+            if let Some(fault) = fault {
+                warn!(topic, %fault, "rows of an MQTT message wait");
+                tokio::time::sleep(retry.delay(&fault)).await;
+            }
             receipt = self.submit(spooled, source, &again).await;
             left = again;
         }
@@ -317,8 +321,8 @@ impl WayIn {
         true
     }
 
-    /// Keeps what was refused, and returns the rows that are tried again, with the last reason;
-    /// `None` if Windrow is stopping or a dead letter cannot be kept.
+    /// Keeps what was refused, and returns the rows that are tried again, with the last reason for
+    /// a delay; `None` if Windrow is stopping or a dead letter cannot be kept.
     async fn sort(
         &self,
         topic: &str,
@@ -331,6 +335,10 @@ impl WayIn {
             match outcome {
                 Ok(()) => count.written += 1,
                 Err(fault) if fault.class == FaultClass::Cancelled => return None,
+                // A table without a key has no row to ignore.
+                Err(fault) if rows::is_keyless(&write, &fault) => {
+                    again.push(rows::without_conflict(&write));
+                }
                 Err(fault) if fault.retry() == Retry::Never => {
                     let letter = letters::of_row(topic, &write, &fault);
                     if !self.keep(&letter).await {
@@ -350,7 +358,14 @@ impl WayIn {
     /// Keeps a dead letter; false if that fails, so that the message has to stay with the broker.
     async fn keep(&self, letter: &windrow_bookkeeping::DeadLetter) -> bool {
         match self.letters.write(letter).await {
-            Ok(()) => true,
+            Ok(()) => {
+                let (source, code, message) = (&*letter.source, &*letter.code, &*letter.message);
+                warn!(
+                    source,
+                    code, message, "a message or a row of it became a dead letter"
+                );
+                true
+            }
             Err(fault) if fault.class == FaultClass::Cancelled => false,
             Err(fault) => {
                 let source = &*letter.source;

@@ -78,6 +78,11 @@ fn insert(letter: &DeadLetter) -> Result<Write, Fault> {
     let table = TableName::parse(&letter.destination)?;
     let fields: Fields<'_> = serde_json::from_str(&letter.row)
         .map_err(|e| Fault::invalid(format!("the row of the letter is no JSON object: {e}")))?;
+    if fields.0.iter().any(|(name, _)| name == record::MESSAGE) {
+        return Err(Fault::invalid(
+            "the letter is a message and no row: have it published again as one, then drop the letter",
+        ));
+    }
     let (columns, row): (Vec<Name>, Vec<Value>) = fields
         .0
         .into_iter()
@@ -192,6 +197,8 @@ mod tests {
     fn what_cannot_be_written_is_told() {
         assert!(writes_of(&letter("", "{}")).is_err());
         assert!(writes_of(&letter("t", "[1]")).is_err());
+        let message = writes_of(&letter("t", r#"{"windrow_message": "21.5"}"#));
+        assert!(message.unwrap_err().message.contains("no row"));
         let mut aside = letter("t", "{}");
         aside.source = "spool 0a partition 0 position 7".into();
         aside.message = "no; its entry is in the file /x/0-7.entry".into();

@@ -45,7 +45,7 @@ impl MqttSettings {
         let topics: Vec<_> = topics
             .map(|topic| format!("{} into {}", topic.pattern, topic.table))
             .collect();
-        format!("mqtt subscribed at {}: {}", self.shown, topics.join(", "))
+        format!("mqtt subscribes at {}: {}", self.shown, topics.join(", "))
     }
 
     /// Connects to the broker and leaves again. Subscribes to nothing. Cancel safe.

@@ -61,7 +61,7 @@ async fn messages_become_rows_or_dead_letters() {
         sources,
         ["mqtt devices/d2/readings", "mqtt devices/d3/readings"]
     );
-    assert_eq!(letters[0].1, r#"{"message":"21.5"}"#);
+    assert_eq!(letters[0].1, r#"{"windrow_message":"21.5"}"#);
     gateway.until_metric("windrow_mqtt_unacknowledged 0").await;
 }
 
@@ -81,4 +81,19 @@ async fn messages_go_by_the_spool_where_that_is_asked_for() {
         .until_metric("windrow_mqtt_rows_total{outcome=\"written\"} 1")
         .await;
     gateway.until_rows("readings", "id", 1).await;
+}
+
+/// Rows for tables without a key, of every database that has no way to ignore a key there.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_table_needs_no_key() {
+    let Some(broker) = broker() else { return };
+    let database = windrow_testkit::postgres::shared().unwrap();
+    let gateway = Gateway::start(&broker, Some(database.url()), READINGS);
+    gateway.until_metric("windrow_mqtt_connected 1").await;
+    for _ in 0..2 {
+        send(&broker, &[("devices/d1/readings", r#"{"celsius": 21.5}"#)]).await;
+    }
+    let written = "windrow_mqtt_rows_total{outcome=\"written\"} 2";
+    gateway.until_metric(written).await;
+    assert_eq!(gateway.rows("readings", "celsius").await.len(), 2);
 }
