@@ -1,17 +1,24 @@
 //! The end.
 
+use std::net::Ipv4Addr;
+
 use windrow_pg::Console;
 use windrow_testkit::pgclient::{Address, backend, frontend};
 use windrow_testkit::postgres::shared;
 
 use crate::support::{Stand, config, until};
 
+/// Nobody else listens there, so that a port that is free again is not taken by another test.
+const OWN_ADDRESS: Ipv4Addr = Ipv4Addr::new(127, 0, 13, 7);
+
 #[test]
 fn sessions_end_what_is_under_way_and_are_told_good_bye() {
     let database = shared().unwrap();
     database.exec("create table t (n int)").unwrap();
     let role = Address::of(database.url()).unwrap().role;
-    let mut stand = Stand::new(config(database.url()));
+    let mut config = config(database.url());
+    config.listen.set_ip(OWN_ADDRESS.into());
+    let mut stand = Stand::new(config);
     let (mut idle, mut busy) = (stand.client(&role, "app"), stand.client(&role, "app"));
     let mut console = stand.client(&role, "windrow");
     busy.query("select 1").unwrap();
