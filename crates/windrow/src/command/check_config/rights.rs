@@ -13,6 +13,9 @@ use super::finding::ConnectFinding;
 /// The subject of these findings.
 const RIGHTS: &str = "rights";
 
+/// The rights to Windrow's own tables that a spool uses.
+const OWN_RIGHTS: &str = "SELECT, INSERT, UPDATE, DELETE";
+
 /// Checks the rights of the role of `database.url`. None are found for databases that do not tell
 /// them.
 ///
@@ -61,14 +64,14 @@ fn of_tables(rights: &WriteRights, settings: &Settings) -> Vec<ConnectFinding> {
         false => &[],
     };
     for table in own {
-        found.extend(missing(rights, table, rights.can_create));
+        found.extend(missing(rights, table, rights.can_create, OWN_RIGHTS));
     }
     let tokens = settings
         .http
         .iter()
         .flat_map(|http| http.tokens.written_tables());
     for table in tokens.filter(|table| table.schema.is_none()) {
-        found.extend(missing(rights, &table.table, creates));
+        found.extend(missing(rights, &table.table, creates, "INSERT"));
     }
     found
 }
@@ -91,12 +94,17 @@ fn inserts(rights: &WriteRights) -> ConnectFinding {
     ConnectFinding::good(RIGHTS, said)
 }
 
-/// Returns why a table that is needed cannot be written to.
-fn missing(rights: &WriteRights, table: &str, can_create: bool) -> Option<ConnectFinding> {
+/// Returns why a table that is needed cannot be written to. `needed`: the rights that Windrow uses.
+fn missing(
+    rights: &WriteRights,
+    table: &str,
+    can_create: bool,
+    needed: &str,
+) -> Option<ConnectFinding> {
     let is = |one: &String| one == table;
     let role = &rights.role;
     if rights.closed.iter().any(is) {
-        let said = format!("{role} may not insert into {table}: GRANT INSERT ON {table}");
+        let said = format!("{role} may not insert into {table}: GRANT {needed} ON {table}");
         return Some(ConnectFinding::bad(RIGHTS, said));
     }
     if rights.open.iter().any(is) || can_create {
