@@ -119,11 +119,17 @@ fn point(x: f64, y: f64) -> Point {
     }
 }
 
-/// Draws curves and marks.
+/// Draws curves and marks, but for points without an end, such as a ratio to nothing.
 ///
 /// # Errors
 /// There is no point to draw, or one that a logarithmic axis has no place for.
 pub fn curves(names: Names<'_>, scale: Scale, curves: &[Curve], marks: &[Mark]) -> Result<String> {
+    let is_finite = |p: &Point| [p.x, p.low, p.median, p.high].iter().all(|n| n.is_finite());
+    let finite = |curve: &Curve| Curve {
+        name: curve.name.clone(),
+        points: curve.points.iter().copied().filter(is_finite).collect(),
+    };
+    let curves = &curves.iter().map(finite).collect::<Vec<_>>()[..];
     let points = || curves.iter().flat_map(|curve| &curve.points).copied();
     ensure!(points().next().is_some(), "nothing to draw");
     let all = || points().chain(marks.iter().map(|mark| point(mark.x, mark.y)));
@@ -302,6 +308,15 @@ mod tests {
                 assert!(svg.contains(name), "{name}: {svg}");
             }
         }
+    }
+
+    /// A scale without an end would be drawn for ever.
+    #[test]
+    fn points_without_an_end_are_left_out() {
+        let infinite = [(1.0, f64::INFINITY), (2.0, f64::NAN), (4.0, 8.0)];
+        let svg = curves(NAMES, Scale::Log, &[curve(&infinite)], &[]).unwrap();
+        assert_eq!(circles(&svg).len(), 1);
+        assert!(curves(NAMES, Scale::Log, &[curve(&infinite[..2])], &[]).is_err());
     }
 
     #[test]
