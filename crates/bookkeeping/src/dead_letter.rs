@@ -2,7 +2,7 @@
 
 use windrow_core::bookkeeping::REJECTED;
 use windrow_core::shape::ShapeParts;
-use windrow_core::{Key, Name, Op, Value, Write};
+use windrow_core::{Fault, Key, Name, Op, Value, Write, record};
 
 use crate::write::{parts, shape_of};
 
@@ -39,6 +39,26 @@ impl DeadLetter {
         "constraint",
         "entry",
     ];
+
+    /// Returns the letter of a write that was refused, without a key and an entry.
+    pub fn of(source: String, write: &Write, fault: &Fault) -> Self {
+        let row = record::object(write.shape.columns.iter().zip(write.values()));
+        Self::of_row(source, write.shape.table.to_string(), row, fault)
+    }
+
+    /// Returns the letter of a row, as a JSON object, without a key and an entry.
+    pub fn of_row(source: String, destination: String, row: String, fault: &Fault) -> Self {
+        Self {
+            source: source.into(),
+            destination: destination.into(),
+            key: "[]".into(),
+            row: row.into(),
+            code: (&*fault.code).into(),
+            message: fault.message.clone(),
+            constraint: fault.constraint().map(Into::into),
+            entry: None,
+        }
+    }
 
     /// Returns the write that inserts the dead letter into [`REJECTED`]. Zero bytes, which some
     /// databases do not allow in texts, become U+FFFD.

@@ -22,16 +22,11 @@ pub(crate) fn of(place: &Place<'_>, write: &Write, fault: &Fault) -> DeadLetter 
         position,
         entry,
     } = place;
-    let columns = write.shape.columns.iter().zip(write.values());
+    let source = format!("spool {spool} partition {partition} position {position}");
     DeadLetter {
-        source: format!("spool {spool} partition {partition} position {position}").into(),
-        destination: write.shape.table.to_string().into(),
         key: record::array(key(write)).into(),
-        row: record::object(columns).into(),
-        code: (&*fault.code).into(),
-        message: fault.message.clone(),
-        constraint: fault.constraint().map(Into::into),
         entry: Some((*entry).into()),
+        ..DeadLetter::of(source, write, fault)
     }
 }
 

@@ -30,16 +30,11 @@ pub(crate) async fn reject(
     if replica.target.database.bookkeeping().is_none() {
         return Ok(());
     }
-    let columns = refused.shape.columns.iter().zip(refused.values());
+    let source = format!("replica {name} position {position}");
     let letter = DeadLetter {
-        source: format!("replica {name} position {position}").into(),
-        destination: refused.shape.table.to_string().into(),
         key: record::array(key.row().iter()).into(),
-        row: record::object(columns).into(),
-        code: (&*fault.code).into(),
-        message: fault.message.clone(),
-        constraint: fault.constraint().map(Into::into),
         entry: Some(encode_unit(std::slice::from_ref(refused)).into()),
+        ..DeadLetter::of(source, refused, fault)
     };
     match write(connection, &[letter.write()]).await?.first() {
         Some(WriteResult::Again(fault)) => Err(fault.clone()),

@@ -15,21 +15,11 @@ use std::time::Duration;
 const DELAYS: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(10)];
 
 /// The writer of dead letters.
-#[derive(Debug)]
 pub(crate) struct Letters {
     intake: Intake,
     source: SourceId,
-    tables: Tables,
+    tables: Arc<dyn Bookkeeping>,
     is_there: OnceCell<()>,
-}
-
-/// Access to Windrow's own tables.
-pub(crate) struct Tables(pub(crate) Arc<dyn Bookkeeping>);
-
-impl std::fmt::Debug for Tables {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Tables")
-    }
 }
 
 impl Letters {
@@ -37,7 +27,7 @@ impl Letters {
         Self {
             source: intake.new_source(),
             intake,
-            tables: Tables(tables),
+            tables,
             is_there: OnceCell::new(),
         }
     }
@@ -63,7 +53,7 @@ impl Letters {
     }
 
     async fn attempt(&self, letter: &DeadLetter) -> Result<(), Fault> {
-        let create = || create_all(&*self.tables.0, &[OwnTable::Rejected]);
+        let create = || create_all(&*self.tables, &[OwnTable::Rejected]);
         self.is_there.get_or_try_init(create).await?;
         let unit = Unit::one(letter.write());
         let written = self.intake.run(self.source, unit).await;
@@ -73,8 +63,7 @@ impl Letters {
 
 /// Returns the letter of a row that the database refused.
 pub(crate) fn of_row(topic: &str, write: &Write, fault: &Fault) -> DeadLetter {
-    let row = record::object(write.shape.columns.iter().zip(write.row()));
-    letter(topic, &write.shape.table.to_string(), row, fault)
+    DeadLetter::of(source(topic), write, fault)
 }
 
 /// Returns the letter of a message that is no row.
@@ -84,18 +73,9 @@ pub(crate) fn of_message(topic: &str, table: &str, payload: &[u8], fault: &Fault
         Err(_) => record::unreadable(payload),
     };
     let row = record::object([(&Name::from(record::MESSAGE), &value)]);
-    letter(topic, table, row, fault)
+    DeadLetter::of_row(source(topic), table.to_owned(), row, fault)
 }
 
-fn letter(topic: &str, table: &str, row: String, fault: &Fault) -> DeadLetter {
-    DeadLetter {
-        source: format!("mqtt {topic}").into(),
-        destination: table.into(),
-        key: "[]".into(),
-        row: row.into(),
-        code: fault.code.as_ref().into(),
-        message: fault.message.clone(),
-        constraint: fault.constraint().map(Into::into),
-        entry: None,
-    }
+fn source(topic: &str) -> String {
+    format!("mqtt {topic}")
 }

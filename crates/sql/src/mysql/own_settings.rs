@@ -3,7 +3,7 @@
 use windrow_core::{Expression, Piece};
 
 use super::modes::Modes;
-use super::reader::Reader;
+use super::reader::{Reader, unquote};
 use super::scanner::Scanner;
 use super::settings::{name, skip_value};
 use crate::lex::{Token, TokenKind};
@@ -53,9 +53,11 @@ pub fn own_name_among_several(text: &str, modes: Modes) -> Option<Box<str>> {
         let [at, name] = pair else { return None };
         let slice = |token: &Token| text.get(token.start..token.end).unwrap_or_default();
         let is_variable = at.kind == TokenKind::Operator && slice(at) == "@";
-        let name = slice(name)
-            .trim_matches(['`', '\'', '"'])
-            .to_ascii_lowercase();
+        let name = match name.kind {
+            TokenKind::Quoted | TokenKind::Text => unquote(slice(name)),
+            _ => slice(name).to_owned(),
+        };
+        let name = name.to_ascii_lowercase();
         let own = name.strip_prefix(PREFIX).filter(|_| is_variable);
         own.map(Into::into)
     })

@@ -1,4 +1,4 @@
-//! What becomes of single messages.
+//! Single messages, and the rows or dead letters that they become.
 
 use windrow_testkit::mosquitto::Mosquitto;
 
