@@ -3,6 +3,7 @@
 //! | module | what it holds |
 //! | --- | --- |
 //! | `listeners` | the listening sockets of a frontend |
+//! | `threads` | the threads that serve clients |
 //! | `starting` | slots for connections that are being admitted |
 //! | `certificate_verifier` | verifies a server's certificate |
 //! | `trusting` | TLS to a server whose certificate must be trusted |
@@ -10,9 +11,11 @@
 mod certificate_verifier;
 mod listeners;
 mod starting;
+mod threads;
 mod trusting;
 
 pub use certificate_verifier::{CertificateCheck, CertificateVerifier};
 pub use listeners::{ClientSocket, Listeners, listen, wait_after};
 pub use starting::{StartSlot, Starting};
+pub use threads::{DetachedSocket, Portable, Threads};
 pub use trusting::trusting;

@@ -12,6 +12,7 @@ mod serve_options;
 mod shutdown;
 mod sockets;
 mod telemetry;
+mod threads;
 
 use std::net::SocketAddr;
 use std::num::NonZero;
@@ -62,12 +63,10 @@ fn serve(args: serve_options::Serve) -> anyhow::Result<()> {
     let mut settings = windrow::settings::Settings::new(&file)?;
     sockets::take_over(&mut settings)?;
     let reread = reread::ConfigReader::new(again, log);
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(threads.map_or_else(default_threads, NonZero::get))
-        .enable_all()
-        .thread_name("windrow")
-        .build()?;
-    let outcome = runtime.block_on(async {
+    let threads = threads.map_or_else(default_threads, NonZero::get);
+    let runtimes = threads::Runtimes::start(threads)?;
+    settings.serve_on(&runtimes.threads());
+    let outcome = runtimes.first.block_on(async {
         let mut signals = shutdown::Signals::listen()?;
         let server =
             windrow::serve::Server::bind(&settings, Arc::new(move || reread.run())).await?;
@@ -76,7 +75,7 @@ fn serve(args: serve_options::Serve) -> anyhow::Result<()> {
     });
     // After a second signal tasks may still hang on a database that does not answer: they are not
     // waited for.
-    runtime.shutdown_background();
+    runtimes.end();
     outcome
 }
 

@@ -4,6 +4,8 @@ use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::time::Duration;
 
+use windrow_sockets::Threads;
+
 use crate::auth::Tokens;
 
 /// The sockets of the frontend, and the limits of a request. Times bound silence, not the whole of
@@ -15,6 +17,8 @@ pub struct HttpConfig {
     /// A socket that listens at [`HttpConfig::listen`] already, opened by a service manager; it is
     /// used in the place of one of its own. Default none.
     pub socket: Option<Arc<TcpListener>>,
+    /// The threads that serve clients. Default: those of the runtime that accepts them.
+    pub threads: Threads,
     /// The tokens of which clients must show one as `Authorization: Bearer TOKEN`. Default none.
     pub tokens: Tokens,
     /// True if an address that is not loopback may be listened on without a token. Default false.
@@ -59,6 +63,7 @@ impl Default for HttpConfig {
         Self {
             listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 8420)),
             socket: None,
+            threads: Threads::default(),
             tokens: Tokens::default(),
             allow_open: false,
             hosts: Vec::new(),

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use windrow_core::Secret;
 use windrow_mysqlwire::{Target, Verifier};
+use windrow_sockets::Threads;
 
 /// The frontend's configuration.
 #[derive(Clone)]
@@ -15,6 +16,8 @@ pub struct MysqlConfig {
     pub listen: SocketAddr,
     /// A socket that a service manager opened at [`MysqlConfig::listen`].
     pub socket: Option<Arc<TcpListener>>,
+    /// The threads that serve clients. Default: those of the runtime that accepts them.
+    pub threads: Threads,
     /// The path of a UNIX-domain socket besides.
     pub unix_socket: Option<PathBuf>,
     /// TLS for clients that ask for it.
@@ -57,6 +60,7 @@ impl MysqlConfig {
         Self {
             listen: SocketAddr::from(([127, 0, 0, 1], 3307)),
             socket: None,
+            threads: Threads::default(),
             unix_socket: None,
             tls: None,
             require_tls: false,

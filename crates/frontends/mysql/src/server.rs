@@ -101,7 +101,9 @@ impl MysqlFrontend {
         loop {
             let slot = starting.slot().await;
             let client = self.listeners.accept().await;
-            tracker.spawn(serve(Arc::clone(&self.shared), client, slot));
+            let shared = Arc::clone(&self.shared);
+            let threads = &self.shared.config.threads;
+            threads.serve(tracker, client, move |client| serve(shared, client, slot));
         }
     }
 }

@@ -9,6 +9,7 @@ use std::time::Duration;
 use windrow_core::Secret;
 use windrow_pgwire::Target;
 use windrow_proof::Trusted;
+use windrow_sockets::Threads;
 
 use crate::connection_slots::ConnectionSlots;
 
@@ -20,6 +21,8 @@ pub struct PgConfig {
     /// A socket that listens at [`PgConfig::listen`] already, opened by a service manager; it is
     /// used in the place of one of its own.
     pub socket: Option<Arc<TcpListener>>,
+    /// The threads that serve clients. Default: those of the runtime that accepts them.
+    pub threads: Threads,
     /// A directory for a UNIX-domain socket `.s.PGSQL.<port>` besides.
     pub unix_socket_dir: Option<PathBuf>,
     /// TLS for clients that ask for it.
@@ -169,6 +172,7 @@ impl Default for PgConfig {
         Self {
             listen: SocketAddr::from(([127, 0, 0, 1], 6432)),
             socket: None,
+            threads: Threads::default(),
             unix_socket_dir: None,
             tls: None,
             require_tls: false,

@@ -45,6 +45,7 @@ use anyhow::{Context, ensure};
 use windrow_core::{Limits, Name, Secret, TableName};
 use windrow_database::{Options, Synchronous};
 use windrow_http::{Ack, HttpConfig, Rights, Tokens};
+use windrow_sockets::Threads;
 
 pub use file::{
     Database, EXAMPLE, File, Http, Limit, Log, MqttSection, MqttTopic, MysqlSection, MysqlUser,
@@ -115,6 +116,19 @@ pub struct Settings {
 }
 
 impl Settings {
+    /// Has these threads serve the clients of all frontends.
+    pub fn serve_on(&mut self, threads: &Threads) {
+        if let Some(http) = &mut self.http {
+            http.threads = threads.clone();
+        }
+        if let Some(pg) = &mut self.pg {
+            pg.serve_on(threads.clone());
+        }
+        if let Some(mysql) = &mut self.mysql {
+            mysql.serve_on(threads.clone());
+        }
+    }
+
     /// Checks and completes what was written.
     ///
     /// # Errors
@@ -287,6 +301,7 @@ fn http(file: &Http, tls: Option<&ServerTls>, faults: &mut Faults) -> Option<Htt
     Some(HttpConfig {
         listen: listen.unwrap_or(defaults.listen),
         socket: None,
+        threads: Threads::default(),
         tokens: tokens(file, faults),
         allow_open: file.allow_open,
         show_values: file.show_values,

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use anyhow::{Context, ensure};
 use windrow_mysql_frontend::{MysqlConfig, UserConfig};
 use windrow_mysqlwire::{Target, Verifier};
+use windrow_sockets::Threads;
 
 use super::address;
 use super::faults::Faults;
@@ -33,6 +34,11 @@ impl MysqlSettings {
     /// Where clients connect, and a socket that a service manager opened there.
     pub fn listening(&mut self) -> (&mut SocketAddr, &mut Option<Arc<TcpListener>>) {
         (&mut self.config.listen, &mut self.config.socket)
+    }
+
+    /// Has these threads serve clients.
+    pub(super) fn serve_on(&mut self, threads: Threads) {
+        self.config.threads = threads;
     }
 
     /// Says where the frontend listens.

@@ -3,6 +3,8 @@
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 
+use windrow_sockets::Threads;
+
 use super::faults::Faults;
 use super::file::File;
 use super::tls::ServerTls;
@@ -14,6 +16,11 @@ pub enum PgSettings {}
 impl PgSettings {
     /// Where clients connect, and a socket that a service manager opened there.
     pub fn listening(&mut self) -> (&mut SocketAddr, &mut Option<Arc<TcpListener>>) {
+        match *self {}
+    }
+
+    /// Has these threads serve clients.
+    pub(super) fn serve_on(&mut self, _: Threads) {
         match *self {}
     }
 

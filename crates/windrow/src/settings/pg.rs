@@ -9,6 +9,7 @@ use windrow_pg::config::UserConfig;
 use windrow_pg::{DatabaseConfig, PgConfig, Trusted, Unproven, UnprovenConfig};
 use windrow_pgwire::Target;
 use windrow_pgwire::scram::Verifier;
+use windrow_sockets::Threads;
 
 use super::faults::Faults;
 use super::file::{self, File, Pg, PgDatabase, PgUser};
@@ -41,6 +42,11 @@ impl PgSettings {
     /// Where clients connect, and a socket that a service manager opened there.
     pub fn listening(&mut self) -> (&mut SocketAddr, &mut Option<Arc<TcpListener>>) {
         (&mut self.config.listen, &mut self.config.socket)
+    }
+
+    /// Has these threads serve clients.
+    pub(super) fn serve_on(&mut self, threads: Threads) {
+        self.config.threads = threads;
     }
 
     /// Says where the frontend listens, a line each.
@@ -90,6 +96,7 @@ pub(super) fn settings(
     let config = PgConfig {
         listen: listen.unwrap_or(defaults.listen),
         socket: None,
+        threads: Threads::default(),
         unix_socket_dir: pg.unix_socket_dir.clone(),
         tls: tls.map(|tls| Arc::clone(&tls.config)),
         require_tls: pg.require_tls,

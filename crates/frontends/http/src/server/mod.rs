@@ -91,13 +91,14 @@ impl Http {
                 () = shutdown.cancelled() => break,
             };
             let (router, tls, stop) = (Arc::clone(&self.router), tls.clone(), shutdown.clone());
-            tracker.spawn(async move {
+            let serve = move |socket| async move {
                 let open = router.app().services.metrics.connections.clone();
                 open.inc();
                 connection::serve(router, socket, tls, stop).await;
                 open.dec();
                 drop(slot);
-            });
+            };
+            config.threads.serve(&tracker, socket, serve);
         }
         drop(self.listener);
         tracker.close();

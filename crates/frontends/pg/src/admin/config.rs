@@ -10,6 +10,7 @@ pub(super) fn rows(shared: &Shared) -> Rows {
         listen,
         // It is where `listen` says.
         socket: _,
+        threads: _,
         unix_socket_dir,
         tls,
         require_tls,

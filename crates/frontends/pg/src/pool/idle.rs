@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use tokio::runtime::{Handle, Id};
 use tokio::time::Instant;
 use windrow_core::Name;
 use windrow_pgwire::target::Credential;
@@ -42,6 +43,8 @@ pub(super) struct Parked {
     pub(super) state: ConnectionState,
     /// Of which generation of the pool's connections it is.
     pub(super) generation: u64,
+    /// The runtime that opened it, and that wakes who waits for it.
+    pub(super) runtime: Id,
     /// The session whose notifications were sent over it.
     pub(super) sender: Option<Sender>,
     pub(super) since: Instant,
@@ -56,8 +59,8 @@ impl Idle {
         self.0.push(parked);
     }
 
-    /// One of the kind: best one in the very state that is wanted, and of those the one that was
-    /// used last, so that the others may be found superfluous.
+    /// One of the kind: best one in the very state that is wanted, then one of the caller's thread,
+    /// and of those the one that was used last, so that the others may be found superfluous.
     pub(super) fn take(&mut self, kind: &ConnectionKind, who: &Who) -> Option<Parked> {
         let fits = |parked: &Parked| {
             let way = || {
@@ -67,15 +70,21 @@ impl Idle {
             let way = (parked.kind == *kind).then(way)??;
             Some(way.is_empty())
         };
+        let here = Handle::try_current().ok().map(|handle| handle.id());
         let mut best = None;
         for (at, parked) in self.0.iter().enumerate().rev() {
-            match fits(parked) {
-                Some(true) => return Some(self.0.remove(at)),
-                Some(false) => best = best.or(Some(at)),
-                None => {}
+            let Some(is_ready) = fits(parked) else {
+                continue;
+            };
+            let rank = (is_ready, here == Some(parked.runtime));
+            if best.is_none_or(|(best, _)| rank > best) {
+                best = Some((rank, at));
+            }
+            if rank == (true, true) {
+                break;
             }
         }
-        best.map(|at| self.0.remove(at))
+        best.map(|(_, at)| self.0.remove(at))
     }
 
     /// Takes the connections beyond `most`, oldest first.

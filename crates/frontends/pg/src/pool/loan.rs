@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use tokio::runtime::Id;
 use tokio::time::Instant;
 use windrow_core::Name;
 use windrow_pgwire::wire::{Broken, Wire};
@@ -23,6 +24,7 @@ pub(crate) struct Loan {
     kind: ConnectionKind,
     state: ConnectionState,
     generation: u64,
+    runtime: Id,
     /// The session whose notifications were sent over it, or another one's before.
     pub(crate) sender: Option<Sender>,
     slot: Slot,
@@ -72,6 +74,7 @@ impl Loan {
             kind: parked.kind,
             state: parked.state,
             generation: parked.generation,
+            runtime: parked.runtime,
             sender: parked.sender,
             slot,
         }
@@ -180,6 +183,7 @@ impl Loan {
             names: self.names,
             state,
             generation: self.generation,
+            runtime: self.runtime,
             sender: self.sender,
             since: Instant::now(),
         });

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use tokio::runtime::Handle;
 use tokio::time::Instant;
 use windrow_core::{Fault, Name};
 use windrow_pgwire::wire::{ServerError, Wire};
@@ -92,6 +93,7 @@ impl Database {
             names: Names::default(),
             state,
             generation,
+            runtime: Handle::current().id(),
             sender: None,
             since: Instant::now(),
         })

@@ -126,7 +126,9 @@ impl Pg {
                 () = self.shared.stop.cancelled() => return,
                 arrival = self.listeners.accept() => arrival,
             };
-            tracker.spawn(serve(Arc::clone(&self.shared), arrival, slot));
+            let shared = Arc::clone(&self.shared);
+            let threads = &self.shared.config.threads;
+            threads.serve(tracker, arrival, move |client| serve(shared, client, slot));
         }
     }
 }
