@@ -206,6 +206,20 @@ class Program(unittest.TestCase):
         error = raised.exception
         self.assertEqual((error.code, error.row, error.column), ("23505", {"id": 1}, "id"))
 
+    def test_one_name_is_a_key(self) -> None:
+        self.db.upsert("named", {"device": "d1", "v": 1}, key="device")
+        self.db.upsert("named", {"device": "d1", "v": 2}, key="device")
+        kept = self.db.insert("named", {"device": "d1"}, key="device", on_conflict="ignore")
+        self.assertEqual(kept.rows, 0)
+        self.assertEqual(self.db.get("named", "d1"), {"device": "d1", "v": 2})
+
+    def test_a_number_that_json_does_not_have_is_named(self) -> None:
+        self.db.insert("t", {"id": 1, "v": 0.5})
+        with self.assertRaisesRegex(windrow.Rejected, r"\(v: JSON has no NaN"):
+            self.db.insert("t", {"id": 2, "v": float("nan")})
+        refused = self.db.insert_many("t", [{"id": 3, "v": 1.5}, {"id": 3, "v": 2.5}])[1]
+        self.assertNotIn("JSON", str(refused))
+
     def test_each_of_many_rows_has_its_own_result(self) -> None:
         rows = [{"id": n // 2, "n": n} for n in range(12_000)]
         outcomes = self.db.insert_many("t", rows)

@@ -86,7 +86,7 @@ class Database:
         row: Row,
         *,
         on_conflict: str | None = None,
-        key: Sequence[str] | None = None,
+        key: Columns | None = None,
         returning: Columns | None = None,
         ack: str | None = None,
     ) -> Result:
@@ -102,7 +102,7 @@ class Database:
         table: str,
         row: Row,
         *,
-        key: Sequence[str] | None = None,
+        key: Columns | None = None,
         returning: Columns | None = None,
         ack: str | None = None,
     ) -> Result:
@@ -134,7 +134,7 @@ class Database:
         rows: Iterable[Row],
         *,
         on_conflict: str | None = None,
-        key: Sequence[str] | None = None,
+        key: Columns | None = None,
         returning: Columns | None = None,
         ack: str | None = None,
     ) -> list[Outcome]:

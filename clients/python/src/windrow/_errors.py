@@ -120,8 +120,8 @@ def of_answer(status: int, body: Any, retry_after: float | None) -> WindrowError
     return kind(message, code=code, status=status, fields=fields, retry_after=retry_after)
 
 
-def of_row(fields: Mapping[str, Any], row: Any) -> WindrowError:
-    """Returns the error of one row of a request that was answered."""
+def of_row(fields: Mapping[str, Any], row: Any, *, hint: str = "") -> WindrowError:
+    """Returns the error of one row of a request that was answered. `hint` follows its message."""
     code = str(fields.get("code", ""))
-    message = str(fields.get("message", "refused"))
+    message = str(fields.get("message", "refused")) + hint
     return _class_of_code(code)(message, code=code, fields=fields, row=row)

@@ -85,7 +85,7 @@ def insert(
     row: Row,
     *,
     on_conflict: str | None = None,
-    key: Sequence[str] | None = None,
+    key: Columns | None = None,
     returning: Columns | None = None,
     ack: str | None = None,
 ) -> Operation:
@@ -96,7 +96,7 @@ def insert(
         row,
         row=dict(row),
         on_conflict=on_conflict,
-        key=None if key is None else list(key),
+        key=_listed(key),
         returning=_returned(returning),
         ack=ack,
     )
@@ -106,7 +106,7 @@ def upsert(
     table: str,
     row: Row,
     *,
-    key: Sequence[str] | None = None,
+    key: Columns | None = None,
     returning: Columns | None = None,
     ack: str | None = None,
 ) -> Operation:
@@ -116,7 +116,7 @@ def upsert(
         table,
         row,
         row=dict(row),
-        key=None if key is None else list(key),
+        key=_listed(key),
         returning=_returned(returning),
         ack=ack,
     )
@@ -135,15 +135,29 @@ def delete(table: str, key: Any, *, returning: Columns | None = None) -> Operati
 
 
 def _returned(columns: Columns | None) -> Columns | None:
-    if columns is None or columns == "*":
-        return columns
+    return columns if columns == "*" else _listed(columns)
+
+
+def _listed(columns: Columns | None) -> list[str] | None:
+    """Returns names of columns as a list; a text is one name."""
+    if columns is None:
+        return None
     return [columns] if isinstance(columns, str) else list(columns)
+
+
+def _non_finite(given: Any) -> str:
+    """Names the members of a row that are no numbers of JSON."""
+    if not isinstance(given, Mapping):
+        return ""
+    numbers = ((name, one) for name, one in given.items() if isinstance(one, (float, Decimal)))
+    names = ", ".join(str(name) for name, one in numbers if not math.isfinite(one))
+    return f" ({names}: JSON has no NaN and no infinity, so a text was sent)" if names else ""
 
 
 def result(item: Mapping[str, Any], given: Any) -> Result | _errors.WindrowError:
     """Reads the result of one operation."""
     if "error" in item:
-        return _errors.of_row(item["error"], given)
+        return _errors.of_row(item["error"], given, hint=_non_finite(given))
     if "accepted" in item:
         return Result(int(item["accepted"]), accepted=True)
     return Result(int(item["rows"]), item.get("returned"))
