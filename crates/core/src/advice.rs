@@ -302,6 +302,10 @@ const ADVICE: &[(&str, &[&str])] = &[
         &["more than max_pending bytes before Sync"],
     ),
     (
+        "write in sessions without what the connection is kept for; or, if that is code whose traces nobody needs, unproven = \"reset\"",
+        &["the session keeps a server connection"],
+    ),
+    (
         "SET windrow.join = on, or join = true of the database",
         &["windrow.join is off"],
     ),

@@ -43,7 +43,8 @@ impl Threads {
         Self(runtimes.into_iter().map(thread).collect())
     }
 
-    /// Serves a client on the thread that has the fewest clients.
+    /// Serves a client on the thread that has the fewest clients; of several, on the last. The first
+    /// one also runs what is no client's, such as the lanes of HTTP requests.
     pub fn serve<S: Portable, F>(
         &self,
         tracker: &TaskTracker,
@@ -79,7 +80,8 @@ impl Threads {
     fn place(&self) -> Option<(Place, &Thread)> {
         let clients = |thread: &Thread| thread.clients.load(Ordering::Relaxed);
         let threads = self.0.iter().enumerate();
-        let (index, thread) = threads.min_by_key(|(_, thread)| clients(thread))?;
+        let fewest = threads.rev().min_by_key(|(_, thread)| clients(thread));
+        let (index, thread) = fewest?;
         thread.clients.fetch_add(1, Ordering::Relaxed);
         let threads = self.clone();
         Some((Place { threads, index }, thread))

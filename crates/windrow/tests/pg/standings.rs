@@ -4,8 +4,8 @@ use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 
 use serde_json::Value as Json;
-use windrow_testkit::pgclient::Message;
 use windrow_testkit::pgclient::backend::sqlstate;
+use windrow_testkit::pgclient::{Address, Client, Message};
 
 use crate::support::Gateway;
 
@@ -176,4 +176,34 @@ fn a_whole_temporal_key_is_a_key() {
         true => assert!(told.iter().all(|said| !said.contains("apart")), "{told:?}"),
         false => assert_eq!(told, [r#"["delete"] apart / not a unique key / -"#]),
     }
+}
+
+#[test]
+fn writes_of_a_session_that_keeps_its_connection_are_counted_with_what_it_is_kept_for() {
+    let gateway = Gateway::start();
+    gateway.exec(TABLES);
+    let mut client = gateway.client();
+    for sql in [
+        "insert into audited values (1)",
+        "insert into plain values (1)",
+        "insert into plain values (2)",
+    ] {
+        assert_eq!(sqlstate(&client.query(sql).unwrap()), None, "{sql}");
+    }
+    let console = Address {
+        database: "windrow".to_owned(),
+        ..gateway.address.clone()
+    };
+    let mut console = Client::connect(&console).unwrap();
+    let lines = rows(&console.query("show bypass").unwrap());
+    let text = |value: &Option<Vec<u8>>| String::from_utf8(value.clone().unwrap()).unwrap();
+    let lines = lines.iter().map(|line| line.iter().map(text).collect());
+    let lines: Vec<Vec<String>> = lines.collect();
+    let kept = lines
+        .iter()
+        .find(|line| line[0].starts_with("the session keeps"));
+    let kept = kept.unwrap_or_else(|| panic!("{lines:?}"));
+    assert_eq!(kept[1], "2");
+    assert!(kept[3].contains("trigger audits on"), "{kept:?}");
+    assert!(kept[4].contains("trusted_functions"), "{kept:?}");
 }

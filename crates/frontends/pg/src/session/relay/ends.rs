@@ -207,6 +207,13 @@ impl<'s> Ends<'s> {
         doubt.phrase
     }
 
+    /// Returns the reason that is counted for a write of a session that keeps its connection, and
+    /// notes what it keeps the connection for.
+    pub(super) fn note_pinned(&self, pinned: &Apart) -> &'static str {
+        self.session.shared.bypass.note(&self.database(), pinned);
+        pinned.phrase
+    }
+
     /// Counts a statement that is relayed, and why.
     pub(super) fn count(&self, reason: &'static str) {
         let statements = &self.session.info.statements;

@@ -444,11 +444,11 @@ impl Relay<'_> {
         named: Option<Sequences>,
         portal: Option<&[u8]>,
     ) {
-        let reason = match &cached.reading {
-            Reading::Apart(apart) => apart.reason,
-            Reading::Join(_) if self.left.is_pinned() => "the session keeps a server connection",
-            Reading::Join(_) if self.ends.status != b'I' => self.ends.block_reason(),
-            Reading::Join(_) => self.reason,
+        let reason = match (&cached.reading, self.left.pinned()) {
+            (Reading::Apart(apart), _) => apart.reason,
+            (Reading::Join(_), Some(pinned)) => self.ends.note_pinned(pinned),
+            (Reading::Join(_), None) if self.ends.status != b'I' => self.ends.block_reason(),
+            (Reading::Join(_), None) => self.reason,
         };
         self.ends.count(reason);
         if cached.parsed().is_some() || cached.names().is_none_or(|names| names.writes_rows()) {

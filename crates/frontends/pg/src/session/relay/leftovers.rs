@@ -28,6 +28,9 @@ use crate::statements::CachedStatement;
 /// Asks if the session listens to a channel.
 const CHANNELS: &[u8] = b"SELECT FROM pg_catalog.pg_listening_channels() LIMIT 1";
 
+/// The reason that is counted for writes of a session that keeps its connection.
+const PINNED: &str = "the session keeps a server connection";
+
 /// The traces that a session may have left on its server connection.
 #[derive(Default)]
 pub(super) struct Leftovers {
@@ -51,8 +54,8 @@ pub(super) struct Leftovers {
     /// A change of the catalog that is under way.
     pub(super) changing: Option<CatalogChange>,
     pub(super) settings: FollowedSettings,
-    /// The reason for which the session keeps the connection.
-    pinned: Option<Box<str>>,
+    /// The reason for which the session keeps the connection, and none of its writes is joined.
+    pinned: Option<Apart>,
     /// True if the session keeps the connection until it ends.
     pub(super) is_for_good: bool,
 }
@@ -154,9 +157,9 @@ impl Leftovers {
         self.unproven.is_none() && self.unjudged.is_empty() && !self.is_kept()
     }
 
-    /// Returns true if the session keeps the connection, for a reason that was counted.
-    pub(super) fn is_pinned(&self) -> bool {
-        self.pinned.is_some()
+    /// Returns the reason for which the session keeps the connection, if it was counted.
+    pub(super) fn pinned(&self) -> Option<&Apart> {
+        self.pinned.as_ref()
     }
 
     /// Returns true if the session keeps the connection.
@@ -174,9 +177,9 @@ impl Leftovers {
 
     /// Keeps the connection.
     pub(super) fn pin(&mut self, ends: &mut Ends<'_>, why: impl Into<Box<str>>) {
-        let why = why.into();
         let advice = self.unproven.as_ref().map_or("", |apart| apart.advice);
-        ends.session.info.set_pinned(&why, advice);
+        let why = Apart::of(PINNED).by(why).advised(advice);
+        ends.session.info.set_pinned(&why.object, advice);
         self.pinned = Some(why);
         ends.session.info.set_state(State::Pinned);
     }
