@@ -129,6 +129,18 @@ impl Shape {
         self.hash
     }
 
+    /// Returns the plain insert that does the same as an insert that ignores conflicts by the
+    /// primary key, if its table has none. `None` for other shapes.
+    pub fn without_primary_key(&self) -> Option<Self> {
+        let ignores = self.op == Op::Insert && self.on_conflict == OnConflict::Ignore;
+        (ignores && self.key == Key::Primary).then(|| {
+            Self::new(ShapeParts {
+                on_conflict: OnConflict::Error,
+                ..self.parts.clone()
+            })
+        })
+    }
+
     /// True where the row carries key values behind the column values.
     pub fn has_key_values(&self) -> bool {
         self.parts.op != Op::Insert

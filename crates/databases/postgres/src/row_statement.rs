@@ -54,6 +54,11 @@ pub(crate) fn row_statement(
     (table, judges): (&Table, bool),
     trusted: &Trusted,
 ) -> (RowStatement, ParsedStatement, Sharing) {
+    let plain = match table.primary() {
+        None => shape.without_primary_key().map(Arc::new),
+        Some(_) => None,
+    };
+    let shape = plain.as_ref().unwrap_or(shape);
     let key_names = key_names(shape, table);
     let names = key_names.clone().unwrap_or_default();
     let parsed = of_shape::of_shape(shape, &names, table);

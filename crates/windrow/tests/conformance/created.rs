@@ -231,6 +231,21 @@ pub(crate) async fn an_empty_key_is_no_key(bed: Bed) {
     assert_eq!(fault(&outcomes[0]).class, FaultClass::Invalid);
 }
 
+/// Rows for a table without a primary key are there by no key, so none is ignored.
+pub(crate) async fn a_table_without_a_key_ignores_no_row(bed: Bed) {
+    let Some(mut executor) = creating(&bed).await else {
+        return;
+    };
+    let put = insert("keyless", &["id", "n"]).key(&[]);
+    run(&mut executor, &[put.of(row![1, 1])]).await;
+    let again = insert("keyless", &["id", "n"]).ignore();
+    let several: Vec<_> = (0..20).map(|n| again.of(row![1, n % 2])).collect();
+    for units in [&several[..1], &several] {
+        let outcomes = run(&mut executor, units).await;
+        assert!(outcomes.iter().all(|outcome| done(outcome).rows == 1));
+    }
+}
+
 pub(crate) async fn tables_of_others_get_no_columns(bed: Bed) {
     let options = Options {
         create_tables: true,

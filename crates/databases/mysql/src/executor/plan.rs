@@ -105,10 +105,12 @@ impl Compiled {
     /// Joins a shape with its table. If `judges` is set, columns that Windrow created refuse values
     /// that they would not keep exactly.
     pub(crate) fn new(shape: &Arc<Shape>, table: &Arc<Table>, judges: bool) -> Self {
-        let key_names = if needs_key(shape) {
-            table.key_names(&shape.key)
-        } else {
-            Some(Vec::new())
+        let plain = shape.without_primary_key().map(Arc::new);
+        let plain = plain.filter(|_| table.key_names(&Key::Primary).is_none());
+        let shape = plain.as_ref().unwrap_or(shape);
+        let key_names = match needs_key(shape) {
+            true => table.key_names(&shape.key),
+            false => Some(Vec::new()),
         };
         let mut trouble = senseless(shape, key_names.as_deref(), table);
         let key_names = key_names.unwrap_or_default();
