@@ -73,10 +73,8 @@ impl BatchConnection {
                 Err(fault) if fault.class == FaultClass::Unavailable => {
                     self.say(Signal::Unreachable { connection, fault }).await;
                 }
-                Err(fault) => {
-                    self.say(Signal::Refused { connection, fault }).await;
-                    return None;
-                }
+                // The worker closes `orders` unless units stay for which this goes on.
+                Err(fault) => self.say(Signal::Refused { connection, fault }).await,
             }
             tokio::select! {
                 () = tokio::time::sleep(backoff.delay()) => {}
@@ -94,7 +92,10 @@ impl BatchConnection {
 /// False for a unit that may run again.
 fn is_answer(verdict: &Verdict) -> bool {
     match verdict {
-        Verdict::Final(Err(failed)) => failed.fault.retry() != Retry::OutcomeUnknown,
+        Verdict::Final(Err(failed)) => !matches!(
+            failed.fault.retry(),
+            Retry::OutcomeUnknown | Retry::Smaller | Retry::AfterRepair
+        ),
         Verdict::Final(Ok(_)) => true,
         _ => false,
     }

@@ -109,9 +109,11 @@ impl LockWaitConnection {
             let mut delay = backoff.delay();
             let verdict = report.verdicts.pop();
             match self.judge(order, verdict, backoff.failures()) {
-                Some(Err(failed)) if self.may_run_again(order, &failed.fault) => {
+                Some(Err(failed)) if self.outlasts(order, &failed.fault) => {
                     delay = unknown_backoff().delay_after(backoff.failures());
-                    unknown = Some(failed.fault);
+                    if failed.fault.retry() == Retry::OutcomeUnknown {
+                        unknown = Some(failed.fault);
+                    }
                 }
                 // What rolls the next attempt back says nothing of the one before.
                 Some(Err(failed)) if failed.fault.may_retry() => {
@@ -157,13 +159,11 @@ impl LockWaitConnection {
         }
     }
 
-    /// True if a unit runs again that may have been executed, and cannot be executed twice.
-    fn may_run_again(&self, order: &LockWaitOrder, fault: &Fault) -> bool {
-        let waited = order.arrived.elapsed();
-        fault.retry() == Retry::OutcomeUnknown
-            && order
-                .policy
-                .allows(Retry::OutcomeUnknown, 0, waited, self.away_wait)
+    /// True if a unit runs again whose fault would be a client's answer.
+    fn outlasts(&self, order: &LockWaitOrder, fault: &Fault) -> bool {
+        let retry = fault.retry();
+        order.policy.outlasts(retry, order.arrived.elapsed())
+            && (retry == Retry::OutcomeUnknown || !self.asked.is_for(order.number))
     }
 
     /// Connects, as long as the unit may wait for that.
@@ -175,6 +175,7 @@ impl LockWaitConnection {
         let away_wait = order.policy.away_wait(self.away_wait);
         let late = sink
             .statement_timeout()
+            .filter(|_| !order.policy.is_persistent())
             .and_then(|limit| order.arrived.checked_add(limit));
         let late = async {
             match late {
@@ -183,7 +184,7 @@ impl LockWaitConnection {
             }
         };
         tokio::select! {
-            connected = keep_connecting(&*sink, away_wait, order.others_connected) => connected,
+            connected = keep_connecting(&*sink, away_wait, order) => connected,
             () = self.asked.comes_for(order.number) => Err(ConnectFailure::Failed(Fault::called_back())),
             () = late => Err(ConnectFailure::Failed(Fault::late())),
         }
@@ -193,12 +194,12 @@ impl LockWaitConnection {
 async fn keep_connecting(
     sink: &dyn Sink,
     away_wait: Duration,
-    others_connected: bool,
+    order: &LockWaitOrder,
 ) -> Result<Box<dyn Executor>, ConnectFailure> {
     let (since, mut backoff) = (Instant::now(), connect_backoff());
     loop {
         match connect(sink, Purpose::LockWait).await {
-            Err(fault) if others_connected && fault.code == NO_ROOM => {
+            Err(fault) if order.others_connected && fault.code == NO_ROOM => {
                 return Err(ConnectFailure::NoRoom);
             }
             Err(fault) if fault.class == FaultClass::Unavailable => {
@@ -206,6 +207,7 @@ async fn keep_connecting(
                     return Err(ConnectFailure::Failed(waited_in_vain(&fault, away_wait)));
                 }
             }
+            Err(_) if order.policy.is_persistent() => {}
             connected => return connected.map_err(ConnectFailure::Failed),
         }
         tokio::time::sleep(backoff.delay()).await;

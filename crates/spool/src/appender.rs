@@ -2,12 +2,17 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesOrdered;
 use tokio::sync::mpsc;
+use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
-use windrow_core::{Arrivals, Dones, Fault, Outcomes, Submission, UnitOutcome, WriteDone};
+use windrow_core::{
+    Arrivals, Backoff, Dones, Fault, FaultClass, Outcomes, Retry, Submission, UnitOutcome,
+    WriteDone,
+};
 
 use crate::codec::Encoder;
 use crate::entry::{Batch, Position};
@@ -26,12 +31,17 @@ const MANY: usize = 64 << 10;
 /// Submissions that are taken from the intake at once.
 const AT_ONCE: usize = 256;
 
+/// The delays before submissions are appended again that the log refused.
+const DELAYS: [Duration; 2] = [Duration::from_millis(100), Duration::from_secs(2)];
+
 /// Takes units from an intake and appends each of them to a log as one entry.
 ///
 /// A unit is answered with success once it is durable, with one default [`WriteDone`] for each
 /// write: what the database will say is not known yet. Units that were not kept are answered with
 /// the log's fault; one that is too large does not keep others out. A submission whose client has
-/// left before any of it was handed to the log is left out.
+/// left before any of it was handed to the log is left out. A persistent one
+/// ([`RetryPolicy::persistent`](windrow_core::RetryPolicy::persistent)) is appended again, as a
+/// whole, until the log keeps it or is closed.
 #[derive(Debug)]
 pub struct Appender {
     submissions: mpsc::Receiver<Submission>,
@@ -43,6 +53,13 @@ pub struct Appender {
     held: VecDeque<HeldUnit>,
     /// The first of it that the log does not have as a whole.
     next: usize,
+    /// Persistent submissions that the log refused, and those that came after them, in order.
+    refused: VecDeque<HeldUnit>,
+    /// When they are appended again.
+    again_at: Option<Instant>,
+    backoff: Backoff,
+    /// True while more may come.
+    is_open: bool,
 }
 
 /// A submission on its way.
@@ -69,6 +86,10 @@ impl Appender {
             encoder: Encoder::new(),
             held: VecDeque::new(),
             next: 0,
+            refused: VecDeque::new(),
+            again_at: None,
+            backoff: Backoff::new(DELAYS[0], DELAYS[1]),
+            is_open: true,
         }
     }
 
@@ -79,7 +100,6 @@ impl Appender {
     pub async fn run(mut self, stop: CancellationToken) {
         let mut appends = FuturesOrdered::new();
         let mut taken = Vec::new();
-        let mut open = true;
         loop {
             while (appends.is_empty() || appends.len() < UNDER_WAY && self.has_many())
                 && let Some(batch) = self.form()
@@ -87,7 +107,7 @@ impl Appender {
                 let (log, units) = (Arc::clone(&self.log), batch.len());
                 appends.push_back(async move { (log.append(batch).await, units) });
             }
-            if !open && appends.is_empty() {
+            if !self.is_open && appends.is_empty() {
                 return;
             }
             // The first branch also hands what is new to the log, in its order.
@@ -95,12 +115,44 @@ impl Appender {
                 biased;
                 Some(appended) = appends.next(), if !appends.is_empty() => self.settle(&appended),
                 () = stop.cancelled(), if !self.submissions.is_closed() => self.submissions.close(),
+                () = wait_until(self.again_at) => self.append_again(),
                 count = self.submissions.recv_many(&mut taken, AT_ONCE),
-                    if open && appends.len() < UNDER_WAY => {
-                        open = count > 0;
-                        self.held.extend(taken.drain(..).map(HeldUnit::new));
+                    if self.is_open && appends.len() < UNDER_WAY => {
+                        self.is_open = count > 0;
+                        taken.drain(..).for_each(|submission| self.take(submission));
+                        if !self.is_open {
+                            self.append_again();
+                        }
                     }
             }
+        }
+    }
+
+    fn take(&mut self, submission: Submission) {
+        let follows = submission.policy.is_persistent() && !self.refused.is_empty();
+        let queue = match follows {
+            true => &mut self.refused,
+            false => &mut self.held,
+        };
+        queue.push_back(HeldUnit::new(submission));
+    }
+
+    fn append_again(&mut self) {
+        self.again_at = None;
+        let refused = self.refused.drain(..);
+        self.held
+            .extend(refused.map(|held| HeldUnit::new(held.submission)));
+    }
+
+    /// Answers a submission, unless it is to be appended again.
+    fn finish(&mut self, held: HeldUnit) {
+        if self.is_open && held.is_refused() {
+            self.refused.push_back(held);
+            let backoff = &mut self.backoff;
+            self.again_at
+                .get_or_insert_with(|| Instant::now() + backoff.delay());
+        } else {
+            held.answer();
         }
     }
 
@@ -150,9 +202,12 @@ impl Appender {
                 return;
             }
             self.next -= 1;
-            if let Some(done) = self.held.pop_front() {
-                done.answer();
+            if let Some(held) = self.held.pop_front() {
+                self.finish(held);
             }
+        }
+        if done.is_ok() {
+            self.backoff.reset();
         }
     }
 }
@@ -170,6 +225,17 @@ impl HeldUnit {
     fn needs_nothing(&self) -> bool {
         let abandoned = self.sent == 0 && self.submission.reply.is_abandoned();
         abandoned || self.submission.units.is_empty()
+    }
+
+    /// True if the log may keep the units later, and their source waits for that.
+    fn is_refused(&self) -> bool {
+        let faults = self
+            .outcomes
+            .iter()
+            .filter_map(|outcome| outcome.as_ref().err());
+        let mut faults = faults.map(|failed| &failed.fault);
+        self.submission.policy.is_persistent()
+            && faults.any(|f| f.retry() != Retry::Never && f.class != FaultClass::Cancelled)
     }
 
     /// Gives as many of its units an outcome as were sent, `most` at most. Gives their number.
@@ -191,6 +257,13 @@ impl HeldUnit {
     /// Tells its client, and gives its memory back.
     fn answer(self) {
         self.submission.reply.send(self.outcomes);
+    }
+}
+
+async fn wait_until(at: Option<Instant>) {
+    match at {
+        Some(at) => sleep_until(at).await,
+        None => std::future::pending().await,
     }
 }
 

@@ -31,6 +31,8 @@ pub struct RetryPolicy {
     unknown: Option<Millis>,
     /// The most attempts of a write that conflicts with others.
     attempts: u8,
+    /// True if only a fault of the write itself ends its attempts.
+    is_persistent: bool,
 }
 
 /// A duration in four bytes: each unit carries a policy. Past 49 days, 49 days.
@@ -63,6 +65,7 @@ impl RetryPolicy {
             background: None,
             unknown: None,
             attempts: CLIENT_ATTEMPTS,
+            is_persistent: false,
         }
     }
 
@@ -73,6 +76,16 @@ impl RetryPolicy {
             background: Some(Millis::of(away_wait)),
             unknown: None,
             attempts: BACKGROUND_ATTEMPTS,
+            is_persistent: false,
+        }
+    }
+
+    /// Returns the policy of units that must not be lost and may be executed twice: until their
+    /// lane ends, only a fault of their own is their outcome.
+    pub fn persistent() -> Self {
+        Self {
+            is_persistent: true,
+            ..Self::background(Duration::MAX).executed_once(Duration::MAX)
         }
     }
 
@@ -107,6 +120,11 @@ impl RetryPolicy {
         self.background.is_some()
     }
 
+    /// True for [`RetryPolicy::persistent`].
+    pub const fn is_persistent(&self) -> bool {
+        self.is_persistent
+    }
+
     /// Returns how long units wait for a database that is away. `usual`: as long as those of a
     /// client.
     pub fn away_wait(&self, usual: Duration) -> Duration {
@@ -118,11 +136,22 @@ impl RetryPolicy {
         self.unknown.map(Millis::duration)
     }
 
+    /// True if a write runs again whose fault would be the answer of a client that has waited so
+    /// long: its outcome is unknown, or others have to act before it can succeed.
+    pub fn outlasts(&self, retry: Retry, waited: Duration) -> bool {
+        match retry {
+            Retry::OutcomeUnknown => self.unknown_wait().is_some_and(|wait| waited < wait),
+            Retry::Smaller | Retry::AfterRepair => self.is_persistent,
+            Retry::Never | Retry::Soon | Retry::AfterLock | Retry::WhenBack => false,
+        }
+    }
+
     /// True if a write runs again that has been under way so often, and has waited so long. It was
     /// rolled back, or its outcome is unknown. `usual`: as [`RetryPolicy::away_wait`].
     pub fn allows(&self, retry: Retry, attempts: u32, waited: Duration, usual: Duration) -> bool {
         match retry {
-            Retry::OutcomeUnknown => self.unknown_wait().is_some_and(|wait| waited < wait),
+            Retry::OutcomeUnknown => self.outlasts(retry, waited),
+            Retry::Smaller | Retry::AfterRepair if self.is_persistent => true,
             // Each attempt fails for all units alike: the time decides.
             Retry::AfterLock => waited < self.away_wait(usual),
             Retry::WhenBack if self.is_background() => waited < self.away_wait(usual),
@@ -147,6 +176,22 @@ mod tests {
         assert!(allows(Retry::AfterLock, 1000, Duration::from_secs(4)));
         assert!(!allows(Retry::AfterLock, 1, USUAL));
         assert!(!allows(Retry::OutcomeUnknown, 0, Duration::ZERO));
+    }
+
+    #[test]
+    fn only_a_fault_of_its_own_ends_a_persistent_write() {
+        let persistent = RetryPolicy::persistent();
+        let month = Duration::from_secs(30 * 86_400);
+        for retry in [Retry::OutcomeUnknown, Retry::Smaller, Retry::AfterRepair] {
+            assert!(
+                persistent.outlasts(retry, month) && !RetryPolicy::client().outlasts(retry, month)
+            );
+        }
+        for retry in [Retry::WhenBack, Retry::AfterLock, Retry::AfterRepair] {
+            assert!(persistent.allows(retry, 1000, month, USUAL));
+        }
+        assert!(!persistent.outlasts(Retry::Never, Duration::ZERO));
+        assert!(!persistent.allows(Retry::Soon, 120, Duration::ZERO, USUAL));
     }
 
     #[test]

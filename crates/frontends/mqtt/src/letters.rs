@@ -4,14 +4,12 @@ use tokio::sync::OnceCell;
 use windrow_bookkeeping::{DeadLetter, create_all};
 use windrow_core::bookkeeping::OwnTable;
 use windrow_core::retry::BackgroundRetry;
-use windrow_core::{
-    Bookkeeping, Fault, FaultClass, Intake, Name, Retry, SourceId, Unit, Value, Write, record,
-};
+use windrow_core::{Bookkeeping, Fault, Intake, Name, Retry, SourceId, Unit, Value, Write, record};
 
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The longest delays between attempts to write a letter.
+/// The longest delays between attempts to create the table of letters.
 const DELAYS: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(10)];
 
 /// The writer of dead letters.
@@ -32,32 +30,32 @@ impl Letters {
         }
     }
 
-    /// Writes a letter, however long that takes. Cancel safe, but for a letter that may be written
-    /// all the same.
+    /// Writes a letter. Cancel safe, but for a letter that may be written all the same.
     ///
     /// # Errors
-    /// [`FaultClass::Cancelled`] once the lane has shut down, and why the database refuses it.
+    /// [`FaultClass::Cancelled`](windrow_core::FaultClass::Cancelled) once the lane has shut down,
+    /// and why the database refuses it.
     pub(crate) async fn write(&self, letter: &DeadLetter) -> Result<(), Fault> {
-        let mut retry = BackgroundRetry::new(DELAYS[0], DELAYS[1]);
-        loop {
-            let fault = match self.attempt(letter).await {
-                Ok(()) => return Ok(()),
-                Err(fault) => fault,
-            };
-            let is_final = fault.class == FaultClass::Cancelled || fault.retry() == Retry::Never;
-            if is_final {
-                return Err(fault);
-            }
-            tokio::time::sleep(retry.delay(&fault)).await;
-        }
+        self.is_there.get_or_try_init(|| self.create()).await?;
+        let unit = Unit::one(letter.write());
+        let permit = self.intake.budget().take(unit.bytes()).await?;
+        let receipt = self.intake.submit(self.source, [unit], permit).await?;
+        let outcomes = receipt.await;
+        let faults = outcomes.into_iter().filter_map(Result::err);
+        faults.map(|failed| failed.fault).next().map_or(Ok(()), Err)
     }
 
-    async fn attempt(&self, letter: &DeadLetter) -> Result<(), Fault> {
-        let create = || create_all(&*self.tables, &[OwnTable::Rejected]);
-        self.is_there.get_or_try_init(create).await?;
-        let unit = Unit::one(letter.write());
-        let written = self.intake.run(self.source, unit).await;
-        written.map(drop).map_err(|failed| failed.fault)
+    /// Creates the table, once the database can be reached.
+    async fn create(&self) -> Result<(), Fault> {
+        let mut retry = BackgroundRetry::new(DELAYS[0], DELAYS[1]);
+        loop {
+            match create_all(&*self.tables, &[OwnTable::Rejected]).await {
+                Err(fault) if fault.retry() != Retry::Never => {
+                    tokio::time::sleep(retry.delay(&fault)).await;
+                }
+                created => return created,
+            }
+        }
     }
 }
 

@@ -3,13 +3,10 @@
 use std::sync::Arc;
 
 use windrow_core::shape::ShapeParts;
-use windrow_core::{Fault, Key, Name, OnConflict, Op, Returning, Shape, Value, Write};
+use windrow_core::{Fault, Key, Name, Op, Returning, Shape, Value, Write};
 use windrow_http::extension::object::{self, Columns};
 
 use crate::config::TopicConfig;
-
-/// The code of a write that names no key of its table: invalid parameter value.
-const NO_KEY: &str = "22023";
 
 /// Layouts that are kept for each topic.
 const MOST_LAYOUTS: usize = 8;
@@ -129,23 +126,9 @@ impl Rows {
     }
 }
 
-/// True if a row was refused only because its table has no key by which a row could be there.
-pub(crate) fn is_keyless(write: &Write, fault: &Fault) -> bool {
-    write.shape.on_conflict == OnConflict::Ignore && fault.code == NO_KEY
-}
-
-/// Returns the same row for a table without a key.
-pub(crate) fn without_conflict(write: &Write) -> Write {
-    let parts = ShapeParts {
-        on_conflict: OnConflict::Error,
-        ..(**write.shape).clone()
-    };
-    Write::new(Arc::new(Shape::new(parts)), write.row().to_vec())
-}
-
 #[cfg(test)]
 mod tests {
-    use windrow_core::TableName;
+    use windrow_core::{OnConflict, TableName};
 
     use super::*;
 

@@ -16,16 +16,16 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 use tracing::{error, info, warn};
 use windrow_core::intake::{Receipt, Units};
-use windrow_core::retry::{BackgroundRetry, RetryPolicy};
 use windrow_core::{
-    Bookkeeping, Fault, FaultClass, Intake, Permit, Retry, SourceId, Spooling, Unit, Write,
+    Bookkeeping, Fault, FaultClass, Intake, Outcomes, Permit, Retry, RetryPolicy, SourceId,
+    Spooling, Unit, Write,
 };
 
 use crate::config::MqttConfig;
 use crate::connection::{Arrival, Connection};
 use crate::letters::{self, Letters};
 use crate::metrics::MqttMetrics;
-use crate::rows::{self, Rows};
+use crate::rows::Rows;
 
 /// Sources of writes. The messages of a topic belong to one of them, so they keep their order.
 const SOURCES: usize = 64;
@@ -34,18 +34,12 @@ const SOURCES: usize = 64;
 /// rows.
 const ARRIVALS: usize = 1;
 
-/// The longest delays between attempts.
-const DELAYS: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(10)];
-
 /// The time for which a stopping subscriber waits for rows under way. The broker sends the messages
 /// again that are not acknowledged by then.
 const LAST_ROWS: Duration = Duration::from_secs(2);
 
 /// The time for which it waits for the broker's side of the end.
 const LAST_WORD: Duration = Duration::from_secs(1);
-
-/// Longer than anybody waits for a database: 49 days.
-const FOREVER: Duration = Duration::from_secs(49 * 86_400);
 
 /// The ports of the frontend.
 pub struct Services {
@@ -72,7 +66,7 @@ pub struct MqttSubscriber {
 /// The way of rows to the database.
 struct WayIn {
     lane: Intake,
-    spool: Option<Arc<dyn Spooling>>,
+    spool: Option<Intake>,
     sources: [SourceId; SOURCES],
     hasher: foldhash::fast::RandomState,
     letters: Letters,
@@ -102,8 +96,9 @@ impl MqttSubscriber {
             metrics,
         } = services;
         // A message that was not acknowledged may come twice anyway.
-        let policy = RetryPolicy::background(FOREVER).executed_once(FOREVER);
+        let policy = RetryPolicy::persistent();
         let lane = intake.with_policy(policy);
+        let spool = spool.map(|spool| spool.intake().with_policy(policy));
         let (sender, arrivals) = mpsc::channel(ARRIVALS);
         let budget = lane.budget().clone();
         let (connection, client) = Connection::new(config, sender, budget, metrics.clone());
@@ -253,12 +248,10 @@ impl WayIn {
                 });
             }
         };
-        let spooled = rows.topic().spooled;
-        let source = self.source(&topic);
-        let first = self.submit(spooled, source, &writes).await;
+        let submitted = self.submit(rows.topic().spooled, &topic, &writes).await;
         let way = Arc::clone(self);
         Box::pin(async move {
-            let is_safe = way.settle(&topic, writes, first, (spooled, source)).await;
+            let is_safe = way.settle(&topic, &writes, submitted).await;
             drop(permit);
             (message, is_safe)
         })
@@ -272,87 +265,47 @@ impl WayIn {
         self.sources.get(place).copied().unwrap_or(first)
     }
 
-    fn intake(&self, spooled: bool) -> &Intake {
-        let spool = self.spool.as_deref().filter(|_| spooled);
-        spool.map_or(&self.lane, Spooling::intake)
-    }
-
-    /// Hands rows over, each a unit of its own.
-    async fn submit(
-        &self,
-        spooled: bool,
-        source: SourceId,
-        writes: &[Write],
-    ) -> Result<Receipt, Fault> {
+    /// Hands rows over, each a unit of its own. They are tried until they are written or refused.
+    async fn submit(&self, spooled: bool, topic: &str, writes: &[Write]) -> Result<Receipt, Fault> {
         let units: Units = writes.iter().cloned().map(Unit::one).collect();
         let bytes = units.iter().map(Unit::bytes).sum();
-        let intake = self.intake(spooled);
+        let spool = self.spool.as_ref().filter(|_| spooled);
+        let intake = spool.unwrap_or(&self.lane);
         let permit = intake.budget().take(bytes).await?;
-        intake.submit(source, units, permit).await
+        intake.submit(self.source(topic), units, permit).await
     }
 
-    /// Waits until all rows are written or dead letters; false if that does not happen any more.
+    /// Waits until all rows are written or dead letters; false if the message has to stay with the
+    /// broker.
     async fn settle(
         &self,
         topic: &str,
-        mut left: Vec<Write>,
-        first: Result<Receipt, Fault>,
-        (spooled, source): (bool, SourceId),
+        writes: &[Write],
+        submitted: Result<Receipt, Fault>,
     ) -> bool {
-        let mut retry = BackgroundRetry::new(DELAYS[0], DELAYS[1]);
+        let outcomes = match submitted {
+            Ok(receipt) => receipt.await,
+            Err(fault) => Outcomes::from_elem(Err(fault.into()), writes.len()),
+        };
         let mut count = Count::default();
-        let mut receipt = first;
-        loop {
-            let outcomes = outcomes(receipt, left.len()).await;
-            let Some((again, fault)) = self.sort(topic, left, outcomes, &mut count).await else {
-                return false;
+        for (write, outcome) in writes.iter().zip(outcomes) {
+            let Err(failed) = outcome else {
+                count.written += 1;
+                continue;
             };
-            if again.is_empty() {
-                break;
+            // Any other fault is one of a lane or a spool that has ended.
+            let is_own = matches!(failed.fault.retry(), Retry::Never | Retry::Soon);
+            if !is_own
+                || !self
+                    .keep(&letters::of_row(topic, write, &failed.fault))
+                    .await
+            {
+                return false;
             }
-            if let Some(fault) = fault {
-                warn!(topic, %fault, "rows of an MQTT message wait");
-                tokio::time::sleep(retry.delay(&fault)).await;
-            }
-            receipt = self.submit(spooled, source, &again).await;
-            left = again;
+            count.refused += 1;
         }
         self.count(&count);
         true
-    }
-
-    /// Keeps what was refused, and returns the rows that are tried again, with the last reason for
-    /// a delay; `None` if Windrow is stopping or a dead letter cannot be kept.
-    async fn sort(
-        &self,
-        topic: &str,
-        writes: Vec<Write>,
-        outcomes: Vec<Result<(), Fault>>,
-        count: &mut Count,
-    ) -> Option<(Vec<Write>, Option<Fault>)> {
-        let (mut again, mut last) = (Vec::new(), None);
-        for (write, outcome) in writes.into_iter().zip(outcomes) {
-            match outcome {
-                Ok(()) => count.written += 1,
-                Err(fault) if fault.class == FaultClass::Cancelled => return None,
-                // A table without a key has no row to ignore.
-                Err(fault) if rows::is_keyless(&write, &fault) => {
-                    again.push(rows::without_conflict(&write));
-                }
-                Err(fault) if fault.retry() == Retry::Never => {
-                    let letter = letters::of_row(topic, &write, &fault);
-                    if !self.keep(&letter).await {
-                        return None;
-                    }
-                    count.refused += 1;
-                }
-                Err(fault) => {
-                    again.push(write);
-                    last = Some(fault);
-                }
-            }
-        }
-        Some((again, last))
     }
 
     /// Keeps a dead letter; false if that fails, so that the message has to stay with the broker.
@@ -390,17 +343,4 @@ impl WayIn {
 struct Count {
     written: u64,
     refused: u64,
-}
-
-/// Returns the outcome of each of so many units.
-async fn outcomes(receipt: Result<Receipt, Fault>, units: usize) -> Vec<Result<(), Fault>> {
-    match receipt {
-        Ok(receipt) => {
-            let outcomes = receipt.await.into_iter();
-            outcomes
-                .map(|one| one.map(drop).map_err(|failed| failed.fault))
-                .collect()
-        }
-        Err(fault) => vec![Err(fault); units],
-    }
 }

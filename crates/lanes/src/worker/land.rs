@@ -24,8 +24,8 @@ struct Unanswered {
     conflict: bool,
     /// True if another process held the whole database.
     held: bool,
-    /// True if the outcome of some of them is unknown.
-    unknown: bool,
+    /// True if some of them run again although a client would be answered.
+    outlasts: bool,
     /// To be run alone.
     lock_waits: Vec<LockWaitRun>,
     /// Sources of units that got no outcome; true: one of them goes back into the queue.
@@ -133,8 +133,7 @@ impl Worker {
         }
     }
 
-    /// Answers a unit that has its outcome. One that may have been executed, and cannot be executed
-    /// twice, runs again instead: then it is known.
+    /// Answers a unit that has its outcome. One whose policy outlasts its fault runs again instead.
     fn end(
         &mut self,
         span: &Span,
@@ -144,18 +143,15 @@ impl Worker {
         unanswered: &mut Unanswered,
     ) {
         match (outcome, unit) {
-            (Err(failed), Some(unit))
-                if failed.fault.retry() == Retry::OutcomeUnknown
-                    && self.may_run_again(span, &failed.fault) =>
-            {
+            (Err(failed), Some(unit)) if self.outlasts(span, failed.fault.retry()) => {
                 self.ledger.meters.retried.inc();
-                unanswered.unknown = true;
+                unanswered.outlasts = true;
                 unanswered.retry(span, offset, unit, true);
                 unanswered.open.insert(span.source, true);
-                let index = span.first + offset;
-                self.ledger
-                    .tickets
-                    .note_unknown(span.ticket, index, failed.fault);
+                if failed.fault.retry() == Retry::OutcomeUnknown {
+                    let (tickets, index) = (&mut self.ledger.tickets, span.first + offset);
+                    tickets.note_unknown(span.ticket, index, failed.fault);
+                }
             }
             (outcome, _) => self.tell(span, offset, outcome),
         }
@@ -233,6 +229,14 @@ impl Worker {
         unanswered.open.insert(span.source, queued || queues);
     }
 
+    /// True if a unit runs again whose fault would be a client's answer. A lane that is ending does
+    /// not wait until others have acted.
+    fn outlasts(&self, span: &Span, retry: Retry) -> bool {
+        let policy = self.ledger.tickets.policy(span.ticket);
+        policy.outlasts(retry, span.arrived.elapsed())
+            && (self.open || retry == Retry::OutcomeUnknown)
+    }
+
     /// True if a unit runs again that failed for no fault of its own.
     fn may_run_again(&self, span: &Span, fault: &Fault) -> bool {
         let (attempts, waited) = (span.attempts + 1, span.arrived.elapsed());
@@ -268,13 +272,13 @@ impl Worker {
             retries,
             conflict,
             held,
-            unknown,
+            outlasts,
             ..
         } = unanswered;
         let tried = retries.iter().filter(|run| run.tried);
         let attempts = tried.map(|run| run.span.attempts + 1).max();
         let delay = attempts
-            .and_then(|attempts| match (unknown, conflict) {
+            .and_then(|attempts| match (outlasts, conflict) {
                 (true, _) => Some(self.unknown_backoff.delay_after(attempts)),
                 (_, true) => Some(self.conflict_backoff.delay_after(attempts)),
                 _ => None,
@@ -315,7 +319,7 @@ impl Unanswered {
             retries: Vec::new(),
             conflict: false,
             held: false,
-            unknown: false,
+            outlasts: false,
             lock_waits: Vec::new(),
             open: HashMap::default(),
             called_back,

@@ -54,7 +54,9 @@ impl Late {
             return;
         };
         let fault = Fault::late();
-        let queued = ledger.fail_queued(&fault, |_, _, arrived| arrived > latest);
+        let queued = ledger.fail_queued(&fault, |tickets, ticket, arrived| {
+            arrived > latest || tickets.policy(ticket).is_persistent()
+        });
         let alone = lock_waits.expire(latest, &fault, ledger);
         self.oldest = [queued, alone].into_iter().flatten().min();
         self.looked = Some(now);

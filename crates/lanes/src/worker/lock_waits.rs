@@ -271,7 +271,10 @@ impl LockWaits {
             let Some(mut keyed) = self.waiting.pop_front() else {
                 break;
             };
-            while let Some((owed, _)) = keyed.run.units.front().filter(|u| u.0.arrived <= latest) {
+            let is_late = |owed: &OwedUnit, ledger: &Ledger| {
+                owed.arrived <= latest && !ledger.tickets.policy(owed.ticket).is_persistent()
+            };
+            while let Some((owed, _)) = keyed.run.units.front().filter(|u| is_late(&u.0, ledger)) {
                 fail(ledger, *owed, fault);
                 keyed.run.units.pop_front();
             }

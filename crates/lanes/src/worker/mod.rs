@@ -340,16 +340,22 @@ impl Worker {
     }
 
     /// Acts on a database that refuses the connection for a reason that another attempt does not
-    /// mend: all that wait are answered.
+    /// mend: all that wait are answered, but for persistent units.
     fn refused(&mut self, connection: u64, fault: &Fault) {
-        self.connections.dismiss(connection);
         if self.connections.connected() > 0 {
             tracing::debug!(lane = %self.name, %fault, "no further connection");
+            self.connections.dismiss(connection);
             self.connections.pause(Instant::now());
             return;
         }
         self.availability.refuses(fault);
-        self.ledger.fail_queued(fault, |_, _, _| false);
+        let is_open = self.open;
+        let oldest = self.ledger.fail_queued(fault, |tickets, ticket, _| {
+            is_open && tickets.policy(ticket).is_persistent()
+        });
+        if oldest.is_none() {
+            self.connections.dismiss(connection);
+        }
     }
 
     /// Reads the hints that are there. What they are about may still be among the arrivals.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 use windrow_core::sink::Purpose;
-use windrow_core::{Fault, FaultClass, RetryPolicy, Verdict};
+use windrow_core::{Fault, FaultClass, Permit, RetryPolicy, Verdict};
 
 use crate::support::*;
 
@@ -145,4 +145,51 @@ async fn to_give_up_a_unit_of_unknown_outcome_does_not_make_it_unwritten() {
     assert!(bench.try_flight().await.is_none());
     bench.intake.cancel(source);
     assert_eq!(receipt.await.as_slice(), [Err(unknown().into())]);
+}
+
+/// Faults that others have to mend, and connections that a database refuses, keep a persistent unit
+/// waiting; its own fault is its outcome.
+#[tokio::test(start_paused = true)]
+async fn a_persistent_unit_ends_only_in_a_fault_of_its_own() {
+    let mut bench = bench(RetryPolicy::persistent());
+    bench.allow(Duration::from_secs(2));
+    let denied = Fault::new(
+        FaultClass::Denied,
+        "28P01",
+        "password authentication failed",
+    );
+    bench.door(Some(denied));
+    let receipt = bench.one(unit(1)).await;
+    tokio::time::sleep(WAIT).await;
+    bench.door(None);
+    let (broken, late) = (
+        Fault::new(FaultClass::Other, "58030", "could not read a block"),
+        Fault::new(FaultClass::Other, "57014", "statement timeout"),
+    );
+    for fault in [broken, late, unknown()] {
+        bench.flight().await.all(refused(fault), true);
+    }
+    let own = Fault::new(FaultClass::Unique, "23505", "there already");
+    bench.flight().await.all(refused(own.clone()), true);
+    assert_eq!(receipt.await.as_slice(), [Err(own.into())]);
+}
+
+/// A client is answered with the refusal that persistent units outlast.
+#[tokio::test(start_paused = true)]
+async fn clients_do_not_wait_with_persistent_units() {
+    let mut bench = Bench::new();
+    let denied = Fault::new(
+        FaultClass::Denied,
+        "28P01",
+        "password authentication failed",
+    );
+    bench.door(Some(denied.clone()));
+    let persistent = bench.intake.with_policy(RetryPolicy::persistent());
+    let source = persistent.new_source();
+    let kept = persistent.submit(source, [unit(1)], Permit::empty()).await;
+    let client = bench.one(unit(2)).await;
+    assert_eq!(client.await.as_slice(), [Err(denied.clone().into())]);
+    let lane = bench.lane.take().unwrap();
+    lane.shutdown().await;
+    assert_eq!(kept.unwrap().await.as_slice(), [Err(denied.into())]);
 }

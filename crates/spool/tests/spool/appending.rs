@@ -8,8 +8,8 @@ use tokio_util::sync::CancellationToken;
 use windrow_core::intake::Receipt;
 use windrow_core::shape::ShapeParts;
 use windrow_core::{
-    Budget, FaultClass, Intake, Key, OnConflict, Op, Outcomes, Permit, Returning, Shape, SourceId,
-    TableName, Unit, Value, Write, WriteDone,
+    Budget, FaultClass, Intake, Key, OnConflict, Op, Outcomes, Permit, RetryPolicy, Returning,
+    Shape, SourceId, TableName, Unit, Value, Write, WriteDone,
 };
 use windrow_spool::codec::decode_unit;
 use windrow_spool::{
@@ -173,6 +173,45 @@ async fn a_full_spool_says_so_and_goes_on_later() {
         classes(&submit(&intake, source, many()).await.await),
         [None]
     );
+}
+
+/// Units of a persistent source wait until a full spool has room again, and keep their order. Those
+/// that wait when it is closed are refused.
+#[tokio::test]
+async fn what_must_not_be_lost_waits_for_a_full_spool() {
+    let options = Options {
+        max_bytes: 4_000,
+        ..small()
+    };
+    let disk = Disk::new(1);
+    let spool = open(&disk, &options).await.unwrap();
+    let log = log(&spool);
+    let (intake, stop, _task) = start(&log, &options);
+    let persistent = intake.with_policy(RetryPolicy::persistent());
+    let source = intake.new_source();
+    let text = |first: char| format!("{first}{}", "x".repeat(1_100));
+    let [full, a, b, c] = ["f", "a", "b", "c"].map(|t| text(t.chars().next().unwrap()));
+    let filling = submit(&intake, source, units(&[&full, &full])).await.await;
+    assert_eq!(classes(&filling), [None, None]);
+    let mut kept = Vec::new();
+    for text in [&a, &b] {
+        kept.push(submit(&persistent, source, units(&[text])).await);
+    }
+    let client = submit(&intake, source, units(&[&c])).await.await;
+    assert_eq!(classes(&client), [Some(FaultClass::Overloaded)]);
+    let before = log.end();
+    log.trim(before).await.unwrap();
+    for receipt in kept {
+        assert_eq!(classes(&receipt.await), [None]);
+    }
+    let entries = read_from(&log, before).await.unwrap();
+    let found: Vec<_> = entries.iter().map(|e| texts_in(&e.payload)).collect();
+    assert_eq!(found, [[a], [b]]);
+    let left = submit(&persistent, source, units(&[&c, &full])).await;
+    let client = submit(&intake, source, units(&[&c, &full])).await.await;
+    assert_eq!(classes(&client)[1], Some(FaultClass::Overloaded));
+    stop.cancel();
+    assert_eq!(classes(&left.await)[1], Some(FaultClass::Overloaded));
 }
 
 #[tokio::test]
