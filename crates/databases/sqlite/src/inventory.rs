@@ -13,6 +13,7 @@ use windrow_core::{Fault, Inventory, KeyedTable, Name, RowFilter, RowPage, Table
 use windrow_database::page::{PageSql, PageStyle};
 use windrow_database::quote::{push_ident, push_idents};
 
+use super::catalog::definition::is_marked;
 use super::executor::writer::Writer;
 use super::fault::Failure;
 use super::values::bind::{Slot, Use, fit};
@@ -38,8 +39,10 @@ const COLUMNS: &str = "\
 SELECT name, pk, hidden FROM pragma_table_xinfo(?1, 'main') WHERE hidden <> 1 ORDER BY cid";
 
 const TYPES: &str = "\
-SELECT c.name, coalesce(c.type, ''), l.strict FROM pragma_table_xinfo(?1, 'main') c
-JOIN pragma_table_list l ON l.schema = 'main' AND l.name = ?1 WHERE c.hidden <> 1";
+SELECT c.name, coalesce(c.type, ''), l.strict, coalesce(s.sql, '')
+FROM pragma_table_xinfo(?1, 'main') c
+JOIN pragma_table_list l ON l.schema = 'main' AND l.name = ?1
+LEFT JOIN main.sqlite_schema s ON s.type = 'table' AND s.name = ?1 WHERE c.hidden <> 1";
 
 const STYLE: PageStyle = PageStyle {
     push_ident,
@@ -283,6 +286,10 @@ fn declared(
     let mut ask = connection.prepare(TYPES)?;
     let declared = ask.query_map([&*table.table], |row| {
         let declared = ColumnType::declared(&row.get::<_, String>(1)?, row.get(2)?);
+        let declared = match is_marked(&table.table, row.get_ref(3)?.as_str()?) {
+            true => declared.of_made(),
+            false => declared,
+        };
         Ok((Name::from(row.get::<_, String>(0)?), declared))
     })?;
     declared.collect()

@@ -18,7 +18,7 @@ async fn a_measurement_is_a_table_with_a_column_of_times() {
         assert_eq!(status, 400);
         let message = told["error"].as_str().unwrap();
         assert!(message.starts_with("partial write: line 1: ") && message.ends_with("dropped=1"));
-        let times = "select count(*) from cpu where time >= '2023-11-14T22:13:20.5Z'";
+        let times = "select count(*) from cpu where time >= '2023-11-14T22:13:20.5+00'";
         assert_eq!(db.number(times).await, 2);
         let all = "select count(*) from cpu where id in ('7', '8')";
         assert_eq!(db.number(all).await, 3);

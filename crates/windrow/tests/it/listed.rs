@@ -131,3 +131,40 @@ async fn rows_of_a_table_without_a_key_have_one_page() {
     assert_eq!(status, 400, "{answer}");
     gateway.stop().await;
 }
+
+/// Moments of any spelling are compared and ordered by time, in tables that Windrow makes.
+#[tokio::test]
+async fn moments_are_listed_by_time() {
+    for db in [Db::postgres().await, Db::sqlite()] {
+        let gateway = Gateway::with(&db.url(), "[database]\ncreate_tables = true\n").await;
+        for (id, at) in [
+            (1, "2026-01-01 00:00:00+00"),
+            (2, "2026-01-01T00:00:00.25Z"),
+            (3, "2025-12-31T22:00:00.5-02:00"),
+            (4, "2026-01-01T01:00:01+01:00"),
+            (5, "2026-01-01"),
+        ] {
+            let row = json!({"id": id, "at": at}).to_string();
+            let (status, answer) = gateway.insert("moments", &row).await;
+            assert_eq!(status, 201, "{answer}");
+        }
+        for (query, expected) in [
+            ("order=at", json!([1, 5, 2, 3, 4])),
+            ("at=2026-01-01T00:00:00Z", json!([1, 5])),
+            ("at>=2026-01-01T00:00:00.25Z", json!([2, 3, 4])),
+            ("at<=2026-01-01T02:00:00%2B02:00", json!([1, 5])),
+            (
+                "at>=2026-01-01T02:00:00.1%2B02:00&order=-at",
+                json!([4, 3, 2]),
+            ),
+        ] {
+            let path = format!("/v1/tables/moments/rows?columns=id&{query}");
+            let (status, page) = gateway.send("GET", &path, None).await;
+            assert_eq!(status, 200, "{query}: {page}");
+            let ids = page["rows"].as_array().unwrap().iter();
+            let ids: Vec<_> = ids.map(|row| row["id"].clone()).collect();
+            assert_eq!(json!(ids), expected, "{query} {}", db.url());
+        }
+        gateway.stop().await;
+    }
+}

@@ -130,7 +130,11 @@ fn load(connection: &Connection, name: &TableName) -> Result<Option<Table>> {
         .query_row([&name], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
         .optional()?
         .unwrap_or_default();
-    let (columns, primary) = columns(connection, &name, strict)?;
+    let (mut columns, primary) = columns(connection, &name, strict)?;
+    let made = plain && is_marked(&name, &sql);
+    for column in columns.iter_mut().filter(|_| made) {
+        column.column_type = column.column_type.of_made();
+    }
     let place = |unique: &String| columns.iter().position(|column| *column.name == **unique);
     let uniques = unique_indexes(connection, &name)?;
     let uniques = uniques
@@ -139,7 +143,7 @@ fn load(connection: &Connection, name: &TableName) -> Result<Option<Table>> {
     Ok(Some(Table {
         uniques: uniques.collect(),
         moment_keys: moment_keys(connection, &name)?,
-        made: plain && is_marked(&name, &sql),
+        made,
         name: name.into(),
         columns,
         primary,

@@ -9,7 +9,7 @@ use crate::values::column::ColumnType;
 const MARK: &str = "(/* windrow */ ";
 
 /// The type and default of the column for the moment of each row.
-const MOMENT: &str = " TIMESTAMPTZ DEFAULT (strftime('%Y-%m-%dT%H:%M:%fZ', 'now'))";
+const MOMENT: &str = " TIMESTAMPTZ DEFAULT (strftime('%Y-%m-%dT%H:%M:%f000+00:00', 'now'))";
 
 /// Returns the text of a table that Windrow creates. `moment`: the column for the moment of each
 /// row.

@@ -7,6 +7,7 @@ use windrow_core::{Fault, FaultClass, Name, TableName};
 use windrow_database::truth::truth;
 use windrow_database::{binary, decimal, demand};
 
+use super::moment::stored_form;
 use super::packed::Datum;
 use super::spelling::{Spelling, number};
 use crate::values::column::ColumnType;
@@ -87,8 +88,9 @@ fn quoted<'a>(
         ValueRef::Real(number) => Ok(ValueRef::Real(number)),
         ValueRef::Integer(number) => Ok(ValueRef::Integer(number)),
         ValueRef::Text(_) => {
+            let form = in_form(text, at.slot.column_type);
             scratch.clear();
-            scratch.extend_from_slice(text.as_bytes());
+            scratch.extend_from_slice(form.as_deref().unwrap_or(text).as_bytes());
             Ok(ValueRef::Text(scratch))
         }
         _ => Ok(ValueRef::Blob(scratch)),
@@ -166,7 +168,13 @@ fn stored<'a>(
         (Datum::Text(text), Bool) if truth(text).is_some() => {
             ValueRef::Integer(i64::from(truth(text) == Some(true)))
         }
-        (Datum::Text(text) | Datum::Json(text), _) => ValueRef::Text(text.as_bytes()),
+        (Datum::Text(text) | Datum::Json(text), of) => match in_form(text, of) {
+            Some(form) => {
+                *scratch = form.into_bytes();
+                ValueRef::Text(scratch)
+            }
+            None => ValueRef::Text(text.as_bytes()),
+        },
         (Datum::Bytes(bytes), _) => ValueRef::Blob(bytes),
     })
 }
@@ -197,6 +205,14 @@ fn spelled(text: &str, column_type: ColumnType) -> Option<ValueRef<'static>> {
     match column_type {
         ColumnType::Integer => text.parse().ok().map(ValueRef::Integer),
         ColumnType::Bool => text.parse().ok().map(|b: bool| ValueRef::Integer(b.into())),
+        _ => None,
+    }
+}
+
+/// Returns the text of a moment for a column that has one text for each.
+fn in_form(text: &str, column_type: ColumnType) -> Option<String> {
+    match column_type {
+        ColumnType::UniformMoment(holds) => stored_form(text, holds),
         _ => None,
     }
 }

@@ -25,6 +25,8 @@ pub(crate) enum ColumnType {
     Json,
     /// Declared DATE, TIME, TIMESTAMP or TIMESTAMPTZ: NUMERIC affinity, holds texts in ISO 8601.
     Moment(Holds),
+    /// TIMESTAMP or TIMESTAMPTZ in a table that Windrow made, whose texts are written in one form.
+    UniformMoment(Holds),
     /// Declared BLOB: no affinity; text for it is base64.
     Blob,
     /// No declared type, or ANY in a STRICT table: values are stored as they come.
@@ -51,6 +53,16 @@ impl ColumnType {
             _ if has("BLOB") => Self::Blob,
             _ if has("REAL") || has("FLOA") || has("DOUB") => Self::Real,
             _ => Self::Numeric,
+        }
+    }
+
+    /// Returns the type of the same column in a table that Windrow made.
+    pub(crate) fn of_made(self) -> Self {
+        match self {
+            Self::Moment(holds @ (Holds::Timestamp | Holds::Timestamptz)) => {
+                Self::UniformMoment(holds)
+            }
+            other => other,
         }
     }
 
@@ -85,7 +97,7 @@ impl ColumnType {
             Self::Numeric | Self::Real | Self::Decimal => Kind::Number,
             Self::Json => Kind::Json,
             Self::Blob => Kind::Bytes,
-            Self::Moment(holds) => Kind::Own(holds),
+            Self::Moment(holds) | Self::UniformMoment(holds) => Kind::Own(holds),
             // Windrow never declares the last one, which holds everything.
             Self::Text | Self::Any => Kind::Text,
         }
@@ -104,8 +116,8 @@ impl ColumnType {
             Self::Blob => "BLOB",
             Self::Moment(Holds::Date) => "DATE",
             Self::Moment(Holds::Time) => "TIME",
-            Self::Moment(Holds::Timestamp) => "TIMESTAMP",
-            Self::Moment(_) => "TIMESTAMPTZ",
+            Self::Moment(Holds::Timestamp) | Self::UniformMoment(Holds::Timestamp) => "TIMESTAMP",
+            Self::Moment(_) | Self::UniformMoment(_) => "TIMESTAMPTZ",
             Self::Any => "ANY",
         }
     }
@@ -115,7 +127,7 @@ impl ColumnType {
     pub(crate) fn strict_sql(self) -> &'static str {
         match self {
             Self::Bool => "INTEGER",
-            Self::Decimal | Self::Json | Self::Moment(_) => "TEXT",
+            Self::Decimal | Self::Json | Self::Moment(_) | Self::UniformMoment(_) => "TEXT",
             Self::Numeric => "ANY",
             other => other.sql(),
         }

@@ -6,6 +6,7 @@ use windrow_core::Value;
 use windrow_database::decimal;
 
 use crate::values::column::ColumnType;
+use crate::values::moment::shown_form;
 
 /// Converts a stored value for the client.
 pub(crate) fn value(stored: ValueRef<'_>, column_type: ColumnType) -> Value {
@@ -26,6 +27,7 @@ fn text(text: &str, column_type: ColumnType) -> Value {
     match column_type {
         ColumnType::Decimal if decimal::is_number(text) => Value::number(text),
         ColumnType::Json => json(text),
+        ColumnType::UniformMoment(_) => Value::text(shown_form(text)),
         _ => Value::text(text),
     }
 }
@@ -61,6 +63,11 @@ mod tests {
             (ValueRef::Text(b"5"), Decimal, 5.into()),
             (ValueRef::Text(b"x"), Decimal, "x".into()),
             (ValueRef::Text(b"1.50"), Text, "1.50".into()),
+            (
+                ValueRef::Text(b"2026-01-01T00:00:00.500000+00:00"),
+                UniformMoment(windrow_core::Holds::Timestamptz),
+                "2026-01-01T00:00:00.5Z".into(),
+            ),
             (ValueRef::Text(b" [1]"), Json, Value::Json(" [1]".into())),
             (ValueRef::Text(b"[1"), Json, "[1".into()),
             (ValueRef::Text(b"true"), Json, true.into()),

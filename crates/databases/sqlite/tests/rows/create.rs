@@ -221,6 +221,36 @@ async fn a_column_keeps_its_type_and_refuses_what_it_would_not_keep() {
     }
 }
 
+/// Spellings of one moment are one key and one value, in the order of time.
+#[tokio::test]
+async fn moments_are_stored_in_one_form() {
+    let mut db = Db::creating().await;
+    let into = insert("t", &["id", "at"]);
+    db.one(into.write([
+        "2026-01-01T00:00:00Z".into(),
+        "2026-01-01 01:00:00.50+01".into(),
+    ]))
+    .await
+    .unwrap();
+    let same = into.write(["2026-01-01 00:00:00+00".into(), Value::Null]);
+    assert_eq!(&*db.one(same).await.unwrap_err().code, "23505");
+    let found = get("t").write(["2026-01-01T02:00:00+02:00".into()]);
+    assert_eq!(db.one(found).await.unwrap().rows, 1);
+    assert_eq!(
+        db.rows("SELECT * FROM t"),
+        ["'2026-01-01T00:00:00+00:00'|'2026-01-01T00:00:00.500000+00:00'"]
+    );
+    // Tables of others keep what they get.
+    db.look()
+        .execute_batch("CREATE TABLE theirs (at TIMESTAMPTZ)")
+        .unwrap();
+    let theirs = insert("theirs", &["at"]);
+    db.one(theirs.write(["2026-01-01T00:00:00Z".into()]))
+        .await
+        .unwrap();
+    assert_eq!(db.rows("SELECT * FROM theirs"), ["'2026-01-01T00:00:00Z'"]);
+}
+
 #[tokio::test]
 async fn keys_keep_their_types() {
     let mut db = Db::creating().await;
