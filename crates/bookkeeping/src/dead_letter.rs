@@ -91,7 +91,7 @@ impl DeadLetter {
 pub struct KeptLetter {
     /// The number of the dead letter.
     pub id: u64,
-    /// The time of the insert, in the database's spelling.
+    /// The time of the insert in UTC, as ISO 8601.
     pub rejected_at: Box<str>,
     /// The content of the dead letter.
     pub letter: DeadLetter,
@@ -107,7 +107,7 @@ impl KeptLetter {
         let id = text().and_then(|id: Box<str>| id.parse().ok());
         Self {
             id: id.unwrap_or_default(),
-            rejected_at: text().unwrap_or_default(),
+            rejected_at: text().map(|moment| iso(&moment)).unwrap_or_default(),
             letter: DeadLetter {
                 source: text().unwrap_or_default(),
                 destination: text().unwrap_or_default(),
@@ -122,9 +122,37 @@ impl KeptLetter {
     }
 }
 
+/// Returns a moment in UTC as ISO 8601 with milliseconds at most. Databases write it with a space
+/// or `T`, and with or without the zone.
+fn iso(moment: &str) -> Box<str> {
+    let zones = ["+00:00", "+00", "Z"];
+    let local = zones.iter().find_map(|zone| moment.strip_suffix(zone));
+    let local = local.unwrap_or(moment);
+    let Some((date, time)) = local.split_once([' ', 'T']) else {
+        return moment.into();
+    };
+    let end = time.find('.').map_or(time.len(), |point| point + 4);
+    let time = time.get(..end).unwrap_or(time);
+    format!("{date}T{time}Z").into()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn times_of_all_databases_are_iso() {
+        for (written, shown) in [
+            ("2026-01-02 03:04:05.678912+00", "2026-01-02T03:04:05.678Z"),
+            ("2026-01-02 03:04:05.6+00", "2026-01-02T03:04:05.6Z"),
+            ("2026-01-02 03:04:05.000000", "2026-01-02T03:04:05.000Z"),
+            ("2026-01-02T03:04:05.678Z", "2026-01-02T03:04:05.678Z"),
+            ("2026-01-02T03:04:05+00:00", "2026-01-02T03:04:05Z"),
+            ("today", "today"),
+        ] {
+            assert_eq!(&*iso(written), shown);
+        }
+    }
 
     #[test]
     fn a_row_of_the_table_is_a_dead_letter() {

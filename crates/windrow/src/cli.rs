@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
+use crate::cli_error::refuse;
 use crate::command::check_config::CheckConfig;
 use crate::command::health::Health;
 use crate::help;
@@ -71,50 +71,16 @@ pub(crate) enum Command {
     },
 }
 
-/// Options that are needed, and the environment variables that may stand for them: they keep a
-/// password out of the process list.
-const FROM_ENVIRONMENT: [(&str, &str); 2] = [("--to", "WINDROW_TO"), ("--from", "WINDROW_FROM")];
-
 /// Reads the command line. Ends the program where it makes no sense or asks for help.
 pub(crate) fn parse() -> Cli {
     let matches = command().try_get_matches();
     let read = matches.and_then(|matches| Cli::from_arg_matches(&matches));
-    read.unwrap_or_else(|error| with_environment(error).exit())
+    read.unwrap_or_else(|error| refuse(error))
 }
 
 /// Returns the command line as it is read.
 pub(crate) fn command() -> clap::Command {
     help::on_one_screen(Cli::command())
-}
-
-/// Adds that a missing option may come from the environment.
-fn with_environment(mut error: clap::Error) -> clap::Error {
-    let missing = match error.get(ContextKind::InvalidArg) {
-        Some(ContextValue::Strings(missing))
-            if error.kind() == ErrorKind::MissingRequiredArgument =>
-        {
-            missing.clone()
-        }
-        _ => return error,
-    };
-    let is_missing = |option: &str| {
-        missing
-            .iter()
-            .any(|name| name.split(' ').next() == Some(option))
-    };
-    let mut tips = FROM_ENVIRONMENT
-        .iter()
-        .filter(|(option, _)| is_missing(option));
-    if let Some((option, name)) = tips.next() {
-        let tip = format!(
-            "{option} names a database, as in postgres://USER@HOST/DATABASE or sqlite:PATH; the environment variable {name} stands for it"
-        );
-        error.insert(
-            ContextKind::Suggested,
-            ContextValue::StyledStrs(vec![tip.into()]),
-        );
-    }
-    error
 }
 
 /// Writes the manual pages.

@@ -7,6 +7,7 @@ use windrow::serve::{DrainOnly, Drained};
 use windrow::settings::Settings;
 
 use crate::command::run::{INTERRUPTED, run_logged};
+use crate::output::counted;
 use crate::serve_options::Serve;
 use crate::shutdown::{Signals, left_behind};
 use crate::telemetry;
@@ -62,7 +63,7 @@ async fn to_the_end(
 
 /// Says in one line what was applied.
 fn sentence(drained: Drained) -> String {
-    let mut text = format!("{} entries applied", drained.applied);
+    let mut text = format!("{} applied", counted(drained.applied, "entry", "entries"));
     if drained.refused > 0 {
         text.push_str(&format!(
             ", {} of them as dead letters in the table windrow_rejected",

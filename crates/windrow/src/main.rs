@@ -1,6 +1,7 @@
 //! `windrow`: the command.
 
 mod cli;
+mod cli_error;
 mod command;
 mod drain;
 mod help;

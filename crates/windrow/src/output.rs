@@ -9,3 +9,9 @@ pub(crate) fn print(text: &str) -> anyhow::Result<()> {
         _ => Ok(()),
     }
 }
+
+/// Returns a number with its noun: `1 row`, `2 rows`.
+pub(crate) fn counted(number: u64, one: &str, many: &str) -> String {
+    let noun = if number == 1 { one } else { many };
+    format!("{number} {noun}")
+}

@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::num::NonZero;
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 use std::time::Duration;
 
 use bytesize::ByteSize;
@@ -74,7 +75,7 @@ pub(crate) struct Serve {
     memory: Option<ByteSize>,
 
     /// Most rows in one batch [default: found at run time]
-    #[arg(long, value_name = "ROWS", env = "WINDROW_BATCH_ROWS")]
+    #[arg(long, value_name = "ROWS", env = "WINDROW_BATCH_ROWS", value_parser = number::<usize>)]
     batch_rows: Option<usize>,
 
     /// Most bytes in one batch [default: 4MiB]
@@ -82,15 +83,15 @@ pub(crate) struct Serve {
     batch_bytes: Option<ByteSize>,
 
     /// Most connections that write at once [default: found at run time]
-    #[arg(long, value_name = "N", env = "WINDROW_FLIGHTS")]
+    #[arg(long, value_name = "N", env = "WINDROW_FLIGHTS", value_parser = number::<usize>)]
     flights: Option<usize>,
 
     /// Time that a write may be held back for others to join it [default: 0s, never]
-    #[arg(long, value_name = "TIME", env = "WINDROW_MAX_WAIT", value_parser = humantime::parse_duration)]
+    #[arg(long, value_name = "TIME", env = "WINDROW_MAX_WAIT", value_parser = duration)]
     max_wait: Option<Duration>,
 
     /// Time that writes wait for a database that is away [default: 5s]
-    #[arg(long, value_name = "TIME", env = "WINDROW_AWAY_WAIT", value_parser = humantime::parse_duration)]
+    #[arg(long, value_name = "TIME", env = "WINDROW_AWAY_WAIT", value_parser = duration)]
     away_wait: Option<Duration>,
 
     /// Collector of OpenTelemetry that traces are sent to, by OTLP over HTTP [default: none; usual:
@@ -113,7 +114,7 @@ pub(crate) struct Serve {
     log_json: bool,
 
     /// Threads that serve clients [default: half of the cores]
-    #[arg(long, value_name = "N", env = "WINDROW_THREADS")]
+    #[arg(long, value_name = "N", env = "WINDROW_THREADS", value_parser = number::<NonZero<usize>>)]
     pub(crate) threads: Option<NonZero<usize>>,
 }
 
@@ -190,6 +191,17 @@ impl Serve {
 fn size(text: &str) -> Result<ByteSize, &'static str> {
     text.parse()
         .map_err(|_| "expected a size such as 64MiB or 500kB, or a number of bytes")
+}
+
+/// Reads a duration, as the configuration file has it too.
+fn duration(text: &str) -> Result<Duration, &'static str> {
+    humantime::parse_duration(text).map_err(|_| "expected a duration such as 500ms, 5s or 1m")
+}
+
+/// Reads a number of things.
+fn number<N: FromStr>(text: &str) -> Result<N, &'static str> {
+    text.parse()
+        .map_err(|_| "expected a whole number, at least 1")
 }
 
 /// Returns a variable of the environment that stands for no option.

@@ -84,7 +84,7 @@ async fn read_again(reload: &Reload) {
     match read.map_err(anyhow::Error::from).flatten() {
         Ok(()) => telemetry::say("the configuration was read again"),
         Err(error) => telemetry::say(&format!(
-            "the configuration was read again, and nothing was changed: {error:#}"
+            "error: the configuration cannot be read again, and the one before stays in force; correct the file and send SIGHUP again: {error:#}"
         )),
     }
     notify::ready();

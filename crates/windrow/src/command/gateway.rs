@@ -88,12 +88,14 @@ impl Gateway {
             read.with_context(|| format!("{address} does not answer"))?;
             bail!("{address} closes the connection without an answer");
         }
+        let (_, body) = answer.split_once("\r\n\r\n").unwrap_or_default();
+        let why = reason(body).map(|why| format!(": {why}"));
         ensure!(
             status.starts_with("HTTP/1.1 200"),
-            "{address} answers {status}"
+            "{address} answers {status}{}",
+            why.unwrap_or_default()
         );
-        let body = answer.split_once("\r\n\r\n");
-        Ok(body.map(|(_, body)| body.to_owned()).unwrap_or_default())
+        Ok(body.to_owned())
     }
 
     /// Sends a request as the gateway speaks. The first reply shows if it speaks TLS; a gateway
@@ -119,6 +121,12 @@ impl Gateway {
             self.is_tls.get_or_init(|| *first == TLS_ALERT);
         }
     }
+}
+
+/// Returns the message of an error that a gateway answers with.
+fn reason(body: &str) -> Option<String> {
+    let answer: Value = serde_json::from_str(body).ok()?;
+    Some(answer.pointer("/error/message")?.as_str()?.to_owned())
 }
 
 /// A request without a token, whose answer has no body.

@@ -101,9 +101,15 @@ impl Trouble {
         // A line without a key goes on with a value of a line before it, and what is no key may be
         // anything.
         let is_key = |c: char| c.is_ascii_alphanumeric() || "_-.[] ".contains(c);
-        if secret
-            || !key.chars().all(is_key)
-            || !written.contains('=') && !written.trim_start().starts_with('[')
+        let names_key = key.chars().all(is_key);
+        if names_key && error.message() == "duplicate key" {
+            let said = match key.starts_with('[') {
+                true => format!("{key} is written twice; put its keys together in one section"),
+                false => format!("{key} is written twice in this section; keep one"),
+            };
+            return Self { line, said };
+        }
+        if secret || !names_key || !written.contains('=') && !written.trim_start().starts_with('[')
         {
             let said = "the value is not of the right kind, or not well written (it is not shown, it may be a secret)".to_owned();
             return Self { line, said };
@@ -160,11 +166,21 @@ fn nearest<'n>(written: &str, known: &[&'n str]) -> Option<&'n str> {
 /// Returns a reader's message about a value, without the value.
 fn without_value(key: &str, message: &str) -> String {
     match message.rsplit_once(", expected ") {
+        Some((found, "a string")) if number_of(found).is_some() => {
+            let number = number_of(found).unwrap_or_default();
+            format!("{key}: a number is written where a text belongs; write {key} = \"{number}\"")
+        }
         Some((found, expected)) if found.starts_with("invalid ") => {
             format!("{key}: expected {}", in_words(expected))
         }
         _ => message.to_owned(),
     }
+}
+
+/// Returns the whole number that a reader has found in place of another type.
+fn number_of(found: &str) -> Option<&str> {
+    let number = found.strip_prefix("invalid type: integer `")?;
+    number.strip_suffix('`')
 }
 
 /// Returns what is expected, in the words of a configuration file.
@@ -177,6 +193,10 @@ fn in_words(expected: &str) -> &str {
         "a duration" => "a duration such as \"500ms\", \"5s\" or \"1m\"",
         "a boolean" => "true or false",
         "usize" => "a number, not below 0",
+        "a string" => "a text in quotes",
+        "path string" => "a path in quotes",
+        "a sequence" => "a list in brackets, such as [\"a\", \"b\"]",
+        "nothing" => "a value of TOML; a text stands in quotes",
         _ => expected,
     }
 }
@@ -282,6 +302,26 @@ mod tests {
             (
                 "[limits]\naway_wait = 5",
                 "line 2: away_wait: expected a duration such as \"500ms\", \"5s\" or \"1m\"",
+            ),
+            (
+                "[http]\nlisten = 6461",
+                "line 2: listen: a number is written where a text belongs; write listen = \"6461\"",
+            ),
+            (
+                "[http]\nlisten = true",
+                "line 2: listen: expected a text in quotes",
+            ),
+            (
+                "[http]\nlisten = '1'\nlisten = '2'",
+                "line 3: listen is written twice in this section; keep one",
+            ),
+            (
+                "[http]\n[log]\n[http]",
+                "line 3: [http] is written twice; put its keys together in one section",
+            ),
+            (
+                "[http]\nlisten = 127.0.0.1:5",
+                "line 2: listen: expected a value of TOML; a text stands in quotes",
             ),
         ] {
             assert_eq!(File::parse(text).unwrap_err().to_string(), told);

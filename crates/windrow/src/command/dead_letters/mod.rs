@@ -14,6 +14,7 @@ use windrow_core::Fault;
 pub(crate) use self::args::DeadLetters;
 use self::args::{Chosen, DeadLettersCommand, LetterPlace, List, Retry, Show};
 use crate::command::run;
+use crate::output::counted;
 use crate::{output, telemetry};
 
 /// Some letters were refused again, or were not there.
@@ -182,8 +183,8 @@ impl Tally {
     /// Says in one line what was done.
     fn sentence(&self, verb: Verb<'_>) -> String {
         let mut text = format!(
-            "{} dead letters {}",
-            self.done,
+            "{} {}",
+            counted(self.done, "dead letter", "dead letters"),
             match verb {
                 Verb::Retry(_) => "written and taken away",
                 Verb::Drop => "dropped",

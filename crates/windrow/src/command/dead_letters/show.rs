@@ -128,7 +128,7 @@ mod tests {
     fn kept() -> KeptLetter {
         KeptLetter {
             id: 7,
-            rejected_at: "2026-01-02 03:04:05+00".into(),
+            rejected_at: "2026-01-02T03:04:05Z".into(),
             letter: DeadLetter {
                 source: "pending".into(),
                 destination: "final".into(),

@@ -65,6 +65,7 @@ fn line(replica: &Value) -> String {
     line.push_str(&format!("; applied up to position {applied}"));
     match count("/rejected") {
         0 => {}
+        1 => line.push_str("; 1 row became a dead letter"),
         rejected => line.push_str(&format!("; {rejected} rows became dead letters")),
     }
     if let Some(why) = replica.get("failed").and_then(Value::as_str) {
