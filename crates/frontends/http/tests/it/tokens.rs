@@ -78,6 +78,7 @@ async fn a_token_allows_what_its_rights_name() {
         "/v1/tables/s.t/rows",
         "/v1/tables/t/rows?on_conflict=update",
         "/v1/tables/t/rows?on_conflict=ignore&returning=a",
+        "/v1/tables/t/rows?returning=a",
     ] {
         assert_eq!(status("device", insert(path)).await, 403, "{path}");
     }
