@@ -24,6 +24,8 @@ pub struct WriteRights {
     pub can_create: bool,
     /// The tables into which the role may insert rows.
     pub open: Vec<String>,
+    /// The tables of `open` from which the role may not read, update and delete rows as well.
+    pub limited: Vec<String>,
     /// The tables into which the role may not insert rows.
     pub closed: Vec<String>,
 }

@@ -2,7 +2,6 @@
 
 use std::io::{IsTerminal, Write};
 
-use anyhow::Context;
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::reload::Handle;
 use windrow::settings::Log;
@@ -29,9 +28,7 @@ impl LogFilter {
 const NOTICES: &str = "windrow::notice";
 
 fn filter(log: &Log) -> anyhow::Result<EnvFilter> {
-    let filter = log.filter.as_deref().unwrap_or("info");
-    let read = EnvFilter::try_new(filter)
-        .with_context(|| format!("log.filter: {filter:?} is not a level or a filter"))?;
+    let read = log.filter()?;
     let level = if log.json { "info" } else { "off" };
     Ok(read.add_directive(format!("{NOTICES}={level}").parse()?))
 }

@@ -97,15 +97,19 @@ impl MysqlSink {
         let grants = read("SHOW GRANTS").await?;
         let tables = read(TABLES).await?;
         session.close().await;
-        let (open, closed) = tables
-            .into_iter()
-            .partition(|table| has_privilege(&grants, "INSERT", &database, Some(table)));
+        let may = |what: &str, table: &str| has_privilege(&grants, what, &database, Some(table));
+        let (open, closed): (Vec<String>, _) =
+            tables.into_iter().partition(|table| may("INSERT", table));
+        let others = ["SELECT", "UPDATE", "DELETE"];
+        let is_limited = |table: &&String| others.iter().any(|what| !may(what, table));
+        let limited = open.iter().filter(is_limited).cloned().collect();
         let can_create = has_privilege(&grants, "CREATE", &database, None);
         Ok(WriteRights {
             role: user.concat(),
             place: format!("{database}.*"),
             can_create,
             open,
+            limited,
             closed,
         })
     }

@@ -135,9 +135,11 @@ async fn check_writable(wire: &mut Wire) -> Result<(), Fault> {
     Err(Fault::new(FaultClass::Unavailable, "25006", message))
 }
 
-/// The tables without a schema, each with true if the role may insert into it.
+/// The tables without a schema, each with true if the role may insert into it, and true if it may
+/// read, update and delete from it.
 const TABLES: &str = "\
-SELECT c.relname, has_table_privilege(c.oid, 'INSERT')
+SELECT c.relname, has_table_privilege(c.oid, 'INSERT'), has_table_privilege(c.oid, 'SELECT')
+AND has_table_privilege(c.oid, 'UPDATE') AND has_table_privilege(c.oid, 'DELETE')
 FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
 WHERE n.nspname = current_schema() AND c.relkind IN ('r', 'p') ORDER BY c.relname";
 
@@ -167,13 +169,18 @@ async fn rights(wire: &mut Wire) -> Result<WriteRights, Fault> {
         Ok(tables) => tables.map_err(Fault::from)?,
         Err(broken) => return Err(broken.unavailable()),
     };
-    for mut row in tables {
-        let is_open = row.pop().flatten().as_deref() == Some("t");
-        let list = match is_open {
-            true => &mut rights.open,
-            false => &mut rights.closed,
-        };
-        list.extend(row.pop().flatten());
+    for row in tables {
+        let mut row = row.into_iter().flatten();
+        let Some(table) = row.next() else { continue };
+        let mut is = || row.next().as_deref() == Some("t");
+        match (is(), is()) {
+            (false, _) => rights.closed.push(table),
+            (true, true) => rights.open.push(table),
+            (true, false) => {
+                rights.limited.push(table.clone());
+                rights.open.push(table);
+            }
+        }
     }
     Ok(rights)
 }

@@ -58,6 +58,23 @@ pub struct HttpConfig {
     pub read_your_writes: bool,
 }
 
+impl HttpConfig {
+    /// Checks the address against the clients that it admits.
+    ///
+    /// # Errors
+    /// The address is not loopback, and neither a token is set nor [`HttpConfig::allow_open`].
+    pub fn check(&self) -> Result<(), String> {
+        if self.listen.ip().is_loopback() || !self.tokens.is_empty() || self.allow_open {
+            return Ok(());
+        }
+        Err(format!(
+            "{} can be reached from other machines, and no token is set: anyone could write. \
+             Set http.token, or http.allow_open = true if that is meant",
+            self.listen
+        ))
+    }
+}
+
 impl Default for HttpConfig {
     fn default() -> Self {
         Self {

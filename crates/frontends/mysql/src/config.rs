@@ -55,6 +55,21 @@ pub struct UserConfig {
 }
 
 impl MysqlConfig {
+    /// Checks that clients could log in as configured.
+    ///
+    /// # Errors
+    /// The address is not loopback, and no users are configured.
+    pub fn check(&self) -> Result<(), String> {
+        if self.listen.ip().is_loopback() || !self.users.is_empty() {
+            return Ok(());
+        }
+        Err(format!(
+            "{} can be reached from other machines, and no users are configured: nobody could log in from there. \
+             Configure mysql.users, or listen on 127.0.0.1",
+            self.listen
+        ))
+    }
+
     /// Returns the configuration for a server, with defaults.
     pub fn new(target: Target) -> Self {
         Self {

@@ -50,16 +50,8 @@ impl MysqlFrontend {
     /// An address that cannot be listened on, or one that is not loopback although no users are
     /// configured.
     pub async fn bind(config: MysqlConfig, services: Services) -> io::Result<Self> {
-        if !config.listen.ip().is_loopback() && config.users.is_empty() {
-            return Err(io::Error::new(
-                io::ErrorKind::InvalidInput,
-                format!(
-                    "{} can be reached from other machines, and no users are configured: nobody could log in from there. \
-                     Configure mysql.users, or listen on 127.0.0.1",
-                    config.listen
-                ),
-            ));
-        }
+        let invalid = |text| io::Error::new(io::ErrorKind::InvalidInput, text);
+        config.check().map_err(invalid)?;
         let open = config.socket.as_deref();
         let listeners =
             Listeners::open(config.listen, open, |_| config.unix_socket.clone()).await?;

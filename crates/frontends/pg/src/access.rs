@@ -111,11 +111,6 @@ impl Access {
         Ok(())
     }
 
-    /// Returns true if clients on this machine are admitted without a proof.
-    pub(crate) fn trusts(&self) -> bool {
-        self.rules().trusts()
-    }
-
     /// Returns true if a role may use the console. `trusted`: it came in without a proof.
     pub(crate) fn is_admin(&self, role: &str, trusted: bool) -> bool {
         let rules = self.rules();

@@ -7,8 +7,9 @@ use prometheus_client::registry::Registry;
 use tokio_util::sync::CancellationToken;
 use windrow_core::Budget;
 
+use super::check;
+use super::databases::open;
 use super::spool::{Around, Draining, SpoolWatch};
-use super::{check, open};
 use crate::settings::{Place, Settings};
 
 /// The result of a drain.

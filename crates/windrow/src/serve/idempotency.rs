@@ -5,7 +5,7 @@ use std::sync::Arc;
 use anyhow::ensure;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
-use windrow_core::{Database, Intake};
+use windrow_core::{Bookkeeping, Database, Intake};
 use windrow_idempotency::{Keys, sweep};
 
 use crate::settings::Settings;
@@ -27,11 +27,7 @@ impl RunningKeys {
         lane: &Intake,
         settings: &Settings,
     ) -> anyhow::Result<Option<Self>> {
-        let Some(tables) = database.bookkeeping() else {
-            ensure!(
-                !settings.certain_outcomes,
-                "database.certain_outcomes needs a database with transactions, and this one has none; leave it out"
-            );
+        let Some(tables) = Self::tables(database, settings)? else {
             return Ok(None);
         };
         let stop = CancellationToken::new();
@@ -42,6 +38,22 @@ impl RunningKeys {
             sweeping: tokio::spawn(sweep(tables, keep, stop.clone())),
             stop,
         }))
+    }
+
+    /// Returns the tables of keys; `None` for a database that cannot keep them.
+    ///
+    /// # Errors
+    /// All writes are to have keys, and it cannot.
+    pub(super) fn tables(
+        database: &dyn Database,
+        settings: &Settings,
+    ) -> anyhow::Result<Option<Arc<dyn Bookkeeping>>> {
+        let tables = database.bookkeeping();
+        ensure!(
+            tables.is_some() || !settings.certain_outcomes,
+            "database.certain_outcomes needs a database with transactions, and this one has none; leave it out"
+        );
+        Ok(tables)
     }
 
     /// Returns what executes requests with keys.

@@ -6,6 +6,7 @@
     expect(dead_code, reason = "some is used by the PostgreSQL frontend alone")
 )]
 mod client_lanes;
+mod databases;
 mod drain_only;
 mod idempotency;
 mod lane_view;
@@ -62,11 +63,11 @@ use self::replicas::{ReplicaWatch, RunningReplicas};
 use self::shared::Shared;
 use self::spool::{Around, RunningSpool, SpoolWatch};
 use self::vitals::Vitals;
-use crate::databases;
 use crate::lanes::{LANE_CAPACITY, ReadLane};
 use crate::settings::Settings;
 use crate::traces::RunningTraces;
 
+pub use self::databases::refusals;
 pub use self::drain_only::{DrainOnly, Drained};
 pub use self::opened::topic_to_read;
 pub use self::reload::{Reload, Reread};
@@ -108,7 +109,7 @@ impl Server {
     /// A URL that makes no sense, a database that refuses this role for good, an address that
     /// cannot be listened on.
     pub async fn bind(settings: &Settings, reread: Arc<Reread>) -> anyhow::Result<Self> {
-        let sink = open(settings).await?;
+        let sink = databases::open(settings).await?;
         check(&*sink, settings).await?;
         let database = sink.profile().name;
         let mut registry = Registry::default();
@@ -358,11 +359,6 @@ impl Server {
         }
         Finished { left }
     }
-}
-
-async fn open(settings: &Settings) -> anyhow::Result<Arc<dyn Database>> {
-    let opened = databases::open(settings.url.reveal(), &settings.sink).await;
-    opened.with_context(|| format!("the database {} cannot be opened", settings.database))
 }
 
 /// Checks the database at the start: a wrong password will not become right by waiting, and is

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use anyhow::Context;
 use tokio_util::sync::CancellationToken;
-use windrow_core::{Database, Intake};
+use windrow_core::{Bookkeeping, Database, Intake};
 use windrow_mqtt::{MqttMetrics, MqttSubscriber, Services};
 
 use super::shared::Shared;
@@ -24,12 +24,7 @@ impl MqttClient {
         intake: &Intake,
         shared: &mut Shared<'_>,
     ) -> anyhow::Result<Self> {
-        let tables = database.bookkeeping().with_context(|| {
-            format!(
-                "mqtt.url is set, but {} cannot keep messages that are no rows as dead letters",
-                database.profile().name
-            )
-        })?;
+        let tables = Self::tables(&**database)?;
         let services = Services {
             intake: intake.clone(),
             spool: shared.spool.clone(),
@@ -37,6 +32,19 @@ impl MqttClient {
             metrics: MqttMetrics::register(shared.registry),
         };
         Ok(Self(MqttSubscriber::new(&mqtt.config, services)))
+    }
+
+    /// Returns the tables of dead letters.
+    ///
+    /// # Errors
+    /// The database cannot keep them.
+    pub(super) fn tables(database: &dyn Database) -> anyhow::Result<Arc<dyn Bookkeeping>> {
+        database.bookkeeping().with_context(|| {
+            format!(
+                "mqtt.url is set, but {} cannot keep messages that are no rows as dead letters",
+                database.profile().name
+            )
+        })
     }
 
     /// Writes messages until `stop` is cancelled, then leaves the rest to the broker.

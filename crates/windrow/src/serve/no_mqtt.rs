@@ -22,6 +22,10 @@ impl MqttClient {
         match *mqtt {}
     }
 
+    pub(super) fn tables(_: &dyn Database) -> anyhow::Result<()> {
+        anyhow::bail!("this program was built without MQTT (the feature mqtt)")
+    }
+
     pub(super) async fn run(self, _: CancellationToken) {
         match self.0 {}
     }

@@ -13,8 +13,8 @@ use windrow_core::{Database, Fault, FaultClass};
 use windrow_database::Options;
 use windrow_replicas::{KeyLog, Primary, Replica, ReplicaMetrics, ReplicaState, ReplicaStatus};
 
+use super::databases::open_replica;
 use super::opened::topic;
-use crate::databases;
 use crate::settings::{Place, ReplicaSettings};
 
 /// The time that clients wait for replicas at most once the end was asked for.
@@ -43,14 +43,7 @@ impl RunningReplicas {
         let mut replicas = Vec::new();
         for one in &settings.replicas {
             let name = &one.name;
-            let options = Options {
-                given_numbers: true,
-                ..options.clone()
-            };
-            let opened = databases::open(one.url.reveal(), &options).await;
-            let opened = opened.with_context(|| {
-                format!("the replica {name} ({}) cannot be opened", one.database)
-            })?;
+            let opened = open_replica(one, options).await?;
             let log = log(settings, name).await;
             let log =
                 log.with_context(|| format!("the log of the replica {name} cannot be opened"))?;

@@ -201,7 +201,10 @@ async fn ended(what: &str, task: &mut JoinHandle<()>) {
 ///
 /// A topic is refused: nothing there would keep two gateways from applying it at once, one of them
 /// late and over what the other has written.
-fn books<'p>(database: &dyn Database, place: &'p Place) -> anyhow::Result<Option<&'p Path>> {
+pub(super) fn books<'p>(
+    database: &dyn Database,
+    place: &'p Place,
+) -> anyhow::Result<Option<&'p Path>> {
     if database.bookkeeping().is_some() {
         return Ok(None);
     }

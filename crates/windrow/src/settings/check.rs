@@ -34,17 +34,23 @@ pub fn check(text: &str, lay: impl FnOnce(File) -> File) -> Result<Settings, Vec
             said: trouble.said,
         })
         .collect();
-    let keys = reading::keys(text);
-    found.extend(faults.all().iter().map(|error| {
-        let said = format!("{error:#}");
-        let line = place(&keys, &said).map(|key| line_of(text, key.span.start));
-        Finding { line, said }
-    }));
+    found.extend(findings(text, faults.all()));
     found.sort_by_key(|finding| finding.line.unwrap_or(usize::MAX));
     match found.is_empty() {
         true => Ok(settings),
         false => Err(found),
     }
+}
+
+/// Returns errors of settings, each with the line of the key that it names.
+pub fn findings(text: &str, errors: &[anyhow::Error]) -> Vec<Finding> {
+    let keys = reading::keys(text);
+    let finding = |error: &anyhow::Error| {
+        let said = format!("{error:#}");
+        let line = place(&keys, &said).map(|key| line_of(text, key.span.start));
+        Finding { line, said }
+    };
+    errors.iter().map(finding).collect()
 }
 
 /// Returns the key that a message is about: the longest one that it names.

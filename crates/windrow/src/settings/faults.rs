@@ -15,6 +15,20 @@ impl Faults {
         self.note(read).unwrap_or(instead)
     }
 
+    /// Notes a frontend's refusal of its settings, unless an error in its section was noted, which
+    /// may be the cause.
+    pub(super) fn note_refusal(&mut self, section: &str, said: Result<(), String>) {
+        let Err(why) = said else { return };
+        let begin = format!("{section}.");
+        if !self
+            .0
+            .iter()
+            .any(|error| format!("{error:#}").contains(&begin))
+        {
+            self.0.push(anyhow::anyhow!("{section}.listen: {why}"));
+        }
+    }
+
     /// Returns the errors.
     pub(super) fn all(&self) -> &[anyhow::Error] {
         &self.0

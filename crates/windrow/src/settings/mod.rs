@@ -9,6 +9,7 @@ pub mod check;
 mod faults;
 mod file;
 mod keys;
+mod log;
 #[cfg(feature = "mqtt")]
 mod mqtt;
 #[cfg(not(feature = "mqtt"))]
@@ -150,6 +151,15 @@ impl Settings {
             let what = "http.listen is off, and none of pg.listen, mysql.listen and mqtt.url is set: nobody could write";
             faults.note::<()>(Err(anyhow::anyhow!(what)));
         }
+        let (http, pg, mysql) = (&settings.http, &settings.pg, &settings.mysql);
+        let refusals = [
+            ("http", http.as_ref().map(HttpConfig::check)),
+            ("pg", pg.as_ref().map(PgSettings::check)),
+            ("mysql", mysql.as_ref().map(MysqlSettings::check)),
+        ];
+        for (section, said) in refusals {
+            faults.note_refusal(section, said.unwrap_or(Ok(())));
+        }
         settings
     }
 
@@ -196,6 +206,7 @@ impl Settings {
         let has_spool = spool.as_ref().is_some_and(Option::is_some);
         let keep = file.database.idempotency_keep;
         let idempotency_keep = keep.unwrap_or(IDEMPOTENCY_KEEP);
+        faults.note(file.log.filter());
         faults.note(idempotency_keep_makes_sense(idempotency_keep));
         Self {
             database: shown::url(url.reveal()),

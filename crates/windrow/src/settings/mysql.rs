@@ -36,6 +36,14 @@ impl MysqlSettings {
         (&mut self.config.listen, &mut self.config.socket)
     }
 
+    /// Checks that clients could log in as configured.
+    ///
+    /// # Errors
+    /// Why none could.
+    pub(super) fn check(&self) -> Result<(), String> {
+        self.config.check()
+    }
+
     /// Has these threads serve clients.
     pub(super) fn serve_on(&mut self, threads: Threads) {
         self.config.threads = threads;

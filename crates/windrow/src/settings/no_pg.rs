@@ -19,6 +19,11 @@ impl PgSettings {
         match *self {}
     }
 
+    /// Checks that clients could log in as configured.
+    pub(super) fn check(&self) -> Result<(), String> {
+        match *self {}
+    }
+
     /// Has these threads serve clients.
     pub(super) fn serve_on(&mut self, _: Threads) {
         match *self {}

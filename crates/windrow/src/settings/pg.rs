@@ -44,6 +44,18 @@ impl PgSettings {
         (&mut self.config.listen, &mut self.config.socket)
     }
 
+    /// Checks that clients could log in as configured.
+    ///
+    /// # Errors
+    /// Why none could.
+    pub(super) fn check(&self) -> Result<(), String> {
+        match self.config.databases.is_empty() {
+            // An error about their URLs was noted.
+            true => Ok(()),
+            false => self.config.check(),
+        }
+    }
+
     /// Has these threads serve clients.
     pub(super) fn serve_on(&mut self, threads: Threads) {
         self.config.threads = threads;

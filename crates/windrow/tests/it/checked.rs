@@ -8,11 +8,20 @@ use windrow_testkit::postgres;
 
 /// Runs the command over a configuration.
 fn check(folder: &Path, text: &str) -> CommandOutput {
+    let file = written(folder, text);
+    windrow(folder, &["check-config", &file, "--connect"])
+}
+
+/// Writes a configuration, and returns the path of its file.
+fn written(folder: &Path, text: &str) -> String {
     let file = folder.join("w.toml");
     std::fs::write(&file, text).unwrap();
-    let mut check = command::command(Path::new(env!("CARGO_BIN_EXE_windrow")));
-    let file = file.to_str().unwrap();
-    command::run(check.args(["check-config", file, "--connect"]))
+    file.to_str().unwrap().to_owned()
+}
+
+fn windrow(folder: &Path, args: &[&str]) -> CommandOutput {
+    let mut windrow = command::command(Path::new(env!("CARGO_BIN_EXE_windrow")));
+    command::run(windrow.current_dir(folder).args(args))
 }
 
 /// Checks that the command ends with a status, and says each of some texts.
@@ -24,6 +33,49 @@ fn says(found: CommandOutput, status: i32, texts: &[&str]) {
             "{text} is missing in {}",
             found.out
         );
+    }
+}
+
+/// Each with the number of the line, and the key that the error names.
+const REFUSED: &[(&str, usize, &str)] = &[
+    ("[http]\nlisten = '0.0.0.0:0'", 2, "http.token"),
+    ("[log]\nfilter = 'a=b=c'", 2, "log.filter"),
+    ("[database]\nurl = 'postgre://h/d'", 2, "database.url"),
+    ("[database]\nurl = 'postgres://u@h/d?foo=1'", 2, "foo"),
+    ("[database]\nurl = 'mysql://h'", 2, "names no database"),
+    (
+        "[database]\nurl = 'crate://h/d'\ncertain_outcomes = true",
+        3,
+        "database.certain_outcomes",
+    ),
+    (
+        "[database]\nurl = 'crate://h/d'\n[mqtt]\nurl = 'mqtt://h'\n[mqtt.topics.a]\ntopic = 'a'\ntable = 'b'",
+        4,
+        "mqtt.url",
+    ),
+    (
+        "[database]\nurl = 'mysql://u@h/d'\n[mysql]\nlisten = '0.0.0.0:0'",
+        4,
+        "mysql.users",
+    ),
+    (
+        "[database]\nurl = 'postgres://u@h/d'\n[pg]\nlisten = '0.0.0.0:0'",
+        4,
+        "pg.auth_query",
+    ),
+];
+
+#[test]
+fn a_start_refuses_the_same() {
+    let folder = tempfile::tempdir().unwrap();
+    for (text, line, word) in REFUSED {
+        let file = written(folder.path(), text);
+        let found = windrow(folder.path(), &["check-config", &file]).ends(1);
+        let at = format!("w.toml:{line}: ");
+        assert!(found.out.contains(&at), "{text}: {}", found.out);
+        assert!(found.out.contains(word), "{text}: {}", found.out);
+        let refused = windrow(folder.path(), &["serve", "--config", &file]).ends(1);
+        assert!(refused.err.contains(word), "{text}: {}", refused.err);
     }
 }
 
@@ -69,6 +121,12 @@ fn rights_of_a_role_of_postgresql() {
     ];
     says(check(folder.path(), &spool), 1, &texts);
     assert!(!folder.path().join("s").exists(), "nothing is written");
+    let own = format!(
+        "create table windrow_progress (n int); grant insert on windrow_progress to \"{role}\""
+    );
+    database.exec(&own).unwrap();
+    let grant = "GRANT SELECT, INSERT, UPDATE, DELETE ON windrow_progress";
+    says(check(folder.path(), &spool), 1, &[grant]);
     database
         .exec(&format!("drop owned by \"{role}\"; drop role \"{role}\""))
         .unwrap();
@@ -87,6 +145,23 @@ fn rights_of_a_user_of_mariadb() {
     );
     let texts = ["may insert into 2 of 2 tables, and may create tables"];
     says(check(folder.path(), &text), 0, &texts);
+    let (host, name) = database.url().rsplit_once('/').unwrap();
+    let host = host.rsplit_once('@').map_or(host, |(_, host)| host);
+    let host = host.trim_start_matches("mysql://");
+    let user = format!("{name}_w");
+    let sql = format!(
+        "create table windrow_progress (n int); create user {user}; \
+         grant create on {name}.* to {user}; grant insert on {name}.windrow_progress to {user}"
+    );
+    database.exec(&sql).unwrap();
+    let spool = folder.path().join("s");
+    let text = format!(
+        "[database]\nurl = 'mysql://{user}@{host}/{name}'\n[spool]\ndirectory = {spool:?}\n"
+    );
+    let grant = "GRANT SELECT, INSERT, UPDATE, DELETE ON windrow_progress";
+    let found = check(folder.path(), &text);
+    database.exec(&format!("drop user {user}")).unwrap();
+    says(found, 1, &[grant]);
 }
 
 #[test]

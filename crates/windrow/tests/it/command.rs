@@ -446,11 +446,13 @@ async fn a_hangup_has_the_configuration_read_again() {
     assert_eq!((status("first").await, status("second").await), (401, 200));
     write("third", "5 apples");
     served.signal(Signal::SIGHUP);
-    let told = served.until("nothing was changed").await;
+    let told = served.until("windrow: error: ").await;
     assert!(
-        told.last()
-            .unwrap()
-            .contains("line 4: memory: expected a size"),
+        told.last().unwrap().contains("stays in force")
+            && told
+                .last()
+                .unwrap()
+                .contains("line 4: memory: expected a size"),
         "{told:?}"
     );
     assert_eq!((status("third").await, status("second").await), (401, 200));
@@ -608,6 +610,38 @@ async fn health_asks_for_readiness_with_a_token() {
     assert!(passes("hay", &["--ready"]).await);
     assert!(!passes("straw", &["--ready"]).await);
     assert!(passes("straw", &[]).await);
+}
+
+#[tokio::test]
+async fn health_prints_why_a_gateway_is_not_ready() {
+    let folder = tempfile::tempdir().unwrap();
+    let served = Served::start(folder.path(), &["--to", "mysql://u@127.0.0.1:1/d"]).await;
+    let address = served.base.strip_prefix("http://").unwrap().to_owned();
+    let mut command = windrow(folder.path());
+    command.args(["health", "--ready", "--http", &address]);
+    let output = command.output().await.unwrap();
+    assert!(!output.status.success());
+    let told = String::from_utf8(output.stderr).unwrap();
+    assert!(told.contains("MySQL cannot be reached"), "{told}");
+}
+
+/// A value of the environment that makes no sense is named by its variable.
+#[tokio::test]
+async fn a_refused_variable_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("w.toml"), "").unwrap();
+    for arguments in [&["serve"][..], &["check-config", "w.toml"]] {
+        let mut command = windrow(folder.path());
+        command.args(arguments).env("WINDROW_MEMORY", "abc");
+        let output = command.output().await.unwrap();
+        assert_eq!(output.status.code(), Some(2));
+        let told = String::from_utf8(output.stderr).unwrap();
+        assert!(
+            told.contains("environment variable WINDROW_MEMORY"),
+            "{told}"
+        );
+        assert_eq!(told.matches("invalid value").count(), 1, "{told}");
+    }
 }
 
 /// The status page, the metrics and the alerts know of a database that is away before the first

@@ -42,16 +42,8 @@ impl Http {
         services: Services,
         extensions: Vec<Arc<dyn Extension>>,
     ) -> io::Result<Self> {
-        if !config.listen.ip().is_loopback() && config.tokens.is_empty() && !config.allow_open {
-            return Err(io::Error::new(
-                io::ErrorKind::InvalidInput,
-                format!(
-                    "{} can be reached from other machines, and no token is set: anyone could write. \
-                     Set http.token, or http.allow_open = true if that is meant",
-                    config.listen
-                ),
-            ));
-        }
+        let invalid = |text| io::Error::new(io::ErrorKind::InvalidInput, text);
+        config.check().map_err(invalid)?;
         if services.ack == Ack::Spool && services.spool.is_none() {
             return Err(io::Error::new(
                 io::ErrorKind::InvalidInput,

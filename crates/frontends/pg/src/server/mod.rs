@@ -56,16 +56,9 @@ impl Pg {
     /// user whose verifier cannot be used.
     pub async fn bind(config: PgConfig, services: Services) -> io::Result<Self> {
         let invalid = |text: String| io::Error::new(io::ErrorKind::InvalidInput, text);
-        check(&config).map_err(invalid)?;
+        config.check().map_err(invalid)?;
         let shared = Shared::new(config, services).map_err(invalid)?;
         let config = &shared.config;
-        if !config.listen.ip().is_loopback() && shared.access.trusts() {
-            return Err(invalid(format!(
-                "{} can be reached from other machines, and neither users nor an auth_query are configured: nobody could come in \
-                 from there. Configure pg.users or pg.auth_query, or listen on 127.0.0.1",
-                config.listen
-            )));
-        }
         let unix_path = |port| {
             let directory = config.unix_socket_dir.as_ref();
             directory.map(|directory| directory.join(format!(".s.PGSQL.{port}")))
@@ -133,23 +126,33 @@ impl Pg {
     }
 }
 
-fn check(config: &PgConfig) -> Result<(), String> {
-    if config.databases.is_empty() {
-        return Err("no database is configured for the PostgreSQL frontend".to_owned());
+impl PgConfig {
+    /// Checks that clients could log in as configured.
+    ///
+    /// # Errors
+    /// There is no database, or one with the console's name; TLS is required and not configured;
+    /// the address is not loopback although neither users nor an `auth_query` are configured.
+    pub fn check(&self) -> Result<(), String> {
+        let trusts = self.users.is_empty() && self.auth_query.is_none();
+        let mut databases = self.databases.iter();
+        if self.databases.is_empty() {
+            Err("no database is configured for the PostgreSQL frontend".to_owned())
+        } else if databases.any(|database| database.name == CONSOLE) {
+            Err(format!(
+                "a database for clients cannot be called {CONSOLE:?}: that is the console's name"
+            ))
+        } else if self.require_tls && self.tls.is_none() {
+            Err("require_tls is set, but TLS is not configured".to_owned())
+        } else if trusts && !self.listen.ip().is_loopback() {
+            Err(format!(
+                "{} can be reached from other machines, and neither users nor an auth_query are configured: nobody could come in \
+                 from there. Configure pg.users or pg.auth_query, or listen on 127.0.0.1",
+                self.listen
+            ))
+        } else {
+            Ok(())
+        }
     }
-    if config
-        .databases
-        .iter()
-        .any(|database| database.name == CONSOLE)
-    {
-        return Err(format!(
-            "a database for clients cannot be called {CONSOLE:?}: that is the console's name"
-        ));
-    }
-    if config.require_tls && config.tls.is_none() {
-        return Err("require_tls is set, but TLS is not configured".to_owned());
-    }
-    Ok(())
 }
 
 /// One connection, from its first byte to its end.

@@ -62,7 +62,7 @@ async fn connect(url: &str, options: &Options) -> Result<String, Fault> {
         Some(_) => "SQLite; the file is made at the start",
         None => {
             let database = windrow::databases::open(url, options).await?;
-            database.ping().await?;
+            database.takes_writes().await?;
             name(&*database)
         }
     };

@@ -6,12 +6,14 @@ mod finding;
 mod rights;
 mod spool;
 
+use std::fmt::Display;
 use std::process::ExitCode;
 
 use anyhow::Context;
-use windrow::settings::check::check;
+use windrow::settings::check::{Finding, check, findings};
 
 pub(crate) use self::args::CheckConfig;
+use crate::cli_error::refuse;
 use crate::command::run;
 use crate::output;
 use crate::serve_options::Serve;
@@ -25,21 +27,18 @@ async fn checked(args: &CheckConfig) -> anyhow::Result<ExitCode> {
     let shown = args.file.display();
     let text = std::fs::read_to_string(&args.file)
         .with_context(|| format!("the configuration {shown} cannot be read"))?;
-    let serve = Serve::of_file(&args.file)?;
-    let settings = match check(&text, |file| serve.over(file)) {
+    let serve = Serve::of_file(&args.file).unwrap_or_else(|error| refuse(error));
+    let checked = match check(&text, |file| serve.over(file)) {
+        Ok(settings) => match windrow::serve::refusals(&settings).await {
+            refusals if refusals.is_empty() => Ok(settings),
+            refusals => Err(findings(&text, &refusals)),
+        },
+        Err(found) => Err(found),
+    };
+    let settings = match checked {
         Ok(settings) => settings,
         Err(found) => {
-            let mut lines = String::new();
-            for finding in &found {
-                let line = finding.line.map(|line| format!(":{line}"));
-                let line = line.unwrap_or_default();
-                lines.push_str(&format!("{shown}{line}: {}\n", finding.said));
-            }
-            lines.push_str(&match found.len() {
-                1 => "1 thing is wrong\n".to_owned(),
-                count => format!("{count} things are wrong\n"),
-            });
-            output::print(&lines)?;
+            output::print(&listed(&shown, &found))?;
             return Ok(ExitCode::FAILURE);
         }
     };
@@ -55,4 +54,18 @@ async fn checked(args: &CheckConfig) -> anyhow::Result<ExitCode> {
         true => ExitCode::SUCCESS,
         false => ExitCode::FAILURE,
     })
+}
+
+/// Returns a line for each finding, and their number.
+fn listed(file: &dyn Display, found: &[Finding]) -> String {
+    let mut lines = String::new();
+    for Finding { line, said } in found {
+        let line = line.map(|line| format!(":{line}")).unwrap_or_default();
+        lines.push_str(&format!("{file}{line}: {said}\n"));
+    }
+    lines.push_str(&match found.len() {
+        1 => "1 thing is wrong\n".to_owned(),
+        count => format!("{count} things are wrong\n"),
+    });
+    lines
 }

@@ -13,7 +13,7 @@ use super::finding::ConnectFinding;
 /// The subject of these findings.
 const RIGHTS: &str = "rights";
 
-/// The rights to Windrow's own tables that a spool uses.
+/// The rights to its own tables that Windrow uses.
 const OWN_RIGHTS: &str = "SELECT, INSERT, UPDATE, DELETE";
 
 /// Checks the rights of the role of `database.url`. None are found for databases that do not tell
@@ -59,12 +59,14 @@ fn of_tables(rights: &WriteRights, settings: &Settings) -> Vec<ConnectFinding> {
             ),
         ));
     }
-    let own: &[&str] = match settings.spool.is_some() {
-        true => &[PROGRESS, REJECTED, IDEMPOTENCY],
-        false => &[],
-    };
-    for table in own {
+    for table in own_tables(settings) {
         found.extend(missing(rights, table, rights.can_create, OWN_RIGHTS));
+        if rights.limited.iter().any(|limited| limited == table) {
+            let said = format!(
+                "{role} may insert into {table}, and not all of the rest: GRANT {OWN_RIGHTS} ON {table}"
+            );
+            found.push(ConnectFinding::bad(RIGHTS, said));
+        }
     }
     let tokens = settings
         .http
@@ -74,6 +76,18 @@ fn of_tables(rights: &WriteRights, settings: &Settings) -> Vec<ConnectFinding> {
         found.extend(missing(rights, &table.table, creates, "INSERT"));
     }
     found
+}
+
+/// Returns the tables of its own that Windrow writes to with these settings.
+fn own_tables(settings: &Settings) -> impl Iterator<Item = &'static str> {
+    let spools = settings.spool.is_some();
+    let used = [
+        (PROGRESS, spools),
+        (REJECTED, spools || settings.mqtt.is_some()),
+        (IDEMPOTENCY, spools || settings.certain_outcomes),
+    ];
+    used.into_iter()
+        .filter_map(|(table, is_used)| is_used.then_some(table))
 }
 
 fn inserts(rights: &WriteRights) -> ConnectFinding {
