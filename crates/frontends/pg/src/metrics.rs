@@ -5,6 +5,7 @@
 //! | `windrow_pg_clients` | | clients that are in at this moment |
 //! | `windrow_pg_logins_total` | `outcome`: `ok`, `denied`, `full`, `unavailable`, `refused`, `left` | connections that came in or were turned away; `left`: gone without a word, also those that only looked |
 //! | `windrow_pg_cancels_total` | | cancel requests |
+//! | `windrow_pg_refusals_total` | `class` | errors of Windrow's own in place of a statement's answer |
 //! | `windrow_pg_statements_total` | `way`: `joined`, `joinable`, `relayed` | statements of sessions |
 //! | `windrow_pg_bypass_total` | `reason` | statements that were not joined, by the reason that `SHOW BYPASS` shows |
 //! | `windrow_pg_relayed_writes_total` | | statements that were not joined and may write rows: no replica of Windrow gets these |
@@ -81,6 +82,11 @@ struct WayLabel {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ClassLabel {
+    class: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct Reason {
     reason: &'static str,
 }
@@ -96,6 +102,7 @@ pub struct PgMetrics {
     pub(crate) clients: Gauge,
     logins: Family<Outcome, Counter>,
     pub(crate) cancels: Counter,
+    refusals: Family<ClassLabel, Counter>,
     /// The sessions: they count their own statements.
     pub(crate) register: Arc<Register>,
     bypass: Family<Reason, Counter>,
@@ -126,6 +133,7 @@ impl Default for PgMetrics {
             clients: Gauge::default(),
             logins,
             cancels: Counter::default(),
+            refusals: Family::default(),
             register: Arc::default(),
             bypass: Family::default(),
             relayed_writes: Counter::default(),
@@ -178,6 +186,11 @@ impl PgMetrics {
             m.logins.clone(),
         );
         registry.register("windrow_pg_cancels", "Cancel requests", m.cancels.clone());
+        registry.register(
+            "windrow_pg_refusals",
+            "Errors of Windrow's own that clients got",
+            m.refusals.clone(),
+        );
         registry.register_collector(Box::new(Statements(Arc::clone(&m.register))));
         registry.register(
             "windrow_pg_bypass",
@@ -217,6 +230,12 @@ impl PgMetrics {
         self.logins.get_or_create(&Outcome { outcome }).inc();
     }
 
+    /// Counts an error of Windrow's own, which no server has answered.
+    pub(crate) fn refusal(&self, class: FaultClass) {
+        let class = class.as_str();
+        self.refusals.get_or_create(&ClassLabel { class }).inc();
+    }
+
     /// The counter of statements that were not joined for a reason.
     pub(crate) fn bypass(&self, reason: &'static str) -> Counter {
         self.bypass.get_or_create(&Reason { reason }).clone()
@@ -233,6 +252,7 @@ mod tests {
         let metrics = PgMetrics::register(&mut registry);
         metrics.bypass("a view").inc();
         metrics.login(Login::of(&Fault::unavailable("x")));
+        metrics.refusal(FaultClass::Unavailable);
         let mut text = String::new();
         prometheus_client::encoding::text::encode(&mut text, &registry).unwrap();
         let source = include_str!("metrics.rs");

@@ -15,6 +15,7 @@ use windrow_core::{
 };
 use windrow_lanes::{Lane, LaneMetrics, LaneStatus};
 
+use super::probe::{PROBE_INTERVAL, every};
 use crate::lanes::LANE_CAPACITY;
 
 /// The time for which a lane is kept that no session uses: its connections, plans and what it has
@@ -25,6 +26,7 @@ const KEEP: Duration = Duration::from_secs(60);
 const LOOK: Duration = Duration::from_secs(10);
 
 /// A protocol's kind of lanes.
+#[async_trait]
 pub(super) trait LaneKind: Send + Sync + 'static {
     /// The identity and the settings that sessions of a lane share.
     type Key: Clone + Eq + Hash + Send + Sync;
@@ -40,6 +42,15 @@ pub(super) trait LaneKind: Send + Sync + 'static {
     /// # Errors
     /// There is none for this key.
     fn open(&self, key: &Self::Key) -> Result<LaneDatabase, Fault>;
+
+    /// Returns the name of a lane's database: one sign of life counts for all of its lanes.
+    fn database(&self, key: &Self::Key) -> Name;
+
+    /// Checks within a few seconds that a lane's database answers.
+    ///
+    /// # Errors
+    /// The database cannot be reached.
+    async fn ping(&self, key: &Self::Key) -> Result<(), Fault>;
 }
 
 /// The database of a lane.
@@ -199,14 +210,41 @@ impl<K: LaneKind> ClientLanes<K> {
         all
     }
 
-    /// Ends lanes that nobody has used for a while. Runs until its future is dropped.
-    pub(super) async fn tidy(&self) {
-        loop {
-            tokio::time::sleep(LOOK).await;
+    /// Ends lanes that nobody has used for a while, and reports to the others if their database
+    /// gives a sign of life. Runs until its future is dropped.
+    pub(super) async fn tend(&self) {
+        let tidy = || async {
             for entry in self.unused(Instant::now()) {
                 self.ending.spawn(entry.lane.shutdown());
             }
+        };
+        tokio::join!(every(LOOK, tidy), every(PROBE_INTERVAL, || self.probe()));
+    }
+
+    /// Pings the databases of idle lanes, each once. A lane that writes finds out by itself.
+    async fn probe(&self) {
+        let mut answers: HashMap<Name, Result<(), Fault>> = HashMap::new();
+        for (key, intake) in self.idle() {
+            let database = self.kind.database(&key);
+            let answer = match answers.get(&database) {
+                Some(answer) => answer.clone(),
+                None => self.kind.ping(&key).await,
+            };
+            intake.probed(answer.clone());
+            answers.insert(database, answer);
         }
+    }
+
+    /// Returns the lanes that have been idle since the last probe.
+    fn idle(&self) -> Vec<(K::Key, Intake)> {
+        let is_idle = |entry: &Entry| {
+            let idle = entry.lane.status().idle;
+            idle.is_some_and(|idle| idle >= PROBE_INTERVAL)
+        };
+        let open = self.open();
+        let idle = open.lanes.iter().filter(|(_, entry)| is_idle(entry));
+        idle.map(|(key, entry)| (key.clone(), entry.intake.clone()))
+            .collect()
     }
 
     /// Finishes what was accepted and ends all lanes. Sessions must have ended before.

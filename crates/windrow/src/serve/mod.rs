@@ -140,6 +140,7 @@ impl Server {
         let asked_to_end = CancellationToken::new();
         let reload = Reload::new(settings, reread);
         let mut shared = Shared {
+            database: &sink,
             budget: &budget,
             lane_metrics: &lane_metrics,
             registry: &mut registry,

@@ -43,8 +43,8 @@ impl MysqlServer {
             metrics: shared.lane_metrics.clone(),
             most: mysql.max_lanes,
         };
-        let target = config.target.clone();
-        let session_lanes = MysqlSessionLanes::new(target, settings.sink.clone(), sizes);
+        let server = (config.target.clone(), Arc::clone(shared.database));
+        let session_lanes = MysqlSessionLanes::new(server, settings.sink.clone(), sizes);
         let spool = shared.spool.clone();
         let services = Services {
             lanes: session_lanes.clone(),
@@ -88,7 +88,7 @@ impl MysqlServer {
     pub(super) async fn run(self, stop: CancellationToken) {
         tokio::select! {
             () = self.frontend.run(stop) => {}
-            () = self.session_lanes.tidy() => {}
+            () = self.session_lanes.tend() => {}
         }
         self.session_lanes.shutdown().await;
     }

@@ -122,7 +122,7 @@ impl PgServer {
     pub(super) async fn run(self, stop: CancellationToken) {
         tokio::select! {
             () = self.pg.run(stop) => {}
-            () = self.session_lanes.tidy() => {}
+            () = self.session_lanes.tend() => {}
         }
         self.session_lanes.shutdown().await;
     }

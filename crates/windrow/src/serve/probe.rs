@@ -16,7 +16,7 @@ use windrow_lanes::LaneWatch;
 use super::vitals::Vitals;
 
 /// The time between two signs of life.
-const INTERVAL: Duration = Duration::from_secs(5);
+pub(super) const PROBE_INTERVAL: Duration = Duration::from_secs(5);
 
 /// The time between two measurements of readiness and disks.
 const MEASURE_INTERVAL: Duration = Duration::from_secs(15);
@@ -35,9 +35,13 @@ pub(super) fn start(
 ) -> AbortOnDropHandle<()> {
     AbortOnDropHandle::new(tokio::spawn(async move {
         loop {
-            tokio::time::sleep(INTERVAL).await;
+            tokio::time::sleep(PROBE_INTERVAL).await;
             // A lane that writes finds out by itself.
-            if lane.status().idle.is_some_and(|idle| idle >= INTERVAL) {
+            if lane
+                .status()
+                .idle
+                .is_some_and(|idle| idle >= PROBE_INTERVAL)
+            {
                 intake.probed(database.ping().await);
             }
         }
@@ -71,7 +75,7 @@ pub(super) fn measure(
 }
 
 /// Does something at once, and again after each interval.
-async fn every<F: Future<Output = ()>>(interval: Duration, work: impl Fn() -> F) {
+pub(super) async fn every<F: Future<Output = ()>>(interval: Duration, work: impl Fn() -> F) {
     loop {
         work().await;
         tokio::time::sleep(interval).await;

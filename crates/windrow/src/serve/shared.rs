@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use prometheus_client::registry::Registry;
 use tokio_util::sync::CancellationToken;
-use windrow_core::{Budget, Spooling, Tracer};
+use windrow_core::{Budget, Database, Spooling, Tracer};
 use windrow_idempotency::Keys;
 use windrow_lanes::LaneMetrics;
 use windrow_replicas::Primary;
@@ -17,6 +17,8 @@ use super::reload::Reload;
     expect(dead_code, reason = "some are used by the PostgreSQL frontend alone")
 )]
 pub(super) struct Shared<'a> {
+    /// The database that rows are written to.
+    pub(super) database: &'a Arc<dyn Database>,
     pub(super) budget: &'a Budget,
     pub(super) lane_metrics: &'a LaneMetrics,
     pub(super) registry: &'a mut Registry,

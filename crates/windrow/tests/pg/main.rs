@@ -10,6 +10,7 @@
 )]
 
 mod appearing;
+mod away;
 mod block_reasons;
 mod bounds;
 mod defer;

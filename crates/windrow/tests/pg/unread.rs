@@ -62,7 +62,7 @@ fn figure(gateway: &Gateway, name: &str) -> u64 {
 }
 
 /// Asks by GET; the answer with its head.
-fn http(gateway: &Gateway, path: &str) -> String {
+pub fn http(gateway: &Gateway, path: &str) -> String {
     let mut stream = asks_http(gateway, path, "close");
     let mut text = String::new();
     stream.read_to_string(&mut text).unwrap();

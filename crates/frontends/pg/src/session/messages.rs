@@ -395,6 +395,7 @@ impl Session {
     /// The session ends.
     pub(super) async fn refuse(&mut self, fault: &Fault) -> Result<(), End> {
         self.segment.clear();
+        self.shared.metrics.refusal(fault.class);
         failure::fault(&mut self.connection.out, fault);
         loop {
             match self.connection.front(0)? {

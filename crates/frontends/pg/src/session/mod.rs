@@ -199,7 +199,10 @@ impl Session {
                 return;
             }
             End::Left | End::EndedByServer => {}
-            End::Fatal(fault) => failure::fatal(&mut self.connection.out, &fault),
+            End::Fatal(fault) => {
+                self.shared.metrics.refusal(fault.class);
+                failure::fatal(&mut self.connection.out, &fault);
+            }
         }
         self.connection.close(timeout).await;
     }

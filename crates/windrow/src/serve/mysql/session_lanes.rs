@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use windrow_core::{Fault, LanePorts, Standing};
+use async_trait::async_trait;
+use windrow_core::{Database, Fault, LanePorts, Name, Standing};
 use windrow_database::Options;
 use windrow_lanes::LaneStatus;
 use windrow_mysql::ClientSink;
@@ -18,19 +19,29 @@ pub(crate) struct MysqlSessionLanes(ClientLanes<MysqlLaneKind>);
 /// The server that lanes write to.
 struct MysqlLaneKind {
     target: Target,
+    /// The same server, for signs of life.
+    server: Arc<dyn Database>,
     options: Options,
 }
 
 impl MysqlSessionLanes {
     /// None yet.
-    pub(crate) fn new(target: Target, options: Options, sizes: LaneSizes) -> Arc<Self> {
-        let kind = MysqlLaneKind { target, options };
+    pub(crate) fn new(
+        (target, server): (Target, Arc<dyn Database>),
+        options: Options,
+        sizes: LaneSizes,
+    ) -> Arc<Self> {
+        let kind = MysqlLaneKind {
+            target,
+            server,
+            options,
+        };
         Arc::new(Self(ClientLanes::new(kind, sizes)))
     }
 
-    /// Ends lanes that nobody has used for a while. Runs until its future is dropped.
-    pub(crate) async fn tidy(&self) {
-        self.0.tidy().await;
+    /// Ends unused lanes and probes the others' server. Runs until its future is dropped.
+    pub(crate) async fn tend(&self) {
+        self.0.tend().await;
     }
 
     /// Finishes what was accepted and ends all lanes. Sessions must have ended before.
@@ -50,6 +61,7 @@ impl LaneView for MysqlSessionLanes {
     }
 }
 
+#[async_trait]
 impl LaneKind for MysqlLaneKind {
     type Key = LaneLogin;
 
@@ -68,6 +80,15 @@ impl LaneKind for MysqlLaneKind {
             sink: statements.clone(),
             statements,
         })
+    }
+
+    /// All lanes write to one server, whatever database they name.
+    fn database(&self, _: &LaneLogin) -> Name {
+        Name::from("")
+    }
+
+    async fn ping(&self, _: &LaneLogin) -> Result<(), Fault> {
+        self.server.ping().await
     }
 }
 

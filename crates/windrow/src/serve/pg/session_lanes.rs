@@ -1,19 +1,24 @@
 //! The lanes of PostgreSQL's clients: one for each database, role and set of session settings.
 
 use std::sync::{Arc, Weak};
+use std::time::Duration;
 
 use async_trait::async_trait;
-use windrow_core::{Fault, LanePorts, Name, Sink, Standing};
+use windrow_core::{Fault, FaultClass, LanePorts, Name, Sink, Standing};
 use windrow_database::Options;
 use windrow_lanes::LaneStatus;
 use windrow_pg::{DatabaseConfig, Identity, IdleConnections, LaneCounts, LaneKey, Lanes};
 use windrow_pgwire::target::Credential;
+use windrow_pgwire::wire::Wire;
 use windrow_postgres::StatementSink;
 
 use super::replicated::Replicated;
 use super::slotted::SlottedSink;
 use crate::serve::client_lanes::{ClientLanes, LaneDatabase, LaneKind, LaneSizes, StatementSource};
 use crate::serve::lane_view::LaneView;
+
+/// The time limit of a sign of life.
+const PING_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// All lanes of SQL sessions.
 pub(crate) struct SessionLanes {
@@ -92,9 +97,9 @@ impl SessionLanes {
         }
     }
 
-    /// Ends lanes that nobody has used for a while. Runs until its future is dropped.
-    pub(crate) async fn tidy(&self) {
-        self.lanes.tidy().await;
+    /// Ends unused lanes and probes the others' databases. Runs until its future is dropped.
+    pub(crate) async fn tend(&self) {
+        self.lanes.tend().await;
     }
 
     /// Finishes what was accepted and ends all lanes. Sessions must have ended before.
@@ -114,6 +119,7 @@ impl LaneView for SessionLanes {
     }
 }
 
+#[async_trait]
 impl LaneKind for PgLaneKind {
     type Key = LaneKey;
 
@@ -127,12 +133,7 @@ impl LaneKind for PgLaneKind {
 
     fn open(&self, key: &LaneKey) -> Result<LaneDatabase, Fault> {
         let database = &key.identity.database;
-        let known = self.databases.iter().find(|d| *d.name == **database);
-        let known = known.ok_or_else(|| {
-            Fault::invalid(format!(
-                "the database \"{database}\" is not configured (pg.databases)"
-            ))
-        })?;
+        let known = self.configured(database)?;
         let target = known
             .target
             .for_session(&key.identity.role, &key.credential);
@@ -161,6 +162,33 @@ impl LaneKind for PgLaneKind {
             None => sink,
         };
         Ok(LaneDatabase { sink, statements })
+    }
+
+    fn database(&self, key: &LaneKey) -> Name {
+        key.identity.database.clone()
+    }
+
+    async fn ping(&self, key: &LaneKey) -> Result<(), Fault> {
+        let known = self.configured(&key.identity.database)?;
+        match Wire::connect(&known.target, &[], PING_TIMEOUT).await {
+            Ok(wire) => wire.terminate().await,
+            Err(fault) if fault.class == FaultClass::Unavailable => return Err(fault),
+            // A server that refuses this login is there.
+            Err(_) => {}
+        }
+        Ok(())
+    }
+}
+
+impl PgLaneKind {
+    /// Returns a database's configuration.
+    fn configured(&self, database: &Name) -> Result<&DatabaseConfig, Fault> {
+        let known = self.databases.iter().find(|d| *d.name == **database);
+        known.ok_or_else(|| {
+            Fault::invalid(format!(
+                "the database \"{database}\" is not configured (pg.databases)"
+            ))
+        })
     }
 }
 
