@@ -15,6 +15,7 @@ use windrow_core::{Backoff, Budget, Permit};
 
 use crate::config::MqttConfig;
 use crate::metrics::MqttMetrics;
+use crate::pattern::MAX_FILTERS;
 
 /// A sign of life goes to the broker so often.
 const KEEP_ALIVE: Duration = Duration::from_secs(30);
@@ -64,7 +65,7 @@ impl Connection {
         budget: Budget,
         metrics: MqttMetrics,
     ) -> (Self, AsyncClient) {
-        let requests = usize::from(config.window) + REQUESTS;
+        let requests = usize::from(config.window) + MAX_FILTERS + REQUESTS;
         let (client, events) = AsyncClient::new(options(config), requests);
         let filter = |topic: &crate::config::TopicConfig| Filter {
             // A retained message came when the topic was subscribed to for the first time.

@@ -142,9 +142,52 @@ fn filter(levels: &[Level]) -> String {
     texts.collect::<Vec<_>>().join("/")
 }
 
+/// The most levels of a topic for which [`filters_of`] makes filters: each level doubles them.
+const MAX_LEVELS: usize = 7;
+
+/// The most filters that [`filters_of`] makes.
+pub(crate) const MAX_FILTERS: usize = (2 << MAX_LEVELS) - 1 + (1 << MAX_LEVELS);
+
+/// Returns all filters that a topic fits, without shared subscriptions; none for a topic of more
+/// than [`MAX_LEVELS`] levels.
+pub(crate) fn filters_of(topic: &str) -> Vec<String> {
+    let mut filters = Vec::new();
+    if topic.split('/').count() > MAX_LEVELS {
+        return filters;
+    }
+    let mut begun = vec![String::new()];
+    for level in topic.split('/') {
+        filters.extend(begun.iter().map(|begin| format!("{begin}#")));
+        let longer = begun.iter().flat_map(|begin| {
+            let parts = [level, "+"];
+            parts.map(|part| format!("{begin}{part}/"))
+        });
+        begun = longer.collect();
+    }
+    filters.extend(begun.iter().map(|begin| format!("{begin}#")));
+    let whole = begun.iter().filter_map(|begin| begin.strip_suffix('/'));
+    filters.extend(whole.map(str::to_owned));
+    filters
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_topic_has_all_filters_that_it_fits() {
+        let mut filters = filters_of("a/b");
+        filters.sort_unstable();
+        let all = [
+            "#", "+/#", "+/+", "+/+/#", "+/b", "+/b/#", "a/#", "a/+", "a/+/#", "a/b", "a/b/#",
+        ];
+        assert_eq!(filters, all);
+        for filter in filters {
+            assert!(pattern(&filter).values("a/b").is_some(), "{filter}");
+        }
+        assert_eq!(filters_of("a/b/c/d/e/f/g").len(), MAX_FILTERS);
+        assert!(filters_of("a/b/c/d/e/f/g/h").is_empty());
+    }
 
     fn pattern(text: &str) -> Pattern {
         text.parse().unwrap()

@@ -30,6 +30,15 @@ struct Layout {
     places: Vec<Option<usize>>,
 }
 
+/// The content of a message.
+#[derive(Debug, Default)]
+pub(crate) struct MessageRows {
+    /// The rows.
+    pub(crate) writes: Vec<Write>,
+    /// The message or elements of its array that are no rows, each with the reason.
+    pub(crate) refused: Vec<(Box<[u8]>, Fault)>,
+}
+
 impl Rows {
     pub(crate) fn new(topic: TopicConfig) -> Self {
         Self {
@@ -42,22 +51,22 @@ impl Rows {
         &self.topic
     }
 
-    /// Returns the writes of a message. `of_topic`: the values of the columns that the topic gives,
-    /// which replace those of the message.
-    ///
-    /// # Errors
-    /// Why it is no row, or no array of rows.
-    pub(crate) fn read(&mut self, payload: &[u8], of_topic: &[Value]) -> Result<Vec<Write>, Fault> {
-        let text = std::str::from_utf8(payload)
-            .map_err(|error| Fault::invalid(format!("the message is not UTF-8: {error}")))?;
-        if !text.trim_start().starts_with('[') {
-            return Ok(vec![self.row(text.trim(), of_topic)?]);
+    /// Returns the content of a message. `of_topic`: the values of the columns that the topic
+    /// gives, which replace those of the message.
+    pub(crate) fn read(&mut self, payload: &[u8], of_topic: &[Value]) -> MessageRows {
+        let mut found = MessageRows::default();
+        match elements(payload) {
+            Ok(texts) => {
+                for text in texts {
+                    match self.row(text, of_topic) {
+                        Ok(write) => found.writes.push(write),
+                        Err(fault) => found.refused.push((text.as_bytes().into(), fault)),
+                    }
+                }
+            }
+            Err(fault) => found.refused.push((payload.into(), fault)),
         }
-        let rows: Vec<&serde_json::value::RawValue> = serde_json::from_str(text)
-            .map_err(|error| Fault::invalid(format!("the message is no array of JSON: {error}")))?;
-        rows.iter()
-            .map(|row| self.row(row.get(), of_topic))
-            .collect()
+        found
     }
 
     fn row(&mut self, text: &str, of_topic: &[Value]) -> Result<Write, Fault> {
@@ -126,6 +135,18 @@ impl Rows {
     }
 }
 
+/// Returns the texts of rows: the message, or the elements of its array.
+fn elements(payload: &[u8]) -> Result<Vec<&str>, Fault> {
+    let text = std::str::from_utf8(payload)
+        .map_err(|error| Fault::invalid(format!("the message is not UTF-8: {error}")))?;
+    if !text.trim_start().starts_with('[') {
+        return Ok(vec![text.trim()]);
+    }
+    let rows: Vec<&serde_json::value::RawValue> = serde_json::from_str(text)
+        .map_err(|error| Fault::invalid(format!("the message is no array of JSON: {error}")))?;
+    Ok(rows.into_iter().map(|row| row.get()).collect())
+}
+
 #[cfg(test)]
 mod tests {
     use windrow_core::{OnConflict, TableName};
@@ -150,7 +171,7 @@ mod tests {
         let mut rows = rows("devices/{device}/readings");
         let of_topic = rows.topic().pattern.values("devices/d1/readings").unwrap();
         let mut read = |text: &str| -> Vec<String> {
-            let writes = rows.read(text.as_bytes(), &of_topic).unwrap();
+            let writes = rows.read(text.as_bytes(), &of_topic).writes;
             writes.iter().map(shown).collect()
         };
         let first = r#"{"celsius":21.5,"device":"d1"}"#;
@@ -171,7 +192,7 @@ mod tests {
         let mut rows = rows("{device}");
         let of_topic = [Value::text("d1")];
         let mut shape = |text: String| {
-            let writes = rows.read(text.as_bytes(), &of_topic).unwrap();
+            let writes = rows.read(text.as_bytes(), &of_topic).writes;
             Arc::clone(&writes[0].shape)
         };
         let first = shape(r#"{"a":1}"#.into());
@@ -197,9 +218,21 @@ mod tests {
             "{} {}",
             "{\"a\":1,\"a\":2}",
         ] {
-            assert!(rows.read(text.as_bytes(), &[]).is_err(), "{text}");
+            let found = rows.read(text.as_bytes(), &[]);
+            assert_eq!((found.writes.len(), found.refused.len()), (0, 1), "{text}");
         }
-        let fault = rows.read(b"{\"a\":\"\xff\"}", &[]).unwrap_err();
+        let found = rows.read(b"{\"a\":\"\xff\"}", &[]);
+        let (_, fault) = &found.refused[0];
         assert!(fault.message.contains("UTF-8"), "{fault}");
+    }
+
+    #[test]
+    fn only_the_bad_elements_of_an_array_are_refused() {
+        let mut rows = rows("a");
+        let found = rows.read(br#"[{"a":1}, 2, {"a":3}, {"a":1,"a":2}]"#, &[]);
+        let written: Vec<_> = found.writes.iter().map(shown).collect();
+        assert_eq!(written, [r#"{"a":1}"#, r#"{"a":3}"#]);
+        let refused: Vec<&[u8]> = found.refused.iter().map(|(text, _)| &**text).collect();
+        assert_eq!(refused, [&b"2"[..], br#"{"a":1,"a":2}"#]);
     }
 }

@@ -5,6 +5,7 @@ use std::future::Future;
 use std::hash::BuildHasher;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use rumqttc::v5::AsyncClient;
@@ -15,6 +16,7 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 use tracing::{error, info, warn};
+use windrow_bookkeeping::DeadLetter;
 use windrow_core::intake::{Receipt, Units};
 use windrow_core::{
     Bookkeeping, Fault, FaultClass, Intake, Outcomes, Permit, Retry, RetryPolicy, SourceId,
@@ -25,7 +27,8 @@ use crate::config::MqttConfig;
 use crate::connection::{Arrival, Connection};
 use crate::letters::{self, Letters};
 use crate::metrics::MqttMetrics;
-use crate::rows::Rows;
+use crate::pattern::filters_of;
+use crate::rows::{MessageRows, Rows};
 
 /// Sources of writes. The messages of a topic belong to one of them, so they keep their order.
 const SOURCES: usize = 64;
@@ -40,6 +43,9 @@ const LAST_ROWS: Duration = Duration::from_secs(2);
 
 /// The time for which it waits for the broker's side of the end.
 const LAST_WORD: Duration = Duration::from_secs(1);
+
+/// The shortest time between the ends of subscriptions of two topics.
+const UNSUBSCRIBE_INTERVAL: Duration = Duration::from_secs(1);
 
 /// The ports of the frontend.
 pub struct Services {
@@ -65,6 +71,9 @@ pub struct MqttSubscriber {
 
 /// The way of rows to the database.
 struct WayIn {
+    client: AsyncClient,
+    /// True while subscriptions of one topic are being ended.
+    is_unsubscribing: AtomicBool,
     lane: Intake,
     spool: Option<Intake>,
     sources: [SourceId; SOURCES],
@@ -105,12 +114,14 @@ impl MqttSubscriber {
         Self {
             rows: config.topics.iter().cloned().map(Rows::new).collect(),
             messages: Messages {
-                client,
+                client: client.clone(),
                 of: HashMap::default(),
                 connection: 0,
                 metrics: metrics.clone(),
             },
             way: Arc::new(WayIn {
+                client,
+                is_unsubscribing: AtomicBool::new(false),
                 sources: std::array::from_fn(|_| lane.new_source()),
                 hasher: foldhash::fast::RandomState::default(),
                 letters: Letters::new(lane.clone(), tables),
@@ -228,33 +239,60 @@ impl WayIn {
             Some((rows, of_topic))
         });
         let Some((rows, of_topic)) = found else {
-            warn!(topic, "a message of a topic that was not asked for");
-            return Box::pin(async { (message, true) });
+            return self.unwanted(topic, message, permit);
         };
         let table = rows.topic().table.to_string();
-        let writes = match rows.read(&message.payload, &of_topic) {
-            Ok(writes) => writes,
-            Err(fault) => {
-                let way = Arc::clone(self);
-                return Box::pin(async move {
-                    let letter = letters::of_message(&topic, &table, &message.payload, &fault);
-                    let is_safe = way.keep(&letter).await;
-                    way.count(&Count {
-                        written: 0,
-                        refused: u64::from(is_safe),
-                    });
-                    drop(permit);
-                    (message, is_safe)
-                });
-            }
+        let MessageRows { writes, refused } = rows.read(&message.payload, &of_topic);
+        let letter =
+            |(text, fault): &(Box<[u8]>, Fault)| letters::of_message(&topic, &table, text, fault);
+        let refused: Vec<_> = refused.iter().map(letter).collect();
+        let submitted = match writes.is_empty() && !refused.is_empty() {
+            true => None,
+            false => Some(self.submit(rows.topic().spooled, &topic, &writes).await),
         };
-        let submitted = self.submit(rows.topic().spooled, &topic, &writes).await;
         let way = Arc::clone(self);
         Box::pin(async move {
-            let is_safe = way.settle(&topic, &writes, submitted).await;
+            let is_safe = way.settle(&topic, &writes, submitted, &refused).await;
             drop(permit);
             (message, is_safe)
         })
+    }
+
+    /// Keeps a message of a topic that no setting names, and ends the subscription that it came by:
+    /// the broker's session has it from an earlier configuration.
+    fn unwanted(self: &Arc<Self>, topic: String, message: Publish, permit: Permit) -> UnderWay {
+        let fault = Fault::invalid(format!(
+            "no [mqtt.topics] names the topic {topic}, to which the broker's session is subscribed since an earlier start"
+        ));
+        error!(
+            topic,
+            "{}; the message becomes a dead letter", fault.message
+        );
+        self.unsubscribe(&topic);
+        let way = Arc::clone(self);
+        Box::pin(async move {
+            let letter = letters::of_message(&topic, "", &message.payload, &fault);
+            let is_safe = way.settle(&topic, &[], None, &[letter]).await;
+            drop(permit);
+            (message, is_safe)
+        })
+    }
+
+    /// Ends all subscriptions that a topic fits. One topic at a time: its requests stand in a queue
+    /// with acknowledgements, and one subscription often brings many topics.
+    fn unsubscribe(self: &Arc<Self>, topic: &str) {
+        if self.is_unsubscribing.swap(true, Ordering::AcqRel) {
+            return;
+        }
+        let (way, filters) = (Arc::clone(self), filters_of(topic));
+        tokio::spawn(async move {
+            for filter in filters {
+                // An error says that the connection's task has ended.
+                way.client.unsubscribe(filter).await.ok();
+            }
+            tokio::time::sleep(UNSUBSCRIBE_INTERVAL).await;
+            way.is_unsubscribing.store(false, Ordering::Release);
+        });
     }
 
     /// Returns the source of a topic's messages.
@@ -281,11 +319,13 @@ impl WayIn {
         &self,
         topic: &str,
         writes: &[Write],
-        submitted: Result<Receipt, Fault>,
+        submitted: Option<Result<Receipt, Fault>>,
+        refused: &[DeadLetter],
     ) -> bool {
         let outcomes = match submitted {
-            Ok(receipt) => receipt.await,
-            Err(fault) => Outcomes::from_elem(Err(fault.into()), writes.len()),
+            Some(Ok(receipt)) => receipt.await,
+            Some(Err(fault)) => Outcomes::from_elem(Err(fault.into()), writes.len()),
+            None => Outcomes::new(),
         };
         let mut count = Count::default();
         for (write, outcome) in writes.iter().zip(outcomes) {
@@ -304,12 +344,18 @@ impl WayIn {
             }
             count.refused += 1;
         }
+        for letter in refused {
+            if !self.keep(letter).await {
+                return false;
+            }
+            count.refused += 1;
+        }
         self.count(&count);
         true
     }
 
     /// Keeps a dead letter; false if that fails, so that the message has to stay with the broker.
-    async fn keep(&self, letter: &windrow_bookkeeping::DeadLetter) -> bool {
+    async fn keep(&self, letter: &DeadLetter) -> bool {
         match self.letters.write(letter).await {
             Ok(()) => {
                 let (source, code, message) = (&*letter.source, &*letter.code, &*letter.message);

@@ -36,14 +36,21 @@ impl Gateway {
     pub(crate) fn start(broker: &Mosquitto, url: Option<&str>, more: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let embedded = format!("sqlite:{}", folder.path().join("windrow.db").display());
-        let mqtt = format!("[mqtt]\nurl = 'mqtt://{}'\n{more}", broker.address());
-        std::fs::write(folder.path().join("windrow.toml"), mqtt).unwrap();
+        configure(folder.path(), broker, more);
         let url = url.unwrap_or(&embedded).to_owned();
         Self {
             program: serve(folder.path(), &url),
             folder,
             url,
         }
+    }
+
+    /// Starts it again with other TOML behind `[mqtt]`.
+    pub(crate) fn start_with(&mut self, broker: &Mosquitto, more: &str) {
+        self.program.terminate().unwrap();
+        self.program.wait().unwrap();
+        configure(self.folder.path(), broker, more);
+        self.start_again();
     }
 
     /// Starts it again with the same configuration.
@@ -87,6 +94,12 @@ impl Gateway {
         until(table, async || self.rows(table, order).await.len() >= count).await;
         self.rows(table, order).await
     }
+}
+
+/// Writes the configuration into a folder.
+fn configure(folder: &Path, broker: &Mosquitto, more: &str) {
+    let mqtt = format!("[mqtt]\nurl = 'mqtt://{}'\n{more}", broker.address());
+    std::fs::write(folder.join("windrow.toml"), mqtt).unwrap();
 }
 
 fn serve(folder: &Path, url: &str) -> Windrow {
