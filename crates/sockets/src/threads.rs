@@ -43,8 +43,8 @@ impl Threads {
         Self(runtimes.into_iter().map(thread).collect())
     }
 
-    /// Serves a client on the thread that has the fewest clients; of several, on the last. The first
-    /// one also runs what is no client's, such as the lanes of HTTP requests.
+    /// Serves a client on the thread that has the fewest clients; of several, on the last. The
+    /// first one also runs what is no client's, such as the lanes of HTTP requests.
     pub fn serve<S: Portable, F>(
         &self,
         tracker: &TaskTracker,

@@ -18,6 +18,10 @@ use super::reload::Reload;
 )]
 pub(super) struct Shared<'a> {
     /// The database that rows are written to.
+    #[cfg_attr(
+        not(feature = "mysql"),
+        expect(dead_code, reason = "only the MySQL frontend asks the server by it")
+    )]
     pub(super) database: &'a Arc<dyn Database>,
     pub(super) budget: &'a Budget,
     pub(super) lane_metrics: &'a LaneMetrics,

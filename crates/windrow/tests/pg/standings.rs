@@ -192,7 +192,7 @@ fn writes_of_a_session_that_keeps_its_connection_are_counted_with_what_it_is_kep
     }
     let console = Address {
         database: "windrow".to_owned(),
-        ..gateway.address.clone()
+        ..gateway.address
     };
     let mut console = Client::connect(&console).unwrap();
     let lines = rows(&console.query("show bypass").unwrap());
