@@ -18,6 +18,10 @@ pub struct ErrorPacket {
     pub message: String,
 }
 
+/// The texts before the number and the SQLSTATE in a message that has them.
+const NUMBER_NOTE: &str = " (MySQL error ";
+const STATE_NOTE: &str = ", SQLSTATE ";
+
 impl ErrorPacket {
     /// Returns an error of these parts.
     pub fn new(number: u16, state: [u8; 5], message: impl Into<String>) -> Self {
@@ -50,6 +54,23 @@ impl ErrorPacket {
         let message = String::from_utf8_lossy(message).into_owned();
         Some(Self::new(number, *state, message))
     }
+
+    /// Returns the message with the number and the SQLSTATE, for clients of other protocols.
+    pub fn noted(&self) -> String {
+        let Self {
+            number, message, ..
+        } = self;
+        let state = String::from_utf8_lossy(&self.state);
+        format!("{message}{NUMBER_NOTE}{number}{STATE_NOTE}{state})")
+    }
+
+    /// Reads a message that [`Self::noted`] returned. `None` for any other.
+    pub fn of_note(text: &str) -> Option<Self> {
+        let (message, note) = text.strip_suffix(')')?.rsplit_once(NUMBER_NOTE)?;
+        let (number, state) = note.split_once(STATE_NOTE)?;
+        let state = state.as_bytes().try_into().ok()?;
+        Some(Self::new(number.parse().ok()?, state, message))
+    }
 }
 
 impl fmt::Display for ErrorPacket {
@@ -69,6 +90,8 @@ mod tests {
         let error = ErrorPacket::parse(denied).unwrap();
         assert_eq!((error.number, &error.state), (1045, b"28000"));
         assert_eq!(error.encode(), denied);
+        assert_eq!(ErrorPacket::of_note(&error.noted()), Some(error));
+        assert_eq!(ErrorPacket::of_note("Access denied (28000)"), None);
         let early = ErrorPacket::parse(b"\xff\x10\x04Too many connections").unwrap();
         assert_eq!(early.to_string(), "1040 (HY000): Too many connections");
         for short in [&b""[..], b"\xff", b"\xff\x01", b"\xff\x01\x02#123", b"\x00"] {

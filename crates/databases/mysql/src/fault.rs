@@ -112,10 +112,8 @@ pub(super) fn refusal(error: &ServerError) -> Refusal {
         _ if class == FaultClass::Unavailable => Scope::Connection,
         _ => Scope::Statement,
     };
-    let message = format!(
-        "{} (MySQL error {}, SQLSTATE {})",
-        error.message, error.code, error.state
-    );
+    let state = error.state.as_bytes().first_chunk().unwrap_or(b"HY000");
+    let message = ErrorPacket::new(error.code, *state, &*error.message).noted();
     let fault = match code {
         Some(code) => Fault::new(class, code, message),
         None => Fault::new(class, error.state.clone(), message),

@@ -113,10 +113,13 @@ pub(crate) fn of_connecting(error: ConnectError, target: &Target) -> ErrorPacket
     }
 }
 
-/// Returns the error of a joined write for which the server sent none.
+/// Returns the error of a write of one row whose answer does not hold the server's own packet.
 pub(crate) fn of_fault(fault: &Fault) -> ErrorPacket {
     if fault.class == FaultClass::Cancelled {
         return ErrorPacket::new(1317, *b"70100", "Query execution was interrupted");
+    }
+    if let Some(error) = ErrorPacket::of_note(&fault.message) {
+        return of_only_row(error);
     }
     let (number, state) = match fault.class {
         FaultClass::TooLarge => (1153, None),
@@ -136,4 +139,29 @@ pub(crate) fn of_fault(fault: &Fault) -> ErrorPacket {
     let code = fault.code.as_bytes().first_chunk();
     let state = state.or(code).copied().unwrap_or(*b"HY000");
     ErrorPacket::new(number, state, &*fault.message)
+}
+
+/// Returns the error of a row that was written with other rows, as if it had been the only one.
+fn of_only_row(mut error: ErrorPacket) -> ErrorPacket {
+    const PLACE: &str = " at row ";
+    if let Some((text, row)) = error.message.rsplit_once(PLACE)
+        && row.parse::<u64>().is_ok()
+    {
+        error.message = format!("{text}{PLACE}1");
+    }
+    error
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_of_the_server_is_answered_as_if_the_row_had_been_alone() {
+        let message =
+            "Incorrect value: 'x' for column 'v' at row 42 (MySQL error 1366, SQLSTATE 22007)";
+        let error = of_fault(&Fault::new(FaultClass::Value, "22P02", message));
+        let alone = "Incorrect value: 'x' for column 'v' at row 1";
+        assert_eq!(error, ErrorPacket::new(1366, *b"22007", alone));
+    }
 }
