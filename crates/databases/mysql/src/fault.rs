@@ -18,6 +18,9 @@ pub(super) const DUPLICATE: u16 = 1062;
 /// A table without transactions kept what was written to it.
 pub(super) const NOT_UNDONE: u16 = 1196;
 
+/// A transaction writes to tables of InnoDB and of another engine (a warning of MySQL 9).
+pub(super) const ENGINES_COMBINED: u16 = 6414;
+
 /// The statement was cancelled.
 pub(super) const INTERRUPTED: u16 = 1317;
 

@@ -7,7 +7,7 @@ use windrow_mysqlwire::{Reply, ResultPackets, Success, Warning, WriteAnswer, Wri
 
 use super::lane_session::success;
 use super::meaning::Generates;
-use crate::fault::Scope;
+use crate::fault::{ENGINES_COMBINED, Scope};
 
 /// The answers to a statement and to the questions that follow it.
 #[derive(Debug)]
@@ -68,15 +68,19 @@ impl StepAnswer {
             Reply::Rows(result, end) => (end, Some(result.clone())),
             Reply::Error(_) | Reply::Prepared(_) => return None,
         };
-        let warnings = match (&self.warnings, ok.warning_count) {
+        let mut warnings = match (&self.warnings, ok.warning_count) {
             (None, 0) => Vec::new(),
             (None, _) => return None,
             (Some(shown), _) => warnings(shown),
         };
+        let count = warnings.len();
+        // By itself the statement would have written to one table.
+        warnings.retain(|warning| warning.number != ENGINES_COMBINED);
+        let of_others = u16::try_from(count - warnings.len()).unwrap_or_default();
         let answer = WriteAnswer {
             insert_id: ok.insert_id,
             last_insert_id: self.last_insert_id(ok, generates),
-            warning_count: ok.warning_count,
+            warning_count: ok.warning_count.saturating_sub(of_others),
             info: ok.info.clone(),
             warnings,
             result,
@@ -226,6 +230,19 @@ mod tests {
         let warning = &answer.warnings[0];
         assert_eq!((&*warning.level, warning.number), (&b"Note"[..], 1265));
         assert_eq!(&*warning.message, b"cut");
+    }
+
+    #[test]
+    fn a_warning_about_another_table_of_the_transaction_is_left_out() {
+        let row = Bytes::from_static(b"\x07Warning\x046414\x05mixed");
+        let shown = ResultPackets {
+            columns: Vec::new(),
+            rows: vec![row],
+        };
+        let mut warned = ok(1, 7, 1);
+        warned.warnings = Some(Reply::Rows(shown, Success::default()));
+        let answer = answer(&warned.single(Generates::No).unwrap());
+        assert_eq!((answer.warning_count, answer.warnings.len()), (0, 0));
     }
 
     #[test]

@@ -3,7 +3,6 @@
 //! that must run elsewhere.
 
 use std::collections::HashSet;
-use std::sync::Arc;
 
 use windrow_core::{Tally, Verdict};
 use windrow_mysqlwire::Reply;
@@ -11,11 +10,10 @@ use windrow_mysqlwire::Reply;
 use super::client_batch::ClientBatch;
 use super::client_connection::{ClientConnection, Stop};
 use super::judgement::Judgement;
-use super::lane_session::{LostConnection, success};
+use super::lane_session::LostConnection;
 use super::round::{TableLooks, execute};
 use super::steps::{smaller, steps};
-use super::table_look::TableLook;
-use crate::fault::{NOT_UNDONE, Scope, refusal_of, unknown};
+use crate::fault::{Scope, refusal_of, unknown};
 
 /// The end of an attempt.
 #[derive(Debug)]
@@ -77,12 +75,16 @@ pub(super) async fn attempt(
         round = smaller(batch, &undone, connection.limits());
     }
     if let Some(fault) = judgement.ended {
-        connection.roll_back().await?;
+        connection.roll_back(batch).await?;
         batch.conclude_rest(&Verdict::RolledBack(fault));
         return Ok(Attempted::Committed);
     }
     if !stale.is_empty() {
-        return undo_stale(connection, batch, &stale).await;
+        connection.retire(&stale);
+        connection.roll_back(batch).await?;
+        return Ok(Attempted::RolledBack {
+            singles: HashSet::new(),
+        });
     }
     end(connection, batch, judgement, tally).await
 }
@@ -101,7 +103,7 @@ async fn end(
     let waiting = judgement.waiting.iter().map(|(unit, _)| *unit);
     let is_overtaken = judgement.answered_behind(batch, waiting);
     if must_undo || is_overtaken || connection.has_lost_all(&judgement.waiting) {
-        connection.roll_back().await?;
+        connection.roll_back(batch).await?;
         if !must_undo {
             connection.conclude_waiting(batch, judgement.waiting);
         }
@@ -112,36 +114,6 @@ async fn end(
     let commit = connection.session.ask("COMMIT").await;
     committed(connection, batch, judgement, commit, tally).await?;
     Ok(Attempted::Committed)
-}
-
-/// Rolls back a transaction with a table that is not as described.
-async fn undo_stale(
-    connection: &mut ClientConnection,
-    batch: &mut ClientBatch<'_>,
-    stale: &[Arc<TableLook>],
-) -> Result<Attempted, Stop> {
-    let replies = connection
-        .session
-        .replies(&["ROLLBACK", "SHOW WARNINGS"])
-        .await?;
-    let is_undone = success(replies.first().unwrap_or(&Reply::Error(Default::default()))).is_ok();
-    let kept = replies
-        .get(1)
-        .map(super::lane_session::text_rows)
-        .unwrap_or_default();
-    let number = NOT_UNDONE.to_string();
-    let kept = kept
-        .iter()
-        .any(|row| row.get(1) == Some(&Some(number.clone())));
-    connection.retire(stale);
-    if kept || !is_undone {
-        // The table has an engine without transactions by now.
-        let fault = unknown("a table's engine was changed");
-        batch.conclude_rest(&Verdict::Final(Err(fault.into())));
-    }
-    Ok(Attempted::RolledBack {
-        singles: HashSet::new(),
-    })
 }
 
 /// Concludes units by the server's answer to the commit.
@@ -158,7 +130,7 @@ async fn committed(
             match refusal.scope {
                 // Another node of a cluster committed first, or held a lock.
                 Scope::Transaction | Scope::Lock => {
-                    connection.roll_back().await?;
+                    connection.roll_back(batch).await?;
                     batch.conclude_rest(&Verdict::RolledBack(refusal.fault));
                     return Ok(());
                 }

@@ -21,6 +21,7 @@ use super::prepared::PreparedKey;
 use super::steps::{ClientStep, StepLimits};
 use super::table_look::{GUARD_STATEMENTS, TableLook, guard};
 use crate::executor::settle::TRUSTED;
+use crate::fault::unknown;
 
 /// The time for which statements do not wait for locks after one has met a lock.
 const HURRY: Duration = Duration::from_secs(5);
@@ -160,10 +161,15 @@ impl ClientConnection {
         Ok(())
     }
 
-    /// Undoes a transaction.
-    pub(super) async fn roll_back(&mut self) -> Result<(), Stop> {
+    /// Undoes a transaction. The server warns if a table kept what was written: the table's engine
+    /// has no transactions by now. All units that have no verdict are an unknown outcome then.
+    pub(super) async fn roll_back(&mut self, batch: &mut ClientBatch<'_>) -> Result<(), Stop> {
         let reply = self.session.ask("ROLLBACK").await?;
-        success(&reply).map_err(|refusal| Stop::Ended(refusal.fault))?;
+        let ok = success(&reply).map_err(|refusal| Stop::Ended(refusal.fault))?;
+        if ok.warning_count > 0 {
+            let fault = unknown("a table's engine was changed");
+            batch.conclude_rest(&Verdict::Final(Err(fault.into())));
+        }
         Ok(())
     }
 

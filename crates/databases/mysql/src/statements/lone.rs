@@ -94,7 +94,7 @@ fn known_answer(
 /// statement did not commit.
 async fn lone_answer(
     connection: &mut ClientConnection,
-    batch: &ClientBatch<'_>,
+    batch: &mut ClientBatch<'_>,
     step: &ClientStep,
     tables: &[Arc<TableLook>],
 ) -> Result<Option<StepAnswer>, Stop> {
@@ -119,7 +119,7 @@ async fn lone_answer(
     let stale = connection.stale(tables).await?;
     connection.retire(&stale);
     if !is_on {
-        connection.roll_back().await?;
+        connection.roll_back(batch).await?;
         return Ok(None);
     }
     Ok(Some(answer))
