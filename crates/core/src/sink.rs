@@ -56,6 +56,12 @@ pub trait Sink: Send + Sync + 'static {
     /// Returns the properties of the sink.
     fn profile(&self) -> &Profile;
 
+    /// Returns the name of the server's product, for traces. Of products with one profile, the name
+    /// is certain once a connection was opened.
+    fn system(&self) -> &'static str {
+        self.profile().name
+    }
+
     /// Opens a connection for one flight at a time. Cancel safe: a dropped future leaves no
     /// connection behind.
     ///

@@ -39,7 +39,7 @@ impl BatchConnection {
         while let Some(Order { flight, units }) = self.orders.recv().await {
             let report = self.asked.execute(&mut *executor, &units, flight).await;
             let usable = report.usable;
-            self.failures.note(&units, &report.verdicts);
+            let replayed = self.failures.note(&units, &report.verdicts);
             let (back, spent) = if report.verdicts.iter().all(is_answer) {
                 (Vec::new(), units)
             } else {
@@ -48,6 +48,7 @@ impl BatchConnection {
             let landed = LandedBatch {
                 units: back,
                 report,
+                replayed,
             };
             self.say(Signal::Landed { connection, landed }).await;
             drop(spent);

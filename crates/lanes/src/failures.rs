@@ -5,7 +5,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
 use foldhash::fast::RandomState;
-use windrow_core::{Fault, FaultClass, TableName, Unit, Verdict};
+use windrow_core::bookkeeping::IDEMPOTENCY;
+use windrow_core::{Fault, FaultClass, TableName, Unit, Verdict, Write};
 
 /// Tables that are counted separately, at most.
 const MOST: usize = 200;
@@ -32,20 +33,24 @@ type ByClass = BTreeMap<FaultClass, Failure>;
 pub(crate) struct Failures(Arc<Mutex<HashMap<TableName, ByClass, RandomState>>>);
 
 impl Failures {
-    /// Notes those of a batch, if it has any. Of those alike one is kept.
-    pub(crate) fn note(&self, units: &[Unit], verdicts: &[Verdict]) {
+    /// Notes those of a batch, if it has any. Of those alike one is kept. Returns the number of
+    /// units that did not fail: their idempotency keys show that they were executed before.
+    pub(crate) fn note(&self, units: &[Unit], verdicts: &[Verdict]) -> u64 {
+        let mut replayed = 0;
         let pairs = units.iter().zip(verdicts);
         let failed = pairs.filter_map(|(unit, verdict)| match verdict {
             Verdict::Final(Err(failed)) => {
                 let work = unit.writes();
                 let write = work.get(failed.at).or(work.last())?;
-                Some((write.table(), &failed.fault))
+                let is_replayed = is_known_key(write, &failed.fault);
+                replayed += u64::from(is_replayed);
+                (!is_replayed).then(|| (write.table(), &failed.fault))
             }
             _ => None,
         });
-        let mut failed = failed.peekable();
-        if failed.peek().is_none() {
-            return;
+        let failed: Vec<_> = failed.collect();
+        if failed.is_empty() {
+            return replayed;
         }
         let (now, mut all) = (SystemTime::now(), self.lock());
         for (table, fault) in failed {
@@ -70,6 +75,7 @@ impl Failures {
                 (failure.at, failure.last) = (now, fault.clone());
             }
         }
+        replayed
     }
 
     /// All of them, the latest first.
@@ -83,4 +89,9 @@ impl Failures {
     fn lock(&self) -> MutexGuard<'_, HashMap<TableName, ByClass, RandomState>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Returns true if a write failed because the idempotency key that it inserts is there.
+fn is_known_key(write: &Write, fault: &Fault) -> bool {
+    fault.class == FaultClass::Unique && &*write.table().table == IDEMPOTENCY
 }

@@ -56,6 +56,8 @@ pub(crate) enum Signal {
 pub(crate) struct LandedBatch {
     pub(crate) units: Vec<Unit>,
     pub(crate) report: Report,
+    /// The units that failed because they were executed before.
+    pub(crate) replayed: u64,
 }
 
 pub(crate) type Signals = mpsc::Sender<Signal>;

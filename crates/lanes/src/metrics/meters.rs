@@ -46,6 +46,7 @@ pub(crate) struct Count {
     ops: [u64; 4],
     ok: u64,
     faults: [u64; FaultClass::ALL.len()],
+    replayed: u64,
 }
 
 impl Count {
@@ -62,6 +63,12 @@ impl Count {
         }
     }
 
+    /// Counts units whose outcomes are counted as [`FaultClass::Unique`], and that were executed
+    /// before: they have not failed.
+    pub(crate) fn replayed(&mut self, units: u64) {
+        self.replayed += units;
+    }
+
     pub(crate) fn fault(&mut self, class: FaultClass, units: usize) {
         if let Some(count) = self.faults.get_mut(class as usize) {
             *count += units as u64;
@@ -72,7 +79,12 @@ impl Count {
 impl Meters {
     /// Adds what was counted and sets the count to zero.
     pub(crate) fn add(&self, count: &mut Count) {
-        let counted = std::mem::take(count);
+        let mut counted = std::mem::take(count);
+        if let Some(unique) = counted.faults.get_mut(FaultClass::Unique as usize) {
+            let replayed = counted.replayed.min(*unique);
+            *unique -= replayed;
+            counted.ok += replayed;
+        }
         let counters = self.writes.iter().chain(&self.faults).chain([&self.ok]);
         let counts = counted
             .ops

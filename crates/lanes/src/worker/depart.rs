@@ -202,7 +202,12 @@ impl Worker {
             let (units, flight) = *left;
             let gone = Fault::unavailable("the connection's task has ended; nothing was written");
             let report = Report::broken(units.len(), &Verdict::RolledBack(gone));
-            self.unload(flight, LandedBatch { units, report });
+            let landed = LandedBatch {
+                units,
+                report,
+                replayed: 0,
+            };
+            self.unload(flight, landed);
         }
     }
 

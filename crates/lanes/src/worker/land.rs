@@ -66,7 +66,7 @@ impl Worker {
         self.company = units > 1;
         self.ledger.count_batch(rows, &landed.report.tally);
         if self.ledger.tickets.is_traced() {
-            let lane = (&*self.name, self.sink.profile().name);
+            let lane = (&*self.name, self.sink.system());
             self.ledger
                 .trace(lane, &flight.manifest, &landed.report, now);
         }
@@ -101,6 +101,7 @@ impl Worker {
     pub(super) fn unload(&mut self, flight: Flight, landed: LandedBatch) {
         let manifest = flight.manifest;
         let mut unanswered = Unanswered::new(flight.called_back);
+        self.ledger.count.replayed(landed.replayed);
         let mut verdicts = landed.report.verdicts.into_iter();
         let mut units = landed.units.into_iter();
         let is_shared = manifest.sources.len() > 1;

@@ -4,7 +4,7 @@ use windrow_mysqlwire::command;
 use windrow_testkit::mariadb::{MariaDb, sql};
 
 use crate::raw::{LoginForm, Packets, RawClient, error, execute, first_row, success};
-use crate::support::{Gateway, TRIED, create, serve, url};
+use crate::support::{Gateway, TRIED, create, metric, serve, url};
 
 const ROWS: &str = "create table t (id int primary key, v varchar(20));
     create table made (id bigint auto_increment primary key, v varchar(20))";
@@ -63,12 +63,17 @@ async fn an_error_under_a_key_is_answered_again() {
     gateway.exec("insert into t values (1, 'there')");
     let mut client = gateway.client().await;
     let insert = "insert into t values (1, 'again')";
-    assert_eq!(code(&under(&mut client, "k", insert).await), 1062);
+    let connected = RawClient::connect(&gateway.direct, &LoginForm::default()).await;
+    let alone = error(&connected.unwrap().0.query(insert).await.unwrap());
+    assert_eq!(error(&under(&mut client, "k", insert).await), alone);
     gateway.exec("delete from t");
-    assert_eq!(code(&under(&mut client, "k", insert).await), 1062);
+    assert_eq!(error(&under(&mut client, "k", insert).await), alone);
     let other = "insert into t values (2, 'other')";
     assert_eq!(code(&under(&mut client, "k", other).await), 1105);
     assert_eq!(code(&under(&mut client, "k2", insert).await), 0);
+    // An INSERT that was executed before is no failure.
+    let refused = r#"windrow_outcomes_total{lane="default",class="unique"}"#;
+    assert_eq!(metric(gateway.windrow.address(), refused), 1);
     client
         .prepare(0, b"insert into t values (?, ?)")
         .await
