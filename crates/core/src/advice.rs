@@ -289,6 +289,7 @@ const ADVICE: &[(&str, &[&str])] = &[
         &["another engine than InnoDB"],
     ),
     ("a primary key tells its rows apart", &["no unique key"]),
+    ("mysql.join = true", &["mysql.join is false"]),
     (
         "a greater mysql.max_lanes, or fewer different roles and settings",
         &["more lanes than mysql.max_lanes"],

@@ -28,6 +28,9 @@ use crate::session_state::{LastWrite, UnsharedLane};
 /// The reason for a session whose server reports more with each write.
 const TRACKED: &str = "session_track_gtids or session_track_transaction_info";
 
+/// The reason for all writes if the configuration says so.
+const JOIN_OFF: NotJoined = NotJoined::For("mysql.join is false");
+
 /// The reason for a session whose writes would share a lane with nobody's.
 const UNSHARED: NotJoined = NotJoined::For("settings that no other session has");
 
@@ -140,6 +143,9 @@ impl Session {
     /// Returns the session's lane. Asks the session's server connection for its settings if they
     /// may have changed.
     pub(super) async fn lane(&mut self) -> Result<Result<Arc<Lane>, NotJoined>, SessionEnd> {
+        if !self.shared.config.join {
+            return Ok(Err(JOIN_OFF));
+        }
         if let Some(reason) = self.state.hindrance() {
             return Ok(Err(NotJoined::For(reason)));
         }

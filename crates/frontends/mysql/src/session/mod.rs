@@ -153,7 +153,7 @@ impl Session {
         }
         self.admitted.client.head(head.len).await?;
         let mut reason = NO_ROW;
-        if self.shared.config.join && self.text(head).is_some_and(may_be_write) {
+        if self.text(head).is_some_and(may_be_write) {
             match self.join_text(head).await? {
                 Ok(()) => return Ok(()),
                 Err(not) => {
@@ -161,7 +161,7 @@ impl Session {
                     reason = not.reason();
                 }
             }
-        } else if self.shared.config.join && self.has_other_bytes(head) {
+        } else if self.has_other_bytes(head) {
             // The effect of the text depends on the character set.
             drop(self.lane().await?);
         }
@@ -224,7 +224,7 @@ impl Session {
             self.admitted.client.head(head.len).await?;
         }
         let mut reason = if is_short { NO_ROW } else { LONG };
-        if self.shared.config.join && is_short {
+        if is_short {
             match self.join_execution(head).await? {
                 Ok(()) => return Ok(()),
                 Err(not) => {

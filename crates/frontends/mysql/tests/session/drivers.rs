@@ -91,6 +91,20 @@ async fn a_session_is_killed_by_a_text_of_several_and_by_a_prepared_statement() 
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn writes_are_counted_if_the_configuration_joins_none() {
+    let stand = Stand::with(|config| config.join = false).await;
+    let mut client = stand.client().await;
+    client.query_drop("create table t (id int)").await.unwrap();
+    client.query_drop("insert into t values (1)").await.unwrap();
+    client
+        .exec_drop("insert into t values (?)", (2,))
+        .await
+        .unwrap();
+    let count = "windrow_mysql_bypass_total{reason=\"mysql.join is false\"} 2";
+    assert!(stand.metrics().contains(count), "{}", stand.metrics());
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_session_changes_its_user() {
     let stand = Stand::new().await;
     let mut client = stand.client().await;
