@@ -88,18 +88,27 @@ impl Register {
         }
     }
 
-    /// Returns the server's number of a session's connection, if the number is a session's.
+    /// Returns the server's number of a session's connection. `id`: the session's number, or the
+    /// server's itself.
     pub(crate) fn server_id(&self, id: u64) -> Option<u32> {
-        let id = u32::try_from(id).ok()?;
-        let server_id = self.sessions().get(&id)?.server_id.load(Ordering::Relaxed);
+        let server_id = self.find(id)?.server_id.load(Ordering::Relaxed);
         (server_id != 0).then_some(server_id)
     }
 
-    /// Cancels what a session waits for.
+    /// Returns a session by its number, or by the server's number of its connection.
+    fn find(&self, id: u64) -> Option<Arc<SessionInfo>> {
+        let id = u32::try_from(id).ok().filter(|id| *id != 0)?;
+        let sessions = self.sessions();
+        let known = sessions.get(&id).or_else(|| {
+            let mut all = sessions.values();
+            all.find(|info| info.server_id.load(Ordering::Relaxed) == id)
+        });
+        known.map(Arc::clone)
+    }
+
+    /// Cancels what a session waits for. `id`: as for [`Self::server_id`].
     pub(crate) fn cancel(&self, id: u64) {
-        let id = u32::try_from(id).unwrap_or_default();
-        let info = self.sessions().get(&id).map(Arc::clone);
-        let Some(info) = info else { return };
+        let Some(info) = self.find(id) else { return };
         let interrupt = info
             .interrupt
             .lock()
@@ -148,7 +157,8 @@ mod tests {
         one.info.note(b"app", None, 7);
         other.info.note(b"web", None, 8);
         assert_eq!(register.server_id(one.id.into()), Some(7));
-        assert_eq!(register.server_id(7), None);
+        assert_eq!(register.server_id(7), Some(7));
+        assert_eq!((register.server_id(0), register.server_id(9)), (None, None));
         register.revoke(|user, _| user == b"app");
         assert!(!one.info.revoked.is_cancelled() && other.info.revoked.is_cancelled());
         let id = one.id;

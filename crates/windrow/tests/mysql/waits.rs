@@ -3,7 +3,7 @@
 
 use tokio::sync::oneshot;
 
-use crate::raw::{Packets, RawClient, error, success};
+use crate::raw::{Packets, RawClient, error, first_row, success};
 use crate::support::Gateway;
 
 const TABLES: &str = "create table t (id int primary key, v int); \
@@ -93,7 +93,15 @@ async fn a_write_that_waits_can_be_killed() {
     gateway.exec(TABLES);
     let mut holder = gateway.direct().await;
     holder.ok("begin; update t set v = 5 where id = 1").await;
-    let waiter = waiting(gateway.client().await, "update t set v = 6 where id = 1");
+    let mut client = gateway.client().await;
+    let id = first_row(&client.ok("select connection_id()").await).remove(0);
+    let waiter = waiting(client, "update t set v = 6 where id = 1");
+    until_waiting(&gateway, "update t").await;
+    let mut killer = gateway.client().await;
+    killer.ok(&format!("kill query {id}")).await;
+    let (client, answer) = waiter.await.unwrap();
+    assert_eq!(error(&answer).unwrap().number, 1317);
+    let waiter = waiting(client, "update t set v = 6 where id = 1");
     until_waiting(&gateway, "update t").await;
     let id = gateway.exec(
         "select id from information_schema.processlist where info like 'update t%' \
