@@ -14,13 +14,21 @@ pub(super) const NO_DIAGNOSTICS: &str = "DO (SELECT 1 FROM (SELECT 1) windrow)";
 /// Returns a statement behind which the server has the error or the warning of a write. `None`:
 /// there is none, or several, which the server cannot be made to have. `has_escapes`: a backslash
 /// in a text is an escape.
-pub(super) fn diagnostics_of(write: &LastWrite, has_escapes: bool) -> Option<String> {
+pub(super) fn diagnostics_of(
+    write: &LastWrite,
+    has_escapes: bool,
+    is_mariadb: bool,
+) -> Option<String> {
     let signal = |state: &str, number: u16, message: &str| {
         let mut message = message.replace('\'', "\'\'");
         if has_escapes {
             message = message.replace('\\', "\\\\");
         }
-        format!("SIGNAL SQLSTATE '{state}' SET MYSQL_ERRNO = {number}, MESSAGE_TEXT = '{message}'")
+        let origin = if is_mariadb { "" } else { origin(state) };
+        format!(
+            "SIGNAL SQLSTATE '{state}' \
+             SET MYSQL_ERRNO = {number}, MESSAGE_TEXT = '{message}'{origin}"
+        )
     };
     match (write.affected, &write.error, &*write.warnings) {
         (None, Some(error), _) => {
@@ -36,6 +44,16 @@ pub(super) fn diagnostics_of(write: &LastWrite, has_escapes: bool) -> Option<Str
             Some(signal("01000", warning.number, &message))
         }
         _ => None,
+    }
+}
+
+/// Returns the items of SIGNAL for the origin that MySQL gives an SQLSTATE.
+fn origin(state: &str) -> &'static str {
+    match state.as_bytes() {
+        [b'0'..=b'4' | b'A'..=b'H', ..] => {
+            ", CLASS_ORIGIN = 'ISO 9075', SUBCLASS_ORIGIN = 'ISO 9075'"
+        }
+        _ => ", CLASS_ORIGIN = 'MySQL', SUBCLASS_ORIGIN = 'MySQL'",
     }
 }
 

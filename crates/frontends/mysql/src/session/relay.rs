@@ -232,10 +232,10 @@ impl Session {
         let write = self.state.last_write.take();
         let is_asked = write.is_some() && self.asks_for_last_write(head);
         let has_old = write.is_some() && self.state.has_old_diagnostics;
-        let has_escapes = self.state.has_escapes();
+        let (has_escapes, is_mariadb) = (self.state.has_escapes(), self.shared.is_mariadb());
         let diagnostics = write
             .as_ref()
-            .and_then(|write| diagnostics_of(write, has_escapes));
+            .and_then(|write| diagnostics_of(write, has_escapes, is_mariadb));
         if write.is_some() {
             self.state.has_old_diagnostics = diagnostics.is_some();
         }
