@@ -63,6 +63,16 @@ pub enum OwnTable {
 }
 
 impl OwnTable {
+    /// All of them.
+    pub const ALL: [Self; 6] = [
+        Self::Progress,
+        Self::Rejected,
+        Self::Keys,
+        Self::Loads,
+        Self::Batches,
+        Self::Markers,
+    ];
+
     /// Returns the name of the table.
     pub const fn name(self) -> &'static str {
         match self {

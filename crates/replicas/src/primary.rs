@@ -118,6 +118,10 @@ impl Sink for Primary {
         self.shared.source.database.profile()
     }
 
+    fn system(&self) -> &'static str {
+        self.shared.source.database.system()
+    }
+
     async fn connect(&self, purpose: Purpose) -> Result<Box<dyn Executor>, Fault> {
         executor::connect(&*self.shared.source.database, purpose, &self.shared).await
     }
@@ -141,6 +145,10 @@ struct FollowedSink {
 impl Sink for FollowedSink {
     fn profile(&self) -> &Profile {
         self.sink.profile()
+    }
+
+    fn system(&self) -> &'static str {
+        self.sink.system()
     }
 
     async fn connect(&self, purpose: Purpose) -> Result<Box<dyn Executor>, Fault> {

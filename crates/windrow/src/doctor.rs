@@ -14,6 +14,7 @@ use std::sync::Arc;
 
 use prometheus_client::registry::Registry;
 use windrow_core::apart::Apart;
+use windrow_core::bookkeeping::OwnTable;
 use windrow_core::shape::ShapeParts;
 use windrow_core::{
     Budget, Database, Fault, Intake, Key, KeyedTable, Limits, Name, OnConflict, Op, Profile,
@@ -71,7 +72,8 @@ pub async fn look(url: impl Into<Secret>, most: usize) -> Result<Seen, Fault> {
     let Some(inventory) = database.inventory() else {
         return Ok(seen);
     };
-    let names = inventory.tables().await?;
+    let mut names = inventory.tables().await?;
+    names.retain(|name| OwnTable::ALL.iter().all(|own| *name.table != *own.name()));
     seen.tables = Some(names.len());
     let first: Vec<TableName> = names.into_iter().take(most).collect();
     #[cfg(feature = "mysql")]

@@ -1,6 +1,6 @@
 //! The sink: opens connections, which share a catalog.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -34,11 +34,31 @@ pub(super) const PROFILE: Profile = Profile {
     limitations: &[],
 };
 
+/// The product of the server, which the first connection learns.
+#[derive(Default)]
+pub(super) struct ServerProduct(OnceLock<bool>);
+
+impl ServerProduct {
+    /// Notes that the server is MariaDB, or is not.
+    pub(super) fn note(&self, is_mariadb: bool) {
+        self.0.get_or_init(|| is_mariadb);
+    }
+
+    /// Returns the name of the product; MySQL if it is not known.
+    pub(super) fn name(&self) -> &'static str {
+        match self.0.get() {
+            Some(true) => "MariaDB",
+            _ => "MySQL",
+        }
+    }
+}
+
 /// A MySQL or MariaDB database.
 pub(super) struct MysqlSink {
     opts: Opts,
     options: Options,
     catalog: Arc<Catalog>,
+    product: ServerProduct,
 }
 
 impl MysqlSink {
@@ -47,6 +67,7 @@ impl MysqlSink {
             opts,
             options: options.clone(),
             catalog: Arc::new(Catalog::new(options.create_tables)),
+            product: ServerProduct::default(),
         }
     }
 }
@@ -57,8 +78,13 @@ impl Sink for MysqlSink {
         &PROFILE
     }
 
+    fn system(&self) -> &'static str {
+        self.product.name()
+    }
+
     async fn connect(&self, purpose: Purpose) -> Result<Box<dyn Executor>, Fault> {
         let mut session = Session::connect(&self.opts, Some(purpose), &self.options).await?;
+        self.product.note(session.server.mariadb);
         let interrupt = session.interrupt(&self.opts).await?;
         let connection = Connection::new(
             (session, interrupt),

@@ -90,6 +90,10 @@ async fn a_variable_or_a_comment_names_the_clients_span() {
         let mut batches = batches.iter();
         assert!(batches.any(|batch| links_to(batch, request) && links_to(request, batch)));
     }
+    for batch in &batches {
+        let system = attribute(batch, "db.system.name");
+        assert!(["mariadb", "mysql"].contains(&system.unwrap().as_str()));
+    }
     assert!(!collector.has_seen("hidden-value"));
 }
 

@@ -19,7 +19,7 @@ use super::lane_session::{LaneSession, LaneTarget, LostConnection};
 use super::meaning::{ClientMeaning, meaning};
 use super::table_look::{Looked, TableLook, look};
 use crate::fault::{Scope, refusal_of};
-use crate::sink::PROFILE;
+use crate::sink::{PROFILE, ServerProduct};
 
 /// Maximum number of attempts to read a table if connections end before the answer.
 const ATTEMPTS: u32 = 3;
@@ -30,6 +30,7 @@ pub struct ClientSink {
     catalog: Arc<ClientCatalog>,
     /// The connection for describing.
     describing: QuestionConnection<LaneSession>,
+    product: ServerProduct,
 }
 
 impl ClientSink {
@@ -44,6 +45,7 @@ impl ClientSink {
             }),
             catalog: Arc::new(ClientCatalog::default()),
             describing: QuestionConnection::new(|session| Box::pin(session.close())),
+            product: ServerProduct::default(),
         })
     }
 
@@ -166,8 +168,13 @@ impl Sink for ClientSink {
         &PROFILE
     }
 
+    fn system(&self) -> &'static str {
+        self.product.name()
+    }
+
     async fn connect(&self, purpose: Purpose) -> Result<Box<dyn Executor>, Fault> {
         let session = self.target.open(purpose).await?;
+        self.product.note(session.is_mariadb);
         let interrupt = LaneInterrupt::of(&self.target, &session);
         let catalog = Arc::clone(&self.catalog);
         let lock_wait = self.target.options.lock_wait;

@@ -30,6 +30,10 @@ impl Sink for SlottedSink {
         self.sink.profile()
     }
 
+    fn system(&self) -> &'static str {
+        self.sink.system()
+    }
+
     async fn connect(&self, purpose: Purpose) -> Result<Box<dyn Executor>, Fault> {
         let slot = self.connection_slots.take().await?;
         self.connection_slots.settle();
