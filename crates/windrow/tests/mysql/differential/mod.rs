@@ -39,6 +39,9 @@ const SEED: &str = "WINDROW_MYSQL_SEED";
 /// The second database. Its name is as long as the first one's.
 const PLAIN: &str = "db_plain";
 
+/// Lines of the server's log that are shown if the server has crashed.
+const LOG_LINES: usize = 40;
+
 /// Errors of two transactions that wait for each other: direct runs have them by chance too.
 const BY_CHANCE: [u16; 2] = [1205, 1213];
 
@@ -82,11 +85,15 @@ async fn compare(pair: &Pair<'_>, program: &Program) -> Result<(), TestCaseError
     }
     let tried = run(&pair.tried, &pair.tried_direct, program);
     let plain = run(&pair.plain, &pair.plain, program);
-    let (Ok(tried), Ok(plain)) = tokio::join!(tried, plain) else {
-        let log = pair.server.log();
-        let last = log.rsplit_once("[ERROR]").map_or("", |(_, last)| last);
-        let reason = format!("the server is gone: {last}");
-        return Err(TestCaseError::fail(reason));
+    let (tried, plain) = match tokio::join!(tried, plain) {
+        (Ok(tried), Ok(plain)) => (tried, plain),
+        (Err(error), _) | (_, Err(error)) => {
+            let log = pair.server.log();
+            let lines: Vec<&str> = log.lines().rev().take(LOG_LINES).collect();
+            let last = lines.into_iter().rev().collect::<Vec<_>>().join("\n");
+            let reason = format!("the server is gone: {error}\n{last}");
+            return Err(TestCaseError::fail(reason));
+        }
     };
     if plain
         .iter()

@@ -266,6 +266,7 @@ fn string(bytes: &[u8], style: u8) -> Vec<u8> {
         for &byte in bytes {
             match byte {
                 b'\\' => out.extend_from_slice(b"\\\\"),
+                0 if style.is_multiple_of(3) => out.push(0),
                 0 => out.extend_from_slice(b"\\0"),
                 byte if byte == quote && style.is_multiple_of(2) => {
                     out.extend_from_slice(&[byte, byte]);
