@@ -187,7 +187,7 @@ async fn a_commit_without_an_answer_is_unknown() {
         database.exec(TABLE).unwrap();
         let line = line(database.url()).await;
         let (mut target, login) = login(database.url(), &[]);
-        let relay = Relay::start(line.address().port(), b"SET autocommit = (", forwards).await;
+        let relay = Relay::start(line.address().port(), &[b"SET autocommit = ("], forwards).await;
         target.port = relay.port;
         let sink = ClientSink::new(target, login, &Default::default());
         let put = describe(&sink, insert("t", &["id", "n"])).await;

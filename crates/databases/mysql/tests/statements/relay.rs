@@ -9,16 +9,20 @@ use tokio::net::{TcpListener, TcpStream};
 /// A relay on a port of its own.
 pub(crate) struct Relay {
     pub(crate) port: u16,
-    /// True if the next connection that sends the word is broken.
+    /// True if the next connection that sends one of the words is broken.
     pub(crate) breaks: Arc<AtomicBool>,
     /// Bytes of clients that have gone to the server.
     pub(crate) passed: Arc<AtomicUsize>,
 }
 
 impl Relay {
-    /// Starts a relay to this port, which breaks a connection that sends this word. `forwards`: the
-    /// server still gets the word.
-    pub(crate) async fn start(server: u16, word: &'static [u8], forwards: bool) -> Self {
+    /// Starts a relay to this port, which breaks a connection that sends one of these words.
+    /// `forwards`: the server still gets the word.
+    pub(crate) async fn start(
+        server: u16,
+        words: &'static [&'static [u8]],
+        forwards: bool,
+    ) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
         let breaks = Arc::new(AtomicBool::new(false));
@@ -29,7 +33,7 @@ impl Relay {
             while let Ok((client, _)) = listener.accept().await {
                 let server = TcpStream::connect(("127.0.0.1", server)).await.unwrap();
                 let state = (Arc::clone(&flag), Arc::clone(&counter));
-                tokio::spawn(pass(client, server, word, forwards, state));
+                tokio::spawn(pass(client, server, words, forwards, state));
             }
         });
         Self {
@@ -43,7 +47,7 @@ impl Relay {
 async fn pass(
     client: TcpStream,
     server: TcpStream,
-    word: &[u8],
+    words: &[&[u8]],
     forwards: bool,
     (breaks, passed): (Arc<AtomicBool>, Arc<AtomicUsize>),
 ) {
@@ -54,7 +58,8 @@ async fn pass(
     });
     let mut piece = vec![0; 64 * 1024];
     while let Ok(count @ 1..) = from_client.read(&mut piece).await {
-        let has_word = piece[..count].windows(word.len()).any(|part| part == word);
+        let has = |word: &&[u8]| piece[..count].windows(word.len()).any(|part| part == *word);
+        let has_word = words.iter().any(has);
         if has_word && breaks.load(Ordering::SeqCst) {
             back.abort();
             drop(back.await);
