@@ -129,11 +129,14 @@ impl Default for PgMetrics {
             let outcome = login.as_str();
             drop(logins.get_or_create(&Outcome { outcome }));
         }
+        let refusals = Family::<ClassLabel, Counter>::default();
+        let class = FaultClass::Unavailable.as_str();
+        drop(refusals.get_or_create(&ClassLabel { class }));
         Self {
             clients: Gauge::default(),
             logins,
             cancels: Counter::default(),
-            refusals: Family::default(),
+            refusals,
             register: Arc::default(),
             bypass: Family::default(),
             relayed_writes: Counter::default(),
