@@ -137,7 +137,16 @@ impl Session {
             }
             _ => {
                 self.prepared.follow(self.admitted.client.content(head));
-                self.relay(head).await.map(drop)
+                let answer = self.relay(head).await?;
+                if command == command::STMT_RESET
+                    && answer.is_some_and(|answer| !answer.is_error())
+                    && let Some(write) = &mut self.state.last_write
+                {
+                    // ROW_COUNT() is that of the reset from then on.
+                    write.affected = Some(0);
+                    write.is_behind_question = false;
+                }
+                Ok(())
             }
         }
     }

@@ -31,7 +31,7 @@ pub(super) fn diagnostics_of(
         )
     };
     match (write.affected, &write.error, &*write.warnings) {
-        (None, Some(error), _) => {
+        (_, Some(error), _) => {
             let state = match &error.state {
                 // SIGNAL takes these for warnings.
                 [b'0', b'0'..=b'2', ..] => "HY000".into(),

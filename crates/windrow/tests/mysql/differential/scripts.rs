@@ -20,8 +20,8 @@ const PAST: u8 = 9;
 /// Clients that write all the time.
 const BUSY: usize = 4;
 
-/// Each script begins without tables. A step is a session's number and a text. `prepare TEXT` and
-/// `execute VALUES` use a prepared statement; `as USER` logs in again.
+/// Each script begins without tables. A step is a session's number and a text. `prepare TEXT`,
+/// `execute VALUES` and `reset` use a prepared statement; `as USER` logs in again.
 const SCRIPTS: &[(&str, &[(u8, &str)])] = &[
     (
         "a trigger is created and dropped",
@@ -87,6 +87,26 @@ const SCRIPTS: &[(&str, &[(u8, &str)])] = &[
             (0, "update t set v = 'c' where id = 1"),
             (0, "get diagnostics @n = number, @r = row_count"),
             (0, "select @n, @r"),
+        ],
+    ),
+    (
+        "a statement is reset",
+        &[
+            (PAST, "create table t (id int primary key, v varchar(3))"),
+            (0, "prepare insert into t (id, v) values (?, ?)"),
+            (0, "execute 1,a"),
+            (0, "reset"),
+            (0, "select row_count()"),
+            (0, "execute 1,a"),
+            (0, "reset"),
+            (0, "select row_count()"),
+            (0, "execute 1,a"),
+            (0, "reset"),
+            (0, "show warnings"),
+            (0, "execute 2,b"),
+            (0, "select row_count()"),
+            (0, "reset"),
+            (0, "select row_count()"),
         ],
     ),
     (
@@ -379,6 +399,10 @@ async fn play(target: &Target, past: RawClient, steps: &[(u8, &str)]) -> io::Res
         let client = sessions.get_mut(of).unwrap();
         let answer = if let Some(text) = text.strip_prefix("prepare ") {
             client.prepare(0, text.as_bytes()).await?
+        } else if text == "reset" {
+            let id = client.id(0).unwrap();
+            let reset = [&[command::STMT_RESET], &id[..]].concat();
+            client.ask(&reset).await?
         } else if let Some(values) = text.strip_prefix("execute ") {
             let values: Vec<&str> = values.split(',').collect();
             client.ask(&execute(client.id(0).unwrap(), &values)).await?
