@@ -41,6 +41,15 @@ pub(crate) fn unknown_command() -> ErrorPacket {
     ErrorPacket::new(1047, *b"08S01", "Unknown command")
 }
 
+/// The error of an execution whose strings are in the character set of an earlier one.
+pub(crate) fn other_charset(charset: &str) -> ErrorPacket {
+    let message = format!(
+        "the strings of this execution are in {charset}, the character set at the time when the \
+         types of its parameters were sent: send the types again, or prepare the statement again"
+    );
+    ErrorPacket::new(1235, *b"42000", message)
+}
+
 pub(crate) fn shutdown() -> ErrorPacket {
     ErrorPacket::new(1053, *b"08S01", "Server shutdown in progress")
 }

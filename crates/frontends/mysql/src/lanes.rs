@@ -55,6 +55,8 @@ pub(crate) struct Lane {
     database: Box<str>,
     /// The modes by which texts are read; `None` if none of them is joined.
     modes: Option<Modes>,
+    /// The character set of what clients send.
+    charset: Arc<str>,
     /// True if texts that are not plain ASCII can be read.
     reads_utf8: bool,
     /// True if each byte of a text below 0x80 is a character of its own.
@@ -171,11 +173,17 @@ impl Lane {
             user: login.user.clone(),
             database: login.database.clone().unwrap_or_default(),
             modes: Modes::of(mode, is_mariadb),
+            charset: charset.into(),
             is_ascii_based: !NOT_ASCII_BASED.contains(&charset),
             reads_utf8: matches!(charset, "utf8mb4" | "utf8mb3" | "utf8"),
             statements: Mutex::default(),
             asking: tokio::sync::Mutex::default(),
         }
+    }
+
+    /// Returns the character set of what the clients send.
+    pub(crate) fn charset(&self) -> Arc<str> {
+        Arc::clone(&self.charset)
     }
 
     /// Returns true if each byte of a text below 0x80 is a character of its own.

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::ops::Range;
+use std::sync::Arc;
 
 use windrow_core::{Arguments, TraceContext};
 use windrow_mysqlwire::PreparedStatement;
@@ -48,6 +49,9 @@ pub(crate) struct PreparedText {
     pub(crate) types: Option<Box<[u8]>>,
     /// True if the server knows those types.
     pub(crate) server_has_types: bool,
+    /// The client's character set when it sent them, if the server does not know them: strings are
+    /// in it whenever the types are not sent again.
+    pub(crate) charset: Option<Arc<str>>,
     /// True if a part of a value was sent on its own.
     pub(crate) has_long_data: bool,
     /// The assignments to Windrow's own variables.
@@ -81,6 +85,7 @@ impl PreparedStatements {
             asks_for_last_write: text.is_none_or(mentions_row_count),
             types: None,
             server_has_types: true,
+            charset: None,
             has_long_data: false,
             own: own.into(),
             caller: text.filter(is_write).and_then(TraceContext::of_comment),

@@ -10,6 +10,7 @@
 )]
 
 mod bulk;
+mod charsets;
 mod differential;
 mod generated;
 mod idle;

@@ -126,6 +126,7 @@ impl Session {
         if let Some(types) = execution.types {
             prepared.types = Some(types.into());
             prepared.server_has_types = false;
+            prepared.charset = self.state.source.as_ref().map(|s| s.lane.charset());
         }
         match &prepared.types {
             Some(types) => execution.arguments(types),
@@ -197,7 +198,7 @@ impl Session {
     }
 
     /// Asks the session's server connection for the settings that a lane has to share.
-    async fn login(&mut self) -> Result<Option<LaneLogin>, SessionEnd> {
+    pub(super) async fn login(&mut self) -> Result<Option<LaneLogin>, SessionEnd> {
         let is_mariadb = self.shared.is_mariadb();
         let has_attributes = self.has_attributes();
         let server = &mut self.admitted.server;

@@ -8,6 +8,7 @@ use windrow_sql::mysql::{SessionEffect, mentions_row_count, question};
 
 use super::client_session::{Session, SessionEnd};
 use super::own_answer::{NO_DIAGNOSTICS, count_of, diagnostics_of, rows};
+use crate::errors;
 use crate::kill::{self, MAX_KILL_BYTES};
 use crate::lanes::may_change_tables;
 use crate::prepared::{Execution, with_types};
@@ -62,7 +63,7 @@ impl Session {
             .head(head.len.min(11 + count.div_ceil(8) + 2 * count))
             .await?;
         let content = client.content(head);
-        let mut added = None;
+        let (mut added, mut charset) = (None, None);
         if let Some(statement) = self.prepared.get_mut(content)
             && let Some(execution) = Execution::read(content, statement.parameters)
         {
@@ -72,8 +73,10 @@ impl Session {
                     statement.server_has_types = true;
                 }
                 (None, Some(types)) if !statement.server_has_types && count > 0 => {
+                    let may_differ = statement.settings_changes != self.state.settings_changes();
+                    charset = statement.charset.clone().filter(|_| may_differ);
                     added = Some(types.clone());
-                    statement.server_has_types = true;
+                    statement.server_has_types = charset.is_none();
                 }
                 (None, _) => {}
             }
@@ -81,6 +84,17 @@ impl Session {
         let Some(types) = added else {
             return self.relay_statement(head, effect).await;
         };
+        if let Some(charset) = charset
+            && !self.is_charset(&charset).await?
+        {
+            // The server would read the strings in the new one.
+            let client = &mut self.admitted.client;
+            let content = client.packet(MAX_EXECUTION_BYTES).await?;
+            content.ok_or(SessionEnd::Gone)?;
+            client.put(&errors::other_charset(&charset).encode());
+            client.flush().await?;
+            return Ok(None);
+        }
         self.shared.metrics.relayed.inc();
         let facts = self.put_facts(head);
         let content = self.admitted.client.packet(MAX_EXECUTION_BYTES).await?;
@@ -96,6 +110,15 @@ impl Session {
         let answered = self.answers(facts, answer).await;
         self.state.note(effect);
         answered
+    }
+
+    /// Returns true if the client's character set is this one.
+    async fn is_charset(&mut self, charset: &str) -> Result<bool, SessionEnd> {
+        let login = self.login().await?;
+        let now = login
+            .as_ref()
+            .and_then(|l| l.variable("character_set_client"));
+        Ok(now == Some(charset))
     }
 
     /// Answers a text that asks for a joined write before. Returns false for any other text.
