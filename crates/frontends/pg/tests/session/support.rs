@@ -44,8 +44,12 @@ impl Stand {
     /// As [`Stand::with`]; the change also gets the server's address.
     pub(crate) fn at(change: impl FnOnce(&mut PgConfig, &Address), budget: usize) -> Self {
         let database = shared().unwrap();
+        // Plans are compared, and the server must not learn of rows in between.
         database
-            .exec("create table t (id int primary key, v text not null default 'x')")
+            .exec(
+                "create table t (id int primary key, v text not null default 'x') \
+                 with (autovacuum_enabled = off)",
+            )
             .unwrap();
         let direct = Address::of(database.url()).unwrap();
         let mut config = PgConfig {
