@@ -76,7 +76,7 @@ impl Session {
                     let may_differ = statement.settings_changes != self.state.settings_changes();
                     charset = statement.charset.clone().filter(|_| may_differ);
                     added = Some(types.clone());
-                    statement.server_has_types = charset.is_none();
+                    statement.server_has_types = true;
                 }
                 (None, _) => {}
             }
@@ -90,7 +90,10 @@ impl Session {
             // The server would read the strings in the new one.
             let client = &mut self.admitted.client;
             let content = client.packet(MAX_EXECUTION_BYTES).await?;
-            content.ok_or(SessionEnd::Gone)?;
+            let content = content.ok_or(SessionEnd::Gone)?;
+            if let Some(statement) = self.prepared.get_mut(&content) {
+                statement.server_has_types = false;
+            }
             client.put(&errors::other_charset(&charset).encode());
             client.flush().await?;
             return Ok(None);
