@@ -46,7 +46,6 @@ pub(crate) struct Count {
     ops: [u64; 4],
     ok: u64,
     faults: [u64; FaultClass::ALL.len()],
-    replayed: u64,
 }
 
 impl Count {
@@ -63,10 +62,14 @@ impl Count {
         }
     }
 
-    /// Counts units whose outcomes are counted as [`FaultClass::Unique`], and that were executed
-    /// before: they have not failed.
+    /// Counts units as successes that were counted as [`FaultClass::Unique`]: they were executed
+    /// before.
     pub(crate) fn replayed(&mut self, units: u64) {
-        self.replayed += units;
+        if let Some(unique) = self.faults.get_mut(FaultClass::Unique as usize) {
+            let replayed = units.min(*unique);
+            *unique -= replayed;
+            self.ok += replayed;
+        }
     }
 
     pub(crate) fn fault(&mut self, class: FaultClass, units: usize) {
@@ -79,12 +82,7 @@ impl Count {
 impl Meters {
     /// Adds what was counted and sets the count to zero.
     pub(crate) fn add(&self, count: &mut Count) {
-        let mut counted = std::mem::take(count);
-        if let Some(unique) = counted.faults.get_mut(FaultClass::Unique as usize) {
-            let replayed = counted.replayed.min(*unique);
-            *unique -= replayed;
-            counted.ok += replayed;
-        }
+        let counted = std::mem::take(count);
         let counters = self.writes.iter().chain(&self.faults).chain([&self.ok]);
         let counts = counted
             .ops

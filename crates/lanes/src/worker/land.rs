@@ -101,7 +101,6 @@ impl Worker {
     pub(super) fn unload(&mut self, flight: Flight, landed: LandedBatch) {
         let manifest = flight.manifest;
         let mut unanswered = Unanswered::new(flight.called_back);
-        self.ledger.count.replayed(landed.replayed);
         let mut verdicts = landed.report.verdicts.into_iter();
         let mut units = landed.units.into_iter();
         let is_shared = manifest.sources.len() > 1;
@@ -120,6 +119,7 @@ impl Worker {
                 }
             }
         }
+        self.ledger.count.replayed(landed.replayed);
         let lock_waits = std::mem::take(&mut unanswered.lock_waits);
         self.put_back(unanswered, &manifest);
         let held = |key: usize| lock_waits.iter().any(|run| run.source == key);
