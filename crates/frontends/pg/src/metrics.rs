@@ -5,7 +5,7 @@
 //! | `windrow_pg_clients` | | clients that are in at this moment |
 //! | `windrow_pg_logins_total` | `outcome`: `ok`, `denied`, `full`, `unavailable`, `refused`, `left` | connections that came in or were turned away; `left`: gone without a word, also those that only looked |
 //! | `windrow_pg_cancels_total` | | cancel requests |
-//! | `windrow_pg_refusals_total` | `class` | errors of Windrow's own in place of a statement's answer |
+//! | `windrow_pg_refusals_total` | `class` | errors of Windrow's own for statements |
 //! | `windrow_pg_statements_total` | `way`: `joined`, `joinable`, `relayed` | statements of sessions |
 //! | `windrow_pg_bypass_total` | `reason` | statements that were not joined, by the reason that `SHOW BYPASS` shows |
 //! | `windrow_pg_relayed_writes_total` | | statements that were not joined and may write rows: no replica of Windrow gets these |

@@ -366,11 +366,7 @@ async fn a_unit_that_arrives_during_an_outage_has_its_own_time() {
 #[tokio::test(start_paused = true)]
 async fn a_refusal_is_told_at_once() {
     let mut bench = Bench::new();
-    let denied = Fault::new(
-        FaultClass::Denied,
-        "28P01",
-        "password authentication failed",
-    );
+    let denied = denied();
     bench.door(Some(denied.clone()));
     let before = Instant::now();
     let receipt = bench.one(unit(1)).await;

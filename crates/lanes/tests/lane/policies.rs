@@ -153,11 +153,7 @@ async fn to_give_up_a_unit_of_unknown_outcome_does_not_make_it_unwritten() {
 async fn a_persistent_unit_ends_only_in_a_fault_of_its_own() {
     let mut bench = bench(RetryPolicy::persistent());
     bench.allow(Duration::from_secs(2));
-    let denied = Fault::new(
-        FaultClass::Denied,
-        "28P01",
-        "password authentication failed",
-    );
+    let denied = denied();
     bench.door(Some(denied));
     let receipt = bench.one(unit(1)).await;
     tokio::time::sleep(WAIT).await;
@@ -178,11 +174,7 @@ async fn a_persistent_unit_ends_only_in_a_fault_of_its_own() {
 #[tokio::test(start_paused = true)]
 async fn clients_do_not_wait_with_persistent_units() {
     let mut bench = Bench::new();
-    let denied = Fault::new(
-        FaultClass::Denied,
-        "28P01",
-        "password authentication failed",
-    );
+    let denied = denied();
     bench.door(Some(denied.clone()));
     let persistent = bench.intake.with_policy(RetryPolicy::persistent());
     let source = persistent.new_source();

@@ -362,3 +362,9 @@ impl Bench {
             .unwrap()
     }
 }
+
+/// The refusal of a login.
+pub(crate) fn denied() -> Fault {
+    let text = "password authentication failed";
+    Fault::new(FaultClass::Denied, "28P01", text)
+}

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::args::ReplicaStatusArgs;
 use crate::command::gateway::Gateway;
-use crate::output;
+use crate::output::{self, counted};
 
 /// Asks, and prints. Exits with 1 where a replica is away, or its log takes nothing.
 pub(super) fn run(args: &ReplicaStatusArgs) -> anyhow::Result<ExitCode> {
@@ -65,8 +65,14 @@ fn line(replica: &Value) -> String {
     line.push_str(&format!("; applied up to position {applied}"));
     match count("/rejected") {
         0 => {}
-        1 => line.push_str("; 1 row became a dead letter"),
-        rejected => line.push_str(&format!("; {rejected} rows became dead letters")),
+        rejected => {
+            let counted = counted(
+                rejected,
+                "row became a dead letter",
+                "rows became dead letters",
+            );
+            line.push_str(&format!("; {counted}"));
+        }
     }
     if let Some(why) = replica.get("failed").and_then(Value::as_str) {
         line.push_str(&format!("; its log takes nothing more: {why}"));
