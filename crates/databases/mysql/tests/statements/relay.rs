@@ -3,8 +3,9 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use tokio::io::{AsyncReadExt, AsyncWriteExt, copy};
+use tokio::io::{AsyncReadExt, AsyncWriteExt, copy, sink};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Mutex;
 
 /// A relay on a port of its own.
 pub(crate) struct Relay {
@@ -52,9 +53,11 @@ async fn pass(
     (breaks, passed): (Arc<AtomicBool>, Arc<AtomicUsize>),
 ) {
     let (mut from_client, mut to_client) = client.into_split();
-    let (mut from_server, mut to_server) = server.into_split();
-    let back = tokio::spawn(async move {
-        drop(copy(&mut from_server, &mut to_client).await);
+    let (from_server, mut to_server) = server.into_split();
+    let from_server = Arc::new(Mutex::new(from_server));
+    let back = tokio::spawn({
+        let from_server = Arc::clone(&from_server);
+        async move { drop(copy(&mut *from_server.lock().await, &mut to_client).await) }
     });
     let mut piece = vec![0; 64 * 1024];
     while let Ok(count @ 1..) = from_client.read(&mut piece).await {
@@ -63,8 +66,12 @@ async fn pass(
         if has_word && breaks.load(Ordering::SeqCst) {
             back.abort();
             drop(back.await);
+            drop(from_client);
             if forwards {
                 to_server.write_all(&piece[..count]).await.unwrap();
+                // A server that cannot send an answer reads no further statement.
+                to_server.shutdown().await.unwrap();
+                drop(copy(&mut *from_server.lock().await, &mut sink()).await);
             }
             return;
         }
