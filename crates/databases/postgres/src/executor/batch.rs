@@ -174,10 +174,12 @@ impl<'a> Batch<'a> {
     }
 
     fn any_of(&self, units: &[u32], is: impl Fn(&Compiled) -> bool) -> bool {
-        units.iter().any(|unit| {
-            let mut placed = self.placed_of(*unit);
-            placed.any(|placed| self.compiled(placed).is_some_and(|compiled| is(compiled)))
-        })
+        // Mostly no statement of the whole batch is.
+        self.shapes.iter().any(|compiled| is(compiled))
+            && units.iter().any(|unit| {
+                let mut placed = self.placed_of(*unit);
+                placed.any(|placed| self.compiled(placed).is_some_and(|compiled| is(compiled)))
+            })
     }
 
     /// Returns true if some units may not share a transaction with others.

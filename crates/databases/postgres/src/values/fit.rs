@@ -31,10 +31,14 @@ pub(crate) fn fit(column: &Column, value: &Value, strict: bool) -> Fit {
     if value.is_null() {
         return sure_or(!(strict && column.not_null), Fit::Bad);
     }
-    if column.no_value_yet || names_a_moment(column, value) {
+    if column.no_value_yet {
         return Fit::Bad;
     }
     match &column.kind {
+        // A plain spelling holds no word.
+        Kind::Date if scalar::date(value).is_some() => Fit::Sure,
+        Kind::Timestamp | Kind::Timestamptz if scalar::moment(value).is_some() => Fit::Sure,
+        _ if names_a_moment(column, value) => Fit::Bad,
         Kind::Int2 => whole(value, i64::from(i16::MIN), i64::from(i16::MAX)),
         Kind::Int4 => whole(value, i64::from(i32::MIN), i64::from(i32::MAX)),
         Kind::Int8 => whole(value, i64::MIN, i64::MAX),
@@ -43,10 +47,7 @@ pub(crate) fn fit(column: &Column, value: &Value, strict: bool) -> Fit {
         Kind::Numeric => numeric(column, value),
         Kind::Bool => sure_or(scalar::boolean(value).is_some(), odd_boolean(value)),
         Kind::Uuid => sure_or(scalar::uuid(value).is_some(), Fit::Bad),
-        Kind::Date => sure_or(scalar::date(value).is_some(), odd_moment(value)),
-        Kind::Timestamp | Kind::Timestamptz => {
-            sure_or(scalar::moment(value).is_some(), odd_moment(value))
-        }
+        Kind::Date | Kind::Timestamp | Kind::Timestamptz => odd_moment(value),
         Kind::Enum(labels) => sure_or(is_label(labels, value), Fit::Bad),
         Kind::Bytea => bytea(value),
         Kind::Array(..) => array(&column.kind, value),
@@ -59,11 +60,11 @@ pub(crate) fn fit(column: &Column, value: &Value, strict: bool) -> Fit {
 /// Returns true for `now` and similar words: in a shared transaction they would stand for the same
 /// moment in all writes.
 fn names_a_moment(column: &Column, value: &Value) -> bool {
+    let (Value::Text(text) | Value::Json(text)) = value else {
+        return false;
+    };
     let may = may_name_moments(column.base_oid) || may_name_moments(column.array_oid);
-    match value {
-        Value::Text(text) | Value::Json(text) if may => is_moment(text.as_bytes()),
-        _ => false,
-    }
+    may && is_moment(text.as_bytes())
 }
 
 fn sure_or(sure: bool, otherwise: Fit) -> Fit {
