@@ -8,6 +8,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
+use clap::builder::RangedU64ValueParser;
 use windrow_testkit::pgbouncer::{self, Pooling};
 use windrow_testkit::procfs;
 
@@ -20,6 +21,11 @@ use crate::generator::transaction::Shape;
 use crate::number::as_f64;
 use crate::servers::gate::{self, Gate, Way, pooling_of_prepared};
 use crate::servers::{Kind, Store};
+
+/// Reads a number of clients.
+fn at_least_one() -> RangedU64ValueParser<usize> {
+    RangedU64ValueParser::new().range(1..)
+}
 
 /// Settings of the experiment.
 #[derive(Clone, Debug, clap::Args)]
@@ -34,22 +40,25 @@ pub struct Gateway {
     pub shape: Shape,
     /// Numbers of clients, each with one row or transaction under way. The server takes 1,050
     /// clients that come directly; more are measured without these.
-    #[arg(long, value_delimiter = ',', default_values_t = [1, 8, 64, 256, 1_000])]
+    #[arg(long, value_delimiter = ',', default_values_t = [1, 8, 64, 256, 1_000], value_parser = at_least_one())]
     pub clients: Vec<usize>,
     /// The protocol of clients that send or read single rows: `extended` on PostgreSQL only.
     #[arg(long, value_enum, value_delimiter = ',', default_values_t = [Mode::Prepared, Mode::Simple, Mode::Extended])]
     pub modes: Vec<Mode>,
     /// Fixed rates, in rows a second of all clients together. Without a value: none.
-    #[arg(long, num_args = 0.., value_delimiter = ',', default_values_t = [500, 1_000, 5_000])]
+    #[arg(long, num_args = 0.., value_delimiter = ',', default_values_t = [500, 1_000, 5_000],
+        value_parser = clap::value_parser!(u32).range(1..))]
     pub rates: Vec<u32>,
     /// Rows in a thousand that the database refuses. Without a value: none.
-    #[arg(long, num_args = 0.., value_delimiter = ',', default_values_t = [10])]
+    #[arg(long, num_args = 0.., value_delimiter = ',', default_values_t = [10],
+        value_parser = clap::value_parser!(u64).range(..=1_000))]
     pub bad_per_mille: Vec<u64>,
     /// Numbers of clients that are connected while only some of them write. Without a value: none.
-    #[arg(long, num_args = 0.., value_delimiter = ',', default_values_t = [10_000])]
+    #[arg(long, num_args = 0.., value_delimiter = ',', default_values_t = [10_000],
+        value_parser = at_least_one())]
     pub connected: Vec<usize>,
     /// The clients of fixed rates, those with bad rows, and those that write among the connected.
-    #[arg(long, default_value_t = 64)]
+    #[arg(long, default_value_t = 64, value_parser = at_least_one())]
     pub some: usize,
     /// Milliseconds of each measurement.
     #[arg(long, default_value_t = 3_000)]
@@ -369,5 +378,34 @@ impl Gateway {
             run.file(&format!("{file}.svg"), svg);
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+
+    #[derive(Parser)]
+    struct Arguments {
+        #[command(flatten)]
+        gateway: Gateway,
+    }
+
+    #[test]
+    fn numbers_that_cannot_be_measured_are_refused() {
+        for wrong in [
+            "--rates=0",
+            "--clients=8,0",
+            "--connected=0",
+            "--some=0",
+            "--bad-per-mille=1001",
+        ] {
+            let refused = Arguments::try_parse_from(["gateway", wrong]).map(|a| a.gateway);
+            let message = refused.unwrap_err().to_string();
+            assert!(message.contains("is not in"), "{wrong}: {message}");
+        }
+        let none = Arguments::try_parse_from(["gateway", "--rates"]).unwrap();
+        assert!(none.gateway.rates.is_empty());
     }
 }
