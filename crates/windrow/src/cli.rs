@@ -47,7 +47,7 @@ pub(crate) enum Command {
     CheckConfig(CheckConfig),
     /// Print a configuration file that explains every knob and holds its default
     ExampleConfig {
-        /// Print the table of the page docs/configuration.md instead
+        /// Print the list of the page docs/configuration.md instead
         #[arg(long)]
         markdown: bool,
     },

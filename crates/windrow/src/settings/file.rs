@@ -50,18 +50,18 @@ section! {
     #[serde(deny_unknown_fields, default)]
     Database {
         #[serde(deserialize_with = "secret::read")]
-        url: Option<Secret> { "URL of the database that rows are written to", secret },
-        ack: Option<WrittenAck> { "The moment of success for clients: `commit`, or `spool` once the write is in the spool" },
-        create_tables: Option<bool> { "True if tables are made from rows, with columns that later rows bring; the type of a column never changes" },
-        extend_tables: bool { "With `create_tables`: true if tables that Windrow did not make get columns too" },
-        received_at: Option<String> { "With `create_tables`: the column of new tables with the moment at which the database got the row; none if not set" },
+        url: Option<Secret> { "URL of the database", secret },
+        ack: Option<WrittenAck> { "Moment of success for clients: `commit`, or `spool`" },
+        create_tables: Option<bool> { "True if tables and columns are made from rows; types never change" },
+        extend_tables: bool { "True if tables that Windrow did not make get columns too" },
+        received_at: Option<String> { "Column of new tables with the time of arrival at the database" },
         #[serde(with = "humantime_serde")]
-        lock_wait: Option<Duration> { "Time that a batch waits for another session's lock" },
+        lock_wait: Option<Duration> { "Time that a batch waits for a lock" },
         #[serde(with = "humantime_serde")]
         connect_timeout: Option<Duration> { "Time limit for opening a connection" },
         #[serde(with = "humantime_serde")]
-        idempotency_keep: Option<Duration> { "Time for which the keys of requests are remembered" },
-        certain_outcomes: Option<bool> { "True if Windrow [finds out](operations.md#unknown-outcomes) the outcome of a write whose connection is lost at the commit" },
+        idempotency_keep: Option<Duration> { "Life of idempotency keys" },
+        certain_outcomes: Option<bool> { "True if Windrow [finds out](operations.md#unknown-outcomes) unknown outcomes" },
         trusted_functions: Vec<String> { "Functions that you declare harmless" },
         sqlite: Sqlite { "`[database.sqlite]`", section },
     }
@@ -85,10 +85,10 @@ section! {
         directory: Option<PathBuf> { "Directory of the spool" },
         #[serde(deserialize_with = "secret::read")]
         at: Option<Secret> { "Topic of Kafka in place of a directory", secret },
-        allow: Vec<String> { "Weaknesses of the topic that are accepted" },
+        allow: Vec<String> { "Accepted weaknesses of the topic" },
         max_bytes: Option<ByteSize> { "Most bytes of the spool" },
         #[serde(with = "humantime_serde")]
-        max_age: Option<Duration> { "Age of the oldest write at which the spool takes no more" },
+        max_age: Option<Duration> { "Age of the oldest write at which it takes no more" },
     }
 }
 
@@ -113,11 +113,11 @@ section! {
     #[derive(Clone, Debug, Default, Deserialize)]
     #[serde(deny_unknown_fields, default)]
     Replicas {
-        wait_for: WrittenWaitFor { "Databases that a client waits for: `primary`, `quorum` or `all`" },
+        wait_for: WrittenWaitFor { "Databases that clients wait for: `primary`, `quorum` or `all`" },
         directory: Option<PathBuf> { "Directory of the replicas' logs" },
         #[serde(deserialize_with = "secret::read")]
         at: Option<Secret> { "Topics of Kafka in place of a directory", secret },
-        allow: Vec<String> { "Weaknesses of these topics that are accepted" },
+        allow: Vec<String> { "Accepted weaknesses of these topics" },
         max_bytes: Option<ByteSize> { "Most bytes of each log in files" },
     }
 }
@@ -144,7 +144,7 @@ section! {
         #[serde(deserialize_with = "secret::read")]
         url: Option<Secret> { "URL of the replica", secret },
         #[serde(default)]
-        tables: BTreeMap<String, String> { "Tables that have another name at the replica" },
+        tables: BTreeMap<String, String> { "Tables with another name at the replica" },
         #[serde(default)]
         leave_out: Vec<String> { "Columns that the replica does not get" },
     }
@@ -177,18 +177,18 @@ section! {
     #[derive(Clone, Debug, Default, Deserialize)]
     #[serde(deny_unknown_fields, default)]
     MysqlSection {
-        listen: Option<String> { "Address and port, or a port alone (this machine)" },
+        listen: Option<String> { "Address and port, or a local port" },
         unix_socket: Option<PathBuf> { "Path of a UNIX-domain socket" },
         tls: Option<WrittenTls> { "`[mysql.tls]`", section },
         require_tls: bool { "True if clients must use TLS" },
         join: Option<bool> { "True if writes are joined" },
         max_clients: Option<usize> { "Most clients" },
         max_lanes: Option<usize> { "Most lanes" },
-        max_server_connections: Option<usize> { "Most server connections of clients" },
+        max_server_connections: Option<usize> { "Most server connections" },
         #[serde(with = "humantime_serde")]
-        server_wait: Option<Duration> { "Time that a client waits for a server connection" },
+        server_wait: Option<Duration> { "Longest wait for a server connection" },
         #[serde(with = "humantime_serde")]
-        login_timeout: Option<Duration> { "Time limit for TLS and authentication" },
+        login_timeout: Option<Duration> { "Time limit for logging in" },
         users: BTreeMap<String, MysqlUser> { "`[mysql.users.NAME]`", section },
     }
 }
@@ -212,11 +212,11 @@ section! {
     MqttSection {
         #[serde(deserialize_with = "secret::read")]
         url: Option<Secret> { "URL of an MQTT broker: `mqtt://` or `mqtts://`", secret },
-        ca: Option<PathBuf> { "PEM file with the certificates that the broker's is checked by" },
+        ca: Option<PathBuf> { "Certificates to check the broker's by, PEM" },
         client_id: Option<String> { "Name of this gateway at the broker" },
         #[serde(with = "humantime_serde")]
-        keep_session: Option<Duration> { "Time for which the broker keeps messages for it" },
-        window: Option<u16> { "Most messages that are not acknowledged" },
+        keep_session: Option<Duration> { "Time that the broker keeps messages" },
+        window: Option<u16> { "Most unacknowledged messages" },
         max_message: Option<ByteSize> { "Longest message" },
         topics: BTreeMap<String, MqttTopic> { "`[mqtt.topics.NAME]`", section },
     }
@@ -227,9 +227,9 @@ section! {
     #[derive(Clone, Debug, Default, Deserialize)]
     #[serde(deny_unknown_fields, default)]
     MqttTopic {
-        topic: Option<String> { "Topics; `{column}` takes a level as a value" },
-        table: Option<String> { "Table that rows are inserted into" },
-        on_conflict: Option<WrittenConflict> { "What becomes of a row whose key is there: `ignore`, `update` or `error`" },
+        topic: Option<String> { "Topics, with `{column}` for values" },
+        table: Option<String> { "Table of the rows" },
+        on_conflict: Option<WrittenConflict> { "Action for a row whose key exists: `ignore`, `update` or `error`" },
         ack: Option<WrittenAck> { "As `database.ack`, for these messages" },
     }
 }
@@ -251,25 +251,25 @@ section! {
     #[derive(Clone, Debug, Default, Deserialize)]
     #[serde(deny_unknown_fields, default)]
     Pg {
-        listen: Option<String> { "Address and port, or a port alone (this machine)" },
+        listen: Option<String> { "Address and port, or a local port" },
         unix_socket_dir: Option<PathBuf> { "Directory of a UNIX-domain socket" },
         tls: Option<WrittenTls> { "`[pg.tls]`", section },
         require_tls: bool { "True if clients must use TLS" },
         join: Option<bool> { "True if writes are joined" },
-        unproven: Option<Unproven> { "Treatment of connections on which unproven code has run: `pin` or `reset`" },
+        unproven: Option<Unproven> { "Treatment of unproven code: `pin` or `reset`" },
         auth_query: Option<String> { "Query that finds verifiers", reload, secret },
         admins: Vec<String> { "Roles that may use the console", reload },
         max_clients: Option<usize> { "Most clients" },
         max_lanes: Option<usize> { "Most lanes" },
         max_server_connections: Option<usize> { "Most connections to each database" },
         #[serde(with = "humantime_serde")]
-        server_wait: Option<Duration> { "Time that a client waits for a server connection" },
+        server_wait: Option<Duration> { "Longest wait for a server connection" },
         #[serde(with = "humantime_serde")]
-        server_idle: Option<Duration> { "Time for which an idle server connection is kept" },
+        server_idle: Option<Duration> { "Life of idle server connections" },
         #[serde(with = "humantime_serde")]
-        login_timeout: Option<Duration> { "Time limit for TLS and authentication" },
+        login_timeout: Option<Duration> { "Time limit for logging in" },
         max_message: Option<ByteSize> { "Longest message that is not COPY data" },
-        max_pending: Option<ByteSize> { "Bytes that a session may hold back until its Sync" },
+        max_pending: Option<ByteSize> { "Most bytes held back until Sync" },
         databases: BTreeMap<String, PgDatabase> { "`[pg.databases.NAME]`", section },
         users: BTreeMap<String, PgUser> { "`[pg.users.NAME]`", section },
     }
@@ -281,9 +281,9 @@ section! {
     #[serde(deny_unknown_fields, default)]
     PgDatabase {
         #[serde(deserialize_with = "secret::read")]
-        url: Option<Secret> { "URL of another database that clients can name", secret },
+        url: Option<Secret> { "URL of another database", secret },
         join: Option<bool> { "True if its writes are joined" },
-        unproven: Option<Unproven> { "As `pg.unproven`, for this database" },
+        unproven: Option<Unproven> { "As `pg.unproven`" },
         unproven_roles: BTreeMap<String, Unproven> { "The same by role" },
         unproven_objects: BTreeMap<String, Unproven> { "The same by table or function" },
     }
@@ -306,7 +306,7 @@ section! {
     PgUser {
         #[serde(deserialize_with = "secret::read")]
         verifier: Option<Secret> { "SCRAM verifier of a role", reload, secret },
-        server_password_file: Option<PathBuf> { "File that holds the role's password at the server", reload },
+        server_password_file: Option<PathBuf> { "File with the role's password at the server", reload },
         #[serde(deserialize_with = "secret::read")]
         server_password: Option<Secret> { "Password of the role at the server", reload, secret },
     }
@@ -317,15 +317,15 @@ section! {
     #[derive(Clone, Debug, Default, Deserialize)]
     #[serde(deny_unknown_fields, default)]
     Http {
-        listen: Option<String> { "Address and port, a port alone (this machine), or `off`" },
+        listen: Option<String> { "Address and port, a local port, or `off`" },
         #[serde(deserialize_with = "secret::read")]
-        token: Option<Secret> { "Token that clients show as `Authorization: Bearer TOKEN`", reload, secret },
-        token_file: Option<PathBuf> { "File that holds the token", reload },
+        token: Option<Secret> { "Token that clients show", reload, secret },
+        token_file: Option<PathBuf> { "File with the token", reload },
         tokens: BTreeMap<String, NamedToken> { "`[http.tokens.NAME]`", section },
-        allow_open: bool { "True if addresses other than loopback may be used without a token" },
-        show_values: bool { "True if operators see the database's messages about failed rows" },
+        allow_open: bool { "True if no token is needed beyond loopback" },
+        show_values: bool { "True if messages about failed rows are shown" },
         hosts: Vec<String> { "Names of this server, if no token is set" },
-        system_tables: Vec<String> { "The database's own tables that are served" },
+        system_tables: Vec<String> { "Tables of the database itself that are served" },
         tls: Option<WrittenTls> { "`[http.tls]`", section },
         max_body: Option<ByteSize> { "Largest body that is not streamed" },
         max_row: Option<ByteSize> { "Largest row" },
@@ -336,8 +336,8 @@ section! {
         #[serde(with = "humantime_serde")]
         body_timeout: Option<Duration> { "Time that a body may make no progress" },
         #[serde(with = "humantime_serde")]
-        idle_timeout: Option<Duration> { "Time for which an idle connection is kept" },
-        read_your_writes: Option<bool> { "True if reads wait for what their connection has in the spool" },
+        idle_timeout: Option<Duration> { "Life of idle connections" },
+        read_your_writes: Option<bool> { "True if reads wait for rows in the spool" },
     }
 }
 
@@ -347,9 +347,9 @@ section! {
     #[serde(deny_unknown_fields, default)]
     NamedToken {
         #[serde(deserialize_with = "secret::read")]
-        token: Option<Secret> { "Another token, with the rights below", reload, secret },
-        rights: Vec<Right> { "What the token allows: `read`, `insert`, `update`, `delete`, `metrics`", reload },
-        tables: Vec<String> { "Tables that the token is for; all if none is named", reload },
+        token: Option<Secret> { "Another token", reload, secret },
+        rights: Vec<Right> { "Its rights: `read`, `insert`, `update`, `delete`, `metrics`", reload },
+        tables: Vec<String> { "Its tables; all if none is named", reload },
     }
 }
 
@@ -368,18 +368,18 @@ section! {
     #[derive(Clone, Debug, Default, Deserialize)]
     #[serde(deny_unknown_fields, default)]
     Limit {
-        memory: Option<ByteSize> { "Memory for all that is accepted and not answered" },
+        memory: Option<ByteSize> { "Memory for what is not answered yet" },
         batch_rows: Option<usize> { "Most rows in a batch" },
         batch_bytes: Option<ByteSize> { "Most bytes in a batch" },
         flights: Option<usize> { "Most connections that write at once" },
         #[serde(with = "humantime_serde")]
-        max_wait: Option<Duration> { "Time that a write may be held back for others" },
+        max_wait: Option<Duration> { "Time that a write waits for others" },
         #[serde(with = "humantime_serde")]
-        idle_close: Option<Duration> { "Time for which an unneeded connection is kept" },
+        idle_close: Option<Duration> { "Life of unneeded connections" },
         #[serde(with = "humantime_serde")]
-        away_wait: Option<Duration> { "Time that writes wait for a database that is away, or for a SQLite file that another process holds" },
+        away_wait: Option<Duration> { "Time that writes wait for a database that is away" },
         #[serde(with = "humantime_serde")]
-        stop_wait: Option<Duration> { "Time that the end waits for what was accepted" },
+        stop_wait: Option<Duration> { "Time that the end waits for accepted writes" },
     }
 }
 
@@ -399,10 +399,10 @@ section! {
     #[serde(deny_unknown_fields, default)]
     Traces {
         #[serde(deserialize_with = "secret::read")]
-        endpoint: Option<Secret> { "Collector that [traces](traces.md) are sent to", secret },
-        ratio: Option<f64> { "Part of the requests that is traced, if clients do not say" },
+        endpoint: Option<Secret> { "Collector of [traces](traces.md)", secret },
+        ratio: Option<f64> { "Part of the requests that is traced" },
         service_name: Option<String> { "Name of this gateway in traces" },
         #[serde(deserialize_with = "secret::read")]
-        headers: Option<Secret> { "Headers of each request to the collector", secret },
+        headers: Option<Secret> { "Headers for the collector", secret },
     }
 }

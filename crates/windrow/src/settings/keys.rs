@@ -1,5 +1,5 @@
 //! The table of all keys of the configuration file, by their sections. Errors take names and
-//! secrets from it, a reload what takes effect, and docs/configuration.md its table.
+//! secrets from it, a reload what takes effect, and docs/configuration.md its list.
 
 use super::file::{
     Database, Http, Limit, Log, MqttSection, MqttTopic, MysqlSection, MysqlUser, NamedToken, Pg,
@@ -87,15 +87,14 @@ fn is_whole(rest: &str) -> bool {
     rest.is_empty() || rest.starts_with('.')
 }
 
-/// Returns the table of the page docs/configuration.md.
+/// Returns the list of settings of the page docs/configuration.md.
 pub fn markdown() -> String {
-    let mut table = "| setting | what it is |\n| --- | --- |\n".to_owned();
-    for (section, key) in all() {
+    let line = |(section, key): (&str, &ConfigKey)| {
         let mark = if key.is_reloaded { " *(reload)*" } else { "" };
         let ConfigKey { name, about, .. } = key;
-        table.push_str(&format!("| `{section}.{name}` | {about}{mark} |\n"));
-    }
-    table
+        format!("- `{section}.{name}`: {about}{mark}\n")
+    };
+    all().map(line).collect()
 }
 
 #[cfg(test)]
@@ -106,14 +105,11 @@ mod tests {
     use crate::settings::EXAMPLE;
 
     #[test]
-    fn the_page_has_the_table() {
+    fn the_page_has_the_list() {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/configuration.md");
         let page = std::fs::read_to_string(path).unwrap();
-        let table = markdown();
-        assert!(
-            page.contains(&table),
-            "docs/configuration.md lacks:\n{table}"
-        );
+        let list = markdown();
+        assert!(page.contains(&list), "docs/configuration.md lacks:\n{list}");
     }
 
     #[test]
