@@ -69,26 +69,22 @@ impl Promise {
     pub fn sentence(self) -> &'static str {
         match self {
             Self::Counts => {
-                "Every write gets its own row count, as if it had been alone: 0 for updates and deletes of missing rows."
+                "Every write gets its own row count: 0 for updates and deletes of missing rows."
             }
             Self::Errors => {
-                "A write that the database refuses gets its own error, and affects no other write of its batch."
+                "A refused write gets its own error, and affects no other write of its batch."
             }
-            Self::Returned => {
-                "A write returns its own row, with the values that the database generated for it."
-            }
+            Self::Returned => "A write returns its own row, with generated values.",
             Self::Atomic => "A unit of several writes is committed as a whole or not at all.",
             Self::Committed => {
-                "Success is reported after the commit: the next read sees the row, and the row survives whatever the database survives."
+                "Success is reported after the commit: the next read sees the row, which survives whatever the database survives."
             }
             Self::Unknown => {
-                "If the database's answer is lost, the client gets an unknown outcome: never a false success, and nothing is executed twice."
+                "If the database's answer is lost, the client gets an unknown outcome, never a false success; nothing is executed twice."
             }
-            Self::Order => {
-                "Writes of one client to one row take place in the order in which it sent them."
-            }
+            Self::Order => "Writes of one client to one row keep their order.",
             Self::Values => {
-                "Values keep every digit, except in floating-point columns, which round: a read returns what was written, or the write is refused."
+                "Values keep every digit, or the write is refused; only floating-point columns round."
             }
             Self::Unique => "Unique keys besides the primary key are kept.",
             Self::ForeignKeys => "Foreign keys are kept.",

@@ -28,19 +28,19 @@ pub(super) const PROFILE: Profile = Profile {
     limitations: &[
         Limitation {
             promise: Promise::Atomic,
-            why: "Arrays of documents are no transactions across collections and shards: a unit of several writes is refused.",
+            why: "A unit of several writes is refused.",
         },
         Limitation {
             promise: Promise::Committed,
-            why: "Unless the collection has waitForSync, a write is answered before it is on disk: it survives the end of the process, not the loss of power.",
+            why: "Unless the collection has waitForSync, a loss of power may lose answered writes.",
         },
         Limitation {
             promise: Promise::Values,
-            why: "Numbers are doubles or whole numbers of 64 bits: one with more digits is refused, within JSON values it is rounded.",
+            why: "Numbers are doubles or whole numbers of 64 bits: one with more digits is refused, within JSON values rounded.",
         },
         Limitation {
             promise: Promise::ForeignKeys,
-            why: "ArangoDB has no foreign keys.",
+            why: "There are none.",
         },
     ],
 };

@@ -24,27 +24,27 @@ pub(super) const PROFILE: Profile = Profile {
     limitations: &[
         Limitation {
             promise: Promise::Returned,
-            why: "CrateDB gives nothing back from a delete: one that asks for it is refused.",
+            why: "A delete that asks for its row is refused.",
         },
         Limitation {
             promise: Promise::Atomic,
-            why: "CrateDB has no transactions: a unit of several writes is refused.",
+            why: "A unit of several writes is refused.",
         },
         Limitation {
             promise: Promise::Committed,
-            why: "Reads by primary key see every answered write; reads, updates and deletes by other columns see it after the table's next refresh.",
+            why: "Reads, updates and deletes by columns other than the primary key see a write after the table's next refresh.",
         },
         Limitation {
             promise: Promise::Values,
-            why: "CrateDB has no type for decimals without a precision: a column that is created for them is a double, or text once a value needs more digits.",
+            why: "A column that is created for decimals is a double, or text once a value needs more digits.",
         },
         Limitation {
             promise: Promise::Unique,
-            why: "CrateDB has no unique key besides the primary key.",
+            why: "There are no others.",
         },
         Limitation {
             promise: Promise::ForeignKeys,
-            why: "CrateDB has no foreign keys.",
+            why: "There are none.",
         },
     ],
 };

@@ -32,7 +32,7 @@ pub(super) const PROFILE: Profile = Profile {
     batch_rows: 50_000,
     limitations: &[Limitation {
         promise: Promise::Locks,
-        why: "SQLite has one writer: while another process holds the file's lock, all writes wait for it together.",
+        why: "While another process holds the file's lock, all writes wait for it together.",
     }],
 };
 

@@ -51,62 +51,58 @@ pub fn markdown() -> String {
     let known = known();
     let mut text = String::from(
         "## What each database promises\n\n\
-         `windrow databases --markdown` writes this part.\n\n\
-         | database | URL | a batch is | rows at most | batches at once | a spool is applied |\n\
-         |---|---|---|---|---|---|\n",
+         | database | URL | most rows a batch | most batches at once |\n\
+         |---|---|---|---|\n",
     );
     for (driver, profile) in &known {
-        let (batch, spool) = match profile.transactional {
-            true => ("one transaction", "exactly once"),
-            false => (
-                "a request; each write stands alone",
-                "at least once, keyed inserts only",
-            ),
-        };
         let (rows, flights) = (profile.batch_rows, profile.flights);
         let line = format_args!(
-            "| {} | `{}` | {batch} | {rows} | {flights} | {spool} |\n",
+            "| {} | `{}` | {rows} | {flights} |\n",
             profile.name,
             driver.url_form()
         );
         push(&mut text, line);
     }
+    push_transactions(&mut text, &known);
     push_promises(&mut text, &known);
-    push_lacks(&mut text, &known);
     text
+}
+
+/// The meaning of a batch and of a spool, with and without transactions.
+fn push_transactions(text: &mut String, known: &[Known]) {
+    let names: Vec<&str> = known
+        .iter()
+        .filter(|(_, profile)| !profile.transactional)
+        .map(|(_, profile)| profile.name)
+        .collect();
+    text.push_str("\nA batch is one transaction, and a spool is applied exactly once.");
+    if !names.is_empty() {
+        let line = format_args!(
+            " In {} a batch is a request, each write stands alone, and a spool takes keyed \
+             inserts only, which are applied at least once.",
+            names.join(" and ")
+        );
+        push(text, line);
+    }
+    text.push_str("\n\n");
 }
 
 /// The words of `windrow databases` on a database without transactions.
 const AT_LEAST_ONCE: &str =
     "a spool takes keyed inserts that ignore or update, and applies them at least once";
 
-/// A line for each promise, with the databases that do not wholly keep it.
+/// A line for each promise, and one for each database that does not wholly keep it.
 fn push_promises(text: &mut String, known: &[Known]) {
-    text.push_str("\n| promise | in words | not wholly kept by |\n|---|---|---|\n");
     for promise in Promise::ALL {
-        let lacks = |(_, profile): &&Known| profile.limitation(promise).is_some();
-        let names: Vec<&str> = known.iter().filter(lacks).map(|(_, p)| p.name).collect();
-        let line = format_args!(
-            "| {promise} | {} | {} |\n",
-            promise.sentence(),
-            names.join(", ")
+        push(
+            text,
+            format_args!("- **{promise}**: {}\n", promise.sentence()),
         );
-        push(text, line);
-    }
-}
-
-/// Why, for what is lacking.
-fn push_lacks(text: &mut String, known: &[Known]) {
-    text.push('\n');
-    for (_, profile) in known {
-        for limitation in profile.limitations {
-            push(
-                text,
-                format_args!(
-                    "- **{}**, {}: {}\n",
-                    profile.name, limitation.promise, limitation.why
-                ),
-            );
+        for (_, profile) in known {
+            if let Some(limitation) = profile.limitation(promise) {
+                let line = format_args!("  - {}: {}\n", profile.name, limitation.why);
+                push(text, line);
+            }
         }
     }
 }
