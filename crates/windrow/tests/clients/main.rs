@@ -1,5 +1,5 @@
-//! The programs of docs/clients, run as they stand there but for their ports, and held against what
-//! the pages say that they print.
+//! The programs of docs/clients and tests/clients, run as they stand there but for their ports, and
+//! compared with the texts that they should print.
 //!
 //! A program whose runtime is not here is left out, or fails where `WINDROW_TEST_DRIVERS=all`. What
 //! drivers need is made ready by `tests/drivers/setup`.
@@ -25,12 +25,12 @@ use std::time::{Duration, Instant};
 
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
-use page::blocks;
+use page::{blocks, file, programs_beside};
 use place::Place;
 use run::Runtime;
 
-/// One test for each page: all its programs, one after the other at one gateway, and how many
-/// statements of each are joined at least.
+/// One test for each page: its programs and those of its folder in tests/clients, one after the
+/// other at one gateway, and the least number of statements of each that are joined.
 macro_rules! pages {
     ($($test:ident: $runtime:ident joins $joined:tt;)+) => {
         $(
@@ -43,7 +43,7 @@ macro_rules! pages {
 }
 
 pages! {
-    python: Python joins [380, 380, 380, 0];
+    python: Python joins [380, 380, 0, 380];
     node: Node joins [380];
     go: Go joins [380];
     java: Java joins [380, 380];
@@ -66,11 +66,14 @@ fn prints_what_it_says(page: &str, runtime: Runtime, joined: &[u64]) {
     let programs = blocks(page, runtime.language());
     let answers = blocks(page, "text");
     assert_eq!(
-        (programs.len(), answers.len()),
-        (joined.len(), joined.len()),
+        programs.len(),
+        answers.len(),
         "{page}: programs, and what they print"
     );
-    for (at, ((program, answer), least)) in programs.iter().zip(&answers).zip(joined).enumerate() {
+    let mut runs: Vec<_> = programs.into_iter().zip(answers).collect();
+    runs.extend(programs_beside(page));
+    assert_eq!(runs.len(), joined.len(), "{page}: programs");
+    for (at, ((program, answer), least)) in runs.iter().zip(joined).enumerate() {
         if !runtime.has_what_it_imports(program) {
             eprintln!("program {at} of {page} is left out: what it imports is not here");
             continue;
@@ -131,9 +134,7 @@ fn a_brokers_messages_go_into_the_table() {
     let port = place::free_port().to_string();
     let mut broker = Command::new("mosquitto");
     let _broker = Group::start(broker.args(["-p", &port]).stderr(Stdio::null()));
-    let program = place
-        .placed(&blocks("curl", "sh")[1])
-        .replace("1883", &port);
+    let program = place.placed(&file("mqtt.sh")).replace("1883", &port);
     until("the broker listens", || {
         std::net::TcpStream::connect(format!("127.0.0.1:{port}")).is_ok()
     });

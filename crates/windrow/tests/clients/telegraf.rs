@@ -4,15 +4,15 @@ use std::io::{BufRead, BufReader, Write};
 use std::net::TcpStream;
 use std::process::Command;
 
-use crate::page::blocks;
+use crate::page::file;
 use crate::place::Place;
 
-/// A request of Telegraf 1.37.2 with the configuration of the page: three rows, packed, in chunks.
+/// A request of Telegraf 1.37.2 with tests/clients/telegraf.toml: three rows, packed, in chunks.
 const REQUEST: &[u8] = include_bytes!("telegraf.http");
 
 fn place() -> Place {
     let place = Place::open();
-    place.sql(&blocks("curl", "sql")[0]);
+    place.sql(&file("telegraf.sql"));
     place
 }
 
@@ -34,7 +34,7 @@ fn what_telegraf_sends_is_written_once() {
     let place = place();
     let head = String::from_utf8_lossy(REQUEST);
     let path = head.split(' ').nth(1).unwrap();
-    assert!(blocks("curl", "toml")[0].contains(path), "{path}");
+    assert!(file("telegraf.toml").contains(path), "{path}");
     // It sends again whatever it got no answer to.
     for _ in 0..2 {
         assert_eq!(replay(&place), "HTTP/1.1 200 OK", "{}", place.log());
@@ -59,10 +59,10 @@ fn telegraf_itself_writes_rows() {
     }
     let place = place();
     let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("telegraf.conf");
-    std::fs::write(&file, place.placed(&blocks("curl", "toml")[0])).unwrap();
+    let path = folder.path().join("telegraf.conf");
+    std::fs::write(&path, place.placed(&file("telegraf.toml"))).unwrap();
     let mut telegraf = Command::new("telegraf");
-    let output = telegraf.arg("--once").arg("--config").arg(&file).output();
+    let output = telegraf.arg("--once").arg("--config").arg(&path).output();
     let output = output.unwrap();
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{said}\n{}", place.log());
