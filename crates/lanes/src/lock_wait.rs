@@ -97,7 +97,11 @@ impl LockWaitConnection {
                 let fault = unknown.unwrap_or_else(Fault::called_back);
                 return Ok(Err(fault.into()));
             }
-            executor.arrived(order.arrived);
+            // Each attempt of a persistent unit has all of its role's time limits.
+            executor.arrived(match order.policy.is_persistent() {
+                true => Instant::now(),
+                false => order.arrived,
+            });
             let units = std::slice::from_ref(&order.unit);
             let mut report = self
                 .asked

@@ -141,8 +141,10 @@ impl RetryPolicy {
     pub fn outlasts(&self, retry: Retry, waited: Duration) -> bool {
         match retry {
             Retry::OutcomeUnknown => self.unknown_wait().is_some_and(|wait| waited < wait),
-            Retry::Smaller | Retry::AfterRepair => self.is_persistent,
-            Retry::Never | Retry::Soon | Retry::AfterLock | Retry::WhenBack => false,
+            Retry::Smaller | Retry::AfterRepair | Retry::AfterLock | Retry::WhenBack => {
+                self.is_persistent
+            }
+            Retry::Never | Retry::Soon => false,
         }
     }
 
@@ -182,7 +184,13 @@ mod tests {
     fn only_a_fault_of_its_own_ends_a_persistent_write() {
         let persistent = RetryPolicy::persistent();
         let month = Duration::from_secs(30 * 86_400);
-        for retry in [Retry::OutcomeUnknown, Retry::Smaller, Retry::AfterRepair] {
+        for retry in [
+            Retry::OutcomeUnknown,
+            Retry::Smaller,
+            Retry::AfterRepair,
+            Retry::AfterLock,
+            Retry::WhenBack,
+        ] {
             assert!(
                 persistent.outlasts(retry, month) && !RetryPolicy::client().outlasts(retry, month)
             );

@@ -170,6 +170,26 @@ async fn a_persistent_unit_ends_only_in_a_fault_of_its_own() {
     assert_eq!(receipt.await.as_slice(), [Err(own.into())]);
 }
 
+/// A lock that is held for longer than the time limits of the role keeps a persistent unit waiting:
+/// each attempt has all of them.
+#[tokio::test(start_paused = true)]
+async fn a_persistent_unit_outlasts_a_lock_and_the_time_limits_of_its_role() {
+    let mut bench = bench(RetryPolicy::persistent());
+    let held = Fault::new(FaultClass::Conflict, "55P03", "lock timeout");
+    let receipt = bench.one(unit(1)).await;
+    let flight = bench.flight().await;
+    flight.all(Verdict::WaitsForLock(held.clone()), true);
+    for _ in 0..3 {
+        let flight = bench.flight().await;
+        let arrived = (flight.purpose, flight.arrived);
+        assert_eq!(arrived, (Purpose::LockWait, Some(Instant::now())));
+        tokio::time::sleep(WAIT).await;
+        flight.all(refused(held.clone()), true);
+    }
+    bench.flight().await.ok();
+    assert_eq!(receipt.await.as_slice(), [done(1)]);
+}
+
 /// A client is answered with the refusal that persistent units outlast.
 #[tokio::test(start_paused = true)]
 async fn clients_do_not_wait_with_persistent_units() {

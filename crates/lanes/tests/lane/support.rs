@@ -8,6 +8,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use prometheus_client::registry::Registry;
 use tokio::sync::{mpsc, oneshot, watch};
+use tokio::time::Instant;
 use windrow_core::intake::Receipt;
 use windrow_core::shape::ShapeParts;
 use windrow_core::sink::Purpose;
@@ -43,12 +44,15 @@ struct FakeExecutor {
     purpose: Purpose,
     flights: mpsc::UnboundedSender<Flight>,
     closes: Arc<AtomicUsize>,
+    arrived: Option<Instant>,
 }
 
 /// A batch under way.
 pub(crate) struct Flight {
     pub(crate) ids: Vec<i64>,
     pub(crate) purpose: Purpose,
+    /// When its unit arrived, if it runs alone.
+    pub(crate) arrived: Option<Instant>,
     answer: oneshot::Sender<Report>,
 }
 
@@ -68,6 +72,7 @@ impl Sink for FakeSink {
             flights: self.flights.clone(),
             closes: self.closes.clone(),
             way: self.way.clone(),
+            arrived: None,
         }))
     }
 
@@ -91,10 +96,15 @@ impl Executor for FakeExecutor {
         let flight = Flight {
             ids: units.iter().map(id_of).collect(),
             purpose: self.purpose,
+            arrived: self.arrived,
             answer,
         };
         self.flights.send(flight).ok();
         answered.await.expect("the test lets this flight crash")
+    }
+
+    fn arrived(&mut self, at: Instant) {
+        self.arrived = Some(at);
     }
 
     fn canceller(&self) -> Option<Arc<dyn Canceller>> {
